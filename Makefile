@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+# Thin: each target names a script or a module. `make help` lists them.
+#   OUT=DIR   where bench and conformance write their JSON      ASAN=1  sanitizer build of the switch in the tests
+#   PYTHON=…  interpreter for the environments                  PYTEST_ARGS='-k name'  passed on to pytest
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+
+OUT ?= out
+PYTHON ?= python3
+PYTEST_ARGS ?=
+FUZZ_FRAMES ?= 1000000
+BIN := .venv/bin
+# Folders of P4 programs; each has its compiled output in build/.
+P4_DIRS := $(wildcard p4src) tests/programs
+export PYTHON
+
+ifeq ($(ASAN),1)
+# The instrumented switch is loaded into an ordinary Python, so the sanitizer's library must come first; Python
+# itself keeps memory to its end, which is no leak of ours.
+export ASAN
+SANITIZER_ENV = LD_PRELOAD="$$(cc -print-file-name=libasan.so)" ASAN_OPTIONS=detect_leaks=0:abort_on_error=1
+endif
+
+.PHONY: help setup test pytest ptf fuzz bench conformance p4 check-p4 lint clean
+
+help: ## this list
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+
+setup: ## both Python environments, and Debian packages where root
+	@scripts/setup.sh
+
+# The unit tests come last: their closing lines are the verdict that CI reads.
+test: setup ## check-p4, the packet tests, then the unit tests
+	@$(MAKE) --no-print-directory check-p4
+	@$(MAKE) --no-print-directory ptf
+	@$(MAKE) --no-print-directory pytest
+
+pytest: setup ## the unit tests alone
+	@$(SANITIZER_ENV) $(BIN)/pytest $(PYTEST_ARGS)
+
+ptf: setup ## packet tests on the native switch, and on BMv2 where it is on PATH
+	@scripts/ptf.sh
+
+fuzz: setup ## a million frames a program through the sanitizer build
+	@TAILRACE_FUZZ_FRAMES=$(FUZZ_FRAMES) $(BIN)/pytest -q tests/native/fuzz $(PYTEST_ARGS)
+
+bench: setup ## speed and size of the native switch -> OUT/bench.json
+	@$(BIN)/python -m bench --out "$(OUT)"
+
+conformance: setup ## native switch against simple_switch_grpc -> OUT/conformance.json
+	@$(BIN)/python -m conformance --out "$(OUT)"
+
+p4: setup ## recompile every P4 program (needs p4c)
+	@for dir in $(P4_DIRS); do $(BIN)/python scripts/compile_p4.py $$dir $$dir/build || exit; done
+
+check-p4: setup ## fail when compiled programs and their sources differ
+	@for dir in $(P4_DIRS); do $(BIN)/python scripts/compile_p4.py --check $$dir $$dir/build || exit; done
+
+lint: setup ## ruff, mypy --strict, C warnings, shellcheck
+	@scripts/lint.sh
+
+clean: ## remove environments, caches and results
+	rm -rf .venv .venv-ptf build out *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +

@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Every static check: ruff, mypy, the C compiler's warnings, shellcheck. All run; exit 1 when any of them complains.
+set -uo pipefail
+cd "$(dirname "$0")/.." || exit
+
+BIN=.venv/bin
+CC=${CC:-cc}
+failed=()
+
+# check NAME COMMAND...: runs it and remembers a failure.
+check() {
+    local name=$1
+    shift
+    echo "lint: $name" >&2
+    "$@" || failed+=("$name")
+}
+
+# Each C file by itself, with the headers of the folders it may include.
+c_sources() {
+    local file status=0
+    while IFS= read -r -d '' file; do
+        "$CC" -std=gnu11 -Wall -Wextra -Werror -fsyntax-only \
+            -I native/runtime -I "$(dirname "$file")" "$file" || status=1
+    done < <(find native bench conformance tests -name '*.c' -print0 2>/dev/null | sort -z)
+    return $status
+}
+
+shell_sources() {
+    local files
+    mapfile -d '' files < <(find scripts .ci mininet -type f -print0 2>/dev/null | xargs -0 -r grep -lZE '^#!.*(ba)?sh$')
+    shellcheck "${files[@]}"
+}
+
+python_folders() {
+    local folder
+    for folder in native bench conformance controller hosts topology cli experiments ptf_tests scripts tests; do
+        if [ -n "$(find "$folder" -name '*.py' -print -quit 2>/dev/null)" ]; then
+            echo "$folder"
+        fi
+    done
+}
+
+mapfile -t folders < <(python_folders)
+check "ruff check" "$BIN/ruff" check --quiet .
+check "ruff format" "$BIN/ruff" format --quiet --check .
+check "mypy --strict" "$BIN/mypy" --strict --no-error-summary "${folders[@]}"
+check "C warnings" c_sources
+check "shellcheck" shell_sources
+
+if [ ${#failed[@]} -gt 0 ]; then
+    echo "lint: failed: $(IFS=,; echo "${failed[*]}")" >&2
+    exit 1
+fi
+echo "lint: clean" >&2

@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# The packet tests on every switch that this machine can run: ours always, BMv2's where it is installed.
+# They make network namespaces, so they want root; without it they are skipped with a line that says so.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+say() { echo "ptf: $*" >&2; }
+
+# May this user make a network namespace with a veth pair in it?
+can_make_namespaces() {
+    unshare --net sh -c 'ip link add probe0 type veth peer name probe1' >/dev/null 2>&1
+}
+
+PATH=$PATH:/usr/sbin:/sbin
+if ! can_make_namespaces; then
+    say "skipped: no right to make network namespaces here (run as root for the packet tests)"
+    exit 0
+fi
+.venv/bin/python scripts/run_ptf.py --target native
+if command -v simple_switch_grpc >/dev/null; then
+    .venv/bin/python scripts/run_ptf.py --target bmv2
+else
+    say "simple_switch_grpc is not on PATH: not run on BMv2"
+fi

@@ -1,0 +1,87 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Makes the machine ready: Debian packages, .venv (our code) and .venv-ptf (packet tests, p4runtime-shell).
+# Usage: scripts/setup.sh [main] [ptf]        (default: both)
+# Environment: PYTHON  the interpreter to build the environments with (default python3)
+# A second run takes well under a second: each environment keeps a stamp with the hash of what it was made from.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+PYTHON=${PYTHON:-python3}
+
+say() { echo "setup: $*" >&2; }
+die() { say "$*"; exit 1; }
+
+have_python_headers() {
+    "$PYTHON" - <<'PY' >/dev/null 2>&1
+import pathlib, sys, sysconfig
+sys.exit(0 if pathlib.Path(sysconfig.get_path("include"), "Python.h").exists() else 1)
+PY
+}
+
+have_venv() { "$PYTHON" -c 'import ensurepip, venv' >/dev/null 2>&1; }
+
+have_c_library() { echo '#include <stdio.h>' | cc -x c -fsyntax-only - >/dev/null 2>&1; }
+
+# Prints the Debian packages this machine lacks, found by what they provide, not by name:
+# a compiler or interpreter from elsewhere serves as well.
+missing_packages() {
+    command -v "$PYTHON" >/dev/null || echo python3
+    have_venv || echo python3-venv
+    have_python_headers || echo python3-dev
+    command -v make >/dev/null || echo make
+    command -v cc >/dev/null || echo gcc
+    have_c_library || echo libc6-dev
+    command -v ip >/dev/null || [ -x /usr/sbin/ip ] || echo iproute2
+    command -v ethtool >/dev/null || [ -x /usr/sbin/ethtool ] || echo ethtool
+    command -v shellcheck >/dev/null || echo shellcheck
+}
+
+install_packages() {
+    local missing
+    mapfile -t missing < <(missing_packages)
+    [ ${#missing[@]} -gt 0 ] || return 0
+    if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null; then
+        die "please install: ${missing[*]}   (on Debian and Ubuntu: sudo apt-get install ${missing[*]})"
+    fi
+    say "installing ${missing[*]}"
+    apt-get update -qq >&2
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+    mapfile -t missing < <(missing_packages)
+    [ ${#missing[@]} -eq 0 ] || die "still missing after apt-get install: ${missing[*]}"
+}
+
+check_python() {
+    "$PYTHON" -c 'import sys; sys.exit(sys.version_info < (3, 10))' ||
+        die "$PYTHON is $("$PYTHON" -V 2>&1); Python 3.10 or newer is needed (set PYTHON=...)"
+}
+
+# make_venv DIR FILE PIP_ARGUMENT...: an environment made from FILE, unless it is there already.
+make_venv() {
+    local dir=$1 file=$2 stamp
+    shift 2
+    stamp=$({ "$PYTHON" -c 'import sys; print(sys.version, sys.base_prefix)'; pwd; cat "$file" scripts/setup.sh; } |
+        sha256sum | cut -d' ' -f1)
+    if [ -f "$dir/.stamp" ] && [ "$(cat "$dir/.stamp")" = "$stamp" ]; then
+        return 0
+    fi
+    say "making $dir with $("$PYTHON" -V)"
+    "$PYTHON" -m venv --clear "$dir"
+    "$dir/bin/python" -m pip --disable-pip-version-check install --quiet --upgrade pip wheel 2>&1 | quieten
+    "$dir/bin/python" -m pip --disable-pip-version-check install --quiet --quiet "$@" 2>&1 | quieten
+    echo "$stamp" >"$dir/.stamp"
+}
+
+# Warnings of pip about the places it looks in are no news to a user.
+quieten() { grep -v '^WARNING: Location' >&2 || true; }
+
+install_packages
+check_python
+[ $# -gt 0 ] || set -- main ptf
+for name in "$@"; do
+    case $name in
+        main) make_venv .venv pyproject.toml --editable '.[dev]' ;;
+        ptf) make_venv .venv-ptf requirements/ptf.txt --requirement requirements/ptf.txt ;;
+        *) die "unknown environment '$name'; expected main or ptf" ;;
+    esac
+done
