@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The whole C file of a program: a pure function of its model."""
+
+from __future__ import annotations
+
+from native.compiler.emit.actions import emit_actions
+from native.compiler.emit.calculations import emit_calculations, emit_checksums
+from native.compiler.emit.headers import emit_standard, emit_type_functions, emit_types
+from native.compiler.emit.lvalues import Places, field_name
+from native.compiler.emit.parser import ParserEmitter, emit_deparser
+from native.compiler.emit.pipelines import PipelineEmitter, data_limbs, key_words
+from native.compiler.emit.text import Code, storage, string
+from native.compiler.emit.values import Values
+from native.compiler.expr import FieldRef, HeaderInst
+from native.compiler.model import Digest, Model, Register, Table, limbs_of
+
+_HEAD = """\
+/* Generated from a P4 program by Tailrace's compiler. Do not edit. */
+#include "tr_core.h"
+#include "tr_hash.h"
+#include "tr_wide.h"
+"""
+
+_MATCH = {"exact": "TR_EXACT", "lpm": "TR_LPM", "ternary": "TR_TERNARY", "range": "TR_RANGE"}
+
+
+def emit(model: Model) -> str:
+    """The C text of a program; it exports ``const tr_program tr_program_entry``.
+
+    Raises:
+        ProgramError: the program uses something that has no translation.
+    """
+    code = Code()
+    emit_types(code, model)
+    emit_standard(code, model)
+    emit_type_functions(code, model)
+    for r in model.registers:
+        _emit_register(code, r)
+    emit_calculations(code, model)
+    emit_actions(code, model)
+    emit_checksums(code, model)
+    ParserEmitter(code, model).emit()
+    emit_deparser(code, model)
+    PipelineEmitter(code, model, model.ingress).emit()
+    PipelineEmitter(code, model, model.egress).emit()
+    _emit_field_lists(code, model)
+    _emit_digests(code, model)
+    code.line('#include "tr_v1model.h"')
+    code.line("")
+    _emit_description(code, model)
+    return _HEAD + "\n" + code.text()
+
+
+def cell_bytes(bits: int) -> int:
+    """Storage of a register cell: the smallest of 1, 2, 4, 8, 16 or whole limbs."""
+    for size in (1, 2, 4, 8, 16):
+        if bits <= 8 * size:
+            return size
+    return 8 * limbs_of(bits)
+
+
+def _emit_register(code: Code, r: Register) -> None:
+    """``regN_read`` (0: index out of range) and ``regN_write``."""
+    if r.bits > 128:
+        value, size = "uint64_t *", 8 * limbs_of(r.bits)
+        read = f"memcpy(v, s->registers[{r.index}] + i * {size}, {size});"
+        write = f"memcpy(s->registers[{r.index}] + i * {size}, v, {size});"
+        const = "const uint64_t *"
+    else:
+        kind = storage(r.bits)
+        value = "uint64_t *" if r.bits <= 64 else "tr_u128 *"
+        const = value[:-1]
+        read = f"*v = (({kind} *)(void *)s->registers[{r.index}])[i];"
+        write = f"(({kind} *)(void *)s->registers[{r.index}])[i] = ({kind})v;"
+    code.line(f"/* register {r.name} */")
+    code.open(f"static inline int reg{r.index}_read(tr_switch *s, uint64_t i, {value}v)")
+    code.line(f"if (i >= {r.size}u)")
+    code.line("    return 0;")
+    code.line(read)
+    code.line("return 1;")
+    code.close()
+    code.line("")
+    code.open(f"static inline void reg{r.index}_write(tr_switch *s, uint64_t i, {const}v)")
+    code.line(f"if (i < {r.size}u)")
+    code.line(f"    {write}")
+    code.close()
+    code.line("")
+
+
+def _emit_field_lists(code: Code, model: Model) -> None:
+    places = Places(model)
+    code.line("static void trp_copy_fields(struct tr_phv *to, const struct tr_phv *from,")
+    code.open("    uint32_t list)")
+    code.line("(void)to;")
+    code.line("(void)from;")
+    code.open("switch (list)")
+    for field_list in model.field_lists:
+        code.line(f"case {field_list.id}:")
+        for ref in field_list.fields:
+            code.line(f"    {_copy(places, model, ref)}")
+        code.line("    break;")
+    code.line("default:")
+    code.line("    break;")
+    code.close()
+    code.close()
+    code.line("")
+    code.open("static void trp_reset_metadata(struct tr_phv *h)")
+    for header in model.headers:
+        if header.metadata:
+            place = places.header_inst(header.index)
+            code.line(f"memset(&{place}, 0, sizeof {place});")
+    code.close()
+    code.line("")
+
+
+def _copy(places: Places, model: Model, ref: FieldRef) -> str:
+    assert isinstance(ref.header, HeaderInst)
+    inst = places.header_inst(ref.header.index)[1:]
+    member = f"{inst}.{field_name(model.type_of(ref.header), ref.field)}"
+    if model.field_type(ref).bits > 128:
+        return f"memcpy(to{member}, from{member}, sizeof to{member});"
+    return f"to{member} = from{member};"
+
+
+def _emit_digests(code: Code, model: Model) -> None:
+    code.open("static void trp_digest(tr_switch *s, tr_pkt *p, struct tr_phv *h)")
+    code.line("(void)s;")
+    code.line("(void)h;")
+    code.open("switch (p->digest)")
+    for d in model.digests:
+        code.line(f"case {d.index + 1}:")
+        code.depth += 1
+        code.open("")
+        n = digest_limbs(d)
+        code.line(f"uint64_t record[{max(n, 1)}];")
+        values, at = Values(model, Places(model), code), 0
+        for e, bits in d.values:
+            values.limbs(e, bits, "record", at)
+            at += limbs_of(bits)
+        code.line(f"tr_digest_push(s, {d.index}, s->now_ns, record, {n});")
+        code.line("break;")
+        code.close()
+        code.depth -= 1
+    code.line("default:")
+    code.line("    break;")
+    code.close()
+    code.close()
+    code.line("")
+
+
+def digest_limbs(d: Digest) -> int:
+    """Limbs of one record."""
+    return sum(limbs_of(bits) for bits in d.field_bits)
+
+
+def _emit_description(code: Code, model: Model) -> None:
+    for t in model.tables:
+        if t.key:
+            code.open(f"static const tr_key_field key_{t.index}[] =")
+            for k in t.key:
+                code.line(f"{{{k.offset}, {k.nbytes}, {int(k.kind == 'range')}}},")
+            code.close(";")
+    _emit_array(code, "tr_table_desc", "tables", [_table(model, t) for t in model.tables])
+    profiles = []
+    for p in model.profiles:
+        limbs = max((data_limbs(model, t) for t in model.tables if t.profile == p.index), default=0)
+        profiles.append(f"{{{string(p.name)}, {p.max_size}, {limbs}}}")
+    _emit_array(code, "tr_profile_desc", "profiles", profiles)
+    counters = [f"{{{string(c.name)}, {c.size}u, 0, 0}}" for c in model.counters]
+    _emit_array(code, "tr_array_desc", "counters", counters)
+    registers = [f"{{{string(r.name)}, {r.size}u, {r.bits}, {cell_bytes(r.bits)}}}" for r in model.registers]
+    _emit_array(code, "tr_array_desc", "registers", registers)
+    meters = [f"{{{string(m.name)}, {m.size}u, {int(m.unit == 'bytes')}, 0}}" for m in model.meters]
+    _emit_array(code, "tr_array_desc", "meters", meters)
+    vsets = [f"{{{string(v.name)}, {v.size}u, {v.bits}, {v.key_bytes}}}" for v in model.vsets]
+    _emit_array(code, "tr_array_desc", "vsets", vsets)
+    code.line("extern const tr_program tr_program_entry;")
+    code.open("const tr_program tr_program_entry =")
+    code.line(".abi = TR_ABI,")
+    code.line(".phv_size = sizeof(struct tr_phv),")
+    code.line(f".name = {string(model.name)},")
+    for name in ("tables", "profiles", "counters", "registers", "meters", "vsets"):
+        code.line(f".n_{name} = {len(getattr(model, name))},")
+        code.line(f".{name} = {name if getattr(model, name) else 'NULL'},")
+    code.line(f".digest_limbs = {max((digest_limbs(d) for d in model.digests), default=0)},")
+    code.line(".ingress = trm_ingress,")
+    code.line(".egress = trm_egress,")
+    code.close(";")
+
+
+def _table(model: Model, t: Table) -> str:
+    meter_bytes = int(t.meter is not None and model.meters[t.meter].unit == "bytes")
+    return (
+        f"{{{string(t.name)}, {_MATCH[t.match_kind]}, {t.key_bytes}, {key_words(t)}, {t.max_size}, "
+        f"{data_limbs(model, t)}, {int(t.kind != 'simple')}, {-1 if t.profile is None else t.profile}, "
+        f"{meter_bytes}, {f'key_{t.index}' if t.key else 'NULL'}, {len(t.key)}}}"
+    )
+
+
+def _emit_array(code: Code, kind: str, name: str, items: list[str]) -> None:
+    if not items:
+        return
+    code.open(f"static const {kind} {name}[] =")
+    for item in items:
+        code.line(item + ",")
+    code.close(";")

@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Expressions of a program: a small tree, every reference already resolved to an index.
+
+Values are integers of unlimited range, as BMv2 evaluates them; only the assignment to a field cuts
+a value to the field's width (behavioral-model docs/JSON_format.md).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class HeaderInst:
+    """A header instance by its index in ``Model.headers``."""
+
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class StackElem:
+    """An element of a header stack at an index known at run time only."""
+
+    stack: int
+    index: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class StackLast:
+    """The last element of a header stack that the parser filled."""
+
+    stack: int
+
+
+@dataclass(frozen=True, slots=True)
+class UnionInst:
+    """A header union by its index in ``Model.unions``."""
+
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class UnionStackElem:
+    """An element of a stack of unions at an index known at run time only."""
+
+    stack: int
+    index: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class UnionStackLast:
+    """The last union of a stack of unions that the parser filled."""
+
+    stack: int
+
+
+UnionRef = UnionInst | UnionStackElem | UnionStackLast
+
+
+@dataclass(frozen=True, slots=True)
+class UnionMember:
+    """One header of a union, by its position in the union's type."""
+
+    union: UnionRef
+    member: int
+
+
+HeaderRef = HeaderInst | StackElem | StackLast | UnionMember
+
+
+@dataclass(frozen=True, slots=True)
+class Const:
+    """An integer constant of any size and sign."""
+
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class BoolConst:
+    """``true`` or ``false``."""
+
+    value: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FieldRef:
+    """A field of a header, by its position in the header's type."""
+
+    header: HeaderRef
+    field: int
+
+
+@dataclass(frozen=True, slots=True)
+class ValidBit:
+    """The hidden ``$valid$`` field of a header, as the number 0 or 1."""
+
+    header: HeaderRef
+
+
+@dataclass(frozen=True, slots=True)
+class Local:
+    """A parameter of the action, from the table entry."""
+
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class Lookahead:
+    """Bits of the packet ahead of the parser, not consumed."""
+
+    offset: int
+    bits: int
+
+
+@dataclass(frozen=True, slots=True)
+class Op:
+    """An operator with its operands; ``name`` is BMv2's (``+``, ``two_comp_mod``, ``b2d`` ...)."""
+
+    name: str
+    args: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StackCount:
+    """``last_stack_index`` (minus one) or ``size_stack`` of a header or union stack."""
+
+    stack: int
+    is_union: bool
+    minus_one: bool
+
+
+@dataclass(frozen=True, slots=True)
+class IsValid:
+    """Validity of a header as a boolean."""
+
+    header: HeaderRef
+
+
+@dataclass(frozen=True, slots=True)
+class IsValidUnion:
+    """Whether any member of a union is valid."""
+
+    union: UnionRef
+
+
+@dataclass(frozen=True, slots=True)
+class SameHeader:
+    """Equality of two headers: both valid, same type, all fields equal (as BMv2 compares)."""
+
+    left: HeaderRef
+    right: HeaderRef
+
+
+@dataclass(frozen=True, slots=True)
+class SameUnion:
+    """Equality of two header unions."""
+
+    left: UnionRef
+    right: UnionRef
+
+
+@dataclass(frozen=True, slots=True)
+class RegisterCell:
+    """A cell of a register array, read directly in an expression."""
+
+    register: int
+    index: Expr
+
+
+Expr = (
+    Const
+    | BoolConst
+    | FieldRef
+    | ValidBit
+    | Local
+    | Lookahead
+    | Op
+    | StackCount
+    | IsValid
+    | IsValidUnion
+    | SameHeader
+    | SameUnion
+    | RegisterCell
+)
+
+ARITHMETIC = frozenset({"+", "-", "*", "/", "%", "&", "|", "^", "<<", ">>"})
+COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">="})
+LOGIC = frozenset({"and", "or", "not"})
+CASTS = frozenset({"two_comp_mod", "usat_cast", "sat_cast"})
+
+
+def is_boolean(e: Expr) -> bool:
+    """Whether an expression yields a boolean rather than a number."""
+    if isinstance(e, BoolConst | IsValid | IsValidUnion | SameHeader | SameUnion):
+        return True
+    if isinstance(e, Op):
+        if e.name == "?":
+            return is_boolean(e.args[1])
+        return e.name in COMPARISONS or e.name in LOGIC or e.name == "d2b"
+    return False

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Walks over expression trees."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
+
+from native.compiler.expr import Local
+
+
+def parts(operand: object) -> Iterator[object]:
+    """An operand and everything below it."""
+    yield operand
+    if isinstance(operand, tuple):
+        for item in operand:
+            yield from parts(item)
+    elif is_dataclass(operand):
+        for f in fields(operand):
+            yield from parts(getattr(operand, f.name))
+
+
+def locals_of(operand: object) -> list[int]:
+    """Indexes of the action parameters that an operand reads."""
+    return [p.index for p in parts(operand) if isinstance(p, Local)]
