@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The switch core and its Python face."""
+
+from native.runtime.build import BuildError
+from native.runtime.switch import Switch
+from native.runtime.types import (
+    ActionCall,
+    DigestRecord,
+    GroupRef,
+    MemberRef,
+    MeterRates,
+    Output,
+    PfcConfig,
+    PortStats,
+    Replica,
+    StateError,
+    SwitchConfig,
+)
+
+__all__ = [
+    "ActionCall",
+    "BuildError",
+    "DigestRecord",
+    "GroupRef",
+    "MemberRef",
+    "MeterRates",
+    "Output",
+    "PfcConfig",
+    "PortStats",
+    "Replica",
+    "StateError",
+    "Switch",
+    "SwitchConfig",
+]

@@ -1,0 +1,419 @@
+/* Control calls: each takes the lock, checks its indices and does one thing.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "tr_extern.h"
+#include "tr_table.h"
+#include "tr_tm.h"
+
+#include <stdlib.h>
+
+/* Runs `call` under the lock when `valid`, and returns its result. */
+#define LOCKED(s, valid, call)                                                \
+    do {                                                                      \
+        int rc_ = TR_ERANGE;                                                  \
+        tr_switch_lock(s);                                                    \
+        if ((s)->prog && (valid))                                             \
+            rc_ = (call);                                                     \
+        tr_switch_unlock(s);                                                  \
+        return rc_;                                                           \
+    } while (0)
+
+#define HAS_TABLE(s, i) ((i) < (s)->prog->n_tables)
+#define HAS_PROFILE(s, i) ((i) < (s)->prog->n_profiles)
+
+/* ---- tables ---- */
+
+int tr_table_insert(tr_switch *s, uint32_t table, const uint8_t *key,
+                    const uint8_t *mask, uint32_t prefix_bits,
+                    int32_t priority, const tr_target *target,
+                    uint64_t timeout_ns, uint64_t now_ns)
+{
+    LOCKED(s, HAS_TABLE(s, table),
+           tr_table_add(&s->tables[table], key, mask,
+                        s->tables[table].desc->match == TR_LPM
+                            ? (int32_t)prefix_bits
+                        : s->tables[table].desc->match == TR_EXACT ? 0
+                                                                   : priority,
+                        target, timeout_ns,
+                        now_ns > s->now_ns ? now_ns : s->now_ns));
+}
+
+static int modify(tr_table *t, int handle, const tr_target *target,
+                  uint64_t timeout_ns)
+{
+    tr_entry *e = handle < 0 ? NULL : tr_table_entry(t, handle);
+    if (!e)
+        return TR_ENOENT;
+    e->timeout_ns = timeout_ns;
+    return tr_entry_target(e, target, t->desc->data_limbs);
+}
+
+int tr_table_modify(tr_switch *s, uint32_t table, int handle,
+                    const tr_target *target, uint64_t timeout_ns)
+{
+    LOCKED(s, HAS_TABLE(s, table),
+           modify(&s->tables[table], handle, target, timeout_ns));
+}
+
+int tr_table_delete(tr_switch *s, uint32_t table, int handle)
+{
+    LOCKED(s, HAS_TABLE(s, table), tr_table_remove(&s->tables[table], handle));
+}
+
+int tr_table_default(tr_switch *s, uint32_t table, const tr_target *target)
+{
+    LOCKED(s, HAS_TABLE(s, table),
+           tr_table_set_default(&s->tables[table], target));
+}
+
+int tr_table_count(tr_switch *s, uint32_t table)
+{
+    LOCKED(s, HAS_TABLE(s, table), (int)s->tables[table].count);
+}
+
+static int counter_get(const tr_entry *e, uint64_t *bytes, uint64_t *packets)
+{
+    if (!e)
+        return TR_ENOENT;
+    *bytes = e->bytes;
+    *packets = e->packets;
+    return TR_OK;
+}
+
+int tr_entry_counter(tr_switch *s, uint32_t table, int handle,
+                     uint64_t *bytes, uint64_t *packets)
+{
+    LOCKED(s, HAS_TABLE(s, table),
+           counter_get(tr_table_entry(&s->tables[table], handle), bytes,
+                       packets));
+}
+
+static int counter_set(tr_entry *e, uint64_t bytes, uint64_t packets)
+{
+    if (!e)
+        return TR_ENOENT;
+    e->bytes = bytes;
+    e->packets = packets;
+    return TR_OK;
+}
+
+int tr_entry_counter_set(tr_switch *s, uint32_t table, int handle,
+                         uint64_t bytes, uint64_t packets)
+{
+    LOCKED(s, HAS_TABLE(s, table),
+           counter_set(tr_table_entry(&s->tables[table], handle), bytes,
+                       packets));
+}
+
+static int entry_meter(tr_switch *s, tr_entry *e, const tr_meter_rates *rates)
+{
+    return e ? tr_meter_config(&e->meter, rates, s->now_ns) : TR_ENOENT;
+}
+
+int tr_entry_meter(tr_switch *s, uint32_t table, int handle,
+                   const tr_meter_rates *rates)
+{
+    LOCKED(s, HAS_TABLE(s, table),
+           entry_meter(s, tr_table_entry(&s->tables[table], handle), rates));
+}
+
+static int last_hit(const tr_entry *e, uint64_t *time_ns)
+{
+    if (!e)
+        return TR_ENOENT;
+    *time_ns = e->last_hit_ns;
+    return TR_OK;
+}
+
+int tr_entry_last_hit(tr_switch *s, uint32_t table, int handle,
+                      uint64_t *time_ns)
+{
+    LOCKED(s, HAS_TABLE(s, table),
+           last_hit(tr_table_entry(&s->tables[table], handle), time_ns));
+}
+
+static int expired(const tr_table *t, uint64_t now_ns, int *handles, int max)
+{
+    int n = 0;
+    for (uint32_t i = 0; i < t->n_handles && n < max; i++) {
+        const tr_entry *e = t->by_handle[i];
+        if (e && e->timeout_ns && now_ns >= e->last_hit_ns &&
+            now_ns - e->last_hit_ns >= e->timeout_ns)
+            handles[n++] = e->handle;
+    }
+    return n;
+}
+
+int tr_table_expired(tr_switch *s, uint32_t table, uint64_t now_ns,
+                     int *handles, int max)
+{
+    LOCKED(s, HAS_TABLE(s, table),
+           expired(&s->tables[table], now_ns, handles, max));
+}
+
+/* ---- action profiles ---- */
+
+int tr_member_add(tr_switch *s, uint32_t profile, const tr_target *action)
+{
+    LOCKED(s, HAS_PROFILE(s, profile),
+           tr_profile_add(&s->profiles[profile], action));
+}
+
+int tr_member_modify(tr_switch *s, uint32_t profile, int handle,
+                     const tr_target *action)
+{
+    LOCKED(s, HAS_PROFILE(s, profile),
+           tr_profile_modify(&s->profiles[profile], handle, action));
+}
+
+int tr_member_delete(tr_switch *s, uint32_t profile, int handle)
+{
+    LOCKED(s, HAS_PROFILE(s, profile),
+           tr_profile_remove(&s->profiles[profile], handle));
+}
+
+int tr_group_add(tr_switch *s, uint32_t profile)
+{
+    LOCKED(s, HAS_PROFILE(s, profile),
+           tr_profile_group_add(&s->profiles[profile]));
+}
+
+int tr_group_set(tr_switch *s, uint32_t profile, int handle,
+                 const int *members, uint32_t n)
+{
+    LOCKED(s, HAS_PROFILE(s, profile),
+           tr_profile_group_set(&s->profiles[profile], handle, members, n));
+}
+
+int tr_group_delete(tr_switch *s, uint32_t profile, int handle)
+{
+    LOCKED(s, HAS_PROFILE(s, profile),
+           tr_profile_group_remove(&s->profiles[profile], handle));
+}
+
+/* ---- externs ---- */
+
+/* Is [first, first + n) inside an array of this size? */
+static int inside(uint64_t first, uint64_t n, uint64_t size)
+{
+    return first <= size && n <= size - first;
+}
+
+static int copy_counters(const tr_counter_cell *cells, uint64_t n,
+                         uint64_t *bytes_packets)
+{
+    for (uint64_t i = 0; i < n; i++) {
+        bytes_packets[2 * i] = cells[i].bytes;
+        bytes_packets[2 * i + 1] = cells[i].packets;
+    }
+    return TR_OK;
+}
+
+int tr_counter_read(tr_switch *s, uint32_t counter, uint64_t first,
+                    uint64_t n, uint64_t *bytes_packets)
+{
+    LOCKED(s,
+           counter < s->prog->n_counters &&
+               inside(first, n, s->prog->counters[counter].size),
+           copy_counters(s->counters[counter] + first, n, bytes_packets));
+}
+
+static int set_counter(tr_counter_cell *c, uint64_t bytes, uint64_t packets)
+{
+    c->bytes = bytes;
+    c->packets = packets;
+    return TR_OK;
+}
+
+int tr_counter_write(tr_switch *s, uint32_t counter, uint64_t index,
+                     uint64_t bytes, uint64_t packets)
+{
+    LOCKED(s,
+           counter < s->prog->n_counters &&
+               inside(index, 1, s->prog->counters[counter].size),
+           set_counter(s->counters[counter] + index, bytes, packets));
+}
+
+/* Cells are stored little-endian in 1, 2, 4, 8, 16 or 8 n bytes: the low bytes
+ * of their limbs. */
+static uint32_t bytes_in_use(const tr_array_desc *d)
+{
+    uint32_t limbs = (d->bits + 63) / 64 * 8;
+    return d->cell_bytes < limbs ? d->cell_bytes : limbs;
+}
+
+static int load_cells(const tr_array_desc *d, const uint8_t *cells,
+                      uint64_t first, uint64_t n, uint64_t *limbs)
+{
+    uint32_t per_cell = (d->bits + 63) / 64;
+    memset(limbs, 0, n * per_cell * sizeof *limbs);
+    for (uint64_t i = 0; i < n; i++)
+        memcpy(limbs + i * per_cell, cells + (first + i) * d->cell_bytes,
+               bytes_in_use(d));
+    return TR_OK;
+}
+
+static int store_cell(const tr_array_desc *d, uint8_t *cells, uint64_t index,
+                      const uint64_t *limbs)
+{
+    uint8_t *cell = cells + index * d->cell_bytes;
+    memset(cell, 0, d->cell_bytes);
+    memcpy(cell, limbs, bytes_in_use(d));
+    return TR_OK;
+}
+
+#define HAS_CELLS(s, r, first, n)                                             \
+    ((r) < (s)->prog->n_registers &&                                          \
+     inside((first), (n), (s)->prog->registers[(r)].size))
+
+int tr_register_read(tr_switch *s, uint32_t reg, uint64_t first, uint64_t n,
+                     uint64_t *limbs)
+{
+    LOCKED(s, HAS_CELLS(s, reg, first, n),
+           load_cells(&s->prog->registers[reg], s->registers[reg], first, n,
+                      limbs));
+}
+
+int tr_register_write(tr_switch *s, uint32_t reg, uint64_t index,
+                      const uint64_t *limbs)
+{
+    LOCKED(s, HAS_CELLS(s, reg, index, 1),
+           store_cell(&s->prog->registers[reg], s->registers[reg], index,
+                      limbs));
+}
+
+static int zero(void *cells, uint64_t bytes)
+{
+    memset(cells, 0, bytes);
+    return TR_OK;
+}
+
+int tr_register_reset(tr_switch *s, uint32_t reg)
+{
+    LOCKED(s, HAS_CELLS(s, reg, 0, 0),
+           zero(s->registers[reg], s->prog->registers[reg].size *
+                                       s->prog->registers[reg].cell_bytes));
+}
+
+int tr_meter_write(tr_switch *s, uint32_t meter, uint64_t index,
+                   const tr_meter_rates *rates)
+{
+    LOCKED(s,
+           meter < s->prog->n_meters &&
+               inside(index, 1, s->prog->meters[meter].size),
+           tr_meter_config(s->meters[meter] + index, rates, s->now_ns));
+}
+
+int tr_vset_write(tr_switch *s, uint32_t vset, const uint8_t *values,
+                  const uint8_t *masks, uint32_t n)
+{
+    LOCKED(s, vset < s->prog->n_vsets && n <= s->prog->vsets[vset].size,
+           tr_vset_config(&s->vsets[vset], values, masks, n));
+}
+
+/* ---- ports and queues: need no program ---- */
+
+#define LOCKED_PORT(s, port, t, statement)                                    \
+    do {                                                                      \
+        tr_switch_lock(s);                                                    \
+        tr_port *t = tr_port_get(s, port);                                    \
+        if (t) {                                                              \
+            statement;                                                        \
+            s->active[port / 64] |= 1ULL << (port % 64);                      \
+        }                                                                     \
+        tr_switch_unlock(s);                                                  \
+        return t ? TR_OK : TR_ERANGE;                                         \
+    } while (0)
+
+int tr_port_rate(tr_switch *s, uint32_t port, uint64_t bps)
+{
+    LOCKED_PORT(s, port, t, t->rate_bps = bps; t->frac = 0);
+}
+
+int tr_port_delay(tr_switch *s, uint32_t port, uint64_t delay_ns)
+{
+    LOCKED_PORT(s, port, t, t->delay_ns = delay_ns);
+}
+
+static int pfc_default(tr_switch *s, const tr_pfc_config *cfg)
+{
+    tr_switch_lock(s);
+    s->pfc = *cfg;
+    for (uint32_t i = 0; i < TR_MAX_PORTS; i++)
+        if (s->ports[i])
+            tr_pfc_set(s->ports[i], cfg);
+    tr_switch_unlock(s);
+    return TR_OK;
+}
+
+int tr_port_pfc(tr_switch *s, uint32_t port, const tr_pfc_config *cfg)
+{
+    if (cfg->xon_bytes > cfg->xoff_bytes)
+        return TR_EINVAL;
+    if (port == TR_MAX_PORTS)
+        return pfc_default(s, cfg);
+    LOCKED_PORT(s, port, t, tr_pfc_set(t, cfg));
+}
+
+static void each_queue(tr_port *t, uint32_t prio, uint32_t packets,
+                       uint64_t bytes, uint64_t pps, int depth)
+{
+    for (uint32_t i = 0; i < TR_MAX_PRIORITIES; i++) {
+        if (prio != TR_MAX_PRIORITIES && prio != i)
+            continue;
+        if (depth) {
+            t->queue[i].max_packets = packets;
+            t->queue[i].max_bytes = bytes;
+        } else {
+            t->queue[i].pps = pps;
+            t->queue[i].next_ns = 0;
+        }
+    }
+}
+
+int tr_queue_depth(tr_switch *s, uint32_t port, uint32_t prio,
+                   uint32_t packets, uint64_t bytes)
+{
+    if (prio > TR_MAX_PRIORITIES)
+        return TR_ERANGE;
+    LOCKED_PORT(s, port, t, each_queue(t, prio, packets, bytes, 0, 1));
+}
+
+int tr_queue_rate_pps(tr_switch *s, uint32_t port, uint32_t prio, uint64_t pps)
+{
+    if (prio > TR_MAX_PRIORITIES || pps > 1000000000ULL)
+        return TR_ERANGE;
+    LOCKED_PORT(s, port, t, each_queue(t, prio, 0, 0, pps, 0));
+}
+
+int tr_queue_level(tr_switch *s, uint32_t port, uint32_t prio,
+                   uint32_t *packets, uint64_t *bytes)
+{
+    if (port >= TR_MAX_PORTS || prio >= TR_MAX_PRIORITIES)
+        return TR_ERANGE;
+    tr_switch_lock(s);
+    const tr_port *t = s->ports[port];
+    *packets = t ? t->queue[prio].packets : 0;
+    *bytes = t ? t->queue[prio].bytes : 0;
+    tr_switch_unlock(s);
+    return TR_OK;
+}
+
+int tr_port_stats_read(tr_switch *s, uint32_t port, tr_port_stats *out)
+{
+    if (port >= TR_MAX_PORTS)
+        return TR_ERANGE;
+    tr_switch_lock(s);
+    memset(out, 0, sizeof *out);
+    if (s->ports[port])
+        *out = s->ports[port]->stats;
+    tr_switch_unlock(s);
+    return TR_OK;
+}
+
+void tr_drops_read(tr_switch *s, uint64_t out[TR_DROP_COUNT])
+{
+    tr_switch_lock(s);
+    memcpy(out, s->drops, sizeof s->drops);
+    tr_switch_unlock(s);
+}

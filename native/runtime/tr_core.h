@@ -1,0 +1,372 @@
+/* Inside of the switch core: what generated programs and the runtime share.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * A program (generated C) is a constant `tr_program`: sizes of everything it
+ * declares and two functions, ingress and egress, made of its parser, tables
+ * and actions plus the v1model steps of tr_v1model.h. All state lives in
+ * tr_switch, so that any number of switches share one program's code.
+ */
+#ifndef TR_CORE_H
+#define TR_CORE_H
+
+#include <pthread.h>
+#include <stdalign.h>
+#include <stdatomic.h>
+#include <stddef.h>
+
+#include "tr_bits.h"
+#include "tr_switch.h"
+
+/* v1model: bytes of headers that may be added to a packet. */
+#define TR_HEADROOM 512u
+/* Longest frame the core takes, more than any GSO super-frame. */
+#define TR_MAX_FRAME 66000u
+/* Backward jumps an action may take before its packet is dropped. */
+#define TR_LOOP_LIMIT 1048576u
+/* Parser states one packet may visit, far above any real header chain. */
+#define TR_PARSER_LIMIT 16384u
+/* Depth of the resubmit and recirculate queues (simple_switch: 1024). */
+#define TR_REENTRY_DEPTH 1024u
+
+/* standard_metadata.instance_type, as simple_switch numbers it. */
+enum tr_instance {
+    TR_INSTANCE_NORMAL = 0,
+    TR_INSTANCE_INGRESS_CLONE = 1,
+    TR_INSTANCE_EGRESS_CLONE = 2,
+    TR_INSTANCE_RECIRC = 4,
+    TR_INSTANCE_REPLICATION = 5,
+    TR_INSTANCE_RESUBMIT = 6
+};
+
+#define TR_CLONE_VALID 0x8000u
+
+/* A packet in the switch: bookkeeping, then the PHV, then the frame's bytes.
+ *
+ *   buf: |<- headroom 512 ->|<- frame as it entered this ingress pass ->|
+ *                           ^ off                    ^ off + len
+ *                           |<-- parsed -->|<-- payload -->|
+ */
+typedef struct tr_pkt {
+    struct tr_pkt *next;
+    uint8_t *buf;
+    uint32_t cap;            /* bytes at buf */
+    uint32_t off, len;       /* the frame's bytes in buf */
+    uint32_t virt;           /* payload bytes that exist as a length only */
+    uint32_t parsed;         /* bytes taken off by the parser */
+    uint32_t in_len;         /* length for counters and byte meters */
+    uint32_t plen;           /* packet_length as headers come and go */
+    uint32_t trunc;          /* length asked for by truncate, UINT32_MAX none */
+    uint32_t ingress_port;
+    uint32_t egress_port;
+    uint32_t pfc_bytes;      /* bytes charged to pfc_port's ingress buffer */
+    uint16_t pfc_port;
+    uint8_t priority;
+    uint8_t size_class;      /* which free list it came from */
+    uint8_t exit;            /* `exit` was executed in this control */
+    uint8_t failed;          /* tr_drop + 1 when an assert or loop failed */
+    uint16_t clone_session;  /* with TR_CLONE_VALID */
+    uint16_t clone_fields, digest, resubmit, recirculate;
+    uint32_t generation;     /* of the program it was made for */
+    uint64_t ready_ns;       /* in re-entry queue: when it may enter */
+    alignas(16) uint8_t phv[];
+} tr_pkt;
+
+/* ---- tables ---- */
+
+typedef struct tr_meter {
+    uint8_t configured;
+    uint64_t last_ns;
+    uint64_t cir, cburst, pir, pburst;
+    uint64_t c_tokens, p_tokens;
+    uint64_t c_frac, p_frac;  /* token fractions, in units of 1e-9 */
+} tr_meter;
+
+typedef struct tr_entry {
+    struct tr_entry *next;    /* same bucket */
+    uint32_t kind, id;        /* TR_TARGET_* and what it points to */
+    int32_t priority;
+    uint32_t seq;             /* insertion order; earlier wins a tie */
+    int handle;
+    struct tr_tuple *tuple;
+    uint64_t packets, bytes, last_hit_ns, timeout_ns;
+    tr_meter meter;
+    uint64_t *data;           /* action data limbs */
+    uint8_t *key, *mask;      /* masked key (or low), mask (or high) */
+} tr_entry;
+
+/* Entries that share one mask, hashed by their masked key. */
+typedef struct tr_tuple {
+    uint8_t *mask;
+    int32_t top_priority;     /* no entry's priority is above it */
+    uint32_t count, buckets;  /* buckets is a power of two */
+    tr_entry **bucket;
+} tr_tuple;
+
+enum tr_match { TR_EXACT, TR_LPM, TR_TERNARY, TR_RANGE };
+
+typedef struct tr_key_field {
+    uint16_t offset, nbytes;
+    uint8_t range;
+} tr_key_field;
+
+typedef struct tr_table_desc {
+    const char *name;
+    uint8_t match;            /* enum tr_match */
+    uint16_t key_bytes;       /* without padding */
+    uint16_t key_words;       /* padded with zeros to 8-byte words */
+    uint32_t max_size;
+    uint32_t data_limbs;
+    uint8_t indirect;
+    int32_t profile;          /* -1: none */
+    uint8_t meter_bytes;      /* direct meter counts bytes */
+    const tr_key_field *fields;
+    uint32_t n_fields;
+} tr_table_desc;
+
+typedef struct tr_table {
+    const tr_table_desc *desc;
+    tr_tuple **tuples;        /* by top_priority, highest first */
+    uint32_t n_tuples;
+    tr_entry **sorted;        /* range tables: all entries, best first */
+    tr_entry **by_handle;
+    uint32_t n_handles, count, next_seq;
+    uint32_t free_hint;       /* no handle below it is free */
+    tr_entry *defaults;       /* NULL: no default action */
+} tr_table;
+
+typedef struct tr_group {
+    uint32_t n;
+    int *members;
+} tr_group;
+
+typedef struct tr_profile_desc {
+    const char *name;
+    uint32_t max_size, data_limbs;
+} tr_profile_desc;
+
+typedef struct tr_profile {
+    const tr_profile_desc *desc;
+    tr_entry **members;
+    tr_group **groups;
+    uint32_t n_members, n_groups, count;
+} tr_profile;
+
+/* ---- externs ---- */
+
+typedef struct tr_array_desc {
+    const char *name;
+    uint64_t size;
+    uint32_t bits;            /* registers: width; meters: 1 = bytes */
+    uint32_t cell_bytes;      /* registers: storage of one cell */
+} tr_array_desc;
+
+typedef struct tr_counter_cell {
+    uint64_t bytes, packets;
+} tr_counter_cell;
+
+typedef struct tr_vset {
+    uint32_t n, key_bytes;
+    uint8_t *values, *masks;
+} tr_vset;
+
+/* ---- program ---- */
+
+struct tr_program {
+    uint32_t abi, phv_size;
+    const char *name;
+    uint32_t n_tables, n_profiles, n_counters, n_registers, n_meters, n_vsets;
+    uint32_t digest_limbs;    /* longest digest record; 0: no digests */
+    const tr_table_desc *tables;
+    const tr_profile_desc *profiles;
+    const tr_array_desc *counters, *registers, *meters, *vsets;
+    /* Parses and runs ingress and what v1model does after it; takes p. */
+    void (*ingress)(tr_switch *s, tr_pkt *p, uint64_t now_ns);
+    /* Runs egress and the deparser. Nonzero: p is to be sent from its
+     * egress_port; zero: p was taken. */
+    int (*egress)(tr_switch *s, tr_pkt *p, uint64_t now_ns);
+};
+
+/* ---- traffic manager ---- */
+
+typedef struct tr_queue {
+    tr_pkt *head, *tail;
+    uint32_t packets, max_packets;
+    uint64_t bytes, max_bytes;
+    uint64_t pps, next_ns;    /* packets/s limit and when it lets one go */
+    uint64_t pause_until_ns;  /* PFC received */
+} tr_queue;
+
+typedef struct tr_pfc_state {
+    uint64_t bytes;           /* of this ingress port and priority, buffered */
+    uint64_t refresh_ns;      /* when to repeat the pause, TR_NEVER: not */
+    uint8_t paused;           /* we have paused the sender */
+} tr_pfc_state;
+
+typedef struct tr_port {
+    uint8_t down, blocked;
+    uint64_t rate_bps, delay_ns;
+    uint64_t busy_until_ns, frac;  /* serialising; remainder in bit*1e9 */
+    tr_port_stats stats;
+    tr_pfc_config pfc;
+    tr_pfc_state *pfc_state;  /* per priority; NULL: PFC off */
+    tr_queue queue[TR_MAX_PRIORITIES];
+} tr_port;
+
+typedef struct tr_replicas {
+    struct tr_replicas *next;
+    uint32_t id, n, class_of_service, truncate;
+    tr_replica replica[];
+} tr_replicas;
+
+#define TR_PRE_BUCKETS 64u
+#define TR_SIZE_CLASSES 3u
+
+struct tr_switch {
+    const tr_program *prog;
+    tr_table *tables;
+    tr_profile *profiles;
+    tr_counter_cell **counters;
+    uint8_t **registers;
+    tr_meter **meters;
+    tr_vset *vsets;
+    tr_replicas *groups[TR_PRE_BUCKETS], *sessions[TR_PRE_BUCKETS];
+
+    tr_switch_config cfg;
+    tr_pfc_config pfc;        /* of ports not used yet */
+    tr_port *ports[TR_MAX_PORTS];
+    uint64_t active[TR_MAX_PORTS / 64];  /* ports with queued packets */
+    tr_pkt *reentry_head, *reentry_tail; /* resubmit and recirculate */
+    uint32_t n_resubmit, n_recirc;
+    uint64_t recirc_busy_ns;
+    tr_pkt *out_head, *out_tail;
+    uint64_t now_ns, next_event_ns;
+    uint64_t rng;
+    uint64_t drops[TR_DROP_COUNT];
+
+    tr_pkt *free_pkts[TR_SIZE_CLASSES];
+    uint32_t generation;      /* counts loads: old buffers have another PHV */
+    uint64_t *digests;        /* ring of records: index, time, limbs */
+    uint32_t digest_head, digest_count;
+    uint64_t digests_lost;
+
+    tr_log_fn log;
+    void *log_arg;
+    int trace;
+    pthread_mutex_t lock;
+    atomic_int waiting;
+};
+
+#define TR_DIGEST_RING 1024u
+
+/* ---- called by generated code ---- */
+
+void tr_logf(tr_switch *s, int level, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+#define TR_TRACE(s, ...)                                                      \
+    do {                                                                      \
+        if (__builtin_expect((s)->trace, 0))                                  \
+            tr_logf((s), 0, __VA_ARGS__);                                     \
+    } while (0)
+
+/* Ends a packet: counts the reason and gives its buffer back. */
+void tr_drop(tr_switch *s, tr_pkt *p, enum tr_drop reason);
+tr_pkt *tr_pkt_new(tr_switch *s, uint32_t len);
+void tr_pkt_free(tr_switch *s, tr_pkt *p);
+/* Copy of frame bytes (all, or the payload alone) and bookkeeping; the PHV is
+ * copied when with_phv. NULL when out of memory. */
+tr_pkt *tr_pkt_copy(tr_switch *s, const tr_pkt *p, int with_phv);
+/* Puts p into the queue of (port, priority) or drops it. */
+void tr_enqueue(tr_switch *s, tr_pkt *p, uint32_t port, uint32_t priority);
+uint32_t tr_queue_packets(const tr_switch *s, uint32_t port,
+                          uint32_t priority);
+void tr_resubmit(tr_switch *s, tr_pkt *p, uint64_t now_ns);
+void tr_recirculate(tr_switch *s, tr_pkt *p, uint64_t now_ns);
+const tr_replicas *tr_group_find(const tr_switch *s, uint32_t group);
+const tr_replicas *tr_session_find(const tr_switch *s, uint32_t session);
+void tr_digest_push(tr_switch *s, uint32_t digest, uint64_t now_ns,
+                    const uint64_t *limbs, uint32_t n);
+/* Room for n bytes of headers before the payload; NULL when more than
+ * TR_HEADROOM would be added. */
+uint8_t *tr_pkt_prepend(tr_pkt *p, uint32_t n);
+/* Colour 0 green, 1 yellow, 2 red after charging `amount`. */
+uint32_t tr_meter_execute(tr_meter *m, uint64_t amount, uint64_t now_ns);
+int tr_vset_match(const tr_vset *v, const uint8_t *key, const uint8_t *mask);
+tr_entry *tr_profile_resolve(tr_switch *s, uint32_t profile,
+                             const tr_entry *e, uint64_t hash);
+/* Uniform in [lo, hi], lo <= hi. */
+uint64_t tr_random(tr_switch *s, uint64_t lo, uint64_t hi);
+/* Emits a log_msg: each "{}" of format becomes the next decimal number. */
+void tr_log_msg(tr_switch *s, const char *format, const char *const *numbers,
+                unsigned n);
+/* Decimal text of limbs (n of them), negative when is_signed and the top bit
+ * is set; text has room for 20 n + 2 bytes. */
+void tr_decimal(const uint64_t *limbs, unsigned n, int is_signed, char *text);
+
+TR_INLINE void tr_count(tr_counter_cell *cells, uint64_t size, uint64_t index,
+                        const tr_pkt *p)
+{
+    if (index < size) {
+        cells[index].bytes += p->in_len;
+        cells[index].packets++;
+    }
+}
+
+TR_INLINE uint64_t tr_hash_words(const uint8_t *key, unsigned words,
+                                 const uint8_t *mask)
+{
+    uint64_t h = 0x9e3779b97f4a7c15ULL;
+    for (unsigned i = 0; i < words; i++) {
+        uint64_t w, m = ~0ULL;
+        memcpy(&w, key + 8 * i, 8);
+        if (mask)
+            memcpy(&m, mask + 8 * i, 8);
+        h = (h ^ (w & m)) * 0xff51afd7ed558ccdULL;
+        h ^= h >> 32;
+    }
+    return h;
+}
+
+TR_INLINE int tr_words_equal(const uint8_t *a, const uint8_t *key,
+                             const uint8_t *mask, unsigned words)
+{
+    for (unsigned i = 0; i < words; i++) {
+        uint64_t x, y, m = ~0ULL;
+        memcpy(&x, a + 8 * i, 8);
+        memcpy(&y, key + 8 * i, 8);
+        if (mask)
+            memcpy(&m, mask + 8 * i, 8);
+        if (x != (y & m))
+            return 0;
+    }
+    return 1;
+}
+
+/* The entry that matches key (words 8-byte words), NULL on a miss. words and
+ * match are constants at every call, so each table gets its own lookup. */
+TR_INLINE tr_entry *tr_lookup(const tr_table *t, const uint8_t *key,
+                              unsigned words, enum tr_match match)
+{
+    tr_entry *best = NULL;
+    for (uint32_t i = 0; i < t->n_tuples; i++) {
+        const tr_tuple *u = t->tuples[i];
+        const uint8_t *mask = match == TR_EXACT ? NULL : u->mask;
+        if (match == TR_TERNARY && best && best->priority > u->top_priority)
+            break;
+        uint64_t h = tr_hash_words(key, words, mask);
+        tr_entry *e = u->bucket[h & (u->buckets - 1)];
+        while (e && !tr_words_equal(e->key, key, mask, words))
+            e = e->next;
+        if (!e)
+            continue;
+        if (match != TR_TERNARY)
+            return e;
+        if (!best || e->priority > best->priority ||
+            (e->priority == best->priority && e->seq < best->seq))
+            best = e;
+    }
+    return best;
+}
+
+tr_entry *tr_lookup_range(const tr_table *t, const uint8_t *key);
+
+#endif

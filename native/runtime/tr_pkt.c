@@ -1,0 +1,124 @@
+/* Packet buffers: free lists by size, filled on demand and never per packet.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "tr_core.h"
+
+#include <stdlib.h>
+
+/* Buffers are reused, which would hide an overrun from the sanitizer: in such
+ * builds the room behind a frame's last byte is off limits. */
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+static void guard(tr_pkt *p, uint32_t len)
+{
+    ASAN_UNPOISON_MEMORY_REGION(p->buf, p->cap);
+    ASAN_POISON_MEMORY_REGION(p->buf + p->off + len, p->cap - p->off - len);
+}
+#else
+static void guard(tr_pkt *p, uint32_t len)
+{
+    (void)p;
+    (void)len;
+}
+#endif
+
+/* Frame bytes a buffer of each size class has room for. */
+static const uint32_t class_bytes[TR_SIZE_CLASSES] = {2048, 10240,
+                                                      TR_MAX_FRAME};
+
+tr_pkt *tr_pkt_new(tr_switch *s, uint32_t len)
+{
+    unsigned c = 0;
+    while (c < TR_SIZE_CLASSES && class_bytes[c] < len)
+        c++;
+    if (c == TR_SIZE_CLASSES)
+        return NULL;
+    uint32_t phv = s->prog ? (s->prog->phv_size + 15u) & ~15u : 0;
+    tr_pkt *p = s->free_pkts[c];
+    if (p) {
+        s->free_pkts[c] = p->next;
+    } else {
+        size_t size = sizeof *p + phv + TR_HEADROOM + class_bytes[c] + 8;
+        p = aligned_alloc(16, (size + 15u) & ~(size_t)15u);
+        if (!p)
+            return NULL;
+    }
+    memset(p, 0, sizeof *p);
+    p->size_class = (uint8_t)c;
+    p->generation = s->generation;
+    p->buf = p->phv + phv;
+    p->cap = TR_HEADROOM + class_bytes[c];
+    p->off = TR_HEADROOM;
+    p->trunc = UINT32_MAX;
+    guard(p, len);
+    return p;
+}
+
+void tr_pkt_free(tr_switch *s, tr_pkt *p)
+{
+    p->next = s->free_pkts[p->size_class];
+    s->free_pkts[p->size_class] = p;
+}
+
+tr_pkt *tr_pkt_copy(tr_switch *s, const tr_pkt *p, int with_phv)
+{
+    tr_pkt *q = tr_pkt_new(s, p->len);
+    if (!q)
+        return NULL;
+    q->len = p->len;
+    q->virt = p->virt;
+    q->parsed = p->parsed;
+    q->in_len = p->in_len;
+    q->plen = p->plen;
+    q->ingress_port = p->ingress_port;
+    q->pfc_port = p->pfc_port;
+    memcpy(q->buf + q->off, p->buf + p->off, p->len);
+    if (with_phv)
+        memcpy(q->phv, p->phv, s->prog->phv_size);
+    return q;
+}
+
+uint8_t *tr_pkt_prepend(tr_pkt *p, uint32_t n)
+{
+    uint32_t payload = p->off + p->parsed;
+    if (n > payload)
+        return NULL;
+    p->len = p->len - p->parsed + n;
+    p->off = payload - n;
+    p->parsed = 0;
+    return p->buf + p->off;
+}
+
+void tr_drop(tr_switch *s, tr_pkt *p, enum tr_drop reason)
+{
+    s->drops[reason]++;
+    TR_TRACE(s, "packet from port %u dropped: %s", p->ingress_port,
+             tr_drop_name(reason));
+    tr_pkt_free(s, p);
+}
+
+const char *tr_drop_name(unsigned reason)
+{
+    static const char *const names[TR_DROP_COUNT] = {
+        [TR_DROP_NO_PIPELINE] = "no_pipeline",
+        [TR_DROP_INGRESS] = "ingress_drop",
+        [TR_DROP_EGRESS] = "egress_drop",
+        [TR_DROP_MULTICAST] = "multicast_unknown",
+        [TR_DROP_REPLICATED] = "multicast_original",
+        [TR_DROP_QUEUE_PACKETS] = "queue_packets",
+        [TR_DROP_QUEUE_BYTES] = "queue_bytes",
+        [TR_DROP_PRIORITY] = "priority",
+        [TR_DROP_PORT] = "egress_port",
+        [TR_DROP_PORT_DOWN] = "port_down",
+        [TR_DROP_RESUBMIT_FULL] = "resubmit_full",
+        [TR_DROP_RECIRC_FULL] = "recirculate_full",
+        [TR_DROP_HEADROOM] = "headroom",
+        [TR_DROP_ASSERT] = "assert",
+        [TR_DROP_LOOP] = "loop",
+        [TR_DROP_PFC_HEADROOM] = "pfc_headroom",
+        [TR_DROP_PFC_FRAME] = "pfc_frame",
+        [TR_DROP_NO_BUFFER] = "no_buffer",
+        [TR_DROP_TOO_LONG] = "too_long",
+    };
+    return reason < TR_DROP_COUNT ? names[reason] : "";
+}

@@ -1,0 +1,106 @@
+/* Packet replication: multicast groups and clone sessions.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "tr_core.h"
+
+#include <stdlib.h>
+
+static tr_replicas *find(tr_replicas *const *table, uint32_t id)
+{
+    tr_replicas *r = table[id % TR_PRE_BUCKETS];
+    while (r && r->id != id)
+        r = r->next;
+    return r;
+}
+
+static int removed(tr_replicas **table, uint32_t id)
+{
+    tr_replicas **at = &table[id % TR_PRE_BUCKETS];
+    while (*at && (*at)->id != id)
+        at = &(*at)->next;
+    if (!*at)
+        return 0;
+    tr_replicas *gone = *at;
+    *at = gone->next;
+    free(gone);
+    return 1;
+}
+
+static int by_instance_then_port(const void *a, const void *b)
+{
+    const tr_replica *x = a, *y = b;
+    if (x->instance != y->instance)
+        return x->instance < y->instance ? -1 : 1;
+    return (x->port > y->port) - (x->port < y->port);
+}
+
+static int replace(tr_switch *s, tr_replicas **table, uint32_t id,
+                   const tr_replica *replicas, uint32_t n, uint32_t cos,
+                   uint32_t truncate)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (replicas[i].port >= TR_MAX_PORTS || replicas[i].instance > 0xffff)
+            return TR_ERANGE;
+    tr_replicas *r = calloc(1, sizeof *r + n * sizeof *replicas);
+    if (!r)
+        return TR_ENOMEM;
+    r->id = id;
+    r->n = n;
+    r->class_of_service = cos;
+    r->truncate = truncate;
+    if (n)
+        memcpy(r->replica, replicas, n * sizeof *replicas);
+    /* a defined order of copies, so that runs repeat */
+    qsort(r->replica, n, sizeof *r->replica, by_instance_then_port);
+    tr_switch_lock(s);
+    removed(table, id);
+    r->next = table[id % TR_PRE_BUCKETS];
+    table[id % TR_PRE_BUCKETS] = r;
+    tr_switch_unlock(s);
+    return TR_OK;
+}
+
+int tr_mcast_set(tr_switch *s, uint32_t group, const tr_replica *replicas,
+                 uint32_t n)
+{
+    if (group == 0 || group > 0xffff)
+        return TR_ERANGE;
+    return replace(s, s->groups, group, replicas, n, 0, 0);
+}
+
+int tr_clone_set(tr_switch *s, uint32_t session, const tr_replica *replicas,
+                 uint32_t n, uint32_t class_of_service, uint32_t truncate)
+{
+    if (session >= TR_CLONE_VALID)
+        return TR_ERANGE;
+    return replace(s, s->sessions, session, replicas, n, class_of_service,
+                   truncate);
+}
+
+static int delete(tr_switch *s, tr_replicas **table, uint32_t id)
+{
+    tr_switch_lock(s);
+    int rc = removed(table, id) ? TR_OK : TR_ENOENT;
+    tr_switch_unlock(s);
+    return rc;
+}
+
+int tr_mcast_delete(tr_switch *s, uint32_t group)
+{
+    return delete(s, s->groups, group);
+}
+
+int tr_clone_delete(tr_switch *s, uint32_t session)
+{
+    return delete(s, s->sessions, session);
+}
+
+const tr_replicas *tr_group_find(const tr_switch *s, uint32_t group)
+{
+    return find(s->groups, group);
+}
+
+const tr_replicas *tr_session_find(const tr_switch *s, uint32_t session)
+{
+    return find(s->sessions, session);
+}

@@ -1,0 +1,148 @@
+/* Action profiles and selectors: members, groups and the choice by hash.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "tr_table.h"
+
+#include <stdlib.h>
+
+/* The smallest free index of a pointer list, growing it when it is full. */
+static int slot_new(void ***list, uint32_t *n)
+{
+    for (uint32_t i = 0; i < *n; i++)
+        if (!(*list)[i])
+            return (int)i;
+    uint32_t bigger = *n ? 2u * *n : 8u;
+    void **copy = realloc(*list, bigger * sizeof *copy);
+    if (!copy)
+        return TR_ENOMEM;
+    memset(copy + *n, 0, (bigger - *n) * sizeof *copy);
+    *list = copy;
+    int first = (int)*n;
+    *n = bigger;
+    return first;
+}
+
+static void member_free(tr_entry *e)
+{
+    if (e)
+        free(e->data);
+    free(e);
+}
+
+static void group_free(tr_group *g)
+{
+    if (g)
+        free(g->members);
+    free(g);
+}
+
+void tr_profile_clear(tr_profile *p)
+{
+    for (uint32_t i = 0; i < p->n_members; i++)
+        member_free(p->members[i]);
+    for (uint32_t i = 0; i < p->n_groups; i++)
+        group_free(p->groups[i]);
+    free(p->members);
+    free(p->groups);
+    const tr_profile_desc *desc = p->desc;
+    memset(p, 0, sizeof *p);
+    p->desc = desc;
+}
+
+static tr_entry *member(const tr_profile *p, int handle)
+{
+    return handle < 0 || (uint32_t)handle >= p->n_members
+               ? NULL
+               : p->members[handle];
+}
+
+static tr_group *group(const tr_profile *p, int handle)
+{
+    return handle < 0 || (uint32_t)handle >= p->n_groups ? NULL
+                                                         : p->groups[handle];
+}
+
+int tr_profile_add(tr_profile *p, const tr_target *action)
+{
+    int h = slot_new((void ***)&p->members, &p->n_members);
+    if (h < 0)
+        return h;
+    tr_entry *e = tr_entry_new(p->desc->data_limbs, 0);
+    if (!e)
+        return TR_ENOMEM;
+    int rc = tr_entry_target(e, action, p->desc->data_limbs);
+    if (rc != TR_OK) {
+        member_free(e);
+        return rc;
+    }
+    e->handle = h;
+    p->members[h] = e;
+    p->count++;
+    return h;
+}
+
+int tr_profile_modify(tr_profile *p, int handle, const tr_target *action)
+{
+    tr_entry *e = member(p, handle);
+    return e ? tr_entry_target(e, action, p->desc->data_limbs) : TR_ENOENT;
+}
+
+int tr_profile_remove(tr_profile *p, int handle)
+{
+    tr_entry *e = member(p, handle);
+    if (!e)
+        return TR_ENOENT;
+    member_free(e);
+    p->members[handle] = NULL;
+    p->count--;
+    return TR_OK;
+}
+
+int tr_profile_group_add(tr_profile *p)
+{
+    int h = slot_new((void ***)&p->groups, &p->n_groups);
+    if (h < 0)
+        return h;
+    p->groups[h] = calloc(1, sizeof(tr_group));
+    return p->groups[h] ? h : TR_ENOMEM;
+}
+
+int tr_profile_group_set(tr_profile *p, int handle, const int *members,
+                         uint32_t n)
+{
+    tr_group *g = group(p, handle);
+    if (!g)
+        return TR_ENOENT;
+    for (uint32_t i = 0; i < n; i++)
+        if (!member(p, members[i]))
+            return TR_ENOENT;
+    int *copy = malloc((n ? n : 1) * sizeof *copy);
+    if (!copy)
+        return TR_ENOMEM;
+    if (n)
+        memcpy(copy, members, n * sizeof *copy);
+    free(g->members);
+    g->members = copy;
+    g->n = n;
+    return TR_OK;
+}
+
+int tr_profile_group_remove(tr_profile *p, int handle)
+{
+    tr_group *g = group(p, handle);
+    if (!g)
+        return TR_ENOENT;
+    group_free(g);
+    p->groups[handle] = NULL;
+    return TR_OK;
+}
+
+tr_entry *tr_profile_resolve(tr_switch *s, uint32_t profile,
+                             const tr_entry *e, uint64_t hash)
+{
+    const tr_profile *p = &s->profiles[profile];
+    if (e->kind == TR_TARGET_MEMBER)
+        return member(p, (int)e->id);
+    const tr_group *g = group(p, (int)e->id);
+    return g && g->n ? member(p, g->members[hash % g->n]) : NULL;
+}

@@ -1,0 +1,233 @@
+/* Public interface of the switch core: a v1model switch as a passive object.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * The core reads no clock, does no I/O, starts no thread and allocates nothing
+ * per packet: the caller hands in frames and the time, and takes frames out
+ * again with the time at which their last bit has left the port. All times are
+ * nanoseconds on one clock that never runs backwards.
+ *
+ * Threads: data-plane calls (tr_rx, tr_run, tr_pop, tr_release, tr_port_*)
+ * want the lock held by the caller around a batch; every other call takes the
+ * lock itself.
+ */
+#ifndef TR_SWITCH_H
+#define TR_SWITCH_H
+
+#include <stdint.h>
+
+#define TR_ABI 1u
+#define TR_MAX_PORTS 512u
+#define TR_MAX_PRIORITIES 8u
+#define TR_NEVER UINT64_MAX
+
+typedef struct tr_switch tr_switch;
+typedef struct tr_program tr_program;
+
+/* Results of control calls; errors are negative. */
+enum {
+    TR_OK = 0,
+    TR_EEXIST = -1,   /* an equal entry, member or group is there already */
+    TR_ENOENT = -2,   /* no such handle, group or session */
+    TR_EFULL = -3,    /* size limit reached */
+    TR_ERANGE = -4,   /* index or port out of range */
+    TR_EINVAL = -5,   /* argument that makes no sense */
+    TR_ENOMEM = -6
+};
+
+/* Why a packet died; names in tr_drop_name(). */
+enum tr_drop {
+    TR_DROP_NO_PIPELINE,      /* no program loaded */
+    TR_DROP_INGRESS,          /* marked to drop in ingress */
+    TR_DROP_EGRESS,           /* marked to drop in egress */
+    TR_DROP_MULTICAST,        /* group unknown or empty */
+    TR_DROP_REPLICATED,       /* original of a multicast packet (not a loss) */
+    TR_DROP_QUEUE_PACKETS,    /* queue at its depth in packets */
+    TR_DROP_QUEUE_BYTES,      /* queue at its depth in bytes */
+    TR_DROP_PRIORITY,         /* priority without a queue */
+    TR_DROP_PORT,             /* egress port out of range */
+    TR_DROP_PORT_DOWN,        /* egress port is down */
+    TR_DROP_RESUBMIT_FULL,    /* resubmit queue full */
+    TR_DROP_RECIRC_FULL,      /* recirculation queue full */
+    TR_DROP_HEADROOM,         /* more than 512 B of headers added */
+    TR_DROP_ASSERT,           /* assert or assume failed */
+    TR_DROP_LOOP,             /* loop in an action exceeded its limit */
+    TR_DROP_PFC_HEADROOM,     /* PFC ingress buffer exhausted */
+    TR_DROP_PFC_FRAME,        /* pause frame consumed (not a loss) */
+    TR_DROP_NO_BUFFER,        /* out of memory for packets */
+    TR_DROP_TOO_LONG,         /* frame longer than the core takes */
+    TR_DROP_COUNT
+};
+
+/* PFC of one port and all its priorities (RLB §II-A, IEEE 802.1Qbb). */
+typedef struct tr_pfc_config {
+    uint8_t enabled;          /* bit per priority that is lossless; 0: off */
+    uint64_t xoff_bytes;      /* pause the sender above this many bytes */
+    uint64_t xon_bytes;       /* resume it at or below this many bytes */
+    uint64_t headroom_bytes;  /* accepted above xoff before dropping */
+    uint16_t quanta;          /* pause time asked for, in 512 bit times */
+} tr_pfc_config;
+
+typedef struct tr_switch_config {
+    uint32_t drop_port;       /* egress_spec value that means drop */
+    uint32_t priorities;      /* queues a port, 1..TR_MAX_PRIORITIES */
+    uint64_t tick_ns;         /* ns a tick of the P4 timestamps */
+    uint32_t queue_packets;   /* default queue depth in packets, 0: no limit */
+    uint64_t queue_bytes;     /* default queue depth in bytes, 0: no limit */
+    uint64_t port_rate_bps;   /* default port rate, 0: infinitely fast */
+    uint64_t port_delay_ns;   /* default delay after serialisation */
+    uint64_t recirc_rate_bps; /* rate of the recirculation port, 0: infinite */
+    uint64_t seed;            /* of the random extern */
+} tr_switch_config;
+
+/* A frame to send. data stays valid until tr_release(slot). */
+typedef struct tr_out {
+    uint32_t port;
+    uint32_t len;             /* bytes at data */
+    uint32_t virt;            /* payload bytes that exist as a length only */
+    uint64_t time_ns;         /* when the last bit has left (may be future) */
+    const uint8_t *data;
+    void *slot;
+} tr_out;
+
+typedef struct tr_port_stats {
+    uint64_t rx_packets, rx_bytes, tx_packets, tx_bytes;
+    uint64_t dropped;         /* packets dropped at this port's queues */
+    uint64_t pfc_sent, pfc_received, paused_ns;
+} tr_port_stats;
+
+/* What a table entry does. */
+typedef struct tr_target {
+    uint32_t kind;            /* TR_TARGET_* */
+    uint32_t id;              /* action index, member handle, group handle */
+    const uint64_t *data;     /* action data, limbs as the program wants */
+    uint32_t limbs;
+} tr_target;
+enum { TR_TARGET_ACTION = 0, TR_TARGET_MEMBER = 1, TR_TARGET_GROUP = 2 };
+
+/* Rates of a two-rate three-colour meter, in units and units per second. */
+typedef struct tr_meter_rates {
+    uint64_t cir, cburst, pir, pburst;
+} tr_meter_rates;
+
+typedef struct tr_replica {
+    uint32_t port;
+    uint32_t instance;
+} tr_replica;
+
+/* level: 0 trace, 1 info, 2 warning, 3 error */
+typedef void (*tr_log_fn)(void *arg, int level, const char *text);
+
+/* Makes a switch without ports' traffic; NULL when out of memory or when the
+ * program was made for another TR_ABI. prog may be NULL: everything drops. */
+tr_switch *tr_switch_new(const tr_program *prog, const tr_switch_config *cfg);
+void tr_switch_free(tr_switch *s);
+/* Replaces the program: tables, externs, PRE and packets in flight are gone,
+ * ports and their settings stay. prog must outlive the switch. */
+int tr_switch_load(tr_switch *s, const tr_program *prog);
+void tr_switch_lock(tr_switch *s);
+void tr_switch_unlock(tr_switch *s);
+/* Control calls that wait for the lock; the I/O loop yields when not 0. */
+int tr_switch_contended(const tr_switch *s);
+
+/* Data plane (lock held by the caller). */
+
+/* A frame of len bytes (plus virt payload bytes carried as a length) arrives
+ * complete on port at now_ns. Returns TR_OK, TR_ERANGE or TR_ENOMEM. */
+int tr_rx(tr_switch *s, uint32_t port, const uint8_t *data, uint32_t len,
+          uint64_t now_ns);
+int tr_rx_virtual(tr_switch *s, uint32_t port, const uint8_t *data,
+                  uint32_t len, uint32_t virt, uint64_t now_ns);
+/* Does all work due up to now_ns, in the order of its times. Returns the time
+ * of the next timed event, TR_NEVER, or a time <= now_ns when it stopped early
+ * because packets loop without time passing. */
+uint64_t tr_run(tr_switch *s, uint64_t now_ns);
+int tr_pop(tr_switch *s, tr_out *out);
+void tr_release(tr_switch *s, void *slot);
+void tr_port_block(tr_switch *s, uint32_t port, int blocked);
+void tr_port_up(tr_switch *s, uint32_t port, int up);
+int tr_digest_pending(const tr_switch *s);
+
+/* Ports and queues. */
+int tr_port_rate(tr_switch *s, uint32_t port, uint64_t bps);
+int tr_port_delay(tr_switch *s, uint32_t port, uint64_t delay_ns);
+/* port TR_MAX_PORTS: all ports, those not used yet too */
+int tr_port_pfc(tr_switch *s, uint32_t port, const tr_pfc_config *cfg);
+/* prio TR_MAX_PRIORITIES: all queues of the port */
+int tr_queue_depth(tr_switch *s, uint32_t port, uint32_t prio,
+                   uint32_t packets, uint64_t bytes);
+int tr_queue_rate_pps(tr_switch *s, uint32_t port, uint32_t prio,
+                      uint64_t pps);
+int tr_queue_level(tr_switch *s, uint32_t port, uint32_t prio,
+                   uint32_t *packets, uint64_t *bytes);
+int tr_port_stats_read(tr_switch *s, uint32_t port, tr_port_stats *out);
+void tr_drops_read(tr_switch *s, uint64_t out[TR_DROP_COUNT]);
+const char *tr_drop_name(unsigned reason);
+/* Registers fn for log_msg and for the packet trace (trace != 0). */
+void tr_set_log(tr_switch *s, tr_log_fn fn, void *arg, int trace);
+
+/* Tables. Handles are >= 0; handle -1 is the default entry. */
+int tr_table_insert(tr_switch *s, uint32_t table, const uint8_t *key,
+                    const uint8_t *mask, uint32_t prefix_bits,
+                    int32_t priority, const tr_target *target,
+                    uint64_t timeout_ns, uint64_t now_ns);
+int tr_table_modify(tr_switch *s, uint32_t table, int handle,
+                    const tr_target *target, uint64_t timeout_ns);
+int tr_table_delete(tr_switch *s, uint32_t table, int handle);
+/* NULL: no default action at all (the packet goes on untouched) */
+int tr_table_default(tr_switch *s, uint32_t table, const tr_target *target);
+int tr_table_count(tr_switch *s, uint32_t table);
+int tr_entry_counter(tr_switch *s, uint32_t table, int handle,
+                     uint64_t *bytes, uint64_t *packets);
+int tr_entry_counter_set(tr_switch *s, uint32_t table, int handle,
+                         uint64_t bytes, uint64_t packets);
+/* rates NULL: meter unconfigured, every packet green */
+int tr_entry_meter(tr_switch *s, uint32_t table, int handle,
+                   const tr_meter_rates *rates);
+int tr_entry_last_hit(tr_switch *s, uint32_t table, int handle,
+                      uint64_t *time_ns);
+/* Handles of at most max entries not hit for their timeout; their number. */
+int tr_table_expired(tr_switch *s, uint32_t table, uint64_t now_ns,
+                     int *handles, int max);
+
+/* Action profiles. */
+int tr_member_add(tr_switch *s, uint32_t profile, const tr_target *action);
+int tr_member_modify(tr_switch *s, uint32_t profile, int handle,
+                     const tr_target *action);
+int tr_member_delete(tr_switch *s, uint32_t profile, int handle);
+int tr_group_add(tr_switch *s, uint32_t profile);
+/* The members among which the hash chooses: members[hash % n]. */
+int tr_group_set(tr_switch *s, uint32_t profile, int handle,
+                 const int *members, uint32_t n);
+int tr_group_delete(tr_switch *s, uint32_t profile, int handle);
+
+/* Externs. */
+int tr_counter_read(tr_switch *s, uint32_t counter, uint64_t first,
+                    uint64_t n, uint64_t *bytes_packets);
+int tr_counter_write(tr_switch *s, uint32_t counter, uint64_t index,
+                     uint64_t bytes, uint64_t packets);
+/* Cells are limbs, least significant first, (bits + 63) / 64 a cell. */
+int tr_register_read(tr_switch *s, uint32_t reg, uint64_t first, uint64_t n,
+                     uint64_t *limbs);
+int tr_register_write(tr_switch *s, uint32_t reg, uint64_t index,
+                      const uint64_t *limbs);
+int tr_register_reset(tr_switch *s, uint32_t reg);
+int tr_meter_write(tr_switch *s, uint32_t meter, uint64_t index,
+                   const tr_meter_rates *rates);
+/* values and masks: n strings of the set's key length each */
+int tr_vset_write(tr_switch *s, uint32_t vset, const uint8_t *values,
+                  const uint8_t *masks, uint32_t n);
+
+/* Packet replication. */
+int tr_mcast_set(tr_switch *s, uint32_t group, const tr_replica *replicas,
+                 uint32_t n);
+int tr_mcast_delete(tr_switch *s, uint32_t group);
+int tr_clone_set(tr_switch *s, uint32_t session, const tr_replica *replicas,
+                 uint32_t n, uint32_t class_of_service, uint32_t truncate);
+int tr_clone_delete(tr_switch *s, uint32_t session);
+
+/* The oldest digest record: returns its digest index and fills time and at
+ * most max limbs, or TR_ENOENT when there is none. */
+int tr_digest_pop(tr_switch *s, uint64_t *time_ns, uint64_t *limbs,
+                  uint32_t max);
+
+#endif

@@ -1,0 +1,375 @@
+/* Match-action tables: tuple space search, one hash table for each mask.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * An exact table has one tuple, an LPM table one for each prefix length in
+ * use, a ternary table one for each mask. Tuples are searched by falling
+ * priority (LPM: prefix length), so that a search ends at the first tuple that
+ * cannot win any more. Range tables keep one list, best entry first.
+ */
+#include "tr_table.h"
+
+#include <stdlib.h>
+
+static uint32_t key_bytes(const tr_table *t)
+{
+    return t->desc->key_words * 8u;
+}
+
+static void entry_free(tr_entry *e)
+{
+    if (e)
+        free(e->data);
+    free(e);
+}
+
+/* An entry with room for its data and keys, keys not yet filled. */
+tr_entry *tr_entry_new(uint32_t data_limbs, uint32_t keys)
+{
+    tr_entry *e = calloc(1, sizeof *e + 2u * keys);
+    if (!e)
+        return NULL;
+    e->data = calloc(data_limbs ? data_limbs : 1, sizeof *e->data);
+    if (!e->data) {
+        free(e);
+        return NULL;
+    }
+    e->key = (uint8_t *)(e + 1);
+    e->mask = e->key + keys;
+    return e;
+}
+
+/* Puts a target into an entry; the data must fit the table. */
+int tr_entry_target(tr_entry *e, const tr_target *target, uint32_t data_limbs)
+{
+    if (target->limbs > data_limbs || target->kind > TR_TARGET_GROUP)
+        return TR_EINVAL;
+    e->kind = target->kind;
+    e->id = target->id;
+    if (target->limbs)
+        memcpy(e->data, target->data, target->limbs * sizeof *e->data);
+    return TR_OK;
+}
+
+void tr_table_clear(tr_table *t)
+{
+    for (uint32_t i = 0; i < t->n_handles; i++)
+        entry_free(t->by_handle[i]);
+    for (uint32_t i = 0; i < t->n_tuples; i++) {
+        free(t->tuples[i]->bucket);
+        free(t->tuples[i]->mask);
+        free(t->tuples[i]);
+    }
+    entry_free(t->defaults);
+    free(t->by_handle);
+    free(t->tuples);
+    free(t->sorted);
+    const tr_table_desc *desc = t->desc;
+    memset(t, 0, sizeof *t);
+    t->desc = desc;
+}
+
+/* ---- tuples ---- */
+
+static void tuple_resort(tr_table *t, uint32_t i)
+{
+    tr_tuple *u = t->tuples[i];
+    for (; i > 0 && t->tuples[i - 1]->top_priority < u->top_priority; i--)
+        t->tuples[i] = t->tuples[i - 1];
+    t->tuples[i] = u;
+}
+
+static int tuple_find(const tr_table *t, const uint8_t *mask)
+{
+    for (uint32_t i = 0; i < t->n_tuples; i++)
+        if (!memcmp(t->tuples[i]->mask, mask, key_bytes(t)))
+            return (int)i;
+    return -1;
+}
+
+static int tuple_add(tr_table *t, const uint8_t *mask)
+{
+    tr_tuple **list =
+        realloc(t->tuples, (t->n_tuples + 1) * sizeof *t->tuples);
+    if (!list)
+        return -1;
+    t->tuples = list;
+    tr_tuple *u = calloc(1, sizeof *u);
+    uint8_t *copy = malloc(key_bytes(t) ? key_bytes(t) : 1);
+    tr_entry **bucket = calloc(4, sizeof *bucket);
+    if (!u || !copy || !bucket) {
+        free(u);
+        free(copy);
+        free(bucket);
+        return -1;
+    }
+    memcpy(copy, mask, key_bytes(t));
+    u->mask = copy;
+    u->bucket = bucket;
+    u->buckets = 4;
+    u->top_priority = INT32_MIN;
+    t->tuples[t->n_tuples] = u;
+    return (int)t->n_tuples++;
+}
+
+static void tuple_remove(tr_table *t, tr_tuple *u)
+{
+    uint32_t i = 0;
+    while (t->tuples[i] != u)
+        i++;
+    t->n_tuples--;
+    memmove(t->tuples + i, t->tuples + i + 1,
+            (t->n_tuples - i) * sizeof *t->tuples);
+    free(u->bucket);
+    free(u->mask);
+    free(u);
+}
+
+static tr_entry **bucket_of(const tr_table *t, const tr_tuple *u,
+                            const uint8_t *masked_key)
+{
+    uint64_t h = tr_hash_words(masked_key, t->desc->key_words, NULL);
+    return &u->bucket[h & (u->buckets - 1)];
+}
+
+/* Entries of one key stand together, best priority first, then oldest. */
+static void bucket_insert(const tr_table *t, tr_tuple *u, tr_entry *e)
+{
+    tr_entry **at = bucket_of(t, u, e->key);
+    while (*at && memcmp((*at)->key, e->key, key_bytes(t)))
+        at = &(*at)->next;
+    while (*at && !memcmp((*at)->key, e->key, key_bytes(t)) &&
+           ((*at)->priority > e->priority ||
+            ((*at)->priority == e->priority && (*at)->seq < e->seq)))
+        at = &(*at)->next;
+    e->next = *at;
+    *at = e;
+}
+
+static void tuple_grow(const tr_table *t, tr_tuple *u)
+{
+    tr_entry **old = u->bucket;
+    uint32_t n = u->buckets;
+    tr_entry **bigger = calloc(2u * n, sizeof *bigger);
+    if (!bigger)
+        return; /* longer chains, still right */
+    u->bucket = bigger;
+    u->buckets = 2u * n;
+    for (uint32_t i = 0; i < n; i++) {
+        for (tr_entry *e = old[i], *next; e; e = next) {
+            next = e->next;
+            bucket_insert(t, u, e);
+        }
+    }
+    free(old);
+}
+
+/* The entry with exactly this masked key, mask and priority. */
+static tr_entry *find_equal(const tr_table *t, const uint8_t *key,
+                            const uint8_t *mask, int32_t priority)
+{
+    if (t->desc->match == TR_RANGE) {
+        for (uint32_t i = 0; i < t->count; i++) {
+            tr_entry *e = t->sorted[i];
+            if (e->priority == priority &&
+                !memcmp(e->key, key, key_bytes(t)) &&
+                !memcmp(e->mask, mask, key_bytes(t)))
+                return e;
+        }
+        return NULL;
+    }
+    int i = tuple_find(t, mask);
+    if (i < 0)
+        return NULL;
+    for (tr_entry *e = *bucket_of(t, t->tuples[i], key); e; e = e->next)
+        if (e->priority == priority && !memcmp(e->key, key, key_bytes(t)))
+            return e;
+    return NULL;
+}
+
+/* ---- range lists ---- */
+
+static int sorted_insert(tr_table *t, tr_entry *e)
+{
+    tr_entry **list = realloc(t->sorted, (t->count + 1) * sizeof *list);
+    if (!list)
+        return TR_ENOMEM;
+    t->sorted = list;
+    uint32_t i = t->count;
+    for (; i > 0 && list[i - 1]->priority < e->priority; i--)
+        list[i] = list[i - 1];
+    list[i] = e;
+    return TR_OK;
+}
+
+static int in_field(const tr_key_field *f, const tr_entry *e,
+                    const uint8_t *key)
+{
+    const uint8_t *k = key + f->offset;
+    if (f->range)
+        return memcmp(k, e->key + f->offset, f->nbytes) >= 0 &&
+               memcmp(k, e->mask + f->offset, f->nbytes) <= 0;
+    for (unsigned i = 0; i < f->nbytes; i++)
+        if ((k[i] & e->mask[f->offset + i]) != e->key[f->offset + i])
+            return 0;
+    return 1;
+}
+
+tr_entry *tr_lookup_range(const tr_table *t, const uint8_t *key)
+{
+    for (uint32_t i = 0; i < t->count; i++) {
+        const tr_table_desc *d = t->desc;
+        uint32_t f = 0;
+        while (f < d->n_fields && in_field(&d->fields[f], t->sorted[i], key))
+            f++;
+        if (f == d->n_fields)
+            return t->sorted[i];
+    }
+    return NULL;
+}
+
+/* ---- control ---- */
+
+static int handle_new(tr_table *t)
+{
+    /* handles are the smallest free ones: freed ones are reused */
+    for (; t->free_hint < t->n_handles; t->free_hint++)
+        if (!t->by_handle[t->free_hint])
+            return (int)t->free_hint;
+    uint32_t n = t->n_handles ? 2u * t->n_handles : 8u;
+    tr_entry **list = realloc(t->by_handle, n * sizeof *list);
+    if (!list)
+        return -1;
+    memset(list + t->n_handles, 0, (n - t->n_handles) * sizeof *list);
+    t->by_handle = list;
+    t->n_handles = n;
+    return (int)t->free_hint;
+}
+
+tr_entry *tr_table_entry(const tr_table *t, int handle)
+{
+    if (handle == -1)
+        return t->defaults;
+    if (handle < 0 || (uint32_t)handle >= t->n_handles)
+        return NULL;
+    return t->by_handle[handle];
+}
+
+static int tuple_insert(tr_table *t, tr_entry *e)
+{
+    int i = tuple_find(t, e->mask);
+    if (i < 0)
+        i = tuple_add(t, e->mask);
+    if (i < 0)
+        return TR_ENOMEM;
+    tr_tuple *u = t->tuples[i];
+    if (u->count >= u->buckets)
+        tuple_grow(t, u);
+    e->tuple = u;
+    bucket_insert(t, u, e);
+    u->count++;
+    if (e->priority > u->top_priority) {
+        u->top_priority = e->priority;
+        tuple_resort(t, (uint32_t)i);
+    }
+    return TR_OK;
+}
+
+/* Masks the key where a mask applies (not in range fields). */
+static void fill_key(const tr_table *t, tr_entry *e, const uint8_t *key,
+                     const uint8_t *mask)
+{
+    const tr_table_desc *d = t->desc;
+    for (uint32_t i = 0; i < d->n_fields; i++) {
+        const tr_key_field *f = &d->fields[i];
+        for (unsigned b = f->offset; b < f->offset + (unsigned)f->nbytes;
+             b++) {
+            uint8_t m = d->match == TR_EXACT ? 0xff : mask[b];
+            e->mask[b] = m;
+            e->key[b] = f->range ? key[b] : key[b] & m;
+        }
+    }
+}
+
+int tr_table_add(tr_table *t, const uint8_t *key, const uint8_t *mask,
+                 int32_t priority, const tr_target *target,
+                 uint64_t timeout_ns, uint64_t now_ns)
+{
+    if (t->desc->key_words == 0)
+        return TR_EINVAL;
+    tr_entry *e = tr_entry_new(t->desc->data_limbs, key_bytes(t));
+    if (!e)
+        return TR_ENOMEM;
+    fill_key(t, e, key, mask);
+    e->priority = priority;
+    e->timeout_ns = timeout_ns;
+    e->last_hit_ns = now_ns;
+    int rc = tr_entry_target(e, target, t->desc->data_limbs);
+    if (rc == TR_OK && find_equal(t, e->key, e->mask, priority))
+        rc = TR_EEXIST;
+    if (rc == TR_OK && t->count >= t->desc->max_size)
+        rc = TR_EFULL;
+    int handle = rc == TR_OK ? handle_new(t) : -1;
+    if (rc == TR_OK && handle < 0)
+        rc = TR_ENOMEM;
+    if (rc == TR_OK) {
+        e->seq = t->next_seq++;
+        rc = t->desc->match == TR_RANGE ? sorted_insert(t, e)
+                                        : tuple_insert(t, e);
+    }
+    if (rc != TR_OK) {
+        entry_free(e);
+        return rc;
+    }
+    e->handle = handle;
+    t->by_handle[handle] = e;
+    t->count++;
+    return handle;
+}
+
+int tr_table_remove(tr_table *t, int handle)
+{
+    tr_entry *e = handle < 0 ? NULL : tr_table_entry(t, handle);
+    if (!e)
+        return TR_ENOENT;
+    if (t->desc->match == TR_RANGE) {
+        uint32_t i = 0;
+        while (t->sorted[i] != e)
+            i++;
+        memmove(t->sorted + i, t->sorted + i + 1,
+                (t->count - i - 1) * sizeof *t->sorted);
+    } else {
+        tr_entry **at = bucket_of(t, e->tuple, e->key);
+        while (*at != e)
+            at = &(*at)->next;
+        *at = e->next;
+        if (--e->tuple->count == 0)
+            tuple_remove(t, e->tuple);
+    }
+    t->by_handle[handle] = NULL;
+    if ((uint32_t)handle < t->free_hint)
+        t->free_hint = (uint32_t)handle;
+    t->count--;
+    entry_free(e);
+    return TR_OK;
+}
+
+int tr_table_set_default(tr_table *t, const tr_target *target)
+{
+    if (!target) {
+        entry_free(t->defaults);
+        t->defaults = NULL;
+        return TR_OK;
+    }
+    tr_entry *e = t->defaults;
+    if (!e)
+        e = tr_entry_new(t->desc->data_limbs, 0);
+    if (!e)
+        return TR_ENOMEM;
+    e->handle = -1;
+    int rc = tr_entry_target(e, target, t->desc->data_limbs);
+    if (rc != TR_OK && e != t->defaults)
+        entry_free(e);
+    else
+        t->defaults = e;
+    return rc;
+}

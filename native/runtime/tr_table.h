@@ -1,0 +1,31 @@
+/* Tables and action profiles as the control calls use them; no locking here.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef TR_TABLE_H
+#define TR_TABLE_H
+
+#include "tr_core.h"
+
+tr_entry *tr_entry_new(uint32_t data_limbs, uint32_t keys);
+int tr_entry_target(tr_entry *e, const tr_target *target,
+                    uint32_t data_limbs);
+void tr_table_clear(tr_table *t);
+/* Adds an entry; its handle (>= 0) or an error (< 0). */
+int tr_table_add(tr_table *t, const uint8_t *key, const uint8_t *mask,
+                 int32_t priority, const tr_target *target,
+                 uint64_t timeout_ns, uint64_t now_ns);
+int tr_table_remove(tr_table *t, int handle);
+int tr_table_set_default(tr_table *t, const tr_target *target);
+/* handle -1: the default entry; NULL when there is none */
+tr_entry *tr_table_entry(const tr_table *t, int handle);
+
+void tr_profile_clear(tr_profile *p);
+int tr_profile_add(tr_profile *p, const tr_target *action);
+int tr_profile_modify(tr_profile *p, int handle, const tr_target *action);
+int tr_profile_remove(tr_profile *p, int handle);
+int tr_profile_group_add(tr_profile *p);
+int tr_profile_group_set(tr_profile *p, int handle, const int *members,
+                         uint32_t n);
+int tr_profile_group_remove(tr_profile *p, int handle);
+
+#endif

@@ -1,0 +1,222 @@
+/* Traffic manager: queues, strict priorities and serialisation.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "tr_tm.h"
+
+#include <stdlib.h>
+
+#define NS_PER_S 1000000000ULL
+
+tr_port *tr_port_get(tr_switch *s, uint32_t port)
+{
+    if (port >= TR_MAX_PORTS)
+        return NULL;
+    if (s->ports[port])
+        return s->ports[port];
+    tr_port *p = calloc(1, sizeof *p);
+    if (!p)
+        return NULL;
+    p->rate_bps = s->cfg.port_rate_bps;
+    p->delay_ns = s->cfg.port_delay_ns;
+    for (unsigned i = 0; i < TR_MAX_PRIORITIES; i++) {
+        p->queue[i].max_packets = s->cfg.queue_packets;
+        p->queue[i].max_bytes = s->cfg.queue_bytes;
+    }
+    if (s->pfc.enabled)
+        tr_pfc_set(p, &s->pfc);
+    s->ports[port] = p;
+    return p;
+}
+
+uint32_t tr_queue_packets(const tr_switch *s, uint32_t port,
+                          uint32_t priority)
+{
+    if (port >= TR_MAX_PORTS || !s->ports[port] ||
+        priority >= s->cfg.priorities)
+        return 0;
+    return s->ports[port]->queue[priority].packets;
+}
+
+static void port_drop(tr_switch *s, tr_port *port, tr_pkt *p,
+                      enum tr_drop reason)
+{
+    port->stats.dropped++;
+    tr_drop(s, p, reason);
+}
+
+void tr_enqueue(tr_switch *s, tr_pkt *p, uint32_t port, uint32_t priority)
+{
+    tr_port *t = tr_port_get(s, port);
+    if (!t) {
+        tr_drop(s, p, port < TR_MAX_PORTS ? TR_DROP_NO_BUFFER : TR_DROP_PORT);
+        return;
+    }
+    p->egress_port = port;
+    if (priority >= s->cfg.priorities) {
+        tr_logf(s, 3, "priority %u has no queue, packet dropped", priority);
+        port_drop(s, t, p, TR_DROP_PRIORITY);
+        return;
+    }
+    if (t->down) {
+        port_drop(s, t, p, TR_DROP_PORT_DOWN);
+        return;
+    }
+    tr_queue *q = &t->queue[priority];
+    uint64_t bytes = (uint64_t)p->len + p->virt;
+    if (q->max_packets && q->packets >= q->max_packets) {
+        port_drop(s, t, p, TR_DROP_QUEUE_PACKETS);
+        return;
+    }
+    if (q->max_bytes && q->bytes + bytes > q->max_bytes) {
+        port_drop(s, t, p, TR_DROP_QUEUE_BYTES);
+        return;
+    }
+    if (!tr_pfc_admit(s, p, priority)) {
+        port_drop(s, t, p, TR_DROP_PFC_HEADROOM);
+        return;
+    }
+    p->priority = (uint8_t)priority;
+    p->next = NULL;
+    if (q->tail)
+        q->tail->next = p;
+    else
+        q->head = p;
+    q->tail = p;
+    q->packets++;
+    q->bytes += bytes;
+    s->active[port / 64] |= 1ULL << (port % 64);
+}
+
+/* When the packet at the head of q may leave, as far as q itself goes. */
+static uint64_t queue_ready(const tr_queue *q)
+{
+    return q->next_ns > q->pause_until_ns ? q->next_ns : q->pause_until_ns;
+}
+
+uint64_t tr_port_next(const tr_port *t, uint32_t priorities, uint64_t now_ns)
+{
+    uint64_t next = TR_NEVER;
+    if (t->blocked)
+        return next;
+    for (uint32_t i = 0; i < priorities; i++) {
+        if (!t->queue[i].head)
+            continue;
+        uint64_t at = queue_ready(&t->queue[i]);
+        if (at < t->busy_until_ns)
+            at = t->busy_until_ns;
+        if (at < next)
+            next = at;
+    }
+    return next < now_ns ? now_ns : next;
+}
+
+static tr_pkt *queue_take(tr_queue *q)
+{
+    tr_pkt *p = q->head;
+    q->head = p->next;
+    if (!q->head)
+        q->tail = NULL;
+    q->packets--;
+    q->bytes -= (uint64_t)p->len + p->virt;
+    p->next = NULL;
+    return p;
+}
+
+tr_pkt *tr_port_dequeue(tr_switch *s, uint32_t port, uint64_t now_ns)
+{
+    tr_port *t = s->ports[port];
+    if (t->blocked || t->busy_until_ns > now_ns)
+        return NULL;
+    for (uint32_t i = s->cfg.priorities; i-- > 0;) {
+        tr_queue *q = &t->queue[i];
+        if (!q->head || queue_ready(q) > now_ns)
+            continue;
+        tr_pkt *p = queue_take(q);
+        if (q->pps)
+            q->next_ns = now_ns + NS_PER_S / q->pps;
+        tr_pfc_release(s, p);
+        return p;
+    }
+    return NULL;
+}
+
+/* Occupies the port for `bytes`; the time at which the last bit is out. The
+ * remainder of the division is carried on while the port stays busy, so that
+ * rounding never adds up. */
+static uint64_t serialise(tr_port *t, uint64_t bytes, uint64_t now_ns)
+{
+    uint64_t start = t->busy_until_ns;
+    if (start < now_ns) {
+        start = now_ns;
+        t->frac = 0;
+    }
+    if (t->rate_bps) {
+        tr_u128 scaled = (tr_u128)bytes * 8 * NS_PER_S + t->frac;
+        start += (uint64_t)(scaled / t->rate_bps);
+        t->frac = (uint64_t)(scaled % t->rate_bps);
+        t->busy_until_ns = start;
+    }
+    return start;
+}
+
+void tr_port_send(tr_switch *s, tr_pkt *p, uint64_t now_ns)
+{
+    tr_port *t = tr_port_get(s, p->egress_port);
+    if (!t) {
+        tr_drop(s, p, TR_DROP_NO_BUFFER);
+        return;
+    }
+    if (t->down) {
+        port_drop(s, t, p, TR_DROP_PORT_DOWN);
+        return;
+    }
+    uint64_t bytes = (uint64_t)p->len + p->virt;
+    t->stats.tx_packets++;
+    t->stats.tx_bytes += bytes;
+    p->ready_ns = serialise(t, bytes, now_ns) + t->delay_ns;
+    p->next = NULL;
+    if (s->out_tail)
+        s->out_tail->next = p;
+    else
+        s->out_head = p;
+    s->out_tail = p;
+    TR_TRACE(s, "packet of %u bytes leaves port %u", p->len, p->egress_port);
+}
+
+void tr_port_flush(tr_switch *s, tr_port *t)
+{
+    for (unsigned i = 0; i < TR_MAX_PRIORITIES; i++) {
+        while (t->queue[i].head) {
+            tr_pkt *p = queue_take(&t->queue[i]);
+            tr_pfc_release(s, p);
+            tr_pkt_free(s, p);
+        }
+    }
+}
+
+int tr_pop(tr_switch *s, tr_out *out)
+{
+    tr_pkt *p = s->out_head;
+    if (!p)
+        return 0;
+    s->out_head = p->next;
+    if (!s->out_head)
+        s->out_tail = NULL;
+    out->port = p->egress_port;
+    out->len = p->len;
+    out->virt = p->virt;
+    out->time_ns = p->ready_ns;
+    out->data = p->buf + p->off;
+    out->slot = p;
+    return 1;
+}
+
+void tr_release(tr_switch *s, void *slot)
+{
+    tr_pkt *p = slot;
+    /* the caller may hold a frame while the program is replaced */
+    if (p->generation == s->generation)
+        tr_pkt_free(s, p);
+    else
+        free(p);
+}

@@ -1,0 +1,240 @@
+/* What v1model does around a program's controls. Included last by every
+ * generated program, so that the compiler sees all of a packet's way at once.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ *   parse -> verify -> ingress -> clone, digest, resubmit, multicast, drop or
+ *   queue -> egress -> clone, drop, deparse, recirculate or send
+ *
+ * (simple_switch's order: targets/simple_switch/simple_switch.cpp.)
+ *
+ * The program defines, before including this:
+ *   struct tr_phv; trp_set_X(h, value), trp_get_X(h) for the fields X of
+ *   standard_metadata; trp_parse (sets p->parsed, returns the parser error),
+ *   trp_verify (1: a checksum was wrong), trp_ingress, trp_egress,
+ *   trp_deparse (0: too many headers), trp_copy_fields, trp_reset_metadata,
+ *   trp_digest.
+ */
+#ifndef TR_V1MODEL_H
+#define TR_V1MODEL_H
+
+#include "tr_core.h"
+
+static uint64_t trm_ticks(const tr_switch *s)
+{
+    return s->now_ns / s->cfg.tick_ns;
+}
+
+static void trm_parse(tr_switch *s, tr_pkt *p, struct tr_phv *h)
+{
+    p->parsed = 0;
+    trp_set_parser_error(h, trp_parse(s, p, h));
+    trp_set_checksum_error(h, trp_verify(s, p, h));
+}
+
+static void trm_enqueue(tr_switch *s, tr_pkt *p, uint32_t port)
+{
+    struct tr_phv *h = (struct tr_phv *)p->phv;
+    uint32_t priority = (uint32_t)trp_get_priority(h);
+    trp_set_enq_timestamp(h, trm_ticks(s));
+    trp_set_enq_qdepth(h, tr_queue_packets(s, port, priority));
+    tr_enqueue(s, p, port, priority);
+}
+
+/* Copies of p to every replica; p stays the caller's. */
+static void trm_replicate(tr_switch *s, const tr_pkt *p, const tr_replicas *r)
+{
+    for (uint32_t i = 0; i < r->n; i++) {
+        tr_pkt *q = tr_pkt_copy(s, p, 1);
+        if (!q) {
+            s->drops[TR_DROP_NO_BUFFER]++;
+            continue;
+        }
+        trp_set_egress_rid((struct tr_phv *)q->phv, r->replica[i].instance);
+        if (r->truncate)
+            q->trunc = r->truncate;
+        trm_enqueue(s, q, r->replica[i].port);
+    }
+}
+
+/* Takes the clone request off p; its session, NULL when that is unknown. */
+static const tr_replicas *trm_clone_request(tr_switch *s, tr_pkt *p,
+                                            uint32_t *fields)
+{
+    uint32_t id = p->clone_session & ~TR_CLONE_VALID;
+    *fields = p->clone_fields;
+    p->clone_session = p->clone_fields = 0;
+    const tr_replicas *session = tr_session_find(s, id);
+    TR_TRACE(s, "packet from port %u cloned to session %u%s", p->ingress_port,
+             id, session ? "" : ", which is not known");
+    return session;
+}
+
+/* Of the metadata a clone keeps the field list only. */
+static void trm_clone_send(tr_switch *s, const tr_pkt *p, tr_pkt *q,
+                           const tr_replicas *session, uint32_t fields,
+                           uint32_t instance)
+{
+    struct tr_phv *h = (struct tr_phv *)q->phv;
+    trp_reset_metadata(h);
+    trp_copy_fields(h, (const struct tr_phv *)p->phv, fields);
+    trp_set_instance_type(h, instance);
+    if (session->class_of_service)
+        trp_set_priority(h, session->class_of_service);
+    trm_replicate(s, q, session);
+    tr_pkt_free(s, q);
+}
+
+/* The clone has the bytes that entered this pass of ingress, parsed again. */
+static void trm_clone_ingress(tr_switch *s, tr_pkt *p, uint32_t entry_len)
+{
+    uint32_t fields;
+    const tr_replicas *session = trm_clone_request(s, p, &fields);
+    tr_pkt *q = session ? tr_pkt_copy(s, p, 0) : NULL;
+    if (!q) {
+        s->drops[TR_DROP_NO_BUFFER] += session != NULL;
+        return;
+    }
+    struct tr_phv *h = (struct tr_phv *)q->phv;
+    memset(h, 0, sizeof *h);
+    q->plen = entry_len;
+    trp_set_ingress_port(h, p->ingress_port);
+    trm_parse(s, q, h);
+    trm_clone_send(s, p, q, session, fields, TR_INSTANCE_INGRESS_CLONE);
+}
+
+/* The clone has the headers as they are at the end of egress. */
+static void trm_clone_egress(tr_switch *s, tr_pkt *p)
+{
+    uint32_t fields;
+    const tr_replicas *session = trm_clone_request(s, p, &fields);
+    tr_pkt *q = session ? tr_pkt_copy(s, p, 1) : NULL;
+    if (q)
+        trm_clone_send(s, p, q, session, fields, TR_INSTANCE_EGRESS_CLONE);
+    else
+        s->drops[TR_DROP_NO_BUFFER] += session != NULL;
+}
+
+/* A fresh PHV that keeps the fields of `list` only. */
+static void trm_restart(tr_pkt *p, uint32_t list, uint32_t instance,
+                        uint32_t length)
+{
+    struct tr_phv *h = (struct tr_phv *)p->phv;
+    struct tr_phv old = *h;
+    memset(h, 0, sizeof *h);
+    trp_copy_fields(h, &old, list);
+    trp_set_instance_type(h, instance);
+    trp_set_packet_length(h, length);
+    p->parsed = 0;
+    p->plen = length;
+    p->digest = p->clone_session = p->clone_fields = 0;
+    p->exit = 0;
+    p->trunc = UINT32_MAX;
+}
+
+static void trm_multicast(tr_switch *s, tr_pkt *p, uint32_t group)
+{
+    struct tr_phv *h = (struct tr_phv *)p->phv;
+    const tr_replicas *r = tr_group_find(s, group);
+    if (!r || r->n == 0) {
+        tr_drop(s, p, TR_DROP_MULTICAST);
+        return;
+    }
+    trp_set_instance_type(h, TR_INSTANCE_REPLICATION);
+    TR_TRACE(s, "packet from port %u replicated to group %u",
+             p->ingress_port, group);
+    trm_replicate(s, p, r);
+    tr_drop(s, p, TR_DROP_REPLICATED);
+}
+
+static void trm_after_ingress(tr_switch *s, tr_pkt *p, uint32_t entry_len)
+{
+    struct tr_phv *h = (struct tr_phv *)p->phv;
+    uint32_t group = (uint32_t)trp_get_mcast_grp(h);
+    uint32_t port = (uint32_t)trp_get_egress_spec(h);
+    if (p->clone_session)
+        trm_clone_ingress(s, p, entry_len);
+    if (p->digest) {
+        trp_digest(s, p, h);
+        p->digest = 0;
+    }
+    if (p->resubmit) {
+        trm_restart(p, p->resubmit, TR_INSTANCE_RESUBMIT, entry_len);
+        p->recirculate = 0;
+        TR_TRACE(s, "packet from port %u resubmitted", p->ingress_port);
+        tr_resubmit(s, p, s->now_ns);
+    } else if (group) {
+        trm_multicast(s, p, group);
+    } else if (port == s->cfg.drop_port) {
+        tr_drop(s, p, TR_DROP_INGRESS);
+    } else {
+        trp_set_instance_type(h, TR_INSTANCE_NORMAL);
+        trm_enqueue(s, p, port);
+    }
+}
+
+static void trm_ingress(tr_switch *s, tr_pkt *p, uint64_t now_ns)
+{
+    struct tr_phv *h = (struct tr_phv *)p->phv;
+    uint32_t entry_len = p->plen;
+    if (trp_get_instance_type(h) == TR_INSTANCE_NORMAL) {
+        trp_set_ingress_port(h, p->ingress_port);
+        trp_set_packet_length(h, p->in_len);
+        trp_set_ingress_global_timestamp(h, now_ns / s->cfg.tick_ns);
+    }
+    TR_TRACE(s, "packet of %u bytes enters ingress from port %u", p->len,
+             p->ingress_port);
+    trm_parse(s, p, h);
+    trp_ingress(s, p, h);
+    p->exit = 0;
+    if (p->failed)
+        tr_drop(s, p, (enum tr_drop)(p->failed - 1));
+    else
+        trm_after_ingress(s, p, entry_len);
+}
+
+static int trm_egress(tr_switch *s, tr_pkt *p, uint64_t now_ns)
+{
+    struct tr_phv *h = (struct tr_phv *)p->phv;
+    uint64_t ticks = now_ns / s->cfg.tick_ns;
+    trp_set_egress_global_timestamp(h, ticks);
+    trp_set_deq_timedelta(h, ticks - trp_get_enq_timestamp(h));
+    trp_set_deq_qdepth(h, tr_queue_packets(s, p->egress_port, p->priority));
+    trp_set_qid(h, p->priority);
+    trp_set_egress_port(h, p->egress_port);
+    /* anything but the drop port, so that egress drops only when told to */
+    trp_set_egress_spec(h, s->cfg.drop_port + 1u);
+    trp_set_packet_length(h, p->plen);
+    trp_egress(s, p, h);
+    if (p->failed) {
+        tr_drop(s, p, (enum tr_drop)(p->failed - 1));
+        return 0;
+    }
+    if (p->clone_session)
+        trm_clone_egress(s, p);
+    if (trp_get_egress_spec(h) == s->cfg.drop_port) {
+        tr_drop(s, p, TR_DROP_EGRESS);
+        return 0;
+    }
+    if (!trp_deparse(s, p, h)) {
+        tr_drop(s, p, TR_DROP_HEADROOM);
+        return 0;
+    }
+    if (p->recirculate) {
+        uint32_t list = p->recirculate;
+        p->recirculate = 0;
+        p->in_len = p->len + p->virt;
+        trm_restart(p, list, TR_INSTANCE_RECIRC, p->in_len);
+        TR_TRACE(s, "packet of %u bytes recirculated", p->len);
+        tr_recirculate(s, p, now_ns);
+        return 0;
+    }
+    if (p->len > p->trunc) {
+        p->len = p->trunc;
+        p->virt = 0;
+    } else if (p->len + p->virt > p->trunc) {
+        p->virt = p->trunc - p->len;
+    }
+    return 1;
+}
+
+#endif

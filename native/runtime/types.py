@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Values that go into and come out of a Switch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+ErrorCode = Literal["exists", "not_found", "full", "range", "invalid", "memory"]
+
+
+class StateError(Exception):
+    """A control call that cannot be done; ``code`` says why in one word."""
+
+    def __init__(self, code: ErrorCode, message: str) -> None:
+        super().__init__(message)
+        self.code: ErrorCode = code
+
+
+@dataclass(frozen=True, slots=True)
+class PfcConfig:
+    """PFC of a port (RLB §II-A): lossless priorities and their thresholds in bytes."""
+
+    priorities: Sequence[int]
+    xoff_bytes: int
+    xon_bytes: int
+    headroom_bytes: int
+    quanta: int = 0xFFFF
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchConfig:
+    """How a switch is set up; rates in bits/s (0: no limit), times in ns, depths 0: no limit."""
+
+    device_id: int = 0
+    cpu_port: int | None = None
+    drop_port: int = 511
+    priority_queues: int = 1
+    tick_ns: int = 1000
+    queue_depth_packets: int = 64
+    queue_depth_bytes: int = 0
+    port_rate_bps: int = 0
+    port_delay_ns: int = 0
+    recirc_rate_bps: int = 0
+    seed: int = 0
+    pfc: PfcConfig | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ActionCall:
+    """An action, by its index in the model, with a value for each parameter."""
+
+    action: int
+    data: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MemberRef:
+    """A member of the table's action profile, by handle."""
+
+    handle: int
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRef:
+    """A group of the table's action selector, by handle."""
+
+    handle: int
+
+
+Target = ActionCall | MemberRef | GroupRef
+
+
+@dataclass(frozen=True, slots=True)
+class Replica:
+    """A copy that the replication engine makes; ``instance`` becomes egress_rid."""
+
+    port: int
+    instance: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class MeterRates:
+    """Committed and peak rate (units/s) and burst (units); a unit is a packet or a byte."""
+
+    cir: int
+    cburst: int
+    pir: int
+    pburst: int
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """A frame that left a port; ``time_ns`` is when its last bit had left."""
+
+    port: int
+    data: bytes
+    time_ns: int
+    virtual_bytes: int = 0
+
+
+class DigestRecord(NamedTuple):
+    """A digest message: which digest, when, and its fields' values."""
+
+    digest: int
+    time_ns: int
+    values: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PortStats:
+    """Counts of one port since the switch was made; ``paused_ns`` counts finite PFC pauses."""
+
+    rx_packets: int
+    rx_bytes: int
+    tx_packets: int
+    tx_bytes: int
+    dropped: int
+    pfc_sent: int
+    pfc_received: int
+    paused_ns: int
