@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the compiler cannot take is refused in one line that names file and place."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from native.compiler import ProgramError, emit, load_program
+from native.compiler.bmv2_json import read_bmv2_json
+from tests.native.bmv2_builder import Builder, assign, const, field, op
+
+PROGRAMS = sorted((Path(__file__).parents[2] / "programs" / "build").glob("*.json"))
+
+
+def good() -> dict[str, Any]:
+    b = Builder([("a", 8)])
+    b.run([assign(field("in", "a"), op("+", field("in", "a"), const(1)))])
+    return b.json()
+
+
+def refused(program: dict[str, Any] | bytes) -> str:
+    text = program if isinstance(program, bytes) else json.dumps(program).encode()
+    with pytest.raises(ProgramError) as caught:
+        read_bmv2_json(text, "x.json")
+    message = str(caught.value)
+    assert message.startswith("x.json: ")
+    assert "\n" not in message
+    return message
+
+
+def test_the_good_program_is_accepted() -> None:
+    assert "test.p4" == read_bmv2_json(json.dumps(good()).encode()).name
+
+
+@pytest.mark.parametrize(
+    "text", [b"", b"{", b"[]", b"3", b"null", b'{"pipelines": 3}', b"\xff\xfe", b'{"a": 1}']
+)
+def test_no_program(text: bytes) -> None:
+    refused(text)
+
+
+Change = Callable[[dict[str, Any]], object]
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (lambda p: p["__meta__"].update(version=[3, 0]), "newer than 2.x"),
+        (lambda p: p.pop("headers"), '"headers" is missing'),
+        (lambda p: p["extern_instances"].append({"name": "e", "type": "magic"}), 'extern "magic"'),
+        (lambda p: p["actions"][0]["primitives"][0].update(op="fly"), 'primitive "fly"'),
+        (lambda p: p["actions"][0]["primitives"][0]["parameters"].pop(), "takes 2 parameters"),
+        (
+            lambda p: p["actions"][0]["primitives"][0]["parameters"][0].update(value=["in", "z"]),
+            'no field "z"',
+        ),
+        (lambda p: p["actions"][0]["primitives"][0]["parameters"][0].update(value=["y", "a"]), '"y"'),
+        (lambda p: p["pipelines"][0]["tables"][0].update(match_type="magic"), 'match type "magic"'),
+        (lambda p: p["pipelines"][0]["tables"][0].update(type="magic"), 'table type "magic"'),
+        (lambda p: p["pipelines"][0]["tables"][0].update(action_ids=[7]), "no action has id 7"),
+        (lambda p: p["pipelines"][0].update(init_table="nowhere"), 'no node is named "nowhere"'),
+        (lambda p: p["pipelines"].pop(), '"ingress" and "egress"'),
+        (lambda p: p["header_types"][1]["fields"].append(["odd", 3, False]), "whole bytes"),
+        (lambda p: p["header_types"][1]["fields"].append(["big", 99999, False]), "from 0 to 4096"),
+        (lambda p: p["parsers"][0].update(init_state="nowhere"), 'no state is named "nowhere"'),
+        (
+            lambda p: p["parsers"][0]["parse_states"][0]["parser_ops"].append({"op": "x", "parameters": []}),
+            'parser operation "x"',
+        ),
+        (
+            lambda p: p["calculations"].append({"name": "c", "id": 0, "algo": "md5", "input": []}),
+            'hash algorithm "md5"',
+        ),
+        (
+            lambda p: p["actions"][0]["primitives"][0]["parameters"][1]["value"]["value"].update(op="**"),
+            'operator "**"',
+        ),
+        (
+            lambda p: p["actions"][0]["primitives"][0].update(
+                op="_jump", parameters=[{"type": "hexstr", "value": "0x9"}]
+            ),
+            "jump target",
+        ),
+        (
+            lambda p: p["actions"][0]["primitives"][0]["parameters"].__setitem__(
+                1, {"type": "runtime_data", "value": 0}
+            ),
+            "parameter 0 is used",
+        ),
+        (
+            lambda p: p["register_arrays"].append({"name": "r", "id": 0, "size": 4, "bitwidth": 0}),
+            "from 1 to 4096",
+        ),
+    ],
+)
+def test_a_construct_is_named(change: Change, expected: str) -> None:
+    program = good()
+    change(program)
+    assert expected in refused(program)
+
+
+def test_an_unbounded_shift_is_refused() -> None:
+    """A comparison needs the whole value, which a shift by 32 bits could make gigabytes long."""
+    b = Builder([("a", 8), ("n", 32)])
+    shifted = op("<<", field("in", "a"), field("in", "n"))
+    b.run([assign(field("in", "a"), op("b2d", None, op("==", shifted, const(1))))])
+    with pytest.raises(ProgramError, match="no bounded result"):
+        emit(read_bmv2_json(b.text()))
+
+
+@pytest.mark.parametrize("path", PROGRAMS, ids=lambda p: p.stem)
+def test_truncated_programs_are_refused(path: Path) -> None:
+    """Every prefix of a program that is cut somewhere is no program."""
+    text = path.read_bytes().rstrip()
+    for end in range(0, len(text) - 1, max(1, len(text) // 23)):
+        refused(text[:end])
+
+
+@pytest.mark.parametrize("path", PROGRAMS, ids=lambda p: p.stem)
+def test_the_c_text_is_a_pure_function_of_the_program(path: Path) -> None:
+    """No date, no path, no order of a hash table."""
+    text = path.read_bytes()
+    first = emit(read_bmv2_json(text, "somewhere/a.json"))
+    assert first == emit(read_bmv2_json(text, "elsewhere/b.json"))
+    assert "somewhere" not in first
+
+
+def test_a_compiled_program_comes_from_the_cache(tmp_path: Path) -> None:
+    b = Builder([("a", 8)])
+    b.run([assign(field("in", "a"), const(7))])
+    first = load_program(b.text(), cache_dir=tmp_path)
+    made = first.library.stat().st_mtime_ns
+    second = load_program(b.text(), cache_dir=tmp_path)
+    assert (first.library, made) == (second.library, second.library.stat().st_mtime_ns)
+    assert [first.library] == list(tmp_path.iterdir())
+
+
+def test_without_a_c_compiler_one_line_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CC", "no-such-compiler")
+    with pytest.raises(ProgramError, match="no-such-compiler is not on PATH"):
+        load_program(Builder([("a", 8)]).text(), source="p.json", cache_dir=tmp_path)
+    assert [] == list(tmp_path.iterdir())
