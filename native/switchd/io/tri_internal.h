@@ -1,0 +1,193 @@
+/* Data shared by the files of the front end; not for others.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Owner of every member, unless said otherwise: the loop thread while it
+ * runs, the caller of tri_new before and after.
+ */
+#ifndef TRI_INTERNAL_H
+#define TRI_INTERNAL_H
+
+#include <net/if.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#include "tri_loop.h"
+#include "tri_offload.h"
+#include "tri_pcap.h"
+
+/* Frames moved by one system call. */
+#define TRI_BATCH 64u
+/* Distance of two receive buffers; the odd part keeps the starts of frames
+ * from sharing cache sets. */
+#define TRI_STRIDE (TRI_FRAME_BYTES + 192u)
+/* Bytes free in front of a received frame, for a VLAN tag. */
+#define TRI_HEADROOM 64u
+
+/* A counter written by one thread and read by others. */
+typedef _Atomic uint64_t tri_counter;
+
+static inline void tri_add(tri_counter *c, uint64_t n)
+{
+    uint64_t v = atomic_load_explicit(c, memory_order_relaxed);
+
+    atomic_store_explicit(c, v + n, memory_order_relaxed);
+}
+
+static inline void tri_set(tri_counter *c, uint64_t v)
+{
+    atomic_store_explicit(c, v, memory_order_relaxed);
+}
+
+static inline uint64_t tri_get(const tri_counter *c)
+{
+    return atomic_load_explicit(c, memory_order_relaxed);
+}
+
+/* Counters by position of the field in tri_port_info. */
+#define TRI_FIELDS (sizeof(tri_port_info) / sizeof(uint64_t))
+#define TRI_FIELD(name) (offsetof(tri_port_info, name) / sizeof(uint64_t))
+#define TRI_COUNT(port, name, n) tri_add(&(port)->info[TRI_FIELD(name)], n)
+#define TRI_PUT(port, name, v) tri_set(&(port)->info[TRI_FIELD(name)], v)
+#define TRI_READ(port, name) tri_get(&(port)->info[TRI_FIELD(name)])
+
+/* Why a port does not send. */
+typedef enum tri_wait {
+    TRI_WAIT_NOT,             /* it does */
+    TRI_WAIT_SOCKET,          /* send buffer full: until EPOLLOUT */
+    TRI_WAIT_RETRY            /* refused below the socket: until retry_ns */
+} tri_wait;
+
+typedef struct tri_port {
+    uint32_t number;
+    int ifindex;
+    char name[IFNAMSIZ];
+    tri_link link;
+    int rx_fd, tx_fd;         /* -1: closed */
+    tri_pcap *rx_pcap, *tx_pcap;
+    tri_counter info[TRI_FIELDS];
+    /* Frames to send: a ring of power-of-two size, in order. */
+    tr_out *fifo;
+    uint32_t fifo_size, fifo_head, fifo_count;
+    bool active;              /* listed in tri_loop.active */
+    tri_wait wait;
+    uint64_t retry_ns;        /* when to try again (TRI_WAIT_RETRY) */
+    uint32_t retries;         /* of the frame at the head */
+    uint32_t refused_bytes;   /* frames this long were refused; 0: none */
+    uint64_t refused_ns;      /* when that was last learnt */
+} tri_port;
+
+/* Frames on their way to Python. */
+typedef struct tri_cpu_frame {
+    uint8_t *data;
+    uint32_t len;
+} tri_cpu_frame;
+
+#define TRI_CPU_FRAMES 4096u
+
+typedef struct tri_cpu {
+    pthread_mutex_t lock;     /* guards the ring */
+    tri_cpu_frame ring[TRI_CPU_FRAMES];
+    uint32_t head, count;
+    tri_counter drops;        /* written by the loop thread */
+} tri_cpu;
+
+/* Receive buffers of one system call. */
+typedef struct tri_rx {
+    uint8_t *memory;          /* TRI_BATCH buffers, TRI_STRIDE apart */
+    uint8_t *segment;         /* room for one segment of a super-frame */
+    struct mmsghdr *msgs;
+    struct tri_rx_slot *slots;
+} tri_rx;
+
+struct tri_loop {
+    tr_switch *core;
+    uint32_t cpu_port;
+    char *pcap_dir;
+    uint64_t epoch_ns;        /* CLOCK_MONOTONIC at tri_new */
+    int epoll_fd, timer_fd, wake_fd, events_fd, link_fd;
+    pthread_t thread;
+    bool running;
+    atomic_bool stop;
+    tri_port *ports[TR_MAX_PORTS];    /* by number */
+    tri_port *list[TR_MAX_PORTS];     /* all ports, densely */
+    uint32_t n_ports;
+    tri_port *active[TR_MAX_PORTS];   /* ports with frames to send */
+    uint32_t n_active;
+    uint64_t core_next_ns;    /* when the core wants to run again */
+    uint64_t armed_ns;        /* what the timer is set to; TR_NEVER: off */
+    bool spin;                /* sit the next pause out awake */
+    bool may_spin;            /* there is a second processor */
+    bool again;               /* the core has work without waiting */
+    void **done;              /* slots to release */
+    uint32_t n_done, done_size;
+    tri_rx rx;
+    struct mmsghdr tx_msgs[TRI_BATCH];
+    struct iovec tx_iov[TRI_BATCH];
+    tri_cpu cpu;
+};
+
+/* What an epoll event belongs to: kind in the upper half of its data, port
+ * number in the lower. */
+enum { TRI_EV_WAKE, TRI_EV_TIMER, TRI_EV_LINK, TRI_EV_RX, TRI_EV_TX };
+#define TRI_EV(kind, number) ((uint64_t)(kind) << 32 | (number))
+
+/* tri_port.c */
+
+/* Opens the sockets of interface ifname; NULL with a line in err. */
+tri_port *tri_port_open(tri_loop *l, uint32_t number, const char *ifname,
+                        char *err);
+void tri_port_close(tri_port *p);
+/* Writes "<what>: <error of errno>" in words for port p to err. */
+void tri_fail(char *err, const char *what, const char *name, int error);
+
+/* tri_rx.c */
+
+int tri_rx_init(tri_rx *rx);
+void tri_rx_free(tri_rx *rx);
+/* Reads one batch from p, gives it to the core and lets the core work. */
+void tri_rx_port(tri_loop *l, tri_port *p);
+
+/* tri_tx.c */
+
+/* Takes a frame from the core: it will be sent at o->time_ns. Lock held. */
+void tri_tx_put(tri_loop *l, const tr_out *o);
+/* Sends what is due on all ports. Takes the lock to release frames. Returns
+ * when the next frame is due, TR_NEVER if none waits for the clock. */
+uint64_t tri_tx_flush(tri_loop *l);
+/* The socket of p takes frames again. */
+void tri_tx_ready(tri_loop *l, tri_port *p);
+/* Returns all frames of all ports to the core. Lock held. */
+void tri_tx_abandon(tri_loop *l);
+
+/* tri_link.c */
+
+/* Opens the socket that reports changes of interfaces; -1 with errno. */
+int tri_link_open(void);
+/* Asks the kernel for the present state of p's interface; the answer comes
+ * through tri_link_read. */
+void tri_link_query(tri_loop *l, tri_port *p);
+/* Handles everything waiting on the link socket. */
+void tri_link_read(tri_loop *l);
+/* Records state of p and tells the core, unless nothing changed. */
+void tri_link_set(tri_loop *l, tri_port *p, bool up, bool deleted);
+
+/* tri_cpu.c */
+
+void tri_cpu_init(tri_cpu *c);
+void tri_cpu_free(tri_cpu *c);
+/* Queues a copy of a frame for Python; counts it as lost when full. */
+void tri_cpu_put(tri_loop *l, const uint8_t *data, uint32_t len);
+/* Makes the events descriptor readable. */
+void tri_signal(tri_loop *l);
+
+/* tri_loop.c */
+
+/* Lock of the core, given up first to control calls that wait for it. */
+void tri_enter(tri_loop *l);
+/* Lets the core work and collects its frames. Lock held. */
+void tri_turn(tri_loop *l);
+
+#endif

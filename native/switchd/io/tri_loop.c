@@ -1,0 +1,380 @@
+/* The thread that waits for sockets, the clock and the control plane.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#define _GNU_SOURCE 1
+#include "tri_loop.h"
+
+#include <errno.h>
+#include <linux/if_packet.h>
+#include <sched.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tri_internal.h"
+
+/* Longest time that the loop steps back for waiting control calls before it
+ * takes the lock all the same. */
+#define YIELD_NS UINT64_C(200000)
+/* Longest time that the loop looks for work without sleeping. Being woken
+ * costs some 30 us, so where the last pause was shorter than this, the next is
+ * sat out awake; one that turns out longer ends that. While awake it yields
+ * the processor to whoever else wants it. */
+#define SPIN_NS UINT64_C(50000)
+#define EVENTS 64
+
+static uint64_t monotonic_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+uint64_t tri_now(const tri_loop *l)
+{
+    return monotonic_ns() - l->epoch_ns;
+}
+
+void tri_enter(tri_loop *l)
+{
+    /* A mutex prefers the thread that runs: without this a busy loop would
+     * take it again before a woken control call gets there. */
+    if (tr_switch_contended(l->core)) {
+        uint64_t until = tri_now(l) + YIELD_NS;
+
+        do
+            sched_yield();
+        while (tr_switch_contended(l->core) && tri_now(l) < until);
+    }
+    tr_switch_lock(l->core);
+}
+
+void tri_turn(tri_loop *l)
+{
+    uint64_t now = tri_now(l);
+    bool packet_in = false;
+    tr_out o;
+
+    l->core_next_ns = tr_run(l->core, now);
+    l->again = l->core_next_ns <= now;
+    while (tr_pop(l->core, &o)) {
+        if (o.port != l->cpu_port) {
+            tri_tx_put(l, &o);
+            continue;
+        }
+        tri_cpu_put(l, o.data, o.len);
+        tr_release(l->core, o.slot);
+        packet_in = true;
+    }
+    if (packet_in || tr_digest_pending(l->core))
+        tri_signal(l);
+}
+
+/* Sets the timer so that the loop wakes at due (loop time). A timer that
+ * fires too early does no harm, so it is only ever pulled forward. */
+static void arm(tri_loop *l, uint64_t due, uint64_t now)
+{
+    struct itimerspec t = { 0 };
+    uint64_t at = due + l->epoch_ns;
+
+    if (due == TR_NEVER || (l->armed_ns > now && l->armed_ns <= due))
+        return;
+    t.it_value.tv_sec = (time_t)(at / 1000000000u);
+    t.it_value.tv_nsec = (long)(at % 1000000000u);
+    if (timerfd_settime(l->timer_fd, TFD_TIMER_ABSTIME, &t, NULL) == 0)
+        l->armed_ns = due;
+}
+
+static void drain(int fd)
+{
+    uint64_t count;
+    ssize_t n = read(fd, &count, sizeof count);
+
+    (void)n;                  /* EAGAIN: somebody else was faster */
+}
+
+/* Handles one thing that epoll reported. */
+static void dispatch(tri_loop *l, const struct epoll_event *e)
+{
+    tri_port *p = l->ports[(uint32_t)e->data.u64 % TR_MAX_PORTS];
+
+    switch (e->data.u64 >> 32) {
+    case TRI_EV_RX:
+        tri_rx_port(l, p);
+        (void)tri_tx_flush(l);
+        if (p->rx_pcap && tri_pcap_flush(p->rx_pcap) != 0)
+            TRI_COUNT(p, pcap_errors, 1);
+        break;
+    case TRI_EV_TX:
+        tri_tx_ready(l, p);
+        break;
+    case TRI_EV_LINK:
+        tri_link_read(l);
+        break;
+    case TRI_EV_WAKE:
+        drain(l->wake_fd);
+        break;
+    default:
+        drain(l->timer_fd);
+    }
+}
+
+/* Looks for events without sleeping, until due or for SPIN_NS. Returns their
+ * number; 0 too when something is due. */
+static int look(tri_loop *l, struct epoll_event *events, uint64_t due)
+{
+    uint64_t now = tri_now(l), end = now + SPIN_NS;
+
+    for (;;) {
+        int n = epoll_wait(l->epoll_fd, events, EVENTS, 0);
+
+        if (n != 0 || !l->spin || due <= now)
+            return n;
+        sched_yield();
+        now = tri_now(l);
+        l->spin = now < end;
+    }
+}
+
+/* Waits at most until the next thing is due, then handles everything that is
+ * there. */
+static void round_once(tri_loop *l, uint64_t due)
+{
+    struct epoll_event events[EVENTS];
+    uint64_t now = tri_now(l);
+    bool busy = l->again || due <= now;
+    int n = 0;
+
+    if (busy || l->spin)
+        n = look(l, events, busy ? now : due);
+    now = tri_now(l);
+    if (n == 0 && !busy && due > now) {
+        arm(l, due, now);
+        n = epoll_wait(l->epoll_fd, events, EVENTS, -1);
+        l->spin = l->may_spin && tri_now(l) - now < SPIN_NS;
+    }
+    for (int i = 0; i < n; i++)
+        dispatch(l, &events[i]);
+}
+
+static void *run(void *arg)
+{
+    tri_loop *l = arg;
+    uint64_t due;
+
+    while (!atomic_load_explicit(&l->stop, memory_order_acquire)) {
+        tri_enter(l);
+        tri_turn(l);
+        tr_switch_unlock(l->core);
+        due = tri_tx_flush(l);
+        if (l->core_next_ns < due)
+            due = l->core_next_ns;
+        round_once(l, due);
+    }
+    return NULL;
+}
+
+static int watch(tri_loop *l, int fd, uint64_t data)
+{
+    struct epoll_event e = { .events = EPOLLIN, .data.u64 = data };
+
+    return epoll_ctl(l->epoll_fd, EPOLL_CTL_ADD, fd, &e);
+}
+
+/* Opens every descriptor that is not a port's; -1 with errno. */
+static int open_descriptors(tri_loop *l)
+{
+    l->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    l->timer_fd = timerfd_create(CLOCK_MONOTONIC,
+                                 TFD_NONBLOCK | TFD_CLOEXEC);
+    l->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    l->events_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    l->link_fd = tri_link_open();
+    if (l->epoll_fd < 0 || l->timer_fd < 0 || l->wake_fd < 0
+        || l->events_fd < 0 || l->link_fd < 0)
+        return -1;
+    if (watch(l, l->timer_fd, TRI_EV(TRI_EV_TIMER, 0)) != 0
+        || watch(l, l->wake_fd, TRI_EV(TRI_EV_WAKE, 0)) != 0
+        || watch(l, l->link_fd, TRI_EV(TRI_EV_LINK, 0)) != 0)
+        return -1;
+    return 0;
+}
+
+tri_loop *tri_new(tr_switch *core, uint32_t cpu_port, const char *pcap_dir,
+                  char *err)
+{
+    tri_loop *l = calloc(1, sizeof *l);
+
+    if (!l) {
+        tri_fail(err, "cannot start the", "packet loop", ENOMEM);
+        return NULL;
+    }
+    l->core = core;
+    l->cpu_port = cpu_port;
+    l->epoch_ns = monotonic_ns();
+    l->epoll_fd = l->timer_fd = l->wake_fd = l->events_fd = l->link_fd = -1;
+    for (uint32_t i = 0; i < TRI_BATCH; i++) {
+        l->tx_msgs[i].msg_hdr.msg_iov = &l->tx_iov[i];
+        l->tx_msgs[i].msg_hdr.msg_iovlen = 1;
+    }
+    tri_cpu_init(&l->cpu);
+    if ((pcap_dir && !(l->pcap_dir = strdup(pcap_dir)))
+        || tri_rx_init(&l->rx) != 0)
+        errno = ENOMEM;
+    else if (open_descriptors(l) == 0)
+        return l;
+    tri_fail(err, "cannot start the", "packet loop", errno);
+    tri_free(l);
+    return NULL;
+}
+
+int tri_add_port(tri_loop *l, uint32_t port, const char *ifname, char *err)
+{
+    tri_port *p;
+
+    if (port >= TR_MAX_PORTS) {
+        snprintf(err, TRI_ERROR_BYTES, "port %u is out of range (0 to %u)",
+                 port, TR_MAX_PORTS - 1);
+        return -1;
+    }
+    if (port == l->cpu_port || l->ports[port]) {
+        snprintf(err, TRI_ERROR_BYTES, "port %u is %s", port,
+                 l->ports[port] ? "given twice" : "the CPU port");
+        return -1;
+    }
+    p = tri_port_open(l, port, ifname, err);
+    if (!p)
+        return -1;
+    for (uint32_t i = 0; i < l->n_ports; i++) {
+        if (l->list[i]->ifindex != p->ifindex)
+            continue;
+        snprintf(err, TRI_ERROR_BYTES,
+                 "interface %s is given for both port %u and port %u",
+                 ifname, l->list[i]->number, port);
+        tri_port_close(p);
+        return -1;
+    }
+    l->ports[port] = l->list[l->n_ports++] = p;
+    return 0;
+}
+
+/* Tells the core which ports are up, and has epoll watch them. */
+static int attach_ports(tri_loop *l)
+{
+    for (uint32_t i = 0; i < l->n_ports; i++) {
+        tri_port *p = l->list[i];
+
+        /* The core starts out with ports up: make the first report count. */
+        TRI_PUT(p, up, 1);
+        if (watch(l, p->rx_fd, TRI_EV(TRI_EV_RX, p->number)) != 0)
+            return -1;
+        tri_link_query(l, p);
+    }
+    tri_link_read(l);
+    return 0;
+}
+
+int tri_start(tri_loop *l, char *err)
+{
+    sigset_t all, before;
+    int error = 0;
+
+    l->armed_ns = TR_NEVER;
+    l->may_spin = sysconf(_SC_NPROCESSORS_ONLN) > 1;
+    if (attach_ports(l) != 0)
+        error = errno;
+    if (error == 0) {
+        /* Signals are for the thread that started us. */
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &before);
+        error = pthread_create(&l->thread, NULL, run, l);
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
+    }
+    if (error != 0) {
+        tri_fail(err, "cannot start the", "packet loop", error);
+        return -1;
+    }
+    pthread_setname_np(l->thread, "tailrace-io");
+    l->running = true;
+    return 0;
+}
+
+static void wake(tri_loop *l)
+{
+    uint64_t one = 1;
+    ssize_t n = write(l->wake_fd, &one, sizeof one);
+
+    (void)n;                  /* at its limit it is readable all the same */
+}
+
+void tri_stop(tri_loop *l)
+{
+    if (!l->running)
+        return;
+    atomic_store_explicit(&l->stop, true, memory_order_release);
+    wake(l);
+    pthread_join(l->thread, NULL);
+    l->running = false;
+    tr_switch_lock(l->core);
+    tri_tx_abandon(l);
+    tr_switch_unlock(l->core);
+}
+
+void tri_free(tri_loop *l)
+{
+    const int fds[] = { l->epoll_fd, l->timer_fd, l->wake_fd, l->events_fd,
+                        l->link_fd };
+
+    tri_stop(l);
+    for (uint32_t i = 0; i < l->n_ports; i++)
+        tri_port_close(l->list[i]);
+    for (size_t i = 0; i < sizeof fds / sizeof fds[0]; i++)
+        if (fds[i] >= 0)
+            close(fds[i]);
+    tri_rx_free(&l->rx);
+    tri_cpu_free(&l->cpu);
+    free(l->pcap_dir);
+    free(l->done);
+    free(l);
+}
+
+int tri_inject(tri_loop *l, uint32_t port, const uint8_t *data, uint32_t len)
+{
+    int result;
+
+    tr_switch_lock(l->core);
+    result = tr_rx(l->core, port, data, len, tri_now(l));
+    tr_switch_unlock(l->core);
+    wake(l);
+    return result;
+}
+
+int tri_port_read(tri_loop *l, uint32_t port, tri_port_info *out)
+{
+    tri_port *p = port < TR_MAX_PORTS ? l->ports[port] : NULL;
+    struct tpacket_stats stats;
+    socklen_t size = sizeof stats;
+    uint64_t values[TRI_FIELDS];
+
+    if (!p)
+        return -1;
+    /* The kernel's count starts anew at each reading: one reader at a time,
+     * kept by the lock of the core. */
+    tr_switch_lock(l->core);
+    if (getsockopt(p->rx_fd, SOL_PACKET, PACKET_STATISTICS, &stats, &size)
+        == 0)
+        TRI_COUNT(p, rx_kernel_drops, stats.tp_drops);
+    tr_switch_unlock(l->core);
+    for (size_t i = 0; i < TRI_FIELDS; i++)
+        values[i] = tri_get(&p->info[i]);
+    memcpy(out, values, sizeof *out);
+    return 0;
+}

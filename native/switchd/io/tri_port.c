@@ -1,0 +1,186 @@
+/* Sockets of one interface: opening, checking, closing.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * A port has two packet sockets. One receives, with everything the kernel
+ * knows about a frame; the other, bound to no protocol, only sends. So a send
+ * needs no virtio header, and waiting for room to send does not mix with
+ * waiting for frames.
+ */
+#define _GNU_SOURCE 1
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/if_ether.h>
+#include <linux/if_packet.h>
+#include <net/if_arp.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "tri_internal.h"
+
+#ifndef PACKET_IGNORE_OUTGOING
+#define PACKET_IGNORE_OUTGOING 23
+#endif
+
+/* Room for bursts while the loop is busy; the kernel counts its overhead in. */
+#define RX_BUFFER_BYTES (8 << 20)
+
+void tri_fail(char *err, const char *what, const char *name, int error)
+{
+    const char *why = strerror(error);
+
+    if (error == ENODEV || error == ENXIO)
+        why = "no such interface";
+    else if (error == EPERM || error == EACCES)
+        why = "no permission (root or CAP_NET_RAW is needed)";
+    snprintf(err, TRI_ERROR_BYTES, "%s %s: %s", what, name, why);
+}
+
+static int option(int fd, int name, int value)
+{
+    return setsockopt(fd, SOL_PACKET, name, &value, sizeof value);
+}
+
+/* A raw packet socket bound to ifindex; -1 with errno. */
+static int open_bound(int ifindex, uint16_t protocol)
+{
+    struct sockaddr_ll at = {
+        .sll_family = AF_PACKET,
+        .sll_protocol = htons(protocol),
+        .sll_ifindex = ifindex,
+    };
+    int fd = socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+    if (fd < 0)
+        return -1;
+    /* Options before bind: no frame may arrive without them. */
+    if (protocol != 0) {
+        struct packet_mreq all = {
+            .mr_ifindex = ifindex,
+            .mr_type = PACKET_MR_PROMISC,
+        };
+        int bytes = RX_BUFFER_BYTES;
+
+        if (option(fd, PACKET_AUXDATA, 1) != 0
+            || option(fd, PACKET_VNET_HDR, 1) != 0
+            || setsockopt(fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &all,
+                          sizeof all) != 0)
+            goto fail;
+        /* Both may be refused (old kernel, no CAP_NET_ADMIN): the type of
+         * each frame is looked at as well, and a small buffer works too. */
+        (void)option(fd, PACKET_IGNORE_OUTGOING, 1);
+        if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes,
+                       sizeof bytes) != 0)
+            (void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
+    }
+    if (bind(fd, (struct sockaddr *)&at, sizeof at) == 0)
+        return fd;
+    /* An interface that is down binds, and says so at the first read. */
+fail:
+    {
+        int error = errno;
+
+        close(fd);
+        errno = error;
+    }
+    return -1;
+}
+
+/* Kind of link header of the interface, from its ARP hardware type. */
+static int find_link(int fd, const char *ifname, tri_link *link)
+{
+    struct ifreq r;
+
+    memset(&r, 0, sizeof r);
+    memcpy(r.ifr_name, ifname, strlen(ifname));
+    if (ioctl(fd, SIOCGIFHWADDR, &r) != 0)
+        return -1;
+    switch (r.ifr_hwaddr.sa_family) {
+    case ARPHRD_ETHER:
+    case ARPHRD_LOOPBACK:
+        *link = TRI_LINK_ETHERNET;
+        break;
+    case ARPHRD_NONE:
+    case ARPHRD_RAWIP:
+        *link = TRI_LINK_NONE;
+        break;
+    default:
+        *link = TRI_LINK_OTHER;
+    }
+    return 0;
+}
+
+/* Opens DIR/<interface>_<way>.pcap. */
+static tri_pcap *open_capture(const tri_loop *l, const tri_port *p,
+                              const char *way, char *err)
+{
+    char path[4096];
+    tri_pcap *f;
+    int n = snprintf(path, sizeof path, "%s/%s_%s.pcap", l->pcap_dir, p->name,
+                     way);
+
+    if (n < 0 || (size_t)n >= sizeof path) {
+        snprintf(err, TRI_ERROR_BYTES, "capture folder: name too long");
+        return NULL;
+    }
+    f = tri_pcap_open(path, p->link == TRI_LINK_NONE ? TRI_PCAP_RAW_IP
+                                                     : TRI_PCAP_ETHERNET);
+    if (!f)
+        tri_fail(err, "cannot write", path, errno);
+    return f;
+}
+
+tri_port *tri_port_open(tri_loop *l, uint32_t number, const char *ifname,
+                        char *err)
+{
+    char what[32];
+    tri_port *p;
+
+    snprintf(what, sizeof what, "port %u: interface", number);
+    p = calloc(1, sizeof *p);
+    if (!p) {
+        tri_fail(err, what, ifname, ENOMEM);
+        return NULL;
+    }
+    p->rx_fd = p->tx_fd = -1;
+    p->number = number;
+    p->ifindex = strlen(ifname) < IFNAMSIZ ? (int)if_nametoindex(ifname) : 0;
+    if (p->ifindex == 0) {
+        tri_fail(err, what, ifname, ENODEV);
+        goto fail;
+    }
+    strcpy(p->name, ifname);
+    p->rx_fd = open_bound(p->ifindex, ETH_P_ALL);
+    if (p->rx_fd >= 0)
+        p->tx_fd = open_bound(p->ifindex, 0);
+    if (p->tx_fd < 0 || find_link(p->tx_fd, ifname, &p->link) != 0) {
+        tri_fail(err, what, ifname, errno);
+        goto fail;
+    }
+    if (l->pcap_dir) {
+        p->rx_pcap = open_capture(l, p, "in", err);
+        if (p->rx_pcap)
+            p->tx_pcap = open_capture(l, p, "out", err);
+        if (!p->tx_pcap)
+            goto fail;
+    }
+    return p;
+fail:
+    tri_port_close(p);
+    return NULL;
+}
+
+void tri_port_close(tri_port *p)
+{
+    if (p->rx_fd >= 0)
+        close(p->rx_fd);
+    if (p->tx_fd >= 0)
+        close(p->tx_fd);
+    tri_pcap_close(p->rx_pcap);
+    tri_pcap_close(p->tx_pcap);
+    free(p->fifo);
+    free(p);
+}
