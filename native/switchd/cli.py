@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command `tailrace_switch_grpc`: a v1model switch on network interfaces with a P4Runtime server.
+
+What takes long to import is imported only when the command line has been understood.
+"""
+
+from __future__ import annotations
+
+import logging
+import logging.handlers
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from native.switchd.options import PROGRAM, OptionError, Options, make_parser, parse_options
+
+if TYPE_CHECKING:
+    from native.compiler import Program
+    from native.runtime import PfcConfig, Switch
+    from native.switchd.server import Tls
+
+JSON_VERSION = "2.24"
+
+_LEVELS = {"trace": 5, "debug": 10, "info": 20, "warn": 30, "warning": 30, "error": 40, "off": 100}
+
+
+class StartError(Exception):
+    """The switch cannot start; one line for the user."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the switch until SIGTERM or SIGINT.
+
+    Args:
+        argv: words of the command line; None: those of the process.
+
+    Returns:
+        the exit code: 0 done, 2 bad input.
+    """
+    parser = make_parser()
+    try:
+        given, options = parse_options(parser, sys.argv[1:] if argv is None else argv)
+    except OptionError as error:
+        return _fail(str(error))
+    if given.help:
+        parser.print_help()
+        return 0
+    if given.version or given.json_version:
+        print(_version() if given.version else JSON_VERSION)
+        return 0
+    for warning in options.warnings:
+        print(f"{PROGRAM}: warning: {warning}", file=sys.stderr)
+    try:
+        _run(options)
+    except StartError as error:
+        return _fail(str(error))
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+def _fail(message: str) -> int:
+    print(f"{PROGRAM}: {' '.join(message.split())}", file=sys.stderr)
+    return 2
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("tailrace")
+    except PackageNotFoundError:
+        return "0 (not installed)"
+
+
+def _run(options: Options) -> None:
+    # gRPC writes several lines of its own about an address in use
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+    from native.compiler import ProgramError
+    from native.runtime import BuildError, StateError
+    from native.switchd.ports import PortError
+    from native.switchd.server import ServerError
+
+    try:
+        _serve(options)
+    except (BuildError, PortError, ProgramError, ServerError, StateError) as error:
+        raise StartError(str(error)) from error
+
+
+def _serve(options: Options) -> None:
+    from native.compiler import load_program
+    from native.runtime import Switch, SwitchConfig
+    from native.switchd.p4rt.context import Limits, Ports
+    from native.switchd.p4rt.device import Device, Settings
+    from native.switchd.ports import IoLoop
+    from native.switchd.server import serve
+
+    tls = _tls(options)
+    program = _load(options.program)
+    config = SwitchConfig(
+        device_id=options.device_id,
+        cpu_port=options.cpu_port,
+        drop_port=options.drop_port,
+        priority_queues=options.priority_queues,
+        tick_ns=options.tick_ns,
+        queue_depth_packets=options.queue_depth[0],
+        queue_depth_bytes=options.queue_depth[1],
+        recirc_rate_bps=options.recirc_rate_bps,
+        pfc=_pfc(options),
+    )
+    with Switch(program, config) as switch:
+        _configure_ports(switch, options)
+        _configure_log(switch, options)
+        with IoLoop(switch, options.interfaces, options.cpu_port, options.pcap) as loop:
+            device = Device(
+                switch,
+                Settings(options.device_id, options.bmv2_compat, limits=Limits(options.max_mc_groups)),
+                loop.now_ns,
+                lambda text: load_program(text, source="p4_device_config"),
+                Ports(frozenset(options.interfaces)),
+            )
+            loop.start()
+            try:
+                serve(device, loop, options.address, tls, options.interfaces, lambda _: _ready(options))
+            finally:
+                switch.set_log(None)
+                device.close()
+
+
+def _ready(options: Options) -> None:
+    print(f"Server listening on {options.address}", flush=True)
+
+
+def _load(path: Path | None) -> Program | None:
+    from native.compiler import load_program
+
+    if path is None:
+        return None
+    return load_program(_read(path), source=str(path))
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise StartError(f"{path}: {error.strerror}") from error
+
+
+def _tls(options: Options) -> Tls | None:
+    from native.switchd.server import Tls
+
+    if not options.ssl or options.ssl_key is None or options.ssl_cert is None:
+        return None
+    root = None if options.ssl_cacert is None else _read(options.ssl_cacert)
+    return Tls(_read(options.ssl_key), _read(options.ssl_cert), root, options.ssl_client_auth)
+
+
+def _pfc(options: Options) -> PfcConfig | None:
+    from native.runtime import PfcConfig
+
+    spec = options.pfc
+    if spec is None:
+        return None
+    return PfcConfig(spec.priorities, spec.xoff_bytes, spec.xon_bytes, spec.headroom_bytes, spec.quanta)
+
+
+def _configure_ports(switch: Switch, options: Options) -> None:
+    for port, rate in options.port_rates:
+        for number in _numbers(port, options):
+            if rate.pps:
+                switch.queue_config(number, rate_pps=rate.pps)
+            else:
+                switch.port_config(number, rate_bps=rate.bps)
+    for port, delay_ns in options.port_delays:
+        for number in _numbers(port, options):
+            switch.port_config(number, delay_ns=delay_ns)
+
+
+def _numbers(port: int | None, options: Options) -> list[int]:
+    return [port] if port is not None else sorted(options.interfaces)
+
+
+def _configure_log(switch: Switch, options: Options) -> None:
+    if not options.log_console and options.log_file is None:
+        return
+    handler: logging.Handler = logging.StreamHandler(sys.stdout)
+    if options.log_file is not None:
+        # BMv2 adds the suffix too
+        name = options.log_file.with_name(options.log_file.name + ".txt")
+        try:
+            handler = logging.handlers.RotatingFileHandler(
+                name, maxBytes=options.log_file_max_size, backupCount=options.log_file_max_files
+            )
+        except OSError as error:
+            raise StartError(f"{name}: {error.strerror}") from error
+    handler.setFormatter(
+        logging.Formatter("[%(asctime)s.%(msecs)03d] [%(levelname)s] %(message)s", "%H:%M:%S")
+    )
+    logging.addLevelName(_LEVELS["trace"], "trace")
+    log = logging.getLogger("tailrace.switch")
+    log.handlers[:] = [handler]
+    log.propagate = False
+    log.setLevel(_LEVELS[options.log_level])
+    if options.log_level != "off":
+        switch.set_log(
+            lambda level, text: log.log(_LEVELS[level], "%s", text), trace=options.log_level == "trace"
+        )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Digest configuration, and the lists of digest messages for the controller (P4Runtime specification 9.8).
+
+A list is sent when it is full or when its first message has waited long enough. What was sent and not
+acknowledged is not sent again until `ack_timeout_ns` has passed. Times are those of the clock that the caller
+gives.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from finsy.proto import p4r
+
+from native.switchd.p4rt.context import DELETE, INSERT, Responses, Undo
+from native.switchd.p4rt.errors import Code, P4RtError, invalid, not_found
+from native.switchd.p4rt.schema import DigestPlan, Schema
+
+MAX_UNLIMITED_LIST = 4096
+"""Messages in one list when the configuration sets no limit."""
+
+Record = tuple[int, ...]
+
+
+@dataclass(slots=True)
+class _Enabled:
+    plan: DigestPlan
+    config: p4r.DigestEntry.Config
+    buffer: dict[Record, None] = field(default_factory=dict)
+    first_ns: int = 0
+    sent: dict[int, tuple[int, list[Record]]] = field(default_factory=dict)
+    cache: set[Record] = field(default_factory=set)
+
+    @property
+    def limit(self) -> int:
+        return self.config.max_list_size or MAX_UNLIMITED_LIST
+
+    def forget(self, list_id: int) -> None:
+        """Takes a list out of the cache of what is not acknowledged."""
+        for record in self.sent.pop(list_id, (0, []))[1]:
+            self.cache.discard(record)
+
+
+class Digests:
+    """All digests of one pipeline."""
+
+    def __init__(self, schema: Schema) -> None:
+        self._plans = schema.digests
+        self._by_index = {plan.index: plan.id for plan in schema.digests.values()}
+        self._enabled: dict[int, _Enabled] = {}
+        self._next_list = 1
+
+    def write(self, kind: int, message: p4r.DigestEntry, undo: Undo | None) -> None:
+        """Applies one update."""
+        digest_id = message.digest_id
+        plan = self._plan(digest_id)
+        before = self._enabled.get(digest_id)
+        if kind == INSERT and before is not None:
+            raise P4RtError(Code.ALREADY_EXISTS, f"digest '{plan.name}' is enabled already")
+        if kind != INSERT and before is None:
+            raise not_found(f"digest '{plan.name}' is not enabled")
+        if kind == DELETE:
+            del self._enabled[digest_id]
+        else:
+            config = message.config
+            if min(config.max_timeout_ns, config.max_list_size, config.ack_timeout_ns) < 0:
+                raise invalid(f"digest '{plan.name}': a timeout or size is negative")
+            copy = p4r.DigestEntry.Config()
+            copy.CopyFrom(config)
+            self._enabled[digest_id] = _Enabled(plan, copy)
+        if undo is not None:
+            undo.append(lambda: self._restore(digest_id, before))
+
+    def _restore(self, digest_id: int, before: _Enabled | None) -> None:
+        if before is None:
+            self._enabled.pop(digest_id, None)
+        else:
+            self._enabled[digest_id] = before
+
+    def _plan(self, digest_id: int) -> DigestPlan:
+        plan = self._plans.get(digest_id)
+        if plan is None:
+            raise not_found(f"there is no digest with id {digest_id}")
+        return plan
+
+    def read(self, message: p4r.DigestEntry, out: Responses) -> None:
+        """Answers one request of a Read: one digest if it is enabled, or all enabled ones for id 0."""
+        if message.digest_id:
+            self._plan(message.digest_id)
+        for digest_id, enabled in self._enabled.items():
+            if message.digest_id in (0, digest_id):
+                entry = out.add().digest_entry
+                entry.digest_id = digest_id
+                entry.config.CopyFrom(enabled.config)
+
+    # ---- the stream ----
+
+    def record(self, index: int, values: Record, now_ns: int) -> p4r.DigestList | None:
+        """Takes one message of the data plane; the list that is complete with it."""
+        enabled = self._enabled.get(self._by_index.get(index, 0))
+        if enabled is None or values in enabled.cache or values in enabled.buffer:
+            return None
+        if not enabled.buffer:
+            enabled.first_ns = now_ns
+        enabled.buffer[values] = None
+        if enabled.config.max_timeout_ns == 0 or len(enabled.buffer) >= enabled.limit:
+            return self._send(enabled, now_ns)
+        return None
+
+    def due(self, now_ns: int) -> list[p4r.DigestList]:
+        """The lists whose first message has waited long enough; forgets what was not acknowledged in time."""
+        lists = []
+        for enabled in self._enabled.values():
+            if enabled.buffer and now_ns - enabled.first_ns >= enabled.config.max_timeout_ns:
+                lists.append(self._send(enabled, now_ns))
+            timeout = enabled.config.ack_timeout_ns
+            for list_id in [i for i, (sent_ns, _) in enabled.sent.items() if now_ns - sent_ns >= timeout]:
+                enabled.forget(list_id)
+        return lists
+
+    def acknowledge(self, message: p4r.DigestListAck) -> None:
+        """Handles an acknowledgement.
+
+        Raises:
+            P4RtError: INVALID_ARGUMENT when P4Info has no such digest.
+        """
+        if message.digest_id not in self._plans:
+            raise invalid(f"there is no digest with id {message.digest_id}")
+        enabled = self._enabled.get(message.digest_id)
+        if enabled is not None:
+            enabled.forget(message.list_id)
+
+    def _send(self, enabled: _Enabled, now_ns: int) -> p4r.DigestList:
+        records = list(enabled.buffer)
+        enabled.buffer.clear()
+        message = p4r.DigestList(digest_id=enabled.plan.id, list_id=self._next_list)
+        self._next_list += 1
+        for values in records:
+            enabled.plan.type.encode(iter(values), message.data.add())
+        if enabled.config.ack_timeout_ns:
+            enabled.sent[message.list_id] = (now_ns, records)
+            enabled.cache.update(records)
+        return message

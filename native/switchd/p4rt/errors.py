@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The one error type of the P4Runtime server, and how errors travel in gRPC trailers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import IntEnum
+
+from finsy.proto import p4r, rpc_status
+
+
+class Code(IntEnum):
+    """Canonical error codes (google.rpc.Code)."""
+
+    OK = 0
+    CANCELLED = 1
+    UNKNOWN = 2
+    INVALID_ARGUMENT = 3
+    NOT_FOUND = 5
+    ALREADY_EXISTS = 6
+    PERMISSION_DENIED = 7
+    RESOURCE_EXHAUSTED = 8
+    FAILED_PRECONDITION = 9
+    ABORTED = 10
+    OUT_OF_RANGE = 11
+    UNIMPLEMENTED = 12
+    INTERNAL = 13
+
+
+class P4RtError(Exception):
+    """A request that the server refuses: a canonical code and one line for the developer of the client."""
+
+    def __init__(self, code: Code, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+
+
+def invalid(message: str) -> P4RtError:
+    """An INVALID_ARGUMENT error."""
+    return P4RtError(Code.INVALID_ARGUMENT, message)
+
+
+def not_found(message: str) -> P4RtError:
+    """A NOT_FOUND error."""
+    return P4RtError(Code.NOT_FOUND, message)
+
+
+def batch_status(message: str, errors: Sequence[P4RtError | None]) -> rpc_status.Status:
+    """The status of a batch in which something failed: UNKNOWN with one p4.v1.Error for each element, in
+    order.
+
+    Source: P4Runtime specification 1.5, 10 and 12.3.
+    """
+    status = rpc_status.Status(code=Code.UNKNOWN, message=message)
+    for error in errors:
+        detail = p4r.Error()
+        if error is not None:
+            detail.canonical_code = error.code
+            detail.message = error.message
+        status.details.add().Pack(detail)
+    return status

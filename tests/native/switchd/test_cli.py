@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line: simple_switch_grpc's words in any order, one line for what is wrong, a prompt end."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import grpc
+import pytest
+from finsy.proto import p4r, p4r_grpc
+
+from native.switchd.cli import main
+from native.switchd.options import OptionError, make_parser, parse_options
+
+PROGRAM = Path(__file__).parents[2] / "programs" / "build" / "basic_l3.json"
+COMMAND = [sys.executable, "-c", "from native.switchd.cli import main; raise SystemExit(main())"]
+LONG_S = 60
+
+
+def free_port() -> int:
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        port: int = s.getsockname()[1]
+        return port
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["--no-such"], "--no-such"),
+        (["missing.json"], "missing.json: No such file"),
+        (["-i", "0@nosuchif", "--no-p4"], "nosuchif"),
+        (["-i", "nonsense", "--no-p4"], "PORT@INTERFACE"),
+        (["-i", "999@lo", "--no-p4"], "999"),
+        (["-i", "0@lo", "-i", "0@lo", "--no-p4"], "twice"),
+        (["--device-id", "abc", "--no-p4"], "--device-id"),
+        (["--no-p4", "--port-rate", "3parsecs"], "3parsecs"),
+        (["--no-p4", "--port-delay", "soon"], "soon"),
+        (["--no-p4", "--queue-depth", "deep"], "deep"),
+        (["--no-p4", "--pfc", "x"], "--pfc"),
+        (["--no-p4", "--tick-ns", "0"], "tick"),
+        (["--no-p4", "--priority-queues", "99"], "--priority-queues"),
+        (["--no-p4", "--cpu-port", "511"], "drop port"),
+        (["--no-p4", "--", "--grpc-server-addr", "nonsense"], "nonsense"),
+        ([], "JSON file or --no-p4"),
+        ([str(Path(__file__))], "not a JSON file"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_2(
+    words: list[str], expected: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert 2 == main(words)
+    out, err = capsys.readouterr()
+    assert "" == out
+    assert 1 == err.count("\n"), err
+    assert err.startswith("tailrace_switch_grpc: ")
+    assert expected in err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--device-id", "3", "-i", "1@lo", "p.json", "--", "--cpu-port", "255", "--priority-queues", "8"],
+        [
+            "--device-id=3",
+            "--interface",
+            "1@lo",
+            "--",
+            "--cpu-port",
+            "255",
+            "--priority-queues",
+            "8",
+            "p.json",
+        ],
+        ["p.json", "--cpu-port", "255", "--priority-queues", "8", "--device-id", "3", "-i", "1@lo"],
+    ],
+)
+def test_both_sides_of_the_dashes_and_any_order_mean_the_same(words: list[str]) -> None:
+    _, options = parse_options(make_parser(), words)
+    assert (3, {1: "lo"}, 255, 8) == (
+        options.device_id,
+        dict(options.interfaces),
+        options.cpu_port,
+        options.priority_queues,
+    )
+    assert Path("p.json") == options.program
+
+
+def test_what_tutorials_and_mininet_pass_is_accepted(tmp_path: Path) -> None:
+    """SEMANTICS §3: options that cannot matter here are taken without a word."""
+    words = f"-i 1@s1-eth1 --pcap {tmp_path} --nanolog ipc:///tmp/bm-0-log.ipc --device-id 0 p.json"
+    words += " --thrift-port 9090 --log-file x --log-flush --dump-packet-data 10000 -- --grpc-server-addr 0.0.0.0:50051"
+    _, options = parse_options(make_parser(), words.split())
+    assert (0, "0.0.0.0:50051") == (options.device_id, options.address)
+
+
+def test_an_option_without_value_is_refused() -> None:
+    with pytest.raises(OptionError):
+        parse_options(make_parser(), ["--no-p4", "--cpu-port"])
+
+
+def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert 0 == main(["--help"])
+    assert "--port-rate" in capsys.readouterr().out
+    assert 0 == main(["--version"])
+    assert capsys.readouterr().out.strip()
+
+
+@pytest.fixture
+def running():
+    """A switch on a free port of the loopback interface."""
+    port = free_port()
+    words = [*COMMAND, str(PROGRAM), "--device-id", "5", "--", "--grpc-server-addr", f"127.0.0.1:{port}"]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    yield process, port
+    if process.poll() is None:
+        process.kill()
+    process.communicate(timeout=LONG_S)
+
+
+@pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGINT])
+def test_it_serves_and_ends_when_told(running, sign: signal.Signals) -> None:
+    process, port = running
+    with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
+        grpc.channel_ready_future(channel).result(timeout=LONG_S)
+        assert p4r_grpc.P4RuntimeStub(channel).Capabilities(p4r.CapabilitiesRequest(), timeout=LONG_S)
+    process.send_signal(sign)
+    _, err = process.communicate(timeout=LONG_S)
+    assert process.returncode in (0, 130)
+    assert "Traceback" not in err
+
+
+def test_an_address_in_use_is_one_line(running) -> None:
+    _, port = running
+    with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
+        grpc.channel_ready_future(channel).result(timeout=LONG_S)
+    words = [*COMMAND, "--no-p4", "--", "--grpc-server-addr", f"127.0.0.1:{port}"]
+    second = subprocess.run(words, capture_output=True, text=True, timeout=LONG_S, check=False)
+    assert 2 == second.returncode
+    assert [f"127.0.0.1:{port}" in line for line in second.stderr.splitlines()] == [True]
