@@ -1,0 +1,207 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Compile P4_16 v1model programs to BMv2 JSON and P4Info, or check that the committed output is up to date.
+
+    compile_p4.py SOURCE_DIR BUILD_DIR            compile every program below SOURCE_DIR (needs p4c)
+    compile_p4.py --check SOURCE_DIR BUILD_DIR    compare sources and output with SHA256SUMS (needs no p4c)
+
+A program is a `.p4` file that instantiates `main`; every other `.p4` or `.h` file is an include. The output
+of `a/b/name.p4` is `BUILD_DIR/name.json` and `BUILD_DIR/name.p4info.txtpb`. `BUILD_DIR/SHA256SUMS` holds the
+digest of every source and of every output, so that a change of either is noticed on machines without a
+compiler. A warning of p4c is an error. Where one cannot be avoided in the source, the program says so in a
+line `// p4c-warns: START OF THE WARNING`, below the reason.
+
+Exit codes: 0 done or up to date, 1 a program
+does not compile or the output is stale, 2 bad usage.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+SUMS = "SHA256SUMS"
+SOURCE_SUFFIXES = (".p4", ".h")
+KNOWN_WARNING = re.compile(r"^// p4c-warns: (.+)$", re.MULTILINE)
+MAIN = re.compile(r"^\s*(?:V1Switch\b.*|\))\s*main\s*;", re.MULTILINE)
+
+
+class CompileError(Exception):
+    """One line that says what is wrong; its `code` is the exit code."""
+
+    def __init__(self, message: str, code: int = 1) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def sources_below(source_dir: Path, build_dir: Path) -> list[Path]:
+    """All P4 sources and headers below `source_dir` but outside `build_dir`, sorted by path."""
+    found = (path for path in source_dir.rglob("*") if path.suffix in SOURCE_SUFFIXES and path.is_file())
+    return sorted(path for path in found if build_dir not in path.parents)
+
+
+def programs_among(sources: list[Path]) -> list[Path]:
+    """The sources that instantiate `main`. Raises CompileError when two share a file name."""
+    programs = [path for path in sources if path.suffix == ".p4" and MAIN.search(path.read_text("utf-8"))]
+    stems: dict[str, Path] = {}
+    for path in programs:
+        if path.stem in stems:
+            raise CompileError(f"{path}: has the same name as {stems[path.stem]}")
+        stems[path.stem] = path
+    return programs
+
+
+def outputs_of(program: Path, build_dir: Path) -> tuple[Path, Path]:
+    """The JSON file and the P4Info file that `program` compiles to."""
+    return build_dir / f"{program.stem}.json", build_dir / f"{program.stem}.p4info.txtpb"
+
+
+def compiler() -> list[str]:
+    """The command that runs p4c's BMv2 back end. Raises CompileError when there is none on PATH."""
+    if shutil.which("p4c-bm2-ss"):
+        return ["p4c-bm2-ss", "--arch", "v1model"]
+    if shutil.which("p4c"):
+        return ["p4c", "--target", "bmv2", "--arch", "v1model"]
+    raise CompileError("neither p4c-bm2-ss nor p4c is on PATH", code=2)
+
+
+def compile_program(command: list[str], source_dir: Path, program: Path, build_dir: Path) -> None:
+    """Compile one program. Runs inside `source_dir`, so that the output names sources relative to it."""
+    relative = program.relative_to(source_dir)
+    json_path, p4info_path = outputs_of(program, build_dir)
+    if command[0] == "p4c":
+        target = ["--p4runtime-files", str(p4info_path), "-o", str(build_dir)]
+    else:
+        target = ["--p4runtime-files", str(p4info_path), "-o", str(json_path)]
+    run = subprocess.run(
+        [*command, "-I", ".", *target, str(relative)],
+        cwd=source_dir,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    text = (run.stdout + run.stderr).strip()
+    known = KNOWN_WARNING.findall(program.read_text("utf-8"))
+    if run.returncode or any(unexpected(line, known) for line in text.splitlines()):
+        json_path.unlink(missing_ok=True)
+        p4info_path.unlink(missing_ok=True)
+        raise CompileError(f"{relative}: p4c is not content:\n{text}")
+    (build_dir / f"{program.stem}.p4i").unlink(missing_ok=True)
+    document = json.loads(json_path.read_text("utf-8"))
+    document["program"] = str(relative)
+    relocate(document, source_dir)
+    json_path.write_text(json.dumps(document, indent=1) + "\n", "utf-8")
+
+
+def unexpected(line: str, known: list[str]) -> bool:
+    """Whether `line` of p4c's output is an error, or a warning that starts with none of the `known` texts."""
+    _, is_warning, text = line.partition(" warning: ")
+    if is_warning:
+        return not text.startswith(tuple(known))
+    return " error: " in line
+
+
+def relocate(node: object, source_dir: Path) -> None:
+    """Rewrite each `filename` in the JSON tree: ours relative to `source_dir`, p4c's own the bare name."""
+    if isinstance(node, list):
+        for child in node:
+            relocate(child, source_dir)
+    elif isinstance(node, dict):
+        name = node.get("filename")
+        if isinstance(name, str) and name:
+            path = Path(name)
+            inside = not path.is_absolute() and (source_dir / path).is_file()
+            node["filename"] = path.as_posix() if inside else path.name
+        for child in node.values():
+            relocate(child, source_dir)
+
+
+def digest_lines(source_dir: Path, build_dir: Path) -> list[str]:
+    """What SHA256SUMS must hold: one line a source, then one line an output, in `sha256sum` form."""
+    sources = sources_below(source_dir, build_dir)
+    named = [(path.relative_to(source_dir).as_posix(), path) for path in sources]
+    for program in programs_among(sources):
+        named += [(f"build/{path.name}", path) for path in outputs_of(program, build_dir)]
+    lines = []
+    for name, path in named:
+        if not path.is_file():
+            raise CompileError(f"{build_dir}: {path.name} is missing; recompile with 'make p4'")
+        lines.append(f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {name}")
+    return lines
+
+
+def check(source_dir: Path, build_dir: Path) -> None:
+    """Raise CompileError with the first file that differs, unless SHA256SUMS matches all files."""
+    sums = build_dir / SUMS
+    if not sums.is_file():
+        raise CompileError(f"{sums}: missing; compile with 'make p4'")
+    recorded = {line[66:]: line[:64] for line in sums.read_text("utf-8").splitlines() if line}
+    current = {line[66:]: line[:64] for line in digest_lines(source_dir, build_dir)}
+    for name in sorted(recorded.keys() | current.keys()):
+        if recorded.get(name) != current.get(name):
+            verb = "is new" if name not in recorded else "is gone" if name not in current else "has changed"
+            raise CompileError(
+                f"{source_dir}: {name} {verb} since the last compilation; recompile with 'make p4'"
+            )
+    expected = {Path(name).name for name in current} | {SUMS}
+    for path in sorted(build_dir.iterdir()):
+        if path.name not in expected:
+            raise CompileError(f"{path}: belongs to no program; remove it or recompile with 'make p4'")
+
+
+def compile_all(source_dir: Path, build_dir: Path) -> int:
+    """Compile every program, remove output without a program, write SHA256SUMS. Returns how many programs."""
+    build_dir.mkdir(parents=True, exist_ok=True)
+    command = compiler()
+    programs = programs_among(sources_below(source_dir, build_dir))
+    failures = []
+    for program in programs:
+        try:
+            compile_program(command, source_dir, program, build_dir)
+        except CompileError as error:
+            failures.append(str(error))
+    if failures:
+        raise CompileError("\n".join(failures))
+    keep = {path for program in programs for path in outputs_of(program, build_dir)}
+    for path in build_dir.iterdir():
+        if path.is_file() and path not in keep:
+            path.unlink()
+    (build_dir / SUMS).write_text("\n".join(digest_lines(source_dir, build_dir)) + "\n", "utf-8")
+    return len(programs)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Command line entry point; returns the exit code."""
+    parser = argparse.ArgumentParser(description="Compile P4 programs, or check the committed output.")
+    parser.add_argument("source_dir", type=Path, help="folder that holds the P4 sources")
+    parser.add_argument("build_dir", type=Path, help="folder of the compiled output")
+    parser.add_argument(
+        "--check", action="store_true", help="only compare with SHA256SUMS; needs no compiler"
+    )
+    options = parser.parse_args(arguments)
+    source_dir, build_dir = options.source_dir.resolve(), options.build_dir.resolve()
+    try:
+        if not source_dir.is_dir():
+            raise CompileError(f"{options.source_dir}: not a folder", code=2)
+        if options.check:
+            check(source_dir, build_dir)
+            print(f"{options.build_dir}: up to date")
+        else:
+            print(f"{options.build_dir}: {compile_all(source_dir, build_dir)} programs compiled")
+    except CompileError as error:
+        print(f"compile_p4: {error}", file=sys.stderr)
+        return error.code
+    except (OSError, UnicodeDecodeError) as error:
+        print(f"compile_p4: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
