@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compare the native switch with simple_switch_grpc, or record golden outcomes.
+
+python -m conformance --out DIR [--packets N] [--program NAME] [--seed N]
+python -m conformance --golden [--program NAME]
+
+Exit codes: 0 no difference (or no simple_switch_grpc on PATH, which is said), 1 differences, 2 bad input.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from types import FrameType
+
+import grpc
+
+from conformance.bmv2 import EXECUTABLE, available
+from conformance.golden import write_golden
+from conformance.program import CompiledProgram, ConformanceError, load_programs
+from conformance.run import Row, run_program
+
+TESTS = Path(__file__).resolve().parent.parent / "tests"
+COLUMNS = (
+    ("program", "<24"), ("entries", ">7"), ("packets", ">8"), ("outputs", ">8"), ("no output", ">9"),
+    ("mismatches", ">10"), ("state", ">13"), ("s", ">5"),
+)  # fmt: skip
+HEAD = " ".join(f"{name:{layout}}" for name, layout in COLUMNS)
+
+
+def arguments(argv: list[str] | None) -> argparse.Namespace:
+    """Parse the command line."""
+    parser = argparse.ArgumentParser(
+        prog="conformance", description=__doc__.splitlines()[0] if __doc__ else ""
+    )
+    parser.add_argument("--out", type=Path, help="folder for conformance.json")
+    parser.add_argument(
+        "--packets", type=int, default=100_000, help="packets a program (default: %(default)s)"
+    )
+    parser.add_argument("--program", help="only this program")
+    parser.add_argument(
+        "--seed", type=int, default=1, help="seed of plans and packets (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--build", type=Path, default=TESTS / "programs" / "build", help="folder of compiled programs"
+    )
+    parser.add_argument(
+        "--golden", action="store_true", help="record golden outcomes from BMv2 instead of comparing"
+    )
+    options = parser.parse_args(argv)
+    if not options.golden and options.out is None:
+        parser.error("one of --out and --golden is needed")
+    if options.packets < 1:
+        parser.error("--packets must be at least 1")
+    return options
+
+
+def record(programs: list[CompiledProgram], seed: int, log: Path) -> None:
+    """Write the golden file of each program."""
+    folder = TESTS / "golden"
+    folder.mkdir(exist_ok=True)
+    for program in programs:
+        packets, size = write_golden(program, seed, folder / f"{program.name}.json.xz", log)
+        print(f"{program.name:24} {packets:6} packets {size:8} bytes", flush=True)
+
+
+def table_line(row: Row, seconds: float) -> str:
+    """One line of the table."""
+    result = row.result
+    state = f"{len(row.state_differences)}/{row.state_cells}"
+    return (
+        f"{row.program.name:24} {row.entries:7} {result.packets:8} {result.outputs:8} {result.dropped:9} "
+        f"{result.mismatches:10} {state:>13} {seconds:5.0f}"
+    )
+
+
+def compare_all(programs: list[CompiledProgram], options: argparse.Namespace, log: Path) -> int:
+    """Run every program, print the table, write conformance.json; returns the exit code."""
+    version = subprocess.run(
+        [EXECUTABLE, "--version"], capture_output=True, text=True, check=False
+    ).stdout.strip()
+    print(HEAD)
+    rows = []
+    for program in programs:
+        start = time.monotonic()
+        row = run_program(program, options.packets, options.seed, log)
+        print(table_line(row, time.monotonic() - start), flush=True)
+        rows.append(row)
+    failed = [row.program.name for row in rows if not row.passed]
+    options.out.mkdir(parents=True, exist_ok=True)
+    report = {
+        "reference": EXECUTABLE,
+        "reference_version": version,
+        "seed": options.seed,
+        "programs": [row.as_json() for row in rows],
+        "failed": failed,
+    }
+    (options.out / "conformance.json").write_text(json.dumps(report, indent=1) + "\n", "utf-8")
+    total = sum(row.result.packets for row in rows)
+    print(f"{len(rows)} programs, {total} packets, {len(failed)} programs differ", file=sys.stderr)
+    return 1 if failed else 0
+
+
+def interrupt(_number: int, _frame: FrameType | None) -> None:
+    """Turn SIGTERM into the exception on which BMv2 is stopped."""
+    raise KeyboardInterrupt
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Entry point; returns the exit code."""
+    options = arguments(argv)
+    if not available():
+        print(f"conformance: {EXECUTABLE} is not on PATH, nothing compared")
+        return 0
+    signal.signal(signal.SIGTERM, interrupt)
+    try:
+        programs = load_programs(options.build, options.program)
+        with tempfile.TemporaryDirectory(prefix="tailrace-conformance-") as scratch:
+            log = Path(scratch) / "bmv2.log"
+            if options.golden:
+                record(programs, options.seed, log)
+                return 0
+            return compare_all(programs, options, log)
+    except (ConformanceError, OSError) as error:
+        print(f"conformance: {error}", file=sys.stderr)
+        return 2
+    except grpc.RpcError as error:
+        print(f"conformance: gRPC: {error}".splitlines()[0], file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
