@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Multicast: every replica with its port and id; an unknown group drops (multicast.p4).
+
+Run one case: scripts/run_ptf.py --target native test_multicast.ReplicaTest
+"""
+
+from __future__ import annotations
+
+import ptf.testutils as testutils
+from ptf.testutils import group
+
+from ptf_tests.base import TIMEOUT_S, P4RuntimeTest
+
+ETHERNET = bytes.fromhex("0000000000000000000000aa88b5")
+REPLICATION = 5
+
+
+def order(multicast_group: int, flags: int = 0, instance_type: int = 0, rid: int = 0, port: int = 0) -> bytes:
+    """A frame with the header of multicast.p4: group, flags, instance type, replication id, port."""
+    numbers = multicast_group.to_bytes(2, "big") + bytes([flags, instance_type])
+    return ETHERNET + numbers + rid.to_bytes(2, "big") + port.to_bytes(2, "big") + b"payload" * 6
+
+
+@group("multicast")
+class ReplicaTest(P4RuntimeTest):
+    """Group 9 copies to ports 1, 2 (twice) and 4."""
+
+    program = "multicast"
+
+    def runTest(self) -> None:
+        replicas = [(1, 11), (2, 21), (2, 22), (4, 41)]
+        self.add_multicast_group(9, replicas)
+        testutils.send_packet(self, 0, order(9))
+        # The order of replicas is not specified, so all are collected first.
+        found = [testutils.dp_poll(self, timeout=TIMEOUT_S) for _ in replicas]
+        received = sorted((poll.port, bytes(poll.packet)) for poll in found)
+        expected = [(port, order(9 + rid, 0, REPLICATION, rid, port)) for port, rid in replicas]
+        self.assertEqual(expected, received)
+        testutils.send_packet(self, 0, order(33))
+        testutils.verify_no_other_packets(self)
+
+
+@group("multicast")
+class SplitHorizonTest(P4RuntimeTest):
+    """There is no pruning of the ingress port, unless the program does it."""
+
+    program = "multicast"
+
+    def runTest(self) -> None:
+        self.add_multicast_group(3, [(1, 1), (2, 2)])
+        testutils.send_packet(self, 1, order(3))
+        testutils.verify_packet(self, order(4, 0, REPLICATION, 1, 1), 1)
+        testutils.verify_packet(self, order(5, 0, REPLICATION, 2, 2), 2)
+        testutils.send_packet(self, 1, order(3, flags=8))
+        testutils.verify_packet(self, order(5, 8, REPLICATION, 2, 2), 2)
+        testutils.verify_no_other_packets(self)

@@ -1,0 +1,159 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Run the PTF packet tests against BMv2 or the native switch, inside a network namespace made for the run.
+
+    run_ptf.py --target native|bmv2 [--switch PROGRAM] [--ptf PROGRAM] [TEST ...]
+
+Needs root (or CAP_NET_ADMIN and CAP_SYS_ADMIN). Makes a namespace with one veth pair a port, starts the
+switch in it, runs ptf in it, and takes all of it down again, by namespace and process handle. Exit codes:
+that of ptf; 2 where something needed is missing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from types import FrameType
+
+ROOT = Path(__file__).resolve().parent.parent
+PORTS = 8
+CPU_PORT = 510
+DEVICE_ID = 1
+ADDRESS = "127.0.0.1:9559"
+STOP_S = 10.0
+SWITCHES = {"bmv2": "simple_switch_grpc", "native": "tailrace_switch_grpc"}
+
+
+class PtfError(Exception):
+    """One line for the user."""
+
+
+def program(stated: str | None, venv: str, name: str) -> str:
+    """Path of a program: the stated one, else that of our environment, else the one on PATH."""
+    if stated:
+        return stated
+    ours = ROOT / venv / "bin" / name
+    found = str(ours) if ours.is_file() else shutil.which(name)
+    if not found:
+        raise PtfError(f"{name} is neither in {venv} nor on PATH")
+    return found
+
+
+def run(*command: str) -> None:
+    """Run a command; PtfError with its message where it fails."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise PtfError(f"{' '.join(command)}: {(done.stderr or done.stdout).strip()}")
+
+
+class Namespace:
+    """A network namespace with `PORTS` veth pairs: swN for the switch, ptfN for PTF."""
+
+    def __init__(self) -> None:
+        self.name = f"tailrace-ptf-{os.getpid()}"
+
+    def __enter__(self) -> Namespace:
+        run("ip", "netns", "add", self.name)
+        try:
+            self._inside("ip", "link", "set", "lo", "up")
+            for port in range(PORTS):
+                self._inside("ip", "link", "add", f"sw{port}", "type", "veth", "peer", "name", f"ptf{port}")
+                for interface in (f"sw{port}", f"ptf{port}"):
+                    self._inside("sysctl", "-q", "-w", f"net.ipv6.conf.{interface}.disable_ipv6=1")
+                    self._inside("ip", "link", "set", interface, "up")
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        subprocess.run(["ip", "netns", "del", self.name], check=False)
+
+    def _inside(self, *command: str) -> None:
+        run(*self.prefix, *command)
+
+    @property
+    def prefix(self) -> list[str]:
+        """What to put before a command to run it inside."""
+        return ["ip", "netns", "exec", self.name]
+
+
+def switch_command(executable: str) -> list[str]:
+    """simple_switch_grpc's command line, which both switches take."""
+    interfaces = [word for port in range(PORTS) for word in ("-i", f"{port}@sw{port}")]
+    options = ["--device-id", str(DEVICE_ID), *interfaces, "--no-p4"]
+    return [executable, *options, "--", "--grpc-server-addr", ADDRESS, "--cpu-port", str(CPU_PORT)]
+
+
+def ptf_command(executable: str, scratch: Path, tests: list[str]) -> list[str]:
+    """Ptf on our folder with one interface a port."""
+    interfaces = [word for port in range(PORTS) for word in ("--interface", f"{port}@ptf{port}")]
+    build = ROOT / "tests" / "programs" / "build"
+    parameters = f"grpcaddr='{ADDRESS}';device_id={DEVICE_ID};build='{build}'"
+    folders = ["--test-dir", str(ROOT / "ptf_tests"), "--pypath", str(ROOT)]
+    logs = ["--log-file", str(scratch / "ptf.log")]
+    return [executable, *folders, *interfaces, *logs, "--test-params", parameters, *tests]
+
+
+def run_tests(options: argparse.Namespace) -> int:
+    """Everything between the command line and the exit code."""
+    switch = program(options.switch, ".venv", SWITCHES[options.target])
+    ptf = program(options.ptf, ".venv-ptf", "ptf")
+    if not shutil.which("ip"):
+        raise PtfError("the ip command is missing (package iproute2)")
+    with tempfile.TemporaryDirectory(prefix="tailrace-ptf-") as folder, Namespace() as namespace:
+        scratch = Path(folder)
+        with (scratch / "switch.log").open("wb") as log:
+            command = [*namespace.prefix, *switch_command(switch)]
+            process = subprocess.Popen(command, cwd=scratch, stdout=log, stderr=subprocess.STDOUT)
+            try:
+                tests = [*namespace.prefix, *ptf_command(ptf, scratch, options.tests)]
+                code = subprocess.run(tests, cwd=scratch, check=False).returncode
+                died = process.poll()
+            finally:
+                process.terminate()
+                try:
+                    process.wait(STOP_S)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+                    process.wait()
+        if code:
+            tail = (scratch / "switch.log").read_text("utf-8", errors="replace").splitlines()[-20:]
+            print(*tail, sep="\n", file=sys.stderr)
+        if died is not None:
+            print(f"run_ptf: the switch ended during the tests with {died}", file=sys.stderr)
+            return code or 1
+        return code
+
+
+def interrupt(_number: int, _frame: FrameType | None) -> None:
+    """Turn SIGTERM into the exception that cleans up."""
+    raise KeyboardInterrupt
+
+
+def main() -> int:
+    """Entry point; returns the exit code."""
+    parser = argparse.ArgumentParser(description="Run the PTF packet tests against one switch.")
+    parser.add_argument("--target", choices=sorted(SWITCHES), required=True, help="the switch to test")
+    parser.add_argument("--switch", help="executable of the switch (default: that of the target)")
+    parser.add_argument("--ptf", help="ptf executable (default: .venv-ptf/bin/ptf, else PATH)")
+    parser.add_argument("tests", nargs="*", help="names of tests or groups (default: all)")
+    options = parser.parse_args()
+    signal.signal(signal.SIGTERM, interrupt)
+    try:
+        return run_tests(options)
+    except (PtfError, OSError) as error:
+        print(f"run_ptf: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
