@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Command line of the benchmarks: runs them, prints a table, writes bench.json."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import grpc
+
+from bench import footprint, pipeline, tables
+from bench.result import Result, table
+from native.cc import BuildError
+from native.compiler import ProgramError
+from native.runtime import StateError
+
+BENCHMARKS: dict[str, Callable[[bool], list[Result]]] = {
+    "pipeline": pipeline.run,
+    "tables": tables.run,
+    "footprint": footprint.run,
+}
+CLOSED_LOOP = "closed_loop"
+# One short run, where the question is whether it works.
+QUICK_CLOSED_LOOP = ("--seconds", "0.2", "--repetitions", "1", "--windows", "32", "--flows", "1")
+
+
+def _cpu() -> str:
+    """The processor's name as the kernel tells it."""
+    for line in Path("/proc/cpuinfo").read_text("utf-8").splitlines():
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    return platform.machine()
+
+
+def _document(results: Sequence[Result], quick: bool) -> dict[str, object]:
+    machine = {
+        "cpu": _cpu(),
+        "cores": os.cpu_count(),
+        "kernel": platform.release(),
+        "python": platform.python_version(),
+    }
+    return {"machine": machine, "quick": quick, "results": [asdict(r) | {"met": r.met()} for r in results]}
+
+
+def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m bench", description="Speed and size of the native switch."
+    )
+    parser.add_argument(
+        "--out", type=Path, default=Path("out"), help="folder for bench.json (default: %(default)s)"
+    )
+    names = [*BENCHMARKS, CLOSED_LOOP]
+    parser.add_argument("--only", action="append", choices=names, help="run this one; may be repeated")
+    parser.add_argument(
+        "--quick", action="store_true", help="short runs: they show that it works, not how fast"
+    )
+    return parser.parse_args(argv)
+
+
+def _closed_loop(out: Path, quick: bool) -> int:
+    """Run the benchmark over veth in a process of its own, as it changes namespace; it adds to bench.json."""
+    options = QUICK_CLOSED_LOOP if quick else ()
+    command = [sys.executable, "-m", "bench.closed_loop", "--out", str(out), *options]
+    return subprocess.run(command, check=False).returncode
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the chosen benchmarks. Returns 0, 1 when one could not run, 2 when the output cannot be written."""
+    arguments = _arguments(argv)
+    chosen = arguments.only or [*BENCHMARKS, CLOSED_LOOP]
+    results: list[Result] = []
+    try:
+        arguments.out.mkdir(parents=True, exist_ok=True)
+        for name, benchmark in BENCHMARKS.items():
+            if name in chosen:
+                print(f"bench: {name}", file=sys.stderr)
+                results += benchmark(arguments.quick)
+        document = json.dumps(_document(results, arguments.quick), indent=1)
+        (arguments.out / "bench.json").write_text(document + "\n", "utf-8")
+    except OSError as error:
+        print(f"bench: {error}", file=sys.stderr)
+        return 2
+    except (BuildError, ProgramError, StateError, RuntimeError, grpc.RpcError) as error:
+        text = error.details() if isinstance(error, grpc.Call) else error
+        print(f"bench: {text}", file=sys.stderr)
+        return 1
+    print(table(results), flush=True)
+    return _closed_loop(arguments.out, arguments.quick) if CLOSED_LOOP in chosen else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,319 @@
+/* Load generator of the closed-loop benchmark: W packets in flight, always.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Sends stamped IPv4/UDP frames on one interface and takes them from another:
+ * each frame that comes back sends the next. What comes back is read from a
+ * memory-mapped ring, so that a received frame costs next to nothing; the
+ * thread sleeps when the ring is empty, so that it takes no time from the
+ * switch. Runs in the calling thread, holds no state between calls.
+ */
+#define _GNU_SOURCE 1
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/if_ether.h>
+#include <linux/if_packet.h>
+#include <net/if.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    BATCH = 64,
+    HEADER_BYTES = 42,        /* Ethernet, IPv4, UDP: given by the caller */
+    RING_FRAME = 2048,
+    RING_FRAMES = 8192,
+    RING_BLOCK = 1 << 16,
+    SUB_BITS = 6,             /* histogram: 64 steps a power of two, 1.6 % */
+    BUCKETS = 64 << SUB_BITS,
+    LOST_MS = 250             /* silence after which packets count as lost */
+};
+#define MAGIC 0x7461696cu
+
+/* What to do. */
+typedef struct bench_load {
+    const char *tx_name, *rx_name;
+    const uint8_t *headers;   /* flows times HEADER_BYTES */
+    uint32_t flows;           /* used in turn */
+    uint32_t frame_bytes;     /* HEADER_BYTES + 16 at least, 1514 at most */
+    uint32_t window;          /* packets in flight */
+    uint64_t warm_up_ns;      /* not counted */
+    uint64_t measure_ns;
+} bench_load;
+
+/* What came of it; errno of the call that failed in error, else 0. */
+typedef struct bench_result {
+    uint64_t packets;         /* received while measuring */
+    uint64_t elapsed_ns;
+    uint64_t lost;
+    uint64_t p50_ns, p99_ns, max_ns;
+    uint64_t error;
+} bench_result;
+
+/* Behind the UDP header of each frame. */
+typedef struct stamp {
+    uint32_t magic, run;
+    uint64_t sent_ns;
+} stamp;
+
+typedef struct loader {
+    const bench_load *load;
+    int tx_fd, rx_fd;
+    uint8_t *ring;
+    uint32_t ring_at;
+    uint8_t *frames;          /* BATCH frames being sent */
+    struct mmsghdr msgs[BATCH];
+    struct iovec iov[BATCH];
+    uint32_t run;             /* number of the run, in every frame of it */
+    uint64_t sequence, in_flight;
+    uint64_t *histogram;
+    bool counting;
+    bench_result *result;
+} loader;
+
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* Bucket of a latency, and the middle of a bucket. */
+static uint32_t bucket_of(uint64_t ns)
+{
+    uint32_t shift;
+
+    if (ns < (1u << SUB_BITS))
+        return (uint32_t)ns;
+    shift = 63u - (uint32_t)__builtin_clzll(ns) - SUB_BITS;
+    return (shift + 1) * (1u << SUB_BITS)
+           + (uint32_t)((ns >> shift) - (1u << SUB_BITS));
+}
+
+static uint64_t value_of(uint32_t bucket)
+{
+    uint32_t shift = bucket >> SUB_BITS;
+    uint64_t low = bucket & ((1u << SUB_BITS) - 1);
+
+    if (shift == 0)
+        return low;
+    shift--;
+    return ((low + (1u << SUB_BITS)) << shift) + ((UINT64_C(1) << shift) >> 1);
+}
+
+static uint64_t quantile(const loader *g, double q)
+{
+    uint64_t want = (uint64_t)(q * (double)g->result->packets), seen = 0;
+
+    for (uint32_t b = 0; b < BUCKETS; b++) {
+        seen += g->histogram[b];
+        if (seen > want)
+            return value_of(b);
+    }
+    return 0;
+}
+
+static int open_on(const char *name, uint16_t protocol)
+{
+    struct sockaddr_ll at = {
+        .sll_family = AF_PACKET,
+        .sll_protocol = htons(protocol),
+        .sll_ifindex = (int)if_nametoindex(name),
+    };
+    int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
+
+    if (fd >= 0 && bind(fd, (struct sockaddr *)&at, sizeof at) != 0) {
+        int error = errno;
+
+        close(fd);
+        errno = error;
+        return -1;
+    }
+    return fd;
+}
+
+/* Opens the sockets and maps the ring; -1 with errno. */
+static int set_up(loader *g)
+{
+    struct tpacket_req ring = {
+        .tp_block_size = RING_BLOCK,
+        .tp_block_nr = RING_FRAMES / (RING_BLOCK / RING_FRAME),
+        .tp_frame_size = RING_FRAME,
+        .tp_frame_nr = RING_FRAMES,
+    };
+    int version = TPACKET_V2, one = 1;
+
+    g->tx_fd = open_on(g->load->tx_name, 0);
+    /* The ring is set up before frames may arrive: bound to no protocol. */
+    g->rx_fd = open_on(g->load->rx_name, 0);
+    if (g->tx_fd < 0 || g->rx_fd < 0)
+        return -1;
+    if (setsockopt(g->tx_fd, SOL_PACKET, PACKET_QDISC_BYPASS, &one, sizeof one)
+        || setsockopt(g->rx_fd, SOL_PACKET, PACKET_VERSION, &version,
+                      sizeof version)
+        || setsockopt(g->rx_fd, SOL_PACKET, PACKET_RX_RING, &ring,
+                      sizeof ring))
+        return -1;
+    g->ring = mmap(NULL, (size_t)RING_FRAME * RING_FRAMES,
+                   PROT_READ | PROT_WRITE, MAP_SHARED, g->rx_fd, 0);
+    if (g->ring == MAP_FAILED) {
+        g->ring = NULL;
+        return -1;
+    }
+    {
+        struct sockaddr_ll at = {
+            .sll_family = AF_PACKET,
+            .sll_protocol = htons(ETH_P_IP),
+            .sll_ifindex = (int)if_nametoindex(g->load->rx_name),
+        };
+
+        return bind(g->rx_fd, (struct sockaddr *)&at, sizeof at);
+    }
+}
+
+/* Sends count packets; fewer when the interface takes no more. */
+static int send_packets(loader *g, uint64_t count)
+{
+    const bench_load *l = g->load;
+
+    while (count > 0) {
+        uint32_t n = count < BATCH ? (uint32_t)count : BATCH;
+        stamp s = { MAGIC, g->run, now_ns() };
+        int sent;
+
+        for (uint32_t i = 0; i < n; i++) {
+            uint8_t *f = g->frames + (size_t)i * RING_FRAME;
+
+            memcpy(f, l->headers + (g->sequence + i) % l->flows * HEADER_BYTES,
+                   HEADER_BYTES);
+            memcpy(f + HEADER_BYTES, &s, sizeof s);
+        }
+        sent = sendmmsg(g->tx_fd, g->msgs, n, 0);
+        if (sent < 0 && errno != ENOBUFS && errno != EAGAIN && errno != EINTR)
+            return -1;
+        if (sent <= 0)
+            return 0;         /* the window stays open until the next call */
+        g->sequence += (uint64_t)sent;
+        g->in_flight += (uint64_t)sent;
+        count -= (uint64_t)sent;
+    }
+    return 0;
+}
+
+/* Counts one received frame; true when it is of this run. */
+static bool take(loader *g, const struct tpacket2_hdr *h, uint64_t now)
+{
+    stamp s;
+
+    if (h->tp_snaplen < HEADER_BYTES + sizeof s)
+        return false;
+    memcpy(&s, (const uint8_t *)h + h->tp_mac + HEADER_BYTES, sizeof s);
+    if (s.magic != MAGIC || s.run != g->run)
+        return false;
+    if (g->counting) {
+        uint64_t latency = now - s.sent_ns;
+
+        g->result->packets++;
+        g->histogram[bucket_of(latency)]++;
+        if (latency > g->result->max_ns)
+            g->result->max_ns = latency;
+    }
+    return true;
+}
+
+/* Takes what is in the ring, at most BATCH frames; how many were ours. */
+static uint32_t drain(loader *g)
+{
+    uint64_t now = now_ns();
+    uint32_t ours = 0;
+
+    for (uint32_t i = 0; i < BATCH; i++) {
+        struct tpacket2_hdr *h = (struct tpacket2_hdr *)(void *)(
+            g->ring + (size_t)g->ring_at * RING_FRAME);
+
+        if (!(__atomic_load_n(&h->tp_status, __ATOMIC_ACQUIRE)
+              & TP_STATUS_USER))
+            break;
+        ours += take(g, h, now);
+        __atomic_store_n(&h->tp_status, TP_STATUS_KERNEL, __ATOMIC_RELEASE);
+        g->ring_at = (g->ring_at + 1) % RING_FRAMES;
+    }
+    return ours;
+}
+
+/* The loop itself; -1 with errno. */
+static int generate(loader *g)
+{
+    uint64_t start = now_ns() + g->load->warm_up_ns;
+    uint64_t end = start + g->load->measure_ns, now;
+
+    while ((now = now_ns()) < end) {
+        uint32_t n;
+
+        if (!g->counting && now >= start) {
+            g->counting = true;
+            start = now;
+        }
+        n = drain(g);
+        g->in_flight -= n < g->in_flight ? n : g->in_flight;
+        if (n == 0 && g->in_flight >= g->load->window) {
+            struct pollfd p = { .fd = g->rx_fd, .events = POLLIN };
+            int r = poll(&p, 1, LOST_MS);
+
+            if (r < 0 && errno != EINTR)
+                return -1;
+            if (r == 0) {
+                g->result->lost += g->in_flight;
+                g->in_flight = 0;
+                g->run++;     /* late ones are not counted any more */
+            }
+        }
+        if (g->in_flight < g->load->window
+            && send_packets(g, g->load->window - g->in_flight) != 0)
+            return -1;
+    }
+    g->result->elapsed_ns = now - start;
+    return 0;
+}
+
+/* Runs the load; returns 0, or -1 with out->error set. */
+int bench_closed_loop(const bench_load *load, bench_result *out)
+{
+    loader g = { .load = load, .tx_fd = -1, .rx_fd = -1, .result = out };
+    int r = -1;
+
+    memset(out, 0, sizeof *out);
+    g.run = (uint32_t)now_ns();
+    g.frames = calloc(BATCH, RING_FRAME);
+    g.histogram = calloc(BUCKETS, sizeof *g.histogram);
+    errno = ENOMEM;
+    if (g.frames && g.histogram) {
+        for (uint32_t i = 0; i < BATCH; i++) {
+            g.iov[i].iov_base = g.frames + (size_t)i * RING_FRAME;
+            g.iov[i].iov_len = load->frame_bytes;
+            g.msgs[i].msg_hdr.msg_iov = &g.iov[i];
+            g.msgs[i].msg_hdr.msg_iovlen = 1;
+        }
+        r = set_up(&g) == 0 ? generate(&g) : -1;
+    }
+    out->error = r == 0 ? 0 : (uint64_t)errno;
+    if (r == 0) {
+        out->p50_ns = quantile(&g, 0.50);
+        out->p99_ns = quantile(&g, 0.99);
+    }
+    if (g.ring)
+        munmap(g.ring, (size_t)RING_FRAME * RING_FRAMES);
+    if (g.rx_fd >= 0)
+        close(g.rx_fd);
+    if (g.tx_fd >= 0)
+        close(g.tx_fd);
+    free(g.frames);
+    free(g.histogram);
+    return r;
+}
