@@ -141,6 +141,7 @@ _SIGNATURES: dict[str, tuple[object, tuple[object, ...]]] = {
     "tr_table_delete": (c_int, (_S, _U32, c_int)),
     "tr_table_default": (c_int, (_S, _U32, _TARGET)),
     "tr_table_count": (c_int, (_S, _U32)),
+    "tr_table_resize": (c_int, (_S, _U32, _U32)),
     "tr_entry_counter": (c_int, (_S, _U32, c_int, _U64P, _U64P)),
     "tr_entry_counter_set": (c_int, (_S, _U32, c_int, _U64, _U64)),
     "tr_entry_meter": (c_int, (_S, _U32, c_int, _RATES)),

@@ -273,6 +273,16 @@ class Switch:
         """Number of entries, the default entry not counted."""
         return _checked(self._lib.tr_table_count(self.handle, table), f"table {table}")
 
+    def table_resize(self, table: int, max_size: int) -> None:
+        """Gives a table room for another number of entries than its program says.
+
+        p4c sizes a table with initial entries by their number; P4Info has the size the program asks for.
+
+        Raises:
+            StateError: ``invalid`` when there are more entries already.
+        """
+        _checked(self._lib.tr_table_resize(self.handle, table, max_size), f"table {table}, size")
+
     def entry_counter(self, table: int, handle: int) -> tuple[int, int]:
         """Bytes and packets of an entry's direct counter; handle -1 is the default entry."""
         b, p = c_uint64(), c_uint64()

@@ -71,6 +71,19 @@ int tr_table_count(tr_switch *s, uint32_t table)
     LOCKED(s, HAS_TABLE(s, table), (int)s->tables[table].count);
 }
 
+static int resize(tr_table *t, uint32_t max_size)
+{
+    if (max_size < t->count)
+        return TR_EINVAL;
+    t->max_size = max_size;
+    return TR_OK;
+}
+
+int tr_table_resize(tr_switch *s, uint32_t table, uint32_t max_size)
+{
+    LOCKED(s, HAS_TABLE(s, table), resize(&s->tables[table], max_size));
+}
+
 static int counter_get(const tr_entry *e, uint64_t *bytes, uint64_t *packets)
 {
     if (!e)

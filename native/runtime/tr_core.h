@@ -129,7 +129,7 @@ typedef struct tr_table {
     uint32_t n_tuples;
     tr_entry **sorted;        /* range tables: all entries, best first */
     tr_entry **by_handle;
-    uint32_t n_handles, count, next_seq;
+    uint32_t n_handles, count, next_seq, max_size;
     uint32_t free_hint;       /* no handle below it is free */
     tr_entry *defaults;       /* NULL: no default action */
 } tr_table;

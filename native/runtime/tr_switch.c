@@ -122,8 +122,10 @@ static int state_new(tr_switch *s, const tr_program *g)
     if (!s->tables || !s->profiles || !s->counters || !s->registers ||
         !s->meters || !s->vsets || (g->digest_limbs && !s->digests))
         return TR_ENOMEM;
-    for (uint32_t i = 0; i < g->n_tables; i++)
+    for (uint32_t i = 0; i < g->n_tables; i++) {
         s->tables[i].desc = &g->tables[i];
+        s->tables[i].max_size = g->tables[i].max_size;
+    }
     for (uint32_t i = 0; i < g->n_profiles; i++)
         s->profiles[i].desc = &g->profiles[i];
     return externs_new(s, g) ? TR_OK : TR_ENOMEM;

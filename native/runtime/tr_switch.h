@@ -176,6 +176,8 @@ int tr_table_delete(tr_switch *s, uint32_t table, int handle);
 /* NULL: no default action at all (the packet goes on untouched) */
 int tr_table_default(tr_switch *s, uint32_t table, const tr_target *target);
 int tr_table_count(tr_switch *s, uint32_t table);
+/* Room for this many entries, instead of what the program says. */
+int tr_table_resize(tr_switch *s, uint32_t table, uint32_t max_size);
 int tr_entry_counter(tr_switch *s, uint32_t table, int handle,
                      uint64_t *bytes, uint64_t *packets);
 int tr_entry_counter_set(tr_switch *s, uint32_t table, int handle,

@@ -306,7 +306,7 @@ int tr_table_add(tr_table *t, const uint8_t *key, const uint8_t *mask,
     int rc = tr_entry_target(e, target, t->desc->data_limbs);
     if (rc == TR_OK && find_equal(t, e->key, e->mask, priority))
         rc = TR_EEXIST;
-    if (rc == TR_OK && t->count >= t->desc->max_size)
+    if (rc == TR_OK && t->count >= t->max_size)
         rc = TR_EFULL;
     int handle = rc == TR_OK ? handle_new(t) : -1;
     if (rc == TR_OK && handle < 0)

@@ -361,7 +361,8 @@ def _table(
         id=table.preamble.id,
         name=name,
         index=found.index,
-        size=found.max_size,
+        # p4c sizes a table with initial entries by their number, P4Info as the program says
+        size=max(table.size, found.max_size) if found.entries else found.max_size,
         key=key_plan(what, fields),
         actions={ref.id: ref for ref in refs},
         profile=profile,

@@ -52,6 +52,8 @@ class Table:
         self._context = context
         self._switch = context.switch
         self._model = schema.model
+        if plan.size > schema.model.tables[plan.index].max_size:
+            self._switch.table_resize(plan.index, plan.size)
         self.default: Entry = self.initial_default()
         self._load_initial_entries()
 

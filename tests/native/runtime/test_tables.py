@@ -172,3 +172,19 @@ def test_entries_expire_when_not_hit() -> None:
         switch.inject(0, pack(INPUTS, [1, 1]) + pack(OUTPUTS, [0]), 200)
         assert 200 == switch.entry_last_hit_ns(0, handle)
         assert [] == switch.table_expired(0, 299)
+
+
+def test_a_table_can_be_given_another_size() -> None:
+    """Never fewer places than there are entries."""
+    p = program("exact")
+    call = ActionCall(p.model.action("found").index, (1,))
+    with Switch(p) as switch:
+        for i in range(3):
+            switch.table_insert(0, packed((0, i)), b"\xff" * 3, target=call)
+        with pytest.raises(StateError, match="invalid"):
+            switch.table_resize(0, 2)
+        switch.table_resize(0, 3)
+        with pytest.raises(StateError, match="is full"):
+            switch.table_insert(0, packed((0, 3)), b"\xff" * 3, target=call)
+        switch.table_resize(0, 4)
+        switch.table_insert(0, packed((0, 3)), b"\xff" * 3, target=call)

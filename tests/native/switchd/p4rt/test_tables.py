@@ -398,3 +398,16 @@ def test_direct_meters(rig):
     colours = mac(rig, 6)
     colours.entity.table_entry.meter_counter_data.SetInParent()
     assert rig.write(bad, slow, colours) == [INVALID, INVALID, Code.UNIMPLEMENTED]
+
+
+def test_a_table_with_initial_entries_has_the_size_of_p4info(rig):
+    """Row 20: 32 places, two of them taken by the program, though p4c's JSON counts two in all."""
+    codes = []
+    for number in range(31):
+        update = p4r.Update(type=INSERT)
+        entry = update.entity.table_entry
+        entry.table_id = rig.names.id("tables", "initial")
+        entry.match.add(field_id=1).exact.value = bytes([200 + number])
+        entry.action.action.CopyFrom(rig.names.action("set_tos", 1))
+        codes += rig.write(update)
+    assert codes == [OK] * 30 + [Code.RESOURCE_EXHAUSTED]
