@@ -44,7 +44,6 @@ class HeaderType:
     index: int
     name: str
     fields: tuple[FieldType, ...]
-    length_expr: Expr | None = None
 
     @property
     def fixed_bits(self) -> int:
@@ -55,17 +54,6 @@ class HeaderType:
     def varbit(self) -> int | None:
         """Position of the varbit field, if there is one."""
         return next((i for i, f in enumerate(self.fields) if f.varbit), None)
-
-    def position(self, name: str) -> int:
-        """Position of a field.
-
-        Raises:
-            KeyError: there is no such field.
-        """
-        for i, f in enumerate(self.fields):
-            if f.name == name:
-                return i
-        raise KeyError(name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,7 +330,6 @@ class Table:
     next_miss: str | None
     by_hit: bool
     next_default: str | None
-    const_entries: bool = False
     source: Source | None = None
 
     @property

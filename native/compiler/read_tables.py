@@ -191,7 +191,6 @@ class TableReader:
                 miss,
                 by_hit,
                 None if base is None else base.opt_text(),
-                "entries" in node.value,
                 source_of(node),
             )
         )

@@ -116,9 +116,8 @@ typedef struct tr_table_desc {
     uint16_t key_words;       /* padded with zeros to 8-byte words */
     uint32_t max_size;
     uint32_t data_limbs;
-    uint8_t indirect;
-    int32_t profile;          /* -1: none */
-    uint8_t meter_bytes;      /* direct meter counts bytes */
+    uint8_t indirect;         /* entries name members or groups ... */
+    int32_t profile;          /* ... of this action profile; -1: none */
     const tr_key_field *fields;
     uint32_t n_fields;
 } tr_table_desc;
@@ -247,7 +246,6 @@ struct tr_switch {
     uint32_t generation;      /* counts loads: old buffers have another PHV */
     uint64_t *digests;        /* ring of records: index, time, limbs */
     uint32_t digest_head, digest_count;
-    uint64_t digests_lost;
 
     tr_log_fn log;
     void *log_arg;

@@ -119,7 +119,8 @@ void tr_digest_push(tr_switch *s, uint32_t digest, uint64_t now_ns,
                     const uint64_t *limbs, uint32_t n)
 {
     if (s->digest_count == TR_DIGEST_RING) {
-        s->digests_lost++;
+        tr_logf(s, 2, "digest message lost: %u wait already",
+                TR_DIGEST_RING);
         return;
     }
     uint64_t *r = digest_at(s, s->digest_head + s->digest_count++);

@@ -11,7 +11,7 @@ from native.compiler.emit.values import Values
 from native.compiler.expr import FieldRef, HeaderInst
 from native.compiler.model import KeyField, Model, Pipeline, Table, limbs_of
 
-_MATCH = {"exact": "TR_EXACT", "lpm": "TR_LPM", "ternary": "TR_TERNARY", "range": "TR_RANGE"}
+MATCH = {"exact": "TR_EXACT", "lpm": "TR_LPM", "ternary": "TR_TERNARY", "range": "TR_RANGE"}
 
 
 def key_words(t: Table) -> int:
@@ -129,7 +129,7 @@ class PipelineEmitter:
         if t.match_kind == "range":
             code.line("tr_entry *e = tr_lookup_range(table, key);")
         else:
-            code.line(f"tr_entry *e = tr_lookup(table, key, {words}, {_MATCH[t.match_kind]});")
+            code.line(f"tr_entry *e = tr_lookup(table, key, {words}, {MATCH[t.match_kind]});")
 
     def _key_chunks(self, k: KeyField) -> list[Chunk]:
         """The field's value padded to whole bytes; a field of an invalid header counts as zero."""

@@ -8,7 +8,7 @@ from native.compiler.emit.calculations import emit_calculations, emit_checksums
 from native.compiler.emit.headers import emit_standard, emit_type_functions, emit_types
 from native.compiler.emit.lvalues import Places, field_name
 from native.compiler.emit.parser import ParserEmitter, emit_deparser
-from native.compiler.emit.pipelines import PipelineEmitter, data_limbs, key_words
+from native.compiler.emit.pipelines import MATCH, PipelineEmitter, data_limbs, key_words
 from native.compiler.emit.text import Code, storage, string
 from native.compiler.emit.values import Values
 from native.compiler.expr import FieldRef, HeaderInst
@@ -20,8 +20,6 @@ _HEAD = """\
 #include "tr_hash.h"
 #include "tr_wide.h"
 """
-
-_MATCH = {"exact": "TR_EXACT", "lpm": "TR_LPM", "ternary": "TR_TERNARY", "range": "TR_RANGE"}
 
 
 def emit(model: Model) -> str:
@@ -189,11 +187,10 @@ def _emit_description(code: Code, model: Model) -> None:
 
 
 def _table(model: Model, t: Table) -> str:
-    meter_bytes = int(t.meter is not None and model.meters[t.meter].unit == "bytes")
     return (
-        f"{{{string(t.name)}, {_MATCH[t.match_kind]}, {t.key_bytes}, {key_words(t)}, {t.max_size}, "
+        f"{{{string(t.name)}, {MATCH[t.match_kind]}, {t.key_bytes}, {key_words(t)}, {t.max_size}, "
         f"{data_limbs(model, t)}, {int(t.kind != 'simple')}, {-1 if t.profile is None else t.profile}, "
-        f"{meter_bytes}, {f'key_{t.index}' if t.key else 'NULL'}, {len(t.key)}}}"
+        f"{f'key_{t.index}' if t.key else 'NULL'}, {len(t.key)}}}"
     )
 
 

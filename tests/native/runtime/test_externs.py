@@ -193,14 +193,17 @@ def test_digests_carry_the_fields_as_they_are_after_ingress() -> None:
 
 
 def test_a_full_digest_ring_loses_the_newest() -> None:
-    """1024 records wait at most; the switch never blocks on its control plane."""
+    """1024 records wait at most; the switch never blocks on its control plane, and says what it loses."""
     inputs = [("a", 16)]
     b = Builder(inputs)
     b.extra["learn_lists"] = [{"id": 1, "name": "d", "elements": [{"type": "field", "value": ["in", "a"]}]}]
     b.run([call("generate_digest", const(1), const(1))])
     with Switch(load_program(b.text())) as switch:
+        lost: list[str] = []
+        switch.set_log(lambda level, text: lost.append(f"{level}: {text}"))
         for i in range(1100):
             outputs_of(switch, pack(inputs, [i]) + b"\0")
+        assert ["warning: digest message lost: 1024 wait already"] * 76 == lost
         assert list(range(1024)) == [d.values[0] for d in switch.digests()]
 
 
