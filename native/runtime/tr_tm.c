@@ -57,10 +57,8 @@ void tr_enqueue(tr_switch *s, tr_pkt *p, uint32_t port, uint32_t priority)
         port_drop(s, t, p, TR_DROP_PRIORITY);
         return;
     }
-    if (t->down) {
-        port_drop(s, t, p, TR_DROP_PORT_DOWN);
-        return;
-    }
+    /* A port that is down drops when it sends, as simple_switch's does: the
+     * packet has passed egress then, so no program's accounts leak. */
     tr_queue *q = &t->queue[priority];
     uint64_t bytes = (uint64_t)p->len + p->virt;
     if (q->max_packets && q->packets >= q->max_packets) {

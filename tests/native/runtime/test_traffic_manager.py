@@ -147,6 +147,20 @@ def test_a_port_that_is_down_drops() -> None:
         assert [(2, 1)] == times(switch)
 
 
+def test_a_port_that_goes_down_empties_its_queue_through_egress() -> None:
+    """What waits is dropped behind egress, where a program has taken it off its accounts; nothing stays queued."""
+    with Switch(program()) as switch:
+        switch.queue_config(2, 0, rate_pps=1_000)
+        for _ in range(3):
+            switch.inject(1, frame(2), 0)
+        switch.run(0)
+        assert 2 == switch.queue_depth(2, 0)[0]
+        switch.port_set(2, up=False)
+        switch.run(10**9)
+        assert (0, 0) == switch.queue_depth(2, 0)
+        assert {"port_down": 2} == switch.drops()
+
+
 def test_virtual_payload_counts_as_bytes_on_the_wire() -> None:
     with Switch(program(), SwitchConfig(port_rate_bps=8_000_000)) as switch:
         switch.inject(1, frame(2, size=50), 0, virtual_bytes=950)
