@@ -12,10 +12,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn
 
-from native.switchd.units import PfcSpec, Rate, UnitError, parse_delay_ns, parse_depth, parse_pfc, parse_rate
+from native.switchd.units import PfcSpec, Rate, parse_depth, parse_pfc, parse_rate
+from spec.units import parse_time_ns
 
 PROGRAM = "tailrace_switch_grpc"
-DEFAULT_ADDRESS = "0.0.0.0:9559"
+# simple_switch_grpc listens on every interface; who wants that says so.
+DEFAULT_ADDRESS = "127.0.0.1:9559"
 MAX_PORT = 511
 LEVELS = ("trace", "debug", "info", "warn", "error", "off")
 
@@ -89,7 +91,7 @@ def _typed(parse: Callable[[str], object], what: str) -> Callable[[str], object]
     def convert(text: str) -> object:
         try:
             return parse(text)
-        except (UnitError, ValueError) as error:
+        except ValueError as error:
             raise argparse.ArgumentTypeError(f"'{text}' is not {what}") from error
 
     return convert
@@ -239,7 +241,7 @@ def _add_own_options(parser: argparse.ArgumentParser, number: Callable[[str], ob
         "--port-delay",
         action="append",
         default=[],
-        type=_typed(_per_port(parse_delay_ns), "[PORT:]TIME"),
+        type=_typed(_per_port(parse_time_ns), "[PORT:]TIME"),
         metavar="[PORT:]TIME",
         help="delay behind a port or all, as 10us or 1ms (default: 0)",
     )
