@@ -29,7 +29,7 @@ from pathlib import Path
 SUMS = "SHA256SUMS"
 SOURCE_SUFFIXES = (".p4", ".h")
 KNOWN_WARNING = re.compile(r"^// p4c-warns: (.+)$", re.MULTILINE)
-MAIN = re.compile(r"^\s*(?:V1Switch\b.*|\))\s*main\s*;", re.MULTILINE)
+MAIN = re.compile(r"^[^/\n]*\)\s*main\s*;", re.MULTILINE)
 
 
 class CompileError(Exception):

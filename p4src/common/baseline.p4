@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ingress and the whole program of a scheme that only selects paths. The top program defines SelectPath first:
+//
+//   control SelectPath(in bit<32> flow_hash, inout metadata_t meta, inout standard_metadata_t standard_metadata)
+//       sets egress_spec to one of the next hops of meta.route, or drops
+//
+//   packet-out | admission -> hop limit -> routes -> SelectPath -> queue limit -> finish || accounts, counters, tag
+#ifndef COMMON_BASELINE_P4
+#define COMMON_BASELINE_P4
+#include "common/admission.p4"
+#include "common/checksum.p4"
+#include "common/deparser.p4"
+#include "common/egress.p4"
+#include "common/packet_io.p4"
+#include "common/parser.p4"
+#include "common/routes.p4"
+#include "common/transmit.p4"
+
+control BaselineIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+    CountIn() count_in;
+    PacketOut() controller_packet;
+    Admission() admission;
+    HopLimit() hop_limit;
+    Routes() routes;
+    FlowHash() flow_hash;
+    SelectPath() select_path;
+    QueueLimit() queue_limit;
+    Finish() finish;
+    Drop() drop;
+
+    apply {
+        bit<32> hash_value;
+        bit<32> load_bytes = 0;
+        bool handled;
+        count_in.apply(standard_metadata.ingress_port);
+        if (hdr.packet_out.isValid()) {
+            controller_packet.apply(hdr, meta, standard_metadata, handled);
+            if (!handled) {
+                drop.apply(DropReason_t.UNSUPPORTED, meta, standard_metadata);
+            }
+        } else {
+            admission.apply(hdr, meta, standard_metadata);
+            if (meta.kind != PacketKind_t.NONE && hdr.tailrace.isValid()) {
+                drop.apply(DropReason_t.UNSUPPORTED, meta, standard_metadata);
+            }
+            if (meta.kind != PacketKind_t.NONE) {
+                hop_limit.apply(hdr, meta, standard_metadata);
+            }
+            if (meta.kind != PacketKind_t.NONE) {
+                routes.apply(hdr.ipv4.dst, hdr, meta, standard_metadata);
+            }
+            if (meta.kind != PacketKind_t.NONE && !meta.route.to_host) {
+                flow_hash.apply(meta.flow, hash_value);
+                select_path.apply(hash_value, meta, standard_metadata);
+            }
+            if (meta.kind != PacketKind_t.NONE) {
+                queue_limit.apply(meta, standard_metadata, load_bytes);
+            }
+            if (meta.kind != PacketKind_t.NONE) {
+                finish.apply(standard_metadata.packet_length, load_bytes, hdr, meta, standard_metadata);
+            }
+        }
+    }
+}
+
+#endif

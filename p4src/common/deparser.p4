@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Emits whatever is valid, in the order of headers_t.
+#ifndef COMMON_DEPARSER_P4
+#define COMMON_DEPARSER_P4
+#include "common/headers.p4"
+
+control PacketDeparser(packet_out packet, in headers_t hdr) {
+    apply {
+        packet.emit(hdr.packet_in);
+        packet.emit(hdr.bucket);
+        packet.emit(hdr.entries);
+        packet.emit(hdr.port_queues);
+        packet.emit(hdr.ethernet);
+        packet.emit(hdr.tailrace);
+        packet.emit(hdr.shim);
+        packet.emit(hdr.ack);
+        packet.emit(hdr.pause);
+        packet.emit(hdr.stamps);
+        packet.emit(hdr.ipv4);
+        packet.emit(hdr.tcp);
+        packet.emit(hdr.udp);
+        packet.emit(hdr.nic_shim);
+        packet.emit(hdr.bth);
+    }
+}
+
+#endif

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+//  start -> packet_out
+//        -> ethernet -> tailrace -> shim + stamps -> ipv4
+//                                -> ack + stamps
+//                    -> ipv4 -> udp -> [nic_shim] -> bth
+//                            -> tcp
+// Decides nothing but what the bytes are: the flow key is set here, because only here every case is at hand.
+#ifndef COMMON_PARSER_P4
+#define COMMON_PARSER_P4
+#include "common/headers.p4"
+#include "common/metadata.p4"
+
+error { Ipv4Options, BadIpv4, TooManyStamps }
+
+parser PacketParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
+                    inout standard_metadata_t standard_metadata) {
+    bit<4> stamps_left;
+
+    state start {
+        stamps_left = 0;
+        transition select(standard_metadata.ingress_port) {
+            (bit<9>)SpecialPort_t.CPU: parse_packet_out;
+            default: parse_ethernet;
+        }
+    }
+    state parse_packet_out {
+        packet.extract(hdr.packet_out);
+        transition accept;  // a frame behind it is the controller's affair and leaves as it is
+    }
+    state parse_ethernet {
+        packet.extract(hdr.ethernet);
+        meta.frame_bytes = standard_metadata.packet_length;
+        transition select(hdr.ethernet.ether_type) {
+            ETHERTYPE_IPV4: parse_ipv4;
+            ETHERTYPE_TAILRACE: parse_tailrace;
+            default: accept;
+        }
+    }
+    state parse_tailrace {
+        packet.extract(hdr.tailrace);
+        transition select(hdr.tailrace.subtype) {
+            Subtype_t.DATA_SHIM: parse_shim;
+            Subtype_t.FLOWCUT_ACK: parse_ack;
+            default: accept;
+        }
+    }
+    state parse_shim {
+        packet.extract(hdr.shim);
+        stamps_left = hdr.shim.stamps;
+        meta.frame_bytes = meta.frame_bytes - SHIM_BYTES - STAMP_BYTES * (bit<32>)hdr.shim.stamps;
+        verify(hdr.shim.stamps <= STAMPS, error.TooManyStamps);
+        transition parse_shim_stamps;
+    }
+    state parse_ack {
+        packet.extract(hdr.ack);
+        stamps_left = hdr.ack.stamps;
+        meta.flow.src = hdr.ack.src;
+        meta.flow.dst = hdr.ack.dst;
+        meta.flow.sport = hdr.ack.sport;
+        meta.flow.dport = hdr.ack.dport;
+        meta.flow.protocol = hdr.ack.protocol;
+        verify(hdr.ack.stamps <= STAMPS, error.TooManyStamps);
+        transition parse_ack_stamps;
+    }
+    state parse_shim_stamps {
+        transition select(stamps_left) {
+            0: parse_shimmed;
+            default: parse_shim_stamp;
+        }
+    }
+    state parse_shim_stamp {
+        packet.extract(hdr.stamps.next);
+        stamps_left = stamps_left - 1;
+        transition parse_shim_stamps;
+    }
+    state parse_shimmed {
+        transition select(hdr.shim.next_ether_type) {
+            ETHERTYPE_IPV4: parse_ipv4;
+            default: accept;
+        }
+    }
+    state parse_ack_stamps {
+        transition select(stamps_left) {
+            0: accept;
+            default: parse_ack_stamp;
+        }
+    }
+    state parse_ack_stamp {
+        packet.extract(hdr.stamps.next);
+        stamps_left = stamps_left - 1;
+        transition parse_ack_stamps;
+    }
+    state parse_ipv4 {
+        packet.extract(hdr.ipv4);
+        verify(hdr.ipv4.version == 4, error.BadIpv4);
+        verify(hdr.ipv4.ihl == 5, error.Ipv4Options);
+        meta.flow.src = hdr.ipv4.src;
+        meta.flow.dst = hdr.ipv4.dst;
+        meta.flow.protocol = hdr.ipv4.protocol;
+        // Only the first fragment of a datagram has ports; all of them must take one path, so none is read.
+        transition select(hdr.ipv4.more_fragments, hdr.ipv4.fragment_offset, hdr.ipv4.protocol) {
+            (0, 0, PROTOCOL_UDP): parse_udp;
+            (0, 0, PROTOCOL_TCP): parse_tcp;
+            default: accept;
+        }
+    }
+    state parse_tcp {
+        packet.extract(hdr.tcp);
+        meta.flow.sport = hdr.tcp.sport;
+        meta.flow.dport = hdr.tcp.dport;
+        transition accept;
+    }
+    state parse_udp {
+        packet.extract(hdr.udp);
+        meta.flow.sport = hdr.udp.sport;
+        meta.flow.dport = hdr.udp.dport;
+        transition select(hdr.udp.dport) {
+            UDP_ROCE: parse_bth;
+            UDP_NIC_DATA: parse_nic_shim;
+            default: accept;
+        }
+    }
+    state parse_nic_shim {
+        packet.extract(hdr.nic_shim);
+        transition parse_bth;
+    }
+    state parse_bth {
+        packet.extract(hdr.bth);
+        transition accept;
+    }
+}
+
+#endif

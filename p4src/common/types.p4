@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Types and closed sets of values that more than one block uses. Python reads the sets from P4Info
+// (type_info.serializable_enums), so that no value is typed there again.
+#ifndef COMMON_TYPES_P4
+#define COMMON_TYPES_P4
+
+typedef bit<9>  port_t;
+typedef bit<48> mac_t;
+typedef bit<32> ipv4_addr_t;
+typedef bit<16> group_t;
+typedef bit<48> ticks_t;  // v1model's clock: 1 us on BMv2, --tick-ns on the native switch
+
+// Whether `then_ticks` is more than `span_ticks` ago. BMv2 takes a packet's time where it is received, in several
+// threads, so a packet may be older than one that was handled before it: that is not "long ago", modulo 2^48.
+#define LONG_AGO(now_ticks, then_ticks, span_ticks) \
+    ((now_ticks) - (then_ticks) > (span_ticks) && (now_ticks) - (then_ticks) < (ticks_t)(1 << 47))
+
+// Every port number that a switch may have (v1model's port is 9 bits wide).
+const bit<32> PORTS = 512;
+
+// Ports that are no link. BMv2 and the native switch are started with --cpu-port and --drop-port as here; Python
+// reads the numbers from the annotation of `main` in P4Info.
+#define MIRROR_PORT 509
+#define CPU_PORT    510
+#define DROP_PORT   511
+#define QUEUES      8
+#define ACK_SESSION 1
+enum bit<9> SpecialPort_t {
+    MIRROR = MIRROR_PORT,  // where clones wait on their way to be recirculated; nothing is connected
+    CPU    = CPU_PORT,     // packet-out and packet-in
+    DROP   = DROP_PORT
+}
+#define TAILRACE_MAIN @switch[mirror_port=MIRROR_PORT, cpu_port=CPU_PORT, drop_port=DROP_PORT, \
+                              priority_queues=QUEUES, ack_session=ACK_SESSION, stamps=STAMPS]
+
+// Queues of a port; strict priority, the larger value goes first. Started with --priority-queues QUEUES.
+const bit<3> PRIORITY_DATA    = 0;
+const bit<3> PRIORITY_CONTROL = QUEUES - 1;
+
+// What a packet is to the pipeline, decided once, in admission.p4.
+enum bit<4> PacketKind_t {
+    NONE        = 0,  // already dealt with: dropped, answered or sent to the controller
+    DATA        = 1,  // IPv4 with ports, to be balanced
+    CONTROL     = 2,  // IPv4 that must not wait behind data: RoCE ACK, NAK and CNP, a NIC's Flowcut ACK
+    OTHER       = 3,  // IPv4 without ports: ICMP, fragments
+    FLOWCUT_ACK = 4
+}
+
+// Why a packet was dropped; index of the counter `drops`.
+enum bit<8> DropReason_t {
+    MALFORMED         = 0,  // ends inside a header, wrong IPv4 checksum, IPv4 options
+    UNSUPPORTED       = 1,  // an EtherType or subtype that no block handles
+    CONTROL_FROM_HOST = 2,  // a control frame of the fabric that came in at a host port
+    TTL_EXPIRED       = 3,
+    NO_ROUTE          = 4,  // no prefix, or no next hop in its group
+    QUEUE_LIMIT       = 5,  // the program's own limit of the egress queue
+    PATH_WITHDRAWN    = 6,  // Flowcut: the flow's path is gone, and its packets may still be on it
+    NO_STAMP_SPACE    = 7,  // Flowcut: more switches on the path than the shim has stamps
+    BAD_PORT          = 8   // packet-out to a port that no switch has
+}
+const bit<32> DROP_REASONS = 9;
+
+#endif

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// ECMP: every packet of a flow takes the path that a hash of its 5-tuple picks. The fabric under Flowcut's NIC-only
+// variant (Flowcut §II-D), and the baseline of all four papers.
+#include <core.p4>
+#include <v1model.p4>
+#include "common/select_ecmp.p4"
+
+control SelectPath(in bit<32> flow_hash, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+    SelectEcmp() select_ecmp;
+    apply {
+        select_ecmp.apply(flow_hash, meta, standard_metadata);
+    }
+}
+
+#include "common/baseline.p4"
+
+TAILRACE_MAIN
+V1Switch(PacketParser(), ChecksumVerify(), BaselineIngress(), CommonEgress(), ChecksumUpdate(),
+         PacketDeparser()) main;

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// A Flowcut ACK at a switch that tracked its data packet: bytes off the count, RTT, drain (Flowcut §II-A, §II-B).
+//
+//   entry found    in flight -= bytes; 0 -> entry deleted, XON if it was draining
+//                  RTT or its growth above the threshold -> XOFF (at the switch of the source), or the ACK is marked
+//   none           the packet had gone untracked: the bucket's count -= bytes
+#ifndef FLOWCUT_ACK_P4
+#define FLOWCUT_ACK_P4
+#include "flowcut/probe.p4"
+#include "flowcut/rtt.p4"
+
+const mac_t MAC_PAUSE = 0x0180C2000001;  // no bridge forwards it; 802.3 PAUSE uses the same
+
+// What the switch of the source has to tell the source.
+enum bit<2> Tell_t {
+    NOTHING = 0,
+    STOP    = 1,
+    GO      = 2
+}
+
+// Is this flow worth a new path?
+control Congested(in flowcut_ack_t ack, in bit<32> index, in bit<16> average, in int<16> growth,
+                  in flowcut_config_t config, out bool drain) {
+    apply {
+        bit<8> left;
+        flow_left.read(left, index);
+        drain = (average > config.rtt_threshold || growth > (int<16>)config.growth_threshold || ack.congested == 1)
+            && (left == 0 || left > config.min_left);
+    }
+}
+
+control AckOfTracked(in probe_t probe, in bit<32> flow_hash, in ticks_t now_ticks, in bool at_source,
+                     in flowcut_config_t config, inout headers_t hdr, out Tell_t tell) {
+    NormaliseRtt() normalise_rtt;
+    AverageRtt() average_rtt;
+    Congested() congested;
+    NoteEnd() note_end;
+
+    apply {
+        bit<16> normalised;
+        bit<16> average;
+        int<16> growth;
+        bool drain;
+        FlowState_t state;
+        bit<32> in_flight = probe.in_flight_bytes |-| (bit<32>)hdr.ack.bytes;
+        tell = Tell_t.NOTHING;
+        flow_in_flight_bytes.write(probe.index, in_flight);
+        flow_state.read(state, probe.index);
+        normalise_rtt.apply(now_ticks[31:0] - hdr.stamps[0].ticks, hdr.ack.hops - (hdr.ack.stamps - 1),
+                            hdr.ack.bytes, config.ticks_per_byte, normalised);
+        average_rtt.apply(probe.index, normalised, config.alpha, average, growth);
+        congested.apply(hdr.ack, probe.index, average, growth, config, drain);
+        if (in_flight == 0) {
+            port_t out_port;
+            flow_out_port.read(out_port, probe.index);
+            note_end.apply(flow_hash, out_port, state != FlowState_t.TRACKED || drain);
+            if (state == FlowState_t.DRAINING) {
+                tell = Tell_t.GO;
+            }
+            flowcut_deleted.count(0);
+        } else if (state == FlowState_t.DRAINING) {
+            // §IV-C: no more than resume_bytes can be overtaken, which bounds the out-of-order degree.
+            if (at_source && config.resume_bytes != 0 && in_flight <= config.resume_bytes) {
+                flow_state.write(probe.index, FlowState_t.RESELECT);
+                tell = Tell_t.GO;
+            }
+        } else if (state == FlowState_t.TRACKED && drain) {
+            flow_state.write(probe.index, FlowState_t.DRAINING);
+            tell = Tell_t.STOP;
+            hdr.ack.congested = 1;  // read by the switch of the source, where this is another one
+        }
+    }
+}
+
+control AckOfUntracked(in probe_t probe, in bit<24> bytes) {
+    apply {
+        untracked_bytes.write(probe.bucket, probe.untracked_bytes |-| (bit<32>)bytes);
+        acks_unknown.count(0);
+    }
+}
+
+// The ACK ends here; it leaves as XOFF or XON to its flow's source, or not at all.
+control TellSource(in Tell_t tell, in bit<32> credit_bytes, inout headers_t hdr, inout metadata_t meta,
+                   inout standard_metadata_t standard_metadata) {
+    apply {
+        if (tell == Tell_t.NOTHING) {
+            mark_to_drop(standard_metadata);  // consumed, not lost
+            meta.kind = PacketKind_t.NONE;
+        } else {
+            hdr.ethernet.dst = MAC_PAUSE;
+            hdr.tailrace.subtype = Subtype_t.FLOW_PAUSE;
+            hdr.pause.setValid();
+            hdr.pause.src = hdr.ack.src;
+            hdr.pause.dst = hdr.ack.dst;
+            hdr.pause.sport = hdr.ack.sport;
+            hdr.pause.dport = hdr.ack.dport;
+            hdr.pause.protocol = hdr.ack.protocol;
+            hdr.pause.op = PauseOp_t.XON;
+            hdr.pause.credit_bytes = 0;
+            if (tell == Tell_t.STOP) {
+                hdr.pause.op = PauseOp_t.XOFF;
+                if (credit_bytes != 0) {
+                    hdr.pause.op = PauseOp_t.XOFF_CREDIT;
+                    hdr.pause.credit_bytes = credit_bytes;
+                }
+                xoff_sent.count(0);
+            } else {
+                xon_sent.count(0);
+            }
+            hdr.ack.setInvalid();
+        }
+    }
+}
+
+control AckHere(in probe_t probe, in bit<32> flow_hash, in ticks_t now_ticks, in flowcut_config_t config,
+                inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+    AckOfTracked() ack_of_tracked;
+    AckOfUntracked() ack_of_untracked;
+    TellSource() tell_source;
+
+    apply {
+        Tell_t tell = Tell_t.NOTHING;
+        bool at_source = hdr.ack.stamps == 1;
+        if (probe.found) {
+            ack_of_tracked.apply(probe, flow_hash, now_ticks, at_source, config, hdr, tell);
+        } else {
+            ack_of_untracked.apply(probe, hdr.ack.bytes);
+        }
+        standard_metadata.egress_spec = (port_t)hdr.stamps[0].in_port;
+        hdr.stamps.pop_front(1);
+        hdr.ack.stamps = hdr.ack.stamps - 1;
+        if (at_source) {
+            tell_source.apply(tell, config.credit_bytes, hdr, meta, standard_metadata);
+        }
+    }
+}
+
+#endif

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// ACKs are made at the egress switch, in egress, when the data packet leaves the queue to its host (Flowcut §II-A):
+// an egress clone of the packet, turned into an ACK and recirculated, so that it enters ingress, takes a queue of
+// high priority and is counted like every packet.
+//
+//   data at egress -> strip shim -> host
+//                  \- clone, session ACK_SESSION -> MIRROR port, egress again -> ACK -> recirculate
+#ifndef FLOWCUT_ACK_MAKER_P4
+#define FLOWCUT_ACK_MAKER_P4
+#include "flowcut/table.p4"
+#include "flowcut/shim.p4"
+
+const bit<32> INSTANCE_EGRESS_CLONE = 2;  // of standard_metadata.instance_type, as simple_switch sets it
+
+// Bytes in front of an ACK's stamps, with Ethernet.
+const bit<32> ACK_BYTES = 14 + 1 + 18;
+
+control RestoreStamps(in ack_seed_t seed, inout headers_t hdr) {
+    apply {
+        bit<(STAMPS*48)> stack = seed.stack;
+#define RESTORE(i) if (seed.stamps > i) { \
+            hdr.stamps[i].setValid(); \
+            hdr.stamps[i].ticks = stack[(STAMPS-i)*48-1:(STAMPS-i)*48-32]; \
+            hdr.stamps[i].in_port = stack[(STAMPS-i)*48-33:(STAMPS-i)*48-48]; \
+        }
+        RESTORE(0)
+        RESTORE(1)
+        RESTORE(2)
+        RESTORE(3)
+        RESTORE(4)
+        RESTORE(5)
+        RESTORE(6)
+    }
+}
+
+control MakeAck(in ack_seed_t seed, inout headers_t hdr) {
+    RestoreStamps() restore_stamps;
+
+    apply {
+        mac_t host = hdr.ethernet.dst;
+        hdr.ethernet.dst = hdr.ethernet.src;
+        hdr.ethernet.src = host;
+        hdr.ethernet.ether_type = ETHERTYPE_TAILRACE;
+        hdr.tailrace.setValid();
+        hdr.tailrace.subtype = Subtype_t.FLOWCUT_ACK;
+        hdr.ack.setValid();
+        hdr.ack.src = hdr.ipv4.src;
+        hdr.ack.dst = hdr.ipv4.dst;
+        hdr.ack.sport = hdr.udp.sport;
+        hdr.ack.dport = hdr.udp.dport;
+        if (hdr.tcp.isValid()) {
+            hdr.ack.sport = hdr.tcp.sport;
+            hdr.ack.dport = hdr.tcp.dport;
+        }
+        hdr.ack.protocol = hdr.ipv4.protocol;
+        hdr.ack.bytes = seed.bytes;
+        hdr.ack.hops = seed.hops;
+        hdr.ack.stamps = seed.stamps;
+        hdr.ack.reserved = 0;
+        hdr.ack.hops_back = 0;
+        hdr.ack.congested = 0;
+        restore_stamps.apply(seed, hdr);
+        hdr.ipv4.setInvalid();
+        hdr.tcp.setInvalid();
+        hdr.udp.setInvalid();
+        hdr.nic_shim.setInvalid();
+        hdr.bth.setInvalid();
+    }
+}
+
+// The new ACK at its return to ingress. It still has the data packet's payload behind it: a truncation does not
+// outlive a recirculation, so it comes here.
+control TurnAck(in headers_t hdr, inout ack_seed_t seed, out port_t port, out bit<32> ack_bytes) {
+    apply {
+        port = seed.port;
+        seed.wanted = 0;
+        ack_bytes = ACK_BYTES + STAMP_BYTES * (bit<32>)hdr.ack.stamps;
+        truncate(ack_bytes);
+    }
+}
+
+#endif

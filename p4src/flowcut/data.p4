@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+// A data packet at a switch that tracks flows: where it must go, or where it may (Flowcut §II-A).
+//
+//   Decide   -> the port and what to note, from the probe      egress_spec is the ECMP choice before, the port after
+//   Commit   -> notes it, once the queue's limit let the packet pass: what is dropped here is never in flight
+#ifndef FLOWCUT_DATA_P4
+#define FLOWCUT_DATA_P4
+#include "common/drops.p4"
+#include "flowcut/least_loaded.p4"
+#include "flowcut/probe.p4"
+
+enum bit<4> Decision_t {
+    NONE      = 0,
+    CONTINUE  = 1,  // on the flowcut that is in flight
+    INSERT    = 2,  // a new flowcut
+    RESELECT  = 3,  // a new path while bytes are in flight: early resume (§IV-C)
+    UNTRACKED = 4   // no room in the bucket, or bytes in flight that could be this flow's
+}
+
+struct decision_t {
+    Decision_t what;
+    bit<32>    index;      // entry, unless UNTRACKED
+    bool       evicts;     // the entry belonged to a flow past its age
+    bool       rerouted;   // another port than this flow's last flowcut had
+    bool       takes_slot; // UNTRACKED: of untracked_port
+}
+
+// A flow that is in flight stays where it is. Where the controller took its next hop away, while its packets may
+// still be behind it, nothing of it is sent, and its age runs on, until none of them can be left.
+control StayOn(in port_t port, in candidates_t next_hops, inout decision_t decision, inout metadata_t meta,
+               inout standard_metadata_t standard_metadata) {
+    Drop() drop;
+    IsCandidate() is_candidate;
+
+    apply {
+        bool still_there;
+        is_candidate.apply(port, next_hops, still_there);
+        if (still_there) {
+            standard_metadata.egress_spec = port;
+        } else {
+            decision.what = Decision_t.NONE;
+            drop.apply(DropReason_t.PATH_WITHDRAWN, meta, standard_metadata);
+        }
+    }
+}
+
+// For a flow that has no entry in flight.
+control DecideAnew(in probe_t probe, in bool known, in FirstPath_t first_path, inout decision_t decision,
+                   out bool choose) {
+    apply {
+        if (probe.found) {
+            decision.what = Decision_t.INSERT;
+            decision.evicts = true;
+        } else if (probe.untracked_bytes == 0 && probe.has_free) {
+            decision.what = Decision_t.INSERT;
+            decision.index = probe.free_index;
+            decision.evicts = probe.evicts;
+        } else {
+            decision.what = Decision_t.UNTRACKED;
+        }
+        // §II-A: what leaves before the first ACK takes the ECMP path.
+        choose = decision.what == Decision_t.INSERT && (known || first_path == FirstPath_t.LEAST_LOADED);
+    }
+}
+
+// Where a flow that goes untracked may have bytes in flight.
+control KeptPort(in probe_t probe, in ticks_t now_ticks, in ticks_t age_ticks, inout decision_t decision,
+                 out bool stay, out port_t port) {
+    apply {
+        bit<32> kept;
+        ticks_t kept_ticks;
+        untracked_port.read(kept, probe.untracked_slot);
+        untracked_port_ticks.read(kept_ticks, probe.untracked_slot);
+        bool fresh = kept != 0 && !LONG_AGO(now_ticks, kept_ticks, age_ticks);
+        stay = fresh && kept[31:16] == probe.fingerprint;
+        decision.takes_slot = stay || !fresh;
+        port = (port_t)(kept[15:0] - 1);
+    }
+}
+
+control Decide(in probe_t probe, in bit<32> flow_hash, in ticks_t now_ticks, in flowcut_config_t config,
+               in candidates_t next_hops, out decision_t decision, inout metadata_t meta,
+               inout standard_metadata_t standard_metadata) {
+    ReadHistory() read_history;
+    DecideAnew() decide_anew;
+    KeptPort() kept_port;
+    LeastLoaded() least_loaded;
+    StayOn() stay_on;
+
+    apply {
+        bool stay = false;
+        bool choose = false;
+        port_t stay_port = 0;
+        history_t history;
+        FlowState_t state;
+        decision = { Decision_t.NONE, probe.index, false, false, true };
+        read_history.apply(flow_hash, history);
+        wish_t wish = { standard_metadata.egress_spec, history.drained, false, history.last_port };
+        if (probe.found && !probe.expired) {
+            flow_state.read(state, probe.index);
+            flow_out_port.read(stay_port, probe.index);
+            choose = state == FlowState_t.RESELECT;
+            stay = !choose;
+            decision.what = Decision_t.CONTINUE;
+            if (choose) {
+                decision.what = Decision_t.RESELECT;
+                wish.leaves = true;
+                wish.last_port = stay_port;
+            }
+        } else {
+            decide_anew.apply(probe, history.known, config.first_path, decision, choose);
+            if (history.known) {
+                wish.preferred = history.last_port;
+                wish.leaves = history.drained & PORT_BIT(history.last_port) != 0;
+            }
+            if (decision.what == Decision_t.UNTRACKED && probe.untracked_bytes != 0) {
+                kept_port.apply(probe, now_ticks, config.age_ticks, decision, stay, stay_port);
+            }
+        }
+        if (choose) {
+            least_loaded.apply(next_hops, wish, flow_hash + now_ticks[31:0] * 0x9E3779B1,
+                               standard_metadata.egress_spec);
+            decision.rerouted = standard_metadata.egress_spec != wish.last_port
+                && (decision.what == Decision_t.RESELECT || history.known);
+        } else if (stay) {
+            stay_on.apply(stay_port, next_hops, decision, meta, standard_metadata);
+        }
+    }
+}
+
+control Commit(in decision_t decision, in probe_t probe, in ticks_t now_ticks, in flow_key_t flow,
+               in bit<32> frame_bytes, in bit<8> left, in port_t in_port, in port_t out_port) {
+    apply {
+        if (decision.what == Decision_t.UNTRACKED) {
+            untracked_bytes.write(probe.bucket, probe.untracked_bytes + frame_bytes);
+            untracked_last_ticks.write(probe.bucket, now_ticks);
+            if (decision.takes_slot) {
+                untracked_port.write(probe.untracked_slot, probe.fingerprint ++ ((bit<16>)out_port + 1));
+                untracked_port_ticks.write(probe.untracked_slot, now_ticks);
+            }
+            flowcut_overflow.count(0);
+        } else if (decision.what != Decision_t.NONE) {
+            bit<32> in_flight = frame_bytes;
+            if (decision.what == Decision_t.INSERT) {
+                flow_key.write(decision.index, flow.src ++ flow.dst ++ flow.sport ++ flow.dport ++ flow.protocol);
+                flowcut_created.count(0);
+            } else {
+                in_flight = in_flight + probe.in_flight_bytes;
+            }
+            if (decision.what != Decision_t.CONTINUE) {
+                flow_out_port.write(decision.index, out_port);
+                flow_state.write(decision.index, FlowState_t.TRACKED);
+                flow_samples.write(decision.index, 0);  // the new path's RTT starts afresh
+                flow_rtt_avg.write(decision.index, 0);
+                flow_rtt_last.write(decision.index, 0);
+                flow_rtt_growth.write(decision.index, 0);
+            }
+            flow_in_flight_bytes.write(decision.index, in_flight);
+            flow_last_data_ticks.write(decision.index, now_ticks);
+            flow_in_port.write(decision.index, in_port);
+            flow_left.write(decision.index, left);
+            if (decision.evicts) {
+                flowcut_expired.count(0);
+            }
+            if (decision.rerouted) {
+                flowcut_rerouted.count(0);
+            }
+        }
+    }
+}
+
+#endif

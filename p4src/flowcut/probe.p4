@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finds a flow in its bucket, and a way that it could take.
+#ifndef FLOWCUT_PROBE_P4
+#define FLOWCUT_PROBE_P4
+#include "flowcut/table.p4"
+
+struct probe_t {
+    bit<32> bucket;
+    bit<32> untracked_slot;  // of the flow, in untracked_port
+    bit<16> fingerprint;     // the bits of the hash that are not in untracked_slot
+    bit<32> index;           // of the flow's entry, where found
+    bool    found;
+    bool    expired;         // found, but past its age
+    bit<32> in_flight_bytes; // of the entry found
+    bit<32> free_index;      // a way that is free or past its age, where has_free
+    bool    has_free;
+    bool    evicts;          // the way at free_index is past its age
+    bit<32> untracked_bytes; // of the bucket; 0 when past their age
+}
+
+control ProbeWay(in bit<32> index, in packed_key_t key, in ticks_t now_ticks, in ticks_t age_ticks,
+                 inout probe_t probe) {
+    apply {
+        bit<32> in_flight;
+        ticks_t last;
+        packed_key_t stored;
+        flow_in_flight_bytes.read(in_flight, index);
+        flow_last_data_ticks.read(last, index);
+        flow_key.read(stored, index);
+        bool expired = LONG_AGO(now_ticks, last, age_ticks);
+        if (in_flight != 0 && stored == key) {
+            probe.found = true;
+            probe.expired = expired;
+            probe.index = index;
+            probe.in_flight_bytes = in_flight;
+        } else if (!probe.has_free && (in_flight == 0 || expired)) {
+            probe.has_free = true;
+            probe.free_index = index;
+            probe.evicts = in_flight != 0;
+        }
+    }
+}
+
+control Probe(in flow_key_t flow, in bit<32> flow_hash, in ticks_t now_ticks, in flowcut_config_t config,
+              out probe_t probe) {
+    ProbeWay() probe_way;
+
+    apply {
+        packed_key_t key = flow.src ++ flow.dst ++ flow.sport ++ flow.dport ++ flow.protocol;
+        probe = { 0, 0, 0, 0, false, false, 0, 0, false, false, 0 };
+        // The low bits pick the ECMP slot, the high ones flowlet and history slots.
+        probe.bucket = (flow_hash >> 8) & (bit<32>)config.bucket_mask & (BUCKETS - 1);
+        probe.untracked_slot = (flow_hash >> 8) & (UNTRACKED_SLOTS - 1);
+        probe.fingerprint = flow_hash[31:24] ++ flow_hash[7:0];
+        bit<32> first = probe.bucket * WAYS;
+        probe_way.apply(first, key, now_ticks, config.age_ticks, probe);
+        probe_way.apply(first + 1, key, now_ticks, config.age_ticks, probe);
+        probe_way.apply(first + 2, key, now_ticks, config.age_ticks, probe);
+        probe_way.apply(first + 3, key, now_ticks, config.age_ticks, probe);
+        ticks_t last;
+        untracked_bytes.read(probe.untracked_bytes, probe.bucket);
+        untracked_last_ticks.read(last, probe.bucket);
+        if (LONG_AGO(now_ticks, last, config.age_ticks)) {
+            probe.untracked_bytes = 0;
+        }
+    }
+}
+
+#endif

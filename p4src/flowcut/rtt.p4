@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// Normalised round-trip time (Flowcut §II-B): the measured one over what the same packet would need on an idle path
+// of as many hops, r / (r_min(h) + p*h*t).
+#ifndef FLOWCUT_RTT_P4
+#define FLOWCUT_RTT_P4
+#include "flowcut/table.p4"
+
+control DivideStep(in bit<64> shifted, in bit<16> digit, inout bit<64> rest, inout bit<16> quotient) {
+    apply {
+        if (rest >= shifted) {
+            rest = rest - shifted;
+            quotient = quotient | digit;
+        }
+    }
+}
+
+// numerator / denominator as 8.8, rounded down, at most 127.996, so that differences fit into 16 bits. v1model has no division at run time: this
+// is long division, one step a binary digit, so the error is below 1/256.
+control Ratio(in bit<32> numerator, in bit<32> denominator, out bit<16> ratio) {
+    DivideStep() step;
+    apply {
+        bit<64> rest = (bit<64>)numerator << 8;
+        bit<64> divisor = (bit<64>)denominator;
+        ratio = 0;
+        if (rest >= divisor << 15) {
+            ratio = 0x7FFF;
+        } else {
+            step.apply(divisor << 14, 0x4000, rest, ratio);
+            step.apply(divisor << 13, 0x2000, rest, ratio);
+            step.apply(divisor << 12, 0x1000, rest, ratio);
+            step.apply(divisor << 11, 0x0800, rest, ratio);
+            step.apply(divisor << 10, 0x0400, rest, ratio);
+            step.apply(divisor << 9, 0x0200, rest, ratio);
+            step.apply(divisor << 8, 0x0100, rest, ratio);
+            step.apply(divisor << 7, 0x0080, rest, ratio);
+            step.apply(divisor << 6, 0x0040, rest, ratio);
+            step.apply(divisor << 5, 0x0020, rest, ratio);
+            step.apply(divisor << 4, 0x0010, rest, ratio);
+            step.apply(divisor << 3, 0x0008, rest, ratio);
+            step.apply(divisor << 2, 0x0004, rest, ratio);
+            step.apply(divisor << 1, 0x0002, rest, ratio);
+            step.apply(divisor, 0x0001, rest, ratio);
+        }
+    }
+}
+
+// Also learns r_min(h). `hops`: links between this switch and the egress switch.
+control NormaliseRtt(in bit<32> rtt_ticks, in bit<4> hops, in bit<24> frame_bytes, in bit<32> ticks_per_byte,
+                     out bit<16> normalised) {
+    Ratio() ratio;
+
+    apply {
+        bit<32> least;
+        bit<64> wire = ((bit<64>)frame_bytes * (bit<64>)hops * (bit<64>)ticks_per_byte) >> 16;
+        bit<32> transmission = wire[31:0];
+        bit<32> rest = 1;  // an RTT within its own transmission time: rates are below the configured one
+        if (rtt_ticks > transmission) {
+            rest = rtt_ticks - transmission;
+        }
+        rtt_min_ticks.read(least, (bit<32>)hops);
+        if (least == 0 || rest < least) {
+            least = rest;
+            rtt_min_ticks.write((bit<32>)hops, least);
+        }
+        ratio.apply(rest + transmission, least + transmission, normalised);
+    }
+}
+
+// Exponential moving averages of the normalised RTT and of its growth: r = alpha*new + (1-alpha)*r (§III-C1).
+control AverageRtt(in bit<32> index, in bit<16> normalised, in bit<9> alpha,
+                   out bit<16> average, out int<16> growth) {
+    apply {
+        bit<16> before;
+        bit<16> last;
+        bit<16> growth_bits;
+        bit<8> samples;
+        flow_rtt_avg.read(before, index);
+        flow_rtt_last.read(last, index);
+        flow_rtt_growth.read(growth_bits, index);
+        flow_samples.read(samples, index);
+        average = normalised;
+        growth = 0;
+        if (samples != 0) {
+            // 128: half of the last digit, so that the shift rounds
+            bit<32> mean = (bit<32>)alpha * (bit<32>)normalised + (bit<32>)(256 - alpha) * (bit<32>)before + 128;
+            average = (mean >> 8)[15:0];
+            int<32> old_growth = (int<32>)(int<16>)growth_bits;
+            int<32> step = (int<32>)(bit<32>)normalised - (int<32>)(bit<32>)last;
+            int<32> weight = (int<32>)(bit<32>)alpha;
+            int<32> sum = weight * step + (256 - weight) * old_growth + 128;
+            growth = (int<16>)(sum >> 8);
+        }
+        flow_rtt_avg.write(index, average);
+        flow_rtt_last.write(index, normalised);
+        flow_rtt_growth.write(index, (bit<16>)growth);
+        flow_samples.write(index, samples |+| 1);
+    }
+}
+
+#endif

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// The Flowcut table (Flowcut §II-A): what is known of a flow while its bytes are in flight between this switch and
+// the egress switch. Inserts come from the data plane, so it is made of registers: BUCKETS buckets of WAYS ways,
+// each with the whole 5-tuple. A way is free when nothing of its flow is in flight.
+//
+//   bucket b:  | way 0 | way 1 | way 2 | way 3 | untracked bytes |        entry index = b * WAYS + way
+//
+// The guarantee rests on one rule: a flow may choose its next hop only while none of its bytes is in flight. A flow
+// that finds no free way is not in the table, so its bytes are counted with the bucket, and while that count is not
+// zero, no flow enters the bucket: one of them could be the newcomer's own.
+// An entry whose flow has been silent for age_ticks is dead: what it still counts was lost.
+//
+// Written and read only by flowcut/, only in ingress.
+#ifndef FLOWCUT_TABLE_P4
+#define FLOWCUT_TABLE_P4
+#include "common/metadata.p4"
+#include "flowcut/config.p4"
+#include "flowcut/sizes.p4"
+
+typedef bit<104> packed_key_t;
+
+// By entry index.
+@name("flow_key") register<packed_key_t>(ENTRIES) flow_key;
+@name("flow_in_flight_bytes") register<bit<32>>(ENTRIES) flow_in_flight_bytes;  // 0: way is free
+@name("flow_last_data_ticks") register<ticks_t>(ENTRIES) flow_last_data_ticks;
+@name("flow_in_port") register<port_t>(ENTRIES) flow_in_port;                   // of the newest packet
+@name("flow_out_port") register<port_t>(ENTRIES) flow_out_port;
+@name("flow_state") register<FlowState_t>(ENTRIES) flow_state;
+@name("flow_left") register<bit<8>>(ENTRIES) flow_left;                         // packets left, 0: not said
+@name("flow_rtt_avg") register<bit<16>>(ENTRIES) flow_rtt_avg;                  // normalised RTT, 8.8
+@name("flow_rtt_last") register<bit<16>>(ENTRIES) flow_rtt_last;                // 8.8
+@name("flow_rtt_growth") register<bit<16>>(ENTRIES) flow_rtt_growth;            // two's complement, 8.8
+@name("flow_samples") register<bit<8>>(ENTRIES) flow_samples;                   // ACKs so far, saturates
+
+// By bucket.
+@name("untracked_bytes") register<bit<32>>(BUCKETS) untracked_bytes;
+@name("untracked_last_ticks") register<ticks_t>(BUCKETS) untracked_last_ticks;
+
+// The port of untracked flows, so that they keep it when the controller changes a group under them. By 16 bits of the
+// flow's hash that include those of its bucket. Of no meaning while the bucket has nothing untracked in flight, or
+// when the flow has been silent for its age. A slot serves the flow that came first; another one with the same 16
+// bits goes its ECMP path, in order as long as nobody changes its group.
+//   bits 31..16: the other bits of the hash    bits 15..0: port + 1; 0: none yet
+@name("untracked_port") register<bit<32>>(UNTRACKED_SLOTS) untracked_port;
+@name("untracked_port_ticks") register<ticks_t>(UNTRACKED_SLOTS) untracked_port_ticks;  // last packet
+
+// Smallest RTT seen for each hop count, without transmission time, in ticks; 0: none yet (§II-B: r_min(h)).
+@name("rtt_min_ticks") register<bit<32>>(HOP_COUNTS) rtt_min_ticks;
+
+// What is remembered of a flow that has no entry, by 16 bits of its hash. A hint only: flows that share a slot
+// may take each other's advice, and no order depends on it.
+//   bit 31: acknowledged before    bits 24..16: port of its last flowcut    bits 15..0: ports that were congested when
+//   a flowcut ended there, and have not done well since, bit p for the ports p modulo 16
+@name("flow_history") register<bit<32>>(HISTORY_SLOTS) flow_history;
+struct history_t {
+    bool    known;
+    port_t  last_port;
+    bit<16> drained;
+}
+#define PORT_BIT(port) (16w1 << (bit<8>)(port)[3:0])
+
+control ReadHistory(in bit<32> flow_hash, out history_t history) {
+    apply {
+        bit<32> word;
+        flow_history.read(word, flow_hash >> 16);
+        history.known = word[31:31] == 1;
+        history.last_port = word[24:16];
+        history.drained = word[15:0];
+    }
+}
+
+// A flowcut has ended. One that ended by itself speaks for its port; one that was drained, or whose last ACK would have
+// begun a drain, against it.
+control NoteEnd(in bit<32> flow_hash, in port_t port, in bool was_bad) {
+    ReadHistory() read_history;
+    apply {
+        history_t history;
+        read_history.apply(flow_hash, history);
+        bit<16> drained = history.drained & ~PORT_BIT(port);
+        if (was_bad) {
+            drained = drained | PORT_BIT(port);
+        }
+        flow_history.write(flow_hash >> 16, 7w0x40 ++ port ++ drained);
+    }
+}
+
+@name("flowcut_created") counter(1, CounterType.packets_and_bytes) flowcut_created;
+@name("flowcut_deleted") counter(1, CounterType.packets_and_bytes) flowcut_deleted;
+@name("flowcut_rerouted") counter(1, CounterType.packets_and_bytes) flowcut_rerouted;  // new flowcut, new port
+@name("flowcut_overflow") counter(1, CounterType.packets_and_bytes) flowcut_overflow;  // packets sent untracked
+@name("flowcut_expired") counter(1, CounterType.packets_and_bytes) flowcut_expired;    // entries past their age
+@name("xoff_sent") counter(1, CounterType.packets_and_bytes) xoff_sent;
+@name("xon_sent") counter(1, CounterType.packets_and_bytes) xon_sent;
+@name("acks_made") counter(1, CounterType.packets_and_bytes) acks_made;
+@name("acks_unknown") counter(1, CounterType.packets_and_bytes) acks_unknown;          // of untracked packets
+
+#endif

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// The flowlet table: when a flow last sent, and the random number that chose its path. 5-tuples that hash to one
+// slot share it, as in LetFlow: they then look like one flow with fewer gaps, and no order is lost by that.
+//
+//   flowlet_config -> set_flowlet_gap(gap_ticks)
+#ifndef LETFLOW_FLOWLETS_P4
+#define LETFLOW_FLOWLETS_P4
+#include "common/metadata.p4"
+
+const bit<32> FLOWLET_SLOTS = 65536;
+
+control Flowlets(in bit<32> flow_hash, in ticks_t now_ticks, out bit<32> path_value) {
+    // index: 16 bits of the flow's hash. Written and read only here.
+    @name("flowlet_last_ticks") register<ticks_t>(FLOWLET_SLOTS) last_ticks;    // last packet
+    @name("flowlet_path_value") register<bit<32>>(FLOWLET_SLOTS) path_values;   // random, once a flowlet; 0: none yet
+    @name("flowlets_created") counter(1, CounterType.packets) created;
+    ticks_t gap_ticks = 0;
+
+    action set_flowlet_gap(@name("gap_ticks") ticks_t gap) {
+        gap_ticks = gap;
+    }
+    // A packet that follows its predecessor by more than the gap starts a new flowlet.
+    @name("flowlet_config")
+    table flowlet_config {
+        actions = { set_flowlet_gap; }
+        default_action = set_flowlet_gap(0);
+        size = 1;
+    }
+
+    apply {
+        bit<32> index = flow_hash >> 16;
+        ticks_t last;
+        flowlet_config.apply();
+        last_ticks.read(last, index);
+        path_values.read(path_value, index);
+        if (path_value == 0 || LONG_AGO(now_ticks, last, gap_ticks)) {
+            random(path_value, 32w0, 32w0xFFFFFFFF);
+            path_values.write(index, path_value);
+            created.count(0);
+        }
+        last_ticks.write(index, now_ticks);
+    }
+}
+
+#endif

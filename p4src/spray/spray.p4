@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Packet spraying: every data packet takes a random next hop, each as likely as the others. Near ideal in load on
+// symmetric fabrics, at the price of order (Flowcut §III-C2, its reference [75]).
+#include <core.p4>
+#include <v1model.p4>
+#include "common/select_ecmp.p4"
+
+control SelectPath(in bit<32> flow_hash, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+    SelectEcmp() select_ecmp;
+
+    apply {
+        bit<32> value = flow_hash;
+        if (meta.kind == PacketKind_t.DATA) {
+            random(value, 32w0, 32w0xFFFFFFFF);
+        }
+        select_ecmp.apply(value, meta, standard_metadata);
+    }
+}
+
+#include "common/baseline.p4"
+
+TAILRACE_MAIN
+V1Switch(PacketParser(), ChecksumVerify(), BaselineIngress(), CommonEgress(), ChecksumUpdate(),
+         PacketDeparser()) main;
