@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads topology.json as the p4lang tutorials write it.
+
+    {"hosts": {"h1": {"ip": "10.0.1.1/24", "mac": "08:00:00:00:01:11"}}, "switches": {"s1": {...}},
+     "links": [["h1", "s1-p1"], ["s1-p2", "s2-p1", latency, bandwidth]]}
+
+A latency is a text with a unit, or a number of ms; a bandwidth is a number of Mb/s. Names and ports are kept;
+what says how to run the exercise (commands, programs, runtime files) is not read.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from spec import Options, SpecError, UnitError, Words
+from spec.units import parse_time_ns
+from topology.build import host_mac
+from topology.model import Host, Link, Switch, Topology
+from topology.options import LINK_KEYS, links_of
+
+_SWITCH_END = re.compile(r"^(.+)-p(\d+)$")
+_MS = 1_000_000
+_MBPS = 1_000_000
+
+
+class _Reader:
+    """One file; every message names it and the key."""
+
+    def __init__(self, words: Words) -> None:
+        self._file = words.name
+        self._rate_bps, self._delay_ns = links_of(Options(words, LINK_KEYS))
+        self._switches: dict[str, Switch] = {}
+        self._hosts: dict[str, Any] = {}
+        self._attached: dict[str, Host] = {}
+        self._links: list[Link] = []
+
+    def error(self, key: str, problem: str) -> SpecError:
+        return SpecError(f"{self._file}: {key}: {problem}")
+
+    def read(self, words: Words) -> Topology:
+        data = self._load()
+        for key, kind in (("hosts", dict), ("switches", dict), ("links", list)):
+            if not isinstance(data.get(key), kind):
+                raise self.error(key, "expected a list" if kind is list else "expected an object")
+        self._hosts = data["hosts"]
+        names = list(data["switches"])
+        for index, link in enumerate(data["links"]):
+            self._link(f"links[{index}]", link, set(names))
+        with_hosts = {host.switch for host in self._attached.values()}
+        for number, name in enumerate(names, 1):
+            self._switches[name] = Switch(name, number, "leaf" if name in with_hosts else "spine")
+        for name in self._hosts:
+            if name not in self._attached:
+                raise self.error(f"hosts.{name}", "has no link")
+        hosts = tuple(self._attached[name] for name in self._hosts)
+        return Topology(self._file, str(words), tuple(self._switches.values()), hosts, tuple(self._links))
+
+    def _load(self) -> dict[str, Any]:
+        try:
+            data = json.loads(Path(self._file).read_text("utf-8"))
+        except OSError as error:
+            raise SpecError(f"{self._file}: {error.strerror}") from None
+        except UnicodeDecodeError:
+            raise SpecError(f"{self._file}: not UTF-8 text") from None
+        except json.JSONDecodeError as error:
+            raise SpecError(f"{self._file}: line {error.lineno}: {error.msg}") from None
+        except RecursionError:
+            raise SpecError(f"{self._file}: nested too deeply") from None
+        if not isinstance(data, dict):
+            raise SpecError(f"{self._file}: expected an object with hosts, switches and links")
+        return data
+
+    def _link(self, key: str, link: Any, switches: set[str]) -> None:
+        well_formed = isinstance(link, list) and 2 <= len(link) <= 4
+        if not well_formed or not all(isinstance(end, str) for end in link[:2]):
+            raise self.error(key, 'expected ["h1", "s1-p1", latency, bandwidth]')
+        delay_ns = self._latency(key, link[2]) if len(link) > 2 else self._delay_ns
+        rate_bps = self._bandwidth(key, link[3]) if len(link) > 3 else self._rate_bps
+        a, b = (self._end(key, text, switches) for text in link[:2])
+        if a[1] and b[1]:
+            self._links.append(Link(a[0], a[1], b[0], b[1], rate_bps, delay_ns))
+        elif a[1] or b[1]:
+            host, (switch, port) = (a[0], b) if b[1] else (b[0], a)
+            self._attach(key, host, switch, port, rate_bps, delay_ns)
+        else:
+            raise self.error(key, "joins two hosts")
+
+    def _end(self, key: str, text: str, switches: set[str]) -> tuple[str, int]:
+        """(switch, port), or (host, 0)."""
+        if text in self._hosts:
+            return text, 0
+        match = _SWITCH_END.match(text)
+        if match is None or match[1] not in switches:
+            raise self.error(key, f"{text!r} is neither a host nor a port of a switch such as s1-p1")
+        if int(match[2]) < 1:
+            raise self.error(key, f"{text!r}: ports count from 1")
+        return match[1], int(match[2])
+
+    def _attach(self, key: str, name: str, switch: str, port: int, rate_bps: int, delay_ns: int) -> None:
+        if name in self._attached:
+            raise self.error(key, f"{name} has a second link")
+        fields = self._hosts[name]
+        ip = fields.get("ip") if isinstance(fields, dict) else None
+        if not isinstance(ip, str):
+            raise self.error(f"hosts.{name}.ip", "expected an address such as 10.0.1.1/24")
+        ip = ip.partition("/")[0]
+        mac = fields.get("mac")
+        if mac is None and re.fullmatch(r"\d+\.\d+\.\d+\.\d+", ip):
+            mac = host_mac(ip)
+        if not isinstance(mac, str) or not re.fullmatch(r"[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){5}", mac):
+            raise self.error(f"hosts.{name}.mac", "expected an address such as 08:00:00:00:01:11")
+        number = list(self._hosts).index(name) + 1
+        self._attached[name] = Host(name, number, ip, mac.lower(), switch, port, rate_bps, delay_ns)
+
+    def _latency(self, key: str, value: object) -> int:
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < float("inf"):
+            return round(value * _MS)
+        if isinstance(value, str):
+            try:
+                return parse_time_ns(value)
+            except UnitError:
+                pass  # the error below says what is expected
+        raise self.error(key, f"{value!r} is no latency, in ms or with a unit")
+
+    def _bandwidth(self, key: str, value: object) -> int:
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value < float("inf"):
+            return round(value * _MBPS)
+        raise self.error(key, f"{value!r} is no bandwidth in Mb/s")
+
+
+def read_topology_json(words: Words) -> Topology:
+    """The topology in the file `words.name`; rate= and delay= are for links to which it gives none.
+
+    Raises:
+        SpecError: no such file, or its content is no topology; the line names file and line or key.
+    """
+    return _Reader(words).read(words)
