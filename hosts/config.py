@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Settings of a NIC."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hosts.errors import ConfigError
+from hosts.packets.bth import PSN_MASK
+
+MS_NS = 1_000_000
+TRANSPORTS = ("gbn", "sr")
+MAX_MTU_BYTES = 9000
+
+
+@dataclass(frozen=True, slots=True)
+class FlowcutNicConfig:
+    """Flowcut on the NIC alone (Flowcut §II-D, with the triggers of §II-B and the extensions of §IV-C).
+
+    Args:
+        rtt_threshold: drain when the average of the normalised RTT exceeds it (§III-C1: 3 to 5 do well).
+        growth_threshold: drain when the average growth of the normalised RTT exceeds it; None: never.
+        alpha: weight of the newest sample in both averages, 0 < alpha <= 1.
+        ns_per_byte: transmission time of a byte at one hop (the paper's t).
+        age_ns: longest time that a packet and its NIC ACK can be under way; what was sent longer ago is lost.
+        min_left: drain only if at least so many packets have never been sent yet.
+        resume_bytes: end a drain when no more than these bytes are in flight; 0 keeps the order.
+    """
+
+    rtt_threshold: float = 4.0
+    growth_threshold: float | None = None
+    alpha: float = 0.5
+    ns_per_byte: float = 0.0
+    age_ns: int = 10 * MS_NS
+    min_left: int = 8
+    resume_bytes: int = 0
+
+    def __post_init__(self) -> None:
+        """Raises ConfigError on values that make no sense."""
+        _check(self.rtt_threshold >= 1, f"rtt_threshold is {self.rtt_threshold}, expected 1 or more")
+        _check(0 < self.alpha <= 1, f"alpha is {self.alpha}, expected more than 0 and at most 1")
+        _check(self.ns_per_byte >= 0, f"ns_per_byte is {self.ns_per_byte}, expected 0 or more")
+        _check(self.age_ns > 0, f"age_ns is {self.age_ns}, expected more than 0")
+        _check(self.min_left >= 0, f"min_left is {self.min_left}, expected 0 or more")
+        _check(self.resume_bytes >= 0, f"resume_bytes is {self.resume_bytes}, expected 0 or more")
+
+
+@dataclass(frozen=True, slots=True)
+class NicConfig:
+    """Settings of a NIC; both ends of a flow must agree on mtu_bytes, transport and first_psn.
+
+    Args:
+        mtu_bytes: payload of a full packet.
+        transport: "gbn" (go-back-N) or "sr" (selective repeat).
+        window_bytes: payload that may be unacknowledged; one packet always may.
+        rto_ns: retransmission timeout; doubles without progress, rto_backoff times at most.
+        ack_every: the receiver acknowledges every n-th packet in order, and whatever asks for it.
+        ack_delay_ns: longest time a coalesced acknowledgment is held back.
+        pause_timeout_ns: a paused flow goes on by itself after this time (Flowcut §IV-A).
+        link_rate_bps: rate of the NIC's link, for the length of PFC pauses.
+        flow_rate_bps: pace of each flow; 0: as fast as the link.
+        virtual_payload: frames carry headers only, and the length of a payload of zeros.
+        ecn: data packets are sent as ECT(0).
+        data_priority, control_priority: which PFC priority pauses what.
+        bitmap_packets: packets beyond the expected one that a selective-repeat receiver remembers.
+        reorder_packets: selective repeat takes a packet for lost when one so much later has arrived.
+        first_psn: PSN of a flow's first packet.
+        flowcut_nic: Flowcut on the NIC; None: the NIC leaves paths alone.
+    """
+
+    mtu_bytes: int = 1024
+    transport: str = "gbn"
+    window_bytes: int = 65_536
+    rto_ns: int = 4 * MS_NS
+    rto_backoff: int = 6
+    ack_every: int = 1
+    ack_delay_ns: int = MS_NS
+    pause_timeout_ns: int = 20 * MS_NS
+    link_rate_bps: int = 10_000_000_000
+    flow_rate_bps: int = 0
+    virtual_payload: bool = False
+    ecn: bool = True
+    data_priority: int = 0
+    control_priority: int = 7
+    bitmap_packets: int = 4096
+    reorder_packets: int = 64
+    first_psn: int = 0
+    flowcut_nic: FlowcutNicConfig | None = None
+
+    def __post_init__(self) -> None:
+        """Raises ConfigError on values that make no sense."""
+        _check(self.transport in TRANSPORTS, f"transport is {self.transport!r}, expected gbn or sr")
+        _check(
+            1 <= self.mtu_bytes <= MAX_MTU_BYTES,
+            f"mtu_bytes is {self.mtu_bytes}, expected 1..{MAX_MTU_BYTES}",
+        )
+        _check(0 <= self.first_psn <= PSN_MASK, f"first_psn is {self.first_psn}, expected 0..{PSN_MASK}")
+        for name in (
+            "window_bytes",
+            "rto_ns",
+            "ack_every",
+            "ack_delay_ns",
+            "pause_timeout_ns",
+            "link_rate_bps",
+        ):
+            _check(getattr(self, name) > 0, f"{name} is {getattr(self, name)}, expected more than 0")
+        for name in ("bitmap_packets", "reorder_packets"):
+            _check(
+                0 < getattr(self, name) < 1 << 22,
+                f"{name} is {getattr(self, name)}, expected 1..{(1 << 22) - 1}",
+            )
+        for name in ("flow_rate_bps", "rto_backoff"):
+            _check(getattr(self, name) >= 0, f"{name} is {getattr(self, name)}, expected 0 or more")
+        for name in ("data_priority", "control_priority"):
+            _check(0 <= getattr(self, name) < 8, f"{name} is {getattr(self, name)}, expected 0..7")
+
+    @property
+    def window_packets(self) -> int:
+        """The window in packets, at least one; selective repeat never exceeds the receiver's bitmap."""
+        packets = min(max(1, self.window_bytes // self.mtu_bytes), 1 << 22)
+        return min(packets, self.bitmap_packets) if self.transport == "sr" else packets
+
+
+def _check(good: bool, message: str) -> None:
+    if not good:
+        raise ConfigError(f"NIC settings: {message}")

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Errors of the hosts, each with one clear line.
+
+HostError
+├── ConfigError   a setting or a flow that cannot be
+├── JobError      a driver job that cannot be read
+└── DeviceError   an interface or a namespace that cannot be used
+"""
+
+from __future__ import annotations
+
+
+class HostError(Exception):
+    """Any error of this package that a user may see."""
+
+
+class ConfigError(HostError, ValueError):
+    """A setting or a flow that cannot be."""
+
+
+class JobError(HostError):
+    """A driver job that cannot be read."""
+
+
+class DeviceError(HostError):
+    """An interface or a namespace that cannot be used."""

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the fields of a stack of headers lie, read from the fields_desc of their Scapy layers.
+
+The fast codec takes every offset and width from here, so that no width is written twice. Names are
+"LAYER.field".
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from scapy.fields import FCSField, PacketListField
+from scapy.packet import Packet
+
+_CODES = {8: "B", 16: "H", 24: "3s", 32: "I", 48: "6s", 64: "Q"}
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Neighbouring fields that fill whole bytes: bit offset in the stack, and length in bits."""
+
+    start: int
+    bits: int
+
+    @property
+    def byte(self) -> int:
+        """Offset in bytes."""
+        return self.start // 8
+
+    @property
+    def end(self) -> int:
+        """Offset of the byte after it."""
+        return (self.start + self.bits) // 8
+
+
+class Layout:
+    """Offsets of all fields in a stack of fixed headers; lists of options are empty, trailers absent."""
+
+    def __init__(self, *layers: type[Packet]) -> None:
+        """Reads the layers, outermost first."""
+        self._fields: dict[str, Span] = {}
+        self._starts: dict[str, int] = {}
+        bit = 0
+        for layer in layers:
+            self._starts[layer.__name__] = bit // 8
+            for field in layer.fields_desc:
+                if isinstance(field, (PacketListField, FCSField)):
+                    continue
+                bits = round(field.sz * 8)
+                self._fields[f"{layer.__name__}.{field.name}"] = Span(bit, bits)
+                bit += bits
+        self.size_bytes = bit // 8
+
+    def start(self, layer: str) -> int:
+        """Offset in bytes of a layer's first byte."""
+        return self._starts[layer]
+
+    def span(self, first: str, last: str | None = None) -> Span:
+        """The bytes from a field to another, both included; KeyError if there is no such field."""
+        begin, end = self._fields[first], self._fields[last or first]
+        span = Span(begin.start, end.start + end.bits - begin.start)
+        if span.start % 8 or span.bits % 8:
+            raise ValueError(f"{first} to {last}: not whole bytes")
+        return span
+
+    def shift(self, span: Span, name: str) -> int:
+        """How far a field's value is shifted left within a span's number."""
+        field = self._fields[name]
+        return span.start + span.bits - field.start - field.bits
+
+    def mask(self, name: str) -> int:
+        """The largest value of a field."""
+        return (1 << self._fields[name].bits) - 1
+
+    def put(self, buffer: bytearray, name: str, value: int) -> None:
+        """Writes one field; ValueError if the value does not fit."""
+        field = self._fields[name]
+        if not 0 <= value <= self.mask(name):
+            raise ValueError(f"{name}: {value} does not fit into {field.bits} bits")
+        first, last = field.start // 8, (field.start + field.bits + 7) // 8
+        shift = last * 8 - field.start - field.bits
+        word = int.from_bytes(buffer[first:last], "big")
+        word = word & ~(self.mask(name) << shift) | value << shift
+        buffer[first:last] = word.to_bytes(last - first, "big")
+
+    def reader(self, spans: Iterable[Span]) -> struct.Struct:
+        """A struct that unpacks these spans, in the order of the packet, from the start of the stack."""
+        code, position = ">", 0
+        for span in spans:
+            code += f"{span.byte - position}x" * (span.byte > position) + _CODES[span.bits]
+            position = span.end
+        return struct.Struct(code + f"{self.size_bytes - position}x" * (self.size_bytes > position))

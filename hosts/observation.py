@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the two ends of a flow have seen of it, and how that becomes one record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from hosts.flow import FlowRecord, FlowSpec
+
+
+@dataclass(frozen=True, slots=True)
+class SenderObservation:
+    """Seen at the source.
+
+    Args:
+        done: everything has been acknowledged.
+        packets: data packets sent, retransmissions included.
+        drains, drained_ns: pauses by switches and drains of the NIC's own Flowcut.
+        reroutes: times the NIC's own Flowcut changed the source port.
+        pause_timeouts: pauses and drains that ended by their timeout (Flowcut §IV-A).
+        timeouts: retransmission timeouts.
+        congestion_notifications: CNPs received.
+    """
+
+    flow: FlowSpec
+    done: bool
+    packets: int
+    retransmitted: int
+    drains: int
+    drained_ns: int
+    reroutes: int
+    pause_timeouts: int
+    timeouts: int
+    congestion_notifications: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReceiverObservation:
+    """Seen at the destination; how packets are counted as out of order stands in hosts.order.
+
+    Args:
+        end_ns: when every byte was there in order; None: not yet.
+        packets: data packets that arrived, duplicates and retransmissions included.
+        bytes: payload taken, each byte once.
+        out_of_sequence: arrivals beyond the transport's expected PSN, for whatever reason.
+        ce_marked: arrivals marked by ECN.
+    """
+
+    flow: FlowSpec
+    end_ns: int | None
+    packets: int
+    bytes: int
+    out_of_order: int
+    overtaken: int
+    ood_max: int
+    out_of_sequence: int
+    path_changes: int
+    ce_marked: int
+
+
+Observation = SenderObservation | ReceiverObservation
+
+
+def merge(observations: Iterable[Observation]) -> list[FlowRecord]:
+    """One record for each flow that a source has told of, by flow number.
+
+    A flow whose receiver has told nothing counts as not finished.
+    """
+    senders: list[SenderObservation] = []
+    receivers: dict[int, ReceiverObservation] = {}
+    for observation in observations:
+        if isinstance(observation, SenderObservation):
+            senders.append(observation)
+        else:
+            receivers[observation.flow.id] = observation
+    return [
+        _record(sender, receivers.get(sender.flow.id))
+        for sender in sorted(senders, key=lambda sender: sender.flow.id)
+    ]
+
+
+def _record(sender: SenderObservation, receiver: ReceiverObservation | None) -> FlowRecord:
+    flow = sender.flow
+    return FlowRecord(
+        id=flow.id,
+        src=flow.src,
+        dst=flow.dst,
+        bytes=flow.bytes,
+        start_ns=flow.start_ns,
+        end_ns=receiver.end_ns if receiver else None,
+        packets=sender.packets,
+        retransmitted=sender.retransmitted,
+        out_of_order=receiver.out_of_order if receiver else 0,
+        ood_max=receiver.ood_max if receiver else 0,
+        path_changes=receiver.path_changes if receiver else 0,
+        drains=sender.drains,
+        drained_ns=sender.drained_ns,
+        received=receiver.packets if receiver else 0,
+    )

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Counts reordering at a receiver, whatever its transport does about it.
+
+Only first transmissions are looked at. They leave the source in the order of their PSNs, so a network that
+keeps the order delivers them in that order, with gaps where packets were lost.
+
+* overtaken: arrivals after a packet of a larger PSN, that is, after one that was sent later.
+* out of order: arrivals whose PSN is not the expected one (Flowcut §III-C2). Expected is the smallest PSN
+  that has not arrived and still will as a first transmission: a lost packet is expected by nobody. Whether
+  a gap is a loss or a delay shows only later, so arrivals behind a gap wait until it is filled: by a first
+  transmission, then they were out of order; by a retransmission, then the gap was a loss and they were not.
+  A first transmission that comes even after its retransmission counts as one packet out of order.
+* out-of-order degree: PSN of an out-of-order packet minus the expected one; the maximum (Flowcut §IV-C).
+* out of sequence: arrivals beyond the transport's expected PSN, losses included: what the NIC itself sees.
+
+Without loss, "out of order" is exactly the number of arrivals with expected PSN ≠ received PSN. With loss
+but no reordering it is 0.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+
+# A gap longer than this is no gap but nonsense; it is far beyond every window.
+MAX_GAP_PACKETS = 1 << 16
+
+
+class OrderObserver:
+    """Watches the packets of one flow, numbered from 0 without wrapping."""
+
+    __slots__ = ("_again", "_highest", "_holes", "_waiting", "degree_max", "out_of_order", "overtaken")
+
+    def __init__(self) -> None:
+        """Nothing has arrived."""
+        self.out_of_order = 0
+        self.overtaken = 0
+        self.degree_max = 0
+        self._highest = -1
+        self._holes: list[int] = []  # sorted: not arrived, and below the highest arrival
+        self._waiting: list[int] = []  # sorted: arrivals behind a hole, not counted so far
+        self._again: set[int] = set()  # above the highest arrival: arrived as retransmissions only
+
+    def on_packet(self, index: int, retransmission: bool) -> None:
+        """A packet arrived: its number in the flow, and whether it was sent before."""
+        if index == self._highest + 1 and not (self._holes or self._again or retransmission):
+            self._highest = index
+        elif retransmission:
+            self._on_retransmission(index)
+        elif index > self._highest:
+            self._open(index)
+            self._highest = index
+            if self._holes:
+                self._waiting.append(index)
+        else:
+            self._on_delayed(index)
+
+    def _open(self, after: int) -> None:
+        first = max(self._highest + 1, after - MAX_GAP_PACKETS)
+        self._holes.extend(number for number in range(first, after) if number not in self._again)
+        if self._again:
+            self._again = {number for number in self._again if number > after}
+
+    def _on_retransmission(self, index: int) -> None:
+        if index > self._highest:
+            self._again.add(index)
+            return
+        position = bisect_left(self._holes, index)
+        if position < len(self._holes) and self._holes[position] == index:
+            del self._holes[position]
+            self._forget()
+
+    def _on_delayed(self, index: int) -> None:
+        self.overtaken += 1
+        self.degree_max = max(self.degree_max, self._highest - index)
+        position = bisect_left(self._holes, index)
+        if position == len(self._holes) or self._holes[position] != index:
+            self.out_of_order += 1
+            return
+        del self._holes[position]
+        behind = bisect_right(self._waiting, index)
+        self.out_of_order += len(self._waiting) - behind
+        del self._waiting[behind:]
+        if position > 0:
+            self._waiting.append(index)
+        self._forget()
+
+    def _forget(self) -> None:
+        """Arrivals with no hole below them were in order."""
+        if not self._holes:
+            self._waiting.clear()
+        else:
+            del self._waiting[: bisect_left(self._waiting, self._holes[0])]

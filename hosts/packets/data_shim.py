@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Flowcut data shim, between Ethernet and IPv4 on fabric links (Flowcut §II-B, §III-A1).
+
+Each switch that tracks the flow pushes a stamp: its clock and the port the packet came in by. Hosts never
+see it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from scapy.data import ETHER_TYPES
+from scapy.fields import BitField, IntField, PacketListField, ShortField, XShortEnumField
+from scapy.layers.inet import IP
+from scapy.packet import Packet, bind_layers
+
+from hosts.packets.local import Local, Subtype
+
+
+class Stamp(Packet):
+    """ticks:32 of the switch's clock, in_port:16."""
+
+    name = "Stamp"
+    fields_desc = [IntField("ticks", 0), ShortField("in_port", 0)]
+
+    def extract_padding(self, s: bytes) -> tuple[bytes, bytes | None]:
+        """What follows a stamp belongs to the layer that holds it."""
+        return b"", s
+
+
+class StampCount(BitField):
+    """Length of the list of stamps, 4 bits; computed unless given."""
+
+    def __init__(self) -> None:
+        """A field named `stamps` that counts `stack`."""
+        super().__init__("stamps", None, 4)
+
+    def i2m(self, pkt: Any, x: Any) -> int:
+        """The count to write: what was given, or the length of the list."""
+        return len(pkt.stack) if x is None else int(x)
+
+
+def stack_field() -> PacketListField:
+    """The stamps, newest first, as many as the field `stamps` says."""
+    return PacketListField("stack", [], Stamp, count_from=lambda packet: packet.stamps)
+
+
+class DataShim(Packet):
+    """hops:4 stamps:4 next_type:16, then the stamps."""
+
+    name = "DataShim"
+    fields_desc = [
+        BitField("hops", 0, 4),
+        StampCount(),
+        XShortEnumField("next_type", 0x0800, ETHER_TYPES),
+        stack_field(),
+    ]
+
+
+bind_layers(Local, DataShim, subtype=int(Subtype.DATA_SHIM))
+bind_layers(DataShim, IP, next_type=0x0800)

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""NIC-only Flowcut: the shim after UDP, and the ACK of the destination NIC (Flowcut §II-D).
+
+The ICRC of a shimmed packet is that of the packet as the far end restores it: original ports, no shim. So
+nothing has to be recomputed there, and the sender may change the source port as often as it likes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from scapy.contrib.roce import BTH
+from scapy.fields import ByteField, IntField, ShortField, ThreeBytesField
+from scapy.layers.inet import IP, UDP
+from scapy.packet import Packet, bind_layers
+
+SHIM_PORT = 4793
+ACK_PORT = 4794
+
+
+class NicShim(Packet):
+    """orig_sport:16 orig_dport:16 ticks:32 (ns of the sender's clock, modulo 2^32; opaque to all others)."""
+
+    name = "NicShim"
+    fields_desc = [ShortField("orig_sport", 0), ShortField("orig_dport", 0), IntField("ticks", 0)]
+
+
+class ShimmedBTH(BTH):
+    """A BTH below a NicShim: only its ICRC is computed differently."""
+
+    def compute_icrc(self, p: bytes) -> bytes:
+        """The ICRC of the restored packet, 4 bytes as on the wire."""
+        shim: Any = self.underlayer
+        ip: Any = shim.underlayer.underlayer if shim is not None and shim.underlayer else None
+        if not isinstance(ip, IP):
+            return bytes(self.pack_icrc(0))
+        bth: Any = BTH(**self.fields) / self.payload.copy()
+        bth.icrc = None
+        restored: Any = ip.copy()
+        restored.remove_payload()
+        restored.len = None
+        restored = restored / UDP(sport=shim.orig_sport, dport=shim.orig_dport, chksum=0) / bth
+        return bytes(restored)[-4:]
+
+
+class NicAck(Packet):
+    """Of the data packet: orig_sport:16 orig_dport:16 bytes:24 (of the frame) hops:8 (64 - TTL) ticks:32."""
+
+    name = "NicAck"
+    fields_desc = [
+        ShortField("orig_sport", 0),
+        ShortField("orig_dport", 0),
+        ThreeBytesField("bytes", 0),
+        ByteField("hops", 0),
+        IntField("ticks", 0),
+    ]
+
+
+bind_layers(UDP, NicShim, dport=SHIM_PORT)
+bind_layers(NicShim, ShimmedBTH)
+bind_layers(UDP, NicAck, dport=ACK_PORT)

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Go-back-N, as RoCE NICs do a reliable connection (InfiniBand volume 1, §9.7).
+
+The receiver takes packets in order only. The first one beyond the expected PSN is answered by one NAK,
+those after it by nothing, until the expected one has come. The sender goes back to it and sends everything
+again.
+"""
+
+from __future__ import annotations
+
+from hosts.config import NicConfig
+from hosts.transport.base import Answer, Receiver, Sender
+
+
+class GoBackNSender(Sender):
+    """Sends from a position that NAKs and timeouts set back."""
+
+    __slots__ = ("_next",)
+
+    def __init__(self, packets: int, config: NicConfig) -> None:
+        """Args: packets: length of the flow, 1 or more."""
+        super().__init__(packets, config)
+        self._next = 0
+
+    def peek(self) -> int | None:
+        """The packet at the position, if the window lets it go."""
+        return self._next if self.window_open_after(self._next - 1) else None
+
+    def _advance(self, index: int) -> None:
+        self._next = index + 1
+
+    def _on_progress(self) -> None:
+        self._next = max(self._next, self.acked)
+
+    def _on_nak(self, arrived: int) -> None:
+        # what arrived was not kept: everything from the missing packet on goes again
+        if arrived < self._next:
+            self._next = self.acked
+
+    def _on_timeout(self) -> None:
+        self._next = self.acked
+
+
+class GoBackNReceiver(Receiver):
+    """Takes packets in order, and says once when one is missing."""
+
+    __slots__ = ("_nak_sent",)
+
+    def __init__(self, packets: int, config: NicConfig) -> None:
+        """Args: packets: length of the flow, 1 or more."""
+        super().__init__(packets, config)
+        self._nak_sent = False
+
+    def _deliver(self) -> None:
+        self.expected += 1
+        self.received += 1
+        self._nak_sent = False
+
+    def _beyond(self, index: int) -> Answer | None:
+        if self._nak_sent:
+            return None
+        self._nak_sent = True
+        return self._nak(index)

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Counting reordering: against the definition, and by example."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hosts.order import OrderObserver
+
+Arrivals = list[tuple[int, bool]]
+
+
+def observe(arrivals: Arrivals) -> tuple[int, int, int]:
+    """(out of order, overtaken, degree) of arrivals: number, and whether it is a retransmission."""
+    observer = OrderObserver()
+    for index, retransmission in arrivals:
+        observer.on_packet(index, retransmission)
+    return observer.out_of_order, observer.overtaken, observer.degree_max
+
+
+def by_definition(arrivals: Arrivals) -> tuple[int, int, int]:
+    """The same, with the future known: which first transmissions arrive at all."""
+    firsts = [index for index, retransmission in arrivals if not retransmission]
+    expected_numbers = sorted(firsts)
+    out_of_order = overtaken = degree = 0
+    highest = -1
+    for index in firsts:
+        expected = expected_numbers[0]
+        if index != expected:
+            out_of_order += 1
+            degree = max(degree, index - expected)
+        overtaken += index < highest
+        highest = max(highest, index)
+        expected_numbers.remove(index)
+    return out_of_order, overtaken, degree
+
+
+@st.composite
+def arrivals(draw):
+    """Some packets are lost, the others come in any order; lost ones come again, at any time."""
+    count = draw(st.integers(1, 24))
+    lost = draw(st.sets(st.integers(0, count - 1)))
+    order = draw(st.permutations([index for index in range(count) if index not in lost]))
+    sequence = [(index, False) for index in order]
+    for index in sorted(lost):
+        if draw(st.booleans()):
+            sequence.insert(draw(st.integers(0, len(sequence))), (index, True))
+    return sequence
+
+
+@settings(max_examples=500, deadline=None, derandomize=True)
+@given(arrivals())
+def test_counts_are_those_of_the_definition(sequence):
+    """Expected is the smallest PSN that still comes as a first transmission (Flowcut §III-C2), losses aside."""
+    assert by_definition(sequence) == observe(sequence)
+
+
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(st.sets(st.integers(0, 40)), st.data())
+def test_losses_alone_are_no_reordering(lost, data):
+    """Whatever is lost, and whenever it is sent again: packets in order are in order."""
+    sequence = [(index, False) for index in range(41) if index not in lost]
+    for index in sorted(lost):
+        after = data.draw(st.integers(0, len(sequence)))
+        sequence.insert(after, (index, True))
+    assert (0, 0, 0) == observe(sequence)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "expected"),
+    [
+        ([0, 1, 2, 3], (0, 0, 0)),
+        ([0, 2, 1, 3], (1, 1, 1)),
+        ([1, 2, 3, 0], (3, 1, 3)),
+        ([3, 2, 1, 0], (3, 3, 3)),
+        ([5], (0, 0, 0)),
+    ],
+)
+def test_examples(numbers, expected):
+    """One late packet makes all those that came before it out of order, but it alone was overtaken."""
+    assert expected == observe([(number, False) for number in numbers])
+
+
+def test_a_packet_later_than_its_retransmission_counts_once():
+    """Once the gap is closed, nobody knows any more who waited for it."""
+    assert (1, 1, 2) == observe([(0, False), (2, False), (3, False), (1, True), (1, False)])
+
+
+def test_a_senseless_jump_costs_no_memory_without_bound():
+    """A forged PSN far away opens no more gaps than a window can have."""
+    assert (0, 0, 0) == observe([(0, False), (1 << 23, False)])

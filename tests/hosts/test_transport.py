@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Transports over wires that lose, delay and reorder, in virtual time."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections import defaultdict
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hosts.config import NicConfig
+from hosts.packets.bth import Syndrome
+from hosts.transport import RECEIVERS
+from hosts.transport.base import Answer
+from hosts.wire import Ack, Data
+from tests.hosts.network import VirtualNetwork, flow, make_nic
+
+TRANSPORTS = st.sampled_from(["gbn", "sr"])
+PROPERTY = settings(max_examples=40, deadline=None, derandomize=True)
+
+
+def two_nics(config: NicConfig, fate=None) -> VirtualNetwork:
+    network = VirtualNetwork([make_nic(1, config), make_nic(2, config)])
+    if fate is not None:
+        network.fate = fate
+    return network
+
+
+def unruly(seed: int, loss: float, jitter_ns: int):
+    """Loses and delays everything, by chance."""
+    rng = random.Random(seed)
+    return lambda now_ns, frame, parsed: None if rng.random() < loss else 1000 + rng.randint(0, jitter_ns)
+
+
+@PROPERTY
+@given(
+    transport=TRANSPORTS,
+    lengths=st.lists(st.integers(1, 40_000), min_size=1, max_size=3),
+    mtu=st.integers(60, 1500),
+    window=st.integers(1, 20_000),
+    loss=st.sampled_from([0.0, 0.02, 0.2]),
+    jitter=st.sampled_from([0, 300, 20_000]),
+    ack_every=st.integers(1, 5),
+    reorder=st.integers(1, 20),
+    bitmap=st.integers(1, 64),
+    first_psn=st.sampled_from([0, 2**24 - 3, 2**23 - 2]),
+    virtual=st.booleans(),
+    seed=st.integers(0, 1000),
+)
+def test_every_flow_completes_with_exactly_its_bytes(
+    transport, lengths, mtu, window, loss, jitter, ack_every, reorder, bitmap, first_psn, virtual, seed
+):
+    """Under any loss and reordering, whatever the settings, and across the wrap of PSNs."""
+    config = NicConfig(
+        transport=transport,
+        mtu_bytes=mtu,
+        window_bytes=window,
+        ack_every=ack_every,
+        ack_delay_ns=5_000,
+        rto_ns=100_000,
+        rto_backoff=2,
+        reorder_packets=reorder,
+        bitmap_packets=bitmap,
+        first_psn=first_psn,
+        virtual_payload=virtual,
+    )
+    network = two_nics(config, unruly(seed, loss, jitter))
+    flows = [
+        flow(number, length, src=1 + number % 2, dst=2 - number % 2) for number, length in enumerate(lengths)
+    ]
+    network.add(*flows)
+    network.run()
+
+    assert all(nic.idle for nic in network.nics)
+    assert all(not nic.counters for nic in network.nics)
+    assert {one.id: one.bytes for one in flows} == {seen.flow.id: seen.bytes for seen in network.receivers()}
+    assert all(seen.done for seen in network.senders())
+    for record in network.records():
+        assert record.end_ns is not None and record.end_ns >= record.start_ns
+        assert record.received <= record.packets
+        assert record.packets - record.retransmitted == -(-record.bytes // mtu)
+    if not loss and not jitter:
+        assert [(0, 0)] * len(flows) == [
+            (record.retransmitted, record.out_of_order) for record in network.records()
+        ]
+        assert not any(seen.timeouts for seen in network.senders())
+
+
+@PROPERTY
+@given(
+    transport=TRANSPORTS,
+    loss=st.sampled_from([0.0, 0.1]),
+    seed=st.integers(0, 100),
+    window=st.integers(1, 9000),
+)
+def test_the_window_is_kept(transport, loss, seed, window):
+    """Payload between the first unacknowledged and the last sent byte never exceeds the window, or one packet."""
+    config = NicConfig(transport=transport, window_bytes=window, mtu_bytes=1000, rto_ns=100_000)
+    network = two_nics(config, unruly(seed, loss, 500))
+    network.add(flow(1, 30_000))
+    network.run()
+    events = [(arrival.now_ns, 1, arrival.parsed) for arrival in network.sent]
+    events += [
+        (arrival.now_ns, 0, arrival.parsed) for arrival in network.arrivals if isinstance(arrival.parsed, Ack)
+    ]
+    acked = 0
+    for _, _, parsed in sorted(events, key=lambda event: event[:2]):
+        if isinstance(parsed, Data):
+            assert parsed.psn - acked < max(1, window // 1000)
+        elif isinstance(parsed, Ack):
+            acked = max(acked, parsed.psn + (parsed.syndrome != Syndrome.NAK_SEQUENCE))
+
+
+def test_go_back_n_says_nak_once_and_sends_again_from_the_missing_packet():
+    """One loss: one NAK with its PSN, and everything after it goes a second time."""
+    lost: list[Data] = []
+
+    def fate(now_ns, frame, parsed):
+        if isinstance(parsed, Data) and parsed.psn == 4 and not lost:
+            lost.append(parsed)
+            return None
+        return 2_000
+
+    network = two_nics(NicConfig(mtu_bytes=1000, window_bytes=100_000), fate)
+    network.add(flow(1, 12_000))
+    network.run()
+    naks = [arrival.parsed for arrival in network.arrivals if isinstance(arrival.parsed, Ack)]
+    assert [4] == [nak.psn for nak in naks if nak.syndrome == Syndrome.NAK_SEQUENCE]
+    again = [data.psn for data in network.data_sent() if data.retransmission]
+    assert again == list(range(4, 4 + len(again)))
+    assert len(again) > 1
+    assert 0 == network.senders()[0].timeouts
+    assert (0, 0) == (network.receivers()[0].out_of_order, network.receivers()[0].overtaken)
+    assert network.receivers()[0].out_of_sequence > 0
+
+
+def test_selective_repeat_sends_again_only_what_is_missing():
+    """Three losses: three retransmissions."""
+    lost = set()
+
+    def fate(now_ns, frame, parsed):
+        if isinstance(parsed, Data) and parsed.psn in (2, 4, 7) and parsed.psn not in lost:
+            lost.add(parsed.psn)
+            return None
+        return 2_000
+
+    network = two_nics(
+        NicConfig(transport="sr", mtu_bytes=1000, window_bytes=100_000, reorder_packets=3), fate
+    )
+    network.add(flow(1, 40_000))
+    network.run()
+    assert [2, 4, 7] == [data.psn for data in network.data_sent() if data.retransmission]
+    assert 0 == network.senders()[0].timeouts
+
+
+def test_selective_repeat_keeps_calm_about_reordering():
+    """Less reordering than reorder_packets makes no retransmission, and the order observer sees it all."""
+    network = two_nics(
+        NicConfig(transport="sr", mtu_bytes=1000, window_bytes=100_000, reorder_packets=30, rto_ns=10**8),
+        unruly(1, 0.0, 10_000),
+    )
+    network.add(flow(1, 200_000))
+    network.run()
+    record = network.records()[0]
+    assert record.retransmitted == 0
+    assert record.out_of_order > 20
+    assert 0 < record.ood_max < 30
+
+
+def test_the_last_packet_s_loss_is_found_by_timeout():
+    """Nothing comes after it that could show the gap."""
+    dropped: list[int] = []
+
+    def fate(now_ns, frame, parsed):
+        if isinstance(parsed, Data) and parsed.psn == 2 and not dropped:
+            dropped.append(now_ns)
+            return None
+        return 2_000
+
+    network = two_nics(NicConfig(mtu_bytes=1000, rto_ns=777_000), fate)
+    network.add(flow(1, 3_000))
+    network.run()
+    again = [arrival.now_ns for arrival in network.sent if getattr(arrival.parsed, "retransmission", False)]
+    acks = [a.now_ns for a in network.arrivals if isinstance(a.parsed, Ack) and a.now_ns < again[0]]
+    assert [acks[-1] + 777_000] == again
+    assert 1 == network.senders()[0].timeouts
+
+
+def test_coalesced_acknowledgments_are_fewer():
+    """Every fourth packet is acknowledged, and the last one, and what closes the window."""
+    counts = {}
+    for every in (1, 4):
+        network = two_nics(NicConfig(mtu_bytes=1000, window_bytes=20_000, ack_every=every))
+        network.add(flow(1, 100_000))
+        network.run()
+        counts[every] = sum(isinstance(arrival.parsed, Ack) for arrival in network.arrivals)
+        assert not network.senders()[0].timeouts
+    assert 100 == counts[1]
+    assert counts[4] < 40
+
+
+@pytest.mark.parametrize("transport", ["gbn", "sr"])
+def test_a_held_back_acknowledgment_goes_out_in_time(transport):
+    """Receivers do not wait for packets that never come."""
+    receiver = RECEIVERS[transport](9, NicConfig(ack_every=4, ack_delay_ns=50))
+    assert receiver.on_data(100, 0, False) is None
+    assert 150 == receiver.deadline_ns
+    assert receiver.on_time(149) is None
+    assert Answer(False, 1, 1) == receiver.on_time(150)
+    assert receiver.deadline_ns is None
+
+
+def test_flows_share_the_link_in_turns():
+    """Two flows that start together end together."""
+    network = two_nics(NicConfig(mtu_bytes=1000))
+    network.add(flow(1, 50_000), flow(2, 50_000))
+    network.run()
+    order = [data.qpn for data in network.data_sent()]
+    seen: defaultdict[int, int] = defaultdict(int)
+    for number, qpn in enumerate(order):
+        seen[qpn] += 1
+        assert abs(seen[101] - seen[102]) <= 1 or number > 90
+    assert {101: 50, 102: 50} == dict(seen)
+
+
+def test_pacing_keeps_the_flow_s_rate():
+    """Packets of a paced flow leave no faster than its rate, though the link is."""
+    network = two_nics(NicConfig(mtu_bytes=1000, flow_rate_bps=800_000_000))
+    network.add(flow(1, 20_000))
+    network.run()
+    times = [arrival.now_ns for arrival in network.sent if isinstance(arrival.parsed, Data)]
+    # 1000 bytes and 58 of headers, at 10 ns a byte; the first packet has 16 bytes more
+    assert [10_740] + [10_580] * 18 == [later - earlier for earlier, later in itertools.pairwise(times)]
