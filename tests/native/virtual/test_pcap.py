@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Captures can be read by others, to the nanosecond."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from scapy.utils import PcapNgReader
+
+from native.virtual import NetworkError
+from tests.native.virtual.l3 import Frame, attach_all, network, packet, topology
+
+
+def test_scapy_reads_frames_stamps_lengths_and_interfaces(tmp_path: Path) -> None:
+    topo = topology()
+    frame = packet(topo, "h1", "h3", bytes(67))
+    with network(topo) as net:
+        nics = attach_all(net)
+        wires = net.wires_between("h1", "leaf1") + net.wires_between("leaf2", "h3")
+        net.capture(tmp_path / "a.pcapng", wires)
+        nics["h1"].script = [(0, Frame(frame)), (5_000_000_000, Frame(frame, 899))]
+        net.run()
+        arrived = [time for time, _, _ in nics["h3"].arrived]
+    with PcapNgReader(str(tmp_path / "a.pcapng")) as reader:
+        packets = list(reader)
+    assert [bytes(p)[14:34] for p in packets[:1]] == [frame[14:34]]
+    stamps = [int(p.time * 10**9) for p in packets]
+    assert stamps == [1101, arrived[0], 5_000_000_000 + 2000, arrived[1]]
+    assert [p.wirelen for p in packets] == [101, 101, 1000, 1000]
+    assert [p.sniffed_on for p in packets] == ["h1:0>leaf1:1", "leaf2:1>h3:0"] * 2
+
+
+def test_a_capture_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
+    with (
+        network(topology()) as net,
+        pytest.raises(NetworkError, match=r"cannot write the capture .*: No such file"),
+    ):
+        net.capture(tmp_path / "none" / "a.pcapng")
