@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Entries that every program has: port roles, groups, routes, and configuration as default actions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from finsy import P4TableAction, P4TableEntry, P4TableMatch
+from finsy.p4entity import P4Entity
+
+from controller.defaults import known
+from controller.errors import IntentError
+from controller.groups import Groups
+from controller.programs import Program
+from controller.scheme import SchemeConfig
+from controller.target import Target
+from topology import Switch, Topology
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """All that the entries of one switch follow from. `config` has been resolved."""
+
+    topology: Topology
+    switch: Switch
+    groups: Groups
+    program: Program
+    target: Target
+    config: SchemeConfig
+
+
+def default_action(table: str, action: str, **args: int) -> P4TableEntry:
+    """The entry that sets the default action of a table."""
+    return P4TableEntry(table, is_default_action=True, action=P4TableAction(action, **args))
+
+
+def fitting(plan: Plan, what: str, action: str, param: str, value: int) -> int:
+    """A value for a parameter, which must hold it.
+
+    Raises:
+        IntentError: it does not.
+    """
+    largest = plan.program.largest(action, param)
+    if not 0 <= value <= largest:
+        raise IntentError(
+            f"scheme {plan.config.name}: {what} is {value} in units of the switch, at most {largest} fit"
+        )
+    return value
+
+
+def configuration(plan: Plan) -> Iterator[P4Entity]:
+    """Configuration of the common blocks."""
+    config = plan.config
+    yield default_action(
+        "switch_config",
+        "set_switch",
+        switch_id=fitting(plan, "switch id", "set_switch", "switch_id", plan.switch.id),
+        hash_seed=fitting(plan, "seed", "set_switch", "hash_seed", config.hash_seed),
+    )
+    limit_bytes = known(config.queue_limit_bytes)
+    yield default_action(
+        "queue_config",
+        "set_queue_limit",
+        limit_bytes=fitting(plan, "queue limit", "set_queue_limit", "limit_bytes", limit_bytes),
+    )
+    red = config.red
+    yield default_action(
+        "red_config",
+        "set_red",
+        kmin_bytes=0 if red is None else fitting(plan, "kmin", "set_red", "kmin_bytes", red.kmin_bytes),
+        kmax_bytes=0 if red is None else fitting(plan, "kmax", "set_red", "kmax_bytes", red.kmax_bytes),
+        pmax_permille=0 if red is None else red.pmax_permille,
+    )
+
+
+def port_roles(plan: Plan) -> Iterator[P4Entity]:
+    """Ports that lead to switches are trusted; all others stay ports of hosts, the program's default."""
+    for port, peer in plan.topology.ports_of(plan.switch.name).items():
+        if peer.kind == "switch":
+            yield P4TableEntry(
+                "port_role", match=P4TableMatch(ingress_port=port), action=P4TableAction("fabric_port")
+            )
+
+
+def group_members(plan: Plan) -> Iterator[P4Entity]:
+    """The slots of every group."""
+    for group in plan.groups.groups:
+        for slot, port in enumerate(group.slots):
+            yield P4TableEntry(
+                "group_members",
+                match=P4TableMatch(group=group.id, slot=slot),
+                action=P4TableAction("member", port=port),
+            )
+
+
+def routes(plan: Plan) -> Iterator[P4Entity]:
+    """The switch's own hosts, and the prefixes of all leaves that can be reached."""
+    for host in plan.topology.hosts_of(plan.switch.name):
+        yield P4TableEntry(
+            "ipv4_routes",
+            match=P4TableMatch(dst=f"{host.ip}/32"),
+            action=P4TableAction("to_host", port=host.port, dst_mac=host.mac),
+        )
+    for leaf, group in plan.groups.of_leaf.items():
+        for prefix in plan.topology.prefixes_of(leaf):
+            yield P4TableEntry(
+                "ipv4_routes",
+                match=P4TableMatch(dst=str(prefix)),
+                action=P4TableAction("to_group", group=group.id, size=len(group.slots)),
+            )

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""LetFlow: the gap that starts a new flowlet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from finsy.p4entity import P4Entity
+
+from controller.apps.common import (
+    Plan,
+    configuration,
+    default_action,
+    fitting,
+    group_members,
+    port_roles,
+    routes,
+)
+from controller.defaults import known
+from controller.scheme import LetflowConfig
+
+
+def entities(plan: Plan) -> Iterator[P4Entity]:
+    """What a switch holds, in the order in which it is to be written: routes last.
+
+    Raises:
+        IntentError: the gap is too long for the program.
+    """
+    config = plan.config
+    assert isinstance(config, LetflowConfig)
+    gap_ticks = plan.target.ticks(known(config.gap_ns))
+    yield from configuration(plan)
+    yield default_action(
+        "flowlet_config",
+        "set_flowlet_gap",
+        gap_ticks=fitting(plan, "gap", "set_flowlet_gap", "gap_ticks", gap_ticks),
+    )
+    yield from port_roles(plan)
+    yield from group_members(plan)
+    yield from routes(plan)

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Entities as keys and values that compare: what names an entity, and what it says.
+
+Two messages that mean the same have the same key and value, however a switch orders their fields or pads
+their numbers. Counters, idle times and other things that a switch adds to what it is asked for are left out.
+"""
+
+from __future__ import annotations
+
+from finsy.proto import p4r
+
+Key = tuple[object, ...]
+Value = tuple[object, ...]
+
+
+def _number(octets: bytes) -> bytes:
+    return octets.lstrip(b"\0")
+
+
+def _match(field: p4r.FieldMatch) -> Key:
+    kind = field.WhichOneof("field_match_type")
+    if kind == "exact":
+        parts: Key = (_number(field.exact.value),)
+    elif kind == "lpm":
+        parts = (_number(field.lpm.value), field.lpm.prefix_len)
+    elif kind == "ternary":
+        parts = (_number(field.ternary.value), _number(field.ternary.mask))
+    elif kind == "range":
+        parts = (_number(field.range.low), _number(field.range.high))
+    elif kind == "optional":
+        parts = (_number(field.optional.value),)
+    else:
+        parts = (field.SerializeToString(deterministic=True),)
+    return (field.field_id, kind, *parts)
+
+
+def action_value(action: p4r.Action) -> Value:
+    """What an action says."""
+    params = sorted((param.param_id, _number(param.value)) for param in action.params)
+    return (action.action_id, *params)
+
+
+def _table_value(entry: p4r.TableEntry) -> Value:
+    if entry.action.WhichOneof("type") == "action":
+        return ("action", *action_value(entry.action.action))
+    return ("other", entry.action.SerializeToString(deterministic=True))
+
+
+def _replicas(replicas: list[p4r.Replica]) -> Value:
+    def port(replica: p4r.Replica) -> int:
+        if replica.WhichOneof("port_kind") == "port":
+            return int.from_bytes(replica.port, "big")
+        return replica.egress_port
+
+    return tuple(sorted((port(replica), replica.instance) for replica in replicas))
+
+
+def table_key(entry: p4r.TableEntry) -> Key:
+    """What names a table entry; that of a default entry is the table alone."""
+    if entry.is_default_action:
+        return ("default", entry.table_id)
+    fields = sorted((_match(field) for field in entry.match), key=lambda field: str(field[0]).zfill(10))
+    return ("table", entry.table_id, entry.priority, *fields)
+
+
+def canonical(entity: p4r.Entity) -> tuple[Key, Value]:
+    """Key and value of an entity."""
+    kind = entity.WhichOneof("entity")
+    if kind == "table_entry":
+        return table_key(entity.table_entry), _table_value(entity.table_entry)
+    if kind == "packet_replication_engine_entry":
+        entry = entity.packet_replication_engine_entry
+        if entry.WhichOneof("type") == "clone_session_entry":
+            clone = entry.clone_session_entry
+            replicas = _replicas(list(clone.replicas))
+            return ("clone", clone.session_id), (clone.class_of_service, clone.packet_length_bytes, replicas)
+        group = entry.multicast_group_entry
+        return ("multicast", group.multicast_group_id), _replicas(list(group.replicas))
+    raise ValueError(f"entities of kind {kind} are not compared")

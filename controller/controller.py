@@ -1,0 +1,297 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The controller of a network: keeps every switch as topology, scheme and live links want it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from finsy import P4PacketIn
+
+from controller import programs
+from controller.client import Address
+from controller.errors import ControllerError, SwitchError, UnreachableError
+from controller.inspect.relay import RelayServer
+from controller.intent import SwitchIntent, intent
+from controller.linkwatch import LinkMonitor, Settings, link_names
+from controller.programs import Program
+from controller.scheme import SchemeConfig
+from controller.session import DEFAULT_ELECTION_ID, Hooks, Session, State
+from controller.target import Target
+from controller.tls import Tls
+from topology import Topology
+from topology.routing import Down
+
+ASK_S = 2.0
+"""How long a switch may take to answer a question."""
+
+_REASON_OF = {"READ_FLOWS": "FLOWS", "SWEEP": "FLOWS", "READ_PORT": "PORT"}
+"""The reason of the packet-in that answers an operation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened.
+
+    kind: switch-ready, switch-lost, backup, link-down, link-up, miswired, or relay (questions cannot be
+        relayed)
+    subject: the switch, the link as `leaf1-spine2`, or the relay's socket
+    text: one line for people
+    """
+
+    kind: str
+    subject: str
+    text: str
+
+
+def _ignore(_event: Event) -> None:
+    """What is called where nobody listens."""
+
+
+class Controller:
+    """Runs in an event loop: `start`, `wait_ready`, nothing until `stop`; or `run`, which is all of it."""
+
+    def __init__(
+        self,
+        topology: Topology,
+        scheme: SchemeConfig,
+        switches: Mapping[str, Address],
+        target: Target,
+        *,
+        tls: Tls | None = None,
+        links: Settings | None = None,
+        election_id: int = DEFAULT_ELECTION_ID,
+        relay: Path | None = None,
+        on_event: Callable[[Event], None] = _ignore,
+        load: Callable[[str], Program] = programs.load,
+    ) -> None:
+        """Computes what every switch must hold; nothing is sent yet.
+
+        Args:
+            switches: where each switch of the topology is.
+            links: how links are watched.
+            election_id: announced first; the same for all controllers of a network.
+            relay: where inspection commands find a socket through which they may ask switches; None: nowhere.
+            on_event: told what happens.
+
+        Raises:
+            IntentError: topology, scheme and target do not go together.
+            ControllerError: a program is missing, or `switches` is not the topology's.
+        """
+        names = {switch.name for switch in topology.switches}
+        if names != set(switches):
+            odd = min(names ^ set(switches))
+            what = "its address is missing" if odd in names else "the topology has no such switch"
+            raise ControllerError(f"{odd}: {what}")
+        self.topology = topology
+        self.scheme = scheme
+        self.target = target
+        self._load = load
+        self._on_event = on_event
+        self._settings = links or Settings()
+        self._monitor = LinkMonitor(topology, self._settings.missed)
+        self._relay = None if relay is None else RelayServer(relay, self.ask, lambda: self.down)
+        self._relay_runs = self._relay_failed = False
+        self._down: Down = frozenset()
+        self._intents = self._compute()
+        self._asked: dict[tuple[str, str, int], list[asyncio.Future[bytes]]] = {}
+        self._changed = asyncio.Event()
+        self._settled = asyncio.Event()
+        self._announced: dict[str, State] = {}
+        self._miswired: set[str] = set()
+        self._stopping = False
+        self._tasks: list[asyncio.Task[None]] = []
+        hooks = Hooks(self._state_changed, self._packet, self._wait_settled)
+        self._sessions = {
+            name: Session(name, address, hooks, load, election_id=election_id, tls=tls)
+            for name, address in switches.items()
+        }
+
+    # ---- life ----
+
+    async def start(self) -> None:
+        """Starts to look after the switches."""
+        for session in self._sessions.values():
+            session.set_intent(self._intents[session.name])
+            self._tasks.append(asyncio.create_task(session.run()))
+        self._tasks.append(asyncio.create_task(self._watch_links()))
+
+    async def wait_ready(self, timeout_s: float) -> None:
+        """Waits until every switch holds what it should.
+
+        Raises:
+            ControllerError: a switch does not in this time, or never will.
+        """
+        deadline = asyncio.get_running_loop().time() + timeout_s
+        while waiting := [s for s in self._sessions.values() if s.state is not State.READY]:
+            self._raise_failure()
+            self._changed.clear()
+            left_s = deadline - asyncio.get_running_loop().time()
+            watched = [asyncio.create_task(self._changed.wait()), *self._tasks]
+            done, _ = await asyncio.wait(watched, timeout=left_s, return_when=asyncio.FIRST_COMPLETED)
+            watched[0].cancel()
+            if not done:
+                first = waiting[0]
+                others = f" (and {len(waiting) - 1} more)" if len(waiting) > 1 else ""
+                raise first.error or UnreachableError(first.name, f"not ready after {timeout_s:g} s{others}")
+
+    def _raise_failure(self) -> None:
+        for task in self._tasks:
+            if task.done() and not task.cancelled():
+                task.result()
+
+    async def run(self) -> None:
+        """Starts, and runs until cancelled or until something fails for good.
+
+        Raises:
+            ControllerError: something that no retry can help.
+        """
+        await self.start()
+        try:
+            await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
+            self._raise_failure()
+        finally:
+            await self.stop()
+
+    async def stop(self) -> None:
+        """Lets go of the switches, which stay as they are."""
+        self._stopping = True
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._tasks.clear()
+        self._stopping = False
+        if self._relay is not None and self._relay_runs:
+            self._relay_runs = False
+            await self._relay.stop()
+
+    # ---- state ----
+
+    @property
+    def down(self) -> Down:
+        """Both ends of every link that is down."""
+        return self._down
+
+    @property
+    def intents(self) -> Mapping[str, SwitchIntent]:
+        """What every switch must hold now."""
+        return self._intents
+
+    @property
+    def sessions(self) -> Mapping[str, Session]:
+        """The session of every switch."""
+        return self._sessions
+
+    def _compute(self) -> dict[str, SwitchIntent]:
+        return intent(self.topology, self.scheme, self.target, self._down, self._load)
+
+    def _state_changed(self, session: Session) -> None:
+        self._changed.set()
+        if self._stopping:
+            return
+        if self._announced.get(session.name, State.LOST) is session.state or session.state is State.PRIMARY:
+            return
+        self._announced[session.name] = session.state
+        if session.state is State.READY:
+            how = "program pushed" if session.pushed else "program was there"
+            text = f"{session.name}: ready ({how}, {session.report.writes} updates)"
+            self._on_event(Event("switch-ready", session.name, text))
+        elif session.state is State.BACKUP:
+            self._on_event(Event("backup", session.name, f"{session.name}: another controller is primary"))
+        else:
+            why = session.error or f"{session.name}: the connection is lost"
+            self._on_event(Event("switch-lost", session.name, str(why)))
+
+    # ---- questions ----
+
+    async def ask(self, switch: str, op: str, index: int) -> bytes:
+        """Puts a question of PacketOutOp_t to a switch; the payload of its answer.
+
+        Raises:
+            SwitchError: there is no such switch, this is not its primary controller, or it is gone.
+            TimeoutError: no answer came.
+        """
+        session = self._sessions.get(switch)
+        if session is None:
+            raise SwitchError(switch, "the topology has no such switch")
+        key = (switch, _REASON_OF[op], index)
+        answer: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+        self._asked.setdefault(key, []).append(answer)
+        try:
+            session.packet_out(op, index)
+            return await asyncio.wait_for(answer, ASK_S)
+        except asyncio.TimeoutError:
+            raise TimeoutError(f"{switch}: no answer to {op} {index}") from None
+        finally:
+            self._asked[key].remove(answer)
+            if not self._asked[key]:
+                del self._asked[key]
+
+    def _packet(self, switch: str, packet: P4PacketIn) -> None:
+        program = self._load(self._intents[switch].program)
+        reason = program.enum_name("PacketInReason_t", packet["reason"])
+        index: int = packet["index"]
+        if reason == "LLDP":
+            self._heard(switch, index, packet.payload)
+            return
+        for answer in self._asked.get((switch, reason, index), ()):
+            if not answer.done():
+                answer.set_result(packet.payload)
+
+    # ---- links ----
+
+    def _heard(self, switch: str, port: int, frame: bytes) -> None:
+        problem = self._monitor.heard(switch, port, frame)
+        if problem is not None and problem not in self._miswired:
+            self._miswired.add(problem)
+            self._on_event(Event("miswired", switch, problem))
+        if self._down or not self._settled.is_set():
+            self._links_changed()
+
+    def links_settled(self) -> None:
+        """Says that no more need be known of the links before the entries of running switches are changed."""
+        self._settled.set()
+
+    async def _wait_settled(self) -> None:
+        await self._settled.wait()
+
+    async def _watch_links(self) -> None:
+        if not self.topology.links:
+            self._settled.set()
+        while True:
+            able = {name for name, session in self._sessions.items() if session.carries}
+            for probe in self._monitor.round(able):
+                with contextlib.suppress(SwitchError):
+                    self._sessions[probe.switch].packet_out("SEND", probe.port, probe.frame)
+            self._links_changed()
+            await self._start_relay(able)
+            await asyncio.sleep(self._settings.interval_s)
+
+    async def _start_relay(self, able: set[str]) -> None:
+        if self._relay is None or not able or self._relay_runs:
+            return
+        try:
+            await self._relay.start()
+            self._relay_runs = True
+        except ControllerError as error:
+            # forwarding does not depend on it; it is tried again, but told only once
+            if not self._relay_failed:
+                self._on_event(Event("relay", str(self._relay.path), str(error)))
+            self._relay_failed = True
+
+    def _links_changed(self) -> None:
+        down = self._monitor.down
+        if down != self._down:
+            before, self._down = self._down, down
+            self._intents = self._compute()
+            for name in link_names(self.topology, down - before):
+                self._on_event(Event("link-down", name, f"{name}: link down"))
+            for name in link_names(self.topology, before - down):
+                self._on_event(Event("link-up", name, f"{name}: link up"))
+            for session in self._sessions.values():
+                session.set_intent(self._intents[session.name])
+        if self._monitor.settled:
+            self._settled.set()

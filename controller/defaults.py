@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Parameters that follow from the topology, where the user gave none. Pure arithmetic on integers.
+
+All times come from the links' rates and delays, so they scale with the topology.
+
+    base RTT      an idle round trip on the longest path: twice the propagation, and a full frame sent by the
+                  host and by every switch; on the way back a small frame, whose sending time is left out
+    BDP           base RTT times the fastest host link
+    queue limit   one BDP of each host of the fullest leaf, for all of them may send to one port with a window
+                  of one BDP each; at least 64 full frames (assumption)
+    flowlet gap   one base RTT (assumption: paths that differ by less than a round trip do not reorder)
+    growth        half of what would take the average from 1 to the RTT threshold within one averaging time,
+                  1/alpha ACKs (assumption; the paper gives no value)
+    min_left      one BDP in full frames, which is what a drain costs (assumption; Flowcut §IV-C has no
+    value),
+                  at most what a sender can say
+    age           see `age_ns`
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TypeVar
+
+from controller.errors import IntentError
+from controller.scheme import FlowcutConfig, LetflowConfig, SchemeConfig
+from topology import Topology, max_switches_on_path
+from topology.routing import Down
+
+FRAME_BYTES = 1600
+"""A full Ethernet frame of 1500 bytes, with headers and all that Tailrace adds to it."""
+
+MIN_QUEUE_FRAMES = 64
+MOST_LEFT = 127
+"""The largest number of packets that a sender can say are left (7 bits of the BTH)."""
+
+_NS_BITS = 8_000_000_000
+"""Bits a byte times ns a second: bytes * _NS_BITS / bits a second is ns."""
+
+_AGE_MARGIN = 2
+
+_T = TypeVar("_T")
+
+
+def known(value: _T | None) -> _T:
+    """A parameter that `resolve` has filled in."""
+    assert value is not None, "the scheme has not been resolved"
+    return value
+
+
+def sending_ns(size_bytes: int, rate_bps: int) -> int:
+    """How long a link takes to send some bytes, rounded up."""
+    return -(-size_bytes * _NS_BITS // rate_bps)
+
+
+def _rates_bps(topology: Topology) -> list[int]:
+    return [host.rate_bps for host in topology.hosts] + [link.rate_bps for link in topology.links]
+
+
+def propagation_ns(topology: Topology, switches: int) -> int:
+    """The propagation delay between two hosts with so many switches between them, at most."""
+    links = max((link.delay_ns for link in topology.links), default=0)
+    return 2 * max(host.delay_ns for host in topology.hosts) + (switches - 1) * links
+
+
+def base_rtt_ns(topology: Topology) -> int:
+    """The round trip of a full frame and its acknowledgement on the longest path, without queueing."""
+    switches = max_switches_on_path(topology)
+    sending = (switches + 1) * sending_ns(FRAME_BYTES, min(_rates_bps(topology)))
+    return 2 * propagation_ns(topology, switches) + sending
+
+
+def bdp_bytes(topology: Topology) -> int:
+    """What the fastest host link carries in one base RTT."""
+    fastest_bps = max(host.rate_bps for host in topology.hosts)
+    return -(-fastest_bps * base_rtt_ns(topology) // _NS_BITS)
+
+
+def queue_limit_bytes(topology: Topology) -> int:
+    """The default limit of an egress queue."""
+    fullest = max(len(topology.hosts_of(leaf)) for leaf in topology.leaves)
+    return max(fullest * bdp_bytes(topology), MIN_QUEUE_FRAMES * FRAME_BYTES)
+
+
+def age_ns(topology: Topology, config: FlowcutConfig, down: Down = frozenset()) -> int:
+    """The longest time that a packet and then its ACK can be on their way between first and last switch.
+
+        age = 2 * (n * (limit + frame) / slow + n * 2 * frame / slow + 2 * propagation)
+
+    with n the switches on the longest path, `limit` the queue limit and `slow` the rate of the slowest link
+    times `slowest_fraction`. A data packet waits behind a full queue at every switch, for ACKs are made when
+    it leaves the last one. An ACK goes in front of all data, but not of the frame that is being sent; its own
+    sending is taken for that of a frame. The factor of 2 is for ACKs behind ACKs, and for links that are
+    paused.
+
+    Raises:
+        IntentError: queues have no limit, so no such time exists.
+    """
+    limit_bytes = known(config.queue_limit_bytes)
+    if limit_bytes == 0:
+        raise IntentError("scheme flowcut: age must be given where queue=0 leaves queues without a limit")
+    switches = max(max_switches_on_path(topology), max_switches_on_path(topology, down))
+    slow_bps = max(1, int(min(_rates_bps(topology)) * config.slowest_fraction))
+    data_ns = switches * sending_ns(limit_bytes + FRAME_BYTES, slow_bps)
+    ack_ns = switches * sending_ns(2 * FRAME_BYTES, slow_bps)
+    return _AGE_MARGIN * (data_ns + ack_ns + 2 * propagation_ns(topology, switches))
+
+
+def resolve(config: SchemeConfig, topology: Topology, down: Down = frozenset()) -> SchemeConfig:
+    """The same scheme with every parameter filled in, but for `buckets`, whose number the program knows.
+
+    Raises:
+        IntentError: a parameter has no default here.
+    """
+    if config.queue_limit_bytes is None:
+        config = replace(config, queue_limit_bytes=queue_limit_bytes(topology))
+    if isinstance(config, LetflowConfig) and config.gap_ns is None:
+        config = replace(config, gap_ns=base_rtt_ns(topology))
+    if isinstance(config, FlowcutConfig):
+        if config.growth_threshold is None:
+            growth = (config.rtt_threshold - 1) * config.alpha / 2
+            config = replace(config, growth_threshold=growth)
+        if config.min_left_packets is None:
+            packets = -(-bdp_bytes(topology) // FRAME_BYTES)
+            config = replace(config, min_left_packets=min(packets, MOST_LEFT))
+        if config.age_ns is None:
+            config = replace(config, age_ns=age_ns(topology, config, down))
+    return config

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Groups of equal-cost next hops of one switch, and their slots.
+
+A hash picks a slot of a group, and each slot names a port. There is one group for each distinct set of next
+hops in the faultless network, so that their numbers never change. A group of n ports has n * (n - 1) slots
+(with at most COPIES slots a port): slot s belongs to port s mod n, and when that port is dead, to the first
+live one of a list of the others that starts at another place for each slot of the port. So a failure moves
+the slots of the dead port and no other, spreads them evenly over the rest, and when the port returns they
+return.
+
+Leaves that share a group in the faultless network may differ in what a fault far away leaves them: one of
+these sets keeps the group, the others get groups of their own, with numbers after all others, named after
+their first leaf.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+COPIES = 15
+Ports = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Next hops. `slots` names the port of each slot, `ports` each live port once, in order."""
+
+    id: int
+    slots: Ports
+    ports: Ports
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """The groups of one switch, by number, and the group that leads to each leaf that can be reached."""
+
+    groups: tuple[Group, ...]
+    of_leaf: dict[str, Group]
+
+
+def slot_table(members: Ports, live: frozenset[int]) -> Ports:
+    """The port of each slot; `members` are the ports of the faultless group, of which `live` are left."""
+    count = len(members)
+    copies = max(1, min(count - 1, COPIES))
+    slots = []
+    for slot in range(count * copies):
+        owner, copy = slot % count, slot // count
+        others = [members[(owner + 1 + (copy + i) % max(1, count - 1)) % count] for i in range(count - 1)]
+        slots.append(next(port for port in (members[owner], *others) if port in live))
+    return tuple(slots)
+
+
+def plan_groups(
+    usual: Mapping[str, Ports], current: Mapping[str, Ports], own_down: frozenset[int] = frozenset()
+) -> Groups:
+    """The groups of a switch.
+
+    Args:
+        usual: next hops towards each leaf in the faultless network, sorted.
+        current: next hops towards each leaf now, sorted; empty where it cannot be reached.
+        own_down: ports of this switch that are down.
+    """
+    bases = sorted({ports for ports in usual.values() if ports})
+    number = {base: index for index, base in enumerate(bases, 1)}
+    keepers = _keepers(usual, current, own_down)
+    made: dict[int, Group] = {}
+    derived: dict[tuple[Ports, Ports], int] = {}
+    of_leaf: dict[str, Group] = {}
+    for position, (leaf, base) in enumerate(usual.items(), 1):
+        now = current[leaf]
+        if not now:
+            continue
+        if keepers.get(base) == now:
+            group_id = number[base]
+        else:
+            group_id = derived.setdefault((base, now), len(bases) + position)
+        if group_id not in made:
+            members = base if set(now) <= set(base) else now
+            made[group_id] = Group(group_id, slot_table(members, frozenset(now)), now)
+        of_leaf[leaf] = made[group_id]
+    return Groups(tuple(made[key] for key in sorted(made)), of_leaf)
+
+
+def _keepers(
+    usual: Mapping[str, Ports], current: Mapping[str, Ports], own_down: frozenset[int]
+) -> dict[Ports, Ports]:
+    """For each faultless set, the set that keeps its group: what this switch's own dead ports leave of it
+    where some leaf has that, else the first that is part of it.
+    """
+    keepers: dict[Ports, Ports] = {}
+    for leaf, base in usual.items():
+        now = current[leaf]
+        if now and set(now) <= set(base):
+            expected = tuple(port for port in base if port not in own_down)
+            if now == expected or base not in keepers:
+                keepers[base] = now
+    return keepers

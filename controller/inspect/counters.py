@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Counters: those with an index, and those of table entries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from finsy.proto import p4i, p4r
+
+from controller.inspect.errors import SwitchRefusedError
+from controller.inspect.listing import Column, Listing, Row, in_order
+from controller.inspect.node import Node
+from controller.inspect.values import Value
+
+COLUMNS = (
+    Column("switch", key=True),
+    Column("counter", key=True),
+    Column("index", key=True),
+    Column("match", key=True),
+    Column("packets", grows=True),
+    Column("bytes", grows=True),
+)
+
+
+def read_counters(node: Node, *, zeros: bool = False) -> Listing:
+    """Counters of a switch.
+
+    Args:
+        node: the switch.
+        zeros: also cells that never counted; a counter of ports has hundreds.
+
+    Raises:
+        InspectError: the switch cannot be read.
+    """
+    rows = [*_indirect(node), *_direct(node)]
+    kept = rows if zeros else [row for row in rows if row["packets"] or row["bytes"]]
+    names = {field.name for table in node.program.tables.values() for field in table.fields.values()}
+    return Listing("counters", COLUMNS, in_order(COLUMNS, kept), frozenset(names))
+
+
+def _indirect(node: Node) -> Iterator[Row]:
+    for counter in node.program.info.counters:
+        name, field = counter.preamble.alias, node.program.index_field(counter.preamble.alias)
+        pattern = p4r.CounterEntry(counter_id=counter.preamble.id)
+        for entity in node.connection.read([p4r.Entity(counter_entry=pattern)]):
+            entry = entity.counter_entry
+            index = field.value(entry.index.index, node.peer_of)
+            yield _row(node, name, index, None, counter.spec.unit, entry.data)
+
+
+def _direct(node: Node) -> Iterator[Row]:
+    for counter in node.program.info.direct_counters:
+        table = node.program.tables[counter.direct_table_id]
+        pattern = p4r.DirectCounterEntry(table_entry=p4r.TableEntry(table_id=table.id))
+        try:
+            found = node.connection.read([p4r.Entity(direct_counter_entry=pattern)])
+        except SwitchRefusedError as error:
+            if error.code != "UNIMPLEMENTED":
+                raise
+            continue  # BMv2 has none for some tables
+        for entity in found:
+            entry = entity.direct_counter_entry
+            match: dict[str, Value] = (
+                {"default": True}
+                if entry.table_entry.is_default_action
+                else table.key(tuple(entry.table_entry.match), node.peer_of)
+            )
+            yield _row(node, counter.preamble.alias, None, match, counter.spec.unit, entry.data)
+
+
+def _row(
+    node: Node,
+    name: str,
+    index: Value,
+    match: dict[str, Value] | None,
+    unit: p4i.CounterSpec.Unit.ValueType,
+    data: p4r.CounterData,
+) -> Row:
+    """A row with only what the counter's type promises to count."""
+    return {
+        "switch": node.name,
+        "counter": name,
+        "index": index,
+        "match": match,
+        "packets": None if unit == p4i.CounterSpec.BYTES else data.packet_count,
+        "bytes": None if unit == p4i.CounterSpec.PACKETS else data.byte_count,
+    }

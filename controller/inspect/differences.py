@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a switch holds against what it should hold, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from finsy.proto import p4r
+
+from controller import programs
+from controller.diff import Change
+from controller.endpoint import run_at_once
+from controller.inspect.connection import GrpcConnection
+from controller.inspect.groups import replica_port
+from controller.inspect.listing import Column, Listing, Row, in_order
+from controller.inspect.node import Node
+from controller.inspect.tables import row_of
+from controller.inspect.values import Port, Value, text_of
+from controller.intent import SwitchIntent
+from controller.programs import Program
+from controller.reconcile import differences
+
+COLUMNS = (
+    Column("switch", key=True),
+    Column("difference", key=True),
+    Column("where", key=True),
+    Column("match", key=True),
+    Column("priority", key=True),
+    Column("intended"),
+    Column("actual"),
+)
+MISSING, UNEXPECTED, CHANGED, PROGRAM = "missing", "unexpected", "changed", "program"
+"""Values of the column `difference`."""
+
+
+class _Reading:
+    """A connection as the endpoint that `differences` reads from; nothing in it waits for an event loop."""
+
+    def __init__(self, connection: GrpcConnection) -> None:
+        self.name = connection.name
+        self._connection = connection
+
+    async def read(self, requests: Sequence[p4r.Entity]) -> list[p4r.Entity]:
+        return self._connection.read(requests)
+
+
+def read_differences(node: Node, intent: SwitchIntent) -> Listing:
+    """One row a difference; none where all is as intended.
+
+    Args:
+        node: the switch, reached by gRPC.
+        intent: what it should hold.
+
+    Raises:
+        ControllerError: it cannot be read, or the intended program is missing.
+    """
+    connection, program = node.connection, programs.load(intent.program)
+    assert isinstance(connection, GrpcConnection), "what a switch holds is compared over gRPC"
+    cookie = connection.cookie()
+    if cookie != program.cookie:
+        rows = [_program_row(node.name, program, cookie)]
+    else:
+        changes = run_at_once(differences(_Reading(connection), program, intent.entities))
+        rows = [_row(node, change) for change in changes]
+    names = frozenset(key for row in rows if isinstance(row["match"], dict) for key in row["match"])
+    return Listing("diff", COLUMNS, in_order(COLUMNS, rows), names)
+
+
+def _program_row(name: str, program: Program, cookie: int | None) -> Row:
+    return {
+        "switch": name,
+        "difference": PROGRAM,
+        "where": "pipeline",
+        "match": None,
+        "priority": None,
+        "intended": f"{program.name} (cookie {program.cookie:#x})",
+        "actual": "no program" if cookie is None else f"another program or build (cookie {cookie:#x})",
+    }
+
+
+def _row(node: Node, change: Change) -> Row:
+    entity = change.after if change.after is not None else change.before
+    assert entity is not None, "a change has at least one side"
+    where, match, priority = _identity(node, entity)
+    kind = MISSING if change.before is None else UNEXPECTED if change.after is None else CHANGED
+    return {
+        "switch": node.name,
+        "difference": kind,
+        "where": where,
+        "match": match,
+        "priority": priority,
+        "intended": _content(node, change.after),
+        "actual": _content(node, change.before),
+    }
+
+
+def _identity(node: Node, entity: p4r.Entity) -> tuple[str, Value, Value]:
+    """Table or kind of group, match or group id, priority."""
+    if entity.WhichOneof("entity") == "table_entry":
+        entry = entity.table_entry
+        table = node.program.tables[entry.table_id]
+        row = row_of(node, table, entry)
+        return table.name, {"default": True} if entry.is_default_action else row["match"], row["priority"]
+    replication = entity.packet_replication_engine_entry
+    if replication.WhichOneof("type") == "clone_session_entry":
+        return "clone session", {"group": replication.clone_session_entry.session_id}, None
+    return "multicast group", {"group": replication.multicast_group_entry.multicast_group_id}, None
+
+
+def _content(node: Node, entity: p4r.Entity | None) -> str | None:
+    """What an entity does, as one text."""
+    if entity is None:
+        return None
+    if entity.WhichOneof("entity") == "table_entry":
+        row = row_of(node, node.program.tables[entity.table_entry.table_id], entity.table_entry)
+        return f"{text_of(row['action'])} {text_of(row['params'], '')}".strip()
+    replication = entity.packet_replication_engine_entry
+    clone = replication.WhichOneof("type") == "clone_session_entry"
+    found = replication.clone_session_entry if clone else replication.multicast_group_entry
+    ports = sorted(replica_port(replica) for replica in found.replicas)
+    return f"ports {text_of(tuple(Port(number, node.peer_of(number)) for number in ports))}"

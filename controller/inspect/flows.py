@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Flowcut table, flow by flow, read by packets (`controller.inspect.asking`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from ipaddress import IPv4Address
+
+from controller.inspect.answers import Bucket, FlowEntry, parse_bucket
+from controller.inspect.asking import Asker, answers, require_op
+from controller.inspect.errors import NotOfferedError
+from controller.inspect.listing import Column, Listing, Row, in_order
+from controller.inspect.node import Node
+from controller.inspect.tables import read_tables
+from controller.inspect.values import Port
+
+COLUMNS = (
+    Column("switch", key=True),
+    Column("src", key=True),
+    Column("sport", key=True),
+    Column("dst", key=True),
+    Column("dport", key=True),
+    Column("protocol", key=True),
+    Column("from"),
+    Column("to"),
+    Column("state"),
+    Column("in_port"),
+    Column("out_port"),
+    Column("in_flight_bytes"),
+    Column("rtt_avg"),
+    Column("rtt_last"),
+    Column("rtt_growth"),
+    Column("samples"),
+    Column("left"),
+    Column("idle_ns", is_time=True),
+    Column("idle_ticks"),
+    Column("bucket", key=True),
+    Column("way", key=True),
+)
+UNTRACKED = "UNTRACKED"
+"""State of what a bucket has in flight of flows that found no way free; it has no flow of its own."""
+
+_CONFIG, _MASK, _OP = "flowcut_config", "bucket_mask", "READ_FLOWS"
+_PROTOCOLS = {6: "tcp", 17: "udp"}
+
+
+def keeps_flows(node: Node) -> bool:
+    """Whether the program has a flow table that it shows."""
+    return node.program.table(_CONFIG) is not None
+
+
+def read_flows(node: Node, asker: Asker) -> Listing:
+    """Flows that the switch tracks now.
+
+    Raises:
+        NotOfferedError: the program keeps no flow table.
+        InspectError: the switch cannot be read.
+    """
+    if not keeps_flows(node):
+        raise NotOfferedError(f"{node.name}: {node.title} keeps no flow table")
+    require_op(node.program, node.name, node.title, _OP)
+    found = answers(asker, node.name, _OP, range(bucket_count(node)))
+    rows = [row for index, data in found.items() for row in _rows(node, index, parse_bucket(data, node.name))]
+    return Listing("flows", COLUMNS, in_order(COLUMNS, rows))
+
+
+def bucket_count(node: Node) -> int:
+    """Buckets that the switch uses, from its configuration table."""
+    for row in read_tables(node, frozenset({_CONFIG})).rows:
+        params = row["params"]
+        mask = params.get(_MASK) if isinstance(params, dict) else None
+        if isinstance(mask, int):
+            return mask + 1
+    raise NotOfferedError(f"{node.name}: {_CONFIG} does not tell {_MASK}")
+
+
+def _rows(node: Node, index: int, bucket: Bucket) -> Iterator[Row]:
+    for flow in bucket.flows:
+        yield _flow_row(node, index, flow)
+    if bucket.untracked_bytes:
+        yield {
+            **dict.fromkeys(column.name for column in COLUMNS),
+            "switch": node.name,
+            "bucket": index,
+            "state": UNTRACKED,
+            "in_flight_bytes": bucket.untracked_bytes,
+            **_idle(node, bucket.untracked_idle_ticks),
+        }
+
+
+def _flow_row(node: Node, index: int, flow: FlowEntry) -> Row:
+    src, dst = IPv4Address(flow.src), IPv4Address(flow.dst)
+    measured = flow.samples > 0
+    return {
+        "switch": node.name,
+        "src": src,
+        "sport": flow.sport,
+        "dst": dst,
+        "dport": flow.dport,
+        "protocol": _PROTOCOLS.get(flow.protocol, str(flow.protocol)),
+        "from": node.hosts.get(str(src)),
+        "to": node.hosts.get(str(dst)),
+        "state": node.program.enum("FlowState_t").get(flow.state, str(flow.state)),
+        "in_port": Port(flow.in_port, node.peer_of(flow.in_port)),
+        "out_port": Port(flow.out_port, node.peer_of(flow.out_port)),
+        "in_flight_bytes": flow.in_flight_bytes,
+        "rtt_avg": flow.rtt_avg if measured else None,
+        "rtt_last": flow.rtt_last if measured else None,
+        "rtt_growth": flow.rtt_growth if measured else None,
+        "samples": flow.samples,
+        "left": flow.left or None,
+        **_idle(node, flow.idle_ticks),
+        "bucket": index,
+        "way": flow.way,
+    }
+
+
+def _idle(node: Node, ticks: int) -> dict[str, int | None]:
+    """Time since the last data packet: in ns where the length of a tick is known."""
+    if node.tick_ns is None:
+        return {"idle_ns": None, "idle_ticks": ticks}
+    return {"idle_ns": ticks * node.tick_ns, "idle_ticks": None}

@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Groups: which ports, to whom. Four kinds.
+
+ecmp       a table keyed by a group and a slot whose action names a port (`group_members` of our programs),
+or whose
+           action names the ports of a whole group (`candidates`); with the prefixes that use the group
+selector   groups of an action selector, and single members of an action profile
+multicast  multicast groups
+clone      clone sessions
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from finsy.proto import p4r
+
+from controller.inspect.errors import SwitchRefusedError
+from controller.inspect.listing import Column, Listing, Row, in_order
+from controller.inspect.node import Node
+from controller.inspect.program import TableView
+from controller.inspect.tables import call_text, plain_action, read_entries, row_of
+from controller.inspect.values import Port, Value, number_of, sort_key
+
+COLUMNS = (
+    Column("switch", key=True),
+    Column("kind", key=True),
+    Column("name", key=True),
+    Column("group", key=True),
+    Column("size"),
+    Column("ports"),
+    Column("members"),
+    Column("used_by"),
+)
+GROUP_KEY = "group"
+"""Name of the field that makes a table one of groups, and of the parameter by which a route uses a group."""
+
+
+def read_groups(node: Node) -> Listing:
+    """Groups of a switch. Raises InspectError when it cannot be read."""
+    rows = [*_ecmp(node), *_selectors(node), *_multicast(node), *_clones(node)]
+    return Listing("groups", COLUMNS, in_order(COLUMNS, rows), frozenset({"weight", "instance", "action"}))
+
+
+def group_tables(node: Node) -> list[TableView]:
+    """Tables keyed by a group."""
+    return [
+        table
+        for table in node.program.tables.values()
+        if GROUP_KEY in {field.name for field in table.fields.values()}
+    ]
+
+
+def entry_ports(params: dict[str, Value]) -> list[Port]:
+    """The ports among an action's arguments; port 0 is the filler of unused places."""
+    return [value for value in params.values() if isinstance(value, Port) and value.number]
+
+
+def ecmp_groups(node: Node, table: TableView) -> dict[int, list[Port]]:
+    """Ports of each group in a table of groups, in the order of the slots."""
+    slots: dict[int, list[tuple[Any, list[Port]]]] = {}
+    for entry in read_entries(node, table):
+        row = row_of(node, table, entry)
+        match, params = row["match"], row["params"]
+        if isinstance(match, dict) and isinstance(params, dict):
+            slots.setdefault(number_of(match[GROUP_KEY]), []).append(
+                (sort_key(dict(match)), entry_ports(params))
+            )
+    return {
+        group: [port for _, ports in sorted(found, key=lambda item: item[0]) for port in ports]
+        for group, found in slots.items()
+    }
+
+
+def _ecmp(node: Node) -> Iterator[Row]:
+    tables = group_tables(node)
+    if not tables:
+        return
+    users = _users(node, {table.name for table in tables})
+    for table in tables:
+        for group, ports in ecmp_groups(node, table).items():
+            yield _row(node, "ecmp", table.name, group, ports=ports, used_by=users.get(group, ()))
+
+
+def _users(node: Node, groups: set[str]) -> dict[int, tuple[Value, ...]]:
+    """Keys of the entries that send packets to each group."""
+    users: dict[int, list[Value]] = {}
+    for table in node.program.tables.values():
+        uses = any(
+            GROUP_KEY in {field.name for field in node.program.actions[action].parameters.values()}
+            for action in table.action_ids
+        )
+        if table.name in groups or not uses:
+            continue
+        for entry in read_entries(node, table):
+            row = row_of(node, table, entry)
+            match, params = row["match"], row["params"]
+            if isinstance(match, dict) and isinstance(params, dict) and GROUP_KEY in params:
+                users.setdefault(number_of(params[GROUP_KEY]), []).extend(match.values())
+    return {group: tuple(sorted(keys, key=sort_key)) for group, keys in users.items()}
+
+
+def _selectors(node: Node) -> Iterator[Row]:
+    for profile in node.program.info.action_profiles:
+        pattern = p4r.ActionProfileMember(action_profile_id=profile.preamble.id)
+        found = node.connection.read([p4r.Entity(action_profile_member=pattern)])
+        members = {
+            entity.action_profile_member.member_id: plain_action(node, entity.action_profile_member.action)
+            for entity in found
+        }
+        name = profile.preamble.alias
+        for number, (action, params) in members.items():
+            calls: tuple[Value, ...] = ({"action": action, **params},)
+            yield _row(node, "member", name, number, ports=entry_ports(params), members=calls)
+        if profile.with_selector:
+            yield from _selector_groups(node, profile.preamble.id, name, members)
+
+
+def _selector_groups(
+    node: Node, profile_id: int, name: str, members: dict[int, tuple[str, dict[str, Value]]]
+) -> Iterator[Row]:
+    pattern = p4r.ActionProfileGroup(action_profile_id=profile_id)
+    for entity in node.connection.read([p4r.Entity(action_profile_group=pattern)]):
+        group = entity.action_profile_group
+        ports, calls = [], []
+        for member in sorted(group.members, key=lambda member: member.member_id):
+            call = members.get(member.member_id, ("unknown", {}))
+            calls.append({"member": member.member_id, **call_text(call, member.weight)})
+            ports += entry_ports(call[1])
+        yield _row(node, "selector", name, group.group_id, ports=ports, members=tuple(calls))
+
+
+def _multicast(node: Node) -> Iterator[Row]:
+    pattern = p4r.PacketReplicationEngineEntry(multicast_group_entry=p4r.MulticastGroupEntry())
+    for entity in _read_replication(node, pattern):
+        entry = entity.packet_replication_engine_entry.multicast_group_entry
+        ports, members = _replicas(node, entry.replicas)
+        yield _row(node, "multicast", None, entry.multicast_group_id, ports=ports, members=members)
+
+
+def _clones(node: Node) -> Iterator[Row]:
+    pattern = p4r.PacketReplicationEngineEntry(clone_session_entry=p4r.CloneSessionEntry())
+    for entity in _read_replication(node, pattern):
+        entry = entity.packet_replication_engine_entry.clone_session_entry
+        ports, members = _replicas(node, entry.replicas)
+        yield _row(node, "clone", None, entry.session_id, ports=ports, members=members)
+
+
+def _read_replication(node: Node, pattern: p4r.PacketReplicationEngineEntry) -> list[p4r.Entity]:
+    try:
+        return node.connection.read([p4r.Entity(packet_replication_engine_entry=pattern)])
+    except SwitchRefusedError as error:
+        if error.code in {"UNIMPLEMENTED", "NOT_FOUND"}:
+            return []
+        raise
+
+
+def _replicas(node: Node, replicas: Any) -> tuple[list[Port], tuple[Value, ...]]:
+    """Ports in a fixed order, and the instances of those that have one."""
+    found = sorted((replica_port(replica), replica.instance) for replica in replicas)
+    ports = [Port(number, node.peer_of(number)) for number, _ in found]
+    instances: list[Value] = [
+        {"port": Port(number, node.peer_of(number)), "instance": instance}
+        for number, instance in found
+        if instance
+    ]
+    return ports, tuple(instances)
+
+
+def replica_port(replica: p4r.Replica) -> int:
+    """The port of a replica: a number up to P4Runtime 1.3, bytes since 1.4."""
+    if replica.WhichOneof("port_kind") == "port":
+        return int.from_bytes(replica.port, "big")
+    return replica.egress_port
+
+
+def _row(
+    node: Node,
+    kind: str,
+    name: str | None,
+    group: int,
+    *,
+    ports: list[Port],
+    members: tuple[Value, ...] = (),
+    used_by: tuple[Value, ...] = (),
+) -> Row:
+    return {
+        "switch": node.name,
+        "kind": kind,
+        "name": name,
+        "group": group,
+        "size": max(len(ports), len(members)),
+        "ports": tuple(ports),
+        "members": members,
+        "used_by": used_by,
+    }

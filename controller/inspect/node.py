@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One switch under inspection: its connection, its program, and its neighbours by port."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from controller.inspect.connection import Connection
+from controller.inspect.program import ProgramView
+
+
+@dataclass(frozen=True)
+class Node:
+    """A switch that can be read.
+
+    `peers` are its neighbours' names by port, empty where the topology is not known; `hosts` are names of
+    hosts by IPv4 address. `tick_ns` is the unit of its
+    program's times, None where it is not known.
+    """
+
+    name: str
+    connection: Connection
+    peers: Mapping[int, str] = field(default_factory=dict)
+    hosts: Mapping[str, str] = field(default_factory=dict)
+    tick_ns: int | None = None
+    program_name: str = ""
+
+    @cached_property
+    def program(self) -> ProgramView:
+        """The program's description, asked for once. Raises InspectError."""
+        return ProgramView(self.connection.p4info())
+
+    @property
+    def title(self) -> str:
+        """What the program is called in messages."""
+        return self.program_name or self.program.name or "its program"
+
+    def peer_of(self, port: int) -> str | None:
+        """The neighbour at a port, or what the program calls the port."""
+        return self.peers.get(port) or self.program.special_ports.get(port)

@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where packets from one host to another can go, by the entries that the switches hold now.
+
+At each switch the entry with the longest prefix for the destination is looked up in the tables keyed by one
+IPv4 address (`ipv4_routes` of our programs, `ipv4_lpm` of the p4lang tutorials). Its action names a port,
+or a group whose members are taken from the switch's groups. All members are followed, so every path that
+any hash may choose is walked, and no other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Network
+
+from controller.inspect.errors import NotOfferedError
+from controller.inspect.groups import GROUP_KEY, ecmp_groups, entry_ports, group_tables, read_groups
+from controller.inspect.listing import Column, Listing, Row
+from controller.inspect.node import Node
+from controller.inspect.program import TableView
+from controller.inspect.tables import DEFAULT, read_tables
+from controller.inspect.values import Port, Value
+from topology import Host, Topology
+
+COLUMNS = (
+    Column("src", key=True),
+    Column("dst", key=True),
+    Column("hop", key=True),
+    Column("switch", key=True),
+    Column("prefix"),
+    Column("action"),
+    Column("group"),
+    Column("ports"),
+    Column("note"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What a switch does with packets to a destination: the entry, and the ports by which they may leave."""
+
+    prefix: Value
+    action: str | None
+    group: Value
+    ports: tuple[Port, ...]
+
+
+class Router:
+    """The forwarding of one switch, read once."""
+
+    def __init__(self, node: Node) -> None:
+        """Reads routes and groups. Raises InspectError."""
+        self.node = node
+        tables = [table for table in node.program.tables.values() if _is_route_table(table)]
+        if not tables:
+            raise NotOfferedError(f"{node.name}: {node.title} has no table keyed by an IPv4 address alone")
+        self._rows = read_tables(node, frozenset(table.name for table in tables)).rows
+        self._groups: dict[Value, list[Port]] = {}
+        for table in group_tables(node):
+            for group, ports in ecmp_groups(node, table).items():
+                self._groups.setdefault(group, []).extend(ports)
+        if not self._groups and any(table.profile_id for table in tables):
+            for row in read_groups(node).rows:
+                ports_of_row = row["ports"]
+                if row["kind"] == "selector" and isinstance(ports_of_row, tuple):
+                    found = [port for port in ports_of_row if isinstance(port, Port)]
+                    self._groups.setdefault(row["group"], []).extend(found)
+
+    def step(self, destination: IPv4Address) -> Step:
+        """What happens to packets to an address."""
+        best, bits = None, -1
+        for row in self._rows:
+            prefix = _prefix_of(row)
+            if prefix is not None and destination in prefix and prefix.prefixlen > bits:
+                best, bits = row, prefix.prefixlen
+        if best is None:
+            best = next((row for row in self._rows if row["entry"] == DEFAULT), None)
+        if best is None:
+            return Step(None, None, None, ())
+        params = best["params"] if isinstance(best["params"], dict) else {}
+        group = params.get(GROUP_KEY)
+        ports = self._groups.get(group, []) if group is not None else entry_ports(params)
+        action = best["action"]
+        return Step(
+            _prefix_of(best),
+            action if isinstance(action, str) else None,
+            group,
+            tuple(sorted(set(ports))),
+        )
+
+
+def _is_route_table(table: TableView) -> bool:
+    """A key of one IPv4 address, matched by prefix or exactly."""
+    fields = list(table.fields.values())
+    return (
+        len(fields) == 1
+        and fields[0].is_ipv4
+        and next(iter(table.match_types.values())) in {"LPM", "EXACT"}
+        and bool(table.action_ids)
+    )
+
+
+def _prefix_of(row: Row) -> IPv4Network | None:
+    match = row["match"]
+    if not isinstance(match, dict):
+        return None
+    value = next(iter(match.values()))
+    if isinstance(value, IPv4Address):
+        return IPv4Network(value)
+    if value is None:
+        return IPv4Network("0.0.0.0/0")
+    return value if isinstance(value, IPv4Network) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """The way from one host to another: one row a switch, and what is wrong with it, if anything."""
+
+    rows: tuple[Row, ...]
+    problems: tuple[str, ...]
+
+
+class Walker:
+    """Walks through the switches of a topology."""
+
+    def __init__(self, topology: Topology, nodes: Mapping[str, Node]) -> None:
+        """Takes the switches that can be read; a path through another one is a problem."""
+        self._topology, self._nodes = topology, nodes
+        self._routers: dict[str, Router] = {}
+
+    def walk(self, src: Host, dst: Host) -> Walk:
+        """All paths between two hosts. Raises InspectError when a switch on them cannot be read."""
+        steps, hops = self._steps(src, dst)
+        rows, problems = [], []
+        for name in sorted(steps, key=lambda switch: (hops[switch], list(steps).index(switch))):
+            note, problem = self._judge(name, steps[name], dst)
+            if problem:
+                problems.append(f"{src.name} to {dst.name}: {name}: {note}")
+            rows.append(_row(src, dst, hops[name], name, steps[name], note))
+        loop = self._loop(steps, src.switch)
+        if loop:
+            problems.append(f"{src.name} to {dst.name}: loop {' '.join(loop)}")
+        return Walk(tuple(rows), tuple(problems))
+
+    def _steps(self, src: Host, dst: Host) -> tuple[dict[str, Step], dict[str, int]]:
+        """The step of every switch that can be reached, breadth first, and its distance from the first
+        one.
+        """
+        address = IPv4Address(dst.ip)
+        steps: dict[str, Step] = {}
+        hops, waiting = {src.switch: 1}, [src.switch]
+        while waiting:
+            name = waiting.pop(0)
+            steps[name] = self._router(name).step(address)
+            for following in self._next(name, steps[name]):
+                if following not in hops:
+                    hops[following] = hops[name] + 1
+                    waiting.append(following)
+        return steps, hops
+
+    def _router(self, name: str) -> Router:
+        if name not in self._routers:
+            if name not in self._nodes:
+                raise NotOfferedError(f"{name}: not among the switches that can be read")
+            self._routers[name] = Router(self._nodes[name])
+        return self._routers[name]
+
+    def _next(self, name: str, step: Step) -> Iterator[str]:
+        peers = self._topology.ports_of(name)
+        for port in step.ports:
+            peer = peers.get(port.number)
+            if peer is not None and peer.kind == "switch":
+                yield peer.name
+
+    def _judge(self, name: str, step: Step, dst: Host) -> tuple[str | None, bool]:
+        """A note on a step, and whether it is a problem."""
+        if not step.ports:
+            what = "no entry and no default" if step.action is None else f"{step.action} sends to no port"
+            return what, True
+        peers = self._topology.ports_of(name)
+        for port in step.ports:
+            peer = peers.get(port.number)
+            if peer is None:
+                return f"port {port.number} leads nowhere", True
+            if peer.kind == "host" and peer.name != dst.name:
+                return f"delivered to {peer.name}, not {dst.name}", True
+        delivered = any(peers[port.number].kind == "host" for port in step.ports)
+        return ("delivered" if delivered else None), False
+
+    def _loop(self, steps: Mapping[str, Step], start: str) -> list[str]:
+        """The switches of a loop, the first one again at the end; empty when there is none."""
+        finished: set[str] = set()
+        path: list[str] = []
+        stack: list[tuple[str, Iterator[str]]] = [(start, self._next(start, steps[start]))]
+        path.append(start)
+        while stack:
+            name, following = stack[-1]
+            after = next(following, None)
+            if after is None:
+                stack.pop()
+                path.pop()
+                finished.add(name)
+            elif after in path:
+                return [*path[path.index(after) :], after]
+            elif after not in finished:
+                stack.append((after, self._next(after, steps[after])))
+                path.append(after)
+        return []
+
+
+def _row(src: Host, dst: Host, hop: int, name: str, step: Step, note: str | None) -> Row:
+    return {
+        "src": src.name,
+        "dst": dst.name,
+        "hop": hop,
+        "switch": name,
+        "prefix": step.prefix,
+        "action": step.action,
+        "group": step.group,
+        "ports": step.ports,
+        "note": note,
+    }
+
+
+def listing(walks: list[Walk]) -> Listing:
+    """Rows of several walks in the order in which they were made."""
+    return Listing("paths", COLUMNS, tuple(row for walk in walks for row in walk.rows))

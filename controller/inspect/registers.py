@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Register cells. BMv2's P4Runtime server refuses registers; the native switch and the virtual target serve
+them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from finsy.proto import p4d, p4i, p4r, p4t
+
+from controller.inspect.errors import NotOfferedError, SwitchRefusedError
+from controller.inspect.fields import make_field, type_width
+from controller.inspect.listing import Column, Listing, Row, in_order
+from controller.inspect.node import Node
+from controller.inspect.values import Value
+
+COLUMNS = (
+    Column("switch", key=True),
+    Column("register", key=True),
+    Column("index", key=True),
+    Column("value"),
+)
+
+
+def read_registers(node: Node, *, zeros: bool = False) -> Listing:
+    """Register cells of a switch.
+
+    Args:
+        node: the switch.
+        zeros: also cells that hold 0.
+
+    Raises:
+        NotOfferedError: the program has no registers, or the target does not show them.
+        InspectError: the switch cannot be read.
+    """
+    registers = node.program.info.registers
+    if not registers:
+        raise NotOfferedError(f"{node.name}: {node.title} has no registers")
+    rows = [row for register in registers for row in _rows(node, register, zeros)]
+    return Listing("registers", COLUMNS, in_order(COLUMNS, rows))
+
+
+def _rows(node: Node, register: p4i.Register, zeros: bool) -> Iterator[Row]:
+    pattern = p4r.RegisterEntry(register_id=register.preamble.id)
+    try:
+        found = node.connection.read([p4r.Entity(register_entry=pattern)])
+    except SwitchRefusedError as error:
+        if error.code == "UNIMPLEMENTED":
+            raise NotOfferedError(
+                f"{node.name}: this switch shows no registers over P4Runtime (BMv2 refuses them);"
+                " `tailrace flows` and `tailrace queues` read state by packets"
+            ) from error
+        raise
+    name, types = register.preamble.alias, node.program.info.type_info
+    field = node.program.index_field(name)
+    for entity in found:
+        entry = entity.register_entry
+        # before anything is decoded: a flow table has a quarter of a million cells, nearly all 0
+        if not zeros and _is_zero(entry.data):
+            continue
+        yield {
+            "switch": node.name,
+            "register": name,
+            "index": field.value(entry.index.index, node.peer_of),
+            # without its name: a register is called by its purpose (bytes_by_source), not by its content
+            "value": data_value(node, "", register.type_spec, entry.data, types),
+        }
+
+
+def data_value(
+    node: Node, name: str, spec: p4t.P4DataTypeSpec, data: p4d.P4Data, types: p4t.P4TypeInfo
+) -> Value:
+    """A typed value of P4Data: bits, booleans, enums, structs and tuples."""
+    which = data.WhichOneof("data")
+    if which == "bool":
+        return data.bool
+    if which in {"enum", "error"}:
+        return str(getattr(data, which))
+    if which == "enum_value":
+        field = make_field(name, 0, type_name=spec.serializable_enum.name, types=types)
+        return field.value(int.from_bytes(data.enum_value, "big"), node.peer_of)
+    if which == "struct":
+        members = types.structs[spec.struct.name].members
+        return {
+            member.name: data_value(node, member.name, member.type_spec, part, types)
+            for member, part in zip(members, data.struct.members, strict=False)
+        }
+    if which == "tuple":
+        return tuple(
+            data_value(node, name, part_spec, part, types)
+            for part_spec, part in zip(spec.tuple.members, data.tuple.members, strict=False)
+        )
+    return _bits(node, name, spec, data)
+
+
+def _bits(node: Node, name: str, spec: p4t.P4DataTypeSpec, data: p4d.P4Data) -> Value:
+    width = type_width(spec)
+    number = int.from_bytes(data.bitstring, "big")
+    if spec.bitstring.HasField("int"):
+        return number - (1 << width) if number >> (width - 1) & 1 else number
+    return make_field(name, max(width, 1)).value(number, node.peer_of)
+
+
+def _is_zero(data: p4d.P4Data) -> bool:
+    which = data.WhichOneof("data")
+    if which == "struct":
+        return all(map(_is_zero, data.struct.members))
+    if which == "tuple":
+        return all(map(_is_zero, data.tuple.members))
+    if which == "bool":
+        return not data.bool
+    return which in {"bitstring", "enum_value"} and not getattr(data, which).strip(b"\0")

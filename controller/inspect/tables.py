@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Table entries, default entries included, by name and with typed values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from finsy.proto import p4r
+
+from controller.inspect.errors import SwitchRefusedError
+from controller.inspect.listing import Column, Listing, Row, in_order
+from controller.inspect.node import Node
+from controller.inspect.program import TableView
+from controller.inspect.values import Value
+
+COLUMNS = (
+    Column("switch", key=True),
+    Column("table", key=True),
+    Column("entry", key=True),
+    Column("priority", key=True),
+    Column("match", key=True),
+    Column("action"),
+    Column("params"),
+    Column("packets", grows=True),
+    Column("bytes", grows=True),
+)
+ENTRY, CONST, DEFAULT = "entry", "const", "default"
+"""Values of the column `entry`: written by a controller, fixed by the program, what misses get."""
+
+
+def read_tables(node: Node, only: frozenset[str] = frozenset()) -> Listing:
+    """Entries of a switch.
+
+    Args:
+        node: the switch.
+        only: names of tables; empty: all.
+
+    Raises:
+        InspectError: the switch cannot be read.
+    """
+    tables = [table for table in node.program.tables.values() if not only or table.name in only]
+    rows = [row for table in tables for row in _rows(node, table)]
+    return Listing("tables", COLUMNS, in_order(COLUMNS, rows), _names(node, tables))
+
+
+def read_entries(node: Node, table: TableView) -> list[p4r.TableEntry]:
+    """The entries of a table as P4Runtime has them, and its default entry where the switch tells it."""
+    pattern = p4r.TableEntry(table_id=table.id)
+    if table.counts:
+        pattern.counter_data.SetInParent()
+    found = node.connection.read([p4r.Entity(table_entry=pattern)])
+    if table.profile_id == 0:
+        default = p4r.TableEntry(table_id=table.id, is_default_action=True)
+        try:
+            found += node.connection.read([p4r.Entity(table_entry=default)])
+        except SwitchRefusedError as error:
+            if error.code not in {"UNIMPLEMENTED", "NOT_FOUND"}:
+                raise
+    return [entity.table_entry for entity in found]
+
+
+def _rows(node: Node, table: TableView) -> Iterator[Row]:
+    for entry in read_entries(node, table):
+        yield row_of(node, table, entry)
+
+
+def row_of(node: Node, table: TableView, entry: p4r.TableEntry) -> Row:
+    """A row of the listing from an entry."""
+    action, params = action_of(node, entry.action)
+    return {
+        "switch": node.name,
+        "table": table.name,
+        "entry": _kind(table, entry),
+        "priority": entry.priority or None,
+        "match": None if entry.is_default_action else table.key(tuple(entry.match), node.peer_of),
+        "action": action,
+        "params": params,
+        "packets": entry.counter_data.packet_count if entry.HasField("counter_data") else None,
+        "bytes": entry.counter_data.byte_count if entry.HasField("counter_data") else None,
+    }
+
+
+def _kind(table: TableView, entry: p4r.TableEntry) -> str:
+    if entry.is_default_action:
+        return DEFAULT
+    return CONST if entry.is_const or table.is_const else ENTRY
+
+
+def action_of(node: Node, action: p4r.TableAction) -> tuple[str | None, dict[str, Value]]:
+    """Name and arguments of what an entry does; members and groups of a profile count as arguments."""
+    which = action.WhichOneof("type")
+    if which == "action":
+        return plain_action(node, action.action)
+    if which == "action_profile_member_id":
+        return "member", {"member": action.action_profile_member_id}
+    if which == "action_profile_group_id":
+        return "group", {"group": action.action_profile_group_id}
+    if which == "action_profile_action_set":
+        choices = [
+            (plain_action(node, choice.action), choice.weight)
+            for choice in action.action_profile_action_set.action_profile_actions
+        ]
+        return "one of", {"choices": tuple(call_text(call, weight) for call, weight in choices)}
+    return None, {}
+
+
+def plain_action(node: Node, action: p4r.Action) -> tuple[str, dict[str, Value]]:
+    """Name and arguments of an action."""
+    view = node.program.actions.get(action.action_id)
+    if view is None:
+        return f"{action.action_id:#x}", {}
+    return view.name, view.arguments(action, node.peer_of)
+
+
+def call_text(call: tuple[str, dict[str, Value]], weight: int) -> dict[str, Value]:
+    """A weighted choice of a one-shot selector."""
+    return {"action": call[0], **call[1], "weight": weight}
+
+
+def _names(node: Node, tables: Iterable[TableView]) -> frozenset[str]:
+    """What filters may name beside the columns."""
+    names = set()
+    for table in tables:
+        names |= {field.name for field in table.fields.values()}
+        for action_id in table.action_ids:
+            names |= {field.name for field in node.program.actions[action_id].parameters.values()}
+        if table.profile_id:
+            names |= {"member", "group", "choices"}
+    return frozenset(names)

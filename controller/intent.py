@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From topology, scheme and target to what each switch must hold; the same input gives the same intent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from finsy.p4entity import P4Entity
+
+from controller import programs
+from controller.apps import common, ecmp, flowcut, letflow, spray
+from controller.defaults import resolve
+from controller.errors import IntentError
+from controller.groups import plan_groups
+from controller.programs import Program
+from controller.scheme import SchemeConfig
+from controller.target import Target
+from topology import Topology, next_hops
+from topology.routing import Down
+
+_APPS: dict[str, Callable[[common.Plan], Iterator[P4Entity]]] = {
+    "ecmp": ecmp.entities,
+    "spray": spray.entities,
+    "letflow": letflow.entities,
+    "flowcut": flowcut.entities,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchIntent:
+    """What one switch must hold: a program, and entities in the order in which they are written.
+
+    Default actions of tables without a key hold the configuration; `config` is the scheme with all
+    parameters.
+    """
+
+    switch: str
+    program: str
+    entities: tuple[P4Entity, ...]
+    config: SchemeConfig
+
+
+def intent(
+    topology: Topology,
+    scheme: SchemeConfig,
+    target: Target,
+    down: Down = frozenset(),
+    load: Callable[[str], Program] = programs.load,
+) -> dict[str, SwitchIntent]:
+    """What every switch must hold while the links in `down` are dead, by the switch's name.
+
+    Args:
+        down: dead links, by (switch, port) of either end.
+        load: where programs come from.
+
+    Raises:
+        IntentError: they do not go together.
+        ProgramError: a compiled program is missing.
+    """
+    config = resolve(scheme, topology, down)
+    program = load(config.program)
+    usual = next_hops(topology)
+    current = next_hops(topology, down) if down else usual
+    found: dict[str, SwitchIntent] = {}
+    for switch in topology.switches:
+        own_down = frozenset(
+            port
+            for port, peer in topology.ports_of(switch.name).items()
+            if (switch.name, port) in down or (peer.name, peer.port) in down
+        )
+        groups = plan_groups(usual[switch.name], current[switch.name], own_down)
+        plan = common.Plan(topology, switch, groups, program, target, config)
+        if config.program == "flowcut" and not found:
+            flowcut.check(plan)
+        entities = tuple(_APPS[config.program](plan))
+        _check_sizes(plan, entities)
+        found[switch.name] = SwitchIntent(switch.name, config.program, entities, config)
+    return found
+
+
+def _check_sizes(plan: common.Plan, entities: tuple[P4Entity, ...]) -> None:
+    """Refuses more entries than a table has room for."""
+    counts: dict[str, int] = {}
+    for entity in entities:
+        table = getattr(entity, "table_id", "")
+        if table and not getattr(entity, "is_default_action", False):
+            counts[table] = counts.get(table, 0) + 1
+    for table, count in counts.items():
+        size = plan.program.table(table).size
+        if count > size:
+            raise IntentError(
+                f"topology {plan.topology.words}: {plan.switch.name} needs {count} entries in {table},"
+                f" which has room for {size}"
+            )

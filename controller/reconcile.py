@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Makes a switch hold what it should: reads all that it holds, writes the differences, reads again.
+
+What a switch holds is never remembered, always read, so it does not matter who changed it or when it started
+anew. A second run writes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from finsy.p4entity import P4Entity
+from finsy.proto import p4i, p4r
+
+from controller.diff import Change, diff, stages
+from controller.endpoint import Endpoint, Readable
+from controller.errors import ReconcileError, WriteError
+from controller.programs import Program
+
+BATCH = 500
+"""Updates in one write; far below gRPC's usual 4 MiB a message."""
+
+ROUNDS = 3
+"""How often differences are written before it is given up: someone else may be writing too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a reconciliation wrote."""
+
+    inserted: int = 0
+    modified: int = 0
+    deleted: int = 0
+
+    @property
+    def writes(self) -> int:
+        """Updates in all."""
+        return self.inserted + self.modified + self.deleted
+
+    def plus(self, other: Report) -> Report:
+        """Both together."""
+        return Report(
+            self.inserted + other.inserted, self.modified + other.modified, self.deleted + other.deleted
+        )
+
+
+def encode(program: Program, entities: Iterable[P4Entity]) -> list[p4r.Entity]:
+    """Entities as P4Runtime messages."""
+    return [entity.encode(program.schema) for entity in entities]
+
+
+def everything(program: Program) -> Iterator[p4r.Entity]:
+    """Requests that read all forwarding state of a switch."""
+    for table in program.p4info.tables:
+        if table.is_const_table:
+            continue
+        if table.match_fields:
+            yield p4r.Entity(table_entry=p4r.TableEntry(table_id=table.preamble.id))
+        if has_mutable_default(table):
+            yield p4r.Entity(table_entry=p4r.TableEntry(table_id=table.preamble.id, is_default_action=True))
+    replication = p4r.PacketReplicationEngineEntry
+    clones = replication(clone_session_entry=p4r.CloneSessionEntry())
+    yield p4r.Entity(packet_replication_engine_entry=clones)
+    groups = replication(multicast_group_entry=p4r.MulticastGroupEntry())
+    yield p4r.Entity(packet_replication_engine_entry=groups)
+
+
+def has_mutable_default(table: p4i.Table) -> bool:
+    """Whether a controller may set the default action of a table."""
+    return not table.const_default_action_id and not table.implementation_id
+
+
+async def read_all(endpoint: Readable, program: Program) -> list[p4r.Entity]:
+    """All forwarding state of a switch: what a controller wrote, and default actions that it may change.
+
+    Raises:
+        SwitchError: it cannot be read.
+    """
+    mutable = {t.preamble.id for t in program.p4info.tables if has_mutable_default(t)}
+    found = []
+    for entity in await endpoint.read(list(everything(program))):
+        entry = entity.table_entry
+        if entry.is_const or (entry.is_default_action and entry.table_id not in mutable):
+            continue
+        found.append(entity)
+    return found
+
+
+async def differences(endpoint: Readable, program: Program, intended: Iterable[P4Entity]) -> list[Change]:
+    """What would have to be written now.
+
+    Raises:
+        SwitchError: the switch cannot be read.
+    """
+    return diff(program, encode(program, intended), await read_all(endpoint, program))
+
+
+async def reconcile(endpoint: Endpoint, program: Program, intended: Iterable[P4Entity]) -> Report:
+    """Makes a switch, which runs the program, hold exactly the intended entities.
+
+    Raises:
+        SwitchError: it cannot be read or written, or does not keep what is written.
+    """
+    wanted = encode(program, intended)
+    total = Report()
+    refused: WriteError | None = None
+    for _ in range(ROUNDS):
+        changes = diff(program, wanted, await read_all(endpoint, program))
+        if not changes:
+            return total
+        written, refused = await _write(endpoint, stages(program, changes))
+        total = total.plus(written)
+    remaining = diff(program, wanted, await read_all(endpoint, program))
+    if not remaining:
+        return total
+    raise refused or ReconcileError(
+        endpoint.name, f"{len(remaining)} entries are still not as they should be after {ROUNDS} writes"
+    )
+
+
+async def _write(endpoint: Endpoint, writes: list[list[p4r.Update]]) -> tuple[Report, WriteError | None]:
+    """Writes stage by stage; what was written, and why it stopped before the end."""
+    done: list[p4r.Update] = []
+    for stage in writes:
+        for start in range(0, len(stage), BATCH):
+            batch = stage[start : start + BATCH]
+            try:
+                await endpoint.write(batch)
+            except WriteError as error:
+                done += [
+                    update for i, update in enumerate(batch) if error.failures and i not in error.failures
+                ]
+                return _count(done), error
+            done += batch
+    return _count(done), None
+
+
+def _count(updates: list[p4r.Update]) -> Report:
+    kinds = [update.type for update in updates]
+    return Report(*(kinds.count(kind) for kind in (p4r.Update.INSERT, p4r.Update.MODIFY, p4r.Update.DELETE)))
+
+
+async def install(endpoint: Endpoint, program: Program, intended: Iterable[P4Entity]) -> tuple[bool, Report]:
+    """Makes a switch run a program, if it does not already, and hold the entities; whether it was pushed.
+
+    Raises:
+        SwitchError: the switch refuses something, or is gone.
+    """
+    pushed = await endpoint.cookie() != program.cookie
+    if pushed:
+        await endpoint.push(program)
+    return pushed, await reconcile(endpoint, program, intended)

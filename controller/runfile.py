@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The run file: what a running network is and where its switches are, for commands that look at it.
+
+    {"topology": "leaf-spine:leaves=2", "scheme": "flowcut", "target": "native", "tick_ns": 1000,
+     "time_scale": 2500.0, "relay": "/run/user/1000/tailrace/current.sock",
+     "switches": {"leaf1": {"address": "127.0.0.1:50051", "device_id": 1, "program": "flowcut"}}}
+
+It is at $XDG_RUNTIME_DIR/tailrace/current.json, or at tailrace-UID/current.json in the folder for temporary
+files; the folder is the user's alone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import tempfile
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from controller.errors import RunFileError
+
+_NAME = "current.json"
+
+
+@dataclass(frozen=True, slots=True)
+class RunSwitch:
+    """Where a switch is: a gRPC target, its device id, and the program that it runs."""
+
+    address: str
+    device_id: int
+    program: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunFile:
+    """A running network.
+
+    topology, scheme: words; what runs is slower by `time_scale` (experiments.scale)
+    relay: the socket through which its controller answers questions
+    """
+
+    topology: str
+    scheme: str
+    target: str
+    tick_ns: int
+    relay: str | None
+    switches: dict[str, RunSwitch]
+    time_scale: float = 1.0
+
+
+def default_path() -> Path:
+    """Where the run file is, unless the user says otherwise."""
+    runtime = os.environ.get("XDG_RUNTIME_DIR")
+    if runtime:
+        return Path(runtime) / "tailrace" / _NAME
+    return Path(tempfile.gettempdir()) / f"tailrace-{os.getuid()}" / _NAME
+
+
+def relay_path(path: Path | None = None) -> Path:
+    """The socket that goes with a run file."""
+    return (path or default_path()).with_suffix(".sock")
+
+
+def write(path: Path | None, content: RunFile) -> Path:
+    """Writes a run file, which readers see whole or not at all; where it is.
+
+    Raises:
+        RunFileError: it cannot be written.
+    """
+    place = path or default_path()
+    try:
+        if path is None:
+            place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            _check_folder(place.parent)
+        temporary = place.with_name(f".{place.name}.{os.getpid()}")
+        with contextlib.suppress(FileNotFoundError):
+            temporary.unlink()
+        opened = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(opened, "w", encoding="utf-8") as file:
+            json.dump(asdict(content), file, indent=1)
+        temporary.replace(place)
+    except OSError as error:
+        raise RunFileError(f"run file {place}: {error.strerror}") from None
+    return place
+
+
+def _check_folder(folder: Path) -> None:
+    """Refuses a folder that somebody else made in the folder for temporary files."""
+    if folder.stat().st_uid != os.getuid():
+        raise RunFileError(f"run file: {folder} belongs to another user")
+
+
+def remove(path: Path | None = None) -> None:
+    """Removes a run file, if it is there."""
+    with contextlib.suppress(OSError):
+        (path or default_path()).unlink()
+
+
+def read(path: Path | None = None) -> RunFile:
+    """Reads a run file.
+
+    Raises:
+        RunFileError: there is none, or its content is no good; the line names the file and the key.
+    """
+    place = path or default_path()
+    try:
+        if path is None:
+            _check_folder(place.parent)
+        data = json.loads(place.read_text("utf-8"))
+    except FileNotFoundError:
+        raise RunFileError(
+            f"no network is running (there is no {place}); start one, or give --run FILE"
+        ) from None
+    except OSError as error:
+        raise RunFileError(f"run file {place}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise RunFileError(f"run file {place}: not UTF-8 text") from None
+    except (json.JSONDecodeError, RecursionError) as error:
+        where = (
+            f"line {error.lineno}: {error.msg}"
+            if isinstance(error, json.JSONDecodeError)
+            else "nested too deeply"
+        )
+        raise RunFileError(f"run file {place}: {where}") from None
+    return _Reader(place).run_file(data)
+
+
+class _Reader:
+    """Checks the content of a file."""
+
+    def __init__(self, place: Path) -> None:
+        self._place = place
+
+    def _take(self, data: Any, where: str, key: str, kind: type | tuple[type, ...], expected: str) -> Any:
+        name = f"{where}.{key}" if where else key
+        if not isinstance(data, dict) or key not in data:
+            raise RunFileError(f"run file {self._place}: {name} is missing")
+        value = data[key]
+        if not isinstance(value, kind) or isinstance(value, bool):
+            raise RunFileError(f"run file {self._place}: {name}: expected {expected}")
+        return value
+
+    def run_file(self, data: Any) -> RunFile:
+        switches = self._take(data, "", "switches", dict, "an object")
+        return RunFile(
+            topology=self._take(data, "", "topology", str, "a text"),
+            scheme=self._take(data, "", "scheme", str, "a text"),
+            target=self._take(data, "", "target", str, "a text"),
+            tick_ns=self._take(data, "", "tick_ns", int, "a whole number"),
+            relay=self._take(data, "", "relay", (str, type(None)), "a path or null"),
+            switches={name: self._switch(f"switches.{name}", item) for name, item in switches.items()},
+            time_scale=self._scale(data),
+        )
+
+    def _scale(self, data: Any) -> float:
+        if "time_scale" not in data:
+            return 1.0
+        scale: float = self._take(data, "", "time_scale", (int, float), "a number")
+        if not 0 < scale < float("inf"):
+            raise RunFileError(f"run file {self._place}: time_scale: expected a number above 0")
+        return float(scale)
+
+    def _switch(self, where: str, data: Any) -> RunSwitch:
+        return RunSwitch(
+            address=self._take(data, where, "address", str, "a text"),
+            device_id=self._take(data, where, "device_id", int, "a whole number"),
+            program=self._take(data, where, "program", str, "a text"),
+        )

@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One switch over gRPC, for as long as the controller runs: election, program, entries, reconnection.
+
+    connect --> announce --> primary --> push the program unless it is there --> reconcile --> ready
+       ^                        |                                                    ^           |
+       |                     backup: wait until there is no primary                  +-- intent -+
+       +---------------- the switch or the stream goes away; wait, longer each time
+
+A backup changes nothing. When the primary goes away it announces the highest election id that the switch has
+seen, and so becomes primary itself (P4Runtime §5.3, §5.4); BMv2 promotes a backup by itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from enum import Enum
+
+from finsy import P4PacketIn, P4PacketOut
+from finsy.grpcutil import GRPCStatusCode
+from finsy.proto import p4r
+
+from controller.client import Address, Client, connect
+from controller.errors import ElectionError, SwitchError, UnreachableError
+from controller.intent import SwitchIntent
+from controller.programs import Program
+from controller.reconcile import Report, install
+from controller.tls import Tls
+
+DEFAULT_ELECTION_ID = 1000
+"""Announced first. A controller whose id is taken tries the one below, so as many can wait as backups."""
+
+FIRST_RETRY_S = 0.1
+LONGEST_RETRY_S = 2.0
+
+
+class State(Enum):
+    """How far a session is."""
+
+    LOST = "lost"
+    BACKUP = "backup"
+    PRIMARY = "primary"
+    READY = "ready"
+
+
+@dataclass(frozen=True, slots=True)
+class Hooks:
+    """What a session tells its owner; called in the event loop.
+
+    state: the session, after its state changed, or its switch was reconciled again (still READY)
+    packet: switch name and a packet-in
+    settled: waited for before the entries of a switch that already runs the program are first changed
+    """
+
+    state: Callable[[Session], None]
+    packet: Callable[[str, P4PacketIn], None]
+    settled: Callable[[], Awaitable[None]]
+
+
+class Session:
+    """The controller's side of one switch.
+
+    report: what the last reconciliation wrote; pushed: whether it pushed the program
+    carries: the switch has entries, perhaps of an earlier controller, so probes of links pass it
+    """
+
+    def __init__(
+        self,
+        name: str,
+        address: Address,
+        hooks: Hooks,
+        load: Callable[[str], Program],
+        *,
+        election_id: int = DEFAULT_ELECTION_ID,
+        tls: Tls | None = None,
+    ) -> None:
+        self.name = name
+        self.address = address
+        self.state = State.LOST
+        self.error: SwitchError | None = None
+        self.report = Report()
+        self.pushed = False
+        self.carries = False
+        self._hooks = hooks
+        self._load = load
+        self._election_id = election_id
+        self._tls = tls
+        self._intent: SwitchIntent | None = None
+        self._wake = asyncio.Event()
+        self._client: Client | None = None
+        self._program: Program | None = None
+        self._synced = False
+
+    # ---- for the owner ----
+
+    def set_intent(self, intent: SwitchIntent) -> None:
+        """Says what the switch must hold from now on."""
+        self._intent = intent
+        if self.state is State.READY:
+            self._set_state(State.PRIMARY)
+        self._wake.set()
+
+    def packet_out(self, op: str, index: int, payload: bytes = b"") -> None:
+        """Sends a packet-out with an operation of PacketOutOp_t.
+
+        Raises:
+            SwitchError: this is not the primary controller, or the switch is gone.
+        """
+        client, program = self._client, self._program
+        if client is None or self.state in (State.LOST, State.BACKUP):
+            why = "another controller is primary" if self.state is State.BACKUP else "there is no connection"
+            raise UnreachableError(self.name, why)
+        if program is None:
+            raise UnreachableError(self.name, "its program is not known yet")
+        message = P4PacketOut(payload, op=program.enum("PacketOutOp_t", op), index=index)
+        update = message.encode_update(program.schema)
+        assert isinstance(update, p4r.StreamMessageRequest)
+        client.send(update)
+
+    async def run(self) -> None:
+        """Runs until cancelled.
+
+        Raises:
+            ControllerError: something that no retry can help, such as unreadable TLS files.
+        """
+        retry_s = FIRST_RETRY_S
+        while True:
+            was_ready = False
+            try:
+                async with connect(self.name, self.address, self._tls) as client:
+                    self._client = client
+                    client.announce(self._election_id)
+                    await self._serve(client)
+            except ElectionError as error:
+                self.error = error
+                self._election_id = max(1, self._election_id - 1)
+            except SwitchError as error:
+                self.error = error
+            finally:
+                was_ready = self.state is State.READY
+                self._client = None
+                self.carries = False
+                self._set_state(State.LOST)
+            if was_ready:
+                retry_s = FIRST_RETRY_S
+            await asyncio.sleep(retry_s)
+            retry_s = min(2 * retry_s, LONGEST_RETRY_S)
+
+    # ---- inside ----
+
+    def _set_state(self, state: State) -> None:
+        if state is not self.state or state is State.READY:
+            self.state = state
+            self._hooks.state(self)
+
+    async def _serve(self, client: Client) -> None:
+        """Receives and reconciles until one of both fails."""
+        tasks = {asyncio.create_task(self._receive(client)), asyncio.create_task(self._work(client))}
+        try:
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+        for task in done:
+            with contextlib.suppress(asyncio.CancelledError):
+                task.result()
+
+    async def _receive(self, client: Client) -> None:
+        while True:
+            message = await client.receive()
+            if message.HasField("arbitration"):
+                self._arbitrated(client, message.arbitration)
+            elif message.HasField("packet") and self._program is not None:
+                packet = P4PacketIn.decode(message, self._program.schema)
+                self._hooks.packet(self.name, packet)
+
+    def _arbitrated(self, client: Client, update: p4r.MasterArbitrationUpdate) -> None:
+        code = update.status.code
+        if code == GRPCStatusCode.OK:
+            if self.state in (State.LOST, State.BACKUP):
+                self._set_state(State.PRIMARY)
+            self._wake.set()
+        elif code == GRPCStatusCode.NOT_FOUND:
+            self._set_state(State.BACKUP)
+            highest = (update.election_id.high << 64) | update.election_id.low
+            self._election_id = max(self._election_id, highest)
+            client.announce(self._election_id)
+        else:
+            self._set_state(State.BACKUP)
+
+    async def _work(self, client: Client) -> None:
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            if self.state is not State.PRIMARY or self._intent is None:
+                continue
+            program = self._program = self._load(self._intent.program)
+            if not self._synced and await client.cookie() == program.cookie:
+                self.carries = True
+                await self._hooks.settled()
+            wanted = self._intent
+            self.pushed, self.report = await install(client, program, wanted.entities)
+            self._synced = self.carries = True
+            if self._intent is wanted and self.state is State.PRIMARY:
+                self.error = None
+                self._set_state(State.READY)
+            else:
+                self._wake.set()

@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Native switches behind real P4Runtime servers on loopback ports, in this process; frames are put in by the test."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import threading
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeVar
+
+from finsy import P4Schema
+from finsy.proto import p4i, p4r
+from google.protobuf import text_format
+
+from controller import programs
+from controller.endpoint import run_at_once
+from controller.inspect.connection import GrpcConnection
+from controller.intent import intent
+from controller.programs import Program
+from controller.reconcile import reconcile
+from controller.scheme import parse_scheme
+from controller.target import target
+from native.compiler import load_program
+from native.runtime import Switch, SwitchConfig
+from native.switchd.p4rt.context import Ports
+from native.switchd.p4rt.device import Device, Settings
+from native.switchd.p4rt.errors import Code
+from native.switchd.server import Server
+from tests.native.switchd.p4rt.conftest import CPU_PORT, TIMEOUT_S, ManualPlane, Session
+from topology import Topology
+
+PRIORITIES = 8
+ELECTION_IDS = itertools.count(1 << 80)
+"""Ever higher ones: a server never makes a client primary with a lower id than it has seen."""
+_T = TypeVar("_T")
+
+
+class AnsweringPlane(ManualPlane):
+    """Packet-ins go to the primary as soon as the packet-out that caused them has been dealt with."""
+
+    deliver: Callable[[], None]
+    loses_packet_outs = 0
+    """So many packet-outs from now on are lost."""
+
+    def send_packet_out(self, data: bytes) -> None:
+        if self.loses_packet_outs:
+            self.loses_packet_outs -= 1
+            return
+        super().send_packet_out(data)
+        asyncio.get_running_loop().call_soon(self.deliver)
+
+
+class ServedSwitch:
+    """A switch and its server."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, device_id: int) -> None:
+        self.device_id = device_id
+        self.switch = Switch(
+            None, SwitchConfig(device_id=device_id, cpu_port=CPU_PORT, priority_queues=PRIORITIES)
+        )
+        self.plane = AnsweringPlane(self.switch)
+        self.device = Device(
+            self.switch, Settings(device_id=device_id), self.plane.now_ns, load_program, Ports()
+        )
+        self._loop = loop
+        self.server = self._call(self._start())
+        self.plane.deliver = self.server.service.deliver_events
+        self.address = f"127.0.0.1:{self.port}"
+
+    async def _start(self) -> Server:
+        server = Server(self.device, self.plane)
+        self.port = await server.start("127.0.0.1:0")
+        return server
+
+    def _call(self, coroutine: Coroutine[object, object, _T]) -> _T:
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(TIMEOUT_S)
+
+    def in_server(self, action: Callable[[], _T]) -> _T:
+        done: Future[_T] = Future()
+        self._loop.call_soon_threadsafe(lambda: done.set_result(action()))
+        return done.result(TIMEOUT_S)
+
+    def receive(self, port: int, frame: bytes) -> list[tuple[int, bytes]]:
+        """A frame arrives; what leaves because of it."""
+
+        def run() -> list[tuple[int, bytes]]:
+            self.plane.receive(port, frame)
+            self.server.service.deliver_events()
+            return self.plane.take()
+
+        return self.in_server(run)
+
+    def advance(self, delay_ns: int) -> None:
+        """Time passes."""
+
+        def run() -> None:
+            self.plane.clock_ns += delay_ns
+
+        self.in_server(run)
+
+    def install(self, program: Program, entities) -> None:
+        """A controller pushes the program, which empties everything, writes the entities and goes."""
+
+        with Primary(self) as primary:
+            run_at_once(primary.push(program))
+            run_at_once(reconcile(primary, program, entities))
+
+    def close(self) -> None:
+        self._call(self.server.stop())
+        self.device.close()
+        self.switch.close()
+
+
+@contextmanager
+def served(count: int = 1) -> Iterator[list[ServedSwitch]]:
+    """Switches with the device ids 1, 2, …"""
+    # one loop for all, for gRPC serves several loops of a process badly
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, daemon=True)
+    thread.start()
+    switches: list[ServedSwitch] = []
+    try:
+        switches += (ServedSwitch(loop, number) for number in range(1, count + 1))
+        yield switches
+    finally:
+        for switch in switches:
+            switch.close()
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(TIMEOUT_S)
+        loop.close()
+
+
+def install_scheme(topology: Topology, scheme: str, switches: Mapping[str, ServedSwitch]) -> None:
+    """Makes switches hold what a scheme intends."""
+    intents = intent(topology, parse_scheme(scheme), target("native"))
+    for name, switch in switches.items():
+        switch.install(programs.load(intents[name].program), intents[name].entities)
+
+
+def read_program(build: Path, name: str) -> Program:
+    """A compiled test program."""
+    info = p4i.P4Info()
+    text_format.Parse((build / f"{name}.p4info.txtpb").read_text(), info)
+    return Program(name, info, P4Schema(info), (build / f"{name}.json").read_bytes(), "", 1)
+
+
+class Primary:
+    """A controller that is primary while it is open: an endpoint whose calls do not wait for an event loop."""
+
+    def __init__(self, switch: ServedSwitch) -> None:
+        self.name = f"device {switch.device_id}"
+        self.election_id = next(ELECTION_IDS)
+        self._device_id = switch.device_id
+        self._connection = GrpcConnection(self.name, switch.address, switch.device_id)
+        self._session = Session(self._connection.stub)
+        self._session.arbitrate(self.election_id, device_id=switch.device_id)
+        assert self._session.status() == Code.OK
+
+    def __enter__(self) -> Primary:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._session.close()
+        self._connection.close()
+
+    @property
+    def _election(self) -> p4r.Uint128:
+        return p4r.Uint128(high=self.election_id >> 64, low=self.election_id & (1 << 64) - 1)
+
+    async def read(self, requests: Sequence[p4r.Entity]) -> list[p4r.Entity]:
+        return self._connection.read(requests)
+
+    async def write(self, updates: Sequence[p4r.Update]) -> None:
+        request = p4r.WriteRequest(device_id=self._device_id, election_id=self._election, updates=updates)
+        self._connection.stub.Write(request, timeout=TIMEOUT_S)
+
+    async def cookie(self) -> int | None:
+        return self._connection.cookie()
+
+    async def push(self, program: Program) -> None:
+        request = p4r.SetForwardingPipelineConfigRequest(
+            device_id=self._device_id,
+            election_id=self._election,
+            action=p4r.SetForwardingPipelineConfigRequest.VERIFY_AND_COMMIT,
+        )
+        request.config.p4info.CopyFrom(program.p4info)
+        request.config.p4_device_config = program.json
+        request.config.cookie.cookie = program.cookie
+        self._connection.stub.SetForwardingPipelineConfig(request, timeout=TIMEOUT_S)

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Answers to READ_FLOWS and READ_PORT against the compiled program's headers."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from controller.inspect.answers import (
+    BUCKET,
+    FLOW_ENTRY,
+    PORT_QUEUES,
+    FlowEntry,
+    Layout,
+    parse_bucket,
+    parse_queues,
+)
+from controller.inspect.errors import InspectError
+from controller.programs import BUILD
+
+
+@pytest.mark.parametrize(
+    ("header", "layout"), [("bucket_t", BUCKET), ("flow_entry_t", FLOW_ENTRY), ("port_queues_t", PORT_QUEUES)]
+)
+def test_layouts_are_those_of_the_program(header: str, layout: Layout) -> None:
+    compiled = json.loads((BUILD / "flowcut.json").read_bytes())
+    (found,) = [item for item in compiled["header_types"] if item["name"] == header]
+    assert [(name, width) for name, width, *_ in found["fields"]] == list(layout.items())
+
+
+def packed(layout: Layout, **values: int) -> bytes:
+    return b"".join(values.get(name, 0).to_bytes(width // 8, "big") for name, width in layout.items())
+
+
+FLOW = {
+    "src": 0x0A000102,
+    "dst": 0x0A000202,
+    "sport": 1000,
+    "dport": 4791,
+    "protocol": 17,
+    "state": 1,
+    "in_port": 1,
+    "out_port": 3,
+    "in_flight_bytes": 5000,
+    "last_data_ticks": 70,
+    "rtt_avg": 0x0180,
+    "rtt_last": 0x0240,
+    "rtt_growth": 0xFF80,
+    "left": 9,
+    "samples": 4,
+}
+
+
+def test_a_bucket() -> None:
+    free = packed(FLOW_ENTRY, src=5)
+    head = packed(BUCKET, now_ticks=100, untracked_bytes=7, untracked_last_ticks=90)
+    bucket = parse_bucket(head + free + packed(FLOW_ENTRY, **FLOW) + free + free, "s1")
+    assert (bucket.untracked_bytes, bucket.untracked_idle_ticks) == (7, 10)
+    assert bucket.flows == (
+        FlowEntry(
+            way=1,
+            src=0x0A000102,
+            dst=0x0A000202,
+            sport=1000,
+            dport=4791,
+            protocol=17,
+            state=1,
+            in_port=1,
+            out_port=3,
+            in_flight_bytes=5000,
+            idle_ticks=30,
+            rtt_avg=1.5,
+            rtt_last=2.25,
+            rtt_growth=-0.5,
+            left=9,
+            samples=4,
+        ),
+    )
+
+
+def test_a_clock_that_has_wrapped() -> None:
+    head = packed(BUCKET, now_ticks=5)
+    entry = packed(FLOW_ENTRY, **{**FLOW, "last_data_ticks": (1 << 48) - 5})
+    (flow,) = parse_bucket(head + entry, "s1").flows
+    assert flow.idle_ticks == 10
+
+
+def test_queues() -> None:
+    queues = parse_queues(packed(PORT_QUEUES, egress_queue_bytes=1, ingress_queue_bytes=2), "s1")
+    assert (queues.egress_queue_bytes, queues.ingress_queue_bytes) == (1, 2)
+
+
+@pytest.mark.parametrize("size", [0, 1, 17])
+def test_answers_that_are_cut_off(size: int) -> None:
+    with pytest.raises(InspectError, match="s1"):
+        parse_bucket(bytes(size), "s1") if size else parse_queues(bytes(size), "s1")

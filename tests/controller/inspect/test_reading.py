@@ -1,0 +1,257 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reading a program of somebody else's, with all kinds of tables, groups, counters and registers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from finsy import (
+    P4ActionProfileGroup,
+    P4ActionProfileMember,
+    P4CloneSessionEntry,
+    P4IndirectAction,
+    P4Member,
+    P4MulticastGroupEntry,
+    P4TableAction,
+    P4TableEntry,
+    P4TableMatch,
+)
+from finsy.p4entity import P4Entity
+from finsy.proto import p4i, p4r
+
+from controller.endpoint import run_at_once
+from controller.inspect import asking
+from controller.inspect.connection import GrpcConnection, load_p4info
+from controller.inspect.counters import read_counters
+from controller.inspect.errors import NotOfferedError, NotPrimaryError, SwitchRefusedError
+from controller.inspect.fields import Kind
+from controller.inspect.groups import read_groups
+from controller.inspect.listing import Listing, Row
+from controller.inspect.node import Node
+from controller.inspect.program import ProgramView
+from controller.inspect.registers import data_value, read_registers
+from controller.inspect.tables import read_tables
+from controller.inspect.values import json_of, text_of
+from spec import SpecError
+from tests.controller.inspect.served import Primary, ServedSwitch, read_program, served
+
+BUILD = Path(__file__).parents[2] / "programs" / "build"
+PEERS = {1: "h1", 2: "s2", 3: "s3"}
+
+
+@pytest.fixture(scope="module")
+def switch() -> Iterator[ServedSwitch]:
+    with served() as (found,):
+        yield found
+
+
+@pytest.fixture
+def node(switch: ServedSwitch) -> Iterator[Node]:
+    """A switch with tests/programs/p4rt/p4rt_all.p4 and some of everything written."""
+    program = read_program(BUILD, "p4rt_all")
+    with Primary(switch) as primary:
+        run_at_once(primary.push(program))
+
+        def insert(*entities: P4Entity) -> None:
+            updates = [p4r.Update(type=p4r.Update.INSERT, entity=e.encode(program.schema)) for e in entities]
+            run_at_once(primary.write(updates))
+
+        insert(
+            P4ActionProfileMember(
+                action_profile_id="hops", member_id=1, action=P4TableAction("send", port=2)
+            ),
+            P4ActionProfileMember(
+                action_profile_id="hops", member_id=2, action=P4TableAction("rewrite", port=3, dst=5)
+            ),
+        )
+        insert(
+            P4ActionProfileGroup(
+                action_profile_id="hops",
+                group_id=7,
+                max_size=8,
+                members=(P4Member(member_id=2, weight=3), P4Member(member_id=1, weight=1)),
+            )
+        )
+        insert(
+            P4TableEntry("mac", match=P4TableMatch(dst=0x02AA), action=P4TableAction("forward", port=1)),
+            P4TableEntry("route", match=P4TableMatch(dst="10.0.0.0/8"), action=P4TableAction("send", port=3)),
+            P4TableEntry("route", match=P4TableMatch(dst="10.2.0.0/16"), action=P4TableAction("drop")),
+            P4TableEntry(
+                "acl",
+                match=P4TableMatch(src=(0x0A000000, 0xFF000000), dst_port=(80, 443), port=2),
+                action=P4TableAction("drop"),
+                priority=5,
+            ),
+            P4TableEntry(
+                "acl", match=P4TableMatch(port=3, protocol=17), action=P4TableAction("drop"), priority=50
+            ),
+            P4TableEntry("hop", match=P4TableMatch(dst="10.9.0.0/16"), action=P4IndirectAction(group_id=7)),
+            P4TableEntry("hop", match=P4TableMatch(dst="10.8.0.0/16"), action=P4IndirectAction(member_id=1)),
+            P4MulticastGroupEntry(4, replicas=[3, 1]),
+            P4CloneSessionEntry(9, replicas=[2]),
+        )
+    connection = GrpcConnection("s1", switch.address, switch.device_id)
+    yield Node("s1", connection, PEERS)
+    connection.close()
+
+
+def texts(listing: Listing, *columns: str, **wanted: object) -> list[tuple[str, ...]]:
+    rows: list[Row] = [r for r in listing.rows if all(r[key] == value for key, value in wanted.items())]
+    return [tuple(text_of(row[column]) for column in columns) for row in rows]
+
+
+def test_entries_of_every_match_kind(node: Node) -> None:
+    listing = read_tables(node)
+    assert texts(listing, "match", "action", "params", table="route", entry="entry") == [
+        ("dst=10.0.0.0/8", "send", "port=3:s3"),
+        ("dst=10.2.0.0/16", "drop", "-"),
+    ]
+    assert texts(listing, "priority", "match", table="acl", entry="entry") == [
+        ("5", "src=10.0.0.0/8 protocol=* dst_port=80..443 port=2:s2"),
+        ("50", "src=* protocol=17 dst_port=* port=3:s3"),
+    ]
+    assert texts(listing, "match", "packets", "bytes", table="mac", entry="entry") == [
+        ("dst=00:00:00:00:02:aa", "0", "0")
+    ]
+
+
+def test_const_and_default_entries_are_told_apart(node: Node) -> None:
+    listing = read_tables(node)
+    assert {text for (text,) in texts(listing, "entry", table="fixed")} == {"const", "default"}
+    assert texts(listing, "action", table="config") == [("NoAction",)]
+    assert texts(listing, "entry", table="acl")[0] == ("default",)
+
+
+def test_indirect_actions(node: Node) -> None:
+    listing = read_tables(node, frozenset({"hop"}))
+    assert {row["table"] for row in listing.rows} == {"hop"}
+    assert texts(listing, "match", "action", "params", entry="entry") == [
+        ("dst=10.8.0.0/16", "member", "member=1"),
+        ("dst=10.9.0.0/16", "group", "group=7"),
+    ]
+
+
+def test_groups_of_every_kind(node: Node) -> None:
+    assert texts(read_groups(node), "kind", "name", "group", "ports") == [
+        ("clone", "-", "9", "2:s2"),
+        ("member", "hops", "1", "2:s2"),
+        ("member", "hops", "2", "3:s3"),
+        ("multicast", "-", "4", "1:h1 3:s3"),
+        ("selector", "hops", "7", "2:s2 3:s3"),
+    ]
+    (selector,) = [row for row in read_groups(node).rows if row["kind"] == "selector"]
+    assert json_of(selector["members"]) == [
+        {"member": 1, "action": "send", "port": {"port": 2, "peer": "s2"}, "weight": 1},
+        {"member": 2, "action": "rewrite", "port": {"port": 3, "peer": "s3"}, "dst": "00:00:00:00:00:05", "weight": 3},
+    ]  # fmt: skip
+
+
+def test_counters_with_and_without_index(node: Node) -> None:
+    rows = read_counters(node, zeros=True).rows
+    assert [text_of(row["index"]) for row in rows if row["counter"] == "by_port"] == [
+        *("0", "1:h1", "2:s2", "3:s3", "4", "5", "6", "7")
+    ]
+    (direct,) = [row for row in rows if row["counter"] == "mac_hits" and row["match"] != {"default": True}]
+    assert (text_of(direct["match"]), direct["packets"]) == ("dst=00:00:00:00:02:aa", 0)
+    assert all(row["bytes"] is None for row in rows if row["counter"] == "fixed_hits")
+    assert read_counters(node).rows == ()
+
+
+def test_registers_narrow_and_wide(node: Node) -> None:
+    listing = read_registers(node, zeros=True)
+    assert texts(listing, "index", "value", register="wide") == [("0", "0x0"), ("1", "0x0")]
+    assert texts(listing, "value", register="words") == [("0",)] * 16
+    assert read_registers(node).rows == ()
+
+
+def test_a_table_by_its_short_or_long_name(node: Node) -> None:
+    assert node.program.table("AllIngress.route") is node.program.table("route")
+    assert node.program.table("nothing") is None
+
+
+class Refusing:
+    """A connection to a target such as BMv2, which refuses what ours serves."""
+
+    name = "b1"
+
+    def __init__(self, info: p4i.P4Info, refused: str, code: str) -> None:
+        self._info, self._refused, self._code = info, refused, code
+
+    def p4info(self) -> p4i.P4Info:
+        return self._info
+
+    def read(self, entities: Sequence[p4r.Entity]) -> list[p4r.Entity]:
+        if entities[0].WhichOneof("entity") == self._refused:
+            raise SwitchRefusedError(f"b1: refused ({self._code})", self._code)
+        return []
+
+
+def test_registers_that_the_target_does_not_show() -> None:
+    info = load_p4info(BUILD / "p4rt_all.p4info.txtpb")
+    with pytest.raises(NotOfferedError, match="shows no registers"):
+        read_registers(Node("b1", Refusing(info, "register_entry", "UNIMPLEMENTED")))
+    with pytest.raises(SwitchRefusedError):
+        read_registers(Node("b1", Refusing(info, "register_entry", "INTERNAL")))
+
+
+def test_what_else_a_target_may_lack() -> None:
+    info = load_p4info(BUILD / "p4rt_all.p4info.txtpb")
+    assert (
+        read_groups(Node("b1", Refusing(info, "packet_replication_engine_entry", "UNIMPLEMENTED"))).rows == ()
+    )
+    assert read_counters(Node("b1", Refusing(info, "direct_counter_entry", "UNIMPLEMENTED"))).rows == ()
+    with pytest.raises(SwitchRefusedError):
+        read_tables(Node("b1", Refusing(info, "table_entry", "INTERNAL")))
+
+
+def test_structured_register_values() -> None:
+    program = load_p4info(BUILD / "p4rt_all.p4info.txtpb")
+    node = Node("s1", Refusing(program, "", ""), PEERS)
+    types = program.type_info
+    spec = program.digests[0].type_spec  # a struct of a MAC address and a port
+    data = p4r.DigestList().data.add()
+    data.struct.members.add(bitstring=b"\2")
+    data.struct.members.add(bitstring=b"\3")
+    assert text_of(data_value(node, "learned", spec, data, types)) == "src=00:00:00:00:00:02 port=3:s3"
+
+
+def test_index_of_a_counter_of_ports() -> None:
+    view = ProgramView(p4i.P4Info())
+    assert view.index_field("port_rx").kind is Kind.PORT
+    assert view.index_field("report").kind is Kind.NUMBER
+
+
+def test_p4info_files(tmp_path: Path) -> None:
+    info = load_p4info(BUILD / "basic_l3.p4info.txtpb")
+    binary = tmp_path / "info.bin"
+    binary.write_bytes(info.SerializeToString())
+    assert load_p4info(binary) == info
+
+
+@pytest.mark.parametrize(
+    ("content", "part"),
+    [(b"tables { nonsense }", "not P4Info"), (b"", "it is empty"), (b"\xff\xfe\xfd", "not P4Info")],
+)
+def test_bad_p4info_files(tmp_path: Path, content: bytes, part: str) -> None:
+    path = tmp_path / "info.txt"
+    path.write_bytes(content)
+    with pytest.raises(SpecError) as caught:
+        load_p4info(path)
+    assert part in str(caught.value)
+    assert str(path) in str(caught.value)
+    with pytest.raises(SpecError, match="No such file"):
+        load_p4info(tmp_path / "none")
+
+
+def test_two_commands_at_a_time_without_controller() -> None:
+    program = ProgramView(p4i.P4Info())
+    with served() as (fresh,):
+        connection = GrpcConnection("s1", fresh.address, fresh.device_id)
+        taken = pytest.raises(NotPrimaryError, match="another client has the election id 1")
+        with asking.Primary(connection, program), taken:
+            asking.Primary(connection, program)
+        with asking.Primary(connection, program):
+            pass  # the first has gone
+        connection.close()

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Dead links are found by missing probes, over the virtual network with real programs and without any clock."""
+
+from __future__ import annotations
+
+import pytest
+from finsy.proto import p4r
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from controller import lldp, programs
+from controller.inprocess import install_all
+from controller.intent import intent
+from controller.linkwatch import LinkMonitor, link_names
+from controller.scheme import parse_scheme
+from controller.target import target
+from native.switchd.p4rt.errors import P4RtError
+from native.virtual import Network
+from topology import parse_topology
+
+MISSED = 3
+ROUND_NS = 1_000_000
+
+
+@settings(derandomize=True, deadline=None)
+@given(name=st.text(min_size=1, max_size=40), port=st.integers(0, 511))
+def test_lldp(name: str, port: int) -> None:
+    """A frame tells what it was made from."""
+    frame = lldp.encode(name, port)
+    assert len(frame) >= 60
+    assert (name, port) == lldp.decode(frame)
+
+
+@settings(derandomize=True, deadline=None)
+@given(
+    st.one_of(
+        st.binary(max_size=80), st.binary(max_size=80).map(lambda rest: lldp.encode("s1", 1)[:14] + rest)
+    )
+)
+def test_other_frames(frame: bytes) -> None:
+    """Frames of others are read without an error."""
+    found = lldp.decode(frame)
+    assert found is None or found[1] >= 0
+
+
+def test_lldp_of_others() -> None:
+    """LLDP that names no switch and port of ours is nobody's: other subtypes, a MAC address, a name, bad
+    text.
+    """
+    good = lldp.encode("s1", 1)
+    assert lldp.decode(good.replace(b"\x02\x03\x07s1", b"\x02\x03\x04s1")) is None
+    assert lldp.decode(good.replace(b"\x04\x02\x071", b"\x04\x02\x07e")) is None
+    assert lldp.decode(good.replace(b"s1", b"\xff\xff")) is None
+    assert lldp.decode(good[:20]) is None
+    assert lldp.decode(b"\0" * 60) is None
+
+
+class Fabric:
+    """A virtual network whose links are watched round by round."""
+
+    def __init__(self, words: str) -> None:
+        self.topology = parse_topology(words)
+        self.network = Network(self.topology)
+        intents = intent(self.topology, parse_scheme("flowcut"), target("virtual"))
+        install_all(self.network.p4rt, intents, refused=P4RtError)
+        self.monitor = LinkMonitor(self.topology, MISSED)
+        self.program = programs.load("flowcut")
+        self.connected = {switch.name for switch in self.topology.switches}
+        self.problems: list[str] = []
+
+    def round(self) -> frozenset[tuple[str, int]]:
+        """One round: probes go out, time passes, what came in is heard; the links that are down."""
+        for probe in self.monitor.round(self.connected):
+            op = self.program.enum("PacketOutOp_t", "SEND")
+            message = p4r.PacketOut(payload=probe.frame)
+            for field, value in ((1, op), (2, probe.port)):
+                message.metadata.add(metadata_id=field, value=bytes([value]))
+            self.network.p4rt(probe.switch).packet_out(message)
+        self.network.advance_to(self.network.now_ns + ROUND_NS)
+        for name in sorted(self.connected):
+            for packet in self.network.p4rt(name).packet_ins():
+                values = {field.metadata_id: int.from_bytes(field.value, "big") for field in packet.metadata}
+                problem = self.monitor.heard(name, values[2], packet.payload)
+                self.problems += [] if problem is None else [problem]
+        return self.monitor.down
+
+    def names(self) -> list[str]:
+        return link_names(self.topology, self.monitor.down)
+
+
+@pytest.mark.parametrize(
+    "words", ["leaf-spine:leaves=2,spines=2,hosts=1,rate=1Gbps", "dragonfly:p=1,a=2,h=1"]
+)
+def test_all_alive(words: str) -> None:
+    """In a network without faults nothing is ever down, and all is settled after one round."""
+    fabric = Fabric(words)
+    assert not fabric.monitor.settled
+    for _ in range(2 * MISSED):
+        assert frozenset() == fabric.round()
+        assert fabric.monitor.settled
+    assert fabric.problems == []
+
+
+def test_down_and_up() -> None:
+    """A link is down after three rounds without probes, not before, and up with the first one that comes
+    again.
+    """
+    fabric = Fabric("leaf-spine:leaves=2,spines=2,hosts=1,rate=1Gbps")
+    fabric.round()
+    fabric.network.link_down("leaf1", "spine2")
+    for _ in range(MISSED):
+        assert frozenset() == fabric.round()
+    assert {("leaf1", 3), ("spine2", 1)} == fabric.round()
+    assert ["leaf1-spine2"] == fabric.names()
+    fabric.network.link_up("leaf1", "spine2")
+    assert frozenset() == fabric.round()
+
+
+def test_one_direction() -> None:
+    """A link of which one direction is dead is down: ACKs must come back the way that data went."""
+    fabric = Fabric("leaf-spine:leaves=2,spines=2,hosts=1,rate=1Gbps")
+    fabric.round()
+    fabric.network.drop("leaf2", "spine1", 1.0, one_way=True)
+    for _ in range(MISSED + 1):
+        fabric.round()
+    assert ["leaf2-spine1"] == fabric.names()
+    assert {("leaf2", 2), ("spine1", 2)} == fabric.monitor.down
+
+
+def test_dead_from_the_start() -> None:
+    """A link that never worked is found dead, and then all is settled."""
+    fabric = Fabric("leaf-spine:leaves=2,spines=2,hosts=1,rate=1Gbps")
+    fabric.network.link_down("leaf1", "spine1")
+    for _ in range(MISSED + 1):
+        assert not fabric.monitor.settled
+        fabric.round()
+    assert fabric.monitor.settled
+    assert ["leaf1-spine1"] == fabric.names()
+
+
+def test_a_lost_switch() -> None:
+    """All links of a switch that can no longer be reached are down; before it was ever reached, none is."""
+    fabric = Fabric("leaf-spine:leaves=2,spines=2,hosts=1,rate=1Gbps")
+    fabric.connected = {"leaf1", "leaf2", "spine1"}
+    for _ in range(2 * MISSED):
+        assert frozenset() == fabric.round()
+    fabric.connected.add("spine2")
+    fabric.round()
+    fabric.connected.remove("spine2")
+    for _ in range(MISSED + 1):
+        fabric.round()
+    assert ["leaf1-spine2", "leaf2-spine2"] == fabric.names()
+
+
+def test_wrong_wiring() -> None:
+    """A probe that comes in at another port than it should is reported, and keeps no link alive."""
+    monitor = LinkMonitor(parse_topology("leaf-spine:leaves=2,spines=2,hosts=1"), MISSED)
+    problem = monitor.heard("spine1", 1, lldp.encode("leaf2", 2))
+    assert problem == "port 1 of spine1 is wrongly linked to port 2 of leaf2"
+    assert monitor.heard("spine1", 1, lldp.encode("stranger", 2)) is not None
+    assert monitor.heard("spine1", 1, b"no LLDP") is None
+    assert monitor.heard("spine1", 1, lldp.encode("leaf1", 2)) is None
+    monitor.round({"leaf1", "leaf2", "spine1", "spine2"})
+    assert not monitor.settled
+
+
+def test_hosts_cannot_keep_a_link_alive() -> None:
+    """LLDP that a host sends is dropped by its switch."""
+    fabric = Fabric("leaf-spine:leaves=2,spines=2,hosts=1,rate=1Gbps")
+    fabric.round()
+    fabric.network.link_down("leaf1", "spine1")
+    for _ in range(MISSED + 1):
+        fabric.network.switch("leaf1").inject(1, lldp.encode("spine1", 1), fabric.network.now_ns)
+        fabric.round()
+    assert ["leaf1-spine1"] == fabric.names()

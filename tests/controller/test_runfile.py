@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run files: written whole, read back, and what is wrong in one is named."""
+
+from __future__ import annotations
+
+import json
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from controller import runfile
+from controller.errors import RunFileError, TlsError
+from controller.runfile import RunFile, RunSwitch
+from controller.tls import Tls
+
+RUN = RunFile(
+    topology="leaf-spine:leaves=2",
+    scheme="flowcut",
+    target="native",
+    tick_ns=1000,
+    relay=None,
+    switches={"leaf1": RunSwitch("unix:/tmp/x/leaf1.sock", 1, "flowcut")},
+    time_scale=2500.0,
+)
+
+
+def test_round_trip(tmp_path: Path) -> None:
+    """What is written is read; the file is the user's alone and nothing else is left in its folder."""
+    place = tmp_path / "run.json"
+    assert place == runfile.write(place, RUN)
+    assert RUN == runfile.read(place)
+    assert stat.S_IMODE(place.stat().st_mode) == 0o600
+    assert [place] == list(tmp_path.iterdir())
+    runfile.remove(place)
+    runfile.remove(place)
+    assert [] == list(tmp_path.iterdir())
+
+
+def test_default_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The default place is a folder of the user's alone, in the runtime folder or that for temporary files."""
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    assert tmp_path / "tailrace" / "current.json" == runfile.default_path() == runfile.write(None, RUN)
+    assert RUN == runfile.read()
+    assert stat.S_IMODE((tmp_path / "tailrace").stat().st_mode) == 0o700
+    assert tmp_path / "tailrace" / "current.sock" == runfile.relay_path()
+    assert Path("/a/b.sock") == runfile.relay_path(Path("/a/b.json"))
+    monkeypatch.delenv("XDG_RUNTIME_DIR")
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    assert runfile.default_path().parent.parent == tmp_path
+    assert RUN == runfile.read(runfile.write(None, RUN))
+
+
+def test_no_network(tmp_path: Path) -> None:
+    """Without a run file no network is running, and the line says what to do."""
+    with pytest.raises(RunFileError, match=r"no network is running .*; start one, or give --run FILE"):
+        runfile.read(tmp_path / "none.json")
+    with pytest.raises(RunFileError, match=r"run file .*: Is a directory"):
+        runfile.read(tmp_path)
+    with pytest.raises(RunFileError, match=r"run file .*: No such file"):
+        runfile.write(tmp_path / "none" / "run.json", RUN)
+
+
+def content(**changes: Any) -> dict[str, Any]:
+    switch = {"address": "127.0.0.1:9559", "device_id": 1, "program": "ecmp"}
+    good = {
+        "topology": "t",
+        "scheme": "s",
+        "target": "native",
+        "tick_ns": 1,
+        "relay": "x",
+        "switches": {"a": switch},
+    }
+    return {key: value for key, value in {**good, **changes}.items() if value != "absent"}
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ("[]", "switches is missing"),
+        ('{"switches":\n }', "line 2: Expecting value"),
+        (content(topology="absent"), "topology is missing"),
+        (content(scheme=7), "scheme: expected a text"),
+        (content(tick_ns="1"), "tick_ns: expected a whole number"),
+        (content(tick_ns=True), "tick_ns: expected a whole number"),
+        (content(relay=1), "relay: expected a path or null"),
+        (content(switches=[]), "switches: expected an object"),
+        (content(switches={"a": 1}), "switches.a.address is missing"),
+        (content(switches={"a": {"address": 1}}), "switches.a.address: expected a text"),
+        (content(time_scale=0), "time_scale: expected a number above 0"),
+        (content(time_scale="1"), "time_scale: expected a number"),
+    ],
+)
+def test_bad_content(tmp_path: Path, data: object, message: str) -> None:
+    """Bad content is refused in one line with file and key."""
+    place = tmp_path / "run.json"
+    place.write_text(data if isinstance(data, str) else json.dumps(data))
+    with pytest.raises(RunFileError) as caught:
+        runfile.read(place)
+    assert f"run file {place}: {message}" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_optional_scale(tmp_path: Path) -> None:
+    """A run file without a time scale is of a network at its own speed."""
+    place = tmp_path / "run.json"
+    place.write_text(json.dumps(content()))
+    assert runfile.read(place).time_scale == 1.0
+
+
+def test_not_text(tmp_path: Path) -> None:
+    """Bytes that are no text are refused."""
+    place = tmp_path / "run.json"
+    place.write_bytes(b"\xff")
+    with pytest.raises(RunFileError, match="not UTF-8 text"):
+        runfile.read(place)
+    place.write_text("[" * 100_000)
+    with pytest.raises(RunFileError, match="run file"):
+        runfile.read(place)
+
+
+def test_tls_files(tmp_path: Path) -> None:
+    """TLS files that are missing, are no PEM, or come without their partner are refused in one line."""
+    good, bad = tmp_path / "good.pem", tmp_path / "bad.pem"
+    good.write_text("-----BEGIN CERTIFICATE-----\n")
+    bad.write_text("x")
+    for tls, message in (
+        (Tls(ca=tmp_path / "none.pem"), "none.pem: No such file"),
+        (Tls(ca=bad), "bad.pem: not a PEM file"),
+        (Tls(ca=good, cert=good), "only one of them is given"),
+    ):
+        with pytest.raises(TlsError, match=message):
+            tls.credentials()
+    assert Tls(ca=good).credentials().cacert == good.read_bytes()
