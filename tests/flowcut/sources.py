@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""NICs that send scripted packets: whatever gaps and sizes a test asks for, obeying pauses or not."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, field
+
+from native.virtual import Network
+from tests.flowcut.frames import ROCE, XON, Key, Kind, make, parse
+
+_MOST_LEFT = 127
+
+
+@dataclass(frozen=True)
+class Packet:
+    """`gap_ns` is the least time since the packet before it was handed to the wire."""
+
+    gap_ns: int
+    nbytes: int
+
+
+@dataclass(frozen=True)
+class Script:
+    """A flow. `pause_timeout_ns`: how long the source obeys an XOFF without XON (Flowcut §IV-A); 0: it never
+    obeys."""
+
+    src: str
+    dst: str
+    sport: int
+    dport: int
+    protocol: int
+    start_ns: int
+    packets: tuple[Packet, ...]
+    pause_timeout_ns: int = 0
+
+
+@dataclass
+class _Flow:
+    key: Key
+    script: Script
+    ids: range
+    ready_ns: int
+    sent: int = 0
+    paused_until_ns: int = 0
+    credit_bytes: int = 0
+
+    def next_ns(self) -> int:
+        return max(self.ready_ns, self.paused_until_ns)
+
+    @property
+    def done(self) -> bool:
+        return self.sent == len(self.script.packets)
+
+
+@dataclass(frozen=True)
+class OutFrame:
+    data: bytes
+    virtual_bytes: int = 0
+
+
+@dataclass
+class ScriptNic:
+    """All flows of one host, whoever is ready first."""
+
+    flows: list[_Flow] = field(default_factory=list)
+    pauses: int = 0
+
+    @property
+    def idle(self) -> bool:
+        return all(flow.done for flow in self.flows)
+
+    def _pending(self) -> list[_Flow]:
+        return [flow for flow in self.flows if not flow.done]
+
+    def next_time_ns(self, now_ns: int) -> int | None:
+        return min((flow.next_ns() for flow in self._pending()), default=None)
+
+    def next_frame(self, now_ns: int) -> OutFrame | None:
+        ready = [flow for flow in self._pending() if flow.next_ns() <= now_ns]
+        if not ready:
+            return None
+        flow = min(ready, key=_Flow.next_ns)
+        number = flow.sent
+        flow.sent += 1
+        if not flow.done:
+            flow.ready_ns = now_ns + flow.script.packets[flow.sent].gap_ns
+        left = min(len(flow.ids) - number, _MOST_LEFT) if flow.key[3] == ROCE else 0
+        return OutFrame(make(flow.key, flow.script.packets[number].nbytes, flow.ids[number], left))
+
+    def on_frame(self, now_ns: int, frame: bytes, virtual_bytes: int = 0) -> None:
+        found = parse(frame, virtual_bytes)
+        if found.kind is not Kind.PAUSE:
+            return
+        self.pauses += 1
+        for flow in self.flows:
+            if flow.key == found.key and flow.script.pause_timeout_ns:
+                until_ns = now_ns + flow.script.pause_timeout_ns
+                flow.paused_until_ns = 0 if found.op == XON else until_ns
+
+
+def attach(network: Network, scripts: list[Script]) -> dict[Key, range]:
+    """Gives every host a NIC with its flows; the packet numbers of each flow, in the order of sending."""
+    nics = {host.name: ScriptNic() for host in network.topology.hosts}
+    first = itertools.accumulate((len(script.packets) for script in scripts), initial=1)
+    ids: dict[Key, range] = {}
+    for script, start in zip(scripts, first, strict=False):
+        src, dst = network.topology.host(script.src), network.topology.host(script.dst)
+        key = (src.ip, dst.ip, script.sport, script.dport, script.protocol)
+        assert key not in ids, "flows differ"
+        ids[key] = range(start, start + len(script.packets))
+        nics[src.name].flows.append(_Flow(key, script, ids[key], script.start_ns + script.packets[0].gap_ns))
+    for name, nic in nics.items():
+        network.attach(name, nic)
+    return ids
