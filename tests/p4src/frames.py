@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Frames for the tests of single switches, built with the layers of hosts/packets."""
+
+from __future__ import annotations
+
+from scapy.layers.inet import IP, UDP
+from scapy.layers.l2 import Ether
+from scapy.packet import Packet, Raw
+
+from hosts.packets.bth import BTH, ROCE_PORT, Opcode
+from hosts.packets.data_shim import DataShim, Stamp
+from hosts.packets.flowcut_ack import FlowcutAck
+from hosts.packets.local import Local
+from tests.p4src.rig import HOST, REMOTE
+
+HOST_MAC, GATEWAY_MAC = "02:00:0a:00:01:02", "02:00:00:00:00:fe"
+Stamps = list[tuple[int, int]]
+"""(ticks, in_port), the newest first."""
+
+
+def roce(
+    sport: int = 49152, *, src: str = HOST, dst: str = REMOTE, payload: bytes = b"payload", **fields: int
+) -> Packet:
+    """A RoCEv2 packet of a flow; `ttl`, `tos` go into IPv4, the rest into the BTH."""
+    ip = {name: fields.pop(name) for name in ("ttl", "tos") if name in fields}
+    bth = BTH(**{"opcode": int(Opcode.WRITE_MIDDLE), "dqpn": 1, "psn": 2} | fields)
+    packet = Ether(src=HOST_MAC, dst=GATEWAY_MAC) / IP(src=src, dst=dst, id=0, **ip)
+    return packet / UDP(sport=sport, dport=ROCE_PORT, chksum=0) / bth / Raw(payload)
+
+
+def shimmed(frame: Packet, hops: int, stamps: Stamps) -> Packet:
+    """A data frame between switches."""
+    stack = [Stamp(ticks=ticks, in_port=in_port) for ticks, in_port in stamps]
+    shim = Local() / DataShim(hops=hops, stack=stack)
+    return Ether(src=frame.src, dst=frame.dst) / shim / frame[IP].copy()
+
+
+def ack_of(frame: Packet, hops: int, stamps: Stamps, **forged: int) -> Packet:
+    """The ACK of a data frame as its host sent it; `forged` overrides fields."""
+    stack = [Stamp(ticks=ticks, in_port=in_port) for ticks, in_port in stamps]
+    key = {"src": frame[IP].src, "dst": frame[IP].dst, "sport": frame[UDP].sport, "dport": frame[UDP].dport}
+    fields = {"bytes": len(frame), "hops": hops, "stack": stack, "protocol": 17, **key, **forged}
+    return Ether(src=frame.dst, dst=frame.src) / Local() / FlowcutAck(**fields)
+
+
+def shim_of(data: bytes) -> DataShim:
+    """The shim of a frame that has one."""
+    shim = Ether(data)[DataShim]
+    assert isinstance(shim, DataShim)
+    return shim
