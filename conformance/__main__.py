@@ -23,10 +23,13 @@ import grpc
 
 from conformance.bmv2 import EXECUTABLE, available
 from conformance.golden import write_golden
-from conformance.program import CompiledProgram, ConformanceError, load_programs
+from conformance.program import CompiledProgram, ConformanceError, has_hints, load_programs
 from conformance.run import Row, run_program
 
-TESTS = Path(__file__).resolve().parent.parent / "tests"
+ROOT = Path(__file__).resolve().parent.parent
+TESTS = ROOT / "tests"
+BUILD = TESTS / "programs" / "build"
+SCHEMES = ROOT / "p4src" / "build"
 COLUMNS = (
     ("program", "<24"), ("entries", ">7"), ("packets", ">8"), ("outputs", ">8"), ("no output", ">9"),
     ("mismatches", ">10"), ("state", ">13"), ("s", ">5"),
@@ -48,7 +51,10 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
         "--seed", type=int, default=1, help="seed of plans and packets (default: %(default)s)"
     )
     parser.add_argument(
-        "--build", type=Path, default=TESTS / "programs" / "build", help="folder of compiled programs"
+        "--build",
+        type=Path,
+        help="folder of compiled programs (default: the test programs, and the schemes that have hints:"
+        " outputs of the others depend on chance or on the clock)",
     )
     parser.add_argument(
         "--golden", action="store_true", help="record golden outcomes from BMv2 instead of comparing"
@@ -107,6 +113,19 @@ def compare_all(programs: list[CompiledProgram], options: argparse.Namespace, lo
     return 1 if failed else 0
 
 
+def chosen(options: argparse.Namespace) -> list[CompiledProgram]:
+    """The programs to run."""
+    if options.build is not None:
+        return load_programs(options.build, options.program)
+    ours = load_programs(BUILD)
+    if not options.golden:
+        ours += [program for program in load_programs(SCHEMES) if has_hints(program.name)]
+    programs = [program for program in ours if options.program in (None, program.name)]
+    if not programs:
+        raise ConformanceError(f"no compiled program called {options.program!r}")
+    return programs
+
+
 def interrupt(_number: int, _frame: FrameType | None) -> None:
     """Turn SIGTERM into the exception on which BMv2 is stopped."""
     raise KeyboardInterrupt
@@ -120,7 +139,7 @@ def main(argv: list[str] | None = None) -> int:
         return 0
     signal.signal(signal.SIGTERM, interrupt)
     try:
-        programs = load_programs(options.build, options.program)
+        programs = chosen(options)
         with tempfile.TemporaryDirectory(prefix="tailrace-conformance-") as scratch:
             log = Path(scratch) / "bmv2.log"
             if options.golden:

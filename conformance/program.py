@@ -64,6 +64,11 @@ class Hints:
         )
 
 
+def has_hints(name: str) -> bool:
+    """Whether there are hints for a program of this name."""
+    return (HINTS / f"{name}.json").is_file()
+
+
 def _replicas(data: dict[str, list[list[int]]]) -> dict[int, list[tuple[int, int]]]:
     return {int(key): [(port, instance) for port, instance in value] for key, value in data.items()}
 

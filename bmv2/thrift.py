@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calls of BMv2's Thrift services: value sets, registers, rates and depths of queues, ports.
+
+Thrift's binary protocol, unframed, with the service name before the method name (multiplexed): a message
+header, then fields as (type byte, 16-bit id, value) up to a zero byte. All integers are big-endian. Uses the
+standard library only, so that both Python environments can import it.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+
+_STANDARD, _SIMPLE_SWITCH = "standard", "simple_switch"
+_TIMEOUT_S = 30.0
+_CONTEXT = 0
+_VERSION_CALL = 0x80010001
+_REPLY = 2
+_STOP, _I32, _I64, _STRING, _LIST = 0, 8, 10, 11, 15
+
+
+class ThriftError(OSError):
+    """The switch refused a call, or ended the connection. One line."""
+
+
+def _i32(number: int, value: int) -> bytes:
+    return struct.pack(">Bhi", _I32, number, value)
+
+
+def _i64(number: int, value: int) -> bytes:
+    return struct.pack(">Bhq", _I64, number, value)
+
+
+def _string(number: int, value: bytes) -> bytes:
+    return struct.pack(">BhI", _STRING, number, len(value)) + value
+
+
+class ThriftClient:
+    """A connection to the Thrift server of one simple_switch_grpc; a context.
+
+    Every method raises ThriftError when the switch does not do it.
+    """
+
+    def __init__(self, port: int) -> None:
+        """Connects to a port of this network namespace's loopback. Raises OSError when nobody listens."""
+        self._socket = socket.create_connection(("127.0.0.1", port), timeout=_TIMEOUT_S)
+        self._stream = self._socket.makefile("rb")
+
+    def __enter__(self) -> ThriftClient:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stream.close()
+        self._socket.close()
+
+    def value_set_add(self, name: str, value: bytes) -> None:
+        """Add a member to a parser value set."""
+        fields = _i32(1, _CONTEXT) + _string(2, name.encode()) + _string(3, value)
+        self._do(_STANDARD, "bm_parse_vset_add", fields)
+
+    def set_queue_depths(self, packets: int) -> None:
+        """Set the depth of every egress queue."""
+        self._do(_SIMPLE_SWITCH, "set_all_egress_queue_depths", _i32(1, packets))
+
+    def set_port_rate(self, port: int, packets_per_s: int) -> None:
+        """Set the rate of each priority queue of a port."""
+        self._do(_SIMPLE_SWITCH, "set_egress_queue_rate", _i32(1, port) + _i64(2, packets_per_s))
+
+    def set_queue_rate(self, port: int, priority: int, packets_per_s: int) -> None:
+        """Set the rate of one priority queue of a port; it is kept apart from those of the others."""
+        fields = _i32(1, port) + _i32(2, priority) + _i64(3, packets_per_s)
+        self._do(_SIMPLE_SWITCH, "set_egress_priority_queue_rate", fields)
+
+    def add_port(self, port: int, interface: str) -> None:
+        """Put an interface on a port."""
+        fields = _string(1, interface.encode()) + _i32(2, port) + _string(3, b"")
+        self._do(_STANDARD, "bm_dev_mgr_add_port", fields)
+
+    def remove_port(self, port: int) -> None:
+        """Take the interface off a port, which then neither sends nor receives."""
+        self._do(_STANDARD, "bm_dev_mgr_remove_port", _i32(1, port))
+
+    def register_read_all(self, name: str) -> list[int]:
+        """All cells of a register array, as unsigned numbers of at most 63 bits."""
+        kind = self._call(_STANDARD, "bm_register_read_all", _i32(1, _CONTEXT) + _string(2, name.encode()))
+        if kind != _LIST:
+            raise ThriftError(f"simple_switch_grpc: no register {name}")
+        self._read(1)
+        count = self._integer(">I")
+        cells = list(struct.unpack(f">{count}q", self._read(8 * count)))
+        self._read(1)
+        return cells
+
+    def _do(self, service: str, method: str, fields: bytes) -> None:
+        """A call that is answered by nothing, or by a number that is always 0."""
+        if self._call(service, method, fields) != _STOP:
+            self._read(struct.calcsize(">iB"))
+
+    def _call(self, service: str, method: str, fields: bytes) -> int:
+        """Send a call; the type of its result, with the stream at the value, _STOP where there is none."""
+        name = f"{service}:{method}".encode()
+        header = struct.pack(">II", _VERSION_CALL, len(name)) + name + struct.pack(">i", 0)
+        self._socket.sendall(header + fields + bytes([_STOP]))
+        kind = self._integer(">I") & 0xFF
+        self._read(self._integer(">I") + 4)
+        result = self._integer(">B")
+        # Field 0 is the result, any other an exception that the service declares.
+        if kind != _REPLY or (result != _STOP and self._integer(">h") != 0):
+            raise ThriftError(f"simple_switch_grpc: its Thrift server refused {method}")
+        return result
+
+    def _integer(self, layout: str) -> int:
+        value: int = struct.unpack(layout, self._read(struct.calcsize(layout)))[0]
+        return value
+
+    def _read(self, size: int) -> bytes:
+        data = self._stream.read(size)
+        if len(data) != size:
+            raise ThriftError("simple_switch_grpc: its Thrift server ended the connection")
+        return data
