@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What every packet test stands on: a P4Runtime client on the PyPI stubs, entries by name, and PTF's ports.
 
-Test parameters: grpcaddr, device_id, build (folder of the compiled programs). One switch serves all tests:
-each pushes its own program.
+Test parameters: grpcaddr, device_id, build and schemes (folders of the compiled programs), target (bmv2 or
+native), slow_port, slow_rate_pps, thrift_port. One switch serves all tests: each pushes its own program.
 """
 
 from __future__ import annotations
@@ -32,15 +32,16 @@ def octets(value: int) -> bytes:
 
 
 class P4RuntimeTest(BaseTest):
-    """A test of the program called `program`."""
+    """A test of the program called `program`, in the folder that the test parameter `folder` names."""
 
     program = ""
+    folder = "build"
 
     def setUp(self) -> None:
         super().setUp()
         self.dataplane = ptf.dataplane_instance
         self.dataplane.flush()
-        build = Path(testutils.test_param_get("build"))
+        build = Path(testutils.test_param_get(self.folder))
         self.device_id = int(testutils.test_param_get("device_id", 1))
         self.p4info = p4info_pb2.P4Info()
         text_format.Parse((build / f"{self.program}.p4info.txtpb").read_text("utf-8"), self.p4info)
@@ -50,17 +51,17 @@ class P4RuntimeTest(BaseTest):
         self.outgoing: queue.Queue[p4runtime_pb2.StreamMessageRequest | None] = queue.Queue()
         self.incoming: queue.Queue[p4runtime_pb2.StreamMessageResponse] = queue.Queue()
         self.inserted: list[dict[str, object]] = []
+        self.addCleanup(self.channel.close)
         self._start_stream()
-        self._push((build / f"{self.program}.json").read_bytes())
+        self.addCleanup(self._undo)
+        self.device_config = (build / f"{self.program}.json").read_bytes()
+        self._push(self.device_config)
 
-    def tearDown(self) -> None:
+    def _undo(self) -> None:
+        """Runs after every test, also after one whose setUp failed."""
         # BMv2 keeps multicast nodes and clone sessions over a push, so each test removes its own.
         for entity in reversed(self.inserted):
             self._write(p4runtime_pb2.Update.DELETE, **entity)
-        self.outgoing.put(None)
-        self.reader.join(TIMEOUT_S)
-        self.channel.close()
-        super().tearDown()
 
     def _start_stream(self) -> None:
         grpc.channel_ready_future(self.channel).result(timeout=TIMEOUT_S)
@@ -75,11 +76,16 @@ class P4RuntimeTest(BaseTest):
 
         self.reader = threading.Thread(target=read, daemon=True)
         self.reader.start()
+        self.addCleanup(self._end_stream)
         arbitration = p4runtime_pb2.MasterArbitrationUpdate(
             device_id=self.device_id, election_id=self.election_id
         )
         self.send_message(arbitration=arbitration)
         self.assertEqual(0, self.receive_message("arbitration").status.code)
+
+    def _end_stream(self) -> None:
+        self.outgoing.put(None)
+        self.reader.join(TIMEOUT_S)
 
     def _requests(self) -> Iterator[p4runtime_pb2.StreamMessageRequest]:
         while (message := self.outgoing.get()) is not None:
@@ -151,6 +157,13 @@ class P4RuntimeTest(BaseTest):
         request = p4runtime_pb2.WriteRequest(device_id=self.device_id, election_id=self.election_id)
         request.updates.add(type=kind, entity=p4runtime_pb2.Entity(**entity))
         self.stub.Write(request, timeout=TIMEOUT_S)
+
+    def set_default(self, table: str, action: p4runtime_pb2.Action) -> None:
+        """Set the action of a miss; of a keyless table: its only one."""
+        entry = self.entry(table, {})
+        entry.is_default_action = True
+        entry.action.action.CopyFrom(action)
+        self._write(p4runtime_pb2.Update.MODIFY, table_entry=entry)
 
     def read(self, **entity: object) -> list[p4runtime_pb2.Entity]:
         """All entities that the switch gives for one read entity."""

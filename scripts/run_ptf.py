@@ -5,14 +5,15 @@
     run_ptf.py --target native|bmv2 [--switch PROGRAM] [--ptf PROGRAM] [TEST ...]
 
 Needs root (or CAP_NET_ADMIN and CAP_SYS_ADMIN). Makes a namespace with one veth pair a port, starts the
-switch in it, runs ptf in it, and takes all of it down again, by namespace and process handle. Exit codes:
-that of ptf; 2 where something needed is missing.
+switch in it, runs ptf in it, and takes all of it down again, by namespace and process handle. The last port
+is slow, so that tests can fill a queue. Exit codes: that of ptf; 2 where something needed is missing.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -22,11 +23,15 @@ from pathlib import Path
 from types import FrameType
 
 ROOT = Path(__file__).resolve().parent.parent
+P4_BUILD = ROOT / "p4src" / "build"
 PORTS = 8
-CPU_PORT = 510
+SLOW_PORT = PORTS - 1
+SLOW_RATE_PPS = 20
+THRIFT_PORT = 9090
 DEVICE_ID = 1
 ADDRESS = "127.0.0.1:9559"
 STOP_S = 10.0
+WATCH_S = 0.5
 SWITCHES = {"bmv2": "simple_switch_grpc", "native": "tailrace_switch_grpc"}
 
 
@@ -37,6 +42,8 @@ class PtfError(Exception):
 def program(stated: str | None, venv: str, name: str) -> str:
     """Path of a program: the stated one, else that of our environment, else the one on PATH."""
     if stated:
+        if not shutil.which(stated):
+            raise PtfError(f"{stated}: no such program")
         return stated
     ours = ROOT / venv / "bin" / name
     found = str(ours) if ours.is_file() else shutil.which(name)
@@ -84,21 +91,70 @@ class Namespace:
         return ["ip", "netns", "exec", self.name]
 
 
-def switch_command(executable: str) -> list[str]:
-    """simple_switch_grpc's command line, which both switches take."""
+def switch_numbers(p4info: Path) -> dict[str, int]:
+    """Numbers that the programs expect of their switch: the annotation `switch` in a P4Info text file."""
+    text = p4info.read_text("utf-8")
+    block = re.search(r'structured_annotations \{\s+name: "switch"(.*?)\n  \}', text, re.DOTALL)
+    pairs = re.findall(r'key: "(\w+)"\s+value \{\s+int64_value: (\d+)', block.group(1)) if block else []
+    if not pairs:
+        raise PtfError(f'{p4info}: no annotation "switch" in pkg_info')
+    return {key: int(value) for key, value in pairs}
+
+
+def switch_command(target: str, executable: str) -> list[str]:
+    """simple_switch_grpc's command line, which both switches take, and a port rate, which only ours does."""
+    numbers = switch_numbers(P4_BUILD / "ecmp.p4info.txtpb")
     interfaces = [word for port in range(PORTS) for word in ("-i", f"{port}@sw{port}")]
-    options = ["--device-id", str(DEVICE_ID), *interfaces, "--no-p4"]
-    return [executable, *options, "--", "--grpc-server-addr", ADDRESS, "--cpu-port", str(CPU_PORT)]
+    options = ["--device-id", str(DEVICE_ID), *interfaces, "--thrift-port", str(THRIFT_PORT), "--no-p4"]
+    command = [executable, *options, "--", "--grpc-server-addr", ADDRESS]
+    for option in ("cpu_port", "drop_port", "priority_queues"):
+        command += [f"--{option.replace('_', '-')}", str(numbers[option])]
+    if target == "native":
+        command += ["--port-rate", f"{SLOW_PORT}:{SLOW_RATE_PPS}pps"]
+    return command
 
 
-def ptf_command(executable: str, scratch: Path, tests: list[str]) -> list[str]:
+def ptf_command(target: str, executable: str, scratch: Path, tests: list[str]) -> list[str]:
     """Ptf on our folder with one interface a port."""
     interfaces = [word for port in range(PORTS) for word in ("--interface", f"{port}@ptf{port}")]
-    build = ROOT / "tests" / "programs" / "build"
-    parameters = f"grpcaddr='{ADDRESS}';device_id={DEVICE_ID};build='{build}'"
+    values: dict[str, str | int] = {
+        "grpcaddr": ADDRESS,
+        "device_id": DEVICE_ID,
+        "build": str(ROOT / "tests" / "programs" / "build"),
+        "schemes": str(P4_BUILD),
+        "target": target,
+        "thrift_port": THRIFT_PORT,
+        "slow_port": SLOW_PORT,
+        "slow_rate_pps": SLOW_RATE_PPS,
+    }
+    parameters = ";".join(f"{key}={value!r}" for key, value in values.items())
     folders = ["--test-dir", str(ROOT / "ptf_tests"), "--pypath", str(ROOT)]
     logs = ["--log-file", str(scratch / "ptf.log")]
     return [executable, *folders, *interfaces, *logs, "--test-params", parameters, *tests]
+
+
+def stop(process: subprocess.Popen[bytes]) -> None:
+    """End a process and wait for its end."""
+    process.terminate()
+    try:
+        process.wait(STOP_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def run_beside(switch: subprocess.Popen[bytes], command: list[str], folder: Path) -> int:
+    """Run a command to its end or the switch's; returns its exit code, 1 where the switch ended first."""
+    tests = subprocess.Popen(command, cwd=folder)
+    try:
+        while switch.poll() is None:
+            try:
+                return tests.wait(WATCH_S)
+            except subprocess.TimeoutExpired:
+                continue
+        return 1
+    finally:
+        stop(tests)
 
 
 def run_tests(options: argparse.Namespace) -> int:
@@ -110,19 +166,14 @@ def run_tests(options: argparse.Namespace) -> int:
     with tempfile.TemporaryDirectory(prefix="tailrace-ptf-") as folder, Namespace() as namespace:
         scratch = Path(folder)
         with (scratch / "switch.log").open("wb") as log:
-            command = [*namespace.prefix, *switch_command(switch)]
+            command = [*namespace.prefix, *switch_command(options.target, switch)]
             process = subprocess.Popen(command, cwd=scratch, stdout=log, stderr=subprocess.STDOUT)
             try:
-                tests = [*namespace.prefix, *ptf_command(ptf, scratch, options.tests)]
-                code = subprocess.run(tests, cwd=scratch, check=False).returncode
+                tests = [*namespace.prefix, *ptf_command(options.target, ptf, scratch, options.tests)]
+                code = run_beside(process, tests, scratch)
                 died = process.poll()
             finally:
-                process.terminate()
-                try:
-                    process.wait(STOP_S)
-                except subprocess.TimeoutExpired:
-                    process.kill()
-                    process.wait()
+                stop(process)
         if code:
             tail = (scratch / "switch.log").read_text("utf-8", errors="replace").splitlines()[-20:]
             print(*tail, sep="\n", file=sys.stderr)

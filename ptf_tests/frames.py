@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Frames of hosts and of neighbouring switches, built with the layers of hosts/packets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from scapy.layers.inet import IP, UDP
+from scapy.layers.l2 import Ether
+from scapy.packet import Packet, Raw
+
+from hosts.packets.bth import BTH, ROCE_PORT, Opcode
+from hosts.packets.data_shim import DataShim, Stamp
+from hosts.packets.flow_pause import PAUSE_MAC, FlowPause, PauseOp
+from hosts.packets.flowcut_ack import FlowcutAck
+from hosts.packets.local import Local, Subtype
+
+GATEWAY_MAC = "02:00:00:00:00:fe"
+UDP_PROTOCOL = 17
+TAG_FACTOR, TAG_MODULUS = 13, 64  # p4src/common/egress.p4: PathTag
+PAYLOAD = bytes(range(96))
+
+
+def mac_of(ip: str) -> str:
+    """MAC address of a host: 02:00 and its IPv4 address."""
+    return ":".join(f"{int(byte):02x}" for byte in ("2", "0", *ip.split(".")))
+
+
+def number_of(address: str) -> int:
+    """A MAC or IPv4 address as the number that a table holds."""
+    if ":" in address:
+        return int(address.replace(":", ""), 16)
+    return int.from_bytes(bytes(map(int, address.split("."))), "big")
+
+
+@dataclass(frozen=True)
+class Flow:
+    """A flow between two hosts; its 5-tuple with UDP."""
+
+    src: str
+    dst: str
+    sport: int = 49152
+    dport: int = ROCE_PORT
+
+    def key(self) -> dict[str, str | int]:
+        """The 13 bytes by which control packets name the flow."""
+        return {
+            "src": self.src,
+            "dst": self.dst,
+            "sport": self.sport,
+            "dport": self.dport,
+            "protocol": UDP_PROTOCOL,
+        }
+
+
+def roce(
+    flow: Flow,
+    *,
+    ttl: int = 64,
+    ecn: int = 0,
+    tag: int = 0,
+    left: int = 0,
+    opcode: int = Opcode.WRITE_MIDDLE,
+    payload: bytes = PAYLOAD,
+    dst_mac: str = GATEWAY_MAC,
+) -> Packet:
+    """A RoCEv2 packet of a flow; `left` and `tag` are the two reserved fields of the BTH."""
+    ether = Ether(src=mac_of(flow.src), dst=dst_mac)
+    ip = IP(src=flow.src, dst=flow.dst, ttl=ttl, tos=ecn, flags="DF", id=0)
+    bth = BTH(opcode=int(opcode), resv6=tag, resv7=left, dqpn=0x11, psn=0x1234)
+    return ether / ip / UDP(sport=flow.sport, dport=flow.dport, chksum=0) / bth / Raw(payload)
+
+
+def tagged(tag: int, port: int) -> int:
+    """The path tag after a hop between switches by an egress port."""
+    return (tag * TAG_FACTOR + port) % TAG_MODULUS
+
+
+def shimmed(frame: Packet, hops: int, stamps: list[tuple[int, int]]) -> Packet:
+    """A data frame as it travels between switches, with stamps (ticks, in_port), the newest first."""
+    stack = [Stamp(ticks=ticks, in_port=in_port) for ticks, in_port in stamps]
+    ether = Ether(src=frame[Ether].src, dst=frame[Ether].dst)
+    return ether / Local() / DataShim(hops=hops, stack=stack) / frame[Ether].payload.copy()
+
+
+def flowcut_ack(
+    flow: Flow,
+    *,
+    frame_bytes: int,
+    hops: int,
+    stamps: list[tuple[int, int]],
+    congested: bool = False,
+    **forged: int,
+) -> Packet:
+    """The ACK of a data frame, as the egress switch sends it. `forged` overrides fields of the ACK."""
+    stack = [Stamp(ticks=ticks, in_port=in_port) for ticks, in_port in stamps]
+    fields = {
+        "bytes": frame_bytes,
+        "hops": hops,
+        "stack": stack,
+        "congested": int(congested),
+        **flow.key(),
+        **forged,
+    }
+    return Ether(src=mac_of(flow.dst), dst=mac_of(flow.src)) / Local() / FlowcutAck(**fields)
+
+
+def pause(flow: Flow, op: PauseOp, credit_bytes: int = 0, src_mac: str | None = None) -> Packet:
+    """What the switch of the source tells the source."""
+    ether = Ether(src=src_mac or mac_of(flow.dst), dst=PAUSE_MAC)
+    return ether / Local() / FlowPause(op=int(op), credit_bytes=credit_bytes, **flow.key())
+
+
+__all__ = [
+    "GATEWAY_MAC",
+    "PAYLOAD",
+    "Flow",
+    "Local",
+    "PauseOp",
+    "Subtype",
+    "flowcut_ack",
+    "mac_of",
+    "number_of",
+    "pause",
+    "roce",
+    "shimmed",
+    "tagged",
+]

@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Draining (Flowcut §II-B, §IV-C): when it starts, what the source is told, and when it ends.
+
+Run one case: scripts/run_ptf.py --target native test_flowcut_drain.PauseTest
+
+Real time is no exact RTT. So a threshold of 0 stands for "every RTT is too long", and an RTT that must be
+long has a stamp that is 1000 s old. The exact arithmetic is tested in virtual time (tests/p4src).
+"""
+
+from __future__ import annotations
+
+from ptf.testutils import group
+
+from ptf_tests.fabric import FLOW, HOST, HOST_PORT, OTHER_HOST, OTHER_HOST_PORT, REMOTE
+from ptf_tests.flowcut import ALWAYS_GROWING, FlowcutTest, Sent
+from ptf_tests.frames import Flow, PauseOp, pause
+
+LONG_AGO_TICKS = 10**9
+RTT_64, GROWTH_32 = 64 << 8, 32 << 8  # normalised RTT ends at 128
+
+
+class DrainTest(FlowcutTest):
+    """Three packets of a flow are in flight."""
+
+    flow = FLOW
+    in_port = HOST_PORT
+    left = 0
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.sent = [self.send_data(self.flow, in_port=self.in_port, left=self.left) for _ in range(3)]
+
+    def expect_pause(self, op: PauseOp, credit_bytes: int = 0) -> None:
+        """The source gets exactly this."""
+        self.expect(self.in_port, pause(self.flow, op, credit_bytes))
+
+    def slow_ack(self, sent: Sent) -> None:
+        """An ACK whose round trip took 1000 s."""
+        ((ticks, in_port),) = sent.stamps
+        self.send_ack(sent, stamps=[((ticks - LONG_AGO_TICKS) % 2**32, in_port)])
+
+
+@group("flowcut")
+class PauseTest(DrainTest):
+    """XOFF once, where the data came in; the rest drains on its path; then the entry goes, XON comes."""
+
+    flow = Flow(OTHER_HOST, REMOTE)
+    in_port = OTHER_HOST_PORT
+
+    def runTest(self) -> None:
+        self.configure_drain(rtt_threshold=0)
+        self.send_ack(self.sent[0])
+        self.expect_pause(PauseOp.XOFF)
+        self.assertEqual("DRAINING", self.state_of(self.flow))
+        late = self.send_data(self.flow, in_port=self.in_port)  # was under way when the XOFF came
+        self.assertEqual(self.sent[0].port, late.port)
+        self.send_ack(self.sent[1])
+        self.send_ack(self.sent[2])
+        self.nothing_else()
+        self.assertEqual("DRAINING", self.state_of(self.flow))
+        self.finish(late)
+        self.expect_pause(PauseOp.XON)
+        self.nothing_else()
+        for counter in ("xoff_sent", "xon_sent", "flowcut_created", "flowcut_deleted"):
+            self.expect_count(counter, 1)
+        self.expect_drops()
+
+
+@group("flowcut")
+class CreditTest(DrainTest):
+    """With a credit the XOFF grants it; the XON grants none."""
+
+    def runTest(self) -> None:
+        self.configure_drain(rtt_threshold=0, credit_bytes=0x12345678)
+        self.send_ack(self.sent[0])
+        self.expect_pause(PauseOp.XOFF_CREDIT, 0x12345678)
+        self.finish(*self.sent[1:])
+        self.expect_pause(PauseOp.XON)
+        self.nothing_else()
+
+
+@group("flowcut")
+class OffTest(DrainTest):
+    """Without thresholds nobody is told anything, however long the round trip."""
+
+    def runTest(self) -> None:
+        self.send_ack(self.sent[0])
+        self.slow_ack(self.sent[1])
+        self.assertEqual("TRACKED", self.state_of())
+        self.finish(self.sent[2])
+        self.expect_count("xoff_sent", 0)
+        self.expect_count("xon_sent", 0)
+        self.nothing_else()
+
+
+@group("flowcut")
+class RttTriggerTest(DrainTest):
+    """The first RTT is the smallest, so its ratio is 1; only one far above it drains."""
+
+    def runTest(self) -> None:
+        self.configure_drain(rtt_threshold=RTT_64)
+        self.send_ack(self.sent[0])
+        self.assertEqual("TRACKED", self.state_of())
+        self.assertEqual(1 << 8, self.entries()[FLOW.sport]["rtt_avg"])
+        self.slow_ack(self.sent[1])
+        self.expect_pause(PauseOp.XOFF)
+        self.finish(self.sent[2])
+        self.expect_pause(PauseOp.XON)
+        self.nothing_else()
+
+
+@group("flowcut")
+class GrowthTriggerTest(DrainTest):
+    """The second trigger looks at growth alone: none at the first sample, much at a far longer second."""
+
+    def runTest(self) -> None:
+        self.configure_drain(growth_threshold=GROWTH_32)
+        self.send_ack(self.sent[0])
+        self.assertEqual("TRACKED", self.state_of())
+        self.slow_ack(self.sent[1])
+        self.expect_pause(PauseOp.XOFF)
+        self.assertGreater(self.entries()[FLOW.sport]["rtt_growth"], GROWTH_32)
+        self.finish(self.sent[2])
+        self.expect_pause(PauseOp.XON)
+
+
+@group("flowcut")
+class NegativeGrowthTest(DrainTest):
+    """The growth is a signed number: a threshold below zero is met by a growth of zero."""
+
+    def runTest(self) -> None:
+        self.configure_drain(growth_threshold=ALWAYS_GROWING)
+        self.send_ack(self.sent[0])
+        self.expect_pause(PauseOp.XOFF)
+
+
+@group("flowcut")
+class AverageTest(DrainTest):
+    """The trigger looks at the average: with a small alpha one long RTT does not make it."""
+
+    def runTest(self) -> None:
+        self.configure_drain(rtt_threshold=RTT_64, alpha=64)
+        self.send_ack(self.sent[0])
+        self.slow_ack(self.sent[1])
+        entry = self.entries()[FLOW.sport]
+        # A quarter of 127.996 and three quarters of 1, as 8.8.
+        self.assertEqual(
+            (0x7FFF, (64 * 0x7FFF + 192 * 0x0100 + 128) >> 8), (entry["rtt_last"], entry["rtt_avg"])
+        )
+        self.assertEqual(2, entry["samples"])
+        self.assertEqual("TRACKED", self.state_of())
+        self.nothing_else()
+
+
+@group("flowcut")
+class LastPacketTest(FlowcutTest):
+    """When the ACK that would start a drain is the last one, there is nothing left to drain."""
+
+    def runTest(self) -> None:
+        self.configure_drain(rtt_threshold=0)
+        self.finish(self.send_data())
+        self.expect_count("flowcut_deleted", 1)
+        self.expect_count("xoff_sent", 0)
+        self.expect_count("xon_sent", 0)
+        self.nothing_else()
+
+
+@group("flowcut")
+class FewLeftTest(DrainTest):
+    """§IV-C: a source with no more than min_left packets left is let go."""
+
+    left = 10
+
+    def runTest(self) -> None:
+        self.configure_drain(rtt_threshold=0, min_left=10)
+        self.send_ack(self.sent[0])
+        self.assertEqual("TRACKED", self.state_of())
+        self.nothing_else()
+        self.configure_drain(rtt_threshold=0, min_left=9)
+        self.send_ack(self.sent[1])
+        self.expect_pause(PauseOp.XOFF)
+
+
+@group("flowcut")
+class LeftUnknownTest(DrainTest):
+    """A source that does not say how much is left (0) is drained."""
+
+    def runTest(self) -> None:
+        self.configure_drain(rtt_threshold=0, min_left=127)
+        self.send_ack(self.sent[0])
+        self.expect_pause(PauseOp.XOFF)
+
+
+@group("flowcut")
+class CongestedBehindTest(DrainTest):
+    """A switch behind this one may ask for the drain; this one asks the source, unless too little is left."""
+
+    left = 3
+
+    def runTest(self) -> None:
+        self.configure_drain(min_left=3)
+        self.send_ack(self.sent[0], congested=True)
+        self.assertEqual("TRACKED", self.state_of())
+        self.configure_drain()
+        self.send_ack(self.sent[1], congested=True)
+        self.expect_pause(PauseOp.XOFF)
+        self.finish(self.sent[2])
+        self.expect_pause(PauseOp.XON)
+        self.nothing_else()
+
+
+@group("flowcut")
+class OthersGoOnTest(DrainTest):
+    """One flow's drain is no other's: the flow beside it keeps its entry and its state."""
+
+    def runTest(self) -> None:
+        other = Flow(HOST, REMOTE, sport=7)
+        sent = self.send_data(other)
+        self.configure_drain(rtt_threshold=0)
+        self.send_ack(self.sent[0])
+        self.expect_pause(PauseOp.XOFF)
+        self.assertEqual("TRACKED", self.state_of(other))
+        self.send_ack(sent)
+        for one in self.sent[1:]:
+            self.send_ack(one)
+        self.expect_pause(PauseOp.XON)
+        self.expect_flows({})
+        self.nothing_else()

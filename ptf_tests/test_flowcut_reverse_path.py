@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The way of an ACK: back along its stamps in the full-switch variant, by its route in the ingress variant
+(§II-C).
+
+Run one case: scripts/run_ptf.py --target native test_flowcut_reverse_path.StampsLeadBackTest
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ptf.testutils import group
+from scapy.layers.l2 import Ether
+from scapy.packet import Packet
+
+from hosts.packets.data_shim import DataShim
+from ptf_tests.fabric import DOWNLINK, FLOW, HOST, OTHER_HOST, REMOTE, SLOW_REMOTE, UPLINKS
+from ptf_tests.flowcut import WAYS, FlowcutTest, Sent
+from ptf_tests.frames import Flow, flowcut_ack, roce, shimmed
+from ptf_tests.slow_port import SlowPortTest
+
+BELOW = (77, 3)  # the stamp of the switch below: its clock, the port of its host
+FLOWS = [Flow(HOST, REMOTE, sport=6000 + i) for i in range(WAYS + 1)]
+
+
+class ReversePathTest(FlowcutTest):
+    def transit(self, flow: Flow = FLOW, in_port: int = DOWNLINK) -> Sent:
+        """Data from the switch below passes; the result's stamps are this switch's and that one's."""
+        frame = roce(flow)
+        self.send(in_port, shimmed(frame, 1, [BELOW]))
+        port, found = self.receive()
+        shim = Ether(found)[DataShim]
+        stamps = tuple((int(stamp.ticks), int(stamp.in_port)) for stamp in shim.stack)
+        return Sent(flow, port, len(frame), int(shim.hops), stamps)
+
+    def expect_below(self, sent: Sent, port: int = DOWNLINK, **fields: Any) -> None:
+        """The ACK goes on to the switch below, with one stamp less."""
+        self.expect(port, sent.ack(stamps=list(sent.stamps[1:]), **fields))
+
+
+@group("flowcut")
+class StampsLeadBackTest(ReversePathTest):
+    """Each switch takes its own stamp off and sends the ACK to the port in it; bytes and hops stay."""
+
+    def runTest(self) -> None:
+        sent = [self.transit(), self.transit()]
+        self.assertEqual(2, len(sent[0].stamps))
+        self.expect_flows({FLOW.sport: 2 * sent[0].frame_bytes})
+        self.send_ack(sent[0])
+        self.expect_below(sent[0])
+        self.expect_flows({FLOW.sport: sent[1].frame_bytes})
+        self.send_ack(sent[1])
+        self.expect_below(sent[1])
+        self.expect_flows({})
+        self.expect_count("flowcut_deleted", 1)
+        self.expect_drops()
+
+
+@group("flowcut")
+class EachPacketItsOwnWayTest(ReversePathTest):
+    """The way is the packet's, not the flow's: packets that came by two ports have ACKs that leave by two."""
+
+    def runTest(self) -> None:
+        other_port = UPLINKS[2]
+        sent = [self.transit(), self.transit(in_port=other_port)]
+        self.send_ack(sent[0])
+        self.expect_below(sent[0])
+        self.send_ack(sent[1])
+        self.expect_below(sent[1], other_port)
+        self.nothing_else()
+
+
+@group("flowcut")
+class UntrackedTest(ReversePathTest):
+    """The ACK of a flow that had no room in the table finds its way all the same."""
+
+    def runTest(self) -> None:
+        sent = [self.transit(flow) for flow in FLOWS]
+        self.assertEqual(sent[-1].frame_bytes, self.untracked_bytes())
+        self.send_ack(sent[-1])
+        self.expect_below(sent[-1])
+        self.assertEqual(0, self.untracked_bytes())
+        self.expect_count("acks_unknown", 1)
+        self.assertEqual(WAYS, len(self.in_flight()))
+        self.nothing_else()
+
+
+@group("flowcut")
+class TransitAsksTest(ReversePathTest):
+    """A switch in transit that sees congestion marks the ACK, once a drain, and tells no host anything."""
+
+    def runTest(self) -> None:
+        sent = [self.transit() for _ in range(3)]
+        self.configure_drain(rtt_threshold=0)
+        self.send_ack(sent[0])
+        self.expect_below(sent[0], congested=True)
+        self.assertEqual("DRAINING", self.state_of())
+        self.send_ack(sent[1])
+        self.expect_below(sent[1])
+        self.send_ack(sent[2])
+        self.expect_below(sent[2])
+        self.expect_flows({})
+        self.expect_count("xoff_sent", 0)
+        self.expect_count("xon_sent", 0)
+        # Drained here, so the next flowcut leaves this switch by another port.
+        self.configure_drain()
+        self.assertNotEqual(sent[0].port, self.transit().port)
+
+
+@group("flowcut")
+class TransitPassesOnTest(ReversePathTest):
+    """The mark of a switch behind stays on the ACK."""
+
+    def runTest(self) -> None:
+        sent = [self.transit(), self.transit()]
+        self.send_ack(sent[0], congested=True)
+        self.expect_below(sent[0], congested=True)
+        self.nothing_else()
+
+
+@group("flowcut")
+class NoResumeInTransitTest(ReversePathTest):
+    """Early resume is for the switch of the source alone: only that one knows what the source was told."""
+
+    def runTest(self) -> None:
+        sent = [self.transit() for _ in range(3)]
+        self.configure_drain(rtt_threshold=0, resume_bytes=10**6)
+        self.send_ack(sent[0])
+        self.expect_below(sent[0], congested=True)
+        self.send_ack(sent[1])
+        self.expect_below(sent[1])
+        self.assertEqual("DRAINING", self.state_of())
+        self.assertEqual(sent[0].port, self.transit().port)
+
+
+class RoutedAckTest(FlowcutTest):
+    """The ingress variant: an ACK of data whose source is behind another switch."""
+
+    mode = "INGRESS"
+
+    def ack(self, flow: Flow, **forged: Any) -> Packet:
+        return flowcut_ack(flow, frame_bytes=1000, hops=2, stamps=[BELOW], **forged)
+
+
+@group("flowcut")
+class PassThroughTest(RoutedAckTest):
+    """It passes to any next hop towards the source, whole, with one more link counted."""
+
+    def runTest(self) -> None:
+        ports = set()
+        for hops_back in (0, 1, 14):
+            for sport in range(16):
+                flow = Flow(REMOTE, "10.0.7.2", sport=sport)
+                self.send(DOWNLINK, self.ack(flow, hops_back=hops_back))
+                port, frame = self.receive()
+                self.assertEqual(bytes(self.ack(flow, hops_back=hops_back + 1)).hex(), frame.hex())
+                ports.add(port)
+        self.assertEqual(set(UPLINKS), ports)
+        self.expect_count("acks_unknown", 0)
+        self.expect_drops()
+
+
+@group("flowcut")
+class RoutedAckEndsTest(RoutedAckTest):
+    """It ends at the source's switch, whatever port it came by; a loop or a missing route ends it, too."""
+
+    def runTest(self) -> None:
+        sent = self.send_data()
+        self.send(DOWNLINK, sent.ack())  # the data left by an uplink
+        self.expect_flows({})
+        self.expect_count("flowcut_deleted", 1)
+        self.expect_drops()
+        self.send(DOWNLINK, self.ack(Flow(REMOTE, OTHER_HOST), hops_back=15))
+        self.expect_drops(TTL_EXPIRED=1)
+        self.send(DOWNLINK, self.ack(Flow("192.0.2.1", OTHER_HOST)))
+        self.expect_drops(TTL_EXPIRED=1, NO_ROUTE=1)
+
+
+@group("flowcut")
+class AckPriorityTest(SlowPortTest, RoutedAckTest):
+    """On its way it overtakes the data that waits."""
+
+    def runTest(self) -> None:
+        ack = self.ack(Flow(SLOW_REMOTE, HOST))
+        frames = self.behind_others(DOWNLINK, ack)
+        (place,) = [i for i, frame in enumerate(frames) if len(frame) == len(ack)]
+        self.assertLess(place, len(frames) - 1)

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The runner of the packet tests: what it tells the switch, and what it says when it cannot."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib import util
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from finsy.proto import p4i
+from google.protobuf import text_format
+
+ROOT = Path(__file__).resolve().parent.parent
+SCRIPT = ROOT / "scripts" / "run_ptf.py"
+P4INFOS = sorted((ROOT / "p4src" / "build").glob("*.p4info.txtpb"))
+
+
+@pytest.fixture(scope="module")
+def run_ptf() -> ModuleType:
+    """The script as a module."""
+    spec = util.spec_from_file_location("run_ptf", SCRIPT)
+    assert spec is not None and spec.loader is not None
+    module = util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("path", P4INFOS, ids=lambda path: path.name)
+def test_numbers_of_the_switch_are_those_of_p4info(run_ptf, path):
+    """The script runs without protobuf, so it reads the text; it must read what protobuf reads."""
+    info = text_format.Parse(path.read_text("utf-8"), p4i.P4Info())
+    (annotation,) = [found for found in info.pkg_info.structured_annotations if found.name == "switch"]
+    expected = {pair.key: pair.value.int64_value for pair in annotation.kv_pair_list.kv_pairs}
+    assert run_ptf.switch_numbers(path) == expected
+
+
+def test_p4info_without_the_annotation(run_ptf, tmp_path):
+    path = tmp_path / "other.p4info.txtpb"
+    path.write_text('pkg_info {\n  arch: "v1model"\n}\n', "utf-8")
+    with pytest.raises(run_ptf.PtfError, match='no annotation "switch"'):
+        run_ptf.switch_numbers(path)
+
+
+def test_all_programs_expect_the_same_switch(run_ptf):
+    """One switch serves all tests, so no program may want another CPU port."""
+    assert len({tuple(sorted(run_ptf.switch_numbers(path).items())) for path in P4INFOS}) == 1
+
+
+@pytest.mark.parametrize("target", ["native", "bmv2"])
+def test_switch_command(run_ptf, target):
+    """Both get BMv2's options; a rate on the command line is understood by the native switch only."""
+    numbers = run_ptf.switch_numbers(P4INFOS[0])
+    command = run_ptf.switch_command(target, "switch")
+    options = command[command.index("--") + 1 :]
+    assert options[options.index("--cpu-port") + 1] == str(numbers["cpu_port"])
+    assert options[options.index("--priority-queues") + 1] == str(numbers["priority_queues"])
+    assert ("--port-rate" in options) == (target == "native")
+
+
+def test_missing_switch_is_one_line(tmp_path):
+    """No such program: one line on standard error, exit code 2."""
+    command = [sys.executable, str(SCRIPT), "--target", "native", "--switch", str(tmp_path / "none")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert [line.split(":")[0] for line in done.stderr.splitlines()] == ["run_ptf"]
+
+
+def test_switch_that_dies_ends_the_tests(run_ptf, tmp_path):
+    """Without a switch every test would wait for its timeout."""
+    with subprocess.Popen([sys.executable, "-c", ""]) as switch:
+        assert (
+            run_ptf.run_beside(switch, [sys.executable, "-c", "import time; time.sleep(600)"], tmp_path) == 1
+        )
+
+
+def test_exit_code_is_that_of_the_tests(run_ptf, tmp_path):
+    """As long as the switch lives."""
+    with subprocess.Popen(
+        [sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE
+    ) as switch:
+        assert run_ptf.run_beside(switch, [sys.executable, "-c", "raise SystemExit(3)"], tmp_path) == 3
+        run_ptf.stop(switch)
