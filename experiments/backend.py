@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every way of running an experiment takes and gives: virtual time, or Mininet with either switch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from experiments.fault import LinkFault
+from hosts.config import NicConfig
+from hosts.flow import FlowRecord, FlowSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One run, ready to go.
+
+    `topology` and `scheme` are words at full speed; `time_scale` says by how much to slow them down.
+    `flows`, `nic` and `faults` are slowed down already.
+    """
+
+    topology: str
+    scheme: str
+    target: str
+    seed: int
+    flows: tuple[FlowSpec, ...]
+    nic: NicConfig
+    faults: tuple[LinkFault, ...]
+    time_scale: float
+    pcap_dir: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a run is: what it is doing, and how many of its flows are complete."""
+
+    phase: str
+    done: int = 0
+    flows: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a run measured. None, or a missing counter, is what this target cannot observe.
+
+    `counters` holds each switch's own counters by name; `dropped` counts packets that switches dropped,
+    `packet_hops` packets that switches took in. `delays` says whether the links' propagation delays were
+    there.
+    """
+
+    records: tuple[FlowRecord, ...]
+    wall_s: float
+    counters: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    dropped: int | None = None
+    overload_reasons: tuple[str, ...] = ()
+    virtual_ns: int | None = None
+    packet_hops: int | None = None
+    trace_sha256: str | None = None
+    p4_sha256: str | None = None
+    delays: bool = True
+
+
+Report = Callable[[Progress], None]
+
+
+class Backend(Protocol):
+    """Runs jobs one after the other."""
+
+    def run(self, job: Job, report: Report) -> Outcome:
+        """Run one job to its end and leave nothing behind, also when interrupted.
+
+        Raises:
+            SpecError: this target cannot do what the job asks for.
+            RunError: the run failed.
+        """

@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an experiment is where nobody says otherwise, and what `make run` shows."""
+
+from __future__ import annotations
+
+TOPOLOGY = "leaf-spine:leaves=2,spines=4,hosts=4,rate=10Gbps,delay=1us"
+_WORKLOAD = "permutation:size=1MiB,peers=remote"
+_SMALL_WORKLOAD = "permutation:size=512KiB,peers=remote"
+
+SEED = 2
+"""With this seed ECMP puts several flows of a default workload on one uplink of TOPOLOGY, and some on the
+link that SLOW_LINK slows down: tests/experiments/test_default_run.py observes it."""
+
+SLOW_LINK = "link-slow:link=leaf1-spine1,factor=0.1"
+BASELINE = "ecmp"
+SCHEMES = (BASELINE, "letflow", "flowcut")
+"""What is compared; ratios are against the first."""
+
+
+def workload(target: str) -> str:
+    """What is sent: less on BMv2, whose links are several times slower than those of the other targets."""
+    return _SMALL_WORKLOAD if target == "bmv2" else _WORKLOAD

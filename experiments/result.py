@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The result of one run, its place on disk, and the document of a comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from experiments.rows import FlowRow, write_rows
+from experiments.summary import Summary
+
+SUMMARY = "summary.json"
+FLOWS = "flows.parquet"
+COMPARISON = "comparison.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One run: its case (`clean` or the faults' names), its scheme's label, and what it measured."""
+
+    case: str
+    label: str
+    summary: Summary
+    rows: tuple[FlowRow, ...]
+
+    @property
+    def complete(self) -> bool:
+        """Whether every flow finished."""
+        return self.summary.completed == self.summary.flows
+
+    @property
+    def p99_ns(self) -> int | None:
+        """The 99th percentile of the completion times of the finished flows; None where none finished."""
+        figures = self.summary.fct_ns
+        return None if isinstance(figures, UnsetType) else figures.p99
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """One run within comparison.json. `p99_ratio` is its FCT p99 over that of the case's first scheme."""
+
+    case: str
+    label: str
+    summary: Summary
+    p99_ratio: float | UnsetType = UNSET
+
+
+class Failure(msgspec.Struct, frozen=True):
+    """A run that did not come to its end, and why."""
+
+    case: str
+    label: str
+    reason: str
+
+
+class Comparison(msgspec.Struct, frozen=True, omit_defaults=True):
+    """comparison.json: runs in the order of cases and schemes, and the runs that failed."""
+
+    runs: tuple[Entry, ...]
+    failed: tuple[Failure, ...] = ()
+
+
+def p99_ratio(result: Result, results: Sequence[Result], first: str) -> float | None:
+    """The run's p99 over that of scheme `first` in the same case; None where either has unfinished flows.
+
+    The slowest flows are those that did not finish, so a percentile of the others would flatter the run.
+    """
+    base = next((other for other in results if other.case == result.case and other.label == first), None)
+    if base is None or not (base.complete and result.complete):
+        return None
+    if base.p99_ns is None or result.p99_ns is None:
+        return None
+    return result.p99_ns / base.p99_ns
+
+
+def comparison(results: Sequence[Result], first: str, failed: Sequence[Failure]) -> Comparison:
+    """The document of a comparison, with ratios against the scheme labelled `first`."""
+    entries = []
+    for result in results:
+        ratio = p99_ratio(result, results, first)
+        entries.append(Entry(result.case, result.label, result.summary, UNSET if ratio is None else ratio))
+    return Comparison(tuple(entries), tuple(failed))
+
+
+def to_json(document: Summary | Comparison) -> str:
+    """The document as indented JSON with a newline at the end; unset keys are absent."""
+    return msgspec.json.format(msgspec.json.encode(document), indent=1).decode() + "\n"
+
+
+def write_result(result: Result, folder: Path) -> None:
+    """Write summary.json and flows.parquet into a folder, made if need be."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / SUMMARY).write_text(to_json(result.summary), "utf-8")
+    write_rows(result.rows, folder / FLOWS)
+
+
+def problems(result: Result) -> list[str]:
+    """What a reader must know before trusting the run: unfinished flows, an overloaded machine."""
+    where = f"{result.case}, {result.label}"
+    found = []
+    if not result.complete:
+        missing = result.summary.flows - result.summary.completed
+        found.append(f"{where}: {missing} of {result.summary.flows} flows did not finish")
+    if result.summary.overloaded:
+        found.append(f"{where}: overloaded: {'; '.join(result.summary.overload_reasons)}")
+    return found

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One run: words -> a job for a backend -> what it measured -> rows and summary."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, replace
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from msgspec import UNSET
+
+from controller.scheme import parse_scheme
+from experiments import budget, defaults
+from experiments.backend import Backend, Job, Outcome, Report
+from experiments.errors import RunError
+from experiments.experiment import Experiment
+from experiments.fault import parse_fault
+from experiments.ideal import Ideal
+from experiments.nic import MTU_BYTES, complete_scheme, nic_config, window_bytes
+from experiments.result import Result
+from experiments.rows import FlowRow, make_row
+from experiments.scale import scaled
+from experiments.summary import Summary, completion, counters, known, packets, slowdown
+from experiments.words import case_name, replace_option
+from experiments.workload import parse_workload
+from spec import parse
+from topology import Topology, parse_topology
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A run that is ready to go: the job, and the topology at its time scale."""
+
+    experiment: Experiment
+    target: str
+    topology: Topology
+    job: Job
+
+
+def scale_of(experiment: Experiment, target: str) -> float:
+    """The time scale of an experiment on a target: its own, or the smallest that this machine holds."""
+    if experiment.time_scale is not None:
+        return experiment.time_scale
+    return budget.time_scale(parse_topology(experiment.topology), target, MTU_BYTES)
+
+
+def workload_words(experiment: Experiment, target: str) -> str:
+    """The words of what is sent, with the number of flows if there is one."""
+    words = experiment.workload or defaults.workload(target)
+    return words if experiment.flows is None else replace_option(words, "flows", str(experiment.flows))
+
+
+def plan(experiment: Experiment, target: str) -> Plan:
+    """Everything that can be worked out before anything runs.
+
+    Args:
+        experiment: the words.
+        target: bmv2, native or virtual.
+
+    Raises:
+        SpecError: words that do not fit together.
+    """
+    scale = scale_of(experiment, target)
+    full_speed = parse_topology(experiment.topology)
+    topology = scaled(full_speed, scale)
+    workload = parse_workload(workload_words(experiment, target))
+    # one stream of numbers a purpose: another fault does not change the flows
+    flows = workload.flows(topology, random.Random(f"workload {experiment.seed}"))
+    flows = [scaled(flow, scale) for flow in flows]
+    faults = tuple(
+        scaled(hit, scale)
+        for number, words in enumerate(experiment.faults)
+        for hit in parse_fault(words).resolve(topology, random.Random(f"fault {number} {experiment.seed}"))
+    )
+    window = experiment.window_bytes or window_bytes(topology, target)
+    scheme = complete_scheme(experiment.scheme, flows, faults, window)
+    nic = nic_config(
+        topology, scaled(parse_scheme(scheme), scale), transport=experiment.transport, window=window
+    )
+    job = Job(
+        topology=experiment.topology,
+        scheme=scheme,
+        target=target,
+        seed=experiment.seed,
+        flows=tuple(flows),
+        nic=nic,
+        faults=faults,
+        time_scale=scale,
+    )
+    return Plan(experiment, target, topology, job)
+
+
+def run(
+    planned: Plan, backend: Backend, report: Report, *, label: str, pcap_dir: Path | None = None
+) -> Result:
+    """Run a plan to its end.
+
+    Args:
+        planned: what to run.
+        backend: runs it.
+        report: is told how far it is.
+        label: short name of the scheme.
+        pcap_dir: folder for captures of every link; None: no captures.
+
+    Raises:
+        SpecError: the target cannot do what was asked for.
+        RunError: the run failed, or measured something else than it was given.
+    """
+    outcome = backend.run(replace(planned.job, pcap_dir=pcap_dir), report)
+    rows = _rows(planned, outcome)
+    return Result(case_name(planned.experiment.faults), label, _summary(planned, outcome, rows), rows)
+
+
+def _rows(planned: Plan, outcome: Outcome) -> tuple[FlowRow, ...]:
+    """One row for each flow of the job, with its hosts' names and its ideal time."""
+    ideal = Ideal(planned.topology, planned.job.nic.mtu_bytes, delays=outcome.delays)
+    records = {record.id: record for record in outcome.records}
+    if len(records) != len(outcome.records) or records.keys() != {flow.id for flow in planned.job.flows}:
+        raise RunError("the run did not report each of its flows exactly once")
+    host = planned.topology.host_by_ip
+    return tuple(
+        make_row(
+            records[flow.id],
+            src=host(flow.src).name,
+            dst=host(flow.dst).name,
+            ideal_fct_ns=ideal.fct_ns(flow),
+        )
+        for flow in planned.job.flows
+    )
+
+
+def _summary(planned: Plan, outcome: Outcome, rows: tuple[FlowRow, ...]) -> Summary:
+    experiment, hops = planned.experiment, outcome.packet_hops
+    delivered = sum(record.received for record in outcome.records)
+    return Summary(
+        scheme=experiment.scheme,
+        variant=parse(experiment.scheme, "scheme").options.get("variant", UNSET),
+        topology=experiment.topology,
+        workload=workload_words(experiment, planned.target),
+        target=planned.target,
+        seed=experiment.seed,
+        faults=experiment.faults,
+        time_scale=planned.job.time_scale,
+        version=known(_version()),
+        p4_sha256=known(outcome.p4_sha256),
+        flows=len(rows),
+        completed=sum(row.end_ns is not None for row in rows),
+        fct_ns=completion(rows),
+        slowdown=slowdown(rows),
+        packets=packets(rows, delivered=delivered, dropped=outcome.dropped),
+        path_changes=sum(row.path_changes for row in rows),
+        drains=sum(row.drains for row in rows),
+        drained_ns=sum(row.drained_ns for row in rows),
+        flowcut=counters(outcome.counters, ("flowcut_", "xoff_", "xon_", "acks_")),
+        flowlets=counters(outcome.counters, ("flowlets_",)),
+        virtual_ns=known(outcome.virtual_ns),
+        wall_s=outcome.wall_s,
+        packet_hops=known(hops),
+        packet_hops_per_s=UNSET if hops is None or outcome.wall_s <= 0 else hops / outcome.wall_s,
+        trace_sha256=known(outcome.trace_sha256),
+        overloaded=bool(outcome.overload_reasons),
+        overload_reasons=outcome.overload_reasons,
+    )
+
+
+def _version() -> str | None:
+    """The version of the installed package; None where it runs from a folder that is not installed."""
+    try:
+        return version("tailrace")
+    except PackageNotFoundError:
+        return None

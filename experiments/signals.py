@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Stopping cleanly on SIGINT and SIGTERM."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+class Interrupted(KeyboardInterrupt):
+    """A signal asked the program to stop. A KeyboardInterrupt, so that event loops let it through."""
+
+
+@contextmanager
+def stoppable() -> Iterator[None]:
+    """Within the block the first SIGINT or SIGTERM raises Interrupted; later ones let the cleaning up end.
+
+    Raises:
+        Interrupted: at whatever the main thread is doing when the signal comes.
+    """
+    stopping = False
+
+    def stop(_signum: int, _frame: FrameType | None) -> None:
+        nonlocal stopping
+        if not stopping:
+            stopping = True
+            raise Interrupted
+
+    before = [(number, signal.signal(number, stop)) for number in _SIGNALS]
+    try:
+        yield
+    finally:
+        for number, handler in before:
+            signal.signal(number, handler)

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""summary.json of one run: aggregated from its rows and its switches' counters, and from nothing else.
+
+A key is absent where the thing was not observed: BMv2's traffic manager does not say what it dropped, real
+time has no trace hash, a run in which no flow finished has no completion times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TypeVar
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from experiments.metrics import mean, percentile
+from experiments.rows import FlowRow
+
+T = TypeVar("T")
+
+
+class Completion(msgspec.Struct, frozen=True):
+    """Flow completion times of the finished flows, in ns."""
+
+    mean: float
+    p50: int
+    p99: int
+    max: int
+
+
+class Slowdown(msgspec.Struct, frozen=True):
+    """Completion time over the ideal one (experiments/ideal.py), of the finished flows."""
+
+    mean: float
+    p50: float
+    p99: float
+
+
+class Packets(msgspec.Struct, frozen=True):
+    """Data packets. `sent` counts retransmissions, `delivered` what reached a receiving NIC, in any order.
+
+    `ood_p99` is over flows: each flow's largest out-of-order degree, in packets.
+    """
+
+    sent: int
+    delivered: int | UnsetType = UNSET
+    retransmitted: int | UnsetType = UNSET
+    dropped: int | UnsetType = UNSET
+    trimmed: int | UnsetType = UNSET
+    out_of_order: int | UnsetType = UNSET
+    out_of_order_fraction: float | UnsetType = UNSET
+    ood_p99: int | UnsetType = UNSET
+
+
+class Summary(msgspec.Struct, frozen=True, kw_only=True):
+    """One run. `overload_reasons`, `faults` and `time_scale` tell how to read the rest.
+
+    `path_changes`, `drains` and `drained_ns` are sums over the flows, as their receivers and senders saw
+    them.
+    """
+
+    scheme: str
+    variant: str | UnsetType = UNSET
+    topology: str
+    workload: str
+    target: str
+    seed: int
+    faults: tuple[str, ...] = ()
+    time_scale: float
+    version: str | UnsetType = UNSET
+    p4_sha256: str | UnsetType = UNSET
+    flows: int
+    completed: int
+    fct_ns: Completion | UnsetType = UNSET
+    slowdown: Slowdown | UnsetType = UNSET
+    packets: Packets
+    path_changes: int | UnsetType = UNSET
+    drains: int | UnsetType = UNSET
+    drained_ns: int | UnsetType = UNSET
+    flowcut: dict[str, int] | UnsetType = UNSET
+    flowlets: dict[str, int] | UnsetType = UNSET
+    pfc: dict[str, int] | UnsetType = UNSET
+    virtual_ns: int | UnsetType = UNSET
+    wall_s: float
+    packet_hops: int | UnsetType = UNSET
+    packet_hops_per_s: float | UnsetType = UNSET
+    trace_sha256: str | UnsetType = UNSET
+    overloaded: bool
+    overload_reasons: tuple[str, ...] = ()
+
+
+def completion(rows: Sequence[FlowRow]) -> Completion | UnsetType:
+    """Completion times of the finished flows; unset where none finished."""
+    times = [row.fct_ns for row in rows if row.fct_ns is not None]
+    if not times:
+        return UNSET
+    return Completion(mean(times), percentile(times, 50), percentile(times, 99), max(times))
+
+
+def slowdown(rows: Sequence[FlowRow]) -> Slowdown | UnsetType:
+    """Slow-downs of the finished flows; unset where none finished."""
+    factors = [row.slowdown for row in rows if row.slowdown is not None]
+    if not factors:
+        return UNSET
+    return Slowdown(mean(factors), percentile(factors, 50), percentile(factors, 99))
+
+
+def packets(rows: Sequence[FlowRow], *, delivered: int, dropped: int | None) -> Packets:
+    """Sums over the rows; `delivered` is what the receivers counted, `dropped` None where nobody counted."""
+    out_of_order = sum(row.out_of_order for row in rows)
+    return Packets(
+        sent=sum(row.packets for row in rows),
+        delivered=delivered,
+        retransmitted=sum(row.retransmitted for row in rows),
+        dropped=known(dropped),
+        out_of_order=out_of_order,
+        out_of_order_fraction=out_of_order / delivered if delivered else UNSET,
+        ood_p99=percentile([row.ood_max for row in rows], 99) if rows else UNSET,
+    )
+
+
+def known(value: T | None) -> T | UnsetType:
+    """The value, or unset where it is None."""
+    return UNSET if value is None else value
+
+
+def counters(
+    switches: Mapping[str, Mapping[str, int]], prefixes: Sequence[str]
+) -> dict[str, int] | UnsetType:
+    """Sums over all switches of the counters whose names begin so; unset where no switch has any."""
+    sums: dict[str, int] = {}
+    for values in switches.values():
+        for name, value in values.items():
+            if name.startswith(tuple(prefixes)):
+                sums[name] = sums.get(name, 0) + value
+    return dict(sorted(sums.items())) if sums else UNSET

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A backend that runs nothing: it answers with records that a test has chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from experiments.backend import Job, Outcome, Progress, Report
+from hosts.flow import FlowRecord, FlowSpec
+
+
+def record(flow: FlowSpec, fct_ns: int | None = 1_000_000, **changes: int) -> FlowRecord:
+    """What became of a flow that sent 100 packets, with changes."""
+    values = {
+        "packets": 100,
+        "retransmitted": 0,
+        "out_of_order": 0,
+        "ood_max": 0,
+        "path_changes": 0,
+        "drains": 0,
+        "drained_ns": 0,
+        "received": 100,
+    } | changes
+    end_ns = None if fct_ns is None else flow.start_ns + fct_ns
+    return FlowRecord(flow.id, flow.src, flow.dst, flow.bytes, flow.start_ns, end_ns, **values)
+
+
+@dataclass
+class FakeBackend:
+    """`answer` makes the outcome of a job; `jobs` are those it was given."""
+
+    answer: Callable[[Job], Outcome]
+    jobs: list[Job] = field(default_factory=list)
+
+    def run(self, job: Job, report: Report) -> Outcome:
+        self.jobs.append(job)
+        report(Progress("traffic", 0, len(job.flows)))
+        outcome = self.answer(job)
+        report(Progress("traffic", len(job.flows), len(job.flows)))
+        return outcome

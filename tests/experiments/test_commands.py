@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`tailrace run` and `tailrace compare` as a user calls them, in virtual time."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import polars
+import pytest
+
+from cli.main import main
+
+SMALL = ("--topology", "leaf-spine:leaves=2,spines=2,hosts=1", "--workload", "permutation:size=16KiB")
+VIRTUAL = ("--target", "virtual", *SMALL)
+
+
+def call(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+    status = main(words)
+    captured = capsys.readouterr()
+    return status, captured.out, captured.err
+
+
+def test_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Two files, a table on standard output, messages on standard error."""
+    out = tmp_path / "out"
+    status, shown, told = call(
+        capsys, "run", "--scheme", "flowcut", "--variant", "nic", *VIRTUAL, "--out", str(out)
+    )
+    assert status == 0
+    assert sorted(path.name for path in out.iterdir()) == ["flows.parquet", "summary.json"]
+    summary = json.loads((out / "summary.json").read_text())
+    assert (summary["scheme"], summary["variant"]) == ("flowcut:variant=nic", "nic")
+    assert polars.read_parquet(out / "flows.parquet").height == summary["flows"] == 2
+    assert "flowcut" in shown
+    assert "target virtual: as asked for" in told
+    assert "target" not in shown.splitlines()[0]
+
+
+def test_run_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """--json prints what summary.json holds, and nothing else, on standard output."""
+    out = tmp_path / "out"
+    status, shown, _ = call(capsys, "run", "--scheme", "ecmp", *VIRTUAL, "--out", str(out), "--json")
+    assert status == 0
+    assert json.loads(shown) == json.loads((out / "summary.json").read_text())
+
+
+def test_run_from_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A file says what to run, and options change it."""
+    path = tmp_path / "it.toml"
+    path.write_text(
+        f'scheme = "ecmp"\ntopology = "{SMALL[1]}"\nworkload = "{SMALL[3]}"\ntarget = "virtual"\nseed = 3\n'
+    )
+    status, shown, _ = call(
+        capsys, "run", str(path), "--scheme", "spray", "--json", "--out", str(tmp_path / "out")
+    )
+    assert status == 0
+    summary = json.loads(shown)
+    assert (summary["scheme"], summary["seed"], summary["topology"]) == ("spray", 3, SMALL[1])
+
+
+def test_compare(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A folder a case and scheme, comparison.json, the figure, and one table of all."""
+    out = tmp_path / "out"
+    fault = ("--fault", "link-slow:fraction=0.01,factor=0.5")
+    schemes = ("--schemes", "ecmp,flowcut:variant=ingress,buckets=64")
+    status, shown, _ = call(capsys, "compare", *schemes, *VIRTUAL, *fault, "--out", str(out))
+    assert status == 0
+    document = json.loads((out / "comparison.json").read_text())
+    assert [(run["case"], run["label"]) for run in document["runs"]] == [
+        ("clean", "ecmp"), ("clean", "flowcut"), ("link-slow", "ecmp"), ("link-slow", "flowcut"),
+    ]  # fmt: skip
+    for run in document["runs"]:
+        assert json.loads((out / run["case"] / run["label"] / "summary.json").read_text()) == run["summary"]
+    assert {path.name for path in out.iterdir()} == {
+        "clean", "link-slow", "comparison.json", "comparison.svg", "comparison.png",
+    }  # fmt: skip
+    for word in ("clean", "link-slow", "ecmp", "flowcut"):
+        assert word in shown
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("run",), "scheme: missing; expected a text such as"),
+        (("run", "none.toml"), "none.toml: No such file or directory"),
+        (("run", "--scheme", "magic"), "scheme 'magic' is not known; expected ecmp"),
+        (("run", "--scheme", "ecmp", "--target", "asic"), "target: expected auto, bmv2, native, virtual"),
+        (("run", "--scheme", "ecmp", "--topology", "leaf-spine:rate=0"), "topology leaf-spine: rate must be"),
+        (("run", "--scheme", "ecmp", *VIRTUAL, "--fault", "link-slow:link=a-b,factor=0.1"), "has no 'a-b'"),
+        (("run", "--scheme", "ecmp", *VIRTUAL, "--cli"), "--cli needs Mininet: target bmv2 or native"),
+        (("run", "--scheme", "ecmp", *VIRTUAL, "--out", "/dev/null"), "/dev/null: not a folder"),
+        (("compare", "--schemes", "ecmp,magic"), "scheme 'magic' is not known"),
+        (("compare", "--schemes", "ecmp,ecmp"), "schemes: 'ecmp' is given twice"),
+        (
+            ("compare", *VIRTUAL, "--workload", "alltoall", "--flows", "3"),
+            "workload alltoall: unknown key 'flows'",
+        ),
+    ],
+)
+def test_bad_input(
+    words: tuple[str, ...],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """One line on standard error, exit 2, and nothing written."""
+    monkeypatch.chdir(tmp_path)
+    status, shown, told = call(capsys, *words)
+    assert status == 2
+    assert message in told.splitlines()[-1]
+    assert "Traceback" not in told
+    assert shown == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_flows_that_do_not_finish(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The results are written all the same, the table marks them, and the exit status is 1."""
+    out = tmp_path / "out"
+    words = (
+        "--target",
+        "virtual",
+        "--topology",
+        "leaf-spine:leaves=2,spines=1,hosts=1",
+        "--workload",
+        SMALL[3],
+    )
+    dead = ("--fault", "link-down:link=leaf1-spine1")
+    status, shown, told = call(capsys, "run", "--scheme", "ecmp", *words, *dead, "--out", str(out))
+    assert status == 1
+    assert json.loads((out / "summary.json").read_text())["completed"] == 0
+    assert "(!)" in shown
+    assert "2 of 2 flows did not finish" in told
+    assert "Traceback" not in told
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_interrupt_leaves_nothing(tmp_path: Path, number: signal.Signals) -> None:
+    """A signal in the middle of a run: one line, exit 1, no file."""
+    words = (
+        "compare",
+        "--target",
+        "virtual",
+        "--workload",
+        "permutation:size=1GiB",
+        "--out",
+        str(tmp_path / "out"),
+    )
+    command = [
+        sys.executable,
+        "-c",
+        "import sys; from cli.main import main; sys.exit(main(sys.argv[1:]))",
+        *words,
+    ]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    lines = []
+    # the message that a run begins comes after the handlers are in place
+    for line in process.stderr:
+        lines.append(line)
+        if line.startswith("clean ecmp"):
+            process.send_signal(number)
+            break
+    shown, rest = process.communicate()
+    assert process.returncode == 1
+    assert rest.splitlines()[-1] == "tailrace: interrupted; no results were written"
+    assert "Traceback" not in rest
+    assert shown == ""
+    assert list(tmp_path.iterdir()) == []

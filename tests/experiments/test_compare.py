@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Comparisons: which runs they make, the ratios, the table, the figure, the files."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from experiments.backend import Job, Outcome
+from experiments.compare import compare, plans, write
+from experiments.errors import RunError
+from experiments.experiment import make
+from experiments.progress import Display
+from experiments.result import comparison, p99_ratio
+from experiments.table import make_table, show
+from spec import SpecError
+from tests.experiments.fake import FakeBackend, record
+
+SCHEMES = ("ecmp", "letflow", "flowcut:variant=ingress")
+FCT_MS = {"ecmp": 8, "letflow": 6, "flowcut": 4}
+TOPOLOGY = "leaf-spine:leaves=2,spines=2,hosts=2,rate=10Gbps,delay=1us"
+FAULT = "link-slow:link=leaf1-spine1,factor=0.1"
+
+
+def answer(job: Job) -> Outcome:
+    """Each scheme has its own time, ten times as long with a fault; LetFlow reorders one packet in a hundred."""
+    name = job.scheme.partition(":")[0]
+    fct_ns = FCT_MS[name] * 1_000_000 * (10 if job.faults else 1)
+    reordered = 1 if name == "letflow" else 0
+    records = tuple(record(flow, fct_ns, out_of_order=reordered) for flow in job.flows)
+    return Outcome(records, wall_s=1.0)
+
+
+def run_compare(backend_answer=answer, fault: list[str] | None = None, schemes=SCHEMES):
+    base = make(
+        {
+            "scheme": schemes[0],
+            "topology": TOPOLOGY,
+            "target": "virtual",
+            "fault": [FAULT] if fault is None else fault,
+        }
+    )
+    backend = FakeBackend(backend_answer)
+    return backend, compare(plans(base, schemes, "virtual"), backend, Display(io.StringIO()))
+
+
+def test_clean_first_then_with_fault() -> None:
+    """All schemes clean, then all with the fault, with the same flows everywhere."""
+    backend, done = run_compare()
+    assert [(result.case, result.label) for result in done.results] == [
+        ("clean", "ecmp"), ("clean", "letflow"), ("clean", "flowcut"),
+        ("link-slow", "ecmp"), ("link-slow", "letflow"), ("link-slow", "flowcut"),
+    ]  # fmt: skip
+    assert [bool(job.faults) for job in backend.jobs] == [False] * 3 + [True] * 3
+    assert len({job.flows for job in backend.jobs}) == 1
+
+
+def test_without_fault_one_case() -> None:
+    """No fault: only the clean case."""
+    _, done = run_compare(fault=[])
+    assert {result.case for result in done.results} == {"clean"}
+
+
+def test_ratios_are_within_a_case() -> None:
+    """A p99 is compared with the first scheme's in the same case; unfinished runs have no ratio."""
+    _, done = run_compare()
+    ratios = [p99_ratio(result, done.results, "ecmp") for result in done.results]
+    assert ratios == [1, 0.75, 0.5] * 2
+
+    def unfinished(job: Job) -> Outcome:
+        outcome = answer(job)
+        if not job.scheme.startswith("letflow"):
+            return outcome
+        return Outcome((record(job.flows[0], None), *outcome.records[1:]), 1.0)
+
+    _, done = run_compare(unfinished)
+    assert [p99_ratio(result, done.results, "ecmp") for result in done.results] == [1, None, 0.5] * 2
+
+
+def test_a_failed_run_does_not_stop_the_others() -> None:
+    """It is named with its reason, and the rest is there."""
+
+    def failing(job: Job) -> Outcome:
+        if job.scheme.startswith("letflow") and job.faults:
+            raise RunError("the switch died")
+        return answer(job)
+
+    _, done = run_compare(failing)
+    assert len(done.results) == 5
+    [failure] = done.failed
+    assert (failure.case, failure.label, failure.reason) == ("link-slow", "letflow", "the switch died")
+    assert len(comparison(done.results, "ecmp", done.failed).runs) == 5
+
+
+def test_bad_words_stop_everything_at_once() -> None:
+    """A target that cannot do what was asked for is bad input, not a failed run."""
+
+    def refusing(job: Job) -> Outcome:
+        raise SpecError("cannot do it")
+
+    with pytest.raises(SpecError, match="cannot do it"):
+        run_compare(refusing)
+
+
+def test_table_shows_every_figure() -> None:
+    """A section a case, a row a scheme; nothing is cut off where standard output is no terminal."""
+    _, done = run_compare()
+    out = io.StringIO()
+    show(make_table(done.results, "ecmp"), out)
+    text = out.getvalue()
+    rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in text.splitlines() if line[:1] == "│"]
+    assert [row[0] for row in rows if row[0]] == ["clean", "link-slow"]
+    assert [row[1] for row in rows] == ["ecmp", "letflow", "flowcut"] * 2
+    letflow = rows[1]
+    assert letflow[2:5] == ["6.000", "6.000", "6.000"]
+    assert letflow[7:13] == ["4", "1.00", "0", "0", "0", "0.75"]
+    assert TOPOLOGY in text
+    assert "…" not in text
+
+
+def test_table_marks_what_cannot_be_trusted() -> None:
+    """Unfinished and overloaded runs carry a mark; what was not observed is a dash."""
+
+    def odd(job: Job) -> Outcome:
+        records = tuple(record(flow, None) for flow in job.flows)
+        return Outcome(records, 1.0, overload_reasons=("slow",))
+
+    _, done = run_compare(odd, fault=[])
+    out = io.StringIO()
+    show(make_table(done.results, "ecmp"), out)
+    assert out.getvalue().count("(!)") == 3 + 1
+    assert "not to be relied on" in out.getvalue()
+    assert " - " in out.getvalue()
+
+
+def test_files(tmp_path: Path) -> None:
+    """A folder a run, comparison.json with ratios, the figure as SVG and PNG."""
+    _, done = run_compare()
+    write(done, tmp_path)
+    names = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
+    runs = {f"{case}/{label}" for case in ("clean", "link-slow") for label in ("ecmp", "letflow", "flowcut")}
+    assert names == {f"{run}/{file}" for run in runs for file in ("summary.json", "flows.parquet")} | {
+        "comparison.json", "comparison.svg", "comparison.png",
+    }  # fmt: skip
+    document = json.loads((tmp_path / "comparison.json").read_text())
+    assert [run["p99_ratio"] for run in document["runs"]] == [1, 0.75, 0.5] * 2
+    assert document["runs"][2]["summary"]["variant"] == "ingress"
+    assert "failed" not in document
+
+
+def test_figure(tmp_path: Path) -> None:
+    """A valid image, with axes labelled in their units; the same results give the same SVG."""
+    _, done = run_compare()
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        write(done, tmp_path / name)
+    svg = (tmp_path / "one/comparison.svg").read_bytes()
+    assert svg == (tmp_path / "two/comparison.svg").read_bytes()
+    comments = "".join(re.findall(r"<!--(.*?)-->", svg.decode(), re.S))
+    for text in (
+        "flow completion time (ms)",
+        "share of flows",
+        "share of received data packets (%)",
+        "letflow",
+    ):
+        assert text in comments
+    assert ElementTree.fromstring(svg).tag.endswith("svg")
+    assert (tmp_path / "one/comparison.png").read_bytes().startswith(b"\x89PNG\r\n")
+
+
+def test_figure_of_runs_without_observations(tmp_path: Path) -> None:
+    """Nothing finished and nothing counted: still a figure, without lines and bars."""
+
+    def nothing(job: Job) -> Outcome:
+        return Outcome(tuple(record(flow, None, packets=0, received=0) for flow in job.flows), 1.0)
+
+    _, done = run_compare(nothing, fault=[])
+    write(done, tmp_path)
+    assert (tmp_path / "comparison.png").stat().st_size > 0

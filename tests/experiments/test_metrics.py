@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Statistics: by hand, and against the definition."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from experiments.metrics import cumulative, mean, percentile
+
+NUMBERS = st.lists(st.integers(-(10**12), 10**12), min_size=1, max_size=60)
+
+
+def test_by_hand() -> None:
+    """Nearest rank: of 8 values the 50th percentile is the fourth, the 99th the largest."""
+    values = [80, 10, 70, 20, 60, 30, 50, 40]
+    assert percentile(values, 50) == 40
+    assert percentile(values, 99) == 80
+    assert percentile(list(range(1, 201)), 99) == 198
+    assert mean(values) == 45
+
+
+@settings(derandomize=True, deadline=None)
+@given(NUMBERS, st.integers(1, 100))
+def test_percentile_is_the_smallest_that_enough_do_not_exceed(values: list[int], percent: int) -> None:
+    """Its definition, for any values."""
+    found = percentile(values, percent)
+    enough = [
+        value for value in values if sum(other <= value for other in values) * 100 >= percent * len(values)
+    ]
+    assert found == min(enough)
+
+
+@settings(derandomize=True, deadline=None)
+@given(NUMBERS, st.integers(0, 10))
+def test_cumulative_ends_at_the_share_that_finished(values: list[int], unfinished: int) -> None:
+    """Rising on both axes; the last share is that of the values among all."""
+    x, y = cumulative(values, len(values) + unfinished)
+    assert x == sorted(x)
+    assert y == sorted(y)
+    assert y[-1] == pytest.approx(len(values) / (len(values) + unfinished))
+
+
+def test_nothing_measured() -> None:
+    """There is no percentile and no mean of nothing, and no percentile beyond 100."""
+    for call in (lambda: percentile([], 50), lambda: mean([]), lambda: percentile([1], 101)):
+        with pytest.raises(ValueError):
+            call()

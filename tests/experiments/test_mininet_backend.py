@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How the Mininet harness is spoken to, with scripts in its place."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+from pathlib import Path
+
+import pytest
+
+from experiments.backend import Job, Progress
+from experiments.errors import RunError
+from experiments.experiment import make
+from experiments.mininet_backend import MininetBackend
+from experiments.run import plan
+from experiments.signals import Interrupted, stoppable
+from spec import SpecError
+
+HEAD = """
+import json, os, pathlib, signal, sys, time
+job = json.loads(pathlib.Path(sys.argv[1]).read_text())
+out = pathlib.Path(job["out"])
+def say(**line):
+    print(json.dumps(line), flush=True)
+"""
+DONE = """
+records = [
+    {"id": f["id"], "src": f["src"], "dst": f["dst"], "bytes": f["bytes"], "start_ns": f["start_ns"],
+     "end_ns": f["start_ns"] + 5, "packets": 9, "retransmitted": 0, "out_of_order": 0, "ood_max": 0, "path_changes": 0,
+     "drains": 0, "drained_ns": 0}
+    for f in job["flows"]
+]
+result = {"flows": records, "wall_s": 1.5, "switches": {"leaf1": {"port_tx": 7, "drops.NO_ROUTE": 2}},
+          "overloaded": {"flag": True, "reasons": ["slow"]}, "something": "else"}
+(out / "RESULT.json").write_text(json.dumps(result))
+"""
+
+
+def job_with(**values) -> Job:
+    words = {
+        "scheme": "ecmp",
+        "topology": "leaf-spine:leaves=2,spines=2,hosts=1,rate=10Mbps",
+        "target": "native",
+    }
+    return plan(make({**words, **values}), "native").job
+
+
+def run_script(folder: Path, script: str, report=lambda _progress: None, **values):
+    path = folder / "harness.py"
+    path.write_text(HEAD + script)
+    return MininetBackend(path).run(job_with(**values), report)
+
+
+@pytest.fixture(autouse=True)
+def own_temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """What the backend leaves behind can be seen."""
+    folder = tmp_path / "tmp"
+    folder.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(folder))
+    return folder
+
+
+def test_result_and_progress(tmp_path: Path, own_temporary_folder: Path) -> None:
+    """Progress arrives line by line, the result as an outcome, and no file is left."""
+    seen: list[Progress] = []
+    script = "say(phase='start')\nprint('not json')\nsay(event='x', text='y')\nsay(phase='traffic', done=1, flows=2)\n"
+    outcome = run_script(tmp_path, script + DONE, seen.append)
+    assert seen == [Progress("start"), Progress("traffic", 1, 2), Progress("done", 2, 2)]
+    assert [record.end_ns for record in outcome.records] == [5, 5]
+    assert (outcome.wall_s, outcome.dropped, outcome.overload_reasons) == (1.5, 2, ("slow",))
+    assert outcome.virtual_ns is None
+    assert list(own_temporary_folder.iterdir()) == []
+
+
+def test_job_as_the_harness_reads_it(tmp_path: Path) -> None:
+    """Words unscaled, flows and settings scaled, faults as objects of their own kind."""
+    fault = ["link-slow:link=leaf1-spine1,factor=0.1", "link-down:link=leaf1-spine2,at=1us"]
+    copy = tmp_path / "copy.json"
+    run_script(
+        tmp_path,
+        f"pathlib.Path({str(copy)!r}).write_text(json.dumps(job))\n" + DONE,
+        fault=fault,
+        time_scale=10,
+    )
+    written = json.loads(copy.read_text())
+    assert written["topology"] == "leaf-spine:leaves=2,spines=2,hosts=1,rate=10Mbps"
+    assert written["time_scale"] == 10
+    assert written["nic"]["link_rate_bps"] == 1_000_000
+    assert written["faults"] == [
+        {"kind": "link-slow", "a": "leaf1", "b": "spine1", "factor": 0.1},
+        {"kind": "link-down", "a": "leaf1", "b": "spine2", "at_ns": 10_000, "until_ns": None},
+    ]
+    assert written["cli"] is False
+    assert written["pcap_dir"] is None
+
+
+@pytest.mark.parametrize("fault", ["drop:rate=0.1", "ack-loss:rate=0.1"])
+def test_faults_that_only_virtual_time_has(tmp_path: Path, fault: str, own_temporary_folder: Path) -> None:
+    """Refused before anything starts, and no file is left."""
+    with pytest.raises(SpecError, match="switches in Mininet cannot do it; use --target virtual"):
+        run_script(tmp_path, "raise SystemExit('started')", fault=fault)
+    assert list(own_temporary_folder.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("script", "kind", "message"),
+    [
+        ("sys.exit(2)", SpecError, "the Mininet harness refused the experiment"),
+        ("sys.exit(1)", RunError, "the Mininet harness failed with exit status 1$"),
+        ("os.kill(os.getpid(), signal.SIGKILL)", RunError, "the Mininet harness was ended by signal 9"),
+        ("", RunError, "the Mininet harness left no result"),
+        ("(out / 'RESULT.json').write_text('{}')", RunError, "the Mininet harness left no result"),
+    ],
+)
+def test_failures(tmp_path: Path, script: str, kind: type, message: str, own_temporary_folder: Path) -> None:
+    """Each way to fail is one line, and no file is left."""
+    with pytest.raises(kind, match=message):
+        run_script(tmp_path, script)
+    assert list(own_temporary_folder.iterdir()) == []
+
+
+def test_logs_of_a_failure_stay(tmp_path: Path, own_temporary_folder: Path) -> None:
+    """If the harness left logs and failed, the message says where they are."""
+    script = "(out / 'logs').mkdir()\n(out / 'logs' / 'leaf1.log').write_text('why')\nsys.exit(1)"
+    with pytest.raises(RunError) as caught:
+        run_script(tmp_path, script)
+    logs = Path(str(caught.value).rpartition(" ")[2])
+    assert (logs / "leaf1.log").read_text() == "why"
+    shutil.rmtree(logs.parent)
+
+
+def test_interrupted_run_takes_the_harness_down(tmp_path: Path, own_temporary_folder: Path) -> None:
+    """A signal to us becomes SIGINT to the harness, which is waited for while it cleans up; nothing is left."""
+    cleaned = tmp_path / "cleaned"
+    script = f"""
+try:
+    say(phase="ready")
+    signal.pause()
+except KeyboardInterrupt:
+    pathlib.Path({str(cleaned)!r}).write_text(str(os.getpid()))
+    sys.exit(130)
+"""
+
+    def stop(progress: Progress) -> None:
+        assert progress.phase == "ready"
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    with pytest.raises(Interrupted), stoppable():
+        run_script(tmp_path, script, stop)
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(cleaned.read_text()), 0)
+    assert list(own_temporary_folder.iterdir()) == []
+
+
+def test_prompt(tmp_path: Path, own_temporary_folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """The harness has the user's terminal, is told to show its prompt, and nothing is left when the user leaves."""
+    path = tmp_path / "harness.py"
+    path.write_text(HEAD + "print('prompt', job['cli'], os.getsid(0) == os.getsid(os.getppid()))\n")
+    MininetBackend(path).prompt(job_with())
+    assert capfd.readouterr().out == "prompt True True\n"
+    assert list(own_temporary_folder.iterdir()) == []
+
+
+def test_interrupt_at_the_prompt_is_the_harness_s_own(tmp_path: Path) -> None:
+    """Ctrl-C reaches both; the harness acts on it as any program would, and we wait for it to end."""
+    path = tmp_path / "harness.py"
+    marker = tmp_path / "caught"
+    path.write_text(
+        HEAD
+        + f"""
+os.kill(os.getppid(), signal.SIGINT)
+try:
+    os.kill(os.getpid(), signal.SIGINT)
+    signal.pause()
+except KeyboardInterrupt:
+    pathlib.Path({str(marker)!r}).write_text("")
+"""
+    )
+    MininetBackend(path).prompt(job_with())
+    assert marker.exists()
+
+
+def test_termination_at_the_prompt_takes_the_harness_down(tmp_path: Path, own_temporary_folder: Path) -> None:
+    """SIGTERM to us ends the harness too."""
+    path = tmp_path / "harness.py"
+    marker = tmp_path / "pid"
+    script = f"""
+try:
+    pathlib.Path({str(marker)!r}).write_text(str(os.getpid()))
+    os.kill(os.getppid(), signal.SIGTERM)
+    signal.pause()
+except KeyboardInterrupt:
+    sys.exit(130)
+"""
+    path.write_text(HEAD + script)
+    with pytest.raises(Interrupted), stoppable():
+        MininetBackend(path).prompt(job_with())
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(marker.read_text()), 0)
+    assert list(own_temporary_folder.iterdir()) == []

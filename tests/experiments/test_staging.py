@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Results appear whole or not at all, also when a signal comes."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from experiments.signals import Interrupted, stoppable
+from experiments.staging import staged
+from spec import SpecError
+
+
+def tree(folder: Path) -> dict[str, str]:
+    return {str(path.relative_to(folder)): path.read_text() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_new_folder(tmp_path: Path) -> None:
+    """Nothing is there before the block ends, everything after it, and nothing else is left."""
+    out = tmp_path / "deep" / "out"
+    with staged(out) as folder:
+        (folder / "a").mkdir()
+        (folder / "a" / "x").write_text("1")
+        assert not out.exists()
+    assert tree(tmp_path) == {"deep/out/a/x": "1"}
+
+
+def test_existing_folder(tmp_path: Path) -> None:
+    """Files of the same name are replaced, others stay."""
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "x").write_text("old")
+    (tmp_path / "out" / "mine").write_text("keep")
+    with staged(tmp_path / "out") as folder:
+        (folder / "x").write_text("new")
+        (folder / "sub").mkdir()
+        (folder / "sub" / "y").write_text("more")
+        assert tree(tmp_path / "out") == {"x": "old", "mine": "keep"}
+    assert tree(tmp_path) == {"out/x": "new", "out/mine": "keep", "out/sub/y": "more"}
+
+
+def test_failure_leaves_nothing(tmp_path: Path) -> None:
+    """When the block raises, the place is as it was, and nothing lies beside it."""
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "x").write_text("old")
+    with pytest.raises(ZeroDivisionError), staged(tmp_path / "out") as folder:
+        (folder / "x").write_text("half")
+        raise ZeroDivisionError
+    assert tree(tmp_path) == {"out/x": "old"}
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signal_leaves_nothing(tmp_path: Path, number: signal.Signals) -> None:
+    """A signal in the middle ends the block; the handlers are as before afterwards."""
+    before = signal.getsignal(number)
+    with pytest.raises(Interrupted), stoppable(), staged(tmp_path / "out") as folder:
+        (folder / "x").write_text("half")
+        os.kill(os.getpid(), number)
+        raise AssertionError("the signal did not come")
+    assert list(tmp_path.iterdir()) == []
+    assert signal.getsignal(number) == before
+
+
+def test_second_signal_does_not_disturb_cleaning_up() -> None:
+    """Only the first signal raises."""
+    cleaned = False
+    with pytest.raises(Interrupted), stoppable():
+        try:
+            os.kill(os.getpid(), signal.SIGTERM)
+        finally:
+            os.kill(os.getpid(), signal.SIGTERM)
+            os.kill(os.getpid(), signal.SIGINT)
+            cleaned = True
+    assert cleaned
+
+
+def test_place_that_is_no_folder(tmp_path: Path) -> None:
+    """A file where the folder should be, or on the way to it: one line."""
+    (tmp_path / "file").write_text("")
+    for out in (tmp_path / "file", tmp_path / "file" / "out"):
+        with pytest.raises(SpecError) as caught, staged(out):
+            raise AssertionError("the block must not run")
+        assert str(caught.value).startswith(str(out))

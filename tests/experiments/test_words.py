@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lists of schemes, names of folders, and what `make run` makes of its variables."""
+
+from __future__ import annotations
+
+import pytest
+
+from experiments import defaults
+from experiments.make_run import command
+from experiments.words import case_name, labels, split_schemes
+from spec import SpecError
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("ecmp", ("ecmp",)),
+        ("ecmp,letflow,flowcut", ("ecmp", "letflow", "flowcut")),
+        ("letflow:gap=50us,flowcut:variant=ingress,buckets=64,ecmp", ("letflow:gap=50us", "flowcut:variant=ingress,buckets=64", "ecmp")),
+        (" ecmp , flowcut : variant = nic ", ("ecmp", "flowcut : variant = nic")),
+        ("flowcut,variant=nic", ("flowcut:variant=nic",)),
+    ],
+)  # fmt: skip
+def test_split_schemes(text: str, expected: tuple[str, ...]) -> None:
+    """A comma ends a scheme or an option; key=value belongs to the scheme before it."""
+    assert split_schemes(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("gap=1us,letflow", "expected a scheme's name before 'gap=1us'"),
+        ("ecmp,,letflow", "expected names separated by commas"),
+        ("", "expected names separated by commas"),
+        ("ecmp,ecmp", "'ecmp' is given twice"),
+    ],
+)
+def test_bad_scheme_lists(text: str, message: str) -> None:
+    """One line that says what is wrong."""
+    with pytest.raises(SpecError, match=message):
+        split_schemes(text)
+
+
+def test_labels_are_short_and_unique() -> None:
+    """The bare name where that is unique, else all of the words; always fit for a folder."""
+    assert labels(["ecmp", "flowcut:variant=nic"]) == ("ecmp", "flowcut")
+    assert labels(["flowcut:variant=nic", "flowcut:variant=full,rtt=3.5"]) == (
+        "flowcut-variant-nic",
+        "flowcut-variant-full-rtt-3.5",
+    )
+
+
+def test_case_names() -> None:
+    """Clean without faults, else the names of the faults, each once."""
+    assert case_name(()) == "clean"
+    assert case_name(("link-slow:fraction=1,factor=0.1",)) == "link-slow"
+    assert case_name(("drop:rate=0.1", "drop:rate=0.2", "ack-loss:rate=0.1")) == "drop+ack-loss"
+
+
+def options(**environment: str) -> dict[str, str]:
+    """The options of the command by name; the subcommand under ''."""
+    arguments = [argument for argument in command(environment) if argument != "--cli"]
+    return {"": arguments[0]} | dict(zip(arguments[1::2], arguments[2::2], strict=True))
+
+
+def test_make_run_without_variables() -> None:
+    """Three schemes, the small fabric, one slow link; OUT is left to the command line."""
+    assert options() == options(SCHEME="", OUT=" ") == {
+        "": "compare",
+        "--schemes": "ecmp,letflow,flowcut",
+        "--topology": defaults.TOPOLOGY,
+        "--target": "auto",
+        "--seed": str(defaults.SEED),
+        "--fault": defaults.SLOW_LINK,
+    }  # fmt: skip
+
+
+def test_make_run_variables() -> None:
+    """Each variable is the option that its name says."""
+    found = options(
+        TARGET="virtual", TOPO="fat-tree:k=4", WORKLOAD="random", FLOWS="30", SEED="7", OUT="here"
+    )
+    assert found["--target"] == "virtual"
+    assert found["--topology"] == "fat-tree:k=4"
+    assert found["--workload"] == "random"
+    assert found["--flows"] == "30"
+    assert found["--seed"] == "7"
+    assert found["--out"] == "here"
+    assert found["--fault"].startswith("link-slow:fraction=")
+    assert options(FAULT="drop:rate=0.1")["--fault"] == "drop:rate=0.1"
+    assert "--fault" not in options(FAULT="none")
+
+
+def test_make_run_scheme_and_variant() -> None:
+    """One scheme runs beside ecmp; the variant is flowcut's, wherever it is."""
+    assert options(SCHEME="flowcut", VARIANT="ingress")["--schemes"] == "ecmp,flowcut:variant=ingress"
+    assert options(SCHEME="ecmp")["--schemes"] == "ecmp"
+    assert options(SCHEME="spray,letflow:gap=1us")["--schemes"] == "ecmp,spray,letflow:gap=1us"
+    assert options(VARIANT="nic")["--schemes"] == "ecmp,letflow,flowcut:variant=nic"
+    with pytest.raises(SpecError, match="none of the schemes ecmp, letflow has variants"):
+        options(SCHEME="letflow", VARIANT="nic")
+
+
+def test_make_run_with_prompt() -> None:
+    """CLI=1 opens the prompt on the scheme asked for, or flowcut; no fault, since nothing is sent."""
+    assert command({"CLI": "1"})[:4] == ["run", "--cli", "--scheme", "flowcut"]
+    assert command({"CLI": "1", "SCHEME": "letflow"})[:4] == ["run", "--cli", "--scheme", "letflow"]
+    assert "--fault" not in command({"CLI": "1"})
+    assert command({"CLI": "0"})[0] == "compare"

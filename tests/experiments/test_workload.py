@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Workloads: who sends to whom, how much and when."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from experiments import pairs
+from experiments.workload import SOURCE_PORTS, parse_workload
+from hosts.flow import FlowSpec
+from spec import SpecError
+from topology import Host, Topology, parse_topology
+
+FABRIC = parse_topology("leaf-spine:leaves=3,spines=2,hosts=4")
+
+
+def flows(words: str, topology: Topology = FABRIC, seed: int = 1) -> list[FlowSpec]:
+    return parse_workload(words).flows(topology, random.Random(seed))
+
+
+def test_permutation_sends_and_receives_once() -> None:
+    """Every host sends one flow of the size asked for and receives one, never from itself."""
+    made = flows("permutation:size=8MiB")
+    assert {flow.src for flow in made} == {flow.dst for flow in made} == {host.ip for host in FABRIC.hosts}
+    assert len(made) == len(FABRIC.hosts)
+    assert all(flow.src != flow.dst and flow.bytes == 8 << 20 and flow.start_ns == 0 for flow in made)
+
+
+def test_remote_permutation_leaves_the_switch() -> None:
+    """With peers=remote no flow stays below one switch, even with two switches of equal size."""
+    two = parse_topology("leaf-spine:leaves=2,spines=2,hosts=8")
+    for seed in range(20):
+        for flow in flows("permutation:peers=remote", two, seed):
+            assert two.host_by_ip(flow.src).switch != two.host_by_ip(flow.dst).switch
+
+
+def make_host(number: int, switch: int) -> Host:
+    return Host(
+        f"h{number}", number, f"10.0.0.{number}", f"02:00:0a:00:00:{number:02x}", f"s{switch}", number, 1, 0
+    )
+
+
+@settings(derandomize=True, max_examples=200, deadline=None)
+@given(st.lists(st.integers(0, 4), min_size=1, max_size=24), st.integers(0, 1 << 30))
+def test_permutation_exists_exactly_where_it_can(switches: list[int], seed: int) -> None:
+    """For any spread of hosts: a permutation that leaves every group, unless a group holds more than half."""
+    hosts = [make_host(number, switch) for number, switch in enumerate(switches, start=1)]
+    found = pairs.permutation(hosts, switches, random.Random(seed))
+    if 2 * max(Counter(switches).values()) > len(hosts):
+        assert found is None
+        return
+    assert found is not None
+    assert sorted(a.id for a, _ in found) == sorted(b.id for _, b in found) == [host.id for host in hosts]
+    assert all(a.switch != b.switch for a, b in found)
+
+
+def test_flows_in_total_are_dealt_round_the_hosts() -> None:
+    """flows=30 on 12 hosts: each pair gets two or three flows, with ports of their own."""
+    made = flows("permutation:flows=30")
+    assert len(made) == 30
+    assert set(Counter((flow.src, flow.dst) for flow in made).values()) == {2, 3}
+    assert len({flow.qpn for flow in made}) == 30
+
+
+def test_ports_of_a_pair_differ() -> None:
+    """Two hosts with many flows: every source port once, until there are none left."""
+    two = parse_topology("leaf-spine:leaves=2,spines=1,hosts=1")
+    made = flows(f"permutation:flows={2 * len(SOURCE_PORTS)}", two)
+    assert len({(flow.src, flow.sport) for flow in made}) == len(made)
+    with pytest.raises(SpecError, match="more than 16384 flows from h"):
+        flows(f"permutation:flows={2 * len(SOURCE_PORTS) + 1}", two)
+
+
+def test_all_to_all() -> None:
+    """Every ordered pair once, and within a round each host sends once and receives once."""
+    made = flows("alltoall:size=1KiB")
+    hosts = {host.ip for host in FABRIC.hosts}
+    assert {(flow.src, flow.dst) for flow in made} == {(a, b) for a in hosts for b in hosts if a != b}
+    assert len(made) == len(hosts) * (len(hosts) - 1)
+    first = made[: len(hosts)]
+    assert {flow.src for flow in first} == {flow.dst for flow in first} == hosts
+
+
+def test_incast() -> None:
+    """`degree` different senders, one receiver."""
+    made = flows("incast:degree=7,size=4MiB")
+    assert len({flow.src for flow in made}) == 7
+    assert len({flow.dst for flow in made}) == 1
+
+
+def test_random_with_jitter() -> None:
+    """As many flows as asked for; starts within the jitter and not all the same."""
+    made = flows("random:flows=50,jitter=1ms")
+    assert [flow.id for flow in made] == list(range(1, 51))
+    starts = {flow.start_ns for flow in made}
+    assert len(starts) > 40
+    assert max(starts) <= 1_000_000
+
+
+def test_seed_decides() -> None:
+    """The same seed gives the same flows, another one others; seed= in the words overrides the experiment's."""
+    assert flows("permutation", seed=3) == flows("permutation", seed=3)
+    assert flows("permutation", seed=3) != flows("permutation", seed=4)
+    assert flows("permutation:seed=9", seed=3) == flows("permutation:seed=9", seed=4)
+    assert all(flow.sport in SOURCE_PORTS for flow in flows("permutation"))
+
+
+def test_file(tmp_path: Path) -> None:
+    """Hosts by name or address, sizes and times with units, ports where given."""
+    path = tmp_path / "flows.csv"
+    path.write_text(f"src,dst,bytes,start,sport\nh1,h5,64KiB,10us,5000\n{FABRIC.host('h2').ip}, h3,100,7,\n")
+    first, second = flows(str(path))
+    assert (first.src, first.dst) == (FABRIC.host("h1").ip, FABRIC.host("h5").ip)
+    assert (first.bytes, first.start_ns, first.sport) == (65536, 10_000, 5000)
+    assert (second.bytes, second.start_ns) == (100, 7)
+    assert second.sport in SOURCE_PORTS
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("src,dst,bytes\n", "line 1: column 'start' is missing"),
+        ("src,dst,bytes,start,colour\n", "line 1: column 'colour' is unknown"),
+        ("src,src,dst,bytes,start\n", "line 1: column 'src' is unknown or there twice"),
+        ("", "line 1: column 'src' is missing"),
+        ("src,dst,bytes,start\n", "no flows"),
+        ("src,dst,bytes,start\nh1,h2,1KiB\n", "line 2: expected 4 values"),
+        ("src,dst,bytes,start\nh1,h2,1KiB,0,7\n", "line 2: expected 4 values"),
+        ("src,dst,bytes,start\nh1,h2,much,0\n", "line 2: 'much' is no number"),
+        ("src,dst,bytes,start\nh1,h2,0,0\n", "line 2: bytes must be more than 0"),
+        ("src,dst,bytes,start\nh1,h2,1,0\nh1,h99,1,0\n", "line 3: the topology has no host 'h99'"),
+        ("src,dst,bytes,start\nh1,h1,1,0\n", "line 2: h1 sends to itself"),
+        ("src,dst,bytes,start,sport\nh1,h2,1,0,70000\n", "line 2: sport must be from 1 to 65535"),
+        ('src,dst,bytes,start\n"h1,h2,1,0\n', "unexpected end of data"),
+    ],
+)
+def test_bad_file(tmp_path: Path, text: str, message: str) -> None:
+    """One line that names the file, the line and what was expected."""
+    path = tmp_path / "flows.csv"
+    path.write_text(text)
+    with pytest.raises(SpecError) as caught:
+        flows(str(path))
+    assert str(caught.value).startswith(f"{path}: ")
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_file_that_cannot_be_read(tmp_path: Path) -> None:
+    """A missing file and one that is no text are named."""
+    with pytest.raises(SpecError, match=r"none\.csv: No such file"):
+        parse_workload(str(tmp_path / "none.csv"))
+    (tmp_path / "bytes.csv").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(SpecError, match=r"bytes\.csv: not UTF-8"):
+        parse_workload(str(tmp_path / "bytes.csv"))
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            "storm",
+            "workload 'storm' is not known; expected permutation, alltoall, incast, random or FILE.csv",
+        ),
+        ("permutation:window=8", "workload permutation: unknown key 'window'; expected size, peers"),
+        ("permutation:size=lots", "workload permutation: size must be a size such as 64KiB, found 'lots'"),
+        ("permutation:size=0", "workload permutation: size must be more than 0, found '0'"),
+        ("permutation:peers=near", "workload permutation: peers must be one of any, remote, found 'near'"),
+        ("incast", "workload incast: key 'degree' is missing"),
+        ("incast:degree=12", "workload incast: degree must be less than the number of hosts, 12"),
+        (
+            "permutation:size=5GiB",
+            "workload permutation: flow 1: bytes is 5368709120, expected 1..4294967295",
+        ),
+    ],
+)
+def test_bad_words(words: str, message: str) -> None:
+    """One line that says what is wrong and what was expected."""
+    with pytest.raises(SpecError) as caught:
+        flows(words)
+    assert message in str(caught.value)
+
+
+def test_topology_that_cannot_carry_it() -> None:
+    """One host, or no other switch, is named as the reason."""
+    one = parse_topology("leaf-spine:leaves=1,spines=1,hosts=1")
+    with pytest.raises(SpecError, match="the topology has no two hosts"):
+        flows("permutation", one)
+    four = parse_topology("leaf-spine:leaves=1,spines=1,hosts=4")
+    with pytest.raises(SpecError, match="no switch has more than half of the hosts"):
+        flows("permutation:peers=remote", four)
