@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Captures links: one pcap file a link, with nanosecond stamps of the kernel. A script of its own.
+
+Frames are taken where they arrive, at both ends of the link: each is seen once, whatever path it took out of
+its sender (a packet socket may go past the place where the sender's own interface could be heard).
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import selectors
+import signal
+import socket
+import struct
+import sys
+import time
+from pathlib import Path
+from typing import BinaryIO
+
+from fabric_netns import inside
+
+MAGIC_NS, LINKTYPE_ETHERNET = 0xA1B23C4D, 1
+SNAP_BYTES = 16384
+_ETH_P_ALL = 3
+_SOL_PACKET, _PACKET_AUXDATA, _PACKET_IGNORE_OUTGOING = 263, 8, 23
+_SO_TIMESTAMPNS = 35
+_BUFFER_BYTES = 8 << 20
+_ANCILLARY_BYTES = 256
+_AUX = struct.Struct("=IIIHHHH")
+_VLAN_VALID, _VLAN_TPID_VALID, _VLAN_8021Q = 0x10, 0x40, 0x8100
+_FLUSH_S = 0.5
+
+
+def open_tap(interface: str, pid: int) -> socket.socket:
+    """A socket that hears what arrives at an interface in the namespace of process `pid`."""
+    with inside(pid):
+        tap = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+    tap.setblocking(False)
+    tap.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _BUFFER_BYTES)
+    tap.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
+    tap.setsockopt(_SOL_PACKET, _PACKET_AUXDATA, 1)
+    tap.setsockopt(_SOL_PACKET, _PACKET_IGNORE_OUTGOING, 1)
+    tap.bind((interface, _ETH_P_ALL))
+    return tap
+
+
+def read_frame(tap: socket.socket) -> tuple[int, bytes] | None:
+    """The next frame with its time in ns, its VLAN tag where it was; None: there is none now."""
+    try:
+        frame, ancillary, _flags, _address = tap.recvmsg(SNAP_BYTES, _ANCILLARY_BYTES)
+    except (BlockingIOError, InterruptedError):
+        return None
+    except OSError as error:
+        # said once when the interface goes down; the socket works again when it comes up
+        if error.errno == errno.ENETDOWN:
+            return None
+        raise
+    time_ns = 0
+    for level, kind, data in ancillary:
+        if (level, kind) == (socket.SOL_SOCKET, _SO_TIMESTAMPNS):
+            seconds, rest = struct.unpack("=qq", data[:16])
+            time_ns = seconds * 1_000_000_000 + rest
+        elif (level, kind) == (_SOL_PACKET, _PACKET_AUXDATA):
+            status, *_lengths, tci, tpid = _AUX.unpack(data[: _AUX.size])
+            # the kernel takes the tag off and hands it over beside the frame
+            if status & _VLAN_VALID:
+                tag = tpid if status & _VLAN_TPID_VALID else _VLAN_8021Q
+                frame = frame[:12] + struct.pack("!HH", tag, tci) + frame[12:]
+    return time_ns, frame
+
+
+def open_file(path: Path) -> BinaryIO:
+    """A new capture file."""
+    file = path.open("wb")
+    file.write(struct.pack("=IHHiIII", MAGIC_NS, 2, 4, 0, 0, SNAP_BYTES, LINKTYPE_ETHERNET))
+    return file
+
+
+def write_frame(file: BinaryIO, time_ns: int, frame: bytes) -> None:
+    """Appends a frame."""
+    seconds, rest = divmod(time_ns, 1_000_000_000)
+    file.write(struct.pack("=IIII", seconds, rest, len(frame), len(frame)) + frame)
+
+
+class Recorder:
+    """Carries frames from taps to files until it is told to end."""
+
+    def __init__(self) -> None:
+        self._selector = selectors.DefaultSelector()
+        self._files: list[BinaryIO] = []
+        self.running = True
+
+    def add(self, path: Path, taps: list[socket.socket]) -> None:
+        """Records what all of `taps` hear in one file."""
+        file = open_file(path)
+        self._files.append(file)
+        for tap in taps:
+            self._selector.register(tap, selectors.EVENT_READ, file)
+
+    def run(self) -> None:
+        """Records until `running` is false, then empties the sockets."""
+        flushed = time.monotonic()
+        while self.running:
+            self._take(_FLUSH_S)
+            if time.monotonic() - flushed > _FLUSH_S:
+                flushed = time.monotonic()
+                self._flush()
+        while self._take(0):
+            pass
+        self._flush()
+
+    def _take(self, timeout_s: float) -> bool:
+        ready = self._selector.select(timeout_s)
+        for key, _ in ready:
+            tap = key.fileobj
+            assert isinstance(tap, socket.socket)
+            while (read := read_frame(tap)) is not None:
+                write_frame(key.data, *read)
+        return bool(ready)
+
+    def _flush(self) -> None:
+        for file in self._files:
+            file.flush()
+
+
+def main() -> int:
+    """Records what the job file names, from when it says "ready" until SIGTERM.
+
+    The file holds [{"file", "taps": [[interface, pid], ...]}, ...].
+    """
+    recorder = Recorder()
+
+    def end(_number: int, _frame: object) -> None:
+        recorder.running = False
+
+    signal.signal(signal.SIGTERM, end)
+    for link in json.loads(Path(sys.argv[1]).read_text()):
+        recorder.add(Path(link["file"]), [open_tap(interface, pid) for interface, pid in link["taps"]])
+    print(json.dumps({"event": "ready"}), flush=True)
+    recorder.run()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Starts the controller's process and follows what it says."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from fabric_errors import FabricError
+from fabric_job import Job
+from fabric_plan import Plan
+from fabric_process import Process
+from fabric_report import Report
+from fabric_watch import Watch
+
+SCRIPT = Path(__file__).with_name("serve_controller.py")
+START_S = 300.0
+"""It gives up by itself long before; this is for one that hangs."""
+
+
+class Control:
+    """The controller of a fabric."""
+
+    def __init__(self, job: Job, plan: Plan, tick_ns: int, run_dir: Path, logs: Path) -> None:
+        """Starts it.
+
+        Args:
+            run_dir: for its settings and its relay socket.
+            logs: folder of its log.
+        """
+        settings = {
+            "topology": job.topology,
+            "scheme": job.scheme,
+            "target": job.target,
+            "tick_ns": tick_ns,
+            "time_scale": job.time_scale,
+            "switches": {s.name: {"address": s.address, "device_id": s.device_id} for s in plan.switches},
+        }
+        file = run_dir / "controller.json"
+        file.write_bytes(msgspec.json.encode(settings))
+        command = [sys.executable, str(SCRIPT), str(file)]
+        self.process = Process("controller", command, logs / "controller.log", piped=True)
+        self.events: list[str] = []
+        self._ready = False
+
+    def wait_ready(self, watch: Watch, report: Report) -> None:
+        """Waits until every switch holds what it should; from then on the process is guarded.
+
+        Raises:
+            FabricError: it cannot be.
+        """
+
+        def heard(said: dict[str, Any]) -> None:
+            event, text = said["event"], said["text"]
+            if event == "failed":
+                raise FabricError(text)
+            if event == "ready":
+                self._ready = True
+            elif event != "switch-ready":
+                self.events.append(text)
+                report.event(event, text)
+
+        watch.listen(self.process, heard)
+        watch.guard(self.process)
+        watch.wait(lambda: self._ready, START_S, "the controller is not ready")

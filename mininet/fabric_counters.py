@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads the programs' counters from all switches of a fabric over P4Runtime; reading needs no election."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+from fabric_errors import FabricError
+from fabric_plan import Plan, SwitchPlan
+from finsy.proto import p4r
+
+from controller.client import Address, connect
+from controller.errors import ControllerError
+from controller.programs import Program
+from experiments import counters
+
+PORT_RX = "port_rx"
+"""The counter of frames that a program took, by port."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Sums by counter's name for each switch, and the frames taken from each interface."""
+
+    sums: dict[str, dict[str, int]]
+    taken: dict[str, int]
+
+
+def read(plan: Plan, program: Program) -> Reading:
+    """All switches at once.
+
+    Raises:
+        FabricError: a switch does not answer.
+    """
+    try:
+        answers = asyncio.run(_read_all(plan, program))
+    except ControllerError as error:
+        raise FabricError(str(error)) from error
+    taken: dict[str, int] = {}
+    for switch, entities in zip(plan.switches, answers, strict=True):
+        taken |= _taken(switch, program, entities)
+    return Reading(
+        {
+            s.name: counters.sums(program, entities)
+            for s, entities in zip(plan.switches, answers, strict=True)
+        },
+        taken,
+    )
+
+
+async def _read_all(plan: Plan, program: Program) -> list[list[p4r.Entity]]:
+    async def one(switch: SwitchPlan) -> list[p4r.Entity]:
+        async with connect(switch.name, Address(switch.address, switch.device_id)) as client:
+            return await client.read(counters.requests(program))
+
+    return await asyncio.gather(*(one(switch) for switch in plan.switches))
+
+
+def _taken(switch: SwitchPlan, program: Program, entities: list[p4r.Entity]) -> dict[str, int]:
+    """Frames taken by interface; none where the program does not count them."""
+    ids = {c.preamble.id for c in program.p4info.counters if c.preamble.alias == PORT_RX}
+    interfaces = {port.number: port.interface for port in switch.ports}
+    cells = (e.counter_entry for e in entities if e.counter_entry.counter_id in ids)
+    return {
+        interfaces[cell.index.index]: cell.data.packet_count
+        for cell in cells
+        if cell.index.index in interfaces
+    }

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The job of a run: a JSON object, checked in whole before anything is started.
+
+topology, scheme  words, as on the command line; unscaled
+target            native or bmv2
+seed              for the hosts' NICs
+time_scale        everything of `topology` and `scheme` takes that many times as long
+flows, nic        what hosts.flow.FlowSpec and hosts.config.NicConfig hold; scaled already
+faults            a list of {"kind": "link-slow", "a", "b", "factor"}
+                  and {"kind": "link-down", "a", "b", "at_ns", "until_ns"}, from the start of the traffic
+out               folder of RESULT.json and logs/
+pcap_dir          folder of captures, one file a link, or null
+cli               show Mininet's prompt instead of running the flows at once
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+from fabric_errors import InputError
+
+from hosts.config import NicConfig
+from hosts.flow import FlowSpec
+from topology import Topology
+
+
+class Fault(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Something that happens to the link a-b from `at_ns` on; until_ns None: for the rest of the run."""
+
+    kind: Literal["link-slow", "link-down", "drop", "ack-loss"]
+    a: str = ""
+    b: str = ""
+    factor: float = 1.0
+    rate: float = 0.0
+    at_ns: int = 0
+    until_ns: int | None = None
+
+
+class Job(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What to run."""
+
+    topology: str
+    scheme: str
+    target: Literal["native", "bmv2"]
+    out: Path
+    seed: int = 0
+    time_scale: float = 1.0
+    flows: tuple[FlowSpec, ...] = ()
+    nic: NicConfig = NicConfig()
+    faults: tuple[Fault, ...] = ()
+    pcap_dir: Path | None = None
+    cli: bool = False
+
+    def __post_init__(self) -> None:
+        if self.time_scale <= 0:
+            raise ValueError(f"time_scale is {self.time_scale}, expected more than 0")
+
+
+def _decode(kind: type, value: object) -> object:
+    """Paths are text in JSON."""
+    if kind is Path and isinstance(value, str):
+        return Path(value)
+    raise NotImplementedError
+
+
+def read_job(path: Path) -> Job:
+    """The job in a file.
+
+    Raises:
+        InputError: the file cannot be read, or is no such job.
+    """
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Job, dec_hook=_decode)
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from error
+    except msgspec.DecodeError as error:
+        raise InputError(f"{path}: {error}") from error
+
+
+def check_job(job: Job, topology: Topology) -> None:
+    """Whether flows and faults fit the topology and the target.
+
+    Raises:
+        InputError: they do not.
+    """
+    hosts = {host.ip for host in topology.hosts}
+    for flow in job.flows:
+        for ip in (flow.src, flow.dst):
+            if ip not in hosts:
+                raise InputError(f"flow {flow.id}: no host has the address {ip}")
+    links = {frozenset((link.a, link.b)) for link in topology.links}
+    for fault in job.faults:
+        if fault.kind in ("drop", "ack-loss"):
+            raise InputError(f"fault {fault.kind}: switches in Mininet cannot do it; use the target virtual")
+        if frozenset((fault.a, fault.b)) not in links:
+            raise InputError(f"fault {fault.kind}: the topology has no link {fault.a}-{fault.b}")
+        if fault.kind == "link-slow":
+            _check_slow(fault, job.target)
+
+
+def _check_slow(fault: Fault, target: str) -> None:
+    if not 0 < fault.factor <= 1:
+        raise InputError(f"fault link-slow: factor is {fault.factor}, expected more than 0 and at most 1")
+    if target == "native" and (fault.at_ns, fault.until_ns) != (0, None):
+        raise InputError(
+            "fault link-slow: the native switch takes rates only at its start, so no at or until"
+        )

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Changes the links of a running fabric: down, up, another rate.
+
+The native switch takes a link's state from its interfaces. BMv2 stops receiving on all its ports when one of
+its interfaces goes down, so there the ports are taken from the switch, and given back.
+"""
+
+from __future__ import annotations
+
+import subprocess
+
+from fabric_errors import FabricError
+from fabric_plan import BMV2, DATA_PRIORITY, End, LinkPlan, Plan
+from fabric_switches import packets_per_s
+from fabric_thrift import thrift
+
+
+class Links:
+    """The links of a plan by the names of their nodes."""
+
+    def __init__(self, plan: Plan, frame_bytes: int) -> None:
+        """`frame_bytes`: length of a full data frame; BMv2's rates are in packets/s."""
+        self._plan = plan
+        self._switches = {switch.name: switch for switch in plan.switches}
+        self._frame_bytes = frame_bytes
+        self._down: set[str] = set()
+
+    def between(self, a: str, b: str) -> list[LinkPlan]:
+        """All links between two nodes."""
+        return [link for link in self._plan.links if {link.a.node, link.b.node} == {a, b}]
+
+    def set_state(self, link: LinkPlan, state: str) -> None:
+        """Makes a link `up` or `down`; harmless when it is.
+
+        Raises:
+            FabricError: a switch or the system refuses.
+        """
+        if (state == "down") == (link.name in self._down):
+            return
+        for end in (link.a, link.b):
+            # a host's interface stays up: the kernel would forget its routes
+            if end.node in self._switches:
+                self._set_end(end, state)
+        self._down ^= {link.name}
+
+    def set_share(self, link: LinkPlan, factor: float) -> None:
+        """A link between BMv2 switches runs at this share of its rate, both ways. Raises as `set_state`."""
+        for end in (link.a, link.b):
+            switch = self._switches[end.node]
+            rate_bps = next(port.rate_bps for port in switch.ports if port.number == end.port)
+            with thrift(switch.thrift_port, switch.name) as client:
+                packets = packets_per_s(share(rate_bps, factor), self._frame_bytes)
+                client.set_queue_rate(end.port, DATA_PRIORITY, packets)
+
+    def _set_end(self, end: End, state: str) -> None:
+        if self._plan.target != BMV2:
+            _set_interface(end.interface, state)
+            return
+        switch = self._switches[end.node]
+        with thrift(switch.thrift_port, switch.name) as client:
+            if state == "down":
+                client.remove_port(end.port)
+            else:
+                client.add_port(end.port, end.interface)
+
+
+def share(rate_bps: int, factor: float) -> int:
+    """A part of a rate, at least 1 bit/s."""
+    return max(1, round(rate_bps * factor))
+
+
+def _set_interface(interface: str, state: str) -> None:
+    done = subprocess.run(
+        ["ip", "link", "set", "dev", interface, state], capture_output=True, text=True, check=False
+    )
+    if done.returncode != 0:
+        raise FabricError(f"cannot set {interface} {state}: {' '.join(done.stderr.split())}")

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Notices a machine that could not keep up: numbers measured on one are not worth having.
+
+Three things are looked at while traffic runs:
+* how long the processes waited for a CPU when they wanted one: per dispatch, against the time that a full
+  frame takes on the fastest link. What is late by a good part of that distorts queues and round-trip times;
+* frames that the kernel dropped, or that reached an interface and no program, because a socket ran over;
+* what the hosts' driver says about its own lateness (see fabric_traffic.py).
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from fabric_errors import FabricError
+
+LATE_SHARE = 0.25
+"""A process that waits for this share of a frame's time, on average, is late."""
+
+SAMPLE_S = 0.5
+
+_FEW_DISPATCHES = 200
+_FEW_FRAMES = 3
+"""Control frames may be under way while counters are read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """CPU use of a process with all its threads: run and waited in ns, times it was put on a CPU."""
+
+    run_ns: int = 0
+    waited_ns: int = 0
+    dispatches: int = 0
+
+    def since(self, earlier: Usage) -> Usage:
+        """What was added; never less than nothing, since threads that ended are no longer counted."""
+        return Usage(
+            max(0, self.run_ns - earlier.run_ns),
+            max(0, self.waited_ns - earlier.waited_ns),
+            max(0, self.dispatches - earlier.dispatches),
+        )
+
+    @property
+    def mean_wait_ns(self) -> float:
+        """Wait for each dispatch; 0 where there were too few to tell."""
+        return self.waited_ns / self.dispatches if self.dispatches >= _FEW_DISPATCHES else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Interface:
+    """Counters of an interface since it was made."""
+
+    received: int
+    dropped: int
+
+
+def usage(pid: int) -> Usage:
+    """The use of a process so far; nothing when it has ended or the kernel keeps no such account."""
+    total = [0, 0, 0]
+    for path in Path(f"/proc/{pid}/task").glob("*/schedstat"):
+        try:
+            total = [a + int(b) for a, b in zip(total, path.read_text().split(), strict=True)]
+        except (OSError, ValueError):
+            continue
+    return Usage(*total)
+
+
+def interfaces() -> dict[str, Interface]:
+    """All interfaces of this namespace.
+
+    Raises:
+        FabricError: they cannot be read.
+    """
+    done = subprocess.run(["ip", "-statistics", "-json", "link"], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise FabricError(f"cannot read interfaces: {' '.join(done.stderr.split())}")
+    found = {}
+    for link in json.loads(done.stdout):
+        rx, tx = link["stats64"]["rx"], link["stats64"]["tx"]
+        found[link["ifname"]] = Interface(rx["packets"], rx["dropped"] + tx["dropped"])
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """How the machine did: reasons to distrust the run, and each process's share of a CPU and mean wait."""
+
+    reasons: tuple[str, ...]
+    cpu_share: Mapping[str, float]
+    mean_wait_us: Mapping[str, float]
+
+
+class LoadWatch:
+    """Compares two looks at the machine, at the start and at the end of the traffic."""
+
+    def __init__(
+        self, pids: Mapping[str, int], frame_ns: int, taken: Mapping[str, int], broken: Iterable[str] = ()
+    ) -> None:
+        """Takes the first look.
+
+        Args:
+            pids: the processes that matter, by name.
+            frame_ns: time of a full frame on the fastest link.
+            taken: frames that programs have taken from interfaces so far; read before this call, so that no
+                frame under way looks lost.
+            broken: interfaces of links that fail on purpose, where frames may get lost.
+        """
+        self._pids = dict(pids)
+        self._frame_ns = frame_ns
+        self._taken = dict(taken)
+        self._interfaces = {name: state for name, state in interfaces().items() if name not in set(broken)}
+        self._usage = {name: usage(pid) for name, pid in self._pids.items()}
+        self._latest = dict(self._usage)
+        self._start = self._sampled = time.monotonic()
+
+    def sample(self) -> None:
+        """Notes CPU use, from time to time: of a process that has ended nothing can be read any more."""
+        now = time.monotonic()
+        if now - self._sampled < SAMPLE_S:
+            return
+        self._sampled = now
+        for name, pid in self._pids.items():
+            used = usage(pid)
+            if used != Usage():
+                self._latest[name] = used
+
+    def look(self) -> Mapping[str, Interface]:
+        """The interfaces now: to be read before the programs' counters."""
+        return interfaces()
+
+    def result(self, seen: Mapping[str, Interface], taken: Mapping[str, int]) -> Load:
+        """The second look.
+
+        Args:
+            seen: from `look`.
+            taken: frames that programs have taken by now, by interface; those not named are not compared.
+        """
+        wall_s = self._sampled - self._start
+        used = {name: used.since(self._usage[name]) for name, used in self._latest.items()}
+        reasons = [*self._late(used), *self._dropped(seen), *self._overrun(seen, taken)]
+        return Load(
+            tuple(reasons),
+            {name: round(use.run_ns / 1e9 / wall_s, 3) for name, use in used.items()} if wall_s else {},
+            {name: round(use.mean_wait_ns / 1e3, 1) for name, use in used.items()},
+        )
+
+    def _late(self, used: Mapping[str, Usage]) -> Iterable[str]:
+        limit = LATE_SHARE * self._frame_ns
+        late = {name: use.mean_wait_ns for name, use in used.items() if use.mean_wait_ns > limit}
+        if late:
+            worst = max(late, key=lambda name: late[name])
+            others = f" and {len(late) - 1} more" if len(late) > 1 else ""
+            yield (
+                f"{worst}{others} waited {late[worst] / 1e3:.0f} us for a CPU each time, "
+                f"over {LATE_SHARE:.0%} of the {self._frame_ns / 1e3:.0f} us that a frame takes"
+            )
+
+    def _dropped(self, seen: Mapping[str, Interface]) -> Iterable[str]:
+        lost = {
+            name: now.dropped - self._interfaces[name].dropped
+            for name, now in seen.items()
+            if name in self._interfaces and now.dropped > self._interfaces[name].dropped
+        }
+        if lost:
+            yield f"the kernel dropped {sum(lost.values())} frames at {', '.join(sorted(lost))}"
+
+    def _overrun(self, seen: Mapping[str, Interface], taken: Mapping[str, int]) -> Iterable[str]:
+        for name, count in taken.items():
+            if name in self._taken and name in self._interfaces and name in seen:
+                arrived = seen[name].received - self._interfaces[name].received
+                missing = arrived - (count - self._taken[name])
+                if missing > _FEW_FRAMES:
+                    yield f"{missing} of {arrived} frames at {name} were lost before the program saw them"

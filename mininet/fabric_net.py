@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The fabric in Mininet: hosts in namespaces, switches that are processes of ours, veth pairs between."""
+
+from __future__ import annotations
+
+import shlex
+import socket
+import subprocess
+from collections.abc import Callable, Sequence
+
+from fabric_errors import FabricError, InputError
+from fabric_netns import claim_nic_ports, path_of
+from fabric_plan import FABRIC_MTU, FRAME_BYTES, Plan, SwitchPlan, host_interface
+from fabric_process import Process
+
+from topology import GATEWAY_MAC
+from topology import Host as HostData
+
+try:
+    from mininet.net import Mininet
+    from mininet.node import Host, Switch
+except ImportError as error:
+    raise InputError(f"Mininet cannot be imported ({error}); install Debian's package mininet") from error
+
+GATEWAY_IP = "169.254.0.1"
+"""The next hop of all hosts. Nobody has it: hosts need only its MAC address, by which they know a switch."""
+
+_IPV6_OFF = "/proc/sys/net/ipv6/conf/all/disable_ipv6"
+_OFFLOADS = ("rx", "tx", "sg", "tso", "gso", "gro")
+Starter = Callable[[SwitchPlan], Process]
+
+
+class P4Switch(Switch):
+    """A Mininet switch that runs one P4 switch process on its interfaces."""
+
+    def __init__(self, name: str, plan: SwitchPlan, starter: Starter, **params: object) -> None:
+        """`starter` starts the process of `plan` when Mininet starts the switch."""
+        super().__init__(name, dpid=f"{plan.device_id:x}", **{**params, "inNamespace": False})
+        self.plan = plan
+        self.process: Process | None = None
+        self._starter = starter
+
+    def start(self, _controllers: object) -> None:
+        """Starts the process; it does not serve yet."""
+        self.process = self._starter(self.plan)
+
+    def stop(self, deleteIntfs: bool = True) -> None:  # noqa: N803 - Mininet's name
+        """Ends the process."""
+        if self.process is not None:
+            self.process.end()
+        super().stop(deleteIntfs)
+
+
+class FabricNet:
+    """The running fabric. It is never taken down link by link: it goes with the namespaces that it is in."""
+
+    def __init__(self, plan: Plan, starter: Starter) -> None:
+        """Makes hosts, switches and links, and starts the switch processes.
+
+        Raises:
+            FabricError: an interface cannot be made, or a switch cannot be started.
+        """
+        # Mininet would raise limits of the whole machine; what runs here does not need them
+        Mininet.inited = True
+        self.plan = plan
+        self.mininet = Mininet(topo=None, controller=None, build=False)
+        self._claimed: list[socket.socket] = []
+        for host in plan.topology.hosts:
+            self.mininet.addHost(host.name, cls=Host)
+        for switch in plan.switches:
+            self.mininet.addSwitch(switch.name, cls=P4Switch, plan=switch, starter=starter)
+        self._add_links()
+        for host in plan.topology.hosts:
+            self._configure(host)
+        self.mininet.built = True
+        self.mininet.start()
+
+    def _add_links(self) -> None:
+        for link in self.plan.links:
+            self.mininet.addLink(
+                link.a.node,
+                link.b.node,
+                port1=link.a.port,
+                port2=link.b.port,
+                intfName1=link.a.interface,
+                intfName2=link.b.interface,
+                addr1=link.a.mac,
+                addr2=link.b.mac,
+            )
+        names = [port.interface for switch in self.plan.switches for port in switch.ports]
+        for name in names:
+            _run(_offloads_off(name))
+        _run(["ip", "-batch", "-"], "".join(f"link set dev {name} mtu {FABRIC_MTU} up\n" for name in names))
+
+    def _configure(self, host: HostData) -> None:
+        """Gives a host's own stack an address, and one way to everybody: through the switches."""
+        node, name = self.mininet[host.name], host_interface(host.name)
+        mtu = ["mtu", str(FRAME_BYTES)]
+        commands = [
+            ["ip", "link", "set", "dev", "lo", "up"],
+            _offloads_off(name),
+            ["ip", "link", "set", "dev", name, "mtu", str(FABRIC_MTU), "up"],
+            ["ip", "address", "add", f"{host.ip}/32", "dev", name],
+            ["ip", "neighbour", "add", GATEWAY_IP, "lladdr", GATEWAY_MAC, "dev", name, "nud", "permanent"],
+            # the MTU of the interface is the NIC's; this is for the packets of ping and iperf
+            ["ip", "route", "add", "default", "via", GATEWAY_IP, "dev", name, "onlink", *mtu],
+        ]
+        script = f"if test -e {_IPV6_OFF}; then echo 1 > {_IPV6_OFF}; fi"
+        steps = [script, *(f"{shlex.join(words)} >/dev/null" for words in commands), "echo done"]
+        said = node.cmd(" && ".join(steps))
+        if said.split() != ["done"]:
+            raise FabricError(f"cannot configure {host.name}: {' '.join(said.split())}")
+        # Mininet's prompt puts these in place of names
+        interface = node.intf(name)
+        interface.ip, interface.prefixLen = host.ip, "32"
+        self._claimed += claim_nic_ports(node.pid)
+
+    @property
+    def switches(self) -> dict[str, tuple[SwitchPlan, Process]]:
+        """Every switch with its process."""
+        return {plan.name: (plan, self.mininet[plan.name].process) for plan in self.plan.switches}
+
+    def namespace(self, host: str) -> str:
+        """The network namespace of a host, as a file."""
+        return path_of(self.mininet[host].pid)
+
+    def pid(self, host: str) -> int:
+        """A process in the namespace of a host."""
+        number: int = self.mininet[host].pid
+        return number
+
+
+def _offloads_off(name: str) -> list[str]:
+    return ["ethtool", "-K", name, *(word for offload in _OFFLOADS for word in (offload, "off"))]
+
+
+def _run(command: Sequence[str], text: str = "") -> None:
+    done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise FabricError(f"{' '.join(command)}: {' '.join(done.stderr.split())}")

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the fabric of a topology consists of, before anything is started: interfaces, addresses, commands."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+from fabric_errors import InputError
+
+from topology import Topology
+
+BMV2, NATIVE = "bmv2", "native"
+BMV2_EXECUTABLE = "simple_switch_grpc"
+NATIVE_MODULE = "native.switchd.cli"
+CPU_PORT = 510
+PRIORITY_QUEUES = 8
+DATA_PRIORITY = 0
+THRIFT_BASE = 9090
+"""Thrift port of the first switch; the namespace is ours, so nobody else has it."""
+
+FABRIC_MTU = 9000
+"""Of every interface: room for shims and stamps around whatever a host sends."""
+
+FRAME_BYTES = 1500
+"""The largest IP packets of the hosts' own stacks."""
+
+MIN_QUEUE_BYTES = 1 << 20
+QUEUE_HEADROOM = 8
+"""The traffic manager's queues hold so many times the program's own limit: only the program is to drop."""
+
+_IFNAMSIZ = 15
+_SMALLEST_FRAME_BYTES = 64
+
+
+@dataclass(frozen=True, slots=True)
+class PortPlan:
+    """One port of a switch: its interface, and its link's rate and one-way delay."""
+
+    number: int
+    interface: str
+    rate_bps: int
+    delay_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchPlan:
+    """One switch process: where it listens (a gRPC target), where it logs, and its ports."""
+
+    name: str
+    device_id: int
+    address: str
+    log: Path
+    thrift_port: int
+    ports: tuple[PortPlan, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """One end of a link; hosts have port 0."""
+
+    node: str
+    port: int
+    interface: str
+    mac: str
+
+
+@dataclass(frozen=True, slots=True)
+class LinkPlan:
+    """A link, called as its capture: leaf1-spine2; with the port of `a` where such links are several."""
+
+    name: str
+    a: End
+    b: End
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The whole fabric."""
+
+    topology: Topology
+    target: str
+    switches: tuple[SwitchPlan, ...]
+    links: tuple[LinkPlan, ...]
+
+
+def host_interface(name: str) -> str:
+    """The one interface of a host."""
+    return f"{name}-eth0"
+
+
+def _switch_ends(topology: Topology) -> dict[tuple[str, int], End]:
+    """The end at every port, by switch and number: leaf1-eth3, or s7-eth3 where such names are too long."""
+    ports = [(switch, port) for switch in topology.switches for port in topology.ports_of(switch.name)]
+    short = any(len(f"{s.name}-eth{p}") > _IFNAMSIZ for s, p in ports)
+    return {
+        (s.name, p): End(
+            s.name,
+            p,
+            f"s{s.id}-eth{p}" if short else f"{s.name}-eth{p}",
+            # hosts have 02:00:..., so these are nobody else's
+            f"02:01:{s.id >> 8:02x}:{s.id & 255:02x}:{p >> 8:02x}:{p & 255:02x}",
+        )
+        for s, p in ports
+    }
+
+
+def _links(topology: Topology, ends: dict[tuple[str, int], End]) -> tuple[LinkPlan, ...]:
+    pairs = [(End(h.name, 0, host_interface(h.name), h.mac), ends[h.switch, h.port]) for h in topology.hosts]
+    pairs += [(ends[link.a, link.a_port], ends[link.b, link.b_port]) for link in topology.links]
+    times = Counter((a.node, b.node) for a, b in pairs)
+    suffix = {a: f"-{a.port}" if times[a.node, b.node] > 1 else "" for a, b in pairs}
+    return tuple(LinkPlan(f"{a.node}-{b.node}{suffix[a]}", a, b) for a, b in pairs)
+
+
+def make_plan(topology: Topology, target: str, run_dir: Path, logs: Path) -> Plan:
+    """The fabric of `topology`: sockets go to `run_dir`, log files to `logs`."""
+    ends = _switch_ends(topology)
+    switches = tuple(
+        SwitchPlan(
+            name=switch.name,
+            device_id=switch.id,
+            address=f"unix:{run_dir}/{switch.name}.sock",
+            log=logs / f"{switch.name}.log",
+            thrift_port=THRIFT_BASE + switch.id,
+            ports=tuple(
+                PortPlan(number, ends[switch.name, number].interface, peer.rate_bps, peer.delay_ns)
+                for number, peer in sorted(topology.ports_of(switch.name).items())
+            ),
+        )
+        for switch in topology.switches
+    )
+    return Plan(topology, target, switches, _links(topology, ends))
+
+
+def command(plan: SwitchPlan, target: str, tick_ns: int, queue_limit_bytes: int) -> list[str]:
+    """The command line of one switch.
+
+    Args:
+        target: bmv2 or native.
+        tick_ns: unit of the P4 timestamps; BMv2 has no choice.
+        queue_limit_bytes: the program's own limit of a queue.
+    """
+    words = ["--device-id", str(plan.device_id), "--no-p4", "--log-console", "--log-level", "warn"]
+    for port in plan.ports:
+        words += ["-i", f"{port.number}@{port.interface}"]
+    if target == BMV2:
+        words = [BMV2_EXECUTABLE, "--thrift-port", str(plan.thrift_port), *words]
+    else:
+        words = [sys.executable, "-m", NATIVE_MODULE, *words]
+        words += _native_options(plan, tick_ns, queue_limit_bytes)
+    words += ["--", "--grpc-server-addr", plan.address, "--cpu-port", str(CPU_PORT)]
+    return [*words, "--priority-queues", str(PRIORITY_QUEUES)]
+
+
+def _native_options(plan: SwitchPlan, tick_ns: int, queue_limit_bytes: int) -> list[str]:
+    words = ["--tick-ns", str(tick_ns), "--queue-depth", f"{queue_bytes(queue_limit_bytes)}B"]
+    for port in plan.ports:
+        words += ["--port-rate", f"{port.number}:{port.rate_bps}bps"]
+        words += ["--port-delay", f"{port.number}:{port.delay_ns}ns"]
+    return words
+
+
+def queue_bytes(queue_limit_bytes: int) -> int:
+    """Depth of a traffic manager's queue for a program that drops at `queue_limit_bytes` (0: never)."""
+    return max(MIN_QUEUE_BYTES, QUEUE_HEADROOM * queue_limit_bytes)
+
+
+def queue_packets(queue_limit_bytes: int) -> int:
+    """The same in packets, as BMv2 counts: enough for the smallest frames."""
+    return queue_bytes(queue_limit_bytes) // _SMALLEST_FRAME_BYTES
+
+
+def check_target(target: str) -> None:
+    """Looks for the switch's executable.
+
+    Raises:
+        InputError: it is not there.
+    """
+    if target == BMV2 and shutil.which(BMV2_EXECUTABLE) is None:
+        raise InputError(
+            f"{BMV2_EXECUTABLE} is not on PATH; install p4lang's packages, or use the target native"
+        )
+    if target == NATIVE and not any(shutil.which(name) for name in ("cc", "gcc", "clang")):
+        raise InputError("no C compiler on PATH; the native switch compiles its programs on this machine")

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Child processes of the harness: each leads a process group of its own and has a log file."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import IO
+
+from fabric_errors import FabricError
+
+STOP_S = 5.0
+
+
+class Process:
+    """A child process. `stdout` is its pipe when `piped`, else everything it says goes to the log file."""
+
+    def __init__(self, name: str, command: Sequence[str], log: Path, *, piped: bool = False) -> None:
+        """Starts it.
+
+        Args:
+            name: what users know it by: leaf1, controller.
+            command: the program and its arguments.
+            log: gets its messages; written anew.
+            piped: standard input and output are pipes for lines of text; messages still go to the log.
+
+        Raises:
+            FabricError: it cannot be started.
+        """
+        self.name = name
+        self.log = log
+        try:
+            with log.open("wb") as messages:
+                self._popen: subprocess.Popen[str] = subprocess.Popen(
+                    command,
+                    stdin=subprocess.PIPE if piped else subprocess.DEVNULL,
+                    stdout=subprocess.PIPE if piped else messages,
+                    stderr=messages,
+                    text=True,
+                    start_new_session=True,
+                )
+        except OSError as error:
+            raise FabricError(f"cannot start {name}: {error.strerror}: {error.filename}") from error
+
+    @property
+    def pid(self) -> int:
+        """As this PID namespace counts."""
+        return self._popen.pid
+
+    @property
+    def stdin(self) -> IO[str]:
+        """Only when piped."""
+        assert self._popen.stdin is not None
+        return self._popen.stdin
+
+    @property
+    def stdout(self) -> IO[str]:
+        """Only when piped."""
+        assert self._popen.stdout is not None
+        return self._popen.stdout
+
+    def ended(self) -> bool:
+        """Whether it has ended, for whatever reason."""
+        return self._popen.poll() is not None
+
+    def check(self) -> None:
+        """Raises FabricError with the last line of its log if it has ended."""
+        if self.ended():
+            raise FabricError(self.epitaph())
+
+    def epitaph(self) -> str:
+        """One line about how it ended, with the last thing it said."""
+        code = self._popen.returncode
+        how = f"exit code {code}" if code >= 0 else f"signal {-code} ({signal.strsignal(-code)})"
+        said = last_line(self.log)
+        return f"{self.name} ended with {how}" + (f": {said}" if said else f"; its log {self.log} is empty")
+
+    def ask_to_end(self) -> None:
+        """Sends SIGTERM to its group; harmless when it has ended."""
+        self._signal(signal.SIGTERM)
+
+    def end(self) -> None:
+        """Asks, waits, insists. Harmless when repeated."""
+        self.ask_to_end()
+        try:
+            self._popen.wait(STOP_S)
+        except subprocess.TimeoutExpired:
+            self._signal(signal.SIGKILL)
+            self._popen.wait()
+        for stream in (self._popen.stdin, self._popen.stdout):
+            if stream is not None:
+                stream.close()
+
+    def _signal(self, number: int) -> None:
+        # not yet waited for, so the group's number cannot be anybody else's
+        if self._popen.poll() is None:
+            os.killpg(self.pid, number)
+
+
+def end_all(processes: Iterable[Process]) -> None:
+    """Ends many at once: all are asked before any is waited for."""
+    processes = list(processes)
+    for process in processes:
+        process.ask_to_end()
+    for process in processes:
+        process.end()
+
+
+def last_line(log: Path) -> str:
+    """The last line with text in a log file, shortened; empty when there is none."""
+    try:
+        lines = log.read_text(errors="replace").splitlines()
+    except OSError:
+        return ""
+    return next((" ".join(line.split())[:300] for line in reversed(lines) if line.strip()), "")

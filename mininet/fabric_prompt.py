@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Mininet's prompt on a running fabric, with links that fail as the target wants it, and the job's flows."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from subprocess import DEVNULL
+
+from fabric_errors import FabricError
+from fabric_net import FabricNet
+from fabric_run import Run
+from mininet.cli import CLI
+from mininet.log import error, output
+
+from topology import Topology
+
+IPERF_PORT, IPERF_S = 5001, 5
+LISTEN_S = 5.0
+_POLL_S = 0.05
+_LISTEN = "0A"
+"""The state as /proc/net/tcp writes it."""
+
+
+def welcome(topology: Topology) -> str:
+    """What can be typed, with names of this topology."""
+    first, last = topology.hosts[0].name, topology.hosts[-1].name
+    lines = [f"try: {first} ping -c3 {last}    iperf {first} {last}    pingall    sh tailrace tables"]
+    if topology.links:
+        lines.append(f"     link {topology.links[0].a} {topology.links[0].b} down")
+    lines.append("     traffic (the experiment's flows)    help    exit")
+    return "\n".join(lines) + "\n"
+
+
+def _wait_listening(pid: int, port: int) -> None:
+    """Waits until a TCP port is listened on in the namespace of a process."""
+    deadline = time.monotonic() + LISTEN_S
+    while True:
+        lines = Path(f"/proc/{pid}/net/tcp").read_text().splitlines()[1:]
+        if any(line.split()[1].endswith(f":{port:04X}") and line.split()[3] == _LISTEN for line in lines):
+            return
+        if time.monotonic() > deadline:
+            raise FabricError("iperf does not listen")
+        time.sleep(_POLL_S)
+
+
+class Prompt(CLI):
+    """Reads commands until `exit`; making it runs it. `failures` says what ended meanwhile."""
+
+    prompt = "tailrace> "
+
+    def __init__(self, run: Run, net: FabricNet) -> None:
+        self._run, self._net = run, net
+        self.failures: list[str] = []
+        self._leaving = threading.Event()
+        watcher = threading.Thread(target=self._look, name="watch", daemon=True)
+        watcher.start()
+        output(welcome(run.topology))
+        try:
+            super().__init__(net.mininet)
+        finally:
+            self._leaving.set()
+            watcher.join()
+
+    @classmethod
+    def initReadline(cls) -> None:  # noqa: N802 - Mininet's name
+        """Lines can be edited, but no history file stays in the user's home."""
+
+    def _look(self) -> None:
+        while not self._leaving.is_set():
+            self._try(self._run.watch.turn, self.failures)
+
+    def _try(self, act: Callable[[], object], failures: list[str] | None = None) -> None:
+        try:
+            act()
+        except FabricError as problem:
+            error(f"{problem}\n")
+            if failures is not None:
+                failures.append(str(problem))
+
+    def do_link(self, line: str) -> None:
+        """Bring a link down or up: link NODE1 NODE2 down|up."""
+        words = line.split()
+        if len(words) != 3 or words[2] not in ("down", "up"):
+            error("usage: link NODE1 NODE2 down|up\n")
+            return
+        links = self._run.links.between(words[0], words[1])
+        if not links:
+            error(f"no link between {words[0]} and {words[1]}\n")
+        for link in links:
+            self._try(partial(self._run.links.set_state, link, words[2]))
+
+    def do_iperf(self, line: str) -> None:
+        """Measure TCP between two hosts, by default the first and the last: iperf [HOST1 HOST2]."""
+        names = line.split() or [self._net.mininet.hosts[0].name, self._net.mininet.hosts[-1].name]
+        known = {host.name for host in self._net.mininet.hosts}
+        if len(names) != 2 or not set(names) <= known:
+            error("usage: iperf [HOST1 HOST2]\n")
+            return
+        client, server = (self._net.mininet[name] for name in names)
+        # Mininet's own command waits for a line that newer versions of iperf do not print
+        listener = server.popen(["iperf", "-s"], stdout=DEVNULL, stderr=DEVNULL)
+        try:
+            self._try(partial(_wait_listening, server.pid, IPERF_PORT))
+            output(client.cmd(f"iperf -f m -t {IPERF_S} -c {server.IP()}"))
+        finally:
+            listener.terminate()
+            listener.wait()
+
+    def do_traffic(self, _line: str) -> None:
+        """Run the experiment's flows and say when they are done."""
+        self._try(self._traffic)
+
+    def _traffic(self) -> None:
+        if not self._run.job.flows:
+            raise FabricError("the experiment has no flows")
+        result = self._run.traffic(self._net)
+        done = sum(flow["end_ns"] is not None for flow in result["flows"])
+        output(f"{done} of {len(result['flows'])} flows are complete; see {self._run.job.out}\n")

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a run says while it runs: JSON lines for the program that started it, or plain lines for people."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+
+from fabric_errors import FabricError
+
+
+class Report:
+    """Says on standard output what the run is doing.
+
+    Both methods raise FabricError when nobody reads it any more: then whoever started the run is gone.
+    """
+
+    def __init__(self, *, plain: bool) -> None:
+        """`plain`: lines for people; those for programs would only disturb a prompt."""
+        self._plain = plain
+
+    def phase(self, name: str, **numbers: int) -> None:
+        """A phase begins, or has come this far."""
+        text = " ".join([name, *(f"{key} {value}" for key, value in numbers.items())])
+        self._say(text, {"phase": name, **numbers})
+
+    def event(self, name: str, text: str) -> None:
+        """Something happened to a link or a switch."""
+        self._say(f"{name}: {text}", {"event": name, "text": text})
+
+    def _say(self, text: str, line: dict[str, object]) -> None:
+        try:
+            print(text if self._plain else json.dumps(line), flush=True)
+        except BrokenPipeError as error:
+            # Python would try once more at its end
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise FabricError("nobody reads the progress any more") from error

@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One run from beginning to end, inside the sandbox: fabric, controller, traffic, result."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import fabric_counters
+import fabric_switches
+from fabric_control import Control
+from fabric_faults import links_of, schedule, slowed
+from fabric_job import Job
+from fabric_links import Links
+from fabric_load import Load, LoadWatch
+from fabric_net import FabricNet
+from fabric_netem import add_delays
+from fabric_plan import BMV2, NATIVE, Plan, SwitchPlan, make_plan
+from fabric_process import Process, end_all
+from fabric_report import Report
+from fabric_sandbox import note_run_file
+from fabric_traffic import Traffic
+from fabric_watch import Watch
+
+from controller import programs, runfile
+from controller.defaults import known, resolve
+from controller.scheme import parse_scheme
+from controller.target import target
+from experiments.scale import scaled
+from hosts.templates import DATA_OVERHEAD_BYTES
+from topology import Topology
+
+RESULT = "RESULT.json"
+CAPTURE = Path(__file__).with_name("fabric_capture.py")
+CAPTURE_S = 30.0
+_NS_BITS = 8_000_000_000
+
+
+class Run:
+    """All that one run starts. Use `up`, then `traffic` as often as wanted, and `down` in any case."""
+
+    def __init__(self, job: Job, topology: Topology, run_dir: Path, report: Report) -> None:
+        """Nothing is started yet.
+
+        Args:
+            topology: as it runs, at the job's time scale.
+            run_dir: for sockets and the files of child processes.
+
+        Raises:
+            SpecError: the scheme's words are no good.
+            ControllerError: its program is missing.
+        """
+        self.job, self.topology, self.report = job, topology, report
+        self.watch = Watch()
+        self._applied: dict[str, str | bool] = {}
+        self._run_dir, self._logs = run_dir, job.out / "logs"
+        scheme = resolve(scaled(parse_scheme(job.scheme), job.time_scale), topology)
+        self._limit_bytes = known(scheme.queue_limit_bytes)
+        self._program = programs.load(scheme.program)
+        self._tick_ns = target(job.target).tick_ns
+        self._frame_bytes = job.nic.mtu_bytes + DATA_OVERHEAD_BYTES
+        self._plan = make_plan(topology, job.target, run_dir, self._logs)
+        self.links = Links(self._plan, self._frame_bytes)
+        self._processes: list[Process] = []
+        self._events: list[str] = []
+        self._started_s = time.monotonic()
+
+    def up(self) -> FabricNet:
+        """Brings up the fabric with its controller.
+
+        Raises:
+            FabricError: some part of it does not come up.
+        """
+        job = self.job
+        self._logs.mkdir(parents=True, exist_ok=True)
+        note_run_file(self._run_dir, runfile.default_path())
+        if job.target == NATIVE:
+            self.report.phase("compile")
+            fabric_switches.compile_ahead(programs.BUILD / f"{self._program.name}.json")
+        self.report.phase("fabric")
+        plan = slowed(self._plan, job.faults)
+        net = FabricNet(plan, self._start_switch)
+        fabric_switches.wait_ready(net.switches)
+        for switch, process in net.switches.values():
+            fabric_switches.settle(switch, job.target, self._limit_bytes, self._frame_bytes)
+            self.watch.guard(process)
+        self._note_applied(plan)
+        if job.pcap_dir is not None:
+            self._capture(net, job.pcap_dir)
+        self.report.phase("controller")
+        control = Control(job, plan, self._tick_ns, self._run_dir, self._logs)
+        self._processes.insert(0, control.process)
+        control.wait_ready(self.watch, self.report)
+        self._events = control.events
+        return net
+
+    def _start_switch(self, plan: SwitchPlan) -> Process:
+        process = fabric_switches.start(plan, self.job.target, self._tick_ns, self._limit_bytes)
+        self._processes.append(process)
+        return process
+
+    def _note_applied(self, plan: Plan) -> None:
+        """What of the links' rates and delays the target holds, and how."""
+        if self.job.target != BMV2:
+            self._applied = {"rate": "bits/s in the switch", "delay": "in the switch", "delays": True}
+            return
+        delays = add_delays(plan)
+        self._applied = {
+            "rate": f"data packets/s in the switch, of {self._frame_bytes} bytes",
+            "delay": "netem" if delays else "none behind switches: BMv2 has none, and this kernel no netem",
+            "delays": delays,
+        }
+
+    def _capture(self, net: FabricNet, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        pids = {host.name: net.pid(host.name) for host in self.topology.hosts}
+        links = [
+            {
+                "file": str(folder / f"{link.name}.pcap"),
+                "taps": [[end.interface, pids.get(end.node, 1)] for end in (link.a, link.b)],
+            }
+            for link in self._plan.links
+        ]
+        file = self._run_dir / "capture.json"
+        file.write_text(json.dumps(links))
+        command = [sys.executable, str(CAPTURE), str(file)]
+        process = Process("capture", command, self._logs / "capture.log", piped=True)
+        self._processes.insert(0, process)
+        ready: list[object] = []
+        self.watch.listen(process, ready.append)
+        self.watch.guard(process)
+        self.watch.wait(lambda: bool(ready), CAPTURE_S, "the capture is not ready")
+
+    def traffic(self, net: FabricNet) -> dict[str, Any]:
+        """Runs the job's flows to their end; the result, which is also written to the job's folder.
+
+        Raises:
+            FabricError: the run failed.
+        """
+        self.report.phase("hosts")
+        traffic = Traffic(self.job, net, self._run_dir, self._logs, self.watch)
+        self._processes.insert(0, traffic.process)
+        try:
+            pids = {name: process.pid for name, (_, process) in net.switches.items()}
+            before = fabric_counters.read(self._plan, self._program)
+            pids["hosts"] = traffic.process.pid
+            load = LoadWatch(pids, self._frame_ns(), before.taken, self._broken())
+            steps = schedule(self._plan, self.links, self.job.faults)
+            found = traffic.run(steps, self.report, load.sample)
+            seen = load.look()
+            after = fabric_counters.read(self._plan, self._program)
+        finally:
+            traffic.process.end()
+            self._processes.remove(traffic.process)
+        return self._write(found, load.result(seen, after.taken), before.sums, after.sums)
+
+    def _broken(self) -> list[str]:
+        """Interfaces of links that go down in this run."""
+        faults = [fault for fault in self.job.faults if fault.kind == "link-down"]
+        links = [link for fault in faults for link in links_of(self._plan, fault)]
+        return [end.interface for link in links for end in (link.a, link.b)]
+
+    def _frame_ns(self) -> int:
+        """How long a full data frame takes on the fastest link."""
+        rates = [host.rate_bps for host in self.topology.hosts] + [k.rate_bps for k in self.topology.links]
+        return self._frame_bytes * _NS_BITS // max(rates)
+
+    def _write(
+        self,
+        found: Mapping[str, Any],
+        load: Load,
+        before: Mapping[str, Mapping[str, int]],
+        after: Mapping[str, Mapping[str, int]],
+    ) -> dict[str, Any]:
+        reasons = [*found["overload"], *load.reasons]
+        result = {
+            "flows": found["flows"],
+            "hosts": found["counters"],
+            "switches": {
+                name: {counter: value - before[name].get(counter, 0) for counter, value in sums.items()}
+                for name, sums in after.items()
+            },
+            "overloaded": {"flag": bool(reasons), "reasons": reasons},
+            "load": {
+                "cpu_share": load.cpu_share,
+                "mean_wait_us": load.mean_wait_us,
+                "hosts_busy_share": round(found["busy_ns"] / max(1, found["wall_ns"]), 3),
+                "hosts_lag_ns": found["lag_ns"],
+            },
+            "applied": self._applied,
+            "events": self._events,
+            "p4_sha256": self._program.sha256,
+            "wall_s": round(time.monotonic() - self._started_s, 3),
+        }
+        (self.job.out / RESULT).write_text(json.dumps(result, indent=1) + "\n")
+        return result
+
+    def down(self) -> None:
+        """Ends all processes in order; the network goes with its namespaces."""
+        end_all(self._processes)

@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A sandbox that the kernel itself empties: the run lives in network, mount and PID namespaces of its own.
+
+    supervisor (caller's namespaces)   forwards signals, waits, removes the run folder
+      `- harness = PID 1 inside        Mininet, switches, controller, hosts: all its descendants
+
+When PID 1 of a PID namespace ends, however it ends, the kernel kills everything else in it; with the last
+process the network namespaces go, and with those every interface. So no process or interface can outlive a
+run, nothing is ever looked up by name, and a machine may hold several runs. Should the supervisor be killed,
+the kernel sends the harness SIGTERM (PR_SET_PDEATHSIG), which then ends as if it had been asked to.
+
+What is left to us are files. They lie in one folder with a ledger that names the supervisor by PID and start
+time; each start removes the folders of supervisors that are gone.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import select
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from fabric_errors import FabricError, InputError
+
+PREFIX = "tailrace-run-"
+LEDGER = "ledger.json"
+GRACE_S = 20.0
+"""How long the harness may take to end after it was asked to."""
+
+_NEW_MOUNTS, _NEW_PIDS, _NEW_NET = 0x00020000, 0x20000000, 0x40000000
+_MS_NOSUID, _MS_NODEV, _MS_NOEXEC, _MS_REC, _MS_PRIVATE = 2, 4, 8, 0x4000, 1 << 18
+_PR_SET_PDEATHSIG = 1
+_SI_KERNEL = 0x80
+_IDLE_S = 3600.0
+_LONGEST_FOLDER = 80
+"""The path of a socket has at most 107 bytes; this leaves room for the name of a switch."""
+
+_ASKED_TO_END = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
+_WAITED_FOR = _ASKED_TO_END | {signal.SIGCHLD}
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def _check(result: int, what: str) -> None:
+    if result != 0:
+        raise InputError(f"cannot {what}: {os.strerror(ctypes.get_errno())}; root of a machine is needed")
+
+
+def start_time(pid: int) -> int | None:
+    """When process `pid` started, in clock ticks since boot: with the PID it names a process for good.
+
+    None: there is no such process.
+    """
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return None
+    return int(stat.rpartition(")")[2].split()[19])
+
+
+def make_run_dir() -> Path:
+    """A new folder for sockets and job files, mode 0700, with the ledger in it.
+
+    Raises:
+        InputError: its path would be too long.
+    """
+    folder = Path(tempfile.mkdtemp(prefix=PREFIX))
+    if len(os.fsencode(folder)) > _LONGEST_FOLDER:
+        folder.rmdir()
+        raise InputError(f"{folder.parent}: too long a path for sockets in it; set TMPDIR to a shorter one")
+    ledger = {"pid": os.getpid(), "start_ticks": start_time(os.getpid())}
+    (folder / LEDGER).write_text(json.dumps(ledger))
+    return folder
+
+
+def note_run_file(folder: Path, run_file: Path) -> None:
+    """Adds the run state file to the ledger, so that whoever cleans up removes it too."""
+    ledger = json.loads((folder / LEDGER).read_text())
+    (folder / LEDGER).write_text(json.dumps({**ledger, "run_file": str(run_file)}))
+
+
+def remove_run_dir(folder: Path) -> None:
+    """Removes a run's folder, and its run state file if that still speaks of this run."""
+    with suppress(OSError, ValueError, KeyError):
+        run_file = Path(json.loads((folder / LEDGER).read_text())["run_file"])
+        if str(folder) in run_file.read_text():
+            run_file.unlink()
+            # only where it held nothing else
+            run_file.parent.rmdir()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def remove_stale() -> list[Path]:
+    """Removes what runs left whose supervisor and harness were both killed; the folders that were removed."""
+    gone = []
+    for ledger in Path(tempfile.gettempdir()).glob(f"{PREFIX}*/{LEDGER}"):
+        with suppress(OSError, ValueError, KeyError):
+            if ledger.stat().st_uid != os.getuid():
+                continue
+            entry = json.loads(ledger.read_text())
+            if start_time(entry["pid"]) != entry["start_ticks"]:
+                remove_run_dir(ledger.parent)
+                gone.append(ledger.parent)
+    return gone
+
+
+def run_sandboxed(body: Callable[[], int], folder: Path) -> int:
+    """Runs `body` as the first process of new namespaces.
+
+    It returns twice: in the harness what `body` returns or raises, in the supervisor the exit code of the
+    harness. Both then end on the same way out, which is the caller's.
+
+    Args:
+        body: returns an exit code; asked to end, it sees KeyboardInterrupt or SystemExit.
+        folder: the run's folder, removed in the end.
+
+    Raises:
+        InputError: no right to make namespaces.
+        FabricError: the harness was killed.
+    """
+    signal.pthread_sigmask(signal.SIG_BLOCK, _WAITED_FOR)
+    lifeline, held = os.pipe()
+    try:
+        _check(_libc.unshare(_NEW_PIDS), "make a PID namespace")
+        child = os.fork()
+        if child == 0:
+            os.close(held)
+            _enter(lifeline)
+            return body()
+        status = _supervise(child)
+    finally:
+        remove_run_dir(folder)
+    if os.WIFSIGNALED(status):
+        number = os.WTERMSIG(status)
+        raise FabricError(f"the run was killed by signal {number} ({signal.strsignal(number)})")
+    return os.waitstatus_to_exitcode(status)
+
+
+def _supervise(child: int) -> int:
+    """Waits for the harness and passes on requests to end; its wait status."""
+    grace: float | None = None
+    while True:
+        info = signal.sigtimedwait(_WAITED_FOR, _IDLE_S if grace is None else grace)
+        if info is None and grace is not None:
+            os.kill(child, signal.SIGKILL)
+        elif info is not None and info.si_signo != signal.SIGCHLD:
+            # what the terminal sends, the harness has got already: it is in the same process group
+            if info.si_code != _SI_KERNEL:
+                os.kill(child, info.si_signo)
+            # Mininet's prompt takes an interrupt and goes on
+            if info.si_signo != signal.SIGINT:
+                grace = GRACE_S
+        pid, status = os.waitpid(child, os.WNOHANG)
+        if pid == child:
+            return status
+
+
+def _enter(lifeline: int) -> None:
+    """Makes the first process of the new PID namespace ready."""
+    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    # a supervisor that died before this call sends no signal, but its end of the pipe is closed
+    if select.select([lifeline], [], [], 0)[0]:
+        raise FabricError("the supervisor was killed")
+    for number in _ASKED_TO_END:
+        signal.signal(number, _end)
+    _prepare()
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _WAITED_FOR)
+
+
+def _end(number: int, _frame: object) -> None:
+    """Once is enough: what comes later must not disturb the way out."""
+    for other in _ASKED_TO_END:
+        signal.signal(other, signal.SIG_IGN)
+    if number == signal.SIGINT:
+        raise KeyboardInterrupt
+    raise SystemExit(128 + number)
+
+
+def _prepare() -> None:
+    """Namespaces for mounts and network, /proc and /sys that show them, loopback up, no IPv6."""
+    _check(_libc.unshare(_NEW_MOUNTS | _NEW_NET), "make a network namespace")
+    _check(_libc.mount(b"none", b"/", None, _MS_REC | _MS_PRIVATE, None), "make the mounts private")
+    for name, where in ((b"proc", b"/proc"), (b"sysfs", b"/sys")):
+        _check(
+            _libc.mount(name, where, name, _MS_NOSUID | _MS_NODEV | _MS_NOEXEC, None),
+            f"mount {where.decode()}",
+        )
+    for scope in ("all", "default"):
+        knob = Path(f"/proc/sys/net/ipv6/conf/{scope}/disable_ipv6")
+        if knob.exists():
+            knob.write_text("1")
+    subprocess.run(["ip", "link", "set", "dev", "lo", "up"], check=True)

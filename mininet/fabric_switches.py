@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Starts the switch processes of a plan and waits until each of them serves P4Runtime."""
+
+from __future__ import annotations
+
+import socket
+import time
+from pathlib import Path
+
+from fabric_errors import FabricError
+from fabric_plan import BMV2, DATA_PRIORITY, SwitchPlan, command, queue_packets
+from fabric_process import Process
+from fabric_thrift import thrift
+
+START_S = 30.0
+"""A switch that does not listen by then is given up; each further switch gets a second more."""
+
+_POLL_S = 0.02
+
+
+def start(plan: SwitchPlan, target: str, tick_ns: int, queue_limit_bytes: int) -> Process:
+    """Starts one switch; it does not serve yet."""
+    return Process(plan.name, command(plan, target, tick_ns, queue_limit_bytes), plan.log)
+
+
+def wait_ready(switches: dict[str, tuple[SwitchPlan, Process]]) -> None:
+    """Waits until all switches serve P4Runtime.
+
+    Raises:
+        FabricError: one of them ended, or does not listen in time.
+    """
+    deadline = time.monotonic() + START_S + len(switches)
+    waiting = dict(switches)
+    while waiting:
+        for name, (plan, process) in list(waiting.items()):
+            if _listens(plan.address):
+                del waiting[name]
+            else:
+                process.check()
+        if waiting and time.monotonic() > deadline:
+            raise FabricError(f"{', '.join(waiting)}: no P4Runtime server in time")
+        if waiting:
+            time.sleep(_POLL_S)
+
+
+def _listens(address: str) -> bool:
+    with socket.socket(socket.AF_UNIX) as probe:
+        try:
+            probe.connect(address.partition(":")[2])
+        except OSError:
+            return False
+    return True
+
+
+def settle(plan: SwitchPlan, target: str, queue_limit_bytes: int, frame_bytes: int) -> None:
+    """What is left to do for a switch once it serves: BMv2's queues have no options on its command line.
+
+    BMv2 counts packets, for each priority by itself. So only data has a rate: control frames, which are small
+    and go first, would take as much of it as full ones.
+
+    Args:
+        frame_bytes: length of a full data frame; BMv2's rates are in packets/s.
+
+    Raises:
+        FabricError: the Thrift server does not do it.
+    """
+    if target == BMV2:
+        with thrift(plan.thrift_port, plan.name) as client:
+            client.set_queue_depths(queue_packets(queue_limit_bytes))
+            for port in plan.ports:
+                client.set_queue_rate(port.number, DATA_PRIORITY, packets_per_s(port.rate_bps, frame_bytes))
+
+
+def packets_per_s(rate_bps: int, frame_bytes: int) -> int:
+    """A rate as BMv2 takes it; at least 1, since 0 would be no limit."""
+    return max(1, round(rate_bps / (8 * frame_bytes)))
+
+
+def compile_ahead(program: Path) -> None:
+    """Compiles a program for the native switch once, so that not every switch of a fabric does it.
+
+    Raises:
+        FabricError: there is no working C compiler, or the program is none.
+    """
+    from native.compiler import ProgramError, load_program
+    from native.runtime import BuildError, Switch, SwitchConfig
+    from native.switchd.ports import io_library
+
+    try:
+        Switch(load_program(program.read_bytes(), source=str(program)), SwitchConfig()).close()
+        io_library()
+    except (BuildError, ProgramError, OSError) as error:
+        raise FabricError(f"cannot compile {program.name}: {error}") from error

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the flows of a job with the hosts' driver: one process, a packet socket in each host's namespace."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from fabric_errors import FabricError
+from fabric_faults import Step
+from fabric_job import Job
+from fabric_net import FabricNet
+from fabric_plan import host_interface
+from fabric_process import Process
+from fabric_report import Report
+from fabric_watch import TURN_S, Watch
+
+from topology import GATEWAY_MAC
+
+DRIVER = "hosts.driver"
+READY_S = 60.0
+START = "start\n"
+
+
+class Traffic:
+    """The driver and what it says. Make it, look at the machine, then `run`."""
+
+    def __init__(self, job: Job, net: FabricNet, run_dir: Path, logs: Path, watch: Watch) -> None:
+        """Starts the driver and waits until all its sockets are open; no frame is sent yet.
+
+        Raises:
+            FabricError: it cannot open them.
+        """
+        self._watch = watch
+        self._result = run_dir / "traffic-result.json"
+        self._said: set[str] = set()
+        self._done, self._flows = 0, len(job.flows)
+        settings = run_dir / "traffic.json"
+        settings.write_bytes(msgspec.json.encode(self._settings(job, net)))
+        command = [sys.executable, "-m", DRIVER, str(settings)]
+        self.process = Process("hosts", command, logs / "hosts.log", piped=True)
+        watch.listen(self.process, self._hear)
+        watch.guard(self.process)
+        watch.wait(lambda: "ready" in self._said, READY_S, "the hosts are not ready")
+
+    def _settings(self, job: Job, net: FabricNet) -> dict[str, Any]:
+        hosts = [
+            {
+                "name": host.name,
+                "interface": host_interface(host.name),
+                "netns": net.namespace(host.name),
+                "ip": host.ip,
+                "mac": host.mac,
+                "gateway_mac": GATEWAY_MAC,
+                "rate_bps": host.rate_bps,
+                "delay_ns": host.delay_ns,
+            }
+            for host in net.plan.topology.hosts
+        ]
+        return {
+            "seed": job.seed,
+            "nic": job.nic,
+            "hosts": hosts,
+            "flows": job.flows,
+            "result": str(self._result),
+        }
+
+    def _hear(self, said: dict[str, Any]) -> None:
+        event = said["event"]
+        self._said.add(event)
+        if event == "failed":
+            raise FabricError(said["text"])
+        if event == "progress":
+            self._done = said["done"]
+        if event == "done":
+            self._watch.release(self.process)
+
+    def run(self, steps: Sequence[Step], report: Report, look: Callable[[], None]) -> dict[str, Any]:
+        """Runs all flows to their end, with the steps at their times; what the driver found.
+
+        Args:
+            look: called often.
+
+        Raises:
+            FabricError: a process of the run has ended, or a step cannot be done.
+        """
+        self.process.stdin.write(START)
+        self.process.stdin.flush()
+        self._watch.wait(lambda: "started" in self._said, READY_S, "the hosts do not start")
+        start_ns, waiting, shown = time.monotonic_ns(), list(steps), -1
+        while "done" not in self._said:
+            now_ns = time.monotonic_ns() - start_ns
+            while waiting and waiting[0].at_ns <= now_ns:
+                step = waiting.pop(0)
+                step.act()
+                report.event("fault", step.text)
+            if self._done != shown:
+                shown = self._done
+                report.phase("traffic", done=shown, flows=self._flows)
+            next_s = (waiting[0].at_ns - now_ns) / 1e9 if waiting else TURN_S
+            self._watch.turn(max(0.0, min(TURN_S, next_s)))
+            look()
+        result: dict[str, Any] = json.loads(self._result.read_text())
+        return result

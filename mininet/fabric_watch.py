@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Listens to child processes that speak in lines of JSON, and notices when one ends that should not."""
+
+from __future__ import annotations
+
+import json
+import os
+import selectors
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from fabric_errors import FabricError
+from fabric_process import Process
+
+TURN_S = 0.1
+"""How often processes are looked at that say nothing."""
+
+_READ_BYTES = 1 << 16
+Handler = Callable[[dict[str, Any]], None]
+
+
+@dataclass(slots=True)
+class _Voice:
+    """What a process has said of a line that is not complete yet, and who is told."""
+
+    process: Process
+    handler: Handler
+    rest: bytes = b""
+
+
+class Watch:
+    """All processes of a run. Turns may be taken by any thread, one at a time."""
+
+    def __init__(self) -> None:
+        self._selector = selectors.DefaultSelector()
+        self._guarded: list[Process] = []
+        self._lock = threading.RLock()
+
+    def listen(self, process: Process, handler: Handler) -> None:
+        """Calls `handler` with every object that the process writes to its standard output."""
+        self._selector.register(process.stdout, selectors.EVENT_READ, _Voice(process, handler))
+
+    def guard(self, process: Process) -> None:
+        """From now on it is a failure when the process ends."""
+        self._guarded.append(process)
+
+    def release(self, process: Process) -> None:
+        """The process may end; harmless when it was not guarded."""
+        with self._lock:
+            self._guarded = [one for one in self._guarded if one is not process]
+
+    def turn(self, timeout_s: float = TURN_S) -> None:
+        """Waits for something to be said, hands it on, and looks at the guarded processes.
+
+        Raises:
+            FabricError: one of them has ended, or somebody talks nonsense. The next turn looks at the others.
+        """
+        with self._lock:
+            for key, _ in self._selector.select(timeout_s):
+                self._read(key.data)
+            for process in [one for one in self._guarded if one.ended()]:
+                self._hear_out(process)
+                # its last words may have been that it is done
+                if process in self._guarded:
+                    self.release(process)
+                    raise FabricError(process.epitaph())
+
+    def wait(self, done: Callable[[], bool], timeout_s: float, what: str) -> None:
+        """Takes turns until `done`.
+
+        Raises:
+            FabricError: as `turn`, or `what` does not happen in time.
+        """
+        deadline = time.monotonic() + timeout_s
+        while not done():
+            if time.monotonic() > deadline:
+                raise FabricError(f"{what} after {timeout_s:.0f} s")
+            self.turn()
+
+    def _hear_out(self, process: Process) -> None:
+        """Reads the rest of what a process has said that has ended."""
+        voices = [key.data for key in self._selector.get_map().values() if key.data.process is process]
+        for voice in voices:
+            while self._read(voice):
+                pass
+
+    def _read(self, voice: _Voice) -> bool:
+        """Hands on what was said; false at its end."""
+        data = os.read(voice.process.stdout.fileno(), _READ_BYTES)
+        if not data:
+            self._selector.unregister(voice.process.stdout)
+            return False
+        *lines, voice.rest = (voice.rest + data).split(b"\n")
+        for line in lines:
+            try:
+                said = json.loads(line)
+            except ValueError as error:
+                raise FabricError(f"{voice.process.name} said {line[:80]!r}") from error
+            voice.handler(said)
+        return True

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs a job under Mininet: python mininet/run_fabric.py JOB.json (see fabric_job.py for what is in it).
+
+Needs root and Debian's package mininet. Progress goes to standard output as lines of JSON, messages to
+standard error, the result to OUT/RESULT.json. Exit codes: 0 done, 1 the run failed, 2 bad job or something is
+missing here, 130 interrupted. However it ends, nothing stays behind (see fabric_sandbox.py).
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from fabric_errors import FabricError, InputError
+from fabric_job import Job, check_job, read_job
+from fabric_plan import check_target
+from fabric_report import Report
+from fabric_sandbox import make_run_dir, remove_stale, run_sandboxed
+
+from controller.errors import ControllerError
+from experiments.scale import scaled
+from spec import SpecError
+from topology import Topology, parse_topology
+
+_TOOLS = {"mnexec": "mininet", "ifconfig": "net-tools", "ip": "iproute2", "ethtool": "ethtool"}
+_SYSTEM_PATHS = ("/usr/sbin", "/sbin")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line; the exit code."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if len(words) != 1 or words[0].startswith("-"):
+        print("usage: run_fabric.py JOB.json", file=sys.stderr)
+        return 2
+    try:
+        return _main(Path(words[0]))
+    except FabricError as error:
+        return _fail(str(error), error.exit_code)
+    except SpecError as error:
+        return _fail(str(error), InputError.exit_code)
+    except ControllerError as error:
+        return _fail(str(error), FabricError.exit_code)
+    except KeyboardInterrupt:
+        return _fail("interrupted", 130)
+
+
+def _fail(message: str, code: int) -> int:
+    print(f"run_fabric: {' '.join(message.split())}", file=sys.stderr)
+    return code
+
+
+def _main(path: Path) -> int:
+    job = read_job(path)
+    topology = scaled(parse_topology(job.topology), job.time_scale)
+    check_job(job, topology)
+    _check_machine(job)
+    remove_stale()
+    folder = make_run_dir()
+    return run_sandboxed(lambda: _run(job, topology, folder), folder)
+
+
+def _check_machine(job: Job) -> None:
+    """Whether this machine and this user can run the job at all.
+
+    Raises:
+        InputError: they cannot.
+    """
+    if os.geteuid() != 0:
+        raise InputError("Mininet needs root: run it with sudo, or use the target virtual")
+    # Mininet's tools, and those of our own environment for the prompt's `sh`
+    own = str(Path(sys.executable).parent)
+    os.environ["PATH"] = os.pathsep.join([own, os.environ.get("PATH", os.defpath), *_SYSTEM_PATHS])
+    os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
+    for tool, package in _TOOLS.items():
+        if shutil.which(tool) is None:
+            raise InputError(f"{tool} is not on PATH: install Debian's package {package}")
+    check_target(job.target)
+
+
+def _run(job: Job, topology: Topology, folder: Path) -> int:
+    """What happens in the sandbox."""
+    from fabric_run import Run
+
+    report = Report(plain=job.cli)
+    run = Run(job, topology, folder, report)
+    try:
+        net = run.up()
+        if not job.cli:
+            run.traffic(net)
+            return 0
+        from fabric_prompt import Prompt
+
+        # an interrupt ends a command, not the prompt
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        return FabricError.exit_code if Prompt(run, net).failures else 0
+    finally:
+        run.down()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The controller of a fabric, in a process of its own. A script.
+
+It reads its settings from the file named, and says in lines of JSON what happens: {"event": "ready"} once
+every switch holds what it should, link and switch events, {"event": "failed", "text": ...}.
+It ends on SIGTERM.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from controller import runfile
+from controller.client import Address
+from controller.controller import Controller, Event
+from controller.errors import ControllerError
+from controller.linkwatch import Settings as LinkSettings
+from controller.scheme import parse_scheme
+from controller.target import target
+from experiments.scale import scaled
+from spec import SpecError
+from topology import parse_topology
+
+READY_S = 60.0
+"""A switch must hold its entries by then; each further switch has two seconds more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What to control: words as in the job, and each switch's gRPC target and device id.
+
+    run_file: where other terminals find the network; None: the usual place.
+    """
+
+    topology: str
+    scheme: str
+    target: str
+    tick_ns: int
+    time_scale: float
+    switches: dict[str, Address]
+    run_file: str | None = None
+
+
+def _say(event: str, text: str) -> None:
+    print(json.dumps({"event": event, "text": text}), flush=True)
+
+
+def _write_run_file(settings: Settings, controller: Controller, relay: Path) -> None:
+    programs = {name: intent.program for name, intent in controller.intents.items()}
+    content = runfile.RunFile(
+        topology=settings.topology,
+        scheme=settings.scheme,
+        target=settings.target,
+        tick_ns=settings.tick_ns,
+        time_scale=settings.time_scale,
+        relay=str(relay),
+        switches={
+            name: runfile.RunSwitch(where.address, where.device_id, programs[name])
+            for name, where in settings.switches.items()
+        },
+    )
+    runfile.write(Path(settings.run_file) if settings.run_file else None, content)
+
+
+async def _serve(settings: Settings, relay: Path) -> None:
+    """Runs until SIGTERM."""
+    ended = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ended.set)
+    controller = Controller(
+        scaled(parse_topology(settings.topology), settings.time_scale),
+        scaled(parse_scheme(settings.scheme), settings.time_scale),
+        settings.switches,
+        target(settings.target, settings.tick_ns),
+        links=LinkSettings(),
+        relay=relay,
+        on_event=lambda event: _report(event),
+    )
+    await controller.start()
+    try:
+        await controller.wait_ready(READY_S + 2 * len(settings.switches))
+        _write_run_file(settings, controller, relay)
+        _say("ready", f"{len(settings.switches)} switches")
+        await ended.wait()
+    finally:
+        await controller.stop()
+
+
+def _report(event: Event) -> None:
+    _say(event.kind, event.text)
+
+
+def main() -> int:
+    """Controls the network that the settings file named describes; 1 when that fails."""
+    path = Path(sys.argv[1])
+    settings = msgspec.json.decode(path.read_bytes(), type=Settings)
+    try:
+        asyncio.run(_serve(settings, path.with_name("relay.sock")))
+    except (ControllerError, SpecError) as error:
+        _say("failed", str(error))
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
+    sys.exit(main())

@@ -1,0 +1,154 @@
+"""Runs of the harness as a user starts them: a process of its own, whose traces can be told from everybody else's."""
+
+# SPDX-License-Identifier: Apache-2.0
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SCRIPT = ROOT / "mininet" / "run_fabric.py"
+LONG_S = 120.0
+POLL_S = 0.05
+
+
+def why_not() -> str | None:
+    """Why this machine cannot run Mininet; None: it can."""
+    if os.geteuid() != 0:
+        return "needs root"
+    if find_spec("mininet.net") is None or shutil.which("mnexec") is None:
+        return "Mininet is not installed"
+    probe = subprocess.run(["unshare", "--net", "--pid", "--fork", "true"], capture_output=True, check=False)
+    return None if probe.returncode == 0 else "no right to make namespaces"
+
+
+@pytest.fixture(scope="session")
+def machine() -> None:
+    """Skips, with one line, where Mininet cannot run."""
+    reason = why_not()
+    if reason is not None:
+        pytest.skip(reason)
+
+
+def eventually(check: Callable[[], bool]) -> bool:
+    """Whether `check` becomes true within a generous time."""
+    deadline = time.monotonic() + LONG_S
+    while not check():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(POLL_S)
+    return True
+
+
+class Harness:
+    """A place in which runs are started. Its folder for temporary files is in the environment of whatever they start."""
+
+    def __init__(self, folder: Path, temporary: Path) -> None:
+        self.out = folder / "out"
+        self.temporary = temporary
+        self.runtime = folder / "runtime"
+        self.runtime.mkdir()
+        self._folder = folder
+        self._started: list[subprocess.Popen[str]] = []
+
+    def job(self, **changes: Any) -> Path:
+        """A job file: a 2x2 leaf-spine with ECMP on the native switch, and no flows."""
+        job = {
+            "topology": "leaf-spine:leaves=2,spines=2,hosts=2,rate=10Gbps,delay=1us",
+            "scheme": "ecmp",
+            "target": "native",
+            "time_scale": 1000,
+            "out": str(self.out),
+        }
+        path = self._folder / "job.json"
+        path.write_text(json.dumps({**job, **changes}))
+        return path
+
+    def start(self, job: Path, **options: Any) -> subprocess.Popen[str]:
+        """Starts a run with pipes; `args` replaces the command, `env` adds to the environment."""
+        environment = {
+            **os.environ,
+            "PYTHONPATH": str(ROOT),
+            "TMPDIR": str(self.temporary),
+            "XDG_RUNTIME_DIR": str(self.runtime),
+            **options.pop("env", {}),
+        }
+        pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        process = subprocess.Popen(
+            options.pop("args", [sys.executable, str(SCRIPT), str(job)]),
+            text=True,
+            env=environment,
+            **{**pipes, **options},
+        )
+        self._started.append(process)
+        return process
+
+    def run(self, job: Path, **options: Any) -> subprocess.CompletedProcess[str]:
+        """A run from beginning to end."""
+        process = self.start(job, **options)
+        out, err = process.communicate(timeout=LONG_S)
+        return subprocess.CompletedProcess([], process.returncode, out, err)
+
+    def processes(self) -> dict[int, str]:
+        """Everything that our runs have started and that still lives, with its command line."""
+        mark = f"TMPDIR={self.temporary}".encode()
+        found = {}
+        for folder in Path("/proc").iterdir():
+            if folder.name.isdecimal():
+                try:
+                    if mark in (folder / "environ").read_bytes().split(b"\0"):
+                        line = (folder / "cmdline").read_bytes().replace(b"\0", b" ")
+                        found[int(folder.name)] = line.decode(errors="replace")
+                except OSError:
+                    continue
+        return found
+
+    def kill(self, *words: str) -> None:
+        """Kills the one process of ours whose command line holds all of the words."""
+        (pid,) = [pid for pid, line in self.processes().items() if all(word in line for word in words)]
+        os.kill(pid, signal.SIGKILL)
+
+    def left_behind(self) -> list[str]:
+        """Processes, files, and interfaces of fabrics outside their namespaces."""
+        links = subprocess.run(["ip", "-json", "link"], capture_output=True, text=True, check=True).stdout
+        ours = ("h1-", "h2-", "h3-", "h4-", "leaf", "spine")
+        interfaces = [link["ifname"] for link in json.loads(links) if link["ifname"].startswith(ours)]
+        files = [str(path) for place in (self.temporary, self.runtime) for path in place.rglob("*")]
+        return [*self.processes().values(), *interfaces, *files]
+
+    def end(self) -> None:
+        """Ends what a failed test has left."""
+        for process in self._started:
+            if process.poll() is None:
+                process.terminate()
+                process.wait(LONG_S)
+            for stream in (process.stdin, process.stdout, process.stderr):
+                if stream is not None:
+                    stream.close()
+        for pid in self.processes():
+            os.kill(pid, signal.SIGKILL)
+
+
+@pytest.fixture
+def harness(machine: None, tmp_path: Path) -> Iterator[Harness]:
+    """A place for runs; paths of sockets are short, so its temporary files are not below pytest's folder."""
+    temporary = Path(tempfile.mkdtemp(prefix="tr-test-"))
+    place = Harness(tmp_path, temporary)
+    try:
+        yield place
+    finally:
+        place.end()
+        shutil.rmtree(temporary)

@@ -1,0 +1,250 @@
+"""Parts of the harness by themselves: plans, faults, captures, the judgement of the machine, Thrift."""
+
+# SPDX-License-Identifier: Apache-2.0
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import struct
+import tempfile
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fabric_capture import open_file, write_frame
+from fabric_errors import FabricError, InputError
+from fabric_faults import schedule, slowed
+from fabric_job import Fault
+from fabric_links import Links
+from fabric_load import Interface, LoadWatch, Usage
+from fabric_plan import Plan, command, make_plan
+from fabric_process import Process, last_line
+from fabric_sandbox import LEDGER, make_run_dir, remove_stale, start_time
+from fabric_thrift import thrift
+from fabric_watch import Watch
+from scapy.layers.l2 import Dot1Q, Ether
+from scapy.utils import PcapReader
+
+from topology import parse_topology
+
+FRAME_NS = 1_000_000
+
+
+def plan_of(words: str, target: str = "native") -> Plan:
+    return make_plan(parse_topology(words), target, Path("/run/x"), Path("/logs"))
+
+
+def test_interfaces_are_named_after_switches_and_ports() -> None:
+    """Names tell where an interface is."""
+    plan = plan_of("leaf-spine:leaves=2,spines=2,hosts=2")
+    assert [port.interface for port in plan.switches[0].ports] == [f"leaf1-eth{n}" for n in (1, 2, 3, 4)]
+    assert [link.name for link in plan.links[-2:]] == ["leaf2-spine1", "leaf2-spine2"]
+    assert plan.switches[0].address == "unix:/run/x/leaf1.sock"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "fat-tree:k=12",
+        "dragonfly:p=4,a=8,h=4",
+        "slim-fly:p=4,q=13",
+        "leaf-spine:leaves=40,spines=10,hosts=30",
+    ],
+)
+def test_names_and_addresses_are_unique_and_short(words: str) -> None:
+    """The kernel takes 15 characters; large topologies get their names from numbers."""
+    plan = plan_of(words)
+    ends = [end for link in plan.links for end in (link.a, link.b)]
+    names = [end.interface for end in ends]
+    assert len(set(names)) == len(names)
+    assert max(map(len, names)) <= 15
+    assert len({end.mac for end in ends}) == len(ends)
+    assert len({link.name for link in plan.links}) == len(plan.links)
+
+
+def test_the_native_switch_is_given_rates_and_delays() -> None:
+    """Every port has its own."""
+    plan = plan_of("leaf-spine:leaves=2,spines=1,hosts=1,rate=8Mbps,delay=2ms")
+    words = command(plan.switches[0], "native", 1000, queue_limit_bytes=1 << 20)
+    assert words[words.index("--queue-depth") + 1] == f"{8 << 20}B"
+    assert [word for word in words if word.endswith("bps")] == ["1:8000000bps", "2:8000000bps"]
+    assert [word for word in words if word.endswith("000ns")] == ["1:2000000ns", "2:2000000ns"]
+
+
+def test_slow_links_are_slow_from_the_start() -> None:
+    """Both directions of the link, and no other."""
+    plan = plan_of("leaf-spine:leaves=2,spines=2,hosts=1,rate=10Mbps")
+    slow = slowed(plan, [Fault("link-slow", "spine2", "leaf1", 0.1)])
+    changed = {
+        (switch.name, new.number): new.rate_bps
+        for switch, old in zip(slow.switches, plan.switches, strict=True)
+        for new, before in zip(switch.ports, old.ports, strict=True)
+        if new.rate_bps != before.rate_bps
+    }
+    assert changed == {("leaf1", 3): 1_000_000, ("spine2", 1): 1_000_000}
+
+
+def test_steps_are_in_order_of_time() -> None:
+    """Whatever the order of the faults."""
+    plan = plan_of("leaf-spine:leaves=2,spines=2,hosts=1", "bmv2")
+    faults = [
+        Fault("link-down", "leaf1", "spine1", at_ns=50, until_ns=90),
+        Fault("link-slow", "leaf2", "spine1", factor=0.5, at_ns=10, until_ns=70),
+        Fault("link-slow", "leaf2", "spine2", factor=0.5),
+    ]
+    steps = schedule(plan, Links(plan, 1000), faults)
+    assert [(step.at_ns, step.text) for step in steps] == [
+        (10, "leaf2-spine1 is slow"),
+        (50, "leaf1-spine1 is down"),
+        (70, "leaf2-spine1 has its rate again"),
+        (90, "leaf1-spine1 is up"),
+    ]
+
+
+def test_captures_are_read_by_others(tmp_path: Path) -> None:
+    """Frames and times in ns survive, VLAN tags too."""
+    frame = bytes(Ether(src="02:00:00:00:00:01") / Dot1Q(vlan=7) / b"payload")
+    with open_file(tmp_path / "x.pcap") as file:
+        write_frame(file, 1_234_567_890_123_456_789, frame)
+    with PcapReader(str(tmp_path / "x.pcap")) as reader:
+        (packet,) = list(reader)
+    assert bytes(packet) == frame
+    assert int(packet.time * 10**9) == 1_234_567_890_123_456_789
+
+
+def judge(before: Interface, after: Interface, taken: int) -> tuple[str, ...]:
+    """What is said of one interface whose program has taken `taken` frames meanwhile."""
+    watch = LoadWatch({}, FRAME_NS, {"eth": 0})
+    watch._interfaces = {"eth": before}
+    return watch.result({"eth": after}, {"eth": taken}).reasons
+
+
+def test_a_machine_that_keeps_up_is_not_blamed() -> None:
+    """Frames under way when counters are read are no loss."""
+    assert judge(Interface(10, 0), Interface(110, 0), taken=98) == ()
+
+
+def test_frames_that_no_program_saw_are_reported() -> None:
+    """A socket ran over."""
+    (reason,) = judge(Interface(10, 0), Interface(110, 0), taken=60)
+    assert reason == "40 of 100 frames at eth were lost before the program saw them"
+
+
+def test_frames_that_the_kernel_dropped_are_reported() -> None:
+    """The receiver's backlog ran over."""
+    (reason,) = judge(Interface(10, 2), Interface(20, 5), taken=10)
+    assert reason == "the kernel dropped 3 frames at eth"
+
+
+def test_links_that_fail_on_purpose_are_not_blamed() -> None:
+    """What is lost there says nothing about the machine."""
+    watch = LoadWatch({}, FRAME_NS, {"lo": 0}, broken=["lo"])
+    assert watch.result({"lo": Interface(1 << 40, 1 << 40)}, {"lo": 0}).reasons == ()
+
+
+def test_waiting_for_a_cpu_is_reported() -> None:
+    """On average a third of the time that a frame takes."""
+    watch = LoadWatch({"leaf1": os.getpid()}, FRAME_NS, {})
+    start = watch._usage["leaf1"]
+    waited = start.waited_ns + 1000 * FRAME_NS // 3
+    watch._latest["leaf1"] = Usage(start.run_ns, waited, start.dispatches + 1000)
+    (reason,) = watch.result({}, {}).reasons
+    assert reason.startswith("leaf1 waited 333 us for a CPU each time, over 25%")
+
+
+@pytest.fixture
+def short_path() -> Iterator[Path]:
+    """Pytest's own folders are too long for sockets."""
+    with tempfile.TemporaryDirectory(prefix="tr-") as folder:
+        yield Path(folder)
+
+
+def test_stale_files_go_and_others_stay(short_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder is stale when its supervisor is gone, or when its number belongs to another process."""
+    monkeypatch.setattr("tempfile.tempdir", str(short_path))
+    living, dead, reused = make_run_dir(), make_run_dir(), make_run_dir()
+    strange = short_path / "tailrace-run-strange"
+    strange.mkdir()
+    (strange / LEDGER).write_text("[")
+    run_file = short_path / "current.json"
+    run_file.write_text(f'"unix:{dead}/leaf1.sock"')
+    own = start_time(os.getpid())
+    assert own is not None
+    for folder, ledger in (
+        (dead, {"pid": 1 << 30, "start_ticks": 5, "run_file": str(run_file)}),
+        (reused, {"pid": os.getpid(), "start_ticks": own - 1}),
+    ):
+        (folder / LEDGER).write_text(json.dumps(ledger))
+    assert set(remove_stale()) == {dead, reused}
+    assert {path.name for path in short_path.iterdir()} == {living.name, strange.name}
+
+
+def test_folders_too_long_for_sockets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The line says what to do."""
+    deep = tmp_path / ("x" * 100)
+    deep.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(deep))
+    with pytest.raises(InputError, match="TMPDIR"):
+        make_run_dir()
+    assert list(deep.iterdir()) == []
+
+
+def test_a_process_that_ends_is_noticed_with_its_last_words(tmp_path: Path) -> None:
+    """What it said before is heard first."""
+    script = 'echo \'{"event": "a"}\'; echo first >&2; echo "last  words" >&2; exit 3'
+    process = Process("leaf1", ["sh", "-c", script], tmp_path / "log", piped=True)
+    heard: list[object] = []
+    watch = Watch()
+    watch.listen(process, heard.append)
+    watch.guard(process)
+    try:
+        with pytest.raises(FabricError, match=r"^leaf1 ended with exit code 3: last words$"):
+            watch.wait(lambda: False, 60, "nothing")
+    finally:
+        process.end()
+    assert heard == [{"event": "a"}]
+
+
+@pytest.mark.parametrize(("text", "expected"), [("", ""), ("a\n\n  \n", "a"), ("a\nb", "b")])
+def test_last_line(tmp_path: Path, text: str, expected: str) -> None:
+    """Empty lines say nothing; a file that is not there neither."""
+    (tmp_path / "log").write_text(text)
+    assert last_line(tmp_path / "log") == expected
+    assert last_line(tmp_path / "none") == ""
+
+
+def serve(answers: list[bytes]) -> tuple[int, list[bytes]]:
+    """A server that answers each message with the next of `answers`; its port, and what it is sent."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    received: list[bytes] = []
+
+    def run() -> None:
+        with listener, listener.accept()[0] as client:
+            for answer in answers:
+                received.append(client.recv(4096))
+                client.sendall(answer)
+
+    threading.Thread(target=run, daemon=True).start()
+    return listener.getsockname()[1], received
+
+
+def reply(body: bytes, kind: int = 2) -> bytes:
+    return struct.pack(">III", 0x80010000 | kind, 1, 0)[:8] + b"m" + struct.pack(">i", 0) + body
+
+
+def test_thrift_calls() -> None:
+    """A call with a number as result, one without, one with an exception."""
+    number = struct.pack(">BhiB", 8, 0, 0, 0)
+    port, received = serve([reply(number), reply(b"\0"), reply(b"\x0c\0\1\0\0")])
+    refusal = "^leaf1: simple_switch_grpc: its Thrift server refused bm_dev_mgr_add_port$"
+    with pytest.raises(FabricError, match=refusal), thrift(port, "leaf1") as client:
+        client.set_queue_rate(3, 0, 500)
+        client.remove_port(3)
+        client.add_port(3, "leaf1-eth3")
+    name = b"simple_switch:set_egress_priority_queue_rate"
+    fields = struct.pack(">BhiBhiBhqB", 8, 1, 3, 8, 2, 0, 10, 3, 500, 0)
+    head = struct.pack(">II", 0x80010001, len(name))
+    assert received[0] == head + name + b"\0\0\0\0" + fields

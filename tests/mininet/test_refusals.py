@@ -1,0 +1,102 @@
+"""What cannot be run is refused in one line, before anything is started."""
+
+# SPDX-License-Identifier: Apache-2.0
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.mininet.conftest import ROOT, SCRIPT, Harness
+
+TOOLS = ("mnexec", "ifconfig", "ip", "ethtool", "cc")
+FLOW = {"id": 3, "src": "10.0.1.2", "dst": "10.9.9.9", "bytes": 1, "start_ns": 0, "qpn": 1, "sport": 1}
+SLOW = {"kind": "link-slow", "a": "leaf1", "b": "spine1", "factor": 0.1}
+
+
+def refused(harness: Harness, job: Path, **options: Any) -> str:
+    """The line of a run that must end with 2 and leave nothing."""
+    done = harness.run(job, **options)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert harness.left_behind() == []
+    return done.stderr
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"topology": "torus:k=3"}, "torus"),
+        ({"topology": "leaf-spine:leafs=2"}, "leafs"),
+        ({"topology": "leaf-spine:leaves=2,rate=0"}, "rate"),
+        ({"topology": "nosuch.json"}, "nosuch.json"),
+        ({"scheme": "flowcat"}, "flowcat"),
+        ({"target": "tofino"}, "tofino"),
+        ({"time_scale": 0}, "time_scale"),
+        ({"nick": {}}, "nick"),
+        ({"nic": {"transport": "tcp"}}, "transport"),
+        ({"flows": [FLOW]}, "flow 3: no host has the address 10.9.9.9"),
+        ({"flows": [{**FLOW, "bytes": 0}]}, "bytes"),
+        ({"faults": [{**SLOW, "b": "leaf2"}]}, "no link leaf1-leaf2"),
+        ({"faults": [{**SLOW, "factor": 0}]}, "factor"),
+        ({"faults": [{**SLOW, "at_ns": 5}]}, "only at its start"),
+        ({"faults": [{"kind": "drop", "a": "leaf1", "b": "spine1", "rate": 0.1}]}, "virtual"),
+        ({"faults": [{"kind": "flood"}]}, "flood"),
+    ],
+)
+def test_bad_job(harness: Harness, changes: dict[str, Any], words: str) -> None:
+    """The line names what is wrong."""
+    assert words in refused(harness, harness.job(**changes))
+
+
+@pytest.mark.parametrize("text", [None, "", "[]", "{", '{"topology": 1}'])
+def test_no_job(harness: Harness, tmp_path: Path, text: str | None) -> None:
+    """The line names the file."""
+    path = tmp_path / "broken.json"
+    if text is not None:
+        path.write_text(text)
+    assert "broken.json" in refused(harness, path)
+
+
+def tools(folder: Path, *without: str) -> str:
+    """A PATH with the tools that a run needs, but for some."""
+    folder.mkdir()
+    for tool in TOOLS:
+        found = shutil.which(tool)
+        if tool not in without and found is not None:
+            (folder / tool).symlink_to(found)
+    return str(folder)
+
+
+def test_no_mininet(harness: Harness, tmp_path: Path) -> None:
+    """Without Mininet's program the line names the package."""
+    path = tools(tmp_path / "bin", "mnexec")
+    assert "install Debian's package mininet" in refused(harness, harness.job(), env={"PATH": path})
+
+
+def test_no_bmv2(harness: Harness, tmp_path: Path) -> None:
+    """Without BMv2 the line names its program."""
+    path = tools(tmp_path / "bin")
+    line = refused(harness, harness.job(target="bmv2"), env={"PATH": path})
+    assert "simple_switch_grpc is not on PATH" in line
+
+
+def test_no_right_to_make_namespaces(harness: Harness) -> None:
+    """Root without the capability, as in a container, is told what is missing."""
+    setpriv = shutil.which("setpriv")
+    assert setpriv is not None
+    bounded = [setpriv, "--bounding-set=-sys_admin", sys.executable, str(SCRIPT), str(harness.job())]
+    assert "cannot make a PID namespace" in refused(harness, harness.job(), args=bounded)
+
+
+def test_not_root(harness: Harness) -> None:
+    """Any other user is told that root is needed."""
+    code = (
+        f"import os, runpy; os.geteuid = lambda: 1000; runpy.run_path({str(SCRIPT)!r}, run_name='__main__')"
+    )
+    words = [sys.executable, "-c", code, str(harness.job())]
+    path = f"{ROOT}:{ROOT / 'mininet'}"
+    assert "needs root" in refused(harness, harness.job(), args=words, env={"PYTHONPATH": path})
