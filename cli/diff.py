@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`tailrace diff`: the intended state against that of the switches."""
+
+from __future__ import annotations
+
+import typer
+
+from cli.options import LookOptions, SwitchNames, with_look
+
+
+@with_look
+def diff(*, switches: SwitchNames = None, look: LookOptions) -> None:
+    """List every difference between what switches should hold and what they hold; exit status 1 when there
+    is one.
+
+    The intent is computed anew from topology, scheme and target of the run file, with the links that the
+    running controller sees down.
+
+    tailrace diff leaf1 -o json
+    """
+    from cli.errors import FailedError
+    from cli.look import show
+    from cli.network import Network, each
+    from controller.inspect.differences import COLUMNS, read_differences
+    from controller.inspect.listing import Listing, merge
+    from controller.intent import intent
+    from controller.scheme import parse_scheme
+    from controller.target import target
+    from experiments.scale import scaled
+    from spec import SpecError
+
+    def read(network: Network) -> Listing:
+        run, topology = network.run, network.topology
+        if run is None or topology is None:
+            raise SpecError(
+                "diff needs a run file, which says what is intended: give --run FILE, not --address"
+            )
+        relay = network.relay()
+        down = frozenset[tuple[str, int]]()
+        if relay is not None:
+            with relay:
+                down = relay.down()
+        # the words are those of the experiment; what runs may be slower
+        slowed = scaled(topology, run.time_scale)
+        scheme = scaled(parse_scheme(run.scheme), run.time_scale)
+        intents = intent(slowed, scheme, target(run.target, run.tick_ns), down)
+        nodes = network.select(switches or ())
+        return merge("diff", COLUMNS, each(nodes, lambda node: read_differences(node, intents[node.name])))
+
+    found = show(look, read)
+    if found.rows:
+        names = {row["switch"] for row in found.rows}
+        raise FailedError(f"{len(found.rows)} differences on {len(names)} of the switches")
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command."""
+    app.command("diff", rich_help_panel="Look")(diff)

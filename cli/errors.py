@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How a command ends otherwise than well.
+
+spec.SpecError                   bad input: one line, exit status 2
+cli.errors.FailedError           the command failed: one line, exit status 1
+controller.errors.ControllerError, experiments.errors.RunError   the same
+"""
+
+from __future__ import annotations
+
+DONE, FAILED, BAD_INPUT = 0, 1, 2
+"""Exit statuses."""
+
+
+class FailedError(RuntimeError):
+    """The command failed; the text is one line for the user, empty where all has been said."""

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The parameters of schemes as a listing: how they are written, what they mean, and what they are if not
+given.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from controller.defaults import resolve
+from controller.inspect.listing import Column, Listing, Row
+from controller.inspect.values import Value, text_of
+from controller.scheme import ALPHA_STEPS, FIRST_PATHS, VARIANTS, SchemeConfig, parse_scheme
+from spec import SpecError
+from spec.units import format_bytes, format_time
+from topology import Topology
+
+
+@dataclass(frozen=True, slots=True)
+class _Key:
+    """A key of a scheme's words. `attribute` is the field of its configuration, empty where it has none of
+    its own.
+    """
+
+    key: str
+    attribute: str
+    values: str
+    meaning: str
+
+
+_COMMON = (
+    _Key("queue", "queue_limit_bytes", "size", "tail drop of data, for each egress queue; 0: no limit"),
+    _Key("kmin", "", "size", "ECN marking by RED begins here; without kmax there is none"),
+    _Key("kmax", "", "size", "from here on every packet is marked"),
+    _Key("pmax", "", "0 to 1", "share of packets marked just below kmax"),
+    _Key("seed", "hash_seed", "32-bit number", "makes the switches' hashes differ from run to run"),
+)
+_KEYS: dict[str, tuple[_Key, ...]] = {
+    "ecmp": (),
+    "spray": (),
+    "letflow": (_Key("gap", "gap_ns", "time", "a pause of at least this begins a new flowlet"),),
+    "flowcut": (
+        _Key("variant", "variant", "|".join(VARIANTS), "state at every switch, at the first, or in the NICs"),
+        _Key("buckets", "buckets", "power of two", "buckets of the flow table, four ways each"),
+        _Key("age", "age_ns", "time", "an entry that was silent for so long is deleted"),
+        _Key("rtt", "rtt_threshold", "number from 1", "drain above this average, in idle round trips"),
+        _Key("growth", "growth_threshold", "number or off", "drain above this growth of the average per ACK"),
+        _Key("alpha", "alpha", f"multiple of 1/{ALPHA_STEPS}", "weight of the newest ACK in both averages"),
+        _Key(
+            "left", "min_left_packets", "packets", "drain only if so many of the message are left; 0: always"
+        ),
+        _Key("resume", "resume_bytes", "size", "resume when so little is in flight; 0 keeps the order"),
+        _Key("credit", "credit_bytes", "size", "what a source may still send after XOFF; 0: plain XOFF"),
+        _Key("first", "first_path", "|".join(FIRST_PATHS), "path of the packets before the first ACK"),
+        _Key("slowest", "slowest_fraction", "0 to 1", "links may run at this share of their rate; sets age"),
+    ),
+}
+_COLUMNS = (
+    Column("scheme", key=True),
+    Column("key", key=True),
+    Column("values"),
+    Column("default"),
+    Column("meaning"),
+)
+_BY_TOPOLOGY, _BY_PROGRAM, _OFF = "by topology", "all there are", "off"
+
+
+def listing(names: Sequence[str], topology: Topology | None) -> Listing:
+    """A row a parameter.
+
+    Args:
+        names: of schemes; none: all.
+        topology: to compute the defaults that follow from one.
+
+    Raises:
+        SpecError: unknown scheme.
+    """
+    for name in names:
+        if name not in _KEYS:
+            raise SpecError(f"scheme {name!r} is not known; expected {', '.join(_KEYS)}")
+    rows = [row for name in _KEYS if not names or name in names for row in _rows(name, topology)]
+    return Listing("schemes", _COLUMNS, tuple(rows))
+
+
+def _rows(name: str, topology: Topology | None) -> Iterator[Row]:
+    config = parse_scheme(name)
+    if topology is not None:
+        config = resolve(config, topology)
+    for key in (*_KEYS[name], *_COMMON):
+        yield {
+            "scheme": name,
+            "key": key.key,
+            "values": key.values,
+            "default": _default(config, key),
+            "meaning": key.meaning,
+        }
+
+
+def _default(config: SchemeConfig, key: _Key) -> Value:
+    if not key.attribute:
+        return _OFF
+    value = getattr(config, key.attribute)
+    if value is None:
+        return _BY_PROGRAM if key.attribute == "buckets" else _BY_TOPOLOGY
+    if value == math.inf:
+        return _OFF
+    if key.attribute.endswith("_ns"):
+        return format_time(value)
+    if key.attribute.endswith("_bytes"):
+        return format_bytes(value)
+    return text_of(value)

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`tailrace topology`, `tailrace schemes` and `tailrace shell`."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from controller.scheme import parse_scheme
+from spec import SpecError
+from tests.cli.conftest import Command, Fabric
+from tests.native.switchd.p4rt.conftest import TIMEOUT_S
+
+ROOT = Path(__file__).resolve().parents[2]
+WORDS = "leaf-spine:leaves=2,spines=2,hosts=1,rate=10Gbps,delay=1us"
+
+
+def test_topology_as_tables(command: Command) -> None:
+    out = command("topology", WORDS).out
+    assert "4 switches" in out
+    assert "2 hosts" in out
+    assert "4 links" in out
+    assert "1:h1 2:spine1 3:spine2" in out
+    assert "10Gbps" in out
+
+
+def test_topology_as_json(command: Command) -> None:
+    found = json.loads(command("topology", WORDS, "-o", "json").out)
+    assert found["kind"] == "leaf-spine"
+    assert found["hosts"][0] == {
+        "name": "h1",
+        "id": 1,
+        "ip": "10.0.1.2",
+        "mac": "02:00:0a:00:01:02",
+        "switch": "leaf1",
+        "port": 1,
+        "rate_bps": 10_000_000_000,
+        "delay_ns": 1000,
+    }
+    assert found["prefixes"] == {"leaf1": ["10.0.1.0/24"], "leaf2": ["10.0.2.0/24"]}
+
+
+def test_a_part_of_a_topology(command: Command) -> None:
+    out = command("topology", WORDS, "--show", "links").out
+    assert out.startswith("4 links\n")
+    assert "hosts" not in out
+    assert list(json.loads(command("topology", WORDS, "--show", "links", "-o", "json").out)) == [
+        "kind",
+        "words",
+        "links",
+    ]
+
+
+@pytest.mark.parametrize("scheme", ["ecmp", "spray", "letflow", "flowcut"])
+def test_schemes_lists_exactly_the_keys_that_are_understood(command: Command, scheme: str) -> None:
+    rows = command("schemes", scheme, "-o", "json").rows
+    with pytest.raises(SpecError) as caught:
+        parse_scheme(f"{scheme}:nosuchkey=1")
+    known = str(caught.value).partition("expected ")[2].split(", ")
+    assert [row["key"] for row in rows] == known
+
+
+def test_schemes_shows_the_real_defaults(command: Command) -> None:
+    rows = {row["key"]: row["default"] for row in command("schemes", "flowcut", "-o", "json").rows}
+    assert (rows["variant"], rows["rtt"], rows["age"], rows["kmax"]) == ("full", "4", "by topology", "off")
+    assert len({row["scheme"] for row in command("schemes", "-o", "json").rows}) == 4
+
+
+def test_schemes_with_a_topology_computes_what_follows_from_it(command: Command) -> None:
+    rows = {row["key"]: row for row in command("schemes", "letflow", "--topology", WORDS, "-o", "json").rows}
+    assert rows["gap"]["default"].endswith("us")
+    assert rows["queue"]["default"].endswith("KiB")
+
+
+# ---- shell ----
+
+
+def fake_environment(folder: Path) -> None:
+    """A .venv-ptf whose Python says what it was called with."""
+    python = folder / ".venv-ptf" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.write_text('#!/bin/sh\necho "$@"\n')
+    python.chmod(0o755)
+    (folder / ".venv-ptf" / "lib" / "python3.11" / "site-packages" / "p4runtime_sh").mkdir(parents=True)
+
+
+def shell(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """Runs `tailrace shell` in a folder, with the package found by PYTHONPATH."""
+    code = "import sys, cli.shell as s; from cli.main import main; from pathlib import Path;"
+    code += "s.ROOTS = (Path.cwd(),); sys.exit(main())"
+    return subprocess.run(
+        [sys.executable, "-c", code, "shell", *words],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_S,
+        check=False,
+    )
+
+
+def test_shell_becomes_p4runtime_shell_on_the_switch(fabric: Fabric, tmp_path: Path) -> None:
+    fake_environment(tmp_path)
+    done = shell(tmp_path, "leaf2", "--run", str(fabric.run_file), "--election-id", "7")
+    leaf = fabric.switches["leaf2"]
+    assert done.stderr == ""
+    assert done.stdout.split() == [
+        *("-m", "p4runtime_sh", "--grpc-addr", leaf.address),
+        *("--device-id", "2", "--election-id", "0,7"),
+    ]
+
+
+def test_shell_passes_tls_on(fabric: Fabric, tmp_path: Path, bare_address: str) -> None:
+    fake_environment(tmp_path)
+    done = shell(tmp_path, "x", "--address", f"x={bare_address}", "--ca", "missing.pem")
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert "missing.pem" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "part"),
+    [
+        (["leaf*"], 2, "name one"),
+        (["leaf9"], 2, "no switch 'leaf9'"),
+        (["leaf1", "--p4info", "x"], 2, "--p4info"),
+        (["leaf1"], 1, "p4runtime-shell is not installed"),
+    ],
+)
+def test_shell_says_what_is_wrong(
+    fabric: Fabric, tmp_path: Path, words: list[str], status: int, part: str
+) -> None:
+    done = shell(tmp_path, *words, "--run", str(fabric.run_file))
+    assert (done.returncode, done.stdout) == (status, "")
+    assert part in done.stderr
+    assert done.stderr.count("\n") == 1

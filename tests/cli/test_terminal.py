@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a person at a terminal sees: tables, --watch that redraws, colours that can be turned off, completion."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.options import Form
+from cli.output import cells_of, render, rich_table
+from controller.inspect.listing import Column, Listing
+from controller.inspect.rates import Rates
+from tests.cli.conftest import Command, Fabric
+from tests.native.switchd.p4rt.conftest import TIMEOUT_S
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def on_terminal(words: list[str], **environment: str) -> tuple[str, int]:
+    """What a command writes to a terminal of 200 columns, and its status."""
+    ours, theirs = pty.openpty()
+    started = subprocess.Popen(
+        [sys.executable, "-m", "cli.main", *words],
+        cwd=ROOT,
+        stdin=theirs,
+        stdout=theirs,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "TERM": "xterm-256color", "COLUMNS": "200", "LINES": "50", **environment},
+    )
+    os.close(theirs)
+    written = b""
+    while True:
+        try:
+            part = os.read(ours, 65536)
+        except OSError:  # how Linux says that nobody has the other end open
+            break
+        if not part:
+            break
+        written += part
+    os.close(ours)
+    assert started.stderr is not None
+    assert started.stderr.read() == b""
+    started.stderr.close()
+    return written.decode(), started.wait(TIMEOUT_S)
+
+
+def plain(text: str) -> str:
+    """Without escape sequences."""
+    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text)
+
+
+def test_a_table_on_a_terminal(fabric: Fabric) -> None:
+    text, status = on_terminal(["groups", "leaf1", "--run", str(fabric.run_file)])
+    assert status == 0
+    assert "3:spine1 4:spine2" in plain(text)
+    assert "\x1b[1m" in text, "the head stands out"
+
+
+def test_no_color(fabric: Fabric) -> None:
+    text, _ = on_terminal(["groups", "leaf1", "--run", str(fabric.run_file)], NO_COLOR="1")
+    assert not re.search(r"\x1b\[[0-9;]*3[0-7]m", text)
+
+
+def test_watch_redraws_on_the_alternate_screen(fabric: Fabric) -> None:
+    words = ["counters", "leaf1", "--watch", "0.01", "--rounds", "2", "--run", str(fabric.run_file)]
+    text, status = on_terminal(words)
+    assert status == 0
+    assert "\x1b[?1049h" in text, "the screen before is kept"
+    assert "\x1b[?1049l" in text, "and comes back"
+    assert "packets_per_s" in plain(text)
+    assert "Ctrl-C ends" in plain(text)
+
+
+COLUMNS = (Column("name", key=True), Column("count", grows=True), Column("left_ns", is_time=True))
+
+
+def listing(**counts: int) -> Listing:
+    return Listing(
+        "t", COLUMNS, tuple({"name": name, "count": n, "left_ns": 1500} for name, n in counts.items())
+    )
+
+
+def styles(table: Any) -> list[list[str]]:
+    """The style of every cell by column."""
+    return [[cell.style for cell in column._cells] for column in table.columns]
+
+
+def test_changed_cells_and_new_rows_stand_out() -> None:
+    before = cells_of(listing(a=1, b=2))
+    marked = styles(rich_table(listing(a=1, b=3, c=4), before))
+    assert [[bool(style) for style in column] for column in marked] == [
+        [False, False, True],
+        [False, True, True],
+        [False, False, True],
+    ]
+    assert not any(any(column) for column in styles(rich_table(listing(a=1))))
+
+
+def test_rates() -> None:
+    rates = Rates()
+    assert [row["count_per_s"] for row in rates.add(listing(a=10, b=5), 100.0).rows] == [None, None]
+    second = rates.add(listing(a=30, b=4, c=1), 102.0)
+    assert [column.name for column in second.columns] == ["name", "count", "count_per_s", "left_ns"]
+    assert [row["count_per_s"] for row in second.rows] == [10.0, None, None], "a count that fell began anew"
+
+
+@pytest.mark.parametrize(
+    ("form", "text"),
+    [
+        (Form.TABLE, "name  count   left\na        12  1.5us\n"),
+        (Form.CSV, "name,count,left_ns\na,12,1500\n"),
+        (Form.JSONL, '{"name": "a", "count": 12, "left_ns": 1500}\n'),
+        (Form.JSON, '[\n  {\n    "name": "a",\n    "count": 12,\n    "left_ns": 1500\n  }\n]\n'),
+    ],
+)
+def test_forms(form: Form, text: str) -> None:
+    assert render(listing(a=12), form) == text
+
+
+@pytest.mark.parametrize(
+    ("form", "text"),
+    [
+        (Form.TABLE, "name  count  left\n"),
+        (Form.CSV, "name,count,left_ns\n"),
+        (Form.JSONL, ""),
+        (Form.JSON, "[]\n"),
+    ],
+)
+def test_forms_of_nothing(form: Form, text: str) -> None:
+    assert render(listing(), form) == text
+
+
+def test_repeated_json_is_one_line_a_reading() -> None:
+    assert render(listing(a=1), Form.JSON, "T") == (
+        '{"at": "T", "rows": [{"name": "a", "count": 1, "left_ns": 1500}]}\n'
+    )
+    assert render(listing(a=1), Form.CSV, "T", header=False) == "T,a,1,1500\n"
+
+
+# ---- help and completion ----
+
+
+def test_help_names_every_command(command: Command) -> None:
+    found = command("--help")
+    assert found.status == 0
+    for name in ("tables", "flows", "paths", "queues", "registers", "counters", "groups", "diff", "shell"):
+        assert re.search(rf"\b{name}\b", found.out)
+    assert "Examples" in found.out
+
+
+def test_without_words_there_is_help(command: Command) -> None:
+    assert command().out == command("--help").out
+
+
+def test_version(command: Command) -> None:
+    found = command("--version")
+    assert found.status == 0
+    assert re.fullmatch(r"tailrace \S.*\n", found.out)
+
+
+def complete(line: str, runtime: Path) -> list[str]:
+    """What bash is offered for a line."""
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "import sys; sys.argv[0] = 'tailrace'; from cli.main import main; sys.exit(main())",
+        ],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_S,
+        check=False,
+        env={
+            **os.environ,
+            "_TAILRACE_COMPLETE": "complete_bash",
+            "COMP_WORDS": line,
+            "COMP_CWORD": str(len(line.split(" ")) - 1),
+            "XDG_RUNTIME_DIR": str(runtime),
+        },
+    )
+    assert done.stderr == ""
+    return done.stdout.split()
+
+
+def test_names_of_the_running_network_are_completed(fabric: Fabric, tmp_path: Path) -> None:
+    folder = tmp_path / "tailrace"
+    folder.mkdir(mode=0o700)
+    (folder / "current.json").write_text(fabric.run_file.read_text())
+    assert complete("tailrace tables le", tmp_path) == ["leaf1", "leaf2"]
+    assert complete("tailrace paths h", tmp_path) == ["h1", "h2", "h3", "h4"]
+    assert complete("tailrace tables le", tmp_path / "nothing") == []
+    assert "counters" in complete("tailrace cou", tmp_path)
