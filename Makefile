@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Thin: each target names a script or a module. `make help` lists them.
 #   OUT=DIR   where bench and conformance write their JSON      ASAN=1  sanitizer build of the switch in the tests
+#   make run takes TARGET=auto|bmv2|native|virtual SCHEME=… VARIANT=… TOPO=… WORKLOAD=… FLOWS=N SEED=N FAULT=… OUT=DIR CLI=1
 #   PYTHON=…  interpreter for the environments                  PYTEST_ARGS='-k name'  passed on to pytest
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
@@ -13,6 +14,17 @@ BIN := .venv/bin
 # Folders of P4 programs; each has its compiled output in build/.
 P4_DIRS := $(wildcard p4src) tests/programs
 export PYTHON
+# Of these, what is not given stays empty, and experiments/make_run.py fills it in.
+TARGET ?=
+SCHEME ?=
+VARIANT ?=
+TOPO ?=
+WORKLOAD ?=
+FLOWS ?=
+SEED ?=
+FAULT ?=
+CLI ?=
+export OUT TARGET SCHEME VARIANT TOPO WORKLOAD FLOWS SEED FAULT CLI
 
 ifeq ($(ASAN),1)
 # The instrumented switch is loaded into an ordinary Python, so the sanitizer's library must come first; Python
@@ -21,13 +33,16 @@ export ASAN
 SANITIZER_ENV = LD_PRELOAD="$$(cc -print-file-name=libasan.so)" ASAN_OPTIONS=detect_leaks=0:abort_on_error=1
 endif
 
-.PHONY: help setup test pytest ptf fuzz bench conformance p4 check-p4 lint clean
+.PHONY: help setup run test pytest ptf fuzz bench conformance p4 check-p4 lint clean
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
 setup: ## both Python environments, and Debian packages where root
 	@scripts/setup.sh
+
+run: setup ## Flowcut beside ECMP and LetFlow -> table, figure, OUT/summary
+	@$(BIN)/python -m experiments.make_run
 
 # The unit tests come last: their closing lines are the verdict that CI reads.
 test: setup ## check-p4, the packet tests, then the unit tests
@@ -38,8 +53,8 @@ test: setup ## check-p4, the packet tests, then the unit tests
 pytest: setup ## the unit tests alone
 	@$(SANITIZER_ENV) $(BIN)/pytest $(PYTEST_ARGS)
 
-ptf: setup ## packet tests on the native switch, and on BMv2 where it is on PATH
-	@scripts/ptf.sh
+ptf: setup ## packet tests: TARGET=native|bmv2, else native, and BMv2 where it is on PATH
+	@TARGET="$(TARGET)" scripts/ptf.sh
 
 fuzz: setup ## a million frames a program through the sanitizer build
 	@TAILRACE_FUZZ_FRAMES=$(FUZZ_FRAMES) $(BIN)/pytest -q tests/native/fuzz $(PYTEST_ARGS)

@@ -23,6 +23,15 @@ have_venv() { "$PYTHON" -c 'import ensurepip, venv' >/dev/null 2>&1; }
 
 have_c_library() { echo '#include <stdio.h>' | cc -x c -fsyntax-only - >/dev/null 2>&1; }
 
+# Mininet is Debian's package: the one on PyPI brings no mnexec. Its Python part is one folder of pure Python.
+MININET=/usr/lib/python3/dist-packages/mininet
+
+# What only `make run` in real time needs; without it everything else works, in virtual time.
+wanted_packages() {
+    [ -d "$MININET" ] || echo mininet
+    command -v ping >/dev/null || echo iputils-ping
+}
+
 # Prints the Debian packages this machine lacks, found by what they provide, not by name:
 # a compiler or interpreter from elsewhere serves as well.
 missing_packages() {
@@ -51,6 +60,28 @@ install_packages() {
     [ ${#missing[@]} -eq 0 ] || die "still missing after apt-get install: ${missing[*]}"
 }
 
+install_wanted() {
+    local wanted
+    mapfile -t wanted < <(wanted_packages)
+    [ ${#wanted[@]} -gt 0 ] || return 0
+    if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null; then
+        say "without ${wanted[*]} runs are in virtual time (on Debian and Ubuntu: sudo apt-get install ${wanted[*]})"
+        return 0
+    fi
+    say "installing ${wanted[*]}"
+    apt-get update -qq >&2
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${wanted[@]}" >/dev/null ||
+        say "could not install ${wanted[*]}; runs are in virtual time"
+}
+
+# The environment sees Debian's Mininet, and nothing else of Debian's Python packages.
+link_mininet() {
+    local site
+    [ -d "$MININET" ] || return 0
+    site=$(.venv/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+    ln -sfn "$MININET" "$site/mininet"
+}
+
 check_python() {
     "$PYTHON" -c 'import sys; sys.exit(sys.version_info < (3, 10))' ||
         die "$PYTHON is $("$PYTHON" -V 2>&1); Python 3.10 or newer is needed (set PYTHON=...)"
@@ -76,11 +107,12 @@ make_venv() {
 quieten() { grep -v '^WARNING: Location' >&2 || true; }
 
 install_packages
+install_wanted
 check_python
 [ $# -gt 0 ] || set -- main ptf
 for name in "$@"; do
     case $name in
-        main) make_venv .venv pyproject.toml --editable '.[dev]' ;;
+        main) make_venv .venv pyproject.toml --editable '.[dev]' && link_mininet ;;
         ptf) make_venv .venv-ptf requirements/ptf.txt --requirement requirements/ptf.txt ;;
         *) die "unknown environment '$name'; expected main or ptf" ;;
     esac

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The README tells the truth: its example runs and prints what it says, its folders and targets exist."""
+"""The README and docs/ tell the truth: the example runs and prints what it says; folders, targets, files exist."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from native.switchd.options import make_parser
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text("utf-8")
+SWITCH = (ROOT / "docs" / "switch.md").read_text("utf-8")
 
 
 def block_after(text: str, opening: str) -> str:
@@ -24,15 +25,15 @@ def block_after(text: str, opening: str) -> str:
 def test_python_example(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """The example, run from the root of the checkout, prints the lines shown under it."""
     monkeypatch.chdir(ROOT)
-    exec(compile(block_after(README, "```python"), "README.md", "exec"), {})
-    expected = block_after(README.partition("It prints")[2], "```")
+    exec(compile(block_after(SWITCH, "```python"), "docs/switch.md", "exec"), {})
+    expected = block_after(SWITCH.partition("It prints")[2], "```")
     assert expected == capsys.readouterr().out
 
 
 def test_switch_options() -> None:
-    """Every option that the README names is one of the switch's, ours are all in the README."""
+    """Every option that docs/switch.md names is one of the switch's, ours are all in it."""
     option = re.compile(r"--[a-z][a-z0-9-]+")
-    named = set(option.findall(README.partition("## Options")[2].partition("## From Python")[0]))
+    named = set(option.findall(SWITCH.partition("## Options")[2].partition("## From Python")[0]))
     known = make_parser().format_help()
     own = re.findall(r"^  (--[a-z][a-z0-9-]+)", known.partition("does not have")[2], re.MULTILINE)
     assert named - set(option.findall(known)) - {"--help"} == set()
@@ -50,6 +51,18 @@ def test_folders_exist() -> None:
 def test_make_targets_exist() -> None:
     """Every `make TARGET` in a code block is a target of the Makefile."""
     makefile = (ROOT / "Makefile").read_text("utf-8")
-    targets = set(re.findall(r"^make ([a-z0-9-]+)", README, re.MULTILINE)) - {"run"}  # the tutorials' own
-    assert {"setup", "test"} <= targets
+    targets = set(re.findall(r"^make ([a-z0-9-]+)", README + SWITCH, re.MULTILINE))
+    assert {"run", "test"} <= targets
     assert {target for target in targets if not re.search(rf"^{target}:", makefile, re.MULTILINE)} == set()
+
+
+def test_links_lead_somewhere() -> None:
+    """Every relative link and picture of README and docs/ is a file or folder of the project."""
+    pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    missing = [
+        f"{page.name}: {target}"
+        for page in pages
+        for target in re.findall(r"\]\((?!https?:)([^)#]+)\)", page.read_text("utf-8"))
+        if not (page.parent / target).exists()
+    ]
+    assert [] == missing
