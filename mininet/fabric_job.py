@@ -59,7 +59,7 @@ class Job(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def _decode(kind: type, value: object) -> object:
-    """Paths are text in JSON."""
+    """Paths are text in JSON. Raising this is how msgspec is told that it does not know a type."""
     if kind is Path and isinstance(value, str):
         return Path(value)
     raise NotImplementedError

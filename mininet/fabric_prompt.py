@@ -50,7 +50,7 @@ def _wait_listening(pid: int, port: int) -> None:
 class Prompt(CLI):
     """Reads commands until `exit`; making it runs it. `failures` says what ended meanwhile."""
 
-    prompt = "tailrace> "
+    prompt = "mininet> "
 
     def __init__(self, run: Run, net: FabricNet) -> None:
         self._run, self._net = run, net

@@ -11,6 +11,7 @@ import subprocess
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from finsy.proto import p4r
@@ -58,7 +59,7 @@ async def until(condition: Callable[[], bool]) -> None:
 
 
 def controller_of(
-    switches: dict[str, SwitchProcess], scheme: SchemeConfig = FLOWCUT, **options: object
+    switches: dict[str, SwitchProcess], scheme: SchemeConfig = FLOWCUT, **options: Any
 ) -> tuple[Controller, list[Event]]:
     events: list[Event] = []
     addresses = {name: process.address for name, process in switches.items()}
@@ -69,7 +70,7 @@ def controller_of(
         target("native"),
         links=QUIET,
         on_event=events.append,
-        **options,  # type: ignore[arg-type]
+        **options,
     )
     return made, events
 

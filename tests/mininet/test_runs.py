@@ -19,7 +19,7 @@ from scapy.utils import PcapReader
 from tests.mininet.conftest import Harness
 
 FLOW_BYTES = 50_000
-PROMPT = "tailrace> "
+PROMPT = "mininet> "
 
 
 def flow(number: int, src: str, dst: str, size: int = FLOW_BYTES) -> dict[str, Any]:
