@@ -10,7 +10,7 @@ import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from experiments.errors import RunError
+from experiments.errors import TargetError
 
 BMV2 = "simple_switch_grpc"
 _PROBE = ("unshare", "--net", "ip", "link", "add", "probe0", "type", "veth", "peer", "name", "probe1")
@@ -64,7 +64,7 @@ def choose(wanted: str, look: Callable[[], Machine] = look_at_machine) -> Choice
         look: finds out what the machine can do; called only where that matters.
 
     Raises:
-        RunError: the wanted target cannot run here.
+        TargetError: the wanted target cannot run here.
     """
     if wanted == "virtual":
         return Choice("virtual", "as asked for")
@@ -76,7 +76,7 @@ def choose(wanted: str, look: Callable[[], Machine] = look_at_machine) -> Choice
             return Choice("bmv2", f"{BMV2} is on PATH, and Mininet can run")
         return Choice("native", f"Mininet can run, and {BMV2} is not on PATH")
     if machine.no_mininet:
-        raise RunError(f"target {wanted}: Mininet cannot run here: {machine.no_mininet}")
+        raise TargetError(f"target {wanted}: Mininet cannot run here: {machine.no_mininet}")
     if wanted == "bmv2" and not machine.has_bmv2:
-        raise RunError(f"target bmv2: {BMV2} is not on PATH")
+        raise TargetError(f"target bmv2: {BMV2} is not on PATH")
     return Choice(wanted, "as asked for")

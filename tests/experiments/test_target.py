@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from experiments import budget
-from experiments.errors import RunError
+from experiments.errors import TargetError
 from experiments.scale import scaled
 from experiments.target import Machine, choose, look_at_machine
 from topology import parse_topology
@@ -29,9 +29,9 @@ def test_auto() -> None:
 def test_named_targets() -> None:
     """Taken if they can run, else refused with the reason; virtual always can, and nothing is looked at."""
     assert pick("native", bmv2=True)[0] == "native"
-    with pytest.raises(RunError, match="target native: Mininet cannot run here: not root"):
+    with pytest.raises(TargetError, match="target native: Mininet cannot run here: not root"):
         pick("native", bmv2=True, no_mininet="not root")
-    with pytest.raises(RunError, match="target bmv2: simple_switch_grpc is not on PATH"):
+    with pytest.raises(TargetError, match="target bmv2: simple_switch_grpc is not on PATH"):
         pick("bmv2", bmv2=False)
 
     def never() -> Machine:
