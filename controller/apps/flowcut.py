@@ -94,12 +94,10 @@ def _flowcut_config(plan: Plan) -> P4Entity:
 def _drain_config(plan: Plan) -> P4Entity:
     config, target = plan.config, plan.target
     assert isinstance(config, FlowcutConfig)
-    growth = known(config.growth_threshold)
-    # the average that it is compared with is signed
-    most_growth = plan.program.largest("set_drain", "growth_threshold") >> 1
+    rtt_threshold, growth_threshold = _thresholds(plan, config)
     values = {
-        "rtt_threshold": round(config.rtt_threshold * _ONE),
-        "growth_threshold": most_growth if math.isinf(growth) else min(round(growth * _ONE), most_growth),
+        "rtt_threshold": rtt_threshold,
+        "growth_threshold": growth_threshold,
         "alpha": round(config.alpha * ALPHA_STEPS),
         "ticks_per_byte": ticks_per_byte(uplink_bps(plan), target.tick_ns),
         "min_left": known(config.min_left_packets),
@@ -108,6 +106,25 @@ def _drain_config(plan: Plan) -> P4Entity:
     }
     fitted = {name: fitting(plan, name, "set_drain", name, value) for name, value in values.items()}
     return default_action("drain_config", "set_drain", **fitted)
+
+
+def _thresholds(plan: Plan, config: FlowcutConfig) -> tuple[int, int]:
+    """What drains a flow, in 8.8 fixed point: the average RTT, and its growth.
+
+    The switch of the source decides (Flowcut §II-B). A switch without hosts is never that, and has none: the
+    way from it to the last switch is so short that the queue of two colliding flows is many times its idle
+    RTT, and it would have flows drained that no path serves better.
+    """
+    most_rtt = plan.program.largest("set_drain", "rtt_threshold")
+    # the average that it is compared with is signed
+    most_growth = plan.program.largest("set_drain", "growth_threshold") >> 1
+    if not plan.topology.hosts_of(plan.switch.name):
+        return most_rtt, most_growth
+    growth = known(config.growth_threshold)
+    return (
+        round(config.rtt_threshold * _ONE),
+        most_growth if math.isinf(growth) else min(round(growth * _ONE), most_growth),
+    )
 
 
 def uplink_bps(plan: Plan) -> int:
