@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every packet test stands on: a P4Runtime client on the PyPI stubs, entries by name, and PTF's ports.
+"""What every packet test stands on: p4runtime-shell's P4Runtime client, entries by name, and PTF's ports.
 
 Test parameters: grpcaddr, device_id, build and schemes (folders of the compiled programs), target (bmv2 or
 native), slow_port, slow_rate_pps, thrift_port. One switch serves all tests: each pushes its own program.
@@ -7,9 +7,6 @@ native), slow_port, slow_rate_pps, thrift_port. One switch serves all tests: eac
 
 from __future__ import annotations
 
-import queue
-import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +14,13 @@ import grpc
 import ptf
 from google.protobuf import text_format
 from p4.config.v1 import p4info_pb2
-from p4.v1 import p4runtime_pb2, p4runtime_pb2_grpc
+from p4.v1 import p4runtime_pb2
+from p4runtime_sh.p4runtime import P4RuntimeClient
 from ptf import testutils
 from ptf.base_tests import BaseTest
 
 TIMEOUT_S = 20.0
+ELECTION_ID = (0, 1)
 # A key: its value, or (value, prefix length), or (value, mask). A field left out matches everything.
 Keys = dict[str, "int | tuple[int, int]"]
 
@@ -42,20 +41,22 @@ class P4RuntimeTest(BaseTest):
         self.dataplane = ptf.dataplane_instance
         self.dataplane.flush()
         build = Path(testutils.test_param_get(self.folder))
-        self.device_id = int(testutils.test_param_get("device_id", 1))
+        p4info_path, json_path = build / f"{self.program}.p4info.txtpb", build / f"{self.program}.json"
         self.p4info = p4info_pb2.P4Info()
-        text_format.Parse((build / f"{self.program}.p4info.txtpb").read_text("utf-8"), self.p4info)
-        self.election_id = p4runtime_pb2.Uint128(high=0, low=1)
-        self.channel = grpc.insecure_channel(testutils.test_param_get("grpcaddr"))
-        self.stub = p4runtime_pb2_grpc.P4RuntimeStub(self.channel)
-        self.outgoing: queue.Queue[p4runtime_pb2.StreamMessageRequest | None] = queue.Queue()
-        self.incoming: queue.Queue[p4runtime_pb2.StreamMessageResponse] = queue.Queue()
+        text_format.Parse(p4info_path.read_text("utf-8"), self.p4info)
+        self.device_config = json_path.read_bytes()
         self.inserted: list[dict[str, object]] = []
-        self.addCleanup(self.channel.close)
-        self._start_stream()
+        self.client = self._connect()
+        self.addCleanup(self.client.tear_down)
         self.addCleanup(self._undo)
-        self.device_config = (build / f"{self.program}.json").read_bytes()
-        self._push(self.device_config)
+        self.client.set_fwd_pipe_config(str(p4info_path), str(json_path))
+
+    def _connect(self) -> P4RuntimeClient:
+        """A client that is primary. It waits only a moment for the switch itself, so this does first."""
+        address = testutils.test_param_get("grpcaddr")
+        with grpc.insecure_channel(address) as channel:
+            grpc.channel_ready_future(channel).result(timeout=TIMEOUT_S)
+        return P4RuntimeClient(int(testutils.test_param_get("device_id", 1)), address, ELECTION_ID)
 
     def _undo(self) -> None:
         """Runs after every test, also after one whose setUp failed."""
@@ -63,55 +64,21 @@ class P4RuntimeTest(BaseTest):
         for entity in reversed(self.inserted):
             self._write(p4runtime_pb2.Update.DELETE, **entity)
 
-    def _start_stream(self) -> None:
-        grpc.channel_ready_future(self.channel).result(timeout=TIMEOUT_S)
-        stream = self.stub.StreamChannel(self._requests())
-
-        def read() -> None:
-            try:
-                for message in stream:
-                    self.incoming.put(message)
-            except grpc.RpcError:
-                return  # the test is over, or fails where it waits for the message
-
-        self.reader = threading.Thread(target=read, daemon=True)
-        self.reader.start()
-        self.addCleanup(self._end_stream)
-        arbitration = p4runtime_pb2.MasterArbitrationUpdate(
-            device_id=self.device_id, election_id=self.election_id
-        )
-        self.send_message(arbitration=arbitration)
-        self.assertEqual(0, self.receive_message("arbitration").status.code)
-
-    def _end_stream(self) -> None:
-        self.outgoing.put(None)
-        self.reader.join(TIMEOUT_S)
-
-    def _requests(self) -> Iterator[p4runtime_pb2.StreamMessageRequest]:
-        while (message := self.outgoing.get()) is not None:
-            yield message
-
-    def _push(self, device_config: bytes) -> None:
-        request = p4runtime_pb2.SetForwardingPipelineConfigRequest(
-            device_id=self.device_id, election_id=self.election_id
-        )
-        request.action = request.VERIFY_AND_COMMIT
-        request.config.p4info.CopyFrom(self.p4info)
-        request.config.p4_device_config = device_config
-        self.stub.SetForwardingPipelineConfig(request, timeout=TIMEOUT_S)
-
     # ---- the stream ----
 
     def send_message(self, **message: object) -> None:
         """Put a message on the stream; the keyword names its kind."""
-        self.outgoing.put(p4runtime_pb2.StreamMessageRequest(**message))
+        self.client.stream_out_q.put(p4runtime_pb2.StreamMessageRequest(**message))
 
     def receive_message(self, kind: str) -> Any:
         """The next message of a kind; fails when none comes in time."""
-        while True:
-            message = self.incoming.get(timeout=TIMEOUT_S)
-            if message.WhichOneof("update") == kind:
-                return getattr(message, kind)
+        message = self.client.get_stream_packet(kind, timeout=TIMEOUT_S)
+        self.assertIsNotNone(message, f"no {kind} came")
+        return getattr(message, kind)
+
+    def verify_no_message(self, kind: str) -> None:
+        """Fails when a message of a kind has come that nobody took."""
+        self.assertTrue(self.client.stream_in_q[kind].empty())
 
     # ---- names ----
 
@@ -154,9 +121,7 @@ class P4RuntimeTest(BaseTest):
         self.inserted.append(entity)
 
     def _write(self, kind: int, **entity: object) -> None:
-        request = p4runtime_pb2.WriteRequest(device_id=self.device_id, election_id=self.election_id)
-        request.updates.add(type=kind, entity=p4runtime_pb2.Entity(**entity))
-        self.stub.Write(request, timeout=TIMEOUT_S)
+        self.client.write_update(p4runtime_pb2.Update(type=kind, entity=p4runtime_pb2.Entity(**entity)))
 
     def set_default(self, table: str, action: p4runtime_pb2.Action) -> None:
         """Set the action of a miss; of a keyless table: its only one."""
@@ -167,9 +132,8 @@ class P4RuntimeTest(BaseTest):
 
     def read(self, **entity: object) -> list[p4runtime_pb2.Entity]:
         """All entities that the switch gives for one read entity."""
-        request = p4runtime_pb2.ReadRequest(device_id=self.device_id)
-        request.entities.append(p4runtime_pb2.Entity(**entity))
-        return [found for answer in self.stub.Read(request, timeout=TIMEOUT_S) for found in answer.entities]
+        answers = self.client.read_one(p4runtime_pb2.Entity(**entity))
+        return [found for answer in answers for found in answer.entities]
 
     def add_entry(self, table: str, keys: Keys, action: p4runtime_pb2.Action, *, priority: int = 0) -> None:
         """Insert an entry with a direct action."""

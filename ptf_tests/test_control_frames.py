@@ -80,7 +80,7 @@ class LldpTest(FabricTest):
             self.assertEqual((port, bytes(lldp())), self.packet_in("LLDP"))
         self.send(HOST_PORT, lldp())
         self.expect_drops(CONTROL_FROM_HOST=1)
-        self.assertTrue(self.incoming.empty())
+        self.verify_no_message("packet")
 
 
 @group("control")
