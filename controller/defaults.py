@@ -11,9 +11,8 @@ All times come from the links' rates and delays, so they scale with the topology
     flowlet gap   one base RTT (assumption: paths that differ by less than a round trip do not reorder)
     growth        half of what would take the average from 1 to the RTT threshold within one averaging time,
                   1/alpha ACKs (assumption; the paper gives no value)
-    min_left      one BDP in full frames, which is what a drain costs (assumption; Flowcut §IV-C has no
-    value),
-                  at most what a sender can say
+    min_left      one BDP in full frames, which is what a drain costs, at most what a sender can say
+                  (assumption; Flowcut §IV-C has no value)
     age           see `age_ns`
 """
 
