@@ -4,6 +4,7 @@
 from native.runtime.build import BuildError
 from native.runtime.switch import Switch
 from native.runtime.types import (
+    Account,
     ActionCall,
     DigestRecord,
     GroupRef,
@@ -18,6 +19,7 @@ from native.runtime.types import (
 )
 
 __all__ = [
+    "Account",
     "ActionCall",
     "BuildError",
     "DigestRecord",

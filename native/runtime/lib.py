@@ -24,7 +24,10 @@ OK, EEXIST, ENOENT, EFULL, ERANGE, EINVAL, ENOMEM = 0, -1, -2, -3, -4, -5, -6
 MAX_PORTS = 512
 MAX_PRIORITIES = 8
 NEVER = 2**64 - 1
-DROP_COUNT = 19
+PS_PER_NS = 1000
+MAX_NS = NEVER // PS_PER_NS - 1
+"""The last time in ns that the core can count (213 days)."""
+DROP_COUNT = 20
 TARGET_ACTION, TARGET_MEMBER, TARGET_GROUP = 0, 1, 2
 
 
@@ -34,11 +37,11 @@ class CSwitchConfig(Structure):
     _fields_ = [
         ("drop_port", c_uint32),
         ("priorities", c_uint32),
-        ("tick_ns", c_uint64),
+        ("tick_ps", c_uint64),
         ("queue_packets", c_uint32),
         ("queue_bytes", c_uint64),
         ("port_rate_bps", c_uint64),
-        ("port_delay_ns", c_uint64),
+        ("port_delay_ps", c_uint64),
         ("recirc_rate_bps", c_uint64),
         ("seed", c_uint64),
     ]
@@ -63,7 +66,7 @@ class COut(Structure):
         ("port", c_uint32),
         ("len", c_uint32),
         ("virt", c_uint32),
-        ("time_ns", c_uint64),
+        ("time_ps", c_uint64),
         ("data", c_void_p),
         ("slot", c_void_p),
     ]
@@ -80,7 +83,25 @@ class CPortStats(Structure):
         ("dropped", c_uint64),
         ("pfc_sent", c_uint64),
         ("pfc_received", c_uint64),
-        ("paused_ns", c_uint64),
+        ("paused_ps", c_uint64),
+    ]
+
+
+class CAccount(Structure):
+    """tr_account"""
+
+    _fields_ = [
+        ("rx_frames", c_uint64),
+        ("made_frames", c_uint64),
+        ("tx_frames", c_uint64),
+        ("dropped_frames", c_uint64),
+        ("held_frames", c_uint64),
+        ("rx_virt", c_uint64),
+        ("made_virt", c_uint64),
+        ("tx_virt", c_uint64),
+        ("dropped_virt", c_uint64),
+        ("cut_virt", c_uint64),
+        ("held_virt", c_uint64),
     ]
 
 
@@ -134,6 +155,7 @@ _SIGNATURES: dict[str, tuple[object, tuple[object, ...]]] = {
     "tr_queue_level": (c_int, (_S, _U32, _U32, POINTER(c_uint32), _U64P)),
     "tr_port_stats_read": (c_int, (_S, _U32, POINTER(CPortStats))),
     "tr_drops_read": (None, (_S, _U64P)),
+    "tr_account_read": (None, (_S, POINTER(CAccount))),
     "tr_drop_name": (c_char_p, (c_uint32,)),
     "tr_set_log": (None, (_S, LOG_FN, c_void_p, c_int)),
     "tr_table_insert": (c_int, (_S, _U32, c_char_p, c_char_p, _U32, c_int32, _TARGET, _U64, _U64)),

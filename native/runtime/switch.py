@@ -18,13 +18,13 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Sequence
 from ctypes import byref, c_int, c_uint32, c_uint64, c_void_p
-from dataclasses import fields
 
 from native.compiler.model import Model, limbs_of
 from native.compiler.program import Program
 from native.runtime import lib
 from native.runtime.encoding import TargetEncoder, int_to_limbs, limbs_to_int
 from native.runtime.types import (
+    Account,
     ActionCall,
     DigestRecord,
     ErrorCode,
@@ -81,11 +81,11 @@ class Switch:
         raw = lib.CSwitchConfig(
             c.drop_port,
             c.priority_queues,
-            c.tick_ns,
+            _ps(c.tick_ns),
             c.queue_depth_packets,
             c.queue_depth_bytes,
             c.port_rate_bps,
-            c.port_delay_ns,
+            _ps(c.port_delay_ns),
             c.recirc_rate_bps,
             c.seed,
         )
@@ -169,11 +169,14 @@ class Switch:
             virtual_bytes: payload bytes behind ``data`` that exist as a length only.
 
         Raises:
-            StateError: no such port.
+            StateError: no such port, or a time that the switch cannot count (0 to 213 days).
         """
+        if not 0 <= at_ns <= lib.MAX_NS:
+            raise StateError("range", f"{at_ns} ns is no time that a switch can count")
+        at_ps = at_ns * lib.PS_PER_NS
         self._lib.tr_switch_lock(self.handle)
         try:
-            rc = self._lib.tr_rx_virtual(self.handle, port, data, len(data), virtual_bytes, at_ns)
+            rc = self._lib.tr_rx_virtual(self.handle, port, data, len(data), virtual_bytes, at_ps)
         finally:
             self._lib.tr_switch_unlock(self.handle)
         _checked(rc, f"port {port}")
@@ -182,19 +185,20 @@ class Switch:
         """Does everything that is due up to ``until_ns``.
 
         Returns:
-            the time of the next event, None when nothing waits.
+            the time of the next event, the first whole ns that is not before it; None when nothing waits.
 
         Raises:
             StateError: packets circle (resubmit, recirculate) without time passing.
         """
+        until_ps = _ps(until_ns)
         for _ in range(_IDLE_ROUNDS):
             self._lib.tr_switch_lock(self.handle)
             try:
-                next_ns = int(self._lib.tr_run(self.handle, until_ns))
+                next_ps = int(self._lib.tr_run(self.handle, until_ps))
             finally:
                 self._lib.tr_switch_unlock(self.handle)
-            if next_ns > until_ns:
-                return None if next_ns == lib.NEVER else next_ns
+            if next_ps > until_ps:
+                return None if next_ps == lib.NEVER else -(-next_ps // lib.PS_PER_NS)
         raise StateError("invalid", "packets circle through the switch without time passing")
 
     def outputs(self) -> list[Output]:
@@ -205,7 +209,7 @@ class Switch:
         try:
             while self._lib.tr_pop(self.handle, byref(out)):
                 data = ctypes.string_at(out.data, out.len) if out.len else b""
-                found.append(Output(out.port, data, out.time_ns, out.virt))
+                found.append(Output(out.port, data, out.time_ps // lib.PS_PER_NS, out.virt))
                 self._lib.tr_release(self.handle, out.slot)
         finally:
             self._lib.tr_switch_unlock(self.handle)
@@ -242,14 +246,14 @@ class Switch:
         """
         raw = self._encode(target)
         rc: int = self._lib.tr_table_insert(
-            self.handle, table, key, mask, prefix_bits, priority, byref(raw), timeout_ns, now_ns
+            self.handle, table, key, mask, prefix_bits, priority, byref(raw), _ps(timeout_ns), _ps(now_ns)
         )
         return rc if rc >= 0 else _checked(rc, f"table {table}, entry")
 
     def table_modify(self, table: int, handle: int, target: Target, timeout_ns: int = 0) -> None:
         """Gives an entry another target; its counters stay."""
         raw = self._encode(target)
-        rc = self._lib.tr_table_modify(self.handle, table, handle, byref(raw), timeout_ns)
+        rc = self._lib.tr_table_modify(self.handle, table, handle, byref(raw), _ps(timeout_ns))
         _checked(rc, f"table {table}, entry {handle}")
 
     def table_delete(self, table: int, handle: int) -> None:
@@ -305,14 +309,14 @@ class Switch:
         t = c_uint64()
         rc = self._lib.tr_entry_last_hit(self.handle, table, handle, byref(t))
         _checked(rc, f"table {table}, entry {handle}")
-        return t.value
+        return t.value // lib.PS_PER_NS
 
     def table_expired(self, table: int, now_ns: int) -> list[int]:
         """Handles of the entries whose timeout has run out."""
         count = max(self.table_count(table), 1)
         handles = (c_int * count)()
-        n = _checked(self._lib.tr_table_expired(self.handle, table, now_ns, handles, count), f"table {table}")
-        return list(handles[:n])
+        rc = self._lib.tr_table_expired(self.handle, table, _ps(now_ns), handles, count)
+        return list(handles[: _checked(rc, f"table {table}")])
 
     # ---- action profiles ----
 
@@ -447,16 +451,16 @@ class Switch:
         if self._program is None or not self.model.digests:
             return found
         most = max(sum(limbs_of(b) for b in d.field_bits) for d in self.model.digests)
-        time_ns, limbs = c_uint64(), (c_uint64 * max(most, 1))()
+        time_ps, limbs = c_uint64(), (c_uint64 * max(most, 1))()
         while True:
-            index = self._lib.tr_digest_pop(self.handle, byref(time_ns), limbs, most)
+            index = self._lib.tr_digest_pop(self.handle, byref(time_ps), limbs, most)
             if index < 0:
                 return found
             values, at = [], 0
             for bits in self.model.digests[index].field_bits:
                 values.append(limbs_to_int(limbs[at : at + limbs_of(bits)]))
                 at += limbs_of(bits)
-            found.append(DigestRecord(index, time_ns.value, tuple(values)))
+            found.append(DigestRecord(index, time_ps.value // lib.PS_PER_NS, tuple(values)))
 
     def port_set(self, port: int, up: bool) -> None:
         """Takes a port up or down; what is sent to a port that is down is dropped."""
@@ -469,7 +473,7 @@ class Switch:
         if rate_bps is not None:
             _checked(self._lib.tr_port_rate(self.handle, port, rate_bps), f"port {port}")
         if delay_ns is not None:
-            _checked(self._lib.tr_port_delay(self.handle, port, delay_ns), f"port {port}")
+            _checked(self._lib.tr_port_delay(self.handle, port, _ps(delay_ns)), f"port {port}")
 
     def port_pfc(self, port: int, pfc: PfcConfig) -> None:
         """Turns PFC on for some priorities of a port, or off with none; port 512 stands for all."""
@@ -503,13 +507,20 @@ class Switch:
         """Counts of a port."""
         raw = lib.CPortStats()
         _checked(self._lib.tr_port_stats_read(self.handle, port, byref(raw)), f"port {port}")
-        return PortStats(*(getattr(raw, f.name) for f in fields(PortStats)))
+        counts = {field[0]: getattr(raw, field[0]) for field in lib.CPortStats._fields_}
+        return PortStats(paused_ns=counts.pop("paused_ps") // lib.PS_PER_NS, **counts)
 
     def drops(self) -> dict[str, int]:
         """Packets that ended in the switch, by reason; reasons never seen are left out."""
         counts = (c_uint64 * lib.DROP_COUNT)()
         self._lib.tr_drops_read(self.handle, counts)
         return {self._lib.tr_drop_name(i).decode(): n for i, n in enumerate(counts) if n}
+
+    def account(self) -> Account:
+        """Where every frame is that ever came in or was made."""
+        raw = lib.CAccount()
+        self._lib.tr_account_read(self.handle, byref(raw))
+        return Account(*(getattr(raw, field[0]) for field in lib.CAccount._fields_))
 
     def set_log(self, callback: LogCallback | None, *, trace: bool = False) -> None:
         """Sends log_msg texts and errors to ``callback(level, text)``, with trace every packet's way."""
@@ -522,6 +533,11 @@ class Switch:
         self._lib.tr_set_log(self.handle, function, None, int(trace))
         # the C side holds a bare pointer: keep the function alive as long as it may be called
         self._log = function
+
+
+def _ps(time_ns: int) -> int:
+    """A time or span for the core, in its picoseconds; what is longer than it can count is its longest."""
+    return min(time_ns, lib.MAX_NS) * lib.PS_PER_NS
 
 
 def _rates(rates: MeterRates | None) -> object:

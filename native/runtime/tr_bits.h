@@ -124,6 +124,12 @@ TR_INLINE uint64_t tr_load_be(const uint8_t *p, unsigned n)
     return v;
 }
 
+/* Little-endian load of 8 bytes. */
+TR_INLINE uint64_t tr_load_le(const uint8_t *p)
+{
+    return __builtin_bswap64(tr_load_be(p, 8));
+}
+
 /* Big-endian store of the low n (1..8) bytes of v. */
 TR_INLINE void tr_store_be(uint8_t *p, unsigned n, uint64_t v)
 {

@@ -26,7 +26,7 @@
 int tr_table_insert(tr_switch *s, uint32_t table, const uint8_t *key,
                     const uint8_t *mask, uint32_t prefix_bits,
                     int32_t priority, const tr_target *target,
-                    uint64_t timeout_ns, uint64_t now_ns)
+                    uint64_t timeout_ps, uint64_t now_ps)
 {
     LOCKED(s, HAS_TABLE(s, table),
            tr_table_add(&s->tables[table], key, mask,
@@ -34,25 +34,25 @@ int tr_table_insert(tr_switch *s, uint32_t table, const uint8_t *key,
                             ? (int32_t)prefix_bits
                         : s->tables[table].desc->match == TR_EXACT ? 0
                                                                    : priority,
-                        target, timeout_ns,
-                        now_ns > s->now_ns ? now_ns : s->now_ns));
+                        target, timeout_ps,
+                        now_ps > s->now_ps ? now_ps : s->now_ps));
 }
 
 static int modify(tr_table *t, int handle, const tr_target *target,
-                  uint64_t timeout_ns)
+                  uint64_t timeout_ps)
 {
     tr_entry *e = handle < 0 ? NULL : tr_table_entry(t, handle);
     if (!e)
         return TR_ENOENT;
-    e->timeout_ns = timeout_ns;
+    tr_rest(e)->timeout_ps = timeout_ps;
     return tr_entry_target(e, target, t->desc->data_limbs);
 }
 
 int tr_table_modify(tr_switch *s, uint32_t table, int handle,
-                    const tr_target *target, uint64_t timeout_ns)
+                    const tr_target *target, uint64_t timeout_ps)
 {
     LOCKED(s, HAS_TABLE(s, table),
-           modify(&s->tables[table], handle, target, timeout_ns));
+           modify(&s->tables[table], handle, target, timeout_ps));
 }
 
 int tr_table_delete(tr_switch *s, uint32_t table, int handle)
@@ -88,8 +88,8 @@ static int counter_get(const tr_entry *e, uint64_t *bytes, uint64_t *packets)
 {
     if (!e)
         return TR_ENOENT;
-    *bytes = e->bytes;
-    *packets = e->packets;
+    *bytes = tr_rest(e)->bytes;
+    *packets = tr_rest(e)->packets;
     return TR_OK;
 }
 
@@ -105,8 +105,8 @@ static int counter_set(tr_entry *e, uint64_t bytes, uint64_t packets)
 {
     if (!e)
         return TR_ENOENT;
-    e->bytes = bytes;
-    e->packets = packets;
+    tr_rest(e)->bytes = bytes;
+    tr_rest(e)->packets = packets;
     return TR_OK;
 }
 
@@ -120,7 +120,13 @@ int tr_entry_counter_set(tr_switch *s, uint32_t table, int handle,
 
 static int entry_meter(tr_switch *s, tr_entry *e, const tr_meter_rates *rates)
 {
-    return e ? tr_meter_config(&e->meter, rates, s->now_ns) : TR_ENOENT;
+    if (!e)
+        return TR_ENOENT;
+    tr_entry_rest *rest = tr_rest(e);
+    if (!rest->meter)
+        rest->meter = calloc(1, sizeof *rest->meter);
+    return rest->meter ? tr_meter_config(rest->meter, rates, s->now_ps)
+                       : TR_ENOMEM;
 }
 
 int tr_entry_meter(tr_switch *s, uint32_t table, int handle,
@@ -130,38 +136,39 @@ int tr_entry_meter(tr_switch *s, uint32_t table, int handle,
            entry_meter(s, tr_table_entry(&s->tables[table], handle), rates));
 }
 
-static int last_hit(const tr_entry *e, uint64_t *time_ns)
+static int last_hit(const tr_entry *e, uint64_t *time_ps)
 {
     if (!e)
         return TR_ENOENT;
-    *time_ns = e->last_hit_ns;
+    *time_ps = e->last_hit_ps;
     return TR_OK;
 }
 
 int tr_entry_last_hit(tr_switch *s, uint32_t table, int handle,
-                      uint64_t *time_ns)
+                      uint64_t *time_ps)
 {
     LOCKED(s, HAS_TABLE(s, table),
-           last_hit(tr_table_entry(&s->tables[table], handle), time_ns));
+           last_hit(tr_table_entry(&s->tables[table], handle), time_ps));
 }
 
-static int expired(const tr_table *t, uint64_t now_ns, int *handles, int max)
+static int expired(const tr_table *t, uint64_t now_ps, int *handles, int max)
 {
     int n = 0;
     for (uint32_t i = 0; i < t->n_handles && n < max; i++) {
         const tr_entry *e = t->by_handle[i];
-        if (e && e->timeout_ns && now_ns >= e->last_hit_ns &&
-            now_ns - e->last_hit_ns >= e->timeout_ns)
-            handles[n++] = e->handle;
+        uint64_t timeout_ps = e ? tr_rest(e)->timeout_ps : 0;
+        if (timeout_ps && now_ps >= e->last_hit_ps &&
+            now_ps - e->last_hit_ps >= timeout_ps)
+            handles[n++] = tr_rest(e)->handle;
     }
     return n;
 }
 
-int tr_table_expired(tr_switch *s, uint32_t table, uint64_t now_ns,
+int tr_table_expired(tr_switch *s, uint32_t table, uint64_t now_ps,
                      int *handles, int max)
 {
     LOCKED(s, HAS_TABLE(s, table),
-           expired(&s->tables[table], now_ns, handles, max));
+           expired(&s->tables[table], now_ps, handles, max));
 }
 
 /* ---- action profiles ---- */
@@ -261,7 +268,7 @@ static int load_cells(const tr_array_desc *d, const uint8_t *cells,
     uint32_t per_cell = (d->bits + 63) / 64;
     memset(limbs, 0, n * per_cell * sizeof *limbs);
     for (uint64_t i = 0; i < n; i++)
-        memcpy(limbs + i * per_cell, cells + (first + i) * d->cell_bytes,
+        memcpy(limbs + i * per_cell, cells + (first + i) * d->stride,
                bytes_in_use(d));
     return TR_OK;
 }
@@ -269,7 +276,7 @@ static int load_cells(const tr_array_desc *d, const uint8_t *cells,
 static int store_cell(const tr_array_desc *d, uint8_t *cells, uint64_t index,
                       const uint64_t *limbs)
 {
-    uint8_t *cell = cells + index * d->cell_bytes;
+    uint8_t *cell = cells + index * d->stride;
     memset(cell, 0, d->cell_bytes);
     memcpy(cell, limbs, bytes_in_use(d));
     return TR_OK;
@@ -295,17 +302,17 @@ int tr_register_write(tr_switch *s, uint32_t reg, uint64_t index,
                       limbs));
 }
 
-static int zero(void *cells, uint64_t bytes)
+static int zero(const tr_array_desc *d, uint8_t *cells)
 {
-    memset(cells, 0, bytes);
+    for (uint64_t i = 0; i < d->size; i++)
+        memset(cells + i * d->stride, 0, d->cell_bytes);
     return TR_OK;
 }
 
 int tr_register_reset(tr_switch *s, uint32_t reg)
 {
     LOCKED(s, HAS_CELLS(s, reg, 0, 0),
-           zero(s->registers[reg], s->prog->registers[reg].size *
-                                       s->prog->registers[reg].cell_bytes));
+           zero(&s->prog->registers[reg], s->registers[reg]));
 }
 
 int tr_meter_write(tr_switch *s, uint32_t meter, uint64_t index,
@@ -314,7 +321,7 @@ int tr_meter_write(tr_switch *s, uint32_t meter, uint64_t index,
     LOCKED(s,
            meter < s->prog->n_meters &&
                inside(index, 1, s->prog->meters[meter].size),
-           tr_meter_config(s->meters[meter] + index, rates, s->now_ns));
+           tr_meter_config(s->meters[meter] + index, rates, s->now_ps));
 }
 
 int tr_vset_write(tr_switch *s, uint32_t vset, const uint8_t *values,
@@ -332,7 +339,7 @@ int tr_vset_write(tr_switch *s, uint32_t vset, const uint8_t *values,
         tr_port *t = tr_port_get(s, port);                                    \
         if (t) {                                                              \
             statement;                                                        \
-            s->active[port / 64] |= 1ULL << (port % 64);                      \
+            tr_port_touch(s, port);                                           \
         }                                                                     \
         tr_switch_unlock(s);                                                  \
         return t ? TR_OK : TR_ERANGE;                                         \
@@ -343,9 +350,9 @@ int tr_port_rate(tr_switch *s, uint32_t port, uint64_t bps)
     LOCKED_PORT(s, port, t, t->rate_bps = bps; t->frac = 0);
 }
 
-int tr_port_delay(tr_switch *s, uint32_t port, uint64_t delay_ns)
+int tr_port_delay(tr_switch *s, uint32_t port, uint64_t delay_ps)
 {
-    LOCKED_PORT(s, port, t, t->delay_ns = delay_ns);
+    LOCKED_PORT(s, port, t, t->delay_ps = delay_ps);
 }
 
 static int pfc_default(tr_switch *s, const tr_pfc_config *cfg)
@@ -379,7 +386,7 @@ static void each_queue(tr_port *t, uint32_t prio, uint32_t packets,
             t->queue[i].max_bytes = bytes;
         } else {
             t->queue[i].pps = pps;
-            t->queue[i].next_ns = 0;
+            t->queue[i].next_ps = 0;
         }
     }
 }
@@ -412,6 +419,27 @@ int tr_queue_level(tr_switch *s, uint32_t port, uint32_t prio,
     return TR_OK;
 }
 
+int tr_port_look(const tr_switch *s, uint32_t port, tr_port_look_t *out)
+{
+    memset(out, 0, sizeof *out);
+    if (port >= TR_MAX_PORTS)
+        return TR_ERANGE;
+    const tr_port *t = s->ports[port];
+    if (!t)
+        return TR_OK;
+    out->rate_bps = t->rate_bps;
+    out->delay_ps = t->delay_ps;
+    out->tx_bytes = t->stats.tx_bytes;
+    for (unsigned i = 0; i < TR_MAX_PRIORITIES; i++) {
+        const tr_queue *q = &t->queue[i];
+        out->queue_packets += q->packets;
+        out->queue_bytes += q->bytes;
+        if (q->pause_until_ps > s->now_ps)
+            out->paused |= (uint8_t)(1u << i);
+    }
+    return TR_OK;
+}
+
 int tr_port_stats_read(tr_switch *s, uint32_t port, tr_port_stats *out)
 {
     if (port >= TR_MAX_PORTS)
@@ -428,5 +456,37 @@ void tr_drops_read(tr_switch *s, uint64_t out[TR_DROP_COUNT])
 {
     tr_switch_lock(s);
     memcpy(out, s->drops, sizeof s->drops);
+    tr_switch_unlock(s);
+}
+
+/* ---- conservation ---- */
+
+static void count_held(const tr_pkt *p, tr_account *a)
+{
+    for (; p; p = p->next) {
+        a->held_frames++;
+        a->held_virt += p->virt;
+    }
+}
+
+void tr_account_read(tr_switch *s, tr_account *out)
+{
+    tr_switch_lock(s);
+    *out = s->account;
+    out->rx_frames = out->dropped_frames = out->held_frames = 0;
+    out->held_virt = 0;
+    for (unsigned i = 0; i < TR_DROP_COUNT; i++)
+        out->dropped_frames += s->drops[i];
+    for (uint32_t i = 0; i < TR_MAX_PORTS; i++) {
+        const tr_port *t = s->ports[i];
+        if (!t)
+            continue;
+        out->rx_frames += t->stats.rx_packets;
+        for (unsigned k = 0; k < TR_MAX_PRIORITIES; k++)
+            count_held(t->queue[k].head, out);
+    }
+    count_held(s->resubmitted.head, out);
+    count_held(s->recirculated.head, out);
+    count_held(s->out_head, out);
     tr_switch_unlock(s);
 }

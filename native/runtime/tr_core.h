@@ -25,6 +25,10 @@
 #define TR_LOOP_LIMIT 1048576u
 /* Parser states one packet may visit, far above any real header chain. */
 #define TR_PARSER_LIMIT 16384u
+/* Bytes of a cache line. */
+#define TR_LINE 64u
+/* A packet's PHV ends at a multiple of this. */
+#define TR_PHV_ALIGN 32u
 /* Depth of the resubmit and recirculate queues (simple_switch: 1024). */
 #define TR_REENTRY_DEPTH 1024u
 
@@ -55,19 +59,22 @@ typedef struct tr_pkt {
     uint32_t parsed;         /* bytes taken off by the parser */
     uint32_t in_len;         /* length for counters and byte meters */
     uint32_t plen;           /* packet_length as headers come and go */
-    uint32_t trunc;          /* length asked for by truncate, UINT32_MAX none */
+    uint32_t trunc;          /* length asked for, UINT32_MAX: none */
     uint32_t ingress_port;
     uint32_t egress_port;
     uint32_t pfc_bytes;      /* bytes charged to pfc_port's ingress buffer */
     uint16_t pfc_port;
     uint8_t priority;
-    uint8_t size_class;      /* which free list it came from */
+    uint8_t size_class;      /* which free list it came from; packed: those
+                              * from TR_SIZE_CLASSES on (tr_pack.c) */
     uint8_t exit;            /* `exit` was executed in this control */
     uint8_t failed;          /* tr_drop + 1 when an assert or loop failed */
     uint16_t clone_session;  /* with TR_CLONE_VALID */
     uint16_t clone_fields, digest, resubmit, recirculate;
     uint32_t generation;     /* of the program it was made for */
-    uint64_t ready_ns;       /* in re-entry queue: when it may enter */
+    uint32_t size;           /* bytes of the whole block */
+    uint64_t ready_ps;       /* in re-entry queue: when it may enter */
+    uint64_t order;          /* in re-entry queue: place among both queues */
     alignas(16) uint8_t phv[];
 } tr_pkt;
 
@@ -75,31 +82,48 @@ typedef struct tr_pkt {
 
 typedef struct tr_meter {
     uint8_t configured;
-    uint64_t last_ns;
+    uint64_t last_ps;
     uint64_t cir, cburst, pir, pburst;
     uint64_t c_tokens, p_tokens;
-    uint64_t c_frac, p_frac;  /* token fractions, in units of 1e-9 */
+    uint64_t c_frac, p_frac;  /* token fractions, in units of 1e-12 */
 } tr_meter;
 
+/* An entry as packets see it: with a short key and few data, all that a hit
+ * reads and writes shares one cache line, and a large network has more entries
+ * than a cache. The rest lies in front of it (tr_entry_rest). */
 typedef struct tr_entry {
     struct tr_entry *next;    /* same bucket */
     uint32_t kind, id;        /* TR_TARGET_* and what it points to */
+    uint64_t last_hit_ps;
+    uint64_t *data;           /* action data limbs */
     int32_t priority;
     uint32_t seq;             /* insertion order; earlier wins a tie */
-    int handle;
-    struct tr_tuple *tuple;
-    uint64_t packets, bytes, last_hit_ns, timeout_ns;
-    tr_meter meter;
-    uint64_t *data;           /* action data limbs */
-    uint8_t *key, *mask;      /* masked key (or low), mask (or high) */
+    /* masked key (or low) in the table's key words, then the data limbs, then
+     * the mask (or high) in key words */
+    uint64_t limbs[];
 } tr_entry;
+
+typedef struct tr_entry_rest {
+    alignas(64) uint64_t packets;
+    uint64_t bytes, timeout_ps;
+    tr_meter *meter;          /* NULL: not configured */
+    int handle;
+    uint32_t size;            /* bytes of the whole block */
+} tr_entry_rest;
+
+TR_INLINE tr_entry_rest *tr_rest(const tr_entry *e)
+{
+    return (tr_entry_rest *)(uintptr_t)e - 1;
+}
 
 /* Entries that share one mask, hashed by their masked key. */
 typedef struct tr_tuple {
-    uint8_t *mask;
-    int32_t top_priority;     /* no entry's priority is above it */
-    uint32_t count, buckets;  /* buckets is a power of two */
     tr_entry **bucket;
+    uint64_t mask_word;       /* the first word of mask */
+    uint8_t *mask;
+    uint32_t buckets;         /* a power of two */
+    int32_t top_priority;     /* no entry's priority is above it */
+    uint32_t count;
 } tr_tuple;
 
 enum tr_match { TR_EXACT, TR_LPM, TR_TERNARY, TR_RANGE };
@@ -124,7 +148,7 @@ typedef struct tr_table_desc {
 
 typedef struct tr_table {
     const tr_table_desc *desc;
-    tr_tuple **tuples;        /* by top_priority, highest first */
+    tr_tuple *tuples;         /* by top_priority, highest first */
     uint32_t n_tuples;
     tr_entry **sorted;        /* range tables: all entries, best first */
     tr_entry **by_handle;
@@ -157,7 +181,16 @@ typedef struct tr_array_desc {
     uint64_t size;
     uint32_t bits;            /* registers: width; meters: 1 = bytes */
     uint32_t cell_bytes;      /* registers: storage of one cell */
+    uint32_t block, offset;   /* registers: where cell 0 lies */
+    uint32_t stride;          /* registers: bytes from cell to cell */
 } tr_array_desc;
+
+/* Registers of one size lie interleaved: all cells of one index stand together,
+ * as programs keep a record in cells of several registers at one index. */
+typedef struct tr_block_desc {
+    uint64_t size;            /* records */
+    uint32_t stride;
+} tr_block_desc;
 
 typedef struct tr_counter_cell {
     uint64_t bytes, packets;
@@ -172,17 +205,20 @@ typedef struct tr_vset {
 
 struct tr_program {
     uint32_t abi, phv_size;
+    uint32_t phv_carried;     /* of its bytes, those that egress needs */
     const char *name;
     uint32_t n_tables, n_profiles, n_counters, n_registers, n_meters, n_vsets;
+    uint32_t n_blocks;        /* of registers */
     uint32_t digest_limbs;    /* longest digest record; 0: no digests */
     const tr_table_desc *tables;
     const tr_profile_desc *profiles;
     const tr_array_desc *counters, *registers, *meters, *vsets;
+    const tr_block_desc *blocks;
     /* Parses and runs ingress and what v1model does after it; takes p. */
-    void (*ingress)(tr_switch *s, tr_pkt *p, uint64_t now_ns);
+    void (*ingress)(tr_switch *s, tr_pkt *p, uint64_t now_ps);
     /* Runs egress and the deparser. Nonzero: p is to be sent from its
      * egress_port; zero: p was taken. */
-    int (*egress)(tr_switch *s, tr_pkt *p, uint64_t now_ns);
+    int (*egress)(tr_switch *s, tr_pkt *p, uint64_t now_ps);
 };
 
 /* ---- traffic manager ---- */
@@ -191,25 +227,42 @@ typedef struct tr_queue {
     tr_pkt *head, *tail;
     uint32_t packets, max_packets;
     uint64_t bytes, max_bytes;
-    uint64_t pps, next_ns;    /* packets/s limit and when it lets one go */
-    uint64_t pause_until_ns;  /* PFC received */
+    uint64_t pps, next_ps;    /* packets/s limit and when it lets one go */
+    uint64_t pause_until_ps;  /* PFC received */
 } tr_queue;
 
 typedef struct tr_pfc_state {
     uint64_t bytes;           /* of this ingress port and priority, buffered */
-    uint64_t refresh_ns;      /* when to repeat the pause, TR_NEVER: not */
+    uint64_t refresh_ps;      /* when to repeat the pause, TR_NEVER: not */
     uint8_t paused;           /* we have paused the sender */
 } tr_pfc_state;
 
+/* In the order of use: what every frame touches shares two cache lines. */
 typedef struct tr_port {
     uint8_t down, blocked;
-    uint64_t rate_bps, delay_ns;
-    uint64_t busy_until_ns, frac;  /* serialising; remainder in bit*1e9 */
-    tr_port_stats stats;
-    tr_pfc_config pfc;
+    uint8_t waiting;          /* bit per priority whose queue is not empty */
+    uint16_t heap_at;         /* place in tr_switch.heap, TR_NO_PLACE: none */
+    uint64_t rate_bps, delay_ps;
+    uint64_t busy_until_ps, frac;  /* serialising; remainder in bit*1e12 */
     tr_pfc_state *pfc_state;  /* per priority; NULL: PFC off */
+    alignas(64) tr_port_stats stats;
     tr_queue queue[TR_MAX_PRIORITIES];
+    tr_pfc_config pfc;
 } tr_port;
+
+#define TR_NO_PLACE UINT16_MAX
+
+/* A port in the heap of those that wait for a time. */
+typedef struct tr_wait {
+    uint64_t time_ps;
+    uint32_t port;
+} tr_wait;
+
+/* Packets on their way back into ingress, in the order of their times. */
+typedef struct tr_reentry {
+    tr_pkt *head, *tail;
+    uint32_t count;
+} tr_reentry;
 
 typedef struct tr_replicas {
     struct tr_replicas *next;
@@ -218,14 +271,17 @@ typedef struct tr_replicas {
 } tr_replicas;
 
 #define TR_PRE_BUCKETS 64u
-#define TR_SIZE_CLASSES 3u
+#define TR_SIZE_CLASSES 4u
+/* Longest packed packet, in cache lines; one that is longer stays as it is. */
+#define TR_PACKED_LINES 16u
 
 struct tr_switch {
     const tr_program *prog;
     tr_table *tables;
     tr_profile *profiles;
     tr_counter_cell **counters;
-    uint8_t **registers;
+    uint8_t **registers;      /* cell 0 of each */
+    void **blocks;            /* as they were allocated */
     tr_meter **meters;
     tr_vset *vsets;
     tr_replicas *groups[TR_PRE_BUCKETS], *sessions[TR_PRE_BUCKETS];
@@ -233,16 +289,22 @@ struct tr_switch {
     tr_switch_config cfg;
     tr_pfc_config pfc;        /* of ports not used yet */
     tr_port *ports[TR_MAX_PORTS];
-    uint64_t active[TR_MAX_PORTS / 64];  /* ports with queued packets */
-    tr_pkt *reentry_head, *reentry_tail; /* resubmit and recirculate */
-    uint32_t n_resubmit, n_recirc;
-    uint64_t recirc_busy_ns;
+    uint64_t due[TR_MAX_PORTS / 64];  /* ports to look at now (tr_loop.c) */
+    uint8_t due_words;        /* bit per word of due that is not 0 */
+    uint32_t n_heap;
+    tr_wait heap[TR_MAX_PORTS];  /* ports with a later event, a binary heap */
+    tr_reentry resubmitted, recirculated;
+    uint64_t reentries;       /* packets that ever went back */
+    uint64_t recirc_busy_ps;
     tr_pkt *out_head, *out_tail;
-    uint64_t now_ns, next_event_ns;
+    uint64_t now_ps, next_event_ps;
+    uint64_t ticks_at_ps, ticks;  /* a time, and the same in ticks */
     uint64_t rng;
     uint64_t drops[TR_DROP_COUNT];
+    tr_account account;       /* its rx_frames, dropped_frames and held_* are
+                               * made when it is read */
 
-    tr_pkt *free_pkts[TR_SIZE_CLASSES];
+    tr_pkt *free_pkts[TR_SIZE_CLASSES + TR_PACKED_LINES];
     uint32_t generation;      /* counts loads: old buffers have another PHV */
     uint64_t *digests;        /* ring of records: index, time, limbs */
     uint32_t digest_head, digest_count;
@@ -268,6 +330,8 @@ void tr_logf(tr_switch *s, int level, const char *format, ...)
 
 /* Ends a packet: counts the reason and gives its buffer back. */
 void tr_drop(tr_switch *s, tr_pkt *p, enum tr_drop reason);
+/* Counts a frame that ended before it was a packet. */
+void tr_lose(tr_switch *s, enum tr_drop reason, uint32_t virt);
 tr_pkt *tr_pkt_new(tr_switch *s, uint32_t len);
 void tr_pkt_free(tr_switch *s, tr_pkt *p);
 /* Copy of frame bytes (all, or the payload alone) and bookkeeping; the PHV is
@@ -277,17 +341,17 @@ tr_pkt *tr_pkt_copy(tr_switch *s, const tr_pkt *p, int with_phv);
 void tr_enqueue(tr_switch *s, tr_pkt *p, uint32_t port, uint32_t priority);
 uint32_t tr_queue_packets(const tr_switch *s, uint32_t port,
                           uint32_t priority);
-void tr_resubmit(tr_switch *s, tr_pkt *p, uint64_t now_ns);
-void tr_recirculate(tr_switch *s, tr_pkt *p, uint64_t now_ns);
+void tr_resubmit(tr_switch *s, tr_pkt *p, uint64_t now_ps);
+void tr_recirculate(tr_switch *s, tr_pkt *p, uint64_t now_ps);
 const tr_replicas *tr_group_find(const tr_switch *s, uint32_t group);
 const tr_replicas *tr_session_find(const tr_switch *s, uint32_t session);
-void tr_digest_push(tr_switch *s, uint32_t digest, uint64_t now_ns,
+void tr_digest_push(tr_switch *s, uint32_t digest, uint64_t now_ps,
                     const uint64_t *limbs, uint32_t n);
 /* Room for n bytes of headers before the payload; NULL when more than
  * TR_HEADROOM would be added. */
 uint8_t *tr_pkt_prepend(tr_pkt *p, uint32_t n);
-/* Colour 0 green, 1 yellow, 2 red after charging `amount`. */
-uint32_t tr_meter_execute(tr_meter *m, uint64_t amount, uint64_t now_ns);
+/* Colour 0 green, 1 yellow, 2 red after charging `amount`; m may be NULL. */
+uint32_t tr_meter_execute(tr_meter *m, uint64_t amount, uint64_t now_ps);
 int tr_vset_match(const tr_vset *v, const uint8_t *key, const uint8_t *mask);
 tr_entry *tr_profile_resolve(tr_switch *s, uint32_t profile,
                              const tr_entry *e, uint64_t hash);
@@ -346,13 +410,16 @@ TR_INLINE tr_entry *tr_lookup(const tr_table *t, const uint8_t *key,
 {
     tr_entry *best = NULL;
     for (uint32_t i = 0; i < t->n_tuples; i++) {
-        const tr_tuple *u = t->tuples[i];
-        const uint8_t *mask = match == TR_EXACT ? NULL : u->mask;
+        const tr_tuple *u = &t->tuples[i];
+        const uint8_t *mask = match == TR_EXACT ? NULL
+                              : words == 1 ? (const uint8_t *)&u->mask_word
+                                           : u->mask;
         if (match == TR_TERNARY && best && best->priority > u->top_priority)
             break;
         uint64_t h = tr_hash_words(key, words, mask);
         tr_entry *e = u->bucket[h & (u->buckets - 1)];
-        while (e && !tr_words_equal(e->key, key, mask, words))
+        while (e && !tr_words_equal((const uint8_t *)e->limbs, key, mask,
+                                    words))
             e = e->next;
         if (!e)
             continue;

@@ -5,15 +5,13 @@
 
 #include <stdlib.h>
 
-#define NS_PER_S 1000000000ULL
-
-/* Tokens that `rate` brings in `ns`; the fraction is carried in *frac. */
+/* Tokens that `rate` (a second) brings in `ps`; *frac carries the fraction. */
 static uint64_t refill(uint64_t tokens, uint64_t burst, uint64_t rate,
-                       uint64_t ns, uint64_t *frac)
+                       uint64_t ps, uint64_t *frac)
 {
-    tr_u128 grown = (tr_u128)rate * ns + *frac;
-    tr_u128 whole = grown / NS_PER_S;
-    *frac = (uint64_t)(grown % NS_PER_S);
+    tr_u128 grown = (tr_u128)rate * ps + *frac;
+    tr_u128 whole = grown / TR_PS_PER_S;
+    *frac = (uint64_t)(grown % TR_PS_PER_S);
     tr_u128 sum = whole + tokens;
     if (sum < burst)
         return (uint64_t)sum;
@@ -24,14 +22,14 @@ static uint64_t refill(uint64_t tokens, uint64_t burst, uint64_t rate,
 /* Two-rate three-colour marker (RFC 2698, colour-blind) as simple_switch runs
  * it: the peak bucket is charged first, and a yellow packet leaves the
  * committed bucket alone. */
-uint32_t tr_meter_execute(tr_meter *m, uint64_t amount, uint64_t now_ns)
+uint32_t tr_meter_execute(tr_meter *m, uint64_t amount, uint64_t now_ps)
 {
-    if (!m->configured)
+    if (!m || !m->configured)
         return 0;
-    uint64_t ns = now_ns > m->last_ns ? now_ns - m->last_ns : 0;
-    m->last_ns = now_ns > m->last_ns ? now_ns : m->last_ns;
-    m->p_tokens = refill(m->p_tokens, m->pburst, m->pir, ns, &m->p_frac);
-    m->c_tokens = refill(m->c_tokens, m->cburst, m->cir, ns, &m->c_frac);
+    uint64_t ps = now_ps > m->last_ps ? now_ps - m->last_ps : 0;
+    m->last_ps = now_ps > m->last_ps ? now_ps : m->last_ps;
+    m->p_tokens = refill(m->p_tokens, m->pburst, m->pir, ps, &m->p_frac);
+    m->c_tokens = refill(m->c_tokens, m->cburst, m->cir, ps, &m->c_frac);
     if (m->p_tokens < amount)
         return 2;
     m->p_tokens -= amount;
@@ -42,7 +40,7 @@ uint32_t tr_meter_execute(tr_meter *m, uint64_t amount, uint64_t now_ns)
 }
 
 /* Buckets start full. */
-int tr_meter_config(tr_meter *m, const tr_meter_rates *rates, uint64_t now_ns)
+int tr_meter_config(tr_meter *m, const tr_meter_rates *rates, uint64_t now_ps)
 {
     memset(m, 0, sizeof *m);
     if (!rates)
@@ -50,7 +48,7 @@ int tr_meter_config(tr_meter *m, const tr_meter_rates *rates, uint64_t now_ns)
     if (rates->cir > rates->pir)
         return TR_EINVAL;
     m->configured = 1;
-    m->last_ns = now_ns;
+    m->last_ps = now_ps;
     m->cir = rates->cir;
     m->cburst = m->c_tokens = rates->cburst;
     m->pir = rates->pir;
@@ -115,7 +113,7 @@ static uint64_t *digest_at(const tr_switch *s, uint32_t i)
            (size_t)(i % TR_DIGEST_RING) * (s->prog->digest_limbs + 2u);
 }
 
-void tr_digest_push(tr_switch *s, uint32_t digest, uint64_t now_ns,
+void tr_digest_push(tr_switch *s, uint32_t digest, uint64_t now_ps,
                     const uint64_t *limbs, uint32_t n)
 {
     if (s->digest_count == TR_DIGEST_RING) {
@@ -125,7 +123,7 @@ void tr_digest_push(tr_switch *s, uint32_t digest, uint64_t now_ns,
     }
     uint64_t *r = digest_at(s, s->digest_head + s->digest_count++);
     r[0] = digest;
-    r[1] = now_ns;
+    r[1] = now_ps;
     memcpy(r + 2, limbs, n * sizeof *limbs);
 }
 
@@ -134,7 +132,7 @@ int tr_digest_pending(const tr_switch *s)
     return s->digest_count > 0;
 }
 
-int tr_digest_pop(tr_switch *s, uint64_t *time_ns, uint64_t *limbs,
+int tr_digest_pop(tr_switch *s, uint64_t *time_ps, uint64_t *limbs,
                   uint32_t max)
 {
     int digest = TR_ENOENT;
@@ -143,7 +141,7 @@ int tr_digest_pop(tr_switch *s, uint64_t *time_ns, uint64_t *limbs,
         const uint64_t *r = digest_at(s, s->digest_head);
         uint32_t n = s->prog->digest_limbs;
         digest = (int)r[0];
-        *time_ns = r[1];
+        *time_ps = r[1];
         memcpy(limbs, r + 2, (n < max ? n : max) * sizeof *limbs);
         s->digest_head = (s->digest_head + 1) % TR_DIGEST_RING;
         s->digest_count--;

@@ -7,7 +7,8 @@
 
 static uint8_t table8[256];
 static uint16_t table16[256], table_ccitt[256];
-static uint32_t table32[256];
+/* table32[n]: of a byte with n more behind it */
+static uint32_t table32[8][256];
 static uint64_t table64[256];
 
 /* One step of a reflected CRC: poly is bit-reversed already. */
@@ -31,9 +32,13 @@ __attribute__((constructor)) static void make_tables(void)
         table8[i] = v8;
         table_ccitt[i] = vc;
         table16[i] = (uint16_t)reflected_entry(i, 0xa001);
-        table32[i] = (uint32_t)reflected_entry(i, 0xedb88320u);
+        table32[0][i] = (uint32_t)reflected_entry(i, 0xedb88320u);
         table64[i] = reflected_entry(i, 0xd800000000000000ULL);
     }
+    for (unsigned n = 1; n < 8; n++)
+        for (unsigned i = 0; i < 256; i++)
+            table32[n][i] = table32[n - 1][i] >> 8 ^
+                            table32[0][table32[n - 1][i] & 0xff];
 }
 
 uint64_t tr_hash_crc8_custom(const uint8_t *buf, size_t len)
@@ -63,8 +68,14 @@ uint64_t tr_hash_crcCCITT(const uint8_t *buf, size_t len)
 uint64_t tr_hash_crc32(const uint8_t *buf, size_t len)
 {
     uint32_t crc = 0xffffffffu;
+    for (; len >= 8; len -= 8, buf += 8) {
+        uint64_t w = tr_load_le(buf) ^ crc;
+        crc = 0;
+        for (unsigned i = 0; i < 8; i++)
+            crc ^= table32[7 - i][w >> 8 * i & 0xff];
+    }
     for (size_t i = 0; i < len; i++)
-        crc = crc >> 8 ^ table32[(crc ^ buf[i]) & 0xff];
+        crc = crc >> 8 ^ table32[0][(crc ^ buf[i]) & 0xff];
     return crc ^ 0xffffffffu;
 }
 
@@ -78,23 +89,7 @@ uint64_t tr_hash_crc64_custom(const uint8_t *buf, size_t len)
 
 uint64_t tr_hash_csum16(const uint8_t *buf, size_t len)
 {
-    uint64_t sum = 0;
-    size_t i = 0;
-    for (; i + 8 <= len; i += 8) {
-        uint64_t w;
-        memcpy(&w, buf + i, 8);
-        sum += w;
-        sum += sum < w;
-    }
-    uint64_t tail = 0;
-    memcpy(&tail, buf + i, len - i);
-    sum += tail;
-    sum += sum < tail;
-    sum = (sum & 0xffffffffu) + (sum >> 32);
-    sum = (sum & 0xffff) + (sum >> 16 & 0xffff) + (sum >> 32);
-    sum = (sum & 0xffff) + (sum >> 16);
-    sum = (sum & 0xffff) + (sum >> 16);
-    return __builtin_bswap16((uint16_t)~sum);
+    return tr_csum_end(tr_csum_add(0, buf, len));
 }
 
 /* Words of n bytes combined by exclusive or; a short tail is left-aligned. */

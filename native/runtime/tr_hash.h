@@ -9,7 +9,8 @@
 #define TR_HASH_H
 
 #include <stddef.h>
-#include <stdint.h>
+
+#include "tr_bits.h"
 
 uint64_t tr_hash_crc8_custom(const uint8_t *buf, size_t len);
 uint64_t tr_hash_crc16(const uint8_t *buf, size_t len);
@@ -18,6 +19,35 @@ uint64_t tr_hash_crc32(const uint8_t *buf, size_t len);
 uint64_t tr_hash_crc64_custom(const uint8_t *buf, size_t len);
 /* Internet checksum (RFC 1071), odd last byte padded with zero. */
 uint64_t tr_hash_csum16(const uint8_t *buf, size_t len);
+/* The same in parts of even length, the last one excepted: begin with 0. The
+ * sum is kept modulo 2^64 - 1, of which 2^16 - 1 is a divisor. */
+TR_INLINE uint64_t tr_csum_add(uint64_t sum, const uint8_t *buf, size_t len)
+{
+    size_t i = 0;
+    for (; i + 8 <= len; i += 8) {
+        uint64_t w;
+        memcpy(&w, buf + i, 8);
+        sum += w;
+        sum += sum < w;
+    }
+    if (i < len) {
+        uint64_t tail = 0;
+        memcpy(&tail, buf + i, len - i);
+        sum += tail;
+        sum += sum < tail;
+    }
+    return sum;
+}
+
+TR_INLINE uint64_t tr_csum_end(uint64_t sum)
+{
+    sum = (sum & 0xffffffffu) + (sum >> 32);
+    sum = (sum & 0xffff) + (sum >> 16 & 0xffff) + (sum >> 32);
+    sum = (sum & 0xffff) + (sum >> 16);
+    sum = (sum & 0xffff) + (sum >> 16);
+    return __builtin_bswap16((uint16_t)~sum);
+}
+
 uint64_t tr_hash_xor16(const uint8_t *buf, size_t len);
 uint64_t tr_hash_xor32(const uint8_t *buf, size_t len);
 /* The first eight bytes, fewer when there are fewer, as one number. */

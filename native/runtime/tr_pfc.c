@@ -5,21 +5,21 @@
 
 #include <stdlib.h>
 
-#define NS_PER_S 1000000000ULL
 #define PFC_FRAME_BYTES 60u
 #define PFC_CLASSES 8u
 /* Pauses are repeated no faster than this, however short they are. */
-#define MIN_REFRESH_NS 1000u
+#define MIN_REFRESH_PS 1000000u
 
 static const uint8_t pfc_destination[6] = {0x01, 0x80, 0xc2, 0x00, 0x00, 0x01};
 
-/* ns that `quanta` pause quanta last on this port; TR_NEVER when the port has
+/* ps that `quanta` pause quanta last on this port; TR_NEVER when the port has
  * no rate, so that only an explicit resume ends the pause. */
-static uint64_t pause_ns(const tr_port *t, uint32_t quanta)
+static uint64_t pause_ps(const tr_port *t, uint32_t quanta)
 {
     if (!t->rate_bps)
         return TR_NEVER;
-    return (uint64_t)((tr_u128)quanta * 512 * NS_PER_S / t->rate_bps);
+    tr_u128 ps = (tr_u128)quanta * 512 * TR_PS_PER_S / t->rate_bps;
+    return ps < TR_NEVER ? (uint64_t)ps : TR_NEVER;
 }
 
 static void send_pause(tr_switch *s, uint32_t port, uint32_t priority,
@@ -41,17 +41,18 @@ static void send_pause(tr_switch *s, uint32_t port, uint32_t priority,
     p->len = PFC_FRAME_BYTES;
     p->egress_port = port;
     t->stats.pfc_sent++;
-    tr_port_send(s, p, s->now_ns);
+    s->account.made_frames++;
+    tr_port_send(s, p, s->now_ps);
     tr_pfc_state *st = &t->pfc_state[priority];
-    uint64_t lasts = pause_ns(t, quanta);
-    uint64_t sent_ns =
-        t->busy_until_ns > s->now_ns ? t->busy_until_ns : s->now_ns;
+    uint64_t lasts = pause_ps(t, quanta);
+    uint64_t sent_ps =
+        t->busy_until_ps > s->now_ps ? t->busy_until_ps : s->now_ps;
     st->paused = quanta != 0;
-    st->refresh_ns = quanta == 0 || lasts == TR_NEVER
+    st->refresh_ps = quanta == 0 || lasts == TR_NEVER
                          ? TR_NEVER
-                         : sent_ns + (lasts / 2 > MIN_REFRESH_NS ? lasts / 2
-                                                    : MIN_REFRESH_NS);
-    s->active[port / 64] |= 1ULL << (port % 64);
+                         : sent_ps + (lasts / 2 > MIN_REFRESH_PS ? lasts / 2
+                                                    : MIN_REFRESH_PS);
+    tr_port_touch(s, port);
 }
 
 void tr_pfc_set(tr_port *t, const tr_pfc_config *cfg)
@@ -63,7 +64,7 @@ void tr_pfc_set(tr_port *t, const tr_pfc_config *cfg)
     t->pfc = *cfg;
     for (unsigned i = 0; i < TR_MAX_PRIORITIES; i++)
         if (!t->pfc_state[i].paused)
-            t->pfc_state[i].refresh_ns = TR_NEVER;
+            t->pfc_state[i].refresh_ps = TR_NEVER;
 }
 
 static tr_pfc_state *state_of(const tr_switch *s, uint32_t port,
@@ -104,24 +105,22 @@ void tr_pfc_release(tr_switch *s, tr_pkt *p)
         send_pause(s, p->pfc_port, p->priority, 0);
 }
 
-uint64_t tr_pfc_refresh(tr_switch *s, uint32_t port, uint64_t now_ns)
+uint64_t tr_pfc_refresh(tr_switch *s, uint32_t port, uint64_t now_ps)
 {
     tr_port *t = s->ports[port];
     uint64_t next = TR_NEVER;
-    if (!t->pfc_state)
-        return next;
     for (uint32_t i = 0; i < PFC_CLASSES; i++) {
         tr_pfc_state *st = &t->pfc_state[i];
-        if (st->paused && st->refresh_ns <= now_ns)
+        if (st->paused && st->refresh_ps <= now_ps)
             send_pause(s, port, i, t->pfc.quanta);
-        if (st->paused && st->refresh_ns < next)
-            next = st->refresh_ns;
+        if (st->paused && st->refresh_ps < next)
+            next = st->refresh_ps;
     }
     return next;
 }
 
 int tr_pfc_obey(tr_switch *s, uint32_t port, const uint8_t *data,
-                uint32_t len, uint64_t now_ns)
+                uint32_t len, uint64_t now_ps)
 {
     tr_port *t = s->ports[port];
     if (!t->pfc_state || len < 34 || tr_load_be(data + 12, 2) != 0x8808 ||
@@ -135,13 +134,14 @@ int tr_pfc_obey(tr_switch *s, uint32_t port, const uint8_t *data,
             continue;
         tr_queue *q = &t->queue[i];
         uint32_t quanta = (uint32_t)tr_load_be(data + 18 + 2 * i, 2);
-        uint64_t lasts = quanta ? pause_ns(t, quanta) : 0;
-        uint64_t until = lasts > TR_NEVER - now_ns ? TR_NEVER : now_ns + lasts;
-        if (q->pause_until_ns != TR_NEVER && q->pause_until_ns > now_ns)
-            t->stats.paused_ns -= q->pause_until_ns - now_ns;
+        uint64_t lasts = quanta ? pause_ps(t, quanta) : 0;
+        uint64_t until = lasts > TR_NEVER - now_ps ? TR_NEVER : now_ps + lasts;
+        if (q->pause_until_ps != TR_NEVER && q->pause_until_ps > now_ps)
+            t->stats.paused_ps -= q->pause_until_ps - now_ps;
         if (until != TR_NEVER)
-            t->stats.paused_ns += until - now_ns;
-        q->pause_until_ns = until;
+            t->stats.paused_ps += until - now_ps;
+        q->pause_until_ps = until;
     }
+    tr_port_touch(s, port);
     return 1;
 }

@@ -2,8 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "tr_core.h"
-
-#include <stdlib.h>
+#include "tr_mem.h"
 
 /* Buffers are reused, which would hide an overrun from the sanitizer: in such
  * builds the room behind a frame's last byte is off limits. */
@@ -23,7 +22,7 @@ static void guard(tr_pkt *p, uint32_t len)
 #endif
 
 /* Frame bytes a buffer of each size class has room for. */
-static const uint32_t class_bytes[TR_SIZE_CLASSES] = {2048, 10240,
+static const uint32_t class_bytes[TR_SIZE_CLASSES] = {256, 2048, 10240,
                                                       TR_MAX_FRAME};
 
 tr_pkt *tr_pkt_new(tr_switch *s, uint32_t len)
@@ -33,19 +32,22 @@ tr_pkt *tr_pkt_new(tr_switch *s, uint32_t len)
         c++;
     if (c == TR_SIZE_CLASSES)
         return NULL;
-    uint32_t phv = s->prog ? (s->prog->phv_size + 15u) & ~15u : 0;
+    uint32_t phv = s->prog ? (s->prog->phv_size + TR_PHV_ALIGN - 1) /
+                                 TR_PHV_ALIGN * TR_PHV_ALIGN
+                           : 0;
+    size_t size = sizeof(tr_pkt) + phv + TR_HEADROOM + class_bytes[c] + 8;
     tr_pkt *p = s->free_pkts[c];
     if (p) {
         s->free_pkts[c] = p->next;
     } else {
-        size_t size = sizeof *p + phv + TR_HEADROOM + class_bytes[c] + 8;
-        p = aligned_alloc(16, (size + 15u) & ~(size_t)15u);
+        p = tr_mem_new(size);
         if (!p)
             return NULL;
     }
     memset(p, 0, sizeof *p);
     p->size_class = (uint8_t)c;
     p->generation = s->generation;
+    p->size = (uint32_t)size;
     p->buf = p->phv + phv;
     p->cap = TR_HEADROOM + class_bytes[c];
     p->off = TR_HEADROOM;
@@ -89,9 +91,15 @@ uint8_t *tr_pkt_prepend(tr_pkt *p, uint32_t n)
     return p->buf + p->off;
 }
 
-void tr_drop(tr_switch *s, tr_pkt *p, enum tr_drop reason)
+void tr_lose(tr_switch *s, enum tr_drop reason, uint32_t virt)
 {
     s->drops[reason]++;
+    s->account.dropped_virt += virt;
+}
+
+void tr_drop(tr_switch *s, tr_pkt *p, enum tr_drop reason)
+{
+    tr_lose(s, reason, p->virt);
     TR_TRACE(s, "packet from port %u dropped: %s", p->ingress_port,
              tr_drop_name(reason));
     tr_pkt_free(s, p);
@@ -119,6 +127,7 @@ const char *tr_drop_name(unsigned reason)
         [TR_DROP_PFC_FRAME] = "pfc_frame",
         [TR_DROP_NO_BUFFER] = "no_buffer",
         [TR_DROP_TOO_LONG] = "too_long",
+        [TR_DROP_RELOAD] = "pipeline_replaced",
     };
     return reason < TR_DROP_COUNT ? names[reason] : "";
 }

@@ -22,13 +22,6 @@ static int slot_new(void ***list, uint32_t *n)
     return first;
 }
 
-static void member_free(tr_entry *e)
-{
-    if (e)
-        free(e->data);
-    free(e);
-}
-
 static void group_free(tr_group *g)
 {
     if (g)
@@ -39,7 +32,7 @@ static void group_free(tr_group *g)
 void tr_profile_clear(tr_profile *p)
 {
     for (uint32_t i = 0; i < p->n_members; i++)
-        member_free(p->members[i]);
+        tr_entry_free(p->members[i]);
     for (uint32_t i = 0; i < p->n_groups; i++)
         group_free(p->groups[i]);
     free(p->members);
@@ -72,10 +65,10 @@ int tr_profile_add(tr_profile *p, const tr_target *action)
         return TR_ENOMEM;
     int rc = tr_entry_target(e, action, p->desc->data_limbs);
     if (rc != TR_OK) {
-        member_free(e);
+        tr_entry_free(e);
         return rc;
     }
-    e->handle = h;
+    tr_rest(e)->handle = h;
     p->members[h] = e;
     p->count++;
     return h;
@@ -92,7 +85,7 @@ int tr_profile_remove(tr_profile *p, int handle)
     tr_entry *e = member(p, handle);
     if (!e)
         return TR_ENOENT;
-    member_free(e);
+    tr_entry_free(e);
     p->members[handle] = NULL;
     p->count--;
     return TR_OK;

@@ -1,15 +1,12 @@
-/* Life of a switch, and the loop that moves packets through it.
+/* Life of a switch, and how frames come in.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "tr_extern.h"
+#include "tr_mem.h"
 #include "tr_table.h"
 #include "tr_tm.h"
 
 #include <stdlib.h>
-
-/* Packets one tr_run may handle without time passing before it returns to its
- * caller: a program that resubmits for ever must not hang the switch. */
-#define STEP_LIMIT 65536u
 
 /* ---- life ---- */
 
@@ -24,8 +21,8 @@ static void state_free(tr_switch *s)
         tr_profile_clear(&s->profiles[i]);
     for (uint32_t i = 0; s->counters && i < g->n_counters; i++)
         free(s->counters[i]);
-    for (uint32_t i = 0; s->registers && i < g->n_registers; i++)
-        free(s->registers[i]);
+    for (uint32_t i = 0; s->blocks && i < g->n_blocks; i++)
+        free(s->blocks[i]);
     for (uint32_t i = 0; s->meters && i < g->n_meters; i++)
         free(s->meters[i]);
     for (uint32_t i = 0; s->vsets && i < g->n_vsets; i++)
@@ -34,6 +31,7 @@ static void state_free(tr_switch *s)
     free(s->profiles);
     free(s->counters);
     free(s->registers);
+    free(s->blocks);
     free(s->meters);
     free(s->vsets);
     free(s->digests);
@@ -41,6 +39,7 @@ static void state_free(tr_switch *s)
     s->profiles = NULL;
     s->counters = NULL;
     s->registers = NULL;
+    s->blocks = NULL;
     s->meters = NULL;
     s->vsets = NULL;
     s->digests = NULL;
@@ -62,8 +61,15 @@ static void list_free(tr_pkt **head)
     while (*head) {
         tr_pkt *gone = *head;
         *head = gone->next;
-        free(gone);
+        tr_mem_free(gone, gone->size);
     }
+}
+
+static void list_lose(tr_switch *s, tr_pkt **head)
+{
+    for (const tr_pkt *p = *head; p; p = p->next)
+        tr_lose(s, TR_DROP_RELOAD, p->virt);
+    list_free(head);
 }
 
 /* Drops every packet and buffer: their PHV has the old program's size. */
@@ -72,13 +78,16 @@ static void packets_free(tr_switch *s)
     for (uint32_t i = 0; i < TR_MAX_PORTS; i++)
         if (s->ports[i])
             tr_port_flush(s, s->ports[i]);
-    memset(s->active, 0, sizeof s->active);
-    list_free(&s->reentry_head);
-    list_free(&s->out_head);
-    s->reentry_tail = s->out_tail = NULL;
-    s->n_resubmit = s->n_recirc = 0;
-    s->recirc_busy_ns = 0;
-    for (uint32_t i = 0; i < TR_SIZE_CLASSES; i++)
+    tr_ports_rest(s);
+    list_lose(s, &s->resubmitted.head);
+    list_lose(s, &s->recirculated.head);
+    list_lose(s, &s->out_head);
+    memset(&s->resubmitted, 0, sizeof s->resubmitted);
+    memset(&s->recirculated, 0, sizeof s->recirculated);
+    s->out_tail = NULL;
+    s->recirc_busy_ps = 0;
+    s->next_event_ps = TR_NEVER;
+    for (uint32_t i = 0; i < TR_SIZE_CLASSES + TR_PACKED_LINES; i++)
         list_free(&s->free_pkts[i]);
 }
 
@@ -94,9 +103,14 @@ static int externs_new(tr_switch *s, const tr_program *g)
     for (uint32_t i = 0; i < g->n_counters; i++)
         ok &= !!(s->counters[i] = array(g->counters[i].size,
                                         sizeof **s->counters));
-    for (uint32_t i = 0; i < g->n_registers; i++)
-        ok &= !!(s->registers[i] = array(g->registers[i].size,
-                                         g->registers[i].cell_bytes));
+    for (uint32_t i = 0; i < g->n_blocks; i++)
+        ok &= !!(s->blocks[i] = array(
+                     g->blocks[i].size * g->blocks[i].stride + TR_LINE, 1));
+    for (uint32_t i = 0; ok && i < g->n_registers; i++) {
+        uintptr_t block = (uintptr_t)s->blocks[g->registers[i].block];
+        s->registers[i] = (uint8_t *)((block + TR_LINE - 1) / TR_LINE * TR_LINE) +
+                          g->registers[i].offset;
+    }
     for (uint32_t i = 0; i < g->n_meters; i++)
         ok &= !!(s->meters[i] = array(g->meters[i].size, sizeof **s->meters));
     for (uint32_t i = 0; i < g->n_vsets; i++)
@@ -113,6 +127,7 @@ static int state_new(tr_switch *s, const tr_program *g)
     s->profiles = array(g->n_profiles, sizeof *s->profiles);
     s->counters = array(g->n_counters, sizeof *s->counters);
     s->registers = array(g->n_registers, sizeof *s->registers);
+    s->blocks = array(g->n_blocks, sizeof *s->blocks);
     s->meters = array(g->n_meters, sizeof *s->meters);
     s->vsets = array(g->n_vsets, sizeof *s->vsets);
     if (g->digest_limbs)
@@ -120,6 +135,7 @@ static int state_new(tr_switch *s, const tr_program *g)
                            sizeof *s->digests);
     s->digest_head = s->digest_count = 0;
     if (!s->tables || !s->profiles || !s->counters || !s->registers ||
+        !s->blocks ||
         !s->meters || !s->vsets || (g->digest_limbs && !s->digests))
         return TR_ENOMEM;
     for (uint32_t i = 0; i < g->n_tables; i++) {
@@ -153,14 +169,14 @@ int tr_switch_load(tr_switch *s, const tr_program *prog)
 tr_switch *tr_switch_new(const tr_program *prog, const tr_switch_config *cfg)
 {
     if (cfg->priorities < 1 || cfg->priorities > TR_MAX_PRIORITIES ||
-        cfg->tick_ns == 0)
+        cfg->tick_ps == 0)
         return NULL;
     tr_switch *s = calloc(1, sizeof *s);
     if (!s)
         return NULL;
     s->cfg = *cfg;
     s->rng = cfg->seed;
-    s->next_event_ns = TR_NEVER;
+    s->next_event_ps = TR_NEVER;
     atomic_init(&s->waiting, 0);
     pthread_mutex_init(&s->lock, NULL);
     if (tr_switch_load(s, prog) != TR_OK) {
@@ -181,7 +197,7 @@ void tr_switch_free(tr_switch *s)
     for (uint32_t i = 0; i < TR_MAX_PORTS; i++) {
         if (s->ports[i])
             free(s->ports[i]->pfc_state);
-        free(s->ports[i]);
+        tr_mem_free(s->ports[i], sizeof *s->ports[i]);
     }
     pthread_mutex_destroy(&s->lock);
     free(s);
@@ -207,29 +223,30 @@ int tr_switch_contended(const tr_switch *s)
 /* ---- packets in ---- */
 
 int tr_rx_virtual(tr_switch *s, uint32_t port, const uint8_t *data,
-                  uint32_t len, uint32_t virt, uint64_t now_ns)
+                  uint32_t len, uint32_t virt, uint64_t now_ps)
 {
     tr_port *t = tr_port_get(s, port);
     if (!t)
         return port < TR_MAX_PORTS ? TR_ENOMEM : TR_ERANGE;
-    if (s->next_event_ns <= now_ns)
-        tr_run(s, now_ns);
-    if (now_ns > s->now_ns)
-        s->now_ns = now_ns;
+    if (s->next_event_ps <= now_ps)
+        tr_run(s, now_ps);
+    if (now_ps > s->now_ps)
+        s->now_ps = now_ps;
     t->stats.rx_packets++;
     t->stats.rx_bytes += (uint64_t)len + virt;
-    if (t->pfc_state && tr_pfc_obey(s, port, data, len, s->now_ns)) {
-        s->drops[TR_DROP_PFC_FRAME]++;
-        s->next_event_ns = s->now_ns;
+    s->account.rx_virt += virt;
+    if (t->pfc_state && tr_pfc_obey(s, port, data, len, s->now_ps)) {
+        tr_lose(s, TR_DROP_PFC_FRAME, virt);
+        tr_run(s, s->now_ps);
         return TR_OK;
     }
     if (!s->prog || len > TR_MAX_FRAME) {
-        s->drops[s->prog ? TR_DROP_TOO_LONG : TR_DROP_NO_PIPELINE]++;
+        tr_lose(s, s->prog ? TR_DROP_TOO_LONG : TR_DROP_NO_PIPELINE, virt);
         return TR_OK;
     }
     tr_pkt *p = tr_pkt_new(s, len);
     if (!p) {
-        s->drops[TR_DROP_NO_BUFFER]++;
+        tr_lose(s, TR_DROP_NO_BUFFER, virt);
         return TR_ENOMEM;
     }
     memcpy(p->buf + p->off, data, len);
@@ -239,160 +256,15 @@ int tr_rx_virtual(tr_switch *s, uint32_t port, const uint8_t *data,
     p->ingress_port = port;
     p->pfc_port = (uint16_t)port;
     memset(p->phv, 0, s->prog->phv_size);
-    s->prog->ingress(s, p, s->now_ns);
-    tr_run(s, s->now_ns);
+    s->prog->ingress(s, p, s->now_ps);
+    tr_run(s, s->now_ps);
     return TR_OK;
 }
 
 int tr_rx(tr_switch *s, uint32_t port, const uint8_t *data, uint32_t len,
-          uint64_t now_ns)
+          uint64_t now_ps)
 {
-    return tr_rx_virtual(s, port, data, len, 0, now_ns);
-}
-
-/* ---- re-entry: resubmit and recirculate ---- */
-
-static void reenter(tr_switch *s, tr_pkt *p)
-{
-    p->next = NULL;
-    if (s->reentry_tail)
-        s->reentry_tail->next = p;
-    else
-        s->reentry_head = p;
-    s->reentry_tail = p;
-}
-
-void tr_resubmit(tr_switch *s, tr_pkt *p, uint64_t now_ns)
-{
-    if (s->n_resubmit >= TR_REENTRY_DEPTH) {
-        tr_drop(s, p, TR_DROP_RESUBMIT_FULL);
-        return;
-    }
-    s->n_resubmit++;
-    p->resubmit = 1;
-    p->ready_ns = now_ns;
-    reenter(s, p);
-}
-
-void tr_recirculate(tr_switch *s, tr_pkt *p, uint64_t now_ns)
-{
-    if (s->n_recirc >= TR_REENTRY_DEPTH) {
-        tr_drop(s, p, TR_DROP_RECIRC_FULL);
-        return;
-    }
-    uint64_t start =
-        s->recirc_busy_ns > now_ns ? s->recirc_busy_ns : now_ns;
-    if (s->cfg.recirc_rate_bps)
-        start += (uint64_t)((tr_u128)(p->len + p->virt) * 8000000000ULL /
-                            s->cfg.recirc_rate_bps);
-    s->recirc_busy_ns = start;
-    s->n_recirc++;
-    p->resubmit = 0;
-    p->ready_ns = start;
-    reenter(s, p);
-}
-
-/* The first packet that may enter ingress again now. Resubmitted packets do
- * not wait behind recirculated ones that are still being serialised. */
-static tr_pkt *reentry_take(tr_switch *s, uint64_t now_ns)
-{
-    tr_pkt *before = NULL;
-    for (tr_pkt *p = s->reentry_head; p; before = p, p = p->next) {
-        if (p->ready_ns > now_ns)
-            continue;
-        if (before)
-            before->next = p->next;
-        else
-            s->reentry_head = p->next;
-        if (s->reentry_tail == p)
-            s->reentry_tail = before;
-        if (p->resubmit)
-            s->n_resubmit--;
-        else
-            s->n_recirc--;
-        p->resubmit = 0;
-        p->next = NULL;
-        return p;
-    }
-    return NULL;
-}
-
-static uint64_t reentry_next(const tr_switch *s)
-{
-    uint64_t next = TR_NEVER;
-    for (const tr_pkt *p = s->reentry_head; p; p = p->next)
-        if (p->ready_ns < next)
-            next = p->ready_ns;
-    return next;
-}
-
-/* ---- the loop ---- */
-
-/* Lets port send what it may at now; the number of packets handled. */
-static uint32_t port_work(tr_switch *s, uint32_t port, uint64_t now_ns)
-{
-    uint32_t n = 0;
-    tr_pkt *p;
-    while (n < STEP_LIMIT && (p = tr_port_dequeue(s, port, now_ns))) {
-        n++;
-        if (s->prog->egress(s, p, now_ns))
-            tr_port_send(s, p, now_ns);
-    }
-    return n;
-}
-
-/* All that can be done at now; *steps counts packets. The next event. */
-static uint64_t work(tr_switch *s, uint64_t now_ns, uint32_t *steps)
-{
-    uint32_t before;
-    uint64_t next;
-    do {
-        before = *steps;
-        next = TR_NEVER;
-        tr_pkt *p;
-        while (*steps < STEP_LIMIT && (p = reentry_take(s, now_ns))) {
-            ++*steps;
-            s->prog->ingress(s, p, now_ns);
-        }
-        for (uint32_t w = 0; w < TR_MAX_PORTS / 64; w++) {
-            for (uint64_t bits = s->active[w]; bits; bits &= bits - 1) {
-                uint32_t port = w * 64 + (uint32_t)__builtin_ctzll(bits);
-                *steps += port_work(s, port, now_ns);
-                uint64_t pfc = tr_pfc_refresh(s, port, now_ns);
-                uint64_t at =
-                    tr_port_next(s->ports[port], s->cfg.priorities, now_ns);
-                if (at == TR_NEVER && pfc == TR_NEVER &&
-                    !s->ports[port]->blocked)
-                    s->active[w] &= ~(1ULL << (port % 64));
-                if (at > pfc)
-                    at = pfc;
-                if (at < next)
-                    next = at;
-            }
-        }
-    } while (*steps != before && *steps < STEP_LIMIT);
-    uint64_t again = reentry_next(s);
-    return again < next ? again : next;
-}
-
-uint64_t tr_run(tr_switch *s, uint64_t now_ns)
-{
-    uint32_t steps = 0;
-    if (!s->prog)
-        return TR_NEVER;
-    for (;;) {
-        uint64_t next = work(s, s->now_ns, &steps);
-        s->next_event_ns = next;
-        if (next > now_ns || steps >= STEP_LIMIT)
-            break;
-        if (next > s->now_ns) {
-            s->now_ns = next;
-            steps = 0;
-        }
-    }
-    if (steps < STEP_LIMIT && now_ns > s->now_ns)
-        s->now_ns = now_ns;
-    return s->next_event_ns;
+    return tr_rx_virtual(s, port, data, len, 0, now_ps);
 }
 
 void tr_port_block(tr_switch *s, uint32_t port, int blocked)
@@ -401,8 +273,7 @@ void tr_port_block(tr_switch *s, uint32_t port, int blocked)
     if (!t)
         return;
     t->blocked = blocked != 0;
-    if (!blocked)
-        s->active[port / 64] |= 1ULL << (port % 64);
+    tr_port_touch(s, port);
 }
 
 void tr_port_up(tr_switch *s, uint32_t port, int up)

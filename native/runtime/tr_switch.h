@@ -4,7 +4,8 @@
  * The core reads no clock, does no I/O, starts no thread and allocates nothing
  * per packet: the caller hands in frames and the time, and takes frames out
  * again with the time at which their last bit has left the port. All times are
- * nanoseconds on one clock that never runs backwards.
+ * picoseconds on one clock that never runs backwards, so that a byte at
+ * 400 Gb/s (20 ps) is exact; a clock that starts at 0 lasts 213 days.
  *
  * Threads: data-plane calls (tr_rx, tr_run, tr_pop, tr_release, tr_port_*)
  * want the lock held by the caller around a batch; every other call takes the
@@ -19,9 +20,24 @@
 #define TR_MAX_PORTS 512u
 #define TR_MAX_PRIORITIES 8u
 #define TR_NEVER UINT64_MAX
+#define TR_PS_PER_S 1000000000000ULL
+#define TR_PS_PER_NS 1000ULL
 
 typedef struct tr_switch tr_switch;
 typedef struct tr_program tr_program;
+
+/* Callers with a clock of nanoseconds: the last time that lies in the past of
+ * a time, and the first that does not. */
+static inline uint64_t tr_ns_floor(uint64_t ps)
+{
+    return ps == TR_NEVER ? TR_NEVER : ps / TR_PS_PER_NS;
+}
+
+static inline uint64_t tr_ns_ceil(uint64_t ps)
+{
+    return ps == TR_NEVER ? TR_NEVER
+                          : ps / TR_PS_PER_NS + (ps % TR_PS_PER_NS != 0);
+}
 
 /* Results of control calls; errors are negative. */
 enum {
@@ -55,6 +71,7 @@ enum tr_drop {
     TR_DROP_PFC_FRAME,        /* pause frame consumed (not a loss) */
     TR_DROP_NO_BUFFER,        /* out of memory for packets */
     TR_DROP_TOO_LONG,         /* frame longer than the core takes */
+    TR_DROP_RELOAD,           /* in flight when the program was replaced */
     TR_DROP_COUNT
 };
 
@@ -70,11 +87,11 @@ typedef struct tr_pfc_config {
 typedef struct tr_switch_config {
     uint32_t drop_port;       /* egress_spec value that means drop */
     uint32_t priorities;      /* queues a port, 1..TR_MAX_PRIORITIES */
-    uint64_t tick_ns;         /* ns a tick of the P4 timestamps */
+    uint64_t tick_ps;         /* ps a tick of the P4 timestamps */
     uint32_t queue_packets;   /* default queue depth in packets, 0: no limit */
     uint64_t queue_bytes;     /* default queue depth in bytes, 0: no limit */
     uint64_t port_rate_bps;   /* default port rate, 0: infinitely fast */
-    uint64_t port_delay_ns;   /* default delay after serialisation */
+    uint64_t port_delay_ps;   /* default delay after serialisation */
     uint64_t recirc_rate_bps; /* rate of the recirculation port, 0: infinite */
     uint64_t seed;            /* of the random extern */
 } tr_switch_config;
@@ -84,7 +101,7 @@ typedef struct tr_out {
     uint32_t port;
     uint32_t len;             /* bytes at data */
     uint32_t virt;            /* payload bytes that exist as a length only */
-    uint64_t time_ns;         /* when the last bit has left (may be future) */
+    uint64_t time_ps;         /* when the last bit has left (may be future) */
     const uint8_t *data;
     void *slot;
 } tr_out;
@@ -92,8 +109,33 @@ typedef struct tr_out {
 typedef struct tr_port_stats {
     uint64_t rx_packets, rx_bytes, tx_packets, tx_bytes;
     uint64_t dropped;         /* packets dropped at this port's queues */
-    uint64_t pfc_sent, pfc_received, paused_ns;
+    uint64_t pfc_sent, pfc_received, paused_ps;
 } tr_port_stats;
+
+/* Where all frames and their virtual payload bytes are. At any time
+ *
+ *   rx_frames + made_frames == tx_frames + dropped_frames + held_frames
+ *   rx_virt + made_virt == tx_virt + dropped_virt + cut_virt + held_virt
+ *
+ * where what is held is counted by looking for it, all else as it happens. */
+typedef struct tr_account {
+    uint64_t rx_frames;       /* handed in */
+    uint64_t made_frames;     /* clones, multicast copies, pause frames */
+    uint64_t tx_frames;       /* handed out by tr_pop */
+    uint64_t dropped_frames;  /* for any reason of tr_drops_read */
+    uint64_t held_frames;     /* in queues, re-entry and the output list */
+    uint64_t rx_virt, made_virt, tx_virt, dropped_virt;
+    uint64_t cut_virt;        /* cut off by truncate */
+    uint64_t held_virt;
+} tr_account;
+
+/* A port at this moment. */
+typedef struct tr_port_look_t {
+    uint64_t rate_bps, delay_ps;
+    uint64_t queue_packets, queue_bytes;  /* of all priorities */
+    uint64_t tx_bytes;
+    uint8_t paused;           /* bit per priority that obeys a pause now */
+} tr_port_look_t;
 
 /* What a table entry does. */
 typedef struct tr_target {
@@ -132,15 +174,22 @@ int tr_switch_contended(const tr_switch *s);
 /* Data plane (lock held by the caller). */
 
 /* A frame of len bytes (plus virt payload bytes carried as a length) arrives
- * complete on port at now_ns. Returns TR_OK, TR_ERANGE or TR_ENOMEM. */
+ * complete on port at now_ps. Returns TR_OK, TR_ERANGE or TR_ENOMEM. */
 int tr_rx(tr_switch *s, uint32_t port, const uint8_t *data, uint32_t len,
-          uint64_t now_ns);
+          uint64_t now_ps);
 int tr_rx_virtual(tr_switch *s, uint32_t port, const uint8_t *data,
-                  uint32_t len, uint32_t virt, uint64_t now_ns);
-/* Does all work due up to now_ns, in the order of its times. Returns the time
- * of the next timed event, TR_NEVER, or a time <= now_ns when it stopped early
- * because packets loop without time passing. */
-uint64_t tr_run(tr_switch *s, uint64_t now_ns);
+                  uint32_t len, uint32_t virt, uint64_t now_ps);
+/* Does all work due up to now_ps, in the order of its times: at one time what
+ * enters ingress again comes first, then ports by number, until nothing is
+ * left. Returns the time of the next timed event, TR_NEVER, or a time <=
+ * now_ps when it stopped early because packets loop without time passing. */
+uint64_t tr_run(tr_switch *s, uint64_t now_ps);
+/* When tr_run has something to do next; not later than the switch's own time
+ * when that is so at once. */
+uint64_t tr_next(const tr_switch *s);
+/* A port as it is now; TR_ERANGE when there can be no such port. One that was
+ * never used reads as zeros. */
+int tr_port_look(const tr_switch *s, uint32_t port, tr_port_look_t *out);
 int tr_pop(tr_switch *s, tr_out *out);
 void tr_release(tr_switch *s, void *slot);
 void tr_port_block(tr_switch *s, uint32_t port, int blocked);
@@ -149,7 +198,7 @@ int tr_digest_pending(const tr_switch *s);
 
 /* Ports and queues. */
 int tr_port_rate(tr_switch *s, uint32_t port, uint64_t bps);
-int tr_port_delay(tr_switch *s, uint32_t port, uint64_t delay_ns);
+int tr_port_delay(tr_switch *s, uint32_t port, uint64_t delay_ps);
 /* port TR_MAX_PORTS: all ports, those not used yet too */
 int tr_port_pfc(tr_switch *s, uint32_t port, const tr_pfc_config *cfg);
 /* prio TR_MAX_PRIORITIES: all queues of the port */
@@ -161,6 +210,7 @@ int tr_queue_level(tr_switch *s, uint32_t port, uint32_t prio,
                    uint32_t *packets, uint64_t *bytes);
 int tr_port_stats_read(tr_switch *s, uint32_t port, tr_port_stats *out);
 void tr_drops_read(tr_switch *s, uint64_t out[TR_DROP_COUNT]);
+void tr_account_read(tr_switch *s, tr_account *out);
 const char *tr_drop_name(unsigned reason);
 /* Registers fn for log_msg and for the packet trace (trace != 0). */
 void tr_set_log(tr_switch *s, tr_log_fn fn, void *arg, int trace);
@@ -169,9 +219,9 @@ void tr_set_log(tr_switch *s, tr_log_fn fn, void *arg, int trace);
 int tr_table_insert(tr_switch *s, uint32_t table, const uint8_t *key,
                     const uint8_t *mask, uint32_t prefix_bits,
                     int32_t priority, const tr_target *target,
-                    uint64_t timeout_ns, uint64_t now_ns);
+                    uint64_t timeout_ps, uint64_t now_ps);
 int tr_table_modify(tr_switch *s, uint32_t table, int handle,
-                    const tr_target *target, uint64_t timeout_ns);
+                    const tr_target *target, uint64_t timeout_ps);
 int tr_table_delete(tr_switch *s, uint32_t table, int handle);
 /* NULL: no default action at all (the packet goes on untouched) */
 int tr_table_default(tr_switch *s, uint32_t table, const tr_target *target);
@@ -186,9 +236,9 @@ int tr_entry_counter_set(tr_switch *s, uint32_t table, int handle,
 int tr_entry_meter(tr_switch *s, uint32_t table, int handle,
                    const tr_meter_rates *rates);
 int tr_entry_last_hit(tr_switch *s, uint32_t table, int handle,
-                      uint64_t *time_ns);
+                      uint64_t *time_ps);
 /* Handles of at most max entries not hit for their timeout; their number. */
-int tr_table_expired(tr_switch *s, uint32_t table, uint64_t now_ns,
+int tr_table_expired(tr_switch *s, uint32_t table, uint64_t now_ps,
                      int *handles, int max);
 
 /* Action profiles. */
@@ -229,7 +279,7 @@ int tr_clone_delete(tr_switch *s, uint32_t session);
 
 /* The oldest digest record: returns its digest index and fills time and at
  * most max limbs, or TR_ENOENT when there is none. */
-int tr_digest_pop(tr_switch *s, uint64_t *time_ns, uint64_t *limbs,
+int tr_digest_pop(tr_switch *s, uint64_t *time_ps, uint64_t *limbs,
                   uint32_t max);
 
 #endif

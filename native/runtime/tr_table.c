@@ -8,33 +8,48 @@
  */
 #include "tr_table.h"
 
+#include "tr_mem.h"
+
 #include <stdlib.h>
+
+/* Buckets for each entry at least, and of an empty hash table. */
+#define SPARSE 4u
+#define FIRST_BUCKETS 16u
 
 static uint32_t key_bytes(const tr_table *t)
 {
     return t->desc->key_words * 8u;
 }
 
-static void entry_free(tr_entry *e)
+static uint8_t *key_of(const tr_entry *e)
 {
-    if (e)
-        free(e->data);
-    free(e);
+    return (uint8_t *)(uintptr_t)e->limbs;
 }
 
-/* An entry with room for its data and keys, keys not yet filled. */
-tr_entry *tr_entry_new(uint32_t data_limbs, uint32_t keys)
+static uint8_t *mask_of(const tr_table *t, const tr_entry *e)
 {
-    tr_entry *e = calloc(1, sizeof *e + 2u * keys);
+    return (uint8_t *)(uintptr_t)(e->limbs + t->desc->key_words +
+                                  t->desc->data_limbs);
+}
+
+void tr_entry_free(tr_entry *e)
+{
     if (!e)
+        return;
+    free(tr_rest(e)->meter);
+    tr_mem_free(tr_rest(e), tr_rest(e)->size);
+}
+
+tr_entry *tr_entry_new(uint32_t data_limbs, uint32_t key_words)
+{
+    size_t size = sizeof(tr_entry_rest) + sizeof(tr_entry) +
+                  (2u * key_words + data_limbs) * sizeof(uint64_t);
+    tr_entry_rest *rest = tr_mem_new(size);
+    if (!rest)
         return NULL;
-    e->data = calloc(data_limbs ? data_limbs : 1, sizeof *e->data);
-    if (!e->data) {
-        free(e);
-        return NULL;
-    }
-    e->key = (uint8_t *)(e + 1);
-    e->mask = e->key + keys;
+    rest->size = (uint32_t)size;
+    tr_entry *e = (tr_entry *)(rest + 1);
+    e->data = e->limbs + key_words;
     return e;
 }
 
@@ -50,16 +65,20 @@ int tr_entry_target(tr_entry *e, const tr_target *target, uint32_t data_limbs)
     return TR_OK;
 }
 
+static void bucket_free(tr_tuple *u)
+{
+    tr_mem_free(u->bucket, u->buckets * sizeof *u->bucket);
+}
+
 void tr_table_clear(tr_table *t)
 {
     for (uint32_t i = 0; i < t->n_handles; i++)
-        entry_free(t->by_handle[i]);
+        tr_entry_free(t->by_handle[i]);
     for (uint32_t i = 0; i < t->n_tuples; i++) {
-        free(t->tuples[i]->bucket);
-        free(t->tuples[i]->mask);
-        free(t->tuples[i]);
+        bucket_free(&t->tuples[i]);
+        free(t->tuples[i].mask);
     }
-    entry_free(t->defaults);
+    tr_entry_free(t->defaults);
     free(t->by_handle);
     free(t->tuples);
     free(t->sorted);
@@ -72,8 +91,8 @@ void tr_table_clear(tr_table *t)
 
 static void tuple_resort(tr_table *t, uint32_t i)
 {
-    tr_tuple *u = t->tuples[i];
-    for (; i > 0 && t->tuples[i - 1]->top_priority < u->top_priority; i--)
+    tr_tuple u = t->tuples[i];
+    for (; i > 0 && t->tuples[i - 1].top_priority < u.top_priority; i--)
         t->tuples[i] = t->tuples[i - 1];
     t->tuples[i] = u;
 }
@@ -81,47 +100,44 @@ static void tuple_resort(tr_table *t, uint32_t i)
 static int tuple_find(const tr_table *t, const uint8_t *mask)
 {
     for (uint32_t i = 0; i < t->n_tuples; i++)
-        if (!memcmp(t->tuples[i]->mask, mask, key_bytes(t)))
+        if (!memcmp(t->tuples[i].mask, mask, key_bytes(t)))
             return (int)i;
     return -1;
 }
 
 static int tuple_add(tr_table *t, const uint8_t *mask)
 {
-    tr_tuple **list =
+    tr_tuple *list =
         realloc(t->tuples, (t->n_tuples + 1) * sizeof *t->tuples);
     if (!list)
         return -1;
     t->tuples = list;
-    tr_tuple *u = calloc(1, sizeof *u);
     uint8_t *copy = malloc(key_bytes(t) ? key_bytes(t) : 1);
-    tr_entry **bucket = calloc(4, sizeof *bucket);
-    if (!u || !copy || !bucket) {
-        free(u);
+    tr_entry **bucket = tr_mem_new(FIRST_BUCKETS * sizeof *bucket);
+    if (!copy || !bucket) {
         free(copy);
-        free(bucket);
+        tr_mem_free(bucket, FIRST_BUCKETS * sizeof *bucket);
         return -1;
     }
     memcpy(copy, mask, key_bytes(t));
+    tr_tuple *u = &t->tuples[t->n_tuples];
+    memset(u, 0, sizeof *u);
     u->mask = copy;
+    if (key_bytes(t))
+        memcpy(&u->mask_word, copy, sizeof u->mask_word);
     u->bucket = bucket;
-    u->buckets = 4;
+    u->buckets = FIRST_BUCKETS;
     u->top_priority = INT32_MIN;
-    t->tuples[t->n_tuples] = u;
     return (int)t->n_tuples++;
 }
 
-static void tuple_remove(tr_table *t, tr_tuple *u)
+static void tuple_remove(tr_table *t, uint32_t i)
 {
-    uint32_t i = 0;
-    while (t->tuples[i] != u)
-        i++;
+    bucket_free(&t->tuples[i]);
+    free(t->tuples[i].mask);
     t->n_tuples--;
     memmove(t->tuples + i, t->tuples + i + 1,
             (t->n_tuples - i) * sizeof *t->tuples);
-    free(u->bucket);
-    free(u->mask);
-    free(u);
 }
 
 static tr_entry **bucket_of(const tr_table *t, const tr_tuple *u,
@@ -134,10 +150,10 @@ static tr_entry **bucket_of(const tr_table *t, const tr_tuple *u,
 /* Entries of one key stand together, best priority first, then oldest. */
 static void bucket_insert(const tr_table *t, tr_tuple *u, tr_entry *e)
 {
-    tr_entry **at = bucket_of(t, u, e->key);
-    while (*at && memcmp((*at)->key, e->key, key_bytes(t)))
+    tr_entry **at = bucket_of(t, u, key_of(e));
+    while (*at && memcmp(key_of(*at), key_of(e), key_bytes(t)))
         at = &(*at)->next;
-    while (*at && !memcmp((*at)->key, e->key, key_bytes(t)) &&
+    while (*at && !memcmp(key_of(*at), key_of(e), key_bytes(t)) &&
            ((*at)->priority > e->priority ||
             ((*at)->priority == e->priority && (*at)->seq < e->seq)))
         at = &(*at)->next;
@@ -149,7 +165,7 @@ static void tuple_grow(const tr_table *t, tr_tuple *u)
 {
     tr_entry **old = u->bucket;
     uint32_t n = u->buckets;
-    tr_entry **bigger = calloc(2u * n, sizeof *bigger);
+    tr_entry **bigger = tr_mem_new(2u * n * sizeof *bigger);
     if (!bigger)
         return; /* longer chains, still right */
     u->bucket = bigger;
@@ -160,7 +176,7 @@ static void tuple_grow(const tr_table *t, tr_tuple *u)
             bucket_insert(t, u, e);
         }
     }
-    free(old);
+    tr_mem_free(old, n * sizeof *old);
 }
 
 /* The entry with exactly this masked key, mask and priority. */
@@ -171,8 +187,8 @@ static tr_entry *find_equal(const tr_table *t, const uint8_t *key,
         for (uint32_t i = 0; i < t->count; i++) {
             tr_entry *e = t->sorted[i];
             if (e->priority == priority &&
-                !memcmp(e->key, key, key_bytes(t)) &&
-                !memcmp(e->mask, mask, key_bytes(t)))
+                !memcmp(key_of(e), key, key_bytes(t)) &&
+                !memcmp(mask_of(t, e), mask, key_bytes(t)))
                 return e;
         }
         return NULL;
@@ -180,8 +196,8 @@ static tr_entry *find_equal(const tr_table *t, const uint8_t *key,
     int i = tuple_find(t, mask);
     if (i < 0)
         return NULL;
-    for (tr_entry *e = *bucket_of(t, t->tuples[i], key); e; e = e->next)
-        if (e->priority == priority && !memcmp(e->key, key, key_bytes(t)))
+    for (tr_entry *e = *bucket_of(t, &t->tuples[i], key); e; e = e->next)
+        if (e->priority == priority && !memcmp(key_of(e), key, key_bytes(t)))
             return e;
     return NULL;
 }
@@ -201,15 +217,17 @@ static int sorted_insert(tr_table *t, tr_entry *e)
     return TR_OK;
 }
 
-static int in_field(const tr_key_field *f, const tr_entry *e,
-                    const uint8_t *key)
+static int in_field(const tr_table *t, const tr_key_field *f,
+                    const tr_entry *e, const uint8_t *key)
 {
     const uint8_t *k = key + f->offset;
+    const uint8_t *low = key_of(e) + f->offset;
+    const uint8_t *high = mask_of(t, e) + f->offset;
     if (f->range)
-        return memcmp(k, e->key + f->offset, f->nbytes) >= 0 &&
-               memcmp(k, e->mask + f->offset, f->nbytes) <= 0;
+        return memcmp(k, low, f->nbytes) >= 0 &&
+               memcmp(k, high, f->nbytes) <= 0;
     for (unsigned i = 0; i < f->nbytes; i++)
-        if ((k[i] & e->mask[f->offset + i]) != e->key[f->offset + i])
+        if ((k[i] & high[i]) != low[i])
             return 0;
     return 1;
 }
@@ -219,7 +237,8 @@ tr_entry *tr_lookup_range(const tr_table *t, const uint8_t *key)
     for (uint32_t i = 0; i < t->count; i++) {
         const tr_table_desc *d = t->desc;
         uint32_t f = 0;
-        while (f < d->n_fields && in_field(&d->fields[f], t->sorted[i], key))
+        while (f < d->n_fields &&
+               in_field(t, &d->fields[f], t->sorted[i], key))
             f++;
         if (f == d->n_fields)
             return t->sorted[i];
@@ -256,15 +275,15 @@ tr_entry *tr_table_entry(const tr_table *t, int handle)
 
 static int tuple_insert(tr_table *t, tr_entry *e)
 {
-    int i = tuple_find(t, e->mask);
+    int i = tuple_find(t, mask_of(t, e));
     if (i < 0)
-        i = tuple_add(t, e->mask);
+        i = tuple_add(t, mask_of(t, e));
     if (i < 0)
         return TR_ENOMEM;
-    tr_tuple *u = t->tuples[i];
-    if (u->count >= u->buckets)
+    tr_tuple *u = &t->tuples[i];
+    /* a chain's every entry may be a cache miss, so chains are short */
+    if (u->count >= u->buckets / SPARSE)
         tuple_grow(t, u);
-    e->tuple = u;
     bucket_insert(t, u, e);
     u->count++;
     if (e->priority > u->top_priority) {
@@ -284,27 +303,27 @@ static void fill_key(const tr_table *t, tr_entry *e, const uint8_t *key,
         for (unsigned b = f->offset; b < f->offset + (unsigned)f->nbytes;
              b++) {
             uint8_t m = d->match == TR_EXACT ? 0xff : mask[b];
-            e->mask[b] = m;
-            e->key[b] = f->range ? key[b] : key[b] & m;
+            mask_of(t, e)[b] = m;
+            key_of(e)[b] = f->range ? key[b] : key[b] & m;
         }
     }
 }
 
 int tr_table_add(tr_table *t, const uint8_t *key, const uint8_t *mask,
                  int32_t priority, const tr_target *target,
-                 uint64_t timeout_ns, uint64_t now_ns)
+                 uint64_t timeout_ps, uint64_t now_ps)
 {
     if (t->desc->key_words == 0)
         return TR_EINVAL;
-    tr_entry *e = tr_entry_new(t->desc->data_limbs, key_bytes(t));
+    tr_entry *e = tr_entry_new(t->desc->data_limbs, t->desc->key_words);
     if (!e)
         return TR_ENOMEM;
     fill_key(t, e, key, mask);
     e->priority = priority;
-    e->timeout_ns = timeout_ns;
-    e->last_hit_ns = now_ns;
+    tr_rest(e)->timeout_ps = timeout_ps;
+    e->last_hit_ps = now_ps;
     int rc = tr_entry_target(e, target, t->desc->data_limbs);
-    if (rc == TR_OK && find_equal(t, e->key, e->mask, priority))
+    if (rc == TR_OK && find_equal(t, key_of(e), mask_of(t, e), priority))
         rc = TR_EEXIST;
     if (rc == TR_OK && t->count >= t->max_size)
         rc = TR_EFULL;
@@ -317,10 +336,10 @@ int tr_table_add(tr_table *t, const uint8_t *key, const uint8_t *mask,
                                         : tuple_insert(t, e);
     }
     if (rc != TR_OK) {
-        entry_free(e);
+        tr_entry_free(e);
         return rc;
     }
-    e->handle = handle;
+    tr_rest(e)->handle = handle;
     t->by_handle[handle] = e;
     t->count++;
     return handle;
@@ -338,25 +357,26 @@ int tr_table_remove(tr_table *t, int handle)
         memmove(t->sorted + i, t->sorted + i + 1,
                 (t->count - i - 1) * sizeof *t->sorted);
     } else {
-        tr_entry **at = bucket_of(t, e->tuple, e->key);
+        uint32_t i = (uint32_t)tuple_find(t, mask_of(t, e));
+        tr_entry **at = bucket_of(t, &t->tuples[i], key_of(e));
         while (*at != e)
             at = &(*at)->next;
         *at = e->next;
-        if (--e->tuple->count == 0)
-            tuple_remove(t, e->tuple);
+        if (--t->tuples[i].count == 0)
+            tuple_remove(t, i);
     }
     t->by_handle[handle] = NULL;
     if ((uint32_t)handle < t->free_hint)
         t->free_hint = (uint32_t)handle;
     t->count--;
-    entry_free(e);
+    tr_entry_free(e);
     return TR_OK;
 }
 
 int tr_table_set_default(tr_table *t, const tr_target *target)
 {
     if (!target) {
-        entry_free(t->defaults);
+        tr_entry_free(t->defaults);
         t->defaults = NULL;
         return TR_OK;
     }
@@ -365,10 +385,10 @@ int tr_table_set_default(tr_table *t, const tr_target *target)
         e = tr_entry_new(t->desc->data_limbs, 0);
     if (!e)
         return TR_ENOMEM;
-    e->handle = -1;
+    tr_rest(e)->handle = -1;
     int rc = tr_entry_target(e, target, t->desc->data_limbs);
     if (rc != TR_OK && e != t->defaults)
-        entry_free(e);
+        tr_entry_free(e);
     else
         t->defaults = e;
     return rc;

@@ -6,14 +6,16 @@
 
 #include "tr_core.h"
 
-tr_entry *tr_entry_new(uint32_t data_limbs, uint32_t keys);
+/* An entry with room for its data and for key and mask; NULL: no memory. */
+tr_entry *tr_entry_new(uint32_t data_limbs, uint32_t key_words);
+void tr_entry_free(tr_entry *e);
 int tr_entry_target(tr_entry *e, const tr_target *target,
                     uint32_t data_limbs);
 void tr_table_clear(tr_table *t);
 /* Adds an entry; its handle (>= 0) or an error (< 0). */
 int tr_table_add(tr_table *t, const uint8_t *key, const uint8_t *mask,
                  int32_t priority, const tr_target *target,
-                 uint64_t timeout_ns, uint64_t now_ns);
+                 uint64_t timeout_ps, uint64_t now_ps);
 int tr_table_remove(tr_table *t, int handle);
 int tr_table_set_default(tr_table *t, const tr_target *target);
 /* handle -1: the default entry; NULL when there is none */

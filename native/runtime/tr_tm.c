@@ -3,9 +3,15 @@
  */
 #include "tr_tm.h"
 
+#include "tr_mem.h"
+
 #include <stdlib.h>
 
-#define NS_PER_S 1000000000ULL
+/* Below both, bits * 1e12 and the remainder carried fit 64 bits together. */
+#define NARROW_BYTES (2ULL << 20)
+#define NARROW_BPS (1ULL << 60)
+/* What a packed packet has at least. */
+#define PREFETCH_LINES 5u
 
 tr_port *tr_port_get(tr_switch *s, uint32_t port)
 {
@@ -13,11 +19,12 @@ tr_port *tr_port_get(tr_switch *s, uint32_t port)
         return NULL;
     if (s->ports[port])
         return s->ports[port];
-    tr_port *p = calloc(1, sizeof *p);
+    tr_port *p = tr_mem_new(sizeof *p);
     if (!p)
         return NULL;
+    p->heap_at = TR_NO_PLACE;
     p->rate_bps = s->cfg.port_rate_bps;
-    p->delay_ns = s->cfg.port_delay_ns;
+    p->delay_ps = s->cfg.port_delay_ps;
     for (unsigned i = 0; i < TR_MAX_PRIORITIES; i++) {
         p->queue[i].max_packets = s->cfg.queue_packets;
         p->queue[i].max_bytes = s->cfg.queue_bytes;
@@ -74,6 +81,9 @@ void tr_enqueue(tr_switch *s, tr_pkt *p, uint32_t port, uint32_t priority)
         return;
     }
     p->priority = (uint8_t)priority;
+    /* what leaves at once stays in its buffer, which the cache has */
+    if (q->packets || t->busy_until_ps > s->now_ps)
+        p = tr_pkt_pack(s, p);
     p->next = NULL;
     if (q->tail)
         q->tail->next = p;
@@ -82,82 +92,106 @@ void tr_enqueue(tr_switch *s, tr_pkt *p, uint32_t port, uint32_t priority)
     q->tail = p;
     q->packets++;
     q->bytes += bytes;
-    s->active[port / 64] |= 1ULL << (port % 64);
+    t->waiting |= (uint8_t)(1u << priority);
+    tr_port_touch(s, port);
 }
 
 /* When the packet at the head of q may leave, as far as q itself goes. */
 static uint64_t queue_ready(const tr_queue *q)
 {
-    return q->next_ns > q->pause_until_ns ? q->next_ns : q->pause_until_ns;
+    return q->next_ps > q->pause_until_ps ? q->next_ps : q->pause_until_ps;
 }
 
-uint64_t tr_port_next(const tr_port *t, uint32_t priorities, uint64_t now_ns)
+uint64_t tr_port_next(const tr_port *t)
 {
     uint64_t next = TR_NEVER;
     if (t->blocked)
         return next;
-    for (uint32_t i = 0; i < priorities; i++) {
-        if (!t->queue[i].head)
-            continue;
-        uint64_t at = queue_ready(&t->queue[i]);
-        if (at < t->busy_until_ns)
-            at = t->busy_until_ns;
+    for (unsigned bits = t->waiting; bits; bits &= bits - 1) {
+        uint64_t at = queue_ready(&t->queue[__builtin_ctz(bits)]);
         if (at < next)
             next = at;
     }
-    return next < now_ns ? now_ns : next;
+    return next < t->busy_until_ps ? t->busy_until_ps : next;
 }
 
-static tr_pkt *queue_take(tr_queue *q)
+static tr_pkt *queue_take(tr_port *t, uint32_t priority)
 {
+    tr_queue *q = &t->queue[priority];
     tr_pkt *p = q->head;
     q->head = p->next;
-    if (!q->head)
+    if (!q->head) {
         q->tail = NULL;
+        t->waiting &= (uint8_t)~(1u << priority);
+    }
     q->packets--;
     q->bytes -= (uint64_t)p->len + p->virt;
     p->next = NULL;
+    /* the next one has waited for long, too */
+    if (q->head)
+        for (unsigned i = 0; i < PREFETCH_LINES; i++)
+            __builtin_prefetch((const uint8_t *)q->head + i * TR_LINE);
     return p;
 }
 
-tr_pkt *tr_port_dequeue(tr_switch *s, uint32_t port, uint64_t now_ns)
+/* The packet that leaves now, packed or not. */
+static tr_pkt *queue_next(tr_switch *s, tr_port *t, uint64_t now_ps)
 {
-    tr_port *t = s->ports[port];
-    if (t->blocked || t->busy_until_ns > now_ns)
+    if (t->blocked || t->busy_until_ps > now_ps)
         return NULL;
-    for (uint32_t i = s->cfg.priorities; i-- > 0;) {
-        tr_queue *q = &t->queue[i];
-        if (!q->head || queue_ready(q) > now_ns)
+    for (unsigned bits = t->waiting; bits;) {
+        unsigned priority = 31u - (unsigned)__builtin_clz(bits);
+        tr_queue *q = &t->queue[priority];
+        bits &= ~(1u << priority);
+        if (queue_ready(q) > now_ps)
             continue;
-        tr_pkt *p = queue_take(q);
+        tr_pkt *p = queue_take(t, priority);
         if (q->pps)
-            q->next_ns = now_ns + NS_PER_S / q->pps;
+            q->next_ps = now_ps + TR_PS_PER_S / q->pps;
         tr_pfc_release(s, p);
         return p;
     }
     return NULL;
 }
 
+tr_pkt *tr_port_dequeue(tr_switch *s, tr_port *t, uint64_t now_ps)
+{
+    tr_pkt *p;
+    while ((p = queue_next(s, t, now_ps)) && p->size_class >= TR_SIZE_CLASSES) {
+        tr_pkt *whole = tr_pkt_unpack(s, p);
+        if (whole)
+            return whole;
+        port_drop(s, t, p, TR_DROP_NO_BUFFER);
+    }
+    return p;
+}
+
 /* Occupies the port for `bytes`; the time at which the last bit is out. The
  * remainder of the division is carried on while the port stays busy, so that
  * rounding never adds up. */
-static uint64_t serialise(tr_port *t, uint64_t bytes, uint64_t now_ns)
+static uint64_t serialise(tr_port *t, uint64_t bytes, uint64_t now_ps)
 {
-    uint64_t start = t->busy_until_ns;
-    if (start < now_ns) {
-        start = now_ns;
+    uint64_t start = t->busy_until_ps;
+    if (start < now_ps) {
+        start = now_ps;
         t->frac = 0;
     }
-    if (t->rate_bps) {
-        tr_u128 scaled = (tr_u128)bytes * 8 * NS_PER_S + t->frac;
+    if (!t->rate_bps)
+        return start;
+    if (bytes < NARROW_BYTES && t->rate_bps < NARROW_BPS) {
+        uint64_t scaled = bytes * 8 * TR_PS_PER_S + t->frac;
+        start += scaled / t->rate_bps;
+        t->frac = scaled % t->rate_bps;
+    } else {
+        tr_u128 scaled = (tr_u128)bytes * 8 * TR_PS_PER_S + t->frac;
         start += (uint64_t)(scaled / t->rate_bps);
         t->frac = (uint64_t)(scaled % t->rate_bps);
-        t->busy_until_ns = start;
     }
+    t->busy_until_ps = start;
     return start;
 }
 
-void tr_port_send(tr_switch *s, tr_pkt *p, uint64_t now_ns)
+void tr_port_send(tr_switch *s, tr_pkt *p, uint64_t now_ps)
 {
     tr_port *t = tr_port_get(s, p->egress_port);
     if (!t) {
@@ -171,7 +205,7 @@ void tr_port_send(tr_switch *s, tr_pkt *p, uint64_t now_ns)
     uint64_t bytes = (uint64_t)p->len + p->virt;
     t->stats.tx_packets++;
     t->stats.tx_bytes += bytes;
-    p->ready_ns = serialise(t, bytes, now_ns) + t->delay_ns;
+    p->ready_ps = serialise(t, bytes, now_ps) + t->delay_ps;
     p->next = NULL;
     if (s->out_tail)
         s->out_tail->next = p;
@@ -185,9 +219,9 @@ void tr_port_flush(tr_switch *s, tr_port *t)
 {
     for (unsigned i = 0; i < TR_MAX_PRIORITIES; i++) {
         while (t->queue[i].head) {
-            tr_pkt *p = queue_take(&t->queue[i]);
+            tr_pkt *p = queue_take(t, i);
             tr_pfc_release(s, p);
-            tr_pkt_free(s, p);
+            tr_drop(s, p, TR_DROP_RELOAD);
         }
     }
 }
@@ -203,9 +237,11 @@ int tr_pop(tr_switch *s, tr_out *out)
     out->port = p->egress_port;
     out->len = p->len;
     out->virt = p->virt;
-    out->time_ns = p->ready_ns;
+    out->time_ps = p->ready_ps;
     out->data = p->buf + p->off;
     out->slot = p;
+    s->account.tx_frames++;
+    s->account.tx_virt += p->virt;
     return 1;
 }
 
@@ -216,5 +252,5 @@ void tr_release(tr_switch *s, void *slot)
     if (p->generation == s->generation)
         tr_pkt_free(s, p);
     else
-        free(p);
+        tr_mem_free(p, p->size);
 }

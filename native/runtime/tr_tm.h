@@ -18,23 +18,38 @@
 
 tr_port *tr_port_get(tr_switch *s, uint32_t port);
 /* Takes the next packet that may leave this port now; NULL: none. */
-tr_pkt *tr_port_dequeue(tr_switch *s, uint32_t port, uint64_t now_ns);
-/* When this port has something to do next, given nothing more arrives. */
-uint64_t tr_port_next(const tr_port *port, uint32_t priorities,
-                      uint64_t now_ns);
+tr_pkt *tr_port_dequeue(tr_switch *s, tr_port *t, uint64_t now_ps);
+/* When a packet may leave this port, given nothing more arrives; a time in the
+ * past: at once. */
+uint64_t tr_port_next(const tr_port *t);
+/* Something may have changed for this port: it is looked at next. */
+TR_INLINE void tr_port_touch(tr_switch *s, uint32_t port)
+{
+    s->due[port / 64] |= 1ULL << (port % 64);
+    s->due_words |= (uint8_t)(1u << (port / 64));
+}
+/* No port is due or waits for a time any more. */
+void tr_ports_rest(tr_switch *s);
 /* Sends p (egress done) from its egress port: serialises it and appends it to
  * the output list. */
-void tr_port_send(tr_switch *s, tr_pkt *p, uint64_t now_ns);
+void tr_port_send(tr_switch *s, tr_pkt *p, uint64_t now_ps);
 void tr_port_flush(tr_switch *s, tr_port *port);
+
+/* The same packet in less room while it waits, p itself where that cannot be.
+ * Its headers' bytes are gone then: the deparser writes them. */
+tr_pkt *tr_pkt_pack(tr_switch *s, tr_pkt *p);
+/* A packed packet as it was; NULL: no memory, and q is as before. */
+tr_pkt *tr_pkt_unpack(tr_switch *s, tr_pkt *q);
 
 /* PFC. */
 void tr_pfc_set(tr_port *t, const tr_pfc_config *cfg);
 int tr_pfc_admit(tr_switch *s, tr_pkt *p, uint32_t priority);
 void tr_pfc_release(tr_switch *s, tr_pkt *p);
-/* Repeats pauses that would run out; the time of the next repeat. */
-uint64_t tr_pfc_refresh(tr_switch *s, uint32_t port, uint64_t now_ns);
+/* Repeats pauses that would run out; the time of the next repeat. Only for
+ * ports with PFC. */
+uint64_t tr_pfc_refresh(tr_switch *s, uint32_t port, uint64_t now_ps);
 /* Obeys a pause frame; 0 when the frame is none. */
 int tr_pfc_obey(tr_switch *s, uint32_t port, const uint8_t *data,
-                uint32_t len, uint64_t now_ns);
+                uint32_t len, uint64_t now_ps);
 
 #endif

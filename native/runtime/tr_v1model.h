@@ -19,9 +19,14 @@
 
 #include "tr_core.h"
 
-static uint64_t trm_ticks(const tr_switch *s)
+/* The time in ticks; a packet asks several times at one time. */
+static inline uint64_t trm_ticks(tr_switch *s, uint64_t now_ps)
 {
-    return s->now_ns / s->cfg.tick_ns;
+    if (s->ticks_at_ps != now_ps) {
+        s->ticks_at_ps = now_ps;
+        s->ticks = now_ps / s->cfg.tick_ps;
+    }
+    return s->ticks;
 }
 
 static void trm_parse(tr_switch *s, tr_pkt *p, struct tr_phv *h)
@@ -35,7 +40,7 @@ static void trm_enqueue(tr_switch *s, tr_pkt *p, uint32_t port)
 {
     struct tr_phv *h = (struct tr_phv *)p->phv;
     uint32_t priority = (uint32_t)trp_get_priority(h);
-    trp_set_enq_timestamp(h, trm_ticks(s));
+    trp_set_enq_timestamp(h, trm_ticks(s, s->now_ps));
     trp_set_enq_qdepth(h, tr_queue_packets(s, port, priority));
     tr_enqueue(s, p, port, priority);
 }
@@ -44,9 +49,11 @@ static void trm_enqueue(tr_switch *s, tr_pkt *p, uint32_t port)
 static void trm_replicate(tr_switch *s, const tr_pkt *p, const tr_replicas *r)
 {
     for (uint32_t i = 0; i < r->n; i++) {
+        s->account.made_frames++;
+        s->account.made_virt += p->virt;
         tr_pkt *q = tr_pkt_copy(s, p, 1);
         if (!q) {
-            s->drops[TR_DROP_NO_BUFFER]++;
+            tr_lose(s, TR_DROP_NO_BUFFER, p->virt);
             continue;
         }
         trp_set_egress_rid((struct tr_phv *)q->phv, r->replica[i].instance);
@@ -67,6 +74,15 @@ static const tr_replicas *trm_clone_request(tr_switch *s, tr_pkt *p,
     TR_TRACE(s, "packet from port %u cloned to session %u%s", p->ingress_port,
              id, session ? "" : ", which is not known");
     return session;
+}
+
+/* There was no memory to make a clone of. */
+static void trm_clone_lost(tr_switch *s, const tr_replicas *session)
+{
+    if (!session)
+        return;
+    s->account.made_frames++;
+    tr_lose(s, TR_DROP_NO_BUFFER, 0);
 }
 
 /* Of the metadata a clone keeps the field list only. */
@@ -91,7 +107,7 @@ static void trm_clone_ingress(tr_switch *s, tr_pkt *p, uint32_t entry_len)
     const tr_replicas *session = trm_clone_request(s, p, &fields);
     tr_pkt *q = session ? tr_pkt_copy(s, p, 0) : NULL;
     if (!q) {
-        s->drops[TR_DROP_NO_BUFFER] += session != NULL;
+        trm_clone_lost(s, session);
         return;
     }
     struct tr_phv *h = (struct tr_phv *)q->phv;
@@ -111,7 +127,7 @@ static void trm_clone_egress(tr_switch *s, tr_pkt *p)
     if (q)
         trm_clone_send(s, p, q, session, fields, TR_INSTANCE_EGRESS_CLONE);
     else
-        s->drops[TR_DROP_NO_BUFFER] += session != NULL;
+        trm_clone_lost(s, session);
 }
 
 /* A fresh PHV that keeps the fields of `list` only. */
@@ -161,7 +177,7 @@ static void trm_after_ingress(tr_switch *s, tr_pkt *p, uint32_t entry_len)
         trm_restart(p, p->resubmit, TR_INSTANCE_RESUBMIT, entry_len);
         p->recirculate = 0;
         TR_TRACE(s, "packet from port %u resubmitted", p->ingress_port);
-        tr_resubmit(s, p, s->now_ns);
+        tr_resubmit(s, p, s->now_ps);
     } else if (group) {
         trm_multicast(s, p, group);
     } else if (port == s->cfg.drop_port) {
@@ -172,14 +188,14 @@ static void trm_after_ingress(tr_switch *s, tr_pkt *p, uint32_t entry_len)
     }
 }
 
-static void trm_ingress(tr_switch *s, tr_pkt *p, uint64_t now_ns)
+static void trm_ingress(tr_switch *s, tr_pkt *p, uint64_t now_ps)
 {
     struct tr_phv *h = (struct tr_phv *)p->phv;
     uint32_t entry_len = p->plen;
     if (trp_get_instance_type(h) == TR_INSTANCE_NORMAL) {
         trp_set_ingress_port(h, p->ingress_port);
         trp_set_packet_length(h, p->in_len);
-        trp_set_ingress_global_timestamp(h, now_ns / s->cfg.tick_ns);
+        trp_set_ingress_global_timestamp(h, trm_ticks(s, now_ps));
     }
     TR_TRACE(s, "packet of %u bytes enters ingress from port %u", p->len,
              p->ingress_port);
@@ -192,10 +208,22 @@ static void trm_ingress(tr_switch *s, tr_pkt *p, uint64_t now_ns)
         trm_after_ingress(s, p, entry_len);
 }
 
-static int trm_egress(tr_switch *s, tr_pkt *p, uint64_t now_ns)
+static void trm_truncate(tr_switch *s, tr_pkt *p)
+{
+    uint32_t virt = p->virt;
+    if (p->len > p->trunc) {
+        p->len = p->trunc;
+        p->virt = 0;
+    } else if (p->len + p->virt > p->trunc) {
+        p->virt = p->trunc - p->len;
+    }
+    s->account.cut_virt += virt - p->virt;
+}
+
+static int trm_egress(tr_switch *s, tr_pkt *p, uint64_t now_ps)
 {
     struct tr_phv *h = (struct tr_phv *)p->phv;
-    uint64_t ticks = now_ns / s->cfg.tick_ns;
+    uint64_t ticks = trm_ticks(s, now_ps);
     trp_set_egress_global_timestamp(h, ticks);
     trp_set_deq_timedelta(h, ticks - trp_get_enq_timestamp(h));
     trp_set_deq_qdepth(h, tr_queue_packets(s, p->egress_port, p->priority));
@@ -225,15 +253,10 @@ static int trm_egress(tr_switch *s, tr_pkt *p, uint64_t now_ns)
         p->in_len = p->len + p->virt;
         trm_restart(p, list, TR_INSTANCE_RECIRC, p->in_len);
         TR_TRACE(s, "packet of %u bytes recirculated", p->len);
-        tr_recirculate(s, p, now_ns);
+        tr_recirculate(s, p, now_ps);
         return 0;
     }
-    if (p->len > p->trunc) {
-        p->len = p->trunc;
-        p->virt = 0;
-    } else if (p->len + p->virt > p->trunc) {
-        p->virt = p->trunc - p->len;
-    }
+    trm_truncate(s, p);
     return 1;
 }
 

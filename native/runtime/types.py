@@ -109,6 +109,35 @@ class DigestRecord(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class Account:
+    """Where all frames and their virtual payload bytes (``_virt``) are.
+
+    What came in (``rx``) or was made inside (clones, multicast copies, pauses) has left (``tx``), was
+    dropped, or is held in queues, re-entry and outputs; payload may also have been cut off by truncate. What
+    is held is found by looking for it, all else is counted as it happens.
+    """
+
+    rx_frames: int
+    made_frames: int
+    tx_frames: int
+    dropped_frames: int
+    held_frames: int
+    rx_virt: int
+    made_virt: int
+    tx_virt: int
+    dropped_virt: int
+    cut_virt: int
+    held_virt: int
+
+    @property
+    def balanced(self) -> bool:
+        """Whether nothing was lost or made up."""
+        frames = self.tx_frames + self.dropped_frames + self.held_frames
+        virt = self.tx_virt + self.dropped_virt + self.cut_virt + self.held_virt
+        return (self.rx_frames + self.made_frames, self.rx_virt + self.made_virt) == (frames, virt)
+
+
+@dataclass(frozen=True, slots=True)
 class PortStats:
     """Counts of one port since the switch was made; ``paused_ns`` counts finite PFC pauses."""
 

@@ -19,6 +19,10 @@ _FUNCTION = {
 }
 
 
+# inputs of one header (None: metadata and constants), and their bits
+_Group = tuple[HeaderRef | None, list[CalcInput], int]
+
+
 def emit_calculations(code: Code, model: Model) -> None:
     """``calc_N(s, p, h)`` for each calculation."""
     for c in model.calculations:
@@ -47,10 +51,13 @@ def _emit(code: Code, model: Model, c: Calculation) -> None:
         code.close()
         code.line("")
         return
+    groups = _groups(model, c)
+    if groups is not None and _sums_by_parts(c, groups):
+        _emit_csum16(code, model, groups)
+        return
     size = (sum(_max_bits(model, i) for i in c.inputs) + 7) // 8
     room = size + 8
     code.line(f"uint8_t buf[{f'{room} + TR_MAX_FRAME' if c.payload else room}];")
-    groups = _groups(model, c)
     if groups is None:
         _emit_bitwise(code, model, c)
     else:
@@ -63,9 +70,9 @@ def _emit(code: Code, model: Model, c: Calculation) -> None:
     code.line("")
 
 
-def _groups(model: Model, c: Calculation) -> list[tuple[HeaderRef | None, list[CalcInput], int]] | None:
+def _groups(model: Model, c: Calculation) -> list[_Group] | None:
     """Runs of inputs of one header; None unless every run but the last fills whole bytes."""
-    runs: list[tuple[HeaderRef | None, list[CalcInput], int]] = []
+    runs: list[_Group] = []
     for item in c.inputs:
         if _is_varbit(model, item):
             return None
@@ -78,6 +85,15 @@ def _groups(model: Model, c: Calculation) -> list[tuple[HeaderRef | None, list[C
         else:
             runs.append((header, [item], bits))
     return runs if all(bits % 8 == 0 for _, _, bits in runs[:-1]) else None
+
+
+def _sums_by_parts(c: Calculation, groups: list[_Group]) -> bool:
+    """Whether it is an Internet checksum of parts of even length."""
+    return (
+        _FUNCTION.get(c.algo, c.algo) == "csum16"
+        and not c.payload
+        and all(bits % 16 == 0 for _, _, bits in groups[:-1])
+    )
 
 
 def _is_metadata(model: Model, header: HeaderRef) -> bool:
@@ -114,24 +130,47 @@ def _const_chunks(item: ConstInput) -> list[Chunk]:
     return found
 
 
-def _emit_grouped(
-    code: Code, model: Model, groups: list[tuple[HeaderRef | None, list[CalcInput], int]]
-) -> None:
+def _group_pieces(model: Model, code: Code, items: list[CalcInput]) -> list[Chunk]:
     places = Places(model)
     values = Values(model, places, code)
+    pieces: list[Chunk] = []
+    for item in items:
+        owner = _header_of(item)
+        place = "" if owner is None else places.header(owner, code, values)
+        pieces += _pieces(model, place, item)
+    return pieces
+
+
+def _open_valid(model: Model, code: Code, header: HeaderRef | None) -> None:
+    """Opens a block that is entered when the header takes part."""
+    places = Places(model)
+    valid = "" if header is None else f"{places.header(header, code, Values(model, places, code))}.valid"
+    code.open(f"if ({valid})" if valid else "")
+
+
+def _emit_grouped(code: Code, model: Model, groups: list[_Group]) -> None:
     code.line("uint32_t o = 0;")
     for header, items, _ in groups:
-        pieces: list[Chunk] = []
-        for item in items:
-            owner = _header_of(item)
-            place = "" if owner is None else places.header(owner, code, values)
-            pieces += _pieces(model, place, item)
-        if header is not None:
-            code.open(f"if ({places.header(header, code, values)}.valid)")
+        pieces = _group_pieces(model, code, items)
+        _open_valid(model, code, header)
         nbytes = pack(code, "(buf + o)", pieces)
         code.line(f"o += {nbytes};")
-        if header is not None:
-            code.close()
+        code.close()
+
+
+def _emit_csum16(code: Code, model: Model, groups: list[_Group]) -> None:
+    """The Internet checksum, part by part: lengths are known, so that no loop is left."""
+    code.line("uint64_t sum = 0;")
+    for header, items, bits in groups:
+        pieces = _group_pieces(model, code, items)
+        _open_valid(model, code, header)
+        code.line(f"uint8_t part[{(bits + 7) // 8 + 8}];")
+        nbytes = pack(code, "part", pieces)
+        code.line(f"sum = tr_csum_add(sum, part, {nbytes});")
+        code.close()
+    code.line("return tr_csum_end(sum);")
+    code.close()
+    code.line("")
 
 
 def _emit_bitwise(code: Code, model: Model, c: Calculation) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from native.compiler.emit.carried import Carried
 from native.compiler.emit.lvalues import Places, declare_field, field_name, type_name, union_type_name
 from native.compiler.emit.packing import chunks, pack
 from native.compiler.emit.text import Code, storage
@@ -31,13 +32,15 @@ STANDARD = (
 )
 
 
-def emit_types(code: Code, model: Model) -> None:
-    """Structs of header types and unions, and ``struct tr_phv``."""
+def emit_types(code: Code, model: Model, kept: Carried) -> None:
+    """Structs of header types and unions, and ``struct tr_phv``; what is left behind comes last."""
+    split = None if kept.split is None else model.headers[kept.split].type
     for t in model.header_types:
         code.open(type_name(t))
         code.line("uint8_t valid;")
-        for i, f in enumerate(t.fields):
-            code.line(declare_field(t, i, f))
+        left = kept.fields if t.index == split else frozenset[int]()
+        for i in sorted(range(len(t.fields)), key=lambda i: i in left):
+            code.line(declare_field(t, i, t.fields[i]))
         code.close(";")
         code.line("")
     for kind in dict.fromkeys(u.type for u in model.unions):
@@ -48,17 +51,17 @@ def emit_types(code: Code, model: Model) -> None:
             code.line(f"{type_name(t)} m{k};")
         code.close(";")
         code.line("")
-    _emit_phv(code, model)
+    _emit_phv(code, model, kept)
 
 
-def _emit_phv(code: Code, model: Model) -> None:
+def _emit_phv(code: Code, model: Model, kept: Carried) -> None:
     places = Places(model)
     places.pointer = ""
+    last = ([] if kept.split is None else [kept.split]) + sorted(kept.headers)
     code.open("struct tr_phv")
     for header in model.headers:
-        if header.stack is None and header.union is None:
-            t = model.header_types[header.type]
-            code.line(f"{type_name(t)} {places.header_inst(header.index)[2:]};")
+        if header.stack is None and header.union is None and header.index not in last:
+            code.line(_member(model, places, header.index))
     for stack in model.stacks:
         t = model.header_types[stack.type]
         code.line(f"{type_name(t)} {places.stack(stack.index)[2:]}[{len(stack.headers)}];")
@@ -70,8 +73,28 @@ def _emit_phv(code: Code, model: Model) -> None:
         kind = union_type_name(model.unions[us.unions[0]].type)
         code.line(f"{kind} {places.union_stack(us.index)[2:]}[{len(us.unions)}];")
         code.line(f"uint32_t {places.union_stack_next(us.index)[2:]};")
+    for index in last:
+        code.line(_member(model, places, index))
     code.close(";")
     code.line("")
+
+
+def _member(model: Model, places: Places, index: int) -> str:
+    return f"{type_name(model.header_types[model.headers[index].type])} {places.header_inst(index)[2:]};"
+
+
+def carried_bytes(model: Model, kept: Carried) -> str:
+    """A C expression: bytes of the PHV before what is left behind."""
+    places = Places(model)
+    places.pointer = ""
+    if kept.split is not None:
+        t = model.header_types[model.headers[kept.split].type]
+        first = f"{places.header_inst(kept.split)[2:]}.{field_name(t, min(kept.fields))}"
+    elif kept.headers:
+        first = places.header_inst(min(kept.headers))[2:]
+    else:
+        return "sizeof(struct tr_phv)"
+    return f"offsetof(struct tr_phv, {first})"
 
 
 def emit_standard(code: Code, model: Model) -> None:

@@ -161,7 +161,7 @@ class PipelineEmitter:
         code = self.code
         code.line("const int hit = e != NULL;")
         code.open("if (hit)")
-        code.line("e->last_hit_ns = s->now_ns;")
+        code.line("e->last_hit_ps = s->now_ps;")
         if t.meter is not None and t.meter_target is not None:
             self._direct_meter(t)
         code.orelse()
@@ -172,8 +172,8 @@ class PipelineEmitter:
         code.line(self._goto(t.next_miss if t.by_hit else t.next_default))
         code.close()
         if t.with_counters:
-            code.line("e->packets++;")
-            code.line("e->bytes += p->in_len;")
+            code.line("tr_rest(e)->packets++;")
+            code.line("tr_rest(e)->bytes += p->in_len;")
         if t.kind != "simple":
             self._resolve(t)
         code.open("switch (e->id)")
@@ -213,7 +213,7 @@ class PipelineEmitter:
         place = self.places.header(t.meter_target.header, self.code, values)
         place += "." + field_name(self.model.type_of(t.meter_target.header), t.meter_target.field)
         mask = f"tr_mask64({min(64, self.model.field_type(t.meter_target).bits)})"
-        self.code.line(f"{place} = tr_meter_execute(&e->meter, {amount}, s->now_ns) & {mask};")
+        self.code.line(f"{place} = tr_meter_execute(tr_rest(e)->meter, {amount}, s->now_ps) & {mask};")
 
     def _resolve(self, t: Table) -> None:
         """From an entry to the action profile's member that it stands for."""

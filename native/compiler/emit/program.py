@@ -5,14 +5,16 @@ from __future__ import annotations
 
 from native.compiler.emit.actions import emit_actions
 from native.compiler.emit.calculations import emit_calculations, emit_checksums
-from native.compiler.emit.headers import emit_standard, emit_type_functions, emit_types
+from native.compiler.emit.carried import Carried, carried
+from native.compiler.emit.headers import carried_bytes, emit_standard, emit_type_functions, emit_types
 from native.compiler.emit.lvalues import Places, field_name
 from native.compiler.emit.parser import ParserEmitter, emit_deparser
 from native.compiler.emit.pipelines import MATCH, PipelineEmitter, data_limbs, key_words
-from native.compiler.emit.text import Code, storage, string
+from native.compiler.emit.registers import cell_bytes, emit_register, layout
+from native.compiler.emit.text import Code, string
 from native.compiler.emit.values import Values
 from native.compiler.expr import FieldRef, HeaderInst
-from native.compiler.model import Digest, Model, Register, Table, limbs_of
+from native.compiler.model import Digest, Model, Table, limbs_of
 
 _HEAD = """\
 /* Generated from a P4 program by Tailrace's compiler. Do not edit. */
@@ -29,11 +31,12 @@ def emit(model: Model) -> str:
         ProgramError: the program uses something that has no translation.
     """
     code = Code()
-    emit_types(code, model)
+    kept = carried(model)
+    emit_types(code, model, kept)
     emit_standard(code, model)
     emit_type_functions(code, model)
-    for r in model.registers:
-        _emit_register(code, r)
+    for r, cell in zip(model.registers, layout(model).cells, strict=True):
+        emit_register(code, r, cell)
     emit_calculations(code, model)
     emit_actions(code, model)
     emit_checksums(code, model)
@@ -45,44 +48,8 @@ def emit(model: Model) -> str:
     _emit_digests(code, model)
     code.line('#include "tr_v1model.h"')
     code.line("")
-    _emit_description(code, model)
+    _emit_description(code, model, kept)
     return _HEAD + "\n" + code.text()
-
-
-def cell_bytes(bits: int) -> int:
-    """Storage of a register cell: the smallest of 1, 2, 4, 8, 16 or whole limbs."""
-    for size in (1, 2, 4, 8, 16):
-        if bits <= 8 * size:
-            return size
-    return 8 * limbs_of(bits)
-
-
-def _emit_register(code: Code, r: Register) -> None:
-    """``regN_read`` (0: index out of range) and ``regN_write``."""
-    if r.bits > 128:
-        value, size = "uint64_t *", 8 * limbs_of(r.bits)
-        read = f"memcpy(v, s->registers[{r.index}] + i * {size}, {size});"
-        write = f"memcpy(s->registers[{r.index}] + i * {size}, v, {size});"
-        const = "const uint64_t *"
-    else:
-        kind = storage(r.bits)
-        value = "uint64_t *" if r.bits <= 64 else "tr_u128 *"
-        const = value[:-1]
-        read = f"*v = (({kind} *)(void *)s->registers[{r.index}])[i];"
-        write = f"(({kind} *)(void *)s->registers[{r.index}])[i] = ({kind})v;"
-    code.line(f"/* register {r.name} */")
-    code.open(f"static inline int reg{r.index}_read(tr_switch *s, uint64_t i, {value}v)")
-    code.line(f"if (i >= {r.size}u)")
-    code.line("    return 0;")
-    code.line(read)
-    code.line("return 1;")
-    code.close()
-    code.line("")
-    code.open(f"static inline void reg{r.index}_write(tr_switch *s, uint64_t i, {const}v)")
-    code.line(f"if (i < {r.size}u)")
-    code.line(f"    {write}")
-    code.close()
-    code.line("")
 
 
 def _emit_field_lists(code: Code, model: Model) -> None:
@@ -135,7 +102,7 @@ def _emit_digests(code: Code, model: Model) -> None:
         for e, bits in d.values:
             values.limbs(e, bits, "record", at)
             at += limbs_of(bits)
-        code.line(f"tr_digest_push(s, {d.index}, s->now_ns, record, {n});")
+        code.line(f"tr_digest_push(s, {d.index}, s->now_ps, record, {n});")
         code.line("break;")
         code.close()
         code.depth -= 1
@@ -151,7 +118,7 @@ def digest_limbs(d: Digest) -> int:
     return sum(limbs_of(bits) for bits in d.field_bits)
 
 
-def _emit_description(code: Code, model: Model) -> None:
+def _emit_description(code: Code, model: Model, kept: Carried) -> None:
     for t in model.tables:
         if t.key:
             code.open(f"static const tr_key_field key_{t.index}[] =")
@@ -166,8 +133,14 @@ def _emit_description(code: Code, model: Model) -> None:
     _emit_array(code, "tr_profile_desc", "profiles", profiles)
     counters = [f"{{{string(c.name)}, {c.size}u, 0, 0}}" for c in model.counters]
     _emit_array(code, "tr_array_desc", "counters", counters)
-    registers = [f"{{{string(r.name)}, {r.size}u, {r.bits}, {cell_bytes(r.bits)}}}" for r in model.registers]
+    found = layout(model)
+    registers = [
+        f"{{{string(r.name)}, {r.size}u, {r.bits}, {cell_bytes(r.bits)}, {c.block}, {c.offset}, {c.stride}}}"
+        for r, c in zip(model.registers, found.cells, strict=True)
+    ]
     _emit_array(code, "tr_array_desc", "registers", registers)
+    blocks = [f"{{{b.size}u, {b.stride}}}" for b in found.blocks]
+    _emit_array(code, "tr_block_desc", "blocks", blocks)
     meters = [f"{{{string(m.name)}, {m.size}u, {int(m.unit == 'bytes')}, 0}}" for m in model.meters]
     _emit_array(code, "tr_array_desc", "meters", meters)
     vsets = [f"{{{string(v.name)}, {v.size}u, {v.bits}, {v.key_bytes}}}" for v in model.vsets]
@@ -176,10 +149,13 @@ def _emit_description(code: Code, model: Model) -> None:
     code.open("const tr_program tr_program_entry =")
     code.line(".abi = TR_ABI,")
     code.line(".phv_size = sizeof(struct tr_phv),")
+    code.line(f".phv_carried = {carried_bytes(model, kept)},")
     code.line(f".name = {string(model.name)},")
     for name in ("tables", "profiles", "counters", "registers", "meters", "vsets"):
         code.line(f".n_{name} = {len(getattr(model, name))},")
         code.line(f".{name} = {name if getattr(model, name) else 'NULL'},")
+    code.line(f".n_blocks = {len(blocks)},")
+    code.line(f".blocks = {'blocks' if blocks else 'NULL'},")
     code.line(f".digest_limbs = {max((digest_limbs(d) for d in model.digests), default=0)},")
     code.line(".ingress = trm_ingress,")
     code.line(".egress = trm_egress,")

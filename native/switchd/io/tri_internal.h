@@ -152,7 +152,7 @@ void tri_rx_port(tri_loop *l, tri_port *p);
 
 /* tri_tx.c */
 
-/* Takes a frame from the core: it will be sent at o->time_ns. Lock held. */
+/* Takes a frame from the core: it will be sent at o->time_ps. Lock held. */
 void tri_tx_put(tri_loop *l, const tr_out *o);
 /* Sends what is due on all ports. Takes the lock to release frames. Returns
  * when the next frame is due, TR_NEVER if none waits for the clock. */

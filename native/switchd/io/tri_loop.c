@@ -63,7 +63,7 @@ void tri_turn(tri_loop *l)
     bool packet_in = false;
     tr_out o;
 
-    l->core_next_ns = tr_run(l->core, now);
+    l->core_next_ns = tr_ns_ceil(tr_run(l->core, now * TR_PS_PER_NS));
     l->again = l->core_next_ns <= now;
     while (tr_pop(l->core, &o)) {
         if (o.port != l->cpu_port) {
@@ -351,7 +351,8 @@ int tri_inject(tri_loop *l, uint32_t port, const uint8_t *data, uint32_t len)
     int result;
 
     tr_switch_lock(l->core);
-    result = tr_rx(l->core, port, data, len, tri_now(l));
+    result = tr_rx(l->core, port, data, len,
+                   tri_now(l) * TR_PS_PER_NS);
     tr_switch_unlock(l->core);
     wake(l);
     return result;

@@ -141,7 +141,7 @@ static void give(tri_loop *l, tri_port *p, const uint8_t *data, uint32_t len,
                  uint64_t now)
 {
     capture(p, data, len);
-    if (tr_rx(l->core, p->number, data, len, now) != TR_OK) {
+    if (tr_rx(l->core, p->number, data, len, now * TR_PS_PER_NS) != TR_OK) {
         TRI_COUNT(p, rx_refused, 1);
         return;
     }

@@ -250,9 +250,9 @@ static uint64_t flush_port(tri_loop *l, tri_port *p, uint64_t now)
                 return p->retry_ns;
             set_wait(l, p, TRI_WAIT_NOT);
         }
-        if (head_of(p)->time_ns > now) {
+        if (tr_ns_floor(head_of(p)->time_ps) > now) {
             block(l, p, false);
-            return head_of(p)->time_ns;
+            return tr_ns_floor(head_of(p)->time_ps);
         }
         if (!TRI_READ(p, up)) {
             TRI_COUNT(p, tx_down, 1);
@@ -260,7 +260,7 @@ static uint64_t flush_port(tri_loop *l, tri_port *p, uint64_t now)
             continue;
         }
         while (n < TRI_BATCH && n < p->fifo_count
-               && nth_of(p, n)->time_ns <= now) {
+               && tr_ns_floor(nth_of(p, n)->time_ps) <= now) {
             const tr_out *o = nth_of(p, n);
 
             l->tx_iov[n].iov_base = (void *)(uintptr_t)o->data;

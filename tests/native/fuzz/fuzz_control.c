@@ -88,7 +88,7 @@ static uint32_t random_key(fuzz_rng *rng, const tr_table_desc *d, uint8_t *key,
 }
 
 static void insert_entry(tr_switch *s, fuzz_rng *rng, uint32_t table,
-                         uint64_t now_ns)
+                         uint64_t now_ps)
 {
     static uint8_t key[MAX_KEY], mask[MAX_KEY];
     const tr_table_desc *d = &s->prog->tables[table];
@@ -103,10 +103,10 @@ static void insert_entry(tr_switch *s, fuzz_rng *rng, uint32_t table,
     tr_target target = random_target(rng, kind, d->data_limbs);
     tr_table_insert(s, table, key, mask, prefix,
                     (int32_t)fuzz_below(rng, 16), &target,
-                    fuzz_below(rng, 4) ? 0 : number(rng), now_ns);
+                    fuzz_below(rng, 4) ? 0 : number(rng), now_ps);
 }
 
-static void table_call(tr_switch *s, fuzz_rng *rng, uint64_t now_ns)
+static void table_call(tr_switch *s, fuzz_rng *rng, uint64_t now_ps)
 {
     uint32_t n = s->prog->n_tables;
     uint32_t table = index_near(rng, n);
@@ -135,11 +135,11 @@ static void table_call(tr_switch *s, fuzz_rng *rng, uint64_t now_ns)
         break;
     case 5:
         tr_entry_last_hit(s, table, handle, &a);
-        tr_table_expired(s, table, now_ns, expired, 8);
+        tr_table_expired(s, table, now_ps, expired, 8);
         break;
     default:
         if (table < n)
-            insert_entry(s, rng, table, now_ns);
+            insert_entry(s, rng, table, now_ps);
         break;
     }
 }
@@ -280,7 +280,7 @@ static void port_call(tr_switch *s, fuzz_rng *rng)
     }
 }
 
-void fuzz_control(tr_switch *s, fuzz_rng *rng, uint64_t now_ns)
+void fuzz_control(tr_switch *s, fuzz_rng *rng, uint64_t now_ps)
 {
     switch (fuzz_below(rng, 10)) {
     case 0:
@@ -296,7 +296,7 @@ void fuzz_control(tr_switch *s, fuzz_rng *rng, uint64_t now_ns)
         port_call(s, rng);
         break;
     default:
-        table_call(s, rng, now_ns);
+        table_call(s, rng, now_ps);
         break;
     }
 }

@@ -28,12 +28,13 @@ extern const tr_program tr_program_entry;
 /* tr_run may stop early where packets go round without time passing; what it
  * leaves is picked up with a later frame. */
 #define MAX_RUNS 4
+#define ACCOUNT_EVERY 7
 
 typedef struct fuzz_run {
     tr_switch *s;
     fuzz_rng rng;
     fuzz_frames frames;
-    uint64_t now_ns, sent, dropped, trace;
+    uint64_t now_ps, sent, dropped, trace;
 } fuzz_run;
 
 static void log_line(void *arg, int level, const char *text)
@@ -54,10 +55,10 @@ static void mix(uint64_t *hash, const void *data, size_t n)
 static void drain(fuzz_run *r)
 {
     tr_out out;
-    uint64_t limbs[64], time_ns;
+    uint64_t limbs[64], time_ps;
     while (tr_pop(r->s, &out)) {
         mix(&r->trace, &out.port, sizeof out.port);
-        mix(&r->trace, &out.time_ns, sizeof out.time_ns);
+        mix(&r->trace, &out.time_ps, sizeof out.time_ps);
         mix(&r->trace, out.data, out.len);
         if (fuzz_below(&r->rng, 16) == 0)
             fuzz_frame_learn(&r->frames, out.data, out.len);
@@ -65,8 +66,8 @@ static void drain(fuzz_run *r)
         r->sent++;
     }
     tr_switch_unlock(r->s);
-    while (tr_digest_pop(r->s, &time_ns, limbs, 64) >= 0)
-        mix(&r->trace, &time_ns, sizeof time_ns);
+    while (tr_digest_pop(r->s, &time_ps, limbs, 64) >= 0)
+        mix(&r->trace, &time_ps, sizeof time_ps);
     tr_switch_lock(r->s);
 }
 
@@ -77,20 +78,34 @@ static void one_frame(fuzz_run *r)
     fuzz_frame_make(&r->frames, &frame);
     if (fuzz_below(&r->rng, 256) == 0)
         port = (uint32_t)fuzz_below(&r->rng, 600);
-    r->now_ns += fuzz_below(&r->rng, 3000);
+    r->now_ps += fuzz_below(&r->rng, 3000000);
     tr_switch_lock(r->s);
     if (fuzz_below(&r->rng, 32) == 0)
         tr_rx_virtual(r->s, port, frame.data, frame.len,
-                      (uint32_t)fuzz_below(&r->rng, 9000), r->now_ns);
+                      (uint32_t)fuzz_below(&r->rng, 9000), r->now_ps);
     else
-        tr_rx(r->s, port, frame.data, frame.len, r->now_ns);
+        tr_rx(r->s, port, frame.data, frame.len, r->now_ps);
     for (int i = 0; i < MAX_RUNS; i++) {
-        uint64_t next_ns = tr_run(r->s, r->now_ns);
+        uint64_t next_ps = tr_run(r->s, r->now_ps);
         drain(r);
-        if (next_ns > r->now_ns)
+        if (next_ps > r->now_ps)
             break;
     }
     tr_switch_unlock(r->s);
+}
+
+/* Every frame and every virtual byte must be somewhere. */
+static void check_account(const fuzz_run *r)
+{
+    tr_account a;
+    tr_account_read(r->s, &a);
+    if (a.rx_frames + a.made_frames ==
+            a.tx_frames + a.dropped_frames + a.held_frames &&
+        a.rx_virt + a.made_virt ==
+            a.tx_virt + a.dropped_virt + a.cut_virt + a.held_virt)
+        return;
+    fprintf(stderr, "fuzz: the account of the switch does not add up\n");
+    abort();
 }
 
 static void end_switch(fuzz_run *r)
@@ -109,11 +124,11 @@ static int new_switch(fuzz_run *r)
     const tr_switch_config cfg = {
         .drop_port = 511,
         .priorities = 1 + (uint32_t)fuzz_below(&r->rng, TR_MAX_PRIORITIES),
-        .tick_ns = fuzz_below(&r->rng, 2) ? 1000 : 1,
+        .tick_ps = fuzz_below(&r->rng, 2) ? 1000000 : 1000,
         .queue_packets = 1 + (uint32_t)fuzz_below(&r->rng, 64),
         .queue_bytes = fuzz_below(&r->rng, 4) ? 0 : 20000,
         .port_rate_bps = fuzz_below(&r->rng, 2) ? 0 : 10000000000u,
-        .port_delay_ns = fuzz_below(&r->rng, 2) ? 0 : 1000,
+        .port_delay_ps = fuzz_below(&r->rng, 2) ? 0 : 1000000,
         .recirc_rate_bps = fuzz_below(&r->rng, 2) ? 0 : 1000000000u,
         .seed = fuzz_next(&r->rng),
     };
@@ -127,7 +142,7 @@ static int renew(fuzz_run *r, uint64_t i)
     if (i % NEW_EVERY == 0) {
         if (r->s)
             end_switch(r);
-        r->now_ns = 0;
+        r->now_ps = 0;
         return new_switch(r);
     }
     if (i % LOAD_EVERY == 0)
@@ -144,9 +159,11 @@ static int fuzz(fuzz_run *r, uint64_t frames)
             return 1;
         }
         if (fuzz_below(&r->rng, CONTROL_EVERY) == 0)
-            fuzz_control(r->s, &r->rng, r->now_ns);
+            fuzz_control(r->s, &r->rng, r->now_ps);
         tr_set_log(r->s, log_line, &characters, i % TRACE_EVERY == 0);
         one_frame(r);
+        if (i % ACCOUNT_EVERY == 0)
+            check_account(r);
     }
     if (r->s)
         end_switch(r);

@@ -21,7 +21,7 @@ enum { CPU_PORT = 300, QUEUE = 64, MARK_BYTES = 6 };
 typedef struct frame {
     struct frame *next;
     uint32_t port, len;
-    uint64_t time_ns;
+    uint64_t time_ps;
     uint8_t data[];
 } frame;
 
@@ -34,7 +34,7 @@ struct tr_switch {
     uint32_t depth[TR_MAX_PORTS];
     int blocked[TR_MAX_PORTS], up[TR_MAX_PORTS];
     uint64_t dropped, slots, digests, blocks, late;
-    uint64_t last_ns;
+    uint64_t last_ps;
 };
 
 #define EXPORT __attribute__((visibility("default")))
@@ -80,21 +80,21 @@ static void ready(tr_switch *s, frame *f)
 }
 
 int tr_rx(tr_switch *s, uint32_t port, const uint8_t *data, uint32_t len,
-          uint64_t now_ns)
+          uint64_t now_ps)
 {
     frame *f;
 
     if (port >= TR_MAX_PORTS)
         return TR_ERANGE;
-    if (now_ns < s->last_ns)
+    if (now_ps < s->last_ps)
         s->late++;            /* the clock ran backwards */
-    s->last_ns = now_ns;
+    s->last_ps = now_ps;
     f = malloc(sizeof *f + len);
     if (!f)
         return TR_ENOMEM;
     memcpy(f->data, data, len);
     f->len = len;
-    f->time_ns = now_ns + s->delay_ns;
+    f->time_ps = now_ps + s->delay_ns * TR_PS_PER_NS;
     f->port = port == CPU_PORT ? 0 : port ^ 1;
     if (memmem(data, len, "to-cpu", MARK_BYTES))
         f->port = CPU_PORT;
@@ -114,11 +114,11 @@ int tr_rx(tr_switch *s, uint32_t port, const uint8_t *data, uint32_t len,
     return TR_OK;
 }
 
-uint64_t tr_run(tr_switch *s, uint64_t now_ns)
+uint64_t tr_run(tr_switch *s, uint64_t now_ps)
 {
-    if (now_ns < s->last_ns)
+    if (now_ps < s->last_ps)
         s->late++;
-    s->last_ns = now_ns;
+    s->last_ps = now_ps;
     return TR_NEVER;
 }
 
@@ -132,7 +132,7 @@ int tr_pop(tr_switch *s, tr_out *out)
     if (!s->head)
         s->tail = &s->head;
     s->slots++;
-    *out = (tr_out){ .port = f->port, .len = f->len, .time_ns = f->time_ns,
+    *out = (tr_out){ .port = f->port, .len = f->len, .time_ps = f->time_ps,
                      .data = f->data, .slot = f };
     return 1;
 }

@@ -1,0 +1,255 @@
+/* What a switch does next: re-entry, ports that are due, and the loop.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * A port is looked at only when something may have changed for it: it has its
+ * bit in `due` from the moment that it is touched (a packet queued, a pause, a
+ * control call) until its turn, and otherwise waits in `heap` for the time at
+ * which a packet of its queues may leave. So a run costs nothing for ports
+ * where nothing happens.
+ */
+#include "tr_tm.h"
+
+/* Packets one tr_run may handle without time passing before it returns to its
+ * caller: a program that resubmits for ever must not hang the switch. */
+#define STEP_LIMIT 65536u
+
+/* ---- re-entry: resubmit and recirculate ---- */
+
+static void reenter(tr_switch *s, tr_reentry *r, tr_pkt *p, uint64_t ready_ps)
+{
+    p->resubmit = 0;
+    p->ready_ps = ready_ps;
+    p->order = s->reentries++;
+    p->next = NULL;
+    if (r->tail)
+        r->tail->next = p;
+    else
+        r->head = p;
+    r->tail = p;
+    r->count++;
+}
+
+void tr_resubmit(tr_switch *s, tr_pkt *p, uint64_t now_ps)
+{
+    if (s->resubmitted.count >= TR_REENTRY_DEPTH) {
+        tr_drop(s, p, TR_DROP_RESUBMIT_FULL);
+        return;
+    }
+    reenter(s, &s->resubmitted, p, now_ps);
+}
+
+void tr_recirculate(tr_switch *s, tr_pkt *p, uint64_t now_ps)
+{
+    if (s->recirculated.count >= TR_REENTRY_DEPTH) {
+        tr_drop(s, p, TR_DROP_RECIRC_FULL);
+        return;
+    }
+    uint64_t start =
+        s->recirc_busy_ps > now_ps ? s->recirc_busy_ps : now_ps;
+    if (s->cfg.recirc_rate_bps)
+        start += (uint64_t)((tr_u128)((uint64_t)p->len + p->virt) * 8 *
+                            TR_PS_PER_S / s->cfg.recirc_rate_bps);
+    s->recirc_busy_ps = start;
+    reenter(s, &s->recirculated, p, start);
+}
+
+static int ready(const tr_reentry *r, uint64_t now_ps)
+{
+    return r->head && r->head->ready_ps <= now_ps;
+}
+
+/* The first packet that may enter ingress again now. Resubmitted packets do
+ * not wait behind recirculated ones that are still being serialised. */
+static tr_pkt *reentry_take(tr_switch *s, uint64_t now_ps)
+{
+    tr_reentry *r = &s->resubmitted;
+    if (!ready(r, now_ps) ||
+        (ready(&s->recirculated, now_ps) &&
+         s->recirculated.head->order < r->head->order))
+        r = &s->recirculated;
+    if (!ready(r, now_ps))
+        return NULL;
+    tr_pkt *p = r->head;
+    r->head = p->next;
+    if (!r->head)
+        r->tail = NULL;
+    r->count--;
+    p->next = NULL;
+    return p;
+}
+
+static uint64_t reentry_next(const tr_switch *s)
+{
+    uint64_t a = s->resubmitted.head ? s->resubmitted.head->ready_ps
+                                     : TR_NEVER;
+    uint64_t b = s->recirculated.head ? s->recirculated.head->ready_ps
+                                      : TR_NEVER;
+    return a < b ? a : b;
+}
+
+/* ---- ports that wait for a time ---- */
+
+static void place(tr_switch *s, uint32_t at, tr_wait w)
+{
+    s->heap[at] = w;
+    s->ports[w.port]->heap_at = (uint16_t)at;
+}
+
+static void sift_up(tr_switch *s, uint32_t at, tr_wait w)
+{
+    while (at > 0 && s->heap[(at - 1) / 2].time_ps > w.time_ps) {
+        place(s, at, s->heap[(at - 1) / 2]);
+        at = (at - 1) / 2;
+    }
+    place(s, at, w);
+}
+
+static void sift_down(tr_switch *s, uint32_t at, tr_wait w)
+{
+    for (;;) {
+        uint32_t child = 2 * at + 1;
+        if (child >= s->n_heap)
+            break;
+        if (child + 1 < s->n_heap &&
+            s->heap[child + 1].time_ps < s->heap[child].time_ps)
+            child++;
+        if (s->heap[child].time_ps >= w.time_ps)
+            break;
+        place(s, at, s->heap[child]);
+        at = child;
+    }
+    place(s, at, w);
+}
+
+/* Makes the port wait for a time, TR_NEVER: for none. */
+static void wait_for(tr_switch *s, uint32_t port, uint64_t time_ps)
+{
+    uint32_t at = s->ports[port]->heap_at;
+    tr_wait w = {time_ps, port};
+    if (time_ps == TR_NEVER) {
+        if (at == TR_NO_PLACE)
+            return;
+        s->ports[port]->heap_at = TR_NO_PLACE;
+        w = s->heap[--s->n_heap];
+        if (w.port == port)
+            return;
+    } else if (at == TR_NO_PLACE) {
+        sift_up(s, s->n_heap++, w);
+        return;
+    }
+    if (at > 0 && s->heap[(at - 1) / 2].time_ps > w.time_ps)
+        sift_up(s, at, w);
+    else
+        sift_down(s, at, w);
+}
+
+/* Ports whose time has come are due. */
+static void wake_ports(tr_switch *s, uint64_t now_ps)
+{
+    while (s->n_heap && s->heap[0].time_ps <= now_ps) {
+        uint32_t port = s->heap[0].port;
+        wait_for(s, port, TR_NEVER);
+        tr_port_touch(s, port);
+    }
+}
+
+void tr_ports_rest(tr_switch *s)
+{
+    while (s->n_heap)
+        s->ports[s->heap[--s->n_heap].port]->heap_at = TR_NO_PLACE;
+    memset(s->due, 0, sizeof s->due);
+    s->due_words = 0;
+}
+
+/* ---- the loop ---- */
+
+/* Lets a port send what it may at now; the number of packets handled. */
+static uint32_t port_work(tr_switch *s, uint32_t port, uint64_t now_ps)
+{
+    tr_port *t = s->ports[port];
+    uint32_t n = 0;
+    tr_pkt *p;
+    while (n < STEP_LIMIT && (p = tr_port_dequeue(s, t, now_ps))) {
+        n++;
+        if (s->prog->egress(s, p, now_ps))
+            tr_port_send(s, p, now_ps);
+    }
+    uint64_t next =
+        t->pfc_state ? tr_pfc_refresh(s, port, now_ps) : TR_NEVER;
+    uint64_t leave = tr_port_next(t);
+    if (leave < next)
+        next = leave;
+    if (next <= now_ps)
+        tr_port_touch(s, port); /* the limit was reached */
+    else if (next != TR_NEVER || t->heap_at != TR_NO_PLACE)
+        wait_for(s, port, next);
+    return n;
+}
+
+/* One turn of all ports that are due, by number; packets handled. */
+static uint32_t ports_work(tr_switch *s, uint64_t now_ps)
+{
+    uint32_t n = 0;
+    for (uint32_t w = 0; s->due_words >> w; w++) {
+        uint64_t seen = 0;
+        for (uint64_t bits; (bits = s->due[w] & ~seen);) {
+            uint32_t bit = (uint32_t)__builtin_ctzll(bits);
+            seen |= (2ULL << bit) - 1;
+            s->due[w] &= ~(1ULL << bit);
+            n += port_work(s, w * 64 + bit, now_ps);
+        }
+        if (!s->due[w])
+            s->due_words &= (uint8_t)~(1u << w);
+    }
+    return n;
+}
+
+/* All that can be done at now; 0 when the limit of steps was reached. */
+static int work(tr_switch *s, uint64_t now_ps)
+{
+    uint32_t steps = 0;
+    for (;;) {
+        tr_pkt *p;
+        while (steps < STEP_LIMIT && (p = reentry_take(s, now_ps))) {
+            steps++;
+            s->prog->ingress(s, p, now_ps);
+        }
+        if (steps < STEP_LIMIT)
+            steps += ports_work(s, now_ps);
+        if (steps >= STEP_LIMIT)
+            return 0;
+        if (!s->due_words && reentry_next(s) > now_ps)
+            return 1;
+    }
+}
+
+uint64_t tr_run(tr_switch *s, uint64_t now_ps)
+{
+    if (!s->prog)
+        return TR_NEVER;
+    /* what was touched between two calls happens at the later one */
+    if (s->next_event_ps > now_ps && now_ps > s->now_ps)
+        s->now_ps = now_ps;
+    for (;;) {
+        if (!work(s, s->now_ps)) {
+            s->next_event_ps = s->now_ps;
+            return s->next_event_ps;
+        }
+        uint64_t next = reentry_next(s);
+        if (s->n_heap && s->heap[0].time_ps < next)
+            next = s->heap[0].time_ps;
+        s->next_event_ps = next;
+        if (next > now_ps)
+            break;
+        s->now_ps = next;
+        wake_ports(s, next);
+    }
+    if (now_ps > s->now_ps)
+        s->now_ps = now_ps;
+    return s->next_event_ps;
+}
+
+uint64_t tr_next(const tr_switch *s)
+{
+    return s->prog && s->due_words ? s->now_ps : s->next_event_ps;
+}

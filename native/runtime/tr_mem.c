@@ -1,0 +1,105 @@
+/* Memory for what packets touch: blocks of whole cache lines in huge pages.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#define _GNU_SOURCE 1
+#include "tr_mem.h"
+
+#include <pthread.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define LINE 64u
+#define HUGE (2u << 20)       /* bytes of a chunk, and of a huge page */
+#define LINES_MAX 64u         /* larger blocks come from malloc */
+
+static size_t lines_of(size_t size)
+{
+    return size ? (size + LINE - 1) / LINE : 1;
+}
+
+static void *plain(size_t lines)
+{
+    void *block = aligned_alloc(LINE, lines * LINE);
+    if (block)
+        memset(block, 0, lines * LINE);
+    return block;
+}
+
+#ifdef __SANITIZE_ADDRESS__
+/* Each block on its own, so that an overrun is seen. */
+void *tr_mem_new(size_t size)
+{
+    return plain(lines_of(size));
+}
+
+void tr_mem_free(void *block, size_t size)
+{
+    (void)size;
+    free(block);
+}
+#else
+
+typedef struct unused {
+    struct unused *next;
+} unused;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static unused *free_blocks[LINES_MAX + 1];
+static uint8_t *chunk;        /* what is left of the newest one */
+static size_t left;
+
+/* A chunk at a multiple of its size; 0 when out of memory. */
+static int chunk_new(void)
+{
+    uint8_t *both = mmap(NULL, 2 * HUGE, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (both == MAP_FAILED)
+        return 0;
+    uint8_t *first =
+        (uint8_t *)(((uintptr_t)both + HUGE - 1) / HUGE * HUGE);
+    if (first > both)
+        munmap(both, (size_t)(first - both));
+    munmap(first + HUGE, (size_t)(both + HUGE - first));
+    madvise(first, HUGE, MADV_HUGEPAGE); /* where there are none: as well */
+    chunk = first;
+    left = HUGE;
+    return 1;
+}
+
+void *tr_mem_new(size_t size)
+{
+    size_t lines = lines_of(size);
+    if (lines > LINES_MAX)
+        return plain(lines);
+    pthread_mutex_lock(&lock);
+    unused *block = free_blocks[lines];
+    if (block) {
+        free_blocks[lines] = block->next;
+        memset(block, 0, lines * LINE);
+    } else if (left >= lines * LINE || chunk_new()) {
+        block = (unused *)(void *)chunk;
+        chunk += lines * LINE;
+        left -= lines * LINE;
+    }
+    pthread_mutex_unlock(&lock);
+    return block;
+}
+
+void tr_mem_free(void *block, size_t size)
+{
+    size_t lines = lines_of(size);
+    unused *x = block;
+    if (!x)
+        return;
+    if (lines > LINES_MAX) {
+        free(block);
+        return;
+    }
+    pthread_mutex_lock(&lock);
+    x->next = free_blocks[lines];
+    free_blocks[lines] = x;
+    pthread_mutex_unlock(&lock);
+}
+#endif

@@ -1,0 +1,117 @@
+/* Packets that wait in a queue, packed into few cache lines.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * A large network has more packets in its queues than the caches have room for.
+ * Of what such a packet has, egress needs the payload and the first part of the
+ * PHV (the rest only ingress uses), and most of that is zeros: headers that are
+ * not there, metadata nobody wrote. So it is packed: the bookkeeping, a bit per
+ * block of the PHV that is not all zeros, those blocks, the payload. The large
+ * buffers then serve packets under way only, which are few and stay in the
+ * cache.
+ */
+#include "tr_mem.h"
+#include "tr_tm.h"
+
+#define BLOCK 32u
+#define MOST_WORDS 4u         /* of bits; with a larger PHV: unpacked */
+
+_Static_assert(TR_PHV_ALIGN % BLOCK == 0, "a PHV is whole blocks");
+
+typedef struct block {
+    uint64_t word[BLOCK / sizeof(uint64_t)];
+} block;
+
+static int written(const block *b)
+{
+    return (b->word[0] | b->word[1] | b->word[2] | b->word[3]) != 0;
+}
+
+/* Bits of the blocks that are not all zeros; how many there are. */
+static uint32_t blocks_written(const block *b, uint32_t n, uint64_t *bits)
+{
+    uint32_t count = 0;
+    for (uint32_t at = 0; at < n; at += 64) {
+        uint32_t upto = n - at < 64 ? n - at : 64;
+        uint64_t word = 0;
+        for (uint32_t i = 0; i < upto; i++)
+            word |= (uint64_t)written(&b[at + i]) << i;
+        bits[at / 64] = word;
+        count += (uint32_t)__builtin_popcountll(word);
+    }
+    return count;
+}
+
+/* Blocks of the PHV that egress may look at. */
+static uint32_t phv_blocks(const tr_switch *s)
+{
+    return (s->prog->phv_carried + BLOCK - 1) / BLOCK;
+}
+
+static tr_pkt *packed_new(tr_switch *s, uint32_t lines)
+{
+    tr_pkt *p = s->free_pkts[TR_SIZE_CLASSES + lines - 1];
+    if (p)
+        s->free_pkts[TR_SIZE_CLASSES + lines - 1] = p->next;
+    else
+        p = tr_mem_new(lines * TR_LINE);
+    return p;
+}
+
+tr_pkt *tr_pkt_pack(tr_switch *s, tr_pkt *p)
+{
+    uint64_t bits[MOST_WORDS];
+    uint32_t n = phv_blocks(s), words = (n + 63) / 64;
+    uint32_t payload = p->len - p->parsed;
+    if (words > MOST_WORDS)
+        return p;
+    const block *from = (const block *)p->phv;
+    uint32_t count = blocks_written(from, n, bits);
+    uint32_t head = words * (uint32_t)sizeof *bits;
+    uint32_t size = (uint32_t)sizeof *p + head + count * BLOCK + payload;
+    uint32_t lines = (size + TR_LINE - 1) / TR_LINE;
+    tr_pkt *q = lines > TR_PACKED_LINES ? NULL : packed_new(s, lines);
+    if (!q)
+        return p;
+    memcpy(q->phv, bits, head);
+    uint8_t *to = q->phv + head;
+    for (uint32_t w = 0; w < words; w++)
+        for (uint64_t left = bits[w]; left; left &= left - 1, to += BLOCK)
+            memcpy(to, &from[w * 64 + (uint32_t)__builtin_ctzll(left)], BLOCK);
+    memcpy(to, p->buf + p->off + p->parsed, payload);
+    /* the bookkeeping last: it was written a moment ago, field by field, and
+     * wider loads have to wait until such writes are through */
+    memcpy(q, p, sizeof *q);
+    q->size_class = (uint8_t)(TR_SIZE_CLASSES + lines - 1);
+    q->size = lines * TR_LINE;
+    tr_pkt_free(s, p);
+    return q;
+}
+
+tr_pkt *tr_pkt_unpack(tr_switch *s, tr_pkt *q)
+{
+    uint32_t n = phv_blocks(s), words = (n + 63) / 64;
+    uint32_t end = q->off + q->len;
+    tr_pkt *p = tr_pkt_new(s, end > TR_HEADROOM ? end - TR_HEADROOM : 0);
+    if (!p)
+        return NULL;
+    uint8_t *buf = p->buf;
+    uint32_t cap = p->cap, size = p->size;
+    uint8_t size_class = p->size_class;
+    memcpy(p, q, sizeof *p);
+    p->buf = buf;
+    p->cap = cap;
+    p->size = size;
+    p->size_class = size_class;
+    block *to = (block *)p->phv;
+    const uint8_t *from = q->phv + words * sizeof(uint64_t);
+    memset(to, 0, s->prog->phv_size);
+    for (uint32_t w = 0; w < words; w++) {
+        uint64_t left;
+        memcpy(&left, q->phv + w * sizeof left, sizeof left);
+        for (; left; left &= left - 1, from += BLOCK)
+            memcpy(&to[w * 64 + (uint32_t)__builtin_ctzll(left)], from, BLOCK);
+    }
+    memcpy(p->buf + p->off + p->parsed, from, p->len - p->parsed);
+    tr_pkt_free(s, q);
+    return p;
+}
