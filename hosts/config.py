@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from hosts.errors import ConfigError
 from hosts.packets.bth import PSN_MASK
 
 MS_NS = 1_000_000
-TRANSPORTS = ("gbn", "sr")
+TRANSPORTS = ("gbn", "sr", "mp-rdma")
 MAX_MTU_BYTES = 9000
 
 
@@ -46,13 +46,35 @@ class FlowcutNicConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class MpRdmaConfig:
+    """The transport mp-rdma (MP-RDMA §3).
+
+    Args:
+        initial_bytes: payload that the congestion window begins with, one bandwidth-delay product say;
+            0: NicConfig.window_bytes.
+        delta_packets: a packet that comes so much later than another one was on a path too slow.
+        probe: share of packets that try a new path, 0..1.
+    """
+
+    initial_bytes: int = 0
+    delta_packets: int = 32
+    probe: float = 0.01
+
+    def __post_init__(self) -> None:
+        """Raises ConfigError on values that make no sense."""
+        _check(self.initial_bytes >= 0, f"initial_bytes is {self.initial_bytes}, expected 0 or more")
+        _check(self.delta_packets > 0, f"delta_packets is {self.delta_packets}, expected more than 0")
+        _check(0 <= self.probe <= 1, f"probe is {self.probe}, expected 0..1")
+
+
+@dataclass(frozen=True, slots=True)
 class NicConfig:
     """Settings of a NIC; both ends of a flow must agree on mtu_bytes, transport and first_psn.
 
     Args:
         mtu_bytes: payload of a full packet.
-        transport: "gbn" (go-back-N) or "sr" (selective repeat).
-        window_bytes: payload that may be unacknowledged; one packet always may.
+        transport: "gbn" (go-back-N), "sr" (selective repeat) or "mp-rdma" (many paths, ECN window).
+        window_bytes: payload that may be unacknowledged; one packet always may. Not with mp-rdma.
         rto_ns: retransmission timeout; doubles without progress, rto_backoff times at most.
         ack_every: the receiver acknowledges every n-th packet in order, and whatever asks for it.
         ack_delay_ns: longest time a coalesced acknowledgment is held back.
@@ -62,10 +84,11 @@ class NicConfig:
         virtual_payload: frames carry headers only, and the length of a payload of zeros.
         ecn: data packets are sent as ECT(0).
         data_priority, control_priority: which PFC priority pauses what.
-        bitmap_packets: packets beyond the expected one that a selective-repeat receiver remembers.
-        reorder_packets: selective repeat takes a packet for lost when one so much later has arrived.
+        bitmap_packets: packets beyond the expected one that a receiver of sr and mp-rdma remembers.
+        reorder_packets: sr and mp-rdma take a packet for lost when one so much later has arrived.
         first_psn: PSN of a flow's first packet.
         flowcut_nic: Flowcut on the NIC; None: the NIC leaves paths alone.
+        mp_rdma: settings of the transport mp-rdma.
     """
 
     mtu_bytes: int = 1024
@@ -86,10 +109,16 @@ class NicConfig:
     reorder_packets: int = 64
     first_psn: int = 0
     flowcut_nic: FlowcutNicConfig | None = None
+    mp_rdma: MpRdmaConfig = field(default_factory=MpRdmaConfig)
 
     def __post_init__(self) -> None:
         """Raises ConfigError on values that make no sense."""
-        _check(self.transport in TRANSPORTS, f"transport is {self.transport!r}, expected gbn or sr")
+        expected = ", ".join(TRANSPORTS)
+        _check(self.transport in TRANSPORTS, f"transport is {self.transport!r}, expected {expected}")
+        _check(
+            self.flowcut_nic is None or self.transport != "mp-rdma",
+            "flowcut_nic and transport mp-rdma both choose the source port, expected one of them",
+        )
         _check(
             1 <= self.mtu_bytes <= MAX_MTU_BYTES,
             f"mtu_bytes is {self.mtu_bytes}, expected 1..{MAX_MTU_BYTES}",
@@ -115,10 +144,16 @@ class NicConfig:
             _check(0 <= getattr(self, name) < 8, f"{name} is {getattr(self, name)}, expected 0..7")
 
     @property
+    def initial_packets(self) -> int:
+        """The congestion window in packets that mp-rdma begins with."""
+        initial = self.mp_rdma.initial_bytes
+        return min(max(1, initial // self.mtu_bytes), self.bitmap_packets) if initial else self.window_packets
+
+    @property
     def window_packets(self) -> int:
-        """The window in packets, at least one; selective repeat never exceeds the receiver's bitmap."""
+        """The window in packets, at least one; only go-back-N may exceed the receiver's bitmap."""
         packets = min(max(1, self.window_bytes // self.mtu_bytes), 1 << 22)
-        return min(packets, self.bitmap_packets) if self.transport == "sr" else packets
+        return min(packets, self.bitmap_packets) if self.transport != "gbn" else packets
 
 
 def _check(good: bool, message: str) -> None:

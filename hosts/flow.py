@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from hosts.calls import PORT_MASK, QPN_MASK
 from hosts.errors import ConfigError
-from hosts.packets.bth import PSN_MASK
 
 MAX_FLOW_BYTES = (1 << 32) - 1  # the RETH's length field
+MAX_START_NS = 1 << 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,9 +20,11 @@ class FlowSpec:
         id: number of the flow, unique in a run.
         src, dst: IPv4 addresses in dotted form, of two different hosts.
         bytes: length of the message, 1..2^32-1.
-        start_ns: when the source may send its first packet.
+        start_ns: when the source may send its first packet, at the earliest.
         qpn: queue pair number, 24 bits, the same at both ends; unique for a pair of hosts.
         sport: UDP source port, 1..65535.
+        after: numbers of other flows that must be complete at this flow's source first: flows that it sends,
+            acknowledged, and flows that it receives, arrived. `hosts.dependencies` checks them.
     """
 
     id: int
@@ -31,20 +34,33 @@ class FlowSpec:
     start_ns: int
     qpn: int
     sport: int
+    after: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         """Raises ConfigError on values that no packet could carry."""
+        # a run may have a million of them, so what is right is looked at once, and quickly
+        if not (
+            1 <= self.bytes <= MAX_FLOW_BYTES
+            and 0 <= self.start_ns <= MAX_START_NS
+            and 0 <= self.qpn <= QPN_MASK
+            and 1 <= self.sport <= PORT_MASK
+        ):
+            self._refuse()
+        if self.id in self.after:
+            raise ConfigError(f"flow {self.id}: it comes after itself")
+        if self.src == self.dst:
+            raise ConfigError(f"flow {self.id}: source and destination are both {self.src}")
+
+    def _refuse(self) -> None:
         limits = (
             ("bytes", self.bytes, 1, MAX_FLOW_BYTES),
-            ("start_ns", self.start_ns, 0, 1 << 62),
-            ("qpn", self.qpn, 0, PSN_MASK),
-            ("sport", self.sport, 1, 0xFFFF),
+            ("start_ns", self.start_ns, 0, MAX_START_NS),
+            ("qpn", self.qpn, 0, QPN_MASK),
+            ("sport", self.sport, 1, PORT_MASK),
         )
         for name, value, low, high in limits:
             if not low <= value <= high:
                 raise ConfigError(f"flow {self.id}: {name} is {value}, expected {low}..{high}")
-        if self.src == self.dst:
-            raise ConfigError(f"flow {self.id}: source and destination are both {self.src}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +68,8 @@ class FlowRecord:
     """What happened to a flow: one row of flows.parquet, before ideal times are added.
 
     Args:
+        start_ns: when the source might send its first packet: FlowSpec.start_ns, or the moment when the last
+            of the flows that it comes after was complete there.
         end_ns: when the receiving NIC had every byte in order; None: it never had.
         packets: data packets sent, retransmissions included.
         retransmitted: those of them that were retransmissions.
@@ -61,6 +79,9 @@ class FlowRecord:
         drains: times the flow was stopped so that it might change its path.
         drained_ns: time it was stopped, in all.
         received: data packets that arrived at the receiver, duplicates included.
+        overtaken: first transmissions that arrived after a later one; 0 where the order is kept.
+        timeouts: retransmission timeouts.
+        ce_marked: data packets that arrived marked by ECN.
     """
 
     id: int
@@ -77,3 +98,6 @@ class FlowRecord:
     drains: int
     drained_ns: int
     received: int = 0
+    overtaken: int = 0
+    timeouts: int = 0
+    ce_marked: int = 0

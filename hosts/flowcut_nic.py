@@ -18,14 +18,17 @@ less the transmission time p·h·t of a packet of p bytes.
 from __future__ import annotations
 
 import random
+from typing import Final
 
+from hosts.calls import NEVER
 from hosts.config import FlowcutNicConfig
 from hosts.layout import Layout
 from hosts.packets.nic_shim import NicShim
 
-TICKS_MASK = Layout(NicShim).mask("NicShim.ticks")
+TICKS_MASK: Final[int] = Layout(NicShim).mask("NicShim.ticks")
 # Source ports that are nobody's in particular (RFC 6335).
-FIRST_PORT, LAST_PORT = 49152, 65535
+FIRST_PORT: Final = 49152
+LAST_PORT: Final = 65535
 
 
 class MinRtt:
@@ -60,7 +63,12 @@ class FlowcutSender:
         sport: the flow's own source port, and its first one on the wire.
         rng: chooses the other ones.
         """
-        self._config = config
+        self._rtt_threshold = config.rtt_threshold
+        self._growth_threshold = config.growth_threshold
+        self._alpha = config.alpha
+        self._age_ns = config.age_ns
+        self._min_left = max(1, config.min_left)
+        self._resume_bytes = config.resume_bytes
         self._min_rtt = min_rtt
         self._pause_timeout_ns = pause_timeout_ns
         self._rng = rng
@@ -106,15 +114,15 @@ class FlowcutSender:
         if sent_ns >= self._sampled_from_ns:
             self._sample(self._min_rtt.normalise(rtt_ns, data_bytes, hops))
         if self._drain_since_ns is not None:
-            if self.in_flight_bytes <= self._config.resume_bytes:
+            if self.in_flight_bytes <= self._resume_bytes:
                 self._reroute(now_ns)
-        elif self._congested() and left >= max(1, self._config.min_left):
+        elif self._congested() and left >= self._min_left:
             self._start_drain(now_ns)
 
-    def deadline_ns(self) -> int | None:
-        """When a drain ends by itself; None: there is none."""
+    def deadline_ns(self) -> int:
+        """When a drain ends by itself; NEVER: there is none."""
         if self._drain_since_ns is None:
-            return None
+            return NEVER
         return min(self._forget_ns(), self._drain_since_ns + self._pause_timeout_ns)
 
     def on_time(self, now_ns: int) -> None:
@@ -139,11 +147,11 @@ class FlowcutSender:
         return self.drained_ns + (0 if self._drain_since_ns is None else now_ns - self._drain_since_ns)
 
     def _forget_ns(self) -> int:
-        return self._last_sent_ns + self._config.age_ns
+        return self._last_sent_ns + self._age_ns
 
     def _sample(self, rtt: float) -> None:
         """Both averages of Flowcut §II-B; the first sample of a path is its average."""
-        alpha = self._config.alpha
+        alpha = self._alpha
         if self._previous is None:
             self._average = rtt
         else:
@@ -152,14 +160,14 @@ class FlowcutSender:
         self._previous = rtt
 
     def _congested(self) -> bool:
-        growth_threshold = self._config.growth_threshold
-        too_long = self._average > self._config.rtt_threshold
+        growth_threshold = self._growth_threshold
+        too_long = self._average > self._rtt_threshold
         return too_long or (growth_threshold is not None and self._growth > growth_threshold)
 
     def _start_drain(self, now_ns: int) -> None:
         self.drains += 1
         self._drain_since_ns = now_ns
-        if self.in_flight_bytes <= self._config.resume_bytes:
+        if self.in_flight_bytes <= self._resume_bytes:
             self._reroute(now_ns)
 
     def _reroute(self, now_ns: int) -> None:

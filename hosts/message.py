@@ -3,18 +3,35 @@
 
 from __future__ import annotations
 
-from hosts.packets.bth import PSN_MASK, Opcode
+from typing import Final
+
+from hosts.calls import OPCODE_SHIFT, PSN_MASK
+from hosts.packets.bth import Opcode
 
 # Any stretch of a payload tells where it belongs: byte i of a message is i modulo this prime number.
-PATTERN_PERIOD = 251
-_PATTERN = bytes(range(PATTERN_PERIOD)) * (1 << 6)
-_HALF = (PSN_MASK + 1) // 2
+PATTERN_PERIOD: Final = 251
+_PATTERN: Final = bytes(range(PATTERN_PERIOD)) * (1 << 6)
+_HALF: Final = (PSN_MASK + 1) // 2
+NO_FORM: Final = -1
 
 
 class Message:
-    """One flow's packets, numbered from 0."""
+    """One flow's packets, numbered from 0.
 
-    __slots__ = ("_bytes", "_first_psn", "_mtu_bytes", "packets")
+    Attributes:
+        packets: how many there are.
+    """
+
+    __slots__ = (
+        "_bytes",
+        "_first_form",
+        "_first_psn",
+        "_last",
+        "_last_form",
+        "_middle_form",
+        "_mtu_bytes",
+        "packets",
+    )
 
     def __init__(self, length_bytes: int, mtu_bytes: int, first_psn: int) -> None:
         """Args:
@@ -26,14 +43,22 @@ class Message:
         self._mtu_bytes = mtu_bytes
         self._first_psn = first_psn
         self.packets = -(-length_bytes // mtu_bytes)
+        self._last = self.packets - 1
+        only = self.packets == 1
+        opening, closing = Opcode.WRITE_FIRST, Opcode.WRITE_LAST
+        if only:
+            opening = closing = Opcode.WRITE_ONLY
+        self._first_form = self.payload_bytes(0) | int(opening) << OPCODE_SHIFT
+        self._middle_form = mtu_bytes | int(Opcode.WRITE_MIDDLE) << OPCODE_SHIFT
+        self._last_form = self.payload_bytes(self._last) | int(closing) << OPCODE_SHIFT
 
-    def opcode(self, index: int) -> Opcode:
-        """The opcode of a packet."""
-        if self.packets == 1:
-            return Opcode.WRITE_ONLY
-        if index == 0:
-            return Opcode.WRITE_FIRST
-        return Opcode.WRITE_LAST if index == self.packets - 1 else Opcode.WRITE_MIDDLE
+    def form(self, index: int) -> int:
+        """Payload length and opcode of a packet, as in a shape; NO_FORM: there is no such packet."""
+        if index <= 0:
+            return self._first_form if index == 0 else NO_FORM
+        if index < self._last:
+            return self._middle_form
+        return self._last_form if index == self._last else NO_FORM
 
     def payload_bytes(self, index: int) -> int:
         """Length of a packet's payload, without padding."""

@@ -1,34 +1,41 @@
 # SPDX-License-Identifier: Apache-2.0
 """A NIC: many flows in both directions on one link.
 
-Pull model, no I/O and no clock: whoever owns the link hands in every arriving frame, and asks for the next
-frame whenever the link is free and `next_time_ns` has come. Frames of control go first, then data flows
-take turns.
+Pull model, no I/O and no clock: whoever owns the link tells of every arriving packet, and asks for the next
+one whenever the link is free and its time has come. Frames of control go first, then data flows take turns.
+
+Packets come and go as a few numbers (`hosts.calls`): the virtual network reads and builds the frames in C.
+`on_frame` and `next_frame` do the same in Python, for real links.
 """
 
 from __future__ import annotations
 
-import heapq
 import random
 from collections import Counter, deque
 
+from hosts.calls import JUNK_NAMES, KIND_BITS, KIND_MASK, NEVER, PORT_BITS, QPN_BITS, Packet
 from hosts.config import FlowcutNicConfig, NicConfig
+from hosts.end import FlowEnd
 from hosts.errors import ConfigError
 from hosts.flow import FlowRecord, FlowSpec
 from hosts.flowcut_nic import MinRtt
+from hosts.followers import Followers
 from hosts.frame import Frame
+from hosts.frames import Builder, deliver
 from hosts.observation import Observation, merge
 from hosts.pause import PfcState
 from hosts.receiver import FlowReceiver
 from hosts.sender import FlowSender
 from hosts.templates import Address, ip_number
-from hosts.wire import Ack, Cnp, Data, Junk, NicAcked, Parsed, Pause, Pfc, parse
+from hosts.timers import Timers
 
 
 class Nic:
     """One NIC.
 
     Attributes:
+        address: its IPv4 address as a number.
+        arrived_flows: flows of which every byte has arrived here.
         counters: frames that were of no use, by reason: other, malformed, bad_icrc, not_ours, unexpected.
     """
 
@@ -36,46 +43,59 @@ class Nic:
         """Args:
         ip, mac: the NIC's own addresses, in dotted and in colon form.
         gateway_mac: where it sends all its frames.
-        rng: chooses source ports (Flowcut §II-D).
+        rng: chooses source ports (Flowcut §II-D, MP-RDMA §3).
         """
         self.ip = ip
         self.mac = mac
         self.config = config
+        self.address: int = ip_number(ip)
+        self.arrived_flows = 0
         self.counters: Counter[str] = Counter()
-        self._ip = ip_number(ip)
         self._gateway_mac = gateway_mac
         self._rng = rng
-        self._min_rtt = MinRtt(config.flowcut_nic.ns_per_byte) if config.flowcut_nic else None
+        self._min_rtt: MinRtt | None = MinRtt(config.flowcut_nic.ns_per_byte) if config.flowcut_nic else None
         self._pfc = PfcState(config.link_rate_bps)
-        self._senders: dict[tuple[int, int], FlowSender] = {}  # by destination and queue pair
-        self._senders_to: dict[int, list[FlowSender]] = {}
-        self._receivers: dict[tuple[int, int], FlowReceiver] = {}  # by source and queue pair
+        self._control_priority: int = config.control_priority
+        self._data_priority: int = config.data_priority
+        self._control_until_ns = 0  # PFC holds either of them until then
+        self._data_until_ns = 0
+        self._ends: list[FlowEnd] = []  # by handle
+        self._senders: dict[int, FlowSender] = {}  # by peer
+        self._by_port: dict[int, list[FlowSender]] = {}  # by destination and the flow's own port
+        self._receivers: dict[int, FlowReceiver] = {}  # by peer
         self._unfinished = 0
-        self._control: deque[Frame] = deque()
+        self._followers = Followers()
+        self._control: deque[Packet] = deque()
         self._ready: deque[FlowSender] = deque()  # flows that may have something to send
-        self._timers: list[tuple[int, int, FlowSender | FlowReceiver]] = []
-        self._timer_number = 0
+        self._timers = Timers()
         self._now_ns = 0
+        self._builder = Builder(self.template)
+        self._addresses: dict[str, Address] = {}
 
     def add_flow(self, flow: FlowSpec) -> None:
-        """Sends a flow from its start time on.
+        """Sends a flow from its start time on, when the flows are complete that it comes after.
 
         Raises:
             ConfigError: it is not this NIC's, or cannot be told from another one.
         """
         dst = ip_number(flow.dst)
-        neighbours = self._senders_to.setdefault(dst, [])
+        peer = dst << QPN_BITS | flow.qpn
+        port = dst << PORT_BITS | flow.sport
         if flow.src != self.ip:
             raise ConfigError(f"flow {flow.id}: its source {flow.src} is not this host, {self.ip}")
-        if (dst, flow.qpn) in self._senders:
+        if peer in self._senders:
             raise ConfigError(f"flow {flow.id}: queue pair {flow.qpn} to {flow.dst} is taken")
-        if self._min_rtt and any(other.flow.sport == flow.sport for other in neighbours):
+        if self._min_rtt is not None and port in self._by_port:
             raise ConfigError(f"flow {flow.id}: source port {flow.sport} to {flow.dst} is taken")
-        sender = FlowSender(flow, self.config, self._address(flow.dst), self._min_rtt, self._rng)
-        self._senders[dst, flow.qpn] = sender
-        neighbours.append(sender)
+        sender = FlowSender(
+            flow, self.config, self._address(flow.dst), len(self._ends), self._min_rtt, self._rng
+        )
+        self._ends.append(sender)
+        self._senders[peer] = sender
+        self._by_port.setdefault(port, []).append(sender)
         self._unfinished += 1
-        self._arm(sender)
+        self._followers.add(sender)
+        self._timers.arm(sender)
 
     def expect_flow(self, flow: FlowSpec) -> None:
         """Prepares to receive a flow.
@@ -83,21 +103,36 @@ class Nic:
         Raises:
             ConfigError: it is not for this NIC, or cannot be told from another one.
         """
-        src = ip_number(flow.src)
+        peer = ip_number(flow.src) << QPN_BITS | flow.qpn
         if flow.dst != self.ip:
             raise ConfigError(f"flow {flow.id}: its destination {flow.dst} is not this host, {self.ip}")
-        if (src, flow.qpn) in self._receivers:
+        if peer in self._receivers:
             raise ConfigError(f"flow {flow.id}: queue pair {flow.qpn} from {flow.src} is taken")
-        self._receivers[src, flow.qpn] = FlowReceiver(flow, self.config, self._address(flow.src))
+        receiver = FlowReceiver(flow, self.config, self._address(flow.src), len(self._ends), self._control)
+        self._ends.append(receiver)
+        self._receivers[peer] = receiver
         self._unfinished += 1
 
+    def template(self, what: int) -> tuple[bytes, bytes]:
+        """Headers of all packets with this `what` but RAW, and what stands before a first packet's payload.
+
+        Raises:
+            IndexError: there is no such end of a flow.
+        """
+        return self._ends[what >> KIND_BITS].template(what & KIND_MASK)
+
     def _address(self, peer: str) -> Address:
-        return Address(self.mac, self._gateway_mac, self.ip, peer)
+        found = self._addresses.get(peer)
+        if found is None:
+            found = self._addresses[peer] = Address(self.mac, self._gateway_mac, self.ip, peer)
+        return found
 
     @property
     def idle(self) -> bool:
         """Whether every flow that is sent has been acknowledged, and every expected one has arrived."""
         return self._unfinished == 0
+
+    # ---- arrivals ----
 
     def on_frame(self, now_ns: int, frame: bytes, virtual_bytes: int = 0) -> None:
         """A frame came off the link; never raises, whatever it is.
@@ -106,137 +141,182 @@ class Nic:
             now_ns: not before any earlier call's.
             virtual_bytes: length of the payload that is only counted.
         """
+        deliver(self, now_ns, frame, virtual_bytes)
+
+    def on_data(self, now_ns: int, peer: int, place: int, shape: int, ticks: int) -> None:
+        """A data packet; ticks: of its shim, or NO_SHIM."""
         self._now_ns = now_ns
-        parsed = parse(frame, virtual_bytes)
-        if isinstance(parsed, Junk):
-            self.counters[parsed.value] += 1
-        elif isinstance(parsed, Pfc):
-            self._pfc.on_pfc(now_ns, parsed.quanta)
-        elif isinstance(parsed, Pause):
-            self._on_pause(now_ns, parsed)
-        elif parsed.dst != self._ip:
-            self.counters["not_ours"] += 1
-        elif not self._on_addressed(now_ns, parsed):
+        receiver = self._receivers.get(peer)
+        if receiver is None:
+            self.counters["unexpected"] += 1
+            return
+        done = receiver.done
+        if not receiver.on_data(now_ns, place, shape, ticks):
+            self.counters["unexpected"] += 1
+            return
+        if not done and receiver.done:
+            self.arrived_flows += 1
+            self._finish(now_ns, receiver.flow.id)
+        self._timers.arm(receiver)
+
+    def on_ack(self, now_ns: int, peer: int, place: int, aeth: int) -> None:
+        """An ACK or NAK."""
+        self._now_ns = now_ns
+        sender = self._senders.get(peer)
+        if sender is None:
+            self.counters["unexpected"] += 1
+            return
+        done = sender.done
+        sender.on_ack(now_ns, place, aeth)
+        if not done and sender.done:
+            self._finish(now_ns, sender.flow.id)
+        self._wake(sender)
+
+    def on_cnp(self, now_ns: int, peer: int) -> None:
+        """A congestion notification packet."""
+        self._now_ns = now_ns
+        sender = self._senders.get(peer)
+        if sender is None:
+            self.counters["unexpected"] += 1
+        else:
+            sender.on_cnp()
+
+    def on_nic_ack(self, now_ns: int, flow: int, count: int, ticks: int) -> None:
+        """A NIC ACK (Flowcut §II-D)."""
+        self._now_ns = now_ns
+        found = self._by_port.get(flow)
+        if found is None:
+            self.counters["unexpected"] += 1
+            return
+        sender = found[0]
+        sender.on_nic_ack(now_ns, count, ticks)
+        self._wake(sender)
+
+    def on_flow_pause(
+        self,
+        now_ns: int,
+        src: int,
+        dst: int,
+        sport: int,
+        dport: int,
+        protocol: int,
+        op: int,
+        credit_bytes: int,
+    ) -> None:
+        """A pause of the flow with this 5-tuple on the wire; op: as in the frame, one of PauseOp."""
+        self._now_ns = now_ns
+        if self._min_rtt is None:
+            candidates = self._by_port.get(dst << PORT_BITS | sport, [])
+        else:
+            # ports on the wire are not the flows' own
+            candidates = list(self._senders.values())
+        found = False
+        for sender in candidates:
+            if sender.has_key(src, dst, sport, dport, protocol):
+                found = True
+                sender.on_pause(now_ns, op, credit_bytes)
+                self._wake(sender)
+        if not found:
             self.counters["unexpected"] += 1
 
-    def _on_addressed(self, now_ns: int, parsed: Data | Ack | Cnp | NicAcked) -> bool:
-        """Whether there is a flow for this packet."""
-        if isinstance(parsed, Data):
-            receiver = self._receivers.get((parsed.src, parsed.qpn))
-            return receiver is not None and self._on_data(now_ns, receiver, parsed)
-        if isinstance(parsed, NicAcked):
-            for sender in self._senders_to.get(parsed.src, ()):
-                if sender.flow.sport == parsed.orig_sport:
-                    sender.on_nic_ack(now_ns, parsed)
-                    self._wake(sender)
-                    return True
-            return False
-        found = self._senders.get((parsed.src, parsed.qpn))
-        if found is None:
-            return False
-        if isinstance(parsed, Ack):
-            unfinished = not found.done
-            found.on_ack(now_ns, parsed)
-            self._unfinished -= unfinished and found.done
-            self._wake(found)
-        else:
-            found.on_cnp()
-        return True
+    def on_pfc(self, now_ns: int, quanta: tuple[int, ...]) -> None:
+        """A PFC frame: quanta of each priority, NO_QUANTA where it says nothing."""
+        self._now_ns = now_ns
+        self._pfc.on_pfc(now_ns, quanta)
+        self._control_until_ns = self._pfc.until_ns(self._control_priority)
+        self._data_until_ns = self._pfc.until_ns(self._data_priority)
 
-    def _on_data(self, now_ns: int, receiver: FlowReceiver, data: Data) -> bool:
-        if not receiver.fits(data):
-            return False
-        self._send(receiver.nic_ack(data))
-        unfinished = not receiver.done
-        self._send(receiver.on_data(now_ns, data))
-        self._unfinished -= unfinished and receiver.done
-        self._arm(receiver)
-        return True
+    def on_junk(self, now_ns: int, reason: int) -> None:
+        """A frame that is of no use; reason: index into JUNK_NAMES."""
+        self._now_ns = now_ns
+        self.counters[JUNK_NAMES[reason]] += 1
 
-    def _on_pause(self, now_ns: int, pause: Pause) -> None:
-        found = [sender for sender in self._senders_to.get(pause.key[1], ()) if sender.has_key(pause.key)]
-        for sender in found:
-            sender.on_pause(now_ns, pause)
-            self._wake(sender)
-        self.counters["unexpected"] += not found
+    # ---- departures ----
 
     def next_frame(self, now_ns: int) -> Frame | None:
         """The frame to send now that the link is free; None: nothing may be sent."""
-        self._now_ns = now_ns
-        self._run_timers(now_ns)
-        if self._control and self._pfc.until_ns(self.config.control_priority) <= now_ns:
-            return self._control.popleft()
-        if self._pfc.until_ns(self.config.data_priority) > now_ns:
+        packet = self.next_packet(now_ns)
+        if packet is None or isinstance(packet, int):
             return None
-        ready = self._ready
-        while ready:
-            sender = ready.popleft()
-            frame = sender.next_frame(now_ns)
-            if frame is not None:
-                ready.append(sender)
-                self._arm(sender)
-                return frame
-            sender.queued = False
-            self._arm(sender)
-        return None
+        return self._builder.frame(now_ns, packet)
+
+    def next_packet(self, now_ns: int) -> Packet | int | None:
+        """The packet to send now that the link is free.
+
+        Returns:
+            An int: nothing may be sent before that time, which is later than now, unless something arrives;
+            None: nothing before something arrives.
+        """
+        self._now_ns = now_ns
+        if self._timers.ring_ns <= now_ns:
+            self._run_timers(now_ns)
+        if self._control and self._control_until_ns <= now_ns:
+            return self._control.popleft()
+        if self._data_until_ns <= now_ns:
+            ready = self._ready
+            while ready:
+                sender = ready.popleft()
+                packet = sender.next_packet(now_ns)
+                if packet is not None:
+                    ready.append(sender)
+                    self._timers.arm(sender)
+                    return packet
+                sender.queued = False
+                self._timers.arm(sender)
+        next_ns = self._next_ns()
+        if next_ns == NEVER:
+            return None
+        return next_ns if next_ns > now_ns else now_ns + 1
 
     def next_time_ns(self, now_ns: int) -> int | None:
         """The earliest time, now or later, when `next_frame` may have something; None: after `on_frame`."""
-        timers = self._timers
-        while timers and timers[0][2].timer_ns != timers[0][0]:
-            heapq.heappop(timers)
-        time_ns = timers[0][0] if timers else None
-        for waiting, priority in (
-            (self._control, self.config.control_priority),
-            (self._ready, self.config.data_priority),
-        ):
-            if waiting:
-                until_ns = self._pfc.until_ns(priority)
-                time_ns = until_ns if time_ns is None else min(time_ns, until_ns)
-        return time_ns if time_ns is None else max(now_ns, time_ns)
+        next_ns = self._next_ns()
+        return max(now_ns, next_ns) if next_ns != NEVER else None
+
+    def _next_ns(self) -> int:
+        next_ns = self._timers.ring_ns
+        if self._control:
+            next_ns = min(next_ns, self._control_until_ns)
+        if self._ready:
+            next_ns = min(next_ns, self._data_until_ns)
+        return next_ns
+
+    # ---- what was seen ----
 
     def records(self) -> list[Observation]:
         """What has been seen of every flow, at this end of it."""
-        senders = [sender.observation(self._now_ns) for sender in self._senders.values()]
-        return [*senders, *(receiver.observation() for receiver in self._receivers.values())]
+        senders: list[Observation] = [sender.observation(self._now_ns) for sender in self._senders.values()]
+        return [*senders, *[receiver.observation() for receiver in self._receivers.values()]]
 
     @staticmethod
     def merge(*nics: Nic) -> list[FlowRecord]:
         """One record for each flow that these NICs send."""
-        return merge(observation for nic in nics for observation in nic.records())
+        return merge([observation for nic in nics for observation in nic.records()])
 
-    def _send(self, frame: Frame | None) -> None:
-        if frame is not None:
-            self._control.append(frame)
+    # ---- notes ----
+
+    def _finish(self, now_ns: int, number: int) -> None:
+        """A flow is complete at this end."""
+        self._unfinished -= 1
+        for sender in self._followers.complete(now_ns, number):
+            self._timers.arm(sender)
 
     def _wake(self, sender: FlowSender) -> None:
         """Something happened to a flow: it may have something to send, and its timer may have changed."""
         if sender.started and not sender.queued and not sender.done:
             sender.queued = True
             self._ready.append(sender)
-        self._arm(sender)
-
-    def _arm(self, owner: FlowSender | FlowReceiver) -> None:
-        """Sets a flow's timer, unless it rings early enough: then it is set again when it rings."""
-        deadline_ns = owner.deadline_ns()
-        if deadline_ns is not None and (owner.timer_ns is None or deadline_ns < owner.timer_ns):
-            owner.timer_ns = deadline_ns
-            self._timer_number += 1
-            heapq.heappush(self._timers, (deadline_ns, self._timer_number, owner))
+        self._timers.arm(sender)
 
     def _run_timers(self, now_ns: int) -> None:
-        timers = self._timers
-        while timers and timers[0][0] <= now_ns:
-            time_ns, _, owner = heapq.heappop(timers)
-            if owner.timer_ns != time_ns:
-                continue
-            owner.timer_ns = None
-            if isinstance(owner, FlowSender):
-                owner.on_time(now_ns)
-                self._wake(owner)
+        end = self._timers.next_due(now_ns)
+        while end is not None:
+            end.on_time(now_ns)
+            if isinstance(end, FlowSender):
+                self._wake(end)
             else:
-                self._send(owner.on_time(now_ns))
-                self._arm(owner)
+                self._timers.arm(end)
+            end = self._timers.next_due(now_ns)
 
 
-__all__ = ["FlowRecord", "FlowSpec", "FlowcutNicConfig", "Frame", "Nic", "NicConfig", "Parsed"]
+__all__ = ["FlowRecord", "FlowSpec", "FlowcutNicConfig", "Frame", "Nic", "NicConfig"]

@@ -14,6 +14,7 @@ class SenderObservation:
     """Seen at the source.
 
     Args:
+        start_ns: when it might send its first packet, or might have at the earliest.
         done: everything has been acknowledged.
         packets: data packets sent, retransmissions included.
         drains, drained_ns: pauses by switches and drains of the NIC's own Flowcut.
@@ -24,6 +25,7 @@ class SenderObservation:
     """
 
     flow: FlowSpec
+    start_ns: int
     done: bool
     packets: int
     retransmitted: int
@@ -87,7 +89,7 @@ def _record(sender: SenderObservation, receiver: ReceiverObservation | None) -> 
         src=flow.src,
         dst=flow.dst,
         bytes=flow.bytes,
-        start_ns=flow.start_ns,
+        start_ns=sender.start_ns,
         end_ns=receiver.end_ns if receiver else None,
         packets=sender.packets,
         retransmitted=sender.retransmitted,
@@ -97,4 +99,7 @@ def _record(sender: SenderObservation, receiver: ReceiverObservation | None) -> 
         drains=sender.drains,
         drained_ns=sender.drained_ns,
         received=receiver.packets if receiver else 0,
+        overtaken=receiver.overtaken if receiver else 0,
+        timeouts=sender.timeouts,
+        ce_marked=receiver.ce_marked if receiver else 0,
     )

@@ -38,7 +38,7 @@ class OrderObserver:
         self._highest = -1
         self._holes: list[int] = []  # sorted: not arrived, and below the highest arrival
         self._waiting: list[int] = []  # sorted: arrivals behind a hole, not counted so far
-        self._again: set[int] = set()  # above the highest arrival: arrived as retransmissions only
+        self._again: set[int] | None = None  # above the highest arrival: arrived as retransmissions only
 
     def on_packet(self, index: int, retransmission: bool) -> None:
         """A packet arrived: its number in the flow, and whether it was sent before."""
@@ -56,12 +56,17 @@ class OrderObserver:
 
     def _open(self, after: int) -> None:
         first = max(self._highest + 1, after - MAX_GAP_PACKETS)
-        self._holes.extend(number for number in range(first, after) if number not in self._again)
-        if self._again:
-            self._again = {number for number in self._again if number > after}
+        again = self._again
+        if again is None:
+            self._holes.extend(range(first, after))
+            return
+        self._holes.extend([number for number in range(first, after) if number not in again])
+        self._again = {number for number in again if number > after} or None
 
     def _on_retransmission(self, index: int) -> None:
         if index > self._highest:
+            if self._again is None:
+                self._again = set()
             self._again.add(index)
             return
         position = bisect_left(self._holes, index)

@@ -11,8 +11,14 @@ further XOFF renews credit and timeout.
 
 from __future__ import annotations
 
+from typing import Final
+
+from hosts.calls import NEVER, NO_QUANTA
 from hosts.packets.flow_pause import PauseOp
 from hosts.packets.pfc import PRIORITIES, pause_ns
+
+_XON: Final = int(PauseOp.XON)
+_XOFF_CREDIT: Final = int(PauseOp.XOFF_CREDIT)
 
 
 class FlowPauseState:
@@ -22,8 +28,8 @@ class FlowPauseState:
         "_credit_bytes",
         "_since_ns",
         "_timeout_ns",
-        "_until_ns",
         "count",
+        "deadline_ns",
         "paused",
         "paused_ns",
         "timeouts",
@@ -34,23 +40,23 @@ class FlowPauseState:
         self._timeout_ns = timeout_ns
         self._credit_bytes = 0
         self._since_ns = 0
-        self._until_ns = 0
+        self.deadline_ns = NEVER  # when the flow goes on by itself
         self.paused = False
         self.count = 0
         self.paused_ns = 0
         self.timeouts = 0
 
-    def on_pause(self, now_ns: int, op: PauseOp, credit_bytes: int) -> None:
+    def on_pause(self, now_ns: int, op: int, credit_bytes: int) -> None:
         """A pause frame for this flow has arrived."""
-        if op is PauseOp.XON:
+        if op == _XON:
             self._resume(now_ns)
             return
         if not self.paused:
             self.paused = True
             self.count += 1
             self._since_ns = now_ns
-        self._credit_bytes = credit_bytes if op is PauseOp.XOFF_CREDIT else 0
-        self._until_ns = now_ns + self._timeout_ns
+        self._credit_bytes = credit_bytes if op == _XOFF_CREDIT else 0
+        self.deadline_ns = now_ns + self._timeout_ns
 
     def allows(self, frame_bytes: int) -> bool:
         """Whether a frame of this length may be sent."""
@@ -61,13 +67,9 @@ class FlowPauseState:
         if self.paused:
             self._credit_bytes -= frame_bytes
 
-    def deadline_ns(self) -> int | None:
-        """When the flow goes on by itself; None: it is not paused."""
-        return self._until_ns if self.paused else None
-
     def on_time(self, now_ns: int) -> None:
         """Ends a pause whose XON never came."""
-        if self.paused and now_ns >= self._until_ns:
+        if now_ns >= self.deadline_ns:
             self.timeouts += 1
             self._resume(now_ns)
 
@@ -82,6 +84,7 @@ class FlowPauseState:
     def _resume(self, now_ns: int) -> None:
         if self.paused:
             self.paused = False
+            self.deadline_ns = NEVER
             self.paused_ns += now_ns - self._since_ns
 
 
@@ -95,10 +98,11 @@ class PfcState:
         self._rate_bps = rate_bps
         self._until_ns = [0] * PRIORITIES
 
-    def on_pfc(self, now_ns: int, quanta: dict[int, int]) -> None:
-        """A PFC frame has arrived: quanta of each priority that it speaks of, 0 = go on."""
-        for priority, time in quanta.items():
-            self._until_ns[priority] = now_ns + pause_ns(time, self._rate_bps)
+    def on_pfc(self, now_ns: int, quanta: tuple[int, ...]) -> None:
+        """A PFC frame has arrived: quanta of every priority, 0 = go on, NO_QUANTA = not named."""
+        for priority in range(len(quanta)):
+            if quanta[priority] != NO_QUANTA:
+                self._until_ns[priority] = now_ns + pause_ns(quanta[priority], self._rate_bps)
 
     def until_ns(self, priority: int) -> int:
         """The first moment at which this priority may send; past or present: now."""

@@ -3,108 +3,169 @@
 
 from __future__ import annotations
 
+from collections import deque
+from typing import Final
+
+from hosts.calls import (
+    ACK,
+    ACKREQ_SHIFT,
+    BECN_SHIFT,
+    BYTE_MASK,
+    CE_SHIFT,
+    COUNT_SHIFT,
+    FORM_MASK,
+    FRAME_SHIFT,
+    HOPS_SHIFT,
+    KIND_BITS,
+    NIC_ACK,
+    NO_SHIM,
+    PAYLOAD_MASK,
+    PORT_MASK,
+    PSN_MASK,
+    RETRANSMISSION_SHIFT,
+    SPORT_SHIFT,
+    SYNDROME_SHIFT,
+    TAG_MASK,
+    TAG_SHIFT,
+    Packet,
+)
 from hosts.config import NicConfig
+from hosts.end import FlowEnd
 from hosts.flow import FlowSpec
-from hosts.frame import Frame
-from hosts.message import Message
+from hosts.message import NO_FORM, Message
 from hosts.observation import ReceiverObservation
 from hosts.order import OrderObserver
 from hosts.packets.bth import ROCE_PORT, Syndrome
-from hosts.templates import AckTemplate, Address, NicAckTemplate
-from hosts.transport import RECEIVERS
-from hosts.transport.base import Answer
-from hosts.wire import NO_SHIM, Data
+from hosts.templates import Address, ack_headers, nic_ack_headers
+from hosts.transport import make_receiver
+from hosts.transport.base import NAK, SILENCE
+
+_ACK_WORD: Final = int(Syndrome.ACK) << SYNDROME_SHIFT
+_NAK_WORD: Final = int(Syndrome.NAK_SEQUENCE) << SYNDROME_SHIFT
+_NO_TIME: Final = -1
+_NO_TAG: Final = -1
 
 
-class FlowReceiver:
-    """One flow at its destination.
+class FlowReceiver(FlowEnd):
+    """One flow at its destination."""
 
-    Attributes:
-        timer_ns: the NIC's own note.
-    """
-
-    def __init__(self, flow: FlowSpec, config: NicConfig, address: Address) -> None:
-        """Args: address: from this NIC to the flow's source."""
+    def __init__(
+        self, flow: FlowSpec, config: NicConfig, address: Address, handle: int, control: deque[Packet]
+    ) -> None:
+        """Args:
+        address: from this NIC to the flow's source.
+        handle: number of this end at its NIC.
+        control: takes the answers.
+        """
+        super().__init__()
         self.flow = flow
-        self.timer_ns: int | None = None
-        self.end_ns: int | None = None
+        self.end_ns = _NO_TIME
+        self._address = address
+        self._control = control
+        self._ack_what = handle << KIND_BITS | ACK
+        self._nic_ack_what = handle << KIND_BITS | NIC_ACK
         self._message = Message(flow.bytes, config.mtu_bytes, config.first_psn)
-        self._transport = RECEIVERS[config.transport](self._message.packets, config)
-        self._acks = AckTemplate(address, sport=flow.sport, qpn=flow.qpn)
-        self._nic_acks = NicAckTemplate(
-            address, sport=flow.sport, orig_sport=flow.sport, orig_dport=ROCE_PORT
-        )
+        self._transport = make_receiver(self._message.packets, config)
+        self._tells_arrival = self._transport.tells_arrival
         self._order = OrderObserver()
         self._bytes = 0
         self._packets = 0
         self._out_of_sequence = 0
         self._path_changes = 0
-        self._tag: int | None = None
+        self._tag = _NO_TAG
         self._ce_marked = 0
+        # what the next answer echoes: of the packet that came last
+        self._sport: int = flow.sport
+        self._marked = False
 
     @property
     def done(self) -> bool:
         """Whether every byte has arrived in order."""
-        return self._transport.done
+        return self.end_ns != _NO_TIME
 
-    def nic_ack(self, data: Data) -> Frame | None:
-        """The NIC ACK of a shimmed data packet, whatever the transport makes of it; None: it had no shim."""
-        if data.ticks == NO_SHIM:
-            return None
-        return Frame(self._nic_acks.build(data_bytes=data.frame_bytes, hops=data.hops, ticks=data.ticks))
+    def template(self, kind: int) -> tuple[bytes, bytes]:
+        """Headers of ACKs or NIC ACKs."""
+        sport, qpn = self.flow.sport, self.flow.qpn
+        if kind == NIC_ACK:
+            headers = nic_ack_headers(self._address, sport=sport, orig_sport=sport, orig_dport=ROCE_PORT)
+        else:
+            headers = ack_headers(self._address, sport=sport, qpn=qpn)
+        return headers, b""
 
-    def fits(self, data: Data) -> bool:
-        """Whether a packet can be one of this flow, by number, opcode and length."""
-        index = self._message.index(data.psn, self._transport.expected)
-        return (
-            0 <= index < self._message.packets
-            and data.opcode == self._message.opcode(index)
-            and data.payload_bytes == self._message.payload_bytes(index)
-        )
+    def on_data(self, now_ns: int, place: int, shape: int, ticks: int) -> bool:
+        """A data packet to this queue pair; False: it cannot be one of this flow, and changes nothing.
 
-    def on_data(self, now_ns: int, data: Data) -> Frame | None:
-        """A packet that fits has arrived; the answer, if there is one now."""
+        Args:
+            place, shape: see `hosts.calls`.
+            ticks: of the shim, or NO_SHIM.
+        """
         transport = self._transport
-        index = self._message.index(data.psn, transport.expected)
-        self._packets += 1
-        self._ce_marked += data.ce
-        if data.tag != self._tag:
-            self._path_changes += self._tag is not None
-            self._tag = data.tag
-        self._order.on_packet(index, data.retransmission)
-        self._out_of_sequence += index > transport.expected
+        expected = transport.expected
+        index = self._message.index(place & PSN_MASK, expected)
+        form = self._message.form(index)
+        if form == NO_FORM or shape & FORM_MASK != form:
+            return False
+        if ticks != NO_SHIM:
+            # whatever the transport makes of the packet
+            count = (shape >> FRAME_SHIFT) << COUNT_SHIFT | shape >> HOPS_SHIFT & BYTE_MASK
+            self._control.append((self._nic_ack_what, count, ticks))
+        self._observe(index, expected, shape)
+        self._sport = place >> SPORT_SHIFT & PORT_MASK
         taken = transport.received
-        answer = transport.on_data(now_ns, index, data.ackreq)
+        answer = transport.on_data(now_ns, index, shape >> ACKREQ_SHIFT & 1 == 1)
         if transport.received != taken:
-            self._bytes += data.payload_bytes
-        if transport.done and self.end_ns is None:
+            self._bytes += shape & PAYLOAD_MASK
+        if self.end_ns == _NO_TIME and transport.done:
             self.end_ns = now_ns
-        return self._frame(answer)
+        if answer != SILENCE:
+            self._answer(answer)
+        return True
 
-    def deadline_ns(self) -> int | None:
-        """When `on_time` has something to do; None: never, unless something arrives."""
+    def _observe(self, index: int, expected: int, shape: int) -> None:
+        self._packets += 1
+        if shape >> CE_SHIFT & 1:
+            self._ce_marked += 1
+            self._marked = True
+        tag = shape >> TAG_SHIFT & TAG_MASK
+        if tag != self._tag:
+            if self._tag != _NO_TAG:
+                self._path_changes += 1
+            self._tag = tag
+        self._order.on_packet(index, shape >> RETRANSMISSION_SHIFT & 1 == 1)
+        if index > expected:
+            self._out_of_sequence += 1
+
+    def deadline_ns(self) -> int:
+        """When an answer that is held back must go out."""
         return self._transport.deadline_ns
 
-    def on_time(self, now_ns: int) -> Frame | None:
-        """The answer that was held back, when its time has come."""
-        return self._frame(self._transport.on_time(now_ns))
+    def on_time(self, now_ns: int) -> None:
+        """Sends the answer that was held back, when its time has come."""
+        answer = self._transport.on_time(now_ns)
+        if answer != SILENCE:
+            self._answer(answer)
 
-    def _frame(self, answer: Answer | None) -> Frame | None:
-        if answer is None:
-            return None
-        messages = int(self._transport.done)
-        if not answer.nak:
-            psn = self._message.psn(answer.expected - 1)
-            return Frame(self._acks.build(psn=psn, syndrome=Syndrome.ACK, msn=messages))
-        psn = self._message.psn(answer.expected)
-        msn = self._message.psn(answer.arrived)
-        return Frame(self._acks.build(psn=psn, syndrome=Syndrome.NAK_SEQUENCE, msn=msn))
+    def _answer(self, answer: int) -> None:
+        """Echoes the source port of the last packet, and whether any since the last answer was marked."""
+        message = self._message
+        expected = self._transport.expected
+        if answer == NAK:
+            psn, aeth = message.psn(expected), _NAK_WORD | message.psn(self._transport.arrived)
+        elif self._tells_arrival:
+            psn, aeth = message.psn(expected - 1), _ACK_WORD | message.psn(self._transport.arrived)
+        else:
+            psn, aeth = message.psn(expected - 1), _ACK_WORD | (1 if self.end_ns != _NO_TIME else 0)
+        place = psn | self._sport << SPORT_SHIFT
+        if self._marked:
+            place |= 1 << BECN_SHIFT
+            self._marked = False
+        self._control.append((self._ack_what, place, aeth))
 
     def observation(self) -> ReceiverObservation:
         """What has been seen of the flow here."""
         return ReceiverObservation(
             flow=self.flow,
-            end_ns=self.end_ns,
+            end_ns=self.end_ns if self.end_ns != _NO_TIME else None,
             packets=self._packets,
             bytes=self._bytes,
             out_of_order=self._order.out_of_order,

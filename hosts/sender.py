@@ -4,63 +4,103 @@
 from __future__ import annotations
 
 import random
+from typing import Final
 
+from hosts.calls import (
+    ACKREQ_SHIFT,
+    BECN_SHIFT,
+    BYTE_MASK,
+    COUNT_SHIFT,
+    DATA,
+    KIND_BITS,
+    LEFT_MASK,
+    LEFT_SHIFT,
+    MSN_MASK,
+    NEVER,
+    PAYLOAD,
+    PAYLOAD_MASK,
+    PORT_MASK,
+    PSN_MASK,
+    RETRANSMISSION_SHIFT,
+    SPORT_SHIFT,
+    SYNDROME_SHIFT,
+    Packet,
+)
 from hosts.config import NicConfig
+from hosts.end import FlowEnd
 from hosts.flow import FlowSpec
 from hosts.flowcut_nic import FlowcutSender, MinRtt
-from hosts.frame import Frame
 from hosts.message import Message
 from hosts.observation import SenderObservation
-from hosts.packets.bth import ROCE_PORT, Syndrome, left_field
+from hosts.packets.bth import ROCE_PORT, Syndrome
 from hosts.packets.nic_shim import SHIM_PORT
 from hosts.pause import FlowPauseState
-from hosts.templates import Address, DataTemplate, ip_number, reth
-from hosts.transport import SENDERS
-from hosts.transport.base import Answer
-from hosts.wire import UDP_PROTOCOL, WITH_RETH, ZEROS, Ack, NicAcked, Pause
+from hosts.templates import (
+    DATA_OVERHEAD_BYTES,
+    RETH_BYTES,
+    SHIM_BYTES,
+    UDP_PROTOCOL,
+    Address,
+    data_headers,
+    ip_number,
+    reth,
+)
+from hosts.transport import make_sender
+from hosts.transport.base import NOTHING
 
-_NS_BITS = 8_000_000_000  # bits in a byte times ns in a second
+_NS_BITS: Final = 8_000_000_000  # bits in a byte times ns in a second
+_NAK_SYNDROME: Final = int(Syndrome.NAK_SEQUENCE)
+_RETH_BYTES: Final[int] = RETH_BYTES
+_ACKREQ: Final = 1 << ACKREQ_SHIFT
+_RETRANSMISSION: Final = 1 << RETRANSMISSION_SHIFT
+_WORD_MASK: Final = 3  # payloads are padded to whole words of 4 bytes
 
 
-class FlowSender:
-    """One flow at its source. The NIC calls `next_frame` while it is `started` and not `done`.
+class FlowSender(FlowEnd):
+    """One flow at its source. The NIC calls `next_packet` while it is `started` and not `done`.
 
     Attributes:
-        queued, timer_ns: the NIC's own notes.
+        queued, waits: the NIC's own notes: it is among the ready ones; flows that it still waits for.
+        start_ns: when it may send its first packet; NEVER: that depends on other flows.
     """
 
     def __init__(
-        self, flow: FlowSpec, config: NicConfig, address: Address, min_rtt: MinRtt | None, rng: random.Random
+        self,
+        flow: FlowSpec,
+        config: NicConfig,
+        address: Address,
+        handle: int,
+        min_rtt: MinRtt | None,
+        rng: random.Random,
     ) -> None:
         """Args:
         address: from this NIC to the flow's destination.
+        handle: number of this end at its NIC.
         min_rtt: the NIC's, if it does Flowcut itself.
         rng: chooses source ports.
         """
+        super().__init__()
         self.flow = flow
         self.queued = False
-        self.timer_ns: int | None = None
+        self.waits = 0
+        self.start_ns: int = flow.start_ns
         self.started = False
-        self.transport = SENDERS[config.transport](-(-flow.bytes // config.mtu_bytes), config)
-        self._config = config
         self._message = Message(flow.bytes, config.mtu_bytes, config.first_psn)
-        self._reth = reth(flow.bytes)
+        self.transport = make_sender(self._message.packets, config, flow.sport, rng)
+        self._address = address
+        self._ecn: bool = config.ecn
         self._pause = FlowPauseState(config.pause_timeout_ns)
         self._flowcut: FlowcutSender | None = None
         if config.flowcut_nic is not None and min_rtt is not None:
             self._flowcut = FlowcutSender(
                 config.flowcut_nic, min_rtt, config.pause_timeout_ns, flow.sport, rng
             )
-        shimmed = self._flowcut is not None
-        self._template = DataTemplate(
-            address, sport=flow.sport, qpn=flow.qpn, ecn=config.ecn, shimmed=shimmed
-        )
-        self._key = (
-            ip_number(flow.src),
-            ip_number(flow.dst),
-            SHIM_PORT if shimmed else ROCE_PORT,
-            UDP_PROTOCOL,
-        )
+        self._shimmed = self._flowcut is not None
+        self._overhead_bytes: int = DATA_OVERHEAD_BYTES + (SHIM_BYTES if self._shimmed else 0)
+        self._virtual: bool = config.virtual_payload
+        self._what = handle << KIND_BITS | (DATA if config.virtual_payload else PAYLOAD)
+        self._asks_always = config.ack_every == 1
+        self._flow_rate_bps: int = config.flow_rate_bps
         self._pace_ns = 0
         self._sent = 0
         self._retransmitted = 0
@@ -71,103 +111,117 @@ class FlowSender:
         """Whether everything has been acknowledged."""
         return self.transport.done
 
-    def has_key(self, key: tuple[int, int, int, int, int]) -> bool:
-        """Whether the flow has this 5-tuple on the wire now."""
-        src, dst, sport, dport, protocol = key
-        return (src, dst, dport, protocol) == self._key and sport == self._template.wire_sport
+    def template(self, kind: int) -> tuple[bytes, bytes]:
+        """Headers of data packets, and the RETH."""
+        assert kind in (DATA, PAYLOAD)
+        flow = self.flow
+        headers = data_headers(
+            self._address, sport=flow.sport, qpn=flow.qpn, ecn=self._ecn, shimmed=self._shimmed
+        )
+        return headers, reth(flow.bytes)
 
-    def next_frame(self, now_ns: int) -> Frame | None:
+    def has_key(self, src: int, dst: int, sport: int, dport: int, protocol: int) -> bool:
+        """Whether the flow has this 5-tuple on the wire now."""
+        return (
+            sport == self.transport.sport
+            and dport == (SHIM_PORT if self._shimmed else ROCE_PORT)
+            and protocol == UDP_PROTOCOL
+            and src == ip_number(self.flow.src)
+            and dst == ip_number(self.flow.dst)
+        )
+
+    def next_packet(self, now_ns: int) -> Packet | None:
         """The next data packet; None: nothing may be sent now."""
-        flowcut = self._flowcut
-        if now_ns < self._pace_ns or (flowcut is not None and flowcut.draining):
+        if now_ns < self._pace_ns or (self._flowcut is not None and self._flowcut.draining):
             return None
-        index = self.transport.peek()
-        if index is None:
+        transport, message = self.transport, self._message
+        index = transport.peek()
+        if index == NOTHING:
             return None
-        message = self._message
-        opcode = message.opcode(index)
-        payload_bytes = message.payload_bytes(index)
-        padding = -payload_bytes % 4
-        body = self._reth if opcode in WITH_RETH else b""
-        frame_bytes = self._template.overhead_bytes + len(body) + payload_bytes + padding
+        form = message.form(index)
+        frame_bytes = self._overhead_bytes + ((form & PAYLOAD_MASK) + _WORD_MASK & ~_WORD_MASK)
+        if index == 0:
+            frame_bytes += _RETH_BYTES
         if not self._pause.allows(frame_bytes):
             return None
+        left = message.packets - index
+        shape = form | (left if left < LEFT_MASK else LEFT_MASK) << LEFT_SHIFT
+        if index < transport.fresh:
+            shape |= _RETRANSMISSION
+            self._retransmitted += 1
+        # asks for an answer where waiting for more packets would be in vain
+        if self._asks_always or not transport.window_open_after(index):
+            shape |= _ACKREQ
+        place = message.psn(index) | transport.sport << SPORT_SHIFT
+        self._on_sent(now_ns, index, frame_bytes)
+        if self._virtual:
+            return (self._what, place, shape)
+        return (self._what, place, shape, message.payload(index))
 
-        virtual_bytes = payload_bytes + padding if self._config.virtual_payload else 0
-        if not virtual_bytes:
-            body += message.payload(index) + bytes(padding)
-        retransmission = index < self.transport.fresh
-        data = self._template.build(
-            opcode=opcode,
-            psn=message.psn(index),
-            left=left_field(message.packets - index),
-            # asks for an answer where waiting for more packets would be in vain
-            ackreq=self._config.ack_every == 1 or not self.transport.window_open_after(index),
-            retransmission=retransmission,
-            ticks=now_ns,
-            body=body,
-            padding=padding,
-            virtual_bytes=virtual_bytes,
-            zeros=ZEROS,
-        )
-        self._on_sent(now_ns, index, frame_bytes, retransmission)
-        return Frame(data, virtual_bytes)
-
-    def _on_sent(self, now_ns: int, index: int, frame_bytes: int, retransmission: bool) -> None:
+    def _on_sent(self, now_ns: int, index: int, frame_bytes: int) -> None:
         self.transport.on_sent(now_ns, index)
         self._pause.on_sent(frame_bytes)
         if self._flowcut is not None:
             self._flowcut.on_sent(now_ns, frame_bytes)
-        if self._config.flow_rate_bps:
+        if self._flow_rate_bps:
             start_ns = max(now_ns, self._pace_ns)
-            self._pace_ns = start_ns + -(-frame_bytes * _NS_BITS // self._config.flow_rate_bps)
+            self._pace_ns = start_ns + -(-frame_bytes * _NS_BITS // self._flow_rate_bps)
         self._sent += 1
-        self._retransmitted += retransmission
 
-    def on_ack(self, now_ns: int, ack: Ack) -> None:
+    def on_ack(self, now_ns: int, place: int, aeth: int) -> None:
         """An ACK or NAK of this flow; one that makes no sense changes nothing."""
-        nak = ack.syndrome == Syndrome.NAK_SEQUENCE
-        index = self._message.index(ack.psn, self.transport.acked)
-        arrived = self._message.index(ack.msn, index) if nak else index
-        self.transport.on_answer(now_ns, Answer(nak, index if nak else index + 1, arrived))
-        if self.transport.done:
+        transport, message = self.transport, self._message
+        nak = aeth >> SYNDROME_SHIFT == _NAK_SYNDROME
+        index = message.index(place & PSN_MASK, transport.acked)
+        arrived = message.index(aeth & MSN_MASK, index)
+        transport.on_answer(now_ns, nak, index if nak else index + 1, arrived)
+        transport.on_echo(arrived, place >> SPORT_SHIFT & PORT_MASK, place >> BECN_SHIFT & 1 == 1)
+        if transport.done:
             self._pause.finish(now_ns)
             if self._flowcut is not None:
                 self._flowcut.finish(now_ns)
 
-    def on_pause(self, now_ns: int, pause: Pause) -> None:
+    def on_pause(self, now_ns: int, op: int, credit_bytes: int) -> None:
         """A switch asks the flow to stop or to go on."""
         if not self.transport.done:
-            self._pause.on_pause(now_ns, pause.op, pause.credit_bytes)
+            self._pause.on_pause(now_ns, op, credit_bytes)
 
-    def on_nic_ack(self, now_ns: int, ack: NicAcked) -> None:
+    def on_nic_ack(self, now_ns: int, count: int, ticks: int) -> None:
         """The destination NIC has seen a packet of this flow."""
         if self._flowcut is None:
             return
-        left = self._message.packets - self.transport.fresh
-        self._flowcut.on_nic_ack(now_ns, data_bytes=ack.data_bytes, hops=ack.hops, ticks=ack.ticks, left=left)
-        self._follow(self._flowcut)
+        self._flowcut.on_nic_ack(
+            now_ns,
+            data_bytes=count >> COUNT_SHIFT,
+            hops=count & BYTE_MASK,
+            ticks=ticks,
+            left=self._message.packets - self.transport.fresh,
+        )
+        self.transport.sport = self._flowcut.wire_sport
 
     def on_cnp(self) -> None:
         """The destination NIC has seen congestion."""
         self._congestion_notifications += 1
 
-    def deadline_ns(self) -> int | None:
-        """When `on_time` has something to do; None: never, unless something else happens."""
+    def deadline_ns(self) -> int:
+        """When `on_time` has something to do."""
         if not self.started:
-            return self.flow.start_ns
-        if self.transport.done:
-            return None
-        times = [self.transport.deadline_ns, self._pause.deadline_ns()]
+            return self.start_ns
+        transport = self.transport
+        if transport.done:
+            return NEVER
+        deadline_ns = transport.deadline_ns
+        if self._pause.deadline_ns < deadline_ns:
+            deadline_ns = self._pause.deadline_ns
+        if self._pace_ns and self._pace_ns < deadline_ns:
+            deadline_ns = self._pace_ns
         if self._flowcut is not None:
-            times.append(self._flowcut.deadline_ns())
-        if self._pace_ns:
-            times.append(self._pace_ns)
-        return min((time for time in times if time is not None), default=None)
+            deadline_ns = min(deadline_ns, self._flowcut.deadline_ns())
+        return deadline_ns
 
     def on_time(self, now_ns: int) -> None:
         """Lets run off whatever is due."""
-        if now_ns >= self.flow.start_ns:
+        if now_ns >= self.start_ns:
             self.started = True
         if now_ns >= self._pace_ns:
             self._pace_ns = 0
@@ -177,17 +231,14 @@ class FlowSender:
         self._pause.on_time(now_ns)
         if self._flowcut is not None:
             self._flowcut.on_time(now_ns)
-            self._follow(self._flowcut)
-
-    def _follow(self, flowcut: FlowcutSender) -> None:
-        if flowcut.wire_sport != self._template.wire_sport:
-            self._template.set_wire_sport(flowcut.wire_sport)
+            self.transport.sport = self._flowcut.wire_sport
 
     def observation(self, now_ns: int) -> SenderObservation:
         """What has been seen of the flow here."""
         flowcut = self._flowcut
         return SenderObservation(
             flow=self.flow,
+            start_ns=self.start_ns if self.start_ns != NEVER else self.flow.start_ns,
             done=self.transport.done,
             packets=self._sent,
             retransmitted=self._retransmitted,

@@ -15,6 +15,7 @@ from scapy.contrib.mac_control import MACControlClassBasedFlowControl
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
+from hosts.calls import NO_QUANTA, NO_SHIM
 from hosts.checksum import ICRC_BYTES, icrc_of_headers, ipv4_checksum
 from hosts.layout import Layout
 from hosts.packets import local, pfc
@@ -22,12 +23,11 @@ from hosts.packets.bth import AETH, BTH, RETRANSMISSION, ROCE_PORT, Opcode
 from hosts.packets.flow_pause import FlowPause, PauseOp
 from hosts.packets.local import Local, Subtype
 from hosts.packets.nic_shim import ACK_PORT, SHIM_PORT, NicAck, NicShim
-from hosts.templates import AETH_BYTES, NIC_ACK, PLAIN, RETH_BYTES, TTL
+from hosts.templates import AETH_BYTES, NIC_ACK, PLAIN, RETH_BYTES, TTL, UDP_PROTOCOL
 
 MAX_PAYLOAD_BYTES = 1 << 16
 ZEROS = memoryview(bytes(MAX_PAYLOAD_BYTES))
 CE = 3
-NO_SHIM = -1
 DATA_OPCODES = (Opcode.WRITE_FIRST, Opcode.WRITE_MIDDLE, Opcode.WRITE_LAST, Opcode.WRITE_ONLY)
 _OUR_PORTS = frozenset((ROCE_PORT, SHIM_PORT, ACK_PORT))
 
@@ -69,6 +69,8 @@ class Ack(NamedTuple):
     psn: int
     syndrome: int
     msn: int
+    sport: int  # echoes that of the packet which it answers
+    becn: bool  # echoes that congestion was met
 
 
 class Cnp(NamedTuple):
@@ -99,9 +101,9 @@ class Pause(NamedTuple):
 
 
 class Pfc(NamedTuple):
-    """A PFC frame: pause time in quanta of each priority it speaks of."""
+    """A PFC frame: pause time in quanta of each priority; NO_QUANTA: it does not speak of it."""
 
-    quanta: dict[int, int]
+    quanta: tuple[int, ...]
 
 
 Parsed = Data | Ack | Cnp | NicAcked | Pause | Pfc | Junk
@@ -117,7 +119,6 @@ _UDP_LEN = slice(_L.span("UDP.len").byte, _L.span("UDP.len").end)
 _IPV4 = 0x0800.to_bytes(2, "big")
 _LOCAL = local.ETHER_TYPE.to_bytes(2, "big")
 _MAC_CONTROL = pfc.ETHER_TYPE.to_bytes(2, "big")
-UDP_PROTOCOL = 17
 _NO_OPTIONS = PLAIN.fill({})[_L.span("IP.version", "IP.ihl").byte]
 _FRAGMENT = _L.span("IP.flags", "IP.frag")
 # a fragment: more to come (the lowest of the flags) or an offset
@@ -138,6 +139,7 @@ _FLAGS = _BTH_LAYOUT.span("BTH.solicited", "BTH.version")
 _PAD_SHIFT, _PAD_MASK = _BTH_LAYOUT.shift(_FLAGS, "BTH.padcount"), _BTH_LAYOUT.mask("BTH.padcount")
 _QPN = _BTH_LAYOUT.span("BTH.fecn", "BTH.dqpn")
 _QPN_MASK = _BTH_LAYOUT.mask("BTH.dqpn")
+_BECN_SHIFT = _BTH_LAYOUT.shift(_QPN, "BTH.becn")
 _TAG_SHIFT, _TAG_MASK = _BTH_LAYOUT.shift(_QPN, "BTH.resv6"), _BTH_LAYOUT.mask("BTH.resv6")
 _PSN = _BTH_LAYOUT.span("BTH.ackreq", "BTH.psn")
 _ACKREQ_SHIFT = _BTH_LAYOUT.shift(_PSN, "BTH.ackreq")
@@ -247,7 +249,11 @@ def _parse_ipv4(frame: bytes, virtual_bytes: int) -> Parsed:
     opcode, flags, qpn, psn = _BTH.unpack_from(frame, start)
     before = _BODY_BEFORE_PAYLOAD.get(opcode)
     if before is None:
-        return _parse_answer(frame, src, dst, opcode, qpn & _QPN_MASK, psn & _PSN_MASK, body, payload_bytes)
+        if opcode == Opcode.CNP:
+            return Cnp(src, dst, qpn & _QPN_MASK)
+        if opcode != Opcode.ACK:
+            return Junk.OTHER
+        return _parse_ack(frame, src, dst, sport, qpn, psn & _PSN_MASK, body, payload_bytes)
     payload_bytes -= before + (flags >> _PAD_SHIFT & _PAD_MASK)
     if payload_bytes < 0:
         return Junk.MALFORMED
@@ -270,15 +276,14 @@ def _parse_ipv4(frame: bytes, virtual_bytes: int) -> Parsed:
     )
 
 
-def _parse_answer(
-    frame: bytes, src: int, dst: int, opcode: int, qpn: int, psn: int, body: int, body_bytes: int
+def _parse_ack(
+    frame: bytes, src: int, dst: int, sport: int, qpn_word: int, psn: int, body: int, body_bytes: int
 ) -> Parsed:
-    if opcode == Opcode.ACK:
-        if body_bytes != AETH_BYTES:
-            return Junk.MALFORMED
-        (word,) = _AETH.unpack_from(frame, body)
-        return Ack(src, dst, qpn, psn, word >> _SYNDROME_SHIFT, word & _MSN_MASK)
-    return Cnp(src, dst, qpn) if opcode == Opcode.CNP else Junk.OTHER
+    if body_bytes != AETH_BYTES:
+        return Junk.MALFORMED
+    (word,) = _AETH.unpack_from(frame, body)
+    becn = bool(qpn_word >> _BECN_SHIFT & 1)
+    return Ack(src, dst, qpn_word & _QPN_MASK, psn, word >> _SYNDROME_SHIFT, word & _MSN_MASK, sport, becn)
 
 
 def restored_headers(frame: bytes) -> bytes:
@@ -318,4 +323,4 @@ def _parse_mac_control(frame: bytes) -> Parsed:
     op_code, enabled, *times = _PFC.unpack_from(frame)
     if op_code != pfc.OP_CODE:
         return Junk.OTHER
-    return Pfc({priority: time for priority, time in enumerate(times) if enabled >> priority & 1})
+    return Pfc(tuple(time if enabled >> priority & 1 else NO_QUANTA for priority, time in enumerate(times)))

@@ -3,15 +3,16 @@
 
 from __future__ import annotations
 
-import dataclasses
 import random
 import re
 from collections import Counter
+from dataclasses import fields, replace
 from pathlib import Path
 
 import msgspec
 
-from hosts.config import FlowcutNicConfig, NicConfig
+from hosts.config import FlowcutNicConfig, MpRdmaConfig, NicConfig
+from hosts.dependencies import check_dependencies
 from hosts.errors import ConfigError, JobError
 from hosts.flow import FlowSpec
 from hosts.nic import Nic
@@ -95,11 +96,12 @@ def _refuse_unknown(raw: object) -> None:
     parts: list[tuple[str, object, type]] = [("nic", nic, NicConfig)]
     if isinstance(nic, dict):
         parts.append(("nic.flowcut_nic", nic.get("flowcut_nic"), FlowcutNicConfig))
+        parts.append(("nic.mp_rdma", nic.get("mp_rdma"), MpRdmaConfig))
     if isinstance(flows, list):
         parts += [("flows", flow, FlowSpec) for flow in flows]
     for where, part, kind in parts:
         if isinstance(part, dict):
-            known = {field.name for field in dataclasses.fields(kind)}
+            known = {one.name for one in fields(kind)}
             for key in sorted(part.keys() - known):
                 raise JobError(f"{where}: unknown key {key!r}; expected {', '.join(sorted(known))}")
 
@@ -132,15 +134,18 @@ def make_nics(job: Job) -> list[Nic]:
     """The NIC of each host, with its flows.
 
     Raises:
-        ConfigError: a flow that no host has, or that cannot be told from another one.
+        ConfigError: a flow that no host has, that cannot be told from another one, or that can never start.
     """
+    here = {host.ip for host in job.hosts}
+    # what a flow waits for at a host that is elsewhere, this job need not know
+    check_dependencies(flow if flow.src in here else replace(flow, after=()) for flow in job.flows)
     nics: dict[str, Nic] = {}
     for host in job.hosts:
         nics[host.ip] = Nic(
             ip=host.ip,
             mac=host.mac,
             gateway_mac=host.gateway_mac,
-            config=dataclasses.replace(job.nic, link_rate_bps=host.rate_bps),
+            config=replace(job.nic, link_rate_bps=host.rate_bps),
             rng=random.Random(f"{job.seed}/{host.name}"),
         )
     for flow in job.flows:

@@ -15,9 +15,10 @@ from enum import IntEnum
 from scapy.contrib.roce import AETH, BTH, CNP_OPCODE
 from scapy.packet import Packet
 
+from hosts.calls import LEFT_MASK, PSN_MASK
+
 ROCE_PORT = 4791
-PSN_MASK = (1 << 24) - 1
-MAX_LEFT = (1 << 7) - 1
+MAX_LEFT = LEFT_MASK
 FIRST_TRANSMISSION, RETRANSMISSION = 0, 1
 
 

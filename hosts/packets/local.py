@@ -20,6 +20,7 @@ class Subtype(IntEnum):
     FLOW_PAUSE = 3
     CONGESTION = 4
     PATH_PROBE = 5
+    DETOUR = 6
 
 
 class Local(Packet):

@@ -3,11 +3,37 @@
 
 from __future__ import annotations
 
+import random
+
+from hosts.config import NicConfig
 from hosts.transport.base import Receiver, Sender
 from hosts.transport.go_back_n import GoBackNReceiver, GoBackNSender
+from hosts.transport.mp_rdma import MpRdmaReceiver, MpRdmaSender
 from hosts.transport.selective_repeat import SelectiveRepeatReceiver, SelectiveRepeatSender
 
-SENDERS: dict[str, type[Sender]] = {"gbn": GoBackNSender, "sr": SelectiveRepeatSender}
-RECEIVERS: dict[str, type[Receiver]] = {"gbn": GoBackNReceiver, "sr": SelectiveRepeatReceiver}
 
-__all__ = ["RECEIVERS", "SENDERS", "Receiver", "Sender"]
+def make_sender(packets: int, config: NicConfig, sport: int, rng: random.Random) -> Sender:
+    """The sending side of a flow.
+
+    Args:
+        packets: length of the flow, 1 or more.
+        sport: the flow's own UDP source port.
+        rng: chooses other ones (MP-RDMA §3).
+    """
+    if config.transport == "mp-rdma":
+        return MpRdmaSender(packets, config, sport, rng)
+    if config.transport == "sr":
+        return SelectiveRepeatSender(packets, config, sport)
+    return GoBackNSender(packets, config, sport)
+
+
+def make_receiver(packets: int, config: NicConfig) -> Receiver:
+    """The receiving side of a flow; packets: its length, 1 or more."""
+    if config.transport == "mp-rdma":
+        return MpRdmaReceiver(packets, config)
+    if config.transport == "sr":
+        return SelectiveRepeatReceiver(packets, config)
+    return GoBackNReceiver(packets, config)
+
+
+__all__ = ["Receiver", "Sender", "make_receiver", "make_sender"]

@@ -7,20 +7,17 @@ Packets of a flow are numbered from 0 without wrapping; the NIC turns numbers in
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import NamedTuple
+from typing import Final
 
+from hosts.calls import NEVER
 from hosts.config import NicConfig
 
+NOTHING: Final = -1  # no packet
 
-class Answer(NamedTuple):
-    """What a receiver says: it has everything before `expected`.
-
-    arrived: with a NAK, the packet beyond `expected` that has just come; otherwise of no meaning.
-    """
-
-    nak: bool
-    expected: int
-    arrived: int
+# What a receiver answers: nothing now; that it has everything before `expected`; that `expected` is missing.
+SILENCE: Final = 0
+ACK: Final = 1
+NAK: Final = 2
 
 
 class Sender(ABC):
@@ -29,38 +26,48 @@ class Sender(ABC):
     Attributes:
         acked: packets 0..acked-1 have been acknowledged.
         fresh: packets fresh.. have never been sent.
+        deadline_ns: when `on_time` has something to do.
+        sport: UDP source port of the packet that was peeked at last.
+        packets: length of the flow.
     """
 
     __slots__ = (
         "_backoff",
-        "_config",
-        "_packets",
+        "_rto_backoff",
+        "_rto_ns",
         "_window_packets",
         "acked",
         "deadline_ns",
         "fresh",
+        "packets",
+        "sport",
         "timeouts",
     )
 
-    def __init__(self, packets: int, config: NicConfig) -> None:
-        """Args: packets: length of the flow, 1 or more."""
-        self._config = config
-        self._packets = packets
-        self._window_packets = config.window_packets
+    def __init__(self, packets: int, config: NicConfig, sport: int) -> None:
+        """Args:
+        packets: length of the flow, 1 or more.
+        sport: the flow's own UDP source port.
+        """
+        self._window_packets: int = config.window_packets
+        self._rto_ns: int = config.rto_ns
+        self._rto_backoff: int = config.rto_backoff
         self._backoff = 0
+        self.packets = packets
         self.acked = 0
         self.fresh = 0
         self.timeouts = 0
-        self.deadline_ns: int | None = None
+        self.deadline_ns = NEVER
+        self.sport = sport
 
     @property
     def done(self) -> bool:
         """Whether everything has been acknowledged."""
-        return self.acked == self._packets
+        return self.acked == self.packets
 
     @abstractmethod
-    def peek(self) -> int | None:
-        """The packet to send next; None: nothing now."""
+    def peek(self) -> int:
+        """The packet to send next; NOTHING: none now."""
 
     @abstractmethod
     def _advance(self, index: int) -> None:
@@ -81,102 +88,128 @@ class Sender(ABC):
     def on_sent(self, now_ns: int, index: int) -> None:
         """Packet `index`, which was peeked at, has been sent."""
         self._advance(index)
-        self.fresh = max(self.fresh, index + 1)
-        if self.deadline_ns is None:
+        if index >= self.fresh:
+            self.fresh = index + 1
+        if self.deadline_ns == NEVER:
             self._restart(now_ns)
 
-    def on_answer(self, now_ns: int, answer: Answer) -> None:
-        """What the receiver says; old news and nonsense are ignored."""
-        if self.acked < answer.expected <= self.fresh:
-            self.acked = answer.expected
+    @abstractmethod
+    def on_echo(self, arrived: int, sport: int, marked: bool) -> None:
+        """What the answer that was just handled echoes of the packet that caused it.
+
+        Args:
+            arrived: its number, if the receiver tells of arrivals; anything otherwise.
+            sport: its source port.
+            marked: it met congestion, or one before it that was not answered.
+        """
+
+    def on_answer(self, now_ns: int, nak: bool, expected: int, arrived: int) -> None:
+        """What the receiver says; old news and nonsense are ignored.
+
+        Args:
+            nak: it misses packet `expected`; otherwise it has everything before it.
+            arrived: with a NAK, the packet that it answers.
+        """
+        if self.acked < expected <= self.fresh:
+            self.acked = expected
             self._backoff = 0
             self._on_progress()
-            self.deadline_ns = None
-        if answer.nak and self.acked == answer.expected < answer.arrived < self.fresh:
-            self._on_nak(answer.arrived)
-            self.deadline_ns = None
-        if self.deadline_ns is None and self.acked < self.fresh:
+            self.deadline_ns = NEVER
+        if nak and self.acked == expected < arrived < self.fresh:
+            self._on_nak(arrived)
+            self.deadline_ns = NEVER
+        if self.deadline_ns == NEVER and self.acked < self.fresh:
             self._restart(now_ns)
 
     def on_time(self, now_ns: int) -> None:
         """Lets the timeout run off, if it is over."""
-        if self.deadline_ns is not None and now_ns >= self.deadline_ns:
+        if now_ns >= self.deadline_ns:
             self.timeouts += 1
-            self._backoff = min(self._backoff + 1, self._config.rto_backoff)
-            self.deadline_ns = None
+            self._backoff = min(self._backoff + 1, self._rto_backoff)
+            self.deadline_ns = NEVER
             self._on_timeout()
 
     def window_open_after(self, index: int) -> bool:
         """Whether the window lets a packet follow `index`."""
-        return index + 1 < min(self._packets, self.acked + self._window_packets)
+        following = index + 1
+        return following < self.packets and following < self.acked + self._window_packets
 
     def _restart(self, now_ns: int) -> None:
-        self.deadline_ns = now_ns + (self._config.rto_ns << self._backoff)
+        self.deadline_ns = now_ns + (self._rto_ns << self._backoff)
 
 
 class Receiver(ABC):
-    """The receiving side of one flow.
+    """The receiving side of one flow. Its answers are SILENCE, ACK or NAK.
 
     Attributes:
         expected: packets 0..expected-1 have been delivered.
+        arrived: the packet that came last.
         received: different packets that were taken.
+        deadline_ns: when `on_time` has something to do.
+        tells_arrival: the MSN of an ACK is the PSN of the packet that it answers.
     """
 
-    __slots__ = ("_config", "_packets", "_unanswered", "deadline_ns", "expected", "received")
+    __slots__ = (
+        "_ack_delay_ns",
+        "_ack_every",
+        "_packets",
+        "_unanswered",
+        "arrived",
+        "deadline_ns",
+        "expected",
+        "received",
+        "tells_arrival",
+    )
 
     def __init__(self, packets: int, config: NicConfig) -> None:
         """Args: packets: length of the flow, 1 or more."""
-        self._config = config
         self._packets = packets
+        self._ack_every: int = config.ack_every
+        self._ack_delay_ns: int = config.ack_delay_ns
         self._unanswered = 0
         self.expected = 0
+        self.arrived = 0
         self.received = 0
-        self.deadline_ns: int | None = None
+        self.deadline_ns = NEVER
+        self.tells_arrival = False
 
     @property
     def done(self) -> bool:
         """Whether everything has been delivered."""
         return self.expected == self._packets
 
-    def on_data(self, now_ns: int, index: int, ackreq: bool) -> Answer | None:
+    def on_data(self, now_ns: int, index: int, ackreq: bool) -> int:
         """A packet has arrived; what to answer at once."""
+        self.arrived = index
         if index == self.expected:
             self._deliver()
             return self._coalesce(now_ns, ackreq)
         if index < self.expected:
-            return self._ack()
-        return self._beyond(index)
+            return self._answer(ACK)
+        return self._beyond()
 
-    def on_time(self, now_ns: int) -> Answer | None:
+    def on_time(self, now_ns: int) -> int:
         """The acknowledgment that was held back, if it was for long enough."""
-        if self.deadline_ns is not None and now_ns >= self.deadline_ns:
-            return self._ack()
-        return None
+        return self._answer(ACK) if now_ns >= self.deadline_ns else SILENCE
 
     @abstractmethod
     def _deliver(self) -> None:
         """Takes the expected packet."""
 
     @abstractmethod
-    def _beyond(self, index: int) -> Answer | None:
-        """A packet beyond the expected one has arrived."""
+    def _beyond(self) -> int:
+        """What arrived is beyond the expected packet."""
 
-    def _coalesce(self, now_ns: int, ackreq: bool) -> Answer | None:
+    def _coalesce(self, now_ns: int, ackreq: bool) -> int:
         self._unanswered += 1
-        if ackreq or self.done or self._unanswered >= self._config.ack_every:
-            return self._ack()
-        if self.deadline_ns is None:
-            self.deadline_ns = now_ns + self._config.ack_delay_ns
-        return None
+        if ackreq or self._unanswered >= self._ack_every or self.expected == self._packets:
+            return self._answer(ACK)
+        if self.deadline_ns == NEVER:
+            self.deadline_ns = now_ns + self._ack_delay_ns
+        return SILENCE
 
-    def _ack(self) -> Answer:
-        return self._answer(Answer(False, self.expected, self.expected))
-
-    def _nak(self, arrived: int) -> Answer:
-        return self._answer(Answer(True, self.expected, arrived))
-
-    def _answer(self, answer: Answer) -> Answer:
+    def _answer(self, answer: int) -> int:
         """An answer tells everything, so nothing is held back any more."""
         self._unanswered = 0
-        self.deadline_ns = None
+        self.deadline_ns = NEVER
         return answer

@@ -9,7 +9,7 @@ again.
 from __future__ import annotations
 
 from hosts.config import NicConfig
-from hosts.transport.base import Answer, Receiver, Sender
+from hosts.transport.base import NAK, NOTHING, SILENCE, Receiver, Sender
 
 
 class GoBackNSender(Sender):
@@ -17,14 +17,15 @@ class GoBackNSender(Sender):
 
     __slots__ = ("_next",)
 
-    def __init__(self, packets: int, config: NicConfig) -> None:
+    def __init__(self, packets: int, config: NicConfig, sport: int) -> None:
         """Args: packets: length of the flow, 1 or more."""
-        super().__init__(packets, config)
+        super().__init__(packets, config, sport)
         self._next = 0
 
-    def peek(self) -> int | None:
+    def peek(self) -> int:
         """The packet at the position, if the window lets it go."""
-        return self._next if self.window_open_after(self._next - 1) else None
+        index = self._next
+        return index if self.window_open_after(index - 1) else NOTHING
 
     def _advance(self, index: int) -> None:
         self._next = index + 1
@@ -36,6 +37,9 @@ class GoBackNSender(Sender):
         # what arrived was not kept: everything from the missing packet on goes again
         if arrived < self._next:
             self._next = self.acked
+
+    def on_echo(self, arrived: int, sport: int, marked: bool) -> None:
+        """One path and a window that does not change: there is nothing to learn."""
 
     def _on_timeout(self) -> None:
         self._next = self.acked
@@ -56,8 +60,8 @@ class GoBackNReceiver(Receiver):
         self.received += 1
         self._nak_sent = False
 
-    def _beyond(self, index: int) -> Answer | None:
+    def _beyond(self) -> int:
         if self._nak_sent:
-            return None
+            return SILENCE
         self._nak_sent = True
-        return self._nak(index)
+        return self._answer(NAK)

@@ -9,38 +9,49 @@ arrived, or at a timeout.
 
 from __future__ import annotations
 
-from collections import deque
-
 from hosts.config import NicConfig
-from hosts.transport.base import Answer, Receiver, Sender
+from hosts.transport.base import NAK, NOTHING, SILENCE, Receiver, Sender
 
 
 class SelectiveRepeatSender(Sender):
     """Sends what was lost first, then what is new."""
 
-    __slots__ = ("_arrived", "_lost", "_pruned", "_scanned", "_top")
+    __slots__ = ("_arrived", "_lost", "_lost_at", "_pruned", "_reorder_packets", "_scanned", "_top")
 
-    def __init__(self, packets: int, config: NicConfig) -> None:
+    def __init__(self, packets: int, config: NicConfig, sport: int) -> None:
         """Args: packets: length of the flow, 1 or more."""
-        super().__init__(packets, config)
+        super().__init__(packets, config, sport)
+        self._reorder_packets: int = config.reorder_packets
         self._arrived: set[int] = set()  # beyond `acked`
-        self._lost: deque[int] = deque()  # ascending
+        self._lost: list[int] = []  # ascending; those from _lost_at on are still to be sent
+        self._lost_at = 0
         self._pruned = 0  # `_arrived` holds nothing before it
         self._scanned = 0  # packets before it were looked at for losses
         self._top = 0  # the greatest number that has arrived
 
-    def peek(self) -> int | None:
+    def peek(self) -> int:
         """A lost packet, or the first fresh one if the window lets it go."""
-        while self._lost:
-            index = self._lost[0]
+        lost = self._next_lost()
+        if lost != NOTHING:
+            return lost
+        fresh = self.fresh
+        return fresh if self.window_open_after(fresh - 1) else NOTHING
+
+    def _next_lost(self) -> int:
+        lost = self._lost
+        while self._lost_at < len(lost):
+            index = lost[self._lost_at]
             if index >= self.acked and index not in self._arrived:
                 return index
-            self._lost.popleft()
-        return self.fresh if self.window_open_after(self.fresh - 1) else None
+            self._lost_at += 1
+        if lost:
+            lost.clear()
+            self._lost_at = 0
+        return NOTHING
 
     def _advance(self, index: int) -> None:
         if index < self.fresh:
-            self._lost.popleft()
+            self._lost_at += 1
 
     def _on_progress(self) -> None:
         if self._arrived:
@@ -51,40 +62,52 @@ class SelectiveRepeatSender(Sender):
     def _on_nak(self, arrived: int) -> None:
         self._arrived.add(arrived)
         self._top = max(self._top, arrived)
-        end = self._top - self._config.reorder_packets + 1
+        end = self._top - self._reorder_packets + 1
         for index in range(self._scanned, end):
             if index not in self._arrived:
                 self._lost.append(index)
         self._scanned = max(self._scanned, end)
 
+    def on_echo(self, arrived: int, sport: int, marked: bool) -> None:
+        """A window that does not change: there is nothing to learn."""
+
     def _on_timeout(self) -> None:
         outstanding = range(self.acked, self.fresh)
-        self._lost = deque(index for index in outstanding if index not in self._arrived)
+        self._lost = [index for index in outstanding if index not in self._arrived]
+        self._lost_at = 0
         self._scanned = self.fresh
 
 
 class SelectiveRepeatReceiver(Receiver):
     """Takes packets in any order within its bitmap."""
 
-    __slots__ = ("_bitmap",)
+    __slots__ = ("_bitmap", "_bitmap_packets")
 
     def __init__(self, packets: int, config: NicConfig) -> None:
         """Args: packets: length of the flow, 1 or more."""
         super().__init__(packets, config)
+        self._bitmap_packets: int = config.bitmap_packets
         self._bitmap = 0  # bit i: packet expected + 1 + i is here
 
     def _deliver(self) -> None:
         self.received += 1
+        if not self._bitmap:
+            self.expected += 1
+            return
         # the expected packet, and as many as follow it without a gap
         run = (~self._bitmap & self._bitmap + 1).bit_length()
         self.expected += run
         self._bitmap >>= run
 
-    def _beyond(self, index: int) -> Answer | None:
-        position = index - self.expected - 1
-        if position >= self._config.bitmap_packets:
-            return None
+    def _beyond(self) -> int:
+        return self._answer(NAK) if self._keep() else SILENCE
+
+    def _keep(self) -> bool:
+        """Notes what arrived beyond the expected packet; whether the bitmap has room for it."""
+        position = self.arrived - self.expected - 1
+        if position >= self._bitmap_packets:
+            return False
         if not self._bitmap >> position & 1:
             self._bitmap |= 1 << position
             self.received += 1
-        return self._nak(index)
+        return True

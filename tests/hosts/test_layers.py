@@ -158,4 +158,4 @@ def test_pause_time_is_rounded_up(quanta, rate_bps, expected_ns):
 
 def test_subtypes_are_distinct_and_named():
     """The byte after the EtherType says what follows."""
-    assert [1, 2, 3, 4, 5] == [int(kind) for kind in Subtype]
+    assert [1, 2, 3, 4, 5, 6] == [int(kind) for kind in Subtype]

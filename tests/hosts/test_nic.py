@@ -10,12 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hosts.builders import AckTemplate
 from hosts.config import FlowcutNicConfig, NicConfig
 from hosts.errors import ConfigError
 from hosts.flow import FlowSpec
 from hosts.message import PATTERN_PERIOD, Message
 from hosts.nic import Nic
-from hosts.templates import AckTemplate, Address
+from hosts.templates import Address, ack_headers
 from hosts.wire import Data
 from tests.hosts.network import VirtualNetwork, address, flow, make_nic
 
@@ -30,6 +31,7 @@ def test_many_flows_between_many_nics():
     network.run()
     assert all(nic.idle and not nic.counters for nic in network.nics)
     assert [one.id for one in flows] == [record.id for record in network.records()]
+    assert [12] * 5 == [nic.arrived_flows for nic in network.nics]
     assert all(record.end_ns for record in network.records())
 
 
@@ -106,13 +108,18 @@ def test_no_frame_disturbs_a_flow(noise):
     assert [3_000] == [seen.bytes for seen in network.receivers()]
 
 
+def acknowledgment(address_: Address, qpn: int, psn: int, aeth: int) -> bytes:
+    template = AckTemplate(ack_headers(address_, sport=1, qpn=qpn))
+    return template.build(psn=psn, aeth=aeth, sport=1, becn=False)
+
+
 def test_frames_of_others_are_counted():
     """Another host's packet, an unknown queue pair, an ACK of nothing, and ARP."""
     nic = make_nic(2, NicConfig())
     there = Address("02:00:0a:00:00:01", "02:00:0a:00:00:02", "10.0.0.1", "10.0.0.2")
     elsewhere = dataclasses.replace(there, dst="10.0.0.3")
     for where in (there, elsewhere):
-        nic.on_frame(0, AckTemplate(where, sport=1, qpn=1).build(psn=0, syndrome=0, msn=0))
+        nic.on_frame(0, acknowledgment(where, 1, 0, 0))
     nic.on_frame(0, bytes(12) + b"\x08\x06" + bytes(46))
     nic.on_frame(0, b"short")
     assert {"unexpected": 1, "not_ours": 1, "other": 1, "malformed": 1} == dict(nic.counters)
@@ -125,7 +132,7 @@ def test_acknowledgments_of_what_was_never_sent_change_nothing():
     back = Address("02:00:0a:00:00:02", "02:00:0a:00:00:01", "10.0.0.2", "10.0.0.1")
     for psn in (0, 4, 5, 2**23, 2**24 - 1):
         for syndrome in (0x1F, 0x60):
-            nic.on_frame(0, AckTemplate(back, sport=1, qpn=101).build(psn=psn, syndrome=syndrome, msn=psn))
+            nic.on_frame(0, acknowledgment(back, 101, psn, syndrome << 24 | psn))
     assert not nic.idle
     assert nic.next_frame(0) is not None
     assert [1] == [seen.packets for seen in nic.records()]
@@ -171,7 +178,7 @@ def test_flows_that_cannot_be_are_refused():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"transport": "tcp"}, "transport is 'tcp', expected gbn or sr"),
+        ({"transport": "tcp"}, "transport is 'tcp', expected gbn, sr, mp-rdma"),
         ({"mtu_bytes": 0}, "mtu_bytes is 0, expected 1..9000"),
         ({"window_bytes": 0}, "window_bytes is 0"),
         ({"data_priority": 8}, "data_priority is 8, expected 0..7"),

@@ -11,13 +11,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hosts.calls import NEVER
+from hosts.checksum import ipv4_checksum
 from hosts.config import NicConfig
 from hosts.packets.bth import Syndrome
-from hosts.transport import RECEIVERS
-from hosts.transport.base import Answer
+from hosts.transport import make_receiver
+from hosts.transport.base import ACK, SILENCE
 from hosts.wire import Ack, Data
 from tests.hosts.network import VirtualNetwork, flow, make_nic
 
+ALL = ("gbn", "sr", "mp-rdma")
 TRANSPORTS = st.sampled_from(["gbn", "sr"])
 PROPERTY = settings(max_examples=40, deadline=None, derandomize=True)
 
@@ -37,7 +40,7 @@ def unruly(seed: int, loss: float, jitter_ns: int):
 
 @PROPERTY
 @given(
-    transport=TRANSPORTS,
+    transport=st.sampled_from(ALL),
     lengths=st.lists(st.integers(1, 40_000), min_size=1, max_size=3),
     mtu=st.integers(60, 1500),
     window=st.integers(1, 20_000),
@@ -205,12 +208,12 @@ def test_coalesced_acknowledgments_are_fewer():
 @pytest.mark.parametrize("transport", ["gbn", "sr"])
 def test_a_held_back_acknowledgment_goes_out_in_time(transport):
     """Receivers do not wait for packets that never come."""
-    receiver = RECEIVERS[transport](9, NicConfig(ack_every=4, ack_delay_ns=50))
-    assert receiver.on_data(100, 0, False) is None
+    receiver = make_receiver(9, NicConfig(transport=transport, ack_every=4, ack_delay_ns=50))
+    assert SILENCE == receiver.on_data(100, 0, False)
     assert 150 == receiver.deadline_ns
-    assert receiver.on_time(149) is None
-    assert Answer(False, 1, 1) == receiver.on_time(150)
-    assert receiver.deadline_ns is None
+    assert SILENCE == receiver.on_time(149)
+    assert (ACK, 1) == (receiver.on_time(150), receiver.expected)
+    assert NEVER == receiver.deadline_ns
 
 
 def test_flows_share_the_link_in_turns():
@@ -234,3 +237,75 @@ def test_pacing_keeps_the_flow_s_rate():
     times = [arrival.now_ns for arrival in network.sent if isinstance(arrival.parsed, Data)]
     # 1000 bytes and 58 of headers, at 10 ns a byte; the first packet has 16 bytes more
     assert [10_740] + [10_580] * 18 == [later - earlier for earlier, later in itertools.pairwise(times)]
+
+
+def marking(psns: set[int]):
+    """Sets CE on the first transmission of these packets."""
+
+    def change(frame, parsed):
+        if not isinstance(parsed, Data) or parsed.retransmission or parsed.psn not in psns:
+            return frame
+        data = bytearray(frame.data)
+        data[15] |= 3
+        data[24:26] = bytes(2)
+        data[24:26] = ipv4_checksum(data[14:34]).to_bytes(2, "big")
+        return frame._replace(data=bytes(data))
+
+    return change
+
+
+def answers(network: VirtualNetwork) -> list[Ack]:
+    return [arrival.parsed for arrival in network.arrivals if isinstance(arrival.parsed, Ack)]
+
+
+@pytest.mark.parametrize("transport", ALL)
+def test_acknowledgments_echo_port_and_mark_of_their_packets(transport):
+    """One answer for each packet: it has the packet's source port, and BECN if the packet had CE."""
+    network = two_nics(NicConfig(transport=transport, mtu_bytes=1000, window_bytes=4_000))
+    network.change = marking({2, 3, 7})
+    network.add(flow(1, 12_000))
+    network.run()
+    ports = [data.wire_sport for data in network.data_sent()]
+    assert ports == [ack.sport for ack in answers(network)]
+    assert [2, 3, 7] == [number for number, ack in enumerate(answers(network)) if ack.becn]
+    assert 3 == network.records()[0].ce_marked
+
+
+def test_a_coalesced_acknowledgment_echoes_any_mark_since_the_last_one():
+    """No mark is lost, and none is told twice."""
+    network = two_nics(NicConfig(mtu_bytes=1000, window_bytes=100_000, ack_every=4))
+    network.change = marking({1, 6, 7})
+    network.add(flow(1, 16_000))
+    network.run()
+    assert [(3, True), (7, True), (11, False), (15, False)] == [
+        (ack.psn, ack.becn) for ack in answers(network)
+    ]
+
+
+def test_an_answer_that_is_not_given_leaves_the_mark_for_the_next_one():
+    """Go-back-N is silent after its NAK."""
+    receiver_nic = make_nic(2, NicConfig(mtu_bytes=1000))
+    receiver_nic.expect_flow(flow(1, 9_000))
+    peer = receiver_nic.address - 1 << 24 | 101
+    told = []
+    # packets 1 and 2 before 0; 2, which is marked, is not answered
+    for psn, marked in ((1, 0), (2, 1), (0, 0), (1, 0)):
+        opcode = 0x06 if psn == 0 else 0x07
+        receiver_nic.on_data(0, peer, psn | 7 << 24, 1000 | opcode << 16 | marked << 38 | 1 << 40, -1)
+        packet = receiver_nic.next_packet(0)
+        place = packet[1] if isinstance(packet, tuple) else None
+        told.append(place >> 40 if isinstance(place, int) else None)
+    assert [0, None, 1, 0] == told
+
+
+def test_records_count_timeouts_and_overtaking():
+    """What the two ends have seen is in the record."""
+    network = two_nics(
+        NicConfig(transport="sr", mtu_bytes=1000, rto_ns=50_000, reorder_packets=1000), unruly(3, 0.05, 9_000)
+    )
+    network.add(flow(1, 90_000))
+    network.run()
+    (record,), (sent,), (received,) = network.records(), network.senders(), network.receivers()
+    assert (sent.timeouts, received.overtaken, 0) == (record.timeouts, record.overtaken, record.ce_marked)
+    assert record.timeouts > 0
+    assert record.overtaken > 0

@@ -10,6 +10,7 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
 
+from hosts.builders import AckTemplate, DataTemplate, NicAckTemplate
 from hosts.checksum import ICRC_BYTES
 from hosts.layout import Layout
 from hosts.packets.bth import AETH, BTH, Opcode, Syndrome
@@ -18,7 +19,14 @@ from hosts.packets.local import Local, Subtype
 from hosts.packets.nic_shim import NicAck, NicShim, ShimmedBTH
 from hosts.packets.pfc import pfc_frame
 from hosts.packets.reth import RETH
-from hosts.templates import AckTemplate, Address, DataTemplate, NicAckTemplate, ip_number, reth
+from hosts.templates import (
+    Address,
+    ack_headers,
+    data_headers,
+    ip_number,
+    nic_ack_headers,
+    reth,
+)
 from hosts.wire import ZEROS, Ack, Cnp, Data, Junk, NicAcked, Pause, Pfc, parse, restore
 
 HERE = Address("02:00:0a:00:00:01", "02:00:00:00:00:fe", "10.0.0.1", "10.0.1.2")
@@ -51,10 +59,10 @@ def data_fields(draw):
 def build(fields: dict) -> tuple[bytes, int]:
     """The frame by the template, and the length of its virtual payload."""
     template = DataTemplate(
-        HERE, sport=fields["sport"], qpn=fields["qpn"], ecn=fields["ecn"], shimmed=fields["shimmed"]
+        data_headers(
+            HERE, sport=fields["sport"], qpn=fields["qpn"], ecn=fields["ecn"], shimmed=fields["shimmed"]
+        )
     )
-    if fields["shimmed"]:
-        template.set_wire_sport(fields["wire_sport"])
     payload = fields["payload"] + bytes(-len(fields["payload"]) % 4)
     body = reth(1000) if fields["opcode"] in (Opcode.WRITE_FIRST, Opcode.WRITE_ONLY) else b""
     virtual_bytes = len(payload) if fields["virtual"] else 0
@@ -64,6 +72,7 @@ def build(fields: dict) -> tuple[bytes, int]:
         left=fields["left"],
         ackreq=fields["ackreq"],
         retransmission=fields["retransmission"],
+        sport=fields["wire_sport" if fields["shimmed"] else "sport"],
         ticks=fields["ticks"],
         body=body if virtual_bytes else body + payload,
         padding=-len(fields["payload"]) % 4,
@@ -175,22 +184,25 @@ def test_any_other_change_is_noticed(fields, data):
 
 
 @FULL
-@given(bits(0, 2**24 - 1), bits(0, 2**24 - 1), st.sampled_from(list(Syndrome)))
-def test_acknowledgments_are_scapy_s_and_read_back(psn, msn, syndrome):
-    """ACK and NAK: bytes and meaning."""
-    frame = AckTemplate(HERE, sport=999, qpn=77).build(psn=psn, syndrome=syndrome, msn=msn)
+@given(bits(0, 2**24 - 1), bits(0, 2**24 - 1), st.sampled_from(list(Syndrome)), bits(1, 65535), st.booleans())
+def test_acknowledgments_are_scapy_s_and_read_back(psn, msn, syndrome, sport, becn):
+    """ACK and NAK: bytes and meaning; they echo the source port and congestion of what they answer."""
+    template = AckTemplate(ack_headers(HERE, sport=999, qpn=77))
+    template.build(psn=1, aeth=0, sport=998, becn=not becn)
+    frame = template.build(psn=psn, aeth=syndrome << 24 | msn, sport=sport, becn=becn)
     ip = IP(src=HERE.src, dst=HERE.dst, ttl=64, flags="DF", id=0)
-    packet = Ether(src=HERE.src_mac, dst=HERE.dst_mac) / ip / UDP(sport=999, dport=4791, chksum=0)
-    packet /= BTH(opcode=int(Opcode.ACK), dqpn=77, psn=psn) / AETH(syndrome=int(syndrome), msn=msn)
+    packet = Ether(src=HERE.src_mac, dst=HERE.dst_mac) / ip / UDP(sport=sport, dport=4791, chksum=0)
+    packet /= BTH(opcode=int(Opcode.ACK), dqpn=77, psn=psn, becn=int(becn)) / AETH(
+        syndrome=int(syndrome), msn=msn
+    )
     assert bytes(packet) == frame
-    assert Ack(ip_number(HERE.src), ip_number(HERE.dst), 77, psn, syndrome, msn) == parse(frame)
+    assert Ack(ip_number(HERE.src), ip_number(HERE.dst), 77, psn, syndrome, msn, sport, becn) == parse(frame)
 
 
 def test_nic_acks_are_scapy_s_and_read_back():
     """NIC ACK: bytes and meaning."""
-    frame = NicAckTemplate(HERE, sport=999, orig_sport=77, orig_dport=4791).build(
-        data_bytes=1090, hops=3, ticks=2**31
-    )
+    template = NicAckTemplate(nic_ack_headers(HERE, sport=999, orig_sport=77, orig_dport=4791))
+    frame = template.build(count=1090 << 8 | 3, ticks=2**31)
     ip = IP(src=HERE.src, dst=HERE.dst, ttl=64, flags="DF", id=0)
     packet = Ether(src=HERE.src_mac, dst=HERE.dst_mac) / ip / UDP(sport=999, dport=4794, chksum=0)
     packet /= NicAck(orig_sport=77, orig_dport=4791, bytes=1090, hops=3, ticks=2**31)
@@ -206,7 +218,7 @@ def test_control_frames_are_read():
     )
     numbers = (ip_number("10.0.0.1"), ip_number("10.0.1.2"), 1, 4791, 17)
     assert Pause(numbers, PauseOp.XOFF_CREDIT, 99) == parse(bytes(pause))
-    assert Pfc({0: 5, 7: 0}) == parse(bytes(pfc_frame("02:00:00:00:00:01", {0: 5, 7: 0})))
+    assert Pfc((5, -1, -1, -1, -1, -1, -1, 0)) == parse(bytes(pfc_frame("02:00:00:00:00:01", {0: 5, 7: 0})))
     ip = IP(src=HERE.src, dst=HERE.dst)
     cnp = (
         Ether(dst=HERE.dst_mac)
@@ -220,7 +232,7 @@ def test_control_frames_are_read():
 
 def test_ethernet_padding_is_cut_off():
     """Frames of less than 60 bytes come padded from a real wire."""
-    frame = AckTemplate(HERE, sport=999, qpn=77).build(psn=1, syndrome=0, msn=0)
+    frame = AckTemplate(ack_headers(HERE, sport=999, qpn=77)).build(psn=1, aeth=0, sport=999, becn=False)
     assert parse(frame) == parse(frame + bytes(11))
 
 

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The NIC algorithms as compiled by mypyc: which modules these are, and where a set of them lies.
+
+`python -m native.virtual.hosts_build` makes a set for exactly the present sources; `hosts` loads it. Compiled
+or not, NICs decide the same, so a run's result does not tell how they ran.
+
+TAILRACE_HOSTS=auto|compiled|interpreted: a set if there is one (the default); a set or an error; none.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+import sysconfig
+from pathlib import Path
+from typing import Final
+
+VARIABLE: Final = "TAILRACE_HOSTS"
+AUTO: Final = "auto"
+COMPILED: Final = "compiled"
+INTERPRETED: Final = "interpreted"
+# The shared library of a set is the module GROUP__mypyc.
+GROUP: Final = "hosts.compiled_set"
+BUILD_COMMAND: Final = "python -m native.virtual.hosts_build"
+MODULES: Final = (
+    "hosts.calls",
+    "hosts.end",
+    "hosts.flowcut_nic",
+    "hosts.followers",
+    "hosts.message",
+    "hosts.nic",
+    "hosts.order",
+    "hosts.pause",
+    "hosts.receiver",
+    "hosts.sender",
+    "hosts.timers",
+    "hosts.transport",
+    "hosts.transport.base",
+    "hosts.transport.go_back_n",
+    "hosts.transport.mp_rdma",
+    "hosts.transport.selective_repeat",
+)
+_DRIVER: Final = "driver"
+_PACKAGE: Final = Path(__file__).parent
+_DIGITS: Final = 32
+
+
+def sources() -> list[Path]:
+    """The source file of each module."""
+    paths: list[Path] = []
+    for name in MODULES:
+        path = _PACKAGE.joinpath(*name.split(".")[1:])
+        paths.append(path / "__init__.py" if path.is_dir() else path.with_suffix(".py"))
+    return paths
+
+
+def digest() -> str:
+    """What a set is known by: a hash of the sources and of this Python's binary interface.
+
+    All sources but the driver's count: compiled modules hold numbers and types of those they import.
+    """
+    hashed = hashlib.sha256()
+    for part in (sys.implementation.cache_tag, sysconfig.get_config_var("EXT_SUFFIX"), GROUP):
+        hashed.update(f"{part}\0".encode())
+    for path in sorted(_PACKAGE.rglob("*.py")):
+        name = path.relative_to(_PACKAGE)
+        if name.parts[0] != _DRIVER:
+            hashed.update(f"{name.as_posix()}\0".encode())
+            hashed.update(path.read_bytes())
+    return hashed.hexdigest()[:_DIGITS]
+
+
+def cache_root() -> Path:
+    """Where compiled things are kept, as native.cc says: $TAILRACE_CACHE or the user's cache folder."""
+    named = os.environ.get("TAILRACE_CACHE")
+    if named:
+        return Path(named)
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "tailrace"
+
+
+def folder(cache: Path) -> Path:
+    """Where the set of the present sources lies if there is one; its modules lie as in the package hosts."""
+    return cache / f"hosts-{digest()}"
+
+
+def find() -> Path | None:
+    """The set to be used, if any, by the environment.
+
+    Raises:
+        ImportError: there must be one and there is none, or the variable makes no sense.
+    """
+    wanted = os.environ.get(VARIABLE) or AUTO
+    if wanted not in (AUTO, COMPILED, INTERPRETED):
+        raise ImportError(f"{VARIABLE} is {wanted!r}, expected {AUTO}, {COMPILED} or {INTERPRETED}")
+    if wanted == INTERPRETED:
+        return None
+    found = folder(cache_root())
+    if found.is_dir():
+        return found
+    if wanted == COMPILED:
+        raise ImportError(f"{VARIABLE} is {COMPILED}, but these sources are not compiled: {BUILD_COMMAND}")
+    return None

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""NICs that are told of packets by numbers alone: no frame is read, so what a frame says cannot matter."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from hosts.frame import Frame
+from hosts.frames import Builder
+from hosts.nic import Nic
+from hosts.observation import Observation
+from hosts.templates import ip_number
+
+# Written without hosts.calls, so that a mistake there cannot hide here.
+DATA, PAYLOAD, ACK, NIC_ACK = 1, 2, 3, 4
+FIRST_OR_ONLY = (0x06, 0x0A)
+RETH_BYTES, ICRC_BYTES = 16, 4
+PLAIN_BYTES, SHIMMED_BYTES = 54, 62
+
+
+@dataclass
+class Numbers:
+    """The packet behind every frame, by the frame's identity; all NICs of a network share it."""
+
+    packets: dict[int, tuple[Frame, ByPackets, tuple, int]] = field(default_factory=dict)
+
+
+@dataclass
+class ByPackets:
+    """A NIC with the frames' face, which takes and gives packets only."""
+
+    nic: Nic
+    numbers: Numbers
+
+    def __post_init__(self) -> None:
+        self.ip = self.nic.ip
+        self.counters = self.nic.counters
+        self.add_flow, self.expect_flow = self.nic.add_flow, self.nic.expect_flow
+        self._builder = Builder(self.nic.template)
+        self._quiet_until_ns: int | None = 0
+
+    @property
+    def idle(self) -> bool:
+        return self.nic.idle
+
+    def records(self) -> list[Observation]:
+        return self.nic.records()
+
+    def next_frame(self, now_ns: int) -> Frame | None:
+        packet = self.nic.next_packet(now_ns)
+        if not isinstance(packet, tuple):
+            assert packet is None or packet > now_ns
+            self._quiet_until_ns = packet
+            return None
+        self._quiet_until_ns = now_ns
+        frame = self._builder.frame(now_ns, packet)
+        self.numbers.packets[id(frame)] = frame, self, packet, now_ns
+        return frame
+
+    def next_time_ns(self, now_ns: int) -> int | None:
+        """What `next_packet` said last."""
+        return self._quiet_until_ns
+
+    def on_packet_of(self, now_ns: int, frame: Frame) -> None:
+        """The frame has arrived: tells the NIC of its packet as it was sent, hops and marks being zero."""
+        _, sender, packet, sent_ns = self.numbers.packets[id(frame)]
+        nic, source = self.nic, ip_number(sender.ip)
+        what, place, rest = packet[:3]
+        headers, _ = sender.nic.template(what)
+        qpn = int.from_bytes(headers[-7:-4], "big")
+        peer = source * 2**24 + qpn
+        if what % 8 == ACK:
+            nic.on_ack(now_ns, peer, place, rest)
+        elif what % 8 == NIC_ACK:
+            orig_sport = int.from_bytes(headers[42:44], "big")
+            nic.on_nic_ack(now_ns, source * 2**16 + orig_sport, place, rest)
+        else:
+            assert what % 8 in (DATA, PAYLOAD)
+            payload, opcode = rest % 2**16, rest // 2**16 % 2**8
+            length = len(headers) + (RETH_BYTES if opcode in FIRST_OR_ONLY else 0)
+            length += payload + -payload % 4 + ICRC_BYTES
+            shimmed = len(headers) == SHIMMED_BYTES
+            assert shimmed or len(headers) == PLAIN_BYTES
+            left = rest // 2**24 % 2**7
+            shape = rest - left * 2**24 + length * 2**41
+            nic.on_data(now_ns, peer, place, shape, sent_ns % 2**32 if shimmed else -1)

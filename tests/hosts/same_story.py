@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs NICs of all kinds through unruly networks, and prints what they did; for comparing implementations."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import random
+import sys
+from pathlib import Path
+from typing import Any
+
+import hosts
+import hosts.nic
+from hosts.config import FlowcutNicConfig, NicConfig
+from hosts.wire import Data
+from tests.hosts.network import VirtualNetwork, flow, make_nic
+
+KINDS: dict[str, dict[str, Any]] = {
+    "gbn": {},
+    "sr": {"transport": "sr"},
+    "mp-rdma": {"transport": "mp-rdma"},
+    "coalesced": {"ack_every": 3, "flow_rate_bps": 3_000_000_000},
+    "real payload": {"virtual_payload": False, "first_psn": 2**24 - 9},
+    "flowcut": {
+        "flowcut_nic": FlowcutNicConfig(
+            rtt_threshold=1.1, growth_threshold=0.1, min_left=0, age_ns=900_000, ns_per_byte=1.0
+        )
+    },
+}
+CASES = [("gbn", 0.0), ("sr", 0.0), ("mp-rdma", 0.0), *((kind, 0.02) for kind in KINDS)]
+
+
+def unruly(rng: random.Random, loss: float):
+    def fate(now_ns, frame, parsed):
+        return (
+            None if rng.random() < loss else 1000 + rng.randint(0, 9_000 if isinstance(parsed, Data) else 0)
+        )
+
+    return fate
+
+
+def run(kind: str, loss: float) -> dict[str, Any]:
+    config = NicConfig(
+        **{
+            "mtu_bytes": 500,
+            "window_bytes": 16_000,
+            "rto_ns": 300_000,
+            "rto_backoff": 2,
+            "reorder_packets": 9,
+            "virtual_payload": True,
+            **KINDS[kind],
+        }
+    )
+    network = VirtualNetwork([make_nic(number, config) for number in (1, 2, 3)])
+    network.fate = unruly(random.Random(7), loss)
+    for number in range(12):
+        spec = flow(number, 700 * number + 9_000, src=1 + number % 3, dst=1 + (number + 1) % 3)
+        network.add(dataclasses.replace(spec, after=(number - 3,) if number > 5 else ()))
+    network.run()
+    frames = hashlib.sha256()
+    for arrival in network.sent:
+        frames.update(f"{arrival.now_ns} {arrival.nic.ip} {arrival.frame.virtual_bytes} ".encode())
+        frames.update(arrival.frame.data)
+    return {
+        "sent": len(network.sent),
+        "frames": frames.hexdigest(),
+        "records": [dataclasses.asdict(record) for record in network.records()],
+        "seen": [repr(seen) for nic in network.nics for seen in nic.records()],
+    }
+
+
+def main() -> None:
+    found = {
+        "implementation": hosts.IMPLEMENTATION,
+        "file": Path(hosts.nic.__file__).name,
+        "runs": [run(kind, loss) for kind, loss in CASES],
+    }
+    sys.stdout.write(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()

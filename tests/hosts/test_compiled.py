@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compiled NICs: which set is loaded, and that they do exactly what interpreted ones do."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from hosts import compiled
+from native import cc
+
+ROOT = Path(compiled.__file__).resolve().parents[1]
+# What must stay interpreted: it needs Scapy, is looked into by others, or talks to the kernel.
+NOT_COMPILED = {
+    "hosts",
+    "hosts.builders",
+    "hosts.checksum",
+    "hosts.compiled",
+    "hosts.config",
+    "hosts.dependencies",
+    "hosts.errors",
+    "hosts.flow",
+    "hosts.frame",
+    "hosts.frames",
+    "hosts.layout",
+    "hosts.observation",
+    "hosts.templates",
+    "hosts.wire",
+}
+
+
+def test_every_module_is_compiled_or_known_not_to_be():
+    """A new algorithm is not forgotten."""
+    found = set()
+    for path in (ROOT / "hosts").rglob("*.py"):
+        parts = ["hosts", *path.relative_to(ROOT / "hosts").with_suffix("").parts]
+        name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+        if not name.startswith(("hosts.packets", "hosts.driver")):
+            found.add(name)
+    assert set(compiled.MODULES) | NOT_COMPILED == found
+    assert not set(compiled.MODULES) & NOT_COMPILED
+    assert all(path.is_file() for path in compiled.sources())
+
+
+def test_sets_lie_where_all_compiled_things_lie(monkeypatch, tmp_path):
+    """hosts may not import native, so the rule is there twice."""
+    for variables in ({}, {"XDG_CACHE_HOME": str(tmp_path)}, {"TAILRACE_CACHE": str(tmp_path / "own")}):
+        for name in ("XDG_CACHE_HOME", "TAILRACE_CACHE"):
+            monkeypatch.delenv(name, raising=False)
+        for name, value in variables.items():
+            monkeypatch.setenv(name, value)
+        assert cc.cache_root() == compiled.cache_root()
+
+
+def test_a_set_is_found_by_the_sources_only(monkeypatch, tmp_path):
+    """Another text of any module is another set; the driver does not count."""
+    package = tmp_path / "hosts"
+    (package / "driver").mkdir(parents=True)
+    (package / "nic.py").write_text("1")
+    (package / "driver" / "loop.py").write_text("1")
+    monkeypatch.setattr(compiled, "_PACKAGE", package)
+    before = compiled.digest()
+    (package / "driver" / "loop.py").write_text("2")
+    assert before == compiled.digest()
+    (package / "nic.py").write_text("2")
+    assert before != compiled.digest()
+
+
+def test_the_variable_decides(monkeypatch, tmp_path):
+    """A set is taken if there is one, must be there, or is not looked for."""
+    monkeypatch.setenv("TAILRACE_CACHE", str(tmp_path))
+    monkeypatch.delenv("TAILRACE_HOSTS", raising=False)
+    assert compiled.find() is None
+    monkeypatch.setenv("TAILRACE_HOSTS", "compiled")
+    with pytest.raises(
+        ImportError, match=r"these sources are not compiled: python -m native\.virtual\.hosts"
+    ):
+        compiled.find()
+    compiled.folder(tmp_path).mkdir()
+    assert compiled.folder(tmp_path) == compiled.find()
+    monkeypatch.setenv("TAILRACE_HOSTS", "auto")
+    assert compiled.folder(tmp_path) == compiled.find()
+    monkeypatch.setenv("TAILRACE_HOSTS", "interpreted")
+    assert compiled.find() is None
+    monkeypatch.setenv("TAILRACE_HOSTS", "fast")
+    with pytest.raises(ImportError, match="TAILRACE_HOSTS is 'fast', expected auto, compiled or interpreted"):
+        compiled.find()
+
+
+def story(implementation: str) -> str:
+    """What tests.hosts.same_story prints."""
+    run = subprocess.run(
+        [sys.executable, "-m", "tests.hosts.same_story"],
+        cwd=ROOT,
+        env={**os.environ, "TAILRACE_HOSTS": implementation},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (0, "") == (run.returncode, run.stderr)
+    return run.stdout
+
+
+def test_compiled_nics_send_the_same_frames_and_tell_the_same():
+    """Every frame with its time, every record, in lossy networks with every transport; and it is compiled."""
+    try:
+        importlib.metadata.version("mypy")
+    except importlib.metadata.PackageNotFoundError:
+        pytest.skip("mypy, which compiles, is not installed")
+    build = subprocess.run(
+        [sys.executable, "-m", "native.virtual.hosts_build"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert 0 == build.returncode, build.stderr
+    fast, slow = json.loads(story("compiled")), json.loads(story("interpreted"))
+    assert ("compiled", "interpreted") == (fast.pop("implementation"), slow.pop("implementation"))
+    assert ("nic.py", True) == (slow.pop("file"), fast.pop("file").endswith(".so"))
+    assert slow == fast
+    assert 9 == len(slow["runs"])
