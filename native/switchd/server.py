@@ -17,7 +17,7 @@ import grpc
 import grpc.aio
 
 from native.switchd.p4rt.device import Device
-from native.switchd.p4rt.service import DataPlane, P4RuntimeService
+from native.switchd.p4rt.service import DataPlane, P4RuntimeService, rpc_handler
 
 TICK_S = 0.05
 """How often timeouts and the status of ports are looked at."""
@@ -61,14 +61,38 @@ class RealTimePlane(DataPlane, Protocol):
         ...
 
 
+def new_server() -> grpc.aio.Server:
+    """A gRPC server with room for large messages. Make it inside an event loop."""
+    return grpc.aio.server(options=_OPTIONS)
+
+
+def listen(server: grpc.aio.Server, address: str, tls: Tls | None = None) -> int:
+    """Binds a server that has not started to `address` (HOST:PORT); the port, which matters for port 0.
+
+    Raises:
+        ServerError: the address cannot be used, or the TLS material is no good.
+    """
+    try:
+        if tls is None:
+            port = server.add_insecure_port(address)
+        else:
+            credentials = grpc.ssl_server_credentials([(tls.key, tls.certificate)], tls.root, tls.client_auth)
+            port = server.add_secure_port(address, credentials)
+    except (RuntimeError, ValueError) as error:
+        raise ServerError(f"cannot listen on {address}: {_listen_problem(tls)}") from error
+    if port == 0 and not address.startswith("unix"):
+        raise ServerError(f"cannot listen on {address}: {_listen_problem(tls)}")
+    return port
+
+
 class Server:
     """The gRPC server around one device. Make and use it inside an event loop."""
 
     def __init__(self, device: Device, data_plane: DataPlane) -> None:
         self._executor = ThreadPoolExecutor(max_workers=2, thread_name_prefix="compile")
         self.service = P4RuntimeService(device, data_plane, self._executor)
-        self._server = grpc.aio.server(options=_OPTIONS)
-        self._server.add_generic_rpc_handlers((self.service.handler(),))
+        self._server = new_server()
+        self._server.add_generic_rpc_handlers((rpc_handler(self.service),))
         self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self, address: str, tls: Tls | None = None) -> int:
@@ -77,18 +101,7 @@ class Server:
         Raises:
             ServerError: the address cannot be used, or the TLS material is no good.
         """
-        try:
-            if tls is None:
-                port = self._server.add_insecure_port(address)
-            else:
-                credentials = grpc.ssl_server_credentials(
-                    [(tls.key, tls.certificate)], tls.root, tls.client_auth
-                )
-                port = self._server.add_secure_port(address, credentials)
-        except (RuntimeError, ValueError) as error:
-            raise ServerError(f"cannot listen on {address}: {_listen_problem(tls)}") from error
-        if port == 0 and not address.startswith("unix"):
-            raise ServerError(f"cannot listen on {address}: {_listen_problem(tls)}")
+        port = listen(self._server, address, tls)
         await self._server.start()
         return port
 

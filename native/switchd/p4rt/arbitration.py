@@ -40,6 +40,12 @@ def election_of(message: p4r.Uint128) -> int:
     return (message.high << 64) | message.low
 
 
+def set_election(message: p4r.Uint128, election_id: int) -> None:
+    """Writes a 128-bit election id into a message."""
+    message.high = election_id >> 64
+    message.low = election_id & (1 << 64) - 1
+
+
 class Arbiter:
     """Who may write to one device, by role."""
 
@@ -96,6 +102,10 @@ class Arbiter:
         """The live primaries of all roles."""
         return [role.primary for role in self._roles.values() if role.primary is not None]
 
+    def highest(self) -> int | None:
+        """The highest election id that the default role has seen; None: none."""
+        return self._roles[DEFAULT_ROLE].highest
+
     def no_streams(self) -> bool:
         """Whether no client has a live session with the device."""
         return not any(role.clients for role in self._roles.values())
@@ -132,8 +142,7 @@ class Arbiter:
             if name != DEFAULT_ROLE:
                 update.role.name = name
             if role.highest is not None:
-                update.election_id.high = role.highest >> 64
-                update.election_id.low = role.highest & (1 << 64) - 1
+                set_election(update.election_id, role.highest)
             if role.primary is client:
                 update.status.code = Code.OK
             elif role.primary is not None:

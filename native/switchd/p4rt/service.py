@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from concurrent.futures import Executor
 from typing import Any, NoReturn, Protocol
 
@@ -90,29 +90,6 @@ class P4RuntimeService:
         self._data_plane = data_plane
         self._executor = executor
         self._streams: dict[Client, Stream] = {}
-
-    def handler(self) -> grpc.GenericRpcHandler[Any, Any]:
-        """The service as a gRPC server takes it."""
-        unary, server_stream = grpc.unary_unary_rpc_method_handler, grpc.unary_stream_rpc_method_handler
-        set_request = p4r.SetForwardingPipelineConfigRequest
-        get_request = p4r.GetForwardingPipelineConfigRequest
-        methods: dict[str, tuple[Any, Any, type[Message]]] = {
-            "Write": (unary, self.write, p4r.WriteRequest),
-            "Read": (server_stream, self.read, p4r.ReadRequest),
-            "SetForwardingPipelineConfig": (unary, self.set_config, set_request),
-            "GetForwardingPipelineConfig": (unary, self.get_config, get_request),
-            "StreamChannel": (
-                grpc.stream_stream_rpc_method_handler,
-                self.stream_channel,
-                p4r.StreamMessageRequest,
-            ),
-            "Capabilities": (unary, self.capabilities, p4r.CapabilitiesRequest),
-        }
-        handlers = {
-            name: make(behaviour, request_deserializer=request.FromString, response_serializer=_serialize)
-            for name, (make, behaviour, request) in methods.items()
-        }
-        return grpc.method_handlers_generic_handler("p4.v1.P4Runtime", handlers)
 
     # ---- unary calls ----
 
@@ -271,6 +248,64 @@ class P4RuntimeService:
             response.idle_timeout_notification.timestamp = time.time_ns()
             response.idle_timeout_notification.table_entry.extend(entries)
             self._offer(response)
+
+
+class Behaviours(Protocol):
+    """The calls of the service: of one device, or of many behind one address (native.virtual.serve)."""
+
+    @property
+    def write(self) -> Callable[..., Any]:
+        """Write."""
+        ...
+
+    @property
+    def read(self) -> Callable[..., Any]:
+        """Read."""
+        ...
+
+    @property
+    def set_config(self) -> Callable[..., Any]:
+        """SetForwardingPipelineConfig."""
+        ...
+
+    @property
+    def get_config(self) -> Callable[..., Any]:
+        """GetForwardingPipelineConfig."""
+        ...
+
+    @property
+    def capabilities(self) -> Callable[..., Any]:
+        """Capabilities."""
+        ...
+
+    @property
+    def stream_channel(self) -> Callable[..., Any]:
+        """StreamChannel."""
+        ...
+
+
+def rpc_handler(service: Behaviours) -> grpc.GenericRpcHandler[Any, Any]:
+    """The service as a gRPC server takes it."""
+    unary, server_stream = grpc.unary_unary_rpc_method_handler, grpc.unary_stream_rpc_method_handler
+    set_request = p4r.SetForwardingPipelineConfigRequest
+    get_request = p4r.GetForwardingPipelineConfigRequest
+    methods: dict[str, tuple[Any, Any, type[Message]]] = {
+        "Write": (unary, service.write, p4r.WriteRequest),
+        "Read": (server_stream, service.read, p4r.ReadRequest),
+        "SetForwardingPipelineConfig": (unary, service.set_config, set_request),
+        "GetForwardingPipelineConfig": (unary, service.get_config, get_request),
+        "StreamChannel": (
+            grpc.stream_stream_rpc_method_handler,
+            service.stream_channel,
+            p4r.StreamMessageRequest,
+        ),
+        "Capabilities": (unary, service.capabilities, p4r.CapabilitiesRequest),
+    }
+    handlers = {
+        name: make(behaviour, request_deserializer=request.FromString, response_serializer=_serialize)
+        for name, (make, behaviour, request) in methods.items()
+    }
+    return grpc.method_handlers_generic_handler("p4.v1.P4Runtime", handlers)
 
 
 def _serialize(message: Message) -> bytes:
