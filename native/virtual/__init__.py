@@ -3,7 +3,9 @@
 
 from native.virtual.endpoint import BatchError, Endpoint
 from native.virtual.errors import NetworkError
-from native.virtual.network import SWITCH_CONFIG, Network, Traffic
+from native.virtual.looking import Samples, Sight, Traffic, Watch
+from native.virtual.match import FrameMatch
+from native.virtual.network import SWITCH_CONFIG, Network
 from native.virtual.nic import FrameLike, NicLike
 from native.virtual.wire import End, Tap, Wire, WireEvent
 
@@ -13,11 +15,15 @@ __all__ = [
     "End",
     "Endpoint",
     "FrameLike",
+    "FrameMatch",
     "Network",
     "NetworkError",
     "NicLike",
+    "Samples",
+    "Sight",
     "Tap",
     "Traffic",
+    "Watch",
     "Wire",
     "WireEvent",
 ]

@@ -15,13 +15,14 @@ network stands still.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable, Iterator, MutableMapping
 
 from finsy.proto import p4r
 
 from native.compiler import Program, load_program
-from native.switchd.p4rt.arbitration import Client
+from native.switchd.p4rt.arbitration import Client, set_election
 from native.switchd.p4rt.context import Ports
 from native.switchd.p4rt.device import Device, Prepared, Settings
 from native.switchd.p4rt.errors import Code, P4RtError
@@ -30,9 +31,6 @@ from native.virtual.errors import NetworkError
 from native.virtual.switch_node import SwitchNode
 
 ELECTION_ID = 1
-QUEUED_PACKET_INS = 65536
-"""Packet-ins kept for nobody in particular; the oldest are dropped and counted."""
-
 _Request = p4r.WriteRequest | p4r.SetForwardingPipelineConfigRequest
 PreparedCache = MutableMapping[bytes, Prepared]
 """Verified configurations by request: the switches of a network mostly run the same program."""
@@ -62,17 +60,8 @@ class CpuPort:
 
     def __init__(self, node: SwitchNode, cpu_port: int | None, clock: Callable[[], int]) -> None:
         self.now_ns = clock
-        self.dropped = 0
         self._node = node
         self._port = cpu_port
-        self._waiting: list[bytes] = []
-        node.to_cpu = self._take
-
-    def _take(self, frame: bytes) -> None:
-        if len(self._waiting) >= QUEUED_PACKET_INS:
-            del self._waiting[0]
-            self.dropped += 1
-        self._waiting.append(frame)
 
     def send_packet_out(self, data: bytes) -> None:
         """A frame enters through the CPU port now.
@@ -82,12 +71,11 @@ class CpuPort:
         """
         if self._port is None:
             raise NetworkError(f"{self._node.name}: there is no CPU port")
-        self._node.receive(self.now_ns(), self._port, data, 0)
+        self._node.receive(self._port, data)
 
     def packet_ins(self) -> list[bytes]:
-        """Takes the frames that the switch sent to the CPU port, oldest first."""
-        frames, self._waiting = self._waiting, []
-        return frames
+        """Takes the frames that the switch sent to the CPU port, oldest first; of too many the newest."""
+        return self._node.to_cpu()
 
 
 class Endpoint:
@@ -106,23 +94,46 @@ class Endpoint:
         self.name = node.name
         self.device_id = device_id
         self.cpu = CpuPort(node, cpu_port, clock)
-        self.device = Device(
-            node.switch,
-            Settings(device_id=device_id),
-            clock,
-            compiled,
-            Ports(ports | ({cpu_port} if cpu_port is not None else set())),
-        )
+        self._switch = node.switch
+        self._ports = Ports(ports | ({cpu_port} if cpu_port is not None else set()))
+        self._clock = clock
         self._prepared = prepared
         self._client = Client()
-        update = p4r.MasterArbitrationUpdate(device_id=device_id)
-        update.election_id.low = ELECTION_ID
+        self.device = self._new_device()
+        self._take_over()
+
+    def _new_device(self) -> Device:
+        settings = Settings(device_id=self.device_id)
+        return Device(self._switch, settings, self._clock, compiled, self._ports)
+
+    def restart(self) -> None:
+        """The switch has lost everything: it has no pipeline until one is set again."""
+        self.device.close()
+        self._switch.load(None)
+        self.device = self._new_device()
+        self._take_over()
+
+    def _take_over(self) -> None:
+        """Becomes the primary, above whoever was it before."""
+        highest = self.device.arbiter.highest()
+        self._election_id = ELECTION_ID if highest is None else highest + 1
+        update = p4r.MasterArbitrationUpdate(device_id=self.device_id)
+        set_election(update.election_id, self._election_id)
         self.device.arbiter.update(self._client, update)
+
+    @contextlib.contextmanager
+    def stepped_aside(self) -> Iterator[None]:
+        """Lets other clients be primary for a while, with any election id that `ELECTION_ID` allows."""
+        self.device.arbiter.disconnect(self._client)
+        try:
+            yield
+        finally:
+            self._take_over()
 
     def _own(self, request: _Request) -> None:
         if not request.HasField("election_id"):
             request.device_id = self.device_id
-            request.election_id.low = ELECTION_ID
+            set_election(request.election_id, self._election_id)
 
     def write(self, request: p4r.WriteRequest) -> None:
         """Carries out a Write.

@@ -19,6 +19,11 @@ class SplitMix64:
             self._state ^= part & _MASK
             self._state = self.next()
 
+    @property
+    def state(self) -> int:
+        """From which all numbers to come follow."""
+        return self._state
+
     def next(self) -> int:
         """The next number, uniform from 0 to 2**64 - 1."""
         self._state = (self._state + _GAMMA) & _MASK

@@ -10,13 +10,16 @@ from ipaddress import IPv4Address
 from pathlib import Path
 
 from native.compiler import Program, load_program
-from native.runtime import ActionCall
-from native.virtual import Network
+from native.runtime import ActionCall, SwitchConfig
+from native.virtual import SWITCH_CONFIG, Network
 from topology import Topology, next_hops, parse_topology
 
 BUILD = Path(__file__).parents[2] / "programs" / "build"
 OVERHEAD_BYTES = 34
 """Ethernet and IPv4 headers."""
+
+
+_hops = functools.cache(next_hops)
 
 
 @functools.cache
@@ -28,22 +31,29 @@ def topology(words: str = "leaf-spine:leaves=2,spines=2,hosts=2,rate=8Gbps,delay
     return parse_topology(words)
 
 
-def network(topo: Topology, seed: int = 0) -> Network:
+def network(
+    topo: Topology, seed: int = 0, *, config: SwitchConfig = SWITCH_CONFIG, stepwise: bool = False
+) -> Network:
     """A network whose switches route by the first shortest path."""
-    net = Network(topo, program(), seed=seed)
-    hops = next_hops(topo)
+    net = Network(topo, program(), config=config, seed=seed, stepwise=stepwise)
     for item in topo.switches:
-        switch = net.switch(item.name)
-        route = switch.model.table("L3Ingress.route")
-        forward = next(i for i in route.actions if switch.model.actions[i].name.endswith("forward"))
-        for host in topo.hosts:
-            port = host.port if host.switch == item.name else hops[item.name][host.switch][0]
-            address = IPv4Address(host.ip).packed
-            mac = int(host.mac.replace(":", ""), 16)
-            switch.table_insert(
-                route.index, address, b"\xff" * 4, prefix_bits=32, target=ActionCall(forward, (mac, port))
-            )
+        install(net, item.name)
     return net
+
+
+def install(net: Network, name: str) -> None:
+    """Writes a switch's routes, by the first shortest path."""
+    topo, switch = net.topology, net.switch(name)
+    hops = _hops(topo)[name]
+    route = switch.model.table("L3Ingress.route")
+    forward = next(i for i in route.actions if switch.model.actions[i].name.endswith("forward"))
+    for host in topo.hosts:
+        port = host.port if host.switch == name else hops[host.switch][0]
+        address = IPv4Address(host.ip).packed
+        mac = int(host.mac.replace(":", ""), 16)
+        switch.table_insert(
+            route.index, address, b"\xff" * 4, prefix_bits=32, target=ActionCall(forward, (mac, port))
+        )
 
 
 def checksum(header: bytes) -> int:

@@ -5,8 +5,12 @@ from __future__ import annotations
 
 import pytest
 
+from hosts.nic import Nic
 from native.virtual import Network, NetworkError, Wire, WireEvent
-from tests.native.virtual.l3 import Frame, ListNic, attach_all, network, packet, topology
+from native.virtual.prng import SplitMix64, threshold
+from native.virtual.wire import WireCounts
+from tests.native.virtual.l3 import Frame, ListNic, attach_all, install, network, packet, program, topology
+from tests.native.virtual.roce import add_flows, fabric
 
 SIZE = 66
 """Payload of a frame of 100 B, which takes 100 ns at 8 Gb/s."""
@@ -109,8 +113,146 @@ def test_a_drop_takes_what_it_matches_where_and_when_it_is_asked_to() -> None:
         assert net.traffic().lost == 20
 
 
+def test_frames_are_lost_by_the_numbers_of_the_generator() -> None:
+    """The share is drawn in C; the generator in Python says which frames it must be."""
+    rate, seed, count = 0.3, 9, 400
+    with network(topology(), seed) as net:
+        nic = stream(net, count)
+        net.drop("h1", "leaf1", 0.5, one_way=True, from_ns=10**9)
+        net.drop("h1", "leaf1", rate, one_way=True)
+        (wire,) = net.wires_between("h1", "leaf1")
+        net.run()
+        numbers = SplitMix64(seed, wire.index, 2)
+        kept = [number for number in range(count) if numbers.next() >= threshold(rate)]
+        assert times(nic) == [4400 + 100 * number for number in kept]
+        assert wire.counts == WireCounts(sent=count, received=len(kept), cut=0, dropped=count - len(kept))
+
+
+def test_a_test_that_raises_ends_the_run() -> None:
+    def broken(frame: bytes) -> bool:
+        raise LookupError("broken")
+
+    with network(topology()) as net:
+        stream(net, 2)
+        net.drop("leaf1", "spine1", 1, matches=broken)
+        with pytest.raises(LookupError, match="broken"):
+            net.run()
+
+
+def test_a_blackhole_swallows_its_pairs_where_and_when_it_is_asked_to() -> None:
+    """Frames for h3 and h4 reach leaf2 from 3300 ns on, one of each in 200 ns."""
+    topo = topology()
+    with network(topo) as net:
+        nics = attach_all(net)
+        frames = {name: Frame(packet(topo, "h1", name, bytes(SIZE))) for name in ("h3", "h4")}
+        nics["h1"].script = [(0, frames[name]) for _ in range(20) for name in ("h3", "h4")]
+        h1, h2, h3 = (topo.host(name).ip for name in ("h1", "h2", "h3"))
+        net.blackhole("leaf2", [(h1, h3), (h2, h3)], from_ns=3500, until_ns=4500)
+        net.blackhole("spine2", [(h1, h3)])
+        assert net.run()
+        assert times(nics["h4"]) == [4500 + 200 * number for number in range(20)]
+        at_leaf2 = [3300 + 200 * number for number in range(20)]
+        assert times(nics["h3"]) == [time + 1100 for time in at_leaf2 if not 3500 <= time < 4500]
+        assert net.traffic().swallowed == net.traffic().lost == 5
+        assert net.account().balanced
+
+
+@pytest.mark.parametrize("scheme", ["ecmp", "flowcut:variant=full", "flowcut:variant=nic"])
+def test_a_blackhole_in_the_core_finds_addresses_behind_shims(scheme: str) -> None:
+    """The flow starves until the fault ends, the other one does not notice; both complete."""
+    end_ns = 2_000_000
+    net, nics = fabric("leaf-spine:leaves=2,spines=1,hosts=2,rate=10Gbps,delay=1us", scheme)
+    with net:
+        flows = add_flows(net, nics, [("h1", "h3", 20_000), ("h2", "h4", 20_000)])
+        net.blackhole("spine1", [(flows[0].src, flows[0].dst)], until_ns=end_ns)
+        assert net.run()
+        records = Nic.merge(*nics.values())
+        swallowed = net.traffic().swallowed
+        assert net.account().balanced
+    ends_ns = {record.id: record.end_ns for record in records}
+    assert ends_ns[0] is not None and ends_ns[0] > end_ns
+    assert ends_ns[1] is not None and ends_ns[1] < end_ns // 10
+    assert swallowed > 0
+
+
+def test_a_restart_loses_what_is_in_the_switch_and_on_its_links() -> None:
+    """Frames of 100 ns, one after the other; spine1 is gone from 3050 to 5050 ns."""
+    topo = topology()
+    with network(topo) as net:
+        nic = stream(net, 60)
+
+        def restore() -> None:
+            assert net.now_ns == 5050
+            net.switch("spine1").load(program())
+            install(net, "spine1")
+
+        net.switch_restart("spine1", 3050, 2000, restore)
+        net.run()
+        found = net.account()
+        # frame i leaves leaf1 at 1100 + 100 i and spine1 at 2200 + 100 i; each is 100 ns on its way out, then 1 us
+        through = [i for i in range(60) if 2200 + 100 * (i + 1) + 1000 <= 3050 or 1100 + 100 * i >= 5050]
+        assert times(nic) == [4400 + 100 * i for i in through]
+        assert found.balanced
+        assert found.cut.frames + found.dropped_in_switches.frames == 60 - len(through)
+        assert net.at_rest
+
+
+def test_a_restarted_switch_has_no_pipeline_until_one_is_set() -> None:
+    """What its queues held is counted, as is what arrives before it has a program again."""
+    topo = topology()
+    with network(topo) as net:
+        stream(net, 60)
+        net.link_rate("spine1", "leaf2", 0.01)
+        net.switch_restart("spine1", 3050, 1000, lambda: None)
+        net.run()
+        assert net.switch("spine1").program is None
+        assert not net.p4rt("spine1").pipeline().HasField("config")
+        reasons = net.account().reasons
+        assert reasons["pipeline_replaced"] > 0
+        assert reasons["no_pipeline"] > 0
+        assert net.account().balanced
+
+
+def test_a_nic_cannot_change_what_others_may_have_passed() -> None:
+    class Meddler(ListNic):
+        def on_frame(self, now_ns: int, frame: bytes, virtual_bytes: int = 0) -> None:
+            net.link_down("leaf1", "spine1")
+
+    topo = topology()
+    with network(topo) as net:
+        stream(net, 1)
+        net.attach("h3", Meddler())
+        with pytest.raises(NetworkError, match="a NIC cannot change the network"):
+            net.run()
+
+
+def test_a_tap_may_change_the_network() -> None:
+    """Taps see one instant after the other, so nobody is past it: the third frame's sending cuts the link."""
+    with network(topology()) as net:
+        nic = stream(net, 10)
+        sent: list[int] = []
+
+        def tap(wire: Wire, event: WireEvent, now_ns: int, frame: bytes, virtual_bytes: int) -> None:
+            if event is WireEvent.SENT:
+                sent.append(now_ns)
+                if len(sent) == 3:
+                    net.link_down("leaf1", "spine1", now_ns + 1000)
+
+        net.tap(tap, net.wires_between("leaf1", "spine1"))
+        net.run()
+        assert sent[:3] == [1100, 1200, 1300]
+        # frame i arrives at 2200 + 100 i, and the link goes down at 2300 before what happens then
+        assert len(nic.arrived) == 1
+
+
 def test_bad_faults_are_refused() -> None:
     with network(topology()) as net:
+        with pytest.raises(NetworkError, match="there is no switch h1"):
+            net.blackhole("h1", [])
+        with pytest.raises(NetworkError, match=r"blackhole at leaf1: .*'h1'"):
+            net.blackhole("leaf1", [("h1", "h2")])
+        with pytest.raises(NetworkError, match="there is no switch leaf9"):
+            net.switch_restart("leaf9", 0, 0, lambda: None)
         with pytest.raises(NetworkError, match=r"drop rate 1\.5 is not between 0 and 1"):
             net.drop("leaf1", "spine1", 1.5)
         with pytest.raises(NetworkError, match="no link between leaf1 and h3"):

@@ -170,6 +170,41 @@ def test_a_timer_that_fires_while_the_wire_is_busy_loses_no_turn() -> None:
         assert len(nics["h1"].arrived) == 2
 
 
+def test_an_error_of_a_nic_ends_the_run_which_can_go_on() -> None:
+    class Failing(ListNic):
+        def on_frame(self, now_ns: int, frame: bytes, virtual_bytes: int = 0) -> None:
+            super().on_frame(now_ns, frame, virtual_bytes)
+            if len(self.arrived) == 3:
+                raise LookupError("the third frame")
+
+    topo = topology()
+    with network(topo) as net:
+        nics = attach_all(net)
+        failing = Failing()
+        net.attach("h3", failing)
+        nics["h1"].script = [(0, Frame(packet(topo, "h1", "h3", bytes(66)))) for _ in range(9)]
+        with pytest.raises(LookupError, match="the third frame"):
+            net.run()
+        assert net.account().balanced
+        assert net.run()
+        assert [time for time, _, _ in failing.arrived] == [4400 + 100 * number for number in range(9)]
+        assert net.account().balanced
+
+
+def test_a_network_does_not_run_within_its_own_run() -> None:
+    class Running(ListNic):
+        def on_frame(self, now_ns: int, frame: bytes, virtual_bytes: int = 0) -> None:
+            net.run()
+
+    topo = topology()
+    with network(topo) as net:
+        nics = attach_all(net)
+        net.attach("h3", Running())
+        nics["h1"].script = [(0, Frame(packet(topo, "h1", "h3", bytes(66))))]
+        with pytest.raises(NetworkError, match="the network is running"):
+            net.run()
+
+
 def test_callbacks_come_at_their_time_before_anything_else() -> None:
     topo = topology()
     with network(topo) as net:

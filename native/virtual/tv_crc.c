@@ -1,0 +1,98 @@
+/* CRC-32 by tables: eight bytes a step, and runs of zeros by powers of two.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "tv_crc.h"
+
+#define POLYNOMIAL 0xEDB88320u
+#define STEP 8u
+#define POWERS 17u /* of two, that make up TV_CRC_MAX_ZEROS */
+#define NIBBLES 8u
+
+/* slice[k][b]: the register after byte b and k zeros, from 0 */
+static uint32_t slice[STEP][256];
+/* zeros[k][i][v]: what nibble i of a register with value v becomes after 2^k
+ * zeros */
+static uint32_t zeros[POWERS][NIBBLES][16];
+
+_Static_assert(TV_CRC_MAX_ZEROS == (1u << POWERS) - 1, "POWERS");
+
+static uint32_t apply(uint32_t z[NIBBLES][16], uint32_t reg)
+{
+    uint32_t low = z[0][reg & 15] ^ z[1][reg >> 4 & 15] ^ z[2][reg >> 8 & 15] ^
+                   z[3][reg >> 12 & 15];
+    return low ^ z[4][reg >> 16 & 15] ^ z[5][reg >> 20 & 15] ^
+           z[6][reg >> 24 & 15] ^ z[7][reg >> 28];
+}
+
+static void init_slices(void)
+{
+    for (uint32_t b = 0; b < 256; b++) {
+        uint32_t reg = b;
+        for (int bit = 0; bit < 8; bit++)
+            reg = reg & 1 ? reg >> 1 ^ POLYNOMIAL : reg >> 1;
+        slice[0][b] = reg;
+    }
+    for (uint32_t k = 1; k < STEP; k++)
+        for (uint32_t b = 0; b < 256; b++)
+            slice[k][b] =
+                slice[0][slice[k - 1][b] & 255] ^ slice[k - 1][b] >> 8;
+}
+
+void tv_crc_init(void)
+{
+    init_slices();
+    for (uint32_t k = 0; k < POWERS; k++)
+        for (uint32_t i = 0; i < NIBBLES; i++)
+            for (uint32_t v = 0; v < 16; v++) {
+                uint32_t reg = v << (4 * i);
+                if (k == 0)
+                    reg = slice[0][reg & 255] ^ reg >> 8;
+                else
+                    reg = apply(zeros[k - 1], apply(zeros[k - 1], reg));
+                zeros[k][i][v] = reg;
+            }
+}
+
+/* Eight bytes, the first in the lowest bits: one load where that is the
+ * machine's order. */
+static inline uint64_t load(const uint8_t *p)
+{
+    return (uint64_t)p[0] | (uint64_t)p[1] << 8 | (uint64_t)p[2] << 16 |
+           (uint64_t)p[3] << 24 | (uint64_t)p[4] << 32 |
+           (uint64_t)p[5] << 40 | (uint64_t)p[6] << 48 | (uint64_t)p[7] << 56;
+}
+
+static inline uint32_t step(uint32_t reg, uint64_t word)
+{
+    word ^= reg;
+    return slice[7][word & 255] ^ slice[6][word >> 8 & 255] ^
+           slice[5][word >> 16 & 255] ^ slice[4][word >> 24 & 255] ^
+           slice[3][word >> 32 & 255] ^ slice[2][word >> 40 & 255] ^
+           slice[1][word >> 48 & 255] ^ slice[0][word >> 56];
+}
+
+uint32_t tv_crc_bytes(uint32_t reg, const uint8_t *data, uint32_t n)
+{
+    for (; n >= STEP; n -= STEP, data += STEP)
+        reg = step(reg, load(data));
+    for (; n; n--)
+        reg = slice[0][(reg ^ *data++) & 255] ^ reg >> 8;
+    return reg;
+}
+
+uint32_t tv_crc_masked(uint32_t reg, const uint8_t *data, const uint8_t *ones,
+                       uint32_t n)
+{
+    for (; n >= STEP; n -= STEP, data += STEP, ones += STEP)
+        reg = step(reg, load(data) | load(ones));
+    for (; n; n--)
+        reg = slice[0][(reg ^ (*data++ | *ones++)) & 255] ^ reg >> 8;
+    return reg;
+}
+
+uint32_t tv_crc_zeros(uint32_t reg, uint32_t n)
+{
+    for (; n; n &= n - 1)
+        reg = apply(zeros[__builtin_ctz(n)], reg);
+    return reg;
+}

@@ -1,0 +1,188 @@
+/* A host: its events, and its wire.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "tv_host.h"
+
+#include "tv_nic.h"
+
+struct tv_host {
+    tv_wire *in, *out;
+    tv_nic *nic;         /* NULL: silent */
+    uint64_t wake_ps;    /* when to ask the NIC; while sending: when free */
+    uint64_t free_ps;    /* when the last bit of the last frame has left */
+    uint64_t rate_bps;   /* at which that was sent */
+    uint64_t remainder;  /* of free_ps, in 1/rate_bps ps */
+    uint64_t told_ps;    /* latest time that the NIC knows of */
+    uint64_t last_ps;    /* of the last frame */
+    int called;          /* within tv_host_run */
+};
+
+tv_host *tv_host_new(tv_wire *in, tv_wire *out)
+{
+    tv_host *h = PyMem_Calloc(1, sizeof *h);
+    if (!h) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    h->in = in;
+    h->out = out;
+    h->wake_ps = TV_NEVER;
+    return h;
+}
+
+void tv_host_free(tv_host *h)
+{
+    if (!h)
+        return;
+    tv_nic_free(h->nic);
+    PyMem_Free(h);
+}
+
+int tv_host_attach(tv_host *h, PyObject *nic)
+{
+    if (h->called) {
+        PyErr_SetString(PyExc_RuntimeError,
+                        "a NIC cannot be replaced while it is called");
+        return -1;
+    }
+    tv_nic *made = tv_nic_new(nic);
+    if (!made)
+        return -1;
+    tv_nic *old = h->nic;
+    h->nic = made;
+    tv_nic_free(old);
+    return 0;
+}
+
+uint64_t tv_host_next(const tv_host *h)
+{
+    uint64_t arrival = tv_wire_next(h->in);
+    return arrival < h->wake_ps ? arrival : h->wake_ps;
+}
+
+/* Hands in everything that arrives at an instant. How much there was, and in
+ * `delivered` whether any of it came through; -1. */
+static int arrivals(tv_host *h, uint64_t now_ps, int *delivered)
+{
+    int count = 0;
+    while (tv_wire_next(h->in) == now_ps) {
+        tv_frame frame;
+        int taken = tv_wire_take(h->in, &frame);
+        if (taken < 0)
+            return -1;
+        count++;
+        h->last_ps = now_ps;
+        if (!taken || !h->nic)
+            continue;
+        *delivered = 1;
+        if (tv_nic_arrive(h->nic, now_ps / TV_PS_PER_NS, &frame) < 0)
+            return -1;
+    }
+    return count;
+}
+
+/* Serialises; the remainder is carried on while the wire stays busy, so
+ * rounding never adds up. */
+static void occupy(tv_host *h, uint64_t now_ps, uint64_t bytes)
+{
+    uint64_t rate_bps = tv_wire_rate_bps(h->out);
+    if (h->free_ps < now_ps || h->rate_bps != rate_bps)
+        h->remainder = 0;
+    if (h->free_ps < now_ps)
+        h->free_ps = now_ps;
+    h->rate_bps = rate_bps;
+    /* TV_MOST_BYTES are less than 2^64 of these, with any remainder */
+    uint64_t work = bytes * 8 * TV_PS_PER_S + h->remainder;
+    h->free_ps += work / rate_bps;
+    h->remainder = work % rate_bps;
+}
+
+_Static_assert(TV_MOST_BYTES * UINT64_C(8) <
+                   (UINT64_MAX - TV_PS_PER_S) / TV_PS_PER_S,
+               "a frame's serialisation in ps");
+
+/* Asks the NIC for a frame, the wire being free, and sends it. 0, -1. */
+static int ask(tv_host *h, uint64_t now_ps)
+{
+    tv_departure d;
+    uint64_t next_ns;
+    int found = tv_nic_depart(h->nic, now_ps / TV_PS_PER_NS, &d, &next_ns);
+    if (found < 0)
+        return -1;
+    if (!found) {
+        h->wake_ps = next_ns > TV_NEVER / TV_PS_PER_NS
+                         ? TV_NEVER
+                         : next_ns * TV_PS_PER_NS;
+        return 0;
+    }
+    uint64_t bytes = (uint64_t)d.head_len + d.tail_len + d.virt;
+    if (bytes > TV_MOST_BYTES) {
+        PyErr_Format(PyExc_ValueError, "a NIC sends a frame of %llu bytes",
+                     (unsigned long long)bytes);
+        return -1;
+    }
+    occupy(h, now_ps, bytes);
+    h->wake_ps = h->free_ps;
+    h->last_ps = now_ps;
+    return tv_wire_send(h->out, now_ps, h->free_ps + tv_wire_delay_ps(h->out),
+                        d.head, d.head_len, d.tail, d.tail_len, d.virt);
+}
+
+static int run(tv_host *h, uint64_t end_ps)
+{
+    int events = 0;
+    uint64_t now_ps;
+    while ((now_ps = tv_host_next(h)) < end_ps) {
+        int due = h->wake_ps == now_ps;
+        if (h->told_ps < now_ps)
+            h->told_ps = now_ps;
+        if (due)
+            h->wake_ps = TV_NEVER;
+        int arrived = arrivals(h, now_ps, &due);
+        if (arrived < 0)
+            return -1;
+        events += arrived;
+        if (!due || !h->nic || now_ps < h->free_ps)
+            continue;
+        events++;
+        if (ask(h, now_ps) < 0)
+            return -1;
+    }
+    return events;
+}
+
+int tv_host_run(tv_host *h, uint64_t end_ps)
+{
+    h->called = 1;
+    int events = run(h, end_ps);
+    h->called = 0;
+    return events;
+}
+
+int tv_host_idle(tv_host *h)
+{
+    return h->nic ? tv_nic_idle(h->nic) : 1;
+}
+
+int tv_host_poll(tv_host *h, uint64_t now_ps)
+{
+    if (!h->nic)
+        return 0;
+    if (now_ps < h->told_ps)
+        now_ps = h->told_ps;
+    if (now_ps < h->free_ps)
+        now_ps = h->free_ps;
+    if (now_ps < h->wake_ps)
+        h->wake_ps = now_ps;
+    return 0;
+}
+
+uint64_t tv_host_last_ps(const tv_host *h)
+{
+    return h->last_ps;
+}
+
+int tv_host_traverse(tv_host *h, visitproc visit, void *arg)
+{
+    return h && h->nic ? tv_nic_traverse(h->nic, visit, arg) : 0;
+}

@@ -1,0 +1,69 @@
+/* Which frames a fault or a filter is about, without Python.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "tv_net.h"
+
+#define ETHERNET_BYTES 14u
+#define ETHERTYPE_VLAN 0x8100u
+#define ETHERTYPE_IPV4 0x0800u
+#define IPV4_BYTES 20u
+/* Tags and shims in front of IPv4 that are looked behind. */
+#define MOST_SHIMS 4
+
+static uint32_t load_be16(const uint8_t *p)
+{
+    return (uint32_t)p[0] << 8 | p[1];
+}
+
+/* Goes past the local header whose subtype is at *at: the EtherType behind it,
+ * or 0 when there is none. */
+static uint32_t pass(const tv_formats *f, const uint8_t *data, uint32_t len,
+                     uint32_t *at)
+{
+    if (len - *at < 1 || data[*at] >= TV_SHIMS)
+        return 0;
+    const tv_shim *s = &f->shim[data[*at]];
+    const uint8_t *header = data + *at + 1;
+    uint32_t left = len - *at - 1;
+    if (!s->bytes || left < s->bytes)
+        return 0;
+    uint32_t size = s->bytes + s->step * (header[s->count_at] & 15u);
+    if (left < size)
+        return 0;
+    *at += 1 + size;
+    return load_be16(header + s->next_at);
+}
+
+int tv_match_frame(const tv_formats *f, const tv_match *m,
+                   const uint8_t *data, uint32_t len)
+{
+    if (len < ETHERNET_BYTES)
+        return m->others;
+    uint32_t type = load_be16(data + 12), at = ETHERNET_BYTES;
+    while (type == f->local_type && len - at >= 1) {
+        uint8_t subtype = data[at];
+        if (subtype >= TV_SHIMS || !(f->aside >> subtype & 1))
+            return subtype < 64 && (m->subtypes >> subtype & 1);
+        type = pass(f, data, len, &at);
+    }
+    return m->others;
+}
+
+const uint8_t *tv_match_ipv4(const tv_formats *f, const uint8_t *data,
+                             uint32_t len)
+{
+    if (len < ETHERNET_BYTES)
+        return NULL;
+    uint32_t type = load_be16(data + 12), at = ETHERNET_BYTES;
+    for (int i = 0; i < MOST_SHIMS && type != ETHERTYPE_IPV4; i++) {
+        if (type == ETHERTYPE_VLAN && len - at >= 4) {
+            type = load_be16(data + at + 2);
+            at += 4;
+        } else if (type == f->local_type) {
+            type = pass(f, data, len, &at);
+        } else {
+            return NULL;
+        }
+    }
+    return type == ETHERTYPE_IPV4 && len - at >= IPV4_BYTES ? data + at : NULL;
+}

@@ -1,0 +1,300 @@
+/* The network: who has something to do when, and the loop of windows.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "tv_host.h"
+#include "tv_net.h"
+
+#include <stdlib.h>
+
+/* Windows between two looks for signals. */
+#define SIGNAL_WINDOWS 256u
+/* Rounds of one instant after which frames are taken to circle for ever. */
+#define MOST_ROUNDS 1000000u
+
+/* ---- the schedule ---- */
+
+static int schedule_grow(tv_schedule *s)
+{
+    uint32_t cap = s->cap ? s->cap * 2 : TV_BLOCK;
+    uint64_t *next = realloc(s->next, cap * sizeof *next);
+    if (next)
+        s->next = next;
+    uint64_t *least = realloc(s->least, cap / TV_BLOCK * sizeof *least);
+    if (least)
+        s->least = least;
+    uint8_t *stale = realloc(s->stale, cap / TV_BLOCK);
+    if (stale)
+        s->stale = stale;
+    if (!next || !least || !stale) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (uint32_t i = s->cap; i < cap; i++)
+        s->next[i] = TV_NEVER;
+    for (uint32_t i = s->cap / TV_BLOCK; i < cap / TV_BLOCK; i++) {
+        s->least[i] = TV_NEVER;
+        s->stale[i] = 0;
+    }
+    s->cap = cap;
+    return 0;
+}
+
+void tv_schedule_lower(tv_schedule *s, uint32_t node, uint64_t time_ps)
+{
+    if (time_ps >= s->next[node])
+        return;
+    s->next[node] = time_ps;
+    if (time_ps < s->least[node / TV_BLOCK])
+        s->least[node / TV_BLOCK] = time_ps;
+}
+
+static void schedule_set(tv_schedule *s, uint32_t node, uint64_t time_ps)
+{
+    s->next[node] = time_ps;
+    if (time_ps < s->least[node / TV_BLOCK])
+        s->least[node / TV_BLOCK] = time_ps;
+    else
+        s->stale[node / TV_BLOCK] = 1;
+}
+
+/* The earliest time of all nodes. */
+static uint64_t schedule_first(tv_schedule *s)
+{
+    uint64_t first = TV_NEVER;
+    for (uint32_t b = 0; b < s->blocks; b++) {
+        if (s->stale[b]) {
+            uint64_t least = TV_NEVER;
+            const uint64_t *next = s->next + b * TV_BLOCK;
+            for (uint32_t i = 0; i < TV_BLOCK; i++)
+                least = next[i] < least ? next[i] : least;
+            s->least[b] = least;
+            s->stale[b] = 0;
+        }
+        if (s->least[b] < first)
+            first = s->least[b];
+    }
+    return first;
+}
+
+/* ---- assembly ---- */
+
+int tv_net_error(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    PyErr_FormatV(tv_error_class, format, arguments);
+    va_end(arguments);
+    return -1;
+}
+
+int tv_net_add_node(tv_net *net, tv_node *n)
+{
+    if (net->n_nodes == net->schedule.cap) {
+        if (schedule_grow(&net->schedule) < 0)
+            return -1;
+        tv_node **nodes =
+            realloc(net->nodes, net->schedule.cap * sizeof *nodes);
+        if (!nodes) {
+            PyErr_NoMemory();
+            return -1;
+        }
+        net->nodes = nodes;
+    }
+    n->index = net->n_nodes++;
+    net->nodes[n->index] = n;
+    net->schedule.blocks = (net->n_nodes + TV_BLOCK - 1) / TV_BLOCK;
+    return 0;
+}
+
+int tv_net_add_wire(tv_net *net, tv_wire *w)
+{
+    tv_wire **wires =
+        realloc(net->wires, (net->n_wires + 1) * sizeof *wires);
+    if (!wires) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    net->wires = wires;
+    w->index = net->n_wires++;
+    wires[w->index] = w;
+    return 0;
+}
+
+void tv_net_clear(tv_net *net)
+{
+    for (uint32_t i = 0; i < net->n_nodes; i++)
+        tv_node_free(net->nodes[i]);
+    for (uint32_t i = 0; i < net->n_wires; i++)
+        tv_wire_free(net->wires[i]);
+    free(net->nodes);
+    free(net->wires);
+    free(net->schedule.next);
+    free(net->schedule.least);
+    free(net->schedule.stale);
+    net->nodes = NULL;
+    net->wires = NULL;
+    net->n_nodes = net->n_wires = 0;
+    memset(&net->schedule, 0, sizeof net->schedule);
+}
+
+/* ---- running ---- */
+
+/* Rates may have been changed since the last run, by faults or by hand. The
+ * look-ahead: nothing that is sent arrives earlier than this later. */
+static uint64_t look_ahead(tv_net *net)
+{
+    uint64_t ahead_ps = TV_NEVER;
+    for (uint32_t i = 0; i < net->n_wires; i++) {
+        tv_wire *w = net->wires[i];
+        const tr_switch *core = net->nodes[w->source]->core;
+        if (core) {
+            tr_port_look_t look;
+            tr_port_look(core, w->source_port, &look);
+            w->rate_bps = look.rate_bps;
+            w->delay_ps = look.delay_ps;
+        }
+        uint64_t least_ps =
+            w->delay_ps + tv_serialise_ps(TV_LEAST_BYTES, w->rate_bps);
+        if (least_ps < ahead_ps)
+            ahead_ps = least_ps;
+    }
+    return ahead_ps;
+}
+
+int tv_net_at_rest(tv_net *net)
+{
+    if (net->under_way || net->awake)
+        return 0;
+    for (uint32_t k = 0; k < net->n_nodes; k++) {
+        /* who was busy last time mostly still is */
+        uint32_t i = (net->last_busy + k) % net->n_nodes;
+        tv_node *n = net->nodes[i];
+        if (!n->attached)
+            continue;
+        int idle = tv_host_idle(n->host);
+        if (idle <= 0) {
+            net->last_busy = i;
+            return idle;
+        }
+    }
+    return 1;
+}
+
+static uint64_t plus(uint64_t a, uint64_t b)
+{
+    return a > TV_NEVER - b ? TV_NEVER : a + b;
+}
+
+static int run_window(tv_net *net, uint64_t end_ps)
+{
+    tv_schedule *s = &net->schedule;
+    for (uint32_t b = 0; b < s->blocks; b++) {
+        if (s->least[b] >= end_ps)
+            continue;
+        for (uint32_t i = b * TV_BLOCK; i < (b + 1) * TV_BLOCK; i++) {
+            if (s->next[i] >= end_ps)
+                continue;
+            if (tv_node_run(net->nodes[i], end_ps) < 0) {
+                schedule_set(s, i, tv_node_next(net->nodes[i]));
+                return -1;
+            }
+            schedule_set(s, i, tv_node_next(net->nodes[i]));
+        }
+    }
+    return 0;
+}
+
+/* One window, or what has to happen instead of it; the limit is not reached.
+ * -1 with an exception. */
+static int step(tv_net *net, uint64_t first_ps, uint64_t ahead_ps,
+                uint64_t end_ps)
+{
+    int instant = ahead_ps == 0 || net->stepwise || net->taps;
+    uint64_t until_ps = plus(first_ps, instant ? 1 : ahead_ps);
+    if (until_ps > end_ps)
+        until_ps = end_ps;
+    if (first_ps == net->now_ps && ahead_ps == 0) {
+        if (++net->rounds > MOST_ROUNDS)
+            return tv_net_error("frames circle without time passing");
+    } else {
+        net->rounds = 0;
+    }
+    net->now_ps = first_ps;
+    net->least_arrival_ps = ahead_ps == 0 ? first_ps : until_ps;
+    return run_window(net, until_ps);
+}
+
+/* Switches may have been changed by control calls since the last run: what
+ * follows from that at once happens now. */
+static int settle_all(tv_net *net)
+{
+    for (uint32_t i = 0; i < net->n_nodes; i++) {
+        tv_node *n = net->nodes[i];
+        if (!n->core)
+            continue;
+        tr_run(n->core, net->now_ps);
+        int rc = tv_node_settle(n, net->now_ps);
+        schedule_set(&net->schedule, i, tv_node_next(n));
+        if (rc < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static enum tv_stop run(tv_net *net, int stop_at_rest, uint64_t mark)
+{
+    if (settle_all(net) < 0)
+        return TV_STOP_ERROR;
+    uint64_t ahead_ps = look_ahead(net);
+    for (uint32_t window = 1;; window++) {
+        if (stop_at_rest) {
+            int rest = tv_net_at_rest(net);
+            if (rest)
+                return rest < 0 ? TV_STOP_ERROR : TV_STOP_REST;
+        }
+        if (net->events >= mark)
+            return TV_STOP_MARK;
+        uint64_t first_ps = schedule_first(&net->schedule);
+        uint64_t sample_ps = tv_sample_next(net);
+        uint64_t limit_ps = net->limit_ps;
+        uint64_t end_ps = sample_ps < limit_ps ? sample_ps : limit_ps;
+        if (first_ps == TV_NEVER && limit_ps == TV_NEVER)
+            return TV_STOP_LIMIT;
+        if (first_ps >= end_ps) {
+            if (end_ps == limit_ps)
+                return TV_STOP_LIMIT;
+            net->now_ps = sample_ps;
+            if (tv_sample_take(net) < 0)
+                return TV_STOP_ERROR;
+            continue;
+        }
+        if (step(net, first_ps, ahead_ps, end_ps) < 0)
+            return TV_STOP_ERROR;
+        if (net->captures && tv_capture_flush(net, 0) < 0)
+            return TV_STOP_ERROR;
+        if (window % SIGNAL_WINDOWS == 0 && PyErr_CheckSignals() < 0)
+            return TV_STOP_ERROR;
+    }
+}
+
+enum tv_stop tv_net_run(tv_net *net, uint64_t limit_ps, int stop_at_rest,
+                        uint64_t mark)
+{
+    uint64_t began_ps = net->now_ps;
+    if (net->running) {
+        tv_net_error("the network is running");
+        return TV_STOP_ERROR;
+    }
+    net->running = 1;
+    net->limit_ps = limit_ps;
+    enum tv_stop stop = run(net, stop_at_rest, mark);
+    net->running = 0;
+    if (stop != TV_STOP_ERROR) {
+        /* a window starts before its last event; idle timers do not count */
+        net->now_ps = net->last_ps > began_ps ? net->last_ps : began_ps;
+        if (tv_capture_flush(net, 1) < 0)
+            stop = TV_STOP_ERROR;
+    }
+    net->least_arrival_ps = net->now_ps;
+    return stop;
+}

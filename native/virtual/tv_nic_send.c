@@ -1,0 +1,278 @@
+/* What a NIC in Python has to send: frames, or packets that are made frames.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * A packet's template is asked for once and kept.
+ */
+#include "tv_nic_port.h"
+
+#include <string.h>
+
+/* Templates of a flow's end: data or ACK, and NIC ACK. */
+#define TEMPLATES 2u
+
+/* A number that is not negative. 0, -1. */
+static int read_number(PyObject *said, uint64_t *out)
+{
+    /* the fastest of Python's ways on machines whose long has 64 bits */
+    long value = PyLong_AsLong(said);
+    if (value < 0) {
+        if (!PyErr_Occurred())
+            PyErr_SetString(PyExc_OverflowError,
+                            "a NIC says a negative number");
+        return -1;
+    }
+    *out = (uint64_t)value;
+    return 0;
+}
+
+/* What a NIC says of the next time: None or a number. 0, -1. */
+static int read_time(PyObject *said, uint64_t now_ns, uint64_t *next_ns)
+{
+    *next_ns = TV_NEVER;
+    if (said == Py_None)
+        return 0;
+    int overflow;
+    long long time_ns = PyLong_AsLongLongAndOverflow(said, &overflow);
+    if (time_ns == -1 && PyErr_Occurred())
+        return -1;
+    if (overflow > 0)
+        return 0;
+    /* it has just been asked what there is now */
+    *next_ns = time_ns <= (long long)now_ns ? now_ns + 1 : (uint64_t)time_ns;
+    return 0;
+}
+
+/* Bytes and a number of virtual bytes are sent as they are. 1, -1. */
+static int send_raw(tv_nic *n, PyObject *data, PyObject *virtual_bytes,
+                    tv_departure *out)
+{
+    uint64_t virt;
+    if (read_number(virtual_bytes, &virt) < 0 ||
+        PyObject_GetBuffer(data, &n->buffer, PyBUF_SIMPLE) < 0)
+        return -1;
+    if (virt > TV_MOST_BYTES || n->buffer.len > (Py_ssize_t)TV_MOST_BYTES) {
+        PyErr_SetString(PyExc_ValueError, "a NIC sends too long a frame");
+        return -1;
+    }
+    out->head = n->buffer.buf;
+    out->head_len = (uint32_t)n->buffer.len;
+    out->virt = (uint32_t)virt;
+    return 1;
+}
+
+static int depart_frame(tv_nic *n, uint64_t now_ns, tv_departure *out,
+                        uint64_t *next_ns)
+{
+    PyObject *frame = tv_nic_call(n, NEXT_FRAME, now_ns, NULL, 0);
+    if (!frame)
+        return -1;
+    if (frame == Py_None) {
+        Py_DECREF(frame);
+        PyObject *said = tv_nic_call(n, NEXT_TIME, now_ns, NULL, 0);
+        if (!said)
+            return -1;
+        int bad = read_time(said, now_ns, next_ns);
+        Py_DECREF(said);
+        return bad;
+    }
+    n->sent = frame;
+    PyObject *data = PyObject_GetAttr(frame, tv_nic_data_attr);
+    PyObject *virt = data ? PyObject_GetAttr(frame, tv_nic_virtual_attr) : NULL;
+    int result = virt ? send_raw(n, data, virt, out) : -1;
+    Py_XDECREF(data);
+    Py_XDECREF(virt);
+    return result;
+}
+
+/* Asks for the template of packets `what` and keeps it. NULL: exception. */
+static tv_template *learn(tv_nic *n, uint64_t what, uint64_t slot)
+{
+    PyObject *args[2] = {NULL, PyLong_FromUnsignedLongLong(what)};
+    if (!args[1])
+        return NULL;
+    PyObject *said =
+        PyObject_Vectorcall(n->calls[TEMPLATE], args + 1,
+                            1 | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
+    Py_DECREF(args[1]);
+    if (!said)
+        return NULL;
+    const char *head, *body;
+    Py_ssize_t head_len, body_len;
+    tv_template *made = NULL;
+    if (!PyTuple_Check(said))
+        PyErr_SetString(PyExc_TypeError, "a NIC's template is no tuple");
+    if (!PyTuple_Check(said) ||
+        !PyArg_ParseTuple(said, "y#y#:template", &head, &head_len, &body,
+                          &body_len))
+        goto out;
+    made = PyMem_Malloc(sizeof *made);
+    if (!made) {
+        PyErr_NoMemory();
+        goto out;
+    }
+    uint32_t kind = (uint32_t)(what & ((1ull << tv_nic_codec.at.kind_bits) - 1));
+    if (head_len > (Py_ssize_t)TV_TEMPLATE_ROOM ||
+        body_len > (Py_ssize_t)TV_TEMPLATE_ROOM ||
+        tv_template_init(&tv_nic_codec, made, kind, (const uint8_t *)head,
+                         (uint32_t)head_len, (const uint8_t *)body,
+                         (uint32_t)body_len) < 0) {
+        PyErr_Format(PyExc_ValueError,
+                     "a NIC's template of kind %u with %zd and %zd bytes",
+                     (unsigned)kind, head_len, body_len);
+        PyMem_Free(made);
+        made = NULL;
+        goto out;
+    }
+    n->templates[slot] = made;
+out:
+    Py_DECREF(said);
+    return made;
+}
+
+/* The template of packets `what`, NULL with an exception. */
+static tv_template *template_of(tv_nic *n, uint64_t what, uint32_t kind)
+{
+    const uint64_t most = PY_SSIZE_T_MAX / TEMPLATES / sizeof *n->templates;
+    uint64_t handle = what >> tv_nic_codec.at.kind_bits;
+    uint64_t slot = handle * TEMPLATES + (kind == tv_nic_codec.at.kind_nic_ack);
+    if (handle > most / 4) {
+        PyErr_SetString(PyExc_ValueError, "a NIC's handle is out of range");
+        return NULL;
+    }
+    if (slot >= n->template_count) {
+        uint64_t count = 2 * (slot + TEMPLATES);
+        tv_template **grown =
+            PyMem_Realloc(n->templates, count * sizeof *grown);
+        if (!grown) {
+            PyErr_NoMemory();
+            return NULL;
+        }
+        memset(grown + n->template_count, 0,
+               (count - n->template_count) * sizeof *grown);
+        n->templates = grown;
+        n->template_count = count;
+    }
+    tv_template *t = n->templates[slot];
+    return t ? t : learn(n, what, slot);
+}
+
+static int too_long(void)
+{
+    PyErr_SetString(PyExc_ValueError,
+                    "a NIC sends a packet longer than IPv4 can say");
+    return -1;
+}
+
+/* Puts a real payload and what comes behind it into one piece. 0, -1. */
+static int join_tail(tv_nic *n, const uint8_t *payload, uint32_t bytes,
+                     uint32_t tail_bytes)
+{
+    uint32_t room = bytes + tail_bytes;
+    if (room > n->long_tail_room) {
+        uint8_t *grown = PyMem_Realloc(n->long_tail, room);
+        if (!grown) {
+            PyErr_NoMemory();
+            return -1;
+        }
+        n->long_tail = grown;
+        n->long_tail_room = room;
+    }
+    memcpy(n->long_tail, payload, bytes);
+    memcpy(n->long_tail + bytes, n->tail, tail_bytes);
+    return 0;
+}
+
+/* (what, place, shape, payload). 1, -1. */
+static int send_payload(tv_nic *n, const tv_template *t, uint64_t place,
+                        uint64_t shape, uint64_t now_ns, PyObject *packet,
+                        tv_departure *out)
+{
+    if (PyTuple_GET_SIZE(packet) != 4) {
+        PyErr_SetString(PyExc_TypeError, "a NIC's packet lacks its payload");
+        return -1;
+    }
+    if (PyObject_GetBuffer(PyTuple_GET_ITEM(packet, 3), &n->buffer,
+                           PyBUF_SIMPLE) < 0)
+        return -1;
+    uint32_t bytes = tv_shape_payload(&tv_nic_codec, shape), tail_bytes;
+    if (n->buffer.len != (Py_ssize_t)bytes) {
+        PyErr_Format(PyExc_ValueError,
+                     "a NIC's payload has %zd bytes, its packet says %u",
+                     n->buffer.len, (unsigned)bytes);
+        return -1;
+    }
+    uint32_t len =
+        tv_build_payload(&tv_nic_codec, t, place, shape, (uint32_t)now_ns,
+                         n->buffer.buf, n->frame, n->tail, &tail_bytes);
+    if (!len)
+        return too_long();
+    if (join_tail(n, n->buffer.buf, bytes, tail_bytes) < 0)
+        return -1;
+    *out = (tv_departure){.head = n->frame, .head_len = len,
+                          .tail = n->long_tail,
+                          .tail_len = bytes + tail_bytes};
+    return 1;
+}
+
+/* (what, a, b) of a kind that has a template. 1, -1. */
+static int send_packet(tv_nic *n, uint64_t what, uint64_t a, uint64_t b,
+                       uint64_t now_ns, PyObject *packet, tv_departure *out)
+{
+    const tv_layout *l = &tv_nic_codec.at;
+    uint32_t kind = (uint32_t)(what & ((1ull << l->kind_bits) - 1));
+    tv_template *t = template_of(n, what, kind);
+    if (!t)
+        return -1;
+    out->head = n->frame;
+    if (kind == l->kind_data) {
+        out->head_len = tv_build_data(&tv_nic_codec, t, a, b, (uint32_t)now_ns,
+                                      n->frame, &out->virt);
+        return out->head_len ? 1 : too_long();
+    }
+    if (kind == l->kind_payload)
+        return send_payload(n, t, a, b, now_ns, packet, out);
+    if (kind == l->kind_ack)
+        out->head_len = tv_build_ack(&tv_nic_codec, t, a, (uint32_t)b, n->frame);
+    else
+        out->head_len = tv_build_nic_ack(&tv_nic_codec, t, (uint32_t)a, (uint32_t)b,
+                                         n->frame);
+    return 1;
+}
+
+/* A tuple of next_packet. 1, -1; takes the reference. */
+static int depart_packet(tv_nic *n, uint64_t now_ns, PyObject *packet,
+                         tv_departure *out)
+{
+    n->sent = packet;
+    if (PyTuple_GET_SIZE(packet) < 3) {
+        PyErr_SetString(PyExc_TypeError, "a NIC's packet is too short");
+        return -1;
+    }
+    uint64_t what, a, b;
+    if (read_number(PyTuple_GET_ITEM(packet, 0), &what) < 0)
+        return -1;
+    if (what == tv_nic_codec.at.kind_raw)
+        return send_raw(n, PyTuple_GET_ITEM(packet, 1),
+                        PyTuple_GET_ITEM(packet, 2), out);
+    if (read_number(PyTuple_GET_ITEM(packet, 1), &a) < 0 ||
+        read_number(PyTuple_GET_ITEM(packet, 2), &b) < 0)
+        return -1;
+    return send_packet(n, what, a, b, now_ns, packet, out);
+}
+
+int tv_nic_depart(tv_nic *n, uint64_t now_ns, tv_departure *out,
+                  uint64_t *next_ns)
+{
+    memset(out, 0, sizeof *out);
+    tv_nic_release(n);
+    if (!n->packets)
+        return depart_frame(n, now_ns, out, next_ns);
+    PyObject *said = tv_nic_call(n, NEXT_PACKET, now_ns, NULL, 0);
+    if (!said)
+        return -1;
+    if (PyTuple_Check(said))
+        return depart_packet(n, now_ns, said, out);
+    int bad = read_time(said, now_ns, next_ns);
+    Py_DECREF(said);
+    return bad;
+}

@@ -1,0 +1,276 @@
+/* Nodes: how a switch works off a window, and what a host's node keeps.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "tv_host.h"
+#include "tv_net.h"
+
+#include <stdlib.h>
+
+/* tr_run returns early when packets circle without time passing; so often it
+ * is called again */
+#define IDLE_ROUNDS 64
+
+tv_node *tv_node_new(tv_net *net, const char *name)
+{
+    tv_node *n = calloc(1, sizeof *n);
+    if (n)
+        n->name = strdup(name);
+    if (!n || !n->name) {
+        free(n);
+        PyErr_NoMemory();
+        return NULL;
+    }
+    n->net = net;
+    n->core_next_ps = TV_NEVER;
+    n->cpu_port = UINT32_MAX;
+    return n;
+}
+
+void tv_node_free(tv_node *n)
+{
+    if (!n)
+        return;
+    if (n->host)
+        tv_host_free(n->host);
+    while (n->cpu_first) {
+        tv_cpu_frame *gone = n->cpu_first;
+        n->cpu_first = gone->next;
+        free(gone);
+    }
+    while (n->holes) {
+        tv_hole *gone = n->holes;
+        n->holes = gone->next;
+        tv_hole_free(gone);
+    }
+    free(n->in_next);
+    free(n->in);
+    free(n->heads);
+    free(n->out);
+    free(n->name);
+    free(n);
+}
+
+/* Larger copies of three arrays at once; the old ones stay on failure. */
+int tv_node_add_in(tv_node *n, tv_wire *w)
+{
+    uint32_t count = n->n_in + 1;
+    uint64_t *next = realloc(n->in_next, count * sizeof *next);
+    if (next)
+        n->in_next = next;
+    tv_wire **in = realloc(n->in, count * sizeof *in);
+    if (in)
+        n->in = in;
+    tv_head *heads = realloc(n->heads, count * sizeof *heads);
+    if (heads)
+        n->heads = heads;
+    if (!next || !in || !heads) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    n->in[n->n_in] = w;
+    n->in_next[n->n_in] = TV_NEVER;
+    n->n_in = count;
+    for (uint32_t i = 0; i < count; i++)
+        n->in[i]->next_ps = &n->in_next[i];
+    return 0;
+}
+
+uint64_t tv_node_next(const tv_node *n)
+{
+    if (n->host)
+        return tv_host_next(n->host);
+    uint64_t next = n->core_next_ps;
+    for (uint32_t i = 0; i < n->n_in; i++)
+        if (n->in_next[i] < next)
+            next = n->in_next[i];
+    return next;
+}
+
+/* ---- what a switch sends ---- */
+
+static int cpu_keep(tv_node *n, const uint8_t *data, uint32_t len)
+{
+    tv_cpu_frame *f = malloc(sizeof *f + len);
+    if (!f) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    f->next = NULL;
+    f->len = len;
+    memcpy(f->data, data, len);
+    if (n->cpu_waiting == TV_CPU_WAITING) {
+        tv_cpu_frame *oldest = n->cpu_first;
+        n->cpu_first = oldest->next;
+        free(oldest);
+        n->cpu_waiting--;
+    }
+    if (n->cpu_first)
+        n->cpu_last->next = f;
+    else
+        n->cpu_first = f;
+    n->cpu_last = f;
+    n->cpu_waiting++;
+    return 0;
+}
+
+static int hand_on(tv_node *n, const tr_out *out, uint64_t now_ps)
+{
+    tv_wire *w = out->port < TR_MAX_PORTS ? n->out[out->port] : NULL;
+    if (w)
+        return tv_wire_send(w, now_ps, out->time_ps, out->data,
+                            out->len, NULL, 0, out->virt);
+    tv_count *c = out->port == n->cpu_port ? &n->to_cpu : &n->unwired;
+    c->frames++;
+    c->virt += out->virt;
+    return c == &n->to_cpu ? cpu_keep(n, out->data, out->len) : 0;
+}
+
+int tv_node_settle(tv_node *n, uint64_t now_ps)
+{
+    tv_net *net = n->net;
+    tr_out out;
+    uint64_t next = tr_next(n->core);
+    for (int i = 0; next <= now_ps && i < IDLE_ROUNDS; i++)
+        next = tr_run(n->core, now_ps);
+    net->awake += (next != TV_NEVER) - (n->core_next_ps != TV_NEVER);
+    n->core_next_ps = next;
+    if (net->last_ps < now_ps)
+        net->last_ps = now_ps;
+    while (tr_pop(n->core, &out)) {
+        int rc = hand_on(n, &out, now_ps);
+        tr_release(n->core, out.slot);
+        if (rc < 0)
+            return -1;
+    }
+    if (next <= now_ps)
+        return tv_net_error("%s: packets circle through the switch without "
+                            "time passing", n->name);
+    return 0;
+}
+
+/* ---- what a switch takes in ---- */
+
+static void heads_down(tv_head *heads, uint32_t n, tv_head moved)
+{
+    uint32_t i = 0;
+    for (;;) {
+        uint32_t child = 2 * i + 1;
+        if (child >= n)
+            break;
+        const tv_head *a = &heads[child], *b = a + 1;
+        if (child + 1 < n && (b->time_ps < a->time_ps ||
+                              (b->time_ps == a->time_ps && b->in < a->in)))
+            child++;
+        if (moved.time_ps < heads[child].time_ps ||
+            (moved.time_ps == heads[child].time_ps &&
+             moved.in < heads[child].in))
+            break;
+        heads[i] = heads[child];
+        i = child;
+    }
+    heads[i] = moved;
+}
+
+/* The in-wires on which something arrives before end_ps, as a heap. */
+static uint32_t heads_gather(const tv_node *n, uint64_t end_ps)
+{
+    uint32_t count = 0;
+    tv_head *heads = n->heads;
+    for (uint32_t k = 0; k < n->n_in; k++) {
+        uint64_t time_ps = n->in_next[k];
+        if (time_ps >= end_ps)
+            continue;
+        uint32_t i = count++;
+        /* wires come in order, so an equal time stays below its parent */
+        while (i && time_ps < heads[(i - 1) / 2].time_ps) {
+            heads[i] = heads[(i - 1) / 2];
+            i = (i - 1) / 2;
+        }
+        heads[i] = (tv_head){time_ps, k};
+        __builtin_prefetch(n->in[k]);
+        __builtin_prefetch((const uint8_t *)n->in[k] + TV_CACHE_LINE);
+    }
+    /* the wires are on their way into the cache by now: their frames */
+    for (uint32_t i = 0; i < count; i++)
+        tv_wire_prefetch(n->in[heads[i].in]);
+    return count;
+}
+
+static int no_frame(const tv_node *n, uint32_t port, uint32_t len)
+{
+    return tv_net_error("%s: port %u takes no frame of %u bytes", n->name,
+                        port, len);
+}
+
+static int take_in(tv_node *n, tv_wire *w)
+{
+    tv_net *net = n->net;
+    tv_frame f;
+    net->events++;
+    int delivered = tv_wire_take(w, &f);
+    if (delivered <= 0) {
+        if (net->last_ps < f.time_ps)
+            net->last_ps = f.time_ps;
+        return delivered;
+    }
+    if (__builtin_expect(n->holes != NULL, 0) && tv_hole_takes(n, &f)) {
+        n->swallowed.frames++;
+        n->swallowed.virt += f.virt;
+        return 0;
+    }
+    if (__builtin_expect(net->watches != NULL, 0) &&
+        tv_watch_arrival(n, w, &f) < 0)
+        return -1;
+    n->entered.frames++;
+    n->entered.virt += f.virt;
+    if (tr_rx_virtual(n->core, w->target_port, f.data, f.len, f.virt,
+                      f.time_ps) != TR_OK)
+        return no_frame(n, w->target_port, f.len);
+    return tv_node_settle(n, f.time_ps);
+}
+
+static int switch_run(tv_node *n, uint64_t end_ps)
+{
+    uint32_t count = heads_gather(n, end_ps);
+    tv_head *heads = n->heads;
+    while (count) {
+        tv_head first = heads[0];
+        if (take_in(n, n->in[first.in]) < 0)
+            return -1;
+        first.time_ps = n->in_next[first.in];
+        if (first.time_ps >= end_ps)
+            first = heads[--count];
+        if (count)
+            heads_down(heads, count, first);
+    }
+    while (n->core_next_ps < end_ps) {
+        uint64_t now_ps = n->core_next_ps;
+        if (tr_run(n->core, now_ps), tv_node_settle(n, now_ps) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+int tv_node_run(tv_node *n, uint64_t end_ps)
+{
+    if (n->core)
+        return switch_run(n, end_ps);
+    int events = tv_host_run(n->host, end_ps);
+    if (events < 0)
+        return -1;
+    n->net->events += (uint64_t)events;
+    uint64_t last_ps = tv_host_last_ps(n->host);
+    if (n->net->last_ps < last_ps)
+        n->net->last_ps = last_ps;
+    return 0;
+}
+
+int tv_node_enter(tv_node *n, uint32_t port, const uint8_t *data,
+                  uint32_t len, uint64_t now_ps)
+{
+    n->entered.frames++;
+    n->packet_outs.frames++;
+    if (tr_rx_virtual(n->core, port, data, len, 0, now_ps) != TR_OK)
+        return no_frame(n, port, len);
+    return tv_node_settle(n, now_ps);
+}

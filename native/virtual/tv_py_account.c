@@ -1,0 +1,71 @@
+/* Net's method that says where all frames and their payload bytes are.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "tv_python.h"
+
+static PyObject *of_switch(tv_node *n)
+{
+    tr_account a;
+    tr_account_read(n->core, &a);
+    return Py_BuildValue(
+        "(KKKKK)(KKKKKK)(KK)(KK)(KK)(KK)(KK)", a.rx_frames, a.made_frames,
+        a.tx_frames, a.dropped_frames, a.held_frames, a.rx_virt, a.made_virt,
+        a.tx_virt, a.dropped_virt, a.cut_virt, a.held_virt,
+        n->entered.frames, n->entered.virt, n->unwired.frames,
+        n->unwired.virt, n->to_cpu.frames, n->to_cpu.virt,
+        n->swallowed.frames, n->swallowed.virt, n->packet_outs.frames,
+        n->packet_outs.virt);
+}
+
+static PyObject *of_wire(const tv_wire *w)
+{
+    tv_count flight = {0, 0};
+    tv_wire_flight(w, &flight);
+    const tv_count *cut = &w->lost[TV_LOSS_CUT];
+    const tv_count *dropped = &w->lost[TV_LOSS_DROP];
+    return Py_BuildValue("(KK)(KK)(KK)(KK)(KK)", w->sent.frames, w->sent.virt,
+                         w->received.frames, w->received.virt, cut->frames,
+                         cut->virt, dropped->frames, dropped->virt,
+                         flight.frames, flight.virt);
+}
+
+/* account() -> ([of each switch], [of each wire]), in the order of numbers.
+ * A switch: the core's frames (in, made, out, dropped, held) and payload
+ * (in, made, out, dropped, truncated, held), then (frames, payload) of what
+ * the network gave it, of what it sent to no wire and to the CPU port, of what
+ * faults swallowed at its entry, of packet-outs.
+ * A wire: (frames, payload) sent, delivered, cut, dropped, under way. */
+static PyObject *account(tv_object *self, PyObject *nothing)
+{
+    (void)nothing;
+    tv_net *net = &self->net;
+    if (net->closed) {
+        tv_net_error("the network is closed");
+        return NULL;
+    }
+    PyObject *switches = PyList_New(0), *wires = PyList_New(0);
+    int rc = switches && wires ? 0 : -1;
+    for (uint32_t i = 0; rc == 0 && i < net->n_nodes; i++) {
+        if (!net->nodes[i]->core)
+            continue;
+        PyObject *item = of_switch(net->nodes[i]);
+        rc = item ? PyList_Append(switches, item) : -1;
+        Py_XDECREF(item);
+    }
+    for (uint32_t i = 0; rc == 0 && i < net->n_wires; i++) {
+        PyObject *item = of_wire(net->wires[i]);
+        rc = item ? PyList_Append(wires, item) : -1;
+        Py_XDECREF(item);
+    }
+    if (rc < 0) {
+        Py_XDECREF(switches);
+        Py_XDECREF(wires);
+        return NULL;
+    }
+    return Py_BuildValue("NN", switches, wires);
+}
+
+PyMethodDef tv_py_account_methods[] = {
+    {"account", (PyCFunction)account, METH_NOARGS, NULL},
+    {0},
+};

@@ -1,0 +1,217 @@
+/* Net's methods that put the network together and move frames by hand.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "tv_host.h"
+#include "tv_python.h"
+
+#include <stdlib.h>
+
+/* add_switch(name, handle, cpu_port or -1) -> number */
+static PyObject *add_switch(tv_object *self, PyObject *args)
+{
+    const char *name;
+    unsigned long long handle;
+    int cpu_port;
+    if (!PyArg_ParseTuple(args, "sKi", &name, &handle, &cpu_port))
+        return NULL;
+    tv_node *n = tv_node_new(&self->net, name);
+    if (!n)
+        return NULL;
+    n->core = (tr_switch *)(uintptr_t)handle;
+    n->cpu_port = (uint32_t)cpu_port;
+    n->out = calloc(TR_MAX_PORTS, sizeof *n->out);
+    if (!n->out)
+        PyErr_NoMemory();
+    if (!n->out || tv_net_add_node(&self->net, n) < 0) {
+        tv_node_free(n);
+        return NULL;
+    }
+    return PyLong_FromUnsignedLong(n->index);
+}
+
+/* add_host(name) -> number; its two wires come next, the one from it first */
+static PyObject *add_host(tv_object *self, PyObject *args)
+{
+    const char *name;
+    if (!PyArg_ParseTuple(args, "s", &name))
+        return NULL;
+    tv_node *n = tv_node_new(&self->net, name);
+    if (!n)
+        return NULL;
+    if (tv_net_add_node(&self->net, n) < 0) {
+        tv_node_free(n);
+        return NULL;
+    }
+    return PyLong_FromUnsignedLong(n->index);
+}
+
+static int connect(tv_node *source, tv_node *target, tv_wire *w)
+{
+    if (tv_node_add_in(target, w) < 0)
+        return -1;
+    if (source->core) {
+        source->out[w->source_port] = w;
+        tr_port_rate(source->core, w->source_port, w->rate_bps);
+        tr_port_delay(source->core, w->source_port, w->delay_ps);
+        return 0;
+    }
+    source->host_out = w;
+    return 0;
+}
+
+/* add_wire(source, port, target, port, rate_bps, delay_ps) -> number */
+static PyObject *add_wire(tv_object *self, PyObject *args)
+{
+    tv_net *net = &self->net;
+    unsigned source, source_port, target, target_port;
+    unsigned long long rate_bps, delay_ps;
+    if (!PyArg_ParseTuple(args, "IIIIKK", &source, &source_port, &target,
+                          &target_port, &rate_bps, &delay_ps))
+        return NULL;
+    if (source >= net->n_nodes || target >= net->n_nodes ||
+        source_port >= TR_MAX_PORTS || target_port >= TR_MAX_PORTS) {
+        PyErr_SetString(PyExc_IndexError, "no such node or port");
+        return NULL;
+    }
+    tv_wire *w = tv_wire_new(net);
+    if (!w)
+        return NULL;
+    w->source = source;
+    w->source_port = source_port;
+    w->target = target;
+    w->target_port = target_port;
+    w->rate_bps = rate_bps;
+    w->delay_ps = delay_ps;
+    if (tv_net_add_wire(net, w) < 0) {
+        tv_wire_free(w);
+        return NULL;
+    }
+    tv_node *from = net->nodes[source], *to = net->nodes[target];
+    if (connect(from, to, w) < 0)
+        return NULL;
+    tv_node *host = to->core ? from : to;
+    if (!host->core && !host->host && host->host_out && host->n_in &&
+        !(host->host = tv_host_new(host->in[0], host->host_out)))
+        return NULL;
+    return PyLong_FromUnsignedLong(w->index);
+}
+
+/* attach(host, nic) */
+static PyObject *attach(tv_object *self, PyObject *args)
+{
+    unsigned node;
+    PyObject *nic;
+    if (!PyArg_ParseTuple(args, "IO", &node, &nic))
+        return NULL;
+    tv_node *n = tv_py_host(self, node);
+    if (!n || tv_host_attach(n->host, nic) < 0)
+        return NULL;
+    n->attached = 1;
+    Py_RETURN_NONE;
+}
+
+/* set_formats(local_type, aside, shims, bths): aside has a bit per subtype,
+ * shims is a list of (subtype, bytes, count_at, step, next_at), bths one of
+ * (port, psn_at, sport_at) */
+static PyObject *set_formats(tv_object *self, PyObject *args)
+{
+    tv_formats f = {0};
+    PyObject *shims, *bths;
+    if (!PyArg_ParseTuple(args, "IIO!O!", &f.local_type, &f.aside,
+                          &PyList_Type, &shims, &PyList_Type, &bths))
+        return NULL;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(shims); i++) {
+        unsigned subtype;
+        tv_shim s;
+        if (!PyArg_ParseTuple(PyList_GET_ITEM(shims, i), "Ibbbb", &subtype,
+                              &s.bytes, &s.count_at, &s.step, &s.next_at))
+            return NULL;
+        if (subtype >= TV_SHIMS || s.count_at >= s.bytes ||
+            s.next_at + 2 > s.bytes) {
+            PyErr_Format(PyExc_ValueError, "shim of subtype %u", subtype);
+            return NULL;
+        }
+        f.shim[subtype] = s;
+    }
+    if (PyList_GET_SIZE(bths) > (Py_ssize_t)TV_BTHS) {
+        PyErr_SetString(PyExc_ValueError, "too many ports");
+        return NULL;
+    }
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(bths); i++)
+        if (!PyArg_ParseTuple(PyList_GET_ITEM(bths, i), "III",
+                              &f.bth[i].port, &f.bth[i].psn_at,
+                              &f.bth[i].sport_at))
+            return NULL;
+    self->net.formats = f;
+    Py_RETURN_NONE;
+}
+
+static PyObject *settled(tv_node *n, int rc)
+{
+    tv_schedule_lower(&n->net->schedule, n->index, tv_node_next(n));
+    if (rc < 0)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+/* enter(switch, port, frame): a frame comes in now by a port without a wire */
+static PyObject *enter(tv_object *self, PyObject *args)
+{
+    unsigned node, port;
+    Py_buffer frame;
+    if (!PyArg_ParseTuple(args, "IIy*", &node, &port, &frame))
+        return NULL;
+    tv_node *n = tv_py_switch(self, node);
+    int rc = !n ? -1
+                : tv_node_enter(n, port, frame.buf, (uint32_t)frame.len,
+                                self->net.now_ps);
+    PyBuffer_Release(&frame);
+    return n ? settled(n, rc) : NULL;
+}
+
+/* settle(switch): its state was changed by hand */
+static PyObject *settle(tv_object *self, PyObject *args)
+{
+    unsigned node;
+    if (!PyArg_ParseTuple(args, "I", &node))
+        return NULL;
+    tv_node *n = tv_py_switch(self, node);
+    if (!n)
+        return NULL;
+    tr_run(n->core, self->net.now_ps);
+    return settled(n, tv_node_settle(n, self->net.now_ps));
+}
+
+/* to_cpu(switch) -> the frames for its CPU port, oldest first; taken */
+static PyObject *to_cpu(tv_object *self, PyObject *args)
+{
+    unsigned node;
+    if (!PyArg_ParseTuple(args, "I", &node))
+        return NULL;
+    tv_node *n = tv_py_switch(self, node);
+    PyObject *frames = n ? PyList_New(0) : NULL;
+    while (frames && n->cpu_first) {
+        tv_cpu_frame *f = n->cpu_first;
+        PyObject *frame =
+            PyBytes_FromStringAndSize((const char *)f->data, f->len);
+        if (!frame || PyList_Append(frames, frame) < 0)
+            Py_CLEAR(frames);
+        Py_XDECREF(frame);
+        n->cpu_first = f->next;
+        n->cpu_waiting--;
+        free(f);
+    }
+    return frames;
+}
+
+PyMethodDef tv_py_build_methods[] = {
+    {"add_switch", (PyCFunction)add_switch, METH_VARARGS, NULL},
+    {"add_host", (PyCFunction)add_host, METH_VARARGS, NULL},
+    {"add_wire", (PyCFunction)add_wire, METH_VARARGS, NULL},
+    {"attach", (PyCFunction)attach, METH_VARARGS, NULL},
+    {"set_formats", (PyCFunction)set_formats, METH_VARARGS, NULL},
+    {"enter", (PyCFunction)enter, METH_VARARGS, NULL},
+    {"settle", (PyCFunction)settle, METH_VARARGS, NULL},
+    {"to_cpu", (PyCFunction)to_cpu, METH_VARARGS, NULL},
+    {0},
+};

@@ -1,0 +1,98 @@
+/* Net's methods for faults.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "tv_python.h"
+
+#include <stdlib.h>
+
+/* rate(wire, bps) */
+static PyObject *set_rate(tv_object *self, PyObject *args)
+{
+    unsigned wire;
+    unsigned long long bps;
+    if (!PyArg_ParseTuple(args, "IK", &wire, &bps))
+        return NULL;
+    tv_wire *w = tv_py_wire(self, wire);
+    if (!w || self->net.closed)
+        return NULL;
+    w->rate_bps = bps;
+    tr_switch *core = self->net.nodes[w->source]->core;
+    if (core)
+        tr_port_rate(core, w->source_port, bps);
+    Py_RETURN_NONE;
+}
+
+/* set_up(wire, up) */
+static PyObject *set_up(tv_object *self, PyObject *args)
+{
+    unsigned wire;
+    int up;
+    if (!PyArg_ParseTuple(args, "Ip", &wire, &up))
+        return NULL;
+    tv_wire *w = tv_py_wire(self, wire);
+    if (!w)
+        return NULL;
+    if (up)
+        w->up = 1;
+    else if (w->up)
+        tv_wire_down(w);
+    Py_RETURN_NONE;
+}
+
+/* drop(wire, threshold, all, random state, from_ps, until_ps, others,
+ * subtypes, test or None) */
+static PyObject *drop(tv_object *self, PyObject *args)
+{
+    unsigned wire;
+    unsigned long long threshold, state, from_ps, until_ps, subtypes;
+    int all, others;
+    PyObject *test;
+    if (!PyArg_ParseTuple(args, "IKpKKKpKO", &wire, &threshold, &all, &state,
+                          &from_ps, &until_ps, &others, &subtypes, &test))
+        return NULL;
+    tv_wire *w = tv_py_wire(self, wire);
+    if (!w)
+        return NULL;
+    tv_drop *d = calloc(1, sizeof *d);
+    if (!d)
+        return PyErr_NoMemory();
+    d->threshold = threshold;
+    d->all = (uint8_t)all;
+    d->random = state;
+    d->from_ps = from_ps;
+    d->until_ps = until_ps;
+    d->match.others = (uint8_t)others;
+    d->match.subtypes = subtypes;
+    d->test = test == Py_None ? NULL : Py_NewRef(test);
+    d->next = w->drops;
+    w->drops = d;
+    w->looked_at = 1;
+    Py_RETURN_NONE;
+}
+
+/* hole(switch, pairs, from_ps, until_ps): pairs is a buffer of 64-bit numbers
+ * src << 32 | dst */
+static PyObject *hole(tv_object *self, PyObject *args)
+{
+    unsigned node;
+    unsigned long long from_ps, until_ps;
+    Py_buffer pairs;
+    if (!PyArg_ParseTuple(args, "Iy*KK", &node, &pairs, &from_ps, &until_ps))
+        return NULL;
+    tv_node *n = tv_py_switch(self, node);
+    int rc = n ? tv_hole_add(n, pairs.buf, (uint32_t)(pairs.len / 8), from_ps,
+                             until_ps)
+               : -1;
+    PyBuffer_Release(&pairs);
+    if (rc < 0)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+PyMethodDef tv_py_fault_methods[] = {
+    {"set_rate", (PyCFunction)set_rate, METH_VARARGS, NULL},
+    {"set_up", (PyCFunction)set_up, METH_VARARGS, NULL},
+    {"drop", (PyCFunction)drop, METH_VARARGS, NULL},
+    {"hole", (PyCFunction)hole, METH_VARARGS, NULL},
+    {0},
+};

@@ -1,0 +1,234 @@
+/* Net's methods that look on: counts, traces, taps, captures, samples, paths.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "tv_python.h"
+
+#include <stdlib.h>
+
+/* wire(number) -> up, cuts, sent, received, cut, dropped */
+static PyObject *wire_state(tv_object *self, PyObject *args)
+{
+    unsigned wire;
+    if (!PyArg_ParseTuple(args, "I", &wire))
+        return NULL;
+    const tv_wire *w = tv_py_wire(self, wire);
+    if (!w)
+        return NULL;
+    return Py_BuildValue("NIKKKK", PyBool_FromLong(w->up), w->cuts,
+                         w->sent.frames, w->received.frames,
+                         w->lost[TV_LOSS_CUT].frames,
+                         w->lost[TV_LOSS_DROP].frames);
+}
+
+/* traffic() -> frames: taken in by switches, delivered by wires, lost to cuts,
+ * lost to drops, swallowed by switches, without a wire */
+static PyObject *traffic(tv_object *self, PyObject *nothing)
+{
+    (void)nothing;
+    const tv_net *net = &self->net;
+    uint64_t hops = 0, received = 0, cut = 0, dropped = 0, swallowed = 0,
+             unwired = 0;
+    for (uint32_t i = 0; i < net->n_nodes; i++) {
+        hops += net->nodes[i]->entered.frames;
+        swallowed += net->nodes[i]->swallowed.frames;
+        unwired += net->nodes[i]->unwired.frames;
+    }
+    for (uint32_t i = 0; i < net->n_wires; i++) {
+        received += net->wires[i]->received.frames;
+        cut += net->wires[i]->lost[TV_LOSS_CUT].frames;
+        dropped += net->wires[i]->lost[TV_LOSS_DROP].frames;
+    }
+    return Py_BuildValue("KKKKKK", hops, received, cut, dropped, swallowed,
+                         unwired);
+}
+
+static void store_le(uint8_t *p, uint64_t value)
+{
+    for (int i = 0; i < 8; i++)
+        p[i] = (uint8_t)(value >> 8 * i);
+}
+
+/* trace() -> of each wire, in order: frames delivered, payload bytes that are
+ * a length, both halves of the mix; 64 bits each, little-endian */
+static PyObject *trace(tv_object *self, PyObject *nothing)
+{
+    (void)nothing;
+    const tv_net *net = &self->net;
+    PyObject *found =
+        PyBytes_FromStringAndSize(NULL, (Py_ssize_t)net->n_wires * 32);
+    if (!found)
+        return NULL;
+    uint8_t *p = (uint8_t *)PyBytes_AS_STRING(found);
+    for (uint32_t i = 0; i < net->n_wires; i++, p += 32) {
+        const tv_wire *w = net->wires[i];
+        store_le(p, w->received.frames);
+        store_le(p + 8, w->received.virt);
+        store_le(p + 16, w->mix.a);
+        store_le(p + 24, w->mix.b);
+    }
+    return found;
+}
+
+/* tap(wire, function(event, now_ns, frame, virtual_bytes)) */
+static PyObject *tap(tv_object *self, PyObject *args)
+{
+    unsigned wire;
+    PyObject *function;
+    if (!PyArg_ParseTuple(args, "IO", &wire, &function))
+        return NULL;
+    tv_wire *w = tv_py_wire(self, wire);
+    if (!w)
+        return NULL;
+    self->net.taps += !w->tap;
+    Py_INCREF(function);
+    Py_XSETREF(w->tap, function);
+    w->looked_at = 1;
+    Py_RETURN_NONE;
+}
+
+/* capture(path, [(wire, name)]) */
+static PyObject *capture(tv_object *self, PyObject *args)
+{
+    PyObject *path, *wires;
+    if (!PyArg_ParseTuple(args, "O&O!", PyUnicode_FSConverter, &path,
+                          &PyList_Type, &wires))
+        return NULL;
+    tv_capture *c = tv_capture_new(&self->net, PyBytes_AS_STRING(path));
+    Py_DECREF(path);
+    if (!c)
+        return NULL;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(wires); i++) {
+        unsigned number;
+        const char *name;
+        if (!PyArg_ParseTuple(PyList_GET_ITEM(wires, i), "Is", &number,
+                              &name))
+            return NULL;
+        tv_wire *w = tv_py_wire(self, number);
+        if (!w || tv_capture_wire(c, w, name) < 0)
+            return NULL;
+    }
+    Py_RETURN_NONE;
+}
+
+/* watch(src, dst, sport or -1) -> number */
+static PyObject *watch(tv_object *self, PyObject *args)
+{
+    tv_watch *t = calloc(1, sizeof *t);
+    if (!t)
+        return PyErr_NoMemory();
+    if (!PyArg_ParseTuple(args, "IIi", &t->src, &t->dst, &t->sport)) {
+        free(t);
+        return NULL;
+    }
+    long number = 0;
+    tv_watch **last = &self->net.watches;
+    for (; *last; last = &(*last)->next)
+        number++;
+    *last = t;
+    return PyLong_FromLong(number);
+}
+
+static int compare_sights(const void *x, const void *y)
+{
+    const tv_sight *a = x, *b = y;
+    if (a->time_ps != b->time_ps)
+        return a->time_ps < b->time_ps ? -1 : 1;
+    if (a->node != b->node)
+        return a->node < b->node ? -1 : 1;
+    return a->number < b->number ? -1 : 1;
+}
+
+/* watched(number) -> [(time_ps, switch, port, psn or None)] by time */
+static PyObject *watched(tv_object *self, PyObject *args)
+{
+    unsigned number;
+    if (!PyArg_ParseTuple(args, "I", &number))
+        return NULL;
+    tv_watch *t = self->net.watches;
+    while (t && number--)
+        t = t->next;
+    if (!t)
+        return PyErr_Format(PyExc_IndexError, "no such watch");
+    if (t->n)
+        qsort(t->sights, t->n, sizeof *t->sights, compare_sights);
+    PyObject *found = PyList_New((Py_ssize_t)t->n);
+    for (size_t i = 0; found && i < t->n; i++) {
+        const tv_sight *s = &t->sights[i];
+        PyObject *psn = s->psn == UINT32_MAX
+                            ? Py_NewRef(Py_None)
+                            : PyLong_FromUnsignedLong(s->psn);
+        PyObject *item =
+            Py_BuildValue("KIIN", s->time_ps, s->node, s->port, psn);
+        if (!item)
+            Py_CLEAR(found);
+        else
+            PyList_SET_ITEM(found, (Py_ssize_t)i, item);
+    }
+    return found;
+}
+
+/* sample(period_ps, [wire]): from now on, in place of what was sampled */
+static PyObject *sample(tv_object *self, PyObject *args)
+{
+    tv_net *net = &self->net;
+    unsigned long long period_ps;
+    PyObject *wires;
+    if (!PyArg_ParseTuple(args, "KO!", &period_ps, &PyList_Type, &wires))
+        return NULL;
+    Py_ssize_t n = PyList_GET_SIZE(wires);
+    tv_sampler *s = calloc(1, sizeof *s);
+    if (s) {
+        s->wires = calloc((size_t)n + 1, sizeof *s->wires);
+        s->tx_before = calloc((size_t)n + 1, sizeof *s->tx_before);
+    }
+    if (!s || !s->wires || !s->tx_before) {
+        tv_sample_free(s);
+        return PyErr_NoMemory();
+    }
+    s->n = (uint32_t)n;
+    s->period_ps = period_ps;
+    s->next_ps = net->now_ps;
+    for (Py_ssize_t i = 0; i < n; i++) {
+        unsigned long number =
+            PyLong_AsUnsignedLong(PyList_GET_ITEM(wires, i));
+        tv_wire *w = PyErr_Occurred() ? NULL
+                                      : tv_py_wire(self, (unsigned)number);
+        if (!w || !tv_py_switch(self, w->source)) {
+            tv_sample_free(s);
+            return NULL;
+        }
+        tr_port_look_t look;
+        tr_port_look(net->nodes[w->source]->core, w->source_port, &look);
+        s->wires[i] = w;
+        s->tx_before[i] = look.tx_bytes;
+    }
+    tv_sample_free(net->sampler);
+    net->sampler = s;
+    Py_RETURN_NONE;
+}
+
+/* samples() -> buffers: time_ps (64 bits) by row; queue_bytes and tx_bytes
+ * (32 bits) and paused (8 bits) by row and port */
+static PyObject *samples(tv_object *self, PyObject *nothing)
+{
+    (void)nothing;
+    const tv_sampler *s = self->net.sampler;
+    if (!s)
+        return PyErr_Format(PyExc_ValueError, "nothing is sampled");
+    Py_ssize_t rows = (Py_ssize_t)s->rows, cells = rows * s->n;
+    return Py_BuildValue("y#y#y#y#", s->time_ps, rows * 8, s->queue_bytes,
+                         cells * 4, s->tx_bytes, cells * 4, s->paused, cells);
+}
+
+PyMethodDef tv_py_look_methods[] = {
+    {"wire", (PyCFunction)wire_state, METH_VARARGS, NULL},
+    {"traffic", (PyCFunction)traffic, METH_NOARGS, NULL},
+    {"trace", (PyCFunction)trace, METH_NOARGS, NULL},
+    {"tap", (PyCFunction)tap, METH_VARARGS, NULL},
+    {"capture", (PyCFunction)capture, METH_VARARGS, NULL},
+    {"watch", (PyCFunction)watch, METH_VARARGS, NULL},
+    {"watched", (PyCFunction)watched, METH_VARARGS, NULL},
+    {"sample", (PyCFunction)sample, METH_VARARGS, NULL},
+    {"samples", (PyCFunction)samples, METH_NOARGS, NULL},
+    {0},
+};

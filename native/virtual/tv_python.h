@@ -1,0 +1,25 @@
+/* The Python type Net: one object over tv_net, with numbers for all parts.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef TV_PYTHON_H
+#define TV_PYTHON_H
+
+#include "tv_net.h"
+
+typedef struct tv_object {
+    PyObject_HEAD
+    tv_net net;
+} tv_object;
+
+/* Parts by number; NULL with an exception: no such part, or closed. */
+tv_node *tv_py_switch(tv_object *self, unsigned node);
+tv_node *tv_py_host(tv_object *self, unsigned node);
+tv_wire *tv_py_wire(tv_object *self, unsigned wire);
+
+/* Methods by file: assembly, faults, looking on, accounts. */
+extern PyMethodDef tv_py_build_methods[];
+extern PyMethodDef tv_py_fault_methods[];
+extern PyMethodDef tv_py_look_methods[];
+extern PyMethodDef tv_py_account_methods[];
+
+#endif

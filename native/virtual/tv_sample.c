@@ -1,0 +1,73 @@
+/* Samples of ports: what waits, what was sent, whether a pause is obeyed.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "tv_net.h"
+
+#include <stdlib.h>
+
+uint64_t tv_sample_next(const tv_net *net)
+{
+    return net->sampler ? net->sampler->next_ps : TV_NEVER;
+}
+
+/* Larger copies; the old arrays stay on failure. */
+static int grow(tv_sampler *s)
+{
+    size_t cap = s->cap ? s->cap * 2 : 64, cells = cap * (s->n ? s->n : 1);
+    void *time = realloc(s->time_ps, cap * sizeof *s->time_ps);
+    if (time)
+        s->time_ps = time;
+    void *queue = realloc(s->queue_bytes, cells * sizeof *s->queue_bytes);
+    if (queue)
+        s->queue_bytes = queue;
+    void *tx = realloc(s->tx_bytes, cells * sizeof *s->tx_bytes);
+    if (tx)
+        s->tx_bytes = tx;
+    void *paused = realloc(s->paused, cells);
+    if (paused)
+        s->paused = paused;
+    if (!time || !queue || !tx || !paused) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    s->cap = cap;
+    return 0;
+}
+
+static uint32_t saturated(uint64_t value)
+{
+    return value > UINT32_MAX ? UINT32_MAX : (uint32_t)value;
+}
+
+int tv_sample_take(tv_net *net)
+{
+    tv_sampler *s = net->sampler;
+    if (s->rows == s->cap && grow(s) < 0)
+        return -1;
+    size_t cell = s->rows * s->n;
+    for (uint32_t i = 0; i < s->n; i++, cell++) {
+        const tv_wire *w = s->wires[i];
+        tr_port_look_t look;
+        tr_port_look(net->nodes[w->source]->core, w->source_port, &look);
+        s->queue_bytes[cell] = saturated(look.queue_bytes);
+        s->tx_bytes[cell] = saturated(look.tx_bytes - s->tx_before[i]);
+        s->paused[cell] = look.paused;
+        s->tx_before[i] = look.tx_bytes;
+    }
+    s->time_ps[s->rows++] = s->next_ps;
+    s->next_ps += s->period_ps;
+    return 0;
+}
+
+void tv_sample_free(tv_sampler *s)
+{
+    if (!s)
+        return;
+    free(s->wires);
+    free(s->tx_before);
+    free(s->time_ps);
+    free(s->queue_bytes);
+    free(s->tx_bytes);
+    free(s->paused);
+    free(s);
+}

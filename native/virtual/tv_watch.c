@@ -1,0 +1,89 @@
+/* The paths of flows: arrivals of their packets at switches, over time.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "tv_net.h"
+
+#include <stdlib.h>
+
+#define UDP_BYTES 8u
+#define PROTOCOL_TCP 6
+#define PROTOCOL_UDP 17
+
+static uint32_t load_be(const uint8_t *p, unsigned bytes)
+{
+    uint32_t value = 0;
+    while (bytes--)
+        value = value << 8 | *p++;
+    return value;
+}
+
+/* The source port that the flow has, or -1, and the sequence number. */
+static int32_t flow_port(const tv_formats *f, const uint8_t *ip, uint32_t len,
+                         uint32_t *psn)
+{
+    uint32_t at = (ip[0] & 15u) * 4;
+    *psn = UINT32_MAX;
+    if ((ip[9] != PROTOCOL_UDP && ip[9] != PROTOCOL_TCP) ||
+        len < at + UDP_BYTES)
+        return -1;
+    const uint8_t *udp = ip + at;
+    len -= at;
+    for (unsigned i = 0; ip[9] == PROTOCOL_UDP && i < TV_BTHS; i++) {
+        const tv_bth *b = &f->bth[i];
+        if (b->port && b->port == load_be(udp + 2, 2) &&
+            len >= b->psn_at + 3 && len >= b->sport_at + 2) {
+            *psn = load_be(udp + b->psn_at, 3);
+            return (int32_t)load_be(udp + b->sport_at, 2);
+        }
+    }
+    return (int32_t)load_be(udp, 2);
+}
+
+static int record(tv_watch *w, tv_sight sight)
+{
+    if (w->n == w->cap) {
+        size_t cap = w->cap ? w->cap * 2 : 256;
+        tv_sight *sights = realloc(w->sights, cap * sizeof *sights);
+        if (!sights) {
+            PyErr_NoMemory();
+            return -1;
+        }
+        w->sights = sights;
+        w->cap = cap;
+    }
+    w->sights[w->n++] = sight;
+    return 0;
+}
+
+int tv_watch_arrival(const tv_node *n, const tv_wire *w, const tv_frame *f)
+{
+    tv_net *net = n->net;
+    const uint8_t *ip = tv_match_ipv4(&net->formats, f->data, f->len);
+    if (!ip)
+        return 0;
+    uint32_t psn, src = load_be(ip + 12, 4), dst = load_be(ip + 16, 4);
+    int32_t sport = -2;
+    for (tv_watch *t = net->watches; t; t = t->next) {
+        if (t->src != src || t->dst != dst)
+            continue;
+        if (sport == -2)
+            sport = flow_port(&net->formats, ip,
+                              f->len - (uint32_t)(ip - f->data), &psn);
+        if (t->sport >= 0 && t->sport != sport)
+            continue;
+        if (record(t, (tv_sight){f->time_ps, net->seen++, n->index,
+                                 w->target_port, psn}) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+void tv_watch_free(tv_watch *w)
+{
+    while (w) {
+        tv_watch *gone = w;
+        w = w->next;
+        free(gone->sights);
+        free(gone);
+    }
+}

@@ -1,0 +1,269 @@
+/* Wires: frames under way, what faults do to them, what is counted.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "tv_net.h"
+
+#include <stdlib.h>
+
+#define RING_LEAST 1024u
+#define SENT_WHILE_DOWN UINT32_MAX
+
+/* What lies in the ring before a frame's bytes. */
+typedef struct flight {
+    uint64_t arrival_ps;
+    uint32_t len, virt;
+    uint32_t cuts;            /* the wire's cuts when it was sent */
+    uint32_t size;            /* of this and the bytes, in the ring */
+} flight;
+
+uint64_t tv_serialise_ps(uint64_t bytes, uint64_t rate_bps)
+{
+    if (!rate_bps)
+        return 0;
+    if (bytes <= TV_MOST_BYTES)
+        return bytes * (8 * TV_PS_PER_S) / rate_bps;
+    return (uint64_t)((unsigned __int128)bytes * (8 * TV_PS_PER_S) / rate_bps);
+}
+
+uint64_t tv_wire_next(const tv_wire *w)
+{
+    return *w->next_ps;
+}
+
+uint64_t tv_wire_rate_bps(const tv_wire *w)
+{
+    return w->rate_bps;
+}
+
+uint64_t tv_wire_delay_ps(const tv_wire *w)
+{
+    return w->delay_ps;
+}
+
+tv_wire *tv_wire_new(tv_net *net)
+{
+    tv_wire *w = calloc(1, sizeof *w);
+    if (!w) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    w->net = net;
+    w->up = 1;
+    w->mix.a = TV_MIX_1;
+    w->mix.b = TV_MIX_2;
+    return w;
+}
+
+void tv_wire_free(tv_wire *w)
+{
+    if (!w)
+        return;
+    while (w->drops) {
+        tv_drop *gone = w->drops;
+        w->drops = gone->next;
+        tv_drop_free(gone);
+    }
+    tv_captured_free(w->captures);
+    Py_CLEAR(w->tap);
+    Py_CLEAR(w->told);
+    free(w->ring);
+    free(w);
+}
+
+/* ---- the ring ---- */
+
+static int ring_grow(tv_wire *w, uint32_t size)
+{
+    uint64_t cap = w->cap ? w->cap : RING_LEAST / 2;
+    uint32_t upper = w->wrapped ? w->wrap - w->head : w->tail - w->head;
+    uint32_t lower = w->wrapped ? w->tail : 0;
+    do
+        cap *= 2;
+    while (cap < (uint64_t)upper + lower + size);
+    uint8_t *ring = cap > INT32_MAX ? NULL : malloc(cap);
+    if (!ring) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    if (upper)
+        memcpy(ring, w->ring + w->head, upper);
+    if (lower)
+        memcpy(ring + upper, w->ring, lower);
+    free(w->ring);
+    w->ring = ring;
+    w->cap = (uint32_t)cap;
+    w->head = 0;
+    w->tail = upper + lower;
+    w->wrapped = 0;
+    return 0;
+}
+
+/* Room for size bytes behind the last frame; NULL with an exception. */
+static uint8_t *ring_push(tv_wire *w, uint32_t size)
+{
+    if (!w->count) {
+        w->head = w->tail = 0;
+        w->wrapped = 0;
+    }
+    if (!w->wrapped && w->cap - w->tail < size && w->head >= size) {
+        w->wrap = w->tail;
+        w->tail = 0;
+        w->wrapped = 1;
+    }
+    if ((w->wrapped ? w->head : w->cap) - w->tail < size &&
+        ring_grow(w, size) < 0)
+        return NULL;
+    uint8_t *place = w->ring + w->tail;
+    w->tail += size;
+    w->count++;
+    return place;
+}
+
+static void ring_pop(tv_wire *w, uint32_t size)
+{
+    w->head += size;
+    w->count--;
+    if (w->wrapped && w->head == w->wrap) {
+        w->head = 0;
+        w->wrapped = 0;
+    }
+    *w->next_ps = w->count ? ((const flight *)(w->ring + w->head))->arrival_ps
+                           : TV_NEVER;
+    tv_wire_prefetch(w);
+}
+
+void tv_wire_prefetch(const tv_wire *w)
+{
+    __builtin_prefetch(w->ring + w->head + TV_CACHE_LINE);
+    __builtin_prefetch(w->ring + w->head + 2 * TV_CACHE_LINE);
+}
+
+/* ---- sending ---- */
+
+int tv_wire_send(tv_wire *w, uint64_t now_ps, uint64_t arrival_ps,
+                 const uint8_t *head, uint32_t head_len, const uint8_t *tail,
+                 uint32_t tail_len, uint32_t virt)
+{
+    tv_net *net = w->net;
+    uint32_t len = head_len + tail_len;
+    if ((uint64_t)len + virt < TV_LEAST_BYTES)
+        arrival_ps += tv_serialise_ps(TV_LEAST_BYTES, w->rate_bps) -
+                      tv_serialise_ps(len + virt, w->rate_bps);
+    if (arrival_ps < w->last_ps)
+        arrival_ps = w->last_ps;
+    if (__builtin_expect(arrival_ps < net->least_arrival_ps, 0))
+        return tv_net_error("wire %u: a frame sent at %llu ps arrives at "
+                            "%llu ps, within its window", w->index,
+                            (unsigned long long)now_ps,
+                            (unsigned long long)arrival_ps);
+    uint32_t size = ((uint32_t)sizeof(flight) + len + 7u) & ~7u;
+    flight *f = (flight *)ring_push(w, size);
+    if (!f)
+        return -1;
+    f->arrival_ps = arrival_ps;
+    f->len = len;
+    f->virt = virt;
+    f->cuts = w->up ? w->cuts : SENT_WHILE_DOWN;
+    f->size = size;
+    uint8_t *bytes = (uint8_t *)(f + 1);
+    memcpy(bytes, head, head_len);
+    if (tail_len)
+        memcpy(bytes + head_len, tail, tail_len);
+    w->last_ps = arrival_ps;
+    w->sent.frames++;
+    w->sent.virt += virt;
+    net->under_way++;
+    if (w->count == 1) {
+        *w->next_ps = arrival_ps;
+        tv_schedule_lower(&net->schedule, w->target, arrival_ps);
+    }
+    if (__builtin_expect(w->tap != NULL, 0)) {
+        tv_frame sent = {now_ps, len, virt, bytes};
+        return tv_tap_tell(w, TV_SENT, &sent);
+    }
+    return 0;
+}
+
+/* ---- receiving ---- */
+
+/* Whether the frame is lost, and to what: tv_loss + 1; 0: it is not; -1. */
+static int lost(const tv_wire *w, const flight *f, const uint8_t *bytes)
+{
+    if (f->cuts != w->cuts)
+        return 1 + TV_LOSS_CUT;
+    int taken = 0;
+    /* every drop draws for every frame, so that one fault does not change
+     * another's numbers */
+    for (tv_drop *d = w->drops; d; d = d->next) {
+        int takes = tv_drop_takes(w, d, f->arrival_ps, bytes, f->len);
+        if (takes < 0)
+            return -1;
+        taken |= takes;
+    }
+    return taken ? 1 + TV_LOSS_DROP : 0;
+}
+
+static int take_lost(tv_wire *w, enum tv_loss kind, const tv_frame *f)
+{
+    w->lost[kind].frames++;
+    w->lost[kind].virt += f->virt;
+    if (w->captures && tv_capture_add(w, 1, f) < 0)
+        return -1;
+    if (w->tap && tv_tap_tell(w, TV_LOST, f) < 0)
+        return -1;
+    return 0;
+}
+
+int tv_wire_take(tv_wire *w, tv_frame *out)
+{
+    const flight *f = (const flight *)(w->ring + w->head);
+    uint64_t time_ps = f->arrival_ps;
+    uint32_t len = f->len, virt = f->virt;
+    out->time_ps = time_ps;
+    out->len = len;
+    out->virt = virt;
+    out->data = (const uint8_t *)(f + 1);
+    ring_pop(w, f->size);
+    w->net->under_way--;
+    if (__builtin_expect(w->looked_at, 0)) {
+        int kind = lost(w, f, out->data);
+        if (kind)
+            return kind < 0 ? -1 : take_lost(w, (enum tv_loss)(kind - 1), out);
+    }
+    w->received.frames++;
+    w->received.virt += virt;
+    tv_mix_frame(&w->mix, time_ps, len, virt, out->data);
+    if (__builtin_expect(w->looked_at, 0)) {
+        if (w->captures && tv_capture_add(w, 0, out) < 0)
+            return -1;
+        if (w->tap) {
+            if (tv_tap_tell(w, TV_RECEIVED, out) < 0)
+                return -1;
+            /* the tap may have made somebody send on this very wire */
+            out->data = (const uint8_t *)PyBytes_AS_STRING(w->told);
+        }
+    }
+    return 1;
+}
+
+/* ---- links that go down ---- */
+
+void tv_wire_down(tv_wire *w)
+{
+    w->up = 0;
+    w->cuts++;
+    w->looked_at = 1;
+}
+
+void tv_wire_flight(const tv_wire *w, tv_count *under_way)
+{
+    uint32_t at = w->head;
+    for (uint32_t i = 0; i < w->count; i++) {
+        if (w->wrapped && at == w->wrap)
+            at = 0;
+        const flight *f = (const flight *)(w->ring + at);
+        under_way->frames++;
+        under_way->virt += f->virt;
+        at += f->size;
+    }
+}

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compiled NICs: how a set gets into the cache."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+from hosts import compiled
+from native.cc import BuildError
+from native.virtual import hosts_build
+
+SUFFIX = sysconfig.get_config_var("EXT_SUFFIX")
+ROOT = Path(hosts_build.__file__).parents[2]
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """A package in place of `hosts`, with one module to be compiled."""
+    folder = tmp_path / "hosts"
+    folder.mkdir()
+    module = folder / "tiny.py"
+    module.write_text("def twice(x: int) -> int:\n    return x + x\n")
+    monkeypatch.setattr(compiled, "__file__", str(folder / "compiled.py"))
+    monkeypatch.setattr(compiled, "sources", lambda: [module])
+    monkeypatch.setattr(compiled, "folder", lambda cache: cache / "set")
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    return module
+
+
+@pytest.fixture
+def made(package, monkeypatch):
+    """Nothing is really compiled; how often it would have been."""
+    count: list[Path] = []
+
+    def compile_nothing(scratch: Path) -> Path:
+        count.append(scratch)
+        folder = scratch / "lib"
+        folder.mkdir()
+        (folder / "module").write_text(str(len(count)))
+        return folder
+
+    monkeypatch.setattr(hosts_build, "_compile", compile_nothing)
+    return count
+
+
+def test_a_set_is_compiled(package, tmp_path):
+    """The set holds the module and the library of its group, and nothing is left of the work."""
+    cache = tmp_path / "cache"
+    folder = hosts_build.build(cache)
+    library = f"{compiled.GROUP.rpartition('.')[2]}__mypyc{SUFFIX}"
+    assert {f"tiny{SUFFIX}", library, hosts_build.STAMP} == {path.name for path in folder.iterdir()}
+    assert [folder] == list(cache.iterdir())
+
+
+def test_what_mypyc_cannot_compile_is_said(package, tmp_path, capsys):
+    """One line, with the place in the source; the command ends with 1."""
+    package.write_text("def twice(x: int) -> int:\n    return x + ''\n")
+    assert 1 == hosts_build.main(["--cache", str(tmp_path / "cache")])
+    assert "hosts/tiny.py:2: error" in capsys.readouterr().err
+    assert [] == list((tmp_path / "cache").iterdir())
+
+
+def test_a_set_is_made_once(made, tmp_path, capsys):
+    """The second time it is there."""
+    assert 0 == hosts_build.main(["--cache", str(tmp_path)])
+    assert hosts_build.build(tmp_path) == Path(capsys.readouterr().out.strip())
+    assert 1 == len(made)
+
+
+def test_a_set_of_another_mypy_is_made_again(made, tmp_path, monkeypatch):
+    """And takes the place of the old one, as does a set that is not whole."""
+    folder = hosts_build.build(tmp_path)
+    (folder / hosts_build.STAMP).write_text("mypy 0\n")
+    assert "2" == (hosts_build.build(tmp_path) / "module").read_text()
+    (folder / hosts_build.STAMP).unlink()
+    assert "3" == (hosts_build.build(tmp_path) / "module").read_text()
+
+
+def test_whoever_is_first_wins(made, tmp_path, monkeypatch):
+    """Where another process has made the set meanwhile, that is taken."""
+    compile_nothing = hosts_build._compile
+
+    def overtaken(scratch: Path) -> Path:
+        monkeypatch.setattr(hosts_build, "_compile", compile_nothing)
+        hosts_build.build(tmp_path)
+        return compile_nothing(scratch)
+
+    monkeypatch.setattr(hosts_build, "_compile", overtaken)
+    assert "1" == (hosts_build.build(tmp_path) / "module").read_text()
+    assert 2 == len(made)
+
+
+def test_missing_tools_are_named(made, tmp_path, monkeypatch):
+    """Where mypy is not installed."""
+
+    def version(name: str) -> str:
+        raise importlib.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(importlib.metadata, "version", version)
+    with pytest.raises(BuildError, match="mypy is missing"):
+        hosts_build.build(tmp_path)
+
+
+def test_a_cache_that_cannot_be_written_is_named(made, tmp_path):
+    """The folder, and why."""
+    (tmp_path / "file").write_text("")
+    with pytest.raises(BuildError, match="cannot write the cache"):
+        hosts_build.build(tmp_path / "file")

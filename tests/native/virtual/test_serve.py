@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A network that stands still serves P4Runtime for all of its switches at one address."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import grpc
+import grpc.aio
+import pytest
+from finsy.proto import p4r, p4r_grpc
+
+from native.virtual import Network
+from native.virtual.serve import serving
+from tests.native.virtual.l3 import Frame, attach_all, packet, topology
+from tests.native.virtual.test_endpoint import packet_out, pipeline
+
+
+@asynccontextmanager
+async def client(net: Network) -> AsyncIterator[Any]:
+    async with (
+        serving(net, "127.0.0.1:0") as port,
+        grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel,
+    ):
+        yield p4r_grpc.P4RuntimeStub(channel)
+
+
+def talk(net: Network, dialogue: Callable[[Any], Awaitable[None]]) -> None:
+    async def run() -> None:
+        async with client(net) as stub:
+            await dialogue(stub)
+
+    asyncio.run(run())
+
+
+def arbitration(device_id: int, election_id: int) -> p4r.StreamMessageRequest:
+    message = p4r.StreamMessageRequest()
+    message.arbitration.device_id = device_id
+    message.arbitration.election_id.low = election_id
+    return message
+
+
+def test_the_device_id_says_which_switch_is_meant() -> None:
+    with Network(topology()) as net:
+        net.p4rt("leaf1").set_pipeline(pipeline("packet_io"))
+        net.p4rt("spine1").set_pipeline(pipeline("basic_l3"))
+        wanted = {name: net.p4rt(name).pipeline().config.p4info for name in ("leaf1", "spine1")}
+
+        async def dialogue(stub: Any) -> None:
+            for name, p4info in wanted.items():
+                request = p4r.GetForwardingPipelineConfigRequest(device_id=net.p4rt(name).device_id)
+                answer = await stub.GetForwardingPipelineConfig(request)
+                assert p4info == answer.config.p4info
+
+        talk(net, dialogue)
+
+
+def test_an_unknown_device_is_refused_with_the_ids_there_are() -> None:
+    with Network(topology()) as net:
+        ids = sorted(net.p4rt(switch.name).device_id for switch in net.topology.switches)
+
+        async def dialogue(stub: Any) -> None:
+            with pytest.raises(grpc.aio.AioRpcError) as refused:
+                await stub.Write(p4r.WriteRequest(device_id=4711))
+            assert refused.value.code() is grpc.StatusCode.NOT_FOUND
+            assert f"{ids[0]}..{ids[-1]}" in str(refused.value.details())
+
+        talk(net, dialogue)
+
+
+def test_a_client_becomes_primary_with_a_low_election_id_and_the_network_takes_over_again() -> None:
+    """A packet-out of the client leaves the switch when time goes on; the network's controller can write after."""
+    frame = packet(topology(), "h2", "h1", b"out")
+    with Network(topology()) as net:
+        endpoint = net.p4rt("leaf1")
+        endpoint.set_pipeline(pipeline("packet_io"))
+        nics = attach_all(net)
+        net.advance_to(1000)
+
+        async def dialogue(stub: Any) -> None:
+            stream = stub.StreamChannel()
+            await stream.write(arbitration(endpoint.device_id, 1))
+            answer = await stream.read()
+            assert answer.arbitration.status.code == 0
+            out = p4r.StreamMessageRequest(packet=packet_out(1, 0, frame))
+            await stream.write(out)
+            # the answer to a second arbitration shows that the packet-out has been handled
+            await stream.write(arbitration(endpoint.device_id, 9))
+            assert (await stream.read()).arbitration.election_id.low == 9
+            await stream.done_writing()
+
+        talk(net, dialogue)
+        assert nics["h1"].arrived == []
+        net.run()
+        assert [data for _, data, _ in nics["h1"].arrived] == [frame]
+        endpoint.write(p4r.WriteRequest())
+
+
+def test_packet_ins_reach_the_client_of_the_switch_that_sent_them() -> None:
+    frame = bytes(12) + b"\x88\xb5" + bytes(50)
+    with Network(topology()) as net:
+        endpoint = net.p4rt("leaf1")
+        endpoint.set_pipeline(pipeline("packet_io"))
+        attach_all(net)["h1"].script = [(0, Frame(frame))]
+        net.run()
+
+        async def dialogue(stub: Any) -> None:
+            stream = stub.StreamChannel()
+            await stream.write(arbitration(endpoint.device_id, 5))
+            await stream.read()
+            # any packet-out makes the service look for what waits
+            await stream.write(p4r.StreamMessageRequest(packet=packet_out(1, 0, frame)))
+            assert (await stream.read()).packet.payload == frame
+            await stream.done_writing()
+
+        talk(net, dialogue)
+
+
+def test_a_stream_must_begin_with_an_arbitration() -> None:
+    with Network(topology()) as net:
+
+        async def dialogue(stub: Any) -> None:
+            stream = stub.StreamChannel()
+            await stream.write(p4r.StreamMessageRequest(packet=p4r.PacketOut()))
+            with pytest.raises(grpc.aio.AioRpcError) as refused:
+                await stream.read()
+                await stream.read()
+            assert refused.value.code() is grpc.StatusCode.FAILED_PRECONDITION
+
+        talk(net, dialogue)
