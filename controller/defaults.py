@@ -14,6 +14,9 @@ All times come from the links' rates and delays, so they scale with the topology
     min_left      one BDP in full frames, which is what a drain costs, at most what a sender can say
                   (assumption; Flowcut §IV-C has no value)
     age           see `age_ns`
+    path          in a Dragonfly UGAL-L, as Flowcut §II-A has it (for flowlets too); for Flowcut in NICs,
+                  where switches keep no state, minimal or Valiant's by a hash; elsewhere shortest paths
+    RED           of MP-RDMA, which needs ECN marks: from a fifth of a BDP to four fifths of one (assumption)
 """
 
 from __future__ import annotations
@@ -22,8 +25,19 @@ from dataclasses import replace
 from typing import TypeVar
 
 from controller.errors import IntentError
-from controller.scheme import FlowcutConfig, LetflowConfig, SchemeConfig
+from controller.scheme import (
+    MIXED,
+    SHORTEST,
+    UGAL_L,
+    FlowcutConfig,
+    LetflowConfig,
+    MpRdmaConfig,
+    RedConfig,
+    RoutedConfig,
+    SchemeConfig,
+)
 from topology import Topology, max_switches_on_path
+from topology.legs import DETOUR_SWITCHES, MINIMAL_SWITCHES
 from topology.routing import Down
 
 FRAME_BYTES = 1600
@@ -37,6 +51,11 @@ _NS_BITS = 8_000_000_000
 """Bits a byte times ns a second: bytes * _NS_BITS / bits a second is ns."""
 
 _AGE_MARGIN = 2
+
+_RED_FIFTHS = (1, 4)
+"""Where RED begins and where it marks everything, in fifths of a BDP."""
+
+_DRAGONFLY = "dragonfly"
 
 _T = TypeVar("_T")
 
@@ -81,12 +100,24 @@ def queue_limit_bytes(topology: Topology) -> int:
     return max(fullest * bdp_bytes(topology), MIN_QUEUE_FRAMES * FRAME_BYTES)
 
 
+def longest_path(topology: Topology, config: SchemeConfig, down: Down = frozenset()) -> int:
+    """The most switches on a path that a packet may take, also where it was sent before links went down."""
+    shortest = max(max_switches_on_path(topology), max_switches_on_path(topology, down))
+    paths = config.dragonfly_paths
+    if paths is None:
+        return shortest
+    if paths.rule == "minimal":
+        return max(shortest, MINIMAL_SWITCHES)
+    # a detour is one link within a group and one across, and then a path as from a host
+    return DETOUR_SWITCHES - MINIMAL_SWITCHES + max(shortest, MINIMAL_SWITCHES)
+
+
 def age_ns(topology: Topology, config: FlowcutConfig, down: Down = frozenset()) -> int:
     """The longest time that a packet and then its ACK can be on their way between first and last switch.
 
         age = 2 * (n * (limit + frame) / slow + n * 2 * frame / slow + 2 * propagation)
 
-    with n the switches on the longest path, `limit` the queue limit and `slow` the rate of the slowest link
+    with n the switches on the `longest_path`, `limit` the queue limit and `slow` the rate of the slowest link
     times `slowest_fraction`. A data packet waits behind a full queue at every switch, for ACKs are made when
     it leaves the last one. An ACK goes in front of all data, but not of the frame that is being sent; its own
     sending is taken for that of a frame. The factor of 2 is for ACKs behind ACKs, and for links that are
@@ -98,11 +129,32 @@ def age_ns(topology: Topology, config: FlowcutConfig, down: Down = frozenset()) 
     limit_bytes = known(config.queue_limit_bytes)
     if limit_bytes == 0:
         raise IntentError("scheme flowcut: age must be given where queue=0 leaves queues without a limit")
-    switches = max(max_switches_on_path(topology), max_switches_on_path(topology, down))
+    switches = longest_path(topology, config, down)
     slow_bps = max(1, int(min(_rates_bps(topology)) * config.slowest_fraction))
     data_ns = switches * sending_ns(limit_bytes + FRAME_BYTES, slow_bps)
     ack_ns = switches * sending_ns(2 * FRAME_BYTES, slow_bps)
     return _AGE_MARGIN * (data_ns + ack_ns + 2 * propagation_ns(topology, switches))
+
+
+def _with_path(config: SchemeConfig, topology: Topology) -> SchemeConfig:
+    """The same scheme with the paths of the topology.
+
+    Raises:
+        IntentError: paths of a Dragonfly in another topology.
+    """
+    is_dragonfly = topology.kind == _DRAGONFLY
+    if isinstance(config, LetflowConfig | FlowcutConfig) and config.path is None:
+        path = SHORTEST
+        if is_dragonfly:
+            in_nics = isinstance(config, FlowcutConfig) and config.variant == "nic"
+            path = MIXED if in_nics else UGAL_L
+        config = replace(config, path=path)
+    if config.dragonfly_paths is not None and not is_dragonfly:
+        rule = config.dragonfly_paths.rule
+        raise IntentError(
+            f"scheme {config.name}: {rule} paths are those of a Dragonfly, which {topology.words} is not"
+        )
+    return config
 
 
 def resolve(config: SchemeConfig, topology: Topology, down: Down = frozenset()) -> SchemeConfig:
@@ -111,10 +163,14 @@ def resolve(config: SchemeConfig, topology: Topology, down: Down = frozenset()) 
     Raises:
         IntentError: a parameter has no default here.
     """
+    config = _with_path(config, topology)
     if config.queue_limit_bytes is None:
         config = replace(config, queue_limit_bytes=queue_limit_bytes(topology))
-    if isinstance(config, LetflowConfig) and config.gap_ns is None:
+    if isinstance(config, LetflowConfig | RoutedConfig) and config.gap_ns is None:
         config = replace(config, gap_ns=base_rtt_ns(topology))
+    if isinstance(config, MpRdmaConfig) and config.red is None:
+        kmin, kmax = (max(1, bdp_bytes(topology) * fifths // 5) for fifths in _RED_FIFTHS)
+        config = replace(config, red=RedConfig(kmin_bytes=kmin, kmax_bytes=kmax, pmax_permille=1000))
     if isinstance(config, FlowcutConfig):
         if config.growth_threshold is None:
             growth = (config.rtt_threshold - 1) * config.alpha / 2

@@ -9,14 +9,16 @@ from dataclasses import dataclass
 from finsy.p4entity import P4Entity
 
 from controller import programs
-from controller.apps import common, ecmp, flowcut, letflow, spray
+from controller.apps import common, dragonfly, ecmp, flowcut, flowcut_dragonfly, letflow, spray
 from controller.defaults import resolve
+from controller.dragonfly import plan_dragonfly
 from controller.errors import IntentError
 from controller.groups import plan_groups
 from controller.programs import Program
-from controller.scheme import SchemeConfig
+from controller.scheme import FlowcutConfig, SchemeConfig
 from controller.target import Target
-from topology import Topology, next_hops
+from topology import Switch, Topology, next_hops
+from topology.legs import Legs
 from topology.routing import Down
 
 _APPS: dict[str, Callable[[common.Plan], Iterator[P4Entity]]] = {
@@ -24,6 +26,8 @@ _APPS: dict[str, Callable[[common.Plan], Iterator[P4Entity]]] = {
     "spray": spray.entities,
     "letflow": letflow.entities,
     "flowcut": flowcut.entities,
+    "dragonfly": dragonfly.entities,
+    "flowcut_dragonfly": flowcut_dragonfly.entities,
 }
 
 
@@ -60,23 +64,42 @@ def intent(
     """
     config = resolve(scheme, topology, down)
     program = load(config.program)
-    usual = next_hops(topology)
-    current = next_hops(topology, down) if down else usual
     found: dict[str, SwitchIntent] = {}
-    for switch in topology.switches:
-        own_down = frozenset(
-            port
-            for port, peer in topology.ports_of(switch.name).items()
-            if (switch.name, port) in down or (peer.name, peer.port) in down
-        )
-        groups = plan_groups(usual[switch.name], current[switch.name], own_down)
-        plan = common.Plan(topology, switch, groups, program, target, config)
-        if config.program == "flowcut" and not found:
+    for plan in _plans(topology, config, program, target, down):
+        switch = plan.switch
+        if isinstance(config, FlowcutConfig) and config.variant != "nic" and not found:
             flowcut.check(plan)
         entities = tuple(_APPS[config.program](plan))
         _check_sizes(plan, entities)
         found[switch.name] = SwitchIntent(switch.name, config.program, entities, config)
     return found
+
+
+def _plans(
+    topology: Topology, config: SchemeConfig, program: Program, target: Target, down: Down
+) -> Iterator[common.Plan]:
+    """What the entries of each switch follow from."""
+    if config.dragonfly_paths is not None:
+        usual_legs = Legs(topology)
+        legs = Legs(topology, down) if down else usual_legs
+        for switch in topology.switches:
+            place = plan_dragonfly(topology, usual_legs, legs, switch.name)
+            yield common.Plan(topology, switch, place.groups, program, target, config, place)
+        return
+    usual = next_hops(topology)
+    current = next_hops(topology, down) if down else usual
+    for switch in topology.switches:
+        groups = plan_groups(usual[switch.name], current[switch.name], _own_down(topology, switch, down))
+        yield common.Plan(topology, switch, groups, program, target, config)
+
+
+def _own_down(topology: Topology, switch: Switch, down: Down) -> frozenset[int]:
+    """The dead ports of a switch."""
+    return frozenset(
+        port
+        for port, peer in topology.ports_of(switch.name).items()
+        if (switch.name, port) in down or (peer.name, peer.port) in down
+    )
 
 
 def _check_sizes(plan: common.Plan, entities: tuple[P4Entity, ...]) -> None:

@@ -39,6 +39,7 @@ class RunFile:
 
     topology, scheme: words; what runs is slower by `time_scale` (experiments.scale)
     relay: the socket through which its controller answers questions
+    down: ends of links, (switch, port), that its controller takes for dead, where no relay tells
     """
 
     topology: str
@@ -48,6 +49,7 @@ class RunFile:
     relay: str | None
     switches: dict[str, RunSwitch]
     time_scale: float = 1.0
+    down: tuple[tuple[str, int], ...] = ()
 
 
 def default_path() -> Path:
@@ -152,6 +154,7 @@ class _Reader:
             relay=self._take(data, "", "relay", (str, type(None)), "a path or null"),
             switches={name: self._switch(f"switches.{name}", item) for name, item in switches.items()},
             time_scale=self._scale(data),
+            down=self._down(data),
         )
 
     def _scale(self, data: Any) -> float:
@@ -161,6 +164,13 @@ class _Reader:
         if not 0 < scale < float("inf"):
             raise RunFileError(f"run file {self._place}: time_scale: expected a number above 0")
         return float(scale)
+
+    def _down(self, data: Any) -> tuple[tuple[str, int], ...]:
+        ends = self._take(data, "", "down", list, "a list") if "down" in data else []
+        for end in ends:
+            if not (isinstance(end, list) and list(map(type, end)) == [str, int]):
+                raise RunFileError(f"run file {self._place}: down: expected pairs of a switch and a port")
+        return tuple((switch, port) for switch, port in ends)
 
     def _switch(self, where: str, data: Any) -> RunSwitch:
         return RunSwitch(

@@ -10,6 +10,7 @@ from finsy import P4TableAction, P4TableEntry, P4TableMatch
 from finsy.p4entity import P4Entity
 
 from controller.defaults import known
+from controller.dragonfly import DragonflyPlan
 from controller.errors import IntentError
 from controller.groups import Groups
 from controller.programs import Program
@@ -20,7 +21,10 @@ from topology import Switch, Topology
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """All that the entries of one switch follow from. `config` has been resolved."""
+    """All that the entries of one switch follow from. `config` has been resolved.
+
+    dragonfly: where the program is one of Dragonflies
+    """
 
     topology: Topology
     switch: Switch
@@ -28,6 +32,7 @@ class Plan:
     program: Program
     target: Target
     config: SchemeConfig
+    dragonfly: DragonflyPlan | None = None
 
 
 def default_action(table: str, action: str, **args: int) -> P4TableEntry:
@@ -75,12 +80,15 @@ def configuration(plan: Plan) -> Iterator[P4Entity]:
 
 
 def port_roles(plan: Plan) -> Iterator[P4Entity]:
-    """Ports that lead to switches are trusted; all others stay ports of hosts, the program's default."""
+    """Ports that lead to switches are trusted; all others stay ports of hosts, the program's default.
+
+    Programs of Dragonflies tell those within a group from others.
+    """
     for port, peer in plan.topology.ports_of(plan.switch.name).items():
         if peer.kind == "switch":
-            yield P4TableEntry(
-                "port_role", match=P4TableMatch(ingress_port=port), action=P4TableAction("fabric_port")
-            )
+            within = plan.topology.switch(peer.name).group == plan.switch.group
+            role = "group_port" if plan.dragonfly is not None and within else "fabric_port"
+            yield P4TableEntry("port_role", match=P4TableMatch(ingress_port=port), action=P4TableAction(role))
 
 
 def group_members(plan: Plan) -> Iterator[P4Entity]:

@@ -20,10 +20,9 @@ from controller.apps.common import (
     port_roles,
     routes,
 )
-from controller.defaults import known
+from controller.defaults import known, longest_path
 from controller.errors import IntentError
 from controller.scheme import ALPHA_STEPS, FlowcutConfig
-from topology import max_switches_on_path
 
 _BUCKET_REGISTER = "untracked_bytes"
 """A register with one cell for each bucket; P4Info knows no better name for their number."""
@@ -44,7 +43,7 @@ def check(plan: Plan) -> None:
     config = plan.config
     assert isinstance(config, FlowcutConfig)
     room = plan.program.constant("stamps")
-    stamping = max_switches_on_path(plan.topology) - 1
+    stamping = longest_path(plan.topology, config) - 1
     if config.variant == "full" and stamping > room:
         raise IntentError(
             f"scheme flowcut: variant full stamps packets at {stamping} switches of a path in"
@@ -58,14 +57,23 @@ def entities(plan: Plan) -> Iterator[P4Entity]:
     Raises:
         IntentError: a value does not fit the program.
     """
-    yield _clone_session(plan)
-    yield from configuration(plan)
-    yield _flowcut_config(plan)
-    yield _drain_config(plan)
+    yield from settings(plan)
     yield from port_roles(plan)
     yield from group_members(plan)
     yield from _candidates(plan)
     yield from routes(plan)
+
+
+def settings(plan: Plan) -> Iterator[P4Entity]:
+    """What does not depend on paths.
+
+    Raises:
+        IntentError: a value does not fit the program.
+    """
+    yield _clone_session(plan)
+    yield from configuration(plan)
+    yield _flowcut_config(plan)
+    yield _drain_config(plan)
 
 
 def _clone_session(plan: Plan) -> P4Entity:

@@ -5,6 +5,9 @@ At each switch the entry with the longest prefix for the destination is looked u
 IPv4 address (`ipv4_routes` of our programs, `ipv4_lpm` of the p4lang tutorials). Its action names a port,
 or a group whose members are taken from the switch's groups. All members are followed, so every path that
 any hash may choose is walked, and no other.
+
+In a Dragonfly packets from a switch of the same group have other next hops (`onward_groups`), and data of
+hosts may go through a third group first: that detour is a choice of its own, and not walked.
 """
 
 from __future__ import annotations
@@ -21,6 +24,11 @@ from controller.inspect.program import TableView
 from controller.inspect.tables import DEFAULT, read_tables
 from controller.inspect.values import Port, Value
 from topology import Host, Topology
+
+_ONWARD, _TOWARD = "onward_groups", "toward"
+
+Place = tuple[str, bool]
+"""A switch, and whether a packet came to it from one of its own Dragonfly group."""
 
 COLUMNS = (
     Column("src", key=True),
@@ -52,6 +60,7 @@ class Router:
         """Reads routes and groups. Raises InspectError."""
         self.node = node
         tables = [table for table in node.program.tables.values() if _is_route_table(table)]
+        names = {table.name for table in node.program.tables.values()}
         if not tables:
             raise NotOfferedError(f"{node.name}: {node.title} has no table keyed by an IPv4 address alone")
         self._rows = read_tables(node, frozenset(table.name for table in tables)).rows
@@ -65,9 +74,21 @@ class Router:
                 if row["kind"] == "selector" and isinstance(ports_of_row, tuple):
                     found = [port for port in ports_of_row if isinstance(port, Port)]
                     self._groups.setdefault(row["group"], []).extend(found)
+        self.has_legs = _ONWARD in names
+        """Whether next hops depend on where a packet came from."""
+        self._onward = self._read_onward() if self.has_legs else {}
 
-    def step(self, destination: IPv4Address) -> Step:
-        """What happens to packets to an address."""
+    def _read_onward(self) -> dict[Value, Value]:
+        """The groups of packets from the same Dragonfly group, by those of others."""
+        found: dict[Value, Value] = {}
+        for row in read_tables(self.node, frozenset({_ONWARD})).rows:
+            match, params = row["match"], row["params"]
+            if isinstance(match, dict) and isinstance(params, dict) and GROUP_KEY in params:
+                found[match[_TOWARD]] = params[GROUP_KEY]
+        return found
+
+    def step(self, destination: IPv4Address, *, within: bool = False) -> Step:
+        """What happens to packets to an address; `within`: that come from the same Dragonfly group."""
         best, bits = None, -1
         for row in self._rows:
             prefix = _prefix_of(row)
@@ -79,6 +100,8 @@ class Router:
             return Step(None, None, None, ())
         params = best["params"] if isinstance(best["params"], dict) else {}
         group = params.get(GROUP_KEY)
+        if within:
+            group = self._onward.get(group, group)
         ports = self._groups.get(group, []) if group is not None else entry_ports(params)
         action = best["action"]
         return Step(
@@ -130,31 +153,35 @@ class Walker:
 
     def walk(self, src: Host, dst: Host) -> Walk:
         """All paths between two hosts. Raises InspectError when a switch on them cannot be read."""
-        steps, hops = self._steps(src, dst)
+        start = (src.switch, False)
+        steps, hops = self._steps(start, dst)
         rows, problems = [], []
-        for name in sorted(steps, key=lambda switch: (hops[switch], list(steps).index(switch))):
-            note, problem = self._judge(name, steps[name], dst)
+        told: list[tuple[str, Step]] = []
+        for place in sorted(steps, key=lambda place: (hops[place], list(steps).index(place))):
+            name, step = place[0], steps[place]
+            if (name, step) in told:
+                continue
+            told.append((name, step))
+            note, problem = self._judge(name, step, dst)
             if problem:
                 problems.append(f"{src.name} to {dst.name}: {name}: {note}")
-            rows.append(_row(src, dst, hops[name], name, steps[name], note))
-        loop = self._loop(steps, src.switch)
+            rows.append(_row(src, dst, hops[place], name, step, note))
+        loop = self._loop(steps, start)
         if loop:
-            problems.append(f"{src.name} to {dst.name}: loop {' '.join(loop)}")
+            problems.append(f"{src.name} to {dst.name}: loop {' '.join(name for name, _ in loop)}")
         return Walk(tuple(rows), tuple(problems))
 
-    def _steps(self, src: Host, dst: Host) -> tuple[dict[str, Step], dict[str, int]]:
-        """The step of every switch that can be reached, breadth first, and its distance from the first
-        one.
-        """
+    def _steps(self, start: Place, dst: Host) -> tuple[dict[Place, Step], dict[Place, int]]:
+        """The step at every place that can be reached, breadth first, and its distance from the first one."""
         address = IPv4Address(dst.ip)
-        steps: dict[str, Step] = {}
-        hops, waiting = {src.switch: 1}, [src.switch]
+        steps: dict[Place, Step] = {}
+        hops, waiting = {start: 1}, [start]
         while waiting:
-            name = waiting.pop(0)
-            steps[name] = self._router(name).step(address)
-            for following in self._next(name, steps[name]):
+            place = waiting.pop(0)
+            steps[place] = self._router(place[0]).step(address, within=place[1])
+            for following in self._next(place, steps[place]):
                 if following not in hops:
-                    hops[following] = hops[name] + 1
+                    hops[following] = hops[place] + 1
                     waiting.append(following)
         return steps, hops
 
@@ -165,12 +192,14 @@ class Walker:
             self._routers[name] = Router(self._nodes[name])
         return self._routers[name]
 
-    def _next(self, name: str, step: Step) -> Iterator[str]:
-        peers = self._topology.ports_of(name)
+    def _next(self, place: Place, step: Step) -> Iterator[Place]:
+        name, _ = place
+        peers, group = self._topology.ports_of(name), self._topology.switch(name).group
         for port in step.ports:
             peer = peers.get(port.number)
             if peer is not None and peer.kind == "switch":
-                yield peer.name
+                within = self._topology.switch(peer.name).group == group
+                yield peer.name, within and self._router(name).has_legs
 
     def _judge(self, name: str, step: Step, dst: Host) -> tuple[str | None, bool]:
         """A note on a step, and whether it is a problem."""
@@ -187,19 +216,19 @@ class Walker:
         delivered = any(peers[port.number].kind == "host" for port in step.ports)
         return ("delivered" if delivered else None), False
 
-    def _loop(self, steps: Mapping[str, Step], start: str) -> list[str]:
-        """The switches of a loop, the first one again at the end; empty when there is none."""
-        finished: set[str] = set()
-        path: list[str] = []
-        stack: list[tuple[str, Iterator[str]]] = [(start, self._next(start, steps[start]))]
+    def _loop(self, steps: Mapping[Place, Step], start: Place) -> list[Place]:
+        """The places of a loop, the first one again at the end; empty when there is none."""
+        finished: set[Place] = set()
+        path: list[Place] = []
+        stack: list[tuple[Place, Iterator[Place]]] = [(start, self._next(start, steps[start]))]
         path.append(start)
         while stack:
-            name, following = stack[-1]
+            place, following = stack[-1]
             after = next(following, None)
             if after is None:
                 stack.pop()
                 path.pop()
-                finished.add(name)
+                finished.add(place)
             elif after in path:
                 return [*path[path.index(after) :], after]
             elif after not in finished:

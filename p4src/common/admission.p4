@@ -1,31 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 // First block of every ingress: what the packet is, and whether it may come in at all.
 //
-//   port_role     ingress_port -> host_port | fabric_port        one entry a fabric port; a port that nobody
-//                                                                configured is a host's, and trusted with nothing
+//   port_role     ingress_port -> host_port | fabric_port | group_port
+//                 one entry a fabric port; a port that nobody configured is a host's, and trusted with nothing. A
+//                 group port leads to a switch of the same Dragonfly group; only the Dragonfly programs ask
+// The top program defines KNOWS_DETOURS, whether it is one of a Dragonfly.
 // Decides: malformed and unsupported packets, control frames of the fabric from hosts, LLDP to the controller.
-// Sets meta.kind, meta.from_host and the queue's priority.
+// Sets meta.kind, meta.from_host, meta.within_group and the queue's priority.
 #ifndef COMMON_ADMISSION_P4
 #define COMMON_ADMISSION_P4
 #include "common/drops.p4"
 #include "common/instances.p4"
 
-control PortRole(in port_t ingress_port, out bool from_host) {
+control PortRole(in port_t ingress_port, out bool from_host, out bool within_group) {
     action host_port() {
         from_host = true;
     }
     action fabric_port() {
         from_host = false;
     }
+    action group_port() {
+        from_host = false;
+        within_group = true;
+    }
     @name("port_role")
     table port_role {
         key = { ingress_port : exact @name("ingress_port"); }
-        actions = { host_port; fabric_port; }
+        actions = { host_port; fabric_port; group_port; }
         const default_action = host_port();
         size = 512;
     }
     apply {
         from_host = true;
+        within_group = false;
         port_role.apply();
     }
 }
@@ -46,14 +53,17 @@ control Admission(inout headers_t hdr, inout metadata_t meta, inout standard_met
     apply {
         bool urgent = false;
         meta.kind = PacketKind_t.NONE;
-        port_role.apply(standard_metadata.ingress_port, meta.from_host);
+        port_role.apply(standard_metadata.ingress_port, meta.from_host, meta.within_group);
         if (standard_metadata.instance_type == INSTANCE_RECIRCULATED) {
             meta.from_host = false;  // our own ACK, on its way back; its ingress port says nothing
         }
         if (standard_metadata.parser_error != error.NoError || standard_metadata.checksum_error == 1) {
             drop.apply(DropReason_t.MALFORMED, meta, standard_metadata);
-        } else if (meta.from_host && (hdr.tailrace.isValid() || hdr.ethernet.ether_type == ETHERTYPE_LLDP)) {
+        } else if (meta.from_host && (hdr.tailrace.isValid() || hdr.detour.isValid()
+                                      || hdr.ethernet.ether_type == ETHERTYPE_LLDP)) {
             drop.apply(DropReason_t.CONTROL_FROM_HOST, meta, standard_metadata);
+        } else if (hdr.detour.isValid() && !KNOWS_DETOURS) {
+            drop.apply(DropReason_t.UNSUPPORTED, meta, standard_metadata);
         } else if (hdr.ack.isValid()) {
             meta.kind = PacketKind_t.FLOWCUT_ACK;
             standard_metadata.priority = PRIORITY_CONTROL;

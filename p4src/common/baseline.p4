@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ingress and the whole program of a scheme that only selects paths. The top program defines SelectPath first:
+// Ingress and the whole program of a scheme that only selects paths. The top program defines first:
 //
+//   const bool KNOWS_DETOURS
 //   control SelectPath(in bit<32> flow_hash, inout metadata_t meta, inout standard_metadata_t standard_metadata)
 //       sets egress_spec to one of the next hops of meta.route, or drops
 //

@@ -32,7 +32,8 @@ enum bit<8> Subtype_t {
     FLOWCUT_ACK = 2,  // between switches
     FLOW_PAUSE  = 3,  // from a switch to a host
     CNM         = 4,  // RLB §III-B, between switches
-    PATH_PROBE  = 5   // RLB §V, between switches
+    PATH_PROBE  = 5,  // RLB §V, between switches
+    DETOUR      = 6   // between switches of one Dragonfly group, in front of everything else
 }
 header tailrace_t {
     Subtype_t subtype;
@@ -78,6 +79,19 @@ header flowcut_ack_t {
     bit<3>  reserved;
     bit<4>  hops_back; // links that the ACK was sent on by its route, not by its stamps
     bit<1>  congested; // a switch behind the ingress switch asks for a drain
+}
+
+// A packet that leaves its Dragonfly group for another one than its destination's (Valiant's routing, Flowcut
+// §III-C4). From the switch of the source it goes to a switch that has a link to `group`; that link ends the detour,
+// and from its other end on the packet is one like all others. So no switch of another group ever sees this header.
+//   0               1               2               3
+//   0 1 2 3 4 5 6 7 0 1 2 3 4 5 6 7 0 1 2 3 4 5 6 7
+//  +-------------------------------+-------------------------------+
+//  |  group (16)                   |  next EtherType (16): IPv4, or 0x88B5 again and a shim
+//  +-------------------------------+-------------------------------+
+header detour_t {
+    bit<16> group;            // group of next hops that lead there; the same number in every switch, not 0
+    bit<16> next_ether_type;
 }
 
 // Flowcut §II-B: the operations of fine-grain flow control.
@@ -129,8 +143,8 @@ header udp_t {
 
 // InfiniBand base transport header. Two reserved fields carry what Tailrace needs, both zero at other senders:
 //   path_tag  beside FECN and BECN, which the invariant CRC leaves out, so switches may write it
-//   left      beside the ACK request: packets of the message that are left with this one, at most 127, 0 = not
-//             said (Flowcut §IV-C)
+//   left      beside the ACK request: packets of the message that are left with this one, 0 = not said,
+//             127 = so many or more (Flowcut §IV-C)
 header bth_t {
     bit<8>  opcode;
     bit<1>  solicited;
@@ -214,8 +228,9 @@ header port_queues_t {
 }
 
 // What Tailrace adds to a data frame: the subtype, the shim, and so much a stamp.
-const bit<32> SHIM_BYTES  = 4;
-const bit<32> STAMP_BYTES = 6;
+const bit<32> SHIM_BYTES   = 4;
+const bit<32> STAMP_BYTES  = 6;
+const bit<32> DETOUR_BYTES = 5;  // with its subtype
 
 struct headers_t {
     packet_out_t           packet_out;
@@ -224,6 +239,8 @@ struct headers_t {
     flow_entry_t[4]        entries;
     port_queues_t          port_queues;
     ethernet_t             ethernet;
+    tailrace_t             detour_tag;
+    detour_t               detour;
     tailrace_t             tailrace;
     shim_t                 shim;
     flowcut_ack_t          ack;

@@ -45,9 +45,12 @@ struct ack_seed_t {
 struct metadata_t {
     PacketKind_t kind;
     bool         from_host;
+    bool         within_group; // came from a switch of this switch's Dragonfly group
     flow_key_t   flow;
     bit<32>      frame_bytes;  // as the host sent it: without Tailrace's headers
     route_t      route;
+    group_t      detour;       // towards another Dragonfly group than the destination's; 0: none
+    group_t      origin;       // where in its way through a Dragonfly the packet was when it came (dragonfly/legs.p4)
     charge_t     charge;
     ack_seed_t   ack_seed;
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //  start -> packet_out
-//        -> ethernet -> tailrace -> shim + stamps -> ipv4
-//                                -> ack + stamps
-//                    -> ipv4 -> udp -> [nic_shim] -> bth
-//                            -> tcp
+//        -> ethernet -> [detour] -> tailrace -> shim + stamps -> ipv4
+//                                            -> ack + stamps
+//                                -> ipv4 -> udp -> [nic_shim] -> bth
+//                                        -> tcp
 // Decides nothing but what the bytes are: the flow key is set here, because only here every case is at hand.
 #ifndef COMMON_PARSER_P4
 #define COMMON_PARSER_P4
@@ -31,6 +31,23 @@ parser PacketParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
         packet.extract(hdr.ethernet);
         meta.frame_bytes = standard_metadata.packet_length;
         transition select(hdr.ethernet.ether_type) {
+            ETHERTYPE_IPV4: parse_ipv4;
+            ETHERTYPE_TAILRACE: parse_subtype;
+            default: accept;
+        }
+    }
+    state parse_subtype {
+        transition select(packet.lookahead<bit<8>>()) {
+            (bit<8>)Subtype_t.DETOUR: parse_detour;
+            default: parse_tailrace;
+        }
+    }
+    state parse_detour {
+        packet.extract(hdr.detour_tag);
+        packet.extract(hdr.detour);
+        meta.detour = hdr.detour.group;
+        meta.frame_bytes = meta.frame_bytes - DETOUR_BYTES;
+        transition select(hdr.detour.next_ether_type) {
             ETHERTYPE_IPV4: parse_ipv4;
             ETHERTYPE_TAILRACE: parse_tailrace;
             default: accept;

@@ -18,6 +18,9 @@ enum bit<2> Tell_t {
     GO      = 2
 }
 
+// What a sender says (bth.left) when it can say no more: then no threshold is too high for the flow.
+const bit<8> LEFT_OR_MORE = 127;
+
 // Is this flow worth a new path?
 control Congested(in flowcut_ack_t ack, in bit<32> index, in bit<16> average, in int<16> growth,
                   in flowcut_config_t config, out bool drain) {
@@ -25,7 +28,7 @@ control Congested(in flowcut_ack_t ack, in bit<32> index, in bit<16> average, in
         bit<8> left;
         flow_left.read(left, index);
         drain = (average > config.rtt_threshold || growth > (int<16>)config.growth_threshold || ack.congested == 1)
-            && (left == 0 || left > config.min_left);
+            && (left == 0 || left == LEFT_OR_MORE || left > config.min_left);
     }
 }
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // A data packet at a switch that tracks flows: where it must go, or where it may (Flowcut §II-A).
 //
+// What a path is, next_hops.p4 or dragonfly/flowcut_paths.p4 know; the top program includes one of them first.
+//
 //   Decide   -> the port and what to note, from the probe      egress_spec is the ECMP choice before, the port after
 //   Commit   -> notes it, once the queue's limit let the packet pass: what is dropped here is never in flight
 #ifndef FLOWCUT_DATA_P4
 #define FLOWCUT_DATA_P4
 #include "common/drops.p4"
-#include "flowcut/least_loaded.p4"
 #include "flowcut/probe.p4"
 
 enum bit<4> Decision_t {
@@ -27,14 +28,14 @@ struct decision_t {
 
 // A flow that is in flight stays where it is. Where the controller took its next hop away, while its packets may
 // still be behind it, nothing of it is sent, and its age runs on, until none of them can be left.
-control StayOn(in port_t port, in candidates_t next_hops, inout decision_t decision, inout metadata_t meta,
+control StayOn(in port_t port, in next_hops_t next_hops, inout decision_t decision, inout metadata_t meta,
                inout standard_metadata_t standard_metadata) {
     Drop() drop;
-    IsCandidate() is_candidate;
+    IsNextHop() is_next_hop;
 
     apply {
         bool still_there;
-        is_candidate.apply(port, next_hops, still_there);
+        is_next_hop.apply(port, meta, next_hops, still_there);
         if (still_there) {
             standard_metadata.egress_spec = port;
         } else {
@@ -79,12 +80,13 @@ control KeptPort(in probe_t probe, in ticks_t now_ticks, in ticks_t age_ticks, i
 }
 
 control Decide(in probe_t probe, in bit<32> flow_hash, in ticks_t now_ticks, in flowcut_config_t config,
-               in candidates_t next_hops, out decision_t decision, inout metadata_t meta,
+               in next_hops_t next_hops, out decision_t decision, inout metadata_t meta,
                inout standard_metadata_t standard_metadata) {
     ReadHistory() read_history;
     DecideAnew() decide_anew;
     KeptPort() kept_port;
-    LeastLoaded() least_loaded;
+    RecallPath() recall_path;
+    NewPath() new_path;
     StayOn() stay_on;
 
     apply {
@@ -99,6 +101,7 @@ control Decide(in probe_t probe, in bit<32> flow_hash, in ticks_t now_ticks, in 
         if (probe.found && !probe.expired) {
             flow_state.read(state, probe.index);
             flow_out_port.read(stay_port, probe.index);
+            recall_path.apply(probe.index, meta);
             choose = state == FlowState_t.RESELECT;
             stay = !choose;
             decision.what = Decision_t.CONTINUE;
@@ -118,8 +121,8 @@ control Decide(in probe_t probe, in bit<32> flow_hash, in ticks_t now_ticks, in 
             }
         }
         if (choose) {
-            least_loaded.apply(next_hops, wish, flow_hash + now_ticks[31:0] * 0x9E3779B1,
-                               standard_metadata.egress_spec);
+            new_path.apply(next_hops, wish, flow_hash + now_ticks[31:0] * 0x9E3779B1, meta,
+                           standard_metadata.egress_spec);
             decision.rerouted = standard_metadata.egress_spec != wish.last_port
                 && (decision.what == Decision_t.RESELECT || history.known);
         } else if (stay) {
@@ -128,11 +131,14 @@ control Decide(in probe_t probe, in bit<32> flow_hash, in ticks_t now_ticks, in 
     }
 }
 
-control Commit(in decision_t decision, in probe_t probe, in ticks_t now_ticks, in flow_key_t flow,
-               in bit<32> frame_bytes, in bit<8> left, in port_t in_port, in port_t out_port) {
+control Commit(in decision_t decision, in probe_t probe, in ticks_t now_ticks, in metadata_t meta, in bit<8> left,
+               in port_t in_port, in port_t out_port) {
+    RememberPath() remember_path;
+
     apply {
+        flow_key_t flow = meta.flow;
         if (decision.what == Decision_t.UNTRACKED) {
-            untracked_bytes.write(probe.bucket, probe.untracked_bytes + frame_bytes);
+            untracked_bytes.write(probe.bucket, probe.untracked_bytes + meta.frame_bytes);
             untracked_last_ticks.write(probe.bucket, now_ticks);
             if (decision.takes_slot) {
                 untracked_port.write(probe.untracked_slot, probe.fingerprint ++ ((bit<16>)out_port + 1));
@@ -140,7 +146,7 @@ control Commit(in decision_t decision, in probe_t probe, in ticks_t now_ticks, i
             }
             flowcut_overflow.count(0);
         } else if (decision.what != Decision_t.NONE) {
-            bit<32> in_flight = frame_bytes;
+            bit<32> in_flight = meta.frame_bytes;
             if (decision.what == Decision_t.INSERT) {
                 flow_key.write(decision.index, flow.src ++ flow.dst ++ flow.sport ++ flow.dport ++ flow.protocol);
                 flowcut_created.count(0);
@@ -149,6 +155,7 @@ control Commit(in decision_t decision, in probe_t probe, in ticks_t now_ticks, i
             }
             if (decision.what != Decision_t.CONTINUE) {
                 flow_out_port.write(decision.index, out_port);
+                remember_path.apply(decision.index, meta);
                 flow_state.write(decision.index, FlowState_t.TRACKED);
                 flow_samples.write(decision.index, 0);  // the new path's RTT starts afresh
                 flow_rtt_avg.write(decision.index, 0);

@@ -6,7 +6,7 @@
 #define FLOWCUT_LEAST_LOADED_P4
 #include "common/ecmp.p4"
 #include "common/queues.p4"
-#include "flowcut/table.p4"
+#include "flowcut/wish.p4"
 
 struct candidates_t {
     bit<8> count;
@@ -65,14 +65,6 @@ control IsCandidate(in port_t port, in candidates_t c, out bool is_candidate) {
             || (c.count > 12 && port == c.p12) || (c.count > 13 && port == c.p13)
             || (c.count > 14 && port == c.p14) || (c.count > 15 && port == c.p15);
     }
-}
-
-// What a flow knows of its next hops.
-struct wish_t {
-    port_t  preferred;      // wins among equals
-    bit<16> drained;        // ports that it found congested, as in flow_history
-    bool    leaves;         // it was drained from `last_port` just now
-    port_t  last_port;
 }
 
 struct best_t {

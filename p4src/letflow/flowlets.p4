@@ -9,7 +9,8 @@
 
 const bit<32> FLOWLET_SLOTS = 65536;
 
-control Flowlets(in bit<32> flow_hash, in ticks_t now_ticks, out bit<32> path_value) {
+// `begins`: this packet is the first of its flowlet, and path_value is new.
+control Flowlets(in bit<32> flow_hash, in ticks_t now_ticks, out bit<32> path_value, out bool begins) {
     // index: 16 bits of the flow's hash. Written and read only here.
     @name("flowlet_last_ticks") register<ticks_t>(FLOWLET_SLOTS) last_ticks;    // last packet
     @name("flowlet_path_value") register<bit<32>>(FLOWLET_SLOTS) path_values;   // random, once a flowlet; 0: none yet
@@ -33,7 +34,8 @@ control Flowlets(in bit<32> flow_hash, in ticks_t now_ticks, out bit<32> path_va
         flowlet_config.apply();
         last_ticks.read(last, index);
         path_values.read(path_value, index);
-        if (path_value == 0 || LONG_AGO(now_ticks, last, gap_ticks)) {
+        begins = path_value == 0 || LONG_AGO(now_ticks, last, gap_ticks);
+        if (begins) {
             random(path_value, 32w0, 32w0xFFFFFFFF);
             path_values.write(index, path_value);
             created.count(0);

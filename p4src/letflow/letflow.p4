@@ -5,14 +5,17 @@
 #include "common/select_ecmp.p4"
 #include "letflow/flowlets.p4"
 
+const bool KNOWS_DETOURS = false;
+
 control SelectPath(in bit<32> flow_hash, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     Flowlets() flowlets;
     SelectEcmp() select_ecmp;
 
     apply {
         bit<32> value = flow_hash;
+        bool begins;
         if (meta.kind == PacketKind_t.DATA) {
-            flowlets.apply(flow_hash, standard_metadata.ingress_global_timestamp, value);
+            flowlets.apply(flow_hash, standard_metadata.ingress_global_timestamp, value, begins);
         }
         select_ecmp.apply(value, meta, standard_metadata);
     }

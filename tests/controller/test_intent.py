@@ -36,7 +36,7 @@ VIRTUAL = target("virtual")
 
 
 def tables_of(topology: Topology, down: frozenset[tuple[str, int]] = frozenset()) -> dict[str, Tables]:
-    intents = intent(topology, parse_scheme("flowcut:variant=ingress"), VIRTUAL, down)
+    intents = intent(topology, parse_scheme("flowcut:variant=ingress,path=shortest"), VIRTUAL, down)
     return {name: Tables(found) for name, found in intents.items()}
 
 

@@ -23,6 +23,7 @@ RUN = RunFile(
     relay=None,
     switches={"leaf1": RunSwitch("unix:/tmp/x/leaf1.sock", 1, "flowcut")},
     time_scale=2500.0,
+    down=(("leaf1", 3),),
 )
 
 

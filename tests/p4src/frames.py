@@ -9,8 +9,9 @@ from scapy.packet import Packet, Raw
 
 from hosts.packets.bth import BTH, ROCE_PORT, Opcode
 from hosts.packets.data_shim import DataShim, Stamp
+from hosts.packets.detour import Detour
 from hosts.packets.flowcut_ack import FlowcutAck
-from hosts.packets.local import Local
+from hosts.packets.local import ETHER_TYPE, Local
 from tests.p4src.rig import HOST, REMOTE
 
 HOST_MAC, GATEWAY_MAC = "02:00:0a:00:01:02", "02:00:00:00:00:fe"
@@ -33,6 +34,13 @@ def shimmed(frame: Packet, hops: int, stamps: Stamps) -> Packet:
     stack = [Stamp(ticks=ticks, in_port=in_port) for ticks, in_port in stamps]
     shim = Local() / DataShim(hops=hops, stack=stack)
     return Ether(src=frame.src, dst=frame.dst) / shim / frame[IP].copy()
+
+
+def detoured(frame: Packet, group: int) -> Packet:
+    """A frame between switches of one Dragonfly group, on its way to another one."""
+    next_type = ETHER_TYPE if Local in frame else 0x0800
+    header = Local() / Detour(group=group, next_type=next_type)
+    return Ether(src=frame.src, dst=frame.dst) / header / frame[Ether].payload.copy()
 
 
 def ack_of(frame: Packet, hops: int, stamps: Stamps, **forged: int) -> Packet:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import functools
 from pathlib import Path
 from types import TracebackType
+from typing import TypeVar
 
 from finsy.proto import p4i
 from google.protobuf import text_format
@@ -23,7 +24,7 @@ from native.compiler import Program, load_program
 from native.runtime import ActionCall, Output, Replica, Switch, SwitchConfig
 
 BUILD = Path(__file__).parents[2] / "p4src" / "build"
-PROGRAMS = ("ecmp", "spray", "letflow", "flowcut")
+PROGRAMS = ("ecmp", "spray", "letflow", "flowcut", "dragonfly", "flowcut_dragonfly")
 HOST_PORT, OTHER_HOST_PORT, DOWNLINK = 0, 1, 2
 UPLINKS = (3, 4, 5, 6)
 UPLINK_GROUP = 1
@@ -56,7 +57,12 @@ def number(key: str) -> int:
 
 def enum(name: str, member: str) -> int:
     """A value of an enum of the P4 sources."""
-    for found in p4info("flowcut").type_info.serializable_enums[name].members:
+    return enum_of("flowcut", name, member)
+
+
+def enum_of(program_name: str, name: str, member: str) -> int:
+    """A value of an enum of one program."""
+    for found in p4info(program_name).type_info.serializable_enums[name].members:
         if found.name == member:
             return int.from_bytes(found.value, "big")
     raise KeyError(member)
@@ -65,6 +71,9 @@ def enum(name: str, member: str) -> int:
 def address_number(address: str) -> int:
     """An IPv4 address as a number."""
     return int.from_bytes(bytes(map(int, address.split("."))), "big")
+
+
+_Rig = TypeVar("_Rig", bound="Rig")
 
 
 class Rig:
@@ -84,14 +93,14 @@ class Rig:
         )
         self.switch = Switch(program(name), config)
         for port in (DOWNLINK, *UPLINKS):
-            self.insert("port_role", (port,), "fabric_port")
+            self.insert("port_role", (port,), self.role(port))
         for address, port in ((HOST, HOST_PORT), (OTHER_HOST, OTHER_HOST_PORT)):
             self.route(address, _ADDRESS_BITS, "to_host", port=port, dst_mac=port + 1)
         self.group(REMOTE, UPLINK_GROUP, UPLINKS)
-        if name == "flowcut":
+        if name.startswith("flowcut"):
             self.switch.clone_set(number("ack_session"), [Replica(number("mirror_port"))])
 
-    def __enter__(self) -> Rig:
+    def __enter__(self: _Rig) -> _Rig:
         return self
 
     def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
@@ -123,6 +132,11 @@ class Rig:
         mask = (((1 << 8 * len(packed)) - 1) >> wild << wild).to_bytes(len(packed), "big")
         return self.switch.table_insert(index, packed, mask, prefix_bits=prefix_bits, target=call)
 
+    def delete(self, table: str, handle: int) -> None:
+        """Delete an entry."""
+        index = next(t.index for t in self.model.tables if t.name.rsplit(".", 1)[-1] == table)
+        self.switch.table_delete(index, handle)
+
     def default(self, table: str, **arguments: int) -> None:
         """Set the arguments of a keyless table's only action."""
         self.switch.table_set_default(*self._call(table, None, arguments))
@@ -133,8 +147,16 @@ class Rig:
         self.insert("ipv4_routes", (prefix,), action, prefix_bits=bits, **arguments)
 
     def group(self, address: str, group: int, ports: tuple[int, ...]) -> None:
-        """Route the /24 of an address to a group; slots and, for Flowcut, candidates are its ports."""
+        """Route the /24 of an address to a group."""
         self.route(address, _SUBNET_BITS, "to_group", group=group, size=len(ports))
+        self.members(group, ports)
+
+    def role(self, port: int) -> str:
+        """What leads to other switches."""
+        return "fabric_port"
+
+    def members(self, group: int, ports: tuple[int, ...]) -> None:
+        """Fill a group; its slots and, for Flowcut, what a flow in flight may stay on are its ports."""
         self.slots = {
             slot: self.insert("group_members", (group, slot), "member", port=port)
             for slot, port in enumerate(ports)
@@ -143,6 +165,9 @@ class Rig:
             padded = [*ports, *[0] * (16 - len(ports))]
             arguments = {f"p{i}": port for i, port in enumerate(padded)}
             self.insert("candidates", (group,), "set_candidates", count=len(ports), **arguments)
+        if self.name == "flowcut_dragonfly":
+            for port in set(ports):
+                self.insert("next_hop_ports", (group, port), "next_hop")
 
     def move_slot(self, slot: int, port: int) -> None:
         """Give a slot of the last group another port."""

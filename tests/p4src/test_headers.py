@@ -15,6 +15,7 @@ from scapy.packet import Packet
 
 from hosts.packets.bth import BTH
 from hosts.packets.data_shim import DataShim, Stamp
+from hosts.packets.detour import Detour
 from hosts.packets.flow_pause import FlowPause, PauseOp
 from hosts.packets.flowcut_ack import FlowcutAck
 from hosts.packets.local import Local
@@ -28,6 +29,7 @@ from tests.p4src.rig import DOWNLINK, HOST, OTHER_HOST_PORT, REMOTE, UPLINKS, Ri
 RENAMED: dict[str, dict[str, tuple[str, ...]]] = {
     "ethernet_t": {"type": ("ether_type",)},
     "tailrace_t": {},
+    "detour_t": {"next_type": ("next_ether_type",)},
     "shim_t": {"next_type": ("next_ether_type",)},
     "stamp_t": {},
     "flowcut_ack_t": {},
@@ -54,6 +56,7 @@ RENAMED: dict[str, dict[str, tuple[str, ...]]] = {
 LAYERS: dict[str, type[Packet]] = {
     "ethernet_t": Ether,
     "tailrace_t": Local,
+    "detour_t": Detour,
     "shim_t": DataShim,
     "stamp_t": Stamp,
     "flowcut_ack_t": FlowcutAck,

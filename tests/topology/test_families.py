@@ -199,3 +199,25 @@ def test_refusals(words: str, message: str) -> None:
         parse_topology(words)
     assert message in str(caught.value)
     assert words.partition(":")[0] in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["dragonfly:p=1,a=4,h=3,groups=4", "dragonfly:p=1,a=2,h=5,groups=3", "dragonfly:p=1,a=3,h=2,groups=4"],
+)
+def test_dragonfly_global_links_are_shared_out(words: str) -> None:
+    """The links between two groups are spread over their routers: none has two more of them than another."""
+    topology = parse_topology(words)
+    groups = {switch.group for switch in topology.switches}
+    for a in groups:
+        routers = [switch.name for switch in topology.switches if switch.group == a]
+        for b in groups - {a}:
+            own = [
+                sum(
+                    topology.switch(peer.name).group == b
+                    for peer in topology.ports_of(name).values()
+                    if peer.kind == "switch"
+                )
+                for name in routers
+            ]
+            assert max(own) - min(own) <= 1

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// Routing of a Dragonfly: minimal, Valiant through a random group, UGAL-L (Flowcut §III-C4), for each packet, each flow
+// or each flowlet.
+//
+//   data from a host for another group    a minimal path and a detour are drawn; the rule takes one of them
+//   other data                            one of the minimal next hops is drawn
+//   everything else                       ECMP on minimal paths
+#include <core.p4>
+#include <v1model.p4>
+#include "common/select_ecmp.p4"
+#include "dragonfly/legs.p4"
+#include "dragonfly/paths.p4"
+#include "letflow/flowlets.p4"
+
+const bool KNOWS_DETOURS = true;
+
+// What a path is drawn with.
+control PathValue(in Grain_t grain, in bit<32> flow_hash, in ticks_t now_ticks, out bit<32> value, out bool begins) {
+    Flowlets() flowlets;
+
+    apply {
+        begins = true;
+        if (grain == Grain_t.FLOW) {
+            value = flow_hash;
+        } else if (grain == Grain_t.FLOWLET) {
+            flowlets.apply(flow_hash, now_ticks, value, begins);
+        } else {
+            random(value, 32w0, 32w0xFFFFFFFF);
+        }
+    }
+}
+
+// At the switch of the source: the path that the rule takes. `begins` as in Flowlets.
+control ChoosePath(in bit<32> flow_hash, in bit<32> value, in bool begins, in group_t group, in far_t info,
+                   in path_config_t config, out first_link_t path) {
+    // index: as the flowlet table. 1: the flowlet takes its detour. Written and read only here.
+    @name("flowlet_detours") register<bit<1>>(FLOWLET_SLOTS) flowlet_detours;
+    DrawPaths() draw_paths;
+    UgalL() ugal_l;
+
+    apply {
+        first_link_t detour;
+        bool takes_detour;
+        bool by_queues;
+        draw_paths.apply(group, info, config, value, path, detour, takes_detour, by_queues);
+        if (by_queues) {
+            bit<1> choice = 0;
+            if (begins) {
+                ugal_l.apply(path, detour, takes_detour);
+                if (takes_detour) {
+                    choice = 1;
+                }
+                if (config.grain == Grain_t.FLOWLET) {
+                    flowlet_detours.write(flow_hash >> 16, choice);
+                }
+            } else {
+                flowlet_detours.read(choice, flow_hash >> 16);
+                takes_detour = choice == 1;
+            }
+        }
+        if (takes_detour) {
+            path = detour;
+        }
+    }
+}
+
+control SelectPath(in bit<32> flow_hash, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+    NextLeg() next_leg;
+    PathConfig() path_config;
+    PathValue() path_value;
+    FarGroup() far_group;
+    ChoosePath() choose_path;
+    SelectEcmp() select_ecmp;
+
+    apply {
+        path_config_t config = { PathRule_t.MINIMAL, Grain_t.FLOW, 0 };
+        far_t info = { false, 0, 0, 0, 0, 0 };
+        first_link_t path = { false, 0, 0, 0 };
+        bit<32> value = flow_hash;
+        bool begins = true;
+        next_leg.apply(meta);
+        if (meta.kind == PacketKind_t.DATA) {
+            path_config.apply(config);
+            path_value.apply(config.grain, flow_hash, standard_metadata.ingress_global_timestamp, value, begins);
+            if (meta.from_host) {
+                far_group.apply(meta.route.group, info);
+                if (info.is_far) {
+                    choose_path.apply(flow_hash, value, begins, meta.route.group, info, config, path);
+                }
+            }
+        }
+        // A flow's minimal path is its ECMP path, so that it moves only when its own link fails.
+        if (path.found && (config.grain != Grain_t.FLOW || path.group != 0)) {
+            standard_metadata.egress_spec = path.port;
+            meta.detour = path.group;
+        } else {
+            select_ecmp.apply(value, meta, standard_metadata);
+        }
+    }
+}
+
+#include "common/baseline.p4"
+
+control DragonflyEgress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+    CommonEgress() common_egress;
+    DetourHeader() detour_header;
+
+    apply {
+        common_egress.apply(hdr, meta, standard_metadata);
+        detour_header.apply(meta, hdr);
+    }
+}
+
+TAILRACE_MAIN
+V1Switch(PacketParser(), ChecksumVerify(), BaselineIngress(), DragonflyEgress(), ChecksumUpdate(),
+         PacketDeparser()) main;

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// Flowcut switching, full switch and ingress only, in a Dragonfly: flowcut.p4 with other paths.
+#include <core.p4>
+#include <v1model.p4>
+#include "dragonfly/flowcut_paths.p4"
+
+const bool KNOWS_DETOURS = true;
+
+#include "flowcut/pipeline.p4"
+
+TAILRACE_MAIN
+V1Switch(PacketParser(), ChecksumVerify(), FlowcutIngress(), FlowcutEgress(), ChecksumUpdate(),
+         PacketDeparser()) main;

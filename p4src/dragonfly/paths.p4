@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+// Minimal and non-minimal paths of a Dragonfly, as the switch of the source sees them: by their first links.
+//
+//   far_groups      toward -> far(paths, list, first, count, detours)   destinations in other groups
+//   minimal_paths   (toward, slot) -> minimal(port, links)    slots 0 .. paths-1, one a link between the groups
+//   detours         (list, slot) -> detour(port, group, links)          one a link to each other group, group by group
+//
+// One list serves all destinations, unless links have failed. Of its detours, `count` from `first` on lead to the
+// destination's own group; they are left out, so `detours` are left. As the groups of a Dragonfly are joined by equally many links, each is as likely as the others to be gone
+// through (Flowcut §III-C4: a random intermediate group); where links have failed, each remaining link is.
+// `links`: how many links the longest path with this first link has. DEVIATION from a hop count of the very path: at
+// the source only the first link of a path is chosen, and where the others begin is known to the switches there.
+#ifndef DRAGONFLY_PATHS_P4
+#define DRAGONFLY_PATHS_P4
+#include "common/ecmp.p4"
+#include "common/queues.p4"
+
+// How a path is chosen.
+enum bit<8> PathRule_t {
+    MINIMAL = 0,
+    VALIANT = 1,
+    UGAL_L  = 2,
+    MIXED   = 3   // minimal with probability minimal_share
+}
+
+// What keeps a path.
+enum bit<8> Grain_t {
+    PACKET  = 0,
+    FLOW    = 1,  // by hash; UGAL_L then follows the queues of the moment, and a flow may change between its two paths
+    FLOWLET = 2
+}
+
+struct path_config_t {
+    PathRule_t rule;
+    Grain_t    grain;
+    bit<16>    minimal_share;  // of 256
+}
+
+control PathConfig(out path_config_t config) {
+    action set_paths(@name("rule") PathRule_t rule, @name("grain") Grain_t grain,
+                     @name("minimal_share") bit<16> minimal_share) {
+        config = { rule, grain, minimal_share };
+    }
+    @name("path_config")
+    table path_config {
+        actions = { set_paths; }
+        default_action = set_paths(PathRule_t.MINIMAL, Grain_t.FLOW, 0);
+        size = 1;
+    }
+    apply {
+        path_config.apply();
+    }
+}
+
+struct far_t {
+    bool    is_far;   // the destination is in another group, and there is a minimal path
+    bit<16> paths;
+    bit<16> list_id;  // of the detours
+    bit<16> first;
+    bit<16> count;
+    bit<16> detours;
+}
+
+control FarGroup(in group_t group, out far_t info) {
+    action far(@name("paths") bit<16> paths, @name("list") bit<16> list_id, @name("first") bit<16> first,
+               @name("count") bit<16> count, @name("detours") bit<16> detours) {
+        info = { true, paths, list_id, first, count, detours };
+    }
+    action near() {
+        info = { false, 0, 0, 0, 0, 0 };
+    }
+    @name("far_groups")
+    table far_groups {
+        key = { group : exact @name("toward"); }
+        actions = { far; near; }
+        const default_action = near();
+        size = 4096;
+    }
+    apply {
+        far_groups.apply();
+    }
+}
+
+struct first_link_t {
+    bool    found;
+    port_t  port;
+    group_t group;  // of the detour; 0: minimal
+    bit<8>  links;
+}
+
+control MinimalPath(in group_t group, in bit<16> paths, in bit<32> value, out first_link_t path) {
+    SlotOf() slot_of;
+    bit<16> slot = 0;
+
+    action minimal(@name("port") port_t port, @name("links") bit<8> links) {
+        path = { true, port, 0, links };
+    }
+    action no_minimal() {
+        path = { false, 0, 0, 0 };
+    }
+    @name("minimal_paths")
+    table minimal_paths {
+        key = {
+            group : exact @name("toward");
+            slot  : exact @name("slot");
+        }
+        actions = { minimal; no_minimal; }
+        const default_action = no_minimal();
+        size = 16384;
+    }
+    apply {
+        slot_of.apply(value, paths, slot);
+        minimal_paths.apply();
+    }
+}
+
+control DetourPath(in far_t info, in bit<32> value, out first_link_t path) {
+    SlotOf() slot_of;
+    bit<16> slot = 0;
+
+    action detour(@name("port") port_t port, @name("group") group_t group, @name("links") bit<8> links) {
+        path = { true, port, group, links };
+    }
+    action no_detour() {
+        path = { false, 0, 0, 0 };
+    }
+    @name("detours")
+    table detours {
+        key = {
+            info.list_id : exact @name("list");
+            slot      : exact @name("slot");
+        }
+        actions = { detour; no_detour; }
+        const default_action = no_detour();
+        size = 16384;
+    }
+    apply {
+        path = { false, 0, 0, 0 };
+        if (info.detours != 0) {
+            slot_of.apply(value, info.detours, slot);
+            if (slot >= info.first) {
+                slot = slot + info.count;
+            }
+            detours.apply();
+        }
+    }
+}
+
+// A number that follows from another one, but not so that remainders of both go together. The constant is odd with
+// well spread bits, as in FlowHash.
+control Remix(in bit<32> value, out bit<32> mixed) {
+    apply {
+        bit<32> spread = (value ^ (value >> 16)) * 0x7FEB352D;
+        mixed = spread ^ (spread >> 15);
+    }
+}
+
+// UGAL-L (Kim et al. 2008; Spritz §V-A): the minimal path if q_min * h_min <= q_val * h_val, by the queues of this
+// switch. A queue of 4 GiB and paths of 255 links fit into 40 bits.
+control UgalL(in first_link_t minimal, in first_link_t detour, out bool takes_detour) {
+    QueueLoad() minimal_load;
+    QueueLoad() detour_load;
+
+    apply {
+        bit<32> minimal_bytes;
+        bit<32> detour_bytes;
+        minimal_load.apply(minimal.port, minimal_bytes);
+        detour_load.apply(detour.port, detour_bytes);
+        takes_detour = (bit<40>)minimal_bytes * (bit<40>)minimal.links > (bit<40>)detour_bytes * (bit<40>)detour.links;
+    }
+}
+
+// One path of each kind for a value that is drawn or hashed, and which of them the rule wants; `by_queues` where that
+// is for UgalL to say.
+control DrawPaths(in group_t group, in far_t info, in path_config_t config, in bit<32> value,
+                  out first_link_t minimal, out first_link_t detour, out bool takes_detour, out bool by_queues) {
+    MinimalPath() minimal_path;
+    DetourPath() detour_path;
+    Remix() remix_detour;
+    Remix() remix_coin;
+
+    apply {
+        bit<32> detour_value;
+        bit<32> coin;
+        remix_detour.apply(value, detour_value);
+        remix_coin.apply(detour_value, coin);
+        minimal_path.apply(group, info.paths, value, minimal);
+        detour_path.apply(info, detour_value, detour);
+        takes_detour = config.rule == PathRule_t.VALIANT
+            || (config.rule == PathRule_t.MIXED && (bit<16>)coin[31:24] >= config.minimal_share);
+        by_queues = config.rule == PathRule_t.UGAL_L && minimal.found && detour.found;
+        takes_detour = detour.found && (takes_detour || !minimal.found);
+    }
+}
+
+#endif
