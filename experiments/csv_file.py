@@ -3,62 +3,86 @@
 
 The first line names the columns: `src`, `dst` (host names or IPv4 addresses), `bytes` (with or without a
 unit), `start` (a time with unit, or ns) and, if wanted, `sport` (UDP source port; drawn at random without
-it).
+it) and `after`: the flows, separated by blanks, that must be complete at the sender before this one starts.
+The first line below the header is flow 1. A flow can only wait for flows that its sender sends (they are
+acknowledged) or receives (they have arrived).
 """
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping
+import random
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from experiments.errors import FileError
+from experiments.ports import SourcePorts
+from experiments.transfer import Transfer
 from spec import UnitError
 from spec.units import parse_bytes, parse_time_ns
 from topology import Host, Topology
 
 _NEEDED = ("src", "dst", "bytes", "start")
-_OPTIONAL = ("sport",)
+_OPTIONAL = ("sport", "after")
 _PORTS = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of the file: its hosts by name or address, bytes, start in ns, port or None."""
+    """One line: its hosts by name or address, bytes, start in ns, port or None, numbers of earlier flows."""
 
-    path: Path
     line: int
     src: str
     dst: str
     size_bytes: int
     start_ns: int
     sport: int | None
+    after: tuple[int, ...]
 
-    def endpoints(self, topology: Topology) -> tuple[Host, Host]:
-        """Sender and receiver.
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The flows of a file, at least one."""
+
+    path: Path
+    rows: tuple[Row, ...]
+
+    def transfers(self, topology: Topology, _rng: random.Random) -> Iterator[Transfer]:
+        """See Pattern.
 
         Raises:
-            FileError: no such host, or one and the same.
+            FileError: no such host, or one that sends to itself.
         """
-        sender, receiver = self._host(topology, self.src), self._host(topology, self.dst)
-        if sender == receiver:
-            raise self._error(f"{self.src} sends to itself")
-        return sender, receiver
+        for row, (sender, receiver) in zip(self.rows, self._ends(topology), strict=True):
+            yield Transfer(sender, receiver, row.size_bytes, row.start_ns, row.after, row.sport)
 
-    def _host(self, topology: Topology, text: str) -> Host:
-        for host in topology.hosts:
-            if text in (host.name, host.ip):
-                return host
-        raise self._error(
-            f"the topology has no host {text!r}; expected a name from {topology.hosts[0].name} on"
-        )
+    def reserve(self, topology: Topology, ports: SourcePorts) -> None:
+        """Keeps the ports that the file names from being drawn for other flows of the same hosts."""
+        for row, (sender, receiver) in zip(self.rows, self._ends(topology), strict=True):
+            if row.sport is not None:
+                ports.reserve(sender, receiver, row.sport)
 
-    def _error(self, problem: str) -> FileError:
-        return FileError(self.path, f"line {self.line}", problem)
+    def _ends(self, topology: Topology) -> list[tuple[Host, Host]]:
+        """Sender and receiver of each flow."""
+        hosts = {key: host for host in topology.hosts for key in (host.name, host.ip)}
+        return [self._endpoints(row, hosts) for row in self.rows]
+
+    def _endpoints(self, row: Row, hosts: Mapping[str, Host]) -> tuple[Host, Host]:
+        for text in (row.src, row.dst):
+            if text not in hosts:
+                first = next(iter(hosts))
+                problem = f"the topology has no host {text!r}; expected a name from {first} on"
+                raise self._error(row, problem)
+        if hosts[row.src] is hosts[row.dst]:
+            raise self._error(row, f"{row.src} sends to itself")
+        return hosts[row.src], hosts[row.dst]
+
+    def _error(self, row: Row, problem: str) -> FileError:
+        return FileError(self.path, f"line {row.line}", problem)
 
 
-def read_rows(path: Path) -> tuple[Row, ...]:
+def read_rows(path: Path) -> Rows:
     """All lines of a workload file, at least one.
 
     Raises:
@@ -77,7 +101,7 @@ def read_rows(path: Path) -> tuple[Row, ...]:
         raise FileError(path, "", str(error)) from error
     if not rows:
         raise FileError(path, "", "no flows; expected one a line")
-    return rows
+    return Rows(path, rows)
 
 
 def _check_columns(path: Path, names: object) -> None:
@@ -108,9 +132,9 @@ def _row(path: Path, line: int, values: Mapping[str | None, object]) -> Row:
         raise FileError(path, where, str(error)) from error
     if size_bytes < 1:
         raise FileError(path, where, "bytes must be more than 0")
-    return Row(
-        path, line, texts["src"], texts["dst"], size_bytes, start_ns, _sport(path, where, texts.get("sport"))
-    )
+    sport = _sport(path, where, texts.get("sport"))
+    after = _after(path, where, texts.get("after", ""))
+    return Row(line, texts["src"], texts["dst"], size_bytes, start_ns, sport, after)
 
 
 def _sport(path: Path, where: str, text: str | None) -> int | None:
@@ -119,3 +143,10 @@ def _sport(path: Path, where: str, text: str | None) -> int | None:
     if not text.isdecimal() or not 0 < int(text) < _PORTS:
         raise FileError(path, where, f"sport must be from 1 to {_PORTS - 1}, found {text!r}")
     return int(text)
+
+
+def _after(path: Path, where: str, text: str) -> tuple[int, ...]:
+    numbers = text.split()
+    if not all(number.isdecimal() for number in numbers):
+        raise FileError(path, where, f"after must be numbers of flows such as '1 2', found {text!r}")
+    return tuple(int(number) for number in numbers)

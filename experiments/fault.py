@@ -1,45 +1,54 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Faults: words such as ``link-slow:link=leaf1-spine1,factor=0.1`` -> what happens to which link.
+"""Faults: words such as ``link-slow:link=leaf1-spine1,factor=0.1`` -> what happens to which link or switch.
 
-    link-slow:link=A-B|fraction=,factor=        links that run at `factor` of their rate, both ways
-    link-down:link=A-B|fraction=,at=,until=     links that are dead from `at` to `until` (for ever without it)
-    drop:rate=,where=                           data that fabric links lose at random with this probability
-    ack-loss:rate=                              Flowcut ACKs that fabric links lose at random
+    link-slow:link=A-B|fraction=,factor=,at=,until=   links that run at `factor` of their rate, both ways
+    link-down:link=A-B|fraction=,at=,until=           links that are dead
+    drop:rate=,where=,at=,until=                      data that fabric links lose at random, with probability
+                                                      `rate` on each
+    ack-loss:rate=,at=,until=                         the same for Flowcut ACKs, on all fabric links
+    blackhole:pairs=,where=,at=,until=                a switch that silently loses all packets of a share of
+                                                      all pairs (sender, receiver), drawn at random (RLB §IV)
+    switch-restart:switch=,at=,for=                   a switch that loses its state, counters too, and what is
+                                                      in it, and is away for so long
 
-`fraction` of all links between switches are chosen at random, at least one. `where` is `all`, a link A-B,
-or the role of a switch (spine, core, ...) whose links are meant. Times count from the start of the traffic.
+Each lasts from `at` (0 without it) to `until` (for ever without it), from the start of the traffic on.
+`fraction` of all links between switches are chosen at random, at least one. `where` of drop is `all`, a link
+A-B, the role of a switch (spine, core, ...) whose links are meant, in both directions, or the name of a
+switch that loses what reaches it. `where` of blackhole and `switch` are the name of a switch, or a role of
+which one is drawn at random; a blackhole without it is in one of all switches. Of two faults that slow a link
+down, the later one counts.
 """
 
 from __future__ import annotations
 
 import math
 import random
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from spec import Options, SpecError, Words, parse
-from topology import Link, Topology
-
-_KEYS = {
-    "link-slow": ("link", "fraction", "factor"),
-    "link-down": ("link", "fraction", "at", "until"),
-    "drop": ("rate", "where"),
-    "ack-loss": ("rate",),
-}
+from experiments.place import links_at, one_link, one_switch, some_links
+from spec import Options, SpecError, parse
+from topology import Topology
 
 
 @dataclass(frozen=True, slots=True)
 class LinkSlow:
-    """The link a-b carries `factor` (over 0, below 1) of its rate, in both directions."""
+    """The link a-b carries `factor` (over 0, below 1) of its rate, in both directions, in the given time.
+
+    None as an end, here and below: for ever.
+    """
 
     a: str
     b: str
     factor: float
+    at_ns: int = 0
+    until_ns: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class LinkDown:
-    """The link a-b carries nothing from `at_ns` until `until_ns`; None: for ever."""
+    """The link a-b carries nothing."""
 
     a: str
     b: str
@@ -49,11 +58,14 @@ class LinkDown:
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """The link a-b loses each data packet with probability `rate`, in both directions."""
+    """The link a-b loses each data packet with probability `rate`, in both directions or only from a to b."""
 
     a: str
     b: str
     rate: float
+    at_ns: int = 0
+    until_ns: int | None = None
+    one_way: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,57 +75,60 @@ class AckLoss:
     a: str
     b: str
     rate: float
+    at_ns: int = 0
+    until_ns: int | None = None
 
 
-LinkFault: TypeAlias = LinkSlow | LinkDown | Drop | AckLoss
+@dataclass(frozen=True, slots=True)
+class Blackhole:
+    """`switch` loses every packet between these pairs of source and destination address."""
+
+    switch: str
+    pairs: frozenset[tuple[str, str]]
+    at_ns: int = 0
+    until_ns: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchRestart:
+    """`switch` forgets everything at `at_ns`, and comes back `down_ns` later."""
+
+    switch: str
+    at_ns: int
+    down_ns: int
+
+
+LinkFault: TypeAlias = LinkSlow | LinkDown | Drop | AckLoss | Blackhole | SwitchRestart
+"""What happens to one link, or to one switch."""
+
+_Resolve: TypeAlias = Callable[[Topology, random.Random], tuple[LinkFault, ...]]
+
+
+def last_change_ns(fault: LinkFault) -> int:
+    """When a fault is over, or, if it lasts for ever, when it begins."""
+    if isinstance(fault, SwitchRestart):
+        return fault.at_ns + fault.down_ns
+    return fault.at_ns if fault.until_ns is None else fault.until_ns
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A fault as it was written. `place` is a link, a role or `all`; empty where `fraction` chooses links."""
+    """A fault as it was written, and how to find out what it hits."""
 
     words: str
     name: str
-    place: str = ""
-    fraction: float = 0.0
-    factor: float = 1.0
-    rate: float = 0.0
-    at_ns: int = 0
-    until_ns: int | None = None
+    hits: _Resolve
 
     def resolve(self, topology: Topology, rng: random.Random) -> tuple[LinkFault, ...]:
-        """What happens to each link that is hit.
+        """What happens to each link or switch that is hit; the same for the same numbers from `rng`.
 
         Raises:
-            SpecError: the topology has no such link.
+            SpecError: the topology has no such link or switch.
         """
-        return tuple(self._on(link) for link in self._links(topology, rng))
-
-    def _on(self, link: Link) -> LinkFault:
-        if self.name == "link-slow":
-            return LinkSlow(link.a, link.b, self.factor)
-        if self.name == "link-down":
-            return LinkDown(link.a, link.b, self.at_ns, self.until_ns)
-        if self.name == "drop":
-            return Drop(link.a, link.b, self.rate)
-        return AckLoss(link.a, link.b, self.rate)
-
-    def _links(self, topology: Topology, rng: random.Random) -> list[Link]:
-        links = topology.links
-        if not links:
-            raise SpecError(f"fault {self.name}: the topology has no link between switches")
-        if self.fraction:
-            return rng.sample(links, max(1, round(self.fraction * len(links))))
-        if self.place == "all":
-            return list(links)
-        found = [link for link in links if self.place in (f"{link.a}-{link.b}", f"{link.b}-{link.a}")]
-        if not found and self.name == "drop":
-            roles = {switch.name: switch.role for switch in topology.switches}
-            found = [link for link in links if self.place in (roles[link.a], roles[link.b])]
-        if not found:
-            example = f"{links[0].a}-{links[0].b}"
-            raise SpecError(f"fault {self.name}: the topology has no {self.place!r}; a link is {example}")
-        return found
+        try:
+            return self.hits(topology, rng)
+        except SpecError as error:
+            raise SpecError(f"fault {self.name}: {error}") from error
 
 
 def parse_fault(text: str) -> Fault:
@@ -123,32 +138,106 @@ def parse_fault(text: str) -> Fault:
         SpecError: unknown name or bad option; one line says which.
     """
     words = parse(text, "fault")
-    keys = _KEYS.get(words.name)
-    if keys is None:
-        raise SpecError(f"fault {words.name!r} is not known; expected {', '.join(_KEYS)}")
-    options = Options(words, keys)
-    if words.name == "drop":
-        return Fault(str(words), words.name, place=options.text("where", "all"), rate=_share(options, "rate"))
-    if words.name == "ack-loss":
-        return Fault(str(words), words.name, place="all", rate=_share(options, "rate"))
-    return _link_fault(words, options)
+    kind = _KINDS.get(words.name)
+    if kind is None:
+        raise SpecError(f"fault {words.name!r} is not known; expected {', '.join(_KINDS)}")
+    return Fault(str(words), words.name, kind.make(Options(words, kind.keys)))
 
 
-def _link_fault(words: Words, options: Options) -> Fault:
+def _link_slow(options: Options) -> _Resolve:
+    links = _links(options)
+    factor = _share(options, "factor")
+    if factor == 1:
+        raise options.error("factor", "less than 1")
+    at_ns, until_ns = _times(options)
+    return lambda topology, rng: tuple(
+        LinkSlow(a, b, factor, at_ns, until_ns) for a, b in links(topology, rng)
+    )
+
+
+def _link_down(options: Options) -> _Resolve:
+    links = _links(options)
+    at_ns, until_ns = _times(options)
+    return lambda topology, rng: tuple(LinkDown(a, b, at_ns, until_ns) for a, b in links(topology, rng))
+
+
+def _drop(options: Options) -> _Resolve:
+    rate, where = _share(options, "rate"), options.text("where", "all")
+    at_ns, until_ns = _times(options)
+
+    def resolve(topology: Topology, _rng: random.Random) -> tuple[LinkFault, ...]:
+        found = links_at(topology, where)
+        return tuple(Drop(a, b, rate, at_ns, until_ns, found.one_way) for a, b in found.links)
+
+    return resolve
+
+
+def _ack_loss(options: Options) -> _Resolve:
+    rate = _share(options, "rate")
+    at_ns, until_ns = _times(options)
+    return lambda topology, _rng: tuple(
+        AckLoss(a, b, rate, at_ns, until_ns) for a, b in links_at(topology, "all").links
+    )
+
+
+def _blackhole(options: Options) -> _Resolve:
+    share, where = _share(options, "pairs"), options.text("where", "all")
+    at_ns, until_ns = _times(options)
+
+    def resolve(topology: Topology, rng: random.Random) -> tuple[LinkFault, ...]:
+        switch = one_switch(topology, where, rng)
+        ips = [host.ip for host in topology.hosts]
+        others = len(ips) - 1
+        chosen = rng.sample(range(len(ips) * others), max(1, round(share * len(ips) * others)))
+        ends = (divmod(number, others) for number in chosen)
+        pairs = frozenset((ips[src], ips[dst + (dst >= src)]) for src, dst in ends)
+        return (Blackhole(switch, pairs, at_ns, until_ns),)
+
+    return resolve
+
+
+def _switch_restart(options: Options) -> _Resolve:
+    name = options.text("switch")
+    at_ns, down_ns = options.time_ns("at", 0), options.time_ns("for", least=1)
+    return lambda topology, rng: (SwitchRestart(one_switch(topology, name, rng), at_ns, down_ns),)
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """A name in words: its keys, and what to make of them."""
+
+    make: Callable[[Options], _Resolve]
+    keys: tuple[str, ...]
+
+
+_KINDS: Mapping[str, _Kind] = {
+    "link-slow": _Kind(_link_slow, ("link", "fraction", "factor", "at", "until")),
+    "link-down": _Kind(_link_down, ("link", "fraction", "at", "until")),
+    "drop": _Kind(_drop, ("rate", "where", "at", "until")),
+    "ack-loss": _Kind(_ack_loss, ("rate", "at", "until")),
+    "blackhole": _Kind(_blackhole, ("pairs", "where", "at", "until")),
+    "switch-restart": _Kind(_switch_restart, ("switch", "at", "for")),
+}
+
+
+def _links(options: Options) -> Callable[[Topology, random.Random], list[tuple[str, str]]]:
+    """Finds the links of a fault with either link= or fraction=."""
     if ("link" in options) == ("fraction" in options):
-        raise SpecError(f"{words.title}: expected either link= or fraction=")
-    place = options.text("link", "")
-    fraction = _share(options, "fraction") if "fraction" in options else 0.0
-    if words.name == "link-slow":
-        factor = _share(options, "factor")
-        if factor == 1:
-            raise options.error("factor", "less than 1")
-        return Fault(str(words), words.name, place, fraction, factor=factor)
+        raise SpecError(f"{options.words.title}: expected either link= or fraction=")
+    if "link" in options:
+        place = options.text("link")
+        return lambda topology, _rng: [one_link(topology, place)]
+    fraction = _share(options, "fraction")
+    return lambda topology, rng: some_links(topology, fraction, rng)
+
+
+def _times(options: Options) -> tuple[int, int | None]:
+    """When it begins and ends."""
     at_ns = options.time_ns("at", 0)
     until_ns = options.time_ns("until") if "until" in options else None
     if until_ns is not None and until_ns <= at_ns:
         raise options.error("until", "later than at")
-    return Fault(str(words), words.name, place, fraction, at_ns=at_ns, until_ns=until_ns)
+    return at_ns, until_ns
 
 
 def _share(options: Options, key: str) -> float:

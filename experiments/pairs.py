@@ -1,15 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who sends to whom: pure functions of a topology and a random number generator."""
+"""Who sends to whom: pure functions of hosts, their groups and a random number generator.
+
+No host sends into its own group. The group of a host is itself, or its switch where every packet is to cross
+the fabric (the rule of CONGA, used in Flowcut §III-B2).
+"""
 
 from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 
+from experiments.transfer import PatternError
 from topology import Host
 
 Pair = tuple[Host, Host]
+
+
+def groups_of(hosts: Sequence[Host], *, remote: bool) -> list[str]:
+    """The group of each host: its switch if `remote`, else the host itself."""
+    return [host.switch if remote else host.name for host in hosts]
+
+
+def check_partners(groups: Sequence[Hashable]) -> None:
+    """Raises PatternError where all hosts are of one group, so that none can send."""
+    if len(set(groups)) < 2:
+        raise PatternError("all hosts are on one switch, and no flow is to stay there")
 
 
 def permutation(hosts: Sequence[Host], groups: Sequence[Hashable], rng: random.Random) -> list[Pair] | None:
@@ -17,7 +33,7 @@ def permutation(hosts: Sequence[Host], groups: Sequence[Hashable], rng: random.R
 
     Args:
         hosts: the senders, and the receivers.
-        groups: the group of each host: the host itself, or its switch.
+        groups: the group of each host.
 
     A random order is repaired by swaps. While host i sends into its own group g, at most |g| - 1 hosts
     outside g send into g; so if g holds no more than half of the hosts, some host outside g sends outside
@@ -42,19 +58,47 @@ def permutation(hosts: Sequence[Host], groups: Sequence[Hashable], rng: random.R
     return pairs
 
 
-def all_to_all(hosts: Sequence[Host]) -> list[Pair]:
+def all_to_all(hosts: Sequence[Host], groups: Sequence[Hashable]) -> Iterator[Pair]:
     """Every host to every other, in rounds: in round r each sends to the r-th host after it."""
     count = len(hosts)
-    return [(hosts[i], hosts[(i + shift) % count]) for shift in range(1, count) for i in range(count)]
+    for shift in range(1, count):
+        for i in range(count):
+            j = (i + shift) % count
+            if groups[i] != groups[j]:
+                yield hosts[i], hosts[j]
 
 
-def incast(hosts: Sequence[Host], degree: int, rng: random.Random) -> list[Pair]:
-    """`degree` random senders to one random receiver; needs more hosts than `degree`."""
-    receiver, *senders = rng.sample(list(hosts), degree + 1)
-    return [(sender, receiver) for sender in senders]
+def incast(hosts: Sequence[Host], groups: Sequence[Hashable], degree: int, rng: random.Random) -> list[Pair]:
+    """`degree` random senders to one random receiver.
+
+    Raises:
+        PatternError: there are not so many hosts outside the receiver's group.
+    """
+    target = rng.randrange(len(hosts))
+    others = [host for host, group in zip(hosts, groups, strict=True) if group != groups[target]]
+    if degree > len(others):
+        raise PatternError(f"degree must be no more than the hosts that can send to one, {len(others)}")
+    return [(sender, hosts[target]) for sender in rng.sample(others, degree)]
 
 
-def random_pairs(hosts: Sequence[Host], count: int, rng: random.Random) -> list[Pair]:
-    """`count` pairs of two different hosts each, drawn independently; needs two hosts."""
-    drawn = (rng.sample(list(hosts), 2) for _ in range(count))
-    return [(sender, receiver) for sender, receiver in drawn]
+class Partners:
+    """Draws receivers, each host outside the sender's group being as likely as any other."""
+
+    def __init__(self, hosts: Sequence[Host], groups: Sequence[str]) -> None:
+        """Raises PatternError where some host has no partner."""
+        members: dict[str, list[Host]] = {}
+        for host, group in zip(hosts, groups, strict=True):
+            members.setdefault(group, []).append(host)
+        check_partners(groups)
+        self._hosts = [host for inside in members.values() for host in inside]
+        self._own: dict[str, tuple[int, int]] = {}
+        begin = 0
+        for inside in members.values():
+            self._own.update((host.name, (begin, len(inside))) for host in inside)
+            begin += len(inside)
+
+    def draw(self, sender: Host, rng: random.Random) -> Host:
+        """A receiver."""
+        begin, count = self._own[sender.name]
+        index = rng.randrange(len(self._hosts) - count)
+        return self._hosts[index if index < begin else index + count]

@@ -6,8 +6,20 @@ from __future__ import annotations
 import random
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from experiments.fault import AckLoss, Drop, LinkDown, LinkSlow, parse_fault
+from experiments.fault import (
+    AckLoss,
+    Blackhole,
+    Drop,
+    LinkDown,
+    LinkSlow,
+    SwitchRestart,
+    last_change_ns,
+    parse_fault,
+)
+from experiments.scale import scaled
 from spec import SpecError
 from topology import parse_topology
 
@@ -57,7 +69,22 @@ def test_ack_loss() -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("fire", "fault 'fire' is not known; expected link-slow, link-down, drop, ack-loss"),
+        (
+            "fire",
+            "fault 'fire' is not known; expected link-slow, link-down, drop, ack-loss, blackhole, switch-restart",
+        ),
+        ("link-slow:link=leaf1-spine1,factor=0.1,at=2us,until=2us", "link-slow: until must be later than at"),
+        ("drop:rate=0.1,until=0ns", "fault drop: until must be later than at, found '0ns'"),
+        ("blackhole:where=spine", "fault blackhole: key 'pairs' is missing"),
+        ("blackhole:pairs=0", "fault blackhole: pairs must be more than 0, found '0'"),
+        (
+            "blackhole:pairs=0.5,where=core",
+            "fault blackhole: the topology has no 'core'; a switch is leaf1, and roles are leaf, spine",
+        ),
+        ("switch-restart:switch=spine1,at=1us", "fault switch-restart: key 'for' is missing"),
+        ("switch-restart:for=1us", "fault switch-restart: key 'switch' is missing"),
+        ("switch-restart:switch=spine1,for=0", "fault switch-restart: for must be more than 0, found '0'"),
+        ("switch-restart:switch=h1,for=1us", "fault switch-restart: the topology has no 'h1'"),
         ("link-slow:factor=0.1", "fault link-slow: expected either link= or fraction="),
         ("link-slow:link=a-b,fraction=0.1,factor=0.1", "fault link-slow: expected either link= or fraction="),
         ("link-slow:link=leaf1-spine1", "fault link-slow: key 'factor' is missing"),
@@ -81,3 +108,71 @@ def test_bad_words(words: str, message: str) -> None:
     with pytest.raises(SpecError) as caught:
         resolve(words)
     assert message in str(caught.value)
+
+
+def test_times() -> None:
+    """Every fault may begin and end; a blackhole, a slow link and losses last for ever without an end."""
+    assert resolve("link-slow:link=leaf1-spine1,factor=0.1,at=1us,until=2us") == (
+        LinkSlow("leaf1", "spine1", 0.1, 1000, 2000),
+    )
+    assert resolve("drop:rate=0.1,where=leaf1-spine1,until=2us") == (Drop("leaf1", "spine1", 0.1, 0, 2000),)
+    assert resolve("ack-loss:rate=0.1,at=1us")[0] == AckLoss("leaf1", "spine1", 0.1, 1000, None)
+    [hole] = resolve("blackhole:pairs=1,where=spine1,at=3us")
+    assert (hole.at_ns, hole.until_ns) == (3000, None)
+
+
+def test_drop_at_a_switch() -> None:
+    """A switch by name loses what reaches it, from its hosts, too, and nothing that it sends."""
+    hit = resolve("drop:rate=0.1,where=leaf1")
+    assert {fault.a for fault in hit} == {"spine1", "spine2", "spine3", "spine4", "h1", "h2"}
+    assert all(fault.b == "leaf1" and fault.one_way for fault in hit)
+
+
+def test_links_between_the_same_switches_are_one() -> None:
+    """A fault hits parallel links once, not each of them again and again."""
+    parallel = parse_topology("dragonfly:p=1,a=1,h=3,groups=2")
+    assert len(parallel.links) == 3
+    assert len(parse_fault("drop:rate=0.1").resolve(parallel, random.Random(1))) == 1
+
+
+@settings(derandomize=True, max_examples=60, deadline=None)
+@given(share=st.floats(0.001, 1), seed=st.integers(0, 1 << 30))
+def test_blackhole(share: float, seed: int) -> None:
+    """One switch of the role, and that share of all ordered pairs of different hosts, exactly."""
+    [hole] = resolve(f"blackhole:pairs={share:.6f},where=spine", seed)
+    ips = {host.ip for host in FABRIC.hosts}
+    assert FABRIC.switch(hole.switch).role == "spine"
+    assert len(hole.pairs) == max(1, round(float(f"{share:.6f}") * 6 * 5))
+    assert all(src != dst and {src, dst} <= ips for src, dst in hole.pairs)
+
+
+def test_blackhole_is_drawn() -> None:
+    """Switch and pairs follow from the seed; without `where` it may be any switch."""
+    assert resolve("blackhole:pairs=0.5", 1) == resolve("blackhole:pairs=0.5", 1)
+    assert len({resolve("blackhole:pairs=0.5,where=spine2", seed) for seed in range(5)}) == 5
+    switches = {resolve("blackhole:pairs=0.5", seed)[0].switch for seed in range(60)}
+    assert switches == {switch.name for switch in FABRIC.switches}
+
+
+def test_switch_restart() -> None:
+    """A switch by name, or one of a role."""
+    assert resolve("switch-restart:switch=spine2,at=10us,for=5us") == (SwitchRestart("spine2", 10_000, 5000),)
+    [hit] = resolve("switch-restart:switch=leaf,for=1us")
+    assert (FABRIC.switch(hit.switch).role, hit.at_ns) == ("leaf", 0)
+
+
+def test_last_change() -> None:
+    """A fault is over at its end; one that lasts for ever changes nothing after its beginning."""
+    assert last_change_ns(LinkDown("a", "b", 5, None)) == 5
+    assert last_change_ns(LinkDown("a", "b", 5, 9)) == 9
+    assert last_change_ns(SwitchRestart("a", 5, 9)) == 14
+
+
+def test_time_scale_stretches_faults() -> None:
+    """Times take so many times as long; rates of loss, links and pairs stay."""
+    [hole] = resolve("blackhole:pairs=0.5,where=spine1,at=1us,until=2us")
+    assert scaled(hole, 10) == Blackhole(hole.switch, hole.pairs, 10_000, 20_000)
+    [restart] = resolve("switch-restart:switch=spine1,at=1us,for=3us")
+    assert scaled(restart, 10) == SwitchRestart("spine1", 10_000, 30_000)
+    [drop] = resolve("drop:rate=0.5,where=leaf1-spine1,at=1us")
+    assert scaled(drop, 10) == Drop("leaf1", "spine1", 0.5, 10_000, None)

@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from experiments import pairs
-from experiments.workload import SOURCE_PORTS, parse_workload
+from experiments.ports import MORE_PORTS, SOURCE_PORTS
+from experiments.workload import parse_workload
 from hosts.flow import FlowSpec
 from spec import SpecError
 from topology import Host, Topology, parse_topology
@@ -69,12 +70,24 @@ def test_flows_in_total_are_dealt_round_the_hosts() -> None:
 
 
 def test_ports_of_a_pair_differ() -> None:
-    """Two hosts with many flows: every source port once, until there are none left."""
+    """Two hosts with tens of thousands of flows: every port once, first those of RoCE, until none is left."""
     two = parse_topology("leaf-spine:leaves=2,spines=1,hosts=1")
-    made = flows(f"permutation:flows={2 * len(SOURCE_PORTS)}", two)
-    assert len({(flow.src, flow.sport) for flow in made}) == len(made)
-    with pytest.raises(SpecError, match="more than 16384 flows from h"):
-        flows(f"permutation:flows={2 * len(SOURCE_PORTS) + 1}", two)
+    most = len(SOURCE_PORTS) + len(MORE_PORTS)
+    made = flows(f"permutation:flows={2 * most}", two)
+    assert len({(flow.src, flow.sport) for flow in made}) == len({flow.qpn for flow in made}) == len(made)
+    assert all(flow.sport in SOURCE_PORTS for flow in made[: 2 * len(SOURCE_PORTS)])
+    assert all(flow.sport in MORE_PORTS for flow in made[2 * len(SOURCE_PORTS) :])
+    with pytest.raises(SpecError, match="workload permutation: more than 64512 flows from h"):
+        flows(f"permutation:flows={2 * most + 1}", two)
+
+
+def test_ports_of_a_file_are_not_drawn(tmp_path: Path) -> None:
+    """A port that a file names is no other flow's, even if that one comes first."""
+    path = tmp_path / "flows.csv"
+    named = SOURCE_PORTS[1:]
+    lines = ["h1,h5,1,0,", *(f"h1,h5,1,0,{port}" for port in named)]
+    path.write_text("src,dst,bytes,start,sport\n" + "\n".join(lines) + "\n")
+    assert [flow.sport for flow in flows(str(path))] == [SOURCE_PORTS[0], *named]
 
 
 def test_all_to_all() -> None:
@@ -94,6 +107,52 @@ def test_incast() -> None:
     assert len({flow.dst for flow in made}) == 1
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "permutation:{}",
+        "alltoall:{}",
+        "alltoall:{},window=2",
+        "incast:degree=8,{}",
+        "random:flows=200,{}",
+        "random:messages=5,{}",
+        "poisson:load=0.5,duration=1ms,size=10KiB,{}",
+    ],
+)
+@pytest.mark.parametrize("rule", ["cross=true", "peers=remote"])
+def test_cross_fabric_rule(words: str, rule: str) -> None:
+    """CONGA's rule: no flow stays below one switch; without it some do, in every workload with many flows."""
+    crossing = {
+        rule: [
+            FABRIC.host_by_ip(flow.src).switch != FABRIC.host_by_ip(flow.dst).switch
+            for flow in flows(words.format(rule))
+        ]
+        for rule in (rule, "peers=any")
+    }
+    assert all(crossing[rule])
+    assert not all(crossing["peers=any"]) or words.startswith(("permutation", "incast"))
+
+
+@pytest.mark.parametrize(
+    "words", ["random:flows=5,cross=yes", "alltoall:cross=yes", "poisson:load=1,duration=1s,size=1,cross=yes"]
+)
+def test_cross_fabric_rule_needs_two_switches(words: str) -> None:
+    """Below one switch nothing can cross the fabric."""
+    one = parse_topology("leaf-spine:leaves=1,spines=1,hosts=4")
+    with pytest.raises(SpecError, match="all hosts are on one switch"):
+        flows(words, one)
+
+
+def test_hosts_take_part() -> None:
+    """hosts=5: so many, in both directions; another seed takes others."""
+    made = flows("alltoall:hosts=5", seed=1)
+    assert len(made) == 20
+    assert len({flow.src for flow in made}) == len({flow.dst for flow in made}) == 5
+    assert (
+        len({frozenset(flow.src for flow in flows("alltoall:hosts=5", seed=seed)) for seed in range(5)}) > 1
+    )
+
+
 def test_random_with_jitter() -> None:
     """As many flows as asked for; starts within the jitter and not all the same."""
     made = flows("random:flows=50,jitter=1ms")
@@ -111,6 +170,22 @@ def test_seed_decides() -> None:
     assert all(flow.sport in SOURCE_PORTS for flow in flows("permutation"))
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "permutation:cdf=websearch,jitter=1us",
+        "alltoall:window=2",
+        "random:cdf=hadoop,messages=3",
+        "poisson:cdf=alibaba,load=0.3,duration=1ms",
+        "allreduce:hosts=4,algo=butterfly",
+    ],
+)
+def test_seed_decides_all(words: str) -> None:
+    """Sizes, receivers, times and who takes part follow from the seed."""
+    assert flows(words, seed=3) == flows(words, seed=3)
+    assert flows(words, seed=3) != flows(words, seed=4)
+
+
 def test_file(tmp_path: Path) -> None:
     """Hosts by name or address, sizes and times with units, ports where given."""
     path = tmp_path / "flows.csv"
@@ -122,9 +197,17 @@ def test_file(tmp_path: Path) -> None:
     assert second.sport in SOURCE_PORTS
 
 
+def test_file_with_waiting_flows(tmp_path: Path) -> None:
+    """A flow waits for one that its sender receives and for one that it sends, wherever they are in the file."""
+    path = tmp_path / "flows.csv"
+    path.write_text("src,dst,bytes,start,after\nh1,h5,1,0,2 3\nh5,h1,1,0,\nh1,h6,1,0,\n")
+    assert [flow.after for flow in flows(str(path))] == [(2, 3), (), ()]
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
+        ("src,dst,bytes,start,after\nh1,h2,1,0,x\n", "line 2: after must be numbers of flows such as '1 2'"),
         ("src,dst,bytes\n", "line 1: column 'start' is missing"),
         ("src,dst,bytes,start,colour\n", "line 1: column 'colour' is unknown"),
         ("src,src,dst,bytes,start\n", "line 1: column 'src' is unknown or there twice"),
@@ -151,6 +234,24 @@ def test_bad_file(tmp_path: Path, text: str, message: str) -> None:
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ("h1,h2,1,0,2\n", "flow 1: it comes after flow 2, which there is none of"),
+        ("h1,h2,1,0,1\n", "flow 1: it comes after itself"),
+        ("h3,h4,1,0,\nh1,h2,1,0,3\nh2,h1,1,0,2\n", "flow 2: it comes after itself, by way of other flows"),
+        ("h1,h2,1,0,\nh3,h4,1,0,1\n", "flow 2: it comes after flow 1, which "),
+    ],
+)
+def test_waits_that_never_end(tmp_path: Path, lines: str, message: str) -> None:
+    """A file's flows are checked: none waits for what never comes, or for what its sender cannot know of."""
+    path = tmp_path / "flows.csv"
+    path.write_text(f"src,dst,bytes,start,after\n{lines}")
+    with pytest.raises(SpecError) as caught:
+        flows(str(path))
+    assert str(caught.value).startswith(f"workload {path}: {message}")
+
+
 def test_file_that_cannot_be_read(tmp_path: Path) -> None:
     """A missing file and one that is no text are named."""
     with pytest.raises(SpecError, match=r"none\.csv: No such file"):
@@ -165,14 +266,44 @@ def test_file_that_cannot_be_read(tmp_path: Path) -> None:
     [
         (
             "storm",
-            "workload 'storm' is not known; expected permutation, alltoall, incast, random or FILE.csv",
+            "workload 'storm' is not known; expected permutation, alltoall, incast, random, poisson, allreduce "
+            "or FILE.csv",
         ),
-        ("permutation:window=8", "workload permutation: unknown key 'window'; expected size, peers"),
+        (
+            "permutation:window=8",
+            "workload permutation: unknown key 'window'; expected size, cdf, most, peers",
+        ),
         ("permutation:size=lots", "workload permutation: size must be a size such as 64KiB, found 'lots'"),
         ("permutation:size=0", "workload permutation: size must be more than 0, found '0'"),
         ("permutation:peers=near", "workload permutation: peers must be one of any, remote, found 'near'"),
         ("incast", "workload incast: key 'degree' is missing"),
-        ("incast:degree=12", "workload incast: degree must be less than the number of hosts, 12"),
+        (
+            "incast:degree=12",
+            "workload incast: degree must be no more than the hosts that can send to one, 11",
+        ),
+        ("incast:degree=9,cross=on", "degree must be no more than the hosts that can send to one, 8"),
+        ("permutation:peers=any,cross=on", "workload permutation: peers= and cross= contradict each other"),
+        ("permutation:size=1,cdf=hadoop", "workload permutation: expected either size= or cdf="),
+        ("permutation:most=1", "workload permutation: most= is for cdf= only"),
+        ("permutation:cdf=hadoop,most=0", "workload permutation: most must be more than 0, found '0'"),
+        ("random:flows=1,messages=1", "workload random: expected either flows= or messages="),
+        ("random:cdf=mystery", "cdf 'mystery' is not known; expected websearch, enterprise, alibaba"),
+        ("random:cdf=none.toml", "none.toml: No such file"),
+        ("alltoall:window=0", "workload alltoall: window must be at least 1, found '0'"),
+        ("alltoall:hosts=13", "workload alltoall: hosts must be no more than the topology has, 12"),
+        ("poisson:size=1,load=0.5", "workload poisson: key 'duration' is missing"),
+        ("poisson:size=1,duration=1ms", "workload poisson: key 'load' is missing"),
+        ("poisson:load=1,duration=1ms", "workload poisson: expected either size= or cdf="),
+        ("poisson:size=1,duration=1ms,load=0", "workload poisson: load must be more than 0, found '0'"),
+        ("poisson:size=1,duration=1ms,load=1.1", "workload poisson: load must be at most 1, found '1.1'"),
+        (
+            "poisson:size=1GiB,duration=1ns,load=0.1",
+            "workload poisson: no flow begins in so short a duration",
+        ),
+        ("allreduce:algo=star", "algo must be one of ring, butterfly, halving, found 'star'"),
+        ("allreduce:hosts=1", "workload allreduce: hosts must be at least 2, found '1'"),
+        ("allreduce:algo=butterfly", "algo=butterfly needs a power of two as hosts=, found 12"),
+        ("allreduce:size=11", "workload allreduce: size must be at least a byte a host, 12, found 11"),
         (
             "permutation:size=5GiB",
             "workload permutation: flow 1: bytes is 5368709120, expected 1..4294967295",

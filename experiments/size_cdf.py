@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How large flows are: one size, or a measured distribution given by points of its cumulative curve.
+
+Between two points the curve is a straight line: sizes in between are equally likely. What the first point has
+above 0 is the share of flows of exactly that size; a jump is written as two points of one size.
+"""
+
+from __future__ import annotations
+
+import random
+from bisect import bisect_left
+from dataclasses import dataclass, field
+
+Point = tuple[int, float]
+"""A size in bytes, and the share of flows that are no larger, from 0 to 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class SizeCdf:
+    """A distribution by its points, at least one: sizes and shares never fall, the last share is 1."""
+
+    points: tuple[Point, ...]
+    _sizes: tuple[int, ...] = field(init=False, repr=False, compare=False)
+    _shares: tuple[float, ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Keeps sizes and shares apart, to search in."""
+        object.__setattr__(self, "_sizes", tuple(size for size, _ in self.points))
+        object.__setattr__(self, "_shares", tuple(share for _, share in self.points))
+
+    @classmethod
+    def always(cls, size_bytes: int) -> SizeCdf:
+        """The distribution in which every flow has this size; nothing is drawn from it."""
+        return cls(((size_bytes, 1.0),))
+
+    def clipped(self, most_bytes: int) -> SizeCdf:
+        """The distribution in which every larger size is `most_bytes`."""
+        if self._sizes[-1] <= most_bytes:
+            return self
+        index = bisect_left(self._sizes, most_bytes)
+        if index == 0:
+            return SizeCdf.always(most_bytes)
+        low, below = self.points[index - 1]
+        high, above = self.points[index]
+        share = below + (most_bytes - low) / (high - low) * (above - below)
+        return SizeCdf((*self.points[:index], (most_bytes, share), (most_bytes, 1.0)))
+
+    @property
+    def mean_bytes(self) -> float:
+        """The mean of the curve; what `draw` rounds, and makes at least 1, changes it by less than a byte."""
+        mean = self._sizes[0] * self._shares[0]
+        for (low, below), (high, above) in zip(self.points, self.points[1:], strict=False):
+            mean += (above - below) * (low + high) / 2
+        return mean
+
+    def quantile(self, share: float) -> float:
+        """The size that this share of flows, from 0 to 1, does not exceed."""
+        index = bisect_left(self._shares, share)
+        if index == 0:
+            return float(self._sizes[0])
+        low, below = self.points[index - 1]
+        high, above = self.points[index]
+        return low + (share - below) / (above - below) * (high - low)
+
+    def share(self, size_bytes: float) -> float:
+        """The share of flows that are no larger than this."""
+        if size_bytes < self._sizes[0]:
+            return 0.0
+        index = next((i for i, size in enumerate(self._sizes) if size > size_bytes), None)
+        if index is None:
+            return 1.0
+        low, below = self.points[index - 1]
+        high, above = self.points[index]
+        return below + (size_bytes - low) / (high - low) * (above - below)
+
+    def draw(self, rng: random.Random) -> int:
+        """A size by inverse transform: the quantile of a number from 0 to 1, rounded."""
+        if len(self.points) == 1:
+            return max(1, self._sizes[0])
+        return max(1, round(self.quantile(rng.random())))

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Distributions of flow sizes: what is drawn follows the curve, and files are checked."""
+
+from __future__ import annotations
+
+import math
+import random
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from experiments.cdf_file import FOLDER, NAMES, find_cdf, read_cdf
+from experiments.size_cdf import SizeCdf
+from spec import SpecError
+
+COUNT = 20_000
+CERTAIN = 1e-9
+"""Chance that a correct sampler fails a test here, were its seed not fixed."""
+
+
+def mean_square(cdf: SizeCdf) -> float:
+    """The mean of the squares: on each straight piece sizes are uniform."""
+    total = cdf.points[0][0] ** 2 * cdf.points[0][1]
+    for (low, below), (high, above) in zip(cdf.points, cdf.points[1:], strict=False):
+        total += (above - below) * (low * low + low * high + high * high) / 3
+    return total
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_drawn_sizes_follow_the_curve(name: str) -> None:
+    """Everywhere within the bound of Dvoretzky, Kiefer and Wolfowitz; the mean within 6 standard errors."""
+    cdf = find_cdf(name)
+    rng = random.Random(1)
+    drawn = sorted(cdf.draw(rng) for _ in range(COUNT))
+    bound = math.sqrt(math.log(2 / CERTAIN) / (2 * COUNT))
+    for rank, size in enumerate(drawn):
+        # a drawn size is rounded: the curve at either side of it
+        assert cdf.share(size - 0.5) - bound <= (rank + 1) / COUNT
+        assert rank / COUNT <= cdf.share(size + 0.5) + bound
+    error = math.sqrt((mean_square(cdf) - cdf.mean_bytes**2) / COUNT)
+    assert abs(sum(drawn) / COUNT - cdf.mean_bytes) < 6 * error
+
+
+@pytest.mark.parametrize(
+    ("name", "mean_bytes", "most_bytes"),
+    [
+        ("websearch", 1.49e6, 28_589_215),
+        ("enterprise", 1.59e5, 1_773_379_248),
+        ("alibaba", 4.09e4, 2_000_000),
+        ("datamining", 5.04e6, 1_000_000_000),
+        ("hadoop", 1.20e5, 10_000_000),
+        ("webserver", 6.30e4, 1_000_000),
+        ("cachefollower", 6.87e5, 3_837_698),
+    ],
+)
+def test_known_means(name: str, mean_bytes: float, most_bytes: int) -> None:
+    """The means and largest flows of the tables that come with the package."""
+    cdf = find_cdf(name)
+    assert cdf.mean_bytes == pytest.approx(mean_bytes, rel=0.005)
+    assert cdf.points[-1] == (most_bytes, 1.0)
+    assert read_cdf(FOLDER / f"{name}.toml").name == name
+
+
+def test_every_file_has_a_name() -> None:
+    """No table lies about unused."""
+    assert {path.stem for path in FOLDER.iterdir()} == set(NAMES)
+
+
+shares = st.lists(st.floats(0, 1), max_size=8).map(sorted)
+
+
+@st.composite
+def curves(draw: st.DrawFn) -> SizeCdf:
+    below = draw(shares)
+    sizes = sorted(draw(st.lists(st.integers(0, 1 << 31), min_size=len(below) + 1, max_size=len(below) + 1)))
+    return SizeCdf(tuple(zip(sizes, [*below, 1.0], strict=True)))
+
+
+@settings(derandomize=True, max_examples=200, deadline=None)
+@given(curves(), st.lists(st.floats(0, 1), min_size=2, max_size=2).map(sorted))
+def test_quantile_of_any_curve(cdf: SizeCdf, at: list[float]) -> None:
+    """Quantiles rise, stay within the curve, and no smaller a share of flows is as small as they are."""
+    low, high = (cdf.quantile(share) for share in at)
+    assert cdf.points[0][0] <= low <= high <= cdf.points[-1][0]
+    # of a steep piece one size covers a range of shares: the next larger size is above all of it
+    assert cdf.share(low + 1) >= at[0] - 1e-6
+    if cdf.points[0][1] < at[1]:
+        assert cdf.share(high - 1) <= at[1] + 1e-6
+
+
+@settings(derandomize=True, max_examples=50, deadline=None)
+@given(curves(), st.integers(0, 1 << 30))
+def test_drawn_sizes_can_be_sent(cdf: SizeCdf, seed: int) -> None:
+    """Whole numbers from 1 to the largest size."""
+    rng = random.Random(seed)
+    for _ in range(20):
+        assert 1 <= cdf.draw(rng) <= max(1, cdf.points[-1][0])
+
+
+def test_one_size_draws_nothing() -> None:
+    """A constant size leaves the random numbers to others."""
+    rng = random.Random(1)
+    before = rng.getstate()
+    assert SizeCdf.always(7).draw(rng) == 7
+    assert rng.getstate() == before
+    assert SizeCdf.always(7).mean_bytes == 7
+
+
+def test_jump() -> None:
+    """Two points of one size: that share of flows has exactly this size; the first share is the first size's."""
+    cdf = SizeCdf(((10, 0.25), (100, 0.5), (100, 0.75), (200, 1.0)))
+    assert [cdf.quantile(share) for share in (0.1, 0.25, 0.375, 0.5, 0.6, 0.75, 1.0)] == [
+        10,
+        10,
+        55,
+        100,
+        100,
+        100,
+        200,
+    ]
+    assert (cdf.share(9), cdf.share(10), cdf.share(100), cdf.share(999)) == (0.0, 0.25, 0.75, 1.0)
+    assert cdf.share(99) == pytest.approx(0.25 + 0.25 * 89 / 90)
+    assert cdf.mean_bytes == 0.25 * 10 + 0.25 * 55 + 0.25 * 100 + 0.25 * 150
+
+
+@settings(derandomize=True, max_examples=100, deadline=None)
+@given(curves(), st.integers(1, 1 << 31), st.floats(0, 1))
+def test_clipped(cdf: SizeCdf, most_bytes: int, at: float) -> None:
+    """Every quantile is what it was, or `most` where that was larger."""
+    clipped = cdf.clipped(most_bytes)
+    assert clipped.quantile(at) == pytest.approx(min(cdf.quantile(at), most_bytes), rel=1e-6, abs=1e-3)
+    assert clipped.mean_bytes <= min(most_bytes, cdf.mean_bytes * (1 + 1e-9))
+
+
+GOOD = {
+    "name": '"mine"',
+    "unit": '"bytes"',
+    "measured": '"us"',
+    "source": '"here"',
+    "points": "[[100, 0.0], [200, 1]]",
+}
+
+
+def text_of(**changes: str) -> str:
+    return "".join(f"{key} = {value}\n" for key, value in {**GOOD, **changes}.items() if value)
+
+
+def test_file_of_ones_own(tmp_path: Path) -> None:
+    """cdf=FILE.toml, with whole numbers as shares, too."""
+    path = tmp_path / "mine.toml"
+    path.write_text(text_of())
+    assert find_cdf(str(path)) == SizeCdf(((100, 0.0), (200, 1.0)))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("name =", "not TOML"),
+        (text_of(unit='"packets"'), "key 'unit': expected 'bytes', found 'packets'"),
+        (text_of(measured=""), "key 'measured': missing; expected a text"),
+        (text_of(colour='"red"'), "key 'colour': unknown key; expected name, unit"),
+        (text_of(points="[]"), "key 'points': expected points such as [[100, 0.0]"),
+        (text_of(points="[[100, 0.0], [200]]"), "key 'points[1]': expected a list of 2 values, found [200]"),
+        (text_of(points="[[100.5, 0.0], [200, 1]]"), "key 'points[0][0]': expected "),
+        (text_of(points="[[100, 0.0], [50, 1]]"), "key 'points[1]': expected a size from 100 to 4294967295"),
+        (
+            text_of(points="[[1, 0.5], [2, 0.4]]"),
+            "key 'points[1]': expected a share from 0.5 to 1, found 0.4",
+        ),
+        (text_of(points="[[1, 0], [2, 100]]"), "key 'points[1]': expected a share from 0 to 1, found 100"),
+        (text_of(points="[[1, 0], [2, 0.9]]"), "key 'points[1]': expected 1 as the last share, found 0.9"),
+        (text_of(points="[[1, nan], [2, 1]]"), "key 'points[0]': expected a share from 0 to 1, found nan"),
+    ],
+)
+def test_bad_file(tmp_path: Path, text: str, message: str) -> None:
+    """One line that names the file and the key, and says what was expected."""
+    path = tmp_path / "mine.toml"
+    path.write_text(text)
+    with pytest.raises(SpecError) as caught:
+        find_cdf(str(path))
+    assert str(caught.value).startswith(f"{path}: ")
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
