@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The figures of papers, drawn from their documents: bars, heat maps, curves of searches, memory."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from experiments import plot
+from experiments.paper.document import Cell, Curve, Document
+from experiments.paper.grid import grid_label
+from experiments.paper.metrics import metric
+from experiments.paper.units import UNITS
+
+FORMATS = ("svg", "png")
+
+_MAP = "YlGnBu"
+_DARK = 0.55
+"""Share of the range from which text on a heat map is white."""
+
+
+def draw_document(document: Document, folder: Path) -> list[Path]:
+    """Draw a document's figure into a folder, once a format; no file where it has none."""
+    figure = document_figure(document)
+    if figure is None:
+        return []
+    return [plot.save(figure, folder / f"{document.name}.{kind}") for kind in FORMATS]
+
+
+def document_figure(document: Document) -> Figure | None:
+    """The figure of a document; None where there is nothing to draw."""
+    if document.chart == "none" or not any(cell.metrics for cell in document.cells):
+        return None
+    draw = {"heatmap": _heatmaps, "memory": _memory}.get(document.chart, _bars)
+    with plot.style():
+        return draw(document)
+
+
+def search_figure(document: Document) -> Figure | None:
+    """Mean FCT against the searched value, a panel a case; None where nothing was searched."""
+    curves = [curve for curve in document.curves if curve.x] if document.kind == "runs" else []
+    if not curves:
+        return None
+    cases = list(dict.fromkeys(curve.panel for curve in curves))
+    with plot.style():
+        figure, axes = plot.panels(len(cases), height=3.0)
+        for axis, case in zip(axes, cases, strict=True):
+            # schemes that differ in their limit only have the same curve
+            shown = {(curve.x, curve.y): curve for curve in curves if curve.panel == case}
+            for number, curve in enumerate(shown.values()):
+                _line(axis, curve, number, 1e-3, 1e-3)
+            axis.set_title(case)
+            plot.logarithmic(axis, "x")
+            axis.set_xlabel("flowlet gap (µs)")
+            axis.set_ylabel("mean FCT (µs)")
+        return figure
+
+
+# ---- bars ----
+
+
+def _bars(document: Document) -> Figure:
+    """A panel a metric: a group of bars a case, a bar a scheme."""
+    figure, axes = plot.panels(len(document.metrics), width=max(4.2, 1.4 * len(document.cases)), columns=2)
+    labels = list(dict.fromkeys(cell.label for cell in document.cells))
+    cases = list(document.cases) or [""]
+    for axis, name in zip(axes, document.metrics, strict=True):
+        one = metric(name)
+        unit = UNITS[one.unit]
+        width = 0.84 / len(labels)
+        for cell in document.cells:
+            if name not in cell.metrics:
+                continue
+            number = labels.index(cell.label)
+            x = cases.index(cell.case) + (number - (len(labels) - 1) / 2) * width
+            value = cell.metrics[name] * unit.factor
+            plot.bar(axis, x, value, width * 0.92, number, label=cell.label)
+            axis.annotate(
+                unit.text(cell.metrics[name], with_name=False),
+                (x, value),
+                (0, 2),
+                textcoords="offset points",
+                ha="center",
+                fontsize=7,
+                rotation=90 if len(cases) * len(labels) > 10 else 0,
+            )
+        axis.set_title(one.title)
+        axis.set_ylabel(f"{one.title} ({unit.name})" if unit.name else one.title)
+        axis.set_xticks(range(len(cases)), cases if len(cases) > 1 else [""] * len(cases))
+        axis.margins(y=0.18)
+        axis.set_ylim(bottom=0)
+        axis.grid(visible=False, axis="x")
+    plot.legend(figure, *axes)
+    return figure
+
+
+# ---- heat maps ----
+
+
+def _heatmaps(document: Document) -> Figure:
+    """A panel a case: the first metric at every combination of two options."""
+    (across, columns), (down, rows) = document.axes.items()
+    name = document.metrics[0]
+    unit = UNITS[metric(name).unit]
+    cases = list(document.cases) or [""]
+    figure, axes = plot.panels(len(cases), width=3.6, height=2.5, columns=2)
+    for axis, case in zip(axes, cases, strict=True):
+        cells = {cell.label: cell for cell in document.cells if cell.case == case}
+        values = [
+            [_value(cells, grid_label([across, down], (x, y)), name, unit.factor) for x in columns]
+            for y in rows
+        ]
+        _heatmap(axis, values)
+        axis.set_title(document.cases.get(case) or case)
+        axis.set_xticks(range(len(columns)), columns)
+        axis.set_yticks(range(len(rows)), rows)
+        axis.set_xlabel(across)
+        axis.set_ylabel(down)
+        axis.grid(visible=False)
+        axis.spines[:].set_visible(False)
+    figure.supxlabel(f"cells: {metric(name).title} ({unit.name})", fontsize=9)
+    return figure
+
+
+def _value(cells: dict[str, Cell], label: str, name: str, factor: float) -> float:
+    cell = cells.get(label)
+    return math.nan if cell is None else cell.metrics.get(name, math.nan) * factor
+
+
+def _heatmap(axis: Axes, values: list[list[float]]) -> None:
+    """Coloured cells with their values; larger is darker."""
+    known = [value for row in values for value in row if not math.isnan(value)]
+    low, high = min(known, default=0.0), max(known, default=1.0)
+    axis.imshow(values, cmap=mpl.colormaps[_MAP], aspect="auto", vmin=low, vmax=high)
+    for y, row in enumerate(values):
+        for x, value in enumerate(row):
+            dark = high > low and (value - low) / (high - low) > _DARK
+            text = "-" if math.isnan(value) else f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+            axis.text(x, y, text, ha="center", va="center", color="white" if dark else "#101820", fontsize=8)
+
+
+# ---- lines ----
+
+
+def _memory(document: Document) -> Figure:
+    """A panel for each of the model's: lines against flows a host, or bars where there is one number only."""
+    panels = list(document.cases)
+    figure, axes = plot.panels(len(panels), width=5.2, height=3.2, columns=2)
+    for axis, panel in zip(axes, panels, strict=True):
+        curves = [curve for curve in document.curves if curve.panel == panel]
+        kib = UNITS["KiB"].factor
+        if all(len(curve.x) == 1 for curve in curves):
+            axis.barh(
+                [curve.label for curve in curves],
+                [curve.y[0] * kib for curve in curves],
+                color=[plot.colour(number) for number in range(len(curves))],
+            )
+            plot.logarithmic(axis, "x")
+            axis.set_xlabel("memory (KiB)")
+            axis.invert_yaxis()
+        else:
+            _by_algorithm(axis, curves)
+            plot.logarithmic(axis, "x")
+            plot.logarithmic(axis, "y")
+            axis.set_xlabel("flows a host")
+            axis.set_ylabel("memory (KiB)")
+        axis.set_title(document.cases[panel] or panel)
+    return figure
+
+
+def _by_algorithm(axis: Axes, curves: list[Curve]) -> None:
+    """Colours for what is varied, line styles for the algorithms, and a legend of both."""
+    algorithms = list(dict.fromkeys(curve.label.partition(" ")[0] for curve in curves))
+    varied = list(dict.fromkeys(curve.label.partition(" ")[2] for curve in curves))
+    for curve in curves:
+        algorithm, _, value = curve.label.partition(" ")
+        axis.plot(
+            curve.x,
+            [size * UNITS["KiB"].factor for size in curve.y],
+            color=plot.colour(varied.index(value)),
+            linestyle=plot.line(algorithms.index(algorithm)),
+            linewidth=1.5,
+        )
+    for number, name in enumerate(algorithms):
+        axis.plot([], [], color="#7A7A7A", linestyle=plot.line(number), label=name)
+    for number, name in enumerate(varied):
+        axis.plot([], [], color=plot.colour(number), label=name)
+    axis.legend(fontsize=7, frameon=False, ncols=1, loc="center left", bbox_to_anchor=(1.0, 0.5))
+
+
+def _line(axis: Axes, curve: Curve, number: int, x_factor: float, y_factor: float) -> None:
+    axis.plot(
+        [x * x_factor for x in curve.x],
+        [y * y_factor for y in curve.y],
+        color=plot.colour(number),
+        linestyle=plot.line(number // len(plot.COLOURS)),
+        marker="o",
+        markersize=3,
+        linewidth=1.4,
+        label=curve.label,
+    )

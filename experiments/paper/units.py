@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Units in which metrics and claims are shown: a factor from ns, bytes or a share, and a name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """How a value is shown: multiplied by `factor`, with so many significant digits, `name` after it."""
+
+    name: str
+    factor: float
+    digits: int = 3
+
+    def text(self, value: float, *, with_name: bool = True) -> str:
+        """The value for people; thousands are separated, and 0 is just 0."""
+        shown = value * self.factor
+        plain = f"{shown:,.0f}" if abs(shown) >= 10**self.digits else f"{shown:.{self.digits}g}"
+        return f"{plain} {self.name}".rstrip() if with_name else plain
+
+
+UNITS: Mapping[str, Unit] = {
+    "": Unit("", 1),
+    "%": Unit("%", 100),
+    "times": Unit("×", 1),
+    "us": Unit("µs", 1e-3),
+    "ms": Unit("ms", 1e-6),
+    "B": Unit("B", 1, 5),
+    "KiB": Unit("KiB", 1 / (1 << 10)),
+    "MiB": Unit("MiB", 1 / (1 << 20)),
+}
+"""By the name that files use; times are kept in ns, sizes in bytes, shares from 0 to 1."""

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Expressions and expectations of claims."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from experiments.paper.expect import ABOUT, parse_expectation
+from experiments.paper.expression import NotMeasuredError, check_expression, evaluate, names_cases
+from spec import SpecError
+
+VALUES = {
+    ("a", "ecmp"): {"fct": 10.0, "gap": 1.0},
+    ("a", "flowcut"): {"fct": 5.0},
+    ("b", "ecmp"): {"fct": 30.0, "gap": 20.0},
+    ("b", "flowcut"): {"fct": 6.0},
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "case", "value"),
+    [
+        ("fct['flowcut'] / fct['ecmp']", "a", 0.5),
+        ("fct['flowcut'] / fct['ecmp']", "b", 0.2),
+        ("fct['b', 'ecmp'] - 1.5", "a", 28.5),
+        ("max(gap['*', 'ecmp']) / min(gap['*', 'ecmp'])", "", 20),
+        ("mean(fct['*'])", "a", 7.5),
+        ("max(fct['*', 'flowcut'] / fct['*', 'ecmp'])", "", 0.5),
+        ("min(2 * fct['*'], 7)", "b", 7),
+        ("1 + 2 * 3", "", 7),
+    ],
+)
+def test_values(text: str, case: str, value: float) -> None:
+    """Arithmetic over metrics of this case, of a named one, and over lists."""
+    check_expression(text)
+    assert evaluate(text, VALUES, case) == pytest.approx(value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "__import__('os')",
+        "fct",
+        "fct.real",
+        "fct['a']['b']",
+        "fct[0]",
+        "fct['a', 'b', 'c']",
+        "max()",
+        "sum(fct['*'])",
+        "(lambda: 1)()",
+        "fct['a'] if 1 else 2",
+        "[1]",
+        "'text'",
+        "True",
+        "2 ** 9",
+        "1 +",
+    ],
+)
+def test_nothing_else_is_let_through(text: str) -> None:
+    """Claims are arithmetic, not programs."""
+    with pytest.raises(SpecError):
+        check_expression(text)
+
+
+@pytest.mark.parametrize("text", ["fct['nobody']", "speed['ecmp']", "gap['*']", "fct['ecmp'] / (1 - 1)"])
+def test_what_is_missing_is_not_measured(text: str) -> None:
+    """Rather than a number that was made up; also where only some of a list are there."""
+    with pytest.raises(NotMeasuredError):
+        evaluate(text, VALUES, "a")
+
+
+def test_lists_need_a_function() -> None:
+    """A list is no number, and lists of different lengths do not go together."""
+    with pytest.raises(SpecError, match="is a list"):
+        evaluate("fct['*']", VALUES, "a")
+    with pytest.raises(SpecError, match="do not go together"):
+        evaluate("max(fct['*'] + gap['*', 'e*'] + fct['*', '*'])", VALUES, "a")
+
+
+def test_which_expressions_are_of_no_case() -> None:
+    """Those that name all cases themselves."""
+    assert names_cases("max(gap['*', 'x']) / gap['a', 'x']")
+    assert not names_cases("gap['a', 'x'] / gap['x']")
+
+
+@pytest.mark.parametrize(
+    ("text", "good", "bad"),
+    [
+        ("< 2", [1.9, -5], [2, 3]),
+        ("<= 2", [2], [2.1]),
+        ("> 0", [0.1], [0, -1]),
+        (">= 1e-2", [0.01], [0.009]),
+        ("== 0", [0], [1e-9]),
+        ("0.9..1.1", [0.9, 1, 1.1], [0.89, 1.11]),
+        ("about 10", [6.7, 10, 15], [6.6, 15.1, 0, -10]),
+        ("about 0", [0], [0.1]),
+    ],
+)
+def test_expectations(text: str, good: list[float], bad: list[float]) -> None:
+    """Each form, at its edges."""
+    expectation = parse_expectation(text)
+    assert all(map(expectation.test, good))
+    assert not any(map(expectation.test, bad))
+
+
+@pytest.mark.parametrize("text", ["", "2", "= 2", "< x", "1..", "about", "<> 3", "less than 3"])
+def test_no_expectation(text: str) -> None:
+    """A text that means none."""
+    with pytest.raises(SpecError, match="expected a text such as"):
+        parse_expectation(text)
+
+
+@given(st.floats(1e-6, 1e6), st.floats(1e-3, 1e3))
+def test_about_is_symmetric(middle: float, factor: float) -> None:
+    """As many times too small counts as much as too large."""
+    expectation = parse_expectation(f"about {middle:.9f}")
+    near = 1 / ABOUT * 1.001 < factor < ABOUT * 0.999
+    far = factor > ABOUT * 1.001 or factor < 1 / ABOUT * 0.999
+    exact = float(f"{middle:.9f}")
+    if exact and (near or far):
+        assert expectation.test(exact * factor) is near

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The papers' files: all of them can be read and planned at both scales, and mistakes in one are told."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from experiments.paper.grid import bars
+from experiments.paper.harness import prepare
+from experiments.paper.model import names, read_paper, read_paper_file, select
+from experiments.toml_file import SCALES
+from spec import SpecError
+
+FLOWCUT = [
+    *("flowcut_fig1", "flowcut_fig4_5", "flowcut_fig7", "flowcut_fig8", "flowcut_fig9", "flowcut_fig10"),
+    *("flowcut_fig11", "flowcut_fig12", "flowcut_fig13", "flowcut_fig14", "flowcut_table3", "flowcut_table4"),
+]
+GOOD = """
+paper = "P"
+figure = "Fig. 1"
+title = "t"
+source = "s"
+about = "a"
+metrics = ["fct_mean"]
+[experiment]
+target = "virtual"
+topology = "leaf-spine:leaves=2,spines=2,hosts=1"
+[scale.small]
+values = { gap = ["1us", "2us"] }
+[scale.paper]
+values = { gap = ["1us"] }
+[[case]]
+name = "one"
+small = { workload = "permutation:size=16KiB" }
+[[scheme]]
+label = "flowlet"
+experiment = { scheme = "letflow" }
+tune = { option = "gap", below = 0.2 }
+[[claim]]
+text = "c"
+value = "fct_mean['flowlet']"
+expect = "> 0"
+"""
+
+
+def test_all_of_flowcut_is_there() -> None:
+    """In the order of the paper; a paper, a file and a figure can be named."""
+    assert [name for name in names() if name.startswith("flowcut_")] == FLOWCUT
+    assert select("flowcut") == FLOWCUT
+    assert select("flowcut_fig7") == ["flowcut_fig7"]
+    assert select("fig7")[0] == "flowcut_fig7"
+    with pytest.raises(SpecError, match="'fig99' is not known; expected list, all, flowcut"):
+        select("fig99")
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_all_files_can_be_planned(scale: str) -> None:
+    """Every word in them is understood, and every metric and claim."""
+    planned = prepare(names(), scale)
+    for name, (file, bar) in zip(names(), planned, strict=True):
+        assert (file.kind == "runs") == bool(bar), name
+        assert file.claim, name
+
+
+def test_paper_scale_is_that_of_the_paper() -> None:
+    """1024 hosts, 200 Gb/s, 1 us, 2 KiB; another number of hosts only where the file says that it is reduced."""
+    for name in FLOWCUT:
+        file = read_paper(name)
+        for bar in bars(file, "paper") if file.kind == "runs" else ():
+            for tasks in bar.tasks.values():
+                experiment = tasks[0].experiment
+                assert experiment.mtu_bytes == 2048, name
+                assert "rate=200Gbps,delay=1us" in experiment.topology, name
+                whole = re.search(r"fat-tree:k=16|dragonfly:p=16,a=16,h=3,groups=4", experiment.topology)
+                assert whole or any("hosts" in text for text in file.scale.paper.reductions), (name, bar.case)
+
+
+def test_a_search_runs_every_value(tmp_path: Path) -> None:
+    """One task a value and seed."""
+    path = tmp_path / "it.toml"
+    path.write_text(
+        GOOD.replace('values = { gap = ["1us", "2us"] }', 'values = { gap = ["1us", "2us"] }\nseeds = [4, 5]')
+    )
+    (bar,) = bars(read_paper_file(path), "small")
+    schemes = {value: [task.experiment.scheme for task in tasks] for value, tasks in bar.tasks.items()}
+    assert schemes == {"1us": ["letflow:gap=1us"] * 2, "2us": ["letflow:gap=2us"] * 2}
+    assert [task.experiment.seed for task in bar.tasks["1us"]] == [4, 5]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('title = "t"', "", "key 'title': missing"),
+        ('title = "t"', "title = 5", "key 'title': expected a text, found 5"),
+        ('title = "t"', 'title = "t"\nsubtitle = "u"', "key 'subtitle': unknown key; expected paper, figure"),
+        ('name = "one"', 'name = "one"\ncolour = 1', r"key 'case\[0\]\.colour': unknown key; expected name"),
+        ("below = 0.2", "below = 2", r"key 'scheme\[0\]\.tune\.below': expected a share of packets"),
+        ("[[scheme]]", "[[case]]\nname = 'one'\n[[scheme]]", r"key 'case\[1\]': 'one' is there twice"),
+        ("\"fct_mean['flowlet']\"", '"fct_mean"', r"key 'claim\[0\]\.value': 'fct_mean' means nothing here"),
+        ('expect = "> 0"', 'expect = "fast"', r"key 'claim\[0\]\.expect': expected a text such as"),
+        ('expect = "> 0"', 'expect = "> 0"\nunit = "ft"', r"key 'claim\[0\]\.unit': expected one of"),
+        (
+            'expect = "> 0"',
+            'expect = "> 0"\ncases = ["two"]',
+            r"key 'claim\[0\]\.cases': expected one of 'one'",
+        ),
+        ('[scale.paper]\nvalues = { gap = ["1us"] }', "", r"key 'scale\.paper\.values\.gap': missing"),
+        ('metrics = ["fct_mean"]', "metrics = []", "key 'metrics': "),
+        (
+            'metrics = ["fct_mean"]',
+            'metrics = ["fct_mean"]\nkind = "odd"',
+            "key 'kind': expected one of 'runs'",
+        ),
+        ("[[scheme]]", "[grid]\nscheme = 'ecmp'\noptions = ['gap']\n[[scheme]]", "either schemes or a grid"),
+        ("[experiment]", "[experiment", "not TOML"),
+    ],
+)
+def test_mistakes_are_told(tmp_path: Path, old: str, new: str, message: str) -> None:
+    """One line: the file, the key, what is wrong."""
+    path = tmp_path / "it.toml"
+    assert old in GOOD
+    path.write_text(GOOD)
+    read_paper_file(path)
+    path.write_text(GOOD.replace(old, new))
+    with pytest.raises(SpecError, match=message) as caught:
+        read_paper_file(path)
+    assert str(caught.value).startswith(f"{path}: ")
+    assert "\n" not in str(caught.value)
