@@ -3,42 +3,22 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from cli.run import (
-    DEFAULT_OUT,
-    Fault,
-    Flows,
-    Json,
-    Out,
-    Pcap,
-    Seed,
-    Target,
-    TimeScale,
-    Topology,
-    Transport,
-    Window,
-    Workload,
-    given,
-)
+from cli.experiment_options import DEFAULT_OUT, File, Json, Out, Pcap, Scale, with_experiment
 from experiments.defaults import SCHEMES
 
 
+@with_experiment
 def compare(
+    values: dict[str, Any],
+    experiment: File = None,
     schemes: Annotated[
         str, typer.Option(help="schemes with their options; ratios are against the first")
     ] = ",".join(SCHEMES),
-    topology: Topology = None,
-    workload: Workload = None,
-    flows: Flows = None,
-    target: Target = None,
-    seed: Seed = None,
-    fault: Fault = None,
-    time_scale: TimeScale = None,
-    transport: Transport = None,
-    window: Window = None,
+    scale: Scale = None,
     out: Out = DEFAULT_OUT,
     json: Json = False,
     pcap: Pcap = False,
@@ -47,24 +27,15 @@ def compare(
 
     With --fault every scheme runs twice: in a healthy network, then with the faults.
     """
-    values = given(
-        topology=topology,
-        workload=workload,
-        flows=flows,
-        target=target,
-        seed=seed,
-        fault=fault,
-        time_scale=time_scale,
-        transport=transport,
-        window=window,
-    )
     from experiments.command import Output, run_several
     from experiments.experiment import make
+    from experiments.toml_file import base_experiment
     from experiments.words import split_schemes
 
     names = split_schemes(schemes)
+    base = base_experiment(experiment, scale)
     # every scheme is checked before any runs
-    bases = [make({**values, "scheme": scheme}) for scheme in names]
+    bases = [make({**values, "scheme": scheme}, base) for scheme in names]
     run_several(bases[0], names, Output(out, json, pcap))
 
 

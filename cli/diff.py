@@ -36,7 +36,7 @@ def diff(*, switches: SwitchNames = None, look: LookOptions) -> None:
                 "diff needs a run file, which says what is intended: give --run FILE, not --address"
             )
         relay = network.relay()
-        down = frozenset[tuple[str, int]]()
+        down = frozenset(run.down)
         if relay is not None:
             with relay:
                 down = relay.down()

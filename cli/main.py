@@ -23,7 +23,7 @@ from spec import SpecError
 
 PROGRAM = "tailrace"
 COMMANDS = (
-    *("run", "compare"),
+    *("run", "compare", "sweep", "paper", "report"),
     *("tables", "groups", "paths", "flows", "queues", "counters", "registers", "diff", "shell"),
     *("topology", "schemes"),
 )
@@ -113,6 +113,11 @@ def _run(words: list[str]) -> int:
         return _fail(str(error), BAD_INPUT)
     except (ControllerError, FailedError, RunError) as error:
         return _fail(str(error), FAILED)
+    except ImportError as error:
+        if error.name is not None:
+            raise
+        # hosts refuses a TAILRACE_HOSTS that makes no sense, and says why
+        return _fail(str(error), BAD_INPUT)
     return status if isinstance(status, int) else DONE
 
 

@@ -191,7 +191,7 @@ def with_source(command: Callable[..., None]) -> Callable[..., None]:
         source = SourceOptions(**{name: given.pop(name) for name in _SOURCE})
         command(**given, source=source)
 
-    return _with_signature(wrapper, command, "source", _SOURCE)
+    return with_signature(wrapper, command, "source", _SOURCE)
 
 
 def with_look(command: Callable[..., None]) -> Callable[..., None]:
@@ -203,10 +203,10 @@ def with_look(command: Callable[..., None]) -> Callable[..., None]:
         look = LookOptions(source, **{name: given.pop(name) for name in _LOOK})
         command(**given, look=look)
 
-    return _with_signature(wrapper, command, "look", {**_LOOK, **_SOURCE})
+    return with_signature(wrapper, command, "look", {**_LOOK, **_SOURCE})
 
 
-def _with_signature(
+def with_signature(
     wrapper: Callable[..., None], command: Callable[..., None], replaced: str, options: dict[str, Any]
 ) -> Callable[..., None]:
     """Shows typer the command's own parameters and the options instead of the one that bundles them."""

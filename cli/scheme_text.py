@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from controller.defaults import resolve
 from controller.inspect.listing import Column, Listing, Row
 from controller.inspect.values import Value, text_of
-from controller.scheme import ALPHA_STEPS, FIRST_PATHS, VARIANTS, SchemeConfig, parse_scheme
+from controller.scheme import ALPHA_STEPS, FIRST_PATHS, GRAINS, PATHS, VARIANTS, SchemeConfig, parse_scheme
 from spec import SpecError
 from spec.units import format_bytes, format_time
 from topology import Topology
@@ -37,10 +37,20 @@ _COMMON = (
     _Key("pmax", "", "0 to 1", "share of packets marked just below kmax"),
     _Key("seed", "hash_seed", "32-bit number", "makes the switches' hashes differ from run to run"),
 )
+_PATH = (
+    _Key("path", "path", "|".join(PATHS), "paths to take; mixed: minimal or Valiant's, by a coin"),
+    _Key("share", "minimal_share", "0 to 1", "of minimal paths where path=mixed"),
+)
+_GAP = _Key("gap", "gap_ns", "time", "a pause of at least this begins a new flowlet")
+_ROUTED = (_Key("per", "grain", "|".join(GRAINS), "what keeps a path"), _GAP)
 _KEYS: dict[str, tuple[_Key, ...]] = {
     "ecmp": (),
     "spray": (),
-    "letflow": (_Key("gap", "gap_ns", "time", "a pause of at least this begins a new flowlet"),),
+    "letflow": (_GAP, *_PATH),
+    "minimal": _ROUTED,
+    "valiant": _ROUTED,
+    "ugal-l": _ROUTED,
+    "mp-rdma": (),
     "flowcut": (
         _Key("variant", "variant", "|".join(VARIANTS), "state at every switch, at the first, or in the NICs"),
         _Key("buckets", "buckets", "power of two", "buckets of the flow table, four ways each"),
@@ -55,6 +65,7 @@ _KEYS: dict[str, tuple[_Key, ...]] = {
         _Key("credit", "credit_bytes", "size", "what a source may still send after XOFF; 0: plain XOFF"),
         _Key("first", "first_path", "|".join(FIRST_PATHS), "path of the packets before the first ACK"),
         _Key("slowest", "slowest_fraction", "0 to 1", "links may run at this share of their rate; sets age"),
+        *_PATH,
     ),
 }
 _COLUMNS = (

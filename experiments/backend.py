@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Protocol
 
 from experiments.fault import LinkFault
+from experiments.pfc import Thresholds
+from experiments.timeline import NO_TIMELINES, Timelines
 from hosts.config import NicConfig
 from hosts.flow import FlowRecord, FlowSpec
 
@@ -18,7 +20,9 @@ class Job:
     """One run, ready to go.
 
     `topology` and `scheme` are words at full speed; `time_scale` says by how much to slow them down.
-    `flows`, `nic` and `faults` are slowed down already.
+    `flows`, `nic`, `faults` and `sample_ns` are slowed down already. `pfc` None is without.
+    `sample_ns` is how often queues are looked at, and `watch` names flows whose paths are recorded; what
+    cannot do that leaves it.
     """
 
     topology: str
@@ -30,15 +34,37 @@ class Job:
     faults: tuple[LinkFault, ...]
     time_scale: float
     pcap_dir: Path | None = None
+    pfc: Thresholds | None = None
+    sample_ns: int | None = None
+    watch: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a run is: what it is doing, and how many of its flows are complete."""
+    """How far a run is: what it is doing, and how many of its flows are complete.
+
+    `share` is that of all flows' bytes that have arrived, 0 to 1; None, and `virtual_ns` None, where nobody
+    knows.
+    """
 
     phase: str
     done: int = 0
     flows: int = 0
+    share: float | None = None
+    virtual_ns: int | None = None
+    events: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PfcSeen:
+    """PFC of a run: frames that switches sent to pause or to go on, and how long their ports stood paused.
+
+    `pause_fraction` is `paused_ns` over the time that all ports had together.
+    """
+
+    frames: int
+    paused_ns: int
+    pause_fraction: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +86,8 @@ class Outcome:
     trace_sha256: str | None = None
     p4_sha256: str | None = None
     delays: bool = True
+    timelines: Timelines = NO_TIMELINES
+    pfc: PfcSeen | None = None
 
 
 Report = Callable[[Progress], None]

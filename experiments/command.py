@@ -15,17 +15,21 @@ from experiments.compare import compare, plans, write
 from experiments.errors import RunError
 from experiments.experiment import Experiment
 from experiments.mininet_backend import MininetBackend
-from experiments.nic import MTU_BYTES
+from experiments.pool import Where, run_all
 from experiments.progress import Display
 from experiments.result import Result, comparison, problems, to_json, write_result
 from experiments.run import Plan, plan, run
 from experiments.signals import Interrupted, stoppable
 from experiments.staging import staged
-from experiments.table import make_table, show
+from experiments.sweep import SWEEP, document, parse_axis, points
+from experiments.table import make_sweep_table, make_table, show
 from experiments.target import choose
-from experiments.virtual_backend import VirtualBackend
+from experiments.task import Failed, backend_of
+from experiments.virtual_backend import Stops, VirtualBackend
 from experiments.words import labels
 from spec import SpecError
+from spec.errors import UnitError
+from spec.units import format_time, parse_time_ns
 from topology import parse_topology
 
 _PCAP = "pcap"
@@ -40,8 +44,13 @@ class Output:
     pcap: bool = False
 
 
-def run_one(experiment: Experiment, output: Output) -> None:
+def run_one(experiment: Experiment, output: Output, stop_at: Sequence[str] = ()) -> None:
     """Run one experiment, write its folder, and show it.
+
+    Args:
+        experiment: what to run.
+        output: where results go.
+        stop_at: virtual times at full speed, such as 50us, at which the run stops to be looked at.
 
     Raises:
         SpecError: words that do not fit together, or a target that cannot do what they say.
@@ -50,16 +59,41 @@ def run_one(experiment: Experiment, output: Output) -> None:
     display = Display(sys.stderr)
     target = _target(experiment.target, display)
     planned = plan(experiment, target)
+    stops_ns = _stops_ns(stop_at, planned)
     _check_budget(planned, display)
     label = labels([experiment.scheme])[0]
-    with _interruptible(), staged(output.folder) as folder:
+    with interruptible(), staged(output.folder) as folder:
         with display.run(label) as report:
             pcap_dir = folder / _PCAP if output.pcap else None
-            result = run(planned, _backend(target), report, label=label, pcap_dir=pcap_dir)
+            backend = _stopping(stops_ns, display) if stops_ns else backend_of(target)
+            result = run(planned, backend, report, label=label, pcap_dir=pcap_dir)
         write_result(result, folder)
+    for time_ns in stops_ns:
+        if time_ns > (result.summary.virtual_ns or 0):
+            display.warn(f"the run was over before it could stop at {format_time(time_ns)}")
     _show([result], label, to_json(result.summary) if output.json else None)
     display.say(f"results: {output.folder}")
     _judge([result], [], display)
+
+
+def _stops_ns(texts: Sequence[str], planned: Plan) -> tuple[int, ...]:
+    """The virtual times at which a run is to stop, at its time scale."""
+    if texts and planned.target != "virtual":
+        raise SpecError("--stop-at needs target virtual")
+    try:
+        times_ns = sorted({parse_time_ns(text) for text in texts})
+    except UnitError as error:
+        raise SpecError(f"--stop-at: {error}") from error
+    return tuple(round(time_ns * planned.job.time_scale) for time_ns in times_ns)
+
+
+def _stopping(times_ns: tuple[int, ...], display: Display) -> Backend:
+    """Virtual time with stops; a line on standard input ends each."""
+    # whoever does not stop needs no server
+    from experiments.stop import STANDARD_INPUT, Lines, let_look
+
+    halt = let_look(display.say, Lines(STANDARD_INPUT).wait)
+    return VirtualBackend(stops=Stops(times_ns, halt))
 
 
 def run_several(base: Experiment, schemes: Sequence[str], output: Output) -> None:
@@ -73,14 +107,41 @@ def run_several(base: Experiment, schemes: Sequence[str], output: Output) -> Non
     target = _target(base.target, display)
     planned = plans(base, schemes, target)
     _check_budget(planned[0][1], display)
-    with _interruptible(), staged(output.folder) as folder:
-        done = compare(planned, _backend(target), display, folder / _PCAP if output.pcap else None)
+    with interruptible(), staged(output.folder) as folder:
+        done = compare(planned, backend_of(target), display, folder / _PCAP if output.pcap else None)
         write(done, folder)
     document = comparison(done.results, done.labels[0], done.failed)
     _show(done.results, done.labels[0], to_json(document) if output.json else None)
     display.say(f"results: {output.folder}")
     failures = [f"{failure.case}, {failure.label}: {failure.reason}" for failure in done.failed]
     _judge(done.results, failures, display)
+
+
+def run_sweep(base: Experiment, axes: Sequence[str], output: Output, where: Where, *, again: bool) -> None:
+    """Run an experiment at every combination of some keys' values; results that are there already stay.
+
+    Raises:
+        SpecError: words that do not fit together, or a cluster that cannot be reached.
+        RunError: a run failed, was interrupted, or has flows that did not finish.
+    """
+    display = Display(sys.stderr)
+    target = _target(base.target, display)
+    parsed = [parse_axis(text) for text in axes]
+    found = points(base, parsed, target)
+    with interruptible("what is finished is kept, and need not be run again"):
+        tasks = [point.task for point in found]
+        ends = run_all(tasks, output.folder, where, display, again=again)
+        done = [(point, ends[point.task.key]) for point in found]
+        written = document(parsed, done)
+        (output.folder / SWEEP).write_text(to_json(written), "utf-8")
+    results = [(point, end) for point, end in done if isinstance(end, Result)]
+    if output.json:
+        sys.stdout.write(to_json(written))
+    elif results:
+        show(make_sweep_table(results), sys.stdout)
+    display.say(f"results: {output.folder}")
+    failures = [f"{point.task.label}: {end.reason}" for point, end in done if isinstance(end, Failed)]
+    _judge([end for _, end in results], failures, display)
 
 
 def open_prompt(experiment: Experiment) -> None:
@@ -96,7 +157,7 @@ def open_prompt(experiment: Experiment) -> None:
         raise SpecError("--cli needs Mininet: target bmv2 or native")
     planned = plan(experiment, target)
     _check_budget(planned, display)
-    with _interruptible():
+    with interruptible():
         MininetBackend().prompt(planned.job)
 
 
@@ -111,16 +172,13 @@ def _check_budget(planned: Plan, display: Display) -> None:
     """Says at which time scale a real-time target runs, and warns if that is too fast for this machine."""
     scale = planned.job.time_scale
     if scale != 1:
-        display.say(f"everything runs {scale:g} times slower than stated, so that this machine can hold it")
+        own = planned.experiment.time_scale is None
+        why = ", so that this machine can hold it" if own else ", as asked for"
+        display.say(f"everything runs {scale:g} times slower than stated{why}")
     full_speed = parse_topology(planned.experiment.topology)
-    warning = budget.warning(full_speed, planned.target, MTU_BYTES, scale)
+    warning = budget.warning(full_speed, planned.target, planned.experiment.mtu_bytes, scale)
     if warning is not None:
         display.warn(warning)
-
-
-def _backend(target: str) -> Backend:
-    """What runs jobs on a target."""
-    return VirtualBackend() if target == "virtual" else MininetBackend()
 
 
 def _show(results: Sequence[Result], first: str, document: str | None) -> None:
@@ -147,10 +205,10 @@ def _judge(results: Sequence[Result], failures: Sequence[str], display: Display)
 
 
 @contextmanager
-def _interruptible() -> Iterator[None]:
+def interruptible(then: str = "no results were written") -> Iterator[None]:
     """Turns SIGINT and SIGTERM into a failed run, after everything inside has cleaned up."""
     try:
         with stoppable():
             yield
     except Interrupted:
-        raise RunError("interrupted; no results were written") from None
+        raise RunError(f"interrupted; {then}") from None

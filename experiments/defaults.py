@@ -11,6 +11,9 @@ SEED = 2
 """With this seed ECMP puts several flows of a default workload on one uplink of TOPOLOGY, and some on the
 link that SLOW_LINK slows down: tests/experiments/test_default_run.py observes it."""
 
+MTU_BYTES = 1024
+"""Payload of a full packet."""
+
 SLOW_LINK = "link-slow:link=leaf1-spine1,factor=0.1"
 BASELINE = "ecmp"
 SCHEMES = (BASELINE, "letflow", "flowcut")

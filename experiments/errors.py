@@ -3,7 +3,7 @@
 
 SpecError            bad words (spec/)                                    exit 2
 ├── FileError        bad experiment or workload file: file, key or line   exit 2
-├── KeyProblemError  bad value of a key or option (experiment.py)         exit 2
+├── KeyProblemError  bad value of a key or option (schema.py)             exit 2
 └── TargetError      the wanted target cannot run on this machine         exit 2
 RunError             the run itself failed                                exit 1
 KeyboardInterrupt

@@ -6,19 +6,87 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
 
 from controller.scheme import parse_scheme
 from experiments import defaults
 from experiments.fault import parse_fault
+from experiments.known import topology_of
+from experiments.nic import parse_window
+from experiments.pfc import parse_pfc
+from experiments.schema import KeyProblemError, convert, given
 from experiments.words import with_option
 from experiments.workload import parse_workload
-from hosts.config import TRANSPORTS
+from hosts.config import MAX_MTU_BYTES, TRANSPORTS
 from spec import SpecError
-from spec.units import parse_bytes
-from topology import parse_topology
+from spec.units import parse_bytes, parse_time_ns
+
+MOST_REORDER = (1 << 22) - 1
+MOST_SEED = (1 << 63) - 1
+"""What every TOML and JSON reader holds."""
+
+MOST_TIME_SCALE = 1e9
+"""A nanosecond is a second then."""
 
 TARGETS = ("auto", "bmv2", "native", "virtual")
+
+
+class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The keys of an experiment file, which are also the options of the command line, as they are written.
+
+    mtu:     payload of a full packet
+    reorder: packets; selective repeat takes one for lost when another so much later has arrived
+    pfc:     priority flow control of data: default, or experiments/pfc.py's words; none without it
+    sample:  how often queues are looked at, for the report's timelines; without it they are not
+    watch:   the flows whose path is recorded, by number from 1 on
+    """
+
+    scheme: Annotated[str, Meta(description="a text such as 'flowcut:variant=full'")] | UnsetType = UNSET
+    variant: Annotated[str, Meta(description="a text such as 'ingress'")] | UnsetType = UNSET
+    topology: (
+        Annotated[str, Meta(description="a text such as 'leaf-spine:leaves=2,spines=4,hosts=4'")] | UnsetType
+    ) = UNSET
+    workload: Annotated[str, Meta(description="a text such as 'permutation:size=1MiB'")] | UnsetType = UNSET
+    flows: Annotated[int, Meta(description="a number of flows from 1 on", ge=1)] | UnsetType = UNSET
+    target: Annotated[str, Meta(description=f"one of {', '.join(TARGETS)}")] | UnsetType = UNSET
+    seed: (
+        Annotated[int, Meta(description="a whole number from 0 to 2**63 - 1", ge=0, le=MOST_SEED)] | UnsetType
+    ) = UNSET
+    fault: (
+        Annotated[
+            str | list[str],
+            Meta(description="a text such as 'link-slow:fraction=0.1,factor=0.1', or a list of them"),
+        ]
+        | UnsetType
+    ) = UNSET
+    time_scale: (
+        Annotated[float, Meta(description=f"a number from 1 (full speed) to {MOST_TIME_SCALE:g}")] | UnsetType
+    ) = UNSET
+    transport: Annotated[str, Meta(description=f"one of {', '.join(TRANSPORTS)}")] | UnsetType = UNSET
+    window: Annotated[str, Meta(description="a size such as '64KiB', or '1.5BDP'")] | UnsetType = UNSET
+    mtu: Annotated[str, Meta(description="a size such as '2KiB'")] | UnsetType = UNSET
+    reorder: (
+        Annotated[
+            int, Meta(description=f"a number of packets from 1 to {MOST_REORDER}", ge=1, le=MOST_REORDER)
+        ]
+        | UnsetType
+    ) = UNSET
+    pfc: Annotated[str, Meta(description="'default', or a text such as 'xoff=256KiB'")] | UnsetType = UNSET
+    sample: Annotated[str, Meta(description="a time such as '10us'")] | UnsetType = UNSET
+    watch: (
+        Annotated[
+            list[Annotated[int, Meta(description="the number of a flow, from 1 on", ge=1)]],
+            Meta(description="a list of numbers of flows, from 1 on"),
+        ]
+        | UnsetType
+    ) = UNSET
+
+
+KEYS = Settings.__struct_fields__
+"""The keys of an experiment, in the order in which they are told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +94,9 @@ class Experiment:
     """One experiment. `make` checks the words; this only holds them.
 
     `workload` None is defaults.workload, `flows` the number of flows where the workload leaves it open,
-    `time_scale` None lets the target choose (experiments/budget.py), `window_bytes` None is the default of
-    experiments/nic.py.
+    `time_scale` None lets the target choose (experiments/budget.py), `window` (words) and `reorder` None are
+    the defaults of experiments/nic.py, `pfc` None is without, `sample_ns` None takes no samples, `watch`
+    names flows whose path is recorded.
     """
 
     scheme: str
@@ -39,16 +108,12 @@ class Experiment:
     faults: tuple[str, ...] = ()
     time_scale: float | None = None
     transport: str = TRANSPORTS[0]
-    window_bytes: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Key:
-    """A key of an experiment: how to check its value, and what to say is expected."""
-
-    check: Callable[[Any], Any]
-    expected: str
-    types: tuple[type, ...] = (str,)
+    window: str | None = None
+    mtu_bytes: int = defaults.MTU_BYTES
+    reorder: int | None = None
+    pfc: str | None = None
+    sample_ns: int | None = None
+    watch: tuple[int, ...] = ()
 
 
 def _checked_by(parse: Callable[[str], object]) -> Callable[[str], str]:
@@ -64,77 +129,64 @@ def _checked_by(parse: Callable[[str], object]) -> Callable[[str], str]:
 def _one_of(choices: tuple[str, ...]) -> Callable[[str], str]:
     def check(text: str) -> str:
         if text not in choices:
-            raise SpecError(f"expected {', '.join(choices)}, found {text!r}")
+            raise SpecError(f"expected one of {', '.join(choices)}, found {text!r}")
         return text
 
     return check
 
 
-def _seed(value: int) -> int:
-    if value < 0:
-        raise SpecError(f"expected 0 or more, found {value}")
-    return value
-
-
-def _flows(value: int) -> int:
-    if value < 1:
-        raise SpecError(f"expected 1 or more, found {value}")
-    return value
-
-
 def _time_scale(value: float) -> float:
-    if not (math.isfinite(value) and value >= 1):
-        raise SpecError(f"expected 1 (full speed) or more, found {value}")
+    if not (math.isfinite(value) and 1 <= value <= MOST_TIME_SCALE):
+        raise SpecError(f"expected from 1 (full speed) to {MOST_TIME_SCALE:g}, found {value}")
     return float(value)
 
 
-def _faults(value: str | list[object]) -> tuple[str, ...]:
-    items = [value] if isinstance(value, str) else value
+def _faults(value: str | list[str]) -> tuple[str, ...]:
+    items = (value,) if isinstance(value, str) else tuple(value)
     for item in items:
-        if not isinstance(item, str):
-            raise SpecError(f"expected texts, found {item!r}")
         parse_fault(item)
-    return tuple(str(item) for item in items)
+    return items
 
 
-def _window(text: str) -> int:
+def _size(text: str) -> int:
     size_bytes = parse_bytes(text)
     if size_bytes < 1:
         raise SpecError("expected more than 0 bytes")
     return size_bytes
 
 
-KEYS: Mapping[str, Key] = {
-    "scheme": Key(_checked_by(parse_scheme), "a text such as 'flowcut:variant=full'"),
-    "variant": Key(str, "a text such as 'ingress'"),
-    "topology": Key(_checked_by(parse_topology), "a text such as 'leaf-spine:leaves=2,spines=4,hosts=4'"),
-    "workload": Key(_checked_by(parse_workload), "a text such as 'permutation:size=1MiB'"),
-    "flows": Key(_flows, "a number of flows", (int,)),
-    "target": Key(_one_of(TARGETS), f"one of {', '.join(TARGETS)}"),
-    "seed": Key(_seed, "a whole number", (int,)),
-    "fault": Key(
-        _faults, "a text such as 'link-slow:fraction=0.1,factor=0.1', or a list of them", (str, list)
-    ),
-    "time_scale": Key(_time_scale, "a number from 1 on", (int, float)),
-    "transport": Key(_one_of(TRANSPORTS), f"one of {', '.join(TRANSPORTS)}"),
-    "window": Key(_window, "a size such as '64KiB'"),
+def _mtu(text: str) -> int:
+    size_bytes = _size(text)
+    if size_bytes > MAX_MTU_BYTES:
+        raise SpecError(f"expected at most {MAX_MTU_BYTES} bytes, found {text!r}")
+    return size_bytes
+
+
+def _period(text: str) -> int:
+    time_ns = parse_time_ns(text)
+    if time_ns < 1:
+        raise SpecError("expected more than 0 ns")
+    return time_ns
+
+
+_CHECKS: Mapping[str, Callable[[Any], Any]] = {
+    "scheme": _checked_by(parse_scheme),
+    "topology": _checked_by(topology_of),
+    "workload": _checked_by(parse_workload),
+    "target": _one_of(TARGETS),
+    "fault": _faults,
+    "time_scale": _time_scale,
+    "transport": _one_of(TRANSPORTS),
+    "window": _checked_by(parse_window),
+    "mtu": _mtu,
+    "pfc": _checked_by(parse_pfc),
+    "sample": _period,
+    "watch": tuple,
 }
-"""The keys of an experiment file, which are also the options of the command line."""
-
-_FIELDS = {"fault": "faults", "window": "window_bytes"}
+_FIELDS = {"fault": "faults", "mtu": "mtu_bytes", "sample": "sample_ns"}
 
 
-class KeyProblemError(SpecError):
-    """A value that a key does not take; `key` names it."""
-
-    def __init__(self, key: str, problem: str) -> None:
-        """Remember the key, for whoever knows which file or option it came from."""
-        super().__init__(problem if problem.startswith(key) else f"{key}: {problem}")
-        self.key = key
-        self.problem = problem
-
-
-def make(values: Mapping[str, Any], base: Experiment | None = None) -> Experiment:
+def make(values: Mapping[str, Any] | Settings, base: Experiment | None = None) -> Experiment:
     """The experiment with these values; what is missing is as in `base`, or the default.
 
     Args:
@@ -144,21 +196,16 @@ def make(values: Mapping[str, Any], base: Experiment | None = None) -> Experimen
     Raises:
         KeyProblemError: an unknown key, or a value that is not what it takes.
     """
+    settings = values if isinstance(values, Settings) else convert(values, Settings)
     changes: dict[str, Any] = {}
-    for name, value in values.items():
-        key = KEYS.get(name)
-        if key is None:
-            raise KeyProblemError(name, f"unknown key; expected {', '.join(KEYS)}")
-        # TOML's booleans are Python's, which are integers
-        if isinstance(value, bool) or not isinstance(value, key.types):
-            raise KeyProblemError(name, f"expected {key.expected}, found {value!r}")
+    for name, value in given(settings).items():
         try:
-            changes[_FIELDS.get(name, name)] = key.check(value)
+            changes[_FIELDS.get(name, name)] = _CHECKS[name](value) if name in _CHECKS else value
         except SpecError as error:
             raise KeyProblemError(name, str(error)) from error
     variant = changes.pop("variant", None)
     if base is None and "scheme" not in changes:
-        raise KeyProblemError("scheme", f"missing; expected {KEYS['scheme'].expected}")
+        raise KeyProblemError("scheme", "missing; expected a text such as 'flowcut:variant=full'")
     made = Experiment(**changes) if base is None else replace(base, **changes)
     return made if variant is None else _with_variant(made, variant)
 

@@ -1,67 +1,41 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The figure of a comparison: distributions of completion times, and shares of packets out of order.
-
-Colours are those of Okabe and Ito, which people with any colour vision tell apart; line styles and hatches
-differ too, so that the figure survives grey printing.
-"""
+"""The figure of a comparison: distributions of completion times, and shares of packets out of order."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from msgspec import UnsetType
 
+from experiments import plot
 from experiments.metrics import cumulative
 from experiments.result import Result
 
 STEM = "comparison"
 FORMATS = ("svg", "png")
 
-_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#F0E442", "#000000")
-_LINES = ("-", "--", "-.", ":")
-_HATCHES = ("", "//", "..", "xx")
-_PANEL_INCHES = (4.2, 3.6)
-_DOTS_PER_INCH = 150
 _MS_NS = 1e6
-_STYLE: dict[Any, Any] = {
-    "axes.grid": True,
-    "axes.spines.right": False,
-    "axes.spines.top": False,
-    "axes.titlesize": 10,
-    "font.size": 9,
-    "grid.alpha": 0.3,
-    "hatch.linewidth": 0.6,
-    # the same results give the same file
-    "svg.hashsalt": "tailrace",
-    "svg.fonttype": "path",
-}
 
 
 def draw(results: Sequence[Result], folder: Path) -> list[Path]:
     """Draw the figure into the folder, once a format; returns the files."""
+    return [plot.save(comparison_figure(results), folder / f"{STEM}.{kind}") for kind in FORMATS]
+
+
+def comparison_figure(results: Sequence[Result]) -> Figure:
+    """A panel of completion times for each case, and one of the shares out of order."""
     cases = list(dict.fromkeys(result.case for result in results))
     labels = list(dict.fromkeys(result.label for result in results))
-    with mpl.rc_context(_STYLE):
-        width, height = _PANEL_INCHES
-        figure = Figure(figsize=(width * (len(cases) + 1), height), layout="constrained")
-        axes = figure.subplots(1, len(cases) + 1, squeeze=False)[0]
+    with plot.style():
+        figure, axes = plot.panels(len(cases) + 1, height=3.6, columns=len(cases) + 1)
         for axis, case in zip(axes, cases, strict=False):
             _completion(axis, case, [result for result in results if result.case == case], labels)
         _out_of_order(axes[-1], results, cases, labels)
-        handles, names = axes[0].get_legend_handles_labels()
-        figure.legend(handles, names, loc="outside lower center", ncols=len(labels), frameon=False)
-        return [_save(figure, folder / f"{STEM}.{kind}") for kind in FORMATS]
-
-
-def _save(figure: Figure, path: Path) -> Path:
-    metadata = {"Date": None} if path.suffix == ".svg" else None
-    figure.savefig(path, dpi=_DOTS_PER_INCH, metadata=metadata)
-    return path
+        plot.legend(figure, axes[0])
+    return figure
 
 
 def _completion(axis: Axes, case: str, results: Sequence[Result], labels: Sequence[str]) -> None:
@@ -75,8 +49,8 @@ def _completion(axis: Axes, case: str, results: Sequence[Result], labels: Sequen
             [0.0, *y] if y else [],
             where="post",
             label=result.label,
-            color=_COLOURS[number % len(_COLOURS)],
-            linestyle=_LINES[number % len(_LINES)],
+            color=plot.colour(number),
+            linestyle=plot.line(number),
             linewidth=1.8,
         )
     axis.set_title(f"Flow completion, {case}")
@@ -96,9 +70,7 @@ def _out_of_order(axis: Axes, results: Sequence[Result], cases: Sequence[str], l
             continue
         number = labels.index(result.label)
         x = cases.index(result.case) + (number - (len(labels) - 1) / 2) * width
-        colour = _COLOURS[number % len(_COLOURS)]
-        hatch = _HATCHES[number % len(_HATCHES)]
-        axis.bar(x, 100 * share, width * 0.9, color=colour, hatch=hatch, edgecolor="white", linewidth=0)
+        plot.bar(axis, x, 100 * share, width * 0.9, number)
         axis.annotate(
             f"{100 * share:.2g}",
             (x, 100 * share),

@@ -9,13 +9,15 @@ With packets i of w_i bytes on the wire, over links j with rates r_j and propaga
 
 It ends when the receiver has the last byte, as a completion time does. For packets of one size it is exact;
 the first packet is longer (RETH) and the last may be shorter, which changes it by less than one packet's
-time at the bottleneck. What switches add to packets between themselves (Flowcut's shim) is no part of it:
-the ideal is the same for every scheme. The path is the widest of the shortest ones, and of those one with
-the least delay.
+time at the bottleneck. Over several paths at once (spraying, MP-RDMA) the short last packet need not wait
+behind the one before it, so that a slowdown may be a little below 1. What switches add to packets between
+themselves (Flowcut's shim) is no part of it: the ideal is the same for every scheme. The path is the widest
+of the shortest ones, and of those one with the least delay.
 """
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -66,6 +68,7 @@ class Ideal:
         self._delays = delays
         self._mtu_bytes = mtu_bytes
         self._next_hops = next_hops(topology)
+        self._times_ns: dict[Hashable, int] = {}
         self._between: dict[tuple[str, str], tuple[Hop, ...]] = {}
 
     def fct_ns(self, flow: FlowSpec) -> int:
@@ -74,8 +77,17 @@ class Ideal:
         Raises:
             KeyError: the topology has no such host.
         """
-        path = self.path(self._topology.host_by_ip(flow.src), self._topology.host_by_ip(flow.dst))
-        total, largest = wire_bytes(flow.bytes, self._mtu_bytes)
+        source, target = self._topology.host_by_ip(flow.src), self._topology.host_by_ip(flow.dst)
+        ends = [(end.switch, end.rate_bps, end.delay_ns) for end in (source, target)]
+        key = (*ends, flow.bytes)
+        known = self._times_ns.get(key)
+        if known is None:
+            known = self._times_ns[key] = self._exact_ns(self.path(source, target), flow.bytes)
+        return known
+
+    def _exact_ns(self, path: Sequence[Hop], size_bytes: int) -> int:
+        """The ideal completion time on a path."""
+        total, largest = wire_bytes(size_bytes, self._mtu_bytes)
         slowest = min(hop.rate_bps for hop in path)
         # one of the slowest links is the bottleneck, all others store and forward
         forwarding = sum(Fraction(largest, hop.rate_bps) for hop in path) - Fraction(largest, slowest)

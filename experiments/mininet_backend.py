@@ -20,7 +20,7 @@ import msgspec
 from experiments.backend import Job, Outcome, Progress, Report
 from experiments.counters import dropped
 from experiments.errors import RunError
-from experiments.fault import AckLoss, Drop, LinkDown, LinkFault, LinkSlow
+from experiments.fault import AckLoss, Blackhole, Drop, LinkDown, LinkFault, LinkSlow, SwitchRestart
 from hosts.flow import FlowRecord
 from spec import SpecError
 
@@ -168,13 +168,20 @@ def _fault(fault: LinkFault) -> dict[str, Any]:
     """
     match fault:
         case LinkSlow():
-            return {"kind": "link-slow", "a": fault.a, "b": fault.b, "factor": fault.factor}
+            times = {"at_ns": fault.at_ns, "until_ns": fault.until_ns}
+            return {"kind": "link-slow", "a": fault.a, "b": fault.b, "factor": fault.factor, **times}
         case LinkDown():
             times = {"at_ns": fault.at_ns, "until_ns": fault.until_ns}
             return {"kind": "link-down", "a": fault.a, "b": fault.b, **times}
-        case Drop() | AckLoss():
-            name = "drop" if isinstance(fault, Drop) else "ack-loss"
-            raise SpecError(f"fault {name}: switches in Mininet cannot do it; use --target virtual")
+        case Drop():
+            name = "drop"
+        case AckLoss():
+            name = "ack-loss"
+        case Blackhole():
+            name = "blackhole"
+        case SwitchRestart():
+            name = "switch-restart"
+    raise SpecError(f"fault {name}: switches in Mininet cannot do it; use --target virtual")
 
 
 def _environment() -> dict[str, str]:

@@ -1,18 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Progress on standard error: a bar for each run, or two lines where that is no terminal."""
+"""Progress on standard error: a bar for each run, or two lines where that is no terminal.
+
+A bar shows how many bytes of the flows have arrived, the virtual time, events a second of real time, and how
+long the rest will take if it goes on as it went so far.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import IO
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as Bars
 
 from experiments.backend import Progress, Report
+from spec.units import format_time
+
+_SPEED_S = 30.0
+"""The time over which the speed is averaged that tells how long the rest takes."""
 
 
 class Display:
@@ -42,20 +50,49 @@ class Display:
         else:
             yield from self._lines(name)
 
+    @contextmanager
+    def count(self, what: str, total: int) -> Iterator[Callable[[str], None]]:
+        """Shows how many of many things are done: gives the callback that takes the name of each."""
+        if self._quiet or not self._console.is_terminal:
+            yield self._tally(what, total)
+            return
+        columns = (
+            *(TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()),
+            *(TimeRemainingColumn(), TextColumn("{task.fields[last]}")),
+        )
+        with Bars(*columns, console=self._console, speed_estimate_period=_SPEED_S) as bars:
+            task = bars.add_task(what, total=total, last="")
+            yield lambda name: bars.update(task, advance=1, last=name)
+
+    def _tally(self, what: str, total: int) -> Callable[[str], None]:
+        done = 0
+
+        def one_more(name: str) -> None:
+            nonlocal done
+            done += 1
+            self.say(f"{done} of {total} {what}: {name}")
+
+        return one_more
+
     def _bar(self, name: str) -> Iterator[Report]:
         columns = (
-            TextColumn("{task.description:<24}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("flows"),
-            TimeElapsedColumn(),
+            *(TextColumn("{task.description:<24}"), BarColumn(), TextColumn("{task.fields[flows]}")),
+            *(TextColumn("{task.fields[clock]}"), TimeElapsedColumn(), TimeRemainingColumn()),
             TextColumn("{task.fields[phase]}"),
         )
-        with Bars(*columns, console=self._console) as bars:
-            task = bars.add_task(name, total=None, phase="")
+        pace = _Pace()
+        with Bars(*columns, console=self._console, speed_estimate_period=_SPEED_S) as bars:
+            task = bars.add_task(name, total=None, phase="", flows="", clock="")
 
             def report(progress: Progress) -> None:
-                bars.update(task, completed=progress.done, total=progress.flows or None, phase=progress.phase)
+                bars.update(
+                    task,
+                    completed=progress.share,
+                    total=None if progress.share is None else 1.0,
+                    phase=progress.phase,
+                    flows=f"{progress.done}/{progress.flows} flows" if progress.flows else "",
+                    clock=pace.text(progress),
+                )
 
             yield report
             bars.update(task, phase="")
@@ -64,13 +101,39 @@ class Display:
         began_s = time.monotonic()
         self.say(f"{name} ...")
         last = Progress("")
+        pace = _Pace()
+        clock = ""
 
         def report(progress: Progress) -> None:
-            nonlocal last
+            nonlocal last, clock
             last = progress
+            clock = pace.text(progress)
 
         yield report
-        self.say(f"{name}: {last.done} of {last.flows} flows, {time.monotonic() - began_s:.1f} s")
+        texts = [f"{last.done} of {last.flows} flows", f"{time.monotonic() - began_s:.1f} s", clock]
+        self.say(f"{name}: {', '.join(filter(None, texts))}")
+
+
+class _Pace:
+    """How fast virtual time and events go by."""
+
+    def __init__(self) -> None:
+        self._began_s = time.monotonic()
+
+    def text(self, progress: Progress) -> str:
+        """Virtual time and events a second since the beginning; empty where nobody counts them."""
+        if progress.virtual_ns is None:
+            return ""
+        passed_s = max(time.monotonic() - self._began_s, 1e-3)
+        return f"{format_time(progress.virtual_ns)} virtual, {_short(progress.events / passed_s)} events/s"
+
+
+def _short(number: float) -> str:
+    """A number with a unit prefix, such as 1.2M."""
+    for unit, factor in (("M", 1e6), ("k", 1e3)):
+        if number >= factor:
+            return f"{number / factor:.1f}{unit}"
+    return f"{number:.0f}"
 
 
 def _nothing(_progress: Progress) -> None:

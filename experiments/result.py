@@ -10,8 +10,10 @@ from pathlib import Path
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from experiments.rows import FlowRow, write_rows
+from experiments.errors import FileError
+from experiments.rows import FlowRow, read_rows, write_rows
 from experiments.summary import Summary
+from experiments.timeline import NO_TIMELINES, Timelines, read_timelines, write_timelines
 
 SUMMARY = "summary.json"
 FLOWS = "flows.parquet"
@@ -26,6 +28,7 @@ class Result:
     label: str
     summary: Summary
     rows: tuple[FlowRow, ...]
+    timelines: Timelines = NO_TIMELINES
 
     @property
     def complete(self) -> bool:
@@ -85,7 +88,7 @@ def comparison(results: Sequence[Result], first: str, failed: Sequence[Failure])
     return Comparison(tuple(entries), tuple(failed))
 
 
-def to_json(document: Summary | Comparison) -> str:
+def to_json(document: msgspec.Struct) -> str:
     """The document as indented JSON with a newline at the end; unset keys are absent."""
     return msgspec.json.format(msgspec.json.encode(document), indent=1).decode() + "\n"
 
@@ -95,6 +98,32 @@ def write_result(result: Result, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / SUMMARY).write_text(to_json(result.summary), "utf-8")
     write_rows(result.rows, folder / FLOWS)
+    write_timelines(result.timelines, folder)
+
+
+def read_result(folder: Path, *, case: str, label: str) -> Result:
+    """What `write_result` wrote into a folder.
+
+    Raises:
+        FileError: a file is missing, or is not what was written.
+    """
+    return Result(
+        case, label, read_summary(folder / SUMMARY), read_rows(folder / FLOWS), read_timelines(folder)
+    )
+
+
+def read_summary(path: Path) -> Summary:
+    """The summary in a file.
+
+    Raises:
+        FileError: it cannot be read, or is no summary.
+    """
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Summary)
+    except OSError as error:
+        raise FileError(path, "", error.strerror or str(error)) from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise FileError(path, "", f"no summary of a run: {error}") from error
 
 
 def problems(result: Result) -> list[str]:

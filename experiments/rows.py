@@ -9,6 +9,7 @@ from pathlib import Path
 
 import polars
 
+from experiments.errors import FileError
 from hosts.flow import FlowRecord
 
 
@@ -18,7 +19,8 @@ class FlowRow:
 
     `src` and `dst` are host names. `packets` counts data packets sent, retransmissions included;
     `out_of_order` those that arrived when another PSN was expected, `ood_max` the largest distance between
-    the two.
+    the two. `overtaken` counts first transmissions that arrived after a later one, `timeouts` those of
+    retransmission, `ce_marked` data packets that arrived marked by ECN.
     """
 
     id: int
@@ -37,6 +39,9 @@ class FlowRow:
     path_changes: int
     drains: int
     drained_ns: int
+    overtaken: int
+    timeouts: int
+    ce_marked: int
 
 
 # Explicit, so that a run in which no flow finished writes the same columns.
@@ -57,6 +62,9 @@ SCHEMA = {
     "path_changes": polars.Int64,
     "drains": polars.Int64,
     "drained_ns": polars.Int64,
+    "overtaken": polars.Int64,
+    "timeouts": polars.Int64,
+    "ce_marked": polars.Int64,
 }
 
 
@@ -80,6 +88,9 @@ def make_row(record: FlowRecord, *, src: str, dst: str, ideal_fct_ns: int) -> Fl
         path_changes=record.path_changes,
         drains=record.drains,
         drained_ns=record.drained_ns,
+        overtaken=record.overtaken,
+        timeouts=record.timeouts,
+        ce_marked=record.ce_marked,
     )
 
 
@@ -87,3 +98,17 @@ def write_rows(rows: Sequence[FlowRow], path: Path) -> None:
     """Write flows.parquet, rows by id."""
     ordered = sorted(rows, key=lambda row: row.id)
     polars.DataFrame([asdict(row) for row in ordered], schema=SCHEMA).write_parquet(path)
+
+
+def read_rows(path: Path) -> tuple[FlowRow, ...]:
+    """The rows of a flows.parquet.
+
+    Raises:
+        FileError: it cannot be read, or has other columns.
+    """
+    try:
+        return tuple(FlowRow(**row) for row in polars.read_parquet(path).iter_rows(named=True))
+    except OSError as error:
+        raise FileError(path, "", error.strerror or str(error)) from error
+    except (polars.exceptions.PolarsError, TypeError) as error:
+        raise FileError(path, "", f"no table of flows: {error}") from error

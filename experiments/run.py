@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -16,16 +16,20 @@ from experiments.backend import Backend, Job, Outcome, Report
 from experiments.errors import RunError
 from experiments.experiment import Experiment
 from experiments.fault import parse_fault
-from experiments.ideal import Ideal
-from experiments.nic import MTU_BYTES, complete_scheme, nic_config, window_bytes
+from experiments.ideal import Ideal, wire_bytes
+from experiments.known import topology_of
+from experiments.nic import complete_scheme, nic_config, window_bytes
+from experiments.pfc import Thresholds, parse_pfc
 from experiments.result import Result
 from experiments.rows import FlowRow, make_row
 from experiments.scale import scaled
 from experiments.summary import Summary, completion, counters, known, packets, slowdown
 from experiments.words import case_name, replace_option
 from experiments.workload import parse_workload
-from spec import parse
-from topology import Topology, parse_topology
+from hosts.dependencies import check_dependencies
+from hosts.errors import ConfigError
+from spec import SpecError, parse
+from topology import Topology
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +46,7 @@ def scale_of(experiment: Experiment, target: str) -> float:
     """The time scale of an experiment on a target: its own, or the smallest that this machine holds."""
     if experiment.time_scale is not None:
         return experiment.time_scale
-    return budget.time_scale(parse_topology(experiment.topology), target, MTU_BYTES)
+    return budget.time_scale(topology_of(experiment.topology), target, experiment.mtu_bytes)
 
 
 def workload_words(experiment: Experiment, target: str) -> str:
@@ -62,21 +66,31 @@ def plan(experiment: Experiment, target: str) -> Plan:
         SpecError: words that do not fit together.
     """
     scale = scale_of(experiment, target)
-    full_speed = parse_topology(experiment.topology)
+    full_speed = topology_of(experiment.topology)
     topology = scaled(full_speed, scale)
     workload = parse_workload(workload_words(experiment, target))
     # one stream of numbers a purpose: another fault does not change the flows
-    flows = workload.flows(topology, random.Random(f"workload {experiment.seed}"))
+    flows = workload.flows(full_speed, random.Random(f"workload {experiment.seed}"))
+    try:
+        check_dependencies(flows)
+    except ConfigError as error:
+        raise SpecError(f"workload: {error}") from error
     flows = [scaled(flow, scale) for flow in flows]
     faults = tuple(
         scaled(hit, scale)
         for number, words in enumerate(experiment.faults)
         for hit in parse_fault(words).resolve(topology, random.Random(f"fault {number} {experiment.seed}"))
     )
-    window = experiment.window_bytes or window_bytes(topology, target)
-    scheme = complete_scheme(experiment.scheme, flows, faults, window)
+    window = window_bytes(topology, target, experiment.window)
+    mtu = experiment.mtu_bytes
+    scheme = complete_scheme(experiment.scheme, flows, faults, window=window, mtu=mtu)
     nic = nic_config(
-        topology, scaled(parse_scheme(scheme), scale), transport=experiment.transport, window=window
+        topology,
+        scaled(parse_scheme(scheme), scale),
+        transport=experiment.transport,
+        window=window,
+        mtu=mtu,
+        reorder=experiment.reorder,
     )
     job = Job(
         topology=experiment.topology,
@@ -87,8 +101,24 @@ def plan(experiment: Experiment, target: str) -> Plan:
         nic=nic,
         faults=faults,
         time_scale=scale,
+        pfc=_thresholds(experiment, target, topology),
+        sample_ns=None if experiment.sample_ns is None else round(experiment.sample_ns * scale),
+        watch=experiment.watch,
     )
     return Plan(experiment, target, topology, job)
+
+
+def _thresholds(experiment: Experiment, target: str, topology: Topology) -> Thresholds | None:
+    """The thresholds of PFC, where the experiment has it.
+
+    Raises:
+        SpecError: they contradict each other, or the target has no PFC.
+    """
+    if experiment.pfc is None:
+        return None
+    if target != "virtual":
+        raise SpecError(f"pfc: the harness sets it up on the virtual target only, not on {target}")
+    return parse_pfc(experiment.pfc).of(topology, wire_bytes(experiment.mtu_bytes, experiment.mtu_bytes)[0])
 
 
 def run(
@@ -109,7 +139,8 @@ def run(
     """
     outcome = backend.run(replace(planned.job, pcap_dir=pcap_dir), report)
     rows = _rows(planned, outcome)
-    return Result(case_name(planned.experiment.faults), label, _summary(planned, outcome, rows), rows)
+    case, summary = case_name(planned.experiment.faults), _summary(planned, outcome, rows)
+    return Result(case, label, summary, rows, outcome.timelines)
 
 
 def _rows(planned: Plan, outcome: Outcome) -> tuple[FlowRow, ...]:
@@ -142,12 +173,16 @@ def _summary(planned: Plan, outcome: Outcome, rows: tuple[FlowRow, ...]) -> Summ
         seed=experiment.seed,
         faults=experiment.faults,
         time_scale=planned.job.time_scale,
-        version=known(_version()),
+        transport=planned.job.nic.transport,
+        window_bytes=planned.job.nic.window_bytes,
+        mtu_bytes=planned.job.nic.mtu_bytes,
+        version=known(installed_version()),
         p4_sha256=known(outcome.p4_sha256),
         flows=len(rows),
         completed=sum(row.end_ns is not None for row in rows),
         fct_ns=completion(rows),
         slowdown=slowdown(rows),
+        pfc=UNSET if outcome.pfc is None else asdict(outcome.pfc),
         packets=packets(rows, delivered=delivered, dropped=outcome.dropped),
         path_changes=sum(row.path_changes for row in rows),
         drains=sum(row.drains for row in rows),
@@ -164,7 +199,7 @@ def _summary(planned: Plan, outcome: Outcome, rows: tuple[FlowRow, ...]) -> Summ
     )
 
 
-def _version() -> str | None:
+def installed_version() -> str | None:
     """The version of the installed package; None where it runs from a folder that is not installed."""
     try:
         return version("tailrace")

@@ -39,6 +39,7 @@ class Slowdown(msgspec.Struct, frozen=True):
 class Packets(msgspec.Struct, frozen=True):
     """Data packets. `sent` counts retransmissions, `delivered` what reached a receiving NIC, in any order.
 
+    `dropped` counts frames of every kind, ACKs too: what is sent is delivered or among those.
     `ood_p99` is over flows: each flow's largest out-of-order degree, in packets.
     """
 
@@ -55,6 +56,7 @@ class Packets(msgspec.Struct, frozen=True):
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
     """One run. `overload_reasons`, `faults` and `time_scale` tell how to read the rest.
 
+    `task` is the key of the words that it was made from (experiments/task.py), where it belongs to a sweep.
     `path_changes`, `drains` and `drained_ns` are sums over the flows, as their receivers and senders saw
     them.
     """
@@ -67,6 +69,9 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     seed: int
     faults: tuple[str, ...] = ()
     time_scale: float
+    transport: str | UnsetType = UNSET
+    window_bytes: int | UnsetType = UNSET
+    mtu_bytes: int | UnsetType = UNSET
     version: str | UnsetType = UNSET
     p4_sha256: str | UnsetType = UNSET
     flows: int
@@ -79,7 +84,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     drained_ns: int | UnsetType = UNSET
     flowcut: dict[str, int] | UnsetType = UNSET
     flowlets: dict[str, int] | UnsetType = UNSET
-    pfc: dict[str, int] | UnsetType = UNSET
+    pfc: dict[str, int | float] | UnsetType = UNSET
     virtual_ns: int | UnsetType = UNSET
     wall_s: float
     packet_hops: int | UnsetType = UNSET
@@ -87,6 +92,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     trace_sha256: str | UnsetType = UNSET
     overloaded: bool
     overload_reasons: tuple[str, ...] = ()
+    task: str | UnsetType = UNSET
 
 
 def completion(rows: Sequence[FlowRow]) -> Completion | UnsetType:

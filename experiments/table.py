@@ -13,13 +13,16 @@ from rich.table import Table
 
 from experiments.result import Result, p99_ratio
 from experiments.summary import Summary
+from experiments.sweep import Point
 
 NOT_OBSERVED = "-"
 _MS_NS = 1e6
-_COLUMNS = (
+_DOUBTFUL = "(!) not to be relied on: flows did not finish, or the machine could not keep up"
+COLUMNS = (
     "FCT mean\n(ms)", "p50\n(ms)", "p99\n(ms)", "slowdown\nmean", "slowdown\np99",
     "out of\norder", "out of\norder (%)", "retrans-\nmitted", "path\nchanges", "drains", "p99\nratio",
 )  # fmt: skip
+"""Titles of what `figures` gives, and of the ratio."""
 
 
 def make_table(results: Sequence[Result], first: str) -> Table:
@@ -30,7 +33,7 @@ def make_table(results: Sequence[Result], first: str) -> Table:
     )
     table.add_column("case")
     table.add_column("scheme")
-    for name in _COLUMNS:
+    for name in COLUMNS:
         table.add_column(name, justify="right", no_wrap=True)
     previous = ""
     for result in results:
@@ -41,10 +44,26 @@ def make_table(results: Sequence[Result], first: str) -> Table:
         table.add_row(
             result.case if result.case != previous else "",
             result.label + flag,
-            *_figures(result.summary),
+            *figures(result.summary),
             NOT_OBSERVED if ratio is None else f"{ratio:.2f}",
         )
         previous = result.case
+    return table
+
+
+def make_sweep_table(found: Sequence[tuple[Point, Result]]) -> Table:
+    """A row a point of a sweep: the values of its axes, and what was measured."""
+    table = Table(header_style="bold", caption_style="")
+    for key in found[0][0].settings:
+        table.add_column(key)
+    for name in COLUMNS[:-1]:
+        table.add_column(name, justify="right", no_wrap=True)
+    for point, result in found:
+        values = list(point.settings.values())
+        if not result.complete or result.summary.overloaded:
+            values[-1] += " (!)"
+            table.caption = _DOUBTFUL
+        table.add_row(*values, *figures(result.summary))
     return table
 
 
@@ -53,13 +72,12 @@ def _caption(results: Sequence[Result]) -> str | None:
         return None
     summary = results[0].summary
     scale = f", {summary.time_scale:g} times slower than stated" if summary.time_scale != 1 else ""
-    note = "\n(!) not to be relied on: flows did not finish, or the machine could not keep up"
     doubtful = any(not result.complete or result.summary.overloaded for result in results)
     text = f"{summary.flows} flows a run, target {summary.target}{scale}, seed {summary.seed}"
-    return text + note if doubtful else text
+    return f"{text}\n{_DOUBTFUL}" if doubtful else text
 
 
-def _figures(summary: Summary) -> list[str]:
+def figures(summary: Summary) -> list[str]:
     """The cells between the scheme and the ratio."""
     times, factors, packets = summary.fct_ns, summary.slowdown, summary.packets
     cells = [NOT_OBSERVED] * 3

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
+from functools import partial
 
 from controller import programs
-from controller.defaults import base_rtt_ns
+from controller.defaults import resolve
 from controller.endpoint import run_at_once
 from controller.errors import ControllerError
 from controller.inprocess import InProcess, install_all
@@ -17,48 +18,65 @@ from controller.intent import intent
 from controller.scheme import parse_scheme
 from controller.target import target
 from experiments import counters
-from experiments.backend import Job, Outcome, Progress, Report
+from experiments.backend import Job, Outcome, PfcSeen, Progress, Report
 from experiments.errors import RunError
-from experiments.fault import AckLoss, Drop, LinkDown, LinkFault, LinkSlow
+from experiments.fault import LinkSlow, last_change_ns
 from experiments.ideal import Ideal
+from experiments.known import topology_of
 from experiments.scale import scaled
+from experiments.timeline import Timelines, path_table, queue_table
+from experiments.virtual_faults import VirtualFaults
 from hosts.errors import ConfigError
 from hosts.nic import Nic
-from hosts.packets.local import ETHER_TYPE, Subtype
+from native.runtime import PfcConfig, SwitchConfig
 from native.switchd.p4rt.errors import P4RtError
 from native.virtual import Network, NetworkError
+from native.virtual.looking import Watch
+from native.virtual.network import SWITCH_CONFIG
 from spec import SpecError
-from topology import GATEWAY_MAC, parse_topology
+from topology import GATEWAY_MAC
 from topology.routing import Down
-
-REACTION_RTTS = 10
-"""How many base RTTs after a link has gone or come back the controller has written other routes. In real time
-it finds out by missing LLDP frames (controller/linkwatch.py); here it is told."""
 
 PATIENCE = 50
 """A run ends with flows unfinished after so many times the ideal time of all flows one after the other."""
 
-_ETHER_TYPE_AT = 12
-_FLOWCUT_ACK = ETHER_TYPE.to_bytes(2, "big") + bytes([Subtype.FLOWCUT_ACK])
+_MOST_NS = 100 * 24 * 3600 * 1_000_000_000
+"""Time counts picoseconds in 64 bits: 213 days."""
+
+_RESTARTED = "pipeline_replaced"
+"""Why a switch that restarts drops what is in it, in the core's words."""
+
+TELL_S = 0.25
+"""Real time between two reports of progress, at least."""
+
+TELL_SHARE = 20
+"""So many times as long as a report takes, the run goes on before the next one."""
 
 
-def is_flowcut_ack(frame: bytes) -> bool:
-    """Whether a frame is a Flowcut ACK between switches."""
-    return frame[_ETHER_TYPE_AT : _ETHER_TYPE_AT + len(_FLOWCUT_ACK)] == _FLOWCUT_ACK
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A run that stands still: its network, its job, and the ends of links that its controller knows dead."""
+
+    network: Network
+    job: Job
+    down: Down
 
 
-def is_of_flows(frame: bytes) -> bool:
-    """Whether a frame is a flow's own, data or acknowledgment, and none that switches send each other."""
-    own = frame[_ETHER_TYPE_AT : _ETHER_TYPE_AT + 2] == ETHER_TYPE.to_bytes(2, "big")
-    return not own or frame[_ETHER_TYPE_AT + 2] == Subtype.DATA_SHIM
+@dataclass(frozen=True, slots=True)
+class Stops:
+    """Where runs stop, in virtual ns, before anything but faults happens then, and what is done meanwhile."""
+
+    times_ns: tuple[int, ...]
+    halt: Callable[[Standing], None]
 
 
 class VirtualBackend:
     """Runs one network after the other."""
 
-    def __init__(self, look: Callable[[Network], None] | None = None) -> None:
+    def __init__(self, look: Callable[[Network], None] | None = None, stops: Stops | None = None) -> None:
         """`look` is handed each network before its traffic begins, to tap its wires for one."""
         self._look = look
+        self._stops = stops
 
     def run(self, job: Job, report: Report) -> Outcome:
         """Run one job to its end, or until it is clear that some flows never finish.
@@ -68,7 +86,7 @@ class VirtualBackend:
             RunError: the controller or the network failed.
         """
         try:
-            return _Run(job, report).measure(self._look)
+            return _Run(job, report).measure(self._look, self._stops)
         except ConfigError as error:
             raise SpecError(str(error)) from error
         except (ControllerError, NetworkError, P4RtError) as error:
@@ -81,35 +99,71 @@ class _Run:
     def __init__(self, job: Job, report: Report) -> None:
         self._job = job
         self._report = report
-        self._topology = scaled(parse_topology(job.topology), job.time_scale)
+        self._topology = scaled(topology_of(job.topology), job.time_scale)
         self._scheme = scaled(parse_scheme(job.scheme), job.time_scale)
-        self._program = programs.load(self._scheme.program)
-        self._down: Down = frozenset()
+        self._program = programs.load(resolve(self._scheme, self._topology).program)
+        self._stood_s = 0.0
+        self._looked_hops = 0
 
-    def measure(self, look: Callable[[Network], None] | None) -> Outcome:
+    def measure(self, look: Callable[[Network], None] | None, stops: Stops | None) -> Outcome:
         """Build the network, run it, read what it counted."""
         self._report(Progress("starting"))
         began_s = time.perf_counter()
-        with Network(self._topology, seed=self._job.seed) as network:
+        with Network(self._topology, config=self._switch_config(), seed=self._job.seed) as network:
             self._configure(network)
             nics = self._attach(network)
             if self._job.pcap_dir is not None:
                 self._job.pcap_dir.mkdir(parents=True, exist_ok=True)
                 network.capture(self._job.pcap_dir / "all.pcapng")
-            for fault in self._job.faults:
-                self._apply(network, fault)
+            faults = self._schedule_faults(network)
             if look is not None:
                 look(network)
-            network.run(self._limit_ns(), progress=lambda _now_ns, _events: self._tell(nics))
-            self._tell(nics)
-            return self._outcome(network, nics, time.perf_counter() - began_s)
+            if self._job.sample_ns is not None:
+                network.sample(self._job.sample_ns)
+            watches = self._watches(network)
+            teller = _Teller(self._job, nics, self._report)
+            if stops is not None:
+                self._schedule_stops(network, faults, teller, stops)
+            network.run(self._limit_ns(), progress=teller.tell)
+            teller.tell_now(network.now_ns, network.events)
+            wall_s = time.perf_counter() - began_s - self._stood_s
+            sampled = self._job.sample_ns is not None
+            queues = queue_table(network.samples(), self._topology) if sampled else None
+            sights = {flow: watch.sights() for flow, watch in watches.items()}
+            paths = path_table(sights, self._topology) if watches else None
+            return self._outcome(network, nics, wall_s, Timelines(queues, paths))
 
     # ---- before the traffic ----
 
-    def _configure(self, network: Network) -> None:
-        """Makes every switch hold what it should while the links in `_down` are dead."""
-        intents = intent(self._topology, self._scheme, target("virtual"), self._down)
-        install_all(network.p4rt, intents, refused=P4RtError)
+    def _configure(
+        self, network: Network, down: Down = frozenset(), names: Collection[str] | None = None
+    ) -> None:
+        """Makes all switches, or some, hold what they should while the links in `down` are dead."""
+        intents = intent(self._topology, self._scheme, target("virtual"), down)
+        wanted = {name: found for name, found in intents.items() if names is None or name in names}
+        install_all(network.p4rt, wanted, refused=P4RtError)
+
+    def _switch_config(self) -> SwitchConfig:
+        """How switches are set up: with PFC of the data class where that is wanted."""
+        wanted = self._job.pfc
+        if wanted is None:
+            return SWITCH_CONFIG
+        classes = (self._job.nic.data_priority,)
+        pfc = PfcConfig(classes, wanted.xoff_bytes, wanted.xon_bytes, wanted.headroom_bytes)
+        return replace(SWITCH_CONFIG, pfc=pfc)
+
+    def _pfc_seen(self, network: Network) -> PfcSeen | None:
+        if self._job.pfc is None:
+            return None
+        stats = [
+            network.switch(switch.name).port_stats(port)
+            for switch in self._topology.switches
+            for port in self._topology.ports_of(switch.name)
+        ]
+        paused_ns = sum(port.paused_ns for port in stats)
+        whole_ns = len(stats) * network.now_ns
+        fraction = paused_ns / whole_ns if whole_ns else 0.0
+        return PfcSeen(sum(port.pfc_sent for port in stats), paused_ns, fraction)
 
     def _attach(self, network: Network) -> list[Nic]:
         """A NIC in every host, with its flows."""
@@ -129,52 +183,51 @@ class _Run:
             nics[flow.dst].expect_flow(flow)
         return list(nics.values())
 
-    def _apply(self, network: Network, fault: LinkFault) -> None:
-        """Schedules a fault, and what the controller does about it."""
-        match fault:
-            case LinkSlow():
-                network.link_rate(fault.a, fault.b, fault.factor)
-            case Drop():
-                network.drop(fault.a, fault.b, fault.rate, matches=is_of_flows)
-            case AckLoss():
-                network.drop(fault.a, fault.b, fault.rate, matches=is_flowcut_ack)
-            case LinkDown():
-                network.link_down(fault.a, fault.b, fault.at_ns)
-                self._react(network, fault, fault.at_ns, dead=True)
-                if fault.until_ns is not None:
-                    network.link_up(fault.a, fault.b, fault.until_ns)
-                    self._react(network, fault, fault.until_ns, dead=False)
+    def _watches(self, network: Network) -> dict[int, Watch]:
+        """Watches of the flows whose paths are wanted, by number of the flow."""
+        flows = {flow.id: flow for flow in self._job.flows}
+        watches = {}
+        for number in self._job.watch:
+            flow = flows.get(number)
+            if flow is None:
+                raise SpecError(f"watch: there is no flow {number}; there are {len(flows)}")
+            # whatever its source port, for a NIC may change that to change the path
+            watches[number] = network.watch_flow(flow.src, flow.dst)
+        return watches
 
-    def _react(self, network: Network, fault: LinkDown, at_ns: int, *, dead: bool) -> None:
-        """Has the controller write other routes some time after a link has gone, or has come back."""
-        ends = frozenset(
-            (link.a, link.a_port) for link in self._topology.links if {link.a, link.b} == {fault.a, fault.b}
-        )
+    def _schedule_faults(self, network: Network) -> VirtualFaults:
+        configure = partial(self._configure, network)
+        faults = VirtualFaults(network, self._topology, self._job.flows, configure)
+        faults.schedule(self._job.faults)
+        return faults
 
-        def reroute() -> None:
-            self._down = self._down | ends if dead else self._down - ends
-            self._configure(network)
+    def _schedule_stops(self, network: Network, faults: VirtualFaults, teller: _Teller, stops: Stops) -> None:
+        def stop() -> None:
+            began_s, hops = time.perf_counter(), network.traffic().packet_hops
+            teller.tell_now(network.now_ns, network.events, "stopped")
+            stops.halt(Standing(network, self._job, faults.down))
+            # what was asked by packets is no part of the run
+            self._looked_hops += network.traffic().packet_hops - hops
+            self._stood_s += time.perf_counter() - began_s
 
-        network.call_at(at_ns + REACTION_RTTS * base_rtt_ns(self._topology), reroute)
+        for time_ns in sorted(set(stops.times_ns)):
+            network.call_at(time_ns, stop)
 
     def _limit_ns(self) -> int:
         """When it is given up to wait for flows."""
         ideal = Ideal(self._topology, self._job.nic.mtu_bytes)
         factors = [fault.factor for fault in self._job.faults if isinstance(fault, LinkSlow)]
-        in_turn_ns = sum(ideal.fct_ns(flow) for flow in self._job.flows)
+        times_ns = [ideal.fct_ns(flow) for flow in self._job.flows]
+        if max(times_ns) > _MOST_NS:
+            raise SpecError("a flow would take longer than 100 days, which virtual time does not hold")
+        in_turn_ns = sum(times_ns)
         last_start_ns = max(flow.start_ns for flow in self._job.flows)
-        return last_start_ns + PATIENCE * (
-            round(in_turn_ns / min(factors, default=1.0)) + self._job.nic.rto_ns
-        )
+        last_ns = max([last_start_ns, *map(last_change_ns, self._job.faults)])
+        return last_ns + PATIENCE * (round(in_turn_ns / min(factors, default=1.0)) + self._job.nic.rto_ns)
 
     # ---- while it runs, and after ----
 
-    def _tell(self, nics: list[Nic]) -> None:
-        """Reports how many flows their receivers have completely."""
-        done = sum(record.end_ns is not None for record in Nic.merge(*nics))
-        self._report(Progress("traffic", done, len(self._job.flows)))
-
-    def _outcome(self, network: Network, nics: list[Nic], wall_s: float) -> Outcome:
+    def _outcome(self, network: Network, nics: list[Nic], wall_s: float, timelines: Timelines) -> Outcome:
         found = {switch.name: self._counters(network, switch.name) for switch in self._topology.switches}
         traffic = network.traffic()
         queues = sum(
@@ -182,18 +235,52 @@ class _Run:
             for switch in self._topology.switches
             for port in self._topology.ports_of(switch.name)
         )
+        restarts = network.account().reasons.get(_RESTARTED, 0)
         return Outcome(
             records=tuple(Nic.merge(*nics)),
             wall_s=wall_s,
             counters=found,
-            dropped=counters.dropped(found.values()) + queues + traffic.lost,
+            dropped=counters.dropped(found.values()) + queues + restarts + traffic.lost,
             virtual_ns=network.now_ns,
-            packet_hops=traffic.packet_hops,
+            packet_hops=traffic.packet_hops - self._looked_hops,
             trace_sha256=network.trace_sha256,
             p4_sha256=self._program.sha256,
+            timelines=timelines,
+            pfc=self._pfc_seen(network),
         )
 
     def _counters(self, network: Network, switch: str) -> dict[str, int]:
         endpoint = InProcess(network.p4rt(switch), P4RtError)
         requests = counters.requests(self._program)
         return counters.sums(self._program, run_at_once(endpoint.read(requests)))
+
+
+class _Teller:
+    """Reports how far a run is, seldom enough to cost nothing that matters."""
+
+    def __init__(self, job: Job, nics: list[Nic], report: Report) -> None:
+        self._nics = nics
+        self._report = report
+        self._mtu_bytes = job.nic.mtu_bytes
+        self._flows = len(job.flows)
+        self._total_bytes = sum(flow.bytes for flow in job.flows)
+        self._next_s = 0.0
+
+    def tell(self, now_ns: int, events: int) -> None:
+        """Reports, unless that was done a short while ago."""
+        began_s = time.monotonic()
+        if began_s >= self._next_s:
+            self.tell_now(now_ns, events)
+            ended_s = time.monotonic()
+            self._next_s = ended_s + max(TELL_S, TELL_SHARE * (ended_s - began_s))
+
+    def tell_now(self, now_ns: int, events: int, phase: str = "traffic") -> None:
+        """Reports how many flows, and what share of all bytes, their receivers have."""
+        done = arrived_bytes = 0
+        for record in Nic.merge(*self._nics):
+            complete = record.end_ns is not None
+            done += complete
+            arrived = record.bytes if complete else record.received * self._mtu_bytes
+            arrived_bytes += min(arrived, record.bytes)
+        share = arrived_bytes / self._total_bytes
+        self._report(Progress(phase, done, self._flows, share, now_ns, events))

@@ -15,10 +15,19 @@ CLEAN = "clean"
 def split_schemes(text: str) -> tuple[str, ...]:
     """The words of each scheme of ``ecmp,letflow:gap=50us,flowcut:variant=ingress,buckets=64``.
 
-    A comma separates both schemes and options: a piece ``key=value`` belongs to the scheme before it.
-
     Raises:
         SpecError: an option without a scheme, no scheme at all, or one given twice.
+    """
+    return split_words(text, "schemes")
+
+
+def split_words(text: str, what: str) -> tuple[str, ...]:
+    """The items of a list that commas separate, where they also separate an item's options.
+
+    A piece ``key=value`` belongs to the item before it.
+
+    Raises:
+        SpecError: an option without an item, no item at all, or one given twice.
     """
     found: list[str] = []
     for piece in (piece.strip() for piece in text.split(",")):
@@ -26,14 +35,14 @@ def split_schemes(text: str) -> tuple[str, ...]:
         if "=" not in piece or ":" in head:
             found.append(piece)
         elif not found:
-            raise SpecError(f"schemes: expected a scheme's name before {piece!r}")
+            raise SpecError(f"{what}: expected a name before {piece!r}")
         else:
             found[-1] += ("," if ":" in found[-1] else ":") + piece
     if not all(found):
-        raise SpecError(f"schemes: expected names separated by commas, found {text!r}")
+        raise SpecError(f"{what}: expected names separated by commas, found {text!r}")
     for words in found:
         if found.count(words) > 1:
-            raise SpecError(f"schemes: {words!r} is given twice")
+            raise SpecError(f"{what}: {words!r} is given twice")
     return tuple(found)
 
 
@@ -52,9 +61,14 @@ def with_option(words: str, key: str, value: str) -> str:
 
 def replace_option(words: str, key: str, value: str) -> str:
     """The words with this value of an option, whatever it was before."""
-    parsed = parse(words, "scheme")
+    parsed = parse(words)
     parsed.options[key] = value
     return str(parsed)
+
+
+def slug(text: str) -> str:
+    """A text as the name of a folder."""
+    return re.sub(r"[^A-Za-z0-9.=]+", "-", text).strip("-") or "-"
 
 
 def labels(schemes: Sequence[str]) -> tuple[str, ...]:

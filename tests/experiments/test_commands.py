@@ -88,7 +88,10 @@ def test_compare(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (("run",), "scheme: missing; expected a text such as"),
         (("run", "none.toml"), "none.toml: No such file or directory"),
         (("run", "--scheme", "magic"), "scheme 'magic' is not known; expected ecmp"),
-        (("run", "--scheme", "ecmp", "--target", "asic"), "target: expected auto, bmv2, native, virtual"),
+        (
+            ("run", "--scheme", "ecmp", "--target", "asic"),
+            "target: expected one of auto, bmv2, native, virtual",
+        ),
         (("run", "--scheme", "ecmp", "--topology", "leaf-spine:rate=0"), "topology leaf-spine: rate must be"),
         (("run", "--scheme", "ecmp", *VIRTUAL, "--fault", "link-slow:link=a-b,factor=0.1"), "has no 'a-b'"),
         (("run", "--scheme", "ecmp", *VIRTUAL, "--cli"), "--cli needs Mininet: target bmv2 or native"),

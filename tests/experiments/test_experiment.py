@@ -7,9 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from experiments.experiment import Experiment, make
+from cli.experiment_options import EXPERIMENT
+from experiments.experiment import KEYS, Experiment, make
+from experiments.nic import parse_window, window_bytes
 from experiments.toml_file import read_experiment
 from spec import SpecError
+from topology import parse_topology
 
 FULL = """
 scheme = "flowcut"
@@ -42,7 +45,7 @@ def test_file(tmp_path: Path) -> None:
         seed=7,
         time_scale=2.5,
         transport="sr",
-        window_bytes=65536,
+        window="64KiB",
     )
 
 
@@ -67,21 +70,42 @@ def test_only_a_scheme_is_needed(tmp_path: Path) -> None:
         ('scheme = "ecmp"\ncolour = 1', "key 'colour': unknown key; expected scheme, variant, topology"),
         ('scheme = "magic"', "key 'scheme': scheme 'magic' is not known; expected ecmp"),
         ("scheme = 5", "key 'scheme': expected a text such as 'flowcut:variant=full', found 5"),
-        ('scheme = "ecmp"\nseed = "x"', "key 'seed': expected a whole number, found 'x'"),
-        ('scheme = "ecmp"\nseed = true', "key 'seed': expected a whole number, found True"),
-        ('scheme = "ecmp"\nseed = -1', "key 'seed': expected 0 or more, found -1"),
-        ('scheme = "ecmp"\ntime_scale = 0.5', "key 'time_scale': expected 1 (full speed) or more, found 0.5"),
-        ('scheme = "ecmp"\ntime_scale = inf', "key 'time_scale': expected 1 (full speed) or more, found inf"),
+        ('scheme = "ecmp"\nseed = "x"', "key 'seed': expected a whole number from 0 to 2**63 - 1, found 'x'"),
+        (
+            'scheme = "ecmp"\nseed = true',
+            "key 'seed': expected a whole number from 0 to 2**63 - 1, found True",
+        ),
+        ('scheme = "ecmp"\nseed = -1', "key 'seed': expected a whole number from 0 to 2**63 - 1, found -1"),
+        (
+            'scheme = "ecmp"\ntime_scale = 0.5',
+            "key 'time_scale': expected from 1 (full speed) to 1e+09, found 0.5",
+        ),
+        (
+            'scheme = "ecmp"\ntime_scale = inf',
+            "key 'time_scale': expected from 1 (full speed) to 1e+09, found inf",
+        ),
+        (
+            'scheme = "ecmp"\ntime_scale = 1e300',
+            "key 'time_scale': expected from 1 (full speed) to 1e+09, found",
+        ),
+        (
+            'scheme = "ecmp"\nseed = 9223372036854775808',
+            "key 'seed': expected a whole number from 0 to 2**63",
+        ),
+        (
+            'scheme = "ecmp"\nwatch = [1, 0]',
+            "key 'watch[1]': expected the number of a flow, from 1 on, found 0",
+        ),
         (
             'scheme = "ecmp"\ntarget = "asic"',
-            "key 'target': expected auto, bmv2, native, virtual, found 'asic'",
+            "key 'target': expected one of auto, bmv2, native, virtual, found 'asic'",
         ),
         (
             'scheme = "ecmp"\ntopology = "leaf-spine:rate=0"',
             "key 'topology': topology leaf-spine: rate must be",
         ),
         ('scheme = "ecmp"\nworkload = "storm"', "key 'workload': workload 'storm' is not known"),
-        ('scheme = "ecmp"\nfault = [1]', "key 'fault': expected texts, found 1"),
+        ('scheme = "ecmp"\nfault = [1]', "key 'fault[0]': expected a text, found 1"),
         ('scheme = "ecmp"\nfault = "fire"', "key 'fault': fault 'fire' is not known"),
         ('scheme = "ecmp"\nwindow = "0"', "key 'window': expected more than 0 bytes"),
         ('scheme = "ecmp"\nwindow = "wide"', "key 'window': 'wide' is no number with a unit"),
@@ -123,4 +147,68 @@ def test_options_name_themselves_once() -> None:
     assert str(caught.value).startswith("topology leaf-spine: unknown key 'leafs'")
     with pytest.raises(SpecError) as caught:
         make({"scheme": "ecmp", "seed": -3})
-    assert str(caught.value) == "seed: expected 0 or more, found -3"
+    assert str(caught.value) == "seed: expected a whole number from 0 to 2**63 - 1, found -3"
+
+
+SCALED = """
+scheme = "ecmp"
+topology = "fat-tree:k=4"
+seed = 3
+[scale.small]
+workload = "permutation:size=1KiB"
+[scale.paper]
+topology = "fat-tree:k=8"
+window = "1.5BDP"
+"""
+
+
+def test_scales(tmp_path: Path) -> None:
+    """A scale changes what it names, and nothing else."""
+    path = write(tmp_path, SCALED)
+    small, paper = (read_experiment(path, scale) for scale in ("small", "paper"))
+    assert (small.topology, small.workload, small.seed) == ("fat-tree:k=4", "permutation:size=1KiB", 3)
+    assert (paper.topology, paper.workload, paper.window) == ("fat-tree:k=8", None, "1.5BDP")
+    assert read_experiment(path) == make({"scheme": "ecmp", "topology": "fat-tree:k=4", "seed": 3})
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[scale.small]\ncolour = 1", "key 'scale.small.colour': unknown key; expected scheme, variant"),
+        ("[scale.tiny]", "key 'scale.tiny': unknown key; expected small, paper"),
+        (
+            "[scale.paper]\nseed = 'x'",
+            "key 'scale.paper.seed': expected a whole number from 0 to 2**63 - 1, found 'x'",
+        ),
+        ("scale = 3", "key 'scale': expected a table, found 3"),
+    ],
+)
+def test_bad_scales(tmp_path: Path, text: str, message: str) -> None:
+    """The key is named with its table."""
+    path = write(tmp_path, f'scheme = "ecmp"\n{text}')
+    with pytest.raises(SpecError) as caught:
+        read_experiment(path)
+    assert str(caught.value).startswith(f"{path}: {message}")
+
+
+@pytest.mark.parametrize(
+    ("words", "bytes_or_bdps"),
+    [("64KiB", (65536, None)), ("1.5BDP", (None, 1.5)), ("2 bdp", (None, 2.0)), ("5", (5, None))],
+)
+def test_windows(words: str, bytes_or_bdps: tuple[int | None, float | None]) -> None:
+    """In bytes, or in bandwidth-delay products of the topology."""
+    window = parse_window(words)
+    assert (window.size_bytes, window.bdps) == bytes_or_bdps
+
+
+def test_a_window_in_bdps_follows_the_topology() -> None:
+    """Twice the products, twice the window; the default is two of them."""
+    topology = parse_topology("leaf-spine:leaves=2,spines=2,hosts=1")
+    one, two = (window_bytes(topology, "virtual", words) for words in ("1BDP", "2BDP"))
+    assert abs(two - 2 * one) <= 1
+    assert window_bytes(topology, "virtual") == two
+
+
+def test_every_key_is_an_option() -> None:
+    """What a file can say, the command line can."""
+    assert {*EXPERIMENT, "scheme", "variant"} == set(KEYS)

@@ -77,7 +77,7 @@ def test_result_and_progress(tmp_path: Path, own_temporary_folder: Path) -> None
 
 def test_job_as_the_harness_reads_it(tmp_path: Path) -> None:
     """Words unscaled, flows and settings scaled, faults as objects of their own kind."""
-    fault = ["link-slow:link=leaf1-spine1,factor=0.1", "link-down:link=leaf1-spine2,at=1us"]
+    fault = ["link-slow:link=leaf1-spine1,factor=0.1,until=3us", "link-down:link=leaf1-spine2,at=1us"]
     copy = tmp_path / "copy.json"
     run_script(
         tmp_path,
@@ -89,10 +89,9 @@ def test_job_as_the_harness_reads_it(tmp_path: Path) -> None:
     assert written["topology"] == "leaf-spine:leaves=2,spines=2,hosts=1,rate=10Mbps"
     assert written["time_scale"] == 10
     assert written["nic"]["link_rate_bps"] == 1_000_000
-    assert written["faults"] == [
-        {"kind": "link-slow", "a": "leaf1", "b": "spine1", "factor": 0.1},
-        {"kind": "link-down", "a": "leaf1", "b": "spine2", "at_ns": 10_000, "until_ns": None},
-    ]
+    slow = {"kind": "link-slow", "a": "leaf1", "b": "spine1", "factor": 0.1, "at_ns": 0, "until_ns": 30_000}
+    down = {"kind": "link-down", "a": "leaf1", "b": "spine2", "at_ns": 10_000, "until_ns": None}
+    assert written["faults"] == [slow, down]
     assert written["cli"] is False
     assert written["pcap_dir"] is None
 

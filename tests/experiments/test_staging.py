@@ -41,6 +41,23 @@ def test_existing_folder(tmp_path: Path) -> None:
     assert tree(tmp_path) == {"out/x": "new", "out/mine": "keep", "out/sub/y": "more"}
 
 
+def test_timelines_of_an_earlier_run_go(tmp_path: Path) -> None:
+    """They would be taken for those of the run that replaced it; of other runs they stay."""
+    for name in ("a", "b"):
+        (tmp_path / "out" / name).mkdir(parents=True)
+        for file in ("summary.json", "queues.parquet", "paths.parquet"):
+            (tmp_path / "out" / name / file).write_text("old")
+    with staged(tmp_path / "out") as folder:
+        (folder / "a").mkdir()
+        (folder / "a" / "summary.json").write_text("new")
+        (folder / "a" / "paths.parquet").write_text("new")
+    assert tree(tmp_path / "out") == {
+        "a/summary.json": "new",
+        "a/paths.parquet": "new",
+        **{f"b/{file}": "old" for file in ("summary.json", "queues.parquet", "paths.parquet")},
+    }
+
+
 def test_failure_leaves_nothing(tmp_path: Path) -> None:
     """When the block raises, the place is as it was, and nothing lies beside it."""
     (tmp_path / "out").mkdir()

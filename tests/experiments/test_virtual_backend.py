@@ -116,7 +116,10 @@ def test_progress_ends_with_all_flows() -> None:
     seen: list[Progress] = []
     words = {"scheme": "ecmp", "topology": LEAF_SPINE, "workload": "permutation:size=10KiB"}
     run(plan(make(words), "virtual"), VirtualBackend(), seen.append, label="it")
-    assert seen[-1] == Progress("traffic", 4, 4)
+    last = seen[-1]
+    assert (last.phase, last.done, last.flows, last.share) == ("traffic", 4, 4, 1.0)
+    assert last.virtual_ns
+    assert last.events
 
 
 def test_slow_link_slows_exactly_what_crosses_it() -> None:
@@ -180,3 +183,18 @@ def test_scheme_that_does_not_fit() -> None:
     """A scheme's parameters that the topology does not allow are bad input."""
     with pytest.raises(SpecError, match="age must be given where queue=0"):
         measure(scheme="flowcut:queue=0")
+
+
+@pytest.mark.parametrize("scheme", ["ecmp", "flowcut"])
+def test_a_window_of_less_than_a_packet(scheme: str) -> None:
+    """One packet may be under way whatever the window, and queues have room for it."""
+    result = measure(scheme=scheme, workload="incast:degree=3,size=8KiB", window="1")
+    assert result.complete
+    assert result.summary.packets.retransmitted == 0
+
+
+def test_a_flow_that_outlasts_virtual_time() -> None:
+    """One line instead of times that wrap around."""
+    slow = "leaf-spine:leaves=2,spines=1,hosts=1,rate=1bps"
+    with pytest.raises(SpecError, match="longer than 100 days"):
+        measure(topology=slow, workload="permutation:size=8MiB")

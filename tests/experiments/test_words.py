@@ -29,7 +29,7 @@ def test_split_schemes(text: str, expected: tuple[str, ...]) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("gap=1us,letflow", "expected a scheme's name before 'gap=1us'"),
+        ("gap=1us,letflow", "expected a name before 'gap=1us'"),
         ("ecmp,,letflow", "expected names separated by commas"),
         ("", "expected names separated by commas"),
         ("ecmp,ecmp", "'ecmp' is given twice"),

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs many tasks: here one after the other, in a pool of processes, or on a Dask cluster.
+
+The results come back to the process that asked, which writes them: workers need no common file system. A
+task that fails does not keep the others from running.
+"""
+
+from __future__ import annotations
+
+import importlib
+import multiprocessing
+import signal
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from controller.errors import ControllerError
+from experiments.errors import RunError
+from experiments.progress import Display
+from experiments.result import Result
+from experiments.task import Failed, Task, finished, keep, run_task
+from spec import SpecError
+
+CONNECT_S = 10
+"""How long a cluster may take to answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """Where tasks run: so many processes of this machine, or the Dask scheduler at an address."""
+
+    workers: int = 1
+    cluster: str | None = None
+
+
+Ends = dict[str, "Result | Failed"]
+"""What became of each task, by key."""
+
+
+def run_all(
+    tasks: Sequence[Task], root: Path, where: Where, display: Display, *, again: bool = False
+) -> Ends:
+    """Run every task whose result is not below `root` yet, and write the results there.
+
+    Args:
+        tasks: what to run; of tasks with one key only the first is run, and each keeps the result.
+        root: their folders lie below it.
+        where: who runs them.
+        display: shows how far they are.
+        again: also run what was finished before.
+
+    Raises:
+        SpecError: the cluster cannot be reached, or a result cannot be written.
+    """
+    ends: Ends = {}
+    waiting: dict[str, Task] = {}
+    folders: dict[str, dict[Path, Task]] = {}
+    for task in tasks:
+        found = None if again else finished(task, root)
+        if found is not None:
+            ends[task.key] = found
+        else:
+            waiting.setdefault(task.key, task)
+            folders.setdefault(task.key, {})[task.out] = task
+    if ends:
+        display.say(f"{len(ends)} of {len(ends) + len(waiting)} results were there already")
+    for task, end in _ends(tuple(waiting.values()), where, display):
+        if isinstance(end, Result):
+            for same in folders[task.key].values():
+                keep(same, end, root)
+        else:
+            display.warn(f"{task.label}: {end.reason}")
+        ends[task.key] = end
+    return ends
+
+
+def _ends(tasks: Sequence[Task], where: Where, display: Display) -> Iterator[tuple[Task, Result | Failed]]:
+    """Each task with what became of it, as they end."""
+    if not tasks:
+        return
+    if where.cluster is None and where.workers == 1:
+        for number, task in enumerate(tasks, start=1):
+            with display.run(f"{number}/{len(tasks)} {task.label}") as report:
+                yield task, guarded(task, report)
+        return
+    if any(task.experiment.target != "virtual" for task in tasks):
+        raise SpecError("several runs at a time would slow each other down in real time: use target virtual")
+    ends = _in_processes(tasks, where.workers) if where.cluster is None else _on_cluster(tasks, where.cluster)
+    with display.count("runs", len(tasks)) as done:
+        for task, end in ends:
+            done(task.label)
+            yield task, end
+
+
+def guarded(task: Task, *report: Any) -> Result | Failed:
+    """The task's result, or why there is none, as a value that any process can hand back."""
+    try:
+        return run_task(task, *report)
+    except SpecError as error:
+        return Failed(str(error), bad_input=True)
+    except (RunError, ControllerError) as error:
+        return Failed(str(error))
+
+
+# ---- processes of this machine ----
+
+
+def _in_processes(tasks: Sequence[Task], workers: int) -> Iterator[tuple[Task, Result | Failed]]:
+    others = set(multiprocessing.active_children())
+    pool = ProcessPoolExecutor(
+        min(workers, len(tasks)), multiprocessing.get_context("spawn"), initializer=_leave_signals
+    )
+    try:
+        futures = {pool.submit(guarded, task): task for task in tasks}
+        for future in as_completed(futures):
+            try:
+                yield futures[future], future.result()
+            except BrokenProcessPool:
+                yield futures[future], Failed("a worker process has died, perhaps for lack of memory")
+    except BaseException:
+        # what runs would otherwise be waited for
+        for child in set(multiprocessing.active_children()) - others:
+            child.terminate()
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _leave_signals() -> None:
+    """Ctrl-C is for the process that asked; it ends its workers itself."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+# ---- a Dask cluster ----
+
+
+def _on_cluster(tasks: Sequence[Task], address: str) -> Iterator[tuple[Task, Result | Failed]]:
+    distributed = _distributed()
+    try:
+        # a client of an address that is none would hang when it is thrown away
+        distributed.comm.get_address_host_port(address)
+    except ValueError as error:
+        raise SpecError(f"cluster {address}: expected HOST:PORT or tcp://HOST:PORT: {error}") from error
+    if "://" in address and not address.startswith("tcp://"):
+        raise SpecError(f"cluster {address}: expected HOST:PORT or tcp://HOST:PORT")
+    try:
+        client = distributed.Client(address, timeout=CONNECT_S, set_as_default=False)
+    except (OSError, ValueError, TimeoutError) as error:
+        raise SpecError(f"cluster {address}: no Dask scheduler answers: {error}") from error
+    with client, client.as_current():
+        futures = {
+            client.submit(guarded, task, key=f"tailrace-{task.key}", pure=False): task for task in tasks
+        }
+        try:
+            for future in distributed.as_completed(list(futures)):
+                yield futures[future], _fetched(future)
+        except BaseException:
+            client.cancel(list(futures), force=True)
+            raise
+
+
+def _fetched(future: Any) -> Result | Failed:
+    """What a future holds; a worker that died, or has no Tailrace, is told as a failed task."""
+    if future.status == "finished":
+        found: Result | Failed = future.result()
+        return found
+    error = future.exception()
+    return Failed(f"the worker failed: {type(error).__name__}: {error}")
+
+
+def _distributed() -> Any:
+    """Dask's library, which only those need who have a cluster."""
+    try:
+        return importlib.import_module("distributed")
+    except ImportError:
+        raise SpecError("--cluster needs Dask: install tailrace[cluster]") from None

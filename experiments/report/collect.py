@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What lies below a folder of results: single runs, comparisons, sweeps, figures of papers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from experiments.errors import FileError
+from experiments.paper.document import RESULT, Document, read_document
+from experiments.paper.grid import RUNS
+from experiments.result import COMPARISON, SUMMARY, Comparison, Result, read_result
+from experiments.sweep import SWEEP, SweepDocument
+from experiments.words import case_name
+from spec import SpecError
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Runs that belong together, in their order; `folder` as the user named it, `axes` those of a sweep."""
+
+    kind: str
+    folder: Path
+    results: tuple[Result, ...]
+    failed: tuple[str, ...] = ()
+    axes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """All that a report is about."""
+
+    groups: tuple[Group, ...]
+    documents: tuple[Document, ...]
+
+
+def collect(folder: Path) -> Found:
+    """Everything below a folder.
+
+    Raises:
+        SpecError: there is nothing.
+        FileError: a file is not what its name says.
+    """
+    if not folder.is_dir():
+        raise SpecError(f"{folder}: not a folder")
+    groups = tuple(_groups(folder))
+    documents = tuple(read_document(path) for path in sorted(folder.rglob(RESULT)))
+    if not groups and not documents:
+        raise SpecError(f"{folder}: no results; expected what tailrace run, compare, sweep or paper writes")
+    return Found(groups, tuple(sorted(documents, key=_place)))
+
+
+def _place(document: Document) -> tuple[str, str, str, int]:
+    """Sorts figures before tables, and Fig. 7 before Fig. 10."""
+    digits = "".join(letter if letter.isdigit() else " " for letter in document.name).split()
+    name = document.name.rstrip("0123456789_")
+    return document.scale, document.paper, name, int(digits[0]) if digits else 0
+
+
+def _groups(folder: Path) -> Iterator[Group]:
+    """The runs of a folder, and of those below it; the runs of papers are told by their figures."""
+    if (folder / COMPARISON).exists():
+        yield _comparison(folder)
+        return
+    if (folder / SWEEP).exists():
+        yield _sweep(folder)
+        return
+    if (folder / SUMMARY).exists():
+        result = read_result(folder, case="", label="")
+        summary = result.summary
+        named = Result(
+            case_name(summary.faults),
+            summary.scheme.partition(":")[0],
+            summary,
+            result.rows,
+            result.timelines,
+        )
+        yield Group("run", folder, (named,))
+        return
+    for below in sorted(path for path in folder.iterdir() if path.is_dir()):
+        if below.name != RUNS.name and not below.name.startswith("."):
+            yield from _groups(below)
+
+
+def _comparison(folder: Path) -> Group:
+    found = _decoded(folder / COMPARISON, Comparison)
+    results = tuple(
+        read_result(folder / entry.case / entry.label, case=entry.case, label=entry.label)
+        for entry in found.runs
+    )
+    failed = tuple(f"{one.case}, {one.label}: {one.reason}" for one in found.failed)
+    return Group("comparison", folder, results, failed)
+
+
+def _sweep(folder: Path) -> Group:
+    found = _decoded(folder / SWEEP, SweepDocument)
+    results, failed = [], []
+    for point in found.points:
+        label = ", ".join(f"{key}={value}" for key, value in point.settings.items())
+        if isinstance(point.failed, str):
+            failed.append(f"{label}: {point.failed}")
+        else:
+            results.append(read_result(folder / point.folder, case="sweep", label=label))
+    return Group("sweep", folder, tuple(results), tuple(failed), found.axes)
+
+
+def _decoded(path: Path, shape: type[T]) -> T:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=shape)
+    except OSError as error:
+        raise FileError(path, "", error.strerror or str(error)) from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise FileError(path, "", f"not what tailrace writes: {error}") from error

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `tailrace report` does once its options are read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from experiments.report.collect import collect
+from experiments.report.page import render
+from spec import SpecError
+
+PAGE = "report.html"
+
+
+def write_report(folder: Path, out: Path | None, title: str | None) -> Path:
+    """Make the page of a folder of results; returns its file, FOLDER/report.html unless `out` says another.
+
+    Raises:
+        SpecError: there are no results, or they are not what was written, or the page cannot be written.
+    """
+    page = render(collect(folder), title or f"Results in {folder}")
+    path = folder / PAGE if out is None else out
+    try:
+        path.write_text(page, "utf-8")
+    except OSError as error:
+        raise SpecError(f"{path}: {error.strerror}") from error
+    return path

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Progress: a bar on a terminal, two lines elsewhere, nothing when quiet."""
+
+from __future__ import annotations
+
+import io
+
+from experiments.backend import Progress
+from experiments.progress import Display
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def run(display: Display) -> None:
+    with display.run("it") as report:
+        report(Progress("traffic", 1, 4, 0.25, 1_500, 1000))
+        report(Progress("traffic", 4, 4, 1.0, 12_500, 250_000))
+
+
+def test_lines() -> None:
+    """That it began, and in the end flows, virtual time and events a second."""
+    out = io.StringIO()
+    run(Display(out))
+    first, last = out.getvalue().splitlines()
+    assert first == "it ..."
+    assert last.startswith("it: 4 of 4 flows, ")
+    assert "12.5us virtual, " in last
+    assert last.endswith(" events/s")
+
+
+def test_bar() -> None:
+    """Flows, virtual time, events a second, and how long it takes."""
+    out = Terminal()
+    run(Display(out))
+    shown = out.getvalue()
+    for text in ("4/4 flows", "12.5us virtual", "events/s", "0:00:00"):
+        assert text in shown
+
+
+def test_what_nobody_knows_is_left_out() -> None:
+    """Real time has no virtual clock."""
+    out = io.StringIO()
+    with Display(out).run("it") as report:
+        report(Progress("traffic", 2, 4))
+    assert out.getvalue().splitlines()[-1].startswith("it: 2 of 4 flows, ")
+    assert "virtual" not in out.getvalue()
+
+
+def test_count() -> None:
+    """A line a thing, or a bar."""
+    for out in (io.StringIO(), Terminal()):
+        with Display(out).count("runs", 2) as done:
+            done("one")
+            done("two")
+        assert "two" in out.getvalue()
+        assert ("2 of 2 runs: two" in out.getvalue()) == (not out.isatty())
+
+
+def test_quiet() -> None:
+    """Only warnings are written."""
+    out = io.StringIO()
+    display = Display(out, quiet=True)
+    run(display)
+    display.say("nothing")
+    display.warn("something")
+    assert out.getvalue() == "warning: something\n"

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reports of runs, comparisons and sweeps: one page that holds everything it shows."""
+
+from __future__ import annotations
+
+import io
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import polars
+import pytest
+
+from cli.main import main
+from experiments import plot
+from experiments.plot import inline_svg
+from experiments.report.map import MOST_HOSTS, topology_figure
+from topology import parse_topology
+
+SMALL = ("--target", "virtual", "--topology", "leaf-spine:leaves=2,spines=2,hosts=2")
+ONE_SWITCH = "leaf-spine:leaves=1,spines=1,hosts=4"
+VOID = {"meta", "br", "hr", "img", "input", "link", "path", "use"}
+
+
+class Page(HTMLParser):
+    """Tags that are open, all ids, everything that refers elsewhere, and the text."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.ids: list[str] = []
+        self.references: list[str] = []
+        self.text = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        values = dict(attrs)
+        self.ids += [values["id"] or ""] if "id" in values else []
+        self.references += [values[key] or "" for key in ("href", "src") if key in values]
+        self.references += re.findall(r"url\(([^)]*)\)", " ".join(value or "" for value in values.values()))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in VOID:
+            assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def report(folder: Path) -> Page:
+    assert main(["report", str(folder)]) == 0
+    page = Page((folder / "report.html").read_text())
+    assert page.open == []
+    assert len(set(page.ids)) == len(page.ids)
+    # nothing is fetched, and everything that is pointed at is there
+    assert {reference for reference in page.references if not reference.startswith("#")} == set()
+    assert {reference[1:] for reference in page.references} <= set(page.ids)
+    return page
+
+
+def test_report_of_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Queues and paths over time where they were looked at, the seed, and the command that repeats it."""
+    out = tmp_path / "out"
+    words = ["run", "--scheme", "spray", *SMALL, "--workload", "incast:degree=3,size=32KiB"]
+    assert main([*words, "--sample", "1us", "--watch", "1", "--watch", "2", "--out", str(out)]) == 0
+    assert {path.name for path in out.iterdir()} == {
+        "summary.json", "flows.parquet", "queues.parquet", "paths.parquet",
+    }  # fmt: skip
+    page = report(out)
+    for text in ("Flow completion times", "The longest queues: clean, spray", "Paths of watched flows"):
+        assert text in page.text
+    assert "flow 2: packets at switches" in page.text
+    assert "tailrace run --scheme spray --topology leaf-spine:leaves=2,spines=2,hosts=2" in page.text
+    assert capsys.readouterr().out.splitlines()[-1] == str(out / "report.html")
+
+
+def test_timelines(tmp_path: Path) -> None:
+    """An incast's queue is before the receiver; a path begins at the sender's switch and is in order of time."""
+    out = tmp_path / "out"
+    words = [
+        "run",
+        "--scheme",
+        "ecmp",
+        "--target",
+        "virtual",
+        "--topology",
+        ONE_SWITCH,
+        "--workload",
+        "incast:degree=3,size=32KiB",
+    ]
+    assert main([*words, "--sample", "1us", "--watch", "1", "--out", str(out)]) == 0
+    flows = polars.read_parquet(out / "flows.parquet")
+    queues = polars.read_parquet(out / "queues.parquet")
+    longest = queues.sort("queue_bytes", descending=True).row(0, named=True)
+    assert longest["peer"] == flows["dst"][0]
+    assert queues["time_ns"].unique().sort().diff().drop_nulls().unique().to_list() == [1000]
+    path = polars.read_parquet(out / "paths.parquet")
+    assert path["flow"].unique().to_list() == [1]
+    assert path["time_ns"].is_sorted()
+    assert path["peer"][0] == flows.row(by_predicate=polars.col("id") == 1, named=True)["src"]
+
+
+def test_watch_of_no_flow(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One line that says how many there are."""
+    assert main(["run", "--scheme", "ecmp", *SMALL, "--watch", "99", "--out", str(tmp_path / "out")]) == 2
+    assert "watch: there is no flow 99; there are 4" in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_report_of_a_comparison(tmp_path: Path) -> None:
+    """Cases and schemes in one table; the slow link is drawn in red."""
+    out = tmp_path / "out"
+    fault = ("--fault", "link-slow:link=leaf1-spine1,factor=0.5")
+    words = ["compare", "--schemes", "ecmp,flowcut", *SMALL, "--workload", "permutation:size=16KiB", *fault]
+    assert main([*words, "--out", str(out)]) == 0
+    page = report(out)
+    for text in ("Comparison: ", "clean", "link-slow", "flowcut", "faulty link", "Slowdown: "):
+        assert text in page.text
+    assert "tailrace compare --schemes ecmp,flowcut" in page.text
+
+
+def test_report_of_a_sweep_and_of_a_folder_of_folders(tmp_path: Path) -> None:
+    """Below a folder everything is found."""
+    words = ["sweep", "--set", "scheme=ecmp,spray", *SMALL, "--workload", "random:flows=12,size=16KiB"]
+    assert main([*words, "--out", str(tmp_path / "a")]) == 0
+    assert main(["run", "--scheme", "ecmp", *SMALL, "--out", str(tmp_path / "b")]) == 0
+    page = report(tmp_path)
+    assert "Sweep: " in page.text
+    assert "scheme=spray" in page.text
+    assert "tailrace sweep --set scheme=ecmp,spray --topology leaf-spine:leaves=2" in page.text
+    assert "Run: " in page.text
+
+
+def test_a_file_that_is_damaged_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One line, exit 2."""
+    (tmp_path / "summary.json").write_text("{}")
+    assert main(["report", str(tmp_path)]) == 2
+    assert "summary.json: no summary of a run" in capsys.readouterr().err
+
+
+def test_report_without_the_file_of_the_topology(tmp_path: Path) -> None:
+    """The results are what counts: only the picture of the network is missing."""
+    path = tmp_path / "net.json"
+    path.write_text(
+        '{"hosts": {"h1": {"ip": "10.0.1.1/24"}, "h2": {"ip": "10.0.1.2/24"}}, "switches": {"s1": {}}, '
+        '"links": [["h1", "s1-p1"], ["h2", "s1-p2"]]}'
+    )
+    out = tmp_path / "out"
+    words = ["run", "--scheme", "ecmp", "--target", "virtual", "--topology", str(path)]
+    assert main([*words, "--workload", "permutation:size=1KiB", "--out", str(out)]) == 0
+    assert "The network: " in report(out).text
+    path.unlink()
+    page = report(out)
+    assert "Flow completion times" in page.text
+    assert "The network: " not in page.text
+
+
+@pytest.mark.parametrize("count", [2, 7, 60])
+def test_a_legend_stays_within_its_figure(count: int) -> None:
+    """In as many columns as fit, however long the names and however many there are."""
+    with plot.style():
+        figure, axes = plot.panels(1)
+        for number in range(count):
+            axes[0].plot([0, 1], [0, number], label=f"seed={number}, scheme=flowcut:variant=nic")
+        plot.legend(figure, *axes)
+        figure.savefig(io.BytesIO(), format="svg")
+    [found] = figure.legends
+    box, whole = found.get_window_extent(), figure.bbox
+    assert box.width <= whole.width
+    assert box.y0 >= 0
+    assert axes[0].get_window_extent().height > whole.height / 10
+    assert len(found.get_texts()) == min(count, 24)
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["leaf-spine:leaves=3,spines=2,hosts=2", "fat-tree:k=4", "dragonfly:p=1,a=2,h=1", "slim-fly:p=1,q=5"],
+)
+def test_topology_picture(words: str) -> None:
+    """Every kind of network; hosts only where they are not too many."""
+    topology = parse_topology(words)
+    svg = inline_svg(topology_figure(topology), "it", "a & b")
+    assert svg.startswith("<svg ")
+    assert 'aria-label="a &amp; b"' in svg
+    assert (f"{len(topology.hosts)} host" in svg) == (len(topology.hosts) <= MOST_HOSTS)
