@@ -6,7 +6,7 @@ target            native or bmv2
 seed              for the hosts' NICs
 time_scale        everything of `topology` and `scheme` takes that many times as long
 flows, nic        what hosts.flow.FlowSpec and hosts.config.NicConfig hold; scaled already
-faults            a list of {"kind": "link-slow", "a", "b", "factor"}
+faults            a list of {"kind": "link-slow", "a", "b", "factor", "at_ns", "until_ns"}
                   and {"kind": "link-down", "a", "b", "at_ns", "until_ns"}, from the start of the traffic
 out               folder of RESULT.json and logs/
 pcap_dir          folder of captures, one file a link, or null

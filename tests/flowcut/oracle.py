@@ -28,6 +28,7 @@ from tests.flowcut.frames import XOFF, XOFF_CREDIT, XON, Key
 from tests.flowcut.oracle_rtt import ONE, Averages, Least
 
 WAYS = 4
+LEFT_OR_MORE = 127  # of the BTH's seven bits: "so many packets are left, or more"
 
 
 class MismatchError(AssertionError):
@@ -238,7 +239,7 @@ class Oracle:
     def _worth_a_drain(self, entry: Entry, congested: bool) -> bool:
         c = self.config
         high = entry.rtt.average > c.rtt_threshold or entry.rtt.growth > c.growth_threshold
-        return (high or congested) and (entry.left == 0 or entry.left > c.min_left)
+        return (high or congested) and (entry.left in (0, LEFT_OR_MORE) or entry.left > c.min_left)
 
     # ---- sweeping ----
 
