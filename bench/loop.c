@@ -9,10 +9,10 @@
 /* Frames handed to the core before it runs: one batch of the I/O loop. */
 #define BATCH 32u
 /* Virtual time between two frames: 10 million a second. */
-#define GAP_NS 100u
+#define GAP_PS 100000u
 
 int64_t tr_bench_loop(tr_switch *s, const uint8_t *frames, uint32_t len,
-                      uint32_t n_frames, uint64_t packets, uint64_t *now_ns,
+                      uint32_t n_frames, uint64_t packets, uint64_t *now_ps,
                       uint64_t *sent);
 
 static uint64_t monotonic_ns(void)
@@ -38,13 +38,13 @@ static uint64_t drain(tr_switch *s)
  * frames of len bytes each that lie back to back at `frames`, in batches under
  * one lock, as the I/O loop does.
  *
- * now_ns: the switch's time, read and moved on; sent: how many frames came
+ * now_ps: the switch's time, read and moved on; sent: how many frames came
  * out. Returns the real nanoseconds it took, or the negative error of tr_rx. */
 int64_t tr_bench_loop(tr_switch *s, const uint8_t *frames, uint32_t len,
-                      uint32_t n_frames, uint64_t packets, uint64_t *now_ns,
+                      uint32_t n_frames, uint64_t packets, uint64_t *now_ps,
                       uint64_t *sent)
 {
-    uint64_t begin_ns = monotonic_ns(), now = *now_ns, out = 0;
+    uint64_t begin_ns = monotonic_ns(), now = *now_ps, out = 0;
     uint32_t frame = 0;
     while (packets > 0) {
         uint64_t batch = packets < BATCH ? packets : BATCH;
@@ -55,7 +55,7 @@ int64_t tr_bench_loop(tr_switch *s, const uint8_t *frames, uint32_t len,
                 tr_switch_unlock(s);
                 return error;
             }
-            now += GAP_NS;
+            now += GAP_PS;
             frame = frame + 1 < n_frames ? frame + 1 : 0;
         }
         tr_run(s, now);
@@ -63,7 +63,7 @@ int64_t tr_bench_loop(tr_switch *s, const uint8_t *frames, uint32_t len,
         tr_switch_unlock(s);
         packets -= batch;
     }
-    *now_ns = now;
+    *now_ps = now;
     *sent = out;
     return (int64_t)(monotonic_ns() - begin_ns);
 }

@@ -42,7 +42,7 @@ def _load_loop() -> ctypes.CDLL:
 
 
 @contextmanager
-def _one_core() -> Iterator[None]:
+def one_core() -> Iterator[None]:
     """Keep this thread on one of the cores it may use, so that no run pays for a move."""
     cores = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {max(cores)})
@@ -60,7 +60,7 @@ def _measure(
     try:
         routes.install(switch, program.model, count)
         frames = b"".join(routes.frame(number, length_bytes) for number in range(count))
-        now_ns, sent = ctypes.c_uint64(0), ctypes.c_uint64(0)
+        now_ps, sent = ctypes.c_uint64(0), ctypes.c_uint64(0)
         rates: list[float] = []
         delivered = 0
         for run in range(RUNS + 1):
@@ -71,7 +71,7 @@ def _measure(
                     length_bytes,
                     count,
                     packets,
-                    ctypes.byref(now_ns),
+                    ctypes.byref(now_ps),
                     ctypes.byref(sent),
                 )
             )
@@ -91,7 +91,7 @@ def run(quick: bool) -> list[Result]:
     program = routes.load()
     packets = 10_000 if quick else 1_000_000
     results: list[Result] = []
-    with _one_core():
+    with one_core():
         for length_bytes in FRAME_BYTES:
             for count in ROUTES:
                 rates, share = _measure(loop, program, count, length_bytes, packets)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Literal
 
 
@@ -14,6 +14,7 @@ class Result:
 
     `value` is in `unit`; `goal` in the same unit, or None where nothing was promised. `better` says which
     side of the goal is the good one. `note` tells what the reader must know, the spread of the runs for one.
+    `runs` are the single runs of which `value` is the median; empty where there was but one.
     """
 
     group: str
@@ -23,6 +24,12 @@ class Result:
     goal: float | None = None
     better: Literal["more", "less"] = "more"
     note: str = ""
+    runs: tuple[float, ...] = ()
+
+    def as_json(self) -> dict[str, object]:
+        """The row of bench.json: the fields, whether the goal was met, and the spread of the runs."""
+        row: dict[str, object] = asdict(self) | {"met": self.met()}
+        return row | ({"min": min(self.runs), "max": max(self.runs)} if self.runs else {})
 
     def met(self) -> bool | None:
         """Whether the goal was reached; None without a goal."""

@@ -31,7 +31,7 @@ def test_table_groups_and_verdicts() -> None:
     assert lines[6].split() == ["plain", "12.5", "KiB"]
 
 
-@pytest.mark.parametrize("name", ["pipeline", "tables", "footprint"])
+@pytest.mark.parametrize("name", ["pipeline", "core", "tables", "footprint", "virtual", "virtual-full"])
 def test_quick_run_writes_json(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Each benchmark runs; its rows are in the table and in bench.json, with the machine they come from."""
     assert main(["--quick", "--only", name, "--out", str(tmp_path / "out")]) == 0
@@ -43,6 +43,8 @@ def test_quick_run_writes_json(name: str, tmp_path: Path, capsys: pytest.Capture
     for row in document["results"]:
         assert row["value"] > 0
         assert row["name"] in shown
+        if row["runs"]:
+            assert 0 < row["min"] <= row["value"] <= row["max"]
 
 
 def test_pipeline_forwards_everything(tmp_path: Path) -> None:
