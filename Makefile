@@ -50,8 +50,14 @@ test: setup ## check-p4, the packet tests, then the unit tests
 	@$(MAKE) --no-print-directory ptf
 	@$(MAKE) --no-print-directory pytest
 
+# Runs in real time have the machine to themselves; everything else shares its cores. With PYTEST_ARGS: just those.
 pytest: setup ## the unit tests alone
+ifeq ($(PYTEST_ARGS),)
+	@$(SANITIZER_ENV) $(BIN)/pytest -q tests/mininet
+	@$(SANITIZER_ENV) $(BIN)/pytest --numprocesses 2 --dist loadfile --ignore tests/mininet
+else
 	@$(SANITIZER_ENV) $(BIN)/pytest $(PYTEST_ARGS)
+endif
 
 ptf: setup ## packet tests: TARGET=native|bmv2, else native, and BMv2 where it is on PATH
 	@TARGET="$(TARGET)" scripts/ptf.sh

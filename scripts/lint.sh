@@ -18,10 +18,11 @@ check() {
 
 # Each C file by itself, with the headers of the folders it may include.
 c_sources() {
-    local file status=0
+    local file python status=0
+    python=$("$BIN/python" -c 'import sysconfig; print(sysconfig.get_path("include"))')
     while IFS= read -r -d '' file; do
         "$CC" -std=gnu11 -Wall -Wextra -Werror -fsyntax-only \
-            -I native/runtime -I "$(dirname "$file")" "$file" || status=1
+            -I native/runtime -I native/virtual -isystem "$python" -I "$(dirname "$file")" "$file" || status=1
     done < <(find native bench conformance tests -name '*.c' -print0 2>/dev/null | sort -z)
     return $status
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Makes the machine ready: Debian packages, .venv (our code) and .venv-ptf (packet tests, p4runtime-shell).
-# Usage: scripts/setup.sh [main] [ptf]        (default: both)
+# Usage: scripts/setup.sh [main] [ptf] [browser]        (default: main and ptf; browser: for the test of the report)
 # Environment: PYTHON  the interpreter to build the environments with (default python3)
 # A second run takes well under a second: each environment keeps a stamp with the hash of what it was made from.
 set -euo pipefail
@@ -103,6 +103,28 @@ make_venv() {
     echo "$stamp" >"$dir/.stamp"
 }
 
+# The NICs' algorithms, compiled by mypyc into the user's cache; without them the same ones run interpreted.
+compile_nics() {
+    .venv/bin/python -m native.virtual.hosts_build >/dev/null ||
+        say "the NICs' algorithms stay interpreted, which is slower and otherwise the same"
+}
+
+# Ubuntu's browsers are snaps, which a container cannot install: there the test of the report says that it is skipped.
+install_browser() {
+    local found
+    for found in chromium chromium-browser google-chrome; do
+        ! command -v "$found" >/dev/null || return 0
+    done
+    if [ "$(id -u)" -ne 0 ] || ! grep -q '^ID=debian' /etc/os-release; then
+        say "no browser to test the report in (on Debian: sudo apt-get install chromium)"
+        return 0
+    fi
+    say "installing chromium"
+    apt-get update -qq >&2
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium >/dev/null ||
+        say "could not install chromium; the report is not tested in a browser"
+}
+
 # Warnings of pip about the places it looks in are no news to a user.
 quieten() { grep -v '^WARNING: Location' >&2 || true; }
 
@@ -112,8 +134,9 @@ check_python
 [ $# -gt 0 ] || set -- main ptf
 for name in "$@"; do
     case $name in
-        main) make_venv .venv pyproject.toml --editable '.[dev]' && link_mininet ;;
+        main) make_venv .venv pyproject.toml --editable '.[dev]' && link_mininet && compile_nics ;;
         ptf) make_venv .venv-ptf requirements/ptf.txt --requirement requirements/ptf.txt ;;
-        *) die "unknown environment '$name'; expected main or ptf" ;;
+        browser) install_browser ;;
+        *) die "unknown part '$name'; expected main, ptf or browser" ;;
     esac
 done

@@ -4,15 +4,23 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from experiments.experiment import KEYS
+from experiments.fault import parse_fault
+from experiments.run import plan
+from experiments.toml_file import read_experiment
+from experiments.workload import parse_workload
 from native.switchd.options import make_parser
+from spec import SpecError
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text("utf-8")
 SWITCH = (ROOT / "docs" / "switch.md").read_text("utf-8")
+EXPERIMENTS = (ROOT / "docs" / "experiments.md").read_text("utf-8")
 
 
 def block_after(text: str, opening: str) -> str:
@@ -22,12 +30,41 @@ def block_after(text: str, opening: str) -> str:
     return match.group(1)
 
 
-def test_python_example(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("name", ["switch.md", "virtual.md"])
+def test_python_example(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
     """The example, run from the root of the checkout, prints the lines shown under it."""
     monkeypatch.chdir(ROOT)
-    exec(compile(block_after(SWITCH, "```python"), "docs/switch.md", "exec"), {})
-    expected = block_after(SWITCH.partition("It prints")[2], "```")
+    text = (ROOT / "docs" / name).read_text("utf-8")
+    exec(compile(block_after(text, "```python"), f"docs/{name}", "exec"), {})
+    expected = block_after(text.partition("It prints")[2], "```")
     assert expected == capsys.readouterr().out
+
+
+def test_experiment_file(tmp_path: Path) -> None:
+    """The file that docs/experiments.md begins with is one, and can be planned."""
+    path = tmp_path / "slow.toml"
+    path.write_text(block_after(EXPERIMENTS, "```toml"), "utf-8")
+    planned = plan(read_experiment(path), "virtual")
+    assert len(planned.job.flows) == len(planned.topology.hosts)
+
+
+def test_experiment_keys() -> None:
+    """docs/experiments.md names every key of an experiment."""
+    named = set(re.findall(r"`(\w+)`", EXPERIMENTS.partition("| key |")[2].partition("## Workloads")[0]))
+    assert set(KEYS) - named == {"flows"}
+
+
+@pytest.mark.parametrize(("heading", "parse"), [("Workloads", parse_workload), ("Faults", parse_fault)])
+def test_words(heading: str, parse: Callable[[str], object]) -> None:
+    """docs/experiments.md names exactly the workloads and the faults that there are."""
+    section = EXPERIMENTS.partition(f"## {heading}\n")[2].partition("\n## ")[0]
+    named = set(re.findall(r"^\| `([a-z-]+):", section, re.MULTILINE))
+    with pytest.raises(SpecError) as refused:
+        parse("nonsense")
+    known = str(refused.value).partition("expected ")[2].replace(" or FILE.csv", "")
+    assert set(known.split(", ")) == named
 
 
 def test_switch_options() -> None:
