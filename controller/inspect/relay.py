@@ -52,6 +52,10 @@ _SOCKET_MODE = 0o600
 _CLIENT_TIMEOUT_S = 10.0
 
 
+_ACCEPT_TURNS = 8
+"""Turns of the event loop after which every accepted connection has its handler, with room to spare."""
+
+
 class RelayServer:
     """Serves the socket in the event loop of the controller."""
 
@@ -87,8 +91,13 @@ class RelayServer:
         if self._server is None:
             return
         self._server.close()
+        # a connection that was just accepted is not among the clients before the loop has turned a few times
+        for _ in range(_ACCEPT_TURNS):
+            await asyncio.sleep(0)
         for writer in tuple(self._clients):
             writer.close()
+            with contextlib.suppress(ConnectionError):
+                await writer.wait_closed()
         await self._server.wait_closed()
         self._server = None
         with contextlib.suppress(FileNotFoundError):
