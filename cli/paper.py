@@ -25,6 +25,9 @@ def paper(
     again: Again = False,
     out: Annotated[Path, typer.Option(help="folder for the results")] = DEFAULT_OUT,
     json: Json = False,
+    page: Annotated[
+        Path | None, typer.Option(metavar="FILE.md", help="also write a page of Markdown, figures beside it")
+    ] = None,
 ) -> None:
     """Repeat the papers' experiments: a table, a figure, and every claim as holds or differs.
 
@@ -38,7 +41,7 @@ def paper(
     if name == "list":
         list_papers(json=json)
     else:
-        run_papers(name, scale, out, Where(workers, cluster), again=again, json=json)
+        run_papers(name, scale, out, Where(workers, cluster), again=again, json=json, page=page)
 
 
 def register(app: typer.Typer) -> None:

@@ -15,10 +15,12 @@ from experiments.paper.claims import DIFFERS, HOLDS
 from experiments.paper.document import Document
 from experiments.paper.harness import check_scale, prepare, run_paper
 from experiments.paper.model import names, read_paper, select
+from experiments.paper.page import write_page
 from experiments.paper.table import claims_table, explanations, measured_table
 from experiments.pool import Where
 from experiments.progress import Display
 from experiments.table import show
+from spec import SpecError
 
 
 class Listed(msgspec.Struct, frozen=True):
@@ -46,16 +48,23 @@ def list_papers(*, json: bool) -> None:
     show(table, sys.stdout)
 
 
-def run_papers(wanted: str, scale: str, out: Path, where: Where, *, again: bool, json: bool) -> None:
+def run_papers(
+    wanted: str, scale: str, out: Path, where: Where, *, again: bool, json: bool, page: Path | None = None
+) -> None:
     """Run every figure and table that a name means, one after the other, and show what came of each.
 
+    Args:
+        page: a file of Markdown to write about all of them.
+
     Raises:
-        SpecError: no such name or scale, or a file that is not as it should be.
+        SpecError: no such name or scale, a file that is not as it should be, or a page of several papers.
         RunError: runs failed, or were interrupted.
     """
     check_scale(scale)
     display = Display(sys.stderr)
     chosen = select(wanted)
+    if page is not None and len({read_paper(name).paper for name in chosen}) > 1:
+        raise SpecError(f"--page: {wanted} are figures of several papers, expected those of one")
     documents = []
     with interruptible("what is finished is kept, and need not be run again"):
         for name, (file, planned) in zip(chosen, prepare(chosen, scale), strict=True):
@@ -66,6 +75,9 @@ def run_papers(wanted: str, scale: str, out: Path, where: Where, *, again: bool,
                 _show(document)
     if json:
         sys.stdout.write(msgspec.json.format(msgspec.json.encode(documents), indent=1).decode() + "\n")
+    if page is not None:
+        write_page(documents, out / scale, page)
+        display.say(f"page: {page}")
     _conclude(documents, display)
     display.say(f"results: {out / scale}")
 
