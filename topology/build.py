@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from spec import SpecError, Words
 from topology.model import Host, Link, Switch, Topology
+from topology.options import LinkOptions
 
 _FIRST_HOST = 2
 _MAX_HOSTS = 255 - _FIRST_HOST
@@ -27,16 +28,16 @@ def host_mac(ip: str) -> str:
 
 
 class Builder:
-    """Collects the parts of one topology; all links have the same rate and delay."""
+    """Collects the parts of one topology; all links have the same rate."""
 
-    def __init__(self, words: Words, rate_bps: int, delay_ns: int) -> None:
+    def __init__(self, words: Words, links: LinkOptions) -> None:
         self._words = words
-        self._rate_bps = rate_bps
-        self._delay_ns = delay_ns
+        self._options = links
         self._switches: list[Switch] = []
         self._hosts: list[Host] = []
         self._links: list[Link] = []
         self._ports: dict[str, int] = {}
+        self._groups: dict[str, int] = {}
         self._leaves = 0
 
     def switch(self, name: str, role: str, group: int = -1, hosts: int = 0) -> str:
@@ -47,6 +48,7 @@ class Builder:
         """
         self._switches.append(Switch(name, len(self._switches) + 1, role, group))
         self._ports[name] = hosts
+        self._groups[name] = group
         if hosts:
             self._leaves += 1
             if hosts > _MAX_HOSTS:
@@ -56,18 +58,21 @@ class Builder:
         for index in range(hosts):
             ip = host_address(self._leaves, index)
             number = len(self._hosts) + 1
+            links = self._options
             self._hosts.append(
-                Host(f"h{number}", number, ip, host_mac(ip), name, index + 1, self._rate_bps, self._delay_ns)
+                Host(f"h{number}", number, ip, host_mac(ip), name, index + 1, links.rate_bps, links.host_ns)
             )
         return name
 
     def link(self, a: str, b: str) -> None:
         """Links the next free ports of two switches."""
-        self._links.append(Link(a, self._next(a), b, self._next(b), self._rate_bps, self._delay_ns))
+        self.link_ports(a, self._next(a), b, self._next(b))
 
     def link_ports(self, a: str, a_port: int, b: str, b_port: int) -> None:
         """Links chosen ports of two switches."""
-        self._links.append(Link(a, a_port, b, b_port, self._rate_bps, self._delay_ns))
+        within = self._groups[a] == self._groups[b]
+        delay_ns = self._options.local_ns if within else self._options.global_ns
+        self._links.append(Link(a, a_port, b, b_port, self._options.rate_bps, delay_ns))
 
     def _next(self, switch: str) -> int:
         self._ports[switch] += 1
@@ -76,4 +81,11 @@ class Builder:
     def topology(self) -> Topology:
         """What was built; SpecError where it is no usable network."""
         words = self._words
-        return Topology(words.name, str(words), tuple(self._switches), tuple(self._hosts), tuple(self._links))
+        return Topology(
+            words.name,
+            str(words),
+            tuple(self._switches),
+            tuple(self._hosts),
+            tuple(self._links),
+            self._options.latency_ns,
+        )

@@ -15,22 +15,22 @@ from __future__ import annotations
 from spec import Options, Words
 from topology.build import Builder
 from topology.model import Topology
-from topology.options import LINK_KEYS, links_of
+from topology.options import GROUP_LINK_KEYS, links_of
 
 
 def dragonfly(words: Words) -> Topology:
-    """dragonfly:p=,a=,h=,groups= (groups: a*h + 1 unless given).
+    """dragonfly:p=,a=,h=,groups=,local=,global=,host= (groups: a*h + 1 unless given).
 
     Raises:
         SpecError: a bad option, such as more groups than global links can join.
     """
-    options = Options(words, ("p", "a", "h", "groups", *LINK_KEYS))
+    options = Options(words, ("p", "a", "h", "groups", *GROUP_LINK_KEYS))
     hosts = options.integer("p", 2, least=1)
     routers = options.integer("a", 4, least=1)
     global_links = options.integer("h", 2, least=1)
     most = routers * global_links + 1
     groups = options.integer("groups", most, least=1, most=most)
-    builder = Builder(words, *links_of(options))
+    builder = Builder(words, links_of(options))
     names = [
         [builder.switch(f"r{group + 1}_{i + 1}", "router", group, hosts) for i in range(routers)]
         for group in range(groups)

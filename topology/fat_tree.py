@@ -32,7 +32,7 @@ def fat_tree(words: Words) -> Topology:
     if half % taper:
         raise SpecError(f"{words.title}: taper must divide k/2 = {half}, found '{taper}'")
     hosts = options.integer("hosts", half, least=1)
-    builder = Builder(words, *links_of(options))
+    builder = Builder(words, links_of(options))
     uplinks = half // taper
     pods = range(1, k + 1)
     edges = {

@@ -48,6 +48,8 @@ class Index:
             raise self._error("there is no switch")
         if not topology.hosts:
             raise self._error("there is no host")
+        if topology.latency_ns < 0:
+            raise self._error("the latency of a switch must not be negative")
         self.switches = {switch.name: switch for switch in topology.switches}
         self.hosts = {host.name: host for host in topology.hosts}
         self.by_ip = {host.ip: host for host in topology.hosts}

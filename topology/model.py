@@ -64,6 +64,8 @@ class Link:
 class Topology:
     """A network. `words` are what it was made from, such as `leaf-spine:leaves=2,spines=4`.
 
+    latency_ns: what every switch adds to the time of a packet, beside queueing and sending
+
     Raises:
         SpecError: it is no usable network; one line says why.
     """
@@ -73,6 +75,7 @@ class Topology:
     switches: tuple[Switch, ...]
     hosts: tuple[Host, ...]
     links: tuple[Link, ...]
+    latency_ns: int = 0
     _index: Index = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

@@ -24,7 +24,7 @@ _KINDS: dict[str, Callable[[Words], Topology]] = {
 def parse_topology(text: str) -> Topology:
     """The topology that words describe, or that a p4lang tutorials' topology.json holds.
 
-    A file may be followed by rate= and delay=, for the links to which it gives none.
+    A file may be followed by rate= and delay=, for the links to which it gives none, and by latency=.
 
     Raises:
         SpecError: unknown name, bad option, or no usable network; one line says which.

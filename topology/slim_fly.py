@@ -18,7 +18,7 @@ from spec import Options, Words
 from topology.build import Builder
 from topology.galois import Field, field, prime_power
 from topology.model import Topology
-from topology.options import LINK_KEYS, links_of
+from topology.options import GROUP_LINK_KEYS, links_of
 
 _LARGEST = 32
 
@@ -39,19 +39,20 @@ def generators(gf: Field) -> tuple[frozenset[int], frozenset[int]]:
 
 
 def slim_fly(words: Words) -> Topology:
-    """slim-fly:p=,q= (p: hosts on each router, half of its links rounded up unless given).
+    """slim-fly:p=,q=,local=,global=,host= (p: hosts on each router, half of its links rounded up unless
+    given). Routers with the same (s, x) are a group.
 
     Raises:
         SpecError: a bad option; q is no prime power, is 2, or is too large.
     """
-    options = Options(words, ("p", "q", *LINK_KEYS))
+    options = Options(words, ("p", "q", *GROUP_LINK_KEYS))
     q = options.integer("q", 5, least=3, most=_LARGEST)
     if prime_power(q) is None or q % 4 == 2:
         raise options.error("q", f"a power of a prime from 3 to {_LARGEST}")
     delta = {0: 0, 1: 1, 3: -1}[q % 4]
     degree = (3 * q - delta) // 2
     hosts = options.integer("p", (degree + 1) // 2, least=1)
-    builder = Builder(words, *links_of(options))
+    builder = Builder(words, links_of(options))
     gf = field(q)
     name = {
         (side, x, y): builder.switch(f"r{side}_{x}_{y}", "router", side * q + x, hosts)

@@ -31,7 +31,7 @@ class _Reader:
 
     def __init__(self, words: Words) -> None:
         self._file = words.name
-        self._rate_bps, self._delay_ns = links_of(Options(words, LINK_KEYS))
+        self._options = links_of(Options(words, LINK_KEYS))
         self._switches: dict[str, Switch] = {}
         self._hosts: dict[str, Any] = {}
         self._attached: dict[str, Host] = {}
@@ -56,7 +56,8 @@ class _Reader:
             if name not in self._attached:
                 raise self.error(f"hosts.{name}", "has no link")
         hosts = tuple(self._attached[name] for name in self._hosts)
-        return Topology(self._file, str(words), tuple(self._switches.values()), hosts, tuple(self._links))
+        switches, links = tuple(self._switches.values()), tuple(self._links)
+        return Topology(self._file, str(words), switches, hosts, links, self._options.latency_ns)
 
     def _load(self) -> dict[str, Any]:
         try:
@@ -77,8 +78,8 @@ class _Reader:
         well_formed = isinstance(link, list) and 2 <= len(link) <= 4
         if not well_formed or not all(isinstance(end, str) for end in link[:2]):
             raise self.error(key, 'expected ["h1", "s1-p1", latency, bandwidth]')
-        delay_ns = self._latency(key, link[2]) if len(link) > 2 else self._delay_ns
-        rate_bps = self._bandwidth(key, link[3]) if len(link) > 3 else self._rate_bps
+        delay_ns = self._latency(key, link[2]) if len(link) > 2 else self._options.global_ns
+        rate_bps = self._bandwidth(key, link[3]) if len(link) > 3 else self._options.rate_bps
         a, b = (self._end(key, text, switches) for text in link[:2])
         if a[1] and b[1]:
             self._links.append(Link(a[0], a[1], b[0], b[1], rate_bps, delay_ns))
@@ -132,7 +133,9 @@ class _Reader:
 
 
 def read_topology_json(words: Words) -> Topology:
-    """The topology in the file `words.name`; rate= and delay= are for links to which it gives none.
+    """The topology in the file `words.name`.
+
+    rate= and delay= are for links to which it gives none, latency= is that of its switches.
 
     Raises:
         SpecError: no such file, or its content is no topology; the line names file and line or key.

@@ -221,3 +221,66 @@ def test_dragonfly_global_links_are_shared_out(words: str) -> None:
                 for name in routers
             ]
             assert max(own) - min(own) <= 1
+
+
+@pytest.mark.parametrize("q", [q for q in range(3, 33) if prime_power(q) is not None])
+def test_slim_fly_structure(q: int) -> None:
+    """For every prime power: one degree, diameter 2, and 2q groups of q routers, of which those of one kind have no
+    link to each other and each two of different kinds have q.
+    """
+    topology = parse_topology(f"slim-fly:q={q},p=1")
+    near: dict[str, int] = {switch.name: 0 for switch in topology.switches}
+    bit = {switch.name: 1 << number for number, switch in enumerate(topology.switches)}
+    between: Counter[tuple[int, int]] = Counter()
+    for link in topology.links:
+        near[link.a] |= bit[link.b]
+        near[link.b] |= bit[link.a]
+        a, b = sorted((topology.switch(link.a).group, topology.switch(link.b).group))
+        between[a, b] += 1
+    degree = (3 * q - {0: 0, 1: 1, 3: -1}[q % 4]) // 2
+    assert {degree} == {bin(found).count("1") for found in near.values()}
+    everything = (1 << len(bit)) - 1
+    neighbours = {name: [other for other in bit if found & bit[other]] for name, found in near.items()}
+    # one router of each kind stands for all of it
+    for name in ("r0_0_0", "r1_0_0"):
+        reached = near[name] | bit[name]
+        for other in neighbours[name]:
+            reached |= near[other]
+        assert reached == everything
+    assert {q} == set(Counter(switch.group for switch in topology.switches).values())
+    within = (degree - q) * q // 2
+    for a in range(2 * q):
+        for b in range(a, 2 * q):
+            expected = within if a == b else q if a < q <= b else 0
+            assert expected == between[a, b]
+
+
+GROUPED = "rate=400Gbps,delay=7ns,local=25ns,global=500ns,host=9ns,latency=500ns"
+
+
+@pytest.mark.parametrize("words", ["dragonfly:p=1,a=3,h=1", "slim-fly:p=1,q=3"])
+def test_delays_by_where_links_lead(words: str) -> None:
+    """Links within groups, between them and to hosts have delays of their own; `delay` unless given."""
+    topology = parse_topology(f"{words},{GROUPED}")
+    group = {switch.name: switch.group for switch in topology.switches}
+    assert {(True, 25), (False, 500)} == {(group[li.a] == group[li.b], li.delay_ns) for li in topology.links}
+    assert ({9}, 500) == ({host.delay_ns for host in topology.hosts}, topology.latency_ns)
+    plain = parse_topology(f"{words},delay=7ns")
+    assert {7} == {host.delay_ns for host in plain.hosts} | {link.delay_ns for link in plain.links}
+    assert (0, {1000}) == (plain.latency_ns, {link.delay_ns for link in parse_topology(words).links})
+
+
+@pytest.mark.parametrize(
+    "words", ["leaf-spine:leaves=2", "fat-tree:k=4", "dragonfly:p=1,a=2,h=1", "slim-fly:q=3"]
+)
+def test_latency_of_switches(words: str) -> None:
+    """Every topology takes it."""
+    assert 300 == parse_topology(f"{words},latency=300ns").latency_ns
+
+
+def test_no_local_links_elsewhere() -> None:
+    """Where switches form no groups there is one delay."""
+    with pytest.raises(
+        SpecError, match="unknown key 'local'; expected leaves, spines, hosts, rate, delay, latency"
+    ):
+        parse_topology("leaf-spine:leaves=2,local=1us")
