@@ -103,11 +103,15 @@ class FabricTest(P4RuntimeTest):
         for slot, port in enumerate(ports):
             self.add_entry("group_members", {"group": group, "slot": slot}, self.action("member", port=port))
 
+    def modify(self, entry: p4runtime_pb2.TableEntry) -> None:
+        """Give an entry that is there another action."""
+        self._write(p4runtime_pb2.Update.MODIFY, table_entry=entry)
+
     def move_slot(self, group: int, slot: int, port: int) -> None:
         """Give a slot that is filled another port."""
         entry = self.entry("group_members", {"group": group, "slot": slot})
         entry.action.action.CopyFrom(self.action("member", port=port))
-        self._write(p4runtime_pb2.Update.MODIFY, table_entry=entry)
+        self.modify(entry)
 
     # ---- frames ----
 

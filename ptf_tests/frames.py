@@ -6,19 +6,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from scapy.layers.inet import IP, UDP
-from scapy.layers.l2 import Ether
+from scapy.layers.l2 import Dot1Q, Ether
 from scapy.packet import Packet, Raw
 
 from hosts.packets.bth import BTH, ROCE_PORT, Opcode
 from hosts.packets.data_shim import DataShim, Stamp
+from hosts.packets.dscp import DSCP_SHIFT
 from hosts.packets.flow_pause import PAUSE_MAC, FlowPause, PauseOp
 from hosts.packets.flowcut_ack import FlowcutAck
 from hosts.packets.local import Local, Subtype
 
 GATEWAY_MAC = "02:00:00:00:00:fe"
 UDP_PROTOCOL = 17
+BTH_BYTES = 12
 TAG_FACTOR, TAG_MODULUS = 13, 64  # p4src/common/egress.p4: PathTag
 PAYLOAD = bytes(range(96))
+TRIMMED_UDP_BYTES = len(UDP()) + BTH_BYTES
+TRIMMED_IP_BYTES = len(IP()) + TRIMMED_UDP_BYTES
 
 
 def mac_of(ip: str) -> str:
@@ -58,6 +62,7 @@ def roce(
     *,
     ttl: int = 64,
     ecn: int = 0,
+    dscp: int = 0,
     tag: int = 0,
     left: int = 0,
     opcode: int = Opcode.WRITE_MIDDLE,
@@ -66,7 +71,7 @@ def roce(
 ) -> Packet:
     """A RoCEv2 packet of a flow; `left` and `tag` are the two reserved fields of the BTH."""
     ether = Ether(src=mac_of(flow.src), dst=dst_mac)
-    ip = IP(src=flow.src, dst=flow.dst, ttl=ttl, tos=ecn, flags="DF", id=0)
+    ip = IP(src=flow.src, dst=flow.dst, ttl=ttl, tos=dscp << DSCP_SHIFT | ecn, flags="DF", id=0)
     bth = BTH(opcode=int(opcode), resv6=tag, resv7=left, dqpn=0x11, psn=0x1234)
     return ether / ip / UDP(sport=flow.sport, dport=flow.dport, chksum=0) / bth / Raw(payload)
 
@@ -74,6 +79,19 @@ def roce(
 def tagged(tag: int, port: int) -> int:
     """The path tag after a hop between switches by an egress port."""
     return (tag * TAG_FACTOR + port) % TAG_MODULUS
+
+
+def classed(frame: Packet, vid: int) -> Packet:
+    """A frame with a VLAN tag."""
+    return Ether(src=frame[Ether].src, dst=frame[Ether].dst) / Dot1Q(vlan=vid) / frame[Ether].payload.copy()
+
+
+def cut(frame: Packet) -> bytes:
+    """A RoCE frame that ends behind its BTH, with honest lengths; its DSCP is as it was."""
+    headers = frame.copy()
+    headers[IP].len, headers[UDP].len = TRIMMED_IP_BYTES, TRIMMED_UDP_BYTES
+    in_front = len(headers) - len(headers[IP])
+    return bytes(headers)[: in_front + TRIMMED_IP_BYTES]
 
 
 def shimmed(frame: Packet, hops: int, stamps: list[tuple[int, int]]) -> Packet:
@@ -118,6 +136,8 @@ __all__ = [
     "Local",
     "PauseOp",
     "Subtype",
+    "classed",
+    "cut",
     "flowcut_ack",
     "mac_of",
     "number_of",

@@ -4,7 +4,8 @@
 //   port_role     ingress_port -> host_port | fabric_port | group_port
 //                 one entry a fabric port; a port that nobody configured is a host's, and trusted with nothing. A
 //                 group port leads to a switch of the same Dragonfly group; only the Dragonfly programs ask
-// The top program defines KNOWS_DETOURS, whether it is one of a Dragonfly.
+// The top program defines KNOWS_DETOURS, whether it is one of a Dragonfly, and KNOWS_CLASSES, whether VLAN tags mean
+// anything to it.
 // Decides: malformed and unsupported packets, control frames of the fabric from hosts, LLDP to the controller.
 // Sets meta.kind, meta.from_host, meta.within_group and the queue's priority.
 #ifndef COMMON_ADMISSION_P4
@@ -57,7 +58,9 @@ control Admission(inout headers_t hdr, inout metadata_t meta, inout standard_met
         if (standard_metadata.instance_type == INSTANCE_RECIRCULATED) {
             meta.from_host = false;  // our own ACK, on its way back; its ingress port says nothing
         }
-        if (standard_metadata.parser_error != error.NoError || standard_metadata.checksum_error == 1) {
+        if (hdr.vlan.isValid() && !KNOWS_CLASSES) {
+            drop.apply(DropReason_t.UNSUPPORTED, meta, standard_metadata);
+        } else if (standard_metadata.parser_error != error.NoError || standard_metadata.checksum_error == 1) {
             drop.apply(DropReason_t.MALFORMED, meta, standard_metadata);
         } else if (meta.from_host && (hdr.tailrace.isValid() || hdr.detour.isValid()
                                       || hdr.ethernet.ether_type == ETHERTYPE_LLDP)) {

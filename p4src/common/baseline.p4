@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ingress and the whole program of a scheme that only selects paths. The top program defines first:
 //
-//   const bool KNOWS_DETOURS
+//   const bool KNOWS_DETOURS, KNOWS_CLASSES      common/admission.p4
 //   control SelectPath(in bit<32> flow_hash, inout metadata_t meta, inout standard_metadata_t standard_metadata)
 //       sets egress_spec to one of the next hops of meta.route, or drops
 //
@@ -14,6 +14,7 @@
 #include "common/egress.p4"
 #include "common/packet_io.p4"
 #include "common/parser.p4"
+#include "common/queue_limit.p4"
 #include "common/routes.p4"
 #include "common/transmit.p4"
 

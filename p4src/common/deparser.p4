@@ -11,6 +11,7 @@ control PacketDeparser(packet_out packet, in headers_t hdr) {
         packet.emit(hdr.entries);
         packet.emit(hdr.port_queues);
         packet.emit(hdr.ethernet);
+        packet.emit(hdr.vlan);
         packet.emit(hdr.detour_tag);
         packet.emit(hdr.detour);
         packet.emit(hdr.tailrace);

@@ -12,6 +12,7 @@
 const bit<16> ETHERTYPE_IPV4     = 0x0800;
 const bit<16> ETHERTYPE_TAILRACE = 0x88B5;  // IEEE 802: for local experiments
 const bit<16> ETHERTYPE_LLDP     = 0x88CC;
+const bit<16> ETHERTYPE_VLAN     = 0x8100;
 const bit<8>  PROTOCOL_TCP       = 6;
 const bit<8>  PROTOCOL_UDP       = 17;
 const bit<16> UDP_ROCE           = 4791;  // RoCEv2
@@ -24,6 +25,19 @@ header ethernet_t {
     mac_t   dst;
     mac_t   src;
     bit<16> ether_type;
+}
+
+// IEEE 802.1Q. A sender says with it what kind of path its packet takes (Spritz §III-D); no host ever gets one.
+//   0               1               2               3
+//   0 1 2 3 4 5 6 7 0 1 2 3 4 5 6 7 0 1 2 3 4 5 6 7
+//  +-----+-+-----------------------+-------------------------------+
+//  | pcp |d|  vid (12)             |  next EtherType (16)          |
+//  +-----+-+-----------------------+-------------------------------+
+header vlan_t {
+    bit<3>   pcp;
+    bit<1>   dei;
+    VlanId_t vid;
+    bit<16>  next_ether_type;
 }
 
 // Follows EtherType 0x88B5 and says what comes next.
@@ -113,7 +127,7 @@ header flow_pause_t {
 header ipv4_header_t {
     bit<4>  version;
     bit<4>  ihl;
-    bit<6>  dscp;
+    Dscp_t  dscp;
     bit<2>  ecn;
     bit<16> total_len;
     bit<16> identification;
@@ -239,6 +253,7 @@ struct headers_t {
     flow_entry_t[4]        entries;
     port_queues_t          port_queues;
     ethernet_t             ethernet;
+    vlan_t                 vlan;
     tailrace_t             detour_tag;
     detour_t               detour;
     tailrace_t             tailrace;

@@ -4,6 +4,7 @@
 //                                            -> ack + stamps
 //                                -> ipv4 -> udp -> [nic_shim] -> bth
 //                                        -> tcp
+//                    -> [vlan]   -> ipv4
 // Decides nothing but what the bytes are: the flow key is set here, because only here every case is at hand.
 #ifndef COMMON_PARSER_P4
 #define COMMON_PARSER_P4
@@ -33,6 +34,14 @@ parser PacketParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
         transition select(hdr.ethernet.ether_type) {
             ETHERTYPE_IPV4: parse_ipv4;
             ETHERTYPE_TAILRACE: parse_subtype;
+            ETHERTYPE_VLAN: parse_vlan;
+            default: accept;
+        }
+    }
+    state parse_vlan {
+        packet.extract(hdr.vlan);
+        transition select(hdr.vlan.next_ether_type) {
+            ETHERTYPE_IPV4: parse_ipv4;
             default: accept;
         }
     }

@@ -37,6 +37,26 @@ enum bit<9> SpecialPort_t {
 const bit<3> PRIORITY_DATA    = 0;
 const bit<3> PRIORITY_CONTROL = QUEUES - 1;
 
+// IPv4's DSCP, of the code points for local use (RFC 2474 §6: xxxx11). The two bits in the middle are marks that may
+// stand together.
+//
+//      0   1   2   3   4   5
+//    +---+---+---+---+---+---+
+//    | 0 | 0 | T | S | 1 | 1 |     T: trimmed (common/trim.p4), S: steered by its entropy value in every mode (spritz)
+//    +---+---+---+---+---+---+
+enum bit<6> Dscp_t {
+    DEFAULT         = 0,
+    STEERED         = 0b000111,
+    TRIMMED         = 0b001011,
+    TRIMMED_STEERED = 0b001111
+}
+
+// VLAN numbers that name a class of paths (Spritz §III-D). No tag: the default table. 1 is what bridges give to all.
+enum bit<12> VlanId_t {
+    MINIMAL    = 2,
+    NONMINIMAL = 3
+}
+
 // What a packet is to the pipeline, decided once, in admission.p4.
 enum bit<4> PacketKind_t {
     NONE        = 0,  // already dealt with: dropped, answered or sent to the controller

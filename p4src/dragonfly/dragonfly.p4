@@ -13,6 +13,7 @@
 #include "letflow/flowlets.p4"
 
 const bool KNOWS_DETOURS = true;
+const bool KNOWS_CLASSES = false;
 
 // What a path is drawn with.
 control PathValue(in Grain_t grain, in bit<32> flow_hash, in ticks_t now_ticks, out bit<32> value, out bool begins) {
@@ -46,7 +47,7 @@ control ChoosePath(in bit<32> flow_hash, in bit<32> value, in bool begins, in gr
         if (by_queues) {
             bit<1> choice = 0;
             if (begins) {
-                ugal_l.apply(path, detour, takes_detour);
+                ugal_l.apply(path.port, path.links, detour.port, detour.links, takes_detour);
                 if (takes_detour) {
                     choice = 1;
                 }

@@ -5,6 +5,7 @@
 #include "dragonfly/flowcut_paths.p4"
 
 const bool KNOWS_DETOURS = true;
+const bool KNOWS_CLASSES = false;
 
 #include "flowcut/pipeline.p4"
 

@@ -107,7 +107,7 @@ control NewPath(in next_hops_t next_hops, in wish_t wish, in bit<32> draw, inout
                 if (drained_minimal != 0 && drained_detour == 0) {
                     takes_detour = true;
                 } else if (drained_minimal != 0 || drained_detour == 0) {
-                    ugal_l.apply(path, detour, takes_detour);
+                    ugal_l.apply(path.port, path.links, detour.port, detour.links, takes_detour);
                 }
             }
             if (takes_detour) {

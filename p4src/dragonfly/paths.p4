@@ -13,7 +13,7 @@
 #ifndef DRAGONFLY_PATHS_P4
 #define DRAGONFLY_PATHS_P4
 #include "common/ecmp.p4"
-#include "common/queues.p4"
+#include "common/ugal.p4"
 
 // How a path is chosen.
 enum bit<8> PathRule_t {
@@ -152,21 +152,6 @@ control Remix(in bit<32> value, out bit<32> mixed) {
     apply {
         bit<32> spread = (value ^ (value >> 16)) * 0x7FEB352D;
         mixed = spread ^ (spread >> 15);
-    }
-}
-
-// UGAL-L (Kim et al. 2008; Spritz §V-A): the minimal path if q_min * h_min <= q_val * h_val, by the queues of this
-// switch. A queue of 4 GiB and paths of 255 links fit into 40 bits.
-control UgalL(in first_link_t minimal, in first_link_t detour, out bool takes_detour) {
-    QueueLoad() minimal_load;
-    QueueLoad() detour_load;
-
-    apply {
-        bit<32> minimal_bytes;
-        bit<32> detour_bytes;
-        minimal_load.apply(minimal.port, minimal_bytes);
-        detour_load.apply(detour.port, detour_bytes);
-        takes_detour = (bit<40>)minimal_bytes * (bit<40>)minimal.links > (bit<40>)detour_bytes * (bit<40>)detour.links;
     }
 }
 

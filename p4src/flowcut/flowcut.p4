@@ -6,6 +6,7 @@
 #include "flowcut/next_hops.p4"
 
 const bool KNOWS_DETOURS = false;
+const bool KNOWS_CLASSES = false;
 
 #include "flowcut/pipeline.p4"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ingress and egress of Flowcut, whatever it takes a new path from. The top program includes first, next to
-// KNOWS_DETOURS, one of flowcut/next_hops.p4 and dragonfly/flowcut_paths.p4, which define what only they know:
+// KNOWS_DETOURS and KNOWS_CLASSES, one of flowcut/next_hops.p4 and dragonfly/flowcut_paths.p4, which define what only
+// they know:
 //
 //   StartLeg        after the route: the group of next hops by where the packet came from
 //   next_hops_t, FindNextHops       what there is to choose from
@@ -22,6 +23,7 @@
 #include "common/egress.p4"
 #include "common/packet_io.p4"
 #include "common/parser.p4"
+#include "common/queue_limit.p4"
 #include "common/routes.p4"
 #include "common/select_ecmp.p4"
 #include "common/transmit.p4"

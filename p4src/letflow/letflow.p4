@@ -6,6 +6,7 @@
 #include "letflow/flowlets.p4"
 
 const bool KNOWS_DETOURS = false;
+const bool KNOWS_CLASSES = false;
 
 control SelectPath(in bit<32> flow_hash, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     Flowlets() flowlets;

@@ -24,7 +24,7 @@ from native.compiler import Program, load_program
 from native.runtime import ActionCall, Output, Replica, Switch, SwitchConfig
 
 BUILD = Path(__file__).parents[2] / "p4src" / "build"
-PROGRAMS = ("ecmp", "spray", "letflow", "flowcut", "dragonfly", "flowcut_dragonfly")
+PROGRAMS = ("ecmp", "spray", "letflow", "flowcut", "dragonfly", "flowcut_dragonfly", "spritz")
 HOST_PORT, OTHER_HOST_PORT, DOWNLINK = 0, 1, 2
 UPLINKS = (3, 4, 5, 6)
 UPLINK_GROUP = 1
@@ -137,9 +137,9 @@ class Rig:
         index = next(t.index for t in self.model.tables if t.name.rsplit(".", 1)[-1] == table)
         self.switch.table_delete(index, handle)
 
-    def default(self, table: str, **arguments: int) -> None:
-        """Set the arguments of a keyless table's only action."""
-        self.switch.table_set_default(*self._call(table, None, arguments))
+    def default(self, table: str, action: str | None = None, /, **arguments: int) -> None:
+        """Set the action of a keyless table; its only one where none is named."""
+        self.switch.table_set_default(*self._call(table, action, arguments))
 
     def route(self, address: str, bits: int, action: str, **arguments: int) -> None:
         """Route the prefix of a length that holds the address."""

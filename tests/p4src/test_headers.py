@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scapy.layers.inet import IP, TCP, UDP
-from scapy.layers.l2 import Ether
+from scapy.layers.l2 import Dot1Q, Ether
 from scapy.packet import Packet
 
 from hosts.packets.bth import BTH
@@ -28,6 +28,7 @@ from tests.p4src.rig import DOWNLINK, HOST, OTHER_HOST_PORT, REMOTE, UPLINKS, Ri
 # Scapy's name of a field, where it is another one than the P4 source's; of several fields, where Scapy joins them.
 RENAMED: dict[str, dict[str, tuple[str, ...]]] = {
     "ethernet_t": {"type": ("ether_type",)},
+    "vlan_t": {"prio": ("pcp",), "vlan": ("vid",), "type": ("next_ether_type",)},
     "tailrace_t": {},
     "detour_t": {"next_type": ("next_ether_type",)},
     "shim_t": {"next_type": ("next_ether_type",)},
@@ -55,6 +56,7 @@ RENAMED: dict[str, dict[str, tuple[str, ...]]] = {
 }
 LAYERS: dict[str, type[Packet]] = {
     "ethernet_t": Ether,
+    "vlan_t": Dot1Q,
     "tailrace_t": Local,
     "detour_t": Detour,
     "shim_t": DataShim,
@@ -108,8 +110,8 @@ def test_scapy_reads_and_writes_what_p4_does(name, data):
     """Random bytes: both see the same number in each field; and Scapy, given the numbers, writes the bytes back."""
     kind = headers()[name]
     raw = bytearray(data.draw(st.binary(min_size=kind.fixed_bits // 8, max_size=kind.fixed_bits // 8)))
-    if name == "ethernet_t":
-        raw[12] |= 0x08  # a type, not a length
+    if name in ("ethernet_t", "vlan_t"):
+        raw[-2] |= 0x08  # a type, not a length
     if name == "ipv4_header_t":
         raw[0] = 0x45
     if name in ("shim_t", "flowcut_ack_t"):

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// The program's own tail drop of data, so that the traffic manager, whose drops the accounts cannot see, never
+// has to. Control packets pass.
+#ifndef COMMON_QUEUE_LIMIT_P4
+#define COMMON_QUEUE_LIMIT_P4
+#include "common/drops.p4"
+#include "common/queues.p4"
+
+control QueueLimit(inout metadata_t meta, inout standard_metadata_t standard_metadata, out bit<32> load_bytes) {
+    Drop() drop;
+    QueueLoad() queue_load;
+    bit<32> limit_bytes = 0;
+
+    action set_queue_limit(@name("limit_bytes") bit<32> limit) {
+        limit_bytes = limit;
+    }
+    // 0: no limit.
+    @name("queue_config")
+    table queue_config {
+        actions = { set_queue_limit; }
+        default_action = set_queue_limit(0);
+        size = 1;
+    }
+
+    apply {
+        queue_config.apply();
+        queue_load.apply(standard_metadata.egress_spec, load_bytes);
+        if (limit_bytes != 0 && standard_metadata.priority == PRIORITY_DATA
+            && load_bytes + standard_metadata.packet_length > limit_bytes) {
+            drop.apply(DropReason_t.QUEUE_LIMIT, meta, standard_metadata);
+        }
+    }
+}
+
+#endif

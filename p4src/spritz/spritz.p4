@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// Source-guided adaptive routing for Dragonfly and Slim Fly (Spritz §III), and the routing schemes that it is compared
+// with: minimal, Valiant, UGAL-L. Scout, Spray, OPS, Flicr and ECMP over all paths are the senders' (mode STEERED).
+//
+//   packet-out | admission -> hop limit -> routes -> role -> steer -> tag -> queue limit: trim -> finish
+//              || accounts, counters, path tag
+#include <core.p4>
+#include <v1model.p4>
+#include "spritz/steer.p4"
+
+const bool KNOWS_DETOURS = false;
+const bool KNOWS_CLASSES = true;
+
+#include "common/admission.p4"
+#include "common/checksum.p4"
+#include "common/deparser.p4"
+#include "common/egress.p4"
+#include "common/packet_io.p4"
+#include "common/parser.p4"
+#include "common/routes.p4"
+#include "common/transmit.p4"
+
+// Whether the packet may be forwarded, and whether to a host.
+control SpritzAdmission(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+    Admission() admission;
+    TrimmedGoFirst() trimmed_go_first;
+    HopLimit() hop_limit;
+    Routes() routes;
+    Drop() drop;
+
+    apply {
+        admission.apply(hdr, meta, standard_metadata);
+        if (meta.kind != PacketKind_t.NONE && hdr.tailrace.isValid()) {
+            drop.apply(DropReason_t.UNSUPPORTED, meta, standard_metadata);
+        }
+        if (meta.kind != PacketKind_t.NONE) {
+            trimmed_go_first.apply(hdr, meta, standard_metadata);
+            hop_limit.apply(hdr, meta, standard_metadata);
+        }
+        if (meta.kind != PacketKind_t.NONE) {
+            routes.apply(hdr.ipv4.dst, hdr, meta, standard_metadata);
+        }
+    }
+}
+
+// From a known egress port on.
+control SpritzTransmit(in TagOp_t tag_op, inout headers_t hdr, inout metadata_t meta,
+                       inout standard_metadata_t standard_metadata) {
+    WriteTag() write_tag;
+    TrimAtLimit() trim_at_limit;
+    Finish() finish;
+
+    apply {
+        bit<32> wire_bytes = standard_metadata.packet_length;
+        bit<32> load_bytes = 0;
+        write_tag.apply(tag_op, hdr, wire_bytes);
+        trim_at_limit.apply(hdr, meta, standard_metadata, wire_bytes, load_bytes);
+        if (meta.kind != PacketKind_t.NONE) {
+            finish.apply(wire_bytes, load_bytes, hdr, meta, standard_metadata);
+        }
+    }
+}
+
+control SpritzIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+    CountIn() count_in;
+    PacketOut() controller_packet;
+    SpritzAdmission() admission;
+    FlowHash() flow_hash;
+    SwitchRole() switch_role;
+    SpritzMode() spritz_mode;
+    Steer() steer;
+    SpritzTransmit() transmit;
+    Drop() drop;
+
+    apply {
+        bool handled;
+        count_in.apply(standard_metadata.ingress_port);
+        if (hdr.packet_out.isValid()) {
+            controller_packet.apply(hdr, meta, standard_metadata, handled);
+            if (!handled) {
+                drop.apply(DropReason_t.UNSUPPORTED, meta, standard_metadata);
+            }
+        } else {
+            TagOp_t tag_op = TagOp_t.CLEAR;  // no host gets a tag
+            admission.apply(hdr, meta, standard_metadata);
+            if (meta.kind != PacketKind_t.NONE && !meta.route.to_host) {
+                bit<32> hash_value;
+                Role_t role;
+                SpritzMode_t mode;
+                flow_hash.apply(meta.flow, hash_value);
+                switch_role.apply(standard_metadata.ingress_port, hdr.ipv4.src, meta.from_host, role);
+                spritz_mode.apply(mode);
+                steer.apply(role, mode, hash_value, hdr, meta, standard_metadata, tag_op);
+            }
+            if (meta.kind != PacketKind_t.NONE) {
+                transmit.apply(tag_op, hdr, meta, standard_metadata);
+            }
+        }
+    }
+}
+
+TAILRACE_MAIN
+V1Switch(PacketParser(), ChecksumVerify(), SpritzIngress(), CommonEgress(), ChecksumUpdate(),
+         PacketDeparser()) main;

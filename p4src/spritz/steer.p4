@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// The next hop of a packet to another switch. Packets of RoCE have choices where this switch has a role for them; what
+// the mode makes of a choice:
+//
+//   mode      role FIRST                          role SECOND                           tag
+//   MINIMAL   default table                       default table                         -
+//   STEERED   list by EV1                         list by EV2                           -
+//   CLASS     list of the tag's class, by hash    the same                              kept where the path goes on
+//             class MINIMAL: ECMP over all minimal next hops
+//   RANDOM    list, drawn                         list, drawn                           -
+//   UGAL_L    drawn from the list, or default     list, drawn, if tagged NONMINIMAL     set where the path goes on
+//             by the queues
+//
+// Packets with DSCP STEERED are steered by their EV in every mode: flows beside those that the mode is for, as the
+// background traffic of §V-B. All else takes the default table, as does who finds no list. Tags that are neither kept
+// nor set are cleared.
+// DEVIATION: the paper has ECMP 1 clear every tag (§III-D). ECMP 2 would then take its default table, and of the
+// non-minimal paths only those that ECMP 1 chooses alone would be left; so a tag is kept over the link between the two.
+// DEVIATION: how ECMP 2 learns what UGAL-L decided at ECMP 1 is not said (§V-A); it is told by the same tag.
+// DEVIATION: where a second link would lead back to the switch of the source, the default table's is taken. The paper
+// names no path there; a packet that came back would have no role, and the default table could send it here again, for
+// ever. No EV of an endpoint's table asks for it; drawn links and other EVs do, in a Slim Fly.
+#ifndef SPRITZ_STEER_P4
+#define SPRITZ_STEER_P4
+#include "common/select_ecmp.p4"
+#include "common/ugal.p4"
+#include "spritz/destinations.p4"
+#include "spritz/tags.p4"
+
+enum bit<8> SpritzMode_t {
+    MINIMAL = 0,
+    STEERED = 1,  // fine-grained: EV1 is the high byte of the UDP source port, EV2 the low one (Spritz §III)
+    CLASS   = 2,  // coarse-grained (§III-D)
+    RANDOM  = 3,  // Valiant, each switch draws by itself (§V-A)
+    UGAL_L  = 4
+}
+
+control SpritzMode(out SpritzMode_t mode) {
+    action set_spritz(@name("mode") SpritzMode_t configured) {
+        mode = configured;
+    }
+    @name("spritz_config")
+    table spritz_config {
+        actions = { set_spritz; }
+        default_action = set_spritz(SpritzMode_t.MINIMAL);
+        size = 1;
+    }
+    apply {
+        mode = SpritzMode_t.MINIMAL;
+        spritz_config.apply();
+    }
+}
+
+// By what a packet goes.
+enum bit<8> Rule_t {
+    DEFAULT_TABLE = 0,
+    NEXT_HOPS     = 1,  // ECMP over the route's
+    BY_EV         = 2,
+    BY_HASH       = 3,
+    DRAWN         = 4,
+    BY_QUEUES     = 5
+}
+
+control ChooseRule(in headers_t hdr, in Role_t role, in SpritzMode_t mode, out Rule_t rule,
+                   out PathClass_t path_class) {
+    VlanClass() vlan_class;
+
+    apply {
+        bool known;
+        rule = Rule_t.DEFAULT_TABLE;
+        path_class = PathClass_t.ALL;
+        if (role != Role_t.NONE && hdr.bth.isValid()) {
+            if (mode == SpritzMode_t.STEERED || hdr.ipv4.dscp == Dscp_t.STEERED
+                || hdr.ipv4.dscp == Dscp_t.TRIMMED_STEERED) {
+                rule = Rule_t.BY_EV;
+            } else if (mode == SpritzMode_t.RANDOM) {
+                rule = Rule_t.DRAWN;
+            } else if (mode == SpritzMode_t.UGAL_L) {
+                if (role == Role_t.FIRST) {
+                    rule = Rule_t.BY_QUEUES;
+                } else if (hdr.vlan.isValid() && hdr.vlan.vid == VlanId_t.NONMINIMAL) {
+                    rule = Rule_t.DRAWN;
+                }
+            } else if (mode == SpritzMode_t.CLASS && hdr.vlan.isValid()) {
+                vlan_class.apply(hdr.vlan, known, path_class);
+                if (path_class == PathClass_t.MINIMAL) {
+                    rule = Rule_t.NEXT_HOPS;
+                } else if (known) {
+                    rule = Rule_t.BY_HASH;
+                }
+            }
+        }
+    }
+}
+
+// The number that picks a slot.
+control PathValue(in Rule_t rule, in Role_t role, in bit<16> entropy, in bit<32> flow_hash, out bit<32> value) {
+    apply {
+        if (rule == Rule_t.BY_HASH) {
+            value = flow_hash;
+        } else if (rule == Rule_t.BY_EV) {
+            value = (bit<32>)entropy[7:0];
+            if (role == Role_t.FIRST) {
+                value = (bit<32>)entropy[15:8];
+            }
+        } else {
+            random(value, 32w0, 32w0xFFFFFFFF);
+        }
+    }
+}
+
+// A link of the role's list; not `found` where there is no list, or the default table's link is the better one.
+control ChosenLink(in Rule_t rule, in Role_t role, in PathClass_t path_class, in destination_t destination,
+                   in bit<16> entropy, in bit<32> flow_hash, in port_t ingress_port, out choice_t link,
+                   out bool broken) {
+    PathList() path_list;
+    PathValue() path_value;
+    PathSlot() path_slot;
+    UgalL() ugal_l;
+
+    apply {
+        path_list_t list_info;
+        bit<32> value;
+        link = { false, false, 0, 0 };
+        broken = false;
+        path_list.apply(role, destination.near, path_class, list_info);
+        if (list_info.size != 0) {
+            path_value.apply(rule, role, entropy, flow_hash, value);
+            path_slot.apply(list_info, value, link);
+            broken = !link.found;
+            if (rule == Rule_t.BY_QUEUES) {
+                ugal_l.apply(destination.port, destination.links, link.port, link.links, link.found);
+            } else if (role == Role_t.SECOND && link.port == ingress_port) {
+                link.found = false;
+            }
+        }
+    }
+}
+
+control Steer(in Role_t role, in SpritzMode_t mode, in bit<32> flow_hash, inout headers_t hdr, inout metadata_t meta,
+              inout standard_metadata_t standard_metadata, out TagOp_t tag_op) {
+    Destinations() destinations;
+    ChooseRule() choose_rule;
+    ChosenLink() chosen_link;
+    SelectEcmp() select_ecmp;
+    Drop() drop_unrouted;
+
+    apply {
+        destination_t destination;
+        Rule_t rule;
+        PathClass_t path_class;
+        choice_t link = { false, false, 0, 0 };
+        bool broken = false;
+        tag_op = TagOp_t.CLEAR;
+        destinations.apply(hdr.ipv4.dst, destination);
+        choose_rule.apply(hdr, role, mode, rule, path_class);
+        if (rule != Rule_t.DEFAULT_TABLE && rule != Rule_t.NEXT_HOPS) {
+            chosen_link.apply(rule, role, path_class, destination, meta.flow.sport, flow_hash,
+                              standard_metadata.ingress_port, link, broken);
+        }
+        if (!destination.known || broken) {
+            drop_unrouted.apply(DropReason_t.NO_ROUTE, meta, standard_metadata);
+        } else if (rule == Rule_t.NEXT_HOPS) {
+            select_ecmp.apply(flow_hash, meta, standard_metadata);
+        } else if (link.found) {
+            standard_metadata.egress_spec = link.port;
+            if (role == Role_t.FIRST && link.goes_on && rule == Rule_t.BY_HASH) {
+                tag_op = TagOp_t.KEEP;
+            } else if (link.goes_on && rule == Rule_t.BY_QUEUES) {
+                tag_op = TagOp_t.SET;
+            }
+        } else {
+            standard_metadata.egress_spec = destination.port;
+        }
+    }
+}
+
+#endif
