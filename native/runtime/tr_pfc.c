@@ -83,7 +83,7 @@ int tr_pfc_admit(tr_switch *s, tr_pkt *p, uint32_t priority)
     if (!st)
         return 1;
     const tr_pfc_config *c = &s->ports[p->pfc_port]->pfc;
-    uint32_t bytes = p->len + p->virt;
+    uint32_t bytes = tr_pkt_bytes(p);
     if (st->bytes + bytes > c->xoff_bytes + c->headroom_bytes)
         return 0;
     st->bytes += bytes;

@@ -67,7 +67,7 @@ void tr_enqueue(tr_switch *s, tr_pkt *p, uint32_t port, uint32_t priority)
     /* A port that is down drops when it sends, as simple_switch's does: the
      * packet has passed egress then, so no program's accounts leak. */
     tr_queue *q = &t->queue[priority];
-    uint64_t bytes = (uint64_t)p->len + p->virt;
+    uint64_t bytes = tr_pkt_bytes(p);
     if (q->max_packets && q->packets >= q->max_packets) {
         port_drop(s, t, p, TR_DROP_QUEUE_PACKETS);
         return;
@@ -125,7 +125,7 @@ static tr_pkt *queue_take(tr_port *t, uint32_t priority)
         t->waiting &= (uint8_t)~(1u << priority);
     }
     q->packets--;
-    q->bytes -= (uint64_t)p->len + p->virt;
+    q->bytes -= tr_pkt_bytes(p);
     p->next = NULL;
     /* the next one has waited for long, too */
     if (q->head)

@@ -6,6 +6,9 @@
  * queue; its bytes then occupy the port for length / rate. Limits in packets/s
  * are per queue, as simple_switch's set_queue_rate has them.
  *
+ * A packet that ingress truncated takes no more room than it will have on the
+ * wire: what is cut off is not kept.
+ *
  * PFC (IEEE 802.1Qbb): bytes buffered in the switch are counted by the port
  * they came in on and the priority they were queued with; above xoff the
  * sender is paused, at xon it is resumed, beyond xoff + headroom packets are
@@ -16,6 +19,12 @@
 
 #include "tr_core.h"
 
+/* Bytes that p takes up in a queue. */
+TR_INLINE uint32_t tr_pkt_bytes(const tr_pkt *p)
+{
+    uint32_t bytes = p->len + p->virt;
+    return bytes < p->trunc ? bytes : p->trunc;
+}
 tr_port *tr_port_get(tr_switch *s, uint32_t port);
 /* Takes the next packet that may leave this port now; NULL: none. */
 tr_pkt *tr_port_dequeue(tr_switch *s, tr_port *t, uint64_t now_ps);

@@ -12,14 +12,15 @@ from typing import Protocol
 
 from scapy.contrib.mac_control import MACControlClassBasedFlowControl
 from scapy.layers.inet import IP, UDP
-from scapy.layers.l2 import Ether
+from scapy.layers.l2 import Dot1Q, Ether
 
 from hosts import calls
 from hosts.checksum import ICRC_BYTES, icrc_of_headers
 from hosts.layout import Layout
 from hosts.nic import Nic
-from hosts.packets import local, pfc
+from hosts.packets import local, pfc, vlan
 from hosts.packets.bth import AETH, BTH, RETRANSMISSION, ROCE_PORT, Opcode
+from hosts.packets.dscp import DSCP_SHIFT, Dscp
 from hosts.packets.flow_pause import FlowPause, PauseOp
 from hosts.packets.local import Local, Subtype
 from hosts.packets.nic_shim import ACK_PORT, SHIM_PORT, NicShim
@@ -74,6 +75,11 @@ def _addressing() -> dict[str, int]:
         "initial_ttl": TTL,
         "ce": CE,
         "retransmission": RETRANSMISSION,
+        "dscp_shift": DSCP_SHIFT,
+        "dscp_trimmed": Dscp.TRIMMED,
+        "dscp_trimmed_steered": Dscp.TRIMMED_STEERED,
+        "type_vlan": vlan.ETHER_TYPE,
+        "vlan_bytes": Layout(Dot1Q).size_bytes,
         "port_roce": ROCE_PORT,
         "port_shim": SHIM_PORT,
         "port_nic_ack": ACK_PORT,
@@ -178,6 +184,8 @@ def _calls() -> dict[str, int]:
         "retransmission_shift": calls.RETRANSMISSION_SHIFT,
         "ackreq_shift": calls.ACKREQ_SHIFT,
         "frame_shift": calls.FRAME_SHIFT,
+        "vlan_shift": calls.VLAN_SHIFT,
+        "vlan_mask": calls.VLAN_MASK,
         **{f"junk_{name}": number for number, name in enumerate(calls.JUNK_NAMES)},
     }
 

@@ -88,6 +88,9 @@ class Fabric:
             )
 
     def _add_wire(self, source: End, target: End, rate_bps: int, delay_ns: int) -> None:
+        """Joins two ports; the latency of a switch belongs to the wires that lead to it."""
+        if target.node in self._nodes:
+            delay_ns += self.topology.latency_ns
         number = self._net.add_wire(
             self._numbers[source.node],
             source.port,

@@ -95,6 +95,21 @@ static uint32_t put_data(const tv_codec *c, const tv_template *t,
     return len;
 }
 
+/* Puts the 802.1Q tag that a shape asks for into a frame of len bytes; returns
+ * the length with it. */
+static uint32_t put_vlan(const tv_layout *l, uint64_t shape, uint8_t *f,
+                         uint32_t len)
+{
+    uint32_t vlan = (uint32_t)(shape >> l->vlan_shift) & l->vlan_mask;
+    if (!vlan)
+        return len;
+    uint8_t *at = f + l->ether_type;
+    memmove(at + TV_VLAN_BYTES, at, len - l->ether_type);
+    tv_put16(at, l->type_vlan);
+    tv_put16(at + 2, vlan);
+    return len + TV_VLAN_BYTES;
+}
+
 uint32_t tv_build_data(const tv_codec *c, const tv_template *t, uint64_t place,
                        uint64_t shape, uint32_t ticks, uint8_t *frame,
                        uint32_t *virt)
@@ -107,7 +122,7 @@ uint32_t tv_build_data(const tv_codec *c, const tv_template *t, uint64_t place,
     uint32_t reg = tv_icrc_headers(c, frame, (int)t->shimmed);
     reg = tv_icrc_body(reg, frame + t->head_bytes, len - t->head_bytes, *virt);
     put_icrc(frame + len, reg);
-    return len + TV_ICRC_BYTES;
+    return put_vlan(&c->at, shape, frame, len + TV_ICRC_BYTES);
 }
 
 uint32_t tv_build_payload(const tv_codec *c, const tv_template *t,
@@ -126,7 +141,7 @@ uint32_t tv_build_payload(const tv_codec *c, const tv_template *t,
     memset(tail, 0, padding);
     put_icrc(tail + padding, reg);
     *tail_bytes = padding + TV_ICRC_BYTES;
-    return len;
+    return put_vlan(&c->at, shape, frame, len);
 }
 
 uint32_t tv_build_ack(const tv_codec *c, const tv_template *t, uint64_t place,

@@ -18,7 +18,8 @@ static int sensible(const tv_layout *l)
 {
     uint32_t headers = l->udp_end - l->ip + l->bth_bytes;
     uint32_t head = l->udp_end + l->shim_bytes + l->bth_bytes;
-    return l->icrc_bytes == TV_ICRC_BYTES && headers <= TV_HEADERS_ROOM &&
+    return l->icrc_bytes == TV_ICRC_BYTES &&
+           l->vlan_bytes == TV_VLAN_BYTES && headers <= TV_HEADERS_ROOM &&
            head + l->reth_bytes <= TV_TEMPLATE_ROOM &&
            head + l->aeth_bytes <= TV_TEMPLATE_ROOM &&
            l->nic_ack_bytes <= TV_TEMPLATE_ROOM &&
@@ -120,6 +121,16 @@ static uint32_t parse_answer(const tv_codec *c, const uint8_t *bth,
     return p->kind = TV_ACK;
 }
 
+/* What all packets with a BTH have. */
+static void read_bth(const tv_codec *c, const uint8_t *f, const uint8_t *bth,
+                     tv_packet *p)
+{
+    const tv_layout *l = &c->at;
+    p->qpn = tv_get32(bth + l->bth_qpn) & l->bth_qpn_mask;
+    p->psn = tv_get32(bth + l->bth_psn) & l->bth_psn_mask;
+    p->wire_sport = tv_get16(f + l->udp_sport);
+}
+
 static uint32_t parse_data(const tv_codec *c, const uint8_t *f,
                            const uint8_t *bth, uint32_t payload, tv_packet *p)
 {
@@ -139,6 +150,23 @@ static uint32_t parse_data(const tv_codec *c, const uint8_t *f,
                (uint64_t)ackreq << l->ackreq_shift |
                (uint64_t)frame_bytes << l->frame_shift;
     return p->kind = TV_DATA;
+}
+
+/* A data packet that ends behind its BTH: nothing vouches for its headers but
+ * the IPv4 checksum. */
+static uint32_t parse_trimmed(const tv_codec *c, const uint8_t *f, int64_t end,
+                              uint32_t virt, tv_packet *p)
+{
+    const tv_layout *l = &c->at;
+    const uint8_t *bth = f + l->udp_end;
+    if (virt || end != (int64_t)(l->udp_end + l->bth_bytes))
+        return junk(p, l->junk_malformed);
+    uint32_t opcode = c->opcodes[bth[l->bth_opcode]];
+    if (opcode != TV_OP_DATA && opcode != TV_OP_DATA_RETH)
+        return junk(p, l->junk_other);
+    read_bth(c, f, bth, p);
+    parse_data(c, f, bth, 0, p);
+    return p->kind = TV_TRIMMED;
 }
 
 /* A frame with a BTH, which ends at `end`, behind a shim or not. */
@@ -162,9 +190,7 @@ static uint32_t parse_roce(const tv_codec *c, const uint8_t *f, int64_t end,
     const uint8_t *bth = f + start;
     int64_t payload = real + virt;
     uint32_t opcode = c->opcodes[bth[l->bth_opcode]];
-    p->qpn = tv_get32(bth + l->bth_qpn) & l->bth_qpn_mask;
-    p->psn = tv_get32(bth + l->bth_psn) & l->bth_psn_mask;
-    p->wire_sport = tv_get16(f + l->udp_sport);
+    read_bth(c, f, bth, p);
     if (opcode != TV_OP_DATA && opcode != TV_OP_DATA_RETH)
         return parse_answer(c, bth, payload, opcode, p);
     payload -= bth[l->bth_flags] >> l->bth_pad_shift & l->bth_pad_mask;
@@ -202,6 +228,10 @@ static uint32_t parse_ipv4(const tv_codec *c, const uint8_t *f, uint32_t len,
     p->dst = tv_get32(f + l->ip_dst);
     if (port == l->port_nic_ack)
         return parse_nic_ack(c, f, end, p);
+    uint32_t dscp = (uint32_t)f[l->ip_tos] >> l->dscp_shift;
+    if (port == l->port_roce &&
+        (dscp == l->dscp_trimmed || dscp == l->dscp_trimmed_steered))
+        return parse_trimmed(c, f, end, virt, p);
     return parse_roce(c, f, end, virt, port == l->port_shim, p);
 }
 

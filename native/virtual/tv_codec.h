@@ -25,6 +25,8 @@
     X(ip_fragment) X(ip_fragment_mask) X(ip_ttl) X(ip_proto) X(ip_chksum)     \
     X(ip_src) X(ip_dst) X(udp) X(udp_sport) X(udp_dport) X(udp_len)           \
     X(udp_end) X(udp_protocol) X(initial_ttl) X(ce) X(retransmission)         \
+    X(dscp_shift) X(dscp_trimmed) X(dscp_trimmed_steered)                     \
+    X(type_vlan) X(vlan_bytes)                                                \
     X(port_roce) X(port_shim) X(port_nic_ack)                                 \
     /* BTH */                                                                 \
     X(bth_bytes) X(bth_opcode) X(bth_flags) X(bth_pad_shift)                  \
@@ -46,6 +48,7 @@
     X(kind_nic_ack) X(qpn_bits) X(port_bits) X(sport_shift) X(becn_shift)     \
     X(opcode_shift) X(hops_shift) X(left_shift) X(tag_shift) X(ce_shift)      \
     X(retransmission_shift) X(ackreq_shift) X(frame_shift)                    \
+    X(vlan_shift) X(vlan_mask)                                                \
     X(junk_other) X(junk_malformed) X(junk_bad_icrc) X(junk_not_ours)
 
 typedef struct tv_layout {
@@ -57,8 +60,10 @@ typedef struct tv_layout {
 #define TV_PFC_PRIORITIES 8u
 #define TV_HEADERS_ROOM 64u    /* of the headers that an ICRC begins with */
 #define TV_TEMPLATE_ROOM 96u   /* of a template, and of what is built of it
-                                  but for the payload and the ICRC */
+                                  but for the payload, the ICRC, a VLAN tag */
 #define TV_ICRC_BYTES 4u
+#define TV_VLAN_BYTES 4u
+#define TV_BUILD_ROOM (TV_TEMPLATE_ROOM + TV_ICRC_BYTES + TV_VLAN_BYTES)
 
 typedef struct tv_codec {
     tv_layout at;
@@ -71,8 +76,8 @@ typedef struct tv_codec {
 enum tv_opcode { TV_OP_OTHER, TV_OP_DATA, TV_OP_DATA_RETH, TV_OP_ACK,
                  TV_OP_CNP };
 
-enum tv_kind { TV_JUNK, TV_DATA, TV_ACK, TV_CNP, TV_NIC_ACK, TV_FLOW_PAUSE,
-               TV_PFC };
+enum tv_kind { TV_JUNK, TV_DATA, TV_TRIMMED, TV_ACK, TV_CNP, TV_NIC_ACK,
+               TV_FLOW_PAUSE, TV_PFC };
 
 /* What a frame says; only the fields of its kind are set. */
 typedef struct tv_packet {
@@ -80,7 +85,7 @@ typedef struct tv_packet {
     uint32_t reason;     /* TV_JUNK: index into hosts.calls.JUNK_NAMES */
     uint32_t src, dst;   /* of IPv4; TV_FLOW_PAUSE: of the flow */
     uint32_t qpn, psn;
-    uint32_t wire_sport; /* TV_DATA, TV_ACK: of UDP */
+    uint32_t wire_sport; /* TV_DATA, TV_TRIMMED, TV_ACK: of UDP */
     uint32_t sport;      /* TV_DATA: the flow's own; TV_NIC_ACK,
                             TV_FLOW_PAUSE: of the flow that is spoken of */
     uint32_t dport, protocol, op, credit_bytes; /* TV_FLOW_PAUSE */
@@ -88,7 +93,7 @@ typedef struct tv_packet {
     uint32_t becn;       /* TV_ACK, TV_CNP: 0 or 1 */
     uint32_t count;      /* TV_NIC_ACK: data bytes and hops */
     int64_t ticks;       /* TV_DATA: -1 without shim; TV_NIC_ACK */
-    uint64_t shape;      /* TV_DATA: as in the packet calls of hosts.calls */
+    uint64_t shape;      /* TV_DATA, TV_TRIMMED: as in hosts.calls */
     int32_t quanta[TV_PFC_PRIORITIES]; /* TV_PFC: -1 where not named */
 } tv_packet;
 
@@ -119,9 +124,9 @@ int tv_template_init(const tv_codec *c, tv_template *t, uint32_t kind,
                      const uint8_t *head, uint32_t head_bytes,
                      const uint8_t *body, uint32_t body_bytes);
 
-/* Builders write a frame to `frame`, which has room for TV_TEMPLATE_ROOM +
- * TV_ICRC_BYTES, and return its length; `place`, `shape`, `aeth` and `count`
- * are those of hosts.calls. */
+/* Builders write a frame to `frame`, which has room for TV_BUILD_ROOM, and
+ * return its length; `place`, `shape`, `aeth` and `count` are those of
+ * hosts.calls. */
 
 /* Data with a virtual payload, whose length with padding goes to `virt`.
  * 0: it would be longer than IPv4 can say. */

@@ -7,8 +7,8 @@
 #include "tv_nic_port.h"
 
 static const char *const packet_calls[] = {
-    "on_data", "on_ack",  "on_cnp",      "on_nic_ack", "on_flow_pause",
-    "on_pfc",  "on_junk", "next_packet", "template"};
+    "on_data",       "on_trimmed", "on_ack",  "on_cnp",      "on_nic_ack",
+    "on_flow_pause", "on_pfc",     "on_junk", "next_packet", "template"};
 static const char *const frame_calls[] = {"on_frame", "next_frame",
                                           "next_time_ns"};
 
@@ -152,6 +152,16 @@ static int tell_data(tv_nic *n, uint64_t now_ns, const tv_packet *p)
     return tell(n, ON_DATA, now_ns, given, 4);
 }
 
+static int tell_trimmed(tv_nic *n, uint64_t now_ns, const tv_packet *p)
+{
+    const tv_layout *l = &tv_nic_codec.at;
+    PyObject *given[] = {
+        number((uint64_t)p->src << l->qpn_bits | p->qpn),
+        number((uint64_t)p->wire_sport << l->sport_shift | p->psn),
+        number(p->shape)};
+    return tell(n, ON_TRIMMED, now_ns, given, 3);
+}
+
 static int tell_ack(tv_nic *n, uint64_t now_ns, const tv_packet *p)
 {
     const tv_layout *l = &tv_nic_codec.at;
@@ -215,6 +225,8 @@ static int arrive_packet(tv_nic *n, uint64_t now_ns, const tv_frame *frame)
     switch (p.kind) {
     case TV_DATA:
         return tell_data(n, now_ns, &p);
+    case TV_TRIMMED:
+        return tell_trimmed(n, now_ns, &p);
     case TV_ACK:
         return tell_ack(n, now_ns, &p);
     case TV_NIC_ACK:

@@ -11,11 +11,9 @@
 #include "tv_nic.h"
 
 /* Methods of a packet NIC, and of a frame NIC; names in tv_nic.c. */
-enum { ON_DATA, ON_ACK, ON_CNP, ON_NIC_ACK, ON_FLOW_PAUSE, ON_PFC, ON_JUNK,
-       NEXT_PACKET, TEMPLATE, PACKET_CALLS };
+enum { ON_DATA, ON_TRIMMED, ON_ACK, ON_CNP, ON_NIC_ACK, ON_FLOW_PAUSE, ON_PFC,
+       ON_JUNK, NEXT_PACKET, TEMPLATE, PACKET_CALLS };
 enum { ON_FRAME, NEXT_FRAME, NEXT_TIME, FRAME_CALLS };
-
-#define TV_FRAME_ROOM (TV_TEMPLATE_ROOM + TV_ICRC_BYTES)
 
 struct tv_nic {
     PyObject *object;
@@ -28,7 +26,7 @@ struct tv_nic {
     uint64_t template_count;
     PyObject *sent;                /* whose bytes are on their way out */
     Py_buffer buffer;              /* of it, if buffer.obj */
-    uint8_t frame[TV_FRAME_ROOM], tail[TV_TAIL_ROOM];
+    uint8_t frame[TV_BUILD_ROOM], tail[TV_TAIL_ROOM];
     uint8_t *long_tail;            /* real payload, padding and ICRC */
     uint32_t long_tail_room;
 };

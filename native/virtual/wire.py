@@ -50,7 +50,7 @@ class WireCounts:
 
 
 class Wire:
-    """A wire. `nominal_rate_bps` is without faults."""
+    """A wire. `nominal_rate_bps` is without faults; `delay_ns` counts the latency of its target."""
 
     def __init__(
         self, net: Net, index: int, source: End, target: End, nominal_rate_bps: int, delay_ns: int

@@ -9,23 +9,22 @@ import pytest
 
 from native.compiler import Program, load_program
 from native.runtime import PfcConfig, StateError, Switch, SwitchConfig
-from tests.native.bmv2_builder import Builder, call, field, pack
+from tests.native.bmv2_builder import Builder, call, const, field, pack
 
 INPUTS = [("port", 9), ("priority", 3), ("_fill", 4)]
 OUTPUTS = [("qdepth", 19), ("_fill", 5)]
 
 
 @functools.cache
-def program() -> Program:
-    """Sends to the port, and with the priority, that the packet asks for."""
+def program(keep_bytes: int | None = None) -> Program:
+    """Sends to the port, and with the priority, that the packet asks for; cut to a length if one is given."""
     b = Builder(INPUTS, OUTPUTS)
     std = "standard_metadata"
-    b.run(
-        [
-            call("assign", field(std, "egress_spec"), field("in", "port")),
-            call("assign", field(std, "priority"), field("in", "priority")),
-        ]
-    )
+    steps = [
+        call("assign", field(std, "egress_spec"), field("in", "port")),
+        call("assign", field(std, "priority"), field("in", "priority")),
+    ]
+    b.run(steps if keep_bytes is None else [*steps, call("truncate", const(keep_bytes))])
     body = b.action("stamp", [call("assign", field("out", "qdepth"), field(std, "enq_qdepth"))])
     b.table("e", [], "exact", [body], default=(body, []), const_default=True, egress=True)
     return load_program(b.text())
@@ -167,6 +166,47 @@ def test_virtual_payload_counts_as_bytes_on_the_wire() -> None:
         switch.run(10**9)
         (out,) = switch.outputs()
         assert (50, 950, 1_000_000) == (len(out.data), out.virtual_bytes, out.time_ns)
+
+
+@pytest.mark.parametrize("virtual_bytes", [0, 900, 950])
+def test_what_is_truncated_takes_the_room_that_it_has_on_the_wire(virtual_bytes: int) -> None:
+    """A queue of 300 B holds three packets of 80 B, and one of them is on the wire; no byte stays behind."""
+    config = SwitchConfig(port_rate_bps=8_000_000, queue_depth_packets=0, queue_depth_bytes=300)
+    with Switch(program(80), config) as switch:
+        for _ in range(6):
+            switch.inject(1, frame(2, size=1000 - virtual_bytes), 0, virtual_bytes=virtual_bytes)
+        assert {"queue_bytes": 2} == switch.drops()
+        assert (3, 240) == switch.queue_depth(2, 0)
+        switch.run(10**9)
+        assert (0, 0) == switch.queue_depth(2, 0)
+        outputs = switch.outputs()
+        assert 4 * [80] == [len(out.data) + out.virtual_bytes for out in outputs]
+        assert [80_000 * number for number in (1, 2, 3, 4)] == [out.time_ns for out in outputs]
+        account = switch.account()
+        assert account.balanced
+        assert 4 * virtual_bytes == account.cut_virt + account.tx_virt
+
+
+def test_what_is_shorter_than_asked_for_stays_whole() -> None:
+    """In the queue and on the wire."""
+    with Switch(program(80), SwitchConfig(port_rate_bps=8_000_000)) as switch:
+        for _ in range(2):
+            switch.inject(1, frame(2, size=50), 0, virtual_bytes=20)
+        assert (1, 70) == switch.queue_depth(2, 0)
+        switch.run(10**9)
+        assert 2 * [(50, 20)] == [(len(out.data), out.virtual_bytes) for out in switch.outputs()]
+        assert 0 == switch.account().cut_virt
+
+
+def test_pfc_charges_what_is_left_of_truncated_packets() -> None:
+    """1000 B cut to 80 B: one is on the wire, twelve wait in less than 1 kB, and the next one makes a pause."""
+    pfc = PfcConfig([0], xoff_bytes=1000, xon_bytes=500, headroom_bytes=500, quanta=100)
+    with Switch(program(80), SwitchConfig(port_rate_bps=8_000, queue_depth_packets=0, pfc=pfc)) as switch:
+        for _ in range(1 + 12):
+            switch.inject(1, frame(2, size=1000), 0)
+        assert 0 == switch.port_stats(1).pfc_sent
+        switch.inject(1, frame(2, size=1000), 0)
+        assert 1 == switch.port_stats(1).pfc_sent
 
 
 def pfc_quanta(data: bytes, priority: int) -> int | None:

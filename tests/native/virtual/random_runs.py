@@ -60,7 +60,7 @@ class Seen:
 
 
 def random_topology(rng: random.Random) -> Topology:
-    """Links whose rates and delays are equal, mixed, or none at all."""
+    """Links whose rates and delays are equal, mixed, or none at all; switches with a latency or none."""
     topo = parse_topology(rng.choice(_WORDS))
     delays_ns, rates_bps = rng.choice(_DELAYS_NS), rng.choice(_RATES_BPS)
 
@@ -74,6 +74,7 @@ def random_topology(rng: random.Random) -> Topology:
             replace(link, rate_bps=rng.choice(rates_bps), delay_ns=rng.choice(delays_ns))
             for link in topo.links
         ),
+        latency_ns=rng.choice((0, 1, 300)),
     )
 
 

@@ -24,10 +24,10 @@ _EXACT_BPS = [rate * _GBPS for rate in (40, 100, 200, 400)]
 
 
 def _frames_arrive(
-    rates_bps: list[int], delays_ns: list[int], sizes: list[int], ready_ns: list[int]
+    rates_bps: list[int], delays_ns: list[int], sizes: list[int], ready_ns: list[int], latency_ns: int = 0
 ) -> tuple[list[int], list[int]]:
     """When frames arrived (ns), and when they should (ps, exactly, rounded down)."""
-    topo = chain(len(rates_bps) - 1, rates_bps, delays_ns)
+    topo = chain(len(rates_bps) - 1, rates_bps, delays_ns, latency_ns=latency_ns)
     with network(topo) as net:
         nics = attach_all(net)
         frame = packet(topo, "h1", "h2", b"")
@@ -38,21 +38,22 @@ def _frames_arrive(
         net.run()
         arrived = [time for time, _, _ in nics["h2"].arrived]
         assert net.now_ns == arrived[-1]
-    expected = arrivals_ps([time * 1000 for time in ready_ns], sizes, rates_bps, delays_ns)
+    expected = arrivals_ps([time * 1000 for time in ready_ns], sizes, rates_bps, delays_ns, latency_ns)
     return arrived, [int(time) for time in expected]
 
 
 @given(data=st.data())
 @_SETTINGS
 def test_frames_arrive_to_the_nanosecond(data: st.DataObject) -> None:
-    """Any sizes, gaps, and mix of exact rates over one to six switches."""
+    """Any sizes, gaps, latency of switches, and mix of exact rates over one to six switches."""
     switches = data.draw(st.integers(1, 6))
     rates_bps = data.draw(st.lists(st.sampled_from(_EXACT_BPS), min_size=switches + 1, max_size=switches + 1))
     delays_ns = data.draw(st.lists(st.integers(0, 5000), min_size=switches + 1, max_size=switches + 1))
     sizes = data.draw(st.lists(st.integers(60, 9000), min_size=1, max_size=30))
     gaps = data.draw(st.lists(st.integers(0, 400), min_size=len(sizes), max_size=len(sizes)))
     ready_ns = [sum(gaps[: number + 1]) for number in range(len(gaps))]
-    arrived, expected = _frames_arrive(rates_bps, delays_ns, sizes, ready_ns)
+    latency_ns = data.draw(st.sampled_from([0, 1, 500]))
+    arrived, expected = _frames_arrive(rates_bps, delays_ns, sizes, ready_ns, latency_ns)
     assert arrived == [time // 1000 for time in expected]
 
 
