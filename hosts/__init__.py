@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts that play RDMA NICs: packets, transports, Flowcut on the NIC, and a real-time driver.
+"""Hosts that play RDMA NICs: packets, transports, the choice of paths, Flowcut, and a real-time driver.
 
 Everything but `hosts.driver` and `hosts.compiled` is pure: no I/O, no clock, no global random numbers. Time
 is an argument in ns, and whoever owns the wire pulls packets out of `hosts.nic.Nic` and hands others in.

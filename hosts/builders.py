@@ -12,6 +12,7 @@ from zlib import crc32
 
 from hosts.checksum import ICRC_BYTES, icrc_of_headers
 from hosts.packets.bth import FIRST_TRANSMISSION, RETRANSMISSION
+from hosts.packets.vlan import ETHER_TYPE
 from hosts.templates import NIC_ACK, PLAIN, SHIMMED, lengths
 
 _IP_START = PLAIN.layout.start("IP")
@@ -29,6 +30,9 @@ _SHIMMED_PSN = SHIMMED.layout.span("BTH.ackreq", "BTH.psn")
 _TICKS_MASK = SHIMMED.layout.mask("NicShim.ticks")
 _ECN_BITS = PLAIN.layout.span("BTH.fecn", "BTH.resv6")
 _BECN_SHIFT = PLAIN.layout.shift(_ECN_BITS, "BTH.becn")
+# A VLAN tag stands in front of the EtherType.
+_TAG_AT = PLAIN.layout.span("Ether.type").byte
+_TAG_TYPE = ETHER_TYPE.to_bytes(2, "big")
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +155,11 @@ class AckTemplate:
             crc = self._crcs[sport] = icrc_of_headers(headers[_IP_START:])
         words = _PSN_WORD.pack(psn) + _PSN_WORD.pack(aeth)
         return b"".join((headers, words, crc32(words, crc).to_bytes(ICRC_BYTES, "little")))
+
+
+def with_vlan(frame: bytes, vlan: int) -> bytes:
+    """The frame with an 802.1Q tag of this VLAN ID, 1..4095, and priority 0; no CRC of RoCE covers it."""
+    return b"".join((frame[:_TAG_AT], _TAG_TYPE, vlan.to_bytes(2, "big"), frame[_TAG_AT:]))
 
 
 class NicAckTemplate:

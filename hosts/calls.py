@@ -13,7 +13,8 @@ only decides. One call per arriving frame, one per frame to send, and nothing bu
         bits    16        8       8 (7)      6    1       1          1       17
             payload bytes opcode hops (left) tag  CE retransmission ackreq frame bytes
 
-           hops, tag, CE and frame bytes are an arriving packet's; a departing one has `left` instead of hops
+           hops, tag, CE and frame bytes are an arriving packet's; a departing one has `left` instead of hops,
+           and the VLAN ID of its tag (12 bits; 0: no tag) instead of frame bytes
     aeth   syndrome << SYNDROME_SHIFT | MSN
     count  of a NIC ACK: frame bytes << COUNT_SHIFT | hops
 
@@ -55,6 +56,8 @@ CE_SHIFT: Final = 38
 RETRANSMISSION_SHIFT: Final = 39
 ACKREQ_SHIFT: Final = 40
 FRAME_SHIFT: Final = 41
+VLAN_SHIFT: Final = FRAME_SHIFT
+VLAN_MASK: Final = (1 << 12) - 1
 # Payload length and opcode: what a packet's number decides.
 FORM_MASK: Final = (1 << HOPS_SHIFT) - 1
 

@@ -9,7 +9,9 @@ from hosts.errors import ConfigError
 from hosts.packets.bth import PSN_MASK
 
 MS_NS = 1_000_000
-TRANSPORTS = ("gbn", "sr", "mp-rdma")
+TRANSPORTS = ("gbn", "sr", "mp-rdma", "dctcp")
+STEERABLE = "dctcp"  # the transport that tells each packet's fate
+ALGORITHMS = ("scout", "spray", "ops", "ecmp", "flicr")
 MAX_MTU_BYTES = 9000
 
 
@@ -68,13 +70,90 @@ class MpRdmaConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class DctcpConfig:
+    """The transport dctcp: a window of bytes led by ECN, with QuickAdapt and FastIncrease (Spritz §IV-C).
+
+    Args:
+        rtt_ns: round-trip time of the longest path without queues; 0: the smallest one that the flow sees.
+        adapt_rtts: how many of them an interval of QuickAdapt lasts.
+        adapt_scale: share of the bytes that arrived in an interval with losses, to which the window falls.
+        increase_packets: packets that FastIncrease adds for each acknowledgment; 0: no FastIncrease.
+    """
+
+    rtt_ns: int = 0
+    adapt_rtts: float = 1.5
+    adapt_scale: float = 0.8
+    increase_packets: float = 0.5
+
+    def __post_init__(self) -> None:
+        """Raises ConfigError on values that make no sense."""
+        _check(self.rtt_ns >= 0, f"rtt_ns is {self.rtt_ns}, expected 0 or more")
+        _check(self.adapt_rtts > 0, f"adapt_rtts is {self.adapt_rtts}, expected more than 0")
+        _check(
+            0 < self.adapt_scale <= 1,
+            f"adapt_scale is {self.adapt_scale}, expected more than 0 and at most 1",
+        )
+        _check(self.increase_packets >= 0, f"increase_packets is {self.increase_packets}, expected 0 or more")
+
+
+@dataclass(frozen=True, slots=True)
+class SteeringConfig:
+    """How the NIC chooses the paths of its flows' packets (Spritz §IV).
+
+    Args:
+        algorithm: "scout" and "spray" (Spritz, Algorithms 1-3), "ops" (every packet on a path drawn by
+            weight), "ecmp" (every flow on one path, by the hash of its 5-tuple) or "flicr" (every flow on one
+            path, until that is congested).
+        explore_threshold: packets after which scout and spray draw a path anyway, 0 or more.
+        ecn_threshold: marks after which scout forgets a good path, 0 or more.
+        buffer: good paths that scout and spray remember, 1 or more.
+        timer_ns: after this time a path that a timeout has blocked has its weight of eq. 1 again; so has
+            path 0 after a bias.
+        keep_ns: a flow begins with what scout or spray has learnt by the last one from this NIC to the same
+            host, if that ended at most so long ago; 0: every flow begins anew.
+        min_bias_factor: weight of path 0 while nearly all packets are marked; 0: the sum of all weights.
+        ecn_rate: share of marked acknowledgments from which on that is so, 0..1.
+        ecn_gain: weight of the newest acknowledgment in that share.
+        flicr_epoch_ns: how often flicr judges its path, one round-trip time say; after as long a pause of the
+            flow it draws another one anyway.
+        flicr_mark: share of marked packets from which on flicr leaves a path, 0..1.
+    """
+
+    algorithm: str = "scout"
+    explore_threshold: int = 44
+    ecn_threshold: int = 8
+    buffer: int = 8
+    timer_ns: int = MS_NS
+    keep_ns: int = 0
+    min_bias_factor: float = 0.0
+    ecn_rate: float = 0.9
+    ecn_gain: float = 1 / 16
+    flicr_epoch_ns: int = 50_000
+    flicr_mark: float = 0.05
+
+    def __post_init__(self) -> None:
+        """Raises ConfigError on values that make no sense."""
+        expected = ", ".join(ALGORITHMS)
+        _check(self.algorithm in ALGORITHMS, f"algorithm is {self.algorithm!r}, expected {expected}")
+        for name in ("explore_threshold", "ecn_threshold", "min_bias_factor", "keep_ns"):
+            _check(getattr(self, name) >= 0, f"{name} is {getattr(self, name)}, expected 0 or more")
+        for name in ("buffer", "timer_ns", "flicr_epoch_ns"):
+            _check(getattr(self, name) > 0, f"{name} is {getattr(self, name)}, expected more than 0")
+        for name in ("ecn_rate", "flicr_mark"):
+            _check(0 <= getattr(self, name) <= 1, f"{name} is {getattr(self, name)}, expected 0..1")
+        _check(0 < self.ecn_gain <= 1, f"ecn_gain is {self.ecn_gain}, expected more than 0 and at most 1")
+
+
+@dataclass(frozen=True, slots=True)
 class NicConfig:
     """Settings of a NIC; both ends of a flow must agree on mtu_bytes, transport and first_psn.
 
     Args:
         mtu_bytes: payload of a full packet.
-        transport: "gbn" (go-back-N), "sr" (selective repeat) or "mp-rdma" (many paths, ECN window).
-        window_bytes: payload that may be unacknowledged; one packet always may. Not with mp-rdma.
+        transport: "gbn" (go-back-N), "sr" (selective repeat), "mp-rdma" (many paths, ECN window) or "dctcp"
+            (ECN window, a clock for every packet, NACKs of trimmed ones).
+        window_bytes: payload that may be unacknowledged; one packet always may. Not with mp-rdma; with dctcp
+            what it begins with, and at most.
         rto_ns: retransmission timeout; doubles without progress, rto_backoff times at most.
         ack_every: the receiver acknowledges every n-th packet in order, and whatever asks for it.
         ack_delay_ns: longest time a coalesced acknowledgment is held back.
@@ -84,11 +163,14 @@ class NicConfig:
         virtual_payload: frames carry headers only, and the length of a payload of zeros.
         ecn: data packets are sent as ECT(0).
         data_priority, control_priority: which PFC priority pauses what.
-        bitmap_packets: packets beyond the expected one that a receiver of sr and mp-rdma remembers.
+        bitmap_packets: packets beyond the expected one that a receiver of any transport but gbn remembers.
         reorder_packets: sr and mp-rdma take a packet for lost when one so much later has arrived.
         first_psn: PSN of a flow's first packet.
         flowcut_nic: Flowcut on the NIC; None: the NIC leaves paths alone.
         mp_rdma: settings of the transport mp-rdma.
+        dctcp: settings of the transport dctcp.
+        steering: how the paths of packets are chosen; needs the transport dctcp. None: by each flow's own
+            source port, whatever the network makes of it.
     """
 
     mtu_bytes: int = 1024
@@ -110,6 +192,8 @@ class NicConfig:
     first_psn: int = 0
     flowcut_nic: FlowcutNicConfig | None = None
     mp_rdma: MpRdmaConfig = field(default_factory=MpRdmaConfig)
+    dctcp: DctcpConfig = field(default_factory=DctcpConfig)
+    steering: SteeringConfig | None = None
 
     def __post_init__(self) -> None:
         """Raises ConfigError on values that make no sense."""
@@ -118,6 +202,14 @@ class NicConfig:
         _check(
             self.flowcut_nic is None or self.transport != "mp-rdma",
             "flowcut_nic and transport mp-rdma both choose the source port, expected one of them",
+        )
+        _check(
+            self.steering is None or self.transport == STEERABLE,
+            f"steering needs transport {STEERABLE}, not {self.transport}",
+        )
+        _check(
+            self.flowcut_nic is None or self.steering is None,
+            "flowcut_nic and steering both choose the source port, expected one of them",
         )
         _check(
             1 <= self.mtu_bytes <= MAX_MTU_BYTES,

@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hosts.calls import PORT_MASK, QPN_MASK
+from hosts.config import ALGORITHMS
 from hosts.errors import ConfigError
 
 MAX_FLOW_BYTES = (1 << 32) - 1  # the RETH's length field
@@ -25,6 +26,8 @@ class FlowSpec:
         sport: UDP source port, 1..65535.
         after: numbers of other flows that must be complete at this flow's source first: flows that it sends,
             acknowledged, and flows that it receives, arrived. `hosts.dependencies` checks them.
+        steering: algorithm of SteeringConfig that chooses this flow's paths instead of the NIC's own; "":
+            that one. Such a flow's packets are steered whatever the network does with others.
     """
 
     id: int
@@ -35,6 +38,7 @@ class FlowSpec:
     qpn: int
     sport: int
     after: tuple[int, ...] = ()
+    steering: str = ""
 
     def __post_init__(self) -> None:
         """Raises ConfigError on values that no packet could carry."""
@@ -48,6 +52,9 @@ class FlowSpec:
             self._refuse()
         if self.id in self.after:
             raise ConfigError(f"flow {self.id}: it comes after itself")
+        if self.steering and self.steering not in ALGORITHMS:
+            expected = ", ".join(ALGORITHMS)
+            raise ConfigError(f"flow {self.id}: steering is {self.steering!r}, expected {expected}")
         if self.src == self.dst:
             raise ConfigError(f"flow {self.id}: source and destination are both {self.src}")
 
@@ -82,6 +89,12 @@ class FlowRecord:
         overtaken: first transmissions that arrived after a later one; 0 where the order is kept.
         timeouts: retransmission timeouts.
         ce_marked: data packets that arrived marked by ECN.
+        trimmed: data packets that arrived without their payload; not among the received ones.
+        nacks: answers that told the source of such a packet.
+        explored, reused: packets whose path was drawn, and those on a path known to be good (Spritz §IV).
+        blocked: times a path was blocked after a timeout.
+        out_of_sequence: arrivals beyond the one that the receiver expects next, also where that was lost
+            (Spritz Fig. 6).
     """
 
     id: int
@@ -101,3 +114,9 @@ class FlowRecord:
     overtaken: int = 0
     timeouts: int = 0
     ce_marked: int = 0
+    trimmed: int = 0
+    nacks: int = 0
+    explored: int = 0
+    reused: int = 0
+    blocked: int = 0
+    out_of_sequence: int = 0

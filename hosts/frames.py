@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol, cast
 
-from hosts.builders import AckTemplate, DataTemplate, NicAckTemplate
+from hosts.builders import AckTemplate, DataTemplate, NicAckTemplate, with_vlan
 from hosts.calls import (
     ACK,
     ACKREQ_SHIFT,
@@ -35,6 +35,8 @@ from hosts.calls import (
     SPORT_SHIFT,
     SYNDROME_SHIFT,
     TAG_SHIFT,
+    VLAN_MASK,
+    VLAN_SHIFT,
     Packet,
     Raw,
     Small,
@@ -56,6 +58,10 @@ class PacketCalls(Protocol):
 
     def on_data(self, now_ns: int, peer: int, place: int, shape: int, ticks: int) -> None:
         """A data packet."""
+        ...
+
+    def on_trimmed(self, now_ns: int, peer: int, place: int, shape: int) -> None:
+        """A data packet whose payload a switch cut off: length 0, and the frame's length as it is now."""
         ...
 
     def on_ack(self, now_ns: int, peer: int, place: int, aeth: int) -> None:
@@ -133,7 +139,11 @@ def _deliver_roce(nic: PacketCalls, now_ns: int, parsed: Data | Ack | Cnp) -> No
             | parsed.ackreq << ACKREQ_SHIFT
             | parsed.frame_bytes << FRAME_SHIFT
         )
-        nic.on_data(now_ns, peer, parsed.psn | parsed.wire_sport << SPORT_SHIFT, shape, parsed.ticks)
+        place = parsed.psn | parsed.wire_sport << SPORT_SHIFT
+        if parsed.trimmed:
+            nic.on_trimmed(now_ns, peer, place, shape)
+        else:
+            nic.on_data(now_ns, peer, place, shape, parsed.ticks)
 
 
 class Builder:
@@ -189,7 +199,8 @@ class Builder:
             virtual_bytes=virtual_bytes,
             zeros=ZEROS,
         )
-        return Frame(data, virtual_bytes)
+        vlan = shape >> VLAN_SHIFT & VLAN_MASK
+        return Frame(with_vlan(data, vlan) if vlan else data, virtual_bytes)
 
     def _ack(self, what: int, place: int, aeth: int) -> bytes:
         template = self._acks.get(what)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter, deque
+from collections.abc import Callable
 
 from hosts.calls import JUNK_NAMES, KIND_BITS, KIND_MASK, NEVER, PORT_BITS, QPN_BITS, Packet
 from hosts.config import FlowcutNicConfig, NicConfig
@@ -23,9 +24,11 @@ from hosts.followers import Followers
 from hosts.frame import Frame
 from hosts.frames import Builder, deliver
 from hosts.observation import Observation, merge
+from hosts.paths import PathList
 from hosts.pause import PfcState
 from hosts.receiver import FlowReceiver
 from hosts.sender import FlowSender
+from hosts.steering.pilot import Pilot
 from hosts.templates import Address, ip_number
 from hosts.timers import Timers
 
@@ -39,11 +42,22 @@ class Nic:
         counters: frames that were of no use, by reason: other, malformed, bad_icrc, not_ours, unexpected.
     """
 
-    def __init__(self, *, ip: str, mac: str, gateway_mac: str, config: NicConfig, rng: random.Random) -> None:
+    def __init__(
+        self,
+        *,
+        ip: str,
+        mac: str,
+        gateway_mac: str,
+        config: NicConfig,
+        rng: random.Random,
+        paths: Callable[[str], PathList] | None = None,
+    ) -> None:
         """Args:
         ip, mac: the NIC's own addresses, in dotted and in colon form.
         gateway_mac: where it sends all its frames.
-        rng: chooses source ports (Flowcut §II-D, MP-RDMA §3).
+        rng: chooses source ports (Flowcut §II-D, MP-RDMA §3) and paths (Spritz §IV).
+        paths: the endpoint table (Spritz §III-C): the paths to the host with this address, in dotted form.
+            Asked once for each flow that is steered, when it starts.
         """
         self.ip = ip
         self.mac = mac
@@ -53,6 +67,7 @@ class Nic:
         self.counters: Counter[str] = Counter()
         self._gateway_mac = gateway_mac
         self._rng = rng
+        self._pilot = Pilot(config, paths, rng)
         self._min_rtt: MinRtt | None = MinRtt(config.flowcut_nic.ns_per_byte) if config.flowcut_nic else None
         self._pfc = PfcState(config.link_rate_bps)
         self._control_priority: int = config.control_priority
@@ -76,7 +91,7 @@ class Nic:
         """Sends a flow from its start time on, when the flows are complete that it comes after.
 
         Raises:
-            ConfigError: it is not this NIC's, or cannot be told from another one.
+            ConfigError: it is not this NIC's, or cannot be told from another one, or cannot be steered.
         """
         dst = ip_number(flow.dst)
         peer = dst << QPN_BITS | flow.qpn
@@ -88,7 +103,7 @@ class Nic:
         if self._min_rtt is not None and port in self._by_port:
             raise ConfigError(f"flow {flow.id}: source port {flow.sport} to {flow.dst} is taken")
         sender = FlowSender(
-            flow, self.config, self._address(flow.dst), len(self._ends), self._min_rtt, self._rng
+            flow, self.config, self._address(flow.dst), len(self._ends), self._min_rtt, self._rng, self._pilot
         )
         self._ends.append(sender)
         self._senders[peer] = sender
@@ -157,6 +172,15 @@ class Nic:
         if not done and receiver.done:
             self.arrived_flows += 1
             self._finish(now_ns, receiver.flow.id)
+        self._timers.arm(receiver)
+
+    def on_trimmed(self, now_ns: int, peer: int, place: int, shape: int) -> None:
+        """A data packet without its payload, which a full queue has cut off (Spritz §II-B)."""
+        self._now_ns = now_ns
+        receiver = self._receivers.get(peer)
+        if receiver is None or not receiver.on_trimmed(place, shape):
+            self.counters["unexpected"] += 1
+            return
         self._timers.arm(receiver)
 
     def on_ack(self, now_ns: int, peer: int, place: int, aeth: int) -> None:

@@ -22,6 +22,8 @@ class SenderObservation:
         pause_timeouts: pauses and drains that ended by their timeout (Flowcut §IV-A).
         timeouts: retransmission timeouts.
         congestion_notifications: CNPs received.
+        nacks: answers that told of a trimmed packet.
+        explored, reused, blocked: of its steering, see `hosts.steering.base`.
     """
 
     flow: FlowSpec
@@ -35,6 +37,10 @@ class SenderObservation:
     pause_timeouts: int
     timeouts: int
     congestion_notifications: int
+    nacks: int = 0
+    explored: int = 0
+    reused: int = 0
+    blocked: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +53,7 @@ class ReceiverObservation:
         bytes: payload taken, each byte once.
         out_of_sequence: arrivals beyond the transport's expected PSN, for whatever reason.
         ce_marked: arrivals marked by ECN.
+        trimmed: arrivals without their payload, not among `packets`.
     """
 
     flow: FlowSpec
@@ -59,6 +66,7 @@ class ReceiverObservation:
     out_of_sequence: int
     path_changes: int
     ce_marked: int
+    trimmed: int = 0
 
 
 Observation = SenderObservation | ReceiverObservation
@@ -102,4 +110,10 @@ def _record(sender: SenderObservation, receiver: ReceiverObservation | None) -> 
         overtaken=receiver.overtaken if receiver else 0,
         timeouts=sender.timeouts,
         ce_marked=receiver.ce_marked if receiver else 0,
+        trimmed=receiver.trimmed if receiver else 0,
+        nacks=sender.nacks,
+        explored=sender.explored,
+        reused=sender.reused,
+        blocked=sender.blocked,
+        out_of_sequence=receiver.out_of_sequence if receiver else 0,
     )

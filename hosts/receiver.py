@@ -19,6 +19,7 @@ from hosts.calls import (
     KIND_BITS,
     NIC_ACK,
     NO_SHIM,
+    OPCODE_SHIFT,
     PAYLOAD_MASK,
     PORT_MASK,
     PSN_MASK,
@@ -36,12 +37,14 @@ from hosts.message import NO_FORM, Message
 from hosts.observation import ReceiverObservation
 from hosts.order import OrderObserver
 from hosts.packets.bth import ROCE_PORT, Syndrome
+from hosts.packets.dscp import Dscp
 from hosts.templates import Address, ack_headers, nic_ack_headers
 from hosts.transport import make_receiver
-from hosts.transport.base import NAK, SILENCE
+from hosts.transport.base import NAK, SILENCE, TRIMMED
 
 _ACK_WORD: Final = int(Syndrome.ACK) << SYNDROME_SHIFT
 _NAK_WORD: Final = int(Syndrome.NAK_SEQUENCE) << SYNDROME_SHIFT
+_TRIMMED_WORD: Final = int(Syndrome.NAK_TRIMMED) << SYNDROME_SHIFT
 _NO_TIME: Final = -1
 _NO_TAG: Final = -1
 
@@ -74,6 +77,7 @@ class FlowReceiver(FlowEnd):
         self._path_changes = 0
         self._tag = _NO_TAG
         self._ce_marked = 0
+        self._trimmed = 0
         # what the next answer echoes: of the packet that came last
         self._sport: int = flow.sport
         self._marked = False
@@ -89,7 +93,9 @@ class FlowReceiver(FlowEnd):
         if kind == NIC_ACK:
             headers = nic_ack_headers(self._address, sport=sport, orig_sport=sport, orig_dport=ROCE_PORT)
         else:
-            headers = ack_headers(self._address, sport=sport, qpn=qpn)
+            # answers to steered packets are steered
+            dscp = Dscp.STEERED if self.flow.steering else Dscp.DEFAULT
+            headers = ack_headers(self._address, sport=sport, qpn=qpn, dscp=dscp)
         return headers, b""
 
     def on_data(self, now_ns: int, place: int, shape: int, ticks: int) -> bool:
@@ -118,6 +124,24 @@ class FlowReceiver(FlowEnd):
         if self.end_ns == _NO_TIME and transport.done:
             self.end_ns = now_ns
         if answer != SILENCE:
+            self._answer(answer)
+        return True
+
+    def on_trimmed(self, place: int, shape: int) -> bool:
+        """A data packet without its payload; False: it cannot be one of this flow, and changes nothing.
+
+        Args:
+            place, shape: see `hosts.calls`.
+        """
+        transport = self._transport
+        index = self._message.index(place & PSN_MASK, transport.expected)
+        form = self._message.form(index)
+        if form == NO_FORM or (shape ^ form) >> OPCODE_SHIFT & BYTE_MASK:
+            return False
+        self._trimmed += 1
+        answer = transport.on_trimmed(index)
+        if answer != SILENCE:
+            self._sport = place >> SPORT_SHIFT & PORT_MASK
             self._answer(answer)
         return True
 
@@ -151,6 +175,8 @@ class FlowReceiver(FlowEnd):
         expected = self._transport.expected
         if answer == NAK:
             psn, aeth = message.psn(expected), _NAK_WORD | message.psn(self._transport.arrived)
+        elif answer == TRIMMED:
+            psn, aeth = message.psn(expected - 1), _TRIMMED_WORD | message.psn(self._transport.arrived)
         elif self._tells_arrival:
             psn, aeth = message.psn(expected - 1), _ACK_WORD | message.psn(self._transport.arrived)
         else:
@@ -174,4 +200,5 @@ class FlowReceiver(FlowEnd):
             out_of_sequence=self._out_of_sequence,
             path_changes=self._path_changes,
             ce_marked=self._ce_marked,
+            trimmed=self._trimmed,
         )

@@ -24,6 +24,7 @@ from hosts.calls import (
     RETRANSMISSION_SHIFT,
     SPORT_SHIFT,
     SYNDROME_SHIFT,
+    VLAN_SHIFT,
     Packet,
 )
 from hosts.config import NicConfig
@@ -33,8 +34,11 @@ from hosts.flowcut_nic import FlowcutSender, MinRtt
 from hosts.message import Message
 from hosts.observation import SenderObservation
 from hosts.packets.bth import ROCE_PORT, Syndrome
+from hosts.packets.dscp import Dscp
 from hosts.packets.nic_shim import SHIM_PORT
 from hosts.pause import FlowPauseState
+from hosts.steering.base import Steering
+from hosts.steering.pilot import Pilot
 from hosts.templates import (
     DATA_OVERHEAD_BYTES,
     RETH_BYTES,
@@ -42,14 +46,17 @@ from hosts.templates import (
     UDP_PROTOCOL,
     Address,
     data_headers,
+    five_tuple_hash,
     ip_number,
     reth,
 )
 from hosts.transport import make_sender
 from hosts.transport.base import NOTHING
+from hosts.transport.dctcp import DctcpSender
 
 _NS_BITS: Final = 8_000_000_000  # bits in a byte times ns in a second
 _NAK_SYNDROME: Final = int(Syndrome.NAK_SEQUENCE)
+_TRIMMED_SYNDROME: Final = int(Syndrome.NAK_TRIMMED)
 _RETH_BYTES: Final[int] = RETH_BYTES
 _ACKREQ: Final = 1 << ACKREQ_SHIFT
 _RETRANSMISSION: Final = 1 << RETRANSMISSION_SHIFT
@@ -72,12 +79,17 @@ class FlowSender(FlowEnd):
         handle: int,
         min_rtt: MinRtt | None,
         rng: random.Random,
+        pilot: Pilot,
     ) -> None:
         """Args:
         address: from this NIC to the flow's destination.
         handle: number of this end at its NIC.
         min_rtt: the NIC's, if it does Flowcut itself.
         rng: chooses source ports.
+        pilot: gives the flow its steering.
+
+        Raises:
+            ConfigError: the flow is to be steered, and cannot be.
         """
         super().__init__()
         self.flow = flow
@@ -102,6 +114,13 @@ class FlowSender(FlowEnd):
         self._asks_always = config.ack_every == 1
         self._flow_rate_bps: int = config.flow_rate_bps
         self._pace_ns = 0
+        self._pilot = pilot
+        self._steered = pilot.algorithm(flow) != ""
+        self._steering: Steering | None = None
+        self._explored = 0
+        self._reused = 0
+        self._blocked = 0
+        self._nacks = 0
         self._sent = 0
         self._retransmitted = 0
         self._congestion_notifications = 0
@@ -116,7 +135,12 @@ class FlowSender(FlowEnd):
         assert kind in (DATA, PAYLOAD)
         flow = self.flow
         headers = data_headers(
-            self._address, sport=flow.sport, qpn=flow.qpn, ecn=self._ecn, shimmed=self._shimmed
+            self._address,
+            sport=flow.sport,
+            qpn=flow.qpn,
+            ecn=self._ecn,
+            shimmed=self._shimmed,
+            dscp=Dscp.STEERED if flow.steering else Dscp.DEFAULT,
         )
         return headers, reth(flow.bytes)
 
@@ -152,8 +176,10 @@ class FlowSender(FlowEnd):
         # asks for an answer where waiting for more packets would be in vain
         if self._asks_always or not transport.window_open_after(index):
             shape |= _ACKREQ
-        place = message.psn(index) | transport.sport << SPORT_SHIFT
         self._on_sent(now_ns, index, frame_bytes)
+        place = message.psn(index) | transport.sport << SPORT_SHIFT
+        if self._steering is not None and self._steering.vlans:
+            shape |= self._steering.vlans[transport.sport] << VLAN_SHIFT
         if self._virtual:
             return (self._what, place, shape)
         return (self._what, place, shape, message.payload(index))
@@ -169,17 +195,50 @@ class FlowSender(FlowEnd):
         self._sent += 1
 
     def on_ack(self, now_ns: int, place: int, aeth: int) -> None:
-        """An ACK or NAK of this flow; one that makes no sense changes nothing."""
+        """An ACK, NAK or NACK of this flow; one that makes no sense changes nothing."""
         transport, message = self.transport, self._message
-        nak = aeth >> SYNDROME_SHIFT == _NAK_SYNDROME
+        syndrome = aeth >> SYNDROME_SHIFT
+        sport = place >> SPORT_SHIFT & PORT_MASK
+        nak = syndrome == _NAK_SYNDROME
         index = message.index(place & PSN_MASK, transport.acked)
         arrived = message.index(aeth & MSN_MASK, index)
-        transport.on_answer(now_ns, nak, index if nak else index + 1, arrived)
-        transport.on_echo(arrived, place >> SPORT_SHIFT & PORT_MASK, place >> BECN_SHIFT & 1 == 1)
+        expected = index if nak else index + 1
+        if syndrome == _TRIMMED_SYNDROME:
+            self._nacks += 1
+            transport.on_trimmed(now_ns, expected, arrived, sport)
+        else:
+            transport.on_ack(now_ns, nak, expected, arrived, sport, place >> BECN_SHIFT & 1 == 1)
         if transport.done:
-            self._pause.finish(now_ns)
-            if self._flowcut is not None:
-                self._flowcut.finish(now_ns)
+            self._finish(now_ns)
+
+    def _start(self, now_ns: int) -> None:
+        self.started = True
+        if self._steered:
+            flow = self.flow
+            flow_hash = five_tuple_hash(flow.src, flow.dst, flow.sport, ROCE_PORT)
+            self._steer(self._pilot.start(now_ns, flow, flow_hash))
+
+    def _finish(self, now_ns: int) -> None:
+        self._pause.finish(now_ns)
+        if self._flowcut is not None:
+            self._flowcut.finish(now_ns)
+        steering = self._steering
+        if steering is not None:
+            self._count_steering()
+            # it takes much room, and a run may have many flows
+            self._steer(None)
+            self._pilot.finish(now_ns, self.flow, steering)
+
+    def _steer(self, steering: Steering | None) -> None:
+        self._steering = steering
+        if isinstance(self.transport, DctcpSender):
+            self.transport.steering = steering
+
+    def _count_steering(self) -> None:
+        steering = self._steering
+        if steering is not None:
+            self._explored, self._reused = steering.explored, steering.reused
+            self._blocked = steering.blocked
 
     def on_pause(self, now_ns: int, op: int, credit_bytes: int) -> None:
         """A switch asks the flow to stop or to go on."""
@@ -221,8 +280,8 @@ class FlowSender(FlowEnd):
 
     def on_time(self, now_ns: int) -> None:
         """Lets run off whatever is due."""
-        if now_ns >= self.start_ns:
-            self.started = True
+        if not self.started and now_ns >= self.start_ns:
+            self._start(now_ns)
         if now_ns >= self._pace_ns:
             self._pace_ns = 0
         if self.transport.done:
@@ -236,6 +295,7 @@ class FlowSender(FlowEnd):
     def observation(self, now_ns: int) -> SenderObservation:
         """What has been seen of the flow here."""
         flowcut = self._flowcut
+        self._count_steering()
         return SenderObservation(
             flow=self.flow,
             start_ns=self.start_ns if self.start_ns != NEVER else self.flow.start_ns,
@@ -248,4 +308,8 @@ class FlowSender(FlowEnd):
             pause_timeouts=self._pause.timeouts + (flowcut.timeouts if flowcut else 0),
             timeouts=self.transport.timeouts,
             congestion_notifications=self._congestion_notifications,
+            nacks=self._nacks,
+            explored=self._explored,
+            reused=self._reused,
+            blocked=self._blocked,
         )

@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import socket
+import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+from zlib import crc32
 
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
@@ -15,6 +17,7 @@ from scapy.packet import Packet
 from hosts.checksum import ICRC_BYTES, ipv4_checksum
 from hosts.layout import Layout
 from hosts.packets.bth import AETH, BTH, ROCE_PORT, Opcode
+from hosts.packets.dscp import DSCP_SHIFT, Dscp
 from hosts.packets.nic_shim import ACK_PORT, SHIM_PORT, NicAck, NicShim
 from hosts.packets.reth import RETH
 
@@ -96,6 +99,11 @@ def ip_number(address: str) -> int:
     return int.from_bytes(socket.inet_aton(address), "big")
 
 
+def five_tuple_hash(src: str, dst: str, sport: int, dport: int) -> int:
+    """A hash of a UDP flow's 5-tuple, 32 bits, the same on every machine; addresses in dotted form."""
+    return crc32(struct.pack(">IIHHB", ip_number(src), ip_number(dst), sport, dport, UDP_PROTOCOL))
+
+
 def mac_number(address: str) -> int:
     """A MAC address in colon form as a number; ValueError if it is none."""
     return int(address.replace(":", ""), 16)
@@ -114,7 +122,9 @@ def reth(length_bytes: int) -> bytes:
     return bytes(buffer)
 
 
-def data_headers(address: Address, *, sport: int, qpn: int, ecn: bool, shimmed: bool) -> bytes:
+def data_headers(
+    address: Address, *, sport: int, qpn: int, ecn: bool, shimmed: bool, dscp: int = Dscp.DEFAULT
+) -> bytes:
     """Headers of one flow's data packets, down to the BTH.
 
     Args:
@@ -122,12 +132,13 @@ def data_headers(address: Address, *, sport: int, qpn: int, ecn: bool, shimmed: 
         qpn: queue pair of the receiver.
         ecn: sent as ECT(0).
         shimmed: with the shim of NIC-only Flowcut.
+        dscp: class of the packets, as in `hosts.packets.dscp`.
     """
     stack = SHIMMED if shimmed else PLAIN
     values = {
         **address.fields(sport, SHIM_PORT if shimmed else ROCE_PORT),
         **lengths(stack, ICRC_BYTES),
-        "IP.tos": ECT_0 if ecn else NO_ECT,
+        "IP.tos": dscp << DSCP_SHIFT | (ECT_0 if ecn else NO_ECT),
         "BTH.dqpn": qpn,
     }
     if shimmed:
@@ -135,19 +146,21 @@ def data_headers(address: Address, *, sport: int, qpn: int, ecn: bool, shimmed: 
     return bytes(stack.fill(values))
 
 
-def ack_headers(address: Address, *, sport: int, qpn: int) -> bytes:
+def ack_headers(address: Address, *, sport: int, qpn: int, dscp: int = Dscp.DEFAULT) -> bytes:
     """Headers of one flow's acknowledgments, down to the BTH.
 
     Args:
         address: from the receiver to the flow's source.
         sport: UDP source port, unless another one is echoed.
         qpn: queue pair at the flow's source.
+        dscp: class of the packets, as in `hosts.packets.dscp`.
     """
     return bytes(
         PLAIN.fill(
             {
                 **address.fields(sport, ROCE_PORT),
                 **lengths(PLAIN, AETH_BYTES + ICRC_BYTES),
+                "IP.tos": dscp << DSCP_SHIFT | NO_ECT,
                 "BTH.opcode": int(Opcode.ACK),
                 "BTH.dqpn": qpn,
             }

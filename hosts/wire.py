@@ -20,6 +20,7 @@ from hosts.checksum import ICRC_BYTES, icrc_of_headers, ipv4_checksum
 from hosts.layout import Layout
 from hosts.packets import local, pfc
 from hosts.packets.bth import AETH, BTH, RETRANSMISSION, ROCE_PORT, Opcode
+from hosts.packets.dscp import DSCP_SHIFT, TRIMMED
 from hosts.packets.flow_pause import FlowPause, PauseOp
 from hosts.packets.local import Local, Subtype
 from hosts.packets.nic_shim import ACK_PORT, SHIM_PORT, NicAck, NicShim
@@ -58,6 +59,7 @@ class Data(NamedTuple):
     ackreq: bool
     tag: int
     ticks: int  # of the shim; NO_SHIM: there was none
+    trimmed: bool = False  # all behind the BTH was cut off; payload_bytes is 0 then
 
 
 class Ack(NamedTuple):
@@ -108,6 +110,11 @@ class Pfc(NamedTuple):
 
 Parsed = Data | Ack | Cnp | NicAcked | Pause | Pfc | Junk
 
+_Outer = tuple[int, int, int, int, int, int, int, int, int, int, int, int]
+"""Numbers of IPv4 and UDP, as `_IP_UDP` reads them."""
+_Bth = tuple[int, int, int, int]
+"""Numbers of the BTH: opcode, flags, and the words with the queue pair and the PSN."""
+
 _L = PLAIN.layout
 _ETHER_BYTES = _L.start("IP")
 _UDP_START = _L.start("UDP")
@@ -146,6 +153,7 @@ _ACKREQ_SHIFT = _BTH_LAYOUT.shift(_PSN, "BTH.ackreq")
 _PSN_MASK = _BTH_LAYOUT.mask("BTH.psn")
 _BTH = _BTH_LAYOUT.reader([_BTH_LAYOUT.span("BTH.opcode"), _FLAGS, _QPN, _PSN])
 _BTH_BYTES = _BTH_LAYOUT.size_bytes
+_TRIMMED_BYTES = _BTH_START + _BTH_BYTES
 
 _AETH_LAYOUT = Layout(AETH)
 _AETH_WORD = _AETH_LAYOUT.span("AETH.syndrome", "AETH.msn")
@@ -209,9 +217,8 @@ def parse(frame: bytes, virtual_bytes: int = 0) -> Parsed:
 def _parse_ipv4(frame: bytes, virtual_bytes: int) -> Parsed:
     if len(frame) < _BTH_START:
         return Junk.MALFORMED
-    (version, tos, ip_len, ident, fragment, ttl, protocol, src, dst, sport, dport, udp_len) = (
-        _IP_UDP.unpack_from(frame)
-    )
+    outer: _Outer = _IP_UDP.unpack_from(frame)
+    version, tos, ip_len, _, fragment, _, protocol, src, dst, _, dport, udp_len = outer
     if protocol != UDP_PROTOCOL or dport not in _OUR_PORTS:
         return Junk.OTHER
     end = _ETHER_BYTES + ip_len - virtual_bytes
@@ -223,67 +230,90 @@ def _parse_ipv4(frame: bytes, virtual_bytes: int) -> Parsed:
         or int.from_bytes(frame[_ETHER_BYTES:_UDP_START], "big") % 0xFFFF
     ):
         return Junk.MALFORMED
-    hops = TTL - ttl if ttl <= TTL else 0
     if dport == ACK_PORT:
         if end != NIC_ACK.layout.size_bytes:
             return Junk.MALFORMED
         orig_sport, count, ticks = _NIC_ACK.unpack_from(frame, _BTH_START)
         return NicAcked(src, dst, orig_sport, count >> _BYTES_SHIFT, count & _HOPS_MASK, ticks)
+    if dport == ROCE_PORT and tos >> DSCP_SHIFT in TRIMMED:
+        return _parse_trimmed(frame, outer, end, virtual_bytes)
+    return _parse_roce(frame, outer, end, virtual_bytes, shimmed=dport == SHIM_PORT)
 
-    start = _BTH_START if dport == ROCE_PORT else _BTH_START + _SHIM_BYTES
+
+def _parse_roce(frame: bytes, outer: _Outer, end: int, virtual_bytes: int, *, shimmed: bool) -> Parsed:
+    """A frame with a BTH and an ICRC, which ends at `end`."""
+    start = _BTH_START + _SHIM_BYTES if shimmed else _BTH_START
     body = start + _BTH_BYTES
     payload_bytes = end - ICRC_BYTES - body + virtual_bytes
     if payload_bytes < virtual_bytes:
         return Junk.MALFORMED
-    if dport == ROCE_PORT:
-        headers, wire_sport, ticks = frame[_ETHER_BYTES:body], sport, NO_SHIM
-    else:
-        headers, wire_sport = restored_headers(frame), sport
-        sport, _, ticks = _SHIM.unpack_from(frame, _BTH_START)
+    headers = restored_headers(frame) if shimmed else frame[_ETHER_BYTES:body]
     crc = crc32(memoryview(frame)[body : end - ICRC_BYTES], icrc_of_headers(headers))
     if virtual_bytes:
         crc = crc32(ZEROS[:virtual_bytes], crc)
     if crc != int.from_bytes(frame[end - ICRC_BYTES : end], "little"):
         return Junk.BAD_ICRC
 
-    opcode, flags, qpn, psn = _BTH.unpack_from(frame, start)
-    before = _BODY_BEFORE_PAYLOAD.get(opcode)
+    bth: _Bth = _BTH.unpack_from(frame, start)
+    before = _BODY_BEFORE_PAYLOAD.get(bth[0])
     if before is None:
-        if opcode == Opcode.CNP:
-            return Cnp(src, dst, qpn & _QPN_MASK)
-        if opcode != Opcode.ACK:
-            return Junk.OTHER
-        return _parse_ack(frame, src, dst, sport, qpn, psn & _PSN_MASK, body, payload_bytes)
-    payload_bytes -= before + (flags >> _PAD_SHIFT & _PAD_MASK)
+        return _parse_answer(frame, outer, bth, body, payload_bytes)
+    payload_bytes -= before + (bth[1] >> _PAD_SHIFT & _PAD_MASK)
     if payload_bytes < 0:
         return Junk.MALFORMED
+    data = _data(outer, bth, payload_bytes, end + virtual_bytes, trimmed=False)
+    if shimmed:
+        sport, _, ticks = _SHIM.unpack_from(frame, _BTH_START)
+        return data._replace(sport=sport, ticks=ticks)
+    return data
+
+
+def _data(outer: _Outer, bth: _Bth, payload_bytes: int, frame_bytes: int, *, trimmed: bool) -> Data:
+    """What the headers of a data packet say, a shim's left out."""
+    _, tos, _, ident, _, ttl, _, src, dst, sport, _, _ = outer
+    opcode, _, qpn, psn = bth
     return Data(
         src,
         dst,
         sport,
-        wire_sport,
+        sport,
         qpn & _QPN_MASK,
         psn & _PSN_MASK,
         opcode,
         payload_bytes,
-        _ETHER_BYTES + ip_len,
-        hops,
+        frame_bytes,
+        TTL - ttl if ttl <= TTL else 0,
         tos & CE == CE,
         ident == RETRANSMISSION,
         bool(psn >> _ACKREQ_SHIFT),
         qpn >> _TAG_SHIFT & _TAG_MASK,
-        ticks,
+        NO_SHIM,
+        trimmed,
     )
 
 
-def _parse_ack(
-    frame: bytes, src: int, dst: int, sport: int, qpn_word: int, psn: int, body: int, body_bytes: int
-) -> Parsed:
+def _parse_trimmed(frame: bytes, outer: _Outer, end: int, virtual_bytes: int) -> Parsed:
+    """The headers of a data packet, up to the BTH; nothing vouches for them but the IPv4 checksum."""
+    if end != _TRIMMED_BYTES or virtual_bytes:
+        return Junk.MALFORMED
+    bth: _Bth = _BTH.unpack_from(frame, _BTH_START)
+    return _data(outer, bth, 0, end, trimmed=True) if bth[0] in _BODY_BEFORE_PAYLOAD else Junk.OTHER
+
+
+def _parse_answer(frame: bytes, outer: _Outer, bth: _Bth, body: int, body_bytes: int) -> Parsed:
+    """A packet with a BTH, and the rest from `body` on, that is no data."""
+    _, _, _, _, _, _, _, src, dst, wire_sport, _, _ = outer
+    opcode, _, qpn, psn = bth
+    if opcode == Opcode.CNP:
+        return Cnp(src, dst, qpn & _QPN_MASK)
+    if opcode != Opcode.ACK:
+        return Junk.OTHER
     if body_bytes != AETH_BYTES:
         return Junk.MALFORMED
     (word,) = _AETH.unpack_from(frame, body)
-    becn = bool(qpn_word >> _BECN_SHIFT & 1)
-    return Ack(src, dst, qpn_word & _QPN_MASK, psn, word >> _SYNDROME_SHIFT, word & _MSN_MASK, sport, becn)
+    becn = bool(qpn >> _BECN_SHIFT & 1)
+    syndrome, msn = word >> _SYNDROME_SHIFT, word & _MSN_MASK
+    return Ack(src, dst, qpn & _QPN_MASK, psn & _PSN_MASK, syndrome, msn, wire_sport, becn)
 
 
 def restored_headers(frame: bytes) -> bytes:

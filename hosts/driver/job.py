@@ -11,11 +11,12 @@ from pathlib import Path
 
 import msgspec
 
-from hosts.config import FlowcutNicConfig, MpRdmaConfig, NicConfig
+from hosts.config import DctcpConfig, FlowcutNicConfig, MpRdmaConfig, NicConfig, SteeringConfig
 from hosts.dependencies import check_dependencies
 from hosts.errors import ConfigError, JobError
 from hosts.flow import FlowSpec
 from hosts.nic import Nic
+from hosts.paths import PathList
 
 _IPV4 = re.compile(r"\d{1,3}(\.\d{1,3}){3}")
 _MAC = re.compile(r"[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5}")
@@ -31,6 +32,8 @@ class HostJob(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         rate_bps: rate that the NIC keeps.
         delay_ns: how long its frames take to the other end of the link, beside what the kernel takes.
         netns: where the interface is: a path, a name below /var/run/netns, or a pid; None: here.
+        paths: the endpoint table (Spritz §III-C), by address of the destination: of all to which its steered
+            flows go.
     """
 
     name: str
@@ -41,6 +44,7 @@ class HostJob(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     rate_bps: int
     delay_ns: int = 0
     netns: str | int | None = None
+    paths: dict[str, PathList] = {}
 
 
 class Job(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -92,13 +96,19 @@ def _refuse_unknown(raw: object) -> None:
     """Keys of the dataclasses, which msgspec would pass over."""
     if not isinstance(raw, dict):
         return
-    nic, flows = raw.get("nic"), raw.get("flows")
+    nic, flows, hosts = raw.get("nic"), raw.get("flows"), raw.get("hosts")
     parts: list[tuple[str, object, type]] = [("nic", nic, NicConfig)]
     if isinstance(nic, dict):
         parts.append(("nic.flowcut_nic", nic.get("flowcut_nic"), FlowcutNicConfig))
         parts.append(("nic.mp_rdma", nic.get("mp_rdma"), MpRdmaConfig))
+        parts.append(("nic.dctcp", nic.get("dctcp"), DctcpConfig))
+        parts.append(("nic.steering", nic.get("steering"), SteeringConfig))
     if isinstance(flows, list):
         parts += [("flows", flow, FlowSpec) for flow in flows]
+    if isinstance(hosts, list):
+        tables = [host.get("paths") for host in hosts if isinstance(host, dict)]
+        lists = [one for table in tables if isinstance(table, dict) for one in table.values()]
+        parts += [("hosts.paths", one, PathList) for one in lists]
     for where, part, kind in parts:
         if isinstance(part, dict):
             known = {one.name for one in fields(kind)}
@@ -130,15 +140,27 @@ def _check(job: Job) -> None:
             raise JobError(f"hosts: {what} {twice[0]} is given twice")
 
 
+def _check_paths(job: Job) -> None:
+    """Whether each host knows paths for all its steered flows: a NIC asks only when a flow starts."""
+    hosts = {host.ip: host for host in job.hosts}
+    for flow in job.flows:
+        host = hosts.get(flow.src)
+        steered = flow.steering or job.nic.steering is not None
+        if steered and host is not None and flow.dst not in host.paths:
+            raise ConfigError(f"flow {flow.id}: host {host.name} has no path list to {flow.dst}")
+
+
 def make_nics(job: Job) -> list[Nic]:
     """The NIC of each host, with its flows.
 
     Raises:
-        ConfigError: a flow that no host has, that cannot be told from another one, or that can never start.
+        ConfigError: a flow that no host has, that cannot be told from another one, that can never start, or
+            that has no paths.
     """
     here = {host.ip for host in job.hosts}
     # what a flow waits for at a host that is elsewhere, this job need not know
     check_dependencies(flow if flow.src in here else replace(flow, after=()) for flow in job.flows)
+    _check_paths(job)
     nics: dict[str, Nic] = {}
     for host in job.hosts:
         nics[host.ip] = Nic(
@@ -147,6 +169,7 @@ def make_nics(job: Job) -> list[Nic]:
             gateway_mac=host.gateway_mac,
             config=replace(job.nic, link_rate_bps=host.rate_bps),
             rng=random.Random(f"{job.seed}/{host.name}"),
+            paths=host.paths.__getitem__,
         )
     for flow in job.flows:
         if flow.src not in nics and flow.dst not in nics:

@@ -38,6 +38,7 @@ class Syndrome(IntEnum):
 
     ACK = 0x1F  # no end-to-end credits
     NAK_SEQUENCE = 0x60
+    NAK_TRIMMED = 0x7F  # code 31, the last reserved one: the packet whose PSN is the MSN arrived trimmed
 
 
 def left_field(packets_left: int) -> int:

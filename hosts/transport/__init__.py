@@ -7,6 +7,7 @@ import random
 
 from hosts.config import NicConfig
 from hosts.transport.base import Receiver, Sender
+from hosts.transport.dctcp import DctcpReceiver, DctcpSender
 from hosts.transport.go_back_n import GoBackNReceiver, GoBackNSender
 from hosts.transport.mp_rdma import MpRdmaReceiver, MpRdmaSender
 from hosts.transport.selective_repeat import SelectiveRepeatReceiver, SelectiveRepeatSender
@@ -22,6 +23,8 @@ def make_sender(packets: int, config: NicConfig, sport: int, rng: random.Random)
     """
     if config.transport == "mp-rdma":
         return MpRdmaSender(packets, config, sport, rng)
+    if config.transport == "dctcp":
+        return DctcpSender(packets, config, sport)
     if config.transport == "sr":
         return SelectiveRepeatSender(packets, config, sport)
     return GoBackNSender(packets, config, sport)
@@ -31,6 +34,8 @@ def make_receiver(packets: int, config: NicConfig) -> Receiver:
     """The receiving side of a flow; packets: its length, 1 or more."""
     if config.transport == "mp-rdma":
         return MpRdmaReceiver(packets, config)
+    if config.transport == "dctcp":
+        return DctcpReceiver(packets, config)
     if config.transport == "sr":
         return SelectiveRepeatReceiver(packets, config)
     return GoBackNReceiver(packets, config)

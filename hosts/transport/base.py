@@ -14,10 +14,12 @@ from hosts.config import NicConfig
 
 NOTHING: Final = -1  # no packet
 
-# What a receiver answers: nothing now; that it has everything before `expected`; that `expected` is missing.
+# What a receiver answers: nothing now; that it has everything before `expected`; that `expected` is missing;
+# that what has arrived was trimmed.
 SILENCE: Final = 0
 ACK: Final = 1
 NAK: Final = 2
+TRIMMED: Final = 3
 
 
 class Sender(ABC):
@@ -27,8 +29,9 @@ class Sender(ABC):
         acked: packets 0..acked-1 have been acknowledged.
         fresh: packets fresh.. have never been sent.
         deadline_ns: when `on_time` has something to do.
-        sport: UDP source port of the packet that was peeked at last.
+        sport: UDP source port of the packet that was sent or peeked at last.
         packets: length of the flow.
+        timeouts: retransmission timeouts.
     """
 
     __slots__ = (
@@ -70,6 +73,41 @@ class Sender(ABC):
         """The packet to send next; NOTHING: none now."""
 
     @abstractmethod
+    def on_sent(self, now_ns: int, index: int) -> None:
+        """Packet `index`, which was peeked at, is sent; `sport` is its source port then."""
+
+    @abstractmethod
+    def on_ack(self, now_ns: int, nak: bool, expected: int, arrived: int, sport: int, marked: bool) -> None:
+        """What the receiver says; old news and nonsense are ignored.
+
+        Args:
+            nak: it misses packet `expected`; otherwise it has everything before it.
+            arrived: the packet that it answers: with a NAK, or if the receiver tells of arrivals; anything
+                otherwise.
+            sport: source port of the packet that it answers.
+            marked: that packet met congestion, or one before it that was not answered.
+        """
+
+    @abstractmethod
+    def on_trimmed(self, now_ns: int, expected: int, arrived: int, sport: int) -> None:
+        """The receiver has got packet `arrived` without its payload; otherwise as `on_ack`."""
+
+    @abstractmethod
+    def on_time(self, now_ns: int) -> None:
+        """Lets the timeout run off, if it is over."""
+
+    def window_open_after(self, index: int) -> bool:
+        """Whether the window lets a packet follow `index`."""
+        following = index + 1
+        return following < self.packets and following < self.acked + self._window_packets
+
+
+class OneTimerSender(Sender):
+    """A sender whose one timeout is for whatever is outstanding."""
+
+    __slots__ = ()
+
+    @abstractmethod
     def _advance(self, index: int) -> None:
         """Packet `index`, which was peeked at, has been sent."""
 
@@ -85,31 +123,28 @@ class Sender(ABC):
     def _on_timeout(self) -> None:
         """Nothing was acknowledged for too long, though packets are outstanding."""
 
+    @abstractmethod
+    def on_echo(self, arrived: int, sport: int, marked: bool) -> None:
+        """What the answer that was just handled echoes of the packet that caused it, as in `on_ack`."""
+
     def on_sent(self, now_ns: int, index: int) -> None:
-        """Packet `index`, which was peeked at, has been sent."""
+        """Packet `index`, which was peeked at, is sent."""
         self._advance(index)
         if index >= self.fresh:
             self.fresh = index + 1
         if self.deadline_ns == NEVER:
             self._restart(now_ns)
 
-    @abstractmethod
-    def on_echo(self, arrived: int, sport: int, marked: bool) -> None:
-        """What the answer that was just handled echoes of the packet that caused it.
+    def on_ack(self, now_ns: int, nak: bool, expected: int, arrived: int, sport: int, marked: bool) -> None:
+        """What the receiver says, and what it echoes."""
+        self.on_answer(now_ns, nak, expected, arrived)
+        self.on_echo(arrived, sport, marked)
 
-        Args:
-            arrived: its number, if the receiver tells of arrivals; anything otherwise.
-            sport: its source port.
-            marked: it met congestion, or one before it that was not answered.
-        """
+    def on_trimmed(self, now_ns: int, expected: int, arrived: int, sport: int) -> None:
+        """Receivers of these senders take trimmed packets for lost ones, and do not speak of them."""
 
     def on_answer(self, now_ns: int, nak: bool, expected: int, arrived: int) -> None:
-        """What the receiver says; old news and nonsense are ignored.
-
-        Args:
-            nak: it misses packet `expected`; otherwise it has everything before it.
-            arrived: with a NAK, the packet that it answers.
-        """
+        """What the receiver says, as in `on_ack`."""
         if self.acked < expected <= self.fresh:
             self.acked = expected
             self._backoff = 0
@@ -129,17 +164,12 @@ class Sender(ABC):
             self.deadline_ns = NEVER
             self._on_timeout()
 
-    def window_open_after(self, index: int) -> bool:
-        """Whether the window lets a packet follow `index`."""
-        following = index + 1
-        return following < self.packets and following < self.acked + self._window_packets
-
     def _restart(self, now_ns: int) -> None:
         self.deadline_ns = now_ns + (self._rto_ns << self._backoff)
 
 
 class Receiver(ABC):
-    """The receiving side of one flow. Its answers are SILENCE, ACK or NAK.
+    """The receiving side of one flow. Its answers are SILENCE, ACK, NAK or TRIMMED.
 
     Attributes:
         expected: packets 0..expected-1 have been delivered.
@@ -187,6 +217,10 @@ class Receiver(ABC):
         if index < self.expected:
             return self._answer(ACK)
         return self._beyond()
+
+    @abstractmethod
+    def on_trimmed(self, index: int) -> int:
+        """A packet has arrived without its payload; what to answer at once."""
 
     def on_time(self, now_ns: int) -> int:
         """The acknowledgment that was held back, if it was for long enough."""

@@ -9,10 +9,10 @@ again.
 from __future__ import annotations
 
 from hosts.config import NicConfig
-from hosts.transport.base import NAK, NOTHING, SILENCE, Receiver, Sender
+from hosts.transport.base import NAK, NOTHING, SILENCE, OneTimerSender, Receiver
 
 
-class GoBackNSender(Sender):
+class GoBackNSender(OneTimerSender):
     """Sends from a position that NAKs and timeouts set back."""
 
     __slots__ = ("_next",)
@@ -54,6 +54,10 @@ class GoBackNReceiver(Receiver):
         """Args: packets: length of the flow, 1 or more."""
         super().__init__(packets, config)
         self._nak_sent = False
+
+    def on_trimmed(self, index: int) -> int:  # noqa: ARG002
+        """As if it were lost."""
+        return SILENCE
 
     def _deliver(self) -> None:
         self.expected += 1

@@ -10,10 +10,10 @@ arrived, or at a timeout.
 from __future__ import annotations
 
 from hosts.config import NicConfig
-from hosts.transport.base import NAK, NOTHING, SILENCE, Receiver, Sender
+from hosts.transport.base import NAK, NOTHING, SILENCE, OneTimerSender, Receiver
 
 
-class SelectiveRepeatSender(Sender):
+class SelectiveRepeatSender(OneTimerSender):
     """Sends what was lost first, then what is new."""
 
     __slots__ = ("_arrived", "_lost", "_lost_at", "_pruned", "_reorder_packets", "_scanned", "_top")
@@ -88,6 +88,10 @@ class SelectiveRepeatReceiver(Receiver):
         super().__init__(packets, config)
         self._bitmap_packets: int = config.bitmap_packets
         self._bitmap = 0  # bit i: packet expected + 1 + i is here
+
+    def on_trimmed(self, index: int) -> int:  # noqa: ARG002
+        """As if it were lost."""
+        return SILENCE
 
     def _deliver(self) -> None:
         self.received += 1

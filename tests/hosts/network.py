@@ -13,6 +13,7 @@ from hosts.flow import FlowRecord, FlowSpec
 from hosts.frame import Frame
 from hosts.nic import Nic
 from hosts.observation import ReceiverObservation, SenderObservation
+from hosts.paths import PathList
 from hosts.templates import ip_number
 from hosts.wire import Data, Parsed, parse
 
@@ -27,10 +28,12 @@ def address(number: int) -> tuple[str, str]:
     return f"10.0.0.{number}", f"02:00:0a:00:00:{number:02x}"
 
 
-def make_nic(number: int, config: NicConfig, seed: int = 0) -> Nic:
+def make_nic(
+    number: int, config: NicConfig, seed: int = 0, paths: Callable[[str], PathList] | None = None
+) -> Nic:
     ip, mac = address(number)
     rng = random.Random(seed * 1000 + number)
-    return Nic(ip=ip, mac=mac, gateway_mac="02:00:00:00:00:fe", config=config, rng=rng)
+    return Nic(ip=ip, mac=mac, gateway_mac="02:00:00:00:00:fe", config=config, rng=rng, paths=paths)
 
 
 def flow(number: int, length_bytes: int, *, src: int = 1, dst: int = 2, start_ns: int = 0) -> FlowSpec:

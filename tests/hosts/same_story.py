@@ -13,14 +13,20 @@ from typing import Any
 
 import hosts
 import hosts.nic
-from hosts.config import FlowcutNicConfig, NicConfig
+from hosts.config import ALGORITHMS, FlowcutNicConfig, NicConfig, SteeringConfig
 from hosts.wire import Data
-from tests.hosts.network import VirtualNetwork, flow, make_nic
+from tests.hosts.network import flow
+from tests.hosts.steering.fabric import Paths
 
 KINDS: dict[str, dict[str, Any]] = {
     "gbn": {},
     "sr": {"transport": "sr"},
     "mp-rdma": {"transport": "mp-rdma"},
+    "dctcp": {"transport": "dctcp"},
+    **{
+        name: {"transport": "dctcp", "steering": SteeringConfig(name, 5, 1, timer_ns=90_000, keep_ns=40_000)}
+        for name in ALGORITHMS
+    },
     "coalesced": {"ack_every": 3, "flow_rate_bps": 3_000_000_000},
     "real payload": {"virtual_payload": False, "first_psn": 2**24 - 9},
     "flowcut": {
@@ -53,7 +59,10 @@ def run(kind: str, loss: float) -> dict[str, Any]:
             **KINDS[kind],
         }
     )
-    network = VirtualNetwork([make_nic(number, config) for number in (1, 2, 3)])
+    # switches mark and trim, too; only dctcp speaks of that
+    lossy = 0.05 if loss else 0.0
+    paths = Paths([3000, 4000, 5000, 6000], marks={0: lossy, 2: 0.5}, trims={1: lossy}, seed=5)
+    network = paths.network(config, 3)
     network.fate = unruly(random.Random(7), loss)
     for number in range(12):
         spec = flow(number, 700 * number + 9_000, src=1 + number % 3, dst=1 + (number + 1) % 3)

@@ -16,15 +16,17 @@ from hosts.config import FlowcutNicConfig, NicConfig
 from hosts.frames import Builder, deliver
 from hosts.nic import Nic
 from hosts.packets.bth import BTH, Opcode
+from hosts.packets.dscp import Dscp
 from hosts.packets.flow_pause import PauseOp
 from hosts.templates import Address, data_headers
 from hosts.wire import ZEROS, Data, Junk, parse
 from tests.hosts.by_packets import ByPackets, Numbers
 from tests.hosts.network import VirtualNetwork, flow, make_nic
+from tests.hosts.trimming import trim
 
 SETTINGS = st.fixed_dictionaries(
     {
-        "transport": st.sampled_from(["gbn", "sr", "mp-rdma"]),
+        "transport": st.sampled_from(["gbn", "sr", "mp-rdma", "dctcp"]),
         "mtu_bytes": st.integers(60, 1500),
         "window_bytes": st.integers(1, 20_000),
         "ack_every": st.integers(1, 4),
@@ -129,6 +131,25 @@ def test_a_data_packet_by_numbers():
     peer = (10 << 24) + 1 << 24 | 0x123456
     assert [("on_data", (5, peer, 0xABCDEF | 4660 << 24, expected, -1))] == heard(bytes(data), 1004)
     assert 93 == data[50] & 0x7F
+
+
+def test_a_trimmed_packet_by_numbers():
+    """As a whole one but for the lengths, and by a call of its own; it may have been steered."""
+    headers = data_headers(HERE, sport=4660, qpn=7, ecn=True, shimmed=False, dscp=Dscp.STEERED)
+    frame = Builder(lambda what: (headers, bytes(16))).frame(0, (9, 9 | 777 << 24, 4096 | 0x07 << 16))
+    expected = 0x07 << 16 | 54 << 41
+    peer = (10 << 24) + 1 << 24 | 7
+    cut = trim(frame.data, steered=True)
+    assert [("on_trimmed", (5, peer, 9 | 777 << 24, expected))] == heard(cut)
+
+
+def test_a_path_class_by_numbers():
+    """The VLAN ID of a departing packet is where an arriving one has its length."""
+    headers = data_headers(HERE, sport=4660, qpn=7, ecn=True, shimmed=False)
+    builder = Builder(lambda what: (headers, bytes(16)))
+    plain = builder.frame(0, (10, 9, 4 | 0x07 << 16, b"abcd")).data
+    tagged = builder.frame(0, (10, 9, 4 | 0x07 << 16 | 0xABC << 41, b"abcd")).data
+    assert plain[:12] + bytes.fromhex("81000abc") + plain[12:] == tagged
 
 
 def test_a_shimmed_packet_has_the_port_on_the_wire_and_its_ticks():

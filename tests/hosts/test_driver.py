@@ -16,15 +16,19 @@ from pathlib import Path
 
 import pytest
 
-from hosts.config import FlowcutNicConfig, NicConfig
+from hosts.config import FlowcutNicConfig, NicConfig, SteeringConfig
 from hosts.driver.__main__ import main
 from hosts.driver.lag import Lag
 from hosts.driver.netns import namespace_path
+from hosts.driver.packet_socket import PacketSocket
+from hosts.wire import Ack, Data, parse
 
 CLONE_NEWNET = 0x40000000
 LIBC = ctypes.CDLL(None, use_errno=True)
 ROOT = Path(__file__).resolve().parents[2]
 MS = 1_000_000
+PATHS = {"evs": [257, 258], "latencies_ps": [1000, 2000], "weights": [2.0, 1.0]}
+STEERED = dataclasses.asdict(NicConfig(transport="dctcp", rto_ns=5000 * MS, steering=SteeringConfig("ops")))
 # Far longer than anything here takes: a machine that is busy with other things fails no test.
 PATIENCE_S = 60
 
@@ -167,6 +171,26 @@ def test_flows_run_between_namespaces(pair, tmp_path, flowcut):
     assert {"h1", "h2"} == set(result["counters"])
 
 
+def test_hosts_steer_by_their_path_lists(pair, tmp_path):
+    """Packets take the entropy values of the list to their destination, and nothing else."""
+    here, there = (space.path for space in pair)
+    hosts = [
+        host(1, "a0", here, paths={"10.0.0.2": PATHS}),
+        host(2, "b0", there, paths={"10.0.0.1": {**PATHS, "evs": [513, 514]}}),
+    ]
+    with contextlib.closing(PacketSocket("b0", there)) as tap:
+        with driver(job(pair, tmp_path, hosts=hosts, nic=STEERED)) as process:
+            start(process)
+            _, err = process.communicate(timeout=PATIENCE_S)
+        assert ("", 0) == (err, process.returncode)
+        said = [parse(frame) for frame in iter(tap.receive, None)]
+    result = json.loads((tmp_path / "result.json").read_text())
+    assert all(record["end_ns"] is not None for record in result["flows"])
+    assert {257, 258} == {one.sport for one in said if isinstance(one, Data)}
+    # h1's answers echo what h2 has drawn
+    assert {513, 514} == {one.sport for one in said if isinstance(one, Ack)}
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("started", [False, True])
 def test_signals_end_it_cleanly(pair, tmp_path, number, started):
@@ -248,6 +272,19 @@ def refuse(path: Path, capsys) -> tuple[int, str]:
         ({"hosts": [host(1, "a0", None), host(1, "b0", None)]}, "name h1 is given twice"),
         ({"hosts": [host(3, "a0", None)]}, "neither 10.0.0.1 nor 10.0.0.2 is a host of this job"),
         ({"flows": [{**flows(1, 1)[0], "colour": 1}]}, "flows: unknown key 'colour'"),
+        ({"nic": {"dctcp": {"rtt": 1}}}, "nic.dctcp: unknown key 'rtt'"),
+        ({"nic": {"steering": {"weights": 1}}}, "nic.steering: unknown key 'weights'"),
+        ({"hosts": [host(1, "a0", None, paths={"10.0.0.2": {**PATHS, "ev": [1]}})]}, "unknown key 'ev'"),
+        (
+            {"hosts": [host(1, "a0", None, paths={"10.0.0.2": {**PATHS, "evs": [0, 9]}})]},
+            "EV 0, expected 1..",
+        ),
+        ({"hosts": [host(1, "a0", None, paths={"10.0.0.2": {**PATHS, "evs": [9]}})]}, "as many of each"),
+        ({"nic": STEERED}, "flow 0: host h1 has no path list to 10.0.0.2"),
+        (
+            {"flows": [{**flows(1, 1)[0], "steering": "ecmp"}], "nic": {"transport": "dctcp"}},
+            "flow 0: host h1 has no path list to 10.0.0.2",
+        ),
         ({"flows": flows(1, 1) * 2}, "queue pair 0 to 10.0.0.2 is taken"),
     ],
 )

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import pytest
 from scapy.layers.inet import IP, UDP
-from scapy.layers.l2 import Ether
+from scapy.layers.l2 import Dot1Q, Ether
 from scapy.packet import Packet, Raw
 
 from hosts.packets.bth import AETH, BTH, MAX_LEFT, Opcode, Syndrome, left_field, packets_left, path_tag
 from hosts.packets.data_shim import DataShim, Stamp
+from hosts.packets.dscp import DSCP_SHIFT, Dscp
 from hosts.packets.flow_pause import PAUSE_MAC, FlowPause, PauseOp
 from hosts.packets.flowcut_ack import FlowcutAck
 from hosts.packets.local import Local, Subtype
@@ -85,6 +86,24 @@ GOLDEN = {
         + "0800 45000030 00004000 401125bb"
         + IPS
         + "1234 12b7 001c 0000 1100ffff 00000007 00000005 60000009",
+    ),
+    "NACK of a trimmed packet, steered": (
+        ether()
+        / IP(src="10.0.0.1", dst="10.0.1.2", ttl=64, flags="DF", id=0, tos=Dscp.STEERED << DSCP_SHIFT)
+        / UDP(sport=0x0A0B, dport=4791, chksum=0)
+        / BTH(opcode=Opcode.ACK, psn=5, dqpn=7)
+        / AETH(syndrome=Syndrome.NAK_TRIMMED, msn=9),
+        MACS
+        + "0800 451c0030 00004000 4011259f"
+        + IPS
+        + "0a0b 12b7 001c 0000 1100ffff 00000007 00000005 7f000009",
+    ),
+    "data with a path class": (
+        ether() / Dot1Q(vlan=3) / roce(opcode=Opcode.WRITE_MIDDLE) / Raw(b"abcd"),
+        MACS
+        + "8100 0003 0800 45000030 00004000 401125bb"
+        + IPS
+        + "1234 12b7 001c 0000 0700ffff 00000007 00000005 61626364",
     ),
     "data with the NIC's shim": (
         ether()

@@ -7,13 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scapy.layers.inet import IP, UDP
-from scapy.layers.l2 import Ether
+from scapy.layers.l2 import Dot1Q, Ether
 from scapy.packet import Packet, Raw
 
-from hosts.builders import AckTemplate, DataTemplate, NicAckTemplate
+from hosts.builders import AckTemplate, DataTemplate, NicAckTemplate, with_vlan
 from hosts.checksum import ICRC_BYTES
 from hosts.layout import Layout
 from hosts.packets.bth import AETH, BTH, Opcode, Syndrome
+from hosts.packets.dscp import Dscp
 from hosts.packets.flow_pause import FlowPause, PauseOp
 from hosts.packets.local import Local, Subtype
 from hosts.packets.nic_shim import NicAck, NicShim, ShimmedBTH
@@ -28,6 +29,7 @@ from hosts.templates import (
     reth,
 )
 from hosts.wire import ZEROS, Ack, Cnp, Data, Junk, NicAcked, Pause, Pfc, parse, restore
+from tests.hosts.trimming import TRIMMED_BYTES, trim
 
 HERE = Address("02:00:0a:00:00:01", "02:00:00:00:00:fe", "10.0.0.1", "10.0.1.2")
 FULL = settings(max_examples=60, deadline=None, derandomize=True)
@@ -53,6 +55,7 @@ def data_fields(draw):
         "ecn": draw(st.booleans()),
         "shimmed": draw(st.booleans()),
         "virtual": draw(st.booleans()),
+        "dscp": draw(st.sampled_from([Dscp.DEFAULT, Dscp.STEERED])),
     }
 
 
@@ -60,7 +63,12 @@ def build(fields: dict) -> tuple[bytes, int]:
     """The frame by the template, and the length of its virtual payload."""
     template = DataTemplate(
         data_headers(
-            HERE, sport=fields["sport"], qpn=fields["qpn"], ecn=fields["ecn"], shimmed=fields["shimmed"]
+            HERE,
+            sport=fields["sport"],
+            qpn=fields["qpn"],
+            ecn=fields["ecn"],
+            shimmed=fields["shimmed"],
+            dscp=fields["dscp"],
         )
     )
     payload = fields["payload"] + bytes(-len(fields["payload"]) % 4)
@@ -100,7 +108,7 @@ def scapy_packet(fields: dict) -> Packet:
         ttl=64,
         flags="DF",
         id=int(fields["retransmission"]),
-        tos=2 * fields["ecn"],
+        tos=fields["dscp"] << 2 | 2 * fields["ecn"],
     )
     if fields["shimmed"]:
         packet /= UDP(sport=fields["wire_sport"], dport=4793, chksum=0)
@@ -138,7 +146,52 @@ def test_data_frames_are_read_back(fields):
         assert fields[name] == getattr(parsed, name)
     assert len(fields["payload"]) == parsed.payload_bytes
     assert len(frame) + virtual_bytes == parsed.frame_bytes
-    assert (0, False, 0) == (parsed.hops, parsed.ce, parsed.tag)
+    assert (0, False, 0, False) == (parsed.hops, parsed.ce, parsed.tag, parsed.trimmed)
+
+
+@FULL
+@given(data_fields(), bits(0, 63), bits(1, 64), bits(0, 3))
+def test_trimmed_frames_are_read(fields, tag, ttl, ecn):
+    """All that the headers say, as of the whole frame, but no payload; there is no ICRC to look at."""
+    fields |= {"shimmed": False, "virtual": False}
+    packet = Ether(build(fields)[0])
+    packet[BTH].resv6, packet[IP].ttl, packet[IP].tos, packet[IP].chksum = tag, ttl, ecn, None
+    whole, cut = bytes(packet), trim(bytes(packet), steered=fields["dscp"] == Dscp.STEERED)
+    before, after = parse(whole), parse(cut)
+    assert isinstance(before, Data)
+    assert before._replace(payload_bytes=0, frame_bytes=TRIMMED_BYTES, trimmed=True) == after
+    assert after == parse(cut + bytes(6))
+
+
+@FULL
+@given(data_fields(), st.data())
+def test_what_is_trimmed_elsewhere_is_junk(fields, data):
+    """A frame of that class which does not end after its BTH, or is no data, says nothing that could be trusted."""
+    whole, _ = build({**fields, "shimmed": False, "virtual": False})
+    cut = trim(whole)
+    assert parse(cut, data.draw(bits(1, 100))) is Junk.MALFORMED
+    assert parse(cut[: data.draw(bits(14, TRIMMED_BYTES - 1))]) is Junk.MALFORMED
+    packet = Ether(whole)
+    packet[IP].tos, packet[IP].chksum = Dscp.TRIMMED << 2, None
+    assert parse(bytes(packet)) is Junk.MALFORMED
+    opcode = Layout(Ether, IP, UDP, BTH).span("BTH.opcode").byte
+    other = bytearray(cut)
+    other[opcode] = data.draw(st.sampled_from([int(Opcode.ACK), int(Opcode.CNP), 0, 255]))
+    assert parse(bytes(other)) is Junk.OTHER
+    checksum = bytearray(cut)
+    checksum[Layout(Ether, IP).span("IP.chksum").byte] ^= 1
+    assert parse(bytes(checksum)) is Junk.MALFORMED
+
+
+@FULL
+@given(data_fields(), bits(1, 4095))
+def test_vlan_tags_are_scapy_s(fields, vlan):
+    """A tag in front of the EtherType, and nothing else changes; a host that gets one does not read on."""
+    frame, virtual_bytes = build(fields)
+    plain = Ether(frame)
+    tagged = Ether(src=plain.src, dst=plain.dst) / Dot1Q(vlan=vlan, type=plain.type)
+    assert bytes(tagged) + frame[len(Ether()) :] == with_vlan(frame, vlan)
+    assert parse(with_vlan(frame, vlan), virtual_bytes) is Junk.OTHER
 
 
 @FULL
@@ -184,13 +237,20 @@ def test_any_other_change_is_noticed(fields, data):
 
 
 @FULL
-@given(bits(0, 2**24 - 1), bits(0, 2**24 - 1), st.sampled_from(list(Syndrome)), bits(1, 65535), st.booleans())
-def test_acknowledgments_are_scapy_s_and_read_back(psn, msn, syndrome, sport, becn):
+@given(
+    bits(0, 2**24 - 1),
+    bits(0, 2**24 - 1),
+    st.sampled_from(Syndrome),
+    bits(1, 65535),
+    st.booleans(),
+    st.sampled_from([Dscp.DEFAULT, Dscp.STEERED]),
+)
+def test_acknowledgments_are_scapy_s_and_read_back(psn, msn, syndrome, sport, becn, dscp):
     """ACK and NAK: bytes and meaning; they echo the source port and congestion of what they answer."""
-    template = AckTemplate(ack_headers(HERE, sport=999, qpn=77))
+    template = AckTemplate(ack_headers(HERE, sport=999, qpn=77, dscp=dscp))
     template.build(psn=1, aeth=0, sport=998, becn=not becn)
     frame = template.build(psn=psn, aeth=syndrome << 24 | msn, sport=sport, becn=becn)
-    ip = IP(src=HERE.src, dst=HERE.dst, ttl=64, flags="DF", id=0)
+    ip = IP(src=HERE.src, dst=HERE.dst, ttl=64, flags="DF", id=0, tos=dscp << 2)
     packet = Ether(src=HERE.src_mac, dst=HERE.dst_mac) / ip / UDP(sport=sport, dport=4791, chksum=0)
     packet /= BTH(opcode=int(Opcode.ACK), dqpn=77, psn=psn, becn=int(becn)) / AETH(
         syndrome=int(syndrome), msn=msn

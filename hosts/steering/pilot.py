@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Gives each flow of a NIC its steering when it starts, and may keep it for the next one (Spritz §IV).
+
+What Scout and Spray know of the paths to a host can be kept between connections, and is stale after a while
+(§IV, Connection Established): what a flow knew in the end goes to the next one to the same host that starts
+within `keep_ns`.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+from hosts.config import STEERABLE, NicConfig, SteeringConfig
+from hosts.errors import ConfigError
+from hosts.flow import FlowSpec
+from hosts.paths import PathList
+from hosts.steering.base import Steering
+from hosts.steering.flicr import Flicr
+from hosts.steering.flow_ecmp import FlowEcmp
+from hosts.steering.ops import Ops
+from hosts.steering.scout import Scout
+from hosts.steering.spray import Spray
+from hosts.steering.spritz import Spritz
+
+
+def make_steering(
+    algorithm: str, config: SteeringConfig, paths: PathList, flow_hash: int, rng: random.Random
+) -> Steering:
+    """The steering of one flow.
+
+    Args:
+        algorithm: as in SteeringConfig; that of `config` does not count.
+        paths: from the flow's source to its destination.
+        flow_hash: of the flow's 5-tuple, for ecmp.
+        rng: draws paths.
+    """
+    if algorithm == "scout":
+        return Scout(config, paths, rng)
+    if algorithm == "spray":
+        return Spray(config, paths, rng)
+    if algorithm == "ops":
+        return Ops(paths, rng)
+    if algorithm == "ecmp":
+        return FlowEcmp(paths, flow_hash)
+    return Flicr(config, paths, rng)
+
+
+class Pilot:
+    """One NIC's."""
+
+    def __init__(
+        self, config: NicConfig, paths: Callable[[str], PathList] | None, rng: random.Random
+    ) -> None:
+        """Args:
+        paths: the endpoint table; None: there is none, and no flow can be steered.
+        rng: draws paths.
+        """
+        self._steerable: bool = config.transport == STEERABLE
+        self._transport: str = config.transport
+        self._own: str = config.steering.algorithm if config.steering else ""
+        self._config: SteeringConfig = config.steering or SteeringConfig()
+        self._keep_ns: int = self._config.keep_ns
+        self._paths = paths
+        self._rng = rng
+        # of flows that have ended, by algorithm and destination, with the time; the oldest first
+        self._kept: dict[str, tuple[int, Spritz]] = {}
+
+    def algorithm(self, flow: FlowSpec) -> str:
+        """What steers a flow; "": nothing does.
+
+        Raises:
+            ConfigError: it should be steered, and cannot be.
+        """
+        algorithm: str = flow.steering or self._own
+        if algorithm and not self._steerable:
+            raise ConfigError(
+                f"flow {flow.id}: steering {algorithm} needs transport {STEERABLE}, not {self._transport}"
+            )
+        if algorithm and self._paths is None:
+            raise ConfigError(f"flow {flow.id}: steering {algorithm} needs paths, and its NIC knows none")
+        return algorithm
+
+    def start(self, now_ns: int, flow: FlowSpec, flow_hash: int) -> Steering | None:
+        """The steering of a flow that starts now; None: it is not steered.
+
+        Args:
+            flow_hash: of its 5-tuple.
+
+        Raises:
+            ConfigError: as `algorithm`, or from the endpoint table.
+        """
+        algorithm = self.algorithm(flow)
+        if not algorithm or self._paths is None:
+            return None
+        key = f"{algorithm} {flow.dst}"
+        if key in self._kept:
+            ended_ns, steering = self._kept[key]
+            del self._kept[key]
+            if now_ns - ended_ns <= self._keep_ns:
+                steering.explored = steering.reused = steering.blocked = 0
+                return steering
+        return make_steering(algorithm, self._config, self._paths(flow.dst), flow_hash, self._rng)
+
+    def finish(self, now_ns: int, flow: FlowSpec, steering: Steering) -> None:
+        """A flow has ended, and needs its steering no more."""
+        if not self._keep_ns or not isinstance(steering, Spritz):
+            return
+        key = f"{self.algorithm(flow)} {flow.dst}"
+        if key in self._kept:
+            del self._kept[key]  # it goes to the end
+        self._kept[key] = (now_ns, steering)
+        stale: list[str] = []
+        for other, (ended_ns, _) in self._kept.items():
+            if now_ns - ended_ns <= self._keep_ns:
+                break
+            stale.append(other)
+        for other in stale:
+            del self._kept[other]

@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which steering a flow gets, and what is kept of it; and what path lists and settings may be."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+from typing import Any
+
+import pytest
+
+from hosts.config import DctcpConfig, FlowcutNicConfig, NicConfig, SteeringConfig
+from hosts.errors import ConfigError
+from hosts.flow import FlowSpec
+from hosts.paths import PathList
+from hosts.steering import Pilot
+from hosts.steering.base import ACK
+from hosts.steering.flow_ecmp import FlowEcmp
+from hosts.steering.ops import Ops
+from hosts.steering.scout import Scout
+from hosts.steering.spray import Spray
+from tests.hosts.network import flow, make_nic
+from tests.hosts.steering.path_lists import path_list
+
+PATHS = path_list(800, 1000, 1200)
+
+
+def config(algorithm: str | None = "scout", **changes: Any) -> NicConfig:
+    steering = SteeringConfig(algorithm=algorithm, **changes) if algorithm else None
+    return NicConfig(transport="dctcp", steering=steering)
+
+
+def pilot(one: NicConfig) -> tuple[Pilot, list[str]]:
+    """And the hosts that its endpoint table was asked for."""
+    asked: list[str] = []
+
+    def paths(host: str) -> PathList:
+        asked.append(host)
+        return PATHS
+
+    return Pilot(one, paths, random.Random(1)), asked
+
+
+def steered(number: int = 1, algorithm: str = "", dst: int = 2) -> FlowSpec:
+    return dataclasses.replace(flow(number, 1000, dst=dst), steering=algorithm)
+
+
+@pytest.mark.parametrize(("algorithm", "kind"), [("scout", Scout), ("spray", Spray), ("ops", Ops)])
+def test_a_flow_is_steered_as_its_nic_says(algorithm, kind):
+    """The endpoint table is asked for its destination."""
+    one, asked = pilot(config(algorithm))
+    assert type(one.start(0, steered(), 7)) is kind
+    assert ["10.0.0.2"] == asked
+
+
+def test_a_flow_may_have_an_algorithm_of_its_own():
+    """Also where the NIC has none."""
+    for own in ("scout", None):
+        one, _ = pilot(config(own))
+        assert type(one.start(0, steered(1, "ecmp"), 7)) is FlowEcmp
+        assert "ecmp" == one.algorithm(steered(1, "ecmp"))
+
+
+def test_no_algorithm_no_steering():
+    """And nothing is asked."""
+    one, asked = pilot(config(None))
+    assert one.start(0, steered(), 7) is None
+    assert "" == one.algorithm(steered())
+    assert not asked
+
+
+@pytest.mark.parametrize("algorithm", ["scout", "spray"])
+def test_the_next_flow_to_a_host_goes_on_where_the_last_one_ended(algorithm):
+    """If it starts within keep_ns; with counts of its own."""
+    one, asked = pilot(config(algorithm, keep_ns=50))
+    first = one.start(0, steered(), 7)
+    assert first is not None
+    first.on_feedback(0, ACK, 502)
+    first.on_feedback(0, ACK, 502)
+    first.next_ev(0)
+    one.finish(10, steered(), first)
+    assert one.start(20, steered(2, dst=3), 7) is not first
+    again = one.start(60, steered(3), 7)
+    assert again is first
+    assert (0, 0, 0) == (first.explored, first.reused, first.blocked)
+    other = one.start(60, steered(4), 7)
+    assert other is not first  # it is in use
+    one.finish(70, steered(3), first)
+    assert one.start(121, steered(5), 7) is not first
+    assert ["10.0.0.2", "10.0.0.3", "10.0.0.2", "10.0.0.2"] == asked
+
+
+def test_what_is_stale_is_forgotten():
+    """So that a NIC with many peers does not fill the memory."""
+    one, asked = pilot(config(keep_ns=50))
+    flows = [steered(number, dst=number) for number in (2, 3, 4)]
+    kept = [one.start(0, each, 7) for each in flows]
+    for time_ns, each, steering in zip((0, 40, 80), flows, kept, strict=True):
+        assert steering is not None
+        one.finish(time_ns, each, steering)
+    # at 80 the first was stale, so that it is not there even for one who comes back in time
+    assert [False, True, True] == [
+        one.start(50, each, 7) is steering for each, steering in zip(flows, kept, strict=True)
+    ]
+    assert 4 == len(asked)
+
+
+@pytest.mark.parametrize(("own", "keep_ns"), [("scout", 0), ("ops", 50), ("ecmp", 50), ("flicr", 50)])
+def test_otherwise_every_flow_begins_anew(own, keep_ns):
+    """Without keep_ns, and where there is nothing to be learnt."""
+    one, asked = pilot(config(own, keep_ns=keep_ns))
+    first = one.start(0, steered(), 7)
+    assert first is not None
+    one.finish(0, steered(), first)
+    assert one.start(0, steered(2), 7) is not first
+    assert 2 == len(asked)
+
+
+def test_a_flow_that_cannot_be_steered_is_refused():
+    """When it is added: no paths, or a transport that does not tell of packets."""
+    nic = make_nic(1, config())
+    with pytest.raises(ConfigError, match="flow 1: steering scout needs paths, and its NIC knows none"):
+        nic.add_flow(steered())
+    nic = make_nic(1, NicConfig(transport="sr"), paths=lambda host: PATHS)
+    with pytest.raises(ConfigError, match="flow 1: steering ecmp needs transport dctcp, not sr"):
+        nic.add_flow(steered(1, "ecmp"))
+    nic.add_flow(steered())
+    with pytest.raises(
+        ConfigError, match="flow 1: steering is 'best', expected scout, spray, ops, ecmp, flicr"
+    ):
+        steered(1, "best")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"evs": ()}, "it is empty"),
+        ({"evs": (1, 2)}, "2 EVs, 3 latencies and 3 weights, expected as many of each"),
+        ({"weights": (1.0,)}, "3 EVs, 3 latencies and 1 weights"),
+        ({"evs": (1, 0, 2)}, r"EV 0, expected 1\.\.65535"),
+        ({"evs": (1, 65536, 2)}, r"EV 65536, expected 1\.\.65535"),
+        ({"evs": (1, 7, 7)}, "EV 7 is there twice"),
+        ({"latencies_ps": (1, -2, 3)}, "latency -2 ps, expected 0 or more"),
+        ({"weights": (1.0, -1.0, 0.0)}, "weight -1.0, expected 0 or more"),
+        ({"weights": (1.0, float("inf"), 0.0)}, "weight inf, expected 0 or more"),
+        ({"weights": (1.0, float("nan"), 0.0)}, "weight nan, expected 0 or more"),
+        ({"weights": (0.0, 0.0, 0.0)}, "all weights are 0"),
+        ({"vlans": (1,)}, "1 VLAN IDs for 3 EVs"),
+        ({"vlans": (1, 4096, 2)}, r"VLAN IDs \[1, 2, 4096\], expected 0\.\.4095"),
+    ],
+)
+def test_path_lists_that_make_no_sense_are_refused(changes, message):
+    """With the reason."""
+    with pytest.raises(ConfigError, match=f"path list: {message}"):
+        dataclasses.replace(PATHS, **changes)
+
+
+@pytest.mark.parametrize(
+    ("make", "changes", "message"),
+    [
+        (
+            SteeringConfig,
+            {"algorithm": "best"},
+            "algorithm is 'best', expected scout, spray, ops, ecmp, flicr",
+        ),
+        (SteeringConfig, {"explore_threshold": -1}, "explore_threshold is -1, expected 0 or more"),
+        (SteeringConfig, {"ecn_threshold": -1}, "ecn_threshold is -1, expected 0 or more"),
+        (SteeringConfig, {"min_bias_factor": -0.5}, "min_bias_factor is -0.5, expected 0 or more"),
+        (SteeringConfig, {"keep_ns": -1}, "keep_ns is -1, expected 0 or more"),
+        (SteeringConfig, {"buffer": 0}, "buffer is 0, expected more than 0"),
+        (SteeringConfig, {"timer_ns": 0}, "timer_ns is 0, expected more than 0"),
+        (SteeringConfig, {"flicr_epoch_ns": 0}, "flicr_epoch_ns is 0, expected more than 0"),
+        (SteeringConfig, {"ecn_rate": 1.5}, "ecn_rate is 1.5, expected 0..1"),
+        (SteeringConfig, {"flicr_mark": -0.1}, "flicr_mark is -0.1, expected 0..1"),
+        (SteeringConfig, {"ecn_gain": 0.0}, "ecn_gain is 0.0, expected more than 0 and at most 1"),
+        (DctcpConfig, {"rtt_ns": -1}, "rtt_ns is -1, expected 0 or more"),
+        (DctcpConfig, {"adapt_rtts": 0.0}, "adapt_rtts is 0.0, expected more than 0"),
+        (DctcpConfig, {"adapt_scale": 1.1}, "adapt_scale is 1.1, expected more than 0 and at most 1"),
+        (DctcpConfig, {"increase_packets": -1.0}, "increase_packets is -1.0, expected 0 or more"),
+        (NicConfig, {"steering": SteeringConfig()}, "steering needs transport dctcp, not gbn"),
+        (
+            NicConfig,
+            {"steering": SteeringConfig(), "transport": "dctcp", "flowcut_nic": FlowcutNicConfig()},
+            "flowcut_nic and steering both choose the source port, expected one of them",
+        ),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(make, changes, message):
+    """One clear line that names the setting."""
+    with pytest.raises(ConfigError, match=f"NIC settings: {message}"):
+        make(**changes)
