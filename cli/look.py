@@ -61,12 +61,27 @@ def show(look: LookOptions, read: Reader) -> Listing:
     if look.watch is not None:
         return _Watch(look, look.watch, network, read, where).run()
     listing = _filtered(read(network), where)
+    _write(look, listing)
+    return listing
+
+
+def show_planned(look: LookOptions, listing: Listing) -> None:
+    """Shows a listing for which no switch was asked.
+
+    Raises:
+        SpecError: bad input, such as --watch, for nothing changes.
+    """
+    if look.watch is not None or look.rounds is not None:
+        raise SpecError("--watch goes with a running network")
+    _write(look, _filtered(listing, None if look.where is None else Where(look.where)))
+
+
+def _write(look: LookOptions, listing: Listing) -> None:
     _tell(listing)
     if look.output is Form.TABLE and sys.stdout.isatty():
         _console().print(rich_table(listing))
     else:
         sys.stdout.write(render(listing, look.output))
-    return listing
 
 
 def _filtered(listing: Listing, where: Where | None) -> Listing:

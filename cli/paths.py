@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`tailrace paths`: the ways from host to host that the switches' entries allow now."""
+"""`tailrace paths`: the ways from host to host that the switches' entries allow now, or the EV lists of
+Spritz's endpoints.
+"""
 
 from __future__ import annotations
 
@@ -29,43 +31,97 @@ def paths(
             metavar="DST", help="Host or address; none: all others.", autocompletion=complete_host
         ),
     ] = None,
+    check: Annotated[
+        bool,
+        typer.Option("--check", help="Walk every path of the EV lists through the installed entries."),
+    ] = False,
+    sample: Annotated[
+        int | None,
+        typer.Option(
+            "--sample",
+            metavar="N",
+            help="With --check: so many of the paths only.",
+            min=1,
+            show_default=False,
+        ),
+    ] = None,
+    scheme: Annotated[
+        str | None,
+        typer.Option(
+            "--scheme",
+            metavar="WORDS",
+            help="List the paths that this scheme of endpoints has on --topology; no network is needed.",
+            show_default=False,
+        ),
+    ] = None,
     look: LookOptions,
 ) -> None:
     """Walk the installed entries from host to host: at every hop the entry, its group and all its ports.
 
-    Exit status 1 when a way ends before its host, goes to another one, or loops.
+    Where the switches run the program spritz, list the paths among which endpoints choose: the EV that takes
+    each, its links, latency, category, weight and switches. With --check walk them through the entries.
+
+    Exit status 1 when a way ends before its host, goes to another one, or loops; or differs from the list.
 
     tailrace paths h1 h9
     """
     from cli.errors import FailedError
-    from cli.look import show
+    from cli.look import show, show_planned
     from cli.network import Network
+    from cli.steered_paths import Steered, endpoints_of, planned_lists
     from controller.inspect.listing import Listing
-    from controller.inspect.paths import Walk, Walker, listing
+    from controller.inspect.paths import Walker, listing
     from spec import SpecError
 
-    walks: list[Walk] = []
+    if sample is not None and not check:
+        raise SpecError("--sample goes with --check")
+    if scheme is not None:
+        if check or look.source.run is not None or look.source.address:
+            raise SpecError("--scheme lists paths without a network: leave --check, --run and --address out")
+        if look.source.topology is None:
+            raise SpecError("--scheme goes with --topology")
+        topology, endpoints = planned_lists(look.source.topology, scheme)
+        pairs = _pairs(topology, src, dst)
+        show_planned(look, Steered(topology, endpoints, {}).lists(pairs))
+        return
+    problems: list[str] = []
 
     def read(network: Network) -> Listing:
         topology = network.topology
         if topology is None:
             raise SpecError("paths needs the topology: give --topology, or --run")
+        endpoints = endpoints_of(network, topology)
+        pairs = _pairs(topology, src, dst)
+        if endpoints is not None:
+            found = Steered(topology, endpoints, network.nodes)
+            shown, problems[:] = found.check(pairs, sample) if check else (found.lists(pairs), [])
+            return shown
+        if check:
+            raise SpecError("--check needs a network whose switches run the program spritz")
         walker = Walker(topology, network.nodes)
-        walks[:] = [
-            walker.walk(first, last)
-            for first in _hosts(topology, src)
-            for last in _hosts(topology, dst)
-            if first is not last
-        ]
-        if not walks:
-            raise SpecError("SRC and DST are the same host")
+        walks = [walker.walk(first, last) for first, last in pairs]
+        problems[:] = [problem for walk in walks for problem in walk.problems]
         return listing(walks)
 
     show(look, read)
-    problems = [problem for walk in walks for problem in walk.problems]
     if problems:
         more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
         raise FailedError(problems[0] + more)
+
+
+def _pairs(topology: Topology, src: str | None, dst: str | None) -> list[tuple[Host, Host]]:
+    """The pairs of different hosts that two names mean, at least one."""
+    from spec import SpecError
+
+    pairs = [
+        (first, last)
+        for first in _hosts(topology, src)
+        for last in _hosts(topology, dst)
+        if first is not last
+    ]
+    if not pairs:
+        raise SpecError("SRC and DST are the same host")
+    return pairs
 
 
 def _hosts(topology: Topology, name: str | None) -> list[Host]:

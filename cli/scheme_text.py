@@ -12,7 +12,19 @@ from dataclasses import dataclass
 from controller.defaults import resolve
 from controller.inspect.listing import Column, Listing, Row
 from controller.inspect.values import Value, text_of
-from controller.scheme import ALPHA_STEPS, FIRST_PATHS, GRAINS, PATHS, VARIANTS, SchemeConfig, parse_scheme
+from controller.scheme import (
+    ALPHA_STEPS,
+    FIRST_PATHS,
+    GRAINS,
+    PATHS,
+    VARIANTS,
+    BoundedConfig,
+    MpRdmaConfig,
+    SchemeConfig,
+    parse_scheme,
+)
+from controller.scheme_bounded import CONTROLS, DRAWS, OVERS, WEIGHTS
+from controller.scheme_bounded import VARIANTS as SPRITZ_VARIANTS
 from spec import SpecError
 from spec.units import format_bytes, format_time
 from topology import Topology
@@ -32,7 +44,7 @@ class _Key:
 
 _COMMON = (
     _Key("queue", "queue_limit_bytes", "size", "tail drop of data, for each egress queue; 0: no limit"),
-    _Key("kmin", "", "size", "ECN marking by RED begins here; without kmax there is none"),
+    _Key("kmin", "", "size", "ECN marking by RED begins here; goes with kmax"),
     _Key("kmax", "", "size", "from here on every packet is marked"),
     _Key("pmax", "", "0 to 1", "share of packets marked just below kmax"),
     _Key("seed", "hash_seed", "32-bit number", "makes the switches' hashes differ from run to run"),
@@ -41,16 +53,49 @@ _PATH = (
     _Key("path", "path", "|".join(PATHS), "paths to take; mixed: minimal or Valiant's, by a coin"),
     _Key("share", "minimal_share", "0 to 1", "of minimal paths where path=mixed"),
 )
+_FLAG = "on|off"
 _GAP = _Key("gap", "gap_ns", "time", "a pause of at least this begins a new flowlet")
-_ROUTED = (_Key("per", "grain", "|".join(GRAINS), "what keeps a path"), _GAP)
+_BOUNDED = (
+    _Key("trim", "trim", _FLAG, "what exceeds a queue's limit loses its payload, and not all"),
+    _Key("repair", "repair", _FLAG, "default routes lead around failed links"),
+    _Key("frame", "frame_bytes", "size", "of a full frame; experiments have that of their packets"),
+)
+"""Of schemes over bounded simple paths; where they run another program these have no meaning."""
+
+_ROUTED = (
+    _Key("per", "grain", "|".join(GRAINS), "what keeps a path"),
+    _GAP,
+    _Key("draw", "draw", "|".join(DRAWS), "detours by groups of a Dragonfly, or drawn hop by hop"),
+    *_BOUNDED,
+)
+_WEIGHTED = (
+    _Key("weights", "weights", "|".join(WEIGHTS), "how paths are drawn: the shorter the likelier, or alike"),
+    _Key("scale", "scale", "more than 0", "factor of all weights but the longest path's"),
+    *_BOUNDED,
+)
 _KEYS: dict[str, tuple[_Key, ...]] = {
-    "ecmp": (),
+    "ecmp": (
+        _Key("over", "over", "|".join(OVERS), "minimal paths, or all bounded simple paths, drawn by the NIC"),
+        *_BOUNDED,
+    ),
     "spray": (),
     "letflow": (_GAP, *_PATH),
     "minimal": _ROUTED,
     "valiant": _ROUTED,
     "ugal-l": _ROUTED,
     "mp-rdma": (),
+    "spritz": (
+        _Key("variant", "variant", "|".join(SPRITZ_VARIANTS), "good paths are kept, or used once each"),
+        _Key("explore", "explore_packets", "packets", "after so many a path is drawn all the same"),
+        _Key("ecn", "ecn_packets", "packets", "a path with more marks than this is not used again"),
+        _Key("buffer", "buffer", "number from 1", "good paths that are remembered"),
+        _Key("timer", "timer_ns", "time", "a path on which a packet vanished is not drawn for so long"),
+        _Key("bias", "bias", "number", "weight of the shortest path under marks everywhere; 0: the others'"),
+        _Key("mode", "control", "|".join(CONTROLS), "NICs choose paths, or classes of paths by VLAN tag"),
+        *_WEIGHTED,
+    ),
+    "ops": _WEIGHTED,
+    "flicr": _WEIGHTED,
     "flowcut": (
         _Key("variant", "variant", "|".join(VARIANTS), "state at every switch, at the first, or in the NICs"),
         _Key("buckets", "buckets", "power of two", "buckets of the flow table, four ways each"),
@@ -109,10 +154,23 @@ def _rows(name: str, topology: Topology | None) -> Iterator[Row]:
         }
 
 
+def _red_default(config: SchemeConfig, key: str) -> Value:
+    """Of kmin, kmax and pmax; some schemes mark by default, from where the topology says."""
+    red = config.red
+    if red is None:
+        marks = isinstance(config, MpRdmaConfig) or (isinstance(config, BoundedConfig) and config.mode)
+        return _BY_TOPOLOGY if marks else _OFF
+    if key == "pmax":
+        return text_of(red.pmax_permille / 1000)
+    return format_bytes(red.kmin_bytes if key == "kmin" else red.kmax_bytes)
+
+
 def _default(config: SchemeConfig, key: _Key) -> Value:
     if not key.attribute:
-        return _OFF
+        return _red_default(config, key.key)
     value = getattr(config, key.attribute)
+    if isinstance(value, bool):
+        return "on" if value else _OFF
     if value is None:
         return _BY_PROGRAM if key.attribute == "buckets" else _BY_TOPOLOGY
     if value == math.inf:

@@ -3,8 +3,9 @@
 
 All times come from the links' rates and delays, so they scale with the topology.
 
-    base RTT      an idle round trip on the longest path: twice the propagation, and a full frame sent by the
-                  host and by every switch; on the way back a small frame, whose sending time is left out
+    base RTT      an idle round trip on the longest path: twice propagation and latency of switches, and a
+                  full frame sent by the host and by every switch; on the way back a small frame, whose
+                  sending time is left out
     BDP           base RTT times the fastest host link
     queue limit   one BDP of each host of the fullest leaf, for all of them may send to one port with a window
                   of one BDP each; at least 64 full frames (assumption)
@@ -17,6 +18,8 @@ All times come from the links' rates and delays, so they scale with the topology
     path          in a Dragonfly UGAL-L, as Flowcut §II-A has it (for flowlets too); for Flowcut in NICs,
                   where switches keep no state, minimal or Valiant's by a hash; elsewhere shortest paths
     RED           of MP-RDMA, which needs ECN marks: from a fifth of a BDP to four fifths of one (assumption)
+
+Schemes over bounded simple paths (the program `spritz`) have defaults of their own: see controller.longest.
 """
 
 from __future__ import annotations
@@ -25,10 +28,12 @@ from dataclasses import replace
 from typing import TypeVar
 
 from controller.errors import IntentError
+from controller.longest import longest_bdp_bytes, longest_rtt_ns, resolve_bounded
 from controller.scheme import (
     MIXED,
     SHORTEST,
     UGAL_L,
+    BoundedConfig,
     FlowcutConfig,
     LetflowConfig,
     MpRdmaConfig,
@@ -36,9 +41,26 @@ from controller.scheme import (
     RoutedConfig,
     SchemeConfig,
 )
+from controller.scheme_bounded import GROUP, HOP
 from topology import Topology, max_switches_on_path
+from topology.kinds import DRAGONFLY, SLIM_FLY
 from topology.legs import DETOUR_SWITCHES, MINIMAL_SWITCHES
 from topology.routing import Down
+
+__all__ = [
+    "FRAME_BYTES",
+    "age_ns",
+    "base_rtt_ns",
+    "bdp_bytes",
+    "known",
+    "longest_bdp_bytes",
+    "longest_path",
+    "longest_rtt_ns",
+    "propagation_ns",
+    "queue_limit_bytes",
+    "resolve",
+    "sending_ns",
+]
 
 FRAME_BYTES = 1600
 """A full Ethernet frame of 1500 bytes, with headers and all that Tailrace adds to it."""
@@ -54,8 +76,6 @@ _AGE_MARGIN = 2
 
 _RED_FIFTHS = (1, 4)
 """Where RED begins and where it marks everything, in fifths of a BDP."""
-
-_DRAGONFLY = "dragonfly"
 
 _T = TypeVar("_T")
 
@@ -76,9 +96,12 @@ def _rates_bps(topology: Topology) -> list[int]:
 
 
 def propagation_ns(topology: Topology, switches: int) -> int:
-    """The propagation delay between two hosts with so many switches between them, at most."""
+    """The delay between two hosts with so many switches between them, at most: propagation, and latency of
+    switches.
+    """
     links = max((link.delay_ns for link in topology.links), default=0)
-    return 2 * max(host.delay_ns for host in topology.hosts) + (switches - 1) * links
+    hosts = 2 * max(host.delay_ns for host in topology.hosts)
+    return hosts + (switches - 1) * links + switches * topology.latency_ns
 
 
 def base_rtt_ns(topology: Topology) -> int:
@@ -142,13 +165,15 @@ def _with_path(config: SchemeConfig, topology: Topology) -> SchemeConfig:
     Raises:
         IntentError: paths of a Dragonfly in another topology.
     """
-    is_dragonfly = topology.kind == _DRAGONFLY
+    is_dragonfly = topology.kind == DRAGONFLY
     if isinstance(config, LetflowConfig | FlowcutConfig) and config.path is None:
         path = SHORTEST
         if is_dragonfly:
             in_nics = isinstance(config, FlowcutConfig) and config.variant == "nic"
             path = MIXED if in_nics else UGAL_L
         config = replace(config, path=path)
+    if isinstance(config, RoutedConfig) and config.draw is None:
+        config = replace(config, draw=HOP if topology.kind == SLIM_FLY else GROUP)
     if config.dragonfly_paths is not None and not is_dragonfly:
         rule = config.dragonfly_paths.rule
         raise IntentError(
@@ -164,6 +189,8 @@ def resolve(config: SchemeConfig, topology: Topology, down: Down = frozenset()) 
         IntentError: a parameter has no default here.
     """
     config = _with_path(config, topology)
+    if isinstance(config, BoundedConfig):
+        config = resolve_bounded(config, topology)
     if config.queue_limit_bytes is None:
         config = replace(config, queue_limit_bytes=queue_limit_bytes(topology))
     if isinstance(config, LetflowConfig | RoutedConfig) and config.gap_ns is None:

@@ -9,15 +9,17 @@ from dataclasses import dataclass
 from finsy.p4entity import P4Entity
 
 from controller import programs
-from controller.apps import common, dragonfly, ecmp, flowcut, flowcut_dragonfly, letflow, spray
-from controller.defaults import resolve
+from controller.apps import common, dragonfly, ecmp, flowcut, flowcut_dragonfly, letflow, spray, spritz
+from controller.defaults import known, resolve
 from controller.dragonfly import plan_dragonfly
 from controller.errors import IntentError
 from controller.groups import plan_groups
 from controller.programs import Program
-from controller.scheme import FlowcutConfig, SchemeConfig
+from controller.scheme import BoundedConfig, FlowcutConfig, SchemeConfig
 from controller.target import Target
 from topology import Switch, Topology, next_hops
+from topology.bounded import BoundedPaths
+from topology.default_routes import minimal_next_hops
 from topology.legs import Legs
 from topology.routing import Down
 
@@ -28,6 +30,7 @@ _APPS: dict[str, Callable[[common.Plan], Iterator[P4Entity]]] = {
     "flowcut": flowcut.entities,
     "dragonfly": dragonfly.entities,
     "flowcut_dragonfly": flowcut_dragonfly.entities,
+    "spritz": spritz.entities,
 }
 
 
@@ -55,7 +58,8 @@ def intent(
     """What every switch must hold while the links in `down` are dead, by the switch's name.
 
     Args:
-        down: dead links, by (switch, port) of either end.
+        down: dead links, by (switch, port) of either end. Schemes over the program `spritz` leave it to the
+            senders to avoid them, unless `repair` is on (Spritz §V-D).
         load: where programs come from.
 
     Raises:
@@ -79,6 +83,9 @@ def _plans(
     topology: Topology, config: SchemeConfig, program: Program, target: Target, down: Down
 ) -> Iterator[common.Plan]:
     """What the entries of each switch follow from."""
+    if isinstance(config, BoundedConfig) and config.mode:
+        yield from _bounded_plans(topology, config, program, target, down if config.repair else frozenset())
+        return
     if config.dragonfly_paths is not None:
         usual_legs = Legs(topology)
         legs = Legs(topology, down) if down else usual_legs
@@ -91,6 +98,18 @@ def _plans(
     for switch in topology.switches:
         groups = plan_groups(usual[switch.name], current[switch.name], _own_down(topology, switch, down))
         yield common.Plan(topology, switch, groups, program, target, config)
+
+
+def _bounded_plans(
+    topology: Topology, config: BoundedConfig, program: Program, target: Target, down: Down
+) -> Iterator[common.Plan]:
+    """Groups hold all minimal next hops, in a Dragonfly those from hosts."""
+    paths = BoundedPaths(topology, down, known(config.frame_bytes))
+    usual = minimal_next_hops(topology)
+    current = minimal_next_hops(topology, down) if down else usual
+    for switch in topology.switches:
+        groups = plan_groups(usual[switch.name], current[switch.name], _own_down(topology, switch, down))
+        yield common.Plan(topology, switch, groups, program, target, config, bounded=paths)
 
 
 def _own_down(topology: Topology, switch: Switch, down: Down) -> frozenset[int]:

@@ -9,7 +9,51 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
+from controller.scheme_bounded import (
+    DRAGONFLY,
+    READERS,
+    BoundedConfig,
+    EcmpConfig,
+    FlicrConfig,
+    MinimalConfig,
+    OpsConfig,
+    RoutedConfig,
+    SpritzConfig,
+    SteeredConfig,
+    UgalLConfig,
+    ValiantConfig,
+)
+from controller.scheme_common import (
+    COMMON,
+    DEFAULT_SHARE,
+    DragonflyPaths,
+    RedConfig,
+    SchemeConfig,
+    common_options,
+    gap_ns,
+)
 from spec import Options, SpecError, Words, parse
+
+__all__ = [
+    "BoundedConfig",
+    "DragonflyPaths",
+    "EcmpConfig",
+    "FlicrConfig",
+    "FlowcutConfig",
+    "LetflowConfig",
+    "MinimalConfig",
+    "MpRdmaConfig",
+    "OpsConfig",
+    "RedConfig",
+    "RoutedConfig",
+    "SchemeConfig",
+    "SprayConfig",
+    "SpritzConfig",
+    "SteeredConfig",
+    "UgalLConfig",
+    "ValiantConfig",
+    "parse_scheme",
+]
 
 GROWTH_OFF = math.inf
 """The growth threshold that nothing reaches."""
@@ -29,69 +73,11 @@ DEFAULT_ALPHA = 0.5
 DEFAULT_SLOWEST = 0.1
 """As slow as a failed link in Flowcut §III-B3."""
 
-DEFAULT_SHARE = 0.5
-
 ALPHA_STEPS = 256
 """alpha is a multiple of 1/256 (P4: 8 bits after the point)."""
 
 SHARE_STEPS = 256
 """So is the share of minimal paths."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RedConfig:
-    """ECN marking by RED: never below kmin, always from kmax on, up to pmax in between."""
-
-    kmin_bytes: int
-    kmax_bytes: int
-    pmax_permille: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DragonflyPaths:
-    """How the switch of the source chooses among the paths of a Dragonfly.
-
-    rule: one of PATHS, but not `shortest`
-    grain: what keeps a path, one of GRAINS
-    gap_ns: a pause of at least this begins a new flowlet
-    minimal_share: share of minimal paths where the rule is `mixed`, a multiple of 1/256
-    """
-
-    rule: str
-    grain: str
-    gap_ns: int | None = None
-    minimal_share: float = DEFAULT_SHARE
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SchemeConfig:
-    """What all schemes share. `program` is the stem of the P4 program that runs on the switches.
-
-    queue_limit_bytes: the program's own tail drop of data, for each egress queue; 0 is no limit
-    hash_seed: distinguishes runs whose ECMP hashes should differ; 32 bits
-    """
-
-    name: ClassVar[str]
-    queue_limit_bytes: int | None = None
-    red: RedConfig | None = None
-    hash_seed: int = 0
-
-    @property
-    def program(self) -> str:
-        """The P4 program that the switches run. It may depend on the topology: see `defaults.resolve`."""
-        return self.name
-
-    @property
-    def dragonfly_paths(self) -> DragonflyPaths | None:
-        """The choice among the paths of a Dragonfly; None where next hops are those of shortest paths."""
-        return None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EcmpConfig(SchemeConfig):
-    """A hash of the 5-tuple chooses the next hop."""
-
-    name: ClassVar[str] = "ecmp"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,52 +125,6 @@ class LetflowConfig(SchemeConfig):
         return DragonflyPaths(
             rule=self.path, grain="flowlet", gap_ns=self.gap_ns, minimal_share=self.minimal_share
         )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RoutedConfig(SchemeConfig):
-    """Routing of a Dragonfly (Flowcut §III-C4): `minimal`, `valiant` or `ugal-l`, which is also the rule.
-
-    grain: what keeps a path, one of GRAINS
-    gap_ns: where that is a flowlet, a pause of at least this begins a new one
-    """
-
-    grain: str
-    gap_ns: int | None = None
-
-    @property
-    def program(self) -> str:
-        """One program for all of them."""
-        return DRAGONFLY
-
-    @property
-    def dragonfly_paths(self) -> DragonflyPaths | None:
-        """See SchemeConfig."""
-        return DragonflyPaths(rule=self.name, grain=self.grain, gap_ns=self.gap_ns)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MinimalConfig(RoutedConfig):
-    """A minimal path: at most one link to another group."""
-
-    name: ClassVar[str] = "minimal"
-    grain: str = "flow"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ValiantConfig(RoutedConfig):
-    """Always through a random third group."""
-
-    name: ClassVar[str] = "valiant"
-    grain: str = "packet"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UgalLConfig(RoutedConfig):
-    """A minimal path or one through a third group, by the queues of the first switch."""
-
-    name: ClassVar[str] = UGAL_L
-    grain: str = "packet"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -244,10 +184,9 @@ class FlowcutConfig(SchemeConfig):
         )
 
 
-DRAGONFLY, FLOWCUT_DRAGONFLY = "dragonfly", "flowcut_dragonfly"
-"""Programs of Dragonflies."""
+FLOWCUT_DRAGONFLY = "flowcut_dragonfly"
+"""Flowcut's program in a Dragonfly."""
 
-_COMMON = ("queue", "kmin", "kmax", "pmax", "seed")
 _PATH = ("path", "share")
 _FLOWCUT = (
     "variant",
@@ -264,24 +203,8 @@ _FLOWCUT = (
 )  # fmt: skip
 
 
-def _common(options: Options) -> dict[str, Any]:
-    found: dict[str, Any] = {"hash_seed": options.integer("seed", 0, least=0, most=(1 << 32) - 1)}
-    if "queue" in options:
-        found["queue_limit_bytes"] = options.size_bytes("queue")
-    if "kmax" in options:
-        kmax = options.size_bytes("kmax", least=1)
-        kmin = options.size_bytes("kmin", kmax)
-        if kmin > kmax:
-            raise options.error("kmin", "at most kmax")
-        permille = round(1000 * options.number("pmax", 1.0, least=0, most=1))
-        found["red"] = RedConfig(kmin_bytes=kmin, kmax_bytes=kmax, pmax_permille=permille)
-    elif "kmin" in options or "pmax" in options:
-        raise options.error("kmax", "given where kmin or pmax is")
-    return found
-
-
-def _plain(make: type[EcmpConfig | SprayConfig | MpRdmaConfig]) -> Callable[[Words], SchemeConfig]:
-    return lambda words: make(**_common(Options(words, _COMMON)))
+def _plain(make: type[SprayConfig | MpRdmaConfig]) -> Callable[[Words], SchemeConfig]:
+    return lambda words: make(**common_options(Options(words, COMMON)))
 
 
 def _share(options: Options, key: str, default: float, steps: int, least: float = 0) -> float:
@@ -296,31 +219,14 @@ def _path(options: Options) -> dict[str, Any]:
     return {"path": path, "minimal_share": _share(options, "share", DEFAULT_SHARE, SHARE_STEPS)}
 
 
-def _gap_ns(options: Options) -> int | None:
-    return options.time_ns("gap", least=1) if "gap" in options else None
-
-
 def _letflow(words: Words) -> LetflowConfig:
-    options = Options(words, ("gap", *_PATH, *_COMMON))
-    return LetflowConfig(gap_ns=_gap_ns(options), **_path(options), **_common(options))
-
-
-def _routed(make: type[RoutedConfig], default: str, *more: str) -> Callable[[Words], SchemeConfig]:
-    """`default` and `more`: what can keep a path."""
-
-    def read(words: Words) -> SchemeConfig:
-        options = Options(words, ("per", "gap", *_COMMON))
-        grain = options.choice("per", (default, *more), default)
-        if "gap" in options and grain != "flowlet":
-            raise options.error("gap", "given only where per=flowlet is")
-        return make(grain=grain, gap_ns=_gap_ns(options), **_common(options))
-
-    return read
+    options = Options(words, ("gap", *_PATH, *COMMON))
+    return LetflowConfig(gap_ns=gap_ns(options), **_path(options), **common_options(options))
 
 
 def _flowcut(words: Words) -> FlowcutConfig:
-    options = Options(words, (*_FLOWCUT, *_PATH, *_COMMON))
-    found = _common(options) | _path(options)
+    options = Options(words, (*_FLOWCUT, *_PATH, *COMMON))
+    found = common_options(options) | _path(options)
     if "buckets" in options:
         buckets = options.integer("buckets", least=1)
         if buckets & (buckets - 1):
@@ -349,16 +255,18 @@ def _flowcut(words: Words) -> FlowcutConfig:
     )
 
 
-_SCHEMES: dict[str, Callable[[Words], SchemeConfig]] = {
-    "ecmp": _plain(EcmpConfig),
+_OWN: dict[str, Callable[[Words], SchemeConfig]] = {
     "spray": _plain(SprayConfig),
     "letflow": _letflow,
     "flowcut": _flowcut,
-    "minimal": _routed(MinimalConfig, "flow", "packet", "flowlet"),
-    "valiant": _routed(ValiantConfig, "packet", "flow", "flowlet"),
-    UGAL_L: _routed(UgalLConfig, "packet", "flowlet"),
     "mp-rdma": _plain(MpRdmaConfig),
 }
+_ORDER = (
+    *("ecmp", "spray", "letflow", "flowcut"),
+    *("minimal", "valiant", "ugal-l", "mp-rdma"),
+    *("spritz", "ops", "flicr"),
+)
+_SCHEMES = {name: (_OWN | READERS)[name] for name in _ORDER}
 
 
 def parse_scheme(text: str) -> SchemeConfig:

@@ -14,9 +14,10 @@ from controller.dragonfly import DragonflyPlan
 from controller.errors import IntentError
 from controller.groups import Groups
 from controller.programs import Program
-from controller.scheme import SchemeConfig
+from controller.scheme import BoundedConfig, SchemeConfig
 from controller.target import Target
 from topology import Switch, Topology
+from topology.bounded import BoundedPaths
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,7 @@ class Plan:
     """All that the entries of one switch follow from. `config` has been resolved.
 
     dragonfly: where the program is one of Dragonflies
+    bounded: where it is `spritz`
     """
 
     topology: Topology
@@ -33,6 +35,7 @@ class Plan:
     target: Target
     config: SchemeConfig
     dragonfly: DragonflyPlan | None = None
+    bounded: BoundedPaths | None = None
 
 
 def default_action(table: str, action: str, **args: int) -> P4TableEntry:
@@ -64,10 +67,10 @@ def configuration(plan: Plan) -> Iterator[P4Entity]:
         hash_seed=fitting(plan, "seed", "set_switch", "hash_seed", config.hash_seed),
     )
     limit_bytes = known(config.queue_limit_bytes)
+    trims = isinstance(config, BoundedConfig) and config.mode and config.trim
+    limit = "set_queue_trim" if trims else "set_queue_limit"
     yield default_action(
-        "queue_config",
-        "set_queue_limit",
-        limit_bytes=fitting(plan, "queue limit", "set_queue_limit", "limit_bytes", limit_bytes),
+        "queue_config", limit, limit_bytes=fitting(plan, "queue limit", limit, "limit_bytes", limit_bytes)
     )
     red = config.red
     yield default_action(

@@ -60,7 +60,7 @@ def test_program() -> None:
     ("words", "message"),
     [
         ("hula", "scheme 'hula' is not known; expected ecmp, spray, letflow, flowcut"),
-        ("ecmp:gap=1us", "scheme ecmp: unknown key 'gap'; expected queue, kmin, kmax, pmax, seed"),
+        ("spray:gap=1us", "scheme spray: unknown key 'gap'; expected queue, kmin, kmax, pmax, seed"),
         ("letflow:gap=0us", "gap must be more than 0"),
         ("flowcut:variant=edge", "variant must be one of full, ingress, nic, found 'edge'"),
         ("flowcut:buckets=48", "buckets must be a power of two, found '48'"),

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The EV lists of endpoints as listings, and whether the switches' entries lead along them.
+
+A row of `read_lists` is a path. A row of `check_lists` is a pair of hosts: how many paths were walked through
+the entries that the switches hold now, and how many did not go where the list says.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Iterator, Mapping
+from ipaddress import IPv4Address, IPv4Network
+
+from controller.inspect.errors import NotOfferedError
+from controller.inspect.listing import Column, Listing, Row
+from controller.inspect.node import Node
+from controller.inspect.tables import read_tables
+from controller.inspect.values import Port, Value
+from controller.steered_walk import ALL, ROLES, TABLES, EvWalk, EvWalker, SteeredTables
+from controller.steering import EndpointPaths
+from topology import Host, Topology
+from topology.bounded import BoundedPath
+
+LIST_COLUMNS = (
+    Column("src", key=True),
+    Column("dst", key=True),
+    Column("ev", key=True),
+    Column("ev1"),
+    Column("ev2"),
+    Column("links"),
+    Column("local"),
+    Column("global"),
+    Column("latency_ns"),
+    Column("category"),
+    Column("weight"),
+    Column("switches"),
+)
+CHECK_COLUMNS = (
+    Column("src", key=True),
+    Column("dst", key=True),
+    Column("paths"),
+    Column("walked"),
+    Column("different"),
+    Column("note"),
+)
+
+_PS_PER_NS = 1_000
+Pair = tuple[Host, Host]
+
+
+def read_lists(endpoints: EndpointPaths, pairs: Iterable[Pair]) -> Listing:
+    """The lists of pairs of hosts, in their order; weights only where endpoints choose by EV."""
+    rows = [row for src, dst in pairs for row in _list_rows(endpoints, src, dst)]
+    return Listing("paths", LIST_COLUMNS, tuple(rows))
+
+
+def _list_rows(endpoints: EndpointPaths, src: Host, dst: Host) -> Iterator[Row]:
+    weights = {ev: weight for ev, _, weight in endpoints.of(src.ip, dst.ip)}
+    for path in endpoints.paths.between(src.switch, dst.switch):
+        yield {
+            "src": src.name,
+            "dst": dst.name,
+            "ev": path.ev,
+            "ev1": path.ev >> 8,
+            "ev2": path.ev & 0xFF,
+            "links": len(path.ports),
+            "local": path.local,
+            "global": path.global_,
+            "latency_ns": path.latency_ps / _PS_PER_NS,
+            "category": path.category,
+            "weight": weights.get(path.ev),
+            "switches": path.switches,
+        }
+
+
+def check_lists(endpoints: EndpointPaths, walker: EvWalker, pairs: Iterable[Pair]) -> Listing:
+    """All paths of pairs of hosts, walked. Raises InspectError when a switch cannot be read.
+
+    In each pair, here as below, the hosts are on different switches.
+    """
+    return _checked(
+        (pair, endpoints.paths.between(pair[0].switch, pair[1].switch), None, walker) for pair in pairs
+    )
+
+
+def check_sample(endpoints: EndpointPaths, walker: EvWalker, pairs: list[Pair], count: int) -> Listing:
+    """As `check_lists`, of `count` paths only, each of any pair; the same ones every time."""
+    rng = random.Random(count)
+    chosen: dict[int, list[float]] = {}
+    for _ in range(count):
+        chosen.setdefault(rng.randrange(len(pairs)), []).append(rng.random())
+    return _checked(
+        (
+            pairs[index],
+            endpoints.paths.between(pairs[index][0].switch, pairs[index][1].switch),
+            chosen[index],
+            walker,
+        )
+        for index in sorted(chosen)
+    )
+
+
+def _checked(
+    work: Iterable[tuple[Pair, tuple[BoundedPath, ...], list[float] | None, EvWalker]],
+) -> Listing:
+    """The places in a list to walk are given as parts of its length; None: all."""
+    rows: list[Row] = []
+    for (src, dst), paths, places, walker in work:
+        some = paths if places is None else tuple(paths[int(place * len(paths))] for place in places)
+        differences = [(path, walk) for path in some if (walk := _differs(path, walker, src, dst))]
+        rows.append(
+            {
+                "src": src.name,
+                "dst": dst.name,
+                "paths": len(paths),
+                "walked": len(some),
+                "different": len(differences),
+                "note": _note(*differences[0]) if differences else None,
+            }
+        )
+    return Listing("paths", CHECK_COLUMNS, tuple(rows))
+
+
+def _differs(path: BoundedPath, walker: EvWalker, src: Host, dst: Host) -> EvWalk | None:
+    walk = walker.walk(src, dst, path.ev)
+    return None if walk == EvWalk(path.switches, path.ports) else walk
+
+
+def _note(path: BoundedPath, walk: EvWalk) -> str:
+    end = f": {walk.problem}" if walk.problem else ""
+    return f"EV {path.ev} goes {' '.join(walk.switches)}, not {' '.join(path.switches)}{end}"
+
+
+def walker_of(topology: Topology, nodes: Mapping[str, Node]) -> EvWalker:
+    """A walker through what switches hold now, each read when first needed.
+
+    Walks raise InspectError where a switch cannot be read.
+    """
+
+    def read(name: str) -> SteeredTables:
+        if name not in nodes:
+            raise NotOfferedError(f"{name}: not among the switches that can be read")
+        return read_steered(nodes[name])
+
+    return EvWalker(topology, read)
+
+
+def read_steered(node: Node) -> SteeredTables:
+    """The entries of a switch that decide where an EV leads. Raises InspectError."""
+    names = {table.name for table in node.program.tables.values()}
+    if not names.issuperset(TABLES):
+        raise NotOfferedError(f"{node.name}: {node.title} does not steer packets by an EV")
+    tables = SteeredTables()
+    for row in read_tables(node, frozenset(TABLES)).rows:
+        match, params = row["match"], row["params"]
+        if not isinstance(match, Mapping) or not isinstance(params, Mapping):
+            continue
+        if row["table"] != "path_lists":
+            _add(tables, row, match, params)
+        elif match["class"] == node.program.enum_value("PathClass_t", ALL):
+            role = next(name for name in ROLES if node.program.enum_value("Role_t", name) == match["role"])
+            near, number, size = (_number(value) for value in (match["near"], params["list"], params["size"]))
+            tables.add_list(role, near, number, size)
+    return tables
+
+
+def _add(tables: SteeredTables, row: Row, match: Mapping[str, Value], params: Mapping[str, Value]) -> None:
+    table, action = row["table"], row["action"]
+    if table == "port_role" and action != "host_port":
+        tables.add_port(_number(match["ingress_port"]))
+    elif table == "ipv4_routes" and action == "to_host":
+        dst = match["dst"]
+        address = dst.network_address if isinstance(dst, IPv4Network) else dst
+        if isinstance(address, IPv4Address):
+            tables.add_host(address, _number(params["port"]))
+    elif table == "second_role" and isinstance(match["src"], IPv4Network):
+        tables.add_second(_number(match["ingress_port"]), match["src"])
+    elif table == "path_slots":
+        tables.add_slot(_number(match["list"]), _number(match["slot"]), _number(params["port"]))
+    elif table == "destinations" and isinstance(match["dst"], IPv4Network):
+        tables.add_destination(match["dst"], _number(params["near"]), _number(params["port"]))
+
+
+def _number(value: Value) -> int:
+    """A number or a port as a number."""
+    if isinstance(value, Port):
+        return value.number
+    assert isinstance(value, int), f"{value!r} is no number"
+    return value

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the configurations of all schemes share, and the words for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from spec import Options
+
+DEFAULT_SHARE = 0.5
+
+COMMON = ("queue", "kmin", "kmax", "pmax", "seed")
+"""Keys of every scheme."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RedConfig:
+    """ECN marking by RED: never below kmin, always from kmax on, up to pmax in between."""
+
+    kmin_bytes: int
+    kmax_bytes: int
+    pmax_permille: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DragonflyPaths:
+    """How the switch of the source chooses among the paths of a Dragonfly.
+
+    rule: one of PATHS, but not `shortest`
+    grain: what keeps a path, one of GRAINS
+    gap_ns: a pause of at least this begins a new flowlet
+    minimal_share: share of minimal paths where the rule is `mixed`, a multiple of 1/256
+    """
+
+    rule: str
+    grain: str
+    gap_ns: int | None = None
+    minimal_share: float = DEFAULT_SHARE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SchemeConfig:
+    """What all schemes share. `program` is the stem of the P4 program that runs on the switches.
+
+    queue_limit_bytes: the program's own tail drop of data, for each egress queue; 0 is no limit
+    hash_seed: distinguishes runs whose ECMP hashes should differ; 32 bits
+    """
+
+    name: ClassVar[str]
+    queue_limit_bytes: int | None = None
+    red: RedConfig | None = None
+    hash_seed: int = 0
+
+    @property
+    def program(self) -> str:
+        """The P4 program that the switches run. It may depend on the topology: see `defaults.resolve`."""
+        return self.name
+
+    @property
+    def dragonfly_paths(self) -> DragonflyPaths | None:
+        """The choice among the paths of a Dragonfly; None where next hops are those of shortest paths."""
+        return None
+
+    @property
+    def steering(self) -> str:
+        """The algorithm by which NICs choose among bounded simple paths, one of ALGORITHMS; empty: none."""
+        return ""
+
+
+def common_options(options: Options) -> dict[str, Any]:
+    """The fields of SchemeConfig.
+
+    Raises:
+        SpecError: a bad value.
+    """
+    found: dict[str, Any] = {"hash_seed": options.integer("seed", 0, least=0, most=(1 << 32) - 1)}
+    if "queue" in options:
+        found["queue_limit_bytes"] = options.size_bytes("queue")
+    if "kmax" in options:
+        kmax = options.size_bytes("kmax", least=1)
+        kmin = options.size_bytes("kmin", kmax)
+        if kmin > kmax:
+            raise options.error("kmin", "at most kmax")
+        permille = round(1000 * options.number("pmax", 1.0, least=0, most=1))
+        found["red"] = RedConfig(kmin_bytes=kmin, kmax_bytes=kmax, pmax_permille=permille)
+    elif "kmin" in options or "pmax" in options:
+        raise options.error("kmax", "given where kmin or pmax is")
+    return found
+
+
+def gap_ns(options: Options) -> int | None:
+    """The pause that begins a new flowlet, where it is given."""
+    return options.time_ns("gap", least=1) if "gap" in options else None
