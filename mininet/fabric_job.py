@@ -6,6 +6,8 @@ target            native or bmv2
 seed              for the hosts' NICs
 time_scale        everything of `topology` and `scheme` takes that many times as long
 flows, nic        what hosts.flow.FlowSpec and hosts.config.NicConfig hold; scaled already
+paths             {source: {destination: what hosts.paths.PathList holds}}, both by their addresses: the
+                  endpoint tables of steered flows
 faults            a list of {"kind": "link-slow", "a", "b", "factor", "at_ns", "until_ns"}
                   and {"kind": "link-down", "a", "b", "at_ns", "until_ns"}, from the start of the traffic
 out               folder of RESULT.json and logs/
@@ -23,6 +25,7 @@ from fabric_errors import InputError
 
 from hosts.config import NicConfig
 from hosts.flow import FlowSpec
+from hosts.paths import PathList
 from topology import Topology
 
 
@@ -49,6 +52,7 @@ class Job(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     time_scale: float = 1.0
     flows: tuple[FlowSpec, ...] = ()
     nic: NicConfig = NicConfig()
+    paths: dict[str, dict[str, PathList]] = {}
     faults: tuple[Fault, ...] = ()
     pcap_dir: Path | None = None
     cli: bool = False
@@ -90,6 +94,7 @@ def check_job(job: Job, topology: Topology) -> None:
         for ip in (flow.src, flow.dst):
             if ip not in hosts:
                 raise InputError(f"flow {flow.id}: no host has the address {ip}")
+    _check_paths(job, hosts)
     links = {frozenset((link.a, link.b)) for link in topology.links}
     for fault in job.faults:
         if fault.kind in ("drop", "ack-loss"):
@@ -98,6 +103,17 @@ def check_job(job: Job, topology: Topology) -> None:
             raise InputError(f"fault {fault.kind}: the topology has no link {fault.a}-{fault.b}")
         if fault.kind == "link-slow":
             _check_slow(fault, job.target)
+
+
+def _check_paths(job: Job, hosts: set[str]) -> None:
+    for src, table in job.paths.items():
+        for ip in (src, *table):
+            if ip not in hosts:
+                raise InputError(f"paths: no host has the address {ip}")
+    for flow in job.flows:
+        steered = flow.steering or job.nic.steering is not None
+        if steered and flow.dst not in job.paths.get(flow.src, {}):
+            raise InputError(f"flow {flow.id}: there is no path list from {flow.src} to {flow.dst}")
 
 
 def _check_slow(fault: Fault, target: str) -> None:

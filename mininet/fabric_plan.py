@@ -38,7 +38,10 @@ _SMALLEST_FRAME_BYTES = 64
 
 @dataclass(frozen=True, slots=True)
 class PortPlan:
-    """One port of a switch: its interface, and its link's rate and one-way delay."""
+    """One port of a switch: its interface, its link's rate, and what frames take from here to the other end.
+
+    That is the link's delay and, where it leads to a switch, the latency of that.
+    """
 
     number: int
     interface: str
@@ -127,7 +130,12 @@ def make_plan(topology: Topology, target: str, run_dir: Path, logs: Path) -> Pla
             log=logs / f"{switch.name}.log",
             thrift_port=THRIFT_BASE + switch.id,
             ports=tuple(
-                PortPlan(number, ends[switch.name, number].interface, peer.rate_bps, peer.delay_ns)
+                PortPlan(
+                    number,
+                    ends[switch.name, number].interface,
+                    peer.rate_bps,
+                    peer.delay_ns + (topology.latency_ns if peer.kind == "switch" else 0),
+                )
                 for number, peer in sorted(topology.ports_of(switch.name).items())
             ),
         )

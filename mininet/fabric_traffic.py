@@ -58,7 +58,9 @@ class Traffic:
                 "mac": host.mac,
                 "gateway_mac": GATEWAY_MAC,
                 "rate_bps": host.rate_bps,
-                "delay_ns": host.delay_ns,
+                # its frames go into a switch
+                "delay_ns": host.delay_ns + net.plan.topology.latency_ns,
+                "paths": job.paths.get(host.ip, {}),
             }
             for host in net.plan.topology.hosts
         ]

@@ -74,6 +74,13 @@ def test_the_native_switch_is_given_rates_and_delays() -> None:
     assert [word for word in words if word.endswith("000ns")] == ["1:2000000ns", "2:2000000ns"]
 
 
+@pytest.mark.parametrize("target", ["native", "bmv2"])
+def test_latency_belongs_to_what_leads_to_a_switch(target: str) -> None:
+    """A port to a host delays by its link alone."""
+    plan = plan_of("leaf-spine:leaves=2,spines=1,hosts=1,delay=2ms,latency=3ms", target)
+    assert [port.delay_ns for port in plan.switches[0].ports] == [2_000_000, 5_000_000]
+
+
 def test_slow_links_are_slow_from_the_start() -> None:
     """Both directions of the link, and no other."""
     plan = plan_of("leaf-spine:leaves=2,spines=2,hosts=1,rate=10Mbps")
