@@ -21,6 +21,7 @@ class Job:
 
     `topology` and `scheme` are words at full speed; `time_scale` says by how much to slow them down.
     `flows`, `nic`, `faults` and `sample_ns` are slowed down already. `pfc` None is without.
+    `background` names flows whose end nobody waits for, but a target that cannot end before them.
     `sample_ns` is how often queues are looked at, and `watch` names flows whose paths are recorded; what
     cannot do that leaves it.
     """
@@ -37,6 +38,7 @@ class Job:
     pfc: Thresholds | None = None
     sample_ns: int | None = None
     watch: tuple[int, ...] = ()
+    background: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from finsy.proto import p4r
 from controller.programs import Program
 
 DROPS = "drops"
+TRIMS = "trims"
 _REASONS = "DropReason_t"
 
 
@@ -38,6 +39,12 @@ def sums(program: Program, entities: Iterable[p4r.Entity]) -> dict[str, int]:
             reason = program.enum_name(_REASONS, entry.index.index)
             found[f"{DROPS}.{reason}"] = packets
     return found
+
+
+def trimmed(switches: Iterable[Mapping[str, int]]) -> int | None:
+    """Packets whose payload these switches cut off; None where their program never does."""
+    found = [values[TRIMS] for values in switches if TRIMS in values]
+    return sum(found) if found else None
 
 
 def dropped(switches: Iterable[Mapping[str, int]]) -> int:

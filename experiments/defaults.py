@@ -20,6 +20,17 @@ SCHEMES = (BASELINE, "letflow", "flowcut")
 """What is compared; ratios are against the first."""
 
 
+STEERED = "spritz"
+STEERED_TOPOLOGY = "dragonfly:p=1,a=2,h=2,groups=3,rate=10Gbps,delay=1us"
+"""For Spritz: the smallest Dragonfly with a third group, and two links between each two groups."""
+
+STEERED_BASELINES = ("minimal:draw=hop", "ugal-l:draw=hop")
+"""What it is compared with: the routing of switches, under the same transport and trimming."""
+
+DEAD_LINK = "link-down:link=r1_1-r2_1,at=200us,until=3ms"
+"""A link that fails while all flows of the default workload are under way, and comes back."""
+
+
 def workload(target: str) -> str:
     """What is sent: less on BMv2, whose links are several times slower than those of the other targets."""
     return _SMALL_WORKLOAD if target == "bmv2" else _WORKLOAD

@@ -94,9 +94,9 @@ class Experiment:
     """One experiment. `make` checks the words; this only holds them.
 
     `workload` None is defaults.workload, `flows` the number of flows where the workload leaves it open,
-    `time_scale` None lets the target choose (experiments/budget.py), `window` (words) and `reorder` None are
-    the defaults of experiments/nic.py, `pfc` None is without, `sample_ns` None takes no samples, `watch`
-    names flows whose path is recorded.
+    `time_scale` None lets the target choose (experiments/budget.py), `transport`, `window` (words) and
+    `reorder` None are the defaults of experiments/nic.py, `pfc` None is without, `sample_ns` None takes no
+    samples, `watch` names flows whose path is recorded.
     """
 
     scheme: str
@@ -107,7 +107,7 @@ class Experiment:
     seed: int = defaults.SEED
     faults: tuple[str, ...] = ()
     time_scale: float | None = None
-    transport: str = TRANSPORTS[0]
+    transport: str | None = None
     window: str | None = None
     mtu_bytes: int = defaults.MTU_BYTES
     reorder: int | None = None

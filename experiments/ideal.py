@@ -3,7 +3,7 @@
 
 With packets i of w_i bytes on the wire, over links j with rates r_j and propagation delays d_j:
 
-    ideal = sum(d_j)                                  propagation
+    ideal = sum(d_j) + s l                            propagation, and s switches' latency l
           + (w_1 + ... + w_n) / min(r_j)              the bottleneck passes every packet
           + sum over the other links of w_max / r_j   store and forward: one packet's time a hop
 
@@ -62,7 +62,8 @@ class Ideal:
         """Args:
         topology: as it runs, at its time scale.
         mtu_bytes: payload of a full packet.
-        delays: False where switches send without propagation delay, and only sending hosts have one.
+        delays: False where switches send without propagation delay and have no latency, and only sending
+            hosts have a delay.
         """
         self._topology = topology
         self._delays = delays
@@ -92,6 +93,9 @@ class Ideal:
         # one of the slowest links is the bottleneck, all others store and forward
         forwarding = sum(Fraction(largest, hop.rate_bps) for hop in path) - Fraction(largest, slowest)
         delay_ns = sum(hop.delay_ns for hop in (path if self._delays else path[:1]))
+        if self._delays:
+            # a switch between each two links
+            delay_ns += (len(path) - 1) * self._topology.latency_ns
         exact = _BIT_NS * (Fraction(total, slowest) + forwarding) + delay_ns
         return max(1, round(exact))
 

@@ -2,12 +2,14 @@
 """`make run`: variables of the environment become options of `tailrace compare`, or of `tailrace run --cli`.
 
     TARGET     auto, bmv2, native or virtual
-    SCHEME     compared with ecmp alone; several separated by commas; ecmp, letflow and flowcut without it
-    VARIANT    of flowcut
-    TOPO       topology; the small leaf-spine without it
+    SCHEME     compared with ecmp alone, spritz with minimal routing and UGAL-L; several separated by commas;
+               ecmp, letflow and flowcut without it
+    VARIANT    of flowcut or spritz
+    TOPO       topology; without it the small leaf-spine, or for spritz a small Dragonfly
     WORKLOAD   a permutation between the leaves without it
     FLOWS      number of flows, for workloads that have it as an option
-    FAULT      the second round's fault; `none` for one round only; without it one link at a tenth of its rate
+    FAULT      the second round's fault; `none` for one round only; without it one link at a tenth of its
+               rate, or for spritz one that fails for a while
     SEED       of everything random
     OUT        folder for the results
     CLI        1: bring the fabric up and show Mininet's prompt; SCHEME is then the one that runs
@@ -21,12 +23,23 @@ import os
 import sys
 from collections.abc import Mapping
 
-from experiments.defaults import BASELINE, SCHEMES, SEED, SLOW_LINK, TOPOLOGY
+from experiments.defaults import (
+    BASELINE,
+    DEAD_LINK,
+    SCHEMES,
+    SEED,
+    SLOW_LINK,
+    STEERED,
+    STEERED_BASELINES,
+    STEERED_TOPOLOGY,
+    TOPOLOGY,
+)
 from experiments.words import replace_option, split_schemes
 from spec import SpecError
 
-WITH_VARIANTS = "flowcut"
+WITH_VARIANTS = ("flowcut", STEERED)
 SLOW_LINK_ANYWHERE = "link-slow:fraction=0.01,factor=0.1"
+DEAD_LINK_ANYWHERE = "link-down:fraction=0.01,at=200us,until=3ms"
 """For other topologies, whose links have other names."""
 
 
@@ -39,13 +52,14 @@ def command(environment: Mapping[str, str]) -> list[str]:
     given = {name: value.strip() for name, value in environment.items() if value.strip()}
     prompt = given.get("CLI", "0") not in ("0", "no", "false")
     schemes = _schemes(given, prompt=prompt)
-    topology = given.get("TOPO", TOPOLOGY)
+    steered = any(_name(words) == STEERED for words in schemes)
+    topology = given.get("TOPO", STEERED_TOPOLOGY if steered else TOPOLOGY)
     arguments = (
         ["run", "--cli", "--scheme", schemes[0]] if prompt else ["compare", "--schemes", ",".join(schemes)]
     )
     arguments += ["--topology", topology]
     arguments += ["--target", given.get("TARGET", "auto"), "--seed", given.get("SEED", str(SEED))]
-    fault = given.get("FAULT", SLOW_LINK if topology == TOPOLOGY else SLOW_LINK_ANYWHERE)
+    fault = given.get("FAULT", _fault(topology, steered=steered))
     if fault != "none" and not prompt:
         arguments += ["--fault", fault]
     for name in ("WORKLOAD", "FLOWS", "OUT"):
@@ -54,21 +68,35 @@ def command(environment: Mapping[str, str]) -> list[str]:
     return arguments
 
 
+def _name(words: str) -> str:
+    """The name of a scheme."""
+    return words.partition(":")[0]
+
+
+def _fault(topology: str, *, steered: bool) -> str:
+    """What goes wrong in the second round where nobody says."""
+    if steered:
+        return DEAD_LINK if topology == STEERED_TOPOLOGY else DEAD_LINK_ANYWHERE
+    return SLOW_LINK if topology == TOPOLOGY else SLOW_LINK_ANYWHERE
+
+
 def _schemes(given: Mapping[str, str], *, prompt: bool) -> list[str]:
-    """The schemes to run; without a prompt ecmp comes first, since ratios are against it."""
+    """The schemes to run; without a prompt a baseline comes first, since ratios are against it."""
     if "SCHEME" in given:
         schemes = list(split_schemes(given["SCHEME"]))
-        if BASELINE not in schemes and not prompt:
-            schemes.insert(0, BASELINE)
+        steered = any(_name(words) == STEERED for words in schemes)
+        before = STEERED_BASELINES if steered else (BASELINE,)
+        if not prompt and not set(before) & set(schemes):
+            schemes = [*before, *schemes]
     else:
-        schemes = [WITH_VARIANTS] if prompt else list(SCHEMES)
+        schemes = [WITH_VARIANTS[0]] if prompt else list(SCHEMES)
     variant = given.get("VARIANT")
     if variant is None:
         return schemes
-    if not any(words.partition(":")[0] == WITH_VARIANTS for words in schemes):
+    if not any(_name(words) in WITH_VARIANTS for words in schemes):
         raise SpecError(f"VARIANT={variant}: none of the schemes {', '.join(schemes)} has variants")
     return [
-        replace_option(words, "variant", variant) if words.partition(":")[0] == WITH_VARIANTS else words
+        replace_option(words, "variant", variant) if _name(words) in WITH_VARIANTS else words
         for words in schemes
     ]
 

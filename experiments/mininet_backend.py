@@ -17,11 +17,16 @@ from typing import Any
 
 import msgspec
 
+from controller.scheme import parse_scheme
 from experiments.backend import Job, Outcome, Progress, Report
 from experiments.counters import dropped
 from experiments.errors import RunError
 from experiments.fault import AckLoss, Blackhole, Drop, LinkDown, LinkFault, LinkSlow, SwitchRestart
+from experiments.known import topology_of
+from experiments.scale import scaled
+from experiments.steering import endpoint_table
 from hosts.flow import FlowRecord
+from hosts.paths import PathList
 from spec import SpecError
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -152,12 +157,24 @@ def _document(job: Job, out: Path, *, prompt: bool) -> dict[str, Any]:
         "seed": job.seed,
         "time_scale": job.time_scale,
         "flows": job.flows,
+        "paths": _paths(job),
         "nic": job.nic,
         "faults": [_fault(fault) for fault in job.faults],
         "pcap_dir": None if job.pcap_dir is None else str(job.pcap_dir),
         "cli": prompt,
         "out": str(out),
     }
+
+
+def _paths(job: Job) -> dict[str, dict[str, PathList]]:
+    """The endpoint tables of all that send steered flows, by source and destination address."""
+    topology = scaled(topology_of(job.topology), job.time_scale)
+    table = endpoint_table(topology, scaled(parse_scheme(job.scheme), job.time_scale))
+    found: dict[str, dict[str, PathList]] = {}
+    if table is not None:
+        for flow in job.flows:
+            found.setdefault(flow.src, {})[flow.dst] = table.of(flow.src, flow.dst)
+    return found
 
 
 def _fault(fault: LinkFault) -> dict[str, Any]:

@@ -6,6 +6,17 @@
     rto            RTO_RTTS base round trips without any progress
     pause timeout  PAUSE_RTTS base round trips (Flowcut §IV-A)
 
+Where switches steer by entropy values, or draw paths hop by hop (the program `spritz`, Spritz §V-A), packets
+take paths of many lengths and queues are bounded, so it is otherwise:
+
+    transport      dctcp
+    window         STEERED_WINDOW_BDPS bandwidth-delay products of the longest path (Spritz Table II), as many
+                   full packets
+    queue limit    that of the scheme (controller.longest)
+    rto            of each packet: STEERED_RTO_MARGIN times the longest idle round trip with a full queue at
+                   every switch. The paper gives none; with trimming only what has vanished waits for it.
+                   It does not double: congestion shows by marks and NACKs, a timeout tells of a dead path
+
 A window of several BDPs lets a queue grow where flows collide, as it does in the lossless fabric of the
 paper, where nothing but back-pressure stops a sender: growing round trips are what Flowcut looks at
 (§II-B). The timeouts are longer than a window takes to drain through a link at a tenth of its rate, so that
@@ -19,23 +30,35 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from controller.defaults import base_rtt_ns, bdp_bytes, known, resolve
-from controller.scheme import FlowcutConfig, SchemeConfig, parse_scheme
+from controller.longest import longest_bdp_bytes, longest_links, longest_rtt_ns
+from controller.scheme import FlowcutConfig, SchemeConfig, SpritzConfig, parse_scheme
 from controller.scheme import MpRdmaConfig as MpRdmaScheme
 from experiments.concurrent import most_at_once
 from experiments.fault import LinkFault, LinkSlow
 from experiments.ideal import wire_bytes
+from experiments.steering import FRAME_HEADER_BYTES, STEERED_PROGRAM, frame_bytes
 from experiments.words import replace_option, with_option
-from hosts.config import FlowcutNicConfig, MpRdmaConfig, NicConfig
+from hosts.config import (
+    STEERABLE,
+    TRANSPORTS,
+    DctcpConfig,
+    FlowcutNicConfig,
+    MpRdmaConfig,
+    NicConfig,
+    SteeringConfig,
+)
 from hosts.flow import FlowSpec
 from spec import SpecError
 from spec.units import parse_bytes, split
 from topology import Topology
 
 WINDOW_BDPS = 2
+STEERED_WINDOW_BDPS = 1.5
 RTO_RTTS = 400
 MOST_QUEUE_BYTES = (1 << 31) - 1
 """The switches account for queues in 32 bits."""
 
+STEERED_RTO_MARGIN = 1.5
 PAUSE_RTTS = 200
 
 _BYTE_NS = 8_000_000_000
@@ -63,37 +86,53 @@ def parse_window(text: str) -> Window:
     return window
 
 
-def window_bytes(topology: Topology, target: str, words: str | None = None) -> int:
-    """The window of a flow on a topology at its time scale; without words WINDOW_BDPS.
+def window_bytes(
+    topology: Topology, target: str, words: str | None = None, *, steered: SchemeConfig | None = None
+) -> int:
+    """The window of a flow on a topology at its time scale; without words the default.
 
     BMv2 has no propagation delay, and not every kernel lends it one: its window is that of a network without.
+
+    Args:
+        steered: the scheme, complete, where it runs over the program `spritz`.
     """
-    window = Window(bdps=WINDOW_BDPS) if words is None else parse_window(words)
+    bdps = WINDOW_BDPS if steered is None else STEERED_WINDOW_BDPS
+    window = Window(bdps=bdps) if words is None else parse_window(words)
     if window.size_bytes is not None:
         return window.size_bytes
     assert window.bdps is not None, "a window has one of the two"
-    bdp = bdp_bytes(_without_delays(topology) if target == "bmv2" else topology)
-    return max(1, round(window.bdps * bdp))
+    known_delays = _without_delays(topology) if target == "bmv2" else topology
+    if steered is None:
+        return max(1, round(window.bdps * bdp_bytes(known_delays)))
+    packets = window.bdps * longest_bdp_bytes(known_delays, steered) / frame_bytes(steered)
+    return max(1, int(packets)) * (frame_bytes(steered) - FRAME_HEADER_BYTES)
 
 
 def _without_delays(topology: Topology) -> Topology:
     """The same network with propagation in no time."""
     hosts = tuple(replace(host, delay_ns=0) for host in topology.hosts)
-    return replace(topology, hosts=hosts, links=tuple(replace(link, delay_ns=0) for link in topology.links))
+    links = tuple(replace(link, delay_ns=0) for link in topology.links)
+    return replace(topology, hosts=hosts, links=links, latency_ns=0)
 
 
 def complete_scheme(
-    words: str, flows: Sequence[FlowSpec], faults: Sequence[LinkFault], *, window: int, mtu: int
+    words: str,
+    flows: Sequence[FlowSpec],
+    faults: Sequence[LinkFault],
+    *,
+    window: int,
+    mtu: int,
+    bounded: bool = False,
 ) -> str:
     """The scheme's words with room for every window in any queue, and with how slow a link may be.
 
-    A queue limit that the user gave stays.
+    A queue limit that the user gave stays, and so does a `bounded` one that the scheme chooses itself.
 
     Raises:
         SpecError: the words are no scheme.
     """
     scheme = parse_scheme(words)
-    if scheme.queue_limit_bytes is None:
+    if scheme.queue_limit_bytes is None and not bounded:
         # one packet may be under way whatever the window
         room = max(window, mtu)
         waiting = most_at_once(flows, lambda flow: wire_bytes(min(flow.bytes, room), mtu)[0])
@@ -107,12 +146,24 @@ def complete_scheme(
 
 
 def nic_config(
-    topology: Topology, scheme: SchemeConfig, *, transport: str, window: int, mtu: int, reorder: int | None
+    topology: Topology,
+    scheme: SchemeConfig,
+    *,
+    transport: str | None,
+    window: int,
+    mtu: int,
+    reorder: int | None,
 ) -> NicConfig:
     """The settings of every NIC, on a topology at its time scale, for a scheme that is complete.
 
-    `reorder` None leaves it to the NIC when a packet counts as lost.
+    `transport` None is the scheme's own, `reorder` None leaves it to the NIC when a packet counts as lost.
+
+    Raises:
+        SpecError: the scheme cannot work over this transport.
     """
+    if scheme.program == STEERED_PROGRAM:
+        return _steered(topology, scheme, transport=transport or STEERABLE, window=window, mtu=mtu)
+    transport = transport or TRANSPORTS[0]
     if isinstance(scheme, MpRdmaScheme):
         # a scheme of NICs: without its transport there is nothing but ECMP
         transport = scheme.name
@@ -131,6 +182,44 @@ def nic_config(
         flowcut_nic=_flowcut_nic(topology, scheme, slowest_bps),
     )
     return config if reorder is None else replace(config, reorder_packets=reorder)
+
+
+def _steered(topology: Topology, scheme: SchemeConfig, *, transport: str, window: int, mtu: int) -> NicConfig:
+    """The settings where switches steer, or draw paths hop by hop."""
+    if scheme.steering and transport != STEERABLE:
+        raise SpecError(f"transport: scheme {scheme.name} needs {STEERABLE}, found {transport!r}")
+    rtt_ns = longest_rtt_ns(topology, scheme)
+    rates_bps = [host.rate_bps for host in topology.hosts] + [link.rate_bps for link in topology.links]
+    slowest_bps = min(rates_bps)
+    switches = sum(longest_links(topology)[0]) + 1
+    queueing_ns = switches * known(scheme.queue_limit_bytes) * _BYTE_NS // slowest_bps
+    return NicConfig(
+        mtu_bytes=mtu,
+        transport=transport,
+        window_bytes=window,
+        rto_ns=round(STEERED_RTO_MARGIN * (rtt_ns + queueing_ns)),
+        rto_backoff=0,
+        ack_delay_ns=rtt_ns,
+        link_rate_bps=slowest_bps,
+        dctcp=DctcpConfig(rtt_ns=rtt_ns),
+        steering=_steering(scheme, rtt_ns),
+    )
+
+
+def _steering(scheme: SchemeConfig, rtt_ns: int) -> SteeringConfig | None:
+    """How NICs choose paths; None where switches do."""
+    if isinstance(scheme, SpritzConfig):
+        return SteeringConfig(
+            algorithm=scheme.steering,
+            explore_threshold=known(scheme.explore_packets),
+            ecn_threshold=known(scheme.ecn_packets),
+            buffer=scheme.buffer,
+            timer_ns=known(scheme.timer_ns),
+            min_bias_factor=scheme.bias,
+        )
+    if not scheme.steering:
+        return None
+    return SteeringConfig(algorithm=scheme.steering, flicr_epoch_ns=rtt_ns)
 
 
 def _flowcut_nic(topology: Topology, scheme: SchemeConfig, rate_bps: int) -> FlowcutNicConfig | None:

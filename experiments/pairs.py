@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who sends to whom: pure functions of hosts, their groups and a random number generator.
 
-No host sends into its own group. The group of a host is itself, or its switch where every packet is to cross
-the fabric (the rule of CONGA, used in Flowcut §III-B2).
+No host sends into its own group. The group of a host is itself, its switch where every packet is to cross the
+fabric (the rule of CONGA, used in Flowcut §III-B2), or its switch's group where every packet is to use links
+between groups (Spritz §V-B).
 """
 
 from __future__ import annotations
@@ -12,20 +13,35 @@ from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
 
 from experiments.transfer import PatternError
-from topology import Host
+from topology import Host, Topology
 
 Pair = tuple[Host, Host]
 
+HOSTS, SWITCHES, GROUPS = APART = ("any", "remote", "group")
+"""What the two hosts of a pair do not share, as words have it: hosts differ, their switches do, or even the
+groups of those."""
 
-def groups_of(hosts: Sequence[Host], *, remote: bool) -> list[str]:
-    """The group of each host: its switch if `remote`, else the host itself."""
-    return [host.switch if remote else host.name for host in hosts]
+
+def groups_of(topology: Topology, hosts: Sequence[Host], apart: str) -> list[str]:
+    """The group of each host: itself, its switch, or its switch's group, by `apart`, one of APART.
+
+    Raises:
+        PatternError: the topology's switches are in no groups.
+    """
+    if apart == HOSTS:
+        return [host.name for host in hosts]
+    if apart == SWITCHES:
+        return [host.switch for host in hosts]
+    numbers = [topology.switch(host.switch).group for host in hosts]
+    if min(numbers) < 0:
+        raise PatternError(f"peers={GROUPS}: the topology has no groups")
+    return [str(number) for number in numbers]
 
 
 def check_partners(groups: Sequence[Hashable]) -> None:
     """Raises PatternError where all hosts are of one group, so that none can send."""
     if len(set(groups)) < 2:
-        raise PatternError("all hosts are on one switch, and no flow is to stay there")
+        raise PatternError("all hosts are on one switch, or in one group, and no flow is to stay there")
 
 
 def permutation(hosts: Sequence[Host], groups: Sequence[Hashable], rng: random.Random) -> list[Pair] | None:
@@ -66,19 +82,6 @@ def all_to_all(hosts: Sequence[Host], groups: Sequence[Hashable]) -> Iterator[Pa
             j = (i + shift) % count
             if groups[i] != groups[j]:
                 yield hosts[i], hosts[j]
-
-
-def incast(hosts: Sequence[Host], groups: Sequence[Hashable], degree: int, rng: random.Random) -> list[Pair]:
-    """`degree` random senders to one random receiver.
-
-    Raises:
-        PatternError: there are not so many hosts outside the receiver's group.
-    """
-    target = rng.randrange(len(hosts))
-    others = [host for host, group in zip(hosts, groups, strict=True) if group != groups[target]]
-    if degree > len(others):
-        raise PatternError(f"degree must be no more than the hosts that can send to one, {len(others)}")
-    return [(sender, hosts[target]) for sender in rng.sample(others, degree)]
 
 
 class Partners:

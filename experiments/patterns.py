@@ -30,22 +30,35 @@ def chosen(topology: Topology, count: int, rng: random.Random) -> list[Host]:
     return [hosts[index] for index in sorted(rng.sample(range(len(hosts)), count))]
 
 
+def named(topology: Topology, name: str) -> Host:
+    """The host with a name.
+
+    Raises:
+        PatternError: there is none.
+    """
+    for host in topology.hosts:
+        if host.name == name:
+            return host
+    raise PatternError(f"the topology has no host {name!r}")
+
+
 @dataclass(frozen=True, slots=True)
 class Permutation:
     """Every host sends to one other and hears from one; with more flows than hosts, they are dealt round."""
 
     sizes: SizeCdf
-    remote: bool = False
+    apart: str = pairs.HOSTS
     flows_total: int = 0
     jitter_ns: int = 0
 
     def transfers(self, topology: Topology, rng: random.Random) -> Iterator[Transfer]:
         """See Pattern."""
         hosts = chosen(topology, 0, rng)
-        once = pairs.permutation(hosts, pairs.groups_of(hosts, remote=self.remote), rng)
+        once = pairs.permutation(hosts, pairs.groups_of(topology, hosts, self.apart), rng)
         if once is None:
+            place = "group" if self.apart == pairs.GROUPS else "switch"
             raise PatternError(
-                "peers=remote needs a topology in which no switch has more than half of the hosts"
+                f"peers={self.apart} needs a topology in which no {place} has more than half of the hosts"
             )
         for number in range(self.flows_total or len(once)):
             size_bytes = self.sizes.draw(rng)
@@ -60,7 +73,7 @@ class AllToAll:
     """
 
     size_bytes: int
-    remote: bool = False
+    apart: str = pairs.HOSTS
     hosts_total: int = 0
     window: int = 0
     jitter_ns: int = 0
@@ -68,7 +81,7 @@ class AllToAll:
     def transfers(self, topology: Topology, rng: random.Random) -> Iterator[Transfer]:
         """See Pattern."""
         hosts = chosen(topology, self.hosts_total, rng)
-        groups = pairs.groups_of(hosts, remote=self.remote)
+        groups = pairs.groups_of(topology, hosts, self.apart)
         pairs.check_partners(groups)
         latest: dict[str, deque[int]] = {host.name: deque(maxlen=self.window) for host in hosts}
         for number, (sender, receiver) in enumerate(pairs.all_to_all(hosts, groups), start=1):
@@ -79,35 +92,18 @@ class AllToAll:
 
 
 @dataclass(frozen=True, slots=True)
-class Incast:
-    """`degree` hosts send to one."""
-
-    size_bytes: int
-    degree: int
-    remote: bool = False
-    jitter_ns: int = 0
-
-    def transfers(self, topology: Topology, rng: random.Random) -> Iterator[Transfer]:
-        """See Pattern."""
-        hosts = chosen(topology, 0, rng)
-        groups = pairs.groups_of(hosts, remote=self.remote)
-        for sender, receiver in pairs.incast(hosts, groups, self.degree, rng):
-            yield Transfer(sender, receiver, self.size_bytes, rng.randint(0, self.jitter_ns))
-
-
-@dataclass(frozen=True, slots=True)
 class RandomPairs:
     """Pairs drawn independently, all at once; 0 flows: as many as hosts."""
 
     sizes: SizeCdf
-    remote: bool = False
+    apart: str = pairs.HOSTS
     flows_total: int = 0
     jitter_ns: int = 0
 
     def transfers(self, topology: Topology, rng: random.Random) -> Iterator[Transfer]:
         """See Pattern."""
         hosts = chosen(topology, 0, rng)
-        partners = pairs.Partners(hosts, pairs.groups_of(hosts, remote=self.remote))
+        partners = pairs.Partners(hosts, pairs.groups_of(topology, hosts, self.apart))
         for _ in range(self.flows_total or len(hosts)):
             sender = rng.choice(hosts)
             receiver = partners.draw(sender, rng)
@@ -124,13 +120,13 @@ class ClosedLoop:
 
     sizes: SizeCdf
     messages: int
-    remote: bool = False
+    apart: str = pairs.HOSTS
     jitter_ns: int = 0
 
     def transfers(self, topology: Topology, rng: random.Random) -> Iterator[Transfer]:
         """See Pattern."""
         hosts = chosen(topology, 0, rng)
-        partners = pairs.Partners(hosts, pairs.groups_of(hosts, remote=self.remote))
+        partners = pairs.Partners(hosts, pairs.groups_of(topology, hosts, self.apart))
         starts_ns = [rng.randint(0, self.jitter_ns) for _ in hosts]
         before: Sequence[tuple[int, ...]] = [()] * len(hosts)
         for message in range(self.messages):

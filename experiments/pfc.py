@@ -56,7 +56,9 @@ class Pfc:
             return Thresholds(xoff, xon, self.headroom_bytes)
         links = [(link.rate_bps, link.delay_ns) for link in topology.links]
         links += [(host.rate_bps, host.delay_ns) for host in topology.hosts]
-        held = max(-(-2 * rate_bps * delay_ns // _NS_BITS) for rate_bps, delay_ns in links)
+        # a switch's latency lies before it, as if its wires were so much longer
+        latency_ns = topology.latency_ns
+        held = max(-(-2 * rate_bps * (delay_ns + latency_ns) // _NS_BITS) for rate_bps, delay_ns in links)
         return Thresholds(xoff, xon, held + HEADROOM_FRAMES * frame_bytes)
 
 

@@ -7,9 +7,11 @@ a host with rate R starts `load * R / (8 * mean size)` flows a second.
 
 from __future__ import annotations
 
+import heapq
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from experiments import pairs
 from experiments.patterns import chosen
@@ -18,6 +20,8 @@ from experiments.transfer import PatternError, Transfer
 from topology import Host, Topology
 
 _BIT_NS = 8_000_000_000
+_DRAWS = 64
+"""Receivers that are drawn before one without a free slot is taken."""
 
 
 def exponential(rng: random.Random) -> float:
@@ -39,28 +43,71 @@ def exponential(rng: random.Random) -> float:
         whole += 1
 
 
+class Slots:
+    """How many flows each receiver has at a time, as far as that can be known beforehand.
+
+    A receiver has so many slots, and a flow takes the one that is free first. It is taken for to have gone
+    when its bytes would have been sent at its share of the receiver's link, the rate over the slots: how long
+    it will take in the network nobody knows when the flows are made.
+    """
+
+    def __init__(self, slots: int) -> None:
+        self._slots = slots
+        self._free_ns: dict[str, list[int]] = {}  # of each receiver's slots, a heap
+
+    def choose(self, draw: Callable[[], Host], now_ns: int) -> Host:
+        """A receiver with a free slot; if many draws find none, the one of them that has one first."""
+        best, best_ns = None, 0
+        for _ in range(_DRAWS):
+            host = draw()
+            free_ns = self._free_ns.setdefault(host.name, [0] * self._slots)[0]
+            if free_ns <= now_ns:
+                return host
+            if best is None or free_ns < best_ns:
+                best, best_ns = host, free_ns
+        assert best is not None, "something was drawn"
+        return best
+
+    def take(self, host: Host, now_ns: int, size_bytes: int) -> None:
+        """Takes a slot of a receiver that was chosen."""
+        heap = self._free_ns[host.name]
+        busy_ns = -(-size_bytes * _BIT_NS * self._slots // host.rate_bps)
+        heapq.heapreplace(heap, max(now_ns, heap[0]) + busy_ns)
+
+
 @dataclass(frozen=True, slots=True)
 class Poisson:
-    """Poisson arrivals for `duration_ns`; receivers are drawn for each flow. Ids rise with the start."""
+    """Poisson arrivals for `duration_ns`; receivers are drawn for each flow. Ids rise with the start.
+
+    `senders` limits the flows to a receiver at a time; 0: no limit (Spritz §V-B).
+    """
 
     sizes: SizeCdf
     load: float
     duration_ns: int
-    remote: bool = False
+    apart: str = pairs.HOSTS
+    senders: int = 0
 
     def transfers(self, topology: Topology, rng: random.Random) -> Iterator[Transfer]:
         """See Pattern."""
         hosts = chosen(topology, 0, rng)
-        partners = pairs.Partners(hosts, pairs.groups_of(hosts, remote=self.remote))
+        partners = pairs.Partners(hosts, pairs.groups_of(topology, hosts, self.apart))
         arrivals = [
             (start_ns, place) for place, host in enumerate(hosts) for start_ns in self._starts_ns(host, rng)
         ]
         if not arrivals:
             raise PatternError("no flow begins in so short a duration; expected a longer one, or more load")
         arrivals.sort()
+        slots = Slots(self.senders) if self.senders else None
         for start_ns, place in arrivals:
             sender = hosts[place]
-            yield Transfer(sender, partners.draw(sender, rng), self.sizes.draw(rng), start_ns)
+            if slots is None:
+                yield Transfer(sender, partners.draw(sender, rng), self.sizes.draw(rng), start_ns)
+                continue
+            size_bytes = self.sizes.draw(rng)
+            receiver = slots.choose(partial(partners.draw, sender, rng), start_ns)
+            slots.take(receiver, start_ns, size_bytes)
+            yield Transfer(sender, receiver, size_bytes, start_ns)
 
     def _starts_ns(self, host: Host, rng: random.Random) -> Iterator[int]:
         """When a host's flows start."""

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import polars
 
+from experiments.classes import PLAIN, measured
 from experiments.errors import FileError
 from hosts.flow import FlowRecord
 
@@ -20,7 +21,10 @@ class FlowRow:
     `src` and `dst` are host names. `packets` counts data packets sent, retransmissions included;
     `out_of_order` those that arrived when another PSN was expected, `ood_max` the largest distance between
     the two. `overtaken` counts first transmissions that arrived after a later one, `timeouts` those of
-    retransmission, `ce_marked` data packets that arrived marked by ECN.
+    retransmission, `ce_marked` data packets that arrived marked by ECN, `trimmed` those that arrived without
+    their payload, `nacks` what told the sender of them. `explored` counts packets whose path was drawn,
+    `reused` those on a path known to be good, `blocked` paths blocked after a timeout (Spritz §IV).
+    `flow_class` is the column `class`: classes.py.
     """
 
     id: int
@@ -42,6 +46,12 @@ class FlowRow:
     overtaken: int
     timeouts: int
     ce_marked: int
+    trimmed: int = 0
+    nacks: int = 0
+    explored: int = 0
+    reused: int = 0
+    blocked: int = 0
+    flow_class: str = PLAIN
 
 
 # Explicit, so that a run in which no flow finished writes the same columns.
@@ -65,10 +75,20 @@ SCHEMA = {
     "overtaken": polars.Int64,
     "timeouts": polars.Int64,
     "ce_marked": polars.Int64,
+    "trimmed": polars.Int64,
+    "nacks": polars.Int64,
+    "explored": polars.Int64,
+    "reused": polars.Int64,
+    "blocked": polars.Int64,
+    "class": polars.String,
 }
+_NAMES = {"flow_class": "class"}
+"""Columns that cannot be called as their fields."""
 
 
-def make_row(record: FlowRecord, *, src: str, dst: str, ideal_fct_ns: int) -> FlowRow:
+def make_row(
+    record: FlowRecord, *, src: str, dst: str, ideal_fct_ns: int, flow_class: str = PLAIN
+) -> FlowRow:
     """The row of one flow's record; `src` and `dst` are the names of its hosts."""
     fct_ns = None if record.end_ns is None else record.end_ns - record.start_ns
     return FlowRow(
@@ -91,13 +111,20 @@ def make_row(record: FlowRecord, *, src: str, dst: str, ideal_fct_ns: int) -> Fl
         overtaken=record.overtaken,
         timeouts=record.timeouts,
         ce_marked=record.ce_marked,
+        trimmed=record.trimmed,
+        nacks=record.nacks,
+        explored=record.explored,
+        reused=record.reused,
+        blocked=record.blocked,
+        flow_class=flow_class,
     )
 
 
 def write_rows(rows: Sequence[FlowRow], path: Path) -> None:
     """Write flows.parquet, rows by id."""
     ordered = sorted(rows, key=lambda row: row.id)
-    polars.DataFrame([asdict(row) for row in ordered], schema=SCHEMA).write_parquet(path)
+    columns = [{_NAMES.get(name, name): value for name, value in asdict(row).items()} for row in ordered]
+    polars.DataFrame(columns, schema=SCHEMA).write_parquet(path)
 
 
 def read_rows(path: Path) -> tuple[FlowRow, ...]:
@@ -107,8 +134,16 @@ def read_rows(path: Path) -> tuple[FlowRow, ...]:
         FileError: it cannot be read, or has other columns.
     """
     try:
-        return tuple(FlowRow(**row) for row in polars.read_parquet(path).iter_rows(named=True))
+        columns = {column: name for name, column in _NAMES.items()}
+        # not strict: a run of an earlier version has fewer columns
+        found = polars.read_parquet(path).rename(columns, strict=False)
+        return tuple(FlowRow(**row) for row in found.iter_rows(named=True))
     except OSError as error:
         raise FileError(path, "", error.strerror or str(error)) from error
     except (polars.exceptions.PolarsError, TypeError) as error:
         raise FileError(path, "", f"no table of flows: {error}") from error
+
+
+def measured_rows(rows: Sequence[FlowRow]) -> tuple[FlowRow, ...]:
+    """The rows of the flows that count: all but those of the background."""
+    return tuple(row for row in rows if measured(row.flow_class))

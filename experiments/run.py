@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -13,6 +14,8 @@ from msgspec import UNSET
 from controller.scheme import parse_scheme
 from experiments import budget, defaults
 from experiments.backend import Backend, Job, Outcome, Report
+from experiments.classes import PLAIN, measured
+from experiments.counters import trimmed
 from experiments.errors import RunError
 from experiments.experiment import Experiment
 from experiments.fault import parse_fault
@@ -21,9 +24,10 @@ from experiments.known import topology_of
 from experiments.nic import complete_scheme, nic_config, window_bytes
 from experiments.pfc import Thresholds, parse_pfc
 from experiments.result import Result
-from experiments.rows import FlowRow, make_row
+from experiments.rows import FlowRow, make_row, measured_rows
 from experiments.scale import scaled
-from experiments.summary import Summary, completion, counters, known, packets, slowdown
+from experiments.steering import steered_scheme
+from experiments.summary import Summary, classes, completion, counters, known, packets, slowdown, steering
 from experiments.words import case_name, replace_option
 from experiments.workload import parse_workload
 from hosts.dependencies import check_dependencies
@@ -34,12 +38,13 @@ from topology import Topology
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A run that is ready to go: the job, and the topology at its time scale."""
+    """A run that is ready to go: the job, the topology at its time scale, classes of flows by number."""
 
     experiment: Experiment
     target: str
     topology: Topology
     job: Job
+    classes: Mapping[int, str]
 
 
 def scale_of(experiment: Experiment, target: str) -> float:
@@ -70,23 +75,28 @@ def plan(experiment: Experiment, target: str) -> Plan:
     topology = scaled(full_speed, scale)
     workload = parse_workload(workload_words(experiment, target))
     # one stream of numbers a purpose: another fault does not change the flows
-    flows = workload.flows(full_speed, random.Random(f"workload {experiment.seed}"))
+    traffic = workload.traffic(full_speed, random.Random(f"workload {experiment.seed}"))
     try:
-        check_dependencies(flows)
+        check_dependencies(traffic.flows)
     except ConfigError as error:
         raise SpecError(f"workload: {error}") from error
-    flows = [scaled(flow, scale) for flow in flows]
+    flows = [scaled(flow, scale) for flow in traffic.flows]
     faults = tuple(
         scaled(hit, scale)
         for number, words in enumerate(experiment.faults)
         for hit in parse_fault(words).resolve(topology, random.Random(f"fault {number} {experiment.seed}"))
     )
-    window = window_bytes(topology, target, experiment.window)
     mtu = experiment.mtu_bytes
-    scheme = complete_scheme(experiment.scheme, flows, faults, window=window, mtu=mtu)
+    words, steered = steered_scheme(experiment.scheme, topology, scale, mtu)
+    window = window_bytes(topology, target, experiment.window, steered=steered)
+    bounded = steered is not None
+    scheme = complete_scheme(words, flows, faults, window=window, mtu=mtu, bounded=bounded)
+    if steered is None:
+        # no other program does as single flows want
+        flows = [replace(flow, steering="") if flow.steering else flow for flow in flows]
     nic = nic_config(
         topology,
-        scaled(parse_scheme(scheme), scale),
+        steered or scaled(parse_scheme(scheme), scale),
         transport=experiment.transport,
         window=window,
         mtu=mtu,
@@ -104,8 +114,9 @@ def plan(experiment: Experiment, target: str) -> Plan:
         pfc=_thresholds(experiment, target, topology),
         sample_ns=None if experiment.sample_ns is None else round(experiment.sample_ns * scale),
         watch=experiment.watch,
+        background=frozenset(number for number, name in traffic.classes.items() if not measured(name)),
     )
-    return Plan(experiment, target, topology, job)
+    return Plan(experiment, target, topology, job, traffic.classes)
 
 
 def _thresholds(experiment: Experiment, target: str, topology: Topology) -> Thresholds | None:
@@ -156,6 +167,7 @@ def _rows(planned: Plan, outcome: Outcome) -> tuple[FlowRow, ...]:
             src=host(flow.src).name,
             dst=host(flow.dst).name,
             ideal_fct_ns=ideal.fct_ns(flow),
+            flow_class=planned.classes.get(flow.id, PLAIN),
         )
         for flow in planned.job.flows
     )
@@ -163,6 +175,7 @@ def _rows(planned: Plan, outcome: Outcome) -> tuple[FlowRow, ...]:
 
 def _summary(planned: Plan, outcome: Outcome, rows: tuple[FlowRow, ...]) -> Summary:
     experiment, hops = planned.experiment, outcome.packet_hops
+    counted = measured_rows(rows)
     delivered = sum(record.received for record in outcome.records)
     return Summary(
         scheme=experiment.scheme,
@@ -178,17 +191,21 @@ def _summary(planned: Plan, outcome: Outcome, rows: tuple[FlowRow, ...]) -> Summ
         mtu_bytes=planned.job.nic.mtu_bytes,
         version=known(installed_version()),
         p4_sha256=known(outcome.p4_sha256),
-        flows=len(rows),
-        completed=sum(row.end_ns is not None for row in rows),
-        fct_ns=completion(rows),
-        slowdown=slowdown(rows),
+        flows=len(counted),
+        completed=sum(row.end_ns is not None for row in counted),
+        fct_ns=completion(counted),
+        slowdown=slowdown(counted),
+        classes=classes(rows),
         pfc=UNSET if outcome.pfc is None else asdict(outcome.pfc),
-        packets=packets(rows, delivered=delivered, dropped=outcome.dropped),
+        packets=packets(
+            rows, delivered=delivered, dropped=outcome.dropped, trimmed=trimmed(outcome.counters.values())
+        ),
         path_changes=sum(row.path_changes for row in rows),
         drains=sum(row.drains for row in rows),
         drained_ns=sum(row.drained_ns for row in rows),
         flowcut=counters(outcome.counters, ("flowcut_", "xoff_", "xon_", "acks_")),
         flowlets=counters(outcome.counters, ("flowlets_",)),
+        spritz=UNSET if planned.job.nic.steering is None else steering(rows),
         virtual_ns=known(outcome.virtual_ns),
         wall_s=outcome.wall_s,
         packet_hops=known(hops),

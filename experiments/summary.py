@@ -39,7 +39,8 @@ class Slowdown(msgspec.Struct, frozen=True):
 class Packets(msgspec.Struct, frozen=True):
     """Data packets. `sent` counts retransmissions, `delivered` what reached a receiving NIC, in any order.
 
-    `dropped` counts frames of every kind, ACKs too: what is sent is delivered or among those.
+    `dropped` counts frames of every kind, ACKs too; `trimmed` data packets whose payload a full queue has cut
+    off: what is sent is delivered or among those.
     `ood_p99` is over flows: each flow's largest out-of-order degree, in packets.
     """
 
@@ -53,12 +54,21 @@ class Packets(msgspec.Struct, frozen=True):
     ood_p99: int | UnsetType = UNSET
 
 
+class Class(msgspec.Struct, frozen=True):
+    """The flows of one class (classes.py)."""
+
+    flows: int
+    completed: int
+    fct_ns: Completion | UnsetType = UNSET
+    retransmitted: int = 0
+
+
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
     """One run. `overload_reasons`, `faults` and `time_scale` tell how to read the rest.
 
     `task` is the key of the words that it was made from (experiments/task.py), where it belongs to a sweep.
     `path_changes`, `drains` and `drained_ns` are sums over the flows, as their receivers and senders saw
-    them.
+    them. `flows`, `completed` and all times leave out flows of the background; `classes` has them, too.
     """
 
     scheme: str
@@ -78,12 +88,14 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     completed: int
     fct_ns: Completion | UnsetType = UNSET
     slowdown: Slowdown | UnsetType = UNSET
+    classes: dict[str, Class] | UnsetType = UNSET
     packets: Packets
     path_changes: int | UnsetType = UNSET
     drains: int | UnsetType = UNSET
     drained_ns: int | UnsetType = UNSET
     flowcut: dict[str, int] | UnsetType = UNSET
     flowlets: dict[str, int] | UnsetType = UNSET
+    spritz: dict[str, int] | UnsetType = UNSET
     pfc: dict[str, int | float] | UnsetType = UNSET
     virtual_ns: int | UnsetType = UNSET
     wall_s: float
@@ -111,14 +123,32 @@ def slowdown(rows: Sequence[FlowRow]) -> Slowdown | UnsetType:
     return Slowdown(mean(factors), percentile(factors, 50), percentile(factors, 99))
 
 
-def packets(rows: Sequence[FlowRow], *, delivered: int, dropped: int | None) -> Packets:
-    """Sums over the rows; `delivered` is what the receivers counted, `dropped` None where nobody counted."""
+def classes(rows: Sequence[FlowRow]) -> dict[str, Class] | UnsetType:
+    """What became of each class; unset where no flow is of any."""
+    found = {}
+    for name in dict.fromkeys(row.flow_class for row in rows if row.flow_class):
+        own = [row for row in rows if row.flow_class == name]
+        done = sum(row.end_ns is not None for row in own)
+        found[name] = Class(len(own), done, completion(own), sum(row.retransmitted for row in own))
+    return found or UNSET
+
+
+def steering(rows: Sequence[FlowRow]) -> dict[str, int]:
+    """What NICs did that choose paths themselves (Spritz §IV): sums over the flows."""
+    return {name: sum(getattr(row, name) for row in rows) for name in ("explored", "reused", "blocked")}
+
+
+def packets(
+    rows: Sequence[FlowRow], *, delivered: int, dropped: int | None, trimmed: int | None = None
+) -> Packets:
+    """Sums over the rows; `delivered` is what the receivers counted, and None is what nobody counted."""
     out_of_order = sum(row.out_of_order for row in rows)
     return Packets(
         sent=sum(row.packets for row in rows),
         delivered=delivered,
         retransmitted=sum(row.retransmitted for row in rows),
         dropped=known(dropped),
+        trimmed=known(trimmed),
         out_of_order=out_of_order,
         out_of_order_fraction=out_of_order / delivered if delivered else UNSET,
         ood_p99=percentile([row.ood_max for row in rows], 99) if rows else UNSET,

@@ -7,8 +7,12 @@ import random
 from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 
+from experiments.classes import PLAIN
 from spec import SpecError
 from topology import Host, Topology
+
+ECMP = "ecmp"
+"""Steering by a hash of the flow's 5-tuple, over all paths."""
 
 
 class PatternError(SpecError):
@@ -20,7 +24,8 @@ class Transfer(NamedTuple):
 
     `after` holds the numbers of transfers that must be complete at the sender first: those that it sent are
     acknowledged, those sent to it have arrived. `start_ns` is the earliest time all the same. `sport` None
-    leaves the source port to chance.
+    leaves the source port to chance. `flow_class` says what a flow is there for (classes.py). `steering` is
+    an algorithm that chooses its paths instead of the scheme's, where the scheme's program can do both.
     """
 
     sender: Host
@@ -29,6 +34,8 @@ class Transfer(NamedTuple):
     start_ns: int = 0
     after: tuple[int, ...] = ()
     sport: int | None = None
+    flow_class: str = PLAIN
+    steering: str = ""
 
 
 class Pattern(Protocol):

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from controller import programs
-from controller.defaults import resolve
+from controller.defaults import base_rtt_ns, resolve
 from controller.endpoint import run_at_once
 from controller.errors import ControllerError
 from controller.inprocess import InProcess, install_all
@@ -24,10 +24,12 @@ from experiments.fault import LinkSlow, last_change_ns
 from experiments.ideal import Ideal
 from experiments.known import topology_of
 from experiments.scale import scaled
+from experiments.steering import endpoint_table
 from experiments.timeline import Timelines, path_table, queue_table
 from experiments.virtual_faults import VirtualFaults
 from hosts.errors import ConfigError
 from hosts.nic import Nic
+from hosts.observation import ReceiverObservation
 from native.runtime import PfcConfig, SwitchConfig
 from native.switchd.p4rt.errors import P4RtError
 from native.virtual import Network, NetworkError
@@ -45,6 +47,9 @@ _MOST_NS = 100 * 24 * 3600 * 1_000_000_000
 
 _RESTARTED = "pipeline_replaced"
 """Why a switch that restarts drops what is in it, in the core's words."""
+
+LOOK_RTTS = 5
+"""Base RTTs between two looks at whether all is done, where there are flows that nobody waits for."""
 
 TELL_S = 0.25
 """Real time between two reports of progress, at least."""
@@ -124,7 +129,7 @@ class _Run:
             teller = _Teller(self._job, nics, self._report)
             if stops is not None:
                 self._schedule_stops(network, faults, teller, stops)
-            network.run(self._limit_ns(), progress=teller.tell)
+            self._go(network, nics, teller)
             teller.tell_now(network.now_ns, network.events)
             wall_s = time.perf_counter() - began_s - self._stood_s
             sampled = self._job.sample_ns is not None
@@ -168,6 +173,7 @@ class _Run:
     def _attach(self, network: Network) -> list[Nic]:
         """A NIC in every host, with its flows."""
         nics = {}
+        table = endpoint_table(self._topology, self._scheme)
         for host in self._topology.hosts:
             nic = Nic(
                 ip=host.ip,
@@ -175,6 +181,7 @@ class _Run:
                 gateway_mac=GATEWAY_MAC,
                 config=replace(self._job.nic, link_rate_bps=host.rate_bps, virtual_payload=True),
                 rng=random.Random(f"nic {host.name} {self._job.seed}"),
+                paths=None if table is None else partial(table.of, host.ip),
             )
             network.attach(host.name, nic)
             nics[host.ip] = nic
@@ -227,6 +234,29 @@ class _Run:
 
     # ---- while it runs, and after ----
 
+    def _go(self, network: Network, nics: list[Nic], teller: _Teller) -> None:
+        """Runs until nothing is left to do, or all flows are complete that somebody waits for."""
+        limit_ns, step_ns = self._limit_ns(), LOOK_RTTS * base_rtt_ns(self._topology)
+        if not self._job.background:
+            network.run(limit_ns, progress=teller.tell)
+            return
+        waiting = list(nics)
+        while network.now_ns < limit_ns:
+            if network.run(min(limit_ns, network.now_ns + step_ns), progress=teller.tell):
+                break
+            while waiting and self._served(waiting[-1]):
+                waiting.pop()
+            if not waiting:
+                break
+
+    def _served(self, nic: Nic) -> bool:
+        """Whether a NIC has received all flows that somebody waits for."""
+        return all(
+            seen.end_ns is not None
+            for seen in nic.records()
+            if isinstance(seen, ReceiverObservation) and seen.flow.id not in self._job.background
+        )
+
     def _outcome(self, network: Network, nics: list[Nic], wall_s: float, timelines: Timelines) -> Outcome:
         found = {switch.name: self._counters(network, switch.name) for switch in self._topology.switches}
         traffic = network.traffic()
@@ -262,8 +292,10 @@ class _Teller:
         self._nics = nics
         self._report = report
         self._mtu_bytes = job.nic.mtu_bytes
-        self._flows = len(job.flows)
-        self._total_bytes = sum(flow.bytes for flow in job.flows)
+        self._background = job.background
+        waited = [flow for flow in job.flows if flow.id not in job.background]
+        self._flows = len(waited)
+        self._total_bytes = sum(flow.bytes for flow in waited)
         self._next_s = 0.0
 
     def tell(self, now_ns: int, events: int) -> None:
@@ -278,6 +310,8 @@ class _Teller:
         """Reports how many flows, and what share of all bytes, their receivers have."""
         done = arrived_bytes = 0
         for record in Nic.merge(*self._nics):
+            if record.id in self._background:
+                continue
             complete = record.end_ns is not None
             done += complete
             arrived = record.bytes if complete else record.received * self._mtu_bytes

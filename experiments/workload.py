@@ -2,23 +2,36 @@
 """Workloads: words such as ``permutation:size=1MiB``, or a CSV file -> the flows of an experiment.
 
     permutation:SIZES,PEERS,flows=,jitter=,seed=       every host sends to one other and hears from one
-    alltoall:size=,window=,hosts=,PEERS,jitter=,seed=  every host sends to every other
-    incast:degree=,size=,PEERS,jitter=,seed=           `degree` hosts send to one
+    alltoall:size=,window=,hosts=,background=,PEERS,jitter=,seed=
+                                                       every host sends to every other
+    incast:degree=,size=,bystanders=,to=,from=,PEERS,jitter=,seed=
+                                                       `degree` hosts send to one: incast.py
+    adversarial:size=,jitter=,seed=                    a permutation that hurts minimal routing most, on a
+                                                       Dragonfly or a Slim Fly: adversarial.py
+    motivating:size=,free=,background=,flows=,seed=    one flow in a Dragonfly whose groups are congested, all
+                                                       but its own and `free` others: motivating.py
     random:flows=,SIZES,PEERS,jitter=,seed=            pairs drawn at random, all at once
     random:messages=,SIZES,PEERS,jitter=,seed=         every host sends so many messages, one after the other,
                                                        each to a partner drawn for it (Flowcut §III-B2)
-    poisson:load=,duration=,SIZES,PEERS,seed=          every host starts flows at random: poisson.py
-    allreduce:algo=,size=,hosts=,seed=                 one allreduce, by algo=ring, butterfly or halving:
+    poisson:load=,duration=,senders=,SIZES,PEERS,seed= every host starts flows at random: poisson.py
+    allreduce:algo=,size=,hosts=,background=,seed=     one allreduce, by algo=ring, butterfly or halving:
                                                        collective.py
     FILE.csv                                           columns src,dst,bytes,start: csv_file.py
 
 SIZES     size=: bytes of each flow or, of an allreduce, of the vector; 1 MiB without it. Or cdf=: a measured
           distribution, by name or FILE.toml (cdf_file.py); most=: what is larger in it is as large as that
 PEERS     peers=remote or cross=true: only hosts of different switches are paired, so that all traffic crosses
-          the fabric (CONGA's rule, Flowcut §III-B2); peers=any without it
-flows     in total; without it as many as there are hosts; a permutation deals more of them round the hosts
+          the fabric (CONGA's rule, Flowcut §III-B2); peers=group: only hosts in different groups of switches;
+          peers=any without it
+flows     in total; without it as many as there are hosts; a permutation deals more of them round the hosts.
+          motivating: of each host that loads a group
 window    flows that a host has under way at most; without it all at once
 hosts     how many hosts take part, drawn at random; without it all
+senders   so many flows to a receiver at once at most, as far as can be known beforehand: poisson.py
+background    size of flows that load the network and are not measured: with an allreduce or an all-to-all a
+          permutation of the hosts that take no part (background.py)
+bystanders    so many of the other hosts form a permutation
+to, from  the receiver, and the first of the senders, which are the hosts from there on; else drawn at random
 load      share of a host's link rate that its flows' bytes ask for; new ones start for `duration`
 jitter    starts are spread evenly at random from 0 to that time
 seed      overrides the experiment's
@@ -34,10 +47,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from experiments.adversarial import Adversarial
+from experiments.background import Shared
 from experiments.cdf_file import find_cdf
+from experiments.classes import PLAIN
 from experiments.collective import ALGORITHMS, Allreduce
 from experiments.csv_file import Rows, read_rows
-from experiments.patterns import AllToAll, ClosedLoop, Incast, Permutation, RandomPairs
+from experiments.incast import Incast
+from experiments.motivating import Motivating
+from experiments.pairs import APART, HOSTS, SWITCHES
+from experiments.patterns import AllToAll, ClosedLoop, Permutation, RandomPairs
 from experiments.poisson import Poisson
 from experiments.ports import SOURCE_PORTS, SourcePorts
 from experiments.size_cdf import SizeCdf
@@ -54,6 +73,22 @@ FIRST_QPN = 0x100
 """The first queue pair of a flow; lower numbers are special in InfiniBand."""
 
 DEFAULT_BYTES = 1 << 20
+DEFAULT_BACKGROUND_BYTES = 64 << 20
+"""Of a flow that is not measured: more than is sent while the others are under way, in most cases."""
+
+DEFAULT_LOAD_FLOWS = 32
+"""Flows of each host that congests a group."""
+
+DEFAULT_FREE = 2
+"""Groups without traffic, besides that of the monitored flow's destination."""
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """Flows, and the class (classes.py) of each that is in one, by number."""
+
+    flows: list[FlowSpec]
+    classes: Mapping[int, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +101,11 @@ class Workload:
     seed: int | None = None
 
     def flows(self, topology: Topology, rng: random.Random) -> list[FlowSpec]:
-        """The flows, by rising id from 1; the same for the same numbers from `rng`.
+        """The flows of `traffic`, for whom their classes do not matter."""
+        return self.traffic(topology, rng).flows
+
+    def traffic(self, topology: Topology, rng: random.Random) -> Traffic:
+        """The flows, by rising id from 1, and their classes; the same for the same numbers from `rng`.
 
         Args:
             topology: at full speed; starts are times at full speed, too.
@@ -81,13 +120,16 @@ class Workload:
         except (PatternError, ConfigError) as error:
             raise SpecError(f"workload {self.name}: {error}") from error
 
-    def _numbered(self, topology: Topology, rng: random.Random) -> list[FlowSpec]:
+    def _numbered(self, topology: Topology, rng: random.Random) -> Traffic:
         ports = SourcePorts(rng)
         if isinstance(self.pattern, Rows):
             self.pattern.reserve(topology, ports)
         flows = []
+        classes = {}
         for number, transfer in enumerate(self.pattern.transfers(topology, rng), start=1):
-            sender, receiver, size_bytes, start_ns, after, sport = transfer
+            sender, receiver, size_bytes, start_ns, after, sport, flow_class, steering = transfer
+            if flow_class != PLAIN:
+                classes[number] = flow_class
             if sport is None:
                 sport = ports.draw(sender, receiver)
             flows.append(
@@ -100,12 +142,13 @@ class Workload:
                     qpn=FIRST_QPN + number,
                     sport=sport,
                     after=after,
+                    steering=steering,
                 )
             )
         if isinstance(self.pattern, Rows):
             # what a pattern makes waits for nothing that never comes, but a file may hold anything
             check_dependencies(flows)
-        return flows
+        return Traffic(flows, classes)
 
 
 def parse_workload(text: str) -> Workload:
@@ -126,31 +169,49 @@ def parse_workload(text: str) -> Workload:
 
 
 def _permutation(options: Options) -> Pattern:
-    return Permutation(_sizes(options), _remote(options), _flows(options), _jitter_ns(options))
+    return Permutation(_sizes(options), _apart(options), _flows(options), _jitter_ns(options))
 
 
 def _all_to_all(options: Options) -> Pattern:
-    return AllToAll(
+    pattern = AllToAll(
         _size_bytes(options),
-        _remote(options),
+        _apart(options),
         hosts_total=_hosts(options),
         window=options.integer("window", 0, least=1),
         jitter_ns=_jitter_ns(options),
     )
+    return _shared(options, pattern)
 
 
 def _incast(options: Options) -> Pattern:
-    degree = options.integer("degree", least=1)
-    return Incast(_size_bytes(options), degree, _remote(options), _jitter_ns(options))
+    return Incast(
+        _size_bytes(options),
+        options.integer("degree", least=1),
+        _apart(options),
+        _jitter_ns(options),
+        receiver=options.text("to", ""),
+        first=options.text("from", ""),
+        bystanders=options.integer("bystanders", 0, least=2),
+    )
+
+
+def _adversarial(options: Options) -> Pattern:
+    return Adversarial(_size_bytes(options), _jitter_ns(options))
+
+
+def _motivating(options: Options) -> Pattern:
+    free = options.integer("free", DEFAULT_FREE, least=0)
+    flows = options.integer("flows", DEFAULT_LOAD_FLOWS, least=1)
+    return Motivating(_size_bytes(options), free, _background_bytes(options), flows)
 
 
 def _random(options: Options) -> Pattern:
     if "messages" not in options:
-        return RandomPairs(_sizes(options), _remote(options), _flows(options), _jitter_ns(options))
+        return RandomPairs(_sizes(options), _apart(options), _flows(options), _jitter_ns(options))
     if "flows" in options:
         raise SpecError(f"{options.words.title}: expected either flows= or messages=")
     messages = options.integer("messages", least=1)
-    return ClosedLoop(_sizes(options), messages, _remote(options), _jitter_ns(options))
+    return ClosedLoop(_sizes(options), messages, _apart(options), _jitter_ns(options))
 
 
 def _poisson(options: Options) -> Pattern:
@@ -159,12 +220,13 @@ def _poisson(options: Options) -> Pattern:
         raise options.error("load", "more than 0")
     if "size" not in options and "cdf" not in options:
         raise SpecError(f"{options.words.title}: expected either size= or cdf=")
-    return Poisson(_sizes(options), load, options.time_ns("duration", least=1), _remote(options))
+    duration_ns, senders = options.time_ns("duration", least=1), options.integer("senders", 0, least=1)
+    return Poisson(_sizes(options), load, duration_ns, _apart(options), senders)
 
 
 def _allreduce(options: Options) -> Pattern:
     algorithm = options.choice("algo", tuple(ALGORITHMS), "ring")
-    return Allreduce(algorithm, _size_bytes(options), _hosts(options))
+    return _shared(options, Allreduce(algorithm, _size_bytes(options), _hosts(options)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,11 +241,13 @@ _SIZES = ("size", "cdf", "most")
 _REMOTE = ("peers", "cross")
 _KINDS: Mapping[str, _Kind] = {
     "permutation": _Kind(_permutation, (*_SIZES, *_REMOTE, "flows", "jitter", "seed")),
-    "alltoall": _Kind(_all_to_all, ("size", "window", "hosts", *_REMOTE, "jitter", "seed")),
-    "incast": _Kind(_incast, ("degree", "size", *_REMOTE, "jitter", "seed")),
+    "alltoall": _Kind(_all_to_all, ("size", "window", "hosts", "background", *_REMOTE, "jitter", "seed")),
+    "incast": _Kind(_incast, ("degree", "size", "bystanders", "to", "from", *_REMOTE, "jitter", "seed")),
+    "adversarial": _Kind(_adversarial, ("size", "jitter", "seed")),
+    "motivating": _Kind(_motivating, ("size", "free", "background", "flows", "seed")),
     "random": _Kind(_random, (*_SIZES, "flows", "messages", *_REMOTE, "jitter", "seed")),
-    "poisson": _Kind(_poisson, ("load", "duration", *_SIZES, *_REMOTE, "seed")),
-    "allreduce": _Kind(_allreduce, ("algo", "size", "hosts", "seed")),
+    "poisson": _Kind(_poisson, ("load", "duration", "senders", *_SIZES, *_REMOTE, "seed")),
+    "allreduce": _Kind(_allreduce, ("algo", "size", "hosts", "background", "seed")),
 }
 
 
@@ -214,15 +278,24 @@ def _jitter_ns(options: Options) -> int:
     return options.time_ns("jitter", 0)
 
 
-def _remote(options: Options) -> bool:
-    """Whether no flow may stay below one switch."""
-    remote = options.choice("peers", ("any", "remote"), "any") == "remote"
+def _background_bytes(options: Options) -> int:
+    return options.size_bytes("background", DEFAULT_BACKGROUND_BYTES, least=1)
+
+
+def _shared(options: Options, pattern: Pattern) -> Pattern:
+    """The pattern, in a shared network where there is background."""
+    return Shared(pattern, _background_bytes(options)) if "background" in options else pattern
+
+
+def _apart(options: Options) -> str:
+    """What the hosts of a pair do not share, one of APART."""
+    apart = options.choice("peers", APART, HOSTS)
     if "cross" not in options:
-        return remote
+        return apart
     cross = options.flag("cross")
-    if "peers" in options and cross != remote:
+    if "peers" in options and cross != (apart != HOSTS):
         raise SpecError(f"{options.words.title}: peers= and cross= contradict each other")
-    return cross
+    return SWITCHES if cross and apart == HOSTS else apart
 
 
 def _seed(options: Options) -> int | None:

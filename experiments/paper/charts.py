@@ -35,7 +35,7 @@ def document_figure(document: Document) -> Figure | None:
     """The figure of a document; None where there is nothing to draw."""
     if document.chart == "none" or not any(cell.metrics for cell in document.cells):
         return None
-    draw = {"heatmap": _heatmaps, "memory": _memory}.get(document.chart, _bars)
+    draw = {"heatmap": _heatmaps, "memory": _memory, "endpoints": _endpoints}.get(document.chart, _bars)
     with plot.style():
         return draw(document)
 
@@ -169,6 +169,22 @@ def _memory(document: Document) -> Figure:
             axis.set_xlabel("flows a host")
             axis.set_ylabel("memory (KiB)")
         axis.set_title(document.cases[panel] or panel)
+    return figure
+
+
+def _endpoints(document: Document) -> Figure:
+    """A panel for each metric: a line a kind of topology, against endpoints."""
+    names = list(dict.fromkeys(curve.panel for curve in document.curves))
+    figure, axes = plot.panels(len(names), width=4.6, height=3.2, columns=2)
+    for axis, name in zip(axes, names, strict=True):
+        one = metric(name)
+        unit = UNITS[one.unit]
+        for number, curve in enumerate(curve for curve in document.curves if curve.panel == name):
+            _line(axis, curve, number, 1.0, unit.factor)
+        axis.set_xlabel("endpoints")
+        axis.set_ylabel(f"{one.title} ({unit.name})" if unit.name else one.title)
+        axis.set_ylim(bottom=0)
+    plot.legend(figure, *axes)
     return figure
 
 

@@ -39,7 +39,7 @@ def bars(file: PaperFile, scale: str) -> list[Bar]:
     """
     size = file.scale.of(scale)
     found = []
-    for case, scheme in itertools.product(file.case or [Case("")], schemes(file, size)):
+    for case, scheme in itertools.product(file.cases(scale) or [Case("")], schemes(file, size)):
         values = size.values[scheme.tune.option] if scheme.tune else [""]
         tasks = {
             value: tuple(_task(file, scale, case, scheme, value, seed) for seed in size.seeds)

@@ -14,6 +14,7 @@ from pathlib import Path
 from experiments.paper.charts import draw_document
 from experiments.paper.claims import judge
 from experiments.paper.document import RESULT, Cell, Curve, Document
+from experiments.paper.endpoints import endpoint_values, path_values
 from experiments.paper.grid import Bar, bars
 from experiments.paper.memory import lines, memory_values, occupancy_values
 from experiments.paper.metrics import measure, metric
@@ -87,7 +88,8 @@ def make_document(name: str, file: PaperFile, planned: Sequence[Bar], scale: str
         cells, curves = _measured(planned, ends)
     else:
         cells, curves = _computed(file)
-    cases = {case.name: case.title for case in file.case} | {panel.name: panel.title for panel in file.panel}
+    cases = {case.name: case.title for case in file.cases(scale)}
+    cases |= {panel.name: panel.title for panel in file.panel}
     values = {(cell.case, cell.label): cell.metrics for cell in cells}
     return Document(
         name=name,
@@ -110,7 +112,7 @@ def make_document(name: str, file: PaperFile, planned: Sequence[Bar], scale: str
         reductions=tuple(size.reductions),
         cells=cells,
         curves=curves,
-        claims=judge(file.claim, values, list(cases) or [""], scale),
+        claims=judge(file.claims(scale), values, list(cases) or [""], scale),
         failed=_failures(planned, ends),
     )
 
@@ -119,7 +121,7 @@ def _setting(file: PaperFile, scale: str) -> dict[str, str]:
     """What all runs of a file have in common, and by `case.key` what a case changes."""
     common = given(file.experiment) | given(file.scale.of(scale).experiment)
     found = {key: _text(value) for key, value in common.items()}
-    for case in file.case:
+    for case in file.cases(scale):
         changes = given(case.experiment) | given(case.of(scale))
         found |= {f"{case.name}.{key}": _text(value) for key, value in changes.items()}
     return found
@@ -168,13 +170,21 @@ def _cell(bar: Bar, value: str, metrics: dict[str, float], note: str = "") -> Ce
 
 
 def _computed(file: PaperFile) -> tuple[tuple[Cell, ...], tuple[Curve, ...]]:
-    """The values of the memory model."""
-    values = memory_values(file) if file.kind == "memory" else occupancy_values()
-    curves = tuple(
-        Curve(panel.name, line.label, tuple(map(float, line.points)), tuple(line.points.values()))
-        for panel in file.panel
-        for line in lines(panel)
-    )
+    """What no run is needed for."""
+    curves: tuple[Curve, ...] = ()
+    if file.kind == "memory":
+        values = memory_values(file)
+        curves = tuple(
+            Curve(panel.name, line.label, tuple(map(float, line.points)), tuple(line.points.values()))
+            for panel in file.panel
+            for line in lines(panel)
+        )
+    elif file.kind == "occupancy":
+        values = occupancy_values()
+    elif file.kind == "endpoints":
+        values, curves = endpoint_values(file)
+    else:
+        values = path_values(file)
     return tuple(Cell(case, label, found) for (case, label), found in values.items()), curves
 
 

@@ -4,11 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from msgspec import UnsetType, structs
+
+from experiments.classes import CLASSES, PLAIN
 from experiments.metrics import mean, percentile
 from experiments.result import Result
-from experiments.rows import FlowRow
+from experiments.rows import FlowRow, measured_rows
 from spec import SpecError
 
 
@@ -24,6 +27,10 @@ class Metric:
     compute: Callable[[Result], float | None] | None = None
 
 
+CLASS = "_of_"
+"""Between a metric and a class of flows: `fct_p99_of_bystander`."""
+
+
 def _times(rows: Sequence[FlowRow]) -> list[int]:
     return [row.fct_ns for row in rows if row.fct_ns is not None]
 
@@ -31,30 +38,36 @@ def _times(rows: Sequence[FlowRow]) -> list[int]:
 def _percentile(percent: int) -> Callable[[Result], float | None]:
     def compute(result: Result) -> float | None:
         # a percentile of the flows that finished would flatter a run in which some did not
-        return float(percentile(_times(result.rows), percent)) if result.complete else None
+        return float(percentile(_times(_counted(result)), percent)) if result.complete else None
 
     return compute
 
 
+def _counted(result: Result) -> tuple[FlowRow, ...]:
+    """The flows that count: not those of the background."""
+    return measured_rows(result.rows)
+
+
 def _mean_fct(result: Result) -> float | None:
-    return mean(_times(result.rows)) if result.complete else None
+    return mean(_times(_counted(result))) if result.complete else None
 
 
 def _runtime(result: Result) -> float | None:
     """From the first start to the last end."""
-    ends = [row.end_ns for row in result.rows if row.end_ns is not None]
-    if len(ends) < len(result.rows):
+    rows = _counted(result)
+    ends = [row.end_ns for row in rows if row.end_ns is not None]
+    if len(ends) < len(rows):
         return None
-    return float(max(ends) - min(row.start_ns for row in result.rows))
+    return float(max(ends) - min(row.start_ns for row in rows))
 
 
 def _slowdown(result: Result) -> float | None:
-    factors = [row.slowdown for row in result.rows if row.slowdown is not None]
+    factors = [row.slowdown for row in _counted(result) if row.slowdown is not None]
     return mean(factors) if result.complete else None
 
 
 def _slowdown_p99(result: Result) -> float | None:
-    factors = [row.slowdown for row in result.rows if row.slowdown is not None]
+    factors = [row.slowdown for row in _counted(result) if row.slowdown is not None]
     return percentile(factors, 99) if result.complete else None
 
 
@@ -64,15 +77,23 @@ def _out_of_order(result: Result) -> float | None:
     return share if isinstance(share, float) else None
 
 
+def _lost(result: Result) -> float | None:
+    """Packets that no receiver has got whole: dropped, or trimmed (Spritz Fig. 6 calls both dropped)."""
+    dropped, trimmed = result.summary.packets.dropped, result.summary.packets.trimmed
+    if isinstance(dropped, UnsetType):
+        return None
+    return float(dropped + (0 if isinstance(trimmed, UnsetType) else trimmed))
+
+
 def _draining(result: Result) -> float | None:
     """Mean over the flows of the share of their run time for which they were stopped (Flowcut Table IV)."""
-    shares = [row.drained_ns / row.fct_ns for row in result.rows if row.fct_ns]
+    shares = [row.drained_ns / row.fct_ns for row in _counted(result) if row.fct_ns]
     return mean(shares) if result.complete else None
 
 
 def _whole(name: str) -> Callable[[Result], float | None]:
-    """The sum of a column of the rows."""
-    return lambda result: float(sum(getattr(row, name) for row in result.rows))
+    """The sum of a column over the flows that count."""
+    return lambda result: float(sum(getattr(row, name) for row in _counted(result)))
 
 
 METRICS: Mapping[str, Metric] = {
@@ -92,36 +113,73 @@ METRICS: Mapping[str, Metric] = {
     "drains": Metric("drains", "", _whole("drains")),
     "path_changes": Metric("path changes", "", _whole("path_changes")),
     "retransmitted": Metric("retransmitted packets", "", _whole("retransmitted")),
-    "completed": Metric("flows completed", "%", lambda result: result.summary.completed / len(result.rows)),
+    "lost": Metric("packets trimmed or dropped", "", _lost),
+    "timeouts": Metric("timeouts", "", _whole("timeouts")),
+    "blocked": Metric("paths blocked", "", _whole("blocked")),
+    "explored": Metric("packets on paths drawn", "", _whole("explored")),
+    "completed": Metric(
+        "flows completed", "%", lambda result: result.summary.completed / result.summary.flows
+    ),
     "gap": Metric("flowlet gap", "us"),
     "memory": Metric("memory", "KiB"),
     "packet_bytes": Metric("extra bytes a packet", "B"),
     "flow_bytes": Metric("extra bytes a flow", "B"),
     "overhead": Metric("overhead at 1 KiB", "%"),
+    "paths": Metric("paths of a pair at most", ""),
+    "latency": Metric("latency", "ns"),
+    "types": Metric("path types", ""),
 }
 """All metrics by the names that files and claims use. `gap` is what a search has chosen (tune.py); the last
-ones come from the memory model."""
+ones are computed without a run (model.py: kinds)."""
+
+_NOT_BY_CLASS = ("out_of_order", "lost")
+"""What nobody counts flow by flow."""
 
 
 def metric(name: str) -> Metric:
-    """The metric with a name.
+    """The metric with a name; that of a class of flows is `fct_p99_of_bystander`.
 
     Raises:
         SpecError: there is none.
     """
-    found = METRICS.get(name)
-    if found is None:
-        raise SpecError(f"metric {name!r} is not known; expected {', '.join(METRICS)}")
-    return found
+    base, _, flow_class = name.rpartition(CLASS)
+    if flow_class not in CLASSES:
+        base, flow_class = name, ""
+    found = METRICS.get(base)
+    if found is None or (flow_class and base in _NOT_BY_CLASS):
+        raise SpecError(
+            f"metric {name!r} is not known; expected {', '.join(METRICS)}, or one of them with {CLASS} "
+            f"and one of {', '.join(CLASSES)}"
+        )
+    return replace(found, title=f"{found.title}, {flow_class}") if flow_class else found
 
 
 def measure(results: Sequence[Result]) -> dict[str, float]:
-    """Every metric of runs that differ in their seeds only: the mean over them; what one lacks is absent."""
+    """Every metric of runs that differ in their seeds only: the mean over them; what one lacks is absent.
+
+    Where there are classes, each metric that can be told for a class alone is there for each class, too.
+    """
+    found = _measure(results, "")
+    for name in dict.fromkeys(row.flow_class for result in results for row in result.rows if row.flow_class):
+        found |= _measure([_only(result, name) for result in results], f"{CLASS}{name}", _NOT_BY_CLASS)
+    return found
+
+
+def _measure(results: Sequence[Result], suffix: str, without: Sequence[str] = ()) -> dict[str, float]:
     found = {}
     for name, one in METRICS.items():
-        if one.compute is None:
+        if one.compute is None or name in without:
             continue
         values = [value for result in results if (value := one.compute(result)) is not None]
         if values and len(values) == len(results):
-            found[name] = mean(values)
+            found[name + suffix] = mean(values)
     return found
+
+
+def _only(result: Result, flow_class: str) -> Result:
+    """The result as if there were the flows of one class alone, and they counted."""
+    rows = tuple(replace(row, flow_class=PLAIN) for row in result.rows if row.flow_class == flow_class)
+    done = sum(row.end_ns is not None for row in rows)
+    return replace(
+        result, rows=rows, summary=structs.replace(result.summary, flows=len(rows), completed=done)
+    )

@@ -11,8 +11,9 @@
     [grid]                                  # instead of schemes: one for every combination of `values`
     [[claim]]                               # text, value, expect, paper, why
 
-Files of kind `memory` and `occupancy` hold parameters of the memory model instead (memory.py), and nothing
-is simulated.
+In files of other kinds nothing is simulated: `memory` and `occupancy` hold parameters of Flowcut's memory
+model (memory.py), `endpoints` and `paths` topologies whose paths are counted or listed (endpoints.py), in
+[[panel]]s.
 """
 
 from __future__ import annotations
@@ -36,8 +37,8 @@ from spec import SpecError
 FOLDER = Path(__file__).resolve().parent
 """Where the papers' files lie."""
 
-KINDS = ("runs", "memory", "occupancy")
-CHARTS = ("bars", "heatmap", "memory", "none")
+KINDS = ("runs", "memory", "occupancy", "endpoints", "paths")
+CHARTS = ("bars", "heatmap", "memory", "endpoints", "none")
 
 
 class Scale(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -61,10 +62,14 @@ class Scales(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Case(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A traffic in a network; `small` and `paper` change `experiment` at one size."""
+    """A traffic in a network; `small` and `paper` change `experiment` at one size.
+
+    only: the size at which the case is there; empty: at both
+    """
 
     name: str
     title: str = ""
+    only: str = ""
     experiment: Settings = Settings()
     small: Settings = Settings()
     paper: Settings = Settings()
@@ -99,7 +104,7 @@ class Grid(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Panel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Memory against flows a host, a line for each combination of the other parameters."""
+    """Memory against flows a host, a line for each combination of the other parameters; or `topologies`."""
 
     name: str
     title: str = ""
@@ -108,6 +113,7 @@ class Panel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     rtt: tuple[str, ...] = ("5us",)
     flows: tuple[int, ...] = (10_000,)
     algorithms: tuple[str, ...] = ("full", "ingress", "nic")
+    topologies: tuple[str, ...] = ()
 
 
 class Claim(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -118,6 +124,7 @@ class Claim(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     paper: the paper's number or words, shown beside ours
     unit: in which both are shown
     cases: names of the cases that are meant; none: all
+    only: the size at which it can be checked; empty: at both
     why: what explains a difference, at either size or at one
     """
 
@@ -127,6 +134,7 @@ class Claim(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     paper: str = ""
     unit: str = ""
     cases: list[str] = []
+    only: str = ""
     why: str = ""
     why_small: str = ""
     why_paper: str = ""
@@ -160,6 +168,20 @@ class PaperFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     grid: Grid | None = None
     panel: list[Panel] = []
     claim: list[Claim] = []
+
+    def cases(self, scale: str) -> list[Case]:
+        """The cases that are there at one size."""
+        return [case for case in self.case if case.only in ("", scale)]
+
+    def claims(self, scale: str) -> list[Claim]:
+        """The claims that are about something there at one size, each with the cases that are."""
+        names = {case.name for case in self.cases(scale)} | {panel.name for panel in self.panel}
+        found = []
+        for claim in self.claim:
+            cases = [name for name in claim.cases if name in names]
+            if claim.only in ("", scale) and (cases or not claim.cases):
+                found.append(msgspec.structs.replace(claim, cases=cases))
+        return found
 
 
 def names() -> list[str]:
@@ -223,6 +245,8 @@ def _check(file: PaperFile) -> None:
     _one_of("kind", file.kind, KINDS)
     _one_of("chart", file.chart, CHARTS)
     _unique("case", [case.name for case in file.case])
+    for number, case in enumerate(file.case):
+        _one_of(f"case[{number}].only", case.only, ("", *SCALES))
     _unique("scheme", [scheme.label for scheme in file.scheme])
     _unique("panel", [panel.name for panel in file.panel])
     if file.kind == "runs" and bool(file.grid) == bool(file.scheme):
@@ -240,6 +264,7 @@ def _check(file: PaperFile) -> None:
 
 def _check_claim(key: str, claim: Claim, cases: set[str]) -> None:
     _one_of(f"{key}.unit", claim.unit, tuple(UNITS))
+    _one_of(f"{key}.only", claim.only, ("", *SCALES))
     for name in claim.cases:
         _one_of(f"{key}.cases", name, tuple(sorted(cases)))
     try:

@@ -17,6 +17,7 @@ import jinja2
 from experiments.errors import FileError
 from experiments.paper.claims import HOLDS, Verdict
 from experiments.paper.document import Document
+from experiments.paper.expect import ABOUT
 from experiments.paper.metrics import metric
 from experiments.paper.table import NOT_MEASURED, explanations
 from experiments.paper.units import UNITS
@@ -84,6 +85,7 @@ def _text(documents: Sequence[Document], folder: Path) -> str:
         documents=documents,
         folder=folder.name,
         traces=TRACES,
+        about=ABOUT,
         scale=documents[0].scale,
         paper=documents[0].paper,
         verdicts=[claim for document in documents for claim in document.claims],

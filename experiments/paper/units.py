@@ -26,6 +26,7 @@ UNITS: Mapping[str, Unit] = {
     "": Unit("", 1),
     "%": Unit("%", 100),
     "times": Unit("×", 1),
+    "ns": Unit("ns", 1, 5),
     "us": Unit("µs", 1e-3),
     "ms": Unit("ms", 1e-6),
     "B": Unit("B", 1, 5),

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from experiments import concurrent
-from experiments.pairs import Partners, groups_of
+from experiments.pairs import SWITCHES, Partners, groups_of
 from experiments.workload import parse_workload
 from hosts.flow import FlowSpec
 from tests.experiments.replay import most_at_once, replay
@@ -55,7 +55,7 @@ def test_closed_loop(seed: int, jitter_us: int) -> None:
 
 def test_partners_are_equally_likely() -> None:
     """Each of the 8 hosts of other leaves is drawn as often as any: within 5 standard deviations of 1/8."""
-    partners = Partners(FABRIC.hosts, groups_of(FABRIC.hosts, remote=True))
+    partners = Partners(FABRIC.hosts, groups_of(FABRIC, FABRIC.hosts, SWITCHES))
     rng = random.Random(1)
     count = 20_000
     for sender in FABRIC.hosts[::5]:

@@ -101,6 +101,24 @@ def test_make_run_scheme_and_variant() -> None:
         options(SCHEME="letflow", VARIANT="nic")
 
 
+@pytest.mark.parametrize("variant", ["scout", "spray"])
+def test_make_run_spritz(variant: str) -> None:
+    """Beside routing by switches, on a small Dragonfly, a link of which fails in the second round."""
+    schemes = f"minimal:draw=hop,ugal-l:draw=hop,spritz:variant={variant}"
+    assert options(SCHEME="spritz", VARIANT=variant) == {
+        "": "compare",
+        "--schemes": schemes,
+        "--topology": defaults.STEERED_TOPOLOGY,
+        "--target": "auto",
+        "--seed": str(defaults.SEED),
+        "--fault": defaults.DEAD_LINK,
+    }
+    assert options(SCHEME="ugal-l:draw=hop,spritz")["--schemes"] == "ugal-l:draw=hop,spritz"
+    elsewhere = options(SCHEME="spritz", TOPO="slim-fly:q=3,p=1")
+    assert elsewhere["--topology"] == "slim-fly:q=3,p=1"
+    assert elsewhere["--fault"].startswith("link-down:fraction=")
+
+
 def test_make_run_with_prompt() -> None:
     """CLI=1 opens the prompt on the scheme asked for, or flowcut; no fault, since nothing is sent."""
     assert command({"CLI": "1"})[:4] == ["run", "--cli", "--scheme", "flowcut"]

@@ -266,8 +266,8 @@ def test_file_that_cannot_be_read(tmp_path: Path) -> None:
     [
         (
             "storm",
-            "workload 'storm' is not known; expected permutation, alltoall, incast, random, poisson, allreduce "
-            "or FILE.csv",
+            "workload 'storm' is not known; expected permutation, alltoall, incast, adversarial, motivating, "
+            "random, poisson, allreduce or FILE.csv",
         ),
         (
             "permutation:window=8",
@@ -275,7 +275,10 @@ def test_file_that_cannot_be_read(tmp_path: Path) -> None:
         ),
         ("permutation:size=lots", "workload permutation: size must be a size such as 64KiB, found 'lots'"),
         ("permutation:size=0", "workload permutation: size must be more than 0, found '0'"),
-        ("permutation:peers=near", "workload permutation: peers must be one of any, remote, found 'near'"),
+        (
+            "permutation:peers=near",
+            "workload permutation: peers must be one of any, remote, group, found 'near'",
+        ),
         ("incast", "workload incast: key 'degree' is missing"),
         (
             "incast:degree=12",

@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The workloads of Spritz's evaluation: adversarial, one flow among congested groups, incast with bystanders,
+collectives in a shared network, permutations between groups.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+import pytest
+
+from experiments.adversarial import chains
+from experiments.classes import BACKGROUND, BYSTANDER, INCAST, MONITORED
+from experiments.motivating import gates
+from experiments.workload import Traffic, parse_workload
+from hosts.flow import FlowSpec
+from spec import SpecError
+from topology import Topology, parse_topology
+from topology.routing import next_hops
+
+DRAGONFLY = parse_topology("dragonfly:p=2,a=4,h=2")
+SLIM_FLY = parse_topology("slim-fly:p=2,q=5")
+
+
+def traffic(words: str, topology: Topology = DRAGONFLY, seed: int = 1) -> Traffic:
+    return parse_workload(words).traffic(topology, random.Random(seed))
+
+
+def by_class(found: Traffic) -> dict[str, list[FlowSpec]]:
+    groups: dict[str, list[FlowSpec]] = {}
+    for flow in found.flows:
+        groups.setdefault(found.classes.get(flow.id, ""), []).append(flow)
+    return groups
+
+
+def group_of(topology: Topology, ip: str) -> int:
+    return topology.switch(topology.host_by_ip(ip).switch).group
+
+
+def is_permutation(flows: list[FlowSpec]) -> bool:
+    return len({flow.src for flow in flows}) == len({flow.dst for flow in flows}) == len(flows)
+
+
+@pytest.mark.parametrize("topology", [DRAGONFLY, SLIM_FLY])
+def test_permutation_between_groups(topology: Topology) -> None:
+    """With peers=group every host sends into another group."""
+    found = traffic("permutation:peers=group", topology).flows
+    assert is_permutation(found)
+    assert len(found) == len(topology.hosts)
+    assert all(group_of(topology, flow.src) != group_of(topology, flow.dst) for flow in found)
+
+
+def test_groups_are_needed() -> None:
+    """A leaf-spine has none, and one group cannot send to another."""
+    with pytest.raises(SpecError, match="workload permutation: peers=group: the topology has no groups"):
+        traffic("permutation:peers=group", parse_topology("leaf-spine:leaves=2,spines=1,hosts=2"))
+    with pytest.raises(SpecError, match="peers=group needs a topology in which no group has more than half"):
+        traffic("permutation:peers=group", parse_topology("dragonfly:p=2,a=2,h=1,groups=1"))
+
+
+def test_adversarial_dragonfly() -> None:
+    """Each host sends to its own place in the next group, so a group's traffic shares the link to that one."""
+    found = traffic("adversarial:size=4KiB").flows
+    assert is_permutation(found)
+    assert len(found) == len(DRAGONFLY.hosts)
+    for flow in found:
+        assert group_of(DRAGONFLY, flow.dst) == (group_of(DRAGONFLY, flow.src) + 1) % 9
+        source, target = DRAGONFLY.host_by_ip(flow.src), DRAGONFLY.host_by_ip(flow.dst)
+        assert source.switch.partition("_")[2] == target.switch.partition("_")[2]
+        assert source.port == target.port
+
+
+def minimal_loads(topology: Topology, flows: list[FlowSpec]) -> Counter[tuple[str, str]]:
+    """How many flows cross each link, in each direction, where there is one shortest path."""
+    hops = next_hops(topology)
+    loads: Counter[tuple[str, str]] = Counter()
+    for flow in flows:
+        here, there = (topology.host_by_ip(ip).switch for ip in (flow.src, flow.dst))
+        while here != there:
+            peer = topology.ports_of(here)[hops[here][there][0]].name
+            loads[here, peer] += 1
+            here = peer
+    return loads
+
+
+def test_adversarial_slim_fly_shares_links() -> None:
+    """In each chain the middle link carries the traffic of two routers both ways: twice as much as another."""
+    found = traffic("adversarial:size=4KiB", SLIM_FLY).flows
+    assert is_permutation(found)
+    assert len(found) == len(SLIM_FLY.hosts)
+    made, left = chains(SLIM_FLY, random.Random(1))
+    assert len(left) <= 6
+    assert 4 * len(made) + len(left) == len(SLIM_FLY.switches)
+    near = {frozenset((link.a, link.b)) for link in SLIM_FLY.links}
+    hops = next_hops(SLIM_FLY)
+    for a, x, y, b in made:
+        assert {frozenset(pair) for pair in ((a, x), (x, y), (y, b))} <= near
+        assert not {frozenset((a, y)), frozenset((x, b))} & near
+        assert all(len(hops[start][end]) == 1 for start, end in ((a, y), (y, a), (x, b), (b, x)))
+    loads = minimal_loads(SLIM_FLY, found)
+    doubled = sum(load >= 4 for load in loads.values())
+    assert doubled >= 2 * len(made)
+    assert max(loads.values()) >= 4
+
+
+def test_adversarial_needs_a_low_diameter() -> None:
+    """Elsewhere nobody has said what it is."""
+    with pytest.raises(SpecError, match="one for a dragonfly and for a slim-fly, not for a fat-tree"):
+        traffic("adversarial:size=1KiB", parse_topology("fat-tree:k=4"))
+    with pytest.raises(SpecError, match="workload adversarial: all hosts are in one group"):
+        traffic("adversarial:size=1KiB", parse_topology("dragonfly:p=2,a=2,h=1,groups=1"))
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("free", [0, 2, 7])
+def test_motivating(free: int, seed: int) -> None:
+    """One flow between groups; load within all others but the free ones, on the gate to the destination."""
+    found = traffic(f"motivating:size=1MiB,free={free},background=8MiB,flows=3", seed=seed)
+    groups = by_class(found)
+    (monitored,) = groups.pop(MONITORED)
+    (background,) = groups.values()
+    assert found.flows[0] is monitored
+    assert monitored.bytes == 1 << 20
+    start, end = group_of(DRAGONFLY, monitored.src), group_of(DRAGONFLY, monitored.dst)
+    loaded = {group_of(DRAGONFLY, flow.src) for flow in background}
+    assert start != end
+    assert start in loaded
+    assert end not in loaded
+    assert len(loaded) == 9 - 1 - free
+    for flow in background:
+        group = group_of(DRAGONFLY, flow.src)
+        source, target = DRAGONFLY.host_by_ip(flow.src), DRAGONFLY.host_by_ip(flow.dst)
+        assert group_of(DRAGONFLY, flow.dst) == group
+        assert target.switch in gates(DRAGONFLY, group, end)
+        assert source.switch not in gates(DRAGONFLY, group, end)
+        assert (flow.bytes, flow.steering) == (8 << 20, "ecmp")
+        assert flow.src != monitored.src
+    assert set(Counter((flow.src, flow.dst) for flow in background).values()) == {3}
+    assert DRAGONFLY.host_by_ip(monitored.src).switch not in gates(DRAGONFLY, start, end)
+    assert DRAGONFLY.host_by_ip(monitored.dst).switch not in gates(DRAGONFLY, end, start)
+
+
+@pytest.mark.parametrize(
+    ("words", "topology", "message"),
+    [
+        ("motivating:free=8", DRAGONFLY, "free must leave a group for the source, at most 7"),
+        ("motivating:free=1", SLIM_FLY, "about the groups of a dragonfly, not of a slim-fly"),
+        (
+            "motivating:free=0",
+            parse_topology("dragonfly:p=1,a=1,h=2"),
+            "every switch of a group has a link to the other group",
+        ),
+        ("incast:degree=3,to=h99,bystanders=2", DRAGONFLY, "the topology has no host 'h99'"),
+        ("incast:degree=3,from=h99", DRAGONFLY, "the topology has no host 'h99'"),
+        ("incast:degree=3,from=h71", DRAGONFLY, "the 3 hosts from h71 on cannot all send to"),
+        ("incast:degree=3,from=h1,to=h2", DRAGONFLY, "the 3 hosts from h1 on cannot all send to h2"),
+        ("incast:degree=3,bystanders=69", DRAGONFLY, "bystanders must be no more than the other hosts, 68"),
+        ("incast:degree=3,bystanders=1", DRAGONFLY, "bystanders must be at least 2"),
+        ("allreduce:background=1MiB", DRAGONFLY, "there is no permutation of the 0 hosts that are left"),
+        (
+            "alltoall:hosts=71,background=1MiB",
+            DRAGONFLY,
+            "there is no permutation of the 1 hosts that are left",
+        ),
+        ("poisson:size=1KiB,load=1,duration=1us,senders=0", DRAGONFLY, "senders must be at least 1"),
+    ],
+)
+def test_bad_words(words: str, topology: Topology, message: str) -> None:
+    """One line that says what is wrong."""
+    with pytest.raises(SpecError) as caught:
+        traffic(words, topology)
+    assert message in str(caught.value)
+
+
+def test_incast_with_bystanders() -> None:
+    """As in Fig. 8: the first hosts send to a named one, and all the rest form a permutation."""
+    groups = by_class(traffic("incast:degree=8,size=4MiB,from=h1,to=h33,bystanders=63"))
+    assert set(groups) == {INCAST, BYSTANDER}
+    incast = groups[INCAST]
+    assert [DRAGONFLY.host_by_ip(flow.src).name for flow in incast] == [f"h{n}" for n in range(1, 9)]
+    assert {DRAGONFLY.host_by_ip(flow.dst).name for flow in incast} == {"h33"}
+    bystanders = groups[BYSTANDER]
+    assert is_permutation(bystanders)
+    assert len(bystanders) == 63
+    taken = {flow.src for flow in incast} | {incast[0].dst}
+    assert not taken & {flow.src for flow in bystanders}
+
+
+def test_incast_alone_has_no_classes() -> None:
+    """Without bystanders there is nothing to tell apart."""
+    assert traffic("incast:degree=8").classes == {}
+
+
+@pytest.mark.parametrize("words", ["allreduce:algo=ring,size=1MiB,hosts=16", "alltoall:size=1KiB,hosts=16"])
+def test_collective_in_a_shared_network(words: str) -> None:
+    """All hosts that take no part form a permutation under ECMP; the collective is as without them."""
+    groups = by_class(traffic(f"{words},background=1MiB"))
+    background = groups.pop(BACKGROUND)
+    (collective,) = groups.values()
+    part = {flow.src for flow in collective}
+    assert len(part) == 16
+    assert is_permutation(background)
+    assert {flow.src for flow in background} == {host.ip for host in DRAGONFLY.hosts} - part
+    assert {(flow.bytes, flow.steering) for flow in background} == {(1 << 20, "ecmp")}
+    assert {flow.steering for flow in collective} == {""}
+    alone = traffic(words).flows
+    assert [(flow.src, flow.dst, flow.after) for flow in alone] == [
+        (flow.src, flow.dst, flow.after) for flow in collective
+    ]
+
+
+@pytest.mark.parametrize("senders", [1, 4])
+def test_few_senders_to_a_receiver(senders: int) -> None:
+    """A receiver's slots hold as many flows as it may have, each at its share of the link; few more at load 1."""
+    words = "poisson:size=100KB,load=0.5,duration=2ms"
+    fabric = parse_topology("dragonfly:p=2,a=4,h=2,rate=100Gbps")
+
+    def most(flows: list[FlowSpec]) -> int:
+        takes_ns = 8 * 100_000 // 100 * senders
+        steps = [(flow.start_ns, 1, flow.dst) for flow in flows]
+        steps += [(flow.start_ns + takes_ns, -1, flow.dst) for flow in flows]
+        now: Counter[str] = Counter()
+        peak = 0
+        for _, change, receiver in sorted(steps):
+            now[receiver] += change
+            peak = max(peak, now[receiver])
+        return peak
+
+    limited, free = traffic(f"{words},senders={senders}", fabric).flows, traffic(words, fabric).flows
+    assert most(limited) == senders
+    assert most(free) > senders
+    assert len(limited) == len(free)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "adversarial:size=1KiB",
+        "motivating:free=1",
+        "incast:degree=4,bystanders=20",
+        "alltoall:hosts=8,background=1MiB",
+        "poisson:size=10KB,load=1,duration=50us,senders=2",
+    ],
+)
+def test_seed_decides(words: str) -> None:
+    """The same seed gives the same traffic, with its classes; another one other ports at least."""
+    assert traffic(words, seed=3) == traffic(words, seed=3)
+    assert traffic(words, seed=3) != traffic(words, seed=4)
