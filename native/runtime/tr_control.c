@@ -419,7 +419,8 @@ int tr_queue_level(tr_switch *s, uint32_t port, uint32_t prio,
     return TR_OK;
 }
 
-int tr_port_look(const tr_switch *s, uint32_t port, tr_port_look_t *out)
+int tr_port_look(const tr_switch *s, uint32_t port, uint64_t at_ps,
+                 tr_port_look_t *out)
 {
     memset(out, 0, sizeof *out);
     if (port >= TR_MAX_PORTS)
@@ -434,7 +435,7 @@ int tr_port_look(const tr_switch *s, uint32_t port, tr_port_look_t *out)
         const tr_queue *q = &t->queue[i];
         out->queue_packets += q->packets;
         out->queue_bytes += q->bytes;
-        if (q->pause_until_ps > s->now_ps)
+        if (q->pause_until_ps > at_ps)
             out->paused |= (uint8_t)(1u << i);
     }
     return TR_OK;

@@ -149,7 +149,7 @@ static uint64_t look_ahead(tv_net *net)
         const tr_switch *core = net->nodes[w->source]->core;
         if (core) {
             tr_port_look_t look;
-            tr_port_look(core, w->source_port, &look);
+            tr_port_look(core, w->source_port, net->now_ps, &look);
             w->rate_bps = look.rate_bps;
             w->delay_ps = look.delay_ps;
         }

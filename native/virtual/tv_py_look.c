@@ -198,7 +198,8 @@ static PyObject *sample(tv_object *self, PyObject *args)
             return NULL;
         }
         tr_port_look_t look;
-        tr_port_look(net->nodes[w->source]->core, w->source_port, &look);
+        tr_port_look(net->nodes[w->source]->core, w->source_port, s->next_ps,
+                     &look);
         s->wires[i] = w;
         s->tx_before[i] = look.tx_bytes;
     }

@@ -48,7 +48,8 @@ int tv_sample_take(tv_net *net)
     for (uint32_t i = 0; i < s->n; i++, cell++) {
         const tv_wire *w = s->wires[i];
         tr_port_look_t look;
-        tr_port_look(net->nodes[w->source]->core, w->source_port, &look);
+        tr_port_look(net->nodes[w->source]->core, w->source_port, s->next_ps,
+                     &look);
         s->queue_bytes[cell] = saturated(look.queue_bytes);
         s->tx_bytes[cell] = saturated(look.tx_bytes - s->tx_before[i]);
         s->paused[cell] = look.paused;

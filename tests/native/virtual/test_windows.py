@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from tests.native.virtual.random_runs import SPAN_NS, RandomRun
@@ -19,6 +19,8 @@ _SETTINGS = settings(
 )
 
 
+# a cut between the end of a pause and the next event of the paused switch
+@example(seed=12604, faults=False, pfc=True, cuts=[29647])
 @given(
     seed=st.integers(0, 2**32),
     faults=st.booleans(),
