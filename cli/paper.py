@@ -33,7 +33,7 @@ def paper(
 
     What an earlier call has finished is not run again. `tailrace report OUT` makes one page of it all.
 
-    tailrace paper fig8 --scale small
+    tailrace paper flowcut_fig8 --scale small
     """
     from experiments.paper.command import list_papers, run_papers
     from experiments.pool import Where

@@ -93,7 +93,7 @@ def test_figures(paper: Path) -> None:
 
 def test_again_runs_nothing(paper: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """What is finished is read; the JSON is that of the documents."""
-    assert main(["paper", "fig9", "--out", str(paper), "--json"]) == 0
+    assert main(["paper", "flowcut_fig9", "--out", str(paper), "--json"]) == 0
     captured = capsys.readouterr()
     (told,) = json.loads(captured.out)
     (document,) = (one for one in documents(paper) if one.name == "flowcut_fig9")
