@@ -2,8 +2,8 @@
 """One experiment as a task: words that any process can run, and a folder that keeps what came of them.
 
 A task's key is a hash of everything that decides its result: the words, what the files that they name hold,
-the version of Tailrace and the compiled P4 program. A folder whose summary bears the key holds the result of
-the task, so that a sweep that was interrupted goes on where it stopped.
+the version of Tailrace, its code and the compiled P4 program. A folder whose summary bears the key holds the
+result of the task, so that a sweep that was interrupted goes on where it stopped.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from pathlib import Path
 import msgspec
 
 from experiments.backend import Backend, Progress, Report
+from experiments.code_hash import code_sha256
 from experiments.errors import FileError, RunError
 from experiments.experiment import Experiment
 from experiments.known import program_sha256
@@ -27,7 +28,7 @@ from experiments.staging import staged
 from experiments.virtual_backend import VirtualBackend
 from experiments.words import case_name
 
-_FORMAT = 1
+_FORMAT = 2
 """Counts changes of what a result folder holds."""
 
 _BETWEEN = re.compile("[:,=]")
@@ -83,6 +84,7 @@ def key_of(experiment: Experiment) -> str:
         _FORMAT,
         experiment,
         installed_version(),
+        code_sha256(),
         program_sha256(experiment.scheme, experiment.topology),
         [hashlib.sha256(path.read_bytes()).hexdigest() for path in files if path.is_file()],
     )

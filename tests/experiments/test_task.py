@@ -10,6 +10,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from experiments import code_hash
+from experiments import task as tasks
 from experiments.errors import RunError
 from experiments.experiment import make
 from experiments.result import SUMMARY
@@ -63,6 +65,31 @@ def test_key_changes_with_what_a_file_holds(tmp_path: Path) -> None:
     before = key_of(experiment)
     path.write_text("src,dst,bytes,start\nh1,h2,1001,0\n")
     assert key_of(experiment) != before
+
+
+def test_the_key_depends_on_the_code(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A change of a NIC's algorithm makes other tasks of the same words; one of a report does not."""
+    for folder in ("hosts", "experiments/report"):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / "one.py").write_text("1")
+    monkeypatch.setattr(code_hash, "_ROOT", tmp_path)
+
+    def digest() -> str:
+        code_hash.code_sha256.cache_clear()
+        return code_hash.code_sha256()
+
+    before = digest()
+    (tmp_path / "experiments/report/one.py").write_text("2")
+    assert digest() == before
+    (tmp_path / "hosts/one.py").write_text("2")
+    after = digest()
+    assert after != before
+    experiment = make(WORDS)
+    monkeypatch.setattr(tasks, "code_sha256", lambda: before)
+    key = key_of(experiment)
+    monkeypatch.setattr(tasks, "code_sha256", lambda: after)
+    assert key_of(experiment) != key
+    code_hash.code_sha256.cache_clear()
 
 
 def test_result_is_kept_and_found_again(tmp_path: Path) -> None:
