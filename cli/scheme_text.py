@@ -90,7 +90,9 @@ _KEYS: dict[str, tuple[_Key, ...]] = {
         _Key("ecn", "ecn_packets", "packets", "a path with more marks than this is not used again"),
         _Key("buffer", "buffer", "number from 1", "good paths that are remembered"),
         _Key("timer", "timer_ns", "time", "a path on which a packet vanished is not drawn for so long"),
-        _Key("bias", "bias", "number", "weight of the shortest path under marks everywhere; 0: the others'"),
+        _Key(
+            "bias", "bias", "number", "weight of the shortest path under marks everywhere; 0: twice its own"
+        ),
         _Key("mode", "control", "|".join(CONTROLS), "NICs choose paths, or classes of paths by VLAN tag"),
         *_WEIGHTED,
     ),

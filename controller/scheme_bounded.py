@@ -174,7 +174,7 @@ class SpritzConfig(SteeredConfig):
     ecn_packets: a path is bad after more ECN marks than this
     buffer: good paths that are kept
     timer_ns: so long a path whose packet was lost is not drawn
-    bias: weight of the shortest path where nearly all is marked; 0: as much as all paths together
+    bias: weight of the shortest path where nearly all is marked; 0: twice its own
     control: `fine`: by EV, or `coarse`: by classes of paths (§III-D)
     """
 

@@ -111,7 +111,7 @@ class SteeringConfig:
             path 0 after a bias.
         keep_ns: a flow begins with what scout or spray has learnt by the last one from this NIC to the same
             host, if that ended at most so long ago; 0: every flow begins anew.
-        min_bias_factor: weight of path 0 while nearly all packets are marked; 0: the sum of all weights.
+        min_bias_factor: weight of path 0 while nearly all packets are marked; 0: twice that of eq. 1.
         ecn_rate: share of marked acknowledgments from which on that is so, 0..1.
         ecn_gain: weight of the newest acknowledgment in that share.
         flicr_epoch_ns: how often flicr judges its path, one round-trip time say; after as long a pause of the

@@ -81,9 +81,9 @@ class Weights:
         """Sets a weight."""
         self._put(index, self._parts(weight))
 
-    def put_first_sum(self, index: int) -> None:
-        """Sets a weight to the sum of all first ones."""
-        self._put(index, sum(self._first))
+    def put_first_times(self, index: int, factor: int) -> None:
+        """Sets a weight to a multiple of what it was first."""
+        self._put(index, factor * self._first[index])
 
     def restore(self, index: int) -> None:
         """Sets a weight to what it was first."""

@@ -81,7 +81,7 @@ class Oracle:
                 self.algorithm_2(now, feedback, ev, i)
         # Algorithm 2, lines 23-25; Algorithm 3, lines 10-12; but a blocked path stays blocked
         if self.ecn_rate > self.limit and self.w[0] != 0:
-            self.w[0] = self.min_bias_factor or sum(self.eq1)
+            self.w[0] = self.min_bias_factor or 2 * self.eq1[0]
             self.returns[0] = now + self.timer
 
     def algorithm_2(self, now: int, feedback: int, ev: int, i: int) -> None:

@@ -14,7 +14,7 @@ from hosts.steering.weights import UNIT, Weights
 from tests.hosts.steering.path_lists import Given
 
 changes = st.lists(
-    st.tuples(st.sampled_from(["block", "put", "sum", "restore"]), st.integers(0, 8)),
+    st.tuples(st.sampled_from(["block", "put", "times", "restore"]), st.integers(0, 8)),
     min_size=10,
     max_size=40,
 )
@@ -40,9 +40,9 @@ def test_an_index_is_where_the_sum_passes_the_number(first, changes, number):
         elif kind == "put":
             weights.put(i, float(value))
             plain[i] = UNIT // 8 * value
-        elif kind == "sum":
-            weights.put_first_sum(i)
-            plain[i] = sum(begun)
+        elif kind == "times":
+            weights.put_first_times(i, 3)
+            plain[i] = 3 * begun[i]
         else:
             weights.restore(i)
             plain[i] = begun[i]
