@@ -3,10 +3,14 @@
 
 from __future__ import annotations
 
+import signal
 import sys
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import datetime, timezone
+from types import FrameType
 from typing import TYPE_CHECKING
 
 import typer
@@ -109,17 +113,39 @@ class _Watch:
         self._look, self._interval_s = look, interval_s
         self._network, self._read, self._where = network, read, where
         self._rates = Rates()
+        self._stop = threading.Event()
 
     def run(self) -> Listing:
         """Reads until the last round, whose listing it returns, or until Ctrl-C, which ends the command
         well.
         """
+        redraws = self._look.output is Form.TABLE and sys.stdout.isatty()
         try:
-            if self._look.output is Form.TABLE and sys.stdout.isatty():
-                return self._redraw()
-            return self._append()
+            with self._until_interrupted():
+                listing = self._redraw() if redraws else self._append()
         except KeyboardInterrupt:
             raise typer.Exit(DONE) from None
+        if self._stop.is_set():
+            raise typer.Exit(DONE)
+        return listing
+
+    @contextmanager
+    def _until_interrupted(self) -> Iterator[None]:
+        """Within the block the first Ctrl-C ends the rounds, after the reading that goes on. It raises
+        nothing, for Python ignores exceptions in destructors and in callbacks from C, and gRPC has both. A
+        second one raises.
+        """
+
+        def on_signal(_signum: int, _frame: FrameType | None) -> None:
+            if self._stop.is_set():
+                raise KeyboardInterrupt
+            self._stop.set()
+
+        before = signal.signal(signal.SIGINT, on_signal)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, before)
 
     def _reading(self) -> tuple[Listing, str]:
         listing = self._rates.add(self._read(self._network), time.monotonic())
@@ -135,9 +161,8 @@ class _Watch:
             if number == 0:
                 _tell(listing)
             number += 1
-            if number == self._look.rounds:
+            if self._is_last(start_s, number):
                 return listing
-            self._wait(start_s, number)
 
     def _redraw(self) -> Listing:
         """One table on the terminal, drawn anew."""
@@ -153,10 +178,13 @@ class _Watch:
                 live.update(Group(title, rich_table(listing, before)), refresh=True)
                 before = cells_of(listing)
                 number += 1
-                if number == self._look.rounds:
+                if self._is_last(start_s, number):
                     return listing
-                self._wait(start_s, number)
 
-    def _wait(self, start_s: float, number: int) -> None:
-        """Until the next reading is due; readings that take longer than the interval follow at once."""
-        time.sleep(max(0.0, start_s + number * self._interval_s - time.monotonic()))
+    def _is_last(self, start_s: float, number: int) -> bool:
+        """Whether that was the last reading; waits until the next one is due. Those that take longer than the
+        interval follow at once.
+        """
+        if number == self._look.rounds:
+            return True
+        return self._stop.wait(max(0.0, start_s + number * self._interval_s - time.monotonic()))
