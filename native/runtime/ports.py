@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ports and queues of a switch, replication, and where its frames are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from ctypes import byref, c_uint32, c_uint64
+
+from native.runtime import lib
+from native.runtime.core import Core, checked, ps
+from native.runtime.types import Account, PfcConfig, PortStats, Replica
+
+
+class Ports(Core):
+    """What the traffic manager does."""
+
+    def mcast_set(self, group: int, replicas: Sequence[Replica]) -> None:
+        """Makes or replaces a multicast group (1..65535)."""
+        rc = self._lib.tr_mcast_set(self.handle, group, _replicas(replicas), len(replicas))
+        checked(rc, f"multicast group {group}")
+
+    def mcast_delete(self, group: int) -> None:
+        """Removes a multicast group."""
+        checked(self._lib.tr_mcast_delete(self.handle, group), f"multicast group {group}")
+
+    def clone_set(
+        self, session: int, replicas: Sequence[Replica], *, class_of_service: int = 0, truncate_bytes: int = 0
+    ) -> None:
+        """Makes or replaces a clone session (0..32767); ``truncate_bytes`` 0: whole packets."""
+        rc = self._lib.tr_clone_set(
+            self.handle, session, _replicas(replicas), len(replicas), class_of_service, truncate_bytes
+        )
+        checked(rc, f"clone session {session}")
+
+    def clone_delete(self, session: int) -> None:
+        """Removes a clone session."""
+        checked(self._lib.tr_clone_delete(self.handle, session), f"clone session {session}")
+
+    def port_set(self, port: int, up: bool) -> None:
+        """Takes a port up or down; what is sent to a port that is down is dropped."""
+        self._lib.tr_switch_lock(self.handle)
+        self._lib.tr_port_up(self.handle, port, int(up))
+        self._lib.tr_switch_unlock(self.handle)
+
+    def port_config(self, port: int, *, rate_bps: int | None = None, delay_ns: int | None = None) -> None:
+        """Sets a port's rate (0: infinitely fast) and the delay after serialisation."""
+        if rate_bps is not None:
+            checked(self._lib.tr_port_rate(self.handle, port, rate_bps), f"port {port}")
+        if delay_ns is not None:
+            checked(self._lib.tr_port_delay(self.handle, port, ps(delay_ns)), f"port {port}")
+
+    def port_pfc(self, port: int, pfc: PfcConfig) -> None:
+        """Turns PFC on for some priorities of a port, or off with none; port 512 stands for all."""
+        enabled = sum(1 << p for p in set(pfc.priorities) if 0 <= p < lib.MAX_PRIORITIES)
+        raw = lib.CPfcConfig(enabled, pfc.xoff_bytes, pfc.xon_bytes, pfc.headroom_bytes, pfc.quanta)
+        checked(self._lib.tr_port_pfc(self.handle, port, byref(raw)), f"port {port}, PFC")
+
+    def queue_config(
+        self,
+        port: int,
+        priority: int | None = None,
+        *,
+        depth: tuple[int, int] | None = None,
+        rate_pps: int | None = None,
+    ) -> None:
+        """Sets depth (packets, bytes; 0: no limit) or packets/s of a queue, or of all of a port."""
+        which = lib.MAX_PRIORITIES if priority is None else priority
+        if depth is not None:
+            checked(self._lib.tr_queue_depth(self.handle, port, which, *depth), f"port {port}, queue")
+        if rate_pps is not None:
+            checked(self._lib.tr_queue_rate_pps(self.handle, port, which, rate_pps), f"port {port}, queue")
+
+    def queue_depth(self, port: int, priority: int = 0) -> tuple[int, int]:
+        """Packets and bytes that wait in a queue."""
+        packets, bytes_ = c_uint32(), c_uint64()
+        rc = self._lib.tr_queue_level(self.handle, port, priority, byref(packets), byref(bytes_))
+        checked(rc, f"port {port}, queue {priority}")
+        return packets.value, bytes_.value
+
+    def port_stats(self, port: int) -> PortStats:
+        """Counts of a port."""
+        raw = lib.CPortStats()
+        checked(self._lib.tr_port_stats_read(self.handle, port, byref(raw)), f"port {port}")
+        counts = {field[0]: getattr(raw, field[0]) for field in lib.CPortStats._fields_}
+        return PortStats(paused_ns=counts.pop("paused_ps") // lib.PS_PER_NS, **counts)
+
+    def drops(self) -> dict[str, int]:
+        """Packets that ended in the switch, by reason; reasons never seen are left out."""
+        counts = (c_uint64 * lib.DROP_COUNT)()
+        self._lib.tr_drops_read(self.handle, counts)
+        return {self._lib.tr_drop_name(i).decode(): n for i, n in enumerate(counts) if n}
+
+    def account(self) -> Account:
+        """Where every frame is that ever came in or was made."""
+        raw = lib.CAccount()
+        self._lib.tr_account_read(self.handle, byref(raw))
+        return Account(*(getattr(raw, field[0]) for field in lib.CAccount._fields_))
+
+
+def _replicas(replicas: Sequence[Replica]) -> object:
+    array = (lib.CReplica * max(len(replicas), 1))()
+    for slot, r in zip(array, replicas, strict=False):
+        slot.port, slot.instance = r.port, r.instance
+    return array
