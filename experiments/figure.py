@@ -12,12 +12,10 @@ from msgspec import UnsetType
 
 from experiments import plot
 from experiments.metrics import cumulative
-from experiments.result import Result
+from experiments.result import Result, longest_fct_ns
 
 STEM = "comparison"
 FORMATS = ("svg", "png")
-
-_MS_NS = 1e6
 
 
 def draw(results: Sequence[Result], folder: Path) -> list[Path]:
@@ -40,10 +38,11 @@ def comparison_figure(results: Sequence[Result]) -> Figure:
 
 def _completion(axis: Axes, case: str, results: Sequence[Result], labels: Sequence[str]) -> None:
     """One line a scheme: the share of all flows that had finished after some time."""
+    unit_ns, unit = plot.time_unit(longest_fct_ns(results))
     for result in results:
         number = labels.index(result.label)
-        times_ms = [row.fct_ns / _MS_NS for row in result.rows if row.fct_ns is not None]
-        x, y = cumulative(times_ms, len(result.rows))
+        times = [row.fct_ns / unit_ns for row in result.rows if row.fct_ns is not None]
+        x, y = cumulative(times, len(result.rows))
         axis.step(
             [x[0], *x] if x else [],
             [0.0, *y] if y else [],
@@ -54,7 +53,7 @@ def _completion(axis: Axes, case: str, results: Sequence[Result], labels: Sequen
             linewidth=1.8,
         )
     axis.set_title(f"Flow completion, {case}")
-    axis.set_xlabel("flow completion time (ms)")
+    axis.set_xlabel(f"flow completion time ({unit})")
     axis.set_ylabel("share of flows")
     axis.set_ylim(0, 1.02)
     axis.set_xlim(left=0)

@@ -101,6 +101,11 @@ def write_result(result: Result, folder: Path) -> None:
     write_timelines(result.timelines, folder)
 
 
+def longest_fct_ns(results: Sequence[Result]) -> int:
+    """The longest completion time of all flows that finished; 0 where none did."""
+    return max((row.fct_ns or 0 for result in results for row in result.rows), default=0)
+
+
 def read_result(folder: Path, *, case: str, label: str) -> Result:
     """What `write_result` wrote into a folder.
 

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from experiments import plot
 from experiments.metrics import cumulative, mean, percentile
-from experiments.result import Result
+from experiments.result import Result, longest_fct_ns
 from spec.units import format_bytes
 
 _US_NS = 1e3
@@ -29,13 +29,15 @@ def completion_figure(results: Sequence[Result]) -> Figure:
     with plot.style():
         figure, axes = plot.panels(len(cases))
         for axis, case in zip(axes, cases, strict=True):
-            for result in (one for one in results if one.case == case):
-                times_us = [row.fct_ns / _US_NS for row in result.rows if row.fct_ns is not None]
-                x, y = cumulative(times_us, len(result.rows))
+            shown = [one for one in results if one.case == case]
+            unit_ns, unit = plot.time_unit(longest_fct_ns(shown))
+            for result in shown:
+                times = [row.fct_ns / unit_ns for row in result.rows if row.fct_ns is not None]
+                x, y = cumulative(times, len(result.rows))
                 if x:
                     _steps(axis, [x[0], *x], [0.0, *y], labels.index(result.label), result.label)
             axis.set_title(case)
-            axis.set_xlabel("flow completion time (µs)")
+            axis.set_xlabel(f"flow completion time ({unit})")
             axis.set_ylabel("share of flows")
             axis.set_ylim(0, 1.02)
         plot.legend(figure, *axes)
