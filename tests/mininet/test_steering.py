@@ -1,4 +1,4 @@
-"""A Dragonfly under Mininet whose hosts choose the paths: a link that fails, a queue that trims (Spritz §II-B, §IV-C)."""
+"""Low-diameter networks under Mininet whose hosts choose the paths: failed links, trimming (Spritz §II-B, §IV-C)."""
 
 # SPDX-License-Identifier: Apache-2.0
 
@@ -20,6 +20,9 @@ from topology import Topology, parse_topology
 
 MS = 1_000_000
 WORDS = "dragonfly:p=1,a=2,h=1,rate=10Gbps,delay=1us,latency=500ns"
+SLIM_FLY = "slim-fly:p=1,q=3,rate=10Gbps,delay=1us,latency=500ns"
+"""The smallest one, of 18 switches."""
+
 FLOW_BYTES = 600_000
 """At 10 Mb/s they take half a second."""
 
@@ -43,16 +46,16 @@ def first_link(topology: Topology, table: EndpointPaths, src: str, dst: str) -> 
     return path.switches[0], path.switches[1]
 
 
-@pytest.mark.parametrize("variant", ["scout", "spray"])
-def test_senders_leave_a_failed_link(harness: Harness, variant: str) -> None:
+@pytest.mark.parametrize(("words", "variant"), [(WORDS, "scout"), (WORDS, "spray"), (SLIM_FLY, "spray")])
+def test_senders_leave_a_failed_link(harness: Harness, words: str, variant: str) -> None:
     """The switches' tables stay as they are; the flows of both directions get through on other paths."""
-    topology, scheme = parse_topology(WORDS), f"spritz:variant={variant}"
+    topology, scheme = parse_topology(words), f"spritz:variant={variant}"
     table = endpoint_paths(topology, resolve(parse_scheme(scheme), topology))
     src, dst = topology.hosts[0].ip, topology.hosts[-1].ip
     a, b = first_link(topology, table, src, dst)
     flow = {"bytes": FLOW_BYTES, "start_ns": 0, "qpn": 1, "sport": 50000}
     job = harness.job(
-        topology=WORDS,
+        topology=words,
         scheme=scheme,
         flows=[{**flow, "id": 0, "src": src, "dst": dst}, {**flow, "id": 1, "src": dst, "dst": src}],
         paths=paths_of(table, [(src, dst), (dst, src)]),
