@@ -4,9 +4,10 @@
  * A network is switches and hosts joined by wires, a wire being one direction
  * of a link. Time is integer picoseconds from 0. The network runs in windows:
  * every node with something to do before the end of a window is run up to (not
- * including) that end, each on its own, because whatever is sent inside a
- * window arrives after it. So a node's run function handles its own events in
- * the order of their times, and may never look at another node.
+ * including) that end, each on its own, because whatever is sent to a switch
+ * inside a window arrives after it, and hosts run last. So a node's run function
+ * handles its own events in the order of their times, and may never look at
+ * another node.
  *
  * Everything here is called with the interpreter's lock held. A result of -1
  * means that a Python exception is set (a tap or a test of a fault raised, or

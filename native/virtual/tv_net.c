@@ -140,7 +140,8 @@ void tv_net_clear(tv_net *net)
 /* ---- running ---- */
 
 /* Rates may have been changed since the last run, by faults or by hand. The
- * look-ahead: nothing that is sent arrives earlier than this later. */
+ * look-ahead: nothing that is sent arrives earlier than this later, but at
+ * hosts what comes from switches, which have done their window by then. */
 static uint64_t look_ahead(tv_net *net)
 {
     uint64_t ahead_ps = TV_NEVER;
@@ -153,6 +154,10 @@ static uint64_t look_ahead(tv_net *net)
             w->rate_bps = look.rate_bps;
             w->delay_ps = look.delay_ps;
         }
+        w->downward = w->source < w->target && core &&
+                      !net->nodes[w->target]->core;
+        if (w->downward)
+            continue;
         uint64_t least_ps =
             w->delay_ps + tv_serialise_ps(TV_LEAST_BYTES, w->rate_bps);
         if (least_ps < ahead_ps)

@@ -2,16 +2,17 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * tv.h says what a window is. Its length is the look-ahead: the least time
- * between the sending of any frame and its arrival, over all wires. Windows
- * end early at whatever must happen before anything else of its time (faults,
- * samples, callbacks, the end of the run). With a look-ahead of 0, and in
- * stepwise mode, a window is one instant, and windows of an instant repeat
- * until nothing is left to do then.
+ * between the sending of any frame and its arrival, over all wires but those
+ * from switches to hosts. For in a window all switches run before all hosts, so
+ * hosts see what switches send them within it. Windows end early at whatever
+ * must happen before anything else of its time (faults, samples, callbacks, the
+ * end of the run). With a look-ahead of 0, and in stepwise mode, a window is one
+ * instant, and windows of an instant repeat until nothing is left to do then.
  *
  * The order at one instant: control, then each node in the order of numbers
  * (switches before hosts): its arrivals by number of the wire, then its own
  * work. The core does its own work that is due before it looks at an arrival.
- * Nodes exchange nothing within a window, so no result depends on windows.
+ * Nothing else is exchanged within a window, so no result depends on windows.
  */
 #ifndef TV_NET_H
 #define TV_NET_H
@@ -108,6 +109,7 @@ struct tv_wire {
     uint8_t wrapped;          /* frames lie in [head, wrap) and [0, tail) */
     uint8_t up;
     uint8_t looked_at;        /* a tap, capture, drop or cut to think of */
+    uint8_t downward;         /* from a switch to a host, which runs after it */
     uint32_t cuts;            /* how often the link went down */
     uint64_t last_ps;         /* arrival of the last that was sent */
     tv_net *net;

@@ -151,7 +151,8 @@ int tv_wire_send(tv_wire *w, uint64_t now_ps, uint64_t arrival_ps,
                       tv_serialise_ps(len + virt, w->rate_bps);
     if (arrival_ps < w->last_ps)
         arrival_ps = w->last_ps;
-    if (__builtin_expect(arrival_ps < net->least_arrival_ps, 0))
+    if (__builtin_expect(arrival_ps < net->least_arrival_ps, 0) &&
+        !(w->downward && arrival_ps >= net->now_ps))
         return tv_net_error("wire %u: a frame sent at %llu ps arrives at "
                             "%llu ps, within its window", w->index,
                             (unsigned long long)now_ps,
