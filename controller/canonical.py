@@ -7,10 +7,18 @@ their numbers. Counters, idle times and other things that a switch adds to what 
 
 from __future__ import annotations
 
+from functools import lru_cache
+from operator import attrgetter
+
 from finsy.proto import p4r
 
 Key = tuple[object, ...]
 Value = tuple[object, ...]
+
+_KEPT = 1 << 16
+"""Entities whose key and value are remembered; switches of one network hold much the same."""
+
+_field_id = attrgetter("field_id")
 
 
 def _number(octets: bytes) -> bytes:
@@ -36,7 +44,9 @@ def _match(field: p4r.FieldMatch) -> Key:
 
 def action_value(action: p4r.Action) -> Value:
     """What an action says."""
-    params = sorted((param.param_id, _number(param.value)) for param in action.params)
+    params = [(param.param_id, _number(param.value)) for param in action.params]
+    if len(params) > 1:
+        params.sort()
     return (action.action_id, *params)
 
 
@@ -59,12 +69,18 @@ def table_key(entry: p4r.TableEntry) -> Key:
     """What names a table entry; that of a default entry is the table alone."""
     if entry.is_default_action:
         return ("default", entry.table_id)
-    fields = sorted((_match(field) for field in entry.match), key=lambda field: str(field[0]).zfill(10))
-    return ("table", entry.table_id, entry.priority, *fields)
+    fields = entry.match if len(entry.match) == 1 else sorted(entry.match, key=_field_id)
+    return ("table", entry.table_id, entry.priority, *map(_match, fields))
 
 
 def canonical(entity: p4r.Entity) -> tuple[Key, Value]:
     """Key and value of an entity."""
+    return _of_octets(entity.SerializeToString())
+
+
+@lru_cache(_KEPT)
+def _of_octets(octets: bytes) -> tuple[Key, Value]:
+    entity = p4r.Entity.FromString(octets)
     kind = entity.WhichOneof("entity")
     if kind == "table_entry":
         return table_key(entity.table_entry), _table_value(entity.table_entry)

@@ -21,6 +21,10 @@ _LAST = "ipv4_routes"
 """The table whose entries refer to others."""
 
 
+ByKey = dict[Key, tuple[Value, p4r.Entity]]
+"""Entities by key, with their values."""
+
+
 @dataclass(frozen=True, slots=True)
 class Change:
     """One difference: `update` is what to do, `before` what the switch holds, `after` what it should hold."""
@@ -30,7 +34,8 @@ class Change:
     after: p4r.Entity | None
 
 
-def _by_key(entities: Iterable[p4r.Entity]) -> dict[Key, tuple[Value, p4r.Entity]]:
+def by_key(entities: Iterable[p4r.Entity]) -> ByKey:
+    """Entities by what names them; the last one where several have the same name."""
     found = {}
     for entity in entities:
         key, value = canonical(entity)
@@ -43,7 +48,11 @@ def diff(program: Program, intended: Iterable[p4r.Entity], actual: Iterable[p4r.
 
     Default actions that nobody intends count as wrong where they are not those of the program.
     """
-    wanted, held = _by_key(intended), _by_key(actual)
+    return diff_by_key(program, by_key(intended), by_key(actual))
+
+
+def diff_by_key(program: Program, wanted: ByKey, held: ByKey) -> list[Change]:
+    """As `diff`, of entities by key."""
     changes = []
     for key, (value, entity) in wanted.items():
         before = held.get(key)

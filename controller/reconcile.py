@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from finsy.p4entity import P4Entity
 from finsy.proto import p4i, p4r
 
-from controller.diff import Change, diff, stages
+from controller.diff import Change, by_key, diff, diff_by_key, stages
+from controller.encoding import encode
 from controller.endpoint import Endpoint, Readable
 from controller.errors import ReconcileError, WriteError
 from controller.programs import Program
@@ -43,11 +44,6 @@ class Report:
         return Report(
             self.inserted + other.inserted, self.modified + other.modified, self.deleted + other.deleted
         )
-
-
-def encode(program: Program, entities: Iterable[P4Entity]) -> list[p4r.Entity]:
-    """Entities as P4Runtime messages."""
-    return [entity.encode(program.schema) for entity in entities]
 
 
 def everything(program: Program) -> Iterator[p4r.Entity]:
@@ -102,16 +98,16 @@ async def reconcile(endpoint: Endpoint, program: Program, intended: Iterable[P4E
     Raises:
         SwitchError: it cannot be read or written, or does not keep what is written.
     """
-    wanted = encode(program, intended)
+    wanted = by_key(encode(program, intended))
     total = Report()
     refused: WriteError | None = None
     for _ in range(ROUNDS):
-        changes = diff(program, wanted, await read_all(endpoint, program))
+        changes = diff_by_key(program, wanted, by_key(await read_all(endpoint, program)))
         if not changes:
             return total
         written, refused = await _write(endpoint, stages(program, changes))
         total = total.plus(written)
-    remaining = diff(program, wanted, await read_all(endpoint, program))
+    remaining = diff_by_key(program, wanted, by_key(await read_all(endpoint, program)))
     if not remaining:
         return total
     raise refused or ReconcileError(

@@ -130,6 +130,7 @@ class BoundedPaths:
         self._tables = self._make_tables()
         self._heads: dict[tuple[str, bool], tuple[_Head, ...]] = {}
         self._tails: dict[tuple[str, str], _Tail | None] = {}
+        self._default_links: dict[tuple[str, str], int | None] = {}
         self._listed = lru_cache(_LISTS_KEPT)(self._list)
 
     def _make_tables(self) -> dict[str, Tables]:
@@ -167,8 +168,20 @@ class BoundedPaths:
 
     def default_links(self, switch: str, leaf: str) -> int | None:
         """The links of the path that the default tables take; None where they do not arrive."""
-        tail = self._tail(switch, leaf)
-        return None if tail is None else len(tail.way.ports)
+        on_the_way = []
+        here = switch
+        while here != leaf and (here, leaf) not in self._default_links:
+            on_the_way.append(here)
+            port = self._defaults.port(here, leaf)
+            if port is None:
+                self._default_links[here, leaf] = None
+            else:
+                here = self._hops[here][port].peer
+        links = 0 if here == leaf else self._default_links[here, leaf]
+        for before in reversed(on_the_way):
+            links = None if links is None else links + 1
+            self._default_links[before, leaf] = links
+        return links
 
     def is_near(self, switch: str, leaf: str) -> bool:
         """Whether the rules of a Dragonfly's group hold between two switches."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
+from ipaddress import IPv4Network
 
 from finsy import P4TableAction, P4TableEntry, P4TableMatch
 from finsy.p4entity import P4Entity
@@ -18,6 +20,9 @@ from controller.scheme import BoundedConfig, SchemeConfig
 from controller.target import Target
 from topology import Switch, Topology
 from topology.bounded import BoundedPaths
+
+ENTRIES_SHARED = 1 << 16
+"""Entries of one kind that are kept for other switches; nobody may change an entry."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +120,13 @@ def routes(plan: Plan) -> Iterator[P4Entity]:
         )
     for leaf, group in plan.groups.of_leaf.items():
         for prefix in plan.topology.prefixes_of(leaf):
-            yield P4TableEntry(
-                "ipv4_routes",
-                match=P4TableMatch(dst=str(prefix)),
-                action=P4TableAction("to_group", group=group.id, size=len(group.slots)),
-            )
+            yield _to_group(prefix, group.id, len(group.slots))
+
+
+@lru_cache(ENTRIES_SHARED)
+def _to_group(prefix: IPv4Network, group: int, size: int) -> P4TableEntry:
+    return P4TableEntry(
+        "ipv4_routes",
+        match=P4TableMatch(dst=str(prefix)),
+        action=P4TableAction("to_group", group=group, size=size),
+    )

@@ -9,11 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
+from ipaddress import IPv4Network
 
 from finsy import P4TableAction, P4TableEntry, P4TableMatch
 from finsy.p4entity import P4Entity
 
 from controller.apps.common import (
+    ENTRIES_SHARED,
     Plan,
     configuration,
     default_action,
@@ -104,6 +107,7 @@ def _lists(plan: Plan) -> Iterator[_List]:
 
 def _path_lists(plan: Plan) -> Iterator[P4Entity]:
     paths, program = paths_of(plan), plan.program
+    longest = sum(longest_links(plan.topology)[0])
     for found in _lists(plan):
         for slot, port in enumerate(found.ports):
             goes_on = found.role == "FIRST" and paths.goes_on(plan.switch.name, port, near=found.near)
@@ -114,7 +118,7 @@ def _path_lists(plan: Plan) -> Iterator[P4Entity]:
                     "path_slot",
                     port=port,
                     goes_on=int(goes_on),
-                    links=_most_links(plan, found, goes_on=goes_on),
+                    links=_most_links(longest, found, goes_on=goes_on),
                 ),
             )
         for name in _CLASSES if found.ports else ():
@@ -129,9 +133,8 @@ def _path_lists(plan: Plan) -> Iterator[P4Entity]:
             )
 
 
-def _most_links(plan: Plan, found: _List, *, goes_on: bool) -> int:
-    """The links of the longest path that goes on by a port of a list."""
-    longest = sum(longest_links(plan.topology)[0])
+def _most_links(longest: int, found: _List, *, goes_on: bool) -> int:
+    """The links of the longest path that goes on by a port of a list; `longest` is that of all paths."""
     if found.near:
         return min(2, len(found.ports))
     if found.role == "SECOND":
@@ -143,19 +146,23 @@ def _most_links(plan: Plan, found: _List, *, goes_on: bool) -> int:
 def _destinations(plan: Plan) -> Iterator[P4Entity]:
     """The default table: a static minimal next hop towards each other switch that can be reached."""
     paths, name = paths_of(plan), plan.switch.name
+    fit = set[int]()
     for leaf in plan.topology.leaves:
         port = paths.default_port(name, leaf) if leaf != name else None
         links = paths.default_links(name, leaf)
         if port is None or links is None:
             continue
+        if links not in fit:
+            fit.add(fitting(plan, "length of a path", "destination", "links", links))
+        near = int(paths.is_near(name, leaf))
         for prefix in plan.topology.prefixes_of(leaf):
-            yield P4TableEntry(
-                "destinations",
-                match=P4TableMatch(dst=str(prefix)),
-                action=P4TableAction(
-                    "destination",
-                    near=int(paths.is_near(name, leaf)),
-                    links=fitting(plan, "length of a path", "destination", "links", links),
-                    port=port,
-                ),
-            )
+            yield _destination(prefix, near, links, port)
+
+
+@lru_cache(ENTRIES_SHARED)
+def _destination(prefix: IPv4Network, near: int, links: int, port: int) -> P4TableEntry:
+    return P4TableEntry(
+        "destinations",
+        match=P4TableMatch(dst=str(prefix)),
+        action=P4TableAction("destination", near=near, links=links, port=port),
+    )

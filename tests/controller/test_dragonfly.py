@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from controller import programs
 from controller.defaults import age_ns, bdp_bytes, longest_path, resolve
 from controller.dragonfly import plan_dragonfly
+from controller.encoding import encode
 from controller.errors import IntentError
 from controller.intent import SwitchIntent, intent
-from controller.reconcile import encode
 from controller.scheme import (
     DragonflyPaths,
     FlowcutConfig,

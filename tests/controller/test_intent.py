@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controller import programs
+from controller.encoding import encode
 from controller.errors import IntentError
 from controller.intent import SwitchIntent, intent
-from controller.reconcile import encode
 from controller.scheme import parse_scheme
 from controller.target import target
 from tests.controller.walker import Tables, walk

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from controller import programs
 from controller.canonical import canonical
 from controller.diff import diff, stages
+from controller.encoding import encode
 from controller.endpoint import run_at_once
 from controller.errors import ReadError, ReconcileError, SwitchError, WriteError
 from controller.inprocess import InProcess, install_all
@@ -24,7 +25,6 @@ from controller.programs import Program
 from controller.reconcile import (
     Report,
     differences,
-    encode,
     everything,
     has_mutable_default,
     install,

@@ -10,8 +10,8 @@ import pytest
 
 from controller import programs
 from controller.apps.spritz import FIRST_FAR, FIRST_NEAR, SECOND
+from controller.encoding import encode
 from controller.intent import SwitchIntent, intent
-from controller.reconcile import encode
 from controller.scheme import parse_scheme
 from controller.steered_walk import EvWalk
 from controller.target import target

@@ -222,6 +222,11 @@ def test_failed_links() -> None:
         port = repaired.default_port(src, dst)
         assert (src, port) not in {(failed.a, failed.a_port), (failed.b, failed.b_port)}
         moved += port != usual.default_port(src, dst)
+        for paths in (usual, repaired):
+            here, steps = src, 0
+            while here != dst:
+                here, steps = topology.ports_of(here)[paths.default_port(here, dst) or 0].name, steps + 1
+            assert steps == paths.default_links(src, dst)
         for path in repaired.between(src, dst):
             assert path == repaired.follow(src, dst, path.ev)
             assert (failed.a, failed.b) not in set(zip(path.switches, path.switches[1:], strict=False))

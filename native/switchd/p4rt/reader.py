@@ -56,12 +56,9 @@ class TableReader:
             plan = table.plan
             now_ns = self._context.now_ns() if with_hit and plan.idle_timeout else 0
             for entry in table.select(message):
-                item = out.add().table_entry
-                self.fill_key(table, entry, item)
-                if entry.target is not None:
-                    entry.target.fill(item.action)
-                elif entry.handle == DEFAULT_HANDLE:
-                    item.ClearField("action")
+                answer = out.add()
+                self._fill(table, entry, answer)
+                item = answer.table_entry
                 if entry.is_const:
                     item.is_const = True
                 if with_counter and plan.counter:
@@ -71,6 +68,22 @@ class TableReader:
                 if now_ns and entry.handle != DEFAULT_HANDLE:
                     hit_ns = self._switch.entry_last_hit_ns(plan.index, entry.handle)
                     item.time_since_last_hit.elapsed_ns = max(0, now_ns - hit_ns)
+
+    def _fill(self, table: Table, entry: Entry, out: p4r.Entity) -> None:
+        """Writes what a client wrote into an empty message."""
+        form = entry.plain_form()
+        if form is not None and form.shown is not None:
+            out.CopyFrom(form.shown)
+            return
+        item = out.table_entry
+        self.fill_key(table, entry, item)
+        if entry.target is not None:
+            entry.target.fill(item.action)
+        elif entry.handle == DEFAULT_HANDLE:
+            item.ClearField("action")
+        if form is not None:
+            form.shown = p4r.Entity()
+            form.shown.CopyFrom(out)
 
     @staticmethod
     def fill_key(table: Table, entry: Entry, out: p4r.TableEntry) -> None:

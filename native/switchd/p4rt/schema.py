@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from finsy.proto import p4i
 
@@ -17,6 +17,9 @@ from native.compiler.model import Model
 from native.switchd.p4rt.errors import P4RtError, invalid
 from native.switchd.p4rt.match import KeyPlan, Kind, MatchField, key_plan
 from native.switchd.p4rt.p4types import TypePlan, plan_of
+
+if TYPE_CHECKING:
+    from native.switchd.p4rt.forms import Forms
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +137,7 @@ class TablePlan:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """All of a pipeline, by P4Info id."""
+    """All of a pipeline, by P4Info id. `forms`: what has been written to its tables, on any switch."""
 
     info: p4i.P4Info
     model: Model
@@ -145,6 +148,7 @@ class Schema:
     registers: dict[int, RegisterPlan] = field(default_factory=dict)
     digests: dict[int, DigestPlan] = field(default_factory=dict)
     value_sets: dict[int, ValueSetPlan] = field(default_factory=dict)
+    forms: dict[int, Forms] = field(default_factory=dict)
 
 
 def build_schema(info: p4i.P4Info, model: Model) -> Schema:

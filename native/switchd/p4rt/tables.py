@@ -13,6 +13,7 @@ from native.runtime import ActionCall, GroupRef, MemberRef, MeterRates, StateErr
 from native.switchd.p4rt.actions import ActionSpec, parse_action
 from native.switchd.p4rt.context import DELETE, INSERT, MODIFY, Context, Undo, from_state_error
 from native.switchd.p4rt.errors import Code, P4RtError, invalid, not_found
+from native.switchd.p4rt.forms import Form, Forms
 from native.switchd.p4rt.match import PackedKey
 from native.switchd.p4rt.meters import parse_rates, refuse_colour_counters
 from native.switchd.p4rt.profiles import IndirectSpec, Profile
@@ -26,7 +27,10 @@ Identity = bytes | tuple[bytes, bytes, int]
 
 @dataclass(slots=True)
 class Entry:
-    """An entry as the client sees it; `handle` is the switch's name for it."""
+    """An entry as the client sees it; `handle` is the switch's name for it.
+
+    `form` is what it was inserted as; its target may have been replaced since.
+    """
 
     packed: PackedKey
     priority: int
@@ -38,6 +42,14 @@ class Entry:
     meter: MeterRates | None = None
     is_const: bool = False
     notified_ns: int = 0
+    form: Form | None = None
+
+    def plain_form(self) -> Form | None:
+        """The form, where the entry still has its target and nothing beside key, priority and target."""
+        form = self.form
+        if form is None or form.target is not self.target:
+            return None
+        return None if self.metadata or self.controller_metadata or self.timeout_ns else form
 
 
 class Table:
@@ -52,6 +64,7 @@ class Table:
         self._context = context
         self._switch = context.switch
         self._model = schema.model
+        self._forms = schema.forms.setdefault(plan.id, Forms())
         if plan.size > schema.model.tables[plan.index].max_size:
             self._switch.table_resize(plan.index, plan.size)
         self.default: Entry = self.initial_default()
@@ -134,16 +147,28 @@ class Table:
             raise P4RtError(Code.PERMISSION_DENIED, f"{self._what} is constant")
         if not plan.key.fields:
             raise invalid(f"{self._what} has no key and takes no entries")
-        packed = plan.key.pack(message.match)
-        priority = message.priority
-        self._check_priority(priority)
+        # the same octets were found good before, here or on another switch; room for them is another matter
+        octets, priority = message.SerializeToString(), message.priority
+        form = self._forms.find(octets)
+        if form is None:
+            packed = plan.key.pack(message.match)
+            self._check_priority(priority)
+        else:
+            packed = form.packed
         identity = packed.key if plan.key.only_exact else (packed.key, packed.mask, priority)
         if identity in self.entries:
             raise P4RtError(Code.ALREADY_EXISTS, f"{self._what} has such an entry already")
-        rates = self._check_attributes(message)
-        target = self._target(message)
-        if target is None:
-            raise invalid(f"{self._what}: an entry needs an action")
+        target: TargetSpec | None
+        if form is None:
+            rates = self._check_attributes(message)
+            target = self._target(message)
+            if target is None:
+                raise invalid(f"{self._what}: an entry needs an action")
+            if isinstance(target, ActionSpec):
+                form = Form(packed, target, rates)
+                self._forms.keep(octets, form)
+        else:
+            target, rates = form.target, form.rates
         entry = Entry(
             packed,
             priority,
@@ -153,6 +178,7 @@ class Table:
             message.controller_metadata,
             message.idle_timeout_ns,
             rates,
+            form=form,
         )
         self._add(identity, entry)
         if message.HasField("counter_data"):
