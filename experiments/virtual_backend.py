@@ -26,6 +26,7 @@ from experiments.known import topology_of
 from experiments.scale import scaled
 from experiments.steering import endpoint_table
 from experiments.timeline import Timelines, path_table, queue_table
+from experiments.uncollected import uncollected
 from experiments.virtual_faults import VirtualFaults
 from hosts.errors import ConfigError
 from hosts.nic import Nic
@@ -144,9 +145,10 @@ class _Run:
         self, network: Network, down: Down = frozenset(), names: Collection[str] | None = None
     ) -> None:
         """Makes all switches, or some, hold what they should while the links in `down` are dead."""
-        intents = intent(self._topology, self._scheme, target("virtual"), down)
-        wanted = {name: found for name, found in intents.items() if names is None or name in names}
-        install_all(network.p4rt, wanted, refused=P4RtError)
+        with uncollected():
+            intents = intent(self._topology, self._scheme, target("virtual"), down)
+            wanted = {name: found for name, found in intents.items() if names is None or name in names}
+            install_all(network.p4rt, wanted, refused=P4RtError)
 
     def _switch_config(self) -> SwitchConfig:
         """How switches are set up: with PFC of the data class where that is wanted."""
