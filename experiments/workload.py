@@ -8,8 +8,9 @@
                                                        `degree` hosts send to one: incast.py
     adversarial:size=,jitter=,seed=                    a permutation that hurts minimal routing most, on a
                                                        Dragonfly or a Slim Fly: adversarial.py
-    motivating:size=,free=,background=,flows=,seed=    one flow in a Dragonfly whose groups are congested, all
-                                                       but its own and `free` others: motivating.py
+    motivating:size=,free=,background=,flows=,from=,path=,ahead=,seed=
+                                                       one flow in a Dragonfly whose groups are congested, all
+                                                       but that of its end and `free` others: motivating.py
     random:flows=,SIZES,PEERS,jitter=,seed=            pairs drawn at random, all at once
     random:messages=,SIZES,PEERS,jitter=,seed=         every host sends so many messages, one after the other,
                                                        each to a partner drawn for it (Flowcut §III-B2)
@@ -24,7 +25,8 @@ PEERS     peers=remote or cross=true: only hosts of different switches are paire
           the fabric (CONGA's rule, Flowcut §III-B2); peers=group: only hosts in different groups of switches;
           peers=any without it
 flows     in total; without it as many as there are hosts; a permutation deals more of them round the hosts.
-          motivating: of each host that loads a group
+          motivating: of each host that loads a group; ahead=: so long before the one flow; path=scheme: on
+          paths of the scheme's choice, not a hash's; from=all: hosts of all congested groups, not of the same
 window    flows that a host has under way at most; without it all at once
 hosts     how many hosts take part, drawn at random; without it all
 senders   so many flows to a receiver at once at most, as far as can be known beforehand: poisson.py
@@ -54,7 +56,7 @@ from experiments.classes import PLAIN
 from experiments.collective import ALGORITHMS, Allreduce
 from experiments.csv_file import Rows, read_rows
 from experiments.incast import Incast
-from experiments.motivating import Motivating
+from experiments.motivating import GROUP, HASH, PATHS, SENDERS, Motivating
 from experiments.pairs import APART, HOSTS, SWITCHES
 from experiments.patterns import AllToAll, ClosedLoop, Permutation, RandomPairs
 from experiments.poisson import Poisson
@@ -202,7 +204,15 @@ def _adversarial(options: Options) -> Pattern:
 def _motivating(options: Options) -> Pattern:
     free = options.integer("free", DEFAULT_FREE, least=0)
     flows = options.integer("flows", DEFAULT_LOAD_FLOWS, least=1)
-    return Motivating(_size_bytes(options), free, _background_bytes(options), flows)
+    return Motivating(
+        _size_bytes(options),
+        free,
+        _background_bytes(options),
+        flows,
+        senders=options.choice("from", SENDERS, GROUP),
+        path=options.choice("path", PATHS, HASH),
+        ahead_ns=options.time_ns("ahead", 0),
+    )
 
 
 def _random(options: Options) -> Pattern:
@@ -244,7 +254,9 @@ _KINDS: Mapping[str, _Kind] = {
     "alltoall": _Kind(_all_to_all, ("size", "window", "hosts", "background", *_REMOTE, "jitter", "seed")),
     "incast": _Kind(_incast, ("degree", "size", "bystanders", "to", "from", *_REMOTE, "jitter", "seed")),
     "adversarial": _Kind(_adversarial, ("size", "jitter", "seed")),
-    "motivating": _Kind(_motivating, ("size", "free", "background", "flows", "seed")),
+    "motivating": _Kind(
+        _motivating, ("size", "free", "background", "flows", "from", "path", "ahead", "seed")
+    ),
     "random": _Kind(_random, (*_SIZES, "flows", "messages", *_REMOTE, "jitter", "seed")),
     "poisson": _Kind(_poisson, ("load", "duration", "senders", *_SIZES, *_REMOTE, "seed")),
     "allreduce": _Kind(_allreduce, ("algo", "size", "hosts", "background", "seed")),

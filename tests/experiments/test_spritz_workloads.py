@@ -141,9 +141,51 @@ def test_motivating(free: int, seed: int) -> None:
     assert DRAGONFLY.host_by_ip(monitored.dst).switch not in gates(DRAGONFLY, end, start)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_motivating_from_all_groups(seed: int) -> None:
+    """Every host of a congested group sends to one on a gate, each of which hears from about as many."""
+    groups = by_class(traffic("motivating:free=2,flows=3,from=all", seed=seed))
+    (monitored,), background = groups[MONITORED], groups[BACKGROUND]
+    start, end = group_of(DRAGONFLY, monitored.src), group_of(DRAGONFLY, monitored.dst)
+    loaded = {group_of(DRAGONFLY, flow.dst) for flow in background}
+    assert start in loaded
+    assert end not in loaded
+    assert len(loaded) == 6
+    sent, heard = (Counter(getattr(flow, key) for flow in background) for key in ("src", "dst"))
+    hosts = {host.ip for host in DRAGONFLY.hosts if DRAGONFLY.switch(host.switch).group in loaded}
+    assert set(sent) <= hosts - {monitored.src}
+    assert max(sent.values()) == 3
+    assert len(heard) == 6 * 2
+    # 47 hosts send to 12 thrice, but for those that are dealt one of their own switch
+    assert max(heard.values()) <= 3 * 4
+    assert sum(heard.values()) > 3 * 47 * 0.8
+    assert any(group_of(DRAGONFLY, flow.src) != group_of(DRAGONFLY, flow.dst) for flow in background)
+    for flow in background:
+        source, target = DRAGONFLY.host_by_ip(flow.src), DRAGONFLY.host_by_ip(flow.dst)
+        assert source.switch != target.switch
+        assert target.switch in gates(DRAGONFLY, group_of(DRAGONFLY, flow.dst), end)
+
+
+def test_motivating_ahead_and_path() -> None:
+    """The load comes first and steers as it is told; who sends to whom stays the same."""
+    plain, other = (traffic(f"motivating:free=2,flows=2{more}") for more in ("", ",ahead=5us,path=scheme"))
+    monitored, *background = other.flows
+    assert monitored.start_ns == 5_000
+    assert {(flow.start_ns, flow.steering) for flow in background} == {(0, "")}
+    assert {(flow.start_ns, flow.steering) for flow in plain.flows[1:]} == {(0, "ecmp")}
+    assert [(flow.src, flow.dst) for flow in plain.flows] == [(flow.src, flow.dst) for flow in other.flows]
+
+
 @pytest.mark.parametrize(
     ("words", "topology", "message"),
     [
+        (
+            "motivating:from=near",
+            DRAGONFLY,
+            "workload motivating: from must be one of group, all, found 'near'",
+        ),
+        ("motivating:path=x", DRAGONFLY, "workload motivating: path must be one of hash, scheme, found 'x'"),
+        ("motivating:ahead=soon", DRAGONFLY, "workload motivating: ahead must be a"),
         ("motivating:free=8", DRAGONFLY, "free must leave a group for the source, at most 7"),
         ("motivating:free=1", SLIM_FLY, "about the groups of a dragonfly, not of a slim-fly"),
         (
