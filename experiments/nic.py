@@ -15,7 +15,8 @@ take paths of many lengths and queues are bounded, so it is otherwise:
     queue limit    that of the scheme (controller.longest)
     rto            of each packet: STEERED_RTO_MARGIN times the longest idle round trip with a full queue at
                    every switch. The paper gives none; with trimming only what has vanished waits for it.
-                   It does not double: congestion shows by marks and NACKs, a timeout tells of a dead path
+                   It does not double, and where queues trim it leaves the window alone: congestion shows by
+                   marks and NACKs, a timeout tells of a dead path
 
 A window of several BDPs lets a queue grow where flows collide, as it does in the lossless fabric of the
 paper, where nothing but back-pressure stops a sender: growing round trips are what Flowcut looks at
@@ -31,7 +32,7 @@ from dataclasses import dataclass, replace
 
 from controller.defaults import base_rtt_ns, bdp_bytes, known, resolve
 from controller.longest import longest_bdp_bytes, longest_links, longest_rtt_ns
-from controller.scheme import FlowcutConfig, SchemeConfig, SpritzConfig, parse_scheme
+from controller.scheme import BoundedConfig, FlowcutConfig, SchemeConfig, SpritzConfig, parse_scheme
 from controller.scheme import MpRdmaConfig as MpRdmaScheme
 from experiments.concurrent import most_at_once
 from experiments.fault import LinkFault, LinkSlow
@@ -192,6 +193,7 @@ def _steered(topology: Topology, scheme: SchemeConfig, *, transport: str, window
     rates_bps = [host.rate_bps for host in topology.hosts] + [link.rate_bps for link in topology.links]
     slowest_bps = min(rates_bps)
     switches = sum(longest_links(topology)[0]) + 1
+    trims = isinstance(scheme, BoundedConfig) and scheme.trim
     queueing_ns = switches * known(scheme.queue_limit_bytes) * _BYTE_NS // slowest_bps
     return NicConfig(
         mtu_bytes=mtu,
@@ -201,7 +203,7 @@ def _steered(topology: Topology, scheme: SchemeConfig, *, transport: str, window
         rto_backoff=0,
         ack_delay_ns=rtt_ns,
         link_rate_bps=slowest_bps,
-        dctcp=DctcpConfig(rtt_ns=rtt_ns),
+        dctcp=DctcpConfig(rtt_ns=rtt_ns, timeout_is_loss=not trims),
         steering=_steering(scheme, rtt_ns),
     )
 

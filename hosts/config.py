@@ -78,12 +78,15 @@ class DctcpConfig:
         adapt_rtts: how many of them an interval of QuickAdapt lasts.
         adapt_scale: share of the bytes that arrived in an interval with losses, to which the window falls.
         increase_packets: packets that FastIncrease adds for each acknowledgment; 0: no FastIncrease.
+        timeout_is_loss: a timeout narrows the window as a trimmed packet does; False where queues trim what
+            they cannot hold, so that a timeout tells of a dead path and not of congestion.
     """
 
     rtt_ns: int = 0
     adapt_rtts: float = 1.5
     adapt_scale: float = 0.8
     increase_packets: float = 0.5
+    timeout_is_loss: bool = True
 
     def __post_init__(self) -> None:
         """Raises ConfigError on values that make no sense."""

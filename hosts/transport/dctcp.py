@@ -32,7 +32,7 @@ class DctcpSender(Sender):
         window: how much may be in flight.
     """
 
-    __slots__ = ("_backed_off_ns", "_flight", "_lost", "steering", "window")
+    __slots__ = ("_backed_off_ns", "_flight", "_lost", "_timeout_is_loss", "steering", "window")
 
     def __init__(self, packets: int, config: NicConfig, sport: int) -> None:
         """Args:
@@ -45,6 +45,7 @@ class DctcpSender(Sender):
         self._flight: dict[int, int] = {}  # time and source port of packets under way, the oldest first
         self._lost: dict[int, bool] = {}  # packets to be sent again, in this order
         self._backed_off_ns = 0  # packets sent before had half the timeout
+        self._timeout_is_loss: bool = config.dctcp.timeout_is_loss
         self.steering: Steering | None = None
         self.window = EcnWindow(config)
 
@@ -150,7 +151,8 @@ class DctcpSender(Sender):
             self._backed_off_ns = now_ns
         if self.steering is not None:
             self.steering.on_feedback(now_ns, TIMEOUT, sent & PORT_MASK)
-        self.window.on_loss(now_ns, len(self._flight))
+        if self._timeout_is_loss:
+            self.window.on_loss(now_ns, len(self._flight))
 
 
 class DctcpReceiver(MpRdmaReceiver):

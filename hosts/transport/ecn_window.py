@@ -12,9 +12,13 @@
 Assumptions: SMaRTT asks for a round-trip time near the smallest one, too, before it increases fast; here
 marks alone count, because paths are of different lengths (§V-A). So a step of a whole packet overshoots:
 flows that share a link with it lose packets again and again, and with half a packet they do not. An interval
-that has lasted longer, because nothing was heard meanwhile, counts for its share only. Trimmed packets and
-timeouts are losses alike. Every packet counts as a full one. The window begins at its maximum, and never
-falls below one packet.
+that has lasted longer, because nothing was heard meanwhile, counts for its share only. Every packet counts
+as a full one. The window begins at its maximum, and never falls below one packet.
+
+Where queues trim what they cannot hold, timeouts are no losses (DctcpConfig.timeout_is_loss), for they are
+there for "failures or corruption" (Spritz §V-A). Counted as losses, with 2 % of the links dead, they hold the
+window of OPS (w) down for as long as its flow lasts: on 342 hosts of a Dragonfly p99 is 59.7 ms instead of
+1.7 ms, 225 and 6.6 times that of Spritz-Spray; the authors publish 4.3 and 7.7 times.
 """
 
 from __future__ import annotations
@@ -98,7 +102,7 @@ class EcnWindow:
             self._set(cwnd_bytes + step)
 
     def on_loss(self, now_ns: int, in_flight: int) -> None:
-        """A packet was trimmed or has timed out; in_flight: packets that still are."""
+        """A packet is lost; in_flight: packets that still are."""
         self._disturb()
         if self._ignore_bytes > 0:
             self._ignore_bytes -= self._mtu_bytes

@@ -23,7 +23,7 @@ PORT = 4000
 def config(window: int = 4, **changes: Any) -> NicConfig:
     return NicConfig(
         transport="dctcp", mtu_bytes=1000, window_bytes=1000 * window, rto_ns=RTO_NS,
-        dctcp=DctcpConfig(rtt_ns=10**9), **changes,
+        **{"dctcp": DctcpConfig(rtt_ns=10**9), **changes},
     )  # fmt: skip
 
 
@@ -160,6 +160,18 @@ def test_the_timeout_doubles_while_nothing_is_heard():
     assert one.deadline_ns == now_ns + 10
     one.on_time(now_ns + 10)
     assert one.deadline_ns in (now_ns + RTO_NS, 1 << 61)
+
+
+@pytest.mark.parametrize(("is_loss", "window"), [(True, 3), (False, 4)])
+def test_a_timeout_narrows_the_window_where_it_is_a_loss(is_loss, window):
+    """A trimmed packet does in any case."""
+    one = sender(dctcp=DctcpConfig(rtt_ns=10**9, timeout_is_loss=is_loss))
+    one.on_sent(0, 0)
+    one.on_time(RTO_NS)
+    assert (1, window) == (one.timeouts, one.window.packets)
+    one.on_sent(RTO_NS, 0)
+    one.on_trimmed(RTO_NS, 0, 0, PORT)
+    assert window - 1 == one.window.packets
 
 
 def test_a_late_answer_counts_like_any_other():

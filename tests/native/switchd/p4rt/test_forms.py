@@ -32,7 +32,9 @@ def state_of(schema: Schema) -> State:
 def actions(draw: st.DrawFn) -> p4r.Action:
     """An action that a table may have, or not, now and then with a value that does not fit."""
     name, params = draw(
-        st.sampled_from([("forward", 1), ("send", 1), ("rewrite", 2), ("drop", 0), ("set_tos", 1), ("learn", 0)])
+        st.sampled_from(
+            [("forward", 1), ("send", 1), ("rewrite", 2), ("drop", 0), ("set_tos", 1), ("learn", 0)]
+        )
     )
     action = p4r.Action(action_id=id_of("actions", name))
     for number in range(1, params + 1):
