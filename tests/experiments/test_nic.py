@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The settings of NICs that follow from the scheme."""
+
+from __future__ import annotations
+
+import pytest
+
+from controller.defaults import resolve
+from controller.scheme import parse_scheme
+from experiments.nic import nic_config
+from topology import parse_topology
+
+_TOPOLOGY = parse_topology("dragonfly:p=1,a=2,h=1")
+
+
+@pytest.mark.parametrize("scheme", ["minimal:draw=hop", "ecmp:over=all", "flicr", "ops", "spritz"])
+@pytest.mark.parametrize(("trim", "is_loss"), [("on", False), ("off", True)])
+def test_a_timeout_is_a_loss_only_where_nothing_is_trimmed(scheme: str, trim: str, is_loss: bool) -> None:
+    """With trimming a timeout tells of a dead path (Spritz §V-A)."""
+    words = f"{scheme}{',' if ':' in scheme else ':'}trim={trim}"
+    config = nic_config(
+        _TOPOLOGY,
+        resolve(parse_scheme(words), _TOPOLOGY),
+        transport=None,
+        window=65536,
+        mtu=1024,
+        reorder=None,
+    )
+    assert config.dctcp.timeout_is_loss is is_loss
+    assert config.transport == "dctcp"
