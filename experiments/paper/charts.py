@@ -18,6 +18,12 @@ from experiments.paper.units import UNITS
 
 FORMATS = ("svg", "png")
 
+_BAR_WIDTH = 0.14
+"""Inches for a bar, so that a number fits above it."""
+
+_WIDE = 8.0
+"""Inches from which a panel has a row of its own."""
+
 _MAP = "YlGnBu"
 _DARK = 0.55
 """Share of the range from which text on a heat map is white."""
@@ -65,20 +71,21 @@ def search_figure(document: Document) -> Figure | None:
 
 def _bars(document: Document) -> Figure:
     """A panel a metric: a group of bars a case, a bar a scheme."""
-    figure, axes = plot.panels(len(document.metrics), width=max(4.2, 1.4 * len(document.cases)), columns=2)
     labels = list(dict.fromkeys(cell.label for cell in document.cells))
     cases = list(document.cases) or [""]
+    width = max(4.2, 1.4 * len(cases), _BAR_WIDTH * len(cases) * len(labels))
+    figure, axes = plot.panels(len(document.metrics), width=width, columns=2 if width < _WIDE else 1)
     for axis, name in zip(axes, document.metrics, strict=True):
         one = metric(name)
         unit = UNITS[one.unit]
-        width = 0.84 / len(labels)
+        share = 0.84 / len(labels)
         for cell in document.cells:
             if name not in cell.metrics:
                 continue
             number = labels.index(cell.label)
-            x = cases.index(cell.case) + (number - (len(labels) - 1) / 2) * width
+            x = cases.index(cell.case) + (number - (len(labels) - 1) / 2) * share
             value = cell.metrics[name] * unit.factor
-            plot.bar(axis, x, value, width * 0.92, number, label=cell.label)
+            plot.bar(axis, x, value, share * 0.92, number, label=cell.label)
             axis.annotate(
                 unit.text(cell.metrics[name], with_name=False),
                 (x, value),
@@ -90,7 +97,9 @@ def _bars(document: Document) -> Figure:
             )
         axis.set_title(one.title)
         axis.set_ylabel(f"{one.title} ({unit.name})" if unit.name else one.title)
-        axis.set_xticks(range(len(cases)), cases if len(cases) > 1 else [""] * len(cases))
+        # a word a line, so that the names of neighbours keep apart
+        names = [case.replace(" ", "\n") for case in cases] if len(cases) > 1 else [""]
+        axis.set_xticks(range(len(cases)), names)
         axis.margins(y=0.18)
         axis.set_ylim(bottom=0)
         axis.grid(visible=False, axis="x")
