@@ -130,7 +130,8 @@ class _Run:
             teller = _Teller(self._job, nics, self._report)
             if stops is not None:
                 self._schedule_stops(network, faults, teller, stops)
-            self._go(network, nics, teller)
+            with uncollected():
+                self._go(network, nics, teller)
             teller.tell_now(network.now_ns, network.events)
             wall_s = time.perf_counter() - began_s - self._stood_s
             sampled = self._job.sample_ns is not None

@@ -69,8 +69,6 @@ class DctcpSender(Sender):
         if steering is not None:
             self.sport = steering.next_ev(now_ns)
         if index == self.fresh:
-            if index == 0:
-                self.window.begin(now_ns)
             self.fresh = index + 1
         else:
             del self._lost[index]

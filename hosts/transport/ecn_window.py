@@ -7,7 +7,8 @@
 * QuickAdapt (SMaRTT): a lost packet takes its bytes off. At the end of an interval of `adapt_rtts` round-trip
   times in which packets were lost, the window falls to `adapt_scale` of the bytes that have arrived in it: so
   much the network can carry. Whatever is answered of as many bytes as are in flight then speaks of the old
-  window, and changes nothing.
+  window, and changes nothing. The first interval begins with the first answer: nothing can have arrived
+  before, and a round trip of silence is no measure of what the network carries.
 
 Assumptions: SMaRTT asks for a round-trip time near the smallest one, too, before it increases fast; here
 marks alone count, because paths are of different lengths (§V-A). So a step of a whole packet overshoots:
@@ -63,7 +64,7 @@ class EcnWindow:
         self._adapt_scale: float = dctcp.adapt_scale
         self._learns: bool = dctcp.rtt_ns == 0
         self._interval_ns: int = NEVER if self._learns else max(1, int(dctcp.rtt_ns * dctcp.adapt_rtts))
-        self._interval_since_ns = 0
+        self._interval_since_ns = NEVER  # no answer yet
         self._arrived_bytes = 0.0  # in this interval
         self._lossy = False  # so was this interval
         self._ignore_bytes = 0.0  # answers that speak of the window before QuickAdapt
@@ -73,10 +74,6 @@ class EcnWindow:
         self.packets = 1
         self._set(self._most_bytes)
 
-    def begin(self, now_ns: int) -> None:
-        """The first packet is sent."""
-        self._interval_since_ns = now_ns
-
     def learn(self, rtt_ns: int) -> None:
         """A packet and its acknowledgment took so long."""
         if self._learns:
@@ -85,6 +82,8 @@ class EcnWindow:
     def on_ack(self, now_ns: int, marked: bool, in_flight: int) -> None:
         """A packet was acknowledged; in_flight: packets that still are."""
         mtu_bytes = self._mtu_bytes
+        if self._interval_since_ns == NEVER:
+            self._interval_since_ns = now_ns
         self._arrived_bytes += mtu_bytes
         if now_ns - self._interval_since_ns >= self._interval_ns and self._adapts(now_ns, in_flight):
             return
@@ -103,6 +102,8 @@ class EcnWindow:
 
     def on_loss(self, now_ns: int, in_flight: int) -> None:
         """A packet is lost; in_flight: packets that still are."""
+        if self._interval_since_ns == NEVER:
+            self._interval_since_ns = now_ns
         self._disturb()
         if self._ignore_bytes > 0:
             self._ignore_bytes -= self._mtu_bytes

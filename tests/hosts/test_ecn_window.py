@@ -16,11 +16,9 @@ RTT_NS = 1000
 
 
 def window(packets: int = 20, *, mtu_bytes: int = MTU, rtt_ns: int = RTT_NS, **changes: Any) -> EcnWindow:
-    """Intervals of QuickAdapt last one RTT, and begin at 0."""
+    """Intervals of QuickAdapt last one RTT."""
     dctcp = DctcpConfig(rtt_ns=rtt_ns, **{"adapt_rtts": 1.0, "adapt_scale": 0.5, **changes})
-    one = EcnWindow(NicConfig(mtu_bytes=mtu_bytes, window_bytes=packets * mtu_bytes, dctcp=dctcp))
-    one.begin(0)
-    return one
+    return EcnWindow(NicConfig(mtu_bytes=mtu_bytes, window_bytes=packets * mtu_bytes, dctcp=dctcp))
 
 
 def mark(one: EcnWindow, count: int) -> None:
@@ -103,7 +101,7 @@ def test_quick_adapt_takes_what_has_arrived():
     """At the end of an interval with losses the window is half of the bytes that arrived in it, here."""
     one = window(100)
     for _ in range(5):
-        one.on_loss(100, 50)
+        one.on_loss(0, 50)
     assert 95_000 == one.cwnd_bytes
     for _ in range(11):
         one.on_ack(500, True, 40)
@@ -120,6 +118,18 @@ def test_quick_adapt_takes_what_has_arrived():
     assert 5_500 == one.cwnd_bytes
 
 
+def test_the_first_interval_begins_with_the_first_answer():
+    """However long that took: before it nothing can have arrived."""
+    one = window(100, adapt_scale=1.0)
+    one.on_ack(10 * RTT_NS, False, 0)
+    one.on_loss(10 * RTT_NS + 1, 0)
+    for _ in range(40):
+        one.on_ack(11 * RTT_NS - 1, True, 0)
+    assert 79_000 == one.cwnd_bytes
+    one.on_ack(11 * RTT_NS, True, 0)
+    assert 42_000 == one.cwnd_bytes
+
+
 def test_quick_adapt_needs_new_losses():
     """An interval that has none leaves the window alone."""
     one = window(100)
@@ -134,7 +144,7 @@ def test_quick_adapt_needs_new_losses():
 def test_a_loss_may_end_the_interval_too():
     """When nothing arrives at all one packet is left."""
     one = window(100)
-    one.on_loss(500, 99)
+    one.on_loss(0, 99)
     one.on_loss(RTT_NS, 98)
     assert (1000, 1) == (one.cwnd_bytes, one.packets)
 
