@@ -15,7 +15,10 @@ DEFAULT_OUT = Path("out") / "paper"
 
 def paper(
     name: Annotated[
-        str, typer.Argument(metavar="NAME", help="list, all, a paper (flowcut), or a figure (flowcut_fig8)")
+        str,
+        typer.Argument(
+            metavar="NAME", help="list, all, a paper (flowcut), or figures (flowcut_fig8,flowcut_fig9)"
+        ),
     ] = "list",
     scale: Annotated[
         str, typer.Option(help="small (seconds a figure) or paper (the paper's own size)")

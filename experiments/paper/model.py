@@ -198,20 +198,25 @@ def _natural(name: str) -> tuple[str, str, int, str]:
 
 
 def select(wanted: str) -> list[str]:
-    """The files that a name means: `all`, a paper, a file, or a figure such as fig8.
+    """The files that words mean, with commas between: `all`, a paper, a file, or a figure such as fig8.
+
+    In the order of the papers, each file once.
 
     Raises:
-        SpecError: none.
+        SpecError: a word means none.
     """
-    found = [
-        name for name in names() if wanted in ("all", name, name.partition("_")[0], name.partition("_")[2])
-    ]
-    if not found:
-        papers = dict.fromkeys(name.partition("_")[0] for name in names())
-        raise SpecError(
-            f"paper {wanted!r} is not known; expected list, all, {', '.join((*papers, *names()))}"
-        )
-    return found
+    chosen = set[str]()
+    for word in wanted.split(","):
+        found = {
+            name for name in names() if word in ("all", name, name.partition("_")[0], name.partition("_")[2])
+        }
+        if not found:
+            papers = dict.fromkeys(name.partition("_")[0] for name in names())
+            raise SpecError(
+                f"paper {word!r} is not known; expected list, all, {', '.join((*papers, *names()))}"
+            )
+        chosen |= found
+    return [name for name in names() if name in chosen]
 
 
 def read_paper(name: str) -> PaperFile:

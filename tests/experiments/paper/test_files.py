@@ -52,6 +52,11 @@ def test_all_of_flowcut_is_there() -> None:
     assert select("flowcut") == FLOWCUT
     assert select("flowcut_fig7") == ["flowcut_fig7"]
     assert select("fig7")[0] == "flowcut_fig7"
+    assert select("flowcut_fig8,flowcut_fig7,fig7") == [
+        *select("fig7")[:1],
+        "flowcut_fig8",
+        *select("fig7")[1:],
+    ]
     with pytest.raises(SpecError, match="'fig99' is not known; expected list, all, flowcut"):
         select("fig99")
 
