@@ -14,11 +14,11 @@ from hosts.steering.spritz import Spritz
 class Scout(Spritz):
     """One flow by Algorithms 1 and 2. Of equally long good paths the one found first is in front.
 
-    It loses more than Spritz-Spray where many flows begin at once: the first acknowledgments send each flow's
-    whole window to a minimal path. On 1056 hosts of a Dragonfly, 69 % (permutation) and 87 % (adversarial) of
-    all lost packets are lost in the first 30 µs. Marks are drawn, so that a path removed for them is
-    back with its next unmarked packet, mostly within 1 µs. None of these does clearly better (72 hosts, p99
-    279 µs; Spritz-Spray 193 µs): another place or turns among equally long paths, marks counted for each flow
+    It loses more than Spritz-Spray where many flows begin at once: the first acknowledgments send each
+    flow's whole window to a minimal path, and most of what is lost is lost in the first 30 µs (1056 hosts,
+    random and adversarial pairs). Marks are drawn, so that a path removed for them is back with its next
+    unmarked packet, mostly within 1 µs. None of these did clearly better on 72 hosts, where p99 is 1.6
+    times that of Spritz-Spray: another place or turns among equally long paths, marks counted for each flow
     or reset, a wait before a path may return, an ECN threshold of 0.
     """
 

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
@@ -51,4 +53,4 @@ def test_names_of_cases_keep_apart(cases: int, schemes: int) -> None:
     for axis in figure.axes:
         boxes = [label.get_window_extent(canvas.get_renderer()) for label in axis.get_xticklabels()]
         assert len(boxes) == cases
-        assert all(left.x1 < right.x0 for left, right in zip(boxes, boxes[1:], strict=False))
+        assert all(left.x1 < right.x0 for left, right in pairwise(boxes))
