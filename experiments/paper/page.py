@@ -19,6 +19,7 @@ from experiments.paper.claims import HOLDS, Verdict
 from experiments.paper.document import Document
 from experiments.paper.expect import ABOUT
 from experiments.paper.metrics import metric
+from experiments.paper.model import read_paper, select
 from experiments.paper.table import NOT_MEASURED, explanations
 from experiments.paper.units import UNITS
 from experiments.result import SUMMARY, read_summary
@@ -81,7 +82,12 @@ def _text(documents: Sequence[Document], folder: Path) -> str:
         undefined=jinja2.StrictUndefined,
         autoescape=jinja2.select_autoescape(),
     )
+    shown = [document.name for document in documents]
+    paper = documents[0].name.partition("_")[0]
+    every = select(paper)
     return environment.get_template("page.md.j2").render(
+        wanted=paper if set(shown) == set(every) else ",".join(shown),
+        missing=[read_paper(name).figure for name in every if name not in shown],
         documents=documents,
         folder=folder.name,
         traces=TRACES,

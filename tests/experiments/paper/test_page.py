@@ -39,6 +39,8 @@ def test_the_page_holds_every_number(written: Path) -> None:
         assert any(line.startswith(row) and claim.verdict in line for line in tables), claim
     held = sum(claim.verdict == HOLDS for claim in document.claims)
     assert f"| {held} of {len(document.claims)} |" in text
+    assert "`tailrace paper flowcut_fig12 --scale small --page FILE`" in text
+    assert "Not on this page: Fig. 1, Fig. 4-5, Fig. 7," in text
     for text_ in (*document.assumptions, *document.reductions):
         assert text_ in text
     links = re.findall(r"\]\(([^)#]+)\)", text)
