@@ -10,6 +10,9 @@ paths             {source: {destination: what hosts.paths.PathList holds}}, both
                   endpoint tables of steered flows
 faults            a list of {"kind": "link-slow", "a", "b", "factor", "at_ns", "until_ns"}
                   and {"kind": "link-down", "a", "b", "at_ns", "until_ns"}, from the start of the traffic
+pfc               priority flow control of the NICs' data class, or null: {"xoff_bytes", "xon_bytes",
+                  "headroom_bytes", "buffer_bytes" (null: no limit), "alpha" ("1/8", null: fixed thresholds),
+                  "port_bytes"}; native switches only
 out               folder of RESULT.json and logs/
 pcap_dir          folder of captures, one file a link, or null
 cli               show Mininet's prompt instead of running the flows at once
@@ -41,6 +44,17 @@ class Fault(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     until_ns: int | None = None
 
 
+class Pfc(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Thresholds of every port of every switch, and the memory of a switch."""
+
+    xoff_bytes: int
+    xon_bytes: int
+    headroom_bytes: int
+    buffer_bytes: int | None = None
+    alpha: str | None = None
+    port_bytes: int = 0
+
+
 class Job(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What to run."""
 
@@ -54,6 +68,7 @@ class Job(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     nic: NicConfig = NicConfig()
     paths: dict[str, dict[str, PathList]] = {}
     faults: tuple[Fault, ...] = ()
+    pfc: Pfc | None = None
     pcap_dir: Path | None = None
     cli: bool = False
 
@@ -95,6 +110,8 @@ def check_job(job: Job, topology: Topology) -> None:
             if ip not in hosts:
                 raise InputError(f"flow {flow.id}: no host has the address {ip}")
     _check_paths(job, hosts)
+    if job.pfc is not None and job.target != "native":
+        raise InputError(f"pfc: {job.target}'s traffic manager has none; use the target native or virtual")
     links = {frozenset((link.a, link.b)) for link in topology.links}
     for fault in job.faults:
         if fault.kind in ("drop", "ack-loss"):

@@ -6,6 +6,7 @@ from __future__ import annotations
 import shutil
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -51,12 +52,13 @@ class PortPlan:
 
 @dataclass(frozen=True, slots=True)
 class SwitchPlan:
-    """One switch process: where it listens (a gRPC target), where it logs, and its ports."""
+    """One switch process: where it listens (a gRPC target), where it logs and counts, and its ports."""
 
     name: str
     device_id: int
     address: str
     log: Path
+    statistics: Path
     thrift_port: int
     ports: tuple[PortPlan, ...]
 
@@ -128,6 +130,7 @@ def make_plan(topology: Topology, target: str, run_dir: Path, logs: Path) -> Pla
             device_id=switch.id,
             address=f"unix:{run_dir}/{switch.name}.sock",
             log=logs / f"{switch.name}.log",
+            statistics=run_dir / f"{switch.name}.json",
             thrift_port=THRIFT_BASE + switch.id,
             ports=tuple(
                 PortPlan(
@@ -144,13 +147,16 @@ def make_plan(topology: Topology, target: str, run_dir: Path, logs: Path) -> Pla
     return Plan(topology, target, switches, _links(topology, ends))
 
 
-def command(plan: SwitchPlan, target: str, tick_ns: int, queue_limit_bytes: int) -> list[str]:
+def command(
+    plan: SwitchPlan, target: str, tick_ns: int, queue_limit_bytes: int | None, more: Sequence[str] = ()
+) -> list[str]:
     """The command line of one switch.
 
     Args:
         target: bmv2 or native.
         tick_ns: unit of the P4 timestamps; BMv2 has no choice.
-        queue_limit_bytes: the program's own limit of a queue.
+        queue_limit_bytes: the program's own limit of a queue; None: queues have none at all.
+        more: further options.
     """
     words = ["--device-id", str(plan.device_id), "--no-p4", "--log-console", "--log-level", "warn"]
     for port in plan.ports:
@@ -159,12 +165,12 @@ def command(plan: SwitchPlan, target: str, tick_ns: int, queue_limit_bytes: int)
         words = [BMV2_EXECUTABLE, "--thrift-port", str(plan.thrift_port), *words]
     else:
         words = [sys.executable, "-m", NATIVE_MODULE, *words]
-        words += _native_options(plan, tick_ns, queue_limit_bytes)
+        words += [*_native_options(plan, tick_ns, queue_limit_bytes), *more]
     words += ["--", "--grpc-server-addr", plan.address, "--cpu-port", str(CPU_PORT)]
     return [*words, "--priority-queues", str(PRIORITY_QUEUES)]
 
 
-def _native_options(plan: SwitchPlan, tick_ns: int, queue_limit_bytes: int) -> list[str]:
+def _native_options(plan: SwitchPlan, tick_ns: int, queue_limit_bytes: int | None) -> list[str]:
     words = ["--tick-ns", str(tick_ns), "--queue-depth", f"{queue_bytes(queue_limit_bytes)}B"]
     for port in plan.ports:
         words += ["--port-rate", f"{port.number}:{port.rate_bps}bps"]
@@ -172,8 +178,10 @@ def _native_options(plan: SwitchPlan, tick_ns: int, queue_limit_bytes: int) -> l
     return words
 
 
-def queue_bytes(queue_limit_bytes: int) -> int:
+def queue_bytes(queue_limit_bytes: int | None) -> int:
     """Depth of a traffic manager's queue for a program that drops at `queue_limit_bytes` (0: never)."""
+    if queue_limit_bytes is None:
+        return 0
     return max(MIN_QUEUE_BYTES, QUEUE_HEADROOM * queue_limit_bytes)
 
 

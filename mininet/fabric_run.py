@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import fabric_counters
+import fabric_pfc
 import fabric_switches
 from fabric_control import Control
 from fabric_faults import links_of, schedule, slowed
@@ -99,7 +100,12 @@ class Run:
         return net
 
     def _start_switch(self, plan: SwitchPlan) -> Process:
-        process = fabric_switches.start(plan, self.job.target, self._tick_ns, self._limit_bytes)
+        job, more = self.job, []
+        limit_bytes: int | None = self._limit_bytes
+        if job.pfc is not None:
+            # what is lossless may fill a queue as far as thresholds and memory let it
+            limit_bytes, more = None, fabric_pfc.options(job.pfc, job.nic.data_priority, plan.statistics)
+        process = fabric_switches.start(plan, job.target, self._tick_ns, limit_bytes, more)
         self._processes.append(process)
         return process
 
@@ -146,17 +152,23 @@ class Run:
         self._processes.insert(0, traffic.process)
         try:
             pids = {name: process.pid for name, (_, process) in net.switches.items()}
-            before = fabric_counters.read(self._plan, self._program)
+            before, taken, _ = self._counts(net)
             pids["hosts"] = traffic.process.pid
-            load = LoadWatch(pids, self._frame_ns(), before.taken, self._broken())
+            load = LoadWatch(pids, self._frame_ns(), taken, self._broken())
             steps = schedule(self._plan, self.links, self.job.faults)
             found = traffic.run(steps, self.report, load.sample)
             seen = load.look()
-            after = fabric_counters.read(self._plan, self._program)
+            after, taken, pfc = self._counts(net)
         finally:
             traffic.process.end()
             self._processes.remove(traffic.process)
-        return self._write(found, load.result(seen, after.taken), before.sums, after.sums)
+        return self._write(found, load.result(seen, taken), before, after, pfc)
+
+    def _counts(self, net: FabricNet) -> tuple[dict[str, dict[str, int]], dict[str, int], dict[str, Any]]:
+        """What programs have counted by switch, frames taken by interface, and what PFC has done."""
+        read = fabric_counters.read(self._plan, self._program)
+        pfc = {} if self.job.pfc is None else fabric_pfc.collect(net.switches)
+        return read.sums, fabric_pfc.taken(read.taken, pfc, self._plan.switches), pfc
 
     def _broken(self) -> list[str]:
         """Interfaces of links that go down in this run."""
@@ -175,6 +187,7 @@ class Run:
         load: Load,
         before: Mapping[str, Mapping[str, int]],
         after: Mapping[str, Mapping[str, int]],
+        pfc: Mapping[str, Any],
     ) -> dict[str, Any]:
         reasons = [*found["overload"], *load.reasons]
         result = {
@@ -193,6 +206,7 @@ class Run:
             },
             "applied": self._applied,
             "events": self._events,
+            "pfc": {"switches": pfc, "traffic_ns": found["wall_ns"]} if pfc else None,
             "p4_sha256": self._program.sha256,
             "wall_s": round(time.monotonic() - self._started_s, 3),
         }

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import socket
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from fabric_errors import FabricError
@@ -18,9 +19,11 @@ START_S = 30.0
 _POLL_S = 0.02
 
 
-def start(plan: SwitchPlan, target: str, tick_ns: int, queue_limit_bytes: int) -> Process:
-    """Starts one switch; it does not serve yet."""
-    return Process(plan.name, command(plan, target, tick_ns, queue_limit_bytes), plan.log)
+def start(
+    plan: SwitchPlan, target: str, tick_ns: int, queue_limit_bytes: int | None, more: Sequence[str] = ()
+) -> Process:
+    """Starts one switch, with the arguments of fabric_plan.command; it does not serve yet."""
+    return Process(plan.name, command(plan, target, tick_ns, queue_limit_bytes, more), plan.log)
 
 
 def wait_ready(switches: dict[str, tuple[SwitchPlan, Process]]) -> None:

@@ -27,7 +27,7 @@ NEVER = 2**64 - 1
 PS_PER_NS = 1000
 MAX_NS = NEVER // PS_PER_NS - 1
 """The last time in ns that the core can count (213 days)."""
-DROP_COUNT = 20
+DROP_COUNT = 22
 TARGET_ACTION, TARGET_MEMBER, TARGET_GROUP = 0, 1, 2
 
 
@@ -47,15 +47,61 @@ class CSwitchConfig(Structure):
     ]
 
 
+class CPfcLimits(Structure):
+    """tr_pfc_limits"""
+
+    _fields_ = [("xoff_bytes", c_uint64), ("xon_bytes", c_uint64), ("headroom_bytes", c_uint64)]
+
+
 class CPfcConfig(Structure):
     """tr_pfc_config"""
 
     _fields_ = [
         ("enabled", c_uint8),
-        ("xoff_bytes", c_uint64),
-        ("xon_bytes", c_uint64),
-        ("headroom_bytes", c_uint64),
         ("quanta", ctypes.c_uint16),
+        ("of", CPfcLimits * MAX_PRIORITIES),
+    ]
+
+
+class CPfcStats(Structure):
+    """tr_pfc_stats"""
+
+    _fields_ = [
+        ("bytes", c_uint64),
+        ("most_bytes", c_uint64),
+        ("headroom_bytes", c_uint64),
+        ("headroom_most_bytes", c_uint64),
+        ("xoff_sent", c_uint64),
+        ("xon_sent", c_uint64),
+        ("received", c_uint64),
+        ("pausing_ps", c_uint64),
+        ("paused_ps", c_uint64),
+    ]
+
+
+class CBufferConfig(Structure):
+    """tr_buffer_config"""
+
+    _fields_ = [
+        ("bytes", c_uint64),
+        ("port_bytes", c_uint64),
+        ("alpha_num", c_uint32),
+        ("alpha_den", c_uint32),
+    ]
+
+
+class CBufferLook(Structure):
+    """tr_buffer_look_t"""
+
+    _fields_ = [
+        ("bytes", c_uint64),
+        ("reserved_bytes", c_uint64),
+        ("shared_bytes", c_uint64),
+        ("shared_most_bytes", c_uint64),
+        ("headroom_bytes", c_uint64),
+        ("headroom_most_bytes", c_uint64),
+        ("own_bytes", c_uint64),
+        ("held_bytes", c_uint64),
     ]
 
 
@@ -84,6 +130,7 @@ class CPortStats(Structure):
         ("pfc_sent", c_uint64),
         ("pfc_received", c_uint64),
         ("paused_ps", c_uint64),
+        ("pfc_ignored", c_uint64),
     ]
 
 
@@ -150,6 +197,9 @@ _SIGNATURES: dict[str, tuple[object, tuple[object, ...]]] = {
     "tr_port_rate": (c_int, (_S, _U32, _U64)),
     "tr_port_delay": (c_int, (_S, _U32, _U64)),
     "tr_port_pfc": (c_int, (_S, _U32, POINTER(CPfcConfig))),
+    "tr_pfc_read": (c_int, (_S, _U32, _U32, _U64, POINTER(CPfcStats))),
+    "tr_buffer_set": (c_int, (_S, POINTER(CBufferConfig))),
+    "tr_buffer_look": (None, (_S, POINTER(CBufferLook))),
     "tr_queue_depth": (c_int, (_S, _U32, _U32, _U32, _U64)),
     "tr_queue_rate_pps": (c_int, (_S, _U32, _U32, _U64)),
     "tr_queue_level": (c_int, (_S, _U32, _U32, POINTER(c_uint32), _U64P)),

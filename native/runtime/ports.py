@@ -5,10 +5,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from ctypes import byref, c_uint32, c_uint64
+from fractions import Fraction
 
 from native.runtime import lib
 from native.runtime.core import Core, checked, ps
-from native.runtime.types import Account, PfcConfig, PortStats, Replica
+from native.runtime.types import (
+    Account,
+    BufferConfig,
+    BufferLook,
+    PfcConfig,
+    PfcStats,
+    PortStats,
+    Replica,
+)
 
 
 class Ports(Core):
@@ -52,8 +61,34 @@ class Ports(Core):
     def port_pfc(self, port: int, pfc: PfcConfig) -> None:
         """Turns PFC on for some priorities of a port, or off with none; port 512 stands for all."""
         enabled = sum(1 << p for p in set(pfc.priorities) if 0 <= p < lib.MAX_PRIORITIES)
-        raw = lib.CPfcConfig(enabled, pfc.xoff_bytes, pfc.xon_bytes, pfc.headroom_bytes, pfc.quanta)
+        raw = lib.CPfcConfig(enabled, pfc.quanta)
+        for priority in range(lib.MAX_PRIORITIES):
+            own = pfc.limits(priority)
+            raw.of[priority] = lib.CPfcLimits(own.xoff_bytes, own.xon_bytes, own.headroom_bytes)
         checked(self._lib.tr_port_pfc(self.handle, port, byref(raw)), f"port {port}, PFC")
+
+    def pfc_stats(self, port: int, priority: int, at_ns: int = 0) -> PfcStats:
+        """PFC of a port and priority; pauses that last are counted up to `at_ns`, or now if that is later."""
+        raw = lib.CPfcStats()
+        rc = self._lib.tr_pfc_read(self.handle, port, priority, ps(at_ns), byref(raw))
+        checked(rc, f"port {port}, PFC of priority {priority}")
+        counts = {field[0]: getattr(raw, field[0]) for field in lib.CPfcStats._fields_}
+        pausing_ps, paused_ps = counts.pop("pausing_ps"), counts.pop("paused_ps")
+        return PfcStats(
+            pausing_ns=pausing_ps // lib.PS_PER_NS, paused_ns=paused_ps // lib.PS_PER_NS, **counts
+        )
+
+    def buffer_config(self, buffer: BufferConfig) -> None:
+        """Limits the memory of all ports together; 0 bytes: no limit."""
+        alpha = buffer.alpha or Fraction(0)
+        raw = lib.CBufferConfig(buffer.bytes, buffer.port_bytes, alpha.numerator, alpha.denominator)
+        checked(self._lib.tr_buffer_set(self.handle, byref(raw)), "buffer")
+
+    def buffer(self) -> BufferLook:
+        """How much of the memory is taken."""
+        raw = lib.CBufferLook()
+        self._lib.tr_buffer_look(self.handle, byref(raw))
+        return BufferLook(*(getattr(raw, field[0]) for field in lib.CBufferLook._fields_))
 
     def queue_config(
         self,

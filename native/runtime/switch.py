@@ -27,7 +27,7 @@ from native.runtime.encoding import TargetEncoder, limbs_to_int
 from native.runtime.externs import Externs
 from native.runtime.ports import Ports
 from native.runtime.tables import Tables
-from native.runtime.types import ActionCall, DigestRecord, Output, StateError, SwitchConfig
+from native.runtime.types import ActionCall, DigestRecord, Output, PfcConfig, StateError, SwitchConfig
 
 LEVELS = ("trace", "info", "warning", "error")
 # tr_run returns early when packets circle without time passing; so often it is called again
@@ -67,6 +67,11 @@ class Switch(Tables, Externs, Ports):
         self.load(program)
         if c.pfc is not None:
             self.port_pfc(lib.MAX_PORTS, c.pfc)
+            if c.cpu_port is not None:
+                # a controller neither pauses nor is paused, and needs no headroom
+                self.port_pfc(c.cpu_port, PfcConfig((), 0, 0, 0))
+        if c.buffer is not None:
+            self.buffer_config(c.buffer)
 
     def __enter__(self) -> Switch:
         return self

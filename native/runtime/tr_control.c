@@ -361,18 +361,19 @@ static int pfc_default(tr_switch *s, const tr_pfc_config *cfg)
     s->pfc = *cfg;
     for (uint32_t i = 0; i < TR_MAX_PORTS; i++)
         if (s->ports[i])
-            tr_pfc_set(s->ports[i], cfg);
+            tr_pfc_set(s, s->ports[i], i, cfg);
     tr_switch_unlock(s);
     return TR_OK;
 }
 
 int tr_port_pfc(tr_switch *s, uint32_t port, const tr_pfc_config *cfg)
 {
-    if (cfg->xon_bytes > cfg->xoff_bytes)
-        return TR_EINVAL;
+    for (unsigned i = 0; i < TR_MAX_PRIORITIES; i++)
+        if (cfg->of[i].xon_bytes > cfg->of[i].xoff_bytes)
+            return TR_EINVAL;
     if (port == TR_MAX_PORTS)
         return pfc_default(s, cfg);
-    LOCKED_PORT(s, port, t, tr_pfc_set(t, cfg));
+    LOCKED_PORT(s, port, t, tr_pfc_set(s, t, port, cfg));
 }
 
 static void each_queue(tr_port *t, uint32_t prio, uint32_t packets,

@@ -44,6 +44,14 @@ enum tr_instance {
 
 #define TR_CLONE_VALID 0x8000u
 
+/* Where the bytes of a packet stand that waits in the switch. */
+enum tr_charge {
+    TR_CHARGE_NONE,
+    TR_CHARGE_OWN,           /* on what its port has for itself */
+    TR_CHARGE_SHARED,        /* on the shared buffer alone */
+    TR_CHARGE_LOSSLESS       /* on the account of its port and priority, too */
+};
+
 /* A packet in the switch: bookkeeping, then the PHV, then the frame's bytes.
  *
  *   buf: |<- headroom 512 ->|<- frame as it entered this ingress pass ->|
@@ -62,8 +70,8 @@ typedef struct tr_pkt {
     uint32_t trunc;          /* length asked for, UINT32_MAX: none */
     uint32_t ingress_port;
     uint32_t egress_port;
-    uint32_t pfc_bytes;      /* bytes charged to pfc_port's ingress buffer */
-    uint16_t pfc_port;
+    uint32_t charged_bytes;  /* of the switch's buffer (tr_buffer.c) */
+    uint16_t pfc_port;       /* whose ingress account they are on */
     uint8_t priority;
     uint8_t size_class;      /* which free list it came from; packed: those
                               * from TR_SIZE_CLASSES on (tr_pack.c) */
@@ -73,6 +81,7 @@ typedef struct tr_pkt {
     uint16_t clone_fields, digest, resubmit, recirculate;
     uint32_t generation;     /* of the program it was made for */
     uint32_t size;           /* bytes of the whole block */
+    uint8_t charge;          /* enum tr_charge: where charged_bytes stand */
     uint64_t ready_ps;       /* in re-entry queue: when it may enter */
     uint64_t order;          /* in re-entry queue: place among both queues */
     alignas(16) uint8_t phv[];
@@ -231,11 +240,24 @@ typedef struct tr_queue {
     uint64_t pause_until_ps;  /* PFC received */
 } tr_queue;
 
+/* PFC of one port and priority: as ingress, which pauses the sender, and as
+ * egress, which is paused. */
 typedef struct tr_pfc_state {
-    uint64_t bytes;           /* of this ingress port and priority, buffered */
+    uint64_t shared, head;    /* bytes that came in here and wait: in the shared
+                               * buffer, in the headroom */
     uint64_t refresh_ps;      /* when to repeat the pause, TR_NEVER: not */
+    uint64_t pausing_from_ps; /* since when the sender is paused */
+    uint64_t paused_from_ps;  /* since when the queue is, if it is */
     uint8_t paused;           /* we have paused the sender */
+    tr_pfc_stats stats;       /* up to the last change */
 } tr_pfc_state;
+
+/* Memory for packets that wait. */
+typedef struct tr_buffer {
+    tr_buffer_config cfg;
+    uint64_t reserved;        /* headrooms and own bytes of ports in use */
+    uint64_t shared, shared_most, head, head_most, own;
+} tr_buffer;
 
 /* In the order of use: what every frame touches shares two cache lines. */
 typedef struct tr_port {
@@ -248,6 +270,7 @@ typedef struct tr_port {
     alignas(64) tr_port_stats stats;
     tr_queue queue[TR_MAX_PRIORITIES];
     tr_pfc_config pfc;
+    uint64_t own_bytes;       /* that came in here and are TR_CHARGE_OWN */
 } tr_port;
 
 #define TR_NO_PLACE UINT16_MAX
@@ -288,6 +311,7 @@ struct tr_switch {
 
     tr_switch_config cfg;
     tr_pfc_config pfc;        /* of ports not used yet */
+    tr_buffer buffer;
     tr_port *ports[TR_MAX_PORTS];
     uint64_t due[TR_MAX_PORTS / 64];  /* ports to look at now (tr_loop.c) */
     uint8_t due_words;        /* bit per word of due that is not 0 */

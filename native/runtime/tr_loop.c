@@ -40,7 +40,9 @@ void tr_resubmit(tr_switch *s, tr_pkt *p, uint64_t now_ps)
 
 void tr_recirculate(tr_switch *s, tr_pkt *p, uint64_t now_ps)
 {
-    if (s->recirculated.count >= TR_REENTRY_DEPTH) {
+    /* what is lossless has its room in the buffer already */
+    if (s->recirculated.count >= TR_REENTRY_DEPTH &&
+        p->charge != TR_CHARGE_LOSSLESS) {
         tr_drop(s, p, TR_DROP_RECIRC_FULL);
         return;
     }
@@ -171,8 +173,11 @@ static uint32_t port_work(tr_switch *s, uint32_t port, uint64_t now_ps)
     tr_pkt *p;
     while (n < STEP_LIMIT && (p = tr_port_dequeue(s, t, now_ps))) {
         n++;
-        if (s->prog->egress(s, p, now_ps))
+        if (s->prog->egress(s, p, now_ps)) {
+            if (p->charge)
+                tr_buffer_release(s, p);
             tr_port_send(s, p, now_ps);
+        }
     }
     uint64_t next =
         t->pfc_state ? tr_pfc_refresh(s, port, now_ps) : TR_NEVER;

@@ -1,12 +1,17 @@
-/* PFC of the traffic manager: ingress accounting, pause frames out and in.
+/* PFC of the traffic manager: pause frames out and in.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "tr_tm.h"
 
 #include <stdlib.h>
 
-#define PFC_FRAME_BYTES 60u
+#define ETHER_BYTES 14u
+#define MAC_CONTROL 0x8808u
+#define OP_PFC 0x0101u
 #define PFC_CLASSES 8u
+/* Up to the last time; the rest of a frame is padding. */
+#define PFC_BYTES (ETHER_BYTES + 4u + 2u * PFC_CLASSES)
+#define PFC_FRAME_BYTES 60u
 /* Pauses are repeated no faster than this, however short they are. */
 #define MIN_REFRESH_PS 1000000u
 
@@ -22,20 +27,38 @@ static uint64_t pause_ps(const tr_port *t, uint32_t quanta)
     return ps < TR_NEVER ? (uint64_t)ps : TR_NEVER;
 }
 
-static void send_pause(tr_switch *s, uint32_t port, uint32_t priority,
-                       uint16_t quanta)
+static tr_pfc_state *new_states(void)
+{
+    tr_pfc_state *st = calloc(PFC_CLASSES, sizeof *st);
+    for (uint32_t i = 0; st && i < PFC_CLASSES; i++)
+        st[i].refresh_ps = TR_NEVER;
+    return st;
+}
+
+/* How long the queue has been paused by the last pause frame. */
+static uint64_t paused_since(const tr_queue *q, const tr_pfc_state *st,
+                             uint64_t now_ps)
+{
+    uint64_t end =
+        q->pause_until_ps < now_ps ? q->pause_until_ps : now_ps;
+    return end > st->paused_from_ps ? end - st->paused_from_ps : 0;
+}
+
+/* Sends a frame that asks for a pause, 0: for none; zero without memory. */
+static int send_pause(tr_switch *s, uint32_t port, uint32_t priority,
+                      uint16_t quanta)
 {
     tr_port *t = s->ports[port];
     tr_pkt *p = tr_pkt_new(s, PFC_FRAME_BYTES);
     if (!p)
-        return;
+        return 0;
     uint8_t *f = p->buf + p->off;
     memset(f, 0, PFC_FRAME_BYTES);
     memcpy(f, pfc_destination, 6);
     f[6] = 0x02; /* locally administered source: the port's number */
     tr_store_be(f + 8, 4, port);
-    tr_store_be(f + 12, 2, 0x8808);
-    tr_store_be(f + 14, 2, 0x0101);
+    tr_store_be(f + 12, 2, MAC_CONTROL);
+    tr_store_be(f + 14, 2, OP_PFC);
     tr_store_be(f + 16, 2, 1u << priority);
     tr_store_be(f + 18 + 2 * priority, 2, quanta);
     p->len = PFC_FRAME_BYTES;
@@ -47,62 +70,84 @@ static void send_pause(tr_switch *s, uint32_t port, uint32_t priority,
     uint64_t lasts = pause_ps(t, quanta);
     uint64_t sent_ps =
         t->busy_until_ps > s->now_ps ? t->busy_until_ps : s->now_ps;
-    st->paused = quanta != 0;
     st->refresh_ps = quanta == 0 || lasts == TR_NEVER
                          ? TR_NEVER
                          : sent_ps + (lasts / 2 > MIN_REFRESH_PS ? lasts / 2
                                                     : MIN_REFRESH_PS);
+    if (quanta)
+        st->stats.xoff_sent++;
+    else
+        st->stats.xon_sent++;
     tr_port_touch(s, port);
-}
-
-void tr_pfc_set(tr_port *t, const tr_pfc_config *cfg)
-{
-    if (!t->pfc_state)
-        t->pfc_state = calloc(TR_MAX_PRIORITIES, sizeof *t->pfc_state);
-    if (!t->pfc_state)
-        return;
-    t->pfc = *cfg;
-    for (unsigned i = 0; i < TR_MAX_PRIORITIES; i++)
-        if (!t->pfc_state[i].paused)
-            t->pfc_state[i].refresh_ps = TR_NEVER;
-}
-
-static tr_pfc_state *state_of(const tr_switch *s, uint32_t port,
-                              uint32_t priority)
-{
-    const tr_port *t = port < TR_MAX_PORTS ? s->ports[port] : NULL;
-    if (!t || !t->pfc_state || !(t->pfc.enabled >> priority & 1))
-        return NULL;
-    return &t->pfc_state[priority];
-}
-
-int tr_pfc_admit(tr_switch *s, tr_pkt *p, uint32_t priority)
-{
-    p->pfc_bytes = 0;
-    tr_pfc_state *st = state_of(s, p->pfc_port, priority);
-    if (!st)
-        return 1;
-    const tr_pfc_config *c = &s->ports[p->pfc_port]->pfc;
-    uint32_t bytes = tr_pkt_bytes(p);
-    if (st->bytes + bytes > c->xoff_bytes + c->headroom_bytes)
-        return 0;
-    st->bytes += bytes;
-    p->pfc_bytes = bytes;
-    if (!st->paused && st->bytes > c->xoff_bytes)
-        send_pause(s, p->pfc_port, priority, c->quanta);
     return 1;
 }
 
-void tr_pfc_release(tr_switch *s, tr_pkt *p)
+/* The sender is held no more, whether it was told or not. */
+static void forget_pause(const tr_switch *s, tr_pfc_state *st)
 {
-    tr_pfc_state *st =
-        p->pfc_bytes ? state_of(s, p->pfc_port, p->priority) : NULL;
-    if (!st)
+    if (!st->paused)
         return;
-    st->bytes -= st->bytes < p->pfc_bytes ? st->bytes : p->pfc_bytes;
-    p->pfc_bytes = 0;
-    if (st->paused && st->bytes <= s->ports[p->pfc_port]->pfc.xon_bytes)
-        send_pause(s, p->pfc_port, p->priority, 0);
+    st->paused = 0;
+    st->refresh_ps = TR_NEVER;
+    st->stats.pausing_ps += s->now_ps - st->pausing_from_ps;
+}
+
+void tr_pfc_tell(tr_switch *s, uint32_t port, uint32_t priority, int stop)
+{
+    tr_pfc_state *st = &s->ports[port]->pfc_state[priority];
+    uint16_t quanta = stop ? s->ports[port]->pfc.quanta : 0;
+    if (!send_pause(s, port, priority, quanta))
+        return;
+    if (!quanta) {
+        forget_pause(s, st);
+    } else if (!st->paused) {
+        st->paused = 1;
+        st->pausing_from_ps = s->now_ps;
+    }
+}
+
+/* The queue of a priority is paused from now on for so long, 0: not at all. */
+static void pause_queue(tr_port *t, uint32_t priority, uint64_t lasts,
+                        uint64_t now_ps)
+{
+    tr_queue *q = &t->queue[priority];
+    tr_pfc_state *st = &t->pfc_state[priority];
+    uint64_t until = lasts > TR_NEVER - now_ps ? TR_NEVER : now_ps + lasts;
+    if (q->pause_until_ps != TR_NEVER && q->pause_until_ps > now_ps)
+        t->stats.paused_ps -= q->pause_until_ps - now_ps;
+    if (until != TR_NEVER)
+        t->stats.paused_ps += until - now_ps;
+    st->stats.paused_ps += paused_since(q, st, now_ps);
+    st->paused_from_ps = now_ps;
+    q->pause_until_ps = until;
+}
+
+void tr_pfc_set(tr_switch *s, tr_port *t, uint32_t port,
+                const tr_pfc_config *cfg)
+{
+    if (!t->pfc_state && !(t->pfc_state = new_states()))
+        return;
+    /* what is lossless no more pauses nobody, and is not paused */
+    for (uint32_t i = 0; i < PFC_CLASSES; i++) {
+        if (cfg->enabled >> i & 1)
+            continue;
+        if (t->pfc_state[i].paused)
+            tr_pfc_tell(s, port, i, 0);
+        if (t->queue[i].pause_until_ps > s->now_ps)
+            pause_queue(t, i, 0, s->now_ps);
+    }
+    t->pfc = *cfg;
+    tr_buffer_reserve(s);
+}
+
+void tr_pfc_forget(tr_switch *s, tr_port *t)
+{
+    for (uint32_t i = 0; t->pfc_state && i < PFC_CLASSES; i++) {
+        tr_pfc_state *st = &t->pfc_state[i];
+        forget_pause(s, st);
+        st->shared = st->head = 0;
+        st->stats.bytes = st->stats.headroom_bytes = 0;
+    }
 }
 
 uint64_t tr_pfc_refresh(tr_switch *s, uint32_t port, uint64_t now_ps)
@@ -119,29 +164,46 @@ uint64_t tr_pfc_refresh(tr_switch *s, uint32_t port, uint64_t now_ps)
     return next;
 }
 
-int tr_pfc_obey(tr_switch *s, uint32_t port, const uint8_t *data,
-                uint32_t len, uint64_t now_ps)
+enum tr_drop tr_pfc_obey(tr_switch *s, uint32_t port, const uint8_t *data,
+                         uint32_t len, uint64_t now_ps)
 {
     tr_port *t = s->ports[port];
-    if (!t->pfc_state || len < 34 || tr_load_be(data + 12, 2) != 0x8808 ||
-        tr_load_be(data + 14, 2) != 0x0101 ||
-        memcmp(data, pfc_destination, 6))
-        return 0;
+    if (len < ETHER_BYTES || tr_load_be(data + 12, 2) != MAC_CONTROL)
+        return TR_DROP_COUNT;
+    if (len < PFC_BYTES || tr_load_be(data + 14, 2) != OP_PFC ||
+        memcmp(data, pfc_destination, 6)) {
+        t->stats.pfc_ignored++;
+        return TR_DROP_MAC_CONTROL;
+    }
     uint64_t classes = tr_load_be(data + 16, 2);
     t->stats.pfc_received++;
     for (uint32_t i = 0; i < PFC_CLASSES; i++) {
-        if (!(classes >> i & 1))
+        if (!(classes & t->pfc.enabled & 1u << i))
             continue;
-        tr_queue *q = &t->queue[i];
         uint32_t quanta = (uint32_t)tr_load_be(data + 18 + 2 * i, 2);
-        uint64_t lasts = quanta ? pause_ps(t, quanta) : 0;
-        uint64_t until = lasts > TR_NEVER - now_ps ? TR_NEVER : now_ps + lasts;
-        if (q->pause_until_ps != TR_NEVER && q->pause_until_ps > now_ps)
-            t->stats.paused_ps -= q->pause_until_ps - now_ps;
-        if (until != TR_NEVER)
-            t->stats.paused_ps += until - now_ps;
-        q->pause_until_ps = until;
+        t->pfc_state[i].stats.received++;
+        pause_queue(t, i, quanta ? pause_ps(t, quanta) : 0, now_ps);
     }
     tr_port_touch(s, port);
-    return 1;
+    return TR_DROP_PFC_FRAME;
+}
+
+int tr_pfc_read(tr_switch *s, uint32_t port, uint32_t prio, uint64_t at_ps,
+                tr_pfc_stats *out)
+{
+    if (port >= TR_MAX_PORTS || prio >= PFC_CLASSES)
+        return TR_ERANGE;
+    tr_switch_lock(s);
+    memset(out, 0, sizeof *out);
+    const tr_port *t = s->ports[port];
+    if (t && t->pfc_state) {
+        const tr_pfc_state *st = &t->pfc_state[prio];
+        uint64_t now_ps = at_ps > s->now_ps ? at_ps : s->now_ps;
+        *out = st->stats;
+        out->paused_ps += paused_since(&t->queue[prio], st, now_ps);
+        if (st->paused)
+            out->pausing_ps += now_ps - st->pausing_from_ps;
+    }
+    tr_switch_unlock(s);
+    return TR_OK;
 }

@@ -1,8 +1,8 @@
 /* Packet buffers: free lists by size, filled on demand and never per packet.
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "tr_core.h"
 #include "tr_mem.h"
+#include "tr_tm.h"
 
 /* Buffers are reused, which would hide an overrun from the sanitizer: in such
  * builds the room behind a frame's last byte is off limits. */
@@ -100,6 +100,8 @@ void tr_lose(tr_switch *s, enum tr_drop reason, uint32_t virt)
 void tr_drop(tr_switch *s, tr_pkt *p, enum tr_drop reason)
 {
     tr_lose(s, reason, p->virt);
+    if (p->charge)
+        tr_buffer_release(s, p);
     TR_TRACE(s, "packet from port %u dropped: %s", p->ingress_port,
              tr_drop_name(reason));
     tr_pkt_free(s, p);
@@ -128,6 +130,8 @@ const char *tr_drop_name(unsigned reason)
         [TR_DROP_NO_BUFFER] = "no_buffer",
         [TR_DROP_TOO_LONG] = "too_long",
         [TR_DROP_RELOAD] = "pipeline_replaced",
+        [TR_DROP_BUFFER] = "buffer_full",
+        [TR_DROP_MAC_CONTROL] = "mac_control",
     };
     return reason < TR_DROP_COUNT ? names[reason] : "";
 }

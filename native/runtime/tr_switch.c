@@ -82,6 +82,7 @@ static void packets_free(tr_switch *s)
     list_lose(s, &s->resubmitted.head);
     list_lose(s, &s->recirculated.head);
     list_lose(s, &s->out_head);
+    tr_buffer_clear(s);
     memset(&s->resubmitted, 0, sizeof s->resubmitted);
     memset(&s->recirculated, 0, sizeof s->recirculated);
     s->out_tail = NULL;
@@ -235,8 +236,11 @@ int tr_rx_virtual(tr_switch *s, uint32_t port, const uint8_t *data,
     t->stats.rx_packets++;
     t->stats.rx_bytes += (uint64_t)len + virt;
     s->account.rx_virt += virt;
-    if (t->pfc_state && tr_pfc_obey(s, port, data, len, s->now_ps)) {
-        tr_lose(s, TR_DROP_PFC_FRAME, virt);
+    enum tr_drop control =
+        t->pfc.enabled ? tr_pfc_obey(s, port, data, len, s->now_ps)
+                       : TR_DROP_COUNT;
+    if (control != TR_DROP_COUNT) {
+        tr_lose(s, control, virt);
         tr_run(s, s->now_ps);
         return TR_OK;
     }

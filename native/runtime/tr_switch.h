@@ -72,17 +72,53 @@ enum tr_drop {
     TR_DROP_NO_BUFFER,        /* out of memory for packets */
     TR_DROP_TOO_LONG,         /* frame longer than the core takes */
     TR_DROP_RELOAD,           /* in flight when the program was replaced */
+    TR_DROP_BUFFER,           /* the switch's shared buffer is full */
+    TR_DROP_MAC_CONTROL,      /* no valid pause frame: ignored (not a loss) */
     TR_DROP_COUNT
 };
+
+/* Thresholds of what came in by one port and waits with one priority. */
+typedef struct tr_pfc_limits {
+    uint64_t xoff_bytes;      /* pause the sender above this many bytes */
+    uint64_t xon_bytes;       /* resume it at or below this many bytes */
+    uint64_t headroom_bytes;  /* accepted above xoff before dropping */
+} tr_pfc_limits;
 
 /* PFC of one port and all its priorities (RLB §II-A, IEEE 802.1Qbb). */
 typedef struct tr_pfc_config {
     uint8_t enabled;          /* bit per priority that is lossless; 0: off */
-    uint64_t xoff_bytes;      /* pause the sender above this many bytes */
-    uint64_t xon_bytes;       /* resume it at or below this many bytes */
-    uint64_t headroom_bytes;  /* accepted above xoff before dropping */
     uint16_t quanta;          /* pause time asked for, in 512 bit times */
+    tr_pfc_limits of[TR_MAX_PRIORITIES];
 } tr_pfc_config;
+
+/* The memory that all ports of a switch share (tr_buffer.c). */
+typedef struct tr_buffer_config {
+    uint64_t bytes;           /* all that follows included; 0: no limit */
+    uint64_t port_bytes;      /* of each port for what is not lossless */
+    /* dynamic thresholds: xoff is at most alpha times what is free; alpha_num
+     * 0: thresholds are as they were configured */
+    uint32_t alpha_num, alpha_den;
+} tr_buffer_config;
+
+typedef struct tr_buffer_look_t {
+    uint64_t bytes;           /* as configured */
+    uint64_t reserved_bytes;  /* headrooms and own bytes of ports in use */
+    uint64_t shared_bytes, shared_most_bytes;  /* taken now, and ever */
+    uint64_t headroom_bytes, headroom_most_bytes;
+    uint64_t own_bytes;       /* of ports, for what is not lossless */
+    uint64_t held_bytes;      /* taken by packets that were looked for: equal
+                               * to the sum of what is taken */
+} tr_buffer_look_t;
+
+/* What PFC of one port and priority has done so far. */
+typedef struct tr_pfc_stats {
+    uint64_t bytes, most_bytes;           /* came in here and wait; ever */
+    uint64_t headroom_bytes, headroom_most_bytes;  /* of them above xoff */
+    uint64_t xoff_sent, xon_sent;         /* repeated pauses included */
+    uint64_t received;                    /* frames that name the priority */
+    uint64_t pausing_ps;                  /* we kept the sender paused */
+    uint64_t paused_ps;                   /* our queue was paused */
+} tr_pfc_stats;
 
 typedef struct tr_switch_config {
     uint32_t drop_port;       /* egress_spec value that means drop */
@@ -110,6 +146,7 @@ typedef struct tr_port_stats {
     uint64_t rx_packets, rx_bytes, tx_packets, tx_bytes;
     uint64_t dropped;         /* packets dropped at this port's queues */
     uint64_t pfc_sent, pfc_received, paused_ps;
+    uint64_t pfc_ignored;     /* MAC control frames that are no valid PFC */
 } tr_port_stats;
 
 /* Where all frames and their virtual payload bytes are. At any time
@@ -203,6 +240,11 @@ int tr_port_rate(tr_switch *s, uint32_t port, uint64_t bps);
 int tr_port_delay(tr_switch *s, uint32_t port, uint64_t delay_ps);
 /* port TR_MAX_PORTS: all ports, those not used yet too */
 int tr_port_pfc(tr_switch *s, uint32_t port, const tr_pfc_config *cfg);
+/* Finite pauses count up to at_ps. */
+int tr_pfc_read(tr_switch *s, uint32_t port, uint32_t prio, uint64_t at_ps,
+                tr_pfc_stats *out);
+int tr_buffer_set(tr_switch *s, const tr_buffer_config *cfg);
+void tr_buffer_look(tr_switch *s, tr_buffer_look_t *out);
 /* prio TR_MAX_PRIORITIES: all queues of the port */
 int tr_queue_depth(tr_switch *s, uint32_t port, uint32_t prio,
                    uint32_t packets, uint64_t bytes);

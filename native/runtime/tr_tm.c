@@ -29,9 +29,11 @@ tr_port *tr_port_get(tr_switch *s, uint32_t port)
         p->queue[i].max_packets = s->cfg.queue_packets;
         p->queue[i].max_bytes = s->cfg.queue_bytes;
     }
-    if (s->pfc.enabled)
-        tr_pfc_set(p, &s->pfc);
     s->ports[port] = p;
+    if (s->pfc.enabled)
+        tr_pfc_set(s, p, port, &s->pfc);
+    else if (s->buffer.cfg.bytes)
+        tr_buffer_reserve(s);
     return p;
 }
 
@@ -76,8 +78,9 @@ void tr_enqueue(tr_switch *s, tr_pkt *p, uint32_t port, uint32_t priority)
         port_drop(s, t, p, TR_DROP_QUEUE_BYTES);
         return;
     }
-    if (!tr_pfc_admit(s, p, priority)) {
-        port_drop(s, t, p, TR_DROP_PFC_HEADROOM);
+    enum tr_drop full = tr_buffer_admit(s, p, priority);
+    if (full != TR_DROP_COUNT) {
+        port_drop(s, t, p, full);
         return;
     }
     p->priority = (uint8_t)priority;
@@ -135,7 +138,7 @@ static tr_pkt *queue_take(tr_port *t, uint32_t priority)
 }
 
 /* The packet that leaves now, packed or not. */
-static tr_pkt *queue_next(tr_switch *s, tr_port *t, uint64_t now_ps)
+static tr_pkt *queue_next(tr_port *t, uint64_t now_ps)
 {
     if (t->blocked || t->busy_until_ps > now_ps)
         return NULL;
@@ -148,7 +151,6 @@ static tr_pkt *queue_next(tr_switch *s, tr_port *t, uint64_t now_ps)
         tr_pkt *p = queue_take(t, priority);
         if (q->pps)
             q->next_ps = now_ps + TR_PS_PER_S / q->pps;
-        tr_pfc_release(s, p);
         return p;
     }
     return NULL;
@@ -157,7 +159,7 @@ static tr_pkt *queue_next(tr_switch *s, tr_port *t, uint64_t now_ps)
 tr_pkt *tr_port_dequeue(tr_switch *s, tr_port *t, uint64_t now_ps)
 {
     tr_pkt *p;
-    while ((p = queue_next(s, t, now_ps)) && p->size_class >= TR_SIZE_CLASSES) {
+    while ((p = queue_next(t, now_ps)) && p->size_class >= TR_SIZE_CLASSES) {
         tr_pkt *whole = tr_pkt_unpack(s, p);
         if (whole)
             return whole;
@@ -220,7 +222,6 @@ void tr_port_flush(tr_switch *s, tr_port *t)
     for (unsigned i = 0; i < TR_MAX_PRIORITIES; i++) {
         while (t->queue[i].head) {
             tr_pkt *p = queue_take(t, i);
-            tr_pfc_release(s, p);
             tr_drop(s, p, TR_DROP_RELOAD);
         }
     }

@@ -12,7 +12,8 @@
  * PFC (IEEE 802.1Qbb): bytes buffered in the switch are counted by the port
  * they came in on and the priority they were queued with; above xoff the
  * sender is paused, at xon it is resumed, beyond xoff + headroom packets are
- * dropped. A pause received stops the queue of that priority.
+ * dropped. A pause received stops the queue of that priority. All ports may
+ * share one buffer of limited size (tr_buffer.c).
  */
 #ifndef TR_TM_H
 #define TR_TM_H
@@ -50,15 +51,32 @@ tr_pkt *tr_pkt_pack(tr_switch *s, tr_pkt *p);
 /* A packed packet as it was; NULL: no memory, and q is as before. */
 tr_pkt *tr_pkt_unpack(tr_switch *s, tr_pkt *q);
 
-/* PFC. */
-void tr_pfc_set(tr_port *t, const tr_pfc_config *cfg);
-int tr_pfc_admit(tr_switch *s, tr_pkt *p, uint32_t priority);
-void tr_pfc_release(tr_switch *s, tr_pkt *p);
+/* The buffer, and who has how much of it. */
+
+/* Gives p its room, to wait with this priority; one that has room already (it
+ * was recirculated) gets it anew. TR_DROP_COUNT, or why there is none. */
+enum tr_drop tr_buffer_admit(tr_switch *s, tr_pkt *p, uint32_t priority);
+/* Takes the room of p back; its sender may be resumed. */
+void tr_buffer_release(tr_switch *s, tr_pkt *p);
+/* Headrooms or ports have changed. */
+void tr_buffer_reserve(tr_switch *s);
+/* There are no packets any more. */
+void tr_buffer_clear(tr_switch *s);
+
+/* PFC frames, and what they do. */
+void tr_pfc_set(tr_switch *s, tr_port *t, uint32_t port,
+                const tr_pfc_config *cfg);
+/* Nothing waits any more that came in by this port. */
+void tr_pfc_forget(tr_switch *s, tr_port *t);
+/* Tells who sends to this port to stop, or to go on. */
+void tr_pfc_tell(tr_switch *s, uint32_t port, uint32_t priority, int stop);
 /* Repeats pauses that would run out; the time of the next repeat. Only for
  * ports with PFC. */
 uint64_t tr_pfc_refresh(tr_switch *s, uint32_t port, uint64_t now_ps);
-/* Obeys a pause frame; 0 when the frame is none. */
-int tr_pfc_obey(tr_switch *s, uint32_t port, const uint8_t *data,
-                uint32_t len, uint64_t now_ps);
+/* Obeys a pause frame: TR_DROP_PFC_FRAME. Other MAC control frames go nowhere:
+ * TR_DROP_MAC_CONTROL. All else is a packet: TR_DROP_COUNT. Only for ports with
+ * PFC. */
+enum tr_drop tr_pfc_obey(tr_switch *s, uint32_t port, const uint8_t *data,
+                         uint32_t len, uint64_t now_ps);
 
 #endif

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Literal, NamedTuple
 
 ErrorCode = Literal["exists", "not_found", "full", "range", "invalid", "memory"]
@@ -19,14 +20,44 @@ class StateError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class PfcLimits:
+    """Thresholds in bytes of what came in by one port and waits with one priority."""
+
+    xoff_bytes: int
+    xon_bytes: int
+    headroom_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class PfcConfig:
-    """PFC of a port (RLB §II-A): lossless priorities and their thresholds in bytes."""
+    """PFC of a port (RLB §II-A): lossless priorities and their thresholds in bytes.
+
+    `own` names priorities whose thresholds differ; `quanta` is the pause asked for, in 512 bit times.
+    """
 
     priorities: Sequence[int]
     xoff_bytes: int
     xon_bytes: int
     headroom_bytes: int
     quanta: int = 0xFFFF
+    own: Mapping[int, PfcLimits] = field(default_factory=dict)
+
+    def limits(self, priority: int) -> PfcLimits:
+        """The thresholds of one priority."""
+        return self.own.get(priority, PfcLimits(self.xoff_bytes, self.xon_bytes, self.headroom_bytes))
+
+
+@dataclass(frozen=True, slots=True)
+class BufferConfig:
+    """The memory of a switch, headrooms included, that all its ports share.
+
+    With `alpha` thresholds are dynamic: a port and priority gets at most that many times what is free, and
+    its xoff at most. `port_bytes` of it each port has for packets that are not lossless.
+    """
+
+    bytes: int
+    alpha: Fraction | None = None
+    port_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +76,7 @@ class SwitchConfig:
     recirc_rate_bps: int = 0
     seed: int = 0
     pfc: PfcConfig | None = None
+    buffer: BufferConfig | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +171,11 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class PortStats:
-    """Counts of one port since the switch was made; ``paused_ns`` counts finite PFC pauses."""
+    """Counts of one port since the switch was made.
+
+    ``paused_ns`` counts finite PFC pauses, up to their ends; ``pfc_ignored`` counts MAC control frames that
+    were no valid PFC.
+    """
 
     rx_packets: int
     rx_bytes: int
@@ -149,3 +185,48 @@ class PortStats:
     pfc_sent: int
     pfc_received: int
     paused_ns: int
+    pfc_ignored: int
+
+
+@dataclass(frozen=True, slots=True)
+class PfcStats:
+    """PFC of one port and priority since the switch was made.
+
+    Of what came in by the port: ``bytes`` that wait, above the threshold ``headroom_bytes``, and the most of
+    either that there ever were. ``xoff_sent`` counts repeated pauses, too; the sender was kept paused for
+    ``pausing_ns``. ``received`` counts frames that named the priority, and its queue was paused for
+    ``paused_ns`` by them.
+    """
+
+    bytes: int
+    most_bytes: int
+    headroom_bytes: int
+    headroom_most_bytes: int
+    xoff_sent: int
+    xon_sent: int
+    received: int
+    pausing_ns: int
+    paused_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class BufferLook:
+    """The buffer of a switch: its size (0: no limit), what of it is not shared, and what is and was taken.
+
+    ``own_bytes`` is what ports have for packets that are not lossless, as far as it is taken. Without a limit
+    only lossless packets are counted.
+    """
+
+    bytes: int
+    reserved_bytes: int
+    shared_bytes: int
+    shared_most_bytes: int
+    headroom_bytes: int
+    headroom_most_bytes: int
+    own_bytes: int
+    held_bytes: int
+
+    @property
+    def balanced(self) -> bool:
+        """Whether just what packets hold is taken; they were looked for."""
+        return self.shared_bytes + self.headroom_bytes + self.own_bytes == self.held_bytes

@@ -10,15 +10,17 @@ import logging
 import logging.handlers
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from native.switchd.lossless import buffer_config, pfc_configs
 from native.switchd.options import PROGRAM, OptionError, Options, make_parser, parse_options
 
 if TYPE_CHECKING:
     from native.compiler import Program
-    from native.runtime import PfcConfig, Switch
+    from native.runtime import Switch
+    from native.switchd.ports import IoLoop
     from native.switchd.server import Tls
 
 JSON_VERSION = "2.24"
@@ -99,6 +101,7 @@ def _serve(options: Options) -> None:
 
     tls = _tls(options)
     program = _load(options.program)
+    pfc = pfc_configs(options.pfc)
     config = SwitchConfig(
         device_id=options.device_id,
         cpu_port=options.cpu_port,
@@ -108,10 +111,14 @@ def _serve(options: Options) -> None:
         queue_depth_packets=options.queue_depth[0],
         queue_depth_bytes=options.queue_depth[1],
         recirc_rate_bps=options.recirc_rate_bps,
-        pfc=_pfc(options),
+        pfc=pfc.get(None),
+        buffer=buffer_config(options.buffer),
     )
     with Switch(program, config) as switch:
         _configure_ports(switch, options)
+        for port, own in pfc.items():
+            if port is not None:
+                switch.port_pfc(port, own)
         _configure_log(switch, options)
         with IoLoop(switch, options.interfaces, options.cpu_port, options.pcap) as loop:
             device = Device(
@@ -122,11 +129,33 @@ def _serve(options: Options) -> None:
                 Ports(frozenset(options.interfaces)),
             )
             loop.start()
+            report = _reporter(options, switch, loop)
             try:
-                serve(device, loop, options.address, tls, options.interfaces, lambda _: _ready(options))
+                serve(
+                    device, loop, options.address, tls, options.interfaces, lambda _: _ready(options), report
+                )
             finally:
                 switch.set_log(None)
                 device.close()
+            if report is not None:
+                report()
+
+
+def _reporter(options: Options, switch: Switch, loop: IoLoop) -> Callable[[], None] | None:
+    """Writes the statistics, if anybody wants them."""
+    from native.switchd.statistics import write_statistics
+
+    path = options.statistics
+    if path is None:
+        return None
+
+    def report() -> None:
+        try:
+            write_statistics(path, switch, options.interfaces, loop.now_ns())
+        except OSError as error:
+            print(f"{PROGRAM}: {path}: {error.strerror}", file=sys.stderr)
+
+    return report
 
 
 def _ready(options: Options) -> None:
@@ -155,15 +184,6 @@ def _tls(options: Options) -> Tls | None:
         return None
     root = None if options.ssl_cacert is None else _read(options.ssl_cacert)
     return Tls(_read(options.ssl_key), _read(options.ssl_cert), root, options.ssl_client_auth)
-
-
-def _pfc(options: Options) -> PfcConfig | None:
-    from native.runtime import PfcConfig
-
-    spec = options.pfc
-    if spec is None:
-        return None
-    return PfcConfig(spec.priorities, spec.xoff_bytes, spec.xon_bytes, spec.headroom_bytes, spec.quanta)
 
 
 def _configure_ports(switch: Switch, options: Options) -> None:

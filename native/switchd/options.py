@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn
 
-from native.switchd.units import PfcSpec, Rate, parse_depth, parse_pfc, parse_rate
+from native.switchd.lossless import BufferSpec, PfcSpec, parse_buffer, parse_pfc
+from native.switchd.units import Rate, parse_depth, parse_rate
 from spec.units import parse_time_ns
 
 PROGRAM = "tailrace_switch_grpc"
@@ -78,7 +79,9 @@ class Options:
     port_delays: list[tuple[int | None, int]] = field(default_factory=list)
     queue_depth: tuple[int, int] = (64, 0)
     recirc_rate_bps: int = 0
-    pfc: PfcSpec | None = None
+    pfc: list[PfcSpec] = field(default_factory=list)
+    buffer: BufferSpec | None = None
+    statistics: Path | None = None
     warnings: list[str] = field(default_factory=list)
 
 
@@ -260,9 +263,24 @@ def _add_own_options(parser: argparse.ArgumentParser, number: Callable[[str], ob
     )
     add(
         "--pfc",
-        type=_typed(parse_pfc, "PRIORITIES:xoff=BYTES,xon=BYTES,headroom=BYTES"),
+        action="append",
+        default=[],
+        type=_typed(parse_pfc, "[PORT:]PRIORITIES:xoff=BYTES,xon=BYTES,headroom=BYTES[,quanta=N]"),
         metavar="SPEC",
-        help="lossless priorities, as 3,4:xoff=96KiB,xon=64KiB,headroom=48KiB",
+        help="lossless priorities of a port or all, as 3,4:xoff=96KiB,xon=64KiB,headroom=48KiB; repeatable",
+    )
+    add(
+        "--buffer",
+        type=_typed(parse_buffer, "BYTES[,alpha=FRACTION][,port=BYTES]"),
+        metavar="BYTES[,alpha=A][,port=BYTES]",
+        help="memory of all ports together, headrooms included; with alpha thresholds are dynamic, at most A "
+        "times what is free; what each port has for packets that are not lossless (default: no limit)",
+    )
+    add(
+        "--statistics",
+        type=Path,
+        metavar="FILE",
+        help="write counts of ports, PFC, buffer and drops to FILE at the end, and at SIGUSR1",
     )
 
 
@@ -341,12 +359,26 @@ def _copy(given: argparse.Namespace, options: Options) -> None:
     options.bmv2_compat, options.tick_ns = given.bmv2_compat, given.tick_ns
     options.port_rates, options.port_delays = given.port_rate, given.port_delay
     options.queue_depth, options.pfc = given.queue_depth, given.pfc
+    options.buffer, options.statistics = given.buffer, given.statistics
     if given.recirc_rate is not None:
         if given.recirc_rate.pps:
             raise OptionError("--recirc-rate is in bit/s")
         options.recirc_rate_bps = given.recirc_rate.bps
     if given.no_p4 and given.program:
         options.warnings.append(f"{given.program[0]} is ignored: --no-p4 is given")
+
+
+def _check_pfc(options: Options) -> None:
+    for spec in options.pfc:
+        if spec.port is not None and spec.port not in options.interfaces:
+            raise OptionError(f"--pfc: there is no port {spec.port}")
+        if max(spec.priorities) >= options.priority_queues:
+            queues = options.priority_queues
+            raise OptionError(
+                f"--pfc: there is no queue of priority {max(spec.priorities)} with --priority-queues {queues}"
+            )
+    if options.statistics is not None and not options.statistics.parent.is_dir():
+        raise OptionError(f"--statistics: '{options.statistics.parent}' is not a directory")
 
 
 def _check(options: Options) -> None:
@@ -360,6 +392,7 @@ def _check(options: Options) -> None:
             raise OptionError(f"--cpu-port {cpu_port} is the drop port; move that with --drop-port")
     if not 0 < options.priority_queues <= 8:
         raise OptionError("--priority-queues is not in 1..8")
+    _check_pfc(options)
     if options.max_mc_groups == 0 or options.tick_ns == 0:
         raise OptionError("--max-mc-groups and --tick-ns must be above 0")
     if options.log_console and options.log_file:

@@ -140,13 +140,16 @@ def serve(
     tls: Tls | None,
     ports: Iterable[int],
     on_ready: Callable[[int], None],
+    on_report: Callable[[], None] | None = None,
 ) -> None:
     """Serves until SIGTERM or SIGINT; `on_ready` is called with the port once clients can connect.
+
+    `on_report` is called at every SIGUSR1.
 
     Raises:
         ServerError: the server cannot start.
     """
-    asyncio.run(_serve(device, plane, address, tls, ports, on_ready))
+    asyncio.run(_serve(device, plane, address, tls, ports, on_ready, on_report))
 
 
 async def _serve(
@@ -156,11 +159,14 @@ async def _serve(
     tls: Tls | None,
     ports: Iterable[int],
     on_ready: Callable[[int], None],
+    on_report: Callable[[], None] | None,
 ) -> None:
     loop = asyncio.get_running_loop()
     ended = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, ended.set)
+    if on_report is not None:
+        loop.add_signal_handler(signal.SIGUSR1, on_report)
     server = Server(device, plane)
     try:
         port = await server.start(address, tls)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from msgspec import UNSET
 
 from controller.defaults import bdp_bytes
 from experiments.experiment import make
-from experiments.pfc import HEADROOM_FRAMES, XON_SHARE, Pfc, Thresholds, parse_pfc
+from experiments.pfc import HEADROOM_FRAMES, PORT_FRAMES, XON_SHARE, Pfc, Thresholds, parse_pfc
 from experiments.result import Result
 from experiments.run import plan, run
 from experiments.schema import KeyProblemError
@@ -26,9 +27,16 @@ def test_words() -> None:
     assert parse_pfc("xoff=256KiB,xon=200KiB,headroom=64KiB") == Pfc(256 << 10, 200 << 10, 64 << 10)
     assert parse_pfc("xon=1KiB") == Pfc(xon_bytes=1024)
     assert parse_pfc("default") == Pfc()
+    assert parse_pfc("buffer=9MB,alpha=1/8") == Pfc(buffer_bytes=9_000_000, alpha=Fraction(1, 8))
 
 
-@pytest.mark.parametrize("text", ["", "xoff", "xoff=0", "xof=1KiB", "xoff=many", "on"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "xoff", "xoff=0", "xof=1KiB", "xoff=many", "on", "buffer=0", "buffer=big", "alpha=1/8"),
+        *("buffer=9MB,alpha=0", "buffer=9MB,alpha=1/0", "buffer=9MB,alpha=-1", "buffer=9MB,alpha=2000"),
+    ],
+)
 def test_bad_words(text: str) -> None:
     """One line that names the key."""
     with pytest.raises(KeyProblemError, match=r"^pfc: [^\n]+$"):
@@ -43,6 +51,23 @@ def test_thresholds_that_follow_from_the_topology() -> None:
     assert Pfc(1000, 1000, 7).of(FABRIC, 1500) == Thresholds(1000, 1000, 7)
     with pytest.raises(SpecError, match=r"xon .1001 bytes. is above xoff .1000 bytes"):
         Pfc(1000, 1001).of(FABRIC, 1500)
+
+
+def test_programs_obey_later_than_hardware() -> None:
+    """What a link carries until a program gets a processor needs room, too: 1.25 bytes a ns."""
+    hardware, programs = Pfc().of(FABRIC, 1500), Pfc().of(FABRIC, 1500, 8_000)
+    assert programs.headroom_bytes == hardware.headroom_bytes + 10_000
+
+
+def test_a_buffer_must_have_room_beside_the_headrooms() -> None:
+    """A leaf has six ports, and packets go round by one more; each has room for frames that are not data."""
+    least = 7 * (1000 + PORT_FRAMES * 1500)
+    found = Pfc(1000, 500, 1000, least + 1, Fraction(1, 2)).of(FABRIC, 1500)
+    assert found == Thresholds(1000, 500, 1000, least + 1, Fraction(1, 2), PORT_FRAMES * 1500)
+    with pytest.raises(
+        SpecError, match=r"^pfc: a buffer of \d+ bytes has no room beside what 7 ports have [^\n]+$"
+    ):
+        Pfc(1000, 500, 1000, least).of(FABRIC, 1500)
 
 
 def measure(tmp_path: Path, **values: object) -> Result:
@@ -70,9 +95,36 @@ def test_pfc_loses_nothing(tmp_path: Path) -> None:
     assert isinstance(result.summary.pfc, dict)
     assert result.summary.pfc["frames"] > 0
     assert 0 < result.summary.pfc["pause_fraction"] < 1
+    assert (result.summary.pfc["lost"], result.summary.pfc["ignored"]) == (0, 0)
+    limits = parse_pfc("xoff=8KiB,xon=4KiB").of(FABRIC, 1500)
+    assert 0 < result.summary.pfc["headroom_most_bytes"] <= limits.headroom_bytes
 
 
-def test_other_targets_have_none() -> None:
-    """Refused before anything starts."""
-    with pytest.raises(SpecError, match=r"^pfc: .*virtual target only"):
-        plan(make({"scheme": "ecmp", "topology": FABRIC.words, "pfc": "default"}), "native")
+def test_a_buffer_that_all_ports_share_loses_nothing(tmp_path: Path) -> None:
+    """It pauses when it is full, long before any port has reached its own threshold."""
+    result = measure(tmp_path, scheme="ecmp:queue=0", pfc="xoff=1MiB,xon=1MiB,buffer=180KB")
+    assert result.complete
+    assert result.summary.packets.dropped == 0
+    assert isinstance(result.summary.pfc, dict)
+    assert result.summary.pfc["frames"] > 0
+    assert result.summary.pfc["buffer_most_bytes"] <= 180_000
+
+
+def test_too_little_headroom_loses_and_says_so(tmp_path: Path) -> None:
+    """A hundred bytes, where a frame has more."""
+    result = measure(tmp_path, scheme="ecmp:queue=0", pfc="xoff=8KiB,xon=4KiB,headroom=100B")
+    assert result.complete, "what is lost is sent again"
+    assert isinstance(result.summary.pfc, dict)
+    assert isinstance(result.summary.packets.dropped, int)
+    assert result.summary.packets.dropped >= result.summary.pfc["lost"] > 0
+    assert result.summary.packets.retransmitted != 0
+
+
+def test_bmv2_has_none() -> None:
+    """Refused before anything starts; the native switch has, and as a program it takes its time."""
+    experiment = make({"scheme": "ecmp", "topology": FABRIC.words, "pfc": "default"})
+    with pytest.raises(SpecError, match=r"^pfc: BMv2's traffic manager has none; use [^\n]+$"):
+        plan(experiment, "bmv2")
+    native, virtual = plan(experiment, "native").job.pfc, plan(experiment, "virtual").job.pfc
+    assert native is not None and virtual is not None
+    assert native.headroom_bytes > virtual.headroom_bytes

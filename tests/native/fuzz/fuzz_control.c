@@ -247,12 +247,20 @@ static void port_call(tr_switch *s, fuzz_rng *rng)
     uint32_t prio = index_near(rng, TR_MAX_PRIORITIES + 1);
     tr_pfc_config pfc = {
         .enabled = (uint8_t)fuzz_next(rng),
-        .xoff_bytes = fuzz_below(rng, 10000),
-        .xon_bytes = fuzz_below(rng, 10000),
-        .headroom_bytes = fuzz_below(rng, 10000),
         .quanta = (uint16_t)fuzz_next(rng),
     };
-    switch (fuzz_below(rng, 6)) {
+    for (unsigned i = 0; i < TR_MAX_PRIORITIES; i++) {
+        pfc.of[i].xoff_bytes = fuzz_below(rng, 10000);
+        pfc.of[i].xon_bytes = fuzz_below(rng, pfc.of[i].xoff_bytes + 1);
+        pfc.of[i].headroom_bytes = fuzz_below(rng, 10000);
+    }
+    tr_buffer_config buffer = {
+        .bytes = fuzz_below(rng, 2) ? 0 : fuzz_below(rng, 200000),
+        .port_bytes = fuzz_below(rng, 2) ? 0 : fuzz_below(rng, 20000),
+        .alpha_num = fuzz_below(rng, 2) ? 0 : (uint32_t)fuzz_below(rng, 8),
+        .alpha_den = (uint32_t)fuzz_below(rng, 16),
+    };
+    switch (fuzz_below(rng, 7)) {
     case 0:
         tr_port_rate(s, port, fuzz_below(rng, 2) ? 0 : number(rng));
         break;
@@ -260,7 +268,8 @@ static void port_call(tr_switch *s, fuzz_rng *rng)
         tr_port_delay(s, port, fuzz_below(rng, 100000));
         break;
     case 2:
-        tr_port_pfc(s, port, &pfc);
+        /* sometimes of all ports */
+        tr_port_pfc(s, fuzz_below(rng, 4) ? port : TR_MAX_PORTS, &pfc);
         break;
     case 3:
         /* never 0, no limit: a blocked port would keep all that comes */
@@ -269,6 +278,9 @@ static void port_call(tr_switch *s, fuzz_rng *rng)
         break;
     case 4:
         tr_queue_rate_pps(s, port, prio, fuzz_below(rng, 2) ? 0 : number(rng));
+        break;
+    case 5:
+        tr_buffer_set(s, &buffer);
         break;
     default:
         /* the data plane's own calls want the lock held */

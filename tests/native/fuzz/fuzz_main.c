@@ -108,6 +108,17 @@ static void check_account(const fuzz_run *r)
     abort();
 }
 
+/* What is taken of the buffer belongs to packets that are there. */
+static void check_buffer(const fuzz_run *r)
+{
+    tr_buffer_look_t b;
+    tr_buffer_look(r->s, &b);
+    if (b.shared_bytes + b.headroom_bytes + b.own_bytes == b.held_bytes)
+        return;
+    fprintf(stderr, "fuzz: the buffer of the switch does not add up\n");
+    abort();
+}
+
 static void end_switch(fuzz_run *r)
 {
     uint64_t drops[TR_DROP_COUNT];
@@ -162,8 +173,10 @@ static int fuzz(fuzz_run *r, uint64_t frames)
             fuzz_control(r->s, &r->rng, r->now_ps);
         tr_set_log(r->s, log_line, &characters, i % TRACE_EVERY == 0);
         one_frame(r);
-        if (i % ACCOUNT_EVERY == 0)
+        if (i % ACCOUNT_EVERY == 0) {
             check_account(r);
+            check_buffer(r);
+        }
     }
     if (r->s)
         end_switch(r);

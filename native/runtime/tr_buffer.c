@@ -1,0 +1,256 @@
+/* The buffer of the switch: which packet may wait, and on whose account.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Memory is one pool for all ports, less the headrooms, which each lossless
+ * port and priority has for itself (RLB §II-A), and less what each port has for
+ * packets that are not lossless, so that control packets get through whatever
+ * data wait:
+ *
+ *   |<------------------------- bytes ------------------------->|
+ *   |  shared: all ports, all priorities   | headrooms  | own   |
+ *
+ * A lossless packet goes into the shared part as far as the threshold of its
+ * ingress port and priority, and what is free, let it; the rest of it goes into
+ * the headroom, and with the first byte there the sender is paused. So a full
+ * pool pauses, too, whatever the threshold. A packet without room in either is
+ * dropped. What leaves gives room in the headroom back first. A packet that is
+ * not lossless takes of its port's own bytes, else of the shared part.
+ *
+ * With a dynamic threshold (Choudhury and Hahne, 1998) a port and priority gets
+ * alpha times what is free, and never more than its xoff.
+ *
+ * A packet keeps its room from the time that it is queued until it is sent, or
+ * dropped: one that is recirculated, all the way.
+ */
+#include "tr_tm.h"
+
+/* What is free in the shared part. */
+static uint64_t room(const tr_buffer *b)
+{
+    if (!b->cfg.bytes)
+        return UINT64_MAX;
+    uint64_t limit =
+        b->cfg.bytes > b->reserved ? b->cfg.bytes - b->reserved : 0;
+    return limit > b->shared ? limit - b->shared : 0;
+}
+
+/* Bytes that one port and priority may have in the shared part now. */
+static uint64_t threshold(const tr_buffer *b, const tr_pfc_state *st,
+                          const tr_pfc_limits *limits)
+{
+    uint64_t most = limits->xoff_bytes, free_bytes = room(b);
+    if (free_bytes == UINT64_MAX)
+        return most;
+    tr_u128 bytes = b->cfg.alpha_num ? (tr_u128)free_bytes *
+                                           b->cfg.alpha_num / b->cfg.alpha_den
+                                     : (tr_u128)free_bytes + st->shared;
+    return bytes < most ? (uint64_t)bytes : most;
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static void take(tr_buffer *b, uint64_t shared, uint64_t head)
+{
+    b->shared += shared;
+    b->head += head;
+    if (b->shared > b->shared_most)
+        b->shared_most = b->shared;
+    if (b->head > b->head_most)
+        b->head_most = b->head;
+}
+
+/* Room for a lossless packet; TR_DROP_COUNT, or why there is none. */
+static enum tr_drop charge(tr_switch *s, tr_pfc_state *st,
+                           const tr_pfc_limits *limits, uint64_t bytes)
+{
+    tr_buffer *b = &s->buffer;
+    uint64_t most = threshold(b, st, limits);
+    uint64_t shared = most > st->shared ? most - st->shared : 0;
+    shared = least(least(shared, room(b)), bytes);
+    uint64_t head = bytes - shared;
+    if (st->head + head > limits->headroom_bytes) {
+        int own = st->shared + st->head + bytes >
+                  limits->xoff_bytes + limits->headroom_bytes;
+        return own ? TR_DROP_PFC_HEADROOM : TR_DROP_BUFFER;
+    }
+    st->shared += shared;
+    st->head += head;
+    st->stats.bytes += bytes;
+    st->stats.headroom_bytes = st->head;
+    if (st->stats.bytes > st->stats.most_bytes)
+        st->stats.most_bytes = st->stats.bytes;
+    if (st->head > st->stats.headroom_most_bytes)
+        st->stats.headroom_most_bytes = st->head;
+    take(b, shared, head);
+    return TR_DROP_COUNT;
+}
+
+static tr_pfc_state *state_of(const tr_switch *s, const tr_pkt *p)
+{
+    return &s->ports[p->pfc_port]->pfc_state[p->priority];
+}
+
+/* Takes the room of p back and tells nobody. */
+static void discharge(tr_switch *s, tr_pkt *p)
+{
+    uint64_t shared = p->charged_bytes, head = 0;
+    if (p->charge == TR_CHARGE_OWN) {
+        s->ports[p->pfc_port]->own_bytes -= shared;
+        s->buffer.own -= shared;
+        shared = 0;
+    } else if (p->charge == TR_CHARGE_LOSSLESS) {
+        tr_pfc_state *st = state_of(s, p);
+        head = least(st->head, shared);
+        shared -= head;
+        st->shared -= shared;
+        st->head -= head;
+        st->stats.bytes -= p->charged_bytes;
+        st->stats.headroom_bytes = st->head;
+    }
+    s->buffer.shared -= shared;
+    s->buffer.head -= head;
+    p->charge = TR_CHARGE_NONE;
+}
+
+/* The sender may go on when the headroom is empty and the threshold is as far
+ * away as xon is from xoff. It must when nothing of it is left here: later
+ * nothing would. */
+static void resume(tr_switch *s, uint32_t port, uint32_t priority)
+{
+    const tr_port *t = s->ports[port];
+    const tr_pfc_state *st = &t->pfc_state[priority];
+    const tr_pfc_limits *limits = &t->pfc.of[priority];
+    if (!st->paused || st->head)
+        return;
+    uint64_t gap = limits->xoff_bytes - limits->xon_bytes;
+    if (st->shared && st->shared + gap > threshold(&s->buffer, st, limits))
+        return;
+    tr_pfc_tell(s, port, priority, 0);
+}
+
+/* Room for a packet that is not lossless. */
+static enum tr_drop charge_lossy(tr_switch *s, tr_pkt *p, uint32_t bytes)
+{
+    tr_buffer *b = &s->buffer;
+    tr_port *t = s->ports[p->pfc_port];
+    if (!b->cfg.bytes)
+        return TR_DROP_COUNT;
+    if (t && t->own_bytes + bytes <= b->cfg.port_bytes) {
+        t->own_bytes += bytes;
+        b->own += bytes;
+        p->charge = TR_CHARGE_OWN;
+    } else if (bytes <= room(b)) {
+        take(b, bytes, 0);
+        p->charge = TR_CHARGE_SHARED;
+    } else {
+        return TR_DROP_BUFFER;
+    }
+    return TR_DROP_COUNT;
+}
+
+enum tr_drop tr_buffer_admit(tr_switch *s, tr_pkt *p, uint32_t priority)
+{
+    const tr_port *t = s->ports[p->pfc_port];
+    uint32_t bytes = tr_pkt_bytes(p), before = TR_MAX_PRIORITIES;
+    enum tr_drop full = TR_DROP_COUNT;
+    if (p->charge) {
+        if (p->charge == TR_CHARGE_LOSSLESS)
+            before = p->priority;
+        discharge(s, p);
+    }
+    if (t && t->pfc.enabled >> priority & 1) {
+        tr_pfc_state *st = &t->pfc_state[priority];
+        full = charge(s, st, &t->pfc.of[priority], bytes);
+        if (full == TR_DROP_COUNT)
+            p->charge = TR_CHARGE_LOSSLESS;
+        /* a packet that is refused says so, too, if one is left to resume it */
+        if (!st->paused && (st->head || (full != TR_DROP_COUNT && st->shared)))
+            tr_pfc_tell(s, p->pfc_port, priority, 1);
+    } else {
+        full = charge_lossy(s, p, bytes);
+    }
+    p->charged_bytes = bytes;
+    if (before < TR_MAX_PRIORITIES &&
+        (before != priority || full != TR_DROP_COUNT))
+        resume(s, p->pfc_port, before);
+    return full;
+}
+
+void tr_buffer_release(tr_switch *s, tr_pkt *p)
+{
+    int lossless = p->charge == TR_CHARGE_LOSSLESS;
+    discharge(s, p);
+    if (lossless)
+        resume(s, p->pfc_port, p->priority);
+}
+
+void tr_buffer_reserve(tr_switch *s)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < TR_MAX_PORTS; i++) {
+        const tr_port *t = s->ports[i];
+        if (t && s->buffer.cfg.bytes &&
+            __builtin_add_overflow(sum, s->buffer.cfg.port_bytes, &sum))
+            sum = UINT64_MAX;
+        for (uint32_t k = 0; t && k < TR_MAX_PRIORITIES; k++)
+            if (t->pfc.enabled >> k & 1 &&
+                __builtin_add_overflow(sum, t->pfc.of[k].headroom_bytes, &sum))
+                sum = UINT64_MAX;
+    }
+    s->buffer.reserved = sum;
+}
+
+void tr_buffer_clear(tr_switch *s)
+{
+    s->buffer.shared = s->buffer.head = s->buffer.own = 0;
+    for (uint32_t i = 0; i < TR_MAX_PORTS; i++)
+        if (s->ports[i]) {
+            s->ports[i]->own_bytes = 0;
+            tr_pfc_forget(s, s->ports[i]);
+        }
+}
+
+/* ---- control calls ---- */
+
+int tr_buffer_set(tr_switch *s, const tr_buffer_config *cfg)
+{
+    if (cfg->alpha_num && (!cfg->alpha_den || !cfg->bytes))
+        return TR_EINVAL;
+    tr_switch_lock(s);
+    s->buffer.cfg = *cfg;
+    tr_buffer_reserve(s);
+    tr_switch_unlock(s);
+    return TR_OK;
+}
+
+static uint64_t held(const tr_pkt *p)
+{
+    uint64_t bytes = 0;
+    for (; p; p = p->next)
+        if (p->charge)
+            bytes += p->charged_bytes;
+    return bytes;
+}
+
+void tr_buffer_look(tr_switch *s, tr_buffer_look_t *out)
+{
+    tr_switch_lock(s);
+    const tr_buffer *b = &s->buffer;
+    *out = (tr_buffer_look_t){
+        .bytes = b->cfg.bytes,
+        .reserved_bytes = b->reserved,
+        .shared_bytes = b->shared,
+        .shared_most_bytes = b->shared_most,
+        .headroom_bytes = b->head,
+        .headroom_most_bytes = b->head_most,
+        .own_bytes = b->own,
+        .held_bytes = held(s->resubmitted.head) + held(s->recirculated.head),
+    };
+    for (uint32_t i = 0; i < TR_MAX_PORTS; i++)
+        for (unsigned k = 0; s->ports[i] && k < TR_MAX_PRIORITIES; k++)
+            out->held_bytes += held(s->ports[i]->queue[k].head);
+    tr_switch_unlock(s);
+}

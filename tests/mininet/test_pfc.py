@@ -1,0 +1,73 @@
+"""Priority flow control under Mininet: switches and hosts that are programs pause each other."""
+
+# SPDX-License-Identifier: Apache-2.0
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import fabric_pfc
+import pytest
+from fabric_errors import InputError
+from fabric_job import Job, Pfc, check_job
+from fabric_plan import command, make_plan
+
+from experiments.pfc_seen import pfc_seen
+from native.switchd.options import make_parser, parse_options
+from tests.mininet.conftest import Harness
+from tests.mininet.test_runs import flow, result
+from topology import parse_topology
+
+TOPOLOGY = parse_topology("leaf-spine:leaves=2,spines=1,hosts=2,rate=10Mbps")
+LIMITS: dict[str, Any] = {"xoff_bytes": 6000, "xon_bytes": 3000, "headroom_bytes": 200_000}
+
+
+def test_what_the_native_switch_is_told(tmp_path: Path) -> None:
+    """Its own parser reads it; queues have no limit but the buffer."""
+    plan = make_plan(TOPOLOGY, "native", tmp_path, tmp_path).switches[0]
+    more = fabric_pfc.options(Pfc(**LIMITS, buffer_bytes=9_000_000, alpha="1/8"), 0, plan.statistics)
+    words = command(plan, "native", 1000, None, more)
+    _, options = parse_options(make_parser(), words[3:])
+    (spec,) = options.pfc
+    assert (spec.port, spec.priorities) == (None, (0,))
+    assert (spec.xoff_bytes, spec.xon_bytes, spec.headroom_bytes) == tuple(LIMITS.values())
+    assert options.buffer is not None
+    assert (options.buffer.size_bytes, str(options.buffer.alpha)) == (9_000_000, "1/8")
+    assert (options.queue_depth, options.statistics) == ((0, 0), tmp_path / "leaf1.json")
+
+
+def test_bmv2_has_none(tmp_path: Path) -> None:
+    """Refused in one line, before anything is started."""
+    job = Job(TOPOLOGY.words, "ecmp", "bmv2", tmp_path, pfc=Pfc(**LIMITS))
+    with pytest.raises(InputError, match=r"^pfc: bmv2's traffic manager has none; use [^\n]+$"):
+        check_job(job, TOPOLOGY)
+
+
+def test_pauses_are_no_lost_frames(tmp_path: Path) -> None:
+    """No program counts them, but the switch took them."""
+    plan = make_plan(TOPOLOGY, "native", tmp_path, tmp_path)
+    ports = {
+        str(port.number): {"pfc_received": port.number, "pfc_ignored": 10} for port in plan.switches[0].ports
+    }
+    found = fabric_pfc.taken({"leaf1-eth3": 5, "leaf2-eth1": 7}, {"leaf1": {"ports": ports}}, plan.switches)
+    assert found == {"leaf1-eth3": 5 + 3 + 10, "leaf2-eth1": 7}
+    assert fabric_pfc.taken({"leaf1-eth3": 5}, {}, plan.switches) == {"leaf1-eth3": 5}
+
+
+def test_an_incast_pauses_hosts_and_loses_nothing(harness: Harness) -> None:
+    """Three hosts send to one. What came of it was counted by the switches, read from them while they ran."""
+    pairs = enumerate(((1, 3), (2, 2), (2, 3)))
+    flows = [flow(number, f"10.0.{leaf}.{host}", "10.0.1.2", 200_000) for number, (leaf, host) in pairs]
+    # windows that no headroom can run over with, however late somebody obeys
+    nic = {"window_bytes": 65536, "rto_ns": 5_000_000_000}
+    done = harness.run(harness.job(scheme="ecmp:queue=0", flows=flows, nic=nic, pfc=LIMITS))
+    assert (done.returncode, done.stderr) == (0, "")
+    found = result(harness)
+    assert all(one["end_ns"] is not None for one in found["flows"])
+    assert set(found["pfc"]["switches"]) == {"leaf1", "leaf2", "spine1", "spine2"}
+    seen = pfc_seen(list(found["pfc"]["switches"].values()), 0, found["pfc"]["traffic_ns"])
+    assert seen.frames > 0
+    assert (seen.lost, seen.ignored) == (0, 0)
+    assert 0 < seen.buffer_most_bytes
+    assert harness.left_behind() == []

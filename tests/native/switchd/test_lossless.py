@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""PFC of the switch as a program: its words, its counts, and pause frames on real interfaces."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from native.compiler import load_program
+from native.runtime import BufferConfig, PfcConfig, PfcLimits, Switch, SwitchConfig
+from native.switchd.lossless import (
+    BufferSpec,
+    PfcSpec,
+    buffer_config,
+    parse_buffer,
+    parse_pfc,
+    pfc_configs,
+)
+from native.switchd.statistics import write_statistics
+
+PROGRAM = Path(__file__).parents[2] / "programs" / "build" / "basic_l3.json"
+COMMAND = [sys.executable, "-c", "from native.switchd.cli import main; raise SystemExit(main())"]
+LONG_S = 60
+POLL_S = 0.02
+
+
+def eventually(check: Callable[[], bool]) -> bool:
+    """Whether `check` becomes true within a generous time."""
+    deadline = time.monotonic() + LONG_S
+    while not check():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(POLL_S)
+    return True
+
+
+def test_words() -> None:
+    """With and without a port; sizes with units."""
+    sizes = "xoff=96KiB,xon=64KiB,headroom=48KB"
+    assert parse_pfc(f"3,4:{sizes}") == PfcSpec(None, (3, 4), 96 << 10, 64 << 10, 48_000)
+    assert parse_pfc(f"7:0:{sizes},quanta=9") == PfcSpec(7, (0,), 96 << 10, 64 << 10, 48_000, 9)
+    assert parse_buffer("9MB") == BufferSpec(9_000_000)
+    assert parse_buffer("1MiB,alpha=0.125") == BufferSpec(1 << 20, Fraction(1, 8))
+    assert buffer_config(parse_buffer("9MB,alpha=2")) == BufferConfig(9_000_000, Fraction(2))
+    assert parse_buffer("9MB,port=8KB") == BufferSpec(9_000_000, None, 8000)
+    assert buffer_config(None) is None
+
+
+@pytest.mark.parametrize("text", ["x:0:xoff=1,xon=1,headroom=1", "a:xoff=1,xon=1,headroom=1", "0:xoff", ""])
+def test_bad_words(text: str) -> None:
+    """As argparse wants to hear it."""
+    with pytest.raises(ValueError):
+        parse_pfc(text)
+
+
+def test_what_is_said_of_a_port_is_added_to_what_is_said_of_all() -> None:
+    """What comes later wins."""
+    words = (
+        "0,3:xoff=9,xon=5,headroom=1",
+        "2:3:xoff=7,xon=7,headroom=2,quanta=8",
+        "3:xoff=6,xon=4,headroom=3",
+    )
+    found = pfc_configs([parse_pfc(text) for text in words])
+    common = {0: PfcLimits(9, 5, 1), 3: PfcLimits(6, 4, 3)}
+    assert found == {
+        None: PfcConfig((0, 3), 6, 4, 3, 0xFFFF, common),
+        2: PfcConfig((0, 3), 7, 7, 2, 8, {**common, 3: PfcLimits(7, 7, 2)}),
+    }
+    assert pfc_configs([]) == {}
+
+
+def test_counts_are_a_file_that_is_never_half_written(tmp_path: Path) -> None:
+    """What a pause does is in it, and nothing of priorities that PFC has not touched."""
+    path = tmp_path / "x.json"
+    pause = bytes.fromhex("0180c2000001 020000000000 8808 0101 0001 0064") + bytes(40)
+    config = SwitchConfig(port_rate_bps=512_000_000_000, pfc=PfcConfig((0,), 10, 10, 10))
+    with Switch(load_program(PROGRAM.read_bytes()), config) as switch:
+        switch.inject(1, pause, 0)
+        switch.inject(1, pause[:20], 0)
+        write_statistics(path, switch, (1, 2), 70)
+    found = json.loads(path.read_text())
+    assert (found["time_ns"], found["drops"]) == (70, {"pfc_frame": 1, "mac_control": 1})
+    assert (found["ports"]["1"]["pfc_received"], found["ports"]["1"]["pfc_ignored"]) == (1, 1)
+    assert found["ports"]["1"]["pfc"].keys() == {"0"}
+    assert found["ports"]["1"]["pfc"]["0"]["paused_ns"] == 70
+    assert (found["ports"]["2"]["pfc"], found["buffer"]["held_bytes"]) == ({}, 0)
+    assert [file.name for file in tmp_path.iterdir()] == ["x.json"]
+
+
+def test_a_switch_writes_its_counts_when_asked_and_at_its_end(tmp_path: Path) -> None:
+    """SIGUSR1 does not end it, and each time the file is a new one."""
+    path = tmp_path / "counts.json"
+    words = [*COMMAND, "--no-p4", "--pfc", "0:xoff=8KiB,xon=4KiB,headroom=9KB", "--buffer", "1MB,port=2KB"]
+    words += ["--statistics", str(path), "--", "--grpc-server-addr", f"unix:{tmp_path}/s"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith("Server listening")
+        times = []
+        for number in (signal.SIGUSR1, signal.SIGTERM):
+            process.send_signal(number)
+            if number == signal.SIGTERM:
+                _, err = process.communicate(timeout=LONG_S)
+                assert (process.returncode, err) == (0, "")
+            else:
+                assert eventually(path.exists)
+            times.append(json.loads(path.read_text())["time_ns"])
+    assert times[0] < times[1]
+    assert json.loads(path.read_text())["buffer"]["bytes"] == 1_000_000
