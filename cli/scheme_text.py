@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from controller.defaults import resolve
+from controller.defaults import needs_marks, resolve
 from controller.inspect.listing import Column, Listing, Row
 from controller.inspect.values import Value, text_of
 from controller.scheme import (
@@ -19,12 +19,13 @@ from controller.scheme import (
     PATHS,
     VARIANTS,
     BoundedConfig,
-    MpRdmaConfig,
     SchemeConfig,
     parse_scheme,
 )
 from controller.scheme_bounded import CONTROLS, DRAWS, OVERS, WEIGHTS
 from controller.scheme_bounded import VARIANTS as SPRITZ_VARIANTS
+from controller.scheme_rlb import LIMITS
+from controller.scheme_rlb import VARIANTS as RLB_VARIANTS
 from spec import SpecError
 from spec.units import format_bytes, format_time
 from topology import Topology
@@ -55,6 +56,7 @@ _PATH = (
 )
 _FLAG = "on|off"
 _GAP = _Key("gap", "gap_ns", "time", "a pause of at least this begins a new flowlet")
+_CELL = _Key("cell", "cell_bytes", "size", "so many bytes of a flow go one way, the next ones the next way")
 _BOUNDED = (
     _Key("trim", "trim", _FLAG, "what exceeds a queue's limit loses its payload, and not all"),
     _Key("repair", "repair", _FLAG, "default routes lead around failed links"),
@@ -80,6 +82,25 @@ _KEYS: dict[str, tuple[_Key, ...]] = {
     ),
     "spray": (),
     "letflow": (_GAP, *_PATH),
+    "presto": (_CELL,),
+    "drill": (),
+    "hermes": (),
+    "rlb": (
+        _Key("variant", "variant", "|".join(RLB_VARIANTS), "the scheme whose choices are checked"),
+        _Key("pfc", "pause_bytes", "size", "of an ingress queue at which PFC pauses its sender"),
+        _Key("qth", "warn_bytes", "size", "of an ingress queue below which no pause is predicted"),
+        _Key("dt", "dt_ns", "time", "over which the growth of an ingress queue is measured"),
+        _Key("flows", "flows", "number from 1", "of an incast, for which the bounds of qth are"),
+        _Key("margin", "margin_ns", "time", "a pause that is so near is warned of"),
+        _Key("valid", "valid_ns", "time", "a warning that is not renewed is forgotten after so long"),
+        _Key("probe", "probe_ns", "time", "each path is measured once in so long"),
+        _Key("limit", "limit", "|".join(LIMITS), "of recirculations; dynamic: RLB*"),
+        _Key("most", "most", "0 to 255", "recirculations of a packet"),
+        _Key("fault", "fault", "0 to 255", "recirculations, on average, that tell of a failure; 0: none do"),
+        _Key("interval", "fault_ns", "time", "over which that average is taken, at least"),
+        _CELL,
+        _GAP,
+    ),
     "minimal": _ROUTED,
     "valiant": _ROUTED,
     "ugal-l": _ROUTED,
@@ -160,7 +181,7 @@ def _red_default(config: SchemeConfig, key: str) -> Value:
     """Of kmin, kmax and pmax; some schemes mark by default, from where the topology says."""
     red = config.red
     if red is None:
-        marks = isinstance(config, MpRdmaConfig) or (isinstance(config, BoundedConfig) and config.mode)
+        marks = needs_marks(config) or (isinstance(config, BoundedConfig) and config.mode)
         return _BY_TOPOLOGY if marks else _OFF
     if key == "pmax":
         return text_of(red.pmax_permille / 1000)

@@ -17,9 +17,11 @@ All times come from the links' rates and delays, so they scale with the topology
     age           see `age_ns`
     path          in a Dragonfly UGAL-L, as Flowcut §II-A has it (for flowlets too); for Flowcut in NICs,
                   where switches keep no state, minimal or Valiant's by a hash; elsewhere shortest paths
-    RED           of MP-RDMA, which needs ECN marks: from a fifth of a BDP to four fifths of one (assumption)
+    RED           of MP-RDMA and Hermes, which need ECN marks: from a fifth of a BDP to four fifths of one
+                  (assumption)
 
-Schemes over bounded simple paths (the program `spritz`) have defaults of their own: see controller.longest.
+Schemes over bounded simple paths (the program `spritz`) have defaults of their own: see controller.longest;
+and so has RLB: see controller.rlb_bounds.
 """
 
 from __future__ import annotations
@@ -29,19 +31,23 @@ from typing import TypeVar
 
 from controller.errors import IntentError
 from controller.longest import longest_bdp_bytes, longest_rtt_ns, resolve_bounded
+from controller.rlb_bounds import resolve_rlb
 from controller.scheme import (
     MIXED,
     SHORTEST,
     UGAL_L,
     BoundedConfig,
     FlowcutConfig,
+    HermesConfig,
     LetflowConfig,
     MpRdmaConfig,
     RedConfig,
+    RlbConfig,
     RoutedConfig,
     SchemeConfig,
 )
 from controller.scheme_bounded import GROUP, HOP
+from controller.scheme_rlb import HERMES
 from topology import Topology, max_switches_on_path
 from topology.kinds import DRAGONFLY, SLIM_FLY
 from topology.legs import DETOUR_SWITCHES, MINIMAL_SWITCHES
@@ -56,6 +62,7 @@ __all__ = [
     "longest_bdp_bytes",
     "longest_path",
     "longest_rtt_ns",
+    "needs_marks",
     "propagation_ns",
     "queue_limit_bytes",
     "resolve",
@@ -182,6 +189,13 @@ def _with_path(config: SchemeConfig, topology: Topology) -> SchemeConfig:
     return config
 
 
+def needs_marks(config: SchemeConfig) -> bool:
+    """Whether NICs go by ECN marks, so that queues mark where nothing else is said."""
+    if isinstance(config, RlbConfig):
+        return config.variant == HERMES
+    return isinstance(config, MpRdmaConfig | HermesConfig)
+
+
 def resolve(config: SchemeConfig, topology: Topology, down: Down = frozenset()) -> SchemeConfig:
     """The same scheme with every parameter filled in, but for `buckets`, whose number the program knows.
 
@@ -195,7 +209,9 @@ def resolve(config: SchemeConfig, topology: Topology, down: Down = frozenset()) 
         config = replace(config, queue_limit_bytes=queue_limit_bytes(topology))
     if isinstance(config, LetflowConfig | RoutedConfig) and config.gap_ns is None:
         config = replace(config, gap_ns=base_rtt_ns(topology))
-    if isinstance(config, MpRdmaConfig) and config.red is None:
+    if isinstance(config, RlbConfig):
+        config = resolve_rlb(config, topology, base_rtt_ns(topology))
+    if needs_marks(config) and config.red is None:
         kmin, kmax = (max(1, bdp_bytes(topology) * fifths // 5) for fifths in _RED_FIFTHS)
         config = replace(config, red=RedConfig(kmin_bytes=kmin, kmax_bytes=kmax, pmax_permille=1000))
     if isinstance(config, FlowcutConfig):

@@ -52,7 +52,11 @@ def slot_table(members: Ports, live: frozenset[int]) -> Ports:
 
 
 def plan_groups(
-    usual: Mapping[str, Ports], current: Mapping[str, Ports], own_down: frozenset[int] = frozenset()
+    usual: Mapping[str, Ports],
+    current: Mapping[str, Ports],
+    own_down: frozenset[int] = frozenset(),
+    *,
+    dense: bool = False,
 ) -> Groups:
     """The groups of a switch.
 
@@ -60,6 +64,7 @@ def plan_groups(
         usual: next hops towards each leaf in the faultless network, sorted.
         current: next hops towards each leaf now, sorted; empty where it cannot be reached.
         own_down: ports of this switch that are down.
+        dense: one slot for each live port: no port has two, but a failure moves slots of all ports.
     """
     bases = sorted({ports for ports in usual.values() if ports})
     number = {base: index for index, base in enumerate(bases, 1)}
@@ -77,7 +82,8 @@ def plan_groups(
             group_id = derived.setdefault((base, now), len(bases) + position)
         if group_id not in made:
             members = base if set(now) <= set(base) else now
-            made[group_id] = Group(group_id, slot_table(members, frozenset(now)), now)
+            slots = now if dense else slot_table(members, frozenset(now))
+            made[group_id] = Group(group_id, slots, now)
         of_leaf[leaf] = made[group_id]
     return Groups(tuple(made[key] for key in sorted(made)), of_leaf)
 

@@ -9,13 +9,27 @@ from dataclasses import dataclass
 from finsy.p4entity import P4Entity
 
 from controller import programs
-from controller.apps import common, dragonfly, ecmp, flowcut, flowcut_dragonfly, letflow, spray, spritz
+from controller.apps import (
+    common,
+    dragonfly,
+    drill,
+    ecmp,
+    flowcut,
+    flowcut_dragonfly,
+    hermes,
+    letflow,
+    presto,
+    rlb,
+    spray,
+    spritz,
+)
 from controller.defaults import known, resolve
 from controller.dragonfly import plan_dragonfly
 from controller.errors import IntentError
 from controller.groups import plan_groups
 from controller.programs import Program
 from controller.scheme import BoundedConfig, FlowcutConfig, SchemeConfig
+from controller.scheme_rlb import VARIANTS, RlbConfig
 from controller.target import Target
 from topology import Switch, Topology, next_hops
 from topology.bounded import BoundedPaths
@@ -27,6 +41,10 @@ _APPS: dict[str, Callable[[common.Plan], Iterator[P4Entity]]] = {
     "ecmp": ecmp.entities,
     "spray": spray.entities,
     "letflow": letflow.entities,
+    "presto": presto.entities,
+    "drill": drill.entities,
+    "hermes": hermes.entities,
+    **{RlbConfig(variant=variant).program: rlb.entities for variant in VARIANTS},
     "flowcut": flowcut.entities,
     "dragonfly": dragonfly.entities,
     "flowcut_dragonfly": flowcut_dragonfly.entities,
@@ -96,7 +114,12 @@ def _plans(
     usual = next_hops(topology)
     current = next_hops(topology, down) if down else usual
     for switch in topology.switches:
-        groups = plan_groups(usual[switch.name], current[switch.name], _own_down(topology, switch, down))
+        groups = plan_groups(
+            usual[switch.name],
+            current[switch.name],
+            _own_down(topology, switch, down),
+            dense=config.dense_groups,
+        )
         yield common.Plan(topology, switch, groups, program, target, config)
 
 

@@ -32,19 +32,27 @@ from controller.scheme_common import (
     common_options,
     gap_ns,
 )
+from controller.scheme_rlb import READERS as RLB_READERS
+from controller.scheme_rlb import RlbConfig
+from controller.scheme_selectors import READERS as SELECTOR_READERS
+from controller.scheme_selectors import DrillConfig, HermesConfig, PrestoConfig
 from spec import Options, SpecError, Words, parse
 
 __all__ = [
     "BoundedConfig",
     "DragonflyPaths",
+    "DrillConfig",
     "EcmpConfig",
     "FlicrConfig",
     "FlowcutConfig",
+    "HermesConfig",
     "LetflowConfig",
     "MinimalConfig",
     "MpRdmaConfig",
     "OpsConfig",
+    "PrestoConfig",
     "RedConfig",
+    "RlbConfig",
     "RoutedConfig",
     "SchemeConfig",
     "SprayConfig",
@@ -263,10 +271,11 @@ _OWN: dict[str, Callable[[Words], SchemeConfig]] = {
 }
 _ORDER = (
     *("ecmp", "spray", "letflow", "flowcut"),
+    *("presto", "drill", "hermes", "rlb"),
     *("minimal", "valiant", "ugal-l", "mp-rdma"),
     *("spritz", "ops", "flicr"),
 )
-_SCHEMES = {name: (_OWN | READERS)[name] for name in _ORDER}
+_SCHEMES = {name: (_OWN | READERS | SELECTOR_READERS | RLB_READERS)[name] for name in _ORDER}
 
 
 def parse_scheme(text: str) -> SchemeConfig:

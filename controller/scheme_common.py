@@ -63,6 +63,13 @@ class SchemeConfig:
         return None
 
     @property
+    def dense_groups(self) -> bool:
+        """Whether a group has one slot for each live port, and not several that stay where they are when
+        another port fails: for schemes that compare slots and remember little of them.
+        """
+        return False
+
+    @property
     def steering(self) -> str:
         """The algorithm by which NICs choose among bounded simple paths, one of ALGORITHMS; empty: none."""
         return ""

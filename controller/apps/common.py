@@ -99,14 +99,14 @@ def port_roles(plan: Plan) -> Iterator[P4Entity]:
             yield P4TableEntry("port_role", match=P4TableMatch(ingress_port=port), action=P4TableAction(role))
 
 
-def group_members(plan: Plan) -> Iterator[P4Entity]:
-    """The slots of every group."""
+def group_members(plan: Plan, table: str = "group_members", action: str = "member") -> Iterator[P4Entity]:
+    """The slots of every group, in a table with key and parameter of `group_members`."""
     for group in plan.groups.groups:
         for slot, port in enumerate(group.slots):
             yield P4TableEntry(
-                "group_members",
+                table,
                 match=P4TableMatch(group=group.id, slot=slot),
-                action=P4TableAction("member", port=port),
+                action=P4TableAction(action, port=port),
             )
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from scapy.contrib.roce import AETH, BTH, CNP_OPCODE
+from scapy.contrib.roce import AETH, BTH, CNP_OPCODE, CNPPadding
 from scapy.packet import Packet
 
 from hosts.calls import LEFT_MASK, PSN_MASK
@@ -64,6 +64,7 @@ __all__ = [
     "PSN_MASK",
     "RETRANSMISSION",
     "ROCE_PORT",
+    "CNPPadding",
     "Opcode",
     "Syndrome",
     "left_field",

@@ -13,6 +13,11 @@
 #include "common/drops.p4"
 #include "common/instances.p4"
 
+// Whether the program is one of RLB, to which warnings of pauses and path probes mean something.
+#ifndef KNOWS_RLB
+#define KNOWS_RLB false
+#endif
+
 control PortRole(in port_t ingress_port, out bool from_host, out bool within_group) {
     action host_port() {
         from_host = true;
@@ -67,6 +72,11 @@ control Admission(inout headers_t hdr, inout metadata_t meta, inout standard_met
             drop.apply(DropReason_t.CONTROL_FROM_HOST, meta, standard_metadata);
         } else if (hdr.detour.isValid() && !KNOWS_DETOURS) {
             drop.apply(DropReason_t.UNSUPPORTED, meta, standard_metadata);
+        } else if ((hdr.probe.isValid() || hdr.cnm.isValid()) && !KNOWS_RLB) {
+            drop.apply(DropReason_t.UNSUPPORTED, meta, standard_metadata);
+        } else if (hdr.cnm.isValid()) {
+            meta.kind = PacketKind_t.CNM;
+            standard_metadata.priority = PRIORITY_CONTROL;
         } else if (hdr.ack.isValid()) {
             meta.kind = PacketKind_t.FLOWCUT_ACK;
             standard_metadata.priority = PRIORITY_CONTROL;

@@ -2,7 +2,8 @@
 // Ingress and the whole program of a scheme that only selects paths. The top program defines first:
 //
 //   const bool KNOWS_DETOURS, KNOWS_CLASSES      common/admission.p4
-//   control SelectPath(in bit<32> flow_hash, inout metadata_t meta, inout standard_metadata_t standard_metadata)
+//   control SelectPath(in bit<32> flow_hash, in headers_t hdr, inout metadata_t meta,
+//                      inout standard_metadata_t standard_metadata)
 //       sets egress_spec to one of the next hops of meta.route, or drops
 //
 //   packet-out | admission -> hop limit -> routes -> SelectPath -> queue limit -> finish || accounts, counters, tag
@@ -53,7 +54,7 @@ control BaselineIngress(inout headers_t hdr, inout metadata_t meta, inout standa
             }
             if (meta.kind != PacketKind_t.NONE && !meta.route.to_host) {
                 flow_hash.apply(meta.flow, hash_value);
-                select_path.apply(hash_value, meta, standard_metadata);
+                select_path.apply(hash_value, hdr, meta, standard_metadata);
             }
             if (meta.kind != PacketKind_t.NONE) {
                 queue_limit.apply(meta, standard_metadata, load_bytes);

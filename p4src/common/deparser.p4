@@ -18,6 +18,8 @@ control PacketDeparser(packet_out packet, in headers_t hdr) {
         packet.emit(hdr.shim);
         packet.emit(hdr.ack);
         packet.emit(hdr.pause);
+        packet.emit(hdr.cnm);
+        packet.emit(hdr.probe);
         packet.emit(hdr.stamps);
         packet.emit(hdr.ipv4);
         packet.emit(hdr.tcp);

@@ -124,6 +124,58 @@ header flow_pause_t {
     bit<32>   credit_bytes;
 }
 
+// Congestion notification message: the port by which the frame comes in is about to be paused (RLB §III-B.1). It goes
+// hop by hop to the switches that could still send around the port.
+//   0               1               2               3
+//   0 1 2 3 4 5 6 7 0 1 2 3 4 5 6 7 0 1 2 3 4 5 6 7
+//  +-------------------------------+-------------------------------+
+//  |  port (16)                    |  leaf (16)                    |
+//  +---------------+---------------+-------------------------------+
+//  |  priority (8) |  hops (8)     |
+//  +---------------+---------------+-------------------------------+
+//  |  valid ticks (32)                                             |
+//  +---------------------------------------------------------------+
+#define LEAF_ALL 16w0xFFFF
+header cnm_t {
+    bit<16> port;         // whose ingress queue grows, of the switch that predicts the pause
+    bit<16> leaf;         // only packets to the hosts of this leaf wait there; LEAF_ALL: those to any
+    bit<8>  priority;     // of the queues that will be paused
+    bit<8>  hops;         // switches that have passed the message on
+    bit<32> valid_ticks;  // so long after its arrival; 0: withdrawn
+}
+
+// RTT of a path from leaf to leaf, on data between switches (RLB §V): a stamp that the other leaf shall send back, and
+// the last one that it sent.
+//   0               1               2               3
+//   0 1 2 3 4 5 6 7 0 1 2 3 4 5 6 7 0 1 2 3 4 5 6 7
+//  +-+-+-----------+
+//  |s|e|  0 (6)    |                                                    s: the stamp is there, e: the echo is
+//  +-+-+-----------+---------------+-------------------------------+
+//  |  leaf (16)                    |  path (16)                    |
+//  +-------------------------------+-------------------------------+
+//  |  ticks (32)                                                   |
+//  +-------------------------------+-------------------------------+
+//  |  echo path (16)               |
+//  +-------------------------------+-------------------------------+
+//  |  echo ticks (32)                                              |
+//  +---------------------------------------------------------------+
+//  |  echo wait (32)                                               |
+//  +-------------------------------+-------------------------------+
+//  |  next EtherType (16)          |
+//  +-------------------------------+
+header path_probe_t {
+    bit<1>  stamped;
+    bit<1>  echoes;
+    bit<6>  reserved;
+    bit<16> leaf;         // the sender
+    bit<16> path;         // port by which the packet left it
+    bit<32> ticks;        // when it left, by the sender's clock
+    bit<16> echo_path;    // a stamp of the receiver,
+    bit<32> echo_ticks;
+    bit<32> echo_wait;    // and how long it waited for a packet to take it back, in ticks of the sender
+    bit<16> next_ether_type;
+}
+
 header ipv4_header_t {
     bit<4>  version;
     bit<4>  ihl;
@@ -245,6 +297,7 @@ header port_queues_t {
 const bit<32> SHIM_BYTES   = 4;
 const bit<32> STAMP_BYTES  = 6;
 const bit<32> DETOUR_BYTES = 5;  // with its subtype
+const bit<32> PROBE_BYTES  = 22; // with its subtype
 
 struct headers_t {
     packet_out_t           packet_out;
@@ -260,6 +313,8 @@ struct headers_t {
     shim_t                 shim;
     flowcut_ack_t          ack;
     flow_pause_t           pause;
+    cnm_t                  cnm;
+    path_probe_t           probe;
     stamp_t[STAMPS]        stamps;
     ipv4_header_t               ipv4;
     tcp_ports_t            tcp;

@@ -42,6 +42,11 @@ struct ack_seed_t {
     @field_list(KEEP_FOR_ACK) bit<(STAMPS*48)> stack;    // newest stamp in the highest bits
 }
 
+// What only the blocks of one scheme know of a packet: the fields, which its program defines before it includes this.
+#ifndef SCHEME_FIELDS
+#define SCHEME_FIELDS
+#endif
+
 struct metadata_t {
     PacketKind_t kind;
     bool         from_host;
@@ -53,6 +58,7 @@ struct metadata_t {
     group_t      origin;       // where in its way through a Dragonfly the packet was when it came (dragonfly/legs.p4)
     charge_t     charge;
     ack_seed_t   ack_seed;
+    SCHEME_FIELDS
 }
 
 #endif

@@ -2,6 +2,8 @@
 //  start -> packet_out
 //        -> ethernet -> [detour] -> tailrace -> shim + stamps -> ipv4
 //                                            -> ack + stamps
+//                                            -> probe -> ipv4
+//                                            -> cnm
 //                                -> ipv4 -> udp -> [nic_shim] -> bth
 //                                        -> tcp
 //                    -> [vlan]   -> ipv4
@@ -67,6 +69,20 @@ parser PacketParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
         transition select(hdr.tailrace.subtype) {
             Subtype_t.DATA_SHIM: parse_shim;
             Subtype_t.FLOWCUT_ACK: parse_ack;
+            Subtype_t.CNM: parse_cnm;
+            Subtype_t.PATH_PROBE: parse_probe;
+            default: accept;
+        }
+    }
+    state parse_cnm {
+        packet.extract(hdr.cnm);
+        transition accept;
+    }
+    state parse_probe {
+        packet.extract(hdr.probe);
+        meta.frame_bytes = meta.frame_bytes - PROBE_BYTES;
+        transition select(hdr.probe.next_ether_type) {
+            ETHERTYPE_IPV4: parse_ipv4;
             default: accept;
         }
     }

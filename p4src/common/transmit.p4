@@ -2,19 +2,9 @@
 // Last blocks of ingress, once the egress port is known: ECN, TTL, the accounts.
 #ifndef COMMON_TRANSMIT_P4
 #define COMMON_TRANSMIT_P4
-#include "common/drops.p4"
+#include "common/hop_limit.p4"
 #include "common/queues.p4"
 #include "common/red.p4"
-
-// A packet that has one hop left is not forwarded (RFC 1812 §5.3.1).
-control HopLimit(in headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
-    Drop() drop;
-    apply {
-        if (hdr.ipv4.ttl <= 1) {
-            drop.apply(DropReason_t.TTL_EXPIRED, meta, standard_metadata);
-        }
-    }
-}
 
 // `wire_bytes`: what the packet is charged with, its length as it came in where nothing was cut off.
 control Finish(in bit<32> wire_bytes, in bit<32> load_bytes, inout headers_t hdr, inout metadata_t meta,

@@ -63,7 +63,8 @@ enum bit<4> PacketKind_t {
     DATA        = 1,  // IPv4 with ports, to be balanced
     CONTROL     = 2,  // IPv4 that must not wait behind data: RoCE ACK, NAK and CNP, a NIC's Flowcut ACK
     OTHER       = 3,  // IPv4 without ports: ICMP, fragments
-    FLOWCUT_ACK = 4
+    FLOWCUT_ACK = 4,
+    CNM         = 5
 }
 
 // Why a packet was dropped; index of the counter `drops`.

@@ -65,7 +65,8 @@ control ChoosePath(in bit<32> flow_hash, in bit<32> value, in bool begins, in gr
     }
 }
 
-control SelectPath(in bit<32> flow_hash, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control SelectPath(in bit<32> flow_hash, in headers_t hdr, inout metadata_t meta,
+                   inout standard_metadata_t standard_metadata) {
     NextLeg() next_leg;
     PathConfig() path_config;
     PathValue() path_value;

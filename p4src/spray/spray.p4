@@ -8,7 +8,8 @@
 const bool KNOWS_DETOURS = false;
 const bool KNOWS_CLASSES = false;
 
-control SelectPath(in bit<32> flow_hash, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control SelectPath(in bit<32> flow_hash, in headers_t hdr, inout metadata_t meta,
+                   inout standard_metadata_t standard_metadata) {
     SelectEcmp() select_ecmp;
 
     apply {

@@ -27,6 +27,8 @@ NETWORKS = [
     ("ecmp", "fat-tree:k=4"),
     ("spray", "leaf-spine:leaves=3,spines=3,hosts=2"),
     ("letflow", _DRAGONFLY),
+    ("presto", "leaf-spine:leaves=2,spines=3,hosts=1"),
+    ("drill", "fat-tree:k=4"),
     ("flowcut", "fat-tree:k=4"),
     ("flowcut", _DRAGONFLY),
     ("valiant", _DRAGONFLY),

@@ -47,6 +47,18 @@ def test_even_share(ports: tuple[int, ...]) -> None:
         assert max(shares) - min(shares) <= (0 if len(ports) <= 16 else 1)
 
 
+def test_dense_groups_have_a_slot_a_port() -> None:
+    """No port has two slots, whatever fails, and a group keeps its number."""
+    usual = {"a": (1, 2, 3, 4), "b": (1, 2, 3, 4), "c": (2, 3)}
+    current = {"a": (1, 2, 4), "b": (1, 4), "c": (2,)}
+    before = plan_groups(usual, usual, dense=True)
+    after = plan_groups(usual, current, frozenset({3}), dense=True)
+    assert {1: (1, 2, 3, 4), 2: (2, 3)} == {group.id: group.slots for group in before.groups}
+    assert {"a": (1, (1, 2, 4)), "b": (4, (1, 4)), "c": (2, (2,))} == {
+        leaf: (group.id, group.slots) for leaf, group in after.of_leaf.items()
+    }
+
+
 def test_groups_are_shared() -> None:
     """Leaves with the same next hops share a group; numbers follow from the sets alone."""
     usual = {"a": (1, 2), "b": (1, 2), "c": (3,), "d": ()}

@@ -31,7 +31,11 @@ TOPOLOGIES = (
     "dragonfly:p=1,a=4,h=2,groups=3",
     "slim-fly:q=4,p=1",
 )
-SCHEMES = ("ecmp", "spray", "letflow", "flowcut", "flowcut:variant=ingress", "flowcut:variant=nic")
+SCHEMES = (
+    *("ecmp", "spray", "letflow", "presto", "drill", "hermes"),
+    *("flowcut", "flowcut:variant=ingress", "flowcut:variant=nic"),
+    *("rlb:variant=presto", "rlb:variant=letflow", "rlb:variant=drill", "rlb:variant=hermes"),
+)
 VIRTUAL = target("virtual")
 
 
@@ -171,6 +175,32 @@ def test_common_configuration() -> None:
     }
 
 
+def test_presto_configuration() -> None:
+    """The size of a cell in bytes, whatever the clock."""
+    for words, cell_bytes in (("presto", 65_536), ("presto:cell=10KB", 10_000)):
+        found = defaults(intent(TEN_GBPS, parse_scheme(words), target("bmv2"))["leaf1"])
+        assert found["flowcell_config"] == {"cell_bytes": cell_bytes}
+
+
+def entries(found: SwitchIntent, table: str) -> set[tuple[int, int, int]]:
+    """Group, slot and port of each entry of a table of slots."""
+    rows = [e for e in found.entities if isinstance(e, P4TableEntry) and e.table_id == table]
+    keyed = [(row.match, getattr(row.action, "args")) for row in rows]  # noqa: B009 - as in `defaults`
+    slots = {(match["group"], match["slot"], args["port"]) for match, args in keyed if match is not None}
+    assert len(slots) == len(rows)
+    return slots
+
+
+def test_drill_knows_each_slot_four_times() -> None:
+    """One for each candidate and one for the choice: the same everywhere, one slot a live port."""
+    topology = parse_topology("leaf-spine:leaves=2,spines=3,hosts=1")
+    for down, ports in ((frozenset[tuple[str, int]](), (2, 3, 4)), (frozenset({("leaf1", 3)}), (2, 4))):
+        leaf = intent(topology, parse_scheme("drill"), VIRTUAL, down)["leaf1"]
+        expected = {(1, slot, port) for slot, port in enumerate(ports)}
+        for table in ("remembered_members", "first_members", "other_members", "group_members"):
+            assert expected == entries(leaf, table)
+
+
 def chain(length: int) -> Topology:
     """Switches in a row, with a host at each end."""
     switches = tuple(Switch(f"s{i}", i, "leaf") for i in range(1, length + 1))
@@ -205,6 +235,7 @@ def test_longest_path_of_the_full_variant() -> None:
         ("leaf-spine", "flowcut:rtt=300", "rtt_threshold is 76800 in units of the switch, at most 65535 fit"),
         ("leaf-spine", "flowcut:age=400000s", "age is"),
         ("leaf-spine", "letflow:gap=400000s", "gap is"),
+        ("leaf-spine", "presto:cell=8GiB", "cell is"),
         ("leaf-spine", "ecmp:queue=8GiB", "queue limit is"),
     ],
 )

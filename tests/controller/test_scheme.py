@@ -13,9 +13,12 @@ from controller.defaults import age_ns, base_rtt_ns, bdp_bytes, resolve
 from controller.errors import IntentError, ProgramError
 from controller.scheme import (
     GROWTH_OFF,
+    DrillConfig,
     EcmpConfig,
     FlowcutConfig,
+    HermesConfig,
     LetflowConfig,
+    PrestoConfig,
     RedConfig,
     SprayConfig,
     parse_scheme,
@@ -30,6 +33,10 @@ def test_parse() -> None:
     assert EcmpConfig(hash_seed=7) == parse_scheme("ecmp:seed=7")
     assert SprayConfig(queue_limit_bytes=65536) == parse_scheme("spray:queue=64KiB")
     assert LetflowConfig(gap_ns=500_000) == parse_scheme("letflow:gap=500us")
+    assert PrestoConfig(cell_bytes=32 * 1024, hash_seed=1) == parse_scheme("presto:cell=32KiB,seed=1")
+    assert parse_scheme("presto") == parse_scheme("presto:cell=64KiB")
+    assert DrillConfig(queue_limit_bytes=0) == parse_scheme("drill:queue=0")
+    assert HermesConfig() == parse_scheme("hermes")
     red = RedConfig(kmin_bytes=1000, kmax_bytes=4000, pmax_permille=200)
     assert EcmpConfig(red=red) == parse_scheme("ecmp:kmin=1KB,kmax=4KB,pmax=0.2")
     flowcut = parse_scheme("flowcut:variant=ingress,buckets=64,rtt=3,growth=off,alpha=0.25,age=1ms,left=8")
@@ -54,6 +61,8 @@ def test_program() -> None:
     words = ("ecmp", "spray", "letflow", "flowcut", "flowcut:variant=ingress", "flowcut:variant=nic")
     found = [parse_scheme(text).program for text in words]
     assert ["ecmp", "spray", "letflow", "flowcut", "flowcut", "ecmp"] == found
+    for text in ("presto", "drill", "hermes"):
+        assert text == parse_scheme(text).program
 
 
 @pytest.mark.parametrize(
@@ -62,6 +71,10 @@ def test_program() -> None:
         ("hula", "scheme 'hula' is not known; expected ecmp, spray, letflow, flowcut"),
         ("spray:gap=1us", "scheme spray: unknown key 'gap'; expected queue, kmin, kmax, pmax, seed"),
         ("letflow:gap=0us", "gap must be more than 0"),
+        ("presto:cell=0", "cell must be "),
+        ("presto:cell=big", "cell must be a size such as 64KiB"),
+        ("drill:samples=3", "scheme drill: unknown key 'samples'; expected queue, kmin, kmax, pmax, seed"),
+        ("hermes:cell=64KiB", "scheme hermes: unknown key 'cell'"),
         ("flowcut:variant=edge", "variant must be one of full, ingress, nic, found 'edge'"),
         ("flowcut:buckets=48", "buckets must be a power of two, found '48'"),
         ("flowcut:alpha=1.5", "alpha must be at most 1"),
@@ -128,6 +141,9 @@ def test_resolve() -> None:
     assert isinstance(letflow, LetflowConfig)
     assert letflow.gap_ns == base_rtt_ns(TOPOLOGY)
     assert EcmpConfig(queue_limit_bytes=5) == resolve(EcmpConfig(queue_limit_bytes=5), TOPOLOGY)
+    bdp = bdp_bytes(TOPOLOGY)
+    marks = RedConfig(kmin_bytes=bdp // 5, kmax_bytes=4 * bdp // 5, pmax_permille=1000)
+    assert (marks, None) == (resolve(HermesConfig(), TOPOLOGY).red, resolve(DrillConfig(), TOPOLOGY).red)
     slow = resolve(FlowcutConfig(), parse_topology("leaf-spine:rate=1Mbps,hosts=1"))
     assert slow.queue_limit_bytes == 64 * 1600
 

@@ -24,12 +24,16 @@ from native.compiler import Program, load_program
 from native.runtime import ActionCall, Output, Replica, Switch, SwitchConfig
 
 BUILD = Path(__file__).parents[2] / "p4src" / "build"
-PROGRAMS = ("ecmp", "spray", "letflow", "flowcut", "dragonfly", "flowcut_dragonfly", "spritz")
+PROGRAMS = (
+    *("ecmp", "spray", "letflow", "presto", "drill", "hermes"),
+    *("flowcut", "dragonfly", "flowcut_dragonfly", "spritz"),
+)
 HOST_PORT, OTHER_HOST_PORT, DOWNLINK = 0, 1, 2
 UPLINKS = (3, 4, 5, 6)
 UPLINK_GROUP = 1
 HOST, OTHER_HOST, REMOTE = "10.0.1.2", "10.0.1.3", "10.0.2.2"
 NEVER_TICKS = 1 << 46
+DRILL_TABLES = ("remembered_members", "first_members", "other_members")
 RTT_OFF, GROWTH_OFF = 0xFFFF, 0x7FFF
 _SUBNET_BITS, _ADDRESS_BITS = 24, 32
 
@@ -79,7 +83,7 @@ _Rig = TypeVar("_Rig", bound="Rig")
 class Rig:
     """The switch. Ports as above: hosts at 0 and 1, other switches at 2 and at the uplinks."""
 
-    def __init__(self, name: str, *, seed: int = 1) -> None:
+    def __init__(self, name: str, *, seed: int = 1, recirc_rate_bps: int = 0) -> None:
         self.name = name
         self.model = program(name).model
         self.cpu_port = number("cpu_port")
@@ -89,6 +93,7 @@ class Rig:
             priority_queues=number("priority_queues"),
             queue_depth_packets=0,
             tick_ns=1,
+            recirc_rate_bps=recirc_rate_bps,
             seed=seed,
         )
         self.switch = Switch(program(name), config)
@@ -161,6 +166,9 @@ class Rig:
             slot: self.insert("group_members", (group, slot), "member", port=port)
             for slot, port in enumerate(ports)
         }
+        for table in DRILL_TABLES if self.name == "drill" else ():
+            for slot, port in enumerate(ports):
+                self.insert(table, (group, slot), "sampled", port=port)
         if self.name == "flowcut":
             padded = [*ports, *[0] * (16 - len(ports))]
             arguments = {f"p{i}": port for i, port in enumerate(padded)}
@@ -216,9 +224,12 @@ class Rig:
 
     # ---- state ----
 
+    def _register(self, name: str) -> int:
+        return next(r.index for r in self.model.registers if r.name.rsplit(".", 1)[-1] == name)
+
     def register(self, name: str, index: int = 0) -> int:
         """A register's cell."""
-        return self.switch.register_read(self.model.register(name).index, index)
+        return self.switch.register_read(self._register(name), index)
 
     def reset(self) -> None:
         """Set every register to zero."""
@@ -227,7 +238,7 @@ class Rig:
 
     def set_register(self, name: str, index: int, value: int) -> None:
         """Write a register's cell."""
-        self.switch.register_write(self.model.register(name).index, index, value)
+        self.switch.register_write(self._register(name), index, value)
 
     def count(self, counter: str, index: int = 0) -> int:
         """Packets of a counter's cell."""

@@ -14,12 +14,14 @@ from scapy.layers.l2 import Dot1Q, Ether
 from scapy.packet import Packet
 
 from hosts.packets.bth import BTH
+from hosts.packets.cnm import Cnm
 from hosts.packets.data_shim import DataShim, Stamp
 from hosts.packets.detour import Detour
 from hosts.packets.flow_pause import FlowPause, PauseOp
 from hosts.packets.flowcut_ack import FlowcutAck
 from hosts.packets.local import Local
 from hosts.packets.nic_shim import NicShim
+from hosts.packets.path_probe import PathProbe
 from native.compiler.model import HeaderType
 from tests.p4src.flow_hash import flow_hash
 from tests.p4src.frames import ack_of, roce, shim_of, shimmed
@@ -35,6 +37,8 @@ RENAMED: dict[str, dict[str, tuple[str, ...]]] = {
     "stamp_t": {},
     "flowcut_ack_t": {},
     "flow_pause_t": {},
+    "cnm_t": {},
+    "path_probe_t": {"next_type": ("next_ether_type",)},
     "ipv4_header_t": {
         "tos": ("dscp", "ecn"),
         "len": ("total_len",),
@@ -63,6 +67,8 @@ LAYERS: dict[str, type[Packet]] = {
     "stamp_t": Stamp,
     "flowcut_ack_t": FlowcutAck,
     "flow_pause_t": FlowPause,
+    "cnm_t": Cnm,
+    "path_probe_t": PathProbe,
     "ipv4_header_t": IP,
     "tcp_ports_t": TCP,
     "udp_t": UDP,

@@ -15,7 +15,17 @@ from scapy.packet import Packet, Raw
 from hosts.packets.bth import Opcode
 from hosts.packets.dscp import Dscp
 from tests.p4src.frames import roce
-from tests.p4src.rig import DOWNLINK, HOST, HOST_PORT, OTHER_HOST, OTHER_HOST_PORT, REMOTE, UPLINKS, Rig
+from tests.p4src.rig import (
+    DOWNLINK,
+    HOST,
+    HOST_PORT,
+    OTHER_HOST,
+    OTHER_HOST_PORT,
+    PROGRAMS,
+    REMOTE,
+    UPLINKS,
+    Rig,
+)
 from tests.p4src.spritz_rig import (
     ELSEWHERE,
     FAR_DEFAULT,
@@ -212,7 +222,7 @@ def test_tags_never_reach_hosts(mode):
         assert rig.load(OTHER_HOST_PORT) == 0
 
 
-@pytest.mark.parametrize("program", ["ecmp", "spray", "letflow", "flowcut", "dragonfly", "flowcut_dragonfly"])
+@pytest.mark.parametrize("program", [name for name in PROGRAMS if name != "spritz"])
 def test_tags_mean_nothing_to_other_programs(program):
     """Whatever is behind one, also where it is broken."""
     frame = bytes(classed(roce(), vid("NONMINIMAL")))

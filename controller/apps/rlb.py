@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+"""RLB: thresholds and times, what slots lead to, the numbers of leaves, and ways for warnings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from finsy import P4CloneSessionEntry, P4MulticastGroupEntry, P4TableAction, P4TableEntry, P4TableMatch
+from finsy.p4entity import P4Entity
+
+from controller.apps.common import (
+    Plan,
+    configuration,
+    default_action,
+    fitting,
+    group_members,
+    port_roles,
+    routes,
+)
+from controller.apps.drill import CANDIDATES
+from controller.defaults import FRAME_BYTES, known, sending_ns
+from controller.errors import IntentError
+from controller.rlb_bounds import fabric_rate_bps
+from controller.scheme_rlb import DRILL, DYNAMIC, LETFLOW, PRESTO, RlbConfig
+
+FIRST_SESSION = 256
+"""Clone session of port 0; that of port p is so much higher."""
+
+UPSTREAM_GROUP = 1
+"""Multicast group of all ports to switches, by which warnings are passed on."""
+
+ROOM_PACKETS = 512
+"""Packets that may recirculate at a time; BMv2 and the native switch hold 1024 and drop the rest."""
+
+NO_LEAF = 0xFFFF
+"""P4's LEAF_ALL."""
+
+_PORTS_A_PART, _PORT_BITS, _PARTS = 16, 16, 4
+_ONE = 1 << 16
+"""1 in 16.16 fixed point."""
+
+_NS_BITS = 8_000_000_000
+
+
+def entities(plan: Plan) -> Iterator[P4Entity]:
+    """What a switch holds, in the order in which it is to be written: routes last.
+
+    Raises:
+        IntentError: a value does not fit the program, or the network is larger than it.
+    """
+    _check(plan)
+    yield from _replication(plan)
+    yield from configuration(plan)
+    yield _warning_config(plan)
+    yield _recirculation_config(plan)
+    config = _config(plan)
+    leaf = plan.switch.name in plan.topology.leaves
+    probe_ticks = plan.target.ticks(known(config.probe_ns)) if leaf else 0
+    yield default_action("probe_config", "set_probes", period_ticks=_ticks(plan, "probe", probe_ticks))
+    yield _failure_config(plan)
+    yield from _selector(plan)
+    yield from port_roles(plan)
+    yield from group_members(plan)
+    yield from _next_hops(plan)
+    yield from _leaves(plan)
+    yield from routes(plan)
+
+
+def _config(plan: Plan) -> RlbConfig:
+    assert isinstance(plan.config, RlbConfig)
+    return plan.config
+
+
+def _fabric_ports(plan: Plan) -> list[int]:
+    ports = plan.topology.ports_of(plan.switch.name).items()
+    return sorted(port for port, peer in ports if peer.kind == "switch")
+
+
+def _check(plan: Plan) -> None:
+    """Refuses networks with more leaves, ports or next hops than there is room for."""
+    name = plan.switch.name
+    ports = plan.program.register_size("port_warned_until_ticks")
+    leaves = plan.program.register_size("echo_port")
+    hops = _PARTS * _PORTS_A_PART
+    if len(plan.topology.leaves) > leaves:
+        raise IntentError(f"scheme rlb: {plan.topology.words} has more than {leaves} leaves")
+    if any(port >= ports for port in _fabric_ports(plan)):
+        raise IntentError(f"scheme rlb: {name} has links to switches at ports from {ports} on")
+    if any(len(group.slots) > hops for group in plan.groups.groups):
+        raise IntentError(f"scheme rlb: {name} has more than {hops} equal next hops")
+
+
+def _ticks(plan: Plan, what: str, ticks: int) -> int:
+    return fitting(plan, what, "set_probes", "period_ticks", ticks)
+
+
+def _replication(plan: Plan) -> Iterator[P4Entity]:
+    """A clone session for each port to a switch, and one group of all of them.
+
+    Warnings go in front of data, except on BMv2, which refuses a class of service: there they wait behind it.
+    """
+    ports = _fabric_ports(plan)
+    first = 0 if plan.target.name == "bmv2" else plan.program.constant("priority_queues") - 1
+    for port in ports:
+        yield P4CloneSessionEntry(FIRST_SESSION + port, class_of_service=first, replicas=[port])
+    if ports:
+        yield P4MulticastGroupEntry(UPSTREAM_GROUP, replicas=ports)
+
+
+def _warning_config(plan: Plan) -> P4Entity:
+    config, target = _config(plan), plan.target
+    leaves = list(plan.topology.leaves)
+    valid_ticks = target.ticks(known(config.valid_ns))
+    values = {
+        "dt_ticks": target.ticks(known(config.dt_ns)),
+        "warn_bytes": known(config.warn_bytes),
+        "pause_bytes": known(config.pause_bytes),
+        "margin_ticks": target.ticks(known(config.margin_ns)),
+        "valid_ticks": valid_ticks,
+        "refresh_ticks": valid_ticks // 2,
+    }
+    return default_action(
+        "warning_config",
+        "set_warnings",
+        own_leaf=leaves.index(plan.switch.name) if plan.switch.name in leaves else NO_LEAF,
+        first_session=FIRST_SESSION,
+        upstream_group=UPSTREAM_GROUP,
+        **{name: fitting(plan, name, "set_warnings", name, value) for name, value in values.items()},
+    )
+
+
+def _recirculation_config(plan: Plan) -> P4Entity:
+    config, target = _config(plan), plan.target
+    rate_bps = fabric_rate_bps(plan.topology)
+    inflow = (config.flows - 1) * rate_bps * target.tick_ns * _ONE // _NS_BITS
+    values = {
+        "inflow": inflow,
+        "usual_ticks": target.ticks(sending_ns(FRAME_BYTES, rate_bps)),
+        "trust_ticks": target.ticks(known(config.valid_ns)),
+    }
+    return default_action(
+        "recirculation_config",
+        "set_recirculation",
+        dynamic=int(config.limit == DYNAMIC),
+        most=config.most,
+        room=ROOM_PACKETS,
+        **{name: fitting(plan, name, "set_recirculation", name, value) for name, value in values.items()},
+    )
+
+
+def _failure_config(plan: Plan) -> P4Entity:
+    config = _config(plan)
+    interval = plan.target.ticks(known(config.fault_ns)) if config.fault else 0
+    return default_action(
+        "failure_config",
+        "set_failures",
+        interval_ticks=fitting(plan, "interval", "set_failures", "interval_ticks", interval),
+        most=config.fault,
+    )
+
+
+def _selector(plan: Plan) -> Iterator[P4Entity]:
+    """What the selector needs by itself."""
+    config = _config(plan)
+    if config.variant == PRESTO:
+        cell = fitting(plan, "cell", "set_flowcell", "cell_bytes", config.cell_bytes)
+        yield default_action("flowcell_config", "set_flowcell", cell_bytes=cell)
+    elif config.variant == LETFLOW:
+        ticks = plan.target.ticks(known(config.gap_ns))
+        gap = fitting(plan, "gap", "set_flowlet_gap", "gap_ticks", ticks)
+        yield default_action("flowlet_config", "set_flowlet_gap", gap_ticks=gap)
+    elif config.variant == DRILL:
+        for table in CANDIDATES:
+            yield from group_members(plan, table, "sampled")
+
+
+def next_hop_parts(ports: tuple[int, ...]) -> dict[str, int]:
+    """The ports of the slots as the parameters of `set_next_hops`: 16 bits each, 16 in a part."""
+    parts = dict.fromkeys((f"ports{number}" for number in range(_PARTS)), 0)
+    for slot, port in enumerate(ports):
+        part, place = divmod(slot, _PORTS_A_PART)
+        parts[f"ports{part}"] |= port << place * _PORT_BITS
+    return parts
+
+
+def _next_hops(plan: Plan) -> Iterator[P4Entity]:
+    for group in plan.groups.groups:
+        action = P4TableAction("set_next_hops", count=len(group.slots), **next_hop_parts(group.slots))
+        yield P4TableEntry("next_hops", match=P4TableMatch(group=group.id), action=action)
+
+
+def _leaves(plan: Plan) -> Iterator[P4Entity]:
+    """The number of each leaf: by the prefixes behind it, and with the group that leads to it."""
+    for number, leaf in enumerate(plan.topology.leaves):
+        group = plan.groups.of_leaf.get(leaf)
+        if group is None:
+            continue
+        yield P4TableEntry(
+            "leaf_groups",
+            match=P4TableMatch(leaf=number),
+            action=P4TableAction("leaf_group", group=group.id),
+        )
+        for prefix in plan.topology.prefixes_of(leaf):
+            yield P4TableEntry(
+                "leaves", match=P4TableMatch(dst=str(prefix)), action=P4TableAction("leaf", leaf=number)
+            )

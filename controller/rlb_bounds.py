@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Parameters of RLB that follow from the topology, and the bounds of its thresholds (RLB §III-B.3).
+
+    d, C      the longest delay and the highest rate of a link between switches
+    dt        d (§III-B.1: 2 us there)
+    Q_PFC     256 KB (§II-B), at least 26 dC, which is the same at the paper's 40 Gbps and 2 us
+    Q_th      in [dC, Q_PFC - dC(n - 1)]; a quarter of Q_PFC, moved into these bounds (assumption; Fig. 18:
+              the lower, the better)
+    margin    4 times d or dt, whichever is longer: a warning takes two links to the leaf, and what is under
+              way takes two (assumption)
+    valid     the time in which the slowest link sends Q_PFC (assumption); renewed after half of it
+    probe     one base RTT (§V)
+    interval  of Algorithm 2, one base RTT (assumption: t_rc alone is a few packets here)
+
+Pure arithmetic on integers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from controller.errors import IntentError
+from controller.scheme_rlb import LETFLOW, RlbConfig
+from topology import Topology
+
+PAUSE_BYTES = 256_000
+PAUSE_LINKS = 26
+USUAL_DT_NS = 2_000
+"""Where links have no delay."""
+
+_MARGIN_LINKS = 4
+_NS_BITS = 8_000_000_000
+
+
+def fabric_rate_bps(topology: Topology) -> int:
+    """C: the highest rate between switches."""
+    return max((link.rate_bps for link in topology.links), default=1)
+
+
+def link_delay_ns(topology: Topology) -> int:
+    """d: the longest delay between switches."""
+    return max((link.delay_ns for link in topology.links), default=0)
+
+
+def in_flight_bytes(topology: Topology) -> int:
+    """dC, rounded up."""
+    return -(-link_delay_ns(topology) * fabric_rate_bps(topology) // _NS_BITS)
+
+
+def warn_bounds(topology: Topology, pause_bytes: int, flows: int) -> tuple[int, int]:
+    """[dC, Q_PFC - dC(n - 1)]: a warning comes before the pause, and ends before the queue is empty."""
+    one = in_flight_bytes(topology)
+    return one, pause_bytes - one * (flows - 1)
+
+
+def resolve_rlb(config: RlbConfig, topology: Topology, base_rtt_ns: int) -> RlbConfig:
+    """The same scheme with every parameter filled in.
+
+    Raises:
+        IntentError: Q_th is out of its bounds, or there is none.
+    """
+    pause = config.pause_bytes
+    if pause is None:
+        pause = max(PAUSE_BYTES, PAUSE_LINKS * in_flight_bytes(topology))
+    least, most = warn_bounds(topology, pause, config.flows)
+    if least > most:
+        raise IntentError(
+            f"scheme rlb: no qth is possible in {topology.words}: dC is {least} bytes, and with"
+            f" flows={config.flows} only {most} bytes are left below pfc={pause}"
+        )
+    warn = min(max(pause // 4, least), most) if config.warn_bytes is None else config.warn_bytes
+    if not least <= warn <= most:
+        raise IntentError(
+            f"scheme rlb: qth must be from {least} to {most} bytes in {topology.words} (dC, and pfc={pause}"
+            f" less dC for each of flows={config.flows} but one), found '{warn}'"
+        )
+    delay = link_delay_ns(topology)
+    dt = (delay or USUAL_DT_NS) if config.dt_ns is None else config.dt_ns
+    slowest_bps = min((link.rate_bps for link in topology.links), default=1)
+    return replace(
+        config,
+        pause_bytes=pause,
+        warn_bytes=warn,
+        dt_ns=dt,
+        margin_ns=_or(config.margin_ns, _MARGIN_LINKS * max(delay, dt)),
+        valid_ns=_or(config.valid_ns, -(-pause * _NS_BITS // slowest_bps)),
+        probe_ns=_or(config.probe_ns, base_rtt_ns),
+        fault_ns=_or(config.fault_ns, base_rtt_ns),
+        gap_ns=base_rtt_ns if config.variant == LETFLOW and config.gap_ns is None else config.gap_ns,
+    )
+
+
+def _or(value: int | None, default: int) -> int:
+    return default if value is None else value

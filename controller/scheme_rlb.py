@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""RLB over one of four path selectors (RLB §III, §IV), and the words for it. What is None follows from the
+topology: see controller.rlb_bounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+from controller.scheme_common import COMMON, SchemeConfig, common_options, gap_ns
+from controller.scheme_selectors import DEFAULT_CELL_BYTES, cell_bytes
+from spec import Options, Words
+
+PRESTO, LETFLOW, DRILL, HERMES = "presto", "letflow", "drill", "hermes"
+VARIANTS = (PRESTO, LETFLOW, DRILL, HERMES)
+NO_LIMIT, FIXED, DYNAMIC = "none", "fixed", "dynamic"
+LIMITS = (NO_LIMIT, FIXED, DYNAMIC)
+
+DEFAULT_VARIANT = DRILL
+DEFAULT_LIMIT = DYNAMIC
+DEFAULT_FLOWS = 15
+"""The paper's default degree of incast (§VI-B.3)."""
+
+DEFAULT_MOST = 8
+DEFAULT_FAULT = 4
+"""Assumptions: the paper gives no numbers of recirculations."""
+
+MOST_COUNTED = 255
+"""Recirculations that a packet can count (P4: 8 bits); `none` ends here, too."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RlbConfig(SchemeConfig):
+    """A selector whose choices are refused where PFC is about to pause the path.
+
+    variant: the selector, one of VARIANTS
+    pause_bytes: Q_PFC, at which PFC pauses the sender of an ingress port
+    warn_bytes: Q_th, below which nothing is predicted
+    dt_ns: the time over which the growth of an ingress queue is measured
+    flows: n of the incast n:1 that the bounds of Q_th are for (§III-B.3)
+    margin_ns: a pause that is so near is warned of
+    valid_ns: a warning that is not renewed is forgotten after so long
+    probe_ns: each path from leaf to leaf is measured once in so long (§V)
+    limit: of recirculations, one of LIMITS; `dynamic` is the paper's RLB*
+    most: recirculations of one packet, at most
+    fault: Rc_avg above which something is taken to have failed (Algorithm 2); 0: not looked for
+    fault_ns: the shortest time over which Rc_avg is taken
+    cell_bytes: of `presto`
+    gap_ns: of `letflow`
+    """
+
+    name: ClassVar[str] = "rlb"
+    variant: str = DEFAULT_VARIANT
+    pause_bytes: int | None = None
+    warn_bytes: int | None = None
+    dt_ns: int | None = None
+    flows: int = DEFAULT_FLOWS
+    margin_ns: int | None = None
+    valid_ns: int | None = None
+    probe_ns: int | None = None
+    limit: str = DEFAULT_LIMIT
+    most: int = DEFAULT_MOST
+    fault: int = DEFAULT_FAULT
+    fault_ns: int | None = None
+    cell_bytes: int = DEFAULT_CELL_BYTES
+    gap_ns: int | None = None
+
+    @property
+    def program(self) -> str:
+        """One program a selector."""
+        return f"{self.name}_{self.variant}"
+
+    @property
+    def dense_groups(self) -> bool:
+        """Algorithm 1 goes from slot to slot, and each is to be another port."""
+        return True
+
+
+_KEYS = (
+    *("variant", "pfc", "qth", "dt", "flows", "margin", "valid"),
+    *("probe", "limit", "most", "fault", "interval", "cell", "gap"),
+)
+_TIMES = {
+    "dt": "dt_ns",
+    "margin": "margin_ns",
+    "valid": "valid_ns",
+    "probe": "probe_ns",
+    "interval": "fault_ns",
+}
+_SIZES = {"pfc": "pause_bytes", "qth": "warn_bytes"}
+
+
+def rlb(words: Words) -> SchemeConfig:
+    """rlb:variant=drill,pfc=256KB,qth=64KB,dt=2us,limit=dynamic and so on.
+
+    Raises:
+        SpecError: an unknown key, or a bad value.
+    """
+    options = Options(words, (*_KEYS, *COMMON))
+    variant = options.choice("variant", VARIANTS, DEFAULT_VARIANT)
+    for key, owner in (("cell", PRESTO), ("gap", LETFLOW)):
+        if key in options and variant != owner:
+            raise options.error(key, f"given only where variant is {owner}")
+    limit = options.choice("limit", LIMITS, DEFAULT_LIMIT)
+    if "most" in options and limit == NO_LIMIT:
+        raise options.error("most", f"given only where limit is not {NO_LIMIT}")
+    most = MOST_COUNTED if limit == NO_LIMIT else DEFAULT_MOST
+    found = common_options(options)
+    found |= {field: options.time_ns(key, least=1) for key, field in _TIMES.items() if key in options}
+    found |= {field: options.size_bytes(key, least=1) for key, field in _SIZES.items() if key in options}
+    return RlbConfig(
+        variant=variant,
+        flows=options.integer("flows", DEFAULT_FLOWS, least=1),
+        limit=limit,
+        most=options.integer("most", most, least=0, most=MOST_COUNTED),
+        fault=options.integer("fault", DEFAULT_FAULT, least=0, most=MOST_COUNTED),
+        cell_bytes=cell_bytes(options),
+        gap_ns=gap_ns(options),
+        **found,
+    )
+
+
+READERS: dict[str, Callable[[Words], SchemeConfig]] = {RlbConfig.name: rlb}
+"""Readers of the words of this scheme."""

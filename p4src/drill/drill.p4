@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// DRILL(2,1): every packet goes to the least loaded of two next hops drawn at random and of the one that was the least
+// loaded last time (RLB §VI-A, its reference [18]).
+#include <core.p4>
+#include <v1model.p4>
+#include "drill/selector.p4"
+
+const bool KNOWS_DETOURS = false;
+const bool KNOWS_CLASSES = false;
+
+#define SELECTOR DrillSelector
+#include "common/take_slot.p4"
+#include "common/baseline.p4"
+
+TAILRACE_MAIN
+V1Switch(PacketParser(), ChecksumVerify(), BaselineIngress(), CommonEgress(), ChecksumUpdate(),
+         PacketDeparser()) main;

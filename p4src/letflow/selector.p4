@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// LetFlow as a selector (common/selector.p4): each flowlet has a random slot, and another one that is as random.
+#ifndef LETFLOW_SELECTOR_P4
+#define LETFLOW_SELECTOR_P4
+#include "common/other_slot.p4"
+#include "common/selector.p4"
+#include "letflow/flowlets.p4"
+
+control LetflowSelector(in bit<32> flow_hash, in headers_t hdr, inout metadata_t meta,
+                        inout standard_metadata_t standard_metadata, out bit<16> best, out bit<16> second) {
+    Flowlets() flowlets;
+    SlotOf() slot_of;
+    OtherSlot() other_slot;
+
+    apply {
+        bit<32> value = flow_hash;
+        bool begins;
+        if (meta.kind == PacketKind_t.DATA) {
+            flowlets.apply(flow_hash, standard_metadata.ingress_global_timestamp, value, begins);
+        }
+        slot_of.apply(value, meta.route.group_size, best);
+        // What the upper half of the value tells of the value modulo the size is too little to matter.
+        other_slot.apply(value >> 16, best, meta.route.group_size, second);
+    }
+}
+
+#endif

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Presto as a selector (common/selector.p4): the slot of the flow's cell, and then the next one in turn.
+#ifndef PRESTO_SELECTOR_P4
+#define PRESTO_SELECTOR_P4
+#include "common/next_slot.p4"
+#include "common/selector.p4"
+#include "presto/flowcells.p4"
+
+control PrestoSelector(in bit<32> flow_hash, in headers_t hdr, inout metadata_t meta,
+                       inout standard_metadata_t standard_metadata, out bit<16> best, out bit<16> second) {
+    Flowcells() flowcells;
+    SlotOf() slot_of;
+    NextSlot() next_slot;
+
+    apply {
+        if (meta.kind == PacketKind_t.DATA) {
+            flowcells.apply(flow_hash, meta.frame_bytes, meta.route, best);
+        } else {
+            slot_of.apply(flow_hash, meta.route.group_size, best);
+        }
+        next_slot.apply(best, meta.route.group_size, second);
+    }
+}
+
+#endif

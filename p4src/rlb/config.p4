@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// RLB's parameters, as action data of keyless tables, so that no source holds a time, a rate or a threshold.
+//
+//   warning_config        set_warnings(...)        prediction and CNMs (§III-B.1); dt_ticks 0: none
+//   recirculation_config  set_recirculation(...)   how far Algorithm 1 may recirculate (§IV-B.1)
+//   probe_config          set_probes(period)       RTTs of paths (§V); 0: none
+//   failure_config        set_failures(...)        Algorithm 2 (§IV-B.2); interval 0: off
+#ifndef RLB_CONFIG_P4
+#define RLB_CONFIG_P4
+#include "common/metadata.p4"
+
+control WarningConfig(out warning_config_t config) {
+    // own_leaf        this switch's number among the leaves; LEAF_ALL: it is none
+    // dt_ticks        the queue is sampled when so much has passed since the last sample
+    // warn_bytes      Q_th
+    // pause_bytes     Q_PFC
+    // margin_ticks    warn when the queue will be at Q_PFC so soon
+    // valid_ticks     how long a warning lasts, also one that was received
+    // refresh_ticks   a warning that holds on is given again after so long
+    // first_session   clone session of port 0; the session of port p is first_session + p
+    // upstream_group  multicast group of all ports to switches
+    action set_warnings(@name("own_leaf") bit<16> own_leaf, @name("dt_ticks") bit<32> dt_ticks,
+                        @name("warn_bytes") bit<32> warn_bytes, @name("pause_bytes") bit<32> pause_bytes,
+                        @name("margin_ticks") bit<32> margin_ticks, @name("valid_ticks") bit<32> valid_ticks,
+                        @name("refresh_ticks") bit<32> refresh_ticks,
+                        @name("first_session") bit<16> first_session,
+                        @name("upstream_group") bit<16> upstream_group) {
+        config = { own_leaf, dt_ticks, warn_bytes, pause_bytes, margin_ticks, valid_ticks, refresh_ticks,
+                   first_session, upstream_group };
+    }
+    @name("warning_config")
+    table warning_config {
+        actions = { set_warnings; }
+        default_action = set_warnings(LEAF_ALL, 0, 0, 0, 0, 0, 0, 0, 0);
+        size = 1;
+    }
+    apply {
+        warning_config.apply();
+    }
+}
+
+struct recirculation_config_t {
+    bit<1>  dynamic;
+    bit<8>  most;
+    bit<16> room;
+    bit<32> inflow;
+    bit<32> usual_ticks;
+    bit<32> trust_ticks;
+}
+
+control RecirculationConfig(out recirculation_config_t config) {
+    // dynamic      1: only while the buffer has room (eq. 4, 5) and the delays do not add up to more than is won (eq. 6)
+    // most         recirculations of a packet; 0: none at all
+    // room         packets that may recirculate at a time: targets drop what finds their queue full
+    // inflow       (n - 1) * C of eq. 4 in bytes a tick, unsigned 16.16
+    // usual_ticks  delay of a recirculation where none was measured within trust_ticks
+    action set_recirculation(@name("dynamic") bit<1> dynamic, @name("most") bit<8> most, @name("room") bit<16> room,
+                             @name("inflow") bit<32> inflow, @name("usual_ticks") bit<32> usual_ticks,
+                             @name("trust_ticks") bit<32> trust_ticks) {
+        config = { dynamic, most, room, inflow, usual_ticks, trust_ticks };
+    }
+    @name("recirculation_config")
+    table recirculation_config {
+        actions = { set_recirculation; }
+        default_action = set_recirculation(0, 0, 0, 0, 0, 0);
+        size = 1;
+    }
+    apply {
+        recirculation_config.apply();
+    }
+}
+
+control ProbeConfig(out bit<32> period_ticks) {
+    // One stamp a path and period.
+    action set_probes(@name("period_ticks") bit<32> period) {
+        period_ticks = period;
+    }
+    @name("probe_config")
+    table probe_config {
+        actions = { set_probes; }
+        default_action = set_probes(0);
+        size = 1;
+    }
+    apply {
+        probe_config.apply();
+    }
+}
+
+struct failure_config_t {
+    bit<32> interval_ticks;
+    bit<8>  most;
+}
+
+control FailureConfig(out failure_config_t config) {
+    // interval_ticks  the averages are over the last t_rc, at least over so long
+    // most            N_rc: the average number of recirculations above which something is wrong
+    action set_failures(@name("interval_ticks") bit<32> interval_ticks, @name("most") bit<8> most) {
+        config = { interval_ticks, most };
+    }
+    @name("failure_config")
+    table failure_config {
+        actions = { set_failures; }
+        default_action = set_failures(0, 0);
+        size = 1;
+    }
+    apply {
+        failure_config.apply();
+    }
+}
+
+#endif

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// RTTs of paths from leaf to leaf, measured on data (RLB §V).
+//
+//   leaf A, data from a host by uplink E to leaf B: no stamp of (E, B) within the period -> stamp: A, E, now
+//   leaf B keeps A's newest stamp; the next packet of one of its hosts to A takes it back, and how long it waited
+//   leaf A: RTT of (E, B) = now - stamp - wait
+//
+// DEVIATION: the paper sends a stamp back only between the same pair of ports. Here any packet to A does, so that a
+// path is measured also where acknowledgements go back by another one.
+#ifndef RLB_PATH_RTT_P4
+#define RLB_PATH_RTT_P4
+#include "common/metadata.p4"
+#include "rlb/config.p4"
+
+// All written and read in ingress only; 0 at first.
+@name("path_rtt_ticks") register<bit<32>>(PATHS) path_rtt_ticks;        // index: PATH_INDEX; 0: not measured yet
+@name("probe_sent_ticks") register<ticks_t>(PATHS) probe_sent_ticks;    // index: PATH_INDEX; the last stamp
+@name("echo_port") register<bit<16>>(LEAVES) echo_port;                 // index: leaf; path + 1 of a stamp, 0: none
+@name("echo_ticks") register<bit<32>>(LEAVES) echo_ticks;               // the stamp
+@name("echo_came_ticks") register<ticks_t>(LEAVES) echo_came_ticks;     // when it came
+@name("probes_sent") counter(1, CounterType.packets) probes_sent;
+@name("probes_echoed") counter(1, CounterType.packets) probes_echoed;
+@name("path_rtts_measured") counter(1, CounterType.packets) path_rtts_measured;
+
+// At the first leaf, for a packet that leaves by `port`. Only data is stamped: what goes before data would tell nothing
+// of the queues that data waits in.
+control PushProbe(in port_t port, in bit<16> leaf, in bit<16> own_leaf, in bit<32> period_ticks, in ticks_t now_ticks,
+                  in bool is_data, inout headers_t hdr) {
+    apply {
+        ticks_t last_ticks;
+        bit<16> echoed;
+        bit<32> path = PATH_INDEX(port, leaf);
+        probe_sent_ticks.read(last_ticks, path);
+        echo_port.read(echoed, (bit<32>)leaf);
+        bool stamps = is_data && (last_ticks == 0 || LONG_AGO(now_ticks, last_ticks, (ticks_t)period_ticks));
+        bit<16> stamp_path = 0;
+        bit<32> stamp_ticks = 0;
+        bit<16> echo_path = 0;
+        bit<32> echo_stamp_ticks = 0;
+        bit<32> echo_wait = 0;
+        if (stamps) {
+            stamp_path = (bit<16>)port;
+            stamp_ticks = now_ticks[31:0];
+            probe_sent_ticks.write(path, now_ticks);
+            probes_sent.count(0);
+        }
+        if (echoed != 0) {
+            ticks_t came_ticks;
+            echo_path = echoed - 1;
+            echo_ticks.read(echo_stamp_ticks, (bit<32>)leaf);
+            echo_came_ticks.read(came_ticks, (bit<32>)leaf);
+            echo_wait = now_ticks[31:0] - came_ticks[31:0];
+            echo_port.write((bit<32>)leaf, 0);
+            probes_echoed.count(0);
+        }
+        if (stamps || echoed != 0) {
+            hdr.tailrace.setValid();
+            hdr.tailrace.subtype = Subtype_t.PATH_PROBE;
+            hdr.probe.setValid();
+            hdr.probe = { (bit<1>)stamps, (bit<1>)(echoed != 0), 0, own_leaf, stamp_path, stamp_ticks, echo_path,
+                          echo_stamp_ticks, echo_wait, hdr.ethernet.ether_type };
+            hdr.ethernet.ether_type = ETHERTYPE_TAILRACE;
+        }
+    }
+}
+
+// At the last leaf: no host ever sees a probe.
+control EndProbe(in ticks_t now_ticks, inout headers_t hdr) {
+    apply {
+        bit<32> leaf = (bit<32>)hdr.probe.leaf;
+        if (leaf < LEAVES) {
+            if (hdr.probe.stamped == 1) {
+                echo_port.write(leaf, hdr.probe.path + 1);
+                echo_ticks.write(leaf, hdr.probe.ticks);
+                echo_came_ticks.write(leaf, now_ticks);
+            }
+            if (hdr.probe.echoes == 1 && (bit<32>)hdr.probe.echo_path < PATH_PORTS) {
+                bit<32> rtt_ticks = now_ticks[31:0] - hdr.probe.echo_ticks - hdr.probe.echo_wait;
+                if (rtt_ticks == 0) {
+                    rtt_ticks = 1;  // measured, and shorter than a tick
+                }
+                path_rtt_ticks.write(PATH_INDEX(hdr.probe.echo_path, hdr.probe.leaf), rtt_ticks);
+                path_rtts_measured.count(0);
+            }
+        }
+        hdr.ethernet.ether_type = hdr.probe.next_ether_type;
+        hdr.tailrace.setInvalid();
+        hdr.probe.setInvalid();
+    }
+}
+
+#endif

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ingress and egress of RLB over any path selector. The top program includes rlb/metadata.p4 before all else and defines
+// SELECTOR, the name of a selector control (common/selector.p4), next to KNOWS_DETOURS and KNOWS_CLASSES.
+//
+//   time -> [come back] -> packet-out | admission -> CNM: note, pass on
+//                                         -> hop limit -> routes -> host: end probe
+//                                                                -> selector, once -> Algorithm 1 -> recirculate
+//              -> queue limit -> probe -> finish -> predict: clone -> CNM
+//   || accounts -> warnings that end: clone -> CNM; counters, tag
+#ifndef RLB_PIPELINE_P4
+#define RLB_PIPELINE_P4
+#include "common/admission.p4"
+#include "common/checksum.p4"
+#include "common/deparser.p4"
+#include "common/egress.p4"
+#include "common/hop_limit.p4"
+#include "common/packet_io.p4"
+#include "common/parser.p4"
+#include "common/queue_limit.p4"
+#include "common/red.p4"
+#include "common/routes.p4"
+#include "rlb/cnm.p4"
+#include "rlb/failure.p4"
+#include "rlb/path_rtt.p4"
+#include "rlb/predictor.p4"
+#include "rlb/recirculation.p4"
+#include "rlb/reroute.p4"
+
+const bit<32> INSTANCE_INGRESS_CLONE = 1;  // of standard_metadata.instance_type, as simple_switch sets them
+const bit<32> INSTANCE_EGRESS_CLONE  = 2;
+const bit<32> INSTANCE_REPLICATION   = 5;
+
+// Data: Algorithm 1, within its limits; a packet that may not recirculate takes p (§IV-B.1). `slot`: p.
+control ChoosePath(in next_hops_t hops, in bit<16> leaf, in ticks_t now_ticks, in bit<32> bytes, inout metadata_t meta,
+                   out bit<16> slot, out bool recirculates) {
+    RecirculationConfig() recirculation_config;
+    FailureConfig() failure_config;
+    ExpectedDelay() expected_delay;
+    Reroute() reroute;
+    MayRecirculate() may_recirculate;
+    PortOfSlot() port_of_slot;
+    DetectFailure() detect_failure;
+
+    apply {
+        recirculation_config_t config;
+        failure_config_t failures;
+        search_t search;
+        bit<32> delay_ticks;
+        recirculation_config.apply(config);
+        failure_config.apply(failures);
+        expected_delay.apply(now_ticks, config, delay_ticks);
+        reroute.apply(meta.rlb.kept.best, meta.rlb.kept.second, hops, leaf, now_ticks, delay_ticks, search);
+        slot = search.path.slot;
+        recirculates = false;
+        if (search.recirculates) {
+            may_recirculate.apply(meta.rlb.kept, bytes, search.won_ticks, delay_ticks, now_ticks,
+                                  meta.rlb.warnings.pause_bytes, config, recirculates);
+        }
+        if (recirculates) {
+            meta.rlb.kept.best = search.path.slot;
+            meta.rlb.kept.second = search.next;
+            if (failures.interval_ticks != 0) {
+                port_t port;
+                port_of_slot.apply(slot, hops, port);
+                detect_failure.apply(port, meta.rlb.kept.count + 1, delay_ticks, now_ticks, failures, meta);
+            }
+        }
+    }
+}
+
+// Of a packet to another switch. `leaf`: its destination's. Where the group's next hops are not known to RLB, the
+// selector decides alone.
+control Balance(in bit<32> flow_hash, in next_hops_t hops, in bit<16> leaf, in bool returned, in ticks_t now_ticks,
+                in headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata,
+                out bool recirculates) {
+    SELECTOR() path_selector;
+    ChoosePath() choose_path;
+    GroupMember() group_member;
+    Drop() drop;
+
+    apply {
+        bit<16> slot;
+        bool found;
+        recirculates = false;
+        // The controller may have taken paths out while the packet went round.
+        if (!returned || meta.rlb.kept.best >= hops.count) {
+            bit<16> best;
+            bit<16> second;
+            path_selector.apply(flow_hash, hdr, meta, standard_metadata, best, second);
+            meta.rlb.kept.best = best;
+            meta.rlb.kept.second = second;
+        }
+        slot = meta.rlb.kept.best;
+        if (meta.kind == PacketKind_t.DATA && slot < hops.count) {
+            choose_path.apply(hops, leaf, now_ticks, standard_metadata.packet_length, meta, slot, recirculates);
+        }
+        group_member.apply(meta.route.group, slot, standard_metadata.egress_spec, found);
+        if (!found) {
+            drop.apply(DropReason_t.NO_ROUTE, meta, standard_metadata);
+        }
+    }
+}
+
+// Once the egress port of a packet that leaves is known: its limit, its probe, TTL, ECN, the accounts.
+control Leave(in bit<16> leaf, in ticks_t now_ticks, inout headers_t hdr, inout metadata_t meta,
+              inout standard_metadata_t standard_metadata) {
+    QueueLimit() queue_limit;
+    ProbeConfig() probe_config;
+    PushProbe() push_probe;
+    Red() red;
+    ChargeQueues() charge_queues;
+
+    apply {
+        bit<32> load_bytes;
+        bit<32> period_ticks;
+        queue_limit.apply(meta, standard_metadata, load_bytes);
+        probe_config.apply(period_ticks);
+        if (meta.kind != PacketKind_t.NONE) {
+            if (period_ticks != 0 && meta.from_host && !meta.route.to_host && (bit<32>)leaf < LEAVES
+                && (bit<32>)standard_metadata.egress_spec < PATH_PORTS) {
+                push_probe.apply(standard_metadata.egress_spec, leaf, meta.rlb.warnings.own_leaf, period_ticks,
+                                 now_ticks, meta.kind == PacketKind_t.DATA, hdr);
+            }
+            hdr.ipv4.ttl = hdr.ipv4.ttl - 1;
+            red.apply(load_bytes, hdr.ipv4);
+            charge_queues.apply(standard_metadata.packet_length, meta.rlb.kept.in_port,
+                                standard_metadata.egress_spec, meta.charge);
+        }
+    }
+}
+
+control RlbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+    CountIn() count_in;
+    WarningConfig() warning_config;
+    IngressTime() ingress_time;
+    ComeBack() come_back;
+    PacketOut() controller_packet;
+    Admission() admission;
+    HopLimit() hop_limit;
+    Routes() routes;
+    LeafOf() leaf_of;
+    LeafGroup() leaf_group;
+    NextHops() next_hops;
+    FlowHash() flow_hash;
+    EndProbe() end_probe;
+    ReceiveCnm() receive_cnm;
+    Balance() balance;
+    Recirculate() send_round;
+    Leave() leave;
+    Predict() predict;
+    SeedCnm() seed_cnm;
+    Drop() drop;
+
+    apply {
+        ticks_t now_ticks;
+        bool returned = standard_metadata.instance_type == INSTANCE_RECIRCULATED;
+        bool recirculates = false;
+        bool warns = false;
+        bool handled;
+        bit<16> leaf = LEAF_ALL;
+        bit<32> hash_value;
+        next_hops_t hops;
+        warning_config.apply(meta.rlb.warnings);
+        ingress_time.apply(returned, standard_metadata.ingress_global_timestamp, meta.rlb.kept, now_ticks);
+        if (returned) {
+            come_back.apply(now_ticks, meta.rlb.kept);
+        } else {
+            count_in.apply(standard_metadata.ingress_port);
+        }
+        if (hdr.packet_out.isValid()) {
+            controller_packet.apply(hdr, meta, standard_metadata, handled);
+            if (!handled) {
+                drop.apply(DropReason_t.UNSUPPORTED, meta, standard_metadata);
+            }
+            exit;
+        }
+
+        admission.apply(hdr, meta, standard_metadata);
+        if (returned) {
+            meta.from_host = meta.rlb.kept.from_host == 1;
+        } else {
+            meta.rlb.kept.in_port = standard_metadata.ingress_port;
+            meta.rlb.kept.from_host = (bit<1>)meta.from_host;
+            meta.rlb.kept.first_ticks = now_ticks;
+        }
+        if (meta.kind == PacketKind_t.CNM) {
+            leaf_group.apply(hdr.cnm.leaf, meta.route.group);
+        } else if (meta.kind != PacketKind_t.NONE && hdr.tailrace.isValid() && !hdr.probe.isValid()) {
+            drop.apply(DropReason_t.UNSUPPORTED, meta, standard_metadata);
+        } else if (meta.kind != PacketKind_t.NONE) {
+            hop_limit.apply(hdr, meta, standard_metadata);
+            if (meta.kind != PacketKind_t.NONE) {
+                routes.apply(hdr.ipv4.dst, hdr, meta, standard_metadata);
+            }
+        }
+        if (meta.kind == PacketKind_t.NONE) {
+            exit;
+        }
+
+        next_hops.apply(meta.route.group, hops);
+        if (meta.kind == PacketKind_t.CNM) {
+            receive_cnm.apply(hops, meta.rlb.warnings, hdr, meta, standard_metadata);
+            exit;
+        }
+        if (!meta.route.to_host) {
+            leaf_of.apply(hdr.ipv4.dst, leaf);
+            flow_hash.apply(meta.flow, hash_value);
+            balance.apply(hash_value, hops, leaf, returned, now_ticks, hdr, meta, standard_metadata, recirculates);
+        } else if (hdr.probe.isValid()) {
+            end_probe.apply(now_ticks, hdr);
+        }
+        if (recirculates) {
+            send_round.apply(standard_metadata.packet_length, now_ticks, meta, standard_metadata);
+        } else if (meta.kind != PacketKind_t.NONE) {
+            leave.apply(leaf, now_ticks, hdr, meta, standard_metadata);
+        }
+        // Hosts are not told, they feel the pause.
+        if (meta.kind != PacketKind_t.NONE && !returned && !meta.from_host && meta.rlb.warnings.dt_ticks != 0) {
+            port_t port = standard_metadata.ingress_port;
+            predict.apply(port, now_ticks, meta.rlb.warnings, warns);
+            if (warns) {
+                seed_cnm.apply(port, meta.rlb.warnings.valid_ticks, meta.rlb.warnings, meta.rlb.cnm);
+                clone_preserving_field_list(CloneType.I2E,
+                                            (bit<32>)(meta.rlb.warnings.first_session + (bit<16>)port), KEEP_FOR_CNM);
+            }
+        }
+    }
+}
+
+// What becomes of a warning when bytes of its port have left.
+control ReviewWarning(in bool charged, inout metadata_t meta, in ticks_t now_ticks) {
+    Review() review;
+    SeedCnm() seed_cnm;
+    apply {
+        if (charged && meta.rlb.warnings.dt_ticks != 0) {
+            WarningChange_t change;
+            port_t port = meta.charge.in_port;
+            review.apply(port, now_ticks, meta.rlb.warnings, change);
+            if (change != WarningChange_t.NONE) {
+                bit<32> valid_ticks = 0;
+                if (change == WarningChange_t.AGAIN) {
+                    valid_ticks = meta.rlb.warnings.valid_ticks;
+                }
+                seed_cnm.apply(port, valid_ticks, meta.rlb.warnings, meta.rlb.cnm);
+                clone_preserving_field_list(CloneType.E2E,
+                                            (bit<32>)(meta.rlb.warnings.first_session + (bit<16>)port), KEEP_FOR_CNM);
+            }
+        }
+    }
+}
+
+control RlbEgress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+    CommonEgress() common_egress;
+    CountOut() count_clone;
+    MakeCnm() make_cnm;
+    ReviewWarning() review_warning;
+
+    apply {
+        if (standard_metadata.instance_type == INSTANCE_INGRESS_CLONE
+            || standard_metadata.instance_type == INSTANCE_EGRESS_CLONE) {
+            make_cnm.apply(meta.rlb.cnm, hdr);
+            count_clone.apply(standard_metadata.egress_port);
+        } else if (standard_metadata.instance_type == INSTANCE_REPLICATION
+                   && standard_metadata.egress_port == standard_metadata.ingress_port) {
+            mark_to_drop(standard_metadata);  // a CNM does not go back
+        } else if (meta.rlb.kept.waits == 1) {
+            meta.rlb.kept.left_ticks = standard_metadata.egress_global_timestamp;
+            recirculate_preserving_field_list(KEEP_FOR_RECIRCULATION);
+        } else {
+            bool charged = meta.charge.bytes != 0;
+            common_egress.apply(hdr, meta, standard_metadata);
+            review_warning.apply(charged, meta, standard_metadata.egress_global_timestamp);
+        }
+    }
+}
+
+#endif

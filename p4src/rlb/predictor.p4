@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// Predicts that a port will be paused, from its ingress queue and the derivative of that (RLB §III-B.1).
+//
+//   ingress end, a packet of port P   every dt: q > sample before, q >= Q_th,
+//                                     (Q_PFC - q) / (dq / elapsed) <= margin   -> warning by P, again every refresh
+//   egress start, a packet of port P  warned and q < Q_th                      -> withdrawn (eq. 2: lifted at Q_th)
+//                                     warned and q >= Q_PFC: P is paused       -> again every refresh
+//
+// So no warning begins while the queue drains; one that was given ends at Q_th, or when it is not given again in time.
+// v1model has no division: products are compared.
+#ifndef RLB_PREDICTOR_P4
+#define RLB_PREDICTOR_P4
+#include "common/queues.p4"
+#include "rlb/config.p4"
+
+// index: port, by which data comes in; 0 at first. Samples: written and read in ingress only.
+@name("sample_ticks") register<ticks_t>(PORTS) sample_ticks;
+@name("sample_bytes") register<bit<32>>(PORTS) sample_bytes;
+// When this switch last warned of the port; 0: no warning. Written by ingress (warning) and egress (withdrawal, again).
+// On BMv2 these are threads; a warning that is lost between them is given again at the next sample or runs out.
+@name("own_warning_ticks") register<ticks_t>(PORTS) own_warning_ticks;
+@name("warnings_sent") counter(1, CounterType.packets) warnings_sent;
+@name("warnings_withdrawn") counter(1, CounterType.packets) warnings_withdrawn;
+
+const bit<32> LONGEST_TICKS = 0xFFFFFFFF;
+
+// Will the queue be at Q_PFC within the margin, at the rate at which it grew since the last sample?
+control WillPause(in bit<32> bytes, in bit<32> bytes_before, in bit<32> elapsed_ticks, in warning_config_t config,
+                  out bool will_pause) {
+    apply {
+        bit<64> missing = (bit<64>)(config.pause_bytes |-| bytes);
+        will_pause = bytes >= config.warn_bytes && bytes > bytes_before
+            && missing * (bit<64>)elapsed_ticks <= (bit<64>)config.margin_ticks * (bit<64>)(bytes - bytes_before);
+    }
+}
+
+// After the packet was charged.
+control Predict(in port_t port, in ticks_t now_ticks, in warning_config_t config, out bool warns) {
+    SourceLoad() source_load;
+    WillPause() will_pause;
+
+    apply {
+        ticks_t then_ticks;
+        warns = false;
+        sample_ticks.read(then_ticks, (bit<32>)port);
+        if (LONG_AGO(now_ticks, then_ticks, (ticks_t)(config.dt_ticks - 1))) {
+            bit<32> bytes;
+            bit<32> bytes_before;
+            bit<32> elapsed_ticks = LONGEST_TICKS;
+            ticks_t warned_ticks;
+            if (now_ticks - then_ticks < (ticks_t)LONGEST_TICKS) {
+                elapsed_ticks = (bit<32>)(now_ticks - then_ticks);
+            }
+            source_load.apply(port, bytes);
+            sample_bytes.read(bytes_before, (bit<32>)port);
+            sample_bytes.write((bit<32>)port, bytes);
+            sample_ticks.write((bit<32>)port, now_ticks);
+            will_pause.apply(bytes, bytes_before, elapsed_ticks, config, warns);
+            own_warning_ticks.read(warned_ticks, (bit<32>)port);
+            if (warns && warned_ticks != 0 && !LONG_AGO(now_ticks, warned_ticks, (ticks_t)config.refresh_ticks)) {
+                warns = false;  // it holds still
+            }
+            if (warns) {
+                own_warning_ticks.write((bit<32>)port, now_ticks);
+                warnings_sent.count(0);
+            }
+        }
+    }
+}
+
+// What a warning that was given has to become.
+enum bit<2> WarningChange_t {
+    NONE     = 0,
+    AGAIN    = 1,
+    WITHDRAW = 2
+}
+
+// After the packet was released.
+control Review(in port_t port, in ticks_t now_ticks, in warning_config_t config, out WarningChange_t change) {
+    SourceLoad() source_load;
+
+    apply {
+        ticks_t warned_ticks;
+        change = WarningChange_t.NONE;
+        own_warning_ticks.read(warned_ticks, (bit<32>)port);
+        if (warned_ticks != 0) {
+            bit<32> bytes;
+            source_load.apply(port, bytes);
+            if (bytes < config.warn_bytes) {
+                change = WarningChange_t.WITHDRAW;
+                own_warning_ticks.write((bit<32>)port, 0);
+                warnings_withdrawn.count(0);
+            } else if (bytes >= config.pause_bytes
+                       && LONG_AGO(now_ticks, warned_ticks, (ticks_t)config.refresh_ticks)) {
+                change = WarningChange_t.AGAIN;
+                own_warning_ticks.write((bit<32>)port, now_ticks);
+                warnings_sent.count(0);
+            }
+        }
+    }
+}
+
+#endif

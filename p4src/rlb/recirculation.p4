@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// Recirculation of a packet by the recirculation port: its delay, its limits (RLB §IV-B.1), and the accounts.
+//
+//   decided    charged to the port that brought it and to MIRROR; not released in egress, for its buffer stays taken
+//   come back  both charges are undone, so that it is like a packet that has just arrived; t_rc is measured
+//
+// The limits: `most` recirculations of a packet and `room` packets at a time, always. Dynamic (RLB*), also:
+//   eq. 4, 5   what the ingress queue holds, this packet, and what can come in within t_rc fit below Q_PFC
+//   eq. 6      delay so far + t_rc <= RTT(p_s) - RTT(p)
+// DEVIATION: eq. 5 divides bytes by a time; it is read as the number of packets that fit into the bytes left. A packet
+// that waits in MIRROR's queue is part of its ingress queue here, so that eq. 4 of the next one counts it.
+// DEVIATION: t_rc is measured on packets, where the paper multiplies the length of the queue by the rate: a target may
+// hide how long its queue is.
+// A recirculated packet has no ingress time in v1model (simple_switch clears it). Its time is that of the newest packet
+// that a link brought, or that at which it left the recirculation port's queue, whichever is later: never too late, and
+// too early by what it then waited for ingress, at most.
+#ifndef RLB_RECIRCULATION_P4
+#define RLB_RECIRCULATION_P4
+#include "common/queues.p4"
+#include "rlb/config.p4"
+
+// All written and read in ingress only; 0 at first.
+@name("recirculation_ticks") register<bit<32>>(1) recirculation_ticks;         // t_rc, the newest
+@name("recirculation_seen_ticks") register<ticks_t>(1) recirculation_seen_ticks;  // when it was measured
+@name("recirculating") register<bit<16>>(1) recirculating;                     // packets on their way round
+@name("recirculations") counter(1, CounterType.packets_and_bytes) recirculations;
+@name("recirculations_refused") counter(1, CounterType.packets) recirculations_refused;
+
+// When a packet is in ingress. `latest_ticks`: written and read in ingress only, by every packet that a link brought.
+@name("latest_ticks") register<ticks_t>(1) latest_ticks;
+
+control IngressTime(in bool returned, in ticks_t arrived_ticks, in kept_t kept, out ticks_t now_ticks) {
+    apply {
+        ticks_t latest;
+        now_ticks = arrived_ticks;
+        latest_ticks.read(latest, 0);
+        if (returned) {
+            now_ticks = kept.left_ticks;
+            if (latest > now_ticks) {
+                now_ticks = latest;
+            }
+        } else if (arrived_ticks > latest) {
+            latest_ticks.write(0, arrived_ticks);
+        }
+    }
+}
+
+// First thing in ingress, for a packet that has come round.
+control ComeBack(in ticks_t now_ticks, inout kept_t kept) {
+    @hidden action undo_charge() {
+        bit<32> total;
+        enqueued_by_source.read(total, (bit<32>)kept.in_port);
+        enqueued_by_source.write((bit<32>)kept.in_port, total - kept.bytes);
+        dequeued_bytes.read(total, (bit<32>)(bit<9>)SpecialPort_t.MIRROR);
+        dequeued_bytes.write((bit<32>)(bit<9>)SpecialPort_t.MIRROR, total + kept.bytes);
+    }
+    apply {
+        bit<16> others;
+        undo_charge();
+        if (now_ticks != kept.sent_ticks) {
+            recirculation_ticks.write(0, (bit<32>)(now_ticks - kept.sent_ticks));
+            recirculation_seen_ticks.write(0, now_ticks);
+        }
+        recirculating.read(others, 0);
+        recirculating.write(0, others |-| 1);
+        kept.waits = 0;
+    }
+}
+
+// The delay to expect of the next recirculation: that of the last one (eq. 6), if it is not too long ago.
+control ExpectedDelay(in ticks_t now_ticks, in recirculation_config_t config, out bit<32> delay_ticks) {
+    apply {
+        ticks_t seen_ticks;
+        recirculation_ticks.read(delay_ticks, 0);
+        recirculation_seen_ticks.read(seen_ticks, 0);
+        if (seen_ticks == 0 || LONG_AGO(now_ticks, seen_ticks, (ticks_t)config.trust_ticks)) {
+            delay_ticks = config.usual_ticks;
+        }
+    }
+}
+
+// `won_ticks`: RTT(p_s) - RTT(p).
+control MayRecirculate(in kept_t kept, in bit<32> bytes, in bit<32> won_ticks, in bit<32> delay_ticks,
+                       in ticks_t now_ticks, in bit<32> pause_bytes, in recirculation_config_t config, out bool may) {
+    SourceLoad() source_load;
+    apply {
+        bit<16> others;
+        recirculating.read(others, 0);
+        may = kept.count < config.most && others < config.room;
+        if (config.dynamic == 1) {
+            bit<32> queue_bytes;
+            source_load.apply(kept.in_port, queue_bytes);
+            bit<64> inflow_bytes = ((bit<64>)config.inflow * (bit<64>)delay_ticks) >> 16;
+            bool fits = (bit<64>)queue_bytes + (bit<64>)bytes + inflow_bytes <= (bit<64>)pause_bytes;
+            bool pays = now_ticks - kept.first_ticks + (ticks_t)delay_ticks <= (ticks_t)won_ticks;
+            may = may && fits && pays;
+        }
+        if (!may) {
+            recirculations_refused.count(0);
+        }
+    }
+}
+
+// Sends the packet round.
+control Recirculate(in bit<32> bytes, in ticks_t now_ticks, inout metadata_t meta,
+                    inout standard_metadata_t standard_metadata) {
+    ChargeQueues() charge_queues;
+    apply {
+        bit<16> others;
+        port_t port = (port_t)(bit<9>)SpecialPort_t.MIRROR;
+        standard_metadata.egress_spec = port;
+        charge_queues.apply(bytes, meta.rlb.kept.in_port, port, meta.charge);
+        recirculating.read(others, 0);
+        recirculating.write(0, others + 1);
+        recirculations.count(0);
+        meta.rlb.kept.waits = 1;
+        meta.rlb.kept.bytes = bytes;
+        meta.rlb.kept.count = meta.rlb.kept.count + 1;
+        meta.rlb.kept.sent_ticks = now_ticks;
+    }
+}
+
+#endif

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// RLB over Hermes: the path that the sender names, unless a pause of it is predicted (RLB §III).
+#include "rlb/metadata.p4"
+#include <core.p4>
+#include <v1model.p4>
+#include "hermes/selector.p4"
+
+const bool KNOWS_DETOURS = false;
+const bool KNOWS_CLASSES = false;
+
+#define SELECTOR HermesSelector
+#include "rlb/pipeline.p4"
+
+TAILRACE_MAIN
+V1Switch(PacketParser(), ChecksumVerify(), RlbIngress(), RlbEgress(), ChecksumUpdate(),
+         PacketDeparser()) main;

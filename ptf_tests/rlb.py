@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the RLB tests stand on: RLB over Presto with cells of one packet, which want the uplinks in turn.
+
+The test plays the other switches: it warns of paths, sends stamps back, and gets warnings. The hosts of
+10.0.2.0/24 are at leaf REMOTE_LEAF.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from p4.v1 import p4runtime_pb2
+from scapy.layers.l2 import Ether
+from scapy.packet import Packet
+
+from hosts.packets.cnm import Cnm
+from hosts.packets.flow_pause import PAUSE_MAC
+from hosts.packets.path_probe import PathProbe
+from ptf_tests.fabric import (
+    DOWNLINK,
+    FLOW,
+    HOST,
+    HOST_PORT,
+    REMOTE,
+    SLOW_GROUP,
+    SLOW_REMOTE,
+    UPLINK_GROUP,
+    UPLINKS,
+    FabricTest,
+)
+from ptf_tests.frames import Flow, Local, mac_of, number_of, roce
+
+OWN_LEAF, REMOTE_LEAF, SLOW_LEAF, NO_LEAF = 1, 2, 3, 0xFFFF
+FIRST_SESSION, UPSTREAM_GROUP = 256, 1
+FOREVER = (1 << 31) - 1
+PORT_BITS = 16
+BACK = Flow(REMOTE, HOST)
+
+
+class RlbTest(FabricTest):
+    """A leaf that predicts nothing, probes nothing and never recirculates, unless told to."""
+
+    program = "rlb_presto"
+
+    def setUp(self) -> None:
+        super().setUp()
+        fabric = (DOWNLINK, *UPLINKS, self.slow_port)
+        for port in fabric:
+            self.add_clone_session(FIRST_SESSION + port, port)
+        self.add_multicast_group(UPSTREAM_GROUP, [(port, 1) for port in fabric])
+        for address, leaf, group, ports in (
+            (REMOTE, REMOTE_LEAF, UPLINK_GROUP, UPLINKS),
+            (SLOW_REMOTE, SLOW_LEAF, SLOW_GROUP, (self.slow_port,)),
+        ):
+            packed = sum(port << PORT_BITS * slot for slot, port in enumerate(ports))
+            parts = {"ports0": packed, "ports1": 0, "ports2": 0, "ports3": 0}
+            self.add_entry(
+                "next_hops", {"group": group}, self.action("set_next_hops", count=len(ports), **parts)
+            )
+            prefix = number_of(address) >> 8 << 8
+            self.add_entry("leaves", {"dst": (prefix, 24)}, self.action("leaf", leaf=leaf))
+            self.add_entry("leaf_groups", {"leaf": leaf}, self.action("leaf_group", group=group))
+        self.warnings()
+        self.limits()
+
+    # ---- configuration ----
+
+    def warnings(self, **given: int) -> None:
+        """Set how queues are judged and how long warnings last."""
+        values = {"own_leaf": OWN_LEAF, "dt_ticks": 0, "warn_bytes": FOREVER, "pause_bytes": FOREVER}
+        values |= {"margin_ticks": 0, "valid_ticks": FOREVER, "refresh_ticks": FOREVER}
+        values |= {"first_session": FIRST_SESSION, "upstream_group": UPSTREAM_GROUP}
+        self.set_default("warning_config", self.action("set_warnings", **values | given))
+
+    def limits(self, **given: int) -> None:
+        """Set how far packets may recirculate."""
+        values = {"dynamic": 0, "most": 0, "room": 48, "inflow": 0, "usual_ticks": 0, "trust_ticks": FOREVER}
+        self.set_default("recirculation_config", self.action("set_recirculation", **values | given))
+
+    def probes(self, period_ticks: int) -> None:
+        """Set how often a path is measured."""
+        self.set_default("probe_config", self.action("set_probes", period_ticks=period_ticks))
+
+    def failures(self, interval_ticks: int, most: int) -> None:
+        """Set how failures are looked for."""
+        action = self.action("set_failures", interval_ticks=interval_ticks, most=most)
+        self.set_default("failure_config", action)
+
+    # ---- packets ----
+
+    def tell(self, port: int, frame: Any) -> None:
+        """A frame of another switch comes in and has been handled."""
+        before = self.count("port_rx", port)
+        self.send(port, frame)
+        self.expect_count("port_rx", before + 1, port)
+
+    def round_of_packets(self) -> list[int]:
+        """Ports by which one packet for each uplink leaves, sorted."""
+        ports = []
+        for _ in UPLINKS:
+            self.send(HOST_PORT, roce(FLOW))
+            ports.append(self.receive()[0])
+        return sorted(ports)
+
+    def measure(self, rtts: dict[int, int]) -> None:
+        """Give paths to REMOTE_LEAF RTTs in ticks, at least: stamps come back as if they were so old."""
+        self.probes(FOREVER)
+        for _ in UPLINKS:
+            self.send(HOST_PORT, roce(FLOW))
+            port, frame = self.receive()
+            probe = Ether(frame)[PathProbe]
+            self.assertEqual(port, probe.path)
+            before = self.count("path_rtts_measured")
+            echo = {"echoes": 1, "echo_path": port, "echo_ticks": (probe.ticks - rtts[port]) % (1 << 32)}
+            self.send(UPLINKS[0], probed(roce(BACK), **echo))
+            self.receive(HOST_PORT)
+            self.expect_count("path_rtts_measured", before + 1)
+        self.probes(0)
+
+    def subscribe(self) -> None:
+        """Ask for alerts, one at a time."""
+        entry = p4runtime_pb2.DigestEntry(digest_id=self.named("digests", "failure_alert_t").preamble.id)
+        entry.config.max_list_size = 1
+        entry.config.ack_timeout_ns = 10**9
+        self.write(digest_entry=entry)
+
+
+def cnm(valid_ticks: int, *, leaf: int = REMOTE_LEAF, hops: int = 0) -> Packet:
+    """A warning of another switch; 0 withdraws it."""
+    header = Cnm(port=9, leaf=leaf, hops=hops, valid_ticks=valid_ticks)
+    return Ether(src=mac_of(HOST), dst=PAUSE_MAC) / Local() / header
+
+
+def probed(frame: Packet, **fields: int) -> Packet:
+    """A data frame of the other leaf with a probe."""
+    header = Local() / PathProbe(**{"leaf": REMOTE_LEAF, **fields})
+    return Ether(src=frame[Ether].src, dst=frame[Ether].dst) / header / frame[Ether].payload.copy()

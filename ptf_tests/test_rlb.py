@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: Apache-2.0
+"""RLB: warnings, their way through the fabric, RTTs of paths, recirculation, alerts (RLB §III, §IV, §V).
+
+Run one case: scripts/run_ptf.py --target native test_rlb.WarnedPathTest
+"""
+
+from __future__ import annotations
+
+from ptf.testutils import group
+from scapy.layers.l2 import Ether
+
+from hosts.packets.bth import Opcode
+from hosts.packets.cnm import LEAF_ALL, Cnm
+from hosts.packets.path_probe import PathProbe
+from ptf_tests.fabric import DOWNLINK, FLOW, HOST, HOST_PORT, REMOTE, ROLELESS_PORT, SLOW_REMOTE, UPLINKS
+from ptf_tests.frames import Flow, mac_of, roce, tagged
+from ptf_tests.rlb import BACK, FOREVER, NO_LEAF, OWN_LEAF, REMOTE_LEAF, RlbTest, cnm, probed
+from ptf_tests.slow_port import ATTEMPTS, FILLER_BYTES, FILLERS, SlowPortTest
+
+FAST, OTHER, LAST = UPLINKS
+YEAR_LIKE = 1 << 30  # ticks: no recirculation takes so long
+SHORT = 1000
+INTERVAL = 500_000  # ticks of a microsecond: so long that many rounds of packets fit in
+
+
+@group("rlb")
+class CnmFromHostTest(RlbTest):
+    """A CNM by a host's port, or by one that nobody configured, is counted and changes nothing."""
+
+    def runTest(self) -> None:
+        messages = [cnm(FOREVER), cnm(FOREVER, leaf=LEAF_ALL), cnm(0)]
+        for port in (HOST_PORT, ROLELESS_PORT):
+            for message in messages:
+                self.send(port, message)
+        self.expect_count("drops", 2 * len(messages), self.enum("DropReason_t", "CONTROL_FROM_HOST"))
+        self.assertEqual(list(UPLINKS), self.round_of_packets())
+        self.assertEqual(0, self.count("warnings_received"))
+        self.nothing_else()
+
+
+@group("rlb")
+class WarnedPathTest(RlbTest):
+    """Packets that want a warned path take the next one, until the warning is withdrawn or over."""
+
+    def runTest(self) -> None:
+        self.assertEqual(list(UPLINKS), self.round_of_packets())
+        for leaf in (REMOTE_LEAF, LEAF_ALL):
+            self.tell(FAST, cnm(FOREVER, leaf=leaf))
+            self.assertEqual([OTHER, OTHER, LAST], self.round_of_packets())
+            self.tell(FAST, cnm(0, leaf=leaf))
+            self.assertEqual(list(UPLINKS), self.round_of_packets())
+        self.tell(FAST, cnm(SHORT))
+        self.eventually(list(UPLINKS), self.round_of_packets)
+        self.tell(FAST, cnm(FOREVER, leaf=REMOTE_LEAF + 1))
+        self.assertEqual(list(UPLINKS), self.round_of_packets())
+        self.nothing_else()
+
+
+@group("rlb")
+class AllWarnedTest(RlbTest):
+    """Where every path is warned packets are forwarded nevertheless."""
+
+    def runTest(self) -> None:
+        for port in UPLINKS:
+            self.tell(port, cnm(FOREVER))
+        self.assertEqual(list(UPLINKS), self.round_of_packets())
+        self.nothing_else()
+
+
+@group("rlb")
+class PassOnTest(RlbTest):
+    """A switch without hosts tells all others when no next hop is left, and of withdrawals."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.warnings(own_leaf=NO_LEAF)
+
+    def runTest(self) -> None:
+        self.tell(FAST, cnm(FOREVER))
+        self.tell(OTHER, cnm(FOREVER))
+        self.nothing_else()
+        for valid in (FOREVER, 0):
+            self.send(LAST, cnm(valid))
+            for port in (DOWNLINK, FAST, OTHER, self.slow_port):
+                self.expect(port, cnm(valid, hops=1))
+            self.nothing_else()
+
+
+@group("rlb")
+class ProbeTest(RlbTest):
+    """A stamp on each path, the echo of the other leaf's, and neither at hosts."""
+
+    def runTest(self) -> None:
+        self.probes(FOREVER)
+        self.send(HOST_PORT, roce(FLOW))
+        port, frame = self.receive()
+        probe = Ether(frame)[PathProbe]
+        expected = probed(roce(FLOW, ttl=63, tag=tagged(0, port)), stamped=1, path=port, ticks=probe.ticks)
+        expected[PathProbe].leaf = OWN_LEAF
+        self.assertEqual(bytes(expected).hex(), frame.hex())
+        stamped = probed(roce(BACK), stamped=1, path=7, ticks=0x12345678)
+        self.send(LAST, stamped)
+        self.expect(HOST_PORT, roce(BACK, ttl=63, dst_mac=mac_of(HOST)))
+        self.send(HOST_PORT, roce(FLOW, opcode=Opcode.ACK))
+        _, frame = self.receive()
+        echo = Ether(frame)[PathProbe]
+        seen = (echo.stamped, echo.echoes, echo.leaf, echo.echo_path, echo.echo_ticks)
+        self.assertEqual((0, 1, OWN_LEAF, 7, 0x12345678), seen)
+        self.send(HOST_PORT, roce(FLOW, opcode=Opcode.ACK))
+        self.assertNotIn(PathProbe, Ether(self.receive()[1]))
+        self.nothing_else()
+
+
+@group("rlb")
+class RecirculateTest(RlbTest):
+    """A packet waits for a path that is much faster than the others, as often as it may; then it takes it."""
+
+    def runTest(self) -> None:
+        self.measure({FAST: 0, OTHER: YEAR_LIKE, LAST: YEAR_LIKE})
+        self.tell(FAST, cnm(FOREVER))
+        for most in (0, 1, 5):
+            self.limits(most=most)
+            before = self.count("recirculations")
+            self.assertEqual(list(UPLINKS), self.round_of_packets())
+            self.assertEqual(before + most, self.count("recirculations"))
+        self.limits(most=5, dynamic=1)  # Q_PFC of FOREVER, and all the time of the world
+        self.assertEqual(list(UPLINKS), self.round_of_packets())
+        self.assertEqual(before + 10, self.count("recirculations"))
+        self.warnings(pause_bytes=1)
+        self.assertEqual(list(UPLINKS), self.round_of_packets())
+        self.assertEqual(before + 10, self.count("recirculations"))
+        for port in (HOST_PORT, *UPLINKS, self.number("mirror_port")):
+            self.assertEqual((0, 0), self.port_queues(port))
+        self.nothing_else()
+
+
+@group("rlb")
+class NotWorthWaitingTest(RlbTest):
+    """Where paths are alike, or not measured, packets take the next path at once."""
+
+    def runTest(self) -> None:
+        self.tell(FAST, cnm(FOREVER))
+        self.limits(most=5, usual_ticks=YEAR_LIKE, trust_ticks=0)
+        self.assertEqual([OTHER, OTHER, LAST], self.round_of_packets())
+        self.tell(FAST, cnm(0))
+        self.measure({FAST: 0, OTHER: YEAR_LIKE // 2, LAST: YEAR_LIKE // 2})
+        self.tell(FAST, cnm(FOREVER))
+        self.assertEqual([OTHER, OTHER, LAST], self.round_of_packets())
+        self.assertEqual(0, self.count("recirculations"))
+        self.nothing_else()
+
+
+@group("rlb")
+class AlertTest(RlbTest):
+    """Packets that recirculate again and again for one port raise an alert of that port (Algorithm 2)."""
+
+    def runTest(self) -> None:
+        self.subscribe()
+        self.measure({FAST: 0, OTHER: YEAR_LIKE, LAST: YEAR_LIKE})
+        self.tell(FAST, cnm(FOREVER))
+        self.limits(most=255)
+        self.failures(INTERVAL, 0)
+        self.eventually(1, self.found_after_a_round)
+        digests = self.receive_message("digest")
+        port, total, packets, _ = digests.data[0].struct.members
+        numbers = [int.from_bytes(member.bitstring, "big") for member in (port, total, packets)]
+        self.assertEqual(FAST, numbers[0])
+        self.assertGreater(numbers[1], 0)
+        self.assertGreaterEqual(numbers[1], numbers[2])
+        self.nothing_else()
+
+    def found_after_a_round(self) -> int:
+        """Alerts so far, once more packets have waited."""
+        self.assertEqual(list(UPLINKS), self.round_of_packets())
+        return self.count("failures_found")
+
+
+@group("rlb")
+class PredictTest(RlbTest, SlowPortTest):
+    """The queue of what came in at a port grows: its sender is warned, then told that it is over."""
+
+    def runTest(self) -> None:
+        self.warnings(
+            dt_ticks=1,
+            warn_bytes=2 * FILLER_BYTES,
+            pause_bytes=4 * FILLER_BYTES,
+            margin_ticks=FOREVER,
+            valid_ticks=SHORT,
+        )
+        self.fill()
+        self.drain(FILLERS)
+        self.assertEqual(0, self.count("warnings_sent"))
+        for _ in range(ATTEMPTS):
+            for _ in range(FILLERS):
+                self.send(DOWNLINK, roce(Flow(REMOTE, SLOW_REMOTE)))
+            self.drain(FILLERS)
+            if self.count("warnings_sent"):
+                break
+        told = []
+        for _ in range(self.count("warnings_sent") + self.count("warnings_withdrawn")):
+            _, frame = self.receive(DOWNLINK)
+            message = Ether(frame)[Cnm]
+            self.assertEqual((DOWNLINK, OWN_LEAF, 0), (message.port, message.leaf, message.hops))
+            self.assertEqual(len(cnm(0)), len(frame))
+            told.append(int(message.valid_ticks))
+        self.assertEqual([SHORT, 0] * (len(told) // 2), told)
+        self.assertTrue(told)
+        self.nothing_else()

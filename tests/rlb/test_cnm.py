@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Warnings of other switches: noted, obeyed, forgotten, withdrawn, passed on hop by hop (RLB §III-B.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from scapy.layers.l2 import Ether
+from scapy.packet import Packet
+
+from hosts.packets.cnm import LEAF_ALL, Cnm
+from hosts.packets.local import Local
+from native.runtime import Output
+from tests.p4src.frames import roce
+from tests.p4src.rig import DOWNLINK, HOST_PORT, UPLINK_GROUP, UPLINKS
+from tests.rlb.rig import (
+    FABRIC,
+    NO_LEAF,
+    REMOTE_LEAF,
+    WIDE,
+    WIDE_GROUP,
+    WIDE_LEAF,
+    WIDE_UPLINKS,
+    RlbRig,
+    cnm,
+)
+
+MANY_HOPS = 4
+VALID = 1000
+
+
+@pytest.fixture(scope="module")
+def switches() -> Iterator[tuple[RlbRig, RlbRig]]:
+    with RlbRig() as leaf, RlbRig(leaf=NO_LEAF) as spine:
+        leaf.warnings(valid_ticks=VALID)
+        spine.warnings(valid_ticks=VALID)
+        yield leaf, spine
+
+
+def anew(rig: RlbRig) -> RlbRig:
+    """Nothing is noted, and it is later than in any test before."""
+    rig.reset()
+    rig.clock += 1_000_000
+    return rig
+
+
+@pytest.fixture
+def leaf(switches: tuple[RlbRig, RlbRig]) -> RlbRig:
+    return anew(switches[0])
+
+
+@pytest.fixture
+def spine(switches: tuple[RlbRig, RlbRig]) -> RlbRig:
+    return anew(switches[1])
+
+
+def tell(rig: RlbRig, port: int, message: Packet | bytes, now: int) -> list[Output]:
+    """What leaves when a message comes in."""
+    return rig.send(port, message, rig.clock + now)
+
+
+def path(rig: RlbRig, now: int, slot: int = 0, dst: str = "10.0.2.2", group: int = UPLINK_GROUP) -> int:
+    """By which port a packet leaves that wants to take a slot."""
+    rig.next_slot(slot, group)
+    return rig.one(HOST_PORT, roce(dst=dst), rig.clock + now).port
+
+
+def copies(outputs: list[Output]) -> dict[int, Packet]:
+    """What was passed on, by port."""
+    return {output.port: Ether(output.data)[Cnm] for output in outputs}
+
+
+def test_warned_path_is_left_until_the_warning_ends(leaf):
+    """Not before the message came, and not from the tick on at which it is over."""
+    assert path(leaf, 99) == UPLINKS[0]
+    assert tell(leaf, UPLINKS[0], cnm(500), 100) == []
+    assert [path(leaf, now) for now in (100, 599, 600)] == [UPLINKS[1], UPLINKS[1], UPLINKS[0]]
+    assert leaf.count("warnings_received") == 1
+
+
+def test_warning_is_of_one_leaf_and_one_port(leaf):
+    """Other leaves behind the port, and the leaf behind other ports, stay open; LEAF_ALL closes the port."""
+    tell(leaf, WIDE_UPLINKS[0], cnm(500), 1)
+    assert path(leaf, 2, 0, WIDE, WIDE_GROUP) == WIDE_UPLINKS[0]
+    tell(leaf, WIDE_UPLINKS[0], cnm(500, leaf=WIDE_LEAF), 3)
+    assert path(leaf, 4, 0, WIDE, WIDE_GROUP) == WIDE_UPLINKS[1]
+    assert path(leaf, 4, 1, WIDE, WIDE_GROUP) == WIDE_UPLINKS[1]
+    tell(leaf, UPLINKS[2], cnm(500, leaf=LEAF_ALL), 5)
+    assert path(leaf, 6, 2) == UPLINKS[3]
+
+
+def test_withdrawal(leaf):
+    """valid 0 ends the warning at once; of a leaf, not the one for all."""
+    tell(leaf, UPLINKS[0], cnm(500), 1)
+    tell(leaf, UPLINKS[0], cnm(0), 2)
+    assert path(leaf, 3) == UPLINKS[0]
+    tell(leaf, UPLINKS[0], cnm(500, leaf=LEAF_ALL), 4)
+    tell(leaf, UPLINKS[0], cnm(0), 5)
+    assert path(leaf, 6) == UPLINKS[1]
+    tell(leaf, UPLINKS[0], cnm(0, leaf=LEAF_ALL), 7)
+    assert path(leaf, 8) == UPLINKS[0]
+
+
+def test_no_warning_lasts_longer_than_this_switch_allows(leaf):
+    """A neighbour's clock may be wrong; it cannot close a path for ever."""
+    tell(leaf, UPLINKS[0], cnm(2**32 - 1), 10)
+    assert leaf.warned(UPLINKS[0]) == leaf.clock + 10 + VALID
+
+
+def test_all_warned_takes_a_path_nevertheless(leaf):
+    """Nothing is dropped and nothing loops; the packet takes the last path that it looked at."""
+    for port in UPLINKS:
+        tell(leaf, port, cnm(500), 1)
+    assert path(leaf, 2, 1) == UPLINKS[0]
+    assert leaf.drops() == {}
+
+
+def test_hosts_cannot_steer_the_fabric(leaf):
+    """A CNM by a host's port is counted and ignored."""
+    before = leaf.drops().get("CONTROL_FROM_HOST", 0)
+    for message in (cnm(500), cnm(500, leaf=LEAF_ALL), cnm(0)):
+        assert tell(leaf, HOST_PORT, message, 1) == []
+    assert leaf.drops()["CONTROL_FROM_HOST"] == before + 3
+    assert path(leaf, 2) == UPLINKS[0]
+    assert leaf.register("port_warned_until_ticks", HOST_PORT) == 0
+
+
+def test_leaf_that_there_is_no_room_for(leaf):
+    """It is dropped as malformed; so is a message that ends too soon."""
+    before = leaf.drops().get("MALFORMED", 0)
+    assert tell(leaf, UPLINKS[0], cnm(500, leaf=128), 1) == []
+    assert tell(leaf, UPLINKS[0], bytes(cnm(500))[:-1], 1) == []
+    assert leaf.drops()["MALFORMED"] == before + 2
+
+
+def test_leaf_passes_nothing_on(leaf):
+    """Behind it are hosts, also where no next hop is left."""
+    assert [tell(leaf, port, cnm(500), 1) for port in UPLINKS] == [[]] * len(UPLINKS)
+    assert leaf.count("warnings_passed_on") == 0
+
+
+def test_spine_passes_on_when_no_next_hop_is_left(spine):
+    """To all switches but the one that said so, one hop further; and withdrawals always."""
+    for port in UPLINKS[:-1]:
+        assert tell(spine, port, cnm(500, port=9), 1) == []
+    last = UPLINKS[-1]
+    found = copies(tell(spine, last, cnm(500, port=9), 1))
+    assert set(found) == set(FABRIC) - {last}
+    for message in found.values():
+        assert bytes(message) == bytes(cnm(500, port=9, hops=1)[Cnm])
+    found = copies(tell(spine, last, cnm(0, port=9), 2))
+    assert set(found) == set(FABRIC) - {last}
+    assert spine.empty()
+
+
+def test_spine_keeps_what_concerns_nobody_else(spine):
+    """A warning by a port that leads elsewhere, or for all leaves, or too far on its way, ends here."""
+    for port in UPLINKS:
+        spine.warn(port, spine.clock + 10_000)
+    assert tell(spine, DOWNLINK, cnm(500), 1) == []
+    assert tell(spine, UPLINKS[0], cnm(500, leaf=LEAF_ALL), 1) == []
+    assert tell(spine, UPLINKS[0], cnm(500, hops=MANY_HOPS), 1) == []
+    assert len(tell(spine, UPLINKS[0], cnm(500, hops=MANY_HOPS - 1), 1)) == len(FABRIC) - 1
+
+
+def test_two_hops_from_the_congestion(spine, leaf):
+    """What a leaf behind the spine is told closes its path through that spine, by uplink and leaf."""
+    for port in UPLINKS:
+        spine.warn(port, spine.clock + 10_000)
+    passed = tell(spine, UPLINKS[0], cnm(500), 1)
+    message = next(output.data for output in passed if output.port == DOWNLINK)
+    assert Ether(message)[Local][Cnm].leaf == REMOTE_LEAF
+    tell(leaf, UPLINKS[3], message, 1)
+    assert path(leaf, 2, 3) == UPLINKS[0]

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""RLB over each of its selectors: what the selector wants is obeyed unless it is warned of (RLB §III-B.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from controller.apps.drill import CANDIDATES
+from controller.scheme_rlb import DRILL, HERMES, VARIANTS, RlbConfig
+from tests.p4src.frames import roce
+from tests.p4src.rig import HOST_PORT, REMOTE, UPLINK_GROUP, UPLINKS
+from tests.rlb.rig import REMOTE_LEAF, RlbRig
+
+STEP = 1000
+
+
+class VariantRig(RlbRig):
+    """A leaf of a variant; DRILL's candidates are its slots once more."""
+
+    def __init__(self, variant: str) -> None:
+        self.variant = variant
+        super().__init__(RlbConfig(variant=variant).program)
+
+    def members(self, group: int, ports: tuple[int, ...]) -> None:
+        super().members(group, ports)
+        for table in CANDIDATES if self.variant == DRILL else ():
+            for slot, port in enumerate(ports):
+                self.insert(table, (group, slot), "sampled", port=port)
+
+
+@pytest.fixture(scope="module", params=VARIANTS)
+def leaf(request: pytest.FixtureRequest) -> Iterator[VariantRig]:
+    with VariantRig(request.param) as rig:
+        rig.warnings()
+        rig.limits()
+        yield rig
+
+
+@settings(deadline=None, derandomize=True, max_examples=20)
+@given(st.sets(st.sampled_from(UPLINKS)), st.lists(st.integers(49152, 49160), min_size=1, max_size=12))
+def test_no_packet_takes_a_warned_path_while_one_is_open(leaf, warned, sports):
+    """Whatever the selector draws: an open path, or any where none is."""
+    leaf.reset()
+    for port in warned:
+        leaf.warn(port, 1 << 47, REMOTE_LEAF)
+    allowed = set(UPLINKS) - warned or set(UPLINKS)
+    for sport in sports:
+        leaf.clock += STEP
+        assert leaf.one(HOST_PORT, roce(sport, dst=REMOTE), leaf.clock).port in allowed
+    assert leaf.empty()
+
+
+def test_hermes_goes_where_the_sender_says():
+    """The source port names the slot; where that is warned, the next one is taken, and no packet else moves."""
+    with VariantRig(HERMES) as rig:
+        rig.warnings()
+        rig.limits()
+        wanted = [UPLINKS[sport % len(UPLINKS)] for sport in range(49152, 49160)]
+        taken = [rig.one(HOST_PORT, roce(sport), sport).port for sport in range(49152, 49160)]
+        assert taken == wanted
+        rig.warn(UPLINKS[1], 1 << 47)
+        moved = [rig.one(HOST_PORT, roce(sport), sport + STEP).port for sport in range(49152, 49160)]
+        assert moved == [UPLINKS[2] if port == UPLINKS[1] else port for port in wanted]
+
+
+def test_drill_does_not_forget_while_it_is_refused():
+    """The selector is asked once a packet: its memory is of what it wanted."""
+    with VariantRig(DRILL) as rig:
+        rig.warnings()
+        rig.limits()
+        for port in UPLINKS[1:]:
+            rig.set_load(port, 1 << 20)
+        taken = [rig.one(HOST_PORT, roce(), STEP + i).port for i in range(60)]
+        assert taken[-30:] == [UPLINKS[0]] * 30
+        rig.warn(UPLINKS[0], 1 << 47)
+        assert UPLINKS[0] not in [rig.one(HOST_PORT, roce(), 2 * STEP + i).port for i in range(30)]
+        assert rig.register("drill_memory", UPLINK_GROUP) == 1
