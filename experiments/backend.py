@@ -61,12 +61,20 @@ class Progress:
 class PfcSeen:
     """PFC of a run: frames that switches sent to pause or to go on, and how long their ports stood paused.
 
-    `pause_fraction` is `paused_ns` over the time that all ports had together.
+    `pause_fraction` is `paused_ns` over the time that all ports had together. `lost` counts packets that
+    switches dropped because a headroom or their buffer was full, and `ignored` control frames that are no
+    PFC. Of all ports the one that used most of its headroom used `headroom_most_bytes`; of all switches the
+    one whose memory was fullest held `buffer_most_bytes`.
     """
 
     frames: int
+    received: int
     paused_ns: int
     pause_fraction: float
+    lost: int
+    ignored: int
+    headroom_most_bytes: int
+    buffer_most_bytes: int
 
 
 @dataclass(frozen=True, slots=True)

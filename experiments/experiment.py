@@ -18,6 +18,7 @@ from experiments.known import topology_of
 from experiments.nic import parse_window
 from experiments.pfc import parse_pfc
 from experiments.schema import KeyProblemError, convert, given
+from experiments.transport import parse_transport
 from experiments.words import with_option
 from experiments.workload import parse_workload
 from hosts.config import MAX_MTU_BYTES, TRANSPORTS
@@ -176,7 +177,7 @@ _CHECKS: Mapping[str, Callable[[Any], Any]] = {
     "target": _one_of(TARGETS),
     "fault": _faults,
     "time_scale": _time_scale,
-    "transport": _one_of(TRANSPORTS),
+    "transport": _checked_by(parse_transport),
     "window": _checked_by(parse_window),
     "mtu": _mtu,
     "pfc": _checked_by(parse_pfc),

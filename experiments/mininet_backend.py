@@ -23,6 +23,7 @@ from experiments.counters import dropped
 from experiments.errors import RunError
 from experiments.fault import AckLoss, Blackhole, Drop, LinkDown, LinkFault, LinkSlow, SwitchRestart
 from experiments.known import topology_of
+from experiments.pfc_seen import pfc_seen
 from experiments.scale import scaled
 from experiments.steering import endpoint_table
 from hosts.flow import FlowRecord
@@ -50,6 +51,13 @@ class _Applied(msgspec.Struct):
     delays: bool = True
 
 
+class _Pfc(msgspec.Struct):
+    """What switches with PFC counted, and how long the traffic was."""
+
+    switches: dict[str, dict[str, Any]]
+    traffic_ns: int
+
+
 class _Report(msgspec.Struct):
     """RESULT.json of the harness, as far as it matters here."""
 
@@ -60,6 +68,7 @@ class _Report(msgspec.Struct):
     applied: _Applied = msgspec.field(default_factory=_Applied)
     packet_hops: int | None = None
     p4_sha256: str | None = None
+    pfc: _Pfc | None = None
 
 
 class _Line(msgspec.Struct):
@@ -99,7 +108,7 @@ class MininetBackend:
             finally:
                 _stop(process)
             _check(status, folder)
-            outcome = _outcome(folder / "RESULT.json")
+            outcome = _outcome(folder / "RESULT.json", job.nic.data_priority)
             done = sum(record.end_ns is not None for record in outcome.records)
             report(Progress("done", done, len(job.flows)))
             return outcome
@@ -160,6 +169,7 @@ def _document(job: Job, out: Path, *, prompt: bool) -> dict[str, Any]:
         "paths": _paths(job),
         "nic": job.nic,
         "faults": [_fault(fault) for fault in job.faults],
+        "pfc": None if job.pfc is None else job.pfc.document(),
         "pcap_dir": None if job.pcap_dir is None else str(job.pcap_dir),
         "cli": prompt,
         "out": str(out),
@@ -251,7 +261,7 @@ def _check(status: int, folder: Path) -> None:
     raise RunError(text)
 
 
-def _outcome(path: Path) -> Outcome:
+def _outcome(path: Path, priority: int) -> Outcome:
     """What the harness measured.
 
     Raises:
@@ -261,14 +271,19 @@ def _outcome(path: Path) -> Outcome:
         found = msgspec.json.decode(path.read_bytes(), type=_Report)
     except (OSError, msgspec.DecodeError) as error:
         raise RunError(f"the Mininet harness left no result: {error}") from error
+    pfc = None
+    if found.pfc is not None:
+        pfc = pfc_seen(list(found.pfc.switches.values()), priority, found.pfc.traffic_ns)
+    lost = 0 if pfc is None else pfc.lost
     reasons = found.overloaded.reasons or (("no reason given",) if found.overloaded.flag else ())
     return Outcome(
         records=found.flows,
         wall_s=found.wall_s,
         counters=found.switches,
-        dropped=dropped(found.switches.values()) if found.switches else None,
+        dropped=dropped(found.switches.values()) + lost if found.switches else None,
         overload_reasons=reasons,
         packet_hops=found.packet_hops,
         p4_sha256=found.p4_sha256,
         delays=found.applied.delays,
+        pfc=pfc,
     )

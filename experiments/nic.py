@@ -6,6 +6,10 @@
     rto            RTO_RTTS base round trips without any progress
     pause timeout  PAUSE_RTTS base round trips (Flowcut §IV-A)
 
+With the transport dcqcn there is no window unless one is given, so a queue has room for all flows; and queues
+mark as in the paper's deployment (DCQCN, SIGCOMM 2015, §5), unless the scheme says how. Where NICs choose
+paths by Hermes, the transport is dcqcn.
+
 Where switches steer by entropy values, or draw paths hop by hop (the program `spritz`, Spritz §V-A), packets
 take paths of many lengths and queues are bounded, so it is otherwise:
 
@@ -37,9 +41,14 @@ from controller.scheme import MpRdmaConfig as MpRdmaScheme
 from experiments.concurrent import most_at_once
 from experiments.fault import LinkFault, LinkSlow
 from experiments.ideal import wire_bytes
+from experiments.path_tags import follows_tags, hermes_config
+from experiments.scale import scaled
 from experiments.steering import FRAME_HEADER_BYTES, STEERED_PROGRAM, frame_bytes
+from experiments.transport import Transport, parse_transport
 from experiments.words import replace_option, with_option
 from hosts.config import (
+    DCQCN,
+    HERMES,
     STEERABLE,
     TRANSPORTS,
     DctcpConfig,
@@ -62,6 +71,12 @@ MOST_QUEUE_BYTES = (1 << 31) - 1
 STEERED_RTO_MARGIN = 1.5
 PAUSE_RTTS = 200
 
+NO_WINDOW = 0
+"""What a NIC takes for none; dcqcn only."""
+
+DCQCN_RED = {"kmin": "5KB", "kmax": "200KB", "pmax": "0.01"}
+"""Marking for dcqcn, in a scheme's words."""
+
 _BYTE_NS = 8_000_000_000
 
 
@@ -71,6 +86,25 @@ class Window:
 
     size_bytes: int | None = None
     bdps: float | None = None
+
+
+def transport_of(words: str | None, scheme: SchemeConfig, *, steered: bool) -> Transport:
+    """The transport of an experiment; without words that of the scheme.
+
+    Args:
+        steered: the scheme runs over the program `spritz`.
+
+    Raises:
+        SpecError: the words are no transport.
+    """
+    if isinstance(scheme, MpRdmaScheme):
+        # a scheme of NICs: without its transport there is nothing but ECMP
+        return Transport(scheme.name)
+    if words is not None:
+        return parse_transport(words)
+    if steered:
+        return Transport(STEERABLE)
+    return Transport(DCQCN if follows_tags(scheme) else TRANSPORTS[0])
 
 
 def parse_window(text: str) -> Window:
@@ -88,7 +122,12 @@ def parse_window(text: str) -> Window:
 
 
 def window_bytes(
-    topology: Topology, target: str, words: str | None = None, *, steered: SchemeConfig | None = None
+    topology: Topology,
+    target: str,
+    words: str | None = None,
+    *,
+    steered: SchemeConfig | None = None,
+    transport: str = TRANSPORTS[0],
 ) -> int:
     """The window of a flow on a topology at its time scale; without words the default.
 
@@ -96,7 +135,10 @@ def window_bytes(
 
     Args:
         steered: the scheme, complete, where it runs over the program `spritz`.
+        transport: name of the transport.
     """
+    if words is None and transport == DCQCN:
+        return NO_WINDOW
     bdps = WINDOW_BDPS if steered is None else STEERED_WINDOW_BDPS
     window = Window(bdps=bdps) if words is None else parse_window(words)
     if window.size_bytes is not None:
@@ -124,10 +166,12 @@ def complete_scheme(
     window: int,
     mtu: int,
     bounded: bool = False,
+    transport: str = TRANSPORTS[0],
 ) -> str:
-    """The scheme's words with room for every window in any queue, and with how slow a link may be.
+    """The scheme's words with room for every window in any queue, with the marks that the transport (by its
+    name) needs, and with how slow a link may be.
 
-    A queue limit that the user gave stays, and so does a `bounded` one that the scheme chooses itself.
+    A queue limit or marking that the user gave stays, and so does what a `bounded` scheme chooses itself.
 
     Raises:
         SpecError: the words are no scheme.
@@ -135,10 +179,13 @@ def complete_scheme(
     scheme = parse_scheme(words)
     if scheme.queue_limit_bytes is None and not bounded:
         # one packet may be under way whatever the window
-        room = max(window, mtu)
+        room = max(window, mtu) if window != NO_WINDOW else max(flow.bytes for flow in flows)
         waiting = most_at_once(flows, lambda flow: wire_bytes(min(flow.bytes, room), mtu)[0])
         # twice, for what switches put before packets (Flowcut §III-A1) and for retransmissions
         words = with_option(words, "queue", str(min(2 * waiting, MOST_QUEUE_BYTES)))
+    if scheme.red is None and transport == DCQCN and not bounded:
+        for key, value in DCQCN_RED.items():
+            words = with_option(words, key, value)
     if isinstance(scheme, FlowcutConfig):
         slowest = min((fault.factor for fault in faults if isinstance(fault, LinkSlow)), default=1.0)
         if slowest < scheme.slowest_fraction:
@@ -150,38 +197,45 @@ def nic_config(
     topology: Topology,
     scheme: SchemeConfig,
     *,
-    transport: str | None,
+    transport: Transport,
     window: int,
     mtu: int,
     reorder: int | None,
+    scale: float = 1,
 ) -> NicConfig:
     """The settings of every NIC, on a topology at its time scale, for a scheme that is complete.
 
-    `transport` None is the scheme's own, `reorder` None leaves it to the NIC when a packet counts as lost.
+    `reorder` None leaves it to the NIC when a packet counts as lost. `scale` is that of the topology, for the
+    words of the transport, which are at full speed.
 
     Raises:
         SpecError: the scheme cannot work over this transport.
     """
     if scheme.program == STEERED_PROGRAM:
-        return _steered(topology, scheme, transport=transport or STEERABLE, window=window, mtu=mtu)
-    transport = transport or TRANSPORTS[0]
-    if isinstance(scheme, MpRdmaScheme):
-        # a scheme of NICs: without its transport there is nothing but ECMP
-        transport = scheme.name
+        return _steered(topology, scheme, transport=transport.name, window=window, mtu=mtu)
+    if follows_tags(scheme) and transport.name != DCQCN:
+        raise SpecError(f"transport: scheme {scheme.name} needs {DCQCN}, found {transport.name!r}")
     rtt_ns = base_rtt_ns(topology)
     slowest_bps = min(host.rate_bps for host in topology.hosts)
     config = NicConfig(
         # MP-RDMA begins with one BDP (NSDI'18 §3); a larger burst collapses at once
         mp_rdma=MpRdmaConfig(initial_bytes=min(window, bdp_bytes(topology))),
         mtu_bytes=mtu,
-        transport=transport,
+        transport=transport.name,
         window_bytes=window,
         rto_ns=RTO_RTTS * rtt_ns,
         ack_delay_ns=rtt_ns,
         pause_timeout_ns=PAUSE_RTTS * rtt_ns,
         link_rate_bps=slowest_bps,
         flowcut_nic=_flowcut_nic(topology, scheme, slowest_bps),
+        dcqcn=scaled(transport.dcqcn, scale),
     )
+    if follows_tags(scheme):
+        config = replace(
+            config,
+            steering=SteeringConfig(algorithm=HERMES),
+            hermes=hermes_config(topology, scheme, scale),
+        )
     return config if reorder is None else replace(config, reorder_packets=reorder)
 
 

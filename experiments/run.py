@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from controller.scheme import parse_scheme
 from experiments import budget, defaults
@@ -21,8 +21,8 @@ from experiments.experiment import Experiment
 from experiments.fault import parse_fault
 from experiments.ideal import Ideal, wire_bytes
 from experiments.known import topology_of
-from experiments.nic import complete_scheme, nic_config, window_bytes
-from experiments.pfc import Thresholds, parse_pfc
+from experiments.nic import complete_scheme, nic_config, transport_of, window_bytes
+from experiments.pfc import REACTION_NS, Thresholds, parse_pfc
 from experiments.result import Result
 from experiments.rows import FlowRow, make_row, measured_rows
 from experiments.scale import scaled
@@ -30,6 +30,7 @@ from experiments.steering import steered_scheme
 from experiments.summary import Summary, classes, completion, counters, known, packets, slowdown, steering
 from experiments.words import case_name, replace_option
 from experiments.workload import parse_workload
+from hosts.config import HERMES
 from hosts.dependencies import check_dependencies
 from hosts.errors import ConfigError
 from spec import SpecError, parse
@@ -88,19 +89,23 @@ def plan(experiment: Experiment, target: str) -> Plan:
     )
     mtu = experiment.mtu_bytes
     words, steered = steered_scheme(experiment.scheme, topology, scale, mtu)
-    window = window_bytes(topology, target, experiment.window, steered=steered)
     bounded = steered is not None
-    scheme = complete_scheme(words, flows, faults, window=window, mtu=mtu, bounded=bounded)
+    transport = transport_of(experiment.transport, parse_scheme(words), steered=bounded)
+    window = window_bytes(topology, target, experiment.window, steered=steered, transport=transport.name)
+    scheme = complete_scheme(
+        words, flows, faults, window=window, mtu=mtu, bounded=bounded, transport=transport.name
+    )
     if steered is None:
         # no other program does as single flows want
         flows = [replace(flow, steering="") if flow.steering else flow for flow in flows]
     nic = nic_config(
         topology,
         steered or scaled(parse_scheme(scheme), scale),
-        transport=experiment.transport,
+        transport=transport,
         window=window,
         mtu=mtu,
         reorder=experiment.reorder,
+        scale=scale,
     )
     job = Job(
         topology=experiment.topology,
@@ -127,9 +132,11 @@ def _thresholds(experiment: Experiment, target: str, topology: Topology) -> Thre
     """
     if experiment.pfc is None:
         return None
-    if target != "virtual":
-        raise SpecError(f"pfc: the harness sets it up on the virtual target only, not on {target}")
-    return parse_pfc(experiment.pfc).of(topology, wire_bytes(experiment.mtu_bytes, experiment.mtu_bytes)[0])
+    if target == "bmv2":
+        raise SpecError("pfc: BMv2's traffic manager has none; use --target native or virtual")
+    frame_bytes = wire_bytes(experiment.mtu_bytes, experiment.mtu_bytes)[0]
+    reaction_ns = REACTION_NS if target == "native" else 0
+    return parse_pfc(experiment.pfc).of(topology, frame_bytes, reaction_ns)
 
 
 def run(
@@ -173,6 +180,14 @@ def _rows(planned: Plan, outcome: Outcome) -> tuple[FlowRow, ...]:
     )
 
 
+def _steering(planned: Plan, rows: Sequence[FlowRow], *, hermes: bool) -> dict[str, int] | UnsetType:
+    """What NICs did that choose paths, under the key of those that do so by Hermes, or of all others."""
+    config = planned.job.nic.steering
+    if config is None or (config.algorithm == HERMES) != hermes:
+        return UNSET
+    return steering(rows)
+
+
 def _summary(planned: Plan, outcome: Outcome, rows: tuple[FlowRow, ...]) -> Summary:
     experiment, hops = planned.experiment, outcome.packet_hops
     counted = measured_rows(rows)
@@ -187,7 +202,7 @@ def _summary(planned: Plan, outcome: Outcome, rows: tuple[FlowRow, ...]) -> Summ
         faults=experiment.faults,
         time_scale=planned.job.time_scale,
         transport=planned.job.nic.transport,
-        window_bytes=planned.job.nic.window_bytes,
+        window_bytes=planned.job.nic.window_bytes or UNSET,
         mtu_bytes=planned.job.nic.mtu_bytes,
         version=known(installed_version()),
         p4_sha256=known(outcome.p4_sha256),
@@ -205,7 +220,8 @@ def _summary(planned: Plan, outcome: Outcome, rows: tuple[FlowRow, ...]) -> Summ
         drained_ns=sum(row.drained_ns for row in rows),
         flowcut=counters(outcome.counters, ("flowcut_", "xoff_", "xon_", "acks_")),
         flowlets=counters(outcome.counters, ("flowlets_",)),
-        spritz=UNSET if planned.job.nic.steering is None else steering(rows),
+        spritz=_steering(planned, rows, hermes=False),
+        hermes=_steering(planned, rows, hermes=True),
         virtual_ns=known(outcome.virtual_ns),
         wall_s=outcome.wall_s,
         packet_hops=known(hops),

@@ -11,6 +11,7 @@ from controller.longest import ACK_BYTES
 from controller.scheme import BoundedConfig, SchemeConfig, parse_scheme
 from controller.scheme_bounded import SPRITZ
 from controller.steering import EndpointPaths, endpoint_paths
+from experiments.path_tags import TagTable, follows_tags
 from experiments.scale import scaled
 from experiments.words import with_option
 from hosts.paths import PathList
@@ -70,8 +71,12 @@ def steered_scheme(
     return words, resolve(given, topology)
 
 
-def endpoint_table(topology: Topology, scheme: SchemeConfig) -> EndpointTable | None:
-    """The table of a network at its time scale; None where its switches do not steer by entropy values."""
+def endpoint_table(topology: Topology, scheme: SchemeConfig) -> EndpointTable | TagTable | None:
+    """The table of a network at its time scale; None where its switches follow neither entropy values nor
+    path tags.
+    """
+    if follows_tags(scheme):
+        return TagTable(topology)
     config = resolve(scheme, topology)
     if config.program != STEERED_PROGRAM:
         return None

@@ -96,6 +96,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     flowcut: dict[str, int] | UnsetType = UNSET
     flowlets: dict[str, int] | UnsetType = UNSET
     spritz: dict[str, int] | UnsetType = UNSET
+    hermes: dict[str, int] | UnsetType = UNSET
     pfc: dict[str, int | float] | UnsetType = UNSET
     virtual_ns: int | UnsetType = UNSET
     wall_s: float

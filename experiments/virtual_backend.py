@@ -23,6 +23,7 @@ from experiments.errors import RunError
 from experiments.fault import LinkSlow, last_change_ns
 from experiments.ideal import Ideal
 from experiments.known import topology_of
+from experiments.pfc_seen import pfc_seen
 from experiments.scale import scaled
 from experiments.steering import endpoint_table
 from experiments.timeline import Timelines, path_table, queue_table
@@ -31,8 +32,9 @@ from experiments.virtual_faults import VirtualFaults
 from hosts.errors import ConfigError
 from hosts.nic import Nic
 from hosts.observation import ReceiverObservation
-from native.runtime import PfcConfig, SwitchConfig
+from native.runtime import BufferConfig, PfcConfig, SwitchConfig
 from native.switchd.p4rt.errors import P4RtError
+from native.switchd.statistics import statistics
 from native.virtual import Network, NetworkError
 from native.virtual.looking import Watch
 from native.virtual.network import SWITCH_CONFIG
@@ -158,20 +160,18 @@ class _Run:
             return SWITCH_CONFIG
         classes = (self._job.nic.data_priority,)
         pfc = PfcConfig(classes, wanted.xoff_bytes, wanted.xon_bytes, wanted.headroom_bytes)
-        return replace(SWITCH_CONFIG, pfc=pfc)
+        size = wanted.buffer_bytes
+        buffer = None if size is None else BufferConfig(size, wanted.alpha, wanted.port_bytes)
+        return replace(SWITCH_CONFIG, pfc=pfc, buffer=buffer)
 
     def _pfc_seen(self, network: Network) -> PfcSeen | None:
         if self._job.pfc is None:
             return None
-        stats = [
-            network.switch(switch.name).port_stats(port)
+        found = [
+            statistics(network.switch(switch.name), self._topology.ports_of(switch.name), network.now_ns)
             for switch in self._topology.switches
-            for port in self._topology.ports_of(switch.name)
         ]
-        paused_ns = sum(port.paused_ns for port in stats)
-        whole_ns = len(stats) * network.now_ns
-        fraction = paused_ns / whole_ns if whole_ns else 0.0
-        return PfcSeen(sum(port.pfc_sent for port in stats), paused_ns, fraction)
+        return pfc_seen(found, self._job.nic.data_priority, network.now_ns)
 
     def _attach(self, network: Network) -> list[Nic]:
         """A NIC in every host, with its flows."""

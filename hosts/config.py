@@ -5,14 +5,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from hosts.errors import ConfigError
+from hosts.config_lossless import DcqcnConfig, HermesConfig
+from hosts.errors import check_setting
 from hosts.packets.bth import PSN_MASK
 
 MS_NS = 1_000_000
-TRANSPORTS = ("gbn", "sr", "mp-rdma", "dctcp")
+TRANSPORTS = ("gbn", "sr", "mp-rdma", "dctcp", "dcqcn")
 STEERABLE = "dctcp"  # the transport that tells each packet's fate
-ALGORITHMS = ("scout", "spray", "ops", "ecmp", "flicr")
+DCQCN = "dcqcn"
+HERMES = "hermes"
+ALGORITHMS = ("scout", "spray", "ops", "ecmp", "flicr", HERMES)
+WITHOUT_BITMAP = ("gbn", DCQCN)  # transports whose receivers keep nothing beyond the expected packet
 MAX_MTU_BYTES = 9000
+_MOST_PACKETS = 1 << 22  # outstanding: a quarter of all PSNs
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +44,12 @@ class FlowcutNicConfig:
 
     def __post_init__(self) -> None:
         """Raises ConfigError on values that make no sense."""
-        _check(self.rtt_threshold >= 1, f"rtt_threshold is {self.rtt_threshold}, expected 1 or more")
-        _check(0 < self.alpha <= 1, f"alpha is {self.alpha}, expected more than 0 and at most 1")
-        _check(self.ns_per_byte >= 0, f"ns_per_byte is {self.ns_per_byte}, expected 0 or more")
-        _check(self.age_ns > 0, f"age_ns is {self.age_ns}, expected more than 0")
-        _check(self.min_left >= 0, f"min_left is {self.min_left}, expected 0 or more")
-        _check(self.resume_bytes >= 0, f"resume_bytes is {self.resume_bytes}, expected 0 or more")
+        check_setting(self.rtt_threshold >= 1, f"rtt_threshold is {self.rtt_threshold}, expected 1 or more")
+        check_setting(0 < self.alpha <= 1, f"alpha is {self.alpha}, expected more than 0 and at most 1")
+        check_setting(self.ns_per_byte >= 0, f"ns_per_byte is {self.ns_per_byte}, expected 0 or more")
+        check_setting(self.age_ns > 0, f"age_ns is {self.age_ns}, expected more than 0")
+        check_setting(self.min_left >= 0, f"min_left is {self.min_left}, expected 0 or more")
+        check_setting(self.resume_bytes >= 0, f"resume_bytes is {self.resume_bytes}, expected 0 or more")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +69,9 @@ class MpRdmaConfig:
 
     def __post_init__(self) -> None:
         """Raises ConfigError on values that make no sense."""
-        _check(self.initial_bytes >= 0, f"initial_bytes is {self.initial_bytes}, expected 0 or more")
-        _check(self.delta_packets > 0, f"delta_packets is {self.delta_packets}, expected more than 0")
-        _check(0 <= self.probe <= 1, f"probe is {self.probe}, expected 0..1")
+        check_setting(self.initial_bytes >= 0, f"initial_bytes is {self.initial_bytes}, expected 0 or more")
+        check_setting(self.delta_packets > 0, f"delta_packets is {self.delta_packets}, expected more than 0")
+        check_setting(0 <= self.probe <= 1, f"probe is {self.probe}, expected 0..1")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,13 +95,15 @@ class DctcpConfig:
 
     def __post_init__(self) -> None:
         """Raises ConfigError on values that make no sense."""
-        _check(self.rtt_ns >= 0, f"rtt_ns is {self.rtt_ns}, expected 0 or more")
-        _check(self.adapt_rtts > 0, f"adapt_rtts is {self.adapt_rtts}, expected more than 0")
-        _check(
+        check_setting(self.rtt_ns >= 0, f"rtt_ns is {self.rtt_ns}, expected 0 or more")
+        check_setting(self.adapt_rtts > 0, f"adapt_rtts is {self.adapt_rtts}, expected more than 0")
+        check_setting(
             0 < self.adapt_scale <= 1,
             f"adapt_scale is {self.adapt_scale}, expected more than 0 and at most 1",
         )
-        _check(self.increase_packets >= 0, f"increase_packets is {self.increase_packets}, expected 0 or more")
+        check_setting(
+            self.increase_packets >= 0, f"increase_packets is {self.increase_packets}, expected 0 or more"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +112,8 @@ class SteeringConfig:
 
     Args:
         algorithm: "scout" and "spray" (Spritz, Algorithms 1-3), "ops" (every packet on a path drawn by
-            weight), "ecmp" (every flow on one path, by the hash of its 5-tuple) or "flicr" (every flow on one
-            path, until that is congested).
+            weight), "ecmp" (every flow on one path, by the hash of its 5-tuple), "flicr" (every flow on one
+            path, until that is congested) or "hermes" (see HermesConfig; needs the transport dcqcn).
         explore_threshold: packets after which scout and spray draw a path anyway, 0 or more.
         ecn_threshold: marks after which scout forgets a good path, 0 or more.
         buffer: good paths that scout and spray remember, 1 or more.
@@ -137,14 +144,16 @@ class SteeringConfig:
     def __post_init__(self) -> None:
         """Raises ConfigError on values that make no sense."""
         expected = ", ".join(ALGORITHMS)
-        _check(self.algorithm in ALGORITHMS, f"algorithm is {self.algorithm!r}, expected {expected}")
+        check_setting(self.algorithm in ALGORITHMS, f"algorithm is {self.algorithm!r}, expected {expected}")
         for name in ("explore_threshold", "ecn_threshold", "min_bias_factor", "keep_ns"):
-            _check(getattr(self, name) >= 0, f"{name} is {getattr(self, name)}, expected 0 or more")
+            check_setting(getattr(self, name) >= 0, f"{name} is {getattr(self, name)}, expected 0 or more")
         for name in ("buffer", "timer_ns", "flicr_epoch_ns"):
-            _check(getattr(self, name) > 0, f"{name} is {getattr(self, name)}, expected more than 0")
+            check_setting(getattr(self, name) > 0, f"{name} is {getattr(self, name)}, expected more than 0")
         for name in ("ecn_rate", "flicr_mark"):
-            _check(0 <= getattr(self, name) <= 1, f"{name} is {getattr(self, name)}, expected 0..1")
-        _check(0 < self.ecn_gain <= 1, f"ecn_gain is {self.ecn_gain}, expected more than 0 and at most 1")
+            check_setting(0 <= getattr(self, name) <= 1, f"{name} is {getattr(self, name)}, expected 0..1")
+        check_setting(
+            0 < self.ecn_gain <= 1, f"ecn_gain is {self.ecn_gain}, expected more than 0 and at most 1"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,10 +162,11 @@ class NicConfig:
 
     Args:
         mtu_bytes: payload of a full packet.
-        transport: "gbn" (go-back-N), "sr" (selective repeat), "mp-rdma" (many paths, ECN window) or "dctcp"
-            (ECN window, a clock for every packet, NACKs of trimmed ones).
+        transport: "gbn" (go-back-N), "sr" (selective repeat), "mp-rdma" (many paths, ECN window), "dctcp"
+            (ECN window, a clock for every packet, NACKs of trimmed ones) or "dcqcn" (go-back-N at a rate led
+            by CNPs).
         window_bytes: payload that may be unacknowledged; one packet always may. Not with mp-rdma; with dctcp
-            what it begins with, and at most.
+            what it begins with, and at most. 0, with dcqcn only: no window.
         rto_ns: retransmission timeout; doubles without progress, rto_backoff times at most.
         ack_every: the receiver acknowledges every n-th packet in order, and whatever asks for it.
         ack_delay_ns: longest time a coalesced acknowledgment is held back.
@@ -172,8 +182,10 @@ class NicConfig:
         flowcut_nic: Flowcut on the NIC; None: the NIC leaves paths alone.
         mp_rdma: settings of the transport mp-rdma.
         dctcp: settings of the transport dctcp.
-        steering: how the paths of packets are chosen; needs the transport dctcp. None: by each flow's own
-            source port, whatever the network makes of it.
+        steering: how the paths of packets are chosen; needs the transport dctcp, hermes dcqcn. None: by each
+            flow's own source port, whatever the network makes of it.
+        dcqcn: settings of the transport dcqcn.
+        hermes: settings of the steering hermes.
     """
 
     mtu_bytes: int = 1024
@@ -197,46 +209,51 @@ class NicConfig:
     mp_rdma: MpRdmaConfig = field(default_factory=MpRdmaConfig)
     dctcp: DctcpConfig = field(default_factory=DctcpConfig)
     steering: SteeringConfig | None = None
+    dcqcn: DcqcnConfig = field(default_factory=DcqcnConfig)
+    hermes: HermesConfig = field(default_factory=HermesConfig)
 
     def __post_init__(self) -> None:
         """Raises ConfigError on values that make no sense."""
         expected = ", ".join(TRANSPORTS)
-        _check(self.transport in TRANSPORTS, f"transport is {self.transport!r}, expected {expected}")
-        _check(
+        check_setting(self.transport in TRANSPORTS, f"transport is {self.transport!r}, expected {expected}")
+        check_setting(
             self.flowcut_nic is None or self.transport != "mp-rdma",
             "flowcut_nic and transport mp-rdma both choose the source port, expected one of them",
         )
-        _check(
-            self.steering is None or self.transport == STEERABLE,
-            f"steering needs transport {STEERABLE}, not {self.transport}",
-        )
-        _check(
+        needed = steered_by(self.steering.algorithm) if self.steering is not None else self.transport
+        check_setting(self.transport == needed, f"steering needs transport {needed}, not {self.transport}")
+        check_setting(
             self.flowcut_nic is None or self.steering is None,
             "flowcut_nic and steering both choose the source port, expected one of them",
         )
-        _check(
+        check_setting(
             1 <= self.mtu_bytes <= MAX_MTU_BYTES,
             f"mtu_bytes is {self.mtu_bytes}, expected 1..{MAX_MTU_BYTES}",
         )
-        _check(0 <= self.first_psn <= PSN_MASK, f"first_psn is {self.first_psn}, expected 0..{PSN_MASK}")
+        check_setting(
+            0 <= self.first_psn <= PSN_MASK, f"first_psn is {self.first_psn}, expected 0..{PSN_MASK}"
+        )
+        check_setting(
+            self.window_bytes > 0 or (self.window_bytes == 0 and self.transport == DCQCN),
+            f"window_bytes is {self.window_bytes}, expected more than 0",
+        )
         for name in (
-            "window_bytes",
             "rto_ns",
             "ack_every",
             "ack_delay_ns",
             "pause_timeout_ns",
             "link_rate_bps",
         ):
-            _check(getattr(self, name) > 0, f"{name} is {getattr(self, name)}, expected more than 0")
+            check_setting(getattr(self, name) > 0, f"{name} is {getattr(self, name)}, expected more than 0")
         for name in ("bitmap_packets", "reorder_packets"):
-            _check(
-                0 < getattr(self, name) < 1 << 22,
-                f"{name} is {getattr(self, name)}, expected 1..{(1 << 22) - 1}",
+            check_setting(
+                0 < getattr(self, name) < _MOST_PACKETS,
+                f"{name} is {getattr(self, name)}, expected 1..{_MOST_PACKETS - 1}",
             )
         for name in ("flow_rate_bps", "rto_backoff"):
-            _check(getattr(self, name) >= 0, f"{name} is {getattr(self, name)}, expected 0 or more")
+            check_setting(getattr(self, name) >= 0, f"{name} is {getattr(self, name)}, expected 0 or more")
         for name in ("data_priority", "control_priority"):
-            _check(0 <= getattr(self, name) < 8, f"{name} is {getattr(self, name)}, expected 0..7")
+            check_setting(0 <= getattr(self, name) < 8, f"{name} is {getattr(self, name)}, expected 0..7")
 
     @property
     def initial_packets(self) -> int:
@@ -247,10 +264,12 @@ class NicConfig:
     @property
     def window_packets(self) -> int:
         """The window in packets, at least one; only go-back-N may exceed the receiver's bitmap."""
-        packets = min(max(1, self.window_bytes // self.mtu_bytes), 1 << 22)
-        return min(packets, self.bitmap_packets) if self.transport != "gbn" else packets
+        packets = min(max(1, self.window_bytes // self.mtu_bytes), _MOST_PACKETS)
+        if self.window_bytes == 0:
+            packets = _MOST_PACKETS
+        return packets if self.transport in WITHOUT_BITMAP else min(packets, self.bitmap_packets)
 
 
-def _check(good: bool, message: str) -> None:
-    if not good:
-        raise ConfigError(f"NIC settings: {message}")
+def steered_by(algorithm: str) -> str:
+    """The transport that a steering algorithm needs."""
+    return DCQCN if algorithm == HERMES else STEERABLE

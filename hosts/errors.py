@@ -24,3 +24,13 @@ class JobError(HostError):
 
 class DeviceError(HostError):
     """An interface or a namespace that cannot be used."""
+
+
+def check_setting(good: bool, message: str) -> None:
+    """Refuses a setting of a NIC.
+
+    Raises:
+        ConfigError: it is not good; with this message.
+    """
+    if not good:
+        raise ConfigError(f"NIC settings: {message}")

@@ -203,7 +203,8 @@ class Nic:
         if sender is None:
             self.counters["unexpected"] += 1
         else:
-            sender.on_cnp()
+            sender.on_cnp(now_ns)
+            self._timers.arm(sender)
 
     def on_nic_ack(self, now_ns: int, flow: int, count: int, ticks: int) -> None:
         """A NIC ACK (Flowcut §II-D)."""

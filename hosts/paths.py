@@ -21,12 +21,15 @@ class PathList:
             not all 0.
         vlans: VLAN ID of the packets on each path, in coarse mode (Spritz §III-D): the tag is its class,
             and the EV what switches hash to choose a path of the class. Empty: no tags.
+        place: what the destination shares with others that are reached by the same paths, the name of its
+            switch say; senders may share what they know of these. Empty: nothing.
     """
 
     evs: tuple[int, ...]
     latencies_ps: tuple[int, ...]
     weights: tuple[float, ...]
     vlans: tuple[int, ...] = ()
+    place: str = ""
 
     def __post_init__(self) -> None:
         """Raises ConfigError on values that make no sense."""

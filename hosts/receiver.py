@@ -23,6 +23,7 @@ from hosts.calls import (
     PAYLOAD_MASK,
     PORT_MASK,
     PSN_MASK,
+    RAW,
     RETRANSMISSION_SHIFT,
     SPORT_SHIFT,
     SYNDROME_SHIFT,
@@ -30,7 +31,7 @@ from hosts.calls import (
     TAG_SHIFT,
     Packet,
 )
-from hosts.config import NicConfig
+from hosts.config import DCQCN, NicConfig
 from hosts.end import FlowEnd
 from hosts.flow import FlowSpec
 from hosts.message import NO_FORM, Message
@@ -38,9 +39,10 @@ from hosts.observation import ReceiverObservation
 from hosts.order import OrderObserver
 from hosts.packets.bth import ROCE_PORT, Syndrome
 from hosts.packets.dscp import Dscp
-from hosts.templates import Address, ack_headers, nic_ack_headers
+from hosts.templates import Address, ack_headers, cnp_frame, nic_ack_headers
 from hosts.transport import make_receiver
 from hosts.transport.base import NAK, SILENCE, TRIMMED
+from hosts.transport.dcqcn_cnp import CnpClock
 
 _ACK_WORD: Final = int(Syndrome.ACK) << SYNDROME_SHIFT
 _NAK_WORD: Final = int(Syndrome.NAK_SEQUENCE) << SYNDROME_SHIFT
@@ -70,6 +72,8 @@ class FlowReceiver(FlowEnd):
         self._message = Message(flow.bytes, config.mtu_bytes, config.first_psn)
         self._transport = make_receiver(self._message.packets, config)
         self._tells_arrival = self._transport.tells_arrival
+        self._cnps: CnpClock | None = CnpClock(config.dcqcn.cnp_ns) if config.transport == DCQCN else None
+        self._cnp = b""  # the frame, once one was sent
         self._order = OrderObserver()
         self._bytes = 0
         self._packets = 0
@@ -93,10 +97,12 @@ class FlowReceiver(FlowEnd):
         if kind == NIC_ACK:
             headers = nic_ack_headers(self._address, sport=sport, orig_sport=sport, orig_dport=ROCE_PORT)
         else:
-            # answers to steered packets are steered
-            dscp = Dscp.STEERED if self.flow.steering else Dscp.DEFAULT
-            headers = ack_headers(self._address, sport=sport, qpn=qpn, dscp=dscp)
+            headers = ack_headers(self._address, sport=sport, qpn=qpn, dscp=self._dscp())
         return headers, b""
+
+    def _dscp(self) -> int:
+        """Answers to steered packets are steered."""
+        return int(Dscp.STEERED if self.flow.steering else Dscp.DEFAULT)
 
     def on_data(self, now_ns: int, place: int, shape: int, ticks: int) -> bool:
         """A data packet to this queue pair; False: it cannot be one of this flow, and changes nothing.
@@ -116,6 +122,8 @@ class FlowReceiver(FlowEnd):
             count = (shape >> FRAME_SHIFT) << COUNT_SHIFT | shape >> HOPS_SHIFT & BYTE_MASK
             self._control.append((self._nic_ack_what, count, ticks))
         self._observe(index, expected, shape)
+        if self._cnps is not None and shape >> CE_SHIFT & 1 and self._cnps.on_marked(now_ns):
+            self._notify()
         self._sport = place >> SPORT_SHIFT & PORT_MASK
         taken = transport.received
         answer = transport.on_data(now_ns, index, shape >> ACKREQ_SHIFT & 1 == 1)
@@ -160,14 +168,24 @@ class FlowReceiver(FlowEnd):
             self._out_of_sequence += 1
 
     def deadline_ns(self) -> int:
-        """When an answer that is held back must go out."""
-        return self._transport.deadline_ns
+        """When something that is held back must go out."""
+        deadline_ns = self._transport.deadline_ns
+        return deadline_ns if self._cnps is None else min(deadline_ns, self._cnps.deadline_ns)
 
     def on_time(self, now_ns: int) -> None:
-        """Sends the answer that was held back, when its time has come."""
+        """Sends the CNP and the answer that were held back, when their time has come."""
+        if self._cnps is not None and self._cnps.on_time(now_ns):
+            self._notify()
         answer = self._transport.on_time(now_ns)
         if answer != SILENCE:
             self._answer(answer)
+
+    def _notify(self) -> None:
+        """Tells the source of congestion (Zhu et al., SIGCOMM 2015, §3.1)."""
+        if not self._cnp:
+            flow = self.flow
+            self._cnp = cnp_frame(self._address, sport=flow.sport, qpn=flow.qpn, dscp=self._dscp())
+        self._control.append((RAW, self._cnp, 0))
 
     def _answer(self, answer: int) -> None:
         """Echoes the source port of the last packet, and whether any since the last answer was marked."""

@@ -38,6 +38,7 @@ from hosts.packets.dscp import Dscp
 from hosts.packets.nic_shim import SHIM_PORT
 from hosts.pause import FlowPauseState
 from hosts.steering.base import Steering
+from hosts.steering.hermes import Hermes
 from hosts.steering.pilot import Pilot
 from hosts.templates import (
     DATA_OVERHEAD_BYTES,
@@ -52,6 +53,7 @@ from hosts.templates import (
 )
 from hosts.transport import make_sender
 from hosts.transport.base import NOTHING
+from hosts.transport.dcqcn import DcqcnSender
 from hosts.transport.dctcp import DctcpSender
 
 _NS_BITS: Final = 8_000_000_000  # bits in a byte times ns in a second
@@ -99,6 +101,7 @@ class FlowSender(FlowEnd):
         self.started = False
         self._message = Message(flow.bytes, config.mtu_bytes, config.first_psn)
         self.transport = make_sender(self._message.packets, config, flow.sport, rng)
+        self._dcqcn: DcqcnSender | None = self.transport if isinstance(self.transport, DcqcnSender) else None
         self._address = address
         self._ecn: bool = config.ecn
         self._pause = FlowPauseState(config.pause_timeout_ns)
@@ -112,7 +115,8 @@ class FlowSender(FlowEnd):
         self._virtual: bool = config.virtual_payload
         self._what = handle << KIND_BITS | (DATA if config.virtual_payload else PAYLOAD)
         self._asks_always = config.ack_every == 1
-        self._flow_rate_bps: int = config.flow_rate_bps
+        # dcqcn keeps it itself
+        self._flow_rate_bps: int = 0 if self._dcqcn is not None else config.flow_rate_bps
         self._pace_ns = 0
         self._pilot = pilot
         self._steered = pilot.algorithm(flow) != ""
@@ -192,7 +196,15 @@ class FlowSender(FlowEnd):
         if self._flow_rate_bps:
             start_ns = max(now_ns, self._pace_ns)
             self._pace_ns = start_ns + -(-frame_bytes * _NS_BITS // self._flow_rate_bps)
+        if self._dcqcn is not None:
+            self._dcqcn.on_frame(now_ns, frame_bytes)
+            self._pace(now_ns, self._dcqcn)
         self._sent += 1
+
+    def _pace(self, now_ns: int, dcqcn: DcqcnSender) -> None:
+        """The next frame goes no earlier than DCQCN allows."""
+        ready_ns = dcqcn.pacer.ready_ns
+        self._pace_ns = ready_ns if ready_ns > now_ns else 0
 
     def on_ack(self, now_ns: int, place: int, aeth: int) -> None:
         """An ACK, NAK or NACK of this flow; one that makes no sense changes nothing."""
@@ -233,6 +245,8 @@ class FlowSender(FlowEnd):
         self._steering = steering
         if isinstance(self.transport, DctcpSender):
             self.transport.steering = steering
+        elif self._dcqcn is not None:
+            self._dcqcn.steering = steering if isinstance(steering, Hermes) else None
 
     def _count_steering(self) -> None:
         steering = self._steering
@@ -258,9 +272,12 @@ class FlowSender(FlowEnd):
         )
         self.transport.sport = self._flowcut.wire_sport
 
-    def on_cnp(self) -> None:
+    def on_cnp(self, now_ns: int) -> None:
         """The destination NIC has seen congestion."""
         self._congestion_notifications += 1
+        if self._dcqcn is not None and not self.transport.done:
+            self._dcqcn.on_cnp(now_ns)
+            self._pace(now_ns, self._dcqcn)
 
     def deadline_ns(self) -> int:
         """When `on_time` has something to do."""
@@ -276,6 +293,8 @@ class FlowSender(FlowEnd):
             deadline_ns = self._pace_ns
         if self._flowcut is not None:
             deadline_ns = min(deadline_ns, self._flowcut.deadline_ns())
+        if self._dcqcn is not None:
+            deadline_ns = min(deadline_ns, self._dcqcn.rate.deadline_ns)
         return deadline_ns
 
     def on_time(self, now_ns: int) -> None:
@@ -287,6 +306,9 @@ class FlowSender(FlowEnd):
         if self.transport.done:
             return
         self.transport.on_time(now_ns)
+        if self._dcqcn is not None:
+            self._dcqcn.on_rate_time(now_ns)
+            self._pace(now_ns, self._dcqcn)
         self._pause.on_time(now_ns)
         if self._flowcut is not None:
             self._flowcut.on_time(now_ns)

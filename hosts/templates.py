@@ -14,9 +14,9 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet
 
-from hosts.checksum import ICRC_BYTES, ipv4_checksum
+from hosts.checksum import ICRC_BYTES, icrc_of_headers, ipv4_checksum
 from hosts.layout import Layout
-from hosts.packets.bth import AETH, BTH, ROCE_PORT, Opcode
+from hosts.packets.bth import AETH, BTH, ROCE_PORT, CNPPadding, Opcode
 from hosts.packets.dscp import DSCP_SHIFT, Dscp
 from hosts.packets.nic_shim import ACK_PORT, SHIM_PORT, NicAck, NicShim
 from hosts.packets.reth import RETH
@@ -66,6 +66,7 @@ _UDP_START = PLAIN.layout.start("UDP")
 
 _RETH = Layout(RETH)
 _AETH = Layout(AETH)
+_CNP = Layout(CNPPadding)
 # What a data packet is longer than its payload, Ethernet to ICRC, without the RETH of a first one.
 DATA_OVERHEAD_BYTES = PLAIN.layout.size_bytes + ICRC_BYTES
 SHIM_BYTES = SHIMMED.layout.size_bytes - PLAIN.layout.size_bytes
@@ -166,6 +167,30 @@ def ack_headers(address: Address, *, sport: int, qpn: int, dscp: int = Dscp.DEFA
             }
         )
     )
+
+
+def cnp_frame(address: Address, *, sport: int, qpn: int, dscp: int = Dscp.DEFAULT) -> bytes:
+    """A congestion notification packet, Ethernet to ICRC (InfiniBand annex A17.9.3): BECN, and 16 zeros.
+
+    Args:
+        address: from the receiver of marked packets to their source.
+        sport: UDP source port.
+        qpn: queue pair at the source.
+        dscp: class of the packet, as in `hosts.packets.dscp`.
+    """
+    headers = PLAIN.fill(
+        {
+            **address.fields(sport, ROCE_PORT),
+            **lengths(PLAIN, _CNP.size_bytes + ICRC_BYTES),
+            "IP.tos": dscp << DSCP_SHIFT | NO_ECT,
+            "BTH.opcode": int(Opcode.CNP),
+            "BTH.becn": 1,
+            "BTH.dqpn": qpn,
+        }
+    )
+    zeros = bytes(_CNP.size_bytes)
+    crc = crc32(zeros, icrc_of_headers(headers[_IP_START:]))
+    return bytes(headers) + zeros + crc.to_bytes(ICRC_BYTES, "little")
 
 
 def nic_ack_headers(address: Address, *, sport: int, orig_sport: int, orig_dport: int) -> bytes:

@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 
 from hosts.config import DctcpConfig, FlowcutNicConfig, MpRdmaConfig, NicConfig, SteeringConfig
+from hosts.config_lossless import DcqcnConfig, HermesConfig
 from hosts.dependencies import check_dependencies
 from hosts.errors import ConfigError, JobError
 from hosts.flow import FlowSpec
@@ -103,6 +104,8 @@ def _refuse_unknown(raw: object) -> None:
         parts.append(("nic.mp_rdma", nic.get("mp_rdma"), MpRdmaConfig))
         parts.append(("nic.dctcp", nic.get("dctcp"), DctcpConfig))
         parts.append(("nic.steering", nic.get("steering"), SteeringConfig))
+        parts.append(("nic.dcqcn", nic.get("dcqcn"), DcqcnConfig))
+        parts.append(("nic.hermes", nic.get("hermes"), HermesConfig))
     if isinstance(flows, list):
         parts += [("flows", flow, FlowSpec) for flow in flows]
     if isinstance(hosts, list):

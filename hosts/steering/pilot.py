@@ -11,13 +11,16 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
-from hosts.config import STEERABLE, NicConfig, SteeringConfig
+from hosts.config import HERMES, NicConfig, SteeringConfig, steered_by
+from hosts.config_lossless import HermesConfig
 from hosts.errors import ConfigError
 from hosts.flow import FlowSpec
 from hosts.paths import PathList
 from hosts.steering.base import Steering
 from hosts.steering.flicr import Flicr
 from hosts.steering.flow_ecmp import FlowEcmp
+from hosts.steering.hermes import Hermes
+from hosts.steering.hermes_paths import HermesHost, HermesPaths
 from hosts.steering.ops import Ops
 from hosts.steering.scout import Scout
 from hosts.steering.spray import Spray
@@ -30,7 +33,7 @@ def make_steering(
     """The steering of one flow.
 
     Args:
-        algorithm: as in SteeringConfig; that of `config` does not count.
+        algorithm: as in SteeringConfig, but hermes; that of `config` does not count.
         paths: from the flow's source to its destination.
         flow_hash: of the flow's 5-tuple, for ecmp.
         rng: draws paths.
@@ -56,15 +59,19 @@ class Pilot:
         paths: the endpoint table; None: there is none, and no flow can be steered.
         rng: draws paths.
         """
-        self._steerable: bool = config.transport == STEERABLE
         self._transport: str = config.transport
         self._own: str = config.steering.algorithm if config.steering else ""
         self._config: SteeringConfig = config.steering or SteeringConfig()
         self._keep_ns: int = self._config.keep_ns
+        self._hermes: HermesConfig = config.hermes
+        self._link_bps: int = config.link_rate_bps
         self._paths = paths
         self._rng = rng
         # of flows that have ended, by algorithm and destination, with the time; the oldest first
         self._kept: dict[str, tuple[int, Spritz]] = {}
+        # of Hermes, by destination and by the place where it is
+        self._hermes_hosts: dict[str, HermesHost] = {}
+        self._hermes_paths: dict[str, HermesPaths] = {}
 
     def algorithm(self, flow: FlowSpec) -> str:
         """What steers a flow; "": nothing does.
@@ -73,9 +80,10 @@ class Pilot:
             ConfigError: it should be steered, and cannot be.
         """
         algorithm: str = flow.steering or self._own
-        if algorithm and not self._steerable:
+        if algorithm and self._transport != steered_by(algorithm):
             raise ConfigError(
-                f"flow {flow.id}: steering {algorithm} needs transport {STEERABLE}, not {self._transport}"
+                f"flow {flow.id}: steering {algorithm} needs transport {steered_by(algorithm)}, "
+                f"not {self._transport}"
             )
         if algorithm and self._paths is None:
             raise ConfigError(f"flow {flow.id}: steering {algorithm} needs paths, and its NIC knows none")
@@ -93,6 +101,8 @@ class Pilot:
         algorithm = self.algorithm(flow)
         if not algorithm or self._paths is None:
             return None
+        if algorithm == HERMES:
+            return self._start_hermes(flow.dst, self._paths(flow.dst))
         key = f"{algorithm} {flow.dst}"
         if key in self._kept:
             ended_ns, steering = self._kept[key]
@@ -101,6 +111,17 @@ class Pilot:
                 steering.explored = steering.reused = steering.blocked = 0
                 return steering
         return make_steering(algorithm, self._config, self._paths(flow.dst), flow_hash, self._rng)
+
+    def _start_hermes(self, dst: str, paths: PathList) -> Hermes:
+        """A new flow, which shares what is known of the paths."""
+        host = self._hermes_hosts.get(dst)
+        if host is None:
+            place = paths.place or dst
+            known = self._hermes_paths.get(place)
+            if known is None:
+                known = self._hermes_paths[place] = HermesPaths(self._hermes, paths)
+            host = self._hermes_hosts[dst] = HermesHost(self._hermes, known, len(paths.evs))
+        return Hermes(self._hermes, paths, host, self._link_bps, self._rng)
 
     def finish(self, now_ns: int, flow: FlowSpec, steering: Steering) -> None:
         """A flow has ended, and needs its steering no more."""

@@ -7,6 +7,7 @@ import random
 
 from hosts.config import NicConfig
 from hosts.transport.base import Receiver, Sender
+from hosts.transport.dcqcn import DcqcnSender
 from hosts.transport.dctcp import DctcpReceiver, DctcpSender
 from hosts.transport.go_back_n import GoBackNReceiver, GoBackNSender
 from hosts.transport.mp_rdma import MpRdmaReceiver, MpRdmaSender
@@ -27,6 +28,8 @@ def make_sender(packets: int, config: NicConfig, sport: int, rng: random.Random)
         return DctcpSender(packets, config, sport)
     if config.transport == "sr":
         return SelectiveRepeatSender(packets, config, sport)
+    if config.transport == "dcqcn":
+        return DcqcnSender(packets, config, sport)
     return GoBackNSender(packets, config, sport)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.backend import Job, Progress
+from experiments.backend import Job, PfcSeen, Progress
 from experiments.errors import RunError
 from experiments.experiment import make
 from experiments.mininet_backend import MininetBackend
@@ -73,6 +73,43 @@ def test_result_and_progress(tmp_path: Path, own_temporary_folder: Path) -> None
     assert (outcome.wall_s, outcome.dropped, outcome.overload_reasons) == (1.5, 2, ("slow",))
     assert outcome.virtual_ns is None
     assert list(own_temporary_folder.iterdir()) == []
+
+
+PORT = {
+    "pfc_sent": 4,
+    "pfc_received": 2,
+    "pfc_ignored": 1,
+    "pfc": {"0": {"paused_ns": 250, "headroom_most_bytes": 70}},
+}
+SWITCH = {
+    "ports": {"1": PORT, "2": {**PORT, "pfc": {}}},
+    "buffer": {"shared_most_bytes": 900, "headroom_most_bytes": 90},
+    "drops": {"pfc_headroom": 3, "buffer_full": 2, "ingress_drop": 50},
+}
+
+
+def test_pfc_of_the_switches(tmp_path: Path) -> None:
+    """The harness is given thresholds; what switches counted comes in few numbers, and what they lost is lost."""
+    script = DONE.replace(
+        '"something"', f'"pfc": {{"switches": {{"leaf1": {SWITCH}}}, "traffic_ns": 1000}}, "something"'
+    )
+    check = (
+        "assert (job['pfc']['buffer_bytes'], job['pfc']['alpha']) == (99000, '1/8')\n"
+        "assert [job['pfc'][name + '_bytes'] for name in ('xoff', 'xon', 'headroom')] == [9, 5, 7]"
+    )
+    words = "xoff=9,xon=5,headroom=7,buffer=99KB,alpha=0.125"
+    outcome = run_script(tmp_path, f"{check}\n{script}", pfc=words)
+    assert outcome.pfc == PfcSeen(
+        frames=8,
+        received=4,
+        paused_ns=250,
+        pause_fraction=0.125,
+        lost=5,
+        ignored=2,
+        headroom_most_bytes=70,
+        buffer_most_bytes=990,
+    )
+    assert outcome.dropped == 2 + 5
 
 
 def test_job_as_the_harness_reads_it(tmp_path: Path) -> None:

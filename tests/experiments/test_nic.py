@@ -8,6 +8,7 @@ import pytest
 from controller.defaults import resolve
 from controller.scheme import parse_scheme
 from experiments.nic import nic_config
+from experiments.transport import Transport
 from topology import parse_topology
 
 _TOPOLOGY = parse_topology("dragonfly:p=1,a=2,h=1")
@@ -21,7 +22,7 @@ def test_a_timeout_is_a_loss_only_where_nothing_is_trimmed(scheme: str, trim: st
     config = nic_config(
         _TOPOLOGY,
         resolve(parse_scheme(words), _TOPOLOGY),
-        transport=None,
+        transport=Transport("dctcp"),
         window=65536,
         mtu=1024,
         reorder=None,

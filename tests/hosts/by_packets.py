@@ -12,7 +12,7 @@ from hosts.observation import Observation
 from hosts.templates import ip_number
 
 # Written without hosts.calls, so that a mistake there cannot hide here.
-DATA, PAYLOAD, ACK, NIC_ACK = 1, 2, 3, 4
+RAW, DATA, PAYLOAD, ACK, NIC_ACK = 0, 1, 2, 3, 4
 FIRST_OR_ONLY = (0x06, 0x0A)
 RETH_BYTES, ICRC_BYTES = 16, 4
 PLAIN_BYTES, SHIMMED_BYTES = 54, 62
@@ -66,6 +66,10 @@ class ByPackets:
         _, sender, packet, sent_ns = self.numbers.packets[id(frame)]
         nic, source = self.nic, ip_number(sender.ip)
         what, place, rest = packet[:3]
+        if what == RAW:
+            # a CNP, which only differs by its queue pair
+            nic.on_cnp(now_ns, source * 2**24 + int.from_bytes(frame.data[47:50], "big"))
+            return
         headers, _ = sender.nic.template(what)
         qpn = int.from_bytes(headers[-7:-4], "big")
         peer = source * 2**24 + qpn

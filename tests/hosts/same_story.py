@@ -13,7 +13,8 @@ from typing import Any
 
 import hosts
 import hosts.nic
-from hosts.config import ALGORITHMS, FlowcutNicConfig, NicConfig, SteeringConfig
+from hosts.config import ALGORITHMS, HERMES, FlowcutNicConfig, NicConfig, SteeringConfig
+from hosts.config_lossless import DcqcnConfig, HermesConfig
 from hosts.wire import Data
 from tests.hosts.network import flow
 from tests.hosts.steering.fabric import Paths
@@ -26,6 +27,16 @@ KINDS: dict[str, dict[str, Any]] = {
     **{
         name: {"transport": "dctcp", "steering": SteeringConfig(name, 5, 1, timer_ns=90_000, keep_ns=40_000)}
         for name in ALGORITHMS
+        if name != HERMES
+    },
+    "dcqcn": {"transport": "dcqcn", "dcqcn": DcqcnConfig(counter_bytes=20_000, timer_ns=9_000, cnp_ns=7_000)},
+    "hermes": {
+        "transport": "dcqcn",
+        "window_bytes": 0,
+        "steering": SteeringConfig(HERMES),
+        "hermes": HermesConfig(
+            hop_ns=2_000, size_bytes=2_000, interval_ns=90_000, least_packets=5, failed_ns=200_000
+        ),
     },
     "coalesced": {"ack_every": 3, "flow_rate_bps": 3_000_000_000},
     "real payload": {"virtual_payload": False, "first_psn": 2**24 - 9},

@@ -26,7 +26,7 @@ from tests.hosts.trimming import trim
 
 SETTINGS = st.fixed_dictionaries(
     {
-        "transport": st.sampled_from(["gbn", "sr", "mp-rdma", "dctcp"]),
+        "transport": st.sampled_from(["gbn", "sr", "mp-rdma", "dctcp", "dcqcn"]),
         "mtu_bytes": st.integers(60, 1500),
         "window_bytes": st.integers(1, 20_000),
         "ack_every": st.integers(1, 4),

@@ -20,7 +20,7 @@ from hosts.transport.base import ACK, SILENCE
 from hosts.wire import Ack, Data
 from tests.hosts.network import VirtualNetwork, flow, make_nic
 
-ALL = ("gbn", "sr", "mp-rdma", "dctcp")
+ALL = ("gbn", "sr", "mp-rdma", "dctcp", "dcqcn")
 TRANSPORTS = st.sampled_from(["gbn", "sr"])
 PROPERTY = settings(max_examples=40, deadline=None, derandomize=True)
 

@@ -6,17 +6,16 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, field
 
-from hosts.checksum import ipv4_checksum
 from hosts.config import NicConfig
 from hosts.frame import Frame
 from hosts.paths import PathList
 from hosts.wire import Data, Parsed
+from tests.hosts.marking import marked
 from tests.hosts.network import VirtualNetwork, make_nic
 from tests.hosts.trimming import trim
 
 FIRST_EV = 500
-IP, UDP, TOS, SPORT = 14, 34, 15, slice(34, 36)
-CE = 3
+SPORT = slice(34, 36)
 
 
 @dataclass
@@ -66,11 +65,7 @@ class Paths:
         if self._rng.random() < self.trims.get(path, 0.0):
             return Frame(trim(frame.data))
         if self._rng.random() < self.marks.get(path, 0.0):
-            data = bytearray(frame.data)
-            data[TOS] |= CE
-            data[24:26] = bytes(2)
-            data[24:26] = ipv4_checksum(data[IP:UDP]).to_bytes(2, "big")
-            return frame._replace(data=bytes(data))
+            return marked(frame)
         return frame
 
     def network(self, config: NicConfig, nics: int = 2) -> VirtualNetwork:

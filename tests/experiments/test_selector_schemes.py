@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Presto, DRILL and Hermes in a network in virtual time: what they gain over ECMP, and what it costs in order."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+
+from experiments.experiment import make
+from experiments.result import Result
+from experiments.run import plan, run
+from experiments.virtual_backend import VirtualBackend
+
+TOPOLOGY = "leaf-spine:leaves=2,spines=4,hosts=4,rate=10Gbps,delay=1us"
+
+
+@cache
+def measure(scheme: str, transport: str = "sr") -> Result:
+    words = {
+        "scheme": scheme,
+        "topology": TOPOLOGY,
+        "target": "virtual",
+        "workload": "permutation:size=256KiB,peers=remote",
+        "transport": transport,
+    }
+    planned = plan(make(words), "virtual")
+    return run(planned, VirtualBackend(), lambda _progress: None, label="it")
+
+
+def slowest_ns(result: Result) -> int:
+    """Completion time of the slowest flow, all having finished."""
+    assert result.complete
+    return max(row.fct_ns or 0 for row in result.rows)
+
+
+@pytest.mark.parametrize("scheme", ["presto", "drill"])
+def test_flows_that_collide_under_ecmp_do_not(scheme: str) -> None:
+    """As many uplinks as hosts: one flow each would fill them, but hashes collide; cells and packets spread."""
+    assert slowest_ns(measure(scheme)) < 0.7 * slowest_ns(measure("ecmp"))
+
+
+def test_small_cells_spread_more_and_disorder_more() -> None:
+    """A cell as large as a flow keeps its order; a cell a packet gives most of it up."""
+    results = [measure(f"presto:cell={cell}") for cell in ("1MiB", "64KiB", "1")]
+    large, usual, small = (sum(row.out_of_order for row in result.rows) for result in results)
+    assert large == 0 < usual < small
+
+
+def test_hermes_keeps_the_order_where_no_path_is_bad() -> None:
+    """Cautious rerouting: all flows finish, and none is reordered while paths are alike."""
+    result = measure("hermes", "dcqcn")
+    assert result.complete
+    assert sum(row.out_of_order for row in result.rows) == 0
