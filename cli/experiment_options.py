@@ -35,7 +35,9 @@ EXPERIMENT: dict[str, Any] = {
     "window": _option(str, "unacknowledged bytes of a flow, such as 64KiB or 1.5BDP"),
     "mtu": _option(str, "payload of a full packet, such as 2KiB"),
     "reorder": _option(int, "packets after which selective repeat takes a late one for lost"),
-    "pfc": _option(str, "priority flow control: default, or xoff=256KiB,xon=200KiB,headroom=64KiB"),
+    "pfc": _option(
+        str, "priority flow control: default, or xoff=256KiB,xon=200KiB,headroom=64KiB,buffer=9MB,alpha=1/8"
+    ),
     "sample": _option(str, "look at queues so often, such as 10us; for the report"),
     "watch": _option(list[int], "number of a flow whose path is recorded; may be repeated"),
 }

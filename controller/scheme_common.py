@@ -70,6 +70,11 @@ class SchemeConfig:
         return False
 
     @property
+    def recirculates(self) -> bool:
+        """Whether data packets wait by going round in the switch, at the rate of a link."""
+        return False
+
+    @property
     def steering(self) -> str:
         """The algorithm by which NICs choose among bounded simple paths, one of ALGORITHMS; empty: none."""
         return ""

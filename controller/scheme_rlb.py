@@ -77,6 +77,11 @@ class RlbConfig(SchemeConfig):
         """Algorithm 1 goes from slot to slot, and each is to be another port."""
         return True
 
+    @property
+    def recirculates(self) -> bool:
+        """Algorithm 1 l. 6."""
+        return True
+
 
 _KEYS = (
     *("variant", "pfc", "qth", "dt", "flows", "margin", "valid"),

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from msgspec import UNSET, UnsetType
 
-from controller.scheme import parse_scheme
+from controller.scheme import SchemeConfig, parse_scheme
 from experiments import budget, defaults
 from experiments.backend import Backend, Job, Outcome, Report
 from experiments.classes import PLAIN, measured
@@ -22,7 +22,8 @@ from experiments.fault import parse_fault
 from experiments.ideal import Ideal, wire_bytes
 from experiments.known import topology_of
 from experiments.nic import complete_scheme, nic_config, transport_of, window_bytes
-from experiments.pfc import REACTION_NS, Thresholds, parse_pfc
+from experiments.pause import pfc_of, with_pause
+from experiments.pfc import REACTION_NS, Thresholds
 from experiments.result import Result
 from experiments.rows import FlowRow, make_row, measured_rows
 from experiments.scale import scaled
@@ -95,6 +96,9 @@ def plan(experiment: Experiment, target: str) -> Plan:
     scheme = complete_scheme(
         words, flows, faults, window=window, mtu=mtu, bounded=bounded, transport=transport.name
     )
+    thresholds = _thresholds(experiment, target, topology, parse_scheme(scheme))
+    if thresholds is not None:
+        scheme = with_pause(scheme, thresholds)
     if steered is None:
         # no other program does as single flows want
         flows = [replace(flow, steering="") if flow.steering else flow for flow in flows]
@@ -116,7 +120,7 @@ def plan(experiment: Experiment, target: str) -> Plan:
         nic=nic,
         faults=faults,
         time_scale=scale,
-        pfc=_thresholds(experiment, target, topology),
+        pfc=thresholds,
         sample_ns=None if experiment.sample_ns is None else round(experiment.sample_ns * scale),
         watch=experiment.watch,
         background=frozenset(number for number, name in traffic.classes.items() if not measured(name)),
@@ -124,19 +128,23 @@ def plan(experiment: Experiment, target: str) -> Plan:
     return Plan(experiment, target, topology, job, traffic.classes)
 
 
-def _thresholds(experiment: Experiment, target: str, topology: Topology) -> Thresholds | None:
-    """The thresholds of PFC, where the experiment has it.
+def _thresholds(
+    experiment: Experiment, target: str, topology: Topology, scheme: SchemeConfig
+) -> Thresholds | None:
+    """The thresholds of PFC, where the experiment has it, or the scheme cannot be without.
 
     Raises:
-        SpecError: they contradict each other, or the target has no PFC.
+        SpecError: they contradict each other or the scheme, or the target has no PFC.
     """
-    if experiment.pfc is None:
-        return None
     if target == "bmv2":
-        raise SpecError("pfc: BMv2's traffic manager has none; use --target native or virtual")
+        if experiment.pfc is not None:
+            raise SpecError("pfc: BMv2's traffic manager has none; use --target native or virtual")
+        return None
+    pfc = pfc_of(experiment.pfc, scheme, topology)
+    if pfc is None:
+        return None
     frame_bytes = wire_bytes(experiment.mtu_bytes, experiment.mtu_bytes)[0]
-    reaction_ns = REACTION_NS if target == "native" else 0
-    return parse_pfc(experiment.pfc).of(topology, frame_bytes, reaction_ns)
+    return pfc.of(topology, frame_bytes, REACTION_NS if target == "native" else 0)
 
 
 def run(

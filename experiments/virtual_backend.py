@@ -154,15 +154,19 @@ class _Run:
             install_all(network.p4rt, wanted, refused=P4RtError)
 
     def _switch_config(self) -> SwitchConfig:
-        """How switches are set up: with PFC of the data class where that is wanted."""
+        """How switches are set up: with PFC of the data class, and a rate at which packets go round, where
+        that is wanted.
+        """
+        fastest_bps = max((link.rate_bps for link in self._topology.links), default=0)
+        config = replace(SWITCH_CONFIG, recirc_rate_bps=fastest_bps if self._scheme.recirculates else 0)
         wanted = self._job.pfc
         if wanted is None:
-            return SWITCH_CONFIG
+            return config
         classes = (self._job.nic.data_priority,)
         pfc = PfcConfig(classes, wanted.xoff_bytes, wanted.xon_bytes, wanted.headroom_bytes)
         size = wanted.buffer_bytes
         buffer = None if size is None else BufferConfig(size, wanted.alpha, wanted.port_bytes)
-        return replace(SWITCH_CONFIG, pfc=pfc, buffer=buffer)
+        return replace(config, pfc=pfc, buffer=buffer)
 
     def _pfc_seen(self, network: Network) -> PfcSeen | None:
         if self._job.pfc is None:

@@ -61,6 +61,7 @@ class Run:
         self._run_dir, self._logs = run_dir, job.out / "logs"
         scheme = resolve(scaled(parse_scheme(job.scheme), job.time_scale), topology)
         self._limit_bytes = known(scheme.queue_limit_bytes)
+        self._recirculates = scheme.recirculates
         self._program = programs.load(scheme.program)
         self._tick_ns = target(job.target).tick_ns
         self._frame_bytes = job.nic.mtu_bytes + DATA_OVERHEAD_BYTES
@@ -105,6 +106,8 @@ class Run:
         if job.pfc is not None:
             # what is lossless may fill a queue as far as thresholds and memory let it
             limit_bytes, more = None, fabric_pfc.options(job.pfc, job.nic.data_priority, plan.statistics)
+        if self._recirculates:
+            more = [*more, "--recirc-rate", f"{max(port.rate_bps for port in plan.ports)}bps"]
         process = fabric_switches.start(plan, job.target, self._tick_ns, limit_bytes, more)
         self._processes.append(process)
         return process

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""RLB and the switches know the same threshold, however it was given."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from controller.scheme import RlbConfig, parse_scheme
+from experiments.experiment import make
+from experiments.run import Plan, plan
+from spec import SpecError
+
+
+def planned(scheme: str, pfc: str | None = None, target: str = "virtual") -> Plan:
+    """An experiment on the paper's links."""
+    words = {"scheme": scheme, "topology": "leaf-spine:leaves=2,spines=3,hosts=2,rate=40Gbps,delay=2us"}
+    return plan(make(words if pfc is None else {**words, "pfc": pfc}), target)
+
+
+@pytest.mark.parametrize(
+    ("scheme", "pfc", "pause_bytes"),
+    [
+        ("rlb", None, 260_000),
+        ("rlb", "default", 260_000),
+        ("rlb:pfc=300KB", None, 300_000),
+        ("rlb:pfc=300KB", "xoff=300KB", 300_000),
+        ("rlb:variant=letflow", "xoff=280KB,headroom=64KiB", 280_000),
+    ],
+)
+def test_one_threshold(scheme: str, pfc: str | None, pause_bytes: int) -> None:
+    """What either was given holds for both; without words it is that of the scheme."""
+    job = planned(scheme, pfc).job
+    config = parse_scheme(job.scheme)
+    assert isinstance(config, RlbConfig)
+    assert job.pfc is not None
+    assert (config.pause_bytes, job.pfc.xoff_bytes) == (pause_bytes, pause_bytes)
+
+
+def test_other_schemes_have_no_pfc_unless_it_is_wanted() -> None:
+    """And then their words stay as they are."""
+    assert planned("drill").job.pfc is None
+    job = planned("drill", "xoff=100KB").job
+    assert job.pfc is not None
+    assert job.pfc.xoff_bytes == 100_000
+    assert "pfc" not in job.scheme
+
+
+def test_bmv2_has_none() -> None:
+    """RLB predicts there what its own accounts would pause at."""
+    assert planned("rlb", target="bmv2").job.pfc is None
+
+
+@pytest.mark.parametrize(
+    ("scheme", "pfc", "message"),
+    [
+        (
+            "rlb:pfc=300KB",
+            "xoff=200KB",
+            "pfc: xoff is 200000 bytes, expected those of the scheme, pfc=300000",
+        ),
+        ("rlb:pfc=20KB", "default", "scheme rlb: no qth is possible"),
+    ],
+)
+def test_two_thresholds_or_none(scheme: str, pfc: str, message: str) -> None:
+    """One line says what does not fit."""
+    with pytest.raises(SpecError, match=re.escape(message)):
+        planned(scheme, pfc)
