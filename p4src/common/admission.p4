@@ -61,7 +61,7 @@ control Admission(inout headers_t hdr, inout metadata_t meta, inout standard_met
         meta.kind = PacketKind_t.NONE;
         port_role.apply(standard_metadata.ingress_port, meta.from_host, meta.within_group);
         if (standard_metadata.instance_type == INSTANCE_RECIRCULATED) {
-            meta.from_host = false;  // our own ACK, on its way back; its ingress port says nothing
+            meta.from_host = false;  // sent by this switch to itself; its ingress port says nothing
         }
         if (hdr.vlan.isValid() && !KNOWS_CLASSES) {
             drop.apply(DropReason_t.UNSUPPORTED, meta, standard_metadata);

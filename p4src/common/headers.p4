@@ -135,7 +135,7 @@ header flow_pause_t {
 //  +---------------+---------------+-------------------------------+
 //  |  valid ticks (32)                                             |
 //  +---------------------------------------------------------------+
-#define LEAF_ALL 16w0xFFFF
+#define LEAF_ALL 0xFFFF
 header cnm_t {
     bit<16> port;         // whose ingress queue grows, of the switch that predicts the pause
     bit<16> leaf;         // only packets to the hosts of this leaf wait there; LEAF_ALL: those to any

@@ -31,7 +31,8 @@ enum bit<9> SpecialPort_t {
     DROP   = DROP_PORT
 }
 #define TAILRACE_MAIN @switch[mirror_port=MIRROR_PORT, cpu_port=CPU_PORT, drop_port=DROP_PORT, \
-                              priority_queues=QUEUES, ack_session=ACK_SESSION, stamps=STAMPS]
+                              priority_queues=QUEUES, ack_session=ACK_SESSION, stamps=STAMPS, \
+                              leaf_all=LEAF_ALL]
 
 // Queues of a port; strict priority, the larger value goes first. Started with --priority-queues QUEUES.
 const bit<3> PRIORITY_DATA    = 0;

@@ -11,6 +11,7 @@
 // known in the first leaf. Switches further on reroute, and never recirculate.
 #ifndef RLB_REROUTE_P4
 #define RLB_REROUTE_P4
+#include "common/next_slot.p4"
 #include "rlb/next_hops.p4"
 #include "rlb/path_rtt.p4"
 #include "rlb/warnings.p4"
@@ -51,6 +52,7 @@ struct search_t {
 control SearchStep(in bit<16> best, in next_hops_t hops, in bit<16> leaf, in ticks_t now_ticks, in bit<32> delay_ticks,
                    inout search_t search) {
     LookAt() look_at;
+    NextSlot() next_slot;
     apply {
         if (!search.ended && search.path.warned && search.left != 0) {
             path_t other;
@@ -63,16 +65,12 @@ control SearchStep(in bit<16> best, in next_hops_t hops, in bit<16> leaf, in tic
             } else {
                 search.path = other;
                 search.left = search.left - 1;
-                search.next = search.next + 1;
-                if (search.next >= hops.count) {
-                    search.next = 0;
+                bit<16> next;
+                next_slot.apply(search.next, hops.count, next);
+                if (next == best) {
+                    next_slot.apply(best, hops.count, next);
                 }
-                if (search.next == best) {
-                    search.next = search.next + 1;
-                    if (search.next >= hops.count) {
-                        search.next = 0;
-                    }
-                }
+                search.next = next;
             }
         } else {
             search.ended = true;
