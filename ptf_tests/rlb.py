@@ -7,6 +7,7 @@ The test plays the other switches: it warns of paths, sends stamps back, and get
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from p4.v1 import p4runtime_pb2
@@ -31,9 +32,10 @@ from ptf_tests.fabric import (
 from ptf_tests.frames import Flow, Local, mac_of, number_of, roce
 
 OWN_LEAF, REMOTE_LEAF, SLOW_LEAF, NO_LEAF = 1, 2, 3, 0xFFFF
-FIRST_SESSION, UPSTREAM_GROUP = 256, 1
+FIRST_SESSION, UPSTREAM_GROUP, FIRST_RELAY = 256, 1, 1024
 FOREVER = (1 << 31) - 1
 PORT_BITS = 16
+MOST = 5
 BACK = Flow(REMOTE, HOST)
 
 
@@ -47,21 +49,25 @@ class RlbTest(FabricTest):
         fabric = (DOWNLINK, *UPLINKS, self.slow_port)
         for port in fabric:
             self.add_clone_session(FIRST_SESSION + port, port)
-        self.add_multicast_group(UPSTREAM_GROUP, [(port, 1) for port in fabric])
+        self.add_multicast_group(UPSTREAM_GROUP, [(port, 0) for port in fabric])
+        for port in UPLINKS:
+            self.add_multicast_group(FIRST_RELAY + port, [(self.number("mirror_port"), REMOTE_LEAF + 1)])
         for address, leaf, group, ports in (
             (REMOTE, REMOTE_LEAF, UPLINK_GROUP, UPLINKS),
             (SLOW_REMOTE, SLOW_LEAF, SLOW_GROUP, (self.slow_port,)),
         ):
-            packed = sum(port << PORT_BITS * slot for slot, port in enumerate(ports))
-            parts = {"ports0": packed, "ports1": 0, "ports2": 0, "ports3": 0}
-            self.add_entry(
-                "next_hops", {"group": group}, self.action("set_next_hops", count=len(ports), **parts)
-            )
-            prefix = number_of(address) >> 8 << 8
-            self.add_entry("leaves", {"dst": (prefix, 24)}, self.action("leaf", leaf=leaf))
-            self.add_entry("leaf_groups", {"leaf": leaf}, self.action("leaf_group", group=group))
+            self.leaf_at(address, leaf, group, ports)
         self.warnings()
         self.limits()
+
+    def leaf_at(self, address: str, leaf: int, group: int, ports: Sequence[int]) -> None:
+        """Give the /24 of an address and its group the number of their leaf; it has at most 16 slots."""
+        packed = sum(port << PORT_BITS * slot for slot, port in enumerate(ports))
+        parts = {"ports0": packed, "ports1": 0, "ports2": 0, "ports3": 0}
+        self.add_entry("next_hops", {"group": group}, self.action("set_next_hops", count=len(ports), **parts))
+        prefix = number_of(address) >> 8 << 8
+        self.add_entry("leaves", {"dst": (prefix, 24)}, self.action("leaf", leaf=leaf))
+        self.add_entry("leaf_groups", {"leaf": leaf}, self.action("leaf_group", group=group))
 
     # ---- configuration ----
 
@@ -70,6 +76,7 @@ class RlbTest(FabricTest):
         values = {"own_leaf": OWN_LEAF, "dt_ticks": 0, "warn_bytes": FOREVER, "pause_bytes": FOREVER}
         values |= {"margin_ticks": 0, "valid_ticks": FOREVER, "refresh_ticks": FOREVER}
         values |= {"first_session": FIRST_SESSION, "upstream_group": UPSTREAM_GROUP}
+        values |= {"first_relay": FIRST_RELAY, "stay_ticks": 0}
         self.set_default("warning_config", self.action("set_warnings", **values | given))
 
     def limits(self, **given: int) -> None:
@@ -79,7 +86,8 @@ class RlbTest(FabricTest):
 
     def probes(self, period_ticks: int) -> None:
         """Set how often a path is measured."""
-        self.set_default("probe_config", self.action("set_probes", period_ticks=period_ticks))
+        action = self.action("set_probes", period_ticks=period_ticks, keep_ticks=FOREVER)
+        self.set_default("probe_config", action)
 
     def failures(self, interval_ticks: int, most: int) -> None:
         """Set how failures are looked for."""
@@ -116,6 +124,10 @@ class RlbTest(FabricTest):
             self.receive(HOST_PORT)
             self.expect_count("path_rtts_measured", before + 1)
         self.probes(0)
+
+    def recirculations(self) -> int:
+        """Recirculations of all packets so far, none of which was sent round more than MOST times."""
+        return sum(self.count("recirculations", before) for before in range(MOST))
 
     def subscribe(self) -> None:
         """Ask for alerts, one at a time."""

@@ -20,6 +20,7 @@ from ptf_tests.slow_port import ATTEMPTS, FILLER_BYTES, FILLERS, SlowPortTest
 FAST, OTHER, LAST = UPLINKS
 YEAR_LIKE = 1 << 30  # ticks: no recirculation takes so long
 SHORT = 1000
+WIDE, WIDE_LEAF, WIDE_GROUP = "10.0.9.2", 9, 9
 INTERVAL = 500_000  # ticks of a microsecond: so long that many rounds of packets fit in
 
 
@@ -34,7 +35,7 @@ class CnmFromHostTest(RlbTest):
                 self.send(port, message)
         self.expect_count("drops", 2 * len(messages), self.enum("DropReason_t", "CONTROL_FROM_HOST"))
         self.assertEqual(list(UPLINKS), self.round_of_packets())
-        self.assertEqual(0, self.count("warnings_received"))
+        self.assertEqual(0, sum(self.count("warnings_received", port) for port in (HOST_PORT, ROLELESS_PORT)))
         self.nothing_else()
 
 
@@ -69,7 +70,9 @@ class AllWarnedTest(RlbTest):
 
 @group("rlb")
 class PassOnTest(RlbTest):
-    """A switch without hosts tells all others when no next hop is left, and of withdrawals."""
+    """A switch without hosts tells all others when no next hop is left, and of withdrawals; of a warning for
+    all leaves it makes one for each.
+    """
 
     def setUp(self) -> None:
         super().setUp()
@@ -79,11 +82,32 @@ class PassOnTest(RlbTest):
         self.tell(FAST, cnm(FOREVER))
         self.tell(OTHER, cnm(FOREVER))
         self.nothing_else()
-        for valid in (FOREVER, 0):
-            self.send(LAST, cnm(valid))
+        for leaf in (REMOTE_LEAF, LEAF_ALL):
+            self.send(LAST, cnm(FOREVER, leaf=leaf))
             for port in (DOWNLINK, FAST, OTHER, self.slow_port):
-                self.expect(port, cnm(valid, hops=1))
+                message = Ether(self.receive(port)[1])[Cnm]
+                self.assertEqual((9, REMOTE_LEAF, 1), (message.port, message.leaf, message.hops))
+                self.assertTrue(0 < message.valid_ticks <= FOREVER)
             self.nothing_else()
+            self.send(LAST, cnm(0, leaf=leaf))
+            for port in (DOWNLINK, FAST, OTHER, self.slow_port):
+                self.expect(port, cnm(0, hops=1))
+            self.nothing_else()
+
+
+@group("rlb")
+class ManyNextHopsTest(RlbTest):
+    """More next hops than one pass of ingress looks at: the packet goes through it again till one is open."""
+
+    def runTest(self) -> None:
+        flow, ports = Flow(HOST, WIDE), (*[FAST] * 13, OTHER)
+        self.add_group(WIDE, WIDE_GROUP, ports)
+        self.leaf_at(WIDE, WIDE_LEAF, WIDE_GROUP, ports)
+        self.tell(FAST, cnm(FOREVER, leaf=WIDE_LEAF))
+        self.send(HOST_PORT, roce(flow))
+        self.assertEqual(OTHER, self.receive()[0])
+        self.assertEqual((0, 0), self.port_queues(OTHER))
+        self.nothing_else()
 
 
 @group("rlb")
@@ -120,15 +144,15 @@ class RecirculateTest(RlbTest):
         self.tell(FAST, cnm(FOREVER))
         for most in (0, 1, 5):
             self.limits(most=most)
-            before = self.count("recirculations")
+            before = self.recirculations()
             self.assertEqual(list(UPLINKS), self.round_of_packets())
-            self.assertEqual(before + most, self.count("recirculations"))
+            self.assertEqual(before + most, self.recirculations())
         self.limits(most=5, dynamic=1)  # Q_PFC of FOREVER, and all the time of the world
         self.assertEqual(list(UPLINKS), self.round_of_packets())
-        self.assertEqual(before + 10, self.count("recirculations"))
+        self.assertEqual(before + 10, self.recirculations())
         self.warnings(pause_bytes=1)
         self.assertEqual(list(UPLINKS), self.round_of_packets())
-        self.assertEqual(before + 10, self.count("recirculations"))
+        self.assertEqual(before + 10, self.recirculations())
         for port in (HOST_PORT, *UPLINKS, self.number("mirror_port")):
             self.assertEqual((0, 0), self.port_queues(port))
         self.nothing_else()
@@ -146,7 +170,7 @@ class NotWorthWaitingTest(RlbTest):
         self.measure({FAST: 0, OTHER: YEAR_LIKE // 2, LAST: YEAR_LIKE // 2})
         self.tell(FAST, cnm(FOREVER))
         self.assertEqual([OTHER, OTHER, LAST], self.round_of_packets())
-        self.assertEqual(0, self.count("recirculations"))
+        self.assertEqual(0, self.recirculations())
         self.nothing_else()
 
 
@@ -189,15 +213,15 @@ class PredictTest(RlbTest, SlowPortTest):
         )
         self.fill()
         self.drain(FILLERS)
-        self.assertEqual(0, self.count("warnings_sent"))
+        self.assertEqual(0, self.count("warnings_sent", DOWNLINK))
         for _ in range(ATTEMPTS):
             for _ in range(FILLERS):
                 self.send(DOWNLINK, roce(Flow(REMOTE, SLOW_REMOTE)))
             self.drain(FILLERS)
-            if self.count("warnings_sent"):
+            if self.count("warnings_sent", DOWNLINK):
                 break
         told = []
-        for _ in range(self.count("warnings_sent") + self.count("warnings_withdrawn")):
+        for _ in range(self.count("warnings_sent", DOWNLINK) + self.count("warnings_withdrawn", DOWNLINK)):
             _, frame = self.receive(DOWNLINK)
             message = Ether(frame)[Cnm]
             self.assertEqual((DOWNLINK, OWN_LEAF, 0), (message.port, message.leaf, message.hops))

@@ -27,6 +27,7 @@ P4_BUILD = ROOT / "p4src" / "build"
 PORTS = 8
 SLOW_PORT = PORTS - 1
 SLOW_RATE_PPS = 20
+RECIRCULATION_RATE = "50Mbps"
 THRIFT_PORT = 9090
 DEVICE_ID = 1
 ADDRESS = "127.0.0.1:9559"
@@ -102,7 +103,10 @@ def switch_numbers(p4info: Path) -> dict[str, int]:
 
 
 def switch_command(target: str, executable: str) -> list[str]:
-    """simple_switch_grpc's command line, which both switches take, and a port rate, which only ours does."""
+    """simple_switch_grpc's command line, which both switches take, and rates, which only ours does.
+
+    What waits by going round in the switch would otherwise take the whole processor.
+    """
     numbers = switch_numbers(P4_BUILD / "ecmp.p4info.txtpb")
     interfaces = [word for port in range(PORTS) for word in ("-i", f"{port}@sw{port}")]
     options = ["--device-id", str(DEVICE_ID), *interfaces, "--thrift-port", str(THRIFT_PORT), "--no-p4"]
@@ -110,7 +114,7 @@ def switch_command(target: str, executable: str) -> list[str]:
     for option in ("cpu_port", "drop_port", "priority_queues"):
         command += [f"--{option.replace('_', '-')}", str(numbers[option])]
     if target == "native":
-        command += ["--port-rate", f"{SLOW_PORT}:{SLOW_RATE_PPS}pps"]
+        command += ["--port-rate", f"{SLOW_PORT}:{SLOW_RATE_PPS}pps", "--recirc-rate", RECIRCULATION_RATE]
     return command
 
 

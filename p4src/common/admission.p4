@@ -60,7 +60,8 @@ control Admission(inout headers_t hdr, inout metadata_t meta, inout standard_met
         bool urgent = false;
         meta.kind = PacketKind_t.NONE;
         port_role.apply(standard_metadata.ingress_port, meta.from_host, meta.within_group);
-        if (standard_metadata.instance_type == INSTANCE_RECIRCULATED) {
+        if (standard_metadata.instance_type == INSTANCE_RECIRCULATED
+            || standard_metadata.instance_type == INSTANCE_RESUBMITTED) {
             meta.from_host = false;  // sent by this switch to itself; its ingress port says nothing
         }
         if (hdr.vlan.isValid() && !KNOWS_CLASSES) {

@@ -6,20 +6,26 @@
 //                      inout standard_metadata_t standard_metadata)
 //       sets egress_spec to one of the next hops of meta.route, or drops
 //
-//   packet-out | admission -> hop limit -> routes -> SelectPath -> queue limit -> finish || accounts, counters, tag
+//   [came round] | packet-out | pause | admission -> hop limit -> routes -> SelectPath -> queue limit -> PFC -> finish
+//   || PFC -> accounts, counters, tag
+// It includes pfc/metadata.p4 before all else; its egress is LosslessEgress.
 #ifndef COMMON_BASELINE_P4
 #define COMMON_BASELINE_P4
 #include "common/admission.p4"
 #include "common/checksum.p4"
 #include "common/deparser.p4"
-#include "common/egress.p4"
 #include "common/packet_io.p4"
 #include "common/parser.p4"
 #include "common/queue_limit.p4"
 #include "common/routes.p4"
 #include "common/transmit.p4"
+#include "pfc/egress.p4"
 
 control BaselineIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+    PfcEnter() pfc_enter;
+    PfcReceive() pfc_receive;
+    PfcNumber() pfc_number;
+    PfcAsk() pfc_ask;
     CountIn() count_in;
     PacketOut() controller_packet;
     Admission() admission;
@@ -35,7 +41,10 @@ control BaselineIngress(inout headers_t hdr, inout metadata_t meta, inout standa
         bit<32> hash_value;
         bit<32> load_bytes = 0;
         bool handled;
+        bool asks;
+        pfc_enter.apply(meta, standard_metadata);
         count_in.apply(standard_metadata.ingress_port);
+        pfc_receive.apply(hdr, meta, standard_metadata);
         if (hdr.packet_out.isValid()) {
             controller_packet.apply(hdr, meta, standard_metadata, handled);
             if (!handled) {
@@ -60,7 +69,11 @@ control BaselineIngress(inout headers_t hdr, inout metadata_t meta, inout standa
                 queue_limit.apply(meta, standard_metadata, load_bytes);
             }
             if (meta.kind != PacketKind_t.NONE) {
+                pfc_number.apply(meta, standard_metadata);
+            }
+            if (meta.kind != PacketKind_t.NONE) {
                 finish.apply(standard_metadata.packet_length, load_bytes, hdr, meta, standard_metadata);
+                pfc_ask.apply(meta, standard_metadata.ingress_global_timestamp, asks);
             }
         }
     }

@@ -10,6 +10,8 @@ control PacketDeparser(packet_out packet, in headers_t hdr) {
         packet.emit(hdr.bucket);
         packet.emit(hdr.entries);
         packet.emit(hdr.port_queues);
+        packet.emit(hdr.path_state);
+        packet.emit(hdr.rlb_port);
         packet.emit(hdr.ethernet);
         packet.emit(hdr.vlan);
         packet.emit(hdr.detour_tag);
@@ -19,6 +21,8 @@ control PacketDeparser(packet_out packet, in headers_t hdr) {
         packet.emit(hdr.ack);
         packet.emit(hdr.pause);
         packet.emit(hdr.cnm);
+        packet.emit(hdr.pfc);
+        packet.emit(hdr.pfc_padding);
         packet.emit(hdr.probe);
         packet.emit(hdr.stamps);
         packet.emit(hdr.ipv4);

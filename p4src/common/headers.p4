@@ -13,6 +13,7 @@ const bit<16> ETHERTYPE_IPV4     = 0x0800;
 const bit<16> ETHERTYPE_TAILRACE = 0x88B5;  // IEEE 802: for local experiments
 const bit<16> ETHERTYPE_LLDP     = 0x88CC;
 const bit<16> ETHERTYPE_VLAN     = 0x8100;
+const bit<16> ETHERTYPE_MAC_CONTROL = 0x8808;
 const bit<8>  PROTOCOL_TCP       = 6;
 const bit<8>  PROTOCOL_UDP       = 17;
 const bit<16> UDP_ROCE           = 4791;  // RoCEv2
@@ -144,6 +145,25 @@ header cnm_t {
     bit<32> valid_ticks;  // so long after its arrival; 0: withdrawn
 }
 
+// IEEE 802.1Qbb: a MAC control frame that pauses queues by their priority.
+//   0               1               2               3
+//   0 1 2 3 4 5 6 7 0 1 2 3 4 5 6 7 0 1 2 3 4 5 6 7
+//  +-------------------------------+-------------------------------+
+//  |  opcode (16)                  |  classes (16)                 |
+//  +-------------------------------+-------------------------------+
+//  |  quanta of priority 0 (16)    |  of 1 to 7 (7 * 16)           |
+//  +-------------------------------+-------------------------------+
+header pfc_t {
+    bit<16>  opcode;          // 0x0101
+    bit<16>  classes;         // bit p: the frame speaks of priority p
+    bit<16>  quanta_of_data;  // data has priority 0; in units of 512 bit times, 0: go on
+    bit<112> quanta_of_others;
+}
+// Fills a PFC frame up to the shortest that Ethernet has.
+header pfc_padding_t {
+    bit<208> zeros;
+}
+
 // RTT of a path from leaf to leaf, on data between switches (RLB §V): a stamp that the other leaf shall send back, and
 // the last one that it sent.
 //   0               1               2               3
@@ -240,7 +260,9 @@ enum bit<8> PacketOutOp_t {
     SEND       = 0,  // the payload leaves at port `index`
     READ_FLOWS = 1,  // answer with Flowcut bucket `index`
     SWEEP      = 2,  // the same, after deleting what is past its age
-    READ_PORT  = 3   // answer with the queues of port `index`
+    READ_PORT  = 3,  // answer with the queues of port `index`
+    READ_PATH  = 4,  // RLB: answer with path `index`, port and leaf as rlb/sizes.p4 has it
+    READ_RLB_PORT = 5  // RLB: answer with the own warning of port `index`, and with recirculation
 }
 @controller_header("packet_out")
 header packet_out_t {
@@ -251,7 +273,9 @@ header packet_out_t {
 enum bit<8> PacketInReason_t {
     LLDP  = 0,  // index: port it came from
     FLOWS = 1,  // index: bucket
-    PORT  = 2   // index: port
+    PORT  = 2,  // index: port
+    PATH  = 3,  // index: path
+    RLB_PORT = 4  // index: port
 }
 @controller_header("packet_in")
 header packet_in_t {
@@ -259,8 +283,8 @@ header packet_in_t {
     bit<16>          index;
 }
 
-// Answers to READ_FLOWS and SWEEP (bucket, then one flow_entry_t a way), and to READ_PORT. Registers cannot be
-// read over BMv2's P4Runtime; these answers work on every target.
+// Answers to READ_FLOWS and SWEEP (bucket, then one flow_entry_t a way), READ_PORT, READ_PATH and READ_RLB_PORT.
+// Registers cannot be read over BMv2's P4Runtime; these answers work on every target.
 enum bit<8> FlowState_t {
     TRACKED  = 0,
     DRAINING = 1,  // the source was asked to stop
@@ -292,6 +316,20 @@ header port_queues_t {
     bit<32> egress_queue_bytes;
     bit<32> ingress_queue_bytes;
 }
+header path_state_t {
+    ticks_t now_ticks;
+    ticks_t warned_until_ticks;       // of this leaf
+    ticks_t port_warned_until_ticks;  // of all leaves behind the port
+    ticks_t rtt_seen_ticks;           // when the RTT was measured
+    bit<32> rtt_ticks;                // 0: never measured
+}
+header rlb_port_t {
+    ticks_t now_ticks;
+    ticks_t own_warning_ticks;         // when this switch last warned of the port; 0: no warning
+    ticks_t recirculation_seen_ticks;  // when the delay was measured; 0: never
+    bit<32> recirculation_ticks;       // t_rc
+    bit<16> recirculating;             // packets on their way round
+}
 
 // What Tailrace adds to a data frame: the subtype, the shim, and so much a stamp.
 const bit<32> SHIM_BYTES   = 4;
@@ -305,6 +343,8 @@ struct headers_t {
     bucket_t               bucket;
     flow_entry_t[4]        entries;
     port_queues_t          port_queues;
+    path_state_t           path_state;
+    rlb_port_t             rlb_port;
     ethernet_t             ethernet;
     vlan_t                 vlan;
     tailrace_t             detour_tag;
@@ -314,6 +354,8 @@ struct headers_t {
     flowcut_ack_t          ack;
     flow_pause_t           pause;
     cnm_t                  cnm;
+    pfc_t                  pfc;
+    pfc_padding_t          pfc_padding;
     path_probe_t           probe;
     stamp_t[STAMPS]        stamps;
     ipv4_header_t               ipv4;

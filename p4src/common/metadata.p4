@@ -47,6 +47,11 @@ struct ack_seed_t {
 #define SCHEME_FIELDS
 #endif
 
+// What only the emulation of PFC knows: pfc/metadata.p4, which its programs include before this.
+#ifndef PFC_FIELDS
+#define PFC_FIELDS
+#endif
+
 struct metadata_t {
     PacketKind_t kind;
     bool         from_host;
@@ -58,6 +63,7 @@ struct metadata_t {
     group_t      origin;       // where in its way through a Dragonfly the packet was when it came (dragonfly/legs.p4)
     charge_t     charge;
     ack_seed_t   ack_seed;
+    PFC_FIELDS
     SCHEME_FIELDS
 }
 

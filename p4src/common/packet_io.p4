@@ -29,7 +29,7 @@ control PacketOut(inout headers_t hdr, inout metadata_t meta, inout standard_met
         bit<16> index = hdr.packet_out.index;
         handled = true;
         if (hdr.packet_out.op == PacketOutOp_t.SEND) {
-            if (index < (bit<16>)(bit<9>)SpecialPort_t.MIRROR) {
+            if (index < (bit<16>)(bit<9>)SpecialPort_t.WAITING) {
                 standard_metadata.egress_spec = (port_t)index;
                 standard_metadata.priority = PRIORITY_CONTROL;
                 hdr.packet_out.setInvalid();

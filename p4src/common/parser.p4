@@ -7,6 +7,7 @@
 //                                -> ipv4 -> udp -> [nic_shim] -> bth
 //                                        -> tcp
 //                    -> [vlan]   -> ipv4
+//                    -> pfc
 // Decides nothing but what the bytes are: the flow key is set here, because only here every case is at hand.
 #ifndef COMMON_PARSER_P4
 #define COMMON_PARSER_P4
@@ -37,8 +38,13 @@ parser PacketParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
             ETHERTYPE_IPV4: parse_ipv4;
             ETHERTYPE_TAILRACE: parse_subtype;
             ETHERTYPE_VLAN: parse_vlan;
+            ETHERTYPE_MAC_CONTROL: parse_mac_control;
             default: accept;
         }
+    }
+    state parse_mac_control {
+        packet.extract(hdr.pfc);  // or some other frame of MAC control, which nobody looks into
+        transition accept;
     }
     state parse_vlan {
         packet.extract(hdr.vlan);

@@ -20,17 +20,23 @@ const bit<32> PORTS = 512;
 
 // Ports that are no link. BMv2 and the native switch are started with --cpu-port and --drop-port as here; Python
 // reads the numbers from the annotation of `main` in P4Info.
+#define WAITING_PORT 507
+#define PAUSE_PORT 508
 #define MIRROR_PORT 509
 #define CPU_PORT    510
 #define DROP_PORT   511
 #define QUEUES      8
 #define ACK_SESSION 1
+#define PAUSE_SESSION 2
 enum bit<9> SpecialPort_t {
+    WAITING = WAITING_PORT,  // where data waits for a port that is paused (pfc/); nothing is connected
+    PAUSE  = PAUSE_PORT,   // where pause frames are made of clones; nothing is connected
     MIRROR = MIRROR_PORT,  // where clones wait on their way to be recirculated; nothing is connected
     CPU    = CPU_PORT,     // packet-out and packet-in
     DROP   = DROP_PORT
 }
-#define TAILRACE_MAIN @switch[mirror_port=MIRROR_PORT, cpu_port=CPU_PORT, drop_port=DROP_PORT, \
+#define TAILRACE_MAIN @switch[waiting_port=WAITING_PORT, pause_port=PAUSE_PORT, pause_session=PAUSE_SESSION, \
+                              mirror_port=MIRROR_PORT, cpu_port=CPU_PORT, drop_port=DROP_PORT, \
                               priority_queues=QUEUES, ack_session=ACK_SESSION, stamps=STAMPS, \
                               leaf_all=LEAF_ALL]
 
@@ -78,8 +84,9 @@ enum bit<8> DropReason_t {
     QUEUE_LIMIT       = 5,  // the program's own limit of the egress queue
     PATH_WITHDRAWN    = 6,  // Flowcut: the flow's path is gone, and its packets may still be on it
     NO_STAMP_SPACE    = 7,  // Flowcut: more switches on the path than the shim has stamps
-    BAD_PORT          = 8   // packet-out to a port that no switch has
+    BAD_PORT          = 8,  // packet-out to a port that no switch has
+    NO_WAITING_ROOM   = 9   // PFC, where it is emulated: more packets than may wait for paused ports
 }
-const bit<32> DROP_REASONS = 9;
+const bit<32> DROP_REASONS = 10;
 
 #endif

@@ -5,6 +5,7 @@
 //   data from a host for another group    a minimal path and a detour are drawn; the rule takes one of them
 //   other data                            one of the minimal next hops is drawn
 //   everything else                       ECMP on minimal paths
+#include "pfc/metadata.p4"
 #include <core.p4>
 #include <v1model.p4>
 #include "common/select_ecmp.p4"
@@ -104,12 +105,12 @@ control SelectPath(in bit<32> flow_hash, in headers_t hdr, inout metadata_t meta
 #include "common/baseline.p4"
 
 control DragonflyEgress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
-    CommonEgress() common_egress;
+    LosslessEgress() lossless_egress;
     DetourHeader() detour_header;
 
     apply {
-        common_egress.apply(hdr, meta, standard_metadata);
         detour_header.apply(meta, hdr);
+        lossless_egress.apply(hdr, meta, standard_metadata);
     }
 }
 

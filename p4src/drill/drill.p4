@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // DRILL(2,1): every packet goes to the least loaded of two next hops drawn at random and of the one that was the least
 // loaded last time (RLB §VI-A, its reference [18]).
+#include "pfc/metadata.p4"
 #include <core.p4>
 #include <v1model.p4>
 #include "drill/selector.p4"
@@ -13,5 +14,5 @@ const bool KNOWS_CLASSES = false;
 #include "common/baseline.p4"
 
 TAILRACE_MAIN
-V1Switch(PacketParser(), ChecksumVerify(), BaselineIngress(), CommonEgress(), ChecksumUpdate(),
+V1Switch(PacketParser(), ChecksumVerify(), BaselineIngress(), LosslessEgress(), ChecksumUpdate(),
          PacketDeparser()) main;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ECMP: every packet of a flow takes the path that a hash of its 5-tuple picks. The fabric under Flowcut's NIC-only
 // variant (Flowcut §II-D), and the baseline of all four papers.
+#include "pfc/metadata.p4"
 #include <core.p4>
 #include <v1model.p4>
 #include "common/select_ecmp.p4"
@@ -19,5 +20,5 @@ control SelectPath(in bit<32> flow_hash, in headers_t hdr, inout metadata_t meta
 #include "common/baseline.p4"
 
 TAILRACE_MAIN
-V1Switch(PacketParser(), ChecksumVerify(), BaselineIngress(), CommonEgress(), ChecksumUpdate(),
+V1Switch(PacketParser(), ChecksumVerify(), BaselineIngress(), LosslessEgress(), ChecksumUpdate(),
          PacketDeparser()) main;

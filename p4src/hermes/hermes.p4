@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Hermes: the sender chooses the path and writes it into the UDP source port; the switch does as it is told (RLB §VI-A,
 // its reference [17]).
+#include "pfc/metadata.p4"
 #include <core.p4>
 #include <v1model.p4>
 #include "hermes/selector.p4"
@@ -13,5 +14,5 @@ const bool KNOWS_CLASSES = false;
 #include "common/baseline.p4"
 
 TAILRACE_MAIN
-V1Switch(PacketParser(), ChecksumVerify(), BaselineIngress(), CommonEgress(), ChecksumUpdate(),
+V1Switch(PacketParser(), ChecksumVerify(), BaselineIngress(), LosslessEgress(), ChecksumUpdate(),
          PacketDeparser()) main;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // LetFlow: each flowlet takes a random next hop; a flow may change its path only after a pause longer than the gap.
+#include "pfc/metadata.p4"
 #include <core.p4>
 #include <v1model.p4>
 #include "letflow/selector.p4"
@@ -12,5 +13,5 @@ const bool KNOWS_CLASSES = false;
 #include "common/baseline.p4"
 
 TAILRACE_MAIN
-V1Switch(PacketParser(), ChecksumVerify(), BaselineIngress(), CommonEgress(), ChecksumUpdate(),
+V1Switch(PacketParser(), ChecksumVerify(), BaselineIngress(), LosslessEgress(), ChecksumUpdate(),
          PacketDeparser()) main;

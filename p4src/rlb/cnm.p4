@@ -3,13 +3,18 @@
 // back by the port that it came from, and passed on until the switches know it that have another way.
 //
 //   S predicts a pause of port P   -> CNM by P: leaf = S, where it is one (nothing else goes by P), else LEAF_ALL
-//   U gets it by port E, for a leaf towards which E is a next hop:
-//                                     (E, leaf) is warned; no next hop towards the leaf is left without a warning
-//                                     -> by all other ports to switches. A withdrawal is always passed on.
-//   a leaf                         -> warned only: behind it are hosts
+//   U gets it by port E            -> (E, leaf), or E for all leaves, is warned
+//     U is a leaf                     no more: behind it are hosts
+//     for one leaf                    E is a next hop towards it, and none is left without a warning
+//                                       -> by all other ports to switches, valid until the first is open again
+//                                     a withdrawal, and one is open -> the same
+//     for all leaves                  as for one, for each leaf towards which E is a next hop: copies go round
+//
+//   group upstream_group     (port, 0) for every port to a switch
+//   group first_relay + E    (MIRROR, leaf + 1) for every leaf towards which E is a next hop
 //
 // DEVIATION: the paper has the switch remember the source MAC of incoming packets to find the upstream switch; here it
-// is at the other end of the port. A warning for LEAF_ALL is not passed on: the leaves behind are not told apart.
+// is at the other end of the port.
 #ifndef RLB_CNM_P4
 #define RLB_CNM_P4
 #include "common/drops.p4"
@@ -22,7 +27,9 @@ const bit<32> CNM_BYTES     = 14 + 1 + 10;
 const bit<8>  CNM_MOST_HOPS = 4;               // of an up/down path of five switches
 const bit<8>  PFC_PRIORITY  = (bit<8>)PRIORITY_DATA;
 
-@name("warnings_received") counter(1, CounterType.packets) warnings_received;
+const bit<32> LONGEST_VALID_TICKS = 0xFFFFFFFF;
+
+@name("warnings_received") counter(PATH_PORTS, CounterType.packets) warnings_received;  // index: port
 @name("warnings_passed_on") counter(1, CounterType.packets) warnings_passed_on;
 
 control SeedCnm(in port_t port, in bit<32> valid_ticks, in warning_config_t config, out cnm_seed_t seed) {
@@ -58,73 +65,117 @@ control MakeCnm(in cnm_seed_t seed, inout headers_t hdr) {
     }
 }
 
-// Next hop number `slot`: is it the port, is it free of warnings?
-control ConsiderHop(in bit<16> slot, in next_hops_t hops, in port_t port, in bit<16> leaf, in ticks_t now_ticks,
-                    inout bool leads_there, inout bool all_warned) {
+// Next hop number review.slot: is it the port, is it free of warnings?
+control ConsiderHop(in next_hops_t hops, in bit<16> leaf, in ticks_t now_ticks, inout review_t review) {
     PortOfSlot() port_of_slot;
-    IsWarned() is_warned;
+    WarnedUntil() warned_until;
     apply {
-        if (slot < hops.count) {
+        if (review.slot < hops.count) {
             port_t found;
-            bool warned;
-            port_of_slot.apply(slot, hops, found);
-            is_warned.apply(found, leaf, now_ticks, warned);
-            leads_there = leads_there || found == port;
-            all_warned = all_warned && warned;
+            ticks_t until_ticks;
+            port_of_slot.apply(review.slot, hops, found);
+            warned_until.apply(found, leaf, now_ticks, until_ticks);
+            if (found == review.port) {
+                review.leads_there = 1;
+            }
+            if (until_ticks == 0) {
+                review.is_open = 1;
+            } else if (until_ticks - now_ticks < (ticks_t)review.valid_ticks) {
+                review.valid_ticks = (bit<32>)(until_ticks - now_ticks);
+            }
+            review.slot = review.slot + 1;
         }
     }
 }
 
-// `leads_there`: the port is a next hop. `all_warned`: no next hop is left. Of groups with more next hops than are
-// looked at here, one is always taken to be left.
-control ReviewHops(in next_hops_t hops, in port_t port, in bit<16> leaf, in ticks_t now_ticks, out bool leads_there,
-                   out bool all_warned) {
+// A CNM for one leaf, in a switch that is none, once it was noted: is it passed on? `unfinished`: not all next hops were
+// looked at yet.
+control ReviewHops(in next_hops_t hops, in ticks_t now_ticks, inout cnm_t cnm, inout review_t review, out bool is_news,
+                   out bool unfinished) {
     ConsiderHop() consider;
     apply {
-        leads_there = false;
-        all_warned = hops.count <= 8;
-        consider.apply(0, hops, port, leaf, now_ticks, leads_there, all_warned);
-        consider.apply(1, hops, port, leaf, now_ticks, leads_there, all_warned);
-        consider.apply(2, hops, port, leaf, now_ticks, leads_there, all_warned);
-        consider.apply(3, hops, port, leaf, now_ticks, leads_there, all_warned);
-        consider.apply(4, hops, port, leaf, now_ticks, leads_there, all_warned);
-        consider.apply(5, hops, port, leaf, now_ticks, leads_there, all_warned);
-        consider.apply(6, hops, port, leaf, now_ticks, leads_there, all_warned);
-        consider.apply(7, hops, port, leaf, now_ticks, leads_there, all_warned);
+        if (review.goes_on == 0) {
+            review.slot = 0;
+            review.leads_there = 0;
+            review.is_open = 0;
+            review.valid_ticks = LONGEST_VALID_TICKS;
+        }
+        consider.apply(hops, cnm.leaf, now_ticks, review);
+        consider.apply(hops, cnm.leaf, now_ticks, review);
+        consider.apply(hops, cnm.leaf, now_ticks, review);
+        consider.apply(hops, cnm.leaf, now_ticks, review);
+        consider.apply(hops, cnm.leaf, now_ticks, review);
+        consider.apply(hops, cnm.leaf, now_ticks, review);
+        consider.apply(hops, cnm.leaf, now_ticks, review);
+        consider.apply(hops, cnm.leaf, now_ticks, review);
+        unfinished = review.slot < hops.count;
+        is_news = review.leads_there == 1 && (cnm.valid_ticks == 0) == (review.is_open == 1);
+        if (cnm.valid_ticks != 0) {
+            cnm.valid_ticks = review.valid_ticks;
+        }
     }
 }
 
-// A CNM ends here, or leaves again as copies.
-control ReceiveCnm(in next_hops_t hops, in warning_config_t config, inout headers_t hdr, inout metadata_t meta,
-                   inout standard_metadata_t standard_metadata) {
+// What another switch says is noted; a CNM ends here, or leaves again as copies, or goes through ingress once more.
+control ReceiveCnm(in next_hops_t hops, in ticks_t now_ticks, in warning_config_t config, inout headers_t hdr,
+                   inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     NoteWarning() note_warning;
     ReviewHops() review_hops;
     Drop() drop;
 
     apply {
         port_t port = standard_metadata.ingress_port;
-        ticks_t now_ticks = standard_metadata.ingress_global_timestamp;
         bit<16> leaf = hdr.cnm.leaf;
-        if ((leaf != LEAF_ALL && (bit<32>)leaf >= LEAVES) || (bit<32>)port >= PATH_PORTS) {
+        bool is_new = meta.rlb.kept.again == 0;
+        if (is_new && ((leaf != LEAF_ALL && (bit<32>)leaf >= LEAVES) || (bit<32>)port >= PATH_PORTS)) {
             drop.apply(DropReason_t.MALFORMED, meta, standard_metadata);
         } else {
-            bit<32> valid_ticks = hdr.cnm.valid_ticks;
-            bool leads_there;
-            bool all_warned;
-            if (valid_ticks > config.valid_ticks) {
-                valid_ticks = config.valid_ticks;
-            }
-            warnings_received.count(0);
-            note_warning.apply(port, leaf, valid_ticks, now_ticks);
-            review_hops.apply(hops, port, leaf, now_ticks, leads_there, all_warned);
             mark_to_drop(standard_metadata);  // consumed, not lost
             meta.kind = PacketKind_t.NONE;
-            if (leaf != LEAF_ALL && config.own_leaf == LEAF_ALL && leads_there
-                && (all_warned || valid_ticks == 0) && hdr.cnm.hops < CNM_MOST_HOPS) {
-                hdr.cnm.hops = hdr.cnm.hops + 1;
-                standard_metadata.mcast_grp = config.upstream_group;
-                warnings_passed_on.count(0);
+            if (is_new) {
+                bit<32> valid_ticks = hdr.cnm.valid_ticks;
+                if (valid_ticks > config.valid_ticks) {
+                    valid_ticks = config.valid_ticks;
+                }
+                warnings_received.count((bit<32>)port);
+                note_warning.apply(port, leaf, valid_ticks, now_ticks);
+                meta.rlb.kept.again = 1;
+                meta.rlb.review.port = port;
             }
+            if (config.own_leaf == LEAF_ALL && hdr.cnm.hops < CNM_MOST_HOPS) {
+                if (leaf == LEAF_ALL) {
+                    standard_metadata.mcast_grp = config.first_relay + (bit<16>)port;
+                } else {
+                    bool is_news;
+                    bool unfinished;
+                    review_hops.apply(hops, now_ticks, hdr.cnm, meta.rlb.review, is_news, unfinished);
+                    meta.rlb.review.goes_on = (bit<1>)unfinished;
+                    if (unfinished) {
+                        resubmit_preserving_field_list(KEEP_FOR_RECIRCULATION);
+                    } else if (is_news) {
+                        hdr.cnm.hops = hdr.cnm.hops + 1;
+                        standard_metadata.mcast_grp = config.upstream_group;
+                        warnings_passed_on.count(0);
+                    }
+                }
+            }
+        }
+    }
+}
+
+// In egress, a copy. `leaves`: it goes on by this port.
+control PassOnCnm(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata,
+                  out bool leaves) {
+    apply {
+        leaves = false;
+        if (standard_metadata.egress_rid != 0) {
+            hdr.cnm.leaf = standard_metadata.egress_rid - 1;
+            meta.rlb.kept.left_ticks = standard_metadata.egress_global_timestamp;
+            recirculate_preserving_field_list(KEEP_FOR_RECIRCULATION);
+        } else if (standard_metadata.egress_port == meta.rlb.review.port) {
+            mark_to_drop(standard_metadata);  // it does not go back
+        } else {
+            leaves = true;
         }
     }
 }

@@ -3,7 +3,7 @@
 //
 //   warning_config        set_warnings(...)        prediction and CNMs (§III-B.1); dt_ticks 0: none
 //   recirculation_config  set_recirculation(...)   how far Algorithm 1 may recirculate (§IV-B.1)
-//   probe_config          set_probes(period)       RTTs of paths (§V); 0: none
+//   probe_config          set_probes(...)          RTTs of paths (§V); period_ticks 0: none
 //   failure_config        set_failures(...)        Algorithm 2 (§IV-B.2); interval 0: off
 #ifndef RLB_CONFIG_P4
 #define RLB_CONFIG_P4
@@ -19,19 +19,23 @@ control WarningConfig(out warning_config_t config) {
     // refresh_ticks   a warning that holds on is given again after so long
     // first_session   clone session of port 0; the session of port p is first_session + p
     // upstream_group  multicast group of all ports to switches
+    // first_relay     multicast group, for port 0, of the copies of a warning for all leaves; that of port p is
+    //                 first_relay + p (cnm.p4)
+    // stay_ticks      a flow that was moved stays so until it is idle for longer (stay.p4); 0: each packet for itself
     action set_warnings(@name("own_leaf") bit<16> own_leaf, @name("dt_ticks") bit<32> dt_ticks,
                         @name("warn_bytes") bit<32> warn_bytes, @name("pause_bytes") bit<32> pause_bytes,
                         @name("margin_ticks") bit<32> margin_ticks, @name("valid_ticks") bit<32> valid_ticks,
                         @name("refresh_ticks") bit<32> refresh_ticks,
                         @name("first_session") bit<16> first_session,
-                        @name("upstream_group") bit<16> upstream_group) {
+                        @name("upstream_group") bit<16> upstream_group, @name("first_relay") bit<16> first_relay,
+                        @name("stay_ticks") bit<32> stay_ticks) {
         config = { own_leaf, dt_ticks, warn_bytes, pause_bytes, margin_ticks, valid_ticks, refresh_ticks,
-                   first_session, upstream_group };
+                   first_session, upstream_group, first_relay, stay_ticks };
     }
     @name("warning_config")
     table warning_config {
         actions = { set_warnings; }
-        default_action = set_warnings(LEAF_ALL, 0, 0, 0, 0, 0, 0, 0, 0);
+        default_action = set_warnings(LEAF_ALL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
         size = 1;
     }
     apply {
@@ -70,15 +74,21 @@ control RecirculationConfig(out recirculation_config_t config) {
     }
 }
 
-control ProbeConfig(out bit<32> period_ticks) {
-    // One stamp a path and period.
-    action set_probes(@name("period_ticks") bit<32> period) {
-        period_ticks = period;
+struct probe_config_t {
+    bit<32> period_ticks;
+    bit<32> keep_ticks;
+}
+
+control ProbeConfig(out probe_config_t config) {
+    // period_ticks  one stamp a path and period
+    // keep_ticks    an RTT that is older is not known any more
+    action set_probes(@name("period_ticks") bit<32> period_ticks, @name("keep_ticks") bit<32> keep_ticks) {
+        config = { period_ticks, keep_ticks };
     }
     @name("probe_config")
     table probe_config {
         actions = { set_probes; }
-        default_action = set_probes(0);
+        default_action = set_probes(0, 0);
         size = 1;
     }
     apply {

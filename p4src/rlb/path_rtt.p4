@@ -3,7 +3,7 @@
 //
 //   leaf A, data from a host by uplink E to leaf B: no stamp of (E, B) within the period -> stamp: A, E, now
 //   leaf B keeps A's newest stamp; the next packet of one of its hosts to A takes it back, and how long it waited
-//   leaf A: RTT of (E, B) = now - stamp - wait
+//   leaf A: RTT of (E, B) = now - stamp - wait; it counts for `keep_ticks`
 //
 // DEVIATION: the paper sends a stamp back only between the same pair of ports. Here any packet to A does, so that a
 // path is measured also where acknowledgements go back by another one.
@@ -14,6 +14,7 @@
 
 // All written and read in ingress only; 0 at first.
 @name("path_rtt_ticks") register<bit<32>>(PATHS) path_rtt_ticks;        // index: PATH_INDEX; 0: not measured yet
+@name("path_rtt_seen_ticks") register<ticks_t>(PATHS) path_rtt_seen_ticks;  // index: PATH_INDEX; when it was measured
 @name("probe_sent_ticks") register<ticks_t>(PATHS) probe_sent_ticks;    // index: PATH_INDEX; the last stamp
 @name("echo_port") register<bit<16>>(LEAVES) echo_port;                 // index: leaf; path + 1 of a stamp, 0: none
 @name("echo_ticks") register<bit<32>>(LEAVES) echo_ticks;               // the stamp
@@ -80,6 +81,7 @@ control EndProbe(in ticks_t now_ticks, inout headers_t hdr) {
                     rtt_ticks = 1;  // measured, and shorter than a tick
                 }
                 path_rtt_ticks.write(PATH_INDEX(hdr.probe.echo_path, hdr.probe.leaf), rtt_ticks);
+                path_rtt_seen_ticks.write(PATH_INDEX(hdr.probe.echo_path, hdr.probe.leaf), now_ticks);
                 path_rtts_measured.count(0);
             }
         }

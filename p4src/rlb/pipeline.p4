@@ -19,20 +19,24 @@
 #include "common/queue_limit.p4"
 #include "common/red.p4"
 #include "common/routes.p4"
+#include "pfc/pfc.p4"
+#include "rlb/answers.p4"
 #include "rlb/cnm.p4"
 #include "rlb/failure.p4"
 #include "rlb/path_rtt.p4"
 #include "rlb/predictor.p4"
 #include "rlb/recirculation.p4"
 #include "rlb/reroute.p4"
+#include "rlb/stay.p4"
 
 const bit<32> INSTANCE_INGRESS_CLONE = 1;  // of standard_metadata.instance_type, as simple_switch sets them
 const bit<32> INSTANCE_EGRESS_CLONE  = 2;
 const bit<32> INSTANCE_REPLICATION   = 5;
 
-// Data: Algorithm 1, within its limits; a packet that may not recirculate takes p (§IV-B.1). `slot`: p.
-control ChoosePath(in next_hops_t hops, in bit<16> leaf, in ticks_t now_ticks, in bit<32> bytes, inout metadata_t meta,
-                   out bit<16> slot, out bool recirculates) {
+// Data: Algorithm 1, within its limits; a packet that may not recirculate takes p (§IV-B.1). `slot`: p. `unfinished`: the
+// packet has to go through ingress once more before that is known.
+control ChoosePath(in next_hops_t hops, in bit<16> leaf, in ticks_t now_ticks, in bit<32> keep_ticks, in bit<32> bytes,
+                   inout metadata_t meta, out bit<16> slot, out bool recirculates, out bool unfinished) {
     RecirculationConfig() recirculation_config;
     FailureConfig() failure_config;
     ExpectedDelay() expected_delay;
@@ -49,9 +53,13 @@ control ChoosePath(in next_hops_t hops, in bit<16> leaf, in ticks_t now_ticks, i
         recirculation_config.apply(config);
         failure_config.apply(failures);
         expected_delay.apply(now_ticks, config, delay_ticks);
-        reroute.apply(meta.rlb.kept.best, meta.rlb.kept.second, hops, leaf, now_ticks, delay_ticks, search);
+        reroute.apply(meta.rlb.kept, hops, leaf, now_ticks, keep_ticks, delay_ticks, search, unfinished);
         slot = search.path.slot;
         recirculates = false;
+        meta.rlb.kept.searches = (bit<1>)unfinished;
+        meta.rlb.kept.slot = slot;
+        meta.rlb.kept.next = search.next;
+        meta.rlb.kept.left = search.left;
         if (search.recirculates) {
             may_recirculate.apply(meta.rlb.kept, bytes, search.won_ticks, delay_ticks, now_ticks,
                                   meta.rlb.warnings.pause_bytes, config, recirculates);
@@ -70,11 +78,13 @@ control ChoosePath(in next_hops_t hops, in bit<16> leaf, in ticks_t now_ticks, i
 
 // Of a packet to another switch. `leaf`: its destination's. Where the group's next hops are not known to RLB, the
 // selector decides alone.
-control Balance(in bit<32> flow_hash, in next_hops_t hops, in bit<16> leaf, in bool returned, in ticks_t now_ticks,
+control Balance(in bit<32> flow_hash, in next_hops_t hops, in bit<16> leaf, in ticks_t now_ticks, in bit<32> keep_ticks,
                 in headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata,
-                out bool recirculates) {
+                out bool recirculates, out bool unfinished) {
     SELECTOR() path_selector;
+    StayMoved() stay_moved;
     ChoosePath() choose_path;
+    NoteMove() note_move;
     GroupMember() group_member;
     Drop() drop;
 
@@ -82,39 +92,53 @@ control Balance(in bit<32> flow_hash, in next_hops_t hops, in bit<16> leaf, in b
         bit<16> slot;
         bool found;
         recirculates = false;
+        unfinished = false;
         // The controller may have taken paths out while the packet went round.
-        if (!returned || meta.rlb.kept.best >= hops.count) {
+        if (meta.rlb.kept.again == 0 || meta.rlb.kept.best >= hops.count) {
             bit<16> best;
             bit<16> second;
             path_selector.apply(flow_hash, hdr, meta, standard_metadata, best, second);
             meta.rlb.kept.best = best;
             meta.rlb.kept.second = second;
+            meta.rlb.kept.chosen = best;
+            meta.rlb.kept.searches = 0;
+            if (meta.kind == PacketKind_t.DATA && meta.rlb.warnings.stay_ticks != 0) {
+                stay_moved.apply(flow_hash, hops.count, now_ticks, meta.rlb.warnings.stay_ticks, meta.rlb.kept);
+            }
         }
+        meta.rlb.kept.again = 1;
         slot = meta.rlb.kept.best;
         if (meta.kind == PacketKind_t.DATA && slot < hops.count) {
-            choose_path.apply(hops, leaf, now_ticks, standard_metadata.packet_length, meta, slot, recirculates);
+            choose_path.apply(hops, leaf, now_ticks, keep_ticks, standard_metadata.packet_length, meta, slot,
+                              recirculates, unfinished);
+            if (!recirculates && !unfinished && meta.rlb.warnings.stay_ticks != 0) {
+                note_move.apply(flow_hash, slot, now_ticks, meta.rlb.kept);
+            }
         }
-        group_member.apply(meta.route.group, slot, standard_metadata.egress_spec, found);
-        if (!found) {
-            drop.apply(DropReason_t.NO_ROUTE, meta, standard_metadata);
+        if (!unfinished) {
+            group_member.apply(meta.route.group, slot, standard_metadata.egress_spec, found);
+            if (!found) {
+                drop.apply(DropReason_t.NO_ROUTE, meta, standard_metadata);
+            }
         }
     }
 }
 
 // Once the egress port of a packet that leaves is known: its limit, its probe, TTL, ECN, the accounts.
-control Leave(in bit<16> leaf, in ticks_t now_ticks, inout headers_t hdr, inout metadata_t meta,
+control Leave(in bit<16> leaf, in ticks_t now_ticks, in bit<32> period_ticks, inout headers_t hdr, inout metadata_t meta,
               inout standard_metadata_t standard_metadata) {
     QueueLimit() queue_limit;
-    ProbeConfig() probe_config;
+    PfcNumber() pfc_number;
     PushProbe() push_probe;
     Red() red;
     ChargeQueues() charge_queues;
 
     apply {
         bit<32> load_bytes;
-        bit<32> period_ticks;
         queue_limit.apply(meta, standard_metadata, load_bytes);
-        probe_config.apply(period_ticks);
+        if (meta.kind != PacketKind_t.NONE) {
+            pfc_number.apply(meta, standard_metadata);
+        }
         if (meta.kind != PacketKind_t.NONE) {
             if (period_ticks != 0 && meta.from_host && !meta.route.to_host && (bit<32>)leaf < LEAVES
                 && (bit<32>)standard_metadata.egress_spec < PATH_PORTS) {
@@ -130,16 +154,21 @@ control Leave(in bit<16> leaf, in ticks_t now_ticks, inout headers_t hdr, inout 
 }
 
 control RlbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+    PfcEnter() pfc_enter;
+    PfcReceive() pfc_receive;
+    PfcAsk() pfc_ask;
     CountIn() count_in;
     WarningConfig() warning_config;
     IngressTime() ingress_time;
     ComeBack() come_back;
     PacketOut() controller_packet;
+    RlbAnswers() rlb_answers;
     Admission() admission;
     HopLimit() hop_limit;
     Routes() routes;
     LeafOf() leaf_of;
     LeafGroup() leaf_group;
+    ProbeConfig() probe_config;
     NextHops() next_hops;
     FlowHash() flow_hash;
     EndProbe() end_probe;
@@ -153,22 +182,33 @@ control RlbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
 
     apply {
         ticks_t now_ticks;
-        bool returned = standard_metadata.instance_type == INSTANCE_RECIRCULATED;
+        bool again = meta.rlb.kept.again == 1;
+        bool went_round = meta.rlb.kept.count != 0;
         bool recirculates = false;
+        bool unfinished = false;
         bool warns = false;
         bool handled;
         bit<16> leaf = LEAF_ALL;
         bit<32> hash_value;
         next_hops_t hops;
+        probe_config_t probes;
+        bool asks = false;
         warning_config.apply(meta.rlb.warnings);
-        ingress_time.apply(returned, standard_metadata.ingress_global_timestamp, meta.rlb.kept, now_ticks);
-        if (returned) {
+        probe_config.apply(probes);
+        pfc_enter.apply(meta, standard_metadata);
+        ingress_time.apply(again, standard_metadata.ingress_global_timestamp, meta.rlb.kept, now_ticks);
+        if (meta.rlb.kept.waits == 1) {
             come_back.apply(now_ticks, meta.rlb.kept);
-        } else {
+        }
+        if (!again) {
             count_in.apply(standard_metadata.ingress_port);
+            pfc_receive.apply(hdr, meta, standard_metadata);
         }
         if (hdr.packet_out.isValid()) {
             controller_packet.apply(hdr, meta, standard_metadata, handled);
+            if (!handled) {
+                rlb_answers.apply(now_ticks, probes.keep_ticks, hdr, standard_metadata, handled);
+            }
             if (!handled) {
                 drop.apply(DropReason_t.UNSUPPORTED, meta, standard_metadata);
             }
@@ -176,7 +216,7 @@ control RlbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
         }
 
         admission.apply(hdr, meta, standard_metadata);
-        if (returned) {
+        if (again) {
             meta.from_host = meta.rlb.kept.from_host == 1;
         } else {
             meta.rlb.kept.in_port = standard_metadata.ingress_port;
@@ -199,24 +239,33 @@ control RlbIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
 
         next_hops.apply(meta.route.group, hops);
         if (meta.kind == PacketKind_t.CNM) {
-            receive_cnm.apply(hops, meta.rlb.warnings, hdr, meta, standard_metadata);
+            receive_cnm.apply(hops, now_ticks, meta.rlb.warnings, hdr, meta, standard_metadata);
             exit;
         }
         if (!meta.route.to_host) {
             leaf_of.apply(hdr.ipv4.dst, leaf);
             flow_hash.apply(meta.flow, hash_value);
-            balance.apply(hash_value, hops, leaf, returned, now_ticks, hdr, meta, standard_metadata, recirculates);
+            balance.apply(hash_value, hops, leaf, now_ticks, probes.keep_ticks, hdr, meta, standard_metadata,
+                          recirculates, unfinished);
+            if (unfinished) {
+                resubmit_preserving_field_list(KEEP_FOR_RECIRCULATION);
+                exit;
+            }
         } else if (hdr.probe.isValid()) {
             end_probe.apply(now_ticks, hdr);
         }
         if (recirculates) {
             send_round.apply(standard_metadata.packet_length, now_ticks, meta, standard_metadata);
         } else if (meta.kind != PacketKind_t.NONE) {
-            leave.apply(leaf, now_ticks, hdr, meta, standard_metadata);
+            leave.apply(leaf, now_ticks, probes.period_ticks, hdr, meta, standard_metadata);
         }
-        // Hosts are not told, they feel the pause.
-        if (meta.kind != PacketKind_t.NONE && !returned && !meta.from_host && meta.rlb.warnings.dt_ticks != 0) {
-            port_t port = standard_metadata.ingress_port;
+        if (meta.kind != PacketKind_t.NONE) {
+            pfc_ask.apply(meta, now_ticks, asks);
+        }
+        // Hosts are not told, they feel the pause. A packet that pauses its port has its one clone already.
+        if (!asks && meta.kind != PacketKind_t.NONE && !went_round && !meta.from_host
+            && meta.rlb.warnings.dt_ticks != 0) {
+            port_t port = meta.rlb.kept.in_port;
             predict.apply(port, now_ticks, meta.rlb.warnings, warns);
             if (warns) {
                 seed_cnm.apply(port, meta.rlb.warnings.valid_ticks, meta.rlb.warnings, meta.rlb.cnm);
@@ -253,23 +302,37 @@ control RlbEgress(inout headers_t hdr, inout metadata_t meta, inout standard_met
     CommonEgress() common_egress;
     CountOut() count_clone;
     MakeCnm() make_cnm;
+    PassOnCnm() pass_on;
     ReviewWarning() review_warning;
+    PfcGate() pfc_gate;
+    PfcReview() pfc_review;
 
     apply {
-        if (standard_metadata.instance_type == INSTANCE_INGRESS_CLONE
+        bool stays;
+        bool asks = false;
+        bool charged = meta.charge.bytes != 0;
+        pfc_gate.apply(hdr, meta, standard_metadata, stays);
+        if (stays) {
+            pfc_review.apply(charged, meta.charge.in_port, meta, standard_metadata.egress_global_timestamp, asks);
+        } else if (standard_metadata.instance_type == INSTANCE_INGRESS_CLONE
             || standard_metadata.instance_type == INSTANCE_EGRESS_CLONE) {
             make_cnm.apply(meta.rlb.cnm, hdr);
             count_clone.apply(standard_metadata.egress_port);
-        } else if (standard_metadata.instance_type == INSTANCE_REPLICATION
-                   && standard_metadata.egress_port == standard_metadata.ingress_port) {
-            mark_to_drop(standard_metadata);  // a CNM does not go back
+        } else if (standard_metadata.instance_type == INSTANCE_REPLICATION) {
+            bool leaves;
+            pass_on.apply(hdr, meta, standard_metadata, leaves);
+            if (leaves) {
+                count_clone.apply(standard_metadata.egress_port);
+            }
         } else if (meta.rlb.kept.waits == 1) {
             meta.rlb.kept.left_ticks = standard_metadata.egress_global_timestamp;
             recirculate_preserving_field_list(KEEP_FOR_RECIRCULATION);
         } else {
-            bool charged = meta.charge.bytes != 0;
             common_egress.apply(hdr, meta, standard_metadata);
-            review_warning.apply(charged, meta, standard_metadata.egress_global_timestamp);
+            pfc_review.apply(charged, meta.charge.in_port, meta, standard_metadata.egress_global_timestamp, asks);
+            if (!asks) {
+                review_warning.apply(charged, meta, standard_metadata.egress_global_timestamp);
+            }
         }
     }
 }

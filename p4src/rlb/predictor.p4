@@ -12,6 +12,7 @@
 #define RLB_PREDICTOR_P4
 #include "common/queues.p4"
 #include "rlb/config.p4"
+#include "rlb/sizes.p4"
 
 // index: port, by which data comes in; 0 at first. Samples: written and read in ingress only.
 @name("sample_ticks") register<ticks_t>(PORTS) sample_ticks;
@@ -19,8 +20,8 @@
 // When this switch last warned of the port; 0: no warning. Written by ingress (warning) and egress (withdrawal, again).
 // On BMv2 these are threads; a warning that is lost between them is given again at the next sample or runs out.
 @name("own_warning_ticks") register<ticks_t>(PORTS) own_warning_ticks;
-@name("warnings_sent") counter(1, CounterType.packets) warnings_sent;
-@name("warnings_withdrawn") counter(1, CounterType.packets) warnings_withdrawn;
+@name("warnings_sent") counter(PATH_PORTS, CounterType.packets) warnings_sent;            // index: port
+@name("warnings_withdrawn") counter(PATH_PORTS, CounterType.packets) warnings_withdrawn;  // index: port
 
 const bit<32> LONGEST_TICKS = 0xFFFFFFFF;
 
@@ -62,7 +63,7 @@ control Predict(in port_t port, in ticks_t now_ticks, in warning_config_t config
             }
             if (warns) {
                 own_warning_ticks.write((bit<32>)port, now_ticks);
-                warnings_sent.count(0);
+                warnings_sent.count((bit<32>)port);
             }
         }
     }
@@ -89,12 +90,12 @@ control Review(in port_t port, in ticks_t now_ticks, in warning_config_t config,
             if (bytes < config.warn_bytes) {
                 change = WarningChange_t.WITHDRAW;
                 own_warning_ticks.write((bit<32>)port, 0);
-                warnings_withdrawn.count(0);
+                warnings_withdrawn.count((bit<32>)port);
             } else if (bytes >= config.pause_bytes
                        && LONG_AGO(now_ticks, warned_ticks, (ticks_t)config.refresh_ticks)) {
                 change = WarningChange_t.AGAIN;
                 own_warning_ticks.write((bit<32>)port, now_ticks);
-                warnings_sent.count(0);
+                warnings_sent.count((bit<32>)port);
             }
         }
     }

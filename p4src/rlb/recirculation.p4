@@ -23,7 +23,8 @@
 @name("recirculation_ticks") register<bit<32>>(1) recirculation_ticks;         // t_rc, the newest
 @name("recirculation_seen_ticks") register<ticks_t>(1) recirculation_seen_ticks;  // when it was measured
 @name("recirculating") register<bit<16>>(1) recirculating;                     // packets on their way round
-@name("recirculations") counter(1, CounterType.packets_and_bytes) recirculations;
+// index: how often the packet has been recirculated before. So their number and the most of one packet follow.
+@name("recirculations") counter(RECIRCULATION_COUNTS, CounterType.packets_and_bytes) recirculations;
 @name("recirculations_refused") counter(1, CounterType.packets) recirculations_refused;
 
 // When a packet is in ingress. `latest_ticks`: written and read in ingress only, by every packet that a link brought.
@@ -112,7 +113,7 @@ control Recirculate(in bit<32> bytes, in ticks_t now_ticks, inout metadata_t met
         charge_queues.apply(bytes, meta.rlb.kept.in_port, port, meta.charge);
         recirculating.read(others, 0);
         recirculating.write(0, others + 1);
-        recirculations.count(0);
+        recirculations.count((bit<32>)meta.rlb.kept.count);
         meta.rlb.kept.waits = 1;
         meta.rlb.kept.bytes = bytes;
         meta.rlb.kept.count = meta.rlb.kept.count + 1;

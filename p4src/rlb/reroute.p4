@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rerouting without packet reordering: RLB's Algorithm 1, whose line 3 is unrolled to LOOKS next hops.
+// Rerouting without packet reordering: RLB's Algorithm 1. Line 3 is unrolled to eight next hops; where a group has more,
+// the packet is resubmitted and the search goes on where it stopped.
 //
 //   p = best; p_s = second                                       l. 2, 4
 //   p is not warned                      -> forward on p         l. 3, 10
 //   RTT(p_s) - RTT(p) > t_rc             -> recirculate          l. 5-6
 //   else                                    p = p_s, and so on   l. 8; p_s is then the next slot in turn that was not p yet
-//   every p was warned                   -> forward on the last: a packet must not look for ever
+//   every p was warned                   -> forward on the selector's own p: a packet must not look for ever, and where
+//                                           no path is better, what the selector knows of them and of order counts
 //
-// Differences count between measured RTTs only; where one is not known, the packet goes on to the next path. RTTs are
-// known in the first leaf. Switches further on reroute, and never recirculate.
+// Differences count between measured RTTs only; where one is not known, or too old, the packet goes on to the next
+// path. RTTs are known in the first leaf. Switches further on reroute, and never recirculate.
 #ifndef RLB_REROUTE_P4
 #define RLB_REROUTE_P4
 #include "common/next_slot.p4"
@@ -23,17 +25,25 @@ struct path_t {
     bit<32> rtt_ticks;  // 0: not known
 }
 
-control LookAt(in bit<16> slot, in next_hops_t hops, in bit<16> leaf, in ticks_t now_ticks, out path_t path) {
+control LookAt(in bit<16> slot, in next_hops_t hops, in bit<16> leaf, in ticks_t now_ticks, in bit<32> keep_ticks,
+               out path_t path) {
     PortOfSlot() port_of_slot;
-    IsWarned() is_warned;
+    WarnedUntil() warned_until;
     apply {
         port_t port;
         path = { slot, false, 0 };
         port_of_slot.apply(slot, hops, port);
         if ((bit<32>)port < PATH_PORTS) {
-            is_warned.apply(port, leaf, now_ticks, path.warned);
+            ticks_t until_ticks;
+            warned_until.apply(port, leaf, now_ticks, until_ticks);
+            path.warned = until_ticks != 0;
             if ((bit<32>)leaf < LEAVES) {
+                ticks_t seen_ticks;
                 path_rtt_ticks.read(path.rtt_ticks, PATH_INDEX(port, leaf));
+                path_rtt_seen_ticks.read(seen_ticks, PATH_INDEX(port, leaf));
+                if (LONG_AGO(now_ticks, seen_ticks, (ticks_t)keep_ticks)) {
+                    path.rtt_ticks = 0;
+                }
             }
         }
     }
@@ -49,14 +59,14 @@ struct search_t {
 }
 
 // Lines 3-8 for one p_s; then p_s is the next one.
-control SearchStep(in bit<16> best, in next_hops_t hops, in bit<16> leaf, in ticks_t now_ticks, in bit<32> delay_ticks,
-                   inout search_t search) {
+control SearchStep(in bit<16> best, in next_hops_t hops, in bit<16> leaf, in ticks_t now_ticks, in bit<32> keep_ticks,
+                   in bit<32> delay_ticks, inout search_t search) {
     LookAt() look_at;
     NextSlot() next_slot;
     apply {
         if (!search.ended && search.path.warned && search.left != 0) {
             path_t other;
-            look_at.apply(search.next, hops, leaf, now_ticks, other);
+            look_at.apply(search.next, hops, leaf, now_ticks, keep_ticks, other);
             if (search.path.rtt_ticks != 0 && other.rtt_ticks > search.path.rtt_ticks
                 && other.rtt_ticks - search.path.rtt_ticks > delay_ticks) {
                 search.ended = true;
@@ -78,29 +88,40 @@ control SearchStep(in bit<16> best, in next_hops_t hops, in bit<16> leaf, in tic
     }
 }
 
-// `best` and `second` are slots of the group; there is at least one.
-control Reroute(in bit<16> best, in bit<16> second, in next_hops_t hops, in bit<16> leaf, in ticks_t now_ticks,
-                in bit<32> delay_ticks, out search_t search) {
+// `kept` has p and p_s, slots of the group, and where a search goes on. `unfinished`: not all next hops were looked at
+// yet, and none is open so far.
+control Reroute(in kept_t kept, in next_hops_t hops, in bit<16> leaf, in ticks_t now_ticks, in bit<32> keep_ticks,
+                in bit<32> delay_ticks, out search_t search, out bool unfinished) {
     LookAt() look_at;
     SearchStep() search_step;
     apply {
+        bit<16> slot = kept.best;
         search.ended = false;
         search.recirculates = false;
-        search.next = second;
-        if (second >= hops.count) {
-            search.next = 0;
-        }
+        search.next = kept.second;
         search.won_ticks = 0;
         search.left = hops.count - 1;
-        look_at.apply(best, hops, leaf, now_ticks, search.path);
-        // LOOKS: eight next hops with the first one.
-        search_step.apply(best, hops, leaf, now_ticks, delay_ticks, search);
-        search_step.apply(best, hops, leaf, now_ticks, delay_ticks, search);
-        search_step.apply(best, hops, leaf, now_ticks, delay_ticks, search);
-        search_step.apply(best, hops, leaf, now_ticks, delay_ticks, search);
-        search_step.apply(best, hops, leaf, now_ticks, delay_ticks, search);
-        search_step.apply(best, hops, leaf, now_ticks, delay_ticks, search);
-        search_step.apply(best, hops, leaf, now_ticks, delay_ticks, search);
+        if (kept.searches == 1 && kept.left < hops.count && kept.slot < hops.count) {
+            slot = kept.slot;
+            search.next = kept.next;
+            search.left = kept.left;
+        }
+        if (search.next >= hops.count) {
+            search.next = 0;
+        }
+        look_at.apply(slot, hops, leaf, now_ticks, keep_ticks, search.path);
+        // eight next hops with the first one
+        search_step.apply(kept.best, hops, leaf, now_ticks, keep_ticks, delay_ticks, search);
+        search_step.apply(kept.best, hops, leaf, now_ticks, keep_ticks, delay_ticks, search);
+        search_step.apply(kept.best, hops, leaf, now_ticks, keep_ticks, delay_ticks, search);
+        search_step.apply(kept.best, hops, leaf, now_ticks, keep_ticks, delay_ticks, search);
+        search_step.apply(kept.best, hops, leaf, now_ticks, keep_ticks, delay_ticks, search);
+        search_step.apply(kept.best, hops, leaf, now_ticks, keep_ticks, delay_ticks, search);
+        search_step.apply(kept.best, hops, leaf, now_ticks, keep_ticks, delay_ticks, search);
+        unfinished = !search.ended && search.path.warned && search.left != 0;
+        if (search.path.warned && search.left == 0 && !search.recirculates && kept.chosen < hops.count) {
+            search.path.slot = kept.chosen;
+        }
     }
 }
 

@@ -8,16 +8,21 @@
 @name("warned_until_ticks") register<ticks_t>(PATHS) warned_until_ticks;                  // index: PATH_INDEX
 @name("port_warned_until_ticks") register<ticks_t>(PATH_PORTS) port_warned_until_ticks;   // index: port; for all leaves
 
-// Is what goes by this port to this leaf about to wait?
-control IsWarned(in port_t port, in bit<16> leaf, in ticks_t now_ticks, out bool warned) {
+// Until when is what goes by this port to this leaf about to wait? 0: it is not.
+control WarnedUntil(in port_t port, in bit<16> leaf, in ticks_t now_ticks, out ticks_t until_ticks) {
     apply {
-        ticks_t until_ticks = 0;
         ticks_t port_until_ticks;
+        until_ticks = 0;
         if ((bit<32>)leaf < LEAVES) {
             warned_until_ticks.read(until_ticks, PATH_INDEX(port, leaf));
         }
         port_warned_until_ticks.read(port_until_ticks, (bit<32>)port);
-        warned = now_ticks < until_ticks || now_ticks < port_until_ticks;
+        if (port_until_ticks > until_ticks) {
+            until_ticks = port_until_ticks;
+        }
+        if (until_ticks <= now_ticks) {
+            until_ticks = 0;
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Packet spraying: every data packet takes a random next hop, each as likely as the others. Near ideal in load on
 // symmetric fabrics, at the price of order (Flowcut §III-C2, its reference [75]).
+#include "pfc/metadata.p4"
 #include <core.p4>
 #include <v1model.p4>
 #include "common/select_ecmp.p4"
@@ -24,5 +25,5 @@ control SelectPath(in bit<32> flow_hash, in headers_t hdr, inout metadata_t meta
 #include "common/baseline.p4"
 
 TAILRACE_MAIN
-V1Switch(PacketParser(), ChecksumVerify(), BaselineIngress(), CommonEgress(), ChecksumUpdate(),
+V1Switch(PacketParser(), ChecksumVerify(), BaselineIngress(), LosslessEgress(), ChecksumUpdate(),
          PacketDeparser()) main;

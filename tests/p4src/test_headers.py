@@ -22,6 +22,7 @@ from hosts.packets.flowcut_ack import FlowcutAck
 from hosts.packets.local import Local
 from hosts.packets.nic_shim import NicShim
 from hosts.packets.path_probe import PathProbe
+from hosts.packets.pfc import OP_CODE, pfc_frame
 from native.compiler.model import HeaderType
 from tests.p4src.flow_hash import flow_hash
 from tests.p4src.frames import ack_of, roce, shim_of, shimmed
@@ -75,8 +76,19 @@ LAYERS: dict[str, type[Packet]] = {
     "nic_shim_t": NicShim,
     "bth_t": BTH,
 }
-NOT_ON_LINKS = {"packet_out_t", "packet_in_t", "bucket_t", "flow_entry_t", "port_queues_t"}
+NOT_ON_LINKS = {
+    "packet_out_t",
+    "packet_in_t",
+    "bucket_t",
+    "flow_entry_t",
+    "port_queues_t",
+    "path_state_t",
+    "rlb_port_t",
+}
 """Only between a switch and its controller."""
+
+OF_PFC = {"pfc_t", "pfc_padding_t"}
+"""Scapy has a field for each bit of the classes: see test_pauses_are_as_scapy_has_them."""
 
 
 def headers() -> dict[str, HeaderType]:
@@ -106,7 +118,26 @@ def split(kind: HeaderType, data: bytes) -> dict[str, int]:
 
 def test_every_header_has_a_layer():
     """No header of the P4 source is without its Scapy layer, and none is checked that is not there."""
-    assert set(headers()) == set(LAYERS) | NOT_ON_LINKS
+    assert set(headers()) == set(LAYERS) | NOT_ON_LINKS | OF_PFC
+
+
+@settings(deadline=None, derandomize=True, max_examples=40)
+@given(quanta=st.dictionaries(st.integers(0, 7), st.integers(0, 0xFFFF)))
+def test_pauses_are_as_scapy_has_them(quanta: dict[int, int]) -> None:
+    """The classes that the frame speaks of, and their times; with the padding it is Ethernet's shortest."""
+    kinds = headers()
+    ether_bytes = sum(field.bits for field in kinds["ethernet_t"].fields) // 8
+    lengths = [sum(field.bits for field in kinds[name].fields) // 8 for name in ("pfc_t", "pfc_padding_t")]
+    frame = bytes(pfc_frame("02:00:00:00:00:01", quanta))
+    fields = split(kinds["pfc_t"], frame[ether_bytes : ether_bytes + lengths[0]])
+    assert ether_bytes + sum(lengths) == len(frame)
+    others = sum(quanta.get(priority, 0) << 16 * (7 - priority) for priority in range(1, 8))
+    assert fields == {
+        "opcode": OP_CODE,
+        "classes": sum(1 << priority for priority in quanta),
+        "quanta_of_data": quanta.get(0, 0),
+        "quanta_of_others": others,
+    }
 
 
 @pytest.mark.parametrize("name", LAYERS)

@@ -8,9 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-LOOKS = 8
-"""Next hops that the program looks at for one packet."""
-
 
 @dataclass
 class Predictor:
@@ -61,20 +58,20 @@ class Decision:
     suboptimal: int | None = None
 
 
-def algorithm1(
-    best: int, second: int, warned: Sequence[bool], rtt: Sequence[int], delay: int, looks: int = LOOKS
-) -> Decision:
-    """Lines 2-11. `rtt` 0: not measured, and then no difference counts."""
+def algorithm1(best: int, second: int, warned: Sequence[bool], rtt: Sequence[int], delay: int) -> Decision:
+    """Lines 2-11. `rtt` 0: not measured, and then no difference counts. Where every path is warned the lines never
+    end, and the selector's own is taken.
+    """
     order = [second] + [(second + i) % len(warned) for i in range(1, len(warned))]
     others = [slot for i, slot in enumerate(order) if slot != best and slot not in order[:i]]
     path = best
-    for suboptimal in others[: looks - 1]:
+    for suboptimal in others:
         if not warned[path]:
             break
         if rtt[path] and rtt[suboptimal] and rtt[suboptimal] - rtt[path] > delay:
             return Decision(path, suboptimal)
         path = suboptimal
-    return Decision(path)
+    return Decision(best if warned[path] else path)
 
 
 def dynamic_limit(

@@ -10,7 +10,7 @@ from __future__ import annotations
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet
 
-from controller.apps.rlb import FIRST_SESSION, NO_LEAF, UPSTREAM_GROUP, next_hop_parts
+from controller.apps.rlb import FIRST_RELAY, FIRST_SESSION, UPSTREAM_GROUP, next_hop_parts
 from hosts.packets.cnm import Cnm
 from hosts.packets.flow_pause import PAUSE_MAC
 from hosts.packets.local import Local
@@ -20,11 +20,13 @@ from tests.p4src.rig import DOWNLINK, REMOTE, UPLINK_GROUP, UPLINKS, Rig, number
 
 OWN_LEAF, REMOTE_LEAF, WIDE_LEAF = 1, 2, 3
 WIDE, WIDE_GROUP = "10.0.3.2", 2
-WIDE_UPLINKS = tuple(range(20, 32))
+WIDE_UPLINKS = tuple(range(20, 60))
 FABRIC = (DOWNLINK, *UPLINKS)
 FOREVER = 1 << 31
+LONGEST = (1 << 32) - 1
 ROOM = 512
 LEAVES = 128
+NO_LEAF = number("leaf_all")
 
 
 class RlbRig(Rig):
@@ -44,6 +46,10 @@ class RlbRig(Rig):
         self.group(WIDE, WIDE_GROUP, WIDE_UPLINKS)
         for address, found, group in ((REMOTE, REMOTE_LEAF, UPLINK_GROUP), (WIDE, WIDE_LEAF, WIDE_GROUP)):
             self.leaf_at(address, found, group)
+        for ports, found in ((UPLINKS, REMOTE_LEAF), (WIDE_UPLINKS, WIDE_LEAF)):
+            for port in ports:
+                self.switch.mcast_set(FIRST_RELAY + port, [Replica(self.mirror, found + 1)])
+        self.probes(0)
 
     def members(self, group: int, ports: tuple[int, ...]) -> None:
         """Fill a group and the list of its ports."""
@@ -71,14 +77,22 @@ class RlbRig(Rig):
     def warnings(self, **given: int) -> None:
         """Set how queues are judged; what is not given predicts nothing."""
         usual = {"dt_ticks": 0, "warn_bytes": FOREVER, "pause_bytes": FOREVER, "margin_ticks": 0}
-        usual |= {"valid_ticks": FOREVER, "refresh_ticks": FOREVER, "own_leaf": self.leaf}
-        numbers = {"first_session": FIRST_SESSION, "upstream_group": UPSTREAM_GROUP}
+        usual |= {"valid_ticks": FOREVER, "refresh_ticks": FOREVER, "own_leaf": self.leaf, "stay_ticks": 0}
+        numbers = {
+            "first_session": FIRST_SESSION,
+            "upstream_group": UPSTREAM_GROUP,
+            "first_relay": FIRST_RELAY,
+        }
         self.default("warning_config", **usual | numbers | given)
 
     def limits(self, **given: int) -> None:
         """Set how far packets may recirculate; not at all, unless `most` is given."""
         usual = {"dynamic": 0, "most": 0, "room": ROOM, "inflow": 0, "usual_ticks": 0, "trust_ticks": FOREVER}
         self.default("recirculation_config", **usual | given)
+
+    def probes(self, period: int, keep: int = LONGEST) -> None:
+        """Set how often RTTs are measured, and how long they count."""
+        self.default("probe_config", period_ticks=period, keep_ticks=keep)
 
     # ---- paths ----
 
@@ -95,12 +109,22 @@ class RlbRig(Rig):
         return self.register("warned_until_ticks", port * LEAVES + leaf)
 
     def rtt(self, port: int, ticks: int, leaf: int = REMOTE_LEAF) -> None:
-        """Give a path an RTT."""
+        """Give a path an RTT, measured now."""
         self.set_register("path_rtt_ticks", port * LEAVES + leaf, ticks)
+        self.set_register("path_rtt_seen_ticks", port * LEAVES + leaf, self.clock)
+
+    def cells(self, register: str) -> list[int]:
+        """All cells of a register."""
+        return self.switch.register_read_all(self._register(register))
+
+    def total(self, counter: str) -> int:
+        """Packets of all cells of a counter."""
+        found = next(c for c in self.model.counters if c.name.rsplit(".", 1)[-1] == counter)
+        return sum(packets for _, packets in self.switch.counter_read_all(found.index))
 
     def empty(self) -> bool:
         """Whether no byte is left in any account, and nothing is on its way round."""
-        ports = (*range(32), self.mirror, self.cpu_port)
+        ports = (*range(64), self.mirror, self.cpu_port)
         loads = [self.load(port) for port in ports] + [self.source_load(port) for port in ports]
         return not any(loads) and self.register("recirculating") == 0
 

@@ -76,7 +76,7 @@ def test_warned_path_is_left_until_the_warning_ends(leaf):
     assert path(leaf, 99) == UPLINKS[0]
     assert tell(leaf, UPLINKS[0], cnm(500), 100) == []
     assert [path(leaf, now) for now in (100, 599, 600)] == [UPLINKS[1], UPLINKS[1], UPLINKS[0]]
-    assert leaf.count("warnings_received") == 1
+    assert leaf.total("warnings_received") == 1
 
 
 def test_warning_is_of_one_leaf_and_one_port(leaf):
@@ -109,10 +109,10 @@ def test_no_warning_lasts_longer_than_this_switch_allows(leaf):
 
 
 def test_all_warned_takes_a_path_nevertheless(leaf):
-    """Nothing is dropped and nothing loops; the packet takes the last path that it looked at."""
+    """Nothing is dropped and nothing loops; the packet goes where the selector says."""
     for port in UPLINKS:
         tell(leaf, port, cnm(500), 1)
-    assert path(leaf, 2, 1) == UPLINKS[0]
+    assert path(leaf, 2, 1) == UPLINKS[1]
     assert leaf.drops() == {}
 
 
@@ -155,13 +155,56 @@ def test_spine_passes_on_when_no_next_hop_is_left(spine):
 
 
 def test_spine_keeps_what_concerns_nobody_else(spine):
-    """A warning by a port that leads elsewhere, or for all leaves, or too far on its way, ends here."""
+    """A warning by a port that leads elsewhere, or too far on its way, ends here."""
     for port in UPLINKS:
         spine.warn(port, spine.clock + 10_000)
     assert tell(spine, DOWNLINK, cnm(500), 1) == []
-    assert tell(spine, UPLINKS[0], cnm(500, leaf=LEAF_ALL), 1) == []
+    assert tell(spine, DOWNLINK, cnm(500, leaf=LEAF_ALL), 1) == []
     assert tell(spine, UPLINKS[0], cnm(500, hops=MANY_HOPS), 1) == []
     assert len(tell(spine, UPLINKS[0], cnm(500, hops=MANY_HOPS - 1), 1)) == len(FABRIC) - 1
+
+
+def test_spine_says_how_long_no_next_hop_is_left(spine):
+    """Until the first of all warnings ends."""
+    for port, valid in zip(UPLINKS[:-1], (700, 300, 600), strict=True):
+        tell(spine, port, cnm(valid), 1)
+    found = copies(tell(spine, UPLINKS[-1], cnm(500), 11))
+    assert {message.valid_ticks for message in found.values()} == {290}
+
+
+def test_warning_of_all_leaves_is_passed_on_leaf_by_leaf(spine):
+    """A queue in the middle of the network: behind the port are some leaves, and those who send by this switch
+    are told of these, when no other next hop is left; and of the withdrawal.
+    """
+    for port in UPLINKS[1:]:
+        assert tell(spine, port, cnm(800), 1) == []
+    found = copies(tell(spine, UPLINKS[0], cnm(500, leaf=LEAF_ALL, port=9), 2))
+    assert set(found) == set(FABRIC) - {UPLINKS[0]}
+    for message in found.values():
+        assert bytes(message) == bytes(cnm(500, port=9, hops=1)[Cnm])
+    found = copies(tell(spine, UPLINKS[0], cnm(0, leaf=LEAF_ALL), 3))
+    assert {message.valid_ticks for message in found.values()} == {0}
+    assert len(found) == len(FABRIC) - 1
+    assert spine.empty()
+
+
+def test_withdrawal_ends_here_while_all_next_hops_are_warned(spine):
+    """What one warning says is no news while another one closes the same path."""
+    for port in UPLINKS:
+        tell(spine, port, cnm(800), 1)
+    tell(spine, UPLINKS[0], cnm(800, leaf=LEAF_ALL), 2)
+    assert tell(spine, UPLINKS[0], cnm(0, leaf=LEAF_ALL), 3) == []
+    assert len(tell(spine, UPLINKS[0], cnm(0), 4)) == len(FABRIC) - 1
+
+
+def test_spine_with_forty_next_hops(spine):
+    """All of them are looked at, whichever is the last one to be warned of."""
+    first, *others = reversed(WIDE_UPLINKS)
+    for port in others:
+        assert tell(spine, port, cnm(500, leaf=WIDE_LEAF), 1) == []
+    assert set(copies(tell(spine, first, cnm(500, leaf=WIDE_LEAF), 1))) == set(FABRIC)
+    assert set(copies(tell(spine, others[3], cnm(0, leaf=WIDE_LEAF), 2))) == set(FABRIC)
+    assert spine.drops() == {}
 
 
 def test_two_hops_from_the_congestion(spine, leaf):

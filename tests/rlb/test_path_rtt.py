@@ -33,7 +33,7 @@ def shared() -> Iterator[RlbRig]:
 def leaf(shared: RlbRig) -> RlbRig:
     shared.reset()
     shared.clock += 1_000_000
-    shared.default("probe_config", period_ticks=PERIOD)
+    shared.probes(PERIOD)
     return shared
 
 
@@ -103,7 +103,7 @@ def test_there_and_back_between_two_leaves(leaf):
     there, wait, back = 300, 40, 200
     with RlbRig() as other:
         other.warnings(own_leaf=REMOTE_LEAF)
-        other.default("probe_config", period_ticks=PERIOD)
+        other.probes(PERIOD)
         # the other leaf's host is where this leaf's is; REMOTE_LEAF stands for this leaf there
         frame = send(leaf, 1, slot=2)
         frame[PathProbe].leaf = REMOTE_LEAF
@@ -133,5 +133,5 @@ def test_switches_between_leave_it_alone(leaf):
 
 
 def test_period_zero_measures_nothing(leaf):
-    leaf.default("probe_config", period_ticks=0)
+    leaf.probes(0)
     assert PathProbe not in send(leaf, 1)

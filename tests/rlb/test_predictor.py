@@ -151,10 +151,10 @@ def test_no_warning_begins_while_the_queue_drains(leaf, burst, gap, dt):
     leaf.set_register("sample_bytes", FROM, full)
     leaf.set_register("sample_ticks", FROM, now + burst)
     leaf.warnings(dt_ticks=dt, warn_bytes=20 * STEP, pause_bytes=pause, margin_ticks=FOREVER, refresh_ticks=0)
-    before = leaf.count("warnings_sent")
+    before = leaf.total("warnings_sent")
     for at, size in trickle:
         leaf.send(FROM, FRAME, at, virtual_bytes=size - len(FRAME))
-    assert leaf.count("warnings_sent") == before
+    assert leaf.total("warnings_sent") == before
     leaf.clock = at + (burst + gap) * STEP
     leaf.switch.run(leaf.clock)
     leaf.switch.outputs()

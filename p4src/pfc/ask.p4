@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pauses that this switch asks for: by the account of what a port brought and still waits (common/queues.p4).
+//
+//   ingress, after the charge     more than xoff waits, and no pause holds    -> clone: pause
+//   egress, after the release     no more than xon is left                    -> clone: go on
+//                                 a pause holds since refresh_ticks           -> clone: pause again
+//   the clone                     by port PAUSE, whose queue is always empty, round to ingress, and to the port in the
+//                                 queue of control packets; in its egress it becomes a PFC frame
+#ifndef PFC_ASK_P4
+#define PFC_ASK_P4
+#include "common/queues.p4"
+#include "pfc/closed.p4"
+
+const bit<32> PFC_FRAME_BYTES = 60;  // without FCS, the shortest that Ethernet has
+
+// index: port; when its sender was last asked to pause, 0: it may send. Ingress begins pauses, egress ends them, each in
+// one action, for BMv2 runs them in different threads and locks a register for the length of one action.
+@name("pfc_asked_ticks") register<ticks_t>(PORTS) pfc_asked_ticks;
+@name("pfc_most_bytes") register<bit<32>>(PORTS) pfc_most_bytes;  // index: port; most that waited; ingress only
+@name("pfc_sent") counter(PORTS, CounterType.packets) pfc_sent;                // frames of both kinds
+@name("pfc_pauses_sent") counter(PORTS, CounterType.packets) pfc_pauses_sent;  // those that pause, repeated ones, too
+
+control AskPause(inout metadata_t meta, in ticks_t now_ticks, out bool asks) {
+    SourceLoad() source_load;
+    ticks_t before_ticks = 0;
+
+    @hidden action begin() {
+        pfc_asked_ticks.read(before_ticks, (bit<32>)meta.charge.in_port);
+        pfc_asked_ticks.write((bit<32>)meta.charge.in_port, before_ticks == 0 ? now_ticks : before_ticks);
+    }
+    apply {
+        asks = false;
+        if (meta.charge.bytes != 0 && meta.charge.in_port < (port_t)(bit<9>)SpecialPort_t.WAITING) {
+            bit<32> bytes;
+            bit<32> most;
+            source_load.apply(meta.charge.in_port, bytes);
+            pfc_most_bytes.read(most, (bit<32>)meta.charge.in_port);
+            if (bytes > most) {
+                pfc_most_bytes.write((bit<32>)meta.charge.in_port, bytes);
+            }
+            if (bytes > meta.pfc.config.xoff_bytes) {
+                begin();
+                asks = before_ticks == 0;
+            }
+            if (asks) {
+                meta.pfc.ask = { 1, meta.charge.in_port, meta.pfc.config.quanta };
+                clone_preserving_field_list(CloneType.I2E, PAUSE_SESSION, KEEP_FOR_PAUSE);
+            }
+        }
+    }
+}
+
+// `port`: whose packet has left, or goes round.
+control ReviewPause(in port_t port, inout metadata_t meta, in ticks_t now_ticks, out bool asks) {
+    SourceLoad() source_load;
+    ticks_t before_ticks = 0;
+
+    @hidden action set_asked(in ticks_t value) {
+        pfc_asked_ticks.read(before_ticks, (bit<32>)port);
+        pfc_asked_ticks.write((bit<32>)port, value);
+    }
+    apply {
+        ticks_t asked_ticks;
+        asks = false;
+        pfc_asked_ticks.read(asked_ticks, (bit<32>)port);
+        if (asked_ticks != 0) {
+            bit<32> bytes;
+            source_load.apply(port, bytes);
+            meta.pfc.ask = { 1, port, 0 };
+            if (bytes <= meta.pfc.config.xon_bytes) {
+                set_asked(0);
+                asks = before_ticks != 0;
+            } else if (LONG_AGO(now_ticks, asked_ticks, (ticks_t)meta.pfc.config.refresh_ticks)) {
+                set_asked(now_ticks);
+                meta.pfc.ask.quanta = meta.pfc.config.quanta;
+                asks = true;
+            }
+            if (asks) {
+                clone_preserving_field_list(CloneType.E2E, PAUSE_SESSION, KEEP_FOR_PAUSE);
+            }
+        }
+    }
+}
+
+// In egress of the port, of the clone: nothing of the packet is left.
+control MakePause(in pfc_ask_t ask, in mac_t station, inout headers_t hdr) {
+    apply {
+        hdr.ethernet = { MAC_PAUSE, station, ETHERTYPE_MAC_CONTROL };
+        hdr.pfc.setValid();
+        hdr.pfc = { OPCODE_PFC, CLASS_OF_DATA, ask.quanta, 0 };
+        hdr.pfc_padding.setValid();
+        hdr.pfc_padding.zeros = 0;
+        hdr.vlan.setInvalid();
+        hdr.detour_tag.setInvalid();
+        hdr.detour.setInvalid();
+        hdr.tailrace.setInvalid();
+        hdr.probe.setInvalid();
+        hdr.ipv4.setInvalid();
+        hdr.tcp.setInvalid();
+        hdr.udp.setInvalid();
+        hdr.nic_shim.setInvalid();
+        hdr.bth.setInvalid();
+        truncate(PFC_FRAME_BYTES);
+        pfc_sent.count((bit<32>)ask.port);
+        if (ask.quanta != 0) {
+            pfc_pauses_sent.count((bit<32>)ask.port);
+        }
+    }
+}
+
+#endif

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parameters of the emulation of PFC, as action data.
+//
+//   pfc_config    set_pfc(...)                   room 0: there is none, and all that it costs is this lookup
+//   pfc_ports     port -> pause_unit(quantum)    one entry a port that has a rate
+#ifndef PFC_CONFIG_P4
+#define PFC_CONFIG_P4
+#include "common/metadata.p4"
+
+control PfcConfig(out pfc_config_t config) {
+    // xoff_bytes      a port that brought more than this which still waits is paused,
+    // xon_bytes       and goes on when no more than this is left
+    // quanta          for how long a pause is asked, in 802.1Qbb's units of 512 bit times
+    // refresh_ticks   a pause that holds on is asked for again after so long
+    // room            packets of data that the switch may hold: so many can wait without being lost on their way round
+    // patience_ticks  a port that is open and sends nothing for so long does not wait for a missing packet any more
+    // station         source of pause frames
+    action set_pfc(@name("xoff_bytes") bit<32> xoff_bytes, @name("xon_bytes") bit<32> xon_bytes,
+                   @name("quanta") bit<16> quanta, @name("refresh_ticks") bit<32> refresh_ticks,
+                   @name("room") bit<32> room, @name("patience_ticks") bit<32> patience_ticks,
+                   @name("station") mac_t station) {
+        config = { xoff_bytes, xon_bytes, quanta, refresh_ticks, room, patience_ticks, station };
+    }
+    @name("pfc_config")
+    table pfc_config {
+        actions = { set_pfc; }
+        default_action = set_pfc(0, 0, 0, 0, 0, 0, 0);
+        size = 1;
+    }
+    apply {
+        pfc_config.apply();
+    }
+}
+
+// quantum: what one unit of a pause takes at the port, in ticks, unsigned 16.16; 0: the port has no rate.
+control PauseUnit(in port_t port, out bit<32> quantum) {
+    action pause_unit(@name("quantum") bit<32> found) {
+        quantum = found;
+    }
+    action no_rate() {
+        quantum = 0;
+    }
+    @name("pfc_ports")
+    table pfc_ports {
+        key = { port : exact @name("port"); }
+        actions = { pause_unit; no_rate; }
+        const default_action = no_rate();
+        size = 512;
+    }
+    apply {
+        quantum = 0;
+        pfc_ports.apply();
+    }
+}
+
+#endif

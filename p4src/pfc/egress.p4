@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Egress of a program that only selects paths, with the emulation of PFC around it.
+#ifndef PFC_EGRESS_P4
+#define PFC_EGRESS_P4
+#include "common/egress.p4"
+#include "pfc/pfc.p4"
+
+control LosslessEgress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+    PfcGate() pfc_gate;
+    PfcReview() pfc_review;
+    CommonEgress() common_egress;
+
+    apply {
+        bool stays;
+        bool asks;
+        bool charged = meta.charge.bytes != 0;
+        pfc_gate.apply(hdr, meta, standard_metadata, stays);
+        if (!stays) {
+            common_egress.apply(hdr, meta, standard_metadata);
+        }
+        pfc_review.apply(charged, meta.charge.in_port, meta, standard_metadata.egress_global_timestamp, asks);
+    }
+}
+
+#endif

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// Data that waits for a closed port, and its order.
+//
+//   ingress  every packet of data takes the next number of its port, behind all limits: from here on nothing is lost
+//   egress   open, and it is the packet's turn -> it leaves, and it is the next one's turn
+//            else                              -> round: recirculated, not sent
+//   ingress  it has come round: open, and its turn or the turn after the one let in before
+//                                              -> to its port, in front of the packets that have not been there yet
+//            else                              -> to WAITING, whose queue has a rate, and round again
+//
+// One egress thread serves a port, so the last word on the order is spoken in one place; what ingress does is to keep
+// packets away that would come back anyway. The packet whose turn it is, is let in each time that it comes round. What
+// waits in the queue of its port stays there in order and goes round only when that queue serves it.
+//
+// A number that is missing, because something dropped the packet that had it, would hold up a port for ever: after
+// `patience_ticks` the next one leaves out of turn. No queue drops where it has room for `room` packets.
+#ifndef PFC_ORDER_P4
+#define PFC_ORDER_P4
+#include "common/drops.p4"
+#include "common/instances.p4"
+#include "pfc/closed.p4"
+
+const bit<3> PRIORITY_RESUMED = 1;  // of what is let in again: before data, behind control packets
+
+// index: port; 0 at first. Numbers wrap at 2^32.
+@name("pfc_issued") register<bit<32>>(PORTS) pfc_issued;                // the next number; ingress only
+@name("pfc_let_in") register<bit<32>>(PORTS) pfc_let_in;                // one more than the last that was let in again; ingress
+@name("pfc_turn") register<bit<32>>(PORTS) pfc_turn;                    // whose turn it is; written by egress of the port
+@name("pfc_left_ticks") register<ticks_t>(PORTS) pfc_left_ticks;        // when the last one left; written likewise
+@name("pfc_all_issued") register<bit<32>>(1) pfc_all_issued;            // packets of all ports; ingress only
+@name("pfc_all_left") register<bit<32>>(1) pfc_all_left;                // likewise; written by all egress threads
+@name("pfc_waits") counter(PORTS, CounterType.packets) pfc_waits;       // packets that were sent round by egress of the port
+
+// Whether the port has been open since long before `now_ticks` without anything leaving by it.
+control IsStuck(in port_t port, in ticks_t closed_until_ticks, in ticks_t now_ticks, in bit<32> patience_ticks,
+                out bool stuck) {
+    apply {
+        ticks_t left_ticks;
+        pfc_left_ticks.read(left_ticks, (bit<32>)port);
+        stuck = LONG_AGO(now_ticks, closed_until_ticks, (ticks_t)patience_ticks)
+            && LONG_AGO(now_ticks, left_ticks, (ticks_t)patience_ticks);
+    }
+}
+
+// In ingress, before the packet is charged. Only here data is dropped for want of room.
+control TakeNumber(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+    Drop() drop;
+    apply {
+        if (standard_metadata.priority == PRIORITY_DATA
+            && standard_metadata.egress_spec < (port_t)(bit<9>)SpecialPort_t.WAITING) {
+            bit<32> issued;
+            bit<32> left;
+            pfc_all_issued.read(issued, 0);
+            pfc_all_left.read(left, 0);
+            if (issued - left >= meta.pfc.config.room) {
+                drop.apply(DropReason_t.NO_WAITING_ROOM, meta, standard_metadata);
+            } else {
+                bit<32> number;
+                pfc_all_issued.write(0, issued + 1);
+                pfc_issued.read(number, (bit<32>)standard_metadata.egress_spec);
+                pfc_issued.write((bit<32>)standard_metadata.egress_spec, number + 1);
+                meta.pfc.wait.numbered = 1;
+                meta.pfc.wait.number = number;
+            }
+        }
+    }
+}
+
+// In egress of the packet's port. `leaves`: it is sent; else it goes round.
+control TakeTurn(in port_t port, in ticks_t now_ticks, in bit<32> number, in bit<32> patience_ticks,
+                 out bool leaves) {
+    IsStuck() is_stuck;
+
+    // `passed`: turns that are over with this one; none, when the packet was given up and comes after all.
+    @hidden action pass_turn(in bit<32> passed) {
+        bit<32> left;
+        pfc_all_left.read(left, 0);
+        pfc_all_left.write(0, left + passed);
+    }
+    apply {
+        ticks_t closed_until_ticks;
+        bit<32> turn;
+        bool stuck;
+        pfc_closed_until_ticks.read(closed_until_ticks, (bit<32>)port);
+        pfc_turn.read(turn, (bit<32>)port);
+        is_stuck.apply(port, closed_until_ticks, now_ticks, patience_ticks, stuck);
+        bool late = turn - number < (bit<32>)(1 << 31) && turn != number;
+        leaves = now_ticks >= closed_until_ticks && (number == turn || late || stuck);
+        if (leaves && !late) {
+            pfc_turn.write((bit<32>)port, number + 1);
+            pfc_left_ticks.write((bit<32>)port, now_ticks);
+            pass_turn(number - turn + 1);
+        }
+    }
+}
+
+// In ingress, for a packet that has come round.
+control ComeRound(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+    IsStuck() is_stuck;
+    apply {
+        port_t port = meta.pfc.wait.out_port;
+        bit<32> number = meta.pfc.wait.number;
+        ticks_t closed_until_ticks;
+        bit<32> turn;
+        bit<32> let_in;
+        bool stuck;
+        pfc_closed_until_ticks.read(closed_until_ticks, (bit<32>)port);
+        pfc_turn.read(turn, (bit<32>)port);
+        pfc_let_in.read(let_in, (bit<32>)port);
+        is_stuck.apply(port, closed_until_ticks, meta.pfc.wait.seen_ticks, meta.pfc.config.patience_ticks, stuck);
+        bool due = turn - number < (bit<32>)(1 << 31);  // its turn, or it was given up
+        meta.charge.bytes = meta.pfc.wait.bytes;
+        meta.charge.in_port = meta.pfc.wait.in_port;
+        meta.charge.out_port = port;
+        meta.route.to_host = meta.pfc.wait.to_host == 1;
+        if (meta.pfc.wait.seen_ticks >= closed_until_ticks && (due || number == let_in || stuck)) {
+            pfc_let_in.write((bit<32>)port, number + 1);
+            standard_metadata.egress_spec = port;
+            standard_metadata.priority = PRIORITY_RESUMED;
+        } else {
+            standard_metadata.egress_spec = (port_t)(bit<9>)SpecialPort_t.WAITING;
+        }
+    }
+}
+
+// In egress: keeps what the packet has to know when it comes round.
+control GoRound(in ticks_t now_ticks, inout metadata_t meta) {
+    apply {
+        meta.pfc.wait.bytes = meta.charge.bytes;
+        meta.pfc.wait.in_port = meta.charge.in_port;
+        meta.pfc.wait.out_port = meta.charge.out_port;
+        meta.pfc.wait.to_host = (bit<1>)meta.route.to_host;
+        meta.pfc.wait.seen_ticks = now_ticks;
+        recirculate_preserving_field_list(KEEP_FOR_WAITING);
+    }
+}
+
+#endif

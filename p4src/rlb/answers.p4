@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the controller asks of RLB's state by packets: BMv2's P4Runtime server shows no registers.
+//
+//   READ_PATH      index PATH_INDEX -> path_state_t    what Algorithm 1 would see of a path now
+//   READ_RLB_PORT  index port       -> rlb_port_t      this switch's own warning of a port, and recirculation as a whole
+#ifndef RLB_ANSWERS_P4
+#define RLB_ANSWERS_P4
+#include "common/packet_io.p4"
+#include "rlb/path_rtt.p4"
+#include "rlb/predictor.p4"
+#include "rlb/recirculation.p4"
+#include "rlb/warnings.p4"
+
+control RlbAnswers(in ticks_t now_ticks, in bit<32> keep_ticks, inout headers_t hdr,
+                   inout standard_metadata_t standard_metadata, out bool handled) {
+    Answer() answer;
+
+    apply {
+        bit<32> index = (bit<32>)hdr.packet_out.index;
+        handled = true;
+        if (hdr.packet_out.op == PacketOutOp_t.READ_PATH && index < PATHS) {
+            hdr.path_state.setValid();
+            hdr.path_state.now_ticks = now_ticks;
+            warned_until_ticks.read(hdr.path_state.warned_until_ticks, index);
+            port_warned_until_ticks.read(hdr.path_state.port_warned_until_ticks, index / LEAVES);
+            ticks_t seen_ticks;
+            path_rtt_ticks.read(hdr.path_state.rtt_ticks, index);
+            path_rtt_seen_ticks.read(seen_ticks, index);
+            if (LONG_AGO(now_ticks, seen_ticks, (ticks_t)keep_ticks)) {
+                hdr.path_state.rtt_ticks = 0;
+            }
+            path_rtt_seen_ticks.read(hdr.path_state.rtt_seen_ticks, index);
+            answer.apply(PacketInReason_t.PATH, hdr, standard_metadata);
+        } else if (hdr.packet_out.op == PacketOutOp_t.READ_RLB_PORT && index < PORTS) {
+            hdr.rlb_port.setValid();
+            hdr.rlb_port.now_ticks = now_ticks;
+            own_warning_ticks.read(hdr.rlb_port.own_warning_ticks, index);
+            recirculation_ticks.read(hdr.rlb_port.recirculation_ticks, 0);
+            recirculation_seen_ticks.read(hdr.rlb_port.recirculation_seen_ticks, 0);
+            recirculating.read(hdr.rlb_port.recirculating, 0);
+            answer.apply(PacketInReason_t.RLB_PORT, hdr, standard_metadata);
+        } else {
+            handled = false;
+        }
+    }
+}
+
+#endif

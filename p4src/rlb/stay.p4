@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Off unless stay_ticks is given: a flow that Algorithm 1 has moved from p to p_s (l. 8) stays moved. Its next packets
+// begin their search at p_s, as long as the selector says the same p and the flow is not idle for longer.
+//
+// DEVIATION: not in the paper, which decides packet by packet. But packets that go back to p when its warning ends
+// overtake those that were sent by p_s, and selectors that keep a flow on a path do so for its order.
+#ifndef RLB_STAY_P4
+#define RLB_STAY_P4
+#include "common/metadata.p4"
+
+// index: hash of the flow; 0 at first. Flows that share a cell only move each other. Written and read in ingress only.
+//
+//     63       48 47       32 31             0
+//    +-----------+-----------+----------------+
+//    |  p + 1    | instead   | last packet    |     0: not moved
+//    +-----------+-----------+----------------+
+const bit<32> MOVED_FLOWS = 16384;
+@name("moved_flows") register<bit<64>>(MOVED_FLOWS) moved_flows;
+
+// `kept` has p and p_s as the selector says; `count` next hops.
+control StayMoved(in bit<32> flow_hash, in bit<16> count, in ticks_t now_ticks, in bit<32> stay_ticks,
+                  inout kept_t kept) {
+    apply {
+        bit<64> moved;
+        moved_flows.read(moved, (bit<32>)flow_hash[13:0]);
+        if (moved[63:48] == kept.best + 1 && moved[47:32] < count
+            && now_ticks[31:0] - moved[31:0] <= stay_ticks) {
+            if (kept.second == moved[47:32]) {
+                kept.second = kept.best;
+            }
+            kept.best = moved[47:32];
+        }
+    }
+}
+
+// The packet leaves by `slot`.
+control NoteMove(in bit<32> flow_hash, in bit<16> slot, in ticks_t now_ticks, in kept_t kept) {
+    apply {
+        if (slot != kept.chosen) {
+            moved_flows.write((bit<32>)flow_hash[13:0], (kept.chosen + 1) ++ slot ++ now_ticks[31:0]);
+        } else if (kept.best != kept.chosen) {
+            moved_flows.write((bit<32>)flow_hash[13:0], 0);
+        }
+    }
+}
+
+#endif

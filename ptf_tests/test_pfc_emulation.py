@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: Apache-2.0
+"""PFC by the program, where the traffic manager has none: closed ports, order, room, and pauses asked for.
+
+The native switch has the real thing; it is not switched on here, so that both run the same program.
+Run one case: scripts/run_ptf.py --target native test_pfc_emulation.PauseTest
+"""
+
+from __future__ import annotations
+
+import time
+
+from ptf import testutils
+from ptf.testutils import group
+from scapy.layers.l2 import Ether
+from scapy.packet import Packet, Raw
+
+from bmv2.thrift import ThriftClient
+from hosts.packets.bth import BTH, Opcode
+from hosts.packets.flow_pause import PAUSE_MAC
+from hosts.packets.pfc import ETHER_TYPE, pfc_frame
+from ptf_tests.fabric import HOST, HOST_PORT, OTHER_HOST, OTHER_HOST_PORT, REMOTE, SLOW_REMOTE, UPLINKS
+from ptf_tests.frames import GATEWAY_MAC, Flow, mac_of, number_of, roce
+from ptf_tests.rlb import RlbTest
+from ptf_tests.slow_port import ATTEMPTS, FILLER_BYTES, FILLERS, SlowPortTest
+
+DATA, OTHER_CLASS = 0, 3
+LONG = 0xFFFF
+QUANTUM_TICKS = 1000  # of a microsecond: a pause of LONG is longer than any test
+ONE = 1 << 16
+FOREVER = (1 << 31) - 1
+WAITING_PPS = 2000
+TO_HOST = Flow(REMOTE, HOST)
+TO_SLOW = Flow(OTHER_HOST, SLOW_REMOTE)
+
+
+class EmulationTest(SlowPortTest):
+    """A leaf that does PFC by itself and pauses nobody, unless it is given thresholds."""
+
+    program = "presto"
+
+    def setUp(self) -> None:
+        super().setUp()
+        waiting = self.number("waiting_port")
+        if testutils.test_param_get("target") == "bmv2":
+            with ThriftClient(int(testutils.test_param_get("thrift_port"))) as client:
+                client.set_port_rate(waiting, WAITING_PPS)
+        self.add_clone_session(self.number("pause_session"), self.number("pause_port"))
+        for port in (HOST_PORT, OTHER_HOST_PORT, *UPLINKS, self.slow_port):
+            unit = self.action("pause_unit", quantum=QUANTUM_TICKS * ONE)
+            self.add_entry("pfc_ports", {"port": port}, unit)
+        self.emulate()
+
+    def emulate(self, **given: int) -> None:
+        """Set thresholds and room."""
+        values = {"xoff_bytes": FOREVER, "xon_bytes": FOREVER, "quanta": LONG, "refresh_ticks": FOREVER}
+        values |= {"room": 500, "patience_ticks": FOREVER, "station": number_of(GATEWAY_MAC)}
+        self.set_default("pfc_config", self.action("set_pfc", **values | given))
+
+    def pause(self, port: int, quanta: int) -> None:
+        """The other end of a port asks for a pause of data, and the switch has heard it."""
+        before = self.count("pfc_received", port)
+        self.send(port, pfc_frame(mac_of(HOST), {DATA: quanta}))
+        self.expect_count("pfc_received", before + 1, port)
+
+    def send_all(self, port: int, frames: list[Packet]) -> None:
+        """Frames arrive, and the switch has taken all of them."""
+        before = self.count("port_rx", port)
+        for frame in frames:
+            self.send(port, frame)
+        self.expect_count("port_rx", before + len(frames), port)
+
+    def numbers(self, port: int, packets: int) -> list[int]:
+        """The numbers of so many packets that leave a port next."""
+        return [int(Ether(self.receive(port)[1])[BTH].psn) for _ in range(packets)]
+
+
+def numbered(flow: Flow, number: int) -> Packet:
+    """A packet of a flow that says the how many-th it is."""
+    frame = roce(flow)
+    frame[BTH].psn = number
+    return frame
+
+
+@group("pfc")
+class PauseTest(EmulationTest):
+    """Data for a paused port waits, unchanged and in order, until the resume; control does not wait."""
+
+    def runTest(self) -> None:
+        count = 12
+        self.pause(HOST_PORT, LONG)
+        self.send_all(UPLINKS[0], [numbered(TO_HOST, number) for number in range(count)])
+        ack = roce(TO_HOST, opcode=Opcode.ACK, payload=b"")
+        self.send(UPLINKS[1], ack)
+        self.expect(HOST_PORT, roce(TO_HOST, ttl=63, opcode=Opcode.ACK, payload=b"", dst_mac=mac_of(HOST)))
+        self.eventually(count * FILLER_BYTES, lambda: self.port_queues(HOST_PORT)[0])
+        self.assertEqual(count * FILLER_BYTES, self.port_queues(UPLINKS[0])[1])
+        self.nothing_else()
+        self.pause(HOST_PORT, 0)
+        for number in range(count):
+            expected = roce(TO_HOST, ttl=63, dst_mac=mac_of(HOST))
+            expected[BTH].psn = number
+            self.expect(HOST_PORT, expected)
+        self.assertEqual((0, 0), self.port_queues(HOST_PORT))
+        self.assertEqual((0, 0), self.port_queues(UPLINKS[0]))
+        self.expect_drops()
+
+
+@group("pfc")
+class PauseAtRlbTest(RlbTest, PauseTest):
+    """The same where packets recirculate for other reasons, too."""
+
+    program = "rlb_presto"
+
+
+@group("pfc")
+class QuantaTest(EmulationTest):
+    """A pause ends by itself, and not before its time."""
+
+    def runTest(self) -> None:
+        pause_s = 1.0
+        began_s = time.monotonic()
+        self.pause(HOST_PORT, round(pause_s * 1e6 / QUANTUM_TICKS))
+        self.send_all(UPLINKS[0], [numbered(TO_HOST, number) for number in range(5)])
+        self.assertEqual(list(range(5)), self.numbers(HOST_PORT, 5))
+        self.assertGreaterEqual(time.monotonic() - began_s, pause_s)
+        self.expect_drops()
+
+
+@group("pfc")
+class QueuedTest(EmulationTest):
+    """A pause stops what is in the port's queue already, behind the packet that is being sent."""
+
+    def runTest(self) -> None:
+        for first in range(0, ATTEMPTS * FILLERS, FILLERS):
+            waits = self.count("pfc_waits", self.slow_port)
+            self.send_all(OTHER_HOST_PORT, [numbered(TO_SLOW, first + n) for n in range(FILLERS)])
+            self.pause(self.slow_port, LONG)
+            left = self.waiting() // FILLER_BYTES
+            if left > 1:
+                break
+            self.pause(self.slow_port, 0)
+            self.drain(FILLERS)
+        else:
+            self.fail("the machine is too slow: nothing waited any more when the pause came")
+        gone = FILLERS - left
+        self.assertEqual([first + n for n in range(gone)], self.numbers(self.slow_port, gone))
+        # each has been at the head of the queue by now, and was not sent
+        self.eventually(waits + left, lambda: self.count("pfc_waits", self.slow_port))
+        self.nothing_else()
+        self.pause(self.slow_port, 0)
+        rest = [first + n for n in range(gone, FILLERS)]
+        self.assertEqual(rest, self.numbers(self.slow_port, left))
+        self.eventually((0, 0), lambda: self.port_queues(self.slow_port))
+        self.expect_drops()
+
+
+@group("pfc")
+class OrderTest(EmulationTest):
+    """However often a port is paused while packets come: none is lost, none overtakes another one."""
+
+    def runTest(self) -> None:
+        rounds, each = 6, 5
+        for turn in range(rounds):
+            numbers = range(turn * each, (turn + 1) * each)
+            self.send_all(OTHER_HOST_PORT, [numbered(TO_SLOW, number) for number in numbers])
+            self.pause(self.slow_port, 0 if turn % 2 else LONG)
+        self.assertEqual(list(range(rounds * each)), self.numbers(self.slow_port, rounds * each))
+        self.eventually((0, 0), lambda: self.port_queues(self.slow_port))
+        self.assertEqual((0, 0), self.port_queues(OTHER_HOST_PORT))
+        self.expect_drops()
+
+
+@group("pfc")
+class OrderAtRlbTest(RlbTest, OrderTest):
+    """The same over RLB."""
+
+    program = "rlb_drill"
+
+
+@group("pfc")
+class AskTest(EmulationTest):
+    """The sender of a port is paused when more than xoff waits that it brought, and resumed at xon."""
+
+    def runTest(self) -> None:
+        self.emulate(xoff_bytes=3 * FILLER_BYTES, xon_bytes=FILLER_BYTES)
+        self.pause(self.slow_port, LONG)
+        self.send_all(OTHER_HOST_PORT, [numbered(TO_SLOW, number) for number in range(FILLERS)])
+        self.expect(OTHER_HOST_PORT, pfc_frame(GATEWAY_MAC, {DATA: LONG}))
+        self.pause(self.slow_port, 0)
+        self.assertEqual(list(range(FILLERS)), self.numbers(self.slow_port, FILLERS))
+        self.expect(OTHER_HOST_PORT, pfc_frame(GATEWAY_MAC, {DATA: 0}))
+        self.assertEqual(2, self.count("pfc_sent", OTHER_HOST_PORT))
+        self.assertEqual(1, self.count("pfc_pauses_sent", OTHER_HOST_PORT))
+        self.assertEqual((0, 0), self.port_queues(OTHER_HOST_PORT))
+        self.expect_drops()
+
+
+@group("pfc")
+class RoomTest(EmulationTest):
+    """What finds no room to wait is dropped, and counted; the rest keeps its order."""
+
+    def runTest(self) -> None:
+        room = 4
+        self.emulate(room=room)
+        self.pause(HOST_PORT, LONG)
+        self.send_all(UPLINKS[0], [numbered(TO_HOST, number) for number in range(room + 3)])
+        self.expect_count("drops", 3, self.enum("DropReason_t", "NO_WAITING_ROOM"))
+        self.pause(HOST_PORT, 0)
+        self.assertEqual(list(range(room)), self.numbers(HOST_PORT, room))
+        self.assertEqual((0, 0), self.port_queues(HOST_PORT))
+        self.send_all(UPLINKS[0], [numbered(TO_HOST, room)])
+        self.assertEqual([room], self.numbers(HOST_PORT, 1))
+        self.expect_drops(NO_WAITING_ROOM=3)
+
+
+@group("pfc")
+class OtherFramesTest(EmulationTest):
+    """A pause of another class, other MAC control, broken frames: none pauses, what is no PFC counts."""
+
+    def runTest(self) -> None:
+        good = bytes(pfc_frame(mac_of(HOST), {DATA: LONG}))
+        self.send(HOST_PORT, pfc_frame(mac_of(HOST), {OTHER_CLASS: LONG}))
+        other = Ether(src=mac_of(HOST), dst=PAUSE_MAC, type=ETHER_TYPE) / Raw(b"\0\1" + good[16:])
+        self.send(HOST_PORT, other)
+        self.send(HOST_PORT, Raw(bytes.fromhex(mac_of(OTHER_HOST).replace(":", "")) + good[6:]))
+        self.send(HOST_PORT, Raw(good[:20]))
+        self.expect_count("port_rx", 4, HOST_PORT)
+        self.send(UPLINKS[0], roce(TO_HOST))
+        self.expect(HOST_PORT, roce(TO_HOST, ttl=63, dst_mac=mac_of(HOST)))
+        self.assertEqual(1, self.count("pfc_received", HOST_PORT))
+        self.expect_drops(UNSUPPORTED=2, MALFORMED=1)
+
+
+@group("pfc")
+class OffTest(EmulationTest):
+    """Where it is not configured, a pause frame is one that nobody knows."""
+
+    def runTest(self) -> None:
+        self.emulate(room=0)
+        self.send(HOST_PORT, pfc_frame(mac_of(HOST), {DATA: LONG}))
+        self.expect_count("drops", 1, self.enum("DropReason_t", "UNSUPPORTED"))
+        self.send(UPLINKS[0], roce(TO_HOST))
+        self.expect(HOST_PORT, roce(TO_HOST, ttl=63, dst_mac=mac_of(HOST)))
+        self.assertEqual(0, self.count("pfc_received", HOST_PORT))
+        self.expect_drops(UNSUPPORTED=1)

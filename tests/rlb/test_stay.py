@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A flow that was moved to another path stays there while its selector says the same (p4src/rlb/stay.p4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.p4src.frames import roce
+from tests.p4src.rig import HOST_PORT, UPLINKS
+from tests.rlb.models import algorithm1
+from tests.rlb.rig import RlbRig
+
+STAY = 1000
+STEP = 1_000_000
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[RlbRig]:
+    with RlbRig() as rig:
+        rig.limits()
+        yield rig
+
+
+@pytest.fixture
+def leaf(shared: RlbRig) -> RlbRig:
+    shared.reset()
+    shared.warnings(stay_ticks=STAY)
+    shared.clock += STEP
+    return shared
+
+
+def path(rig: RlbRig, now: int, slot: int = 0, sport: int = 49152) -> int:
+    """By which port a packet of a flow leaves whose selector says a slot."""
+    rig.next_slot(slot)
+    return rig.one(HOST_PORT, roce(sport), rig.clock + now).port
+
+
+def test_moved_flow_does_not_go_back(leaf):
+    """Not when the warning ends, as long as its packets follow each other."""
+    leaf.warn(UPLINKS[0], leaf.clock + 10)
+    taken = [path(leaf, now) for now in (0, 20, 1020, 2020)]
+    assert taken == [UPLINKS[1]] * 4
+
+
+def test_idle_flow_goes_back(leaf):
+    """Behind a gap that is longer it begins anew, at the tick."""
+    leaf.warn(UPLINKS[0], leaf.clock + 10)
+    assert [path(leaf, 0), path(leaf, STAY + 1)] == [UPLINKS[1], UPLINKS[0]]
+
+
+def test_other_choice_of_the_selector_is_followed(leaf):
+    """The move was of one path: the next cell, flowlet or tag is not touched by it."""
+    leaf.warn(UPLINKS[0], leaf.clock + 10)
+    assert [path(leaf, 0), path(leaf, 20, slot=2), path(leaf, 30)] == [UPLINKS[1], UPLINKS[2], UPLINKS[1]]
+
+
+def test_other_flows_are_not_moved(leaf):
+    """Of many, but those that share the cell of a table with it."""
+    leaf.warn(UPLINKS[0], leaf.clock + 10)
+    assert path(leaf, 0) == UPLINKS[1]
+    assert {path(leaf, 20 + i, sport=50_000 + i) for i in range(20)} == {UPLINKS[0]}
+
+
+def test_it_moves_on_where_that_path_is_warned_too(leaf):
+    """And goes back to the selector's own where that is the one that is left."""
+    leaf.warn(UPLINKS[0], leaf.clock + 10)
+    assert path(leaf, 0) == UPLINKS[1]
+    leaf.warn(UPLINKS[1], leaf.clock + 100)
+    assert path(leaf, 20) == UPLINKS[0]
+    assert path(leaf, 200) == UPLINKS[0], "which ends the move"
+
+
+def test_off(leaf):
+    """Each packet for itself, as Algorithm 1 has it."""
+    leaf.warnings(stay_ticks=0)
+    leaf.warn(UPLINKS[0], leaf.clock + 10)
+    assert [path(leaf, 0), path(leaf, 20)] == [UPLINKS[1], UPLINKS[0]]
+    assert not any(leaf.cells("moved_flows"))
+
+
+@settings(deadline=None, derandomize=True, max_examples=40)
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(1, 2 * STAY),
+            st.integers(0, len(UPLINKS) - 1),
+            st.sets(st.integers(0, len(UPLINKS) - 1)),
+        ),
+        min_size=1,
+        max_size=12,
+    )
+)
+def test_against_the_model(shared, packets):
+    """Algorithm 1 from wherever the flow was moved to."""
+    rig, size = shared, len(UPLINKS)
+    rig.reset()
+    rig.warnings(stay_ticks=STAY)
+    rig.clock += STEP
+    now, moved = 0, None
+    for gap, slot, warned in packets:
+        now += gap
+        for number, port in enumerate(UPLINKS):
+            rig.warn(port, (1 << 47) * (number in warned))
+        start, second = slot, (slot + 1) % size
+        if moved is not None and moved[0] == slot and now - moved[2] <= STAY:
+            start = moved[1]
+            second = slot if second == start else second
+        expected = algorithm1(start, second, [i in warned for i in range(size)], [0] * size, 0).path
+        if len(warned) == size:
+            expected = slot
+        assert path(rig, now, slot) == UPLINKS[expected]
+        if expected != slot:
+            moved = (slot, expected, now)
+        elif start != slot:
+            moved = None
+    assert rig.empty()
