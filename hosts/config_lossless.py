@@ -7,13 +7,21 @@ from dataclasses import dataclass
 
 from hosts.errors import check_setting
 
+ADDITIVE_SHARE = 1000
+"""R_AI is the link's rate divided by this: 40 Mb/s of 40 Gb/s."""
+
+HYPER_SHARE = 100
+"""R_HAI likewise."""
+
 
 @dataclass(frozen=True, slots=True)
 class DcqcnConfig:
     """The transport dcqcn: go-back-N paced by DCQCN (Zhu et al., SIGCOMM 2015).
 
     The values are those that the paper uses in its data centres of 40 Gb/s (§3.1, §5), but where they are
-    called an assumption.
+    called an assumption. Increases are shares of the link's rate, so that a flow needs as many steps back to
+    it at any rate (assumption; so do the simulations of HPCC, SIGCOMM 2019); times and the counter stay as
+    they are.
 
     Args:
         cnp_ns: a receiver sends at most one CNP of a flow in this time (N = 50 us).
@@ -23,10 +31,11 @@ class DcqcnConfig:
         counter_bytes: and whenever so many bytes of frames have been sent (B = 10 MB).
         recovery_steps: rises by either of the two that only halve the way back to the rate before the cut
             (F = 5).
-        additive_bps: what the target rate gains in each rise after these (R_AI = 40 Mb/s).
-        hyper_bps: what it gains once timer and counter are both beyond them. Assumption: the paper has the
-            phase and no number; in 802.1Qau, whose state machine it takes over, it is ten times the additive
-            step.
+        additive_bps: what the target rate gains in each rise after these (R_AI = 40 Mb/s); None: as large a
+            share of the flow's link.
+        hyper_bps: what it gains once timer and counter are both beyond them; None: a hundredth of the link.
+            Assumption: the paper has the phase and no number; in 802.1Qau, whose state machine it takes over,
+            it is ten times the additive step.
         least_bps: no cut goes below. Assumption: the default of 802.1Qau.
         clamp: every CNP takes the present rate for the target rate (eq. 1). False: only one that comes after
             a rise does, so that after several CNPs in a row a flow goes back to the rate before the first.
@@ -38,8 +47,8 @@ class DcqcnConfig:
     timer_ns: int = 55_000
     counter_bytes: int = 10_000_000
     recovery_steps: int = 5
-    additive_bps: int = 40_000_000
-    hyper_bps: int = 400_000_000
+    additive_bps: int | None = None
+    hyper_bps: int | None = None
     least_bps: int = 10_000_000
     clamp: bool = True
 
@@ -48,7 +57,8 @@ class DcqcnConfig:
         for name in ("cnp_ns", "alpha_ns", "timer_ns", "counter_bytes", "least_bps"):
             check_setting(getattr(self, name) > 0, f"{name} is {getattr(self, name)}, expected more than 0")
         for name in ("recovery_steps", "additive_bps", "hyper_bps"):
-            check_setting(getattr(self, name) >= 0, f"{name} is {getattr(self, name)}, expected 0 or more")
+            value = getattr(self, name)
+            check_setting(value is None or value >= 0, f"{name} is {value}, expected 0 or more")
         check_setting(0 < self.gain <= 1, f"gain is {self.gain}, expected more than 0 and at most 1")
 
 

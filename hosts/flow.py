@@ -95,6 +95,7 @@ class FlowRecord:
         blocked: times a path was blocked after a timeout.
         out_of_sequence: arrivals beyond the one that the receiver expects next, also where that was lost
             (Spritz Fig. 6).
+        cnps_sent, cnps_received: CNPs that the receiver sent, and that the source got.
     """
 
     id: int
@@ -120,3 +121,5 @@ class FlowRecord:
     reused: int = 0
     blocked: int = 0
     out_of_sequence: int = 0
+    cnps_sent: int = 0
+    cnps_received: int = 0

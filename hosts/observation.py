@@ -54,6 +54,7 @@ class ReceiverObservation:
         out_of_sequence: arrivals beyond the transport's expected PSN, for whatever reason.
         ce_marked: arrivals marked by ECN.
         trimmed: arrivals without their payload, not among `packets`.
+        cnps_sent: CNPs sent.
     """
 
     flow: FlowSpec
@@ -67,6 +68,7 @@ class ReceiverObservation:
     path_changes: int
     ce_marked: int
     trimmed: int = 0
+    cnps_sent: int = 0
 
 
 Observation = SenderObservation | ReceiverObservation
@@ -116,4 +118,6 @@ def _record(sender: SenderObservation, receiver: ReceiverObservation | None) -> 
         reused=sender.reused,
         blocked=sender.blocked,
         out_of_sequence=receiver.out_of_sequence if receiver else 0,
+        cnps_sent=receiver.cnps_sent if receiver else 0,
+        cnps_received=sender.congestion_notifications,
     )

@@ -74,6 +74,7 @@ class FlowReceiver(FlowEnd):
         self._tells_arrival = self._transport.tells_arrival
         self._cnps: CnpClock | None = CnpClock(config.dcqcn.cnp_ns) if config.transport == DCQCN else None
         self._cnp = b""  # the frame, once one was sent
+        self._cnps_sent = 0
         self._order = OrderObserver()
         self._bytes = 0
         self._packets = 0
@@ -185,6 +186,7 @@ class FlowReceiver(FlowEnd):
         if not self._cnp:
             flow = self.flow
             self._cnp = cnp_frame(self._address, sport=flow.sport, qpn=flow.qpn, dscp=self._dscp())
+        self._cnps_sent += 1
         self._control.append((RAW, self._cnp, 0))
 
     def _answer(self, answer: int) -> None:
@@ -219,4 +221,5 @@ class FlowReceiver(FlowEnd):
             path_changes=self._path_changes,
             ce_marked=self._ce_marked,
             trimmed=self._trimmed,
+            cnps_sent=self._cnps_sent,
         )

@@ -28,7 +28,7 @@ from __future__ import annotations
 from typing import Final
 
 from hosts.calls import NEVER
-from hosts.config_lossless import DcqcnConfig
+from hosts.config_lossless import ADDITIVE_SHARE, HYPER_SHARE, DcqcnConfig
 
 ALPHA_BITS: Final = 30
 ONE: Final = 1 << ALPHA_BITS  # alpha = 1
@@ -75,8 +75,9 @@ class DcqcnRate:
         self._timer_ns: int = config.timer_ns
         self._counter_bytes: int = config.counter_bytes
         self._steps: int = config.recovery_steps
-        self._additive_bps: int = config.additive_bps
-        self._hyper_bps: int = config.hyper_bps
+        additive_bps, hyper_bps = config.additive_bps, config.hyper_bps
+        self._additive_bps: int = line_bps // ADDITIVE_SHARE if additive_bps is None else additive_bps
+        self._hyper_bps: int = line_bps // HYPER_SHARE if hyper_bps is None else hyper_bps
         self._least_bps: int = min(config.least_bps, line_bps)
         self._clamp: bool = config.clamp
         self._alpha_since_ns = 0

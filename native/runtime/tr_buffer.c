@@ -93,6 +93,17 @@ static tr_pfc_state *state_of(const tr_switch *s, const tr_pkt *p)
     return &s->ports[p->pfc_port]->pfc_state[p->priority];
 }
 
+/* Takes lossless bytes back and tells nobody; those that were in the headroom. */
+static uint64_t give_back(tr_pfc_state *st, uint64_t bytes)
+{
+    uint64_t head = least(st->head, bytes);
+    st->shared -= bytes - head;
+    st->head -= head;
+    st->stats.bytes -= bytes;
+    st->stats.headroom_bytes = st->head;
+    return head;
+}
+
 /* Takes the room of p back and tells nobody. */
 static void discharge(tr_switch *s, tr_pkt *p)
 {
@@ -102,13 +113,8 @@ static void discharge(tr_switch *s, tr_pkt *p)
         s->buffer.own -= shared;
         shared = 0;
     } else if (p->charge == TR_CHARGE_LOSSLESS) {
-        tr_pfc_state *st = state_of(s, p);
-        head = least(st->head, shared);
+        head = give_back(state_of(s, p), shared);
         shared -= head;
-        st->shared -= shared;
-        st->head -= head;
-        st->stats.bytes -= p->charged_bytes;
-        st->stats.headroom_bytes = st->head;
     }
     s->buffer.shared -= shared;
     s->buffer.head -= head;
@@ -151,11 +157,37 @@ static enum tr_drop charge_lossy(tr_switch *s, tr_pkt *p, uint32_t bytes)
     return TR_DROP_COUNT;
 }
 
+/* A lossless packet that has been here before keeps its room, whatever has
+ * become of the thresholds: it was accepted. What it has grown by counts where
+ * there is room for it. */
+static void recharge(tr_switch *s, tr_pkt *p, tr_pfc_state *st,
+                     const tr_pfc_limits *limits, uint32_t bytes)
+{
+    if (bytes > p->charged_bytes) {
+        if (charge(s, st, limits, bytes - p->charged_bytes) != TR_DROP_COUNT)
+            return;
+        if (st->head && !st->paused)
+            tr_pfc_tell(s, p->pfc_port, p->priority, 1);
+    } else if (bytes < p->charged_bytes) {
+        uint64_t gone = p->charged_bytes - bytes;
+        uint64_t head = give_back(st, gone);
+        s->buffer.head -= head;
+        s->buffer.shared -= gone - head;
+        resume(s, p->pfc_port, p->priority);
+    }
+    p->charged_bytes = bytes;
+}
+
 enum tr_drop tr_buffer_admit(tr_switch *s, tr_pkt *p, uint32_t priority)
 {
     const tr_port *t = s->ports[p->pfc_port];
     uint32_t bytes = tr_pkt_bytes(p), before = TR_MAX_PRIORITIES;
     enum tr_drop full = TR_DROP_COUNT;
+    if (p->charge == TR_CHARGE_LOSSLESS && p->priority == priority &&
+        t->pfc.enabled >> priority & 1) {
+        recharge(s, p, &t->pfc_state[priority], &t->pfc.of[priority], bytes);
+        return TR_DROP_COUNT;
+    }
     if (p->charge) {
         if (p->charge == TR_CHARGE_LOSSLESS)
             before = p->priority;
@@ -169,6 +201,8 @@ enum tr_drop tr_buffer_admit(tr_switch *s, tr_pkt *p, uint32_t priority)
         /* a packet that is refused says so, too, if one is left to resume it */
         if (!st->paused && (st->head || (full != TR_DROP_COUNT && st->shared)))
             tr_pfc_tell(s, p->pfc_port, priority, 1);
+        else if (st->paused && full != TR_DROP_COUNT)
+            tr_pfc_insist(s, p->pfc_port, priority);
     } else {
         full = charge_lossy(s, p, bytes);
     }

@@ -246,6 +246,7 @@ typedef struct tr_pfc_state {
     uint64_t shared, head;    /* bytes that came in here and wait: in the shared
                                * buffer, in the headroom */
     uint64_t refresh_ps;      /* when to repeat the pause, TR_NEVER: not */
+    uint64_t insist_ps;       /* no sooner, if it is not obeyed */
     uint64_t pausing_from_ps; /* since when the sender is paused */
     uint64_t paused_from_ps;  /* since when the queue is, if it is */
     uint8_t paused;           /* we have paused the sender */
@@ -320,6 +321,7 @@ struct tr_switch {
     tr_reentry resubmitted, recirculated;
     uint64_t reentries;       /* packets that ever went back */
     uint64_t recirc_busy_ps;
+    uint8_t refusing;         /* a packet without room is in egress */
     tr_pkt *out_head, *out_tail;
     uint64_t now_ps, next_event_ps;
     uint64_t ticks_at_ps, ticks;  /* a time, and the same in ticks */

@@ -14,6 +14,8 @@
 #define PFC_FRAME_BYTES 60u
 /* Pauses are repeated no faster than this, however short they are. */
 #define MIN_REFRESH_PS 1000000u
+/* Whoever sends on after so long has not heard of the pause. */
+#define OBEYED_PS 10000000u
 
 static const uint8_t pfc_destination[6] = {0x01, 0x80, 0xc2, 0x00, 0x00, 0x01};
 
@@ -74,6 +76,7 @@ static int send_pause(tr_switch *s, uint32_t port, uint32_t priority,
                          ? TR_NEVER
                          : sent_ps + (lasts / 2 > MIN_REFRESH_PS ? lasts / 2
                                                     : MIN_REFRESH_PS);
+    st->insist_ps = sent_ps + OBEYED_PS;
     if (quanta)
         st->stats.xoff_sent++;
     else
@@ -104,6 +107,13 @@ void tr_pfc_tell(tr_switch *s, uint32_t port, uint32_t priority, int stop)
         st->paused = 1;
         st->pausing_from_ps = s->now_ps;
     }
+}
+
+void tr_pfc_insist(tr_switch *s, uint32_t port, uint32_t priority)
+{
+    tr_port *t = s->ports[port];
+    if (!t->down && s->now_ps >= t->pfc_state[priority].insist_ps)
+        send_pause(s, port, priority, t->pfc.quanta);
 }
 
 /* The queue of a priority is paused from now on for so long, 0: not at all. */
@@ -150,11 +160,22 @@ void tr_pfc_forget(tr_switch *s, tr_port *t)
     }
 }
 
+void tr_pfc_link(tr_switch *s, uint32_t port, int up)
+{
+    tr_port *t = s->ports[port];
+    for (uint32_t i = 0; t->pfc_state && i < PFC_CLASSES; i++) {
+        if (!up && t->queue[i].pause_until_ps > s->now_ps)
+            pause_queue(t, i, 0, s->now_ps);
+        if (up && t->pfc_state[i].paused)
+            t->pfc_state[i].refresh_ps = s->now_ps;
+    }
+}
+
 uint64_t tr_pfc_refresh(tr_switch *s, uint32_t port, uint64_t now_ps)
 {
     tr_port *t = s->ports[port];
     uint64_t next = TR_NEVER;
-    for (uint32_t i = 0; i < PFC_CLASSES; i++) {
+    for (uint32_t i = 0; !t->down && i < PFC_CLASSES; i++) {
         tr_pfc_state *st = &t->pfc_state[i];
         if (st->paused && st->refresh_ps <= now_ps)
             send_pause(s, port, i, t->pfc.quanta);

@@ -283,6 +283,9 @@ void tr_port_block(tr_switch *s, uint32_t port, int blocked)
 void tr_port_up(tr_switch *s, uint32_t port, int up)
 {
     tr_port *t = tr_port_get(s, port);
-    if (t)
-        t->down = !up;
+    if (!t || t->down == !up)
+        return;
+    t->down = !up;
+    tr_pfc_link(s, port, up);
+    tr_port_touch(s, port);
 }

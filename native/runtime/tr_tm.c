@@ -53,6 +53,24 @@ static void port_drop(tr_switch *s, tr_port *port, tr_pkt *p,
     tr_drop(s, p, reason);
 }
 
+/* The buffer has no room for p. What is lossless passes egress all the same, as
+ * at a port that is down, so that no program's accounts leak: programs rely on
+ * it to get there, and take off there what they have charged. One that egress
+ * sends round goes there without room. */
+static void refuse(tr_switch *s, tr_port *t, tr_pkt *p, enum tr_drop why)
+{
+    const tr_port *from = s->ports[p->pfc_port];
+    int lossless = from && from->pfc.enabled >> p->priority & 1;
+    if (lossless && !s->refusing) { /* clones of it are just dropped */
+        s->refusing = 1;
+        int leaves = s->prog->egress(s, p, s->now_ps);
+        s->refusing = 0;
+        if (!leaves)
+            return;
+    }
+    port_drop(s, t, p, why);
+}
+
 void tr_enqueue(tr_switch *s, tr_pkt *p, uint32_t port, uint32_t priority)
 {
     tr_port *t = tr_port_get(s, port);
@@ -79,11 +97,11 @@ void tr_enqueue(tr_switch *s, tr_pkt *p, uint32_t port, uint32_t priority)
         return;
     }
     enum tr_drop full = tr_buffer_admit(s, p, priority);
+    p->priority = (uint8_t)priority;
     if (full != TR_DROP_COUNT) {
-        port_drop(s, t, p, full);
+        refuse(s, t, p, full);
         return;
     }
-    p->priority = (uint8_t)priority;
     /* what leaves at once stays in its buffer, which the cache has */
     if (q->packets || t->busy_until_ps > s->now_ps)
         p = tr_pkt_pack(s, p);

@@ -54,7 +54,8 @@ tr_pkt *tr_pkt_unpack(tr_switch *s, tr_pkt *q);
 /* The buffer, and who has how much of it. */
 
 /* Gives p its room, to wait with this priority; one that has room already (it
- * was recirculated) gets it anew. TR_DROP_COUNT, or why there is none. */
+ * was recirculated) keeps it where it is lossless, else gets it anew.
+ * TR_DROP_COUNT, or why there is none. */
 enum tr_drop tr_buffer_admit(tr_switch *s, tr_pkt *p, uint32_t priority);
 /* Takes the room of p back; its sender may be resumed. */
 void tr_buffer_release(tr_switch *s, tr_pkt *p);
@@ -68,6 +69,12 @@ void tr_pfc_set(tr_switch *s, tr_port *t, uint32_t port,
                 const tr_pfc_config *cfg);
 /* Nothing waits any more that came in by this port. */
 void tr_pfc_forget(tr_switch *s, tr_port *t);
+/* The link of this port has gone, and with it all pauses of either end; or it
+ * is back, and who sends to this port is told once more where it must stop. */
+void tr_pfc_link(tr_switch *s, uint32_t port, int up);
+/* Tells who sends to this port to stop once more: the pause got lost, for there
+ * is no room left. */
+void tr_pfc_insist(tr_switch *s, uint32_t port, uint32_t priority);
 /* Tells who sends to this port to stop, or to go on. */
 void tr_pfc_tell(tr_switch *s, uint32_t port, uint32_t priority, int stop);
 /* Repeats pauses that would run out; the time of the next repeat. Only for

@@ -62,6 +62,8 @@ def build(cache: Path | None = None) -> Path:
     with scratch:
         made = _compile(Path(scratch.name))
         (made / STAMP).write_text(version)
+        # mypyc's packages look for their modules below a folder that has the name of the package they are in
+        (made / _PACKAGE).symlink_to(".")
         _put(made, folder, version)
     return folder
 

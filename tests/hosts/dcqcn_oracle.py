@@ -13,7 +13,7 @@ F = 5
 G = Fraction(1, 256)
 K_NS = T_NS = 55_000
 B_BYTES = 10_000_000
-R_AI, R_HAI = 40_000_000, 400_000_000
+AI_SHARE, HAI_SHARE = 1000, 100  # R_AI and R_HAI are the link's rate divided by these
 R_MIN = 10_000_000
 
 
@@ -69,7 +69,7 @@ class Oracle:
 
     def increase(self) -> None:
         if max(self.t, self.bc) >= F:
-            step = R_HAI if min(self.t, self.bc) > F else R_AI
+            step = self.line // (HAI_SHARE if min(self.t, self.bc) > F else AI_SHARE)
             self.rt = min(self.rt + step, Fraction(self.line))
         self.rc = (self.rt + self.rc) / 2
         # a rate is whole bits per second, and less than one of them is no limit

@@ -123,6 +123,13 @@ def test_compiled_nics_send_the_same_frames_and_tell_the_same():
         check=False,
     )
     assert 0 == build.returncode, build.stderr
+    alone = subprocess.run(
+        [sys.executable, "-c", "import hosts.transport.dcqcn_cnp"],
+        cwd=ROOT,
+        env={**os.environ, "TAILRACE_HOSTS": "compiled"},
+        check=False,
+    )
+    assert 0 == alone.returncode, "a module of a package is found whichever is imported first"
     fast, slow = json.loads(story("compiled")), json.loads(story("interpreted"))
     assert ("compiled", "interpreted") == (fast.pop("implementation"), slow.pop("implementation"))
     assert ("nic.py", True) == (slow.pop("file"), fast.pop("file").endswith(".so"))

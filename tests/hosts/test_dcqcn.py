@@ -226,6 +226,11 @@ def test_marked_packets_make_cnps():
     assert first_ns == cnps[0]
     assert all(later - earlier >= 50_000 for earlier, later in itertools.pairwise(cnps))
     assert len(cnps) - 1 <= network.senders()[0].congestion_notifications <= len(cnps)
+    (record,) = network.records()
+    assert (len(cnps), network.senders()[0].congestion_notifications) == (
+        record.cnps_sent,
+        record.cnps_received,
+    )
     assert sent_ns(network)[-1] > 5 * 200 * FRAME
 
 

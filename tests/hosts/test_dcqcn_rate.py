@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hosts.calls import NEVER
-from hosts.config_lossless import DcqcnConfig
+from hosts.config_lossless import ADDITIVE_SHARE, HYPER_SHARE, DcqcnConfig
 from hosts.transport.dcqcn_cnp import CnpClock
 from hosts.transport.dcqcn_rate import ONE, DcqcnRate
 from tests.hosts.dcqcn_oracle import Oracle
@@ -41,7 +41,22 @@ def test_the_published_defaults():
     config = DcqcnConfig()
     assert (50_000, 55_000, 55_000) == (config.cnp_ns, config.alpha_ns, config.timer_ns)
     assert (1 / 256, 10_000_000, 5) == (config.gain, config.counter_bytes, config.recovery_steps)
-    assert (40_000_000, 400_000_000) == (config.additive_bps, config.hyper_bps)
+    assert (40_000_000, 400_000_000) == (LINE // ADDITIVE_SHARE, LINE // HYPER_SHARE)
+    assert (None, None) == (config.additive_bps, config.hyper_bps)
+
+
+@pytest.mark.parametrize("line_bps", [10_000_000_000, 40_000_000_000, 100_000_000_000])
+def test_the_way_back_takes_as_many_steps_at_any_rate(line_bps):
+    """After a cut each rise is the same share of the link, whatever its rate is; numbers that are given stay."""
+    one, given = rate(line_bps), rate(line_bps, additive_bps=40_000_000)
+    for flow in (one, given):
+        flow.on_cnp(0)
+        flow.on_cnp(0)
+    for number in range(1, 7):
+        one.on_time(number * T_NS)
+        given.on_time(number * T_NS)
+    assert line_bps // 2 + line_bps // 1000 == one.target_bps
+    assert line_bps // 2 + 40_000_000 == given.target_bps
 
 
 def test_it_begins_at_line_rate():
@@ -122,7 +137,7 @@ def test_the_byte_counter_does_the_same():
 
 def test_hyper_increase_when_both_are_beyond_five():
     """min(T, BC) > F: 400 Mb/s each time; at equal to F still 40."""
-    one = rate(100_000_000_000)
+    one = rate(100_000_000_000, additive_bps=40 * MB, hyper_bps=400 * MB)
     for _ in range(4):
         one.on_cnp(0)
     target = one.target_bps

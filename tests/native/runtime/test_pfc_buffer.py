@@ -147,6 +147,29 @@ def test_a_recirculated_packet_keeps_its_room() -> None:
         assert switch.drops() == {"pipeline_replaced": 13}, "with the pause that nobody has fetched"
 
 
+def test_what_was_accepted_is_not_dropped_when_it_comes_round() -> None:
+    """Others take what was free meanwhile, and the dynamic threshold falls below what is there: it stays there."""
+    pfc = PfcConfig((0,), 3000, 500, 200)
+    config = SwitchConfig(
+        recirc_rate_bps=8_000_000, queue_depth_packets=0, pfc=pfc, buffer=BufferConfig(4000, Fraction(1))
+    )
+    with Switch(circling("recirculate"), config) as switch:
+        switch.port_pfc(3, PfcConfig((CLASS,), 3000, 500, 200))
+        for _ in range(12):
+            switch.inject(1, frame(2), 0)
+        for _ in range(20):
+            switch.inject(3, frame(2), 0)
+        before = switch.pfc_stats(1, 0)
+        look = switch.buffer()
+        assert look.bytes - look.reserved_bytes - look.shared_bytes < 500
+        for until_ns in range(0, 9_000_000, 370_000):
+            switch.run(until_ns)
+            stats = switch.pfc_stats(1, 0)
+            assert (stats.bytes, stats.headroom_bytes) == (1200, before.headroom_bytes)
+        assert switch.drops() == {}
+        assert switch.buffer().balanced
+
+
 def test_lossless_packets_may_all_recirculate() -> None:
     """Their room is the buffer's; others are dropped at the depth that simple_switch has."""
     pfc = PfcConfig((0,), 1_000_000, 500, 500)

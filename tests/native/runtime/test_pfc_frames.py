@@ -104,6 +104,40 @@ def test_when_a_queue_is_paused_and_resumed(resume_ns: int | None, starts_ns: in
         assert switch.port_stats(2).paused_ns == stats.paused_ns
 
 
+def test_a_pause_ends_with_its_link() -> None:
+    """Who asked for it is gone: what waited is not held up, and is not when the link is back."""
+    config = SwitchConfig(priority_queues=8, pfc=PfcConfig((CLASS,), *LIMITS))
+    with Switch(program(), config) as switch:
+        switch.inject(2, FOREVER, 100)
+        switch.inject(1, data(), 200)
+        switch.run(5000)
+        assert [out for out in switch.outputs() if out.port == 2] == []
+        switch.port_set(2, up=False)
+        switch.run(6000)
+        assert switch.drops()["port_down"] == 1
+        switch.port_set(2, up=True)
+        switch.inject(1, data(), 7000)
+        assert [out.time_ns for out in switch.outputs() if out.port == 2] == [7000]
+        assert switch.pfc_stats(1, CLASS).bytes == 0
+
+
+def test_a_link_that_comes_back_is_told_again() -> None:
+    """The other end has forgotten its pause; while the link is down nobody is told anything."""
+    with switch_of(quanta=100) as switch:
+        switch.inject(2, FOREVER, 0)
+        for time_ns in range(0, 2000, 500):
+            switch.inject(1, data(), time_ns)
+        switch.run(1600)
+        assert asked(switch) == [(1560 + DELAY_NS, 100)]
+        switch.port_set(1, up=False)
+        switch.run(20_000)
+        assert asked(switch) == []
+        assert "port_down" not in switch.drops()
+        switch.port_set(1, up=True)
+        switch.run(20_100)
+        assert [quanta for _, quanta in asked(switch)] == [100]
+
+
 def test_a_pause_without_end_is_counted_while_it_lasts() -> None:
     """Where a port has no rate, quanta have no length."""
     config = SwitchConfig(priority_queues=8, pfc=PfcConfig((CLASS,), *LIMITS))

@@ -7,8 +7,6 @@ import json
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 
@@ -25,21 +23,10 @@ from native.switchd.lossless import (
     pfc_configs,
 )
 from native.switchd.statistics import write_statistics
+from tests.eventually import LONG_S, eventually
 
 PROGRAM = Path(__file__).parents[2] / "programs" / "build" / "basic_l3.json"
 COMMAND = [sys.executable, "-c", "from native.switchd.cli import main; raise SystemExit(main())"]
-LONG_S = 60
-POLL_S = 0.02
-
-
-def eventually(check: Callable[[], bool]) -> bool:
-    """Whether `check` becomes true within a generous time."""
-    deadline = time.monotonic() + LONG_S
-    while not check():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(POLL_S)
-    return True
 
 
 def test_words() -> None:

@@ -52,7 +52,7 @@ def test_a_set_is_compiled(package, tmp_path):
     cache = tmp_path / "cache"
     folder = hosts_build.build(cache)
     library = f"{compiled.GROUP.rpartition('.')[2]}__mypyc{SUFFIX}"
-    assert {f"tiny{SUFFIX}", library, hosts_build.STAMP} == {path.name for path in folder.iterdir()}
+    assert {f"tiny{SUFFIX}", library, hosts_build.STAMP, "hosts"} == {path.name for path in folder.iterdir()}
     assert [folder] == list(cache.iterdir())
 
 
