@@ -14,7 +14,7 @@ def diff(*, switches: SwitchNames = None, look: LookOptions) -> None:
     is one.
 
     The intent is computed anew from topology, scheme and target of the run file, with the links that the
-    running controller sees down.
+    running controller sees down and the paths that it has taken out.
 
     tailrace diff leaf1 -o json
     """
@@ -35,15 +35,12 @@ def diff(*, switches: SwitchNames = None, look: LookOptions) -> None:
             raise SpecError(
                 "diff needs a run file, which says what is intended: give --run FILE, not --address"
             )
-        relay = network.relay()
-        down = frozenset(run.down)
-        if relay is not None:
-            with relay:
-                down = relay.down()
+        down, out = network.known_to_controller()
         # the words are those of the experiment; what runs may be slower
         slowed = scaled(topology, run.time_scale)
         scheme = scaled(parse_scheme(run.scheme), run.time_scale)
-        intents = intent(slowed, scheme, target(run.target, run.tick_ns), down)
+        left_out = {(switch, port) for switch, port, _ in out}
+        intents = intent(slowed, scheme, target(run.target, run.tick_ns, run.pfc), down, out=left_out)
         nodes = network.select(switches or ())
         return merge("diff", COLUMNS, each(nodes, lambda node: read_differences(node, intents[node.name])))
 

@@ -18,11 +18,12 @@ from controller.inspect.asking import Asker, Primary
 from controller.inspect.connection import GrpcConnection, load_p4info
 from controller.inspect.errors import RelayError
 from controller.inspect.node import Node
-from controller.inspect.relay import RelayClient
+from controller.inspect.relay import OutLeft, RelayClient
 from controller.runfile import RunFile
 from controller.tls import Tls
 from spec import SpecError
 from topology import Topology, parse_topology
+from topology.routing import Down
 
 _AT_ONCE = 16
 """Switches that are read at the same time."""
@@ -91,6 +92,18 @@ class Network:
         assert isinstance(node.connection, GrpcConnection), "nodes of the command line are reached by gRPC"
         with Primary(node.connection, node.program) as primary:
             yield primary
+
+    def known_to_controller(self) -> tuple[Down, tuple[OutLeft, ...]]:
+        """The ends of links that are down, and the paths that are out, as the controller takes them.
+
+        Raises:
+            InspectError: it went away meanwhile.
+        """
+        relay = self.relay()
+        if relay is not None:
+            with relay:
+                return relay.down(), relay.out()
+        return (frozenset(), ()) if self.run is None else (frozenset(self.run.down), self.run.out)
 
     def relay(self) -> RelayClient | None:
         """The running controller's socket; None where none listens, for it may have ended before its

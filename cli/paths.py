@@ -13,6 +13,13 @@ from cli.complete import complete_host
 from cli.options import LookOptions, with_look
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from cli.network import Network
+    from controller.inspect.answers import PathState
+    from controller.inspect.listing import Listing
+    from controller.inspect.node import Node
+    from controller.inspect.paths import Walk
     from topology import Host, Topology
 
 
@@ -61,16 +68,18 @@ def paths(
     Where the switches run the program spritz, list the paths among which endpoints choose: the EV that takes
     each, its links, latency, category, weight and switches. With --check walk them through the entries.
 
+    Over RLB every port is a row: whether it is used, whether and how long its path is warned, the RTT that
+    the first leaf has measured, why a port is left out, and for how long yet.
+
     Exit status 1 when a way ends before its host, goes to another one, or loops; or differs from the list.
 
     tailrace paths h1 h9
     """
     from cli.errors import FailedError
     from cli.look import show, show_planned
-    from cli.network import Network
     from cli.steered_paths import Steered, endpoints_of, planned_lists
-    from controller.inspect.listing import Listing
     from controller.inspect.paths import Walker, listing
+    from controller.inspect.rlb import knows_warnings
     from spec import SpecError
 
     if sample is not None and not check:
@@ -101,12 +110,27 @@ def paths(
         walker = Walker(topology, network.nodes)
         walks = [walker.walk(first, last) for first, last in pairs]
         problems[:] = [problem for walk in walks for problem in walk.problems]
+        if any(knows_warnings(node) for node in network.nodes.values()):
+            return _rlb_paths(network, topology, walks)
         return listing(walks)
 
     show(look, read)
     if problems:
         more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
         raise FailedError(problems[0] + more)
+
+
+def _rlb_paths(network: Network, topology: Topology, walks: list[Walk]) -> Listing:
+    """The ways as the switches of RLB see them now."""
+    from controller.inspect.rlb import PathKey, read_paths
+    from controller.inspect.rlb_paths import RlbPaths
+
+    def states(node: Node, keys: Sequence[PathKey]) -> Mapping[PathKey, PathState]:
+        with network.asker(node) as asker:
+            return read_paths(node, asker, keys)
+
+    down, out = network.known_to_controller()
+    return RlbPaths(topology, network.nodes, down, out, states).listing(walks)
 
 
 def _pairs(topology: Topology, src: str | None, dst: str | None) -> list[tuple[Host, Host]]:

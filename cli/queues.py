@@ -12,20 +12,24 @@ from cli.options import LookOptions, SwitchNames, with_look
 def queues(*, switches: SwitchNames = None, look: LookOptions) -> None:
     """Show the queues of every port. The program answers by packets, so BMv2 shows them too.
 
+    Under PFC also pauses; over RLB also warnings, and in a row of the whole switch its recirculation, and
+    what hosts sent that only switches may.
+
     tailrace queues --watch 1 --where 'egress_queue_bytes > 10KiB'
     """
     from cli.look import show
     from cli.network import Network, each
     from controller.inspect.listing import Listing, merge
     from controller.inspect.node import Node
-    from controller.inspect.queues import COLUMNS, read_queues
+    from controller.inspect.queues import columns_of, read_queues
 
     def read(network: Network) -> Listing:
         def one(node: Node) -> Listing:
             with network.asker(node) as asker:
                 return read_queues(node, asker)
 
-        return merge("queues", COLUMNS, each(network.select(switches or ()), one))
+        parts = each(network.select(switches or ()), one)
+        return merge("queues", columns_of(parts), parts)
 
     show(look, read)
 

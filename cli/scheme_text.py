@@ -15,8 +15,6 @@ from controller.inspect.values import Value, text_of
 from controller.scheme import (
     ALPHA_STEPS,
     FIRST_PATHS,
-    GRAINS,
-    PATHS,
     VARIANTS,
     BoundedConfig,
     SchemeConfig,
@@ -24,6 +22,7 @@ from controller.scheme import (
 )
 from controller.scheme_bounded import CONTROLS, DRAWS, OVERS, WEIGHTS
 from controller.scheme_bounded import VARIANTS as SPRITZ_VARIANTS
+from controller.scheme_paths import GRAINS, PATHS
 from controller.scheme_rlb import LIMITS
 from controller.scheme_rlb import VARIANTS as RLB_VARIANTS
 from spec import SpecError
@@ -94,10 +93,13 @@ _KEYS: dict[str, tuple[_Key, ...]] = {
         _Key("margin", "margin_ns", "time", "a pause that is so near is warned of"),
         _Key("valid", "valid_ns", "time", "a warning that is not renewed is forgotten after so long"),
         _Key("probe", "probe_ns", "time", "each path is measured once in so long"),
+        _Key("age", "keep_ns", "time", "an RTT that is older does not count"),
+        _Key("stay", "stay_ns", "time", "a flow that was moved stays until it has been idle for longer"),
         _Key("limit", "limit", "|".join(LIMITS), "of recirculations; dynamic: RLB*"),
         _Key("most", "most", "0 to 255", "recirculations of a packet"),
         _Key("fault", "fault", "0 to 255", "recirculations, on average, that tell of a failure; 0: none do"),
         _Key("interval", "fault_ns", "time", "over which that average is taken, at least"),
+        _Key("hold", "hold_ns", "time", "a path that failed is not used for so long the first time"),
         _CELL,
         _GAP,
     ),

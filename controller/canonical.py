@@ -84,6 +84,10 @@ def _of_octets(octets: bytes) -> tuple[Key, Value]:
     kind = entity.WhichOneof("entity")
     if kind == "table_entry":
         return table_key(entity.table_entry), _table_value(entity.table_entry)
+    if kind == "digest_entry":
+        config = entity.digest_entry.config
+        value = (config.max_timeout_ns, config.max_list_size, config.ack_timeout_ns)
+        return ("digest", entity.digest_entry.digest_id), value
     if kind == "packet_replication_engine_entry":
         entry = entity.packet_replication_engine_entry
         if entry.WhichOneof("type") == "clone_session_entry":

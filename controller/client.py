@@ -89,6 +89,9 @@ class Client:
             text += f" (and {len(failures) - 1} more)"
         if kind is WriteError:
             raise WriteError(self._name, text, failures) from error
+        if kind is ReadError:
+            codes = (one.canonical_code.name for one in known.details.values())
+            raise ReadError(self._name, text, next(codes, known.code.name)) from error
         raise kind(self._name, text) from error
 
     # ---- calls ----

@@ -5,16 +5,25 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime, timezone
 from pathlib import Path
 
 from finsy import P4PacketIn
+from finsy.proto import p4r
 
 from controller import programs
 from controller.client import Address
+from controller.defaults import resolve
+from controller.digests import Digest
+from controller.encoding import encode
 from controller.errors import ControllerError, SwitchError, UnreachableError
-from controller.inspect.relay import RelayServer
+from controller.events import Event as Event
+from controller.failures import Out
+from controller.faulty_paths import FaultyPaths, missing_ports
+from controller.inspect.answers import REASON_OF
+from controller.inspect.relay import OutLeft, RelayServer
 from controller.intent import SwitchIntent, intent
 from controller.linkwatch import LinkMonitor, Settings, link_names
 from controller.programs import Program
@@ -28,27 +37,21 @@ from topology.routing import Down
 ASK_S = 2.0
 """How long a switch may take to answer a question."""
 
-_REASON_OF = {"READ_FLOWS": "FLOWS", "SWEEP": "FLOWS", "READ_PORT": "PORT"}
+_NS = 1_000_000_000
+
+_REASON_OF = {**REASON_OF, "SWEEP": REASON_OF["READ_FLOWS"]}
 """The reason of the packet-in that answers an operation."""
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
-    """Something that happened.
-
-    kind: switch-ready, switch-lost, backup, link-down, link-up, miswired, or relay (questions cannot be
-        relayed)
-    subject: the switch, the link as `leaf1-spine2`, or the relay's socket
-    text: one line for people
-    """
-
-    kind: str
-    subject: str
-    text: str
-
-
-def _ignore(_event: Event) -> None:
+def _ignore(_event: Event | Digest) -> None:
     """What is called where nobody listens."""
+
+
+def _utc(time_ns: int) -> str:
+    """A time since the epoch, as in 2026-01-31T12:00:00.000Z."""
+    whole_ms = time_ns // 1_000_000
+    seconds = datetime.fromtimestamp(whole_ms // 1000, timezone.utc).strftime("%Y-%m-%dT%H:%M:%S")
+    return f"{seconds}.{whole_ms % 1000:03}Z"
 
 
 class Controller:
@@ -66,6 +69,7 @@ class Controller:
         election_id: int = DEFAULT_ELECTION_ID,
         relay: Path | None = None,
         on_event: Callable[[Event], None] = _ignore,
+        on_digest: Callable[[Digest], None] = _ignore,
         load: Callable[[str], Program] = programs.load,
     ) -> None:
         """Computes what every switch must hold; nothing is sent yet.
@@ -76,6 +80,7 @@ class Controller:
             election_id: announced first; the same for all controllers of a network.
             relay: where inspection commands find a socket through which they may ask switches; None: nowhere.
             on_event: told what happens.
+            on_digest: handed every digest of every switch, before anything is done about it.
 
         Raises:
             IntentError: topology, scheme and target do not go together.
@@ -91,20 +96,26 @@ class Controller:
         self.target = target
         self._load = load
         self._on_event = on_event
+        self._on_digest = on_digest
         self._settings = links or Settings()
         self._monitor = LinkMonitor(topology, self._settings.missed)
-        self._relay = None if relay is None else RelayServer(relay, self.ask, lambda: self.down)
+        self._relay = None
+        if relay is not None:
+            self._relay = RelayServer(relay, self.ask, lambda: self.down, self._out_left)
         self._relay_runs = self._relay_failed = False
         self._down: Down = frozenset()
+        self._epoch_ns = time.time_ns() - time.monotonic_ns()
+        self._paths = FaultyPaths(topology, resolve(scheme, topology), target, on_event, _utc)
         self._intents = self._compute()
         self._asked: dict[tuple[str, str, int], list[asyncio.Future[bytes]]] = {}
         self._changed = asyncio.Event()
         self._settled = asyncio.Event()
+        self._paths_changed = asyncio.Event()
         self._announced: dict[str, State] = {}
         self._miswired: set[str] = set()
         self._stopping = False
         self._tasks: list[asyncio.Task[None]] = []
-        hooks = Hooks(self._state_changed, self._packet, self._wait_settled)
+        hooks = Hooks(self._state_changed, self._packet, self._digest, self._wait_settled, self._found)
         self._sessions = {
             name: Session(name, address, hooks, load, election_id=election_id, tls=tls)
             for name, address in switches.items()
@@ -118,6 +129,7 @@ class Controller:
             session.set_intent(self._intents[session.name])
             self._tasks.append(asyncio.create_task(session.run()))
         self._tasks.append(asyncio.create_task(self._watch_links()))
+        self._tasks.append(asyncio.create_task(self._watch_paths()))
 
     async def wait_ready(self, timeout_s: float) -> None:
         """Waits until every switch holds what it should.
@@ -176,6 +188,15 @@ class Controller:
         return self._down
 
     @property
+    def out(self) -> list[Out]:
+        """The paths that are not used, because a switch found them faulty; times since the epoch."""
+        return self._paths.out
+
+    def _out_left(self) -> list[OutLeft]:
+        now_ns = self._now_ns()
+        return [(*path.end, max(0, path.until_ns - now_ns)) for path in self._paths.out]
+
+    @property
     def intents(self) -> Mapping[str, SwitchIntent]:
         """What every switch must hold now."""
         return self._intents
@@ -186,7 +207,7 @@ class Controller:
         return self._sessions
 
     def _compute(self) -> dict[str, SwitchIntent]:
-        return intent(self.topology, self.scheme, self.target, self._down, self._load)
+        return intent(self.topology, self.scheme, self.target, self._down, self._load, self._paths.ends)
 
     def _state_changed(self, session: Session) -> None:
         self._changed.set()
@@ -241,6 +262,46 @@ class Controller:
             if not answer.done():
                 answer.set_result(packet.payload)
 
+    # ---- faulty paths ----
+
+    def _now_ns(self) -> int:
+        """Time since the epoch that never goes back."""
+        return self._epoch_ns + time.monotonic_ns()
+
+    def _digest(self, digest: Digest) -> None:
+        self._on_digest(digest)
+        if self._paths.heard(digest, self._now_ns(), self._down):
+            self._rewrite({digest.switch})
+            self._paths_changed.set()
+
+    def _found(self, switch: str, entities: list[p4r.Entity]) -> None:
+        """What an earlier controller has left out stays out for a while."""
+        intended = self._intents[switch]
+        program = self._load(intended.program)
+        missing = missing_ports(program, encode(program, intended.entities), entities)
+        if missing and self._paths.adopt(switch, missing, self._now_ns(), self._down):
+            self._rewrite({switch})
+            self._paths_changed.set()
+
+    async def _watch_paths(self) -> None:
+        """Gives paths back when their time is over and their links are alive."""
+        while True:
+            now_ns = self._now_ns()
+            back = self._paths.passed(now_ns, self._down)
+            if back:
+                self._rewrite({switch for switch, _ in back})
+            next_ns = self._paths.next_ns(now_ns)
+            wait_s = None if next_ns is None else (next_ns - now_ns) / _NS
+            self._paths_changed.clear()
+            with contextlib.suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(self._paths_changed.wait(), wait_s)
+
+    def _rewrite(self, switches: Iterable[str]) -> None:
+        """Computes anew what some switches must hold."""
+        self._intents = self._compute()
+        for name in switches:
+            self._sessions[name].set_intent(self._intents[name])
+
     # ---- links ----
 
     def _heard(self, switch: str, port: int, frame: bytes) -> None:
@@ -286,12 +347,11 @@ class Controller:
         down = self._monitor.down
         if down != self._down:
             before, self._down = self._down, down
-            self._intents = self._compute()
             for name in link_names(self.topology, down - before):
                 self._on_event(Event("link-down", name, f"{name}: link down"))
             for name in link_names(self.topology, before - down):
                 self._on_event(Event("link-up", name, f"{name}: link up"))
-            for session in self._sessions.values():
-                session.set_intent(self._intents[session.name])
+            self._rewrite(self._sessions)
+            self._paths_changed.set()
         if self._monitor.settled:
             self._settled.set()

@@ -33,12 +33,8 @@ from controller.errors import IntentError
 from controller.longest import longest_bdp_bytes, longest_rtt_ns, resolve_bounded
 from controller.rlb_bounds import resolve_rlb
 from controller.scheme import (
-    MIXED,
-    SHORTEST,
-    UGAL_L,
     BoundedConfig,
     FlowcutConfig,
-    HermesConfig,
     LetflowConfig,
     MpRdmaConfig,
     RedConfig,
@@ -47,7 +43,7 @@ from controller.scheme import (
     SchemeConfig,
 )
 from controller.scheme_bounded import GROUP, HOP
-from controller.scheme_rlb import HERMES
+from controller.scheme_paths import MIXED, SHORTEST, UGAL_L
 from topology import Topology, max_switches_on_path
 from topology.kinds import DRAGONFLY, SLIM_FLY
 from topology.legs import DETOUR_SWITCHES, MINIMAL_SWITCHES
@@ -191,9 +187,7 @@ def _with_path(config: SchemeConfig, topology: Topology) -> SchemeConfig:
 
 def needs_marks(config: SchemeConfig) -> bool:
     """Whether NICs go by ECN marks, so that queues mark where nothing else is said."""
-    if isinstance(config, RlbConfig):
-        return config.variant == HERMES
-    return isinstance(config, MpRdmaConfig | HermesConfig)
+    return config.follows_tags or isinstance(config, MpRdmaConfig)
 
 
 def resolve(config: SchemeConfig, topology: Topology, down: Down = frozenset()) -> SchemeConfig:

@@ -57,7 +57,11 @@ class ElectionError(SwitchError):
 
 
 class ReadError(SwitchError):
-    """A read was refused."""
+    """A read was refused. `code` is gRPC's name of the reason, empty where it is not known."""
+
+    def __init__(self, switch: str, text: str, code: str = "") -> None:
+        super().__init__(switch, text)
+        self.code = code
 
 
 class WriteError(SwitchError):

@@ -51,6 +51,11 @@ def slot_table(members: Ports, live: frozenset[int]) -> Ports:
     return tuple(slots)
 
 
+def without(hops: Mapping[str, Ports], taken: frozenset[int]) -> dict[str, Ports]:
+    """Next hops towards each leaf without some ports; with them where they are all that there is."""
+    return {leaf: tuple(port for port in ports if port not in taken) or ports for leaf, ports in hops.items()}
+
+
 def plan_groups(
     usual: Mapping[str, Ports],
     current: Mapping[str, Ports],

@@ -11,7 +11,8 @@ from typing import Protocol
 
 from finsy.proto import p4r
 
-from controller import programs
+from controller import digests, programs
+from controller.digests import Digest
 from controller.endpoint import run_at_once
 from controller.errors import ReadError, SwitchError, WriteError
 from controller.intent import SwitchIntent
@@ -34,6 +35,14 @@ class Switch(Protocol):
 
     def set_pipeline(self, request: p4r.SetForwardingPipelineConfigRequest) -> None:
         """Carries out a SetForwardingPipelineConfig."""
+        ...
+
+    def digest_lists(self) -> list[p4r.DigestList]:
+        """Takes the digests that wait."""
+        ...
+
+    def acknowledge(self, message: p4r.DigestListAck) -> None:
+        """Says that a list was received."""
         ...
 
     def pipeline(self, response_type: int, /) -> p4r.GetForwardingPipelineConfigResponse:
@@ -68,6 +77,21 @@ class InProcess:
             self._switch.write(p4r.WriteRequest(updates=updates))
         except self._refused as error:
             raise WriteError(self.name, str(error)) from error
+
+    def digests(self, program: Program) -> list[Digest]:
+        """Takes the digests that wait, and acknowledges them; the switch runs the program.
+
+        Raises:
+            SwitchError: it refuses.
+        """
+        found = []
+        try:
+            for message in self._switch.digest_lists():
+                found += digests.decode(program, self.name, message)
+                self._switch.acknowledge(digests.acknowledgement(message))
+        except self._refused as error:
+            raise SwitchError(self.name, str(error)) from error
+        return found
 
     async def cookie(self) -> int | None:
         """See Endpoint."""

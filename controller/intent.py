@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
 from finsy.p4entity import P4Entity
 
-from controller import programs
+from controller import digests, programs
 from controller.apps import (
     common,
     dragonfly,
@@ -16,17 +16,17 @@ from controller.apps import (
     ecmp,
     flowcut,
     flowcut_dragonfly,
-    hermes,
     letflow,
+    pfc,
     presto,
     rlb,
-    spray,
     spritz,
 )
 from controller.defaults import known, resolve
 from controller.dragonfly import plan_dragonfly
 from controller.errors import IntentError
-from controller.groups import plan_groups
+from controller.failures import End
+from controller.groups import plan_groups, without
 from controller.programs import Program
 from controller.scheme import BoundedConfig, FlowcutConfig, SchemeConfig
 from controller.scheme_rlb import VARIANTS, RlbConfig
@@ -35,15 +35,16 @@ from topology import Switch, Topology, next_hops
 from topology.bounded import BoundedPaths
 from topology.default_routes import minimal_next_hops
 from topology.legs import Legs
+from topology.narrow import with_narrow
 from topology.routing import Down
 
 _APPS: dict[str, Callable[[common.Plan], Iterator[P4Entity]]] = {
     "ecmp": ecmp.entities,
-    "spray": spray.entities,
+    "spray": ecmp.entities,
     "letflow": letflow.entities,
     "presto": presto.entities,
     "drill": drill.entities,
-    "hermes": hermes.entities,
+    "hermes": ecmp.entities,
     **{RlbConfig(variant=variant).program: rlb.entities for variant in VARIANTS},
     "flowcut": flowcut.entities,
     "dragonfly": dragonfly.entities,
@@ -72,6 +73,7 @@ def intent(
     target: Target,
     down: Down = frozenset(),
     load: Callable[[str], Program] = programs.load,
+    out: Collection[End] = frozenset(),
 ) -> dict[str, SwitchIntent]:
     """What every switch must hold while the links in `down` are dead, by the switch's name.
 
@@ -79,6 +81,8 @@ def intent(
         down: dead links, by (switch, port) of either end. Schemes over the program `spritz` leave it to the
             senders to avoid them, unless `repair` is on (Spritz §V-D).
         load: where programs come from.
+        out: (switch, port) that the switch itself leaves out of its next hops where it has others; of the
+            schemes that tell of such ports (RLB §IV-B.2).
 
     Raises:
         IntentError: they do not go together.
@@ -87,18 +91,23 @@ def intent(
     config = resolve(scheme, topology, down)
     program = load(config.program)
     found: dict[str, SwitchIntent] = {}
-    for plan in _plans(topology, config, program, target, down):
+    for plan in _plans(topology, config, program, target, down, out):
         switch = plan.switch
         if isinstance(config, FlowcutConfig) and config.variant != "nic" and not found:
             flowcut.check(plan)
-        entities = tuple(_APPS[config.program](plan))
+        entities = (*digests.entries(program), *pfc.emulation(plan), *_APPS[config.program](plan))
         _check_sizes(plan, entities)
         found[switch.name] = SwitchIntent(switch.name, config.program, entities, config)
     return found
 
 
 def _plans(
-    topology: Topology, config: SchemeConfig, program: Program, target: Target, down: Down
+    topology: Topology,
+    config: SchemeConfig,
+    program: Program,
+    target: Target,
+    down: Down,
+    out: Collection[End],
 ) -> Iterator[common.Plan]:
     """What the entries of each switch follow from."""
     if isinstance(config, BoundedConfig) and config.mode:
@@ -111,13 +120,15 @@ def _plans(
             place = plan_dragonfly(topology, usual_legs, legs, switch.name)
             yield common.Plan(topology, switch, place.groups, program, target, config, place)
         return
-    usual = next_hops(topology)
-    current = next_hops(topology, down) if down else usual
+    shortest = next_hops(topology)
+    usual = with_narrow(topology, shortest)
+    current = with_narrow(topology, next_hops(topology, down), shortest) if down else usual
     for switch in topology.switches:
+        own_out = frozenset(port for name, port in out if name == switch.name)
         groups = plan_groups(
             usual[switch.name],
-            current[switch.name],
-            _own_down(topology, switch, down),
+            without(current[switch.name], own_out),
+            _own_down(topology, switch, down) | own_out,
             dense=config.dense_groups,
         )
         yield common.Plan(topology, switch, groups, program, target, config)

@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from finsy.grpcutil import GRPCStatusCode
 from finsy.p4entity import P4Entity
 from finsy.proto import p4i, p4r
 
 from controller.diff import Change, by_key, diff, diff_by_key, stages
 from controller.encoding import encode
 from controller.endpoint import Endpoint, Readable
-from controller.errors import ReconcileError, WriteError
+from controller.errors import ReadError, ReconcileError, WriteError
 from controller.programs import Program
 
 BATCH = 500
@@ -80,6 +81,21 @@ async def read_all(endpoint: Readable, program: Program) -> list[p4r.Entity]:
         if entry.is_const or (entry.is_default_action and entry.table_id not in mutable):
             continue
         found.append(entity)
+    return found + await _read_digests(endpoint, program)
+
+
+async def _read_digests(endpoint: Readable, program: Program) -> list[p4r.Entity]:
+    """The digests that are enabled, asked for one by one: BMv2 knows no other way, and refuses to show one
+    that is not.
+    """
+    found = []
+    for digest in program.p4info.digests:
+        request = p4r.Entity(digest_entry=p4r.DigestEntry(digest_id=digest.preamble.id))
+        try:
+            found += await endpoint.read([request])
+        except ReadError as error:
+            if error.code != GRPCStatusCode.NOT_FOUND.name:
+                raise
     return found
 
 

@@ -6,11 +6,16 @@
     Q_PFC     256 KB (§II-B), at least 26 dC, which is the same at the paper's 40 Gbps and 2 us
     Q_th      in [dC, Q_PFC - dC(n - 1)]; a quarter of Q_PFC, moved into these bounds (assumption; Fig. 18:
               the lower, the better)
-    margin    4 times d or dt, whichever is longer: a warning takes two links to the leaf, and what is under
-              way takes two (assumption)
-    valid     the time in which the slowest link sends Q_PFC (assumption); renewed after half of it
+    margin    the time in which a link fills what is left between Q_th and Q_PFC, so that a queue that grows
+              as fast as it can is warned of at Q_th (§V compares with Q_th alone; assumption); at least 4
+              times d or dt: a warning takes two links to the leaf, and what is under way takes two
+    valid     the longest pause that PFC can ask for at the slowest link, for a port that is paused brings no
+              packet at which a warning could be given again (assumption); else renewed after half of it
     probe     one base RTT (§V)
+    age       of an RTT that still counts, 16 probe periods (assumption: a pause that lasts longer than that
+              tells more of a path than the RTT before it)
     interval  of Algorithm 2, one base RTT (assumption: t_rc alone is a few packets here)
+    hold      of a path that Algorithm 2 found faulty, 100 base RTTs, at least an interval (assumption)
 
 Pure arithmetic on integers.
 """
@@ -28,8 +33,16 @@ PAUSE_LINKS = 26
 USUAL_DT_NS = 2_000
 """Where links have no delay."""
 
+HOLD_RTTS = 100
+
 _MARGIN_LINKS = 4
-_NS_BITS = 8_000_000_000
+_KEPT_PROBES = 16
+_LONGEST_PAUSE_BITS = 0xFFFF * 512
+_MOST_VALID_NS = 4_000_000_000
+"""What a warning has room for in nanoseconds."""
+
+_NS = 1_000_000_000
+_NS_BITS = 8 * _NS
 
 
 def fabric_rate_bps(topology: Topology) -> int:
@@ -74,18 +87,26 @@ def resolve_rlb(config: RlbConfig, topology: Topology, base_rtt_ns: int) -> RlbC
             f"scheme rlb: qth must be from {least} to {most} bytes in {topology.words} (dC, and pfc={pause}"
             f" less dC for each of flows={config.flows} but one), found '{warn}'"
         )
+    interval = _or(config.fault_ns, base_rtt_ns)
+    hold = _or(config.hold_ns, max(HOLD_RTTS * base_rtt_ns, interval))
+    if config.fault and hold < interval:
+        raise IntentError(f"scheme rlb: hold must be at least interval, {interval} ns, found '{hold}'")
     delay = link_delay_ns(topology)
     dt = (delay or USUAL_DT_NS) if config.dt_ns is None else config.dt_ns
+    probe = _or(config.probe_ns, base_rtt_ns)
+    filling_ns = -(-(pause - warn) * _NS_BITS // fabric_rate_bps(topology))
     slowest_bps = min((link.rate_bps for link in topology.links), default=1)
     return replace(
         config,
         pause_bytes=pause,
         warn_bytes=warn,
         dt_ns=dt,
-        margin_ns=_or(config.margin_ns, _MARGIN_LINKS * max(delay, dt)),
-        valid_ns=_or(config.valid_ns, -(-pause * _NS_BITS // slowest_bps)),
-        probe_ns=_or(config.probe_ns, base_rtt_ns),
-        fault_ns=_or(config.fault_ns, base_rtt_ns),
+        margin_ns=_or(config.margin_ns, max(_MARGIN_LINKS * max(delay, dt), filling_ns)),
+        valid_ns=_or(config.valid_ns, min(_LONGEST_PAUSE_BITS * _NS // slowest_bps, _MOST_VALID_NS)),
+        probe_ns=probe,
+        keep_ns=_or(config.keep_ns, _KEPT_PROBES * probe),
+        fault_ns=interval,
+        hold_ns=hold,
         gap_ns=base_rtt_ns if config.variant == LETFLOW and config.gap_ns is None else config.gap_ns,
     )
 

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from controller.errors import RunFileError
+from controller.target import EmulatedPfc
 
 _NAME = "current.json"
 
@@ -40,6 +41,8 @@ class RunFile:
     topology, scheme: words; what runs is slower by `time_scale` (experiments.scale)
     relay: the socket through which its controller answers questions
     down: ends of links, (switch, port), that its controller takes for dead, where no relay tells
+    out: paths that its controller has taken out, (switch, port, ns until they may come back), likewise
+    pfc: PFC that the program does because the traffic manager has none
     """
 
     topology: str
@@ -50,6 +53,8 @@ class RunFile:
     switches: dict[str, RunSwitch]
     time_scale: float = 1.0
     down: tuple[tuple[str, int], ...] = ()
+    out: tuple[tuple[str, int, int], ...] = ()
+    pfc: EmulatedPfc | None = None
 
 
 def default_path() -> Path:
@@ -155,6 +160,8 @@ class _Reader:
             switches={name: self._switch(f"switches.{name}", item) for name, item in switches.items()},
             time_scale=self._scale(data),
             down=self._down(data),
+            out=self._out(data),
+            pfc=self._pfc(data),
         )
 
     def _scale(self, data: Any) -> float:
@@ -171,6 +178,20 @@ class _Reader:
             if not (isinstance(end, list) and list(map(type, end)) == [str, int]):
                 raise RunFileError(f"run file {self._place}: down: expected pairs of a switch and a port")
         return tuple((switch, port) for switch, port in ends)
+
+    def _out(self, data: Any) -> tuple[tuple[str, int, int], ...]:
+        paths = self._take(data, "", "out", list, "a list") if "out" in data else []
+        for path in paths:
+            if not (isinstance(path, list) and list(map(type, path)) == [str, int, int]):
+                raise RunFileError(f"run file {self._place}: out: expected a switch, a port and a time each")
+        return tuple((switch, port, left_ns) for switch, port, left_ns in paths)
+
+    def _pfc(self, data: Any) -> EmulatedPfc | None:
+        if not isinstance(data, dict) or data.get("pfc") is None:
+            return None
+        found = self._take(data, "", "pfc", dict, "an object or null")
+        sizes = [self._take(found, "pfc", key, int, "bytes") for key in ("xoff_bytes", "xon_bytes")]
+        return EmulatedPfc(*sizes)
 
     def _switch(self, where: str, data: Any) -> RunSwitch:
         return RunSwitch(

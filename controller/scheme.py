@@ -6,8 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from controller.scheme_bounded import (
     DRAGONFLY,
@@ -30,12 +29,12 @@ from controller.scheme_common import (
     RedConfig,
     SchemeConfig,
     common_options,
-    gap_ns,
 )
+from controller.scheme_paths import PATH_KEYS, SHORTEST, UGAL_L, path_options, share
 from controller.scheme_rlb import READERS as RLB_READERS
 from controller.scheme_rlb import RlbConfig
 from controller.scheme_selectors import READERS as SELECTOR_READERS
-from controller.scheme_selectors import DrillConfig, HermesConfig, PrestoConfig
+from controller.scheme_selectors import DrillConfig, HermesConfig, LetflowConfig, PrestoConfig
 from spec import Options, SpecError, Words, parse
 
 __all__ = [
@@ -67,11 +66,6 @@ GROWTH_OFF = math.inf
 """The growth threshold that nothing reaches."""
 
 VARIANTS = ("full", "ingress", "nic")
-PATHS = ("shortest", "minimal", "valiant", "ugal-l", "mixed")
-"""Where paths come from. All but `shortest` are of a Dragonfly; `mixed` is minimal or Valiant's by a coin."""
-
-SHORTEST, MIXED, UGAL_L = "shortest", "mixed", "ugal-l"
-GRAINS = ("packet", "flow", "flowlet")
 FIRST_PATHS = ("ecmp", "least-loaded")
 
 DEFAULT_VARIANT = "full"
@@ -83,9 +77,6 @@ DEFAULT_SLOWEST = 0.1
 
 ALPHA_STEPS = 256
 """alpha is a multiple of 1/256 (P4: 8 bits after the point)."""
-
-SHARE_STEPS = 256
-"""So is the share of minimal paths."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,34 +96,6 @@ class MpRdmaConfig(SchemeConfig):
     def program(self) -> str:
         """All that is special is in the NICs."""
         return EcmpConfig.name
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LetflowConfig(SchemeConfig):
-    """A flow takes a random next hop after every pause of at least `gap_ns`.
-
-    path: one of PATHS; None: `ugal-l` in a Dragonfly, else `shortest`
-    minimal_share: see DragonflyPaths
-    """
-
-    name: ClassVar[str] = "letflow"
-    gap_ns: int | None = None
-    path: str | None = None
-    minimal_share: float = DEFAULT_SHARE
-
-    @property
-    def program(self) -> str:
-        """In a Dragonfly its routing program knows flowlets."""
-        return self.name if self.dragonfly_paths is None else DRAGONFLY
-
-    @property
-    def dragonfly_paths(self) -> DragonflyPaths | None:
-        """See SchemeConfig."""
-        if self.path in (None, SHORTEST):
-            return None
-        return DragonflyPaths(
-            rule=self.path, grain="flowlet", gap_ns=self.gap_ns, minimal_share=self.minimal_share
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,7 +158,6 @@ class FlowcutConfig(SchemeConfig):
 FLOWCUT_DRAGONFLY = "flowcut_dragonfly"
 """Flowcut's program in a Dragonfly."""
 
-_PATH = ("path", "share")
 _FLOWCUT = (
     "variant",
     "buckets",
@@ -215,26 +177,9 @@ def _plain(make: type[SprayConfig | MpRdmaConfig]) -> Callable[[Words], SchemeCo
     return lambda words: make(**common_options(Options(words, COMMON)))
 
 
-def _share(options: Options, key: str, default: float, steps: int, least: float = 0) -> float:
-    """A number from `least` to 1, rounded to what the switch can hold."""
-    return float(Fraction(round(options.number(key, default, least=least, most=1) * steps), steps))
-
-
-def _path(options: Options) -> dict[str, Any]:
-    path = options.choice("path", PATHS, SHORTEST) if "path" in options else None
-    if "share" in options and path not in (None, MIXED):
-        raise options.error("share", f"given only where path is {MIXED}")
-    return {"path": path, "minimal_share": _share(options, "share", DEFAULT_SHARE, SHARE_STEPS)}
-
-
-def _letflow(words: Words) -> LetflowConfig:
-    options = Options(words, ("gap", *_PATH, *COMMON))
-    return LetflowConfig(gap_ns=gap_ns(options), **_path(options), **common_options(options))
-
-
 def _flowcut(words: Words) -> FlowcutConfig:
-    options = Options(words, (*_FLOWCUT, *_PATH, *COMMON))
-    found = common_options(options) | _path(options)
+    options = Options(words, (*_FLOWCUT, *PATH_KEYS, *COMMON))
+    found = common_options(options) | path_options(options)
     if "buckets" in options:
         buckets = options.integer("buckets", least=1)
         if buckets & (buckets - 1):
@@ -254,7 +199,7 @@ def _flowcut(words: Words) -> FlowcutConfig:
     return FlowcutConfig(
         variant=options.choice("variant", VARIANTS, DEFAULT_VARIANT),
         rtt_threshold=options.number("rtt", DEFAULT_RTT, least=1),
-        alpha=_share(options, "alpha", DEFAULT_ALPHA, ALPHA_STEPS, least=1 / ALPHA_STEPS),
+        alpha=share(options, "alpha", DEFAULT_ALPHA, ALPHA_STEPS, least=1 / ALPHA_STEPS),
         resume_bytes=options.size_bytes("resume", 0),
         credit_bytes=options.size_bytes("credit", 0),
         first_path=options.choice("first", FIRST_PATHS, DEFAULT_FIRST_PATH),
@@ -265,7 +210,6 @@ def _flowcut(words: Words) -> FlowcutConfig:
 
 _OWN: dict[str, Callable[[Words], SchemeConfig]] = {
     "spray": _plain(SprayConfig),
-    "letflow": _letflow,
     "flowcut": _flowcut,
     "mp-rdma": _plain(MpRdmaConfig),
 }

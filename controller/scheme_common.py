@@ -75,6 +75,11 @@ class SchemeConfig:
         return False
 
     @property
+    def follows_tags(self) -> bool:
+        """Whether the leaf of a sender goes by the path tag that the NIC chose, as Hermes has it."""
+        return False
+
+    @property
     def steering(self) -> str:
         """The algorithm by which NICs choose among bounded simple paths, one of ALGORITHMS; empty: none."""
         return ""

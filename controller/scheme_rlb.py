@@ -10,10 +10,18 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from controller.scheme_common import COMMON, SchemeConfig, common_options, gap_ns
-from controller.scheme_selectors import DEFAULT_CELL_BYTES, cell_bytes
+from controller.scheme_selectors import (
+    DEFAULT_CELL_BYTES,
+    DrillConfig,
+    HermesConfig,
+    LetflowConfig,
+    PrestoConfig,
+    cell_bytes,
+)
 from spec import Options, Words
 
-PRESTO, LETFLOW, DRILL, HERMES = "presto", "letflow", "drill", "hermes"
+PRESTO, LETFLOW = PrestoConfig.name, LetflowConfig.name
+DRILL, HERMES = DrillConfig.name, HermesConfig.name
 VARIANTS = (PRESTO, LETFLOW, DRILL, HERMES)
 NO_LIMIT, FIXED, DYNAMIC = "none", "fixed", "dynamic"
 LIMITS = (NO_LIMIT, FIXED, DYNAMIC)
@@ -43,10 +51,14 @@ class RlbConfig(SchemeConfig):
     margin_ns: a pause that is so near is warned of
     valid_ns: a warning that is not renewed is forgotten after so long
     probe_ns: each path from leaf to leaf is measured once in so long (§V)
+    keep_ns: an RTT or t_rc that is older is not known any more
+    stay_ns: not in the paper: a flow that was moved to another path stays there until it is idle for longer;
+        0: Algorithm 1 decides for each packet
     limit: of recirculations, one of LIMITS; `dynamic` is the paper's RLB*
     most: recirculations of one packet, at most
     fault: Rc_avg above which something is taken to have failed (Algorithm 2); 0: not looked for
     fault_ns: the shortest time over which Rc_avg is taken
+    hold_ns: a path that was found faulty is left out for so long the first time (controller.failures)
     cell_bytes: of `presto`
     gap_ns: of `letflow`
     """
@@ -60,10 +72,13 @@ class RlbConfig(SchemeConfig):
     margin_ns: int | None = None
     valid_ns: int | None = None
     probe_ns: int | None = None
+    keep_ns: int | None = None
+    stay_ns: int = 0
     limit: str = DEFAULT_LIMIT
     most: int = DEFAULT_MOST
     fault: int = DEFAULT_FAULT
     fault_ns: int | None = None
+    hold_ns: int | None = None
     cell_bytes: int = DEFAULT_CELL_BYTES
     gap_ns: int | None = None
 
@@ -78,6 +93,11 @@ class RlbConfig(SchemeConfig):
         return True
 
     @property
+    def follows_tags(self) -> bool:
+        """See SchemeConfig."""
+        return self.variant == HERMES
+
+    @property
     def recirculates(self) -> bool:
         """Algorithm 1 l. 6."""
         return True
@@ -85,14 +105,17 @@ class RlbConfig(SchemeConfig):
 
 _KEYS = (
     *("variant", "pfc", "qth", "dt", "flows", "margin", "valid"),
-    *("probe", "limit", "most", "fault", "interval", "cell", "gap"),
+    *("probe", "age", "stay", "limit", "most", "fault", "interval", "hold"),
+    *("cell", "gap"),
 )
 _TIMES = {
     "dt": "dt_ns",
     "margin": "margin_ns",
     "valid": "valid_ns",
     "probe": "probe_ns",
+    "age": "keep_ns",
     "interval": "fault_ns",
+    "hold": "hold_ns",
 }
 _SIZES = {"pfc": "pause_bytes", "qth": "warn_bytes"}
 
@@ -112,15 +135,20 @@ def rlb(words: Words) -> SchemeConfig:
     if "most" in options and limit == NO_LIMIT:
         raise options.error("most", f"given only where limit is not {NO_LIMIT}")
     most = MOST_COUNTED if limit == NO_LIMIT else DEFAULT_MOST
+    fault = options.integer("fault", DEFAULT_FAULT, least=0, most=MOST_COUNTED)
+    for key in ("interval", "hold"):
+        if key in options and not fault:
+            raise options.error(key, "given only where fault is not 0")
     found = common_options(options)
     found |= {field: options.time_ns(key, least=1) for key, field in _TIMES.items() if key in options}
     found |= {field: options.size_bytes(key, least=1) for key, field in _SIZES.items() if key in options}
     return RlbConfig(
         variant=variant,
+        stay_ns=options.time_ns("stay", 0),
         flows=options.integer("flows", DEFAULT_FLOWS, least=1),
         limit=limit,
         most=options.integer("most", most, least=0, most=MOST_COUNTED),
-        fault=options.integer("fault", DEFAULT_FAULT, least=0, most=MOST_COUNTED),
+        fault=fault,
         cell_bytes=cell_bytes(options),
         gap_ns=gap_ns(options),
         **found,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Presto, DRILL and Hermes, which RLB builds on (RLB §II-A.3, §VI-A)."""
+"""Presto, LetFlow, DRILL and Hermes, which RLB builds on (RLB §II-A.3, §VI-A)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from controller.scheme_common import COMMON, SchemeConfig, common_options
+from controller.scheme_bounded import DRAGONFLY
+from controller.scheme_common import (
+    COMMON,
+    DEFAULT_SHARE,
+    DragonflyPaths,
+    SchemeConfig,
+    common_options,
+    gap_ns,
+)
+from controller.scheme_paths import PATH_KEYS, SHORTEST, path_options
 from spec import Options, Words
 
 DEFAULT_CELL_BYTES = 64 * 1024
@@ -23,6 +32,34 @@ class PrestoConfig(SchemeConfig):
 
     name: ClassVar[str] = "presto"
     cell_bytes: int = DEFAULT_CELL_BYTES
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LetflowConfig(SchemeConfig):
+    """A flow takes a random next hop after every pause of at least `gap_ns`.
+
+    path: one of PATHS; None: `ugal-l` in a Dragonfly, else `shortest`
+    minimal_share: see DragonflyPaths
+    """
+
+    name: ClassVar[str] = "letflow"
+    gap_ns: int | None = None
+    path: str | None = None
+    minimal_share: float = DEFAULT_SHARE
+
+    @property
+    def program(self) -> str:
+        """In a Dragonfly its routing program knows flowlets."""
+        return self.name if self.dragonfly_paths is None else DRAGONFLY
+
+    @property
+    def dragonfly_paths(self) -> DragonflyPaths | None:
+        """See SchemeConfig."""
+        if self.path in (None, SHORTEST):
+            return None
+        return DragonflyPaths(
+            rule=self.path, grain="flowlet", gap_ns=self.gap_ns, minimal_share=self.minimal_share
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +80,11 @@ class HermesConfig(SchemeConfig):
 
     name: ClassVar[str] = "hermes"
 
+    @property
+    def follows_tags(self) -> bool:
+        """See SchemeConfig."""
+        return True
+
 
 def cell_bytes(options: Options) -> int:
     """The size of a flowcell, of the key `cell`.
@@ -59,6 +101,12 @@ def presto(words: Words) -> SchemeConfig:
     return PrestoConfig(cell_bytes=cell_bytes(options), **common_options(options))
 
 
+def letflow(words: Words) -> SchemeConfig:
+    """letflow:gap=,path=,share=."""
+    options = Options(words, ("gap", *PATH_KEYS, *COMMON))
+    return LetflowConfig(gap_ns=gap_ns(options), **path_options(options), **common_options(options))
+
+
 def drill(words: Words) -> SchemeConfig:
     """Drill has no words of its own."""
     return DrillConfig(**common_options(Options(words, COMMON)))
@@ -69,5 +117,10 @@ def hermes(words: Words) -> SchemeConfig:
     return HermesConfig(**common_options(Options(words, COMMON)))
 
 
-READERS: dict[str, Callable[[Words], SchemeConfig]] = {"presto": presto, "drill": drill, "hermes": hermes}
+READERS: dict[str, Callable[[Words], SchemeConfig]] = {
+    PrestoConfig.name: presto,
+    LetflowConfig.name: letflow,
+    DrillConfig.name: drill,
+    HermesConfig.name: hermes,
+}
 """Readers of the words of these schemes."""

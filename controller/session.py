@@ -22,11 +22,13 @@ from finsy import P4PacketIn, P4PacketOut
 from finsy.grpcutil import GRPCStatusCode
 from finsy.proto import p4r
 
+from controller import digests
 from controller.client import Address, Client, connect
+from controller.digests import Digest
 from controller.errors import ElectionError, SwitchError, UnreachableError
 from controller.intent import SwitchIntent
 from controller.programs import Program
-from controller.reconcile import Report, install
+from controller.reconcile import Report, install, read_all
 from controller.tls import Tls
 
 DEFAULT_ELECTION_ID = 1000
@@ -51,12 +53,17 @@ class Hooks:
 
     state: the session, after its state changed, or its switch was reconciled again (still READY)
     packet: switch name and a packet-in
+    digest: a message of the data plane, which is acknowledged afterwards
     settled: waited for before the entries of a switch that already runs the program are first changed
+    found: switch name and what such a switch holds, where its program has digests: what an earlier controller
+        did about them
     """
 
     state: Callable[[Session], None]
     packet: Callable[[str, P4PacketIn], None]
+    digest: Callable[[Digest], None]
     settled: Callable[[], Awaitable[None]]
+    found: Callable[[str, list[p4r.Entity]], None]
 
 
 class Session:
@@ -176,6 +183,10 @@ class Session:
             elif message.HasField("packet") and self._program is not None:
                 packet = P4PacketIn.decode(message, self._program.schema)
                 self._hooks.packet(self.name, packet)
+            elif message.HasField("digest") and self._program is not None:
+                for digest in digests.decode(self._program, self.name, message.digest):
+                    self._hooks.digest(digest)
+                client.send(p4r.StreamMessageRequest(digest_ack=digests.acknowledgement(message.digest)))
 
     def _arbitrated(self, client: Client, update: p4r.MasterArbitrationUpdate) -> None:
         code = update.status.code
@@ -201,6 +212,8 @@ class Session:
             if not self._synced and await client.cookie() == program.cookie:
                 self.carries = True
                 await self._hooks.settled()
+                if program.p4info.digests:
+                    self._hooks.found(self.name, await read_all(client, program))
             wanted = self._intent
             self.pushed, self.report = await install(client, program, wanted.entities)
             self._synced = self.carries = True

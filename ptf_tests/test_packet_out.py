@@ -12,6 +12,7 @@ from ptf_tests.fabric import FLOW, HOST_PORT, ROLELESS_PORT, UPLINKS, FabricTest
 from ptf_tests.frames import roce
 
 TOO_LARGE = 512
+SPECIALS = ("waiting_port", "pause_port", "mirror_port", "cpu_port", "drop_port")
 
 
 @group("packetio")
@@ -29,10 +30,10 @@ class SendTest(FabricTest):
                 self.packet_out("SEND", port, frame)
                 self.expect(port, frame)
         self.expect_drops()
-        specials = [self.number(name) for name in ("mirror_port", "cpu_port", "drop_port")]
+        specials = [self.number(name) for name in SPECIALS]
         for port in (*specials, TOO_LARGE, 0xFFFF):
             self.packet_out("SEND", port, frames[0])
-        self.expect_drops(BAD_PORT=5)
+        self.expect_drops(BAD_PORT=len(SPECIALS) + 2)
 
 
 @group("packetio")

@@ -17,8 +17,8 @@ __all__ = ["GATEWAY_MAC", "MAX_PORT", "Host", "Link", "Peer", "Switch", "Topolog
 GATEWAY_MAC = "02:00:00:00:00:fe"
 """The MAC address by which hosts know every switch; no host has it, since theirs hold an address in 10/8."""
 
-MAX_PORT = 508
-"""v1model's ports are 9 bits wide, and the three highest are the switch's own: mirror, CPU and drop."""
+MAX_PORT = 506
+"""v1model's ports are 9 bits wide, and the five highest are the switch's own (p4src/common/types.p4)."""
 
 
 @dataclass(frozen=True, slots=True)

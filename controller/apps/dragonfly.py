@@ -8,18 +8,12 @@ from collections.abc import Iterator
 from finsy import P4TableAction, P4TableEntry, P4TableMatch
 from finsy.p4entity import P4Entity
 
-from controller.apps.common import (
-    Plan,
-    configuration,
-    default_action,
-    fitting,
-    group_members,
-    port_roles,
-    routes,
-)
+from controller.apps.common import Plan, configuration, default_action, group_members, port_roles, routes
+from controller.apps.letflow import flowlet_config
 from controller.defaults import known
 from controller.dragonfly import DragonflyPlan
-from controller.scheme import SHARE_STEPS, DragonflyPaths
+from controller.scheme import DragonflyPaths
+from controller.scheme_paths import SHARE_STEPS
 
 
 def entities(plan: Plan) -> Iterator[P4Entity]:
@@ -28,14 +22,9 @@ def entities(plan: Plan) -> Iterator[P4Entity]:
     Raises:
         IntentError: the gap is too long for the program.
     """
-    gap_ticks = plan.target.ticks(known(paths_of(plan).gap_ns))
     yield from configuration(plan)
     yield path_config(plan)
-    yield default_action(
-        "flowlet_config",
-        "set_flowlet_gap",
-        gap_ticks=fitting(plan, "gap", "set_flowlet_gap", "gap_ticks", gap_ticks),
-    )
+    yield flowlet_config(plan, known(paths_of(plan).gap_ns))
     yield from port_roles(plan)
     yield from group_members(plan)
     yield from legs(plan)

@@ -13,11 +13,16 @@ CANDIDATES = ("remembered_members", "first_members", "other_members")
 """Tables, one a candidate."""
 
 
+def candidates(plan: Plan) -> Iterator[P4Entity]:
+    """The slots of each candidate."""
+    for table in CANDIDATES:
+        yield from group_members(plan, table, "sampled")
+
+
 def entities(plan: Plan) -> Iterator[P4Entity]:
     """What a switch holds, in the order in which it is to be written: routes last."""
     yield from configuration(plan)
     yield from port_roles(plan)
-    for table in CANDIDATES:
-        yield from group_members(plan, table, "sampled")
+    yield from candidates(plan)
     yield from group_members(plan)
     yield from routes(plan)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ECMP: a hash of the 5-tuple chooses; nothing to configure beyond what all programs have."""
+"""ECMP, random spraying and Hermes: a hash, chance or the NIC chooses; nothing to configure beyond what all
+programs have.
+"""
 
 from __future__ import annotations
 

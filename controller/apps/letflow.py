@@ -20,6 +20,20 @@ from controller.defaults import known
 from controller.scheme import LetflowConfig
 
 
+def flowlet_config(plan: Plan, gap_ns: int) -> P4Entity:
+    """The pause that begins a new flowlet.
+
+    Raises:
+        IntentError: it is too long for the program.
+    """
+    gap_ticks = plan.target.ticks(gap_ns)
+    return default_action(
+        "flowlet_config",
+        "set_flowlet_gap",
+        gap_ticks=fitting(plan, "gap", "set_flowlet_gap", "gap_ticks", gap_ticks),
+    )
+
+
 def entities(plan: Plan) -> Iterator[P4Entity]:
     """What a switch holds, in the order in which it is to be written: routes last.
 
@@ -28,13 +42,8 @@ def entities(plan: Plan) -> Iterator[P4Entity]:
     """
     config = plan.config
     assert isinstance(config, LetflowConfig)
-    gap_ticks = plan.target.ticks(known(config.gap_ns))
     yield from configuration(plan)
-    yield default_action(
-        "flowlet_config",
-        "set_flowlet_gap",
-        gap_ticks=fitting(plan, "gap", "set_flowlet_gap", "gap_ticks", gap_ticks),
-    )
+    yield flowlet_config(plan, known(config.gap_ns))
     yield from port_roles(plan)
     yield from group_members(plan)
     yield from routes(plan)

@@ -19,6 +19,19 @@ from controller.apps.common import (
 from controller.scheme import PrestoConfig
 
 
+def flowcell_config(plan: Plan, cell_bytes: int) -> P4Entity:
+    """The bytes of a flowcell.
+
+    Raises:
+        IntentError: they are too many for the program.
+    """
+    return default_action(
+        "flowcell_config",
+        "set_flowcell",
+        cell_bytes=fitting(plan, "cell", "set_flowcell", "cell_bytes", cell_bytes),
+    )
+
+
 def entities(plan: Plan) -> Iterator[P4Entity]:
     """What a switch holds, in the order in which it is to be written: routes last.
 
@@ -28,11 +41,7 @@ def entities(plan: Plan) -> Iterator[P4Entity]:
     config = plan.config
     assert isinstance(config, PrestoConfig)
     yield from configuration(plan)
-    yield default_action(
-        "flowcell_config",
-        "set_flowcell",
-        cell_bytes=fitting(plan, "cell", "set_flowcell", "cell_bytes", config.cell_bytes),
-    )
+    yield flowcell_config(plan, config.cell_bytes)
     yield from port_roles(plan)
     yield from group_members(plan)
     yield from routes(plan)

@@ -17,7 +17,9 @@ from controller.apps.common import (
     port_roles,
     routes,
 )
-from controller.apps.drill import CANDIDATES
+from controller.apps.drill import candidates
+from controller.apps.letflow import flowlet_config
+from controller.apps.presto import flowcell_config
 from controller.defaults import FRAME_BYTES, known, sending_ns
 from controller.errors import IntentError
 from controller.rlb_bounds import fabric_rate_bps
@@ -29,11 +31,11 @@ FIRST_SESSION = 256
 UPSTREAM_GROUP = 1
 """Multicast group of all ports to switches, by which warnings are passed on."""
 
+FIRST_RELAY = 1024
+"""Multicast group, for port 0, of copies of a warning for all leaves; that of port p is so much higher."""
+
 ROOM_PACKETS = 512
 """Packets that may recirculate at a time; BMv2 and the native switch hold 1024 and drop the rest."""
-
-NO_LEAF = 0xFFFF
-"""P4's LEAF_ALL."""
 
 _PORTS_A_PART, _PORT_BITS, _PARTS = 16, 16, 4
 _ONE = 1 << 16
@@ -53,10 +55,7 @@ def entities(plan: Plan) -> Iterator[P4Entity]:
     yield from configuration(plan)
     yield _warning_config(plan)
     yield _recirculation_config(plan)
-    config = _config(plan)
-    leaf = plan.switch.name in plan.topology.leaves
-    probe_ticks = plan.target.ticks(known(config.probe_ns)) if leaf else 0
-    yield default_action("probe_config", "set_probes", period_ticks=_ticks(plan, "probe", probe_ticks))
+    yield _probe_config(plan)
     yield _failure_config(plan)
     yield from _selector(plan)
     yield from port_roles(plan)
@@ -90,12 +89,9 @@ def _check(plan: Plan) -> None:
         raise IntentError(f"scheme rlb: {name} has more than {hops} equal next hops")
 
 
-def _ticks(plan: Plan, what: str, ticks: int) -> int:
-    return fitting(plan, what, "set_probes", "period_ticks", ticks)
-
-
 def _replication(plan: Plan) -> Iterator[P4Entity]:
-    """A clone session for each port to a switch, and one group of all of them.
+    """A clone session for each port to a switch, one group of all of them, and in a switch that is no leaf
+    for each of them a group of the leaves behind it: a copy for each goes round.
 
     Warnings go in front of data, except on BMv2, which refuses a class of service: there they wait behind it.
     """
@@ -105,11 +101,23 @@ def _replication(plan: Plan) -> Iterator[P4Entity]:
         yield P4CloneSessionEntry(FIRST_SESSION + port, class_of_service=first, replicas=[port])
     if ports:
         yield P4MulticastGroupEntry(UPSTREAM_GROUP, replicas=ports)
+    mirror = plan.program.constant("mirror_port")
+    for port in () if plan.switch.name in plan.topology.leaves else ports:
+        copies = [(mirror, number + 1) for number in _leaves_behind(plan, port)]
+        if copies:
+            yield P4MulticastGroupEntry(FIRST_RELAY + port, replicas=copies)
+
+
+def _leaves_behind(plan: Plan, port: int) -> list[int]:
+    """The numbers of the leaves towards which a port is a next hop."""
+    of_leaf = plan.groups.of_leaf
+    leaves = enumerate(plan.topology.leaves)
+    return [number for number, leaf in leaves if leaf in of_leaf and port in of_leaf[leaf].ports]
 
 
 def _warning_config(plan: Plan) -> P4Entity:
     config, target = _config(plan), plan.target
-    leaves = list(plan.topology.leaves)
+    leaves, no_leaf = list(plan.topology.leaves), plan.program.constant("leaf_all")
     valid_ticks = target.ticks(known(config.valid_ns))
     values = {
         "dt_ticks": target.ticks(known(config.dt_ns)),
@@ -118,13 +126,15 @@ def _warning_config(plan: Plan) -> P4Entity:
         "margin_ticks": target.ticks(known(config.margin_ns)),
         "valid_ticks": valid_ticks,
         "refresh_ticks": valid_ticks // 2,
+        "stay_ticks": target.ticks(config.stay_ns) if config.stay_ns else 0,
     }
     return default_action(
         "warning_config",
         "set_warnings",
-        own_leaf=leaves.index(plan.switch.name) if plan.switch.name in leaves else NO_LEAF,
+        own_leaf=leaves.index(plan.switch.name) if plan.switch.name in leaves else no_leaf,
         first_session=FIRST_SESSION,
         upstream_group=UPSTREAM_GROUP,
+        first_relay=FIRST_RELAY,
         **{name: fitting(plan, name, "set_warnings", name, value) for name, value in values.items()},
     )
 
@@ -136,7 +146,7 @@ def _recirculation_config(plan: Plan) -> P4Entity:
     values = {
         "inflow": inflow,
         "usual_ticks": target.ticks(sending_ns(FRAME_BYTES, rate_bps)),
-        "trust_ticks": target.ticks(known(config.valid_ns)),
+        "trust_ticks": target.ticks(known(config.keep_ns)),
     }
     return default_action(
         "recirculation_config",
@@ -145,6 +155,19 @@ def _recirculation_config(plan: Plan) -> P4Entity:
         most=config.most,
         room=ROOM_PACKETS,
         **{name: fitting(plan, name, "set_recirculation", name, value) for name, value in values.items()},
+    )
+
+
+def _probe_config(plan: Plan) -> P4Entity:
+    """Leaves alone measure."""
+    leaf = plan.switch.name in plan.topology.leaves
+    period = plan.target.ticks(known(_config(plan).probe_ns)) if leaf else 0
+    keep = plan.target.ticks(known(_config(plan).keep_ns))
+    return default_action(
+        "probe_config",
+        "set_probes",
+        period_ticks=fitting(plan, "probe", "set_probes", "period_ticks", period),
+        keep_ticks=fitting(plan, "age", "set_probes", "keep_ticks", keep),
     )
 
 
@@ -163,15 +186,11 @@ def _selector(plan: Plan) -> Iterator[P4Entity]:
     """What the selector needs by itself."""
     config = _config(plan)
     if config.variant == PRESTO:
-        cell = fitting(plan, "cell", "set_flowcell", "cell_bytes", config.cell_bytes)
-        yield default_action("flowcell_config", "set_flowcell", cell_bytes=cell)
+        yield flowcell_config(plan, config.cell_bytes)
     elif config.variant == LETFLOW:
-        ticks = plan.target.ticks(known(config.gap_ns))
-        gap = fitting(plan, "gap", "set_flowlet_gap", "gap_ticks", ticks)
-        yield default_action("flowlet_config", "set_flowlet_gap", gap_ticks=gap)
+        yield flowlet_config(plan, known(config.gap_ns))
     elif config.variant == DRILL:
-        for table in CANDIDATES:
-            yield from group_members(plan, table, "sampled")
+        yield from candidates(plan)
 
 
 def next_hop_parts(ports: tuple[int, ...]) -> dict[str, int]:

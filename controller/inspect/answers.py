@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The payloads by which our programs answer READ_FLOWS and READ_PORT: `bucket_t`, `flow_entry_t` and
-`port_queues_t` of p4src/common/headers.p4. A test compares the widths here with those of the compiled
-program.
+"""The payloads by which our programs answer READ_FLOWS, READ_PORT, READ_PATH and READ_RLB_PORT: `bucket_t`,
+`flow_entry_t`, `port_queues_t`, `path_state_t` and `rlb_port_t` of p4src/common/headers.p4. A test compares
+the widths here with those of the compiled program.
 """
 
 from __future__ import annotations
@@ -33,6 +33,23 @@ FLOW_ENTRY: Layout = {
     "samples": 8,
 }
 PORT_QUEUES: Layout = {"egress_queue_bytes": 32, "ingress_queue_bytes": 32}
+PATH_STATE: Layout = {
+    "now_ticks": 48,
+    "warned_until_ticks": 48,
+    "port_warned_until_ticks": 48,
+    "rtt_seen_ticks": 48,
+    "rtt_ticks": 32,
+}
+RLB_PORT: Layout = {
+    "now_ticks": 48,
+    "own_warning_ticks": 48,
+    "recirculation_seen_ticks": 48,
+    "recirculation_ticks": 32,
+    "recirculating": 16,
+}
+
+REASON_OF = {"READ_FLOWS": "FLOWS", "READ_PORT": "PORT", "READ_PATH": "PATH", "READ_RLB_PORT": "RLB_PORT"}
+"""Operations of PacketOutOp_t that only read, and the reason of PacketInReason_t that answers each."""
 
 _TICKS = 1 << BUCKET["now_ticks"]
 _ONE = 1 << 8
@@ -83,6 +100,33 @@ class Queues:
     ingress_queue_bytes: int
 
 
+@dataclass(frozen=True, slots=True)
+class PathState:
+    """What an RLB switch knows of a path, by uplink and destination leaf (RLB §III-B).
+
+    warned_ticks: for how long it is warned yet, 0: it is not
+    rtt_ticks, rtt_age_ticks: its newest RTT and how long ago that was measured; None: it never was
+    """
+
+    warned_ticks: int
+    rtt_ticks: int | None
+    rtt_age_ticks: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class RlbPort:
+    """A port of an RLB switch, and what is true of the whole switch.
+
+    warned_ago_ticks: when the switch last warned of a pause of this port; None: no warning of its own holds
+    recirculation_ticks: the newest delay of a recirculation, None: there was none
+    recirculating: packets on their way round now
+    """
+
+    warned_ago_ticks: int | None
+    recirculation_ticks: int | None
+    recirculating: int
+
+
 def parse_bucket(payload: bytes, switch: str) -> Bucket:
     """Reads an answer to READ_FLOWS. Raises InspectError when it is none."""
     head, ways = _take(payload, BUCKET, switch), payload[size_bytes(BUCKET) :]
@@ -99,6 +143,26 @@ def parse_bucket(payload: bytes, switch: str) -> Bucket:
 def parse_queues(payload: bytes, switch: str) -> Queues:
     """Reads an answer to READ_PORT. Raises InspectError when it is none."""
     return Queues(**_take(payload, PORT_QUEUES, switch))
+
+
+def parse_path(payload: bytes, switch: str) -> PathState:
+    """Reads an answer to READ_PATH. Raises InspectError when it is none."""
+    found = _take(payload, PATH_STATE, switch)
+    now, rtt = found["now_ticks"], found["rtt_ticks"] or None
+    until = max(found["warned_until_ticks"], found["port_warned_until_ticks"])
+    age = None if rtt is None else (now - found["rtt_seen_ticks"]) % _TICKS
+    return PathState(max(0, until - now), rtt, age)
+
+
+def parse_rlb_port(payload: bytes, switch: str) -> RlbPort:
+    """Reads an answer to READ_RLB_PORT. Raises InspectError when it is none."""
+    found = _take(payload, RLB_PORT, switch)
+    warned = found["own_warning_ticks"]
+    return RlbPort(
+        (found["now_ticks"] - warned) % _TICKS if warned else None,
+        found["recirculation_ticks"] if found["recirculation_seen_ticks"] else None,
+        found["recirculating"],
+    )
 
 
 def size_bytes(layout: Layout) -> int:

@@ -21,14 +21,13 @@ from typing import Any, Protocol
 import grpc
 from finsy.proto import p4i, p4r, rpc_code
 
+from controller.inspect.answers import REASON_OF
 from controller.inspect.connection import TIMEOUT_S, GrpcConnection
 from controller.inspect.errors import NoAnswerError, NotOfferedError, NotPrimaryError, SwitchRefusedError
 from controller.inspect.program import ProgramView
 
 OPS = "PacketOutOp_t"
 REASONS = "PacketInReason_t"
-REASON_OF = {"READ_FLOWS": "FLOWS", "READ_PORT": "PORT"}
-"""The reason that answers an operation."""
 
 FIRST_ELECTION_ID = 1
 _WINDOW = 32

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -22,6 +23,9 @@ from controller.tls import Tls
 from spec import SpecError
 
 TIMEOUT_S = 10.0
+_STATISTICS = "/tailrace.Statistics/Get"
+"""Beside P4Runtime, which has no place for such counts; BMv2 does not know it."""
+
 _NO_PIPELINE = "no program is loaded; push one, or give its P4Info with --p4info FILE"
 _CHANNEL_OPTIONS = [
     ("grpc.max_receive_message_length", -1),
@@ -120,6 +124,18 @@ class GrpcConnection:
             ]
         except grpc.RpcError as error:
             raise self.failure(error) from error
+
+    def statistics(self) -> dict[str, Any] | None:
+        """What the traffic manager has counted, as the native switch says it (native.switchd.statistics)."""
+        call = self._channel.unary_unary(_STATISTICS, bytes, bytes)
+        try:
+            found: dict[str, Any] = json.loads(call(str(self.device_id).encode(), timeout=TIMEOUT_S))
+        except grpc.RpcError as error:
+            failure = self.failure(error)
+            if isinstance(failure, SwitchRefusedError) and failure.code == "UNIMPLEMENTED":
+                return None  # another switch than ours
+            raise failure from error
+        return found
 
     def failure(self, error: Any) -> InspectError:
         """The error of a call in one line, with the switch's name.

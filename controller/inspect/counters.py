@@ -38,6 +38,20 @@ def read_counters(node: Node, *, zeros: bool = False) -> Listing:
     return Listing("counters", COLUMNS, in_order(COLUMNS, kept), frozenset(names))
 
 
+def read_cells(node: Node, name: str) -> dict[int, int]:
+    """The packets that each cell of a counter has counted, by index; empty where there is no such counter.
+
+    Raises:
+        InspectError: the switch cannot be read.
+    """
+    for counter in node.program.info.counters:
+        if counter.preamble.alias == name:
+            pattern = p4r.Entity(counter_entry=p4r.CounterEntry(counter_id=counter.preamble.id))
+            entries = [entity.counter_entry for entity in node.connection.read([pattern])]
+            return {entry.index.index: entry.data.packet_count for entry in entries}
+    return {}
+
+
 def _indirect(node: Node) -> Iterator[Row]:
     for counter in node.program.info.counters:
         name, field = counter.preamble.alias, node.program.index_field(counter.preamble.alias)

@@ -10,7 +10,9 @@ from finsy.proto import p4r
 from controller import programs
 from controller.diff import Change
 from controller.endpoint import run_at_once
+from controller.errors import ReadError
 from controller.inspect.connection import GrpcConnection
+from controller.inspect.errors import SwitchRefusedError
 from controller.inspect.groups import replica_port
 from controller.inspect.listing import Column, Listing, Row, in_order
 from controller.inspect.node import Node
@@ -41,7 +43,11 @@ class _Reading:
         self._connection = connection
 
     async def read(self, requests: Sequence[p4r.Entity]) -> list[p4r.Entity]:
-        return self._connection.read(requests)
+        try:
+            return self._connection.read(requests)
+        except SwitchRefusedError as error:
+            text = str(error).removeprefix(f"{self.name}: ")
+            raise ReadError(self.name, text, error.code) from error
 
 
 def read_differences(node: Node, intent: SwitchIntent) -> Listing:
@@ -101,10 +107,17 @@ def _identity(node: Node, entity: p4r.Entity) -> tuple[str, Value, Value]:
         table = node.program.tables[entry.table_id]
         row = row_of(node, table, entry)
         return table.name, {"default": True} if entry.is_default_action else row["match"], row["priority"]
+    if entity.WhichOneof("entity") == "digest_entry":
+        return "digest", {"group": _digest_name(node, entity.digest_entry)}, None
     replication = entity.packet_replication_engine_entry
     if replication.WhichOneof("type") == "clone_session_entry":
         return "clone session", {"group": replication.clone_session_entry.session_id}, None
     return "multicast group", {"group": replication.multicast_group_entry.multicast_group_id}, None
+
+
+def _digest_name(node: Node, entry: p4r.DigestEntry) -> str:
+    known = {digest.preamble.id: digest.preamble.alias for digest in node.program.info.digests}
+    return known.get(entry.digest_id, str(entry.digest_id))
 
 
 def _content(node: Node, entity: p4r.Entity | None) -> str | None:
@@ -114,6 +127,12 @@ def _content(node: Node, entity: p4r.Entity | None) -> str | None:
     if entity.WhichOneof("entity") == "table_entry":
         row = row_of(node, node.program.tables[entity.table_entry.table_id], entity.table_entry)
         return f"{text_of(row['action'])} {text_of(row['params'], '')}".strip()
+    if entity.WhichOneof("entity") == "digest_entry":
+        config = entity.digest_entry.config
+        return (
+            f"max_timeout_ns={config.max_timeout_ns} max_list_size={config.max_list_size}"
+            f" ack_timeout_ns={config.ack_timeout_ns}"
+        )
     replication = entity.packet_replication_engine_entry
     clone = replication.WhichOneof("type") == "clone_session_entry"
     found = replication.clone_session_entry if clone else replication.multicast_group_entry

@@ -21,7 +21,21 @@ ENUM_FIELDS = {
 """(action or counter, field) -> enum. p4c leaves the type of these fields out of P4Info; a program without
 the enum shows numbers."""
 
-_SPECIAL_PORTS = {"cpu_port": "CPU", "drop_port": "drop", "mirror_port": "mirror"}
+PORT_COUNTERS = frozenset(
+    {
+        *("warnings_sent", "warnings_withdrawn", "warnings_received"),
+        *("pfc_sent", "pfc_pauses_sent", "pfc_received", "pfc_waits"),
+    }
+)
+"""Counters with a cell for each port, whose names do not say so."""
+
+_SPECIAL_PORTS = {
+    "cpu_port": "CPU",
+    "drop_port": "drop",
+    "mirror_port": "mirror",
+    "pause_port": "pause",
+    "waiting_port": "waiting",
+}
 _SWITCH_ANNOTATION = "switch"
 
 
@@ -121,12 +135,17 @@ class ProgramView:
         """The number of an enum's member."""
         return next((number for number, text in self.enum(name).items() if text == member), None)
 
+    def register_size(self, name: str) -> int:
+        """The cells of a register; 0 where there is none."""
+        return next((found.size for found in self.info.registers if found.preamble.alias == name), 0)
+
     def index_field(self, owner: str) -> Field:
         """What the index of a counter, register or meter counts.
 
-        A port where the owner's name speaks of ports, else a number.
+        A port where the owner's name speaks of ports, or it is one of our counters of ports; else a number.
         """
-        kind = Kind.PORT if "port" in owner.lower().split("_") else Kind.NUMBER
+        by_port = owner in PORT_COUNTERS or "port" in owner.lower().split("_")
+        kind = Kind.PORT if by_port else Kind.NUMBER
         return self._with_enum(owner, Field("index", 32, kind, {}))
 
     def _with_enum(self, owner: str, field: Field) -> Field:

@@ -1,15 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What waits at each port, as the program accounts for it, read by packets (`controller.inspect.asking`)."""
+"""What waits at each port, as the program accounts for it, read by packets (`controller.inspect.asking`); and
+what is done about it: PFC's pauses, RLB's warnings and recirculation.
+
+Where the program is one of RLB, a row without a port has what is true of a whole switch.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+
 from controller.inspect.answers import parse_queues
 from controller.inspect.asking import Asker, answers, require_op
+from controller.inspect.counters import read_cells
 from controller.inspect.errors import NotOfferedError
 from controller.inspect.listing import Column, Listing, Row, in_order
 from controller.inspect.node import Node
+from controller.inspect.pfc import read_pfc
+from controller.inspect.rlb import in_ns, knows_warnings, read_ports
 from controller.inspect.tables import read_tables
-from controller.inspect.values import Port
+from controller.inspect.values import Port, Value
 
 COLUMNS = (
     Column("switch", key=True),
@@ -17,29 +26,89 @@ COLUMNS = (
     Column("egress_queue_bytes"),
     Column("ingress_queue_bytes"),
 )
+PFC_COLUMNS = (
+    Column("pauses_sent", grows=True),
+    Column("pfc_received", grows=True),
+    Column("paused_ns", grows=True, is_time=True),
+    Column("waited_packets", grows=True),
+)
+RLB_COLUMNS = (
+    Column("warns"),
+    Column("warned_ago_ns", is_time=True),
+    Column("warnings_sent", grows=True),
+    Column("warnings_withdrawn", grows=True),
+    Column("warnings_received", grows=True),
+    Column("recirculating"),
+    Column("recirculations", grows=True),
+    Column("recirculations_refused", grows=True),
+    Column("t_rc_ns", is_time=True),
+    Column("control_from_host", grows=True),
+)
+"""A warning that `warns` was given, and not withdrawn; but it may have run out."""
+
 _OP = "READ_PORT"
+_BY_PORT = ("warnings_sent", "warnings_withdrawn", "warnings_received")
+_OF_SWITCH = ("recirculations", "recirculations_refused")
+_DROPS, _REASONS, _FROM_HOST = "drops", "DropReason_t", "CONTROL_FROM_HOST"
 
 
 def read_queues(node: Node, asker: Asker) -> Listing:
-    """Bytes that wait to leave by each port, and bytes in the switch that came in by it.
+    """Bytes that wait to leave by each port, and bytes in the switch that came in by it; see the top.
 
     Raises:
         NotOfferedError: the program does not answer such questions, or no ports are known.
         InspectError: the switch cannot be read.
     """
     require_op(node.program, node.name, node.title, _OP)
-    rows: list[Row] = []
-    for index, data in answers(asker, node.name, _OP, known_ports(node)).items():
+    found = answers(asker, node.name, _OP, known_ports(node))
+    rows: dict[int, dict[str, Value]] = {}
+    for index, data in found.items():
         queues = parse_queues(data, node.name)
-        rows.append(
-            {
-                "switch": node.name,
-                "port": Port(index, node.peer_of(index)),
-                "egress_queue_bytes": queues.egress_queue_bytes,
-                "ingress_queue_bytes": queues.ingress_queue_bytes,
-            }
-        )
-    return Listing("queues", COLUMNS, in_order(COLUMNS, rows))
+        rows[index] = {
+            "switch": node.name,
+            "port": Port(index, node.peer_of(index)),
+            "egress_queue_bytes": queues.egress_queue_bytes,
+            "ingress_queue_bytes": queues.ingress_queue_bytes,
+        }
+    columns, more = list(COLUMNS), list[Row]()
+    pauses = read_pfc(node, rows)
+    for index, pfc in pauses.items():
+        values = (pfc.pauses_sent, pfc.frames_received, pfc.paused_ns, pfc.waited_packets)
+        rows[index].update(zip((column.name for column in PFC_COLUMNS), values, strict=True))
+    if pauses:
+        columns += PFC_COLUMNS
+    if knows_warnings(node):
+        columns += RLB_COLUMNS
+        more = _rlb(node, asker, rows)
+    names = [column.name for column in columns]
+    whole = [{**dict.fromkeys(names), **row} for row in (*rows.values(), *more)]
+    return Listing("queues", tuple(columns), in_order(tuple(columns), whole))
+
+
+def _rlb(node: Node, asker: Asker, rows: Mapping[int, dict[str, Value]]) -> list[Row]:
+    """Adds what RLB says of ports; the row of the whole switch."""
+    ports = read_ports(node, asker, rows)
+    counts = {name: read_cells(node, name) for name in _BY_PORT}
+    for index, port in ports.items():
+        rows[index]["warns"] = port.warned_ago_ticks is not None
+        rows[index]["warned_ago_ns"] = in_ns(node, port.warned_ago_ticks)
+        rows[index].update((name, cells.get(index)) for name, cells in counts.items())
+    newest = next(iter(ports.values()), None)
+    reason = node.program.enum_value(_REASONS, _FROM_HOST)
+    whole: dict[str, Value] = {"switch": node.name, "port": None}
+    whole |= {name: sum(read_cells(node, name).values()) for name in _OF_SWITCH}
+    if reason is not None:
+        whole["control_from_host"] = read_cells(node, _DROPS).get(reason)
+    if newest is not None:
+        whole["recirculating"] = newest.recirculating
+        whole["t_rc_ns"] = in_ns(node, newest.recirculation_ticks)
+    return [whole]
+
+
+def columns_of(parts: Iterable[Listing]) -> tuple[Column, ...]:
+    """The columns of several switches together."""
+    names = {column.name for part in parts for column in part.columns}
+    return tuple(column for column in (*COLUMNS, *PFC_COLUMNS, *RLB_COLUMNS) if column.name in names)
 
 
 def known_ports(node: Node) -> list[int]:

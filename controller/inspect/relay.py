@@ -14,7 +14,9 @@ and gets one line an index, in any order, each with a payload or an error, and a
 
     {"index": 0, "payload": "00ff…"}    {"index": 1, "error": "no answer"}    {"done": true}
 
-{"op": "DOWN"} is answered with the ends of the links that are down: {"down": [["leaf1", 3]]}, {"done": true}.
+{"op": "DOWN"} is answered with the ends of the links that are down, {"down": [["leaf1", 3]]}, {"done": true};
+{"op": "OUT"} with the paths that are not used because their switch found them faulty, and how long in ns that
+stays so at least: {"out": [["leaf1", 3, 1500000]]}, {"done": true}.
 
 A request that cannot be served as a whole gets {"error": "…"} and the connection ends. Several requests may
 follow one another on a connection.
@@ -32,17 +34,23 @@ from pathlib import Path
 from typing import Any
 
 from controller.errors import ControllerError
+from controller.inspect.answers import REASON_OF
 from controller.inspect.errors import NoAnswerError, RelayError
 
-READ_OPS = frozenset({"READ_FLOWS", "READ_PORT"})
+READ_OPS = frozenset(REASON_OF)
 """Members of PacketOutOp_t that change nothing in a switch."""
 
 Ask = Callable[[str, str, int], Awaitable[bytes]]
 """(switch, op, index) -> payload of the answering packet-in. Raises TimeoutError or an error of one line."""
 
+OutLeft = tuple[str, int, int]
+"""A path that is out: the switch that does not use it, its port, and for how many ns yet, at least."""
+
 MAX_INDEX = 0xFFFF
-DOWN = "DOWN"
-"""Operation that asks for the links that are down."""
+DOWN, OUT = "DOWN", "OUT"
+"""Operations that ask the controller itself: for the links that are down, and for paths that are out."""
+
+_OWN = frozenset({DOWN, OUT})
 
 _MAX_LINE_BYTES = 1 << 20
 _AT_ONCE = 32
@@ -60,7 +68,11 @@ class RelayServer:
     """Serves the socket in the event loop of the controller."""
 
     def __init__(
-        self, path: Path, ask: Ask, down: Callable[[], Iterable[tuple[str, int]]] = frozenset
+        self,
+        path: Path,
+        ask: Ask,
+        down: Callable[[], Iterable[tuple[str, int]]] = frozenset,
+        out: Callable[[], Iterable[OutLeft]] = tuple,
     ) -> None:
         """Prepares a server.
 
@@ -68,11 +80,13 @@ class RelayServer:
             path: where the socket will be; its folder must exist.
             ask: puts one question to a switch.
             down: both ends of every link that is down, as (switch, port).
+            out: the paths that are out.
         """
         self.path = path
         self._ask = ask
         self._down = down
-        self._server: asyncio.AbstractServer | None = None
+        self._out = out
+        self._server: asyncio.Server | None = None
         self._inode = 0
         self._clients: set[asyncio.StreamWriter] = set()
 
@@ -90,10 +104,13 @@ class RelayServer:
         """Closes the socket and removes it, if it is still ours."""
         if self._server is None:
             return
-        self._server.close()
-        # a connection that was just accepted is not among the clients before the loop has turned a few times
+        # a connection that was just accepted is not among the clients before the loop has turned a few times,
+        # and is lost with its descriptor where the server closes before
+        for listening in self._server.sockets:
+            asyncio.get_running_loop().remove_reader(listening.fileno())
         for _ in range(_ACCEPT_TURNS):
             await asyncio.sleep(0)
+        self._server.close()
         for writer in tuple(self._clients):
             writer.close()
             with contextlib.suppress(ConnectionError):
@@ -125,6 +142,8 @@ class RelayServer:
             return False
         if request.op == DOWN:
             await _send(writer, {"down": sorted(self._down())})
+        if request.op == OUT:
+            await _send(writer, {"out": sorted(self._out())})
         slots = asyncio.Semaphore(_AT_ONCE)
 
         async def one(index: int) -> None:
@@ -197,6 +216,11 @@ class RelayClient:
         found = [end for answer in self._answers({"op": DOWN}) for end in answer.get("down", ())]
         return frozenset((str(switch), int(port)) for switch, port in found)
 
+    def out(self) -> tuple[OutLeft, ...]:
+        """The paths that are out. Raises RelayError."""
+        found = [path for answer in self._answers({"op": OUT}) for path in answer.get("out", ())]
+        return tuple((str(switch), int(port), int(left_ns)) for switch, port, left_ns in found)
+
     def _answers(self, request: dict[str, Any]) -> Iterator[dict[str, Any]]:
         try:
             self._socket.sendall(json.dumps(request).encode() + b"\n")
@@ -228,7 +252,7 @@ def _payload_of(answer: dict[str, Any], switch: str) -> tuple[int, bytes]:
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """What a client asks; switch and indices are empty for DOWN."""
+    """What a client asks; switch and indices are empty where the controller itself is asked."""
 
     op: str
     switch: str
@@ -239,11 +263,12 @@ def _parse_request(line: bytes) -> _Request:
     try:
         request = json.loads(line)
         op = request["op"]
-        switch, indices = ("", []) if op == DOWN else (request["switch"], request["indices"])
+        switch, indices = ("", []) if op in _OWN else (request["switch"], request["indices"])
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise RelayError("a request is a JSON object with switch, op and indices") from error
-    if op not in READ_OPS | {DOWN}:
-        raise RelayError(f"op {op!r} is not for reading; expected {', '.join(sorted(READ_OPS))} or {DOWN}")
+    if op not in READ_OPS | _OWN:
+        known = ", ".join(sorted(READ_OPS | _OWN))
+        raise RelayError(f"op {op!r} is not for reading; expected one of {known}")
     if not isinstance(switch, str) or not isinstance(indices, list):
         raise RelayError("switch is a name and indices is a list")
     if not all(type(index) is int and 0 <= index <= MAX_INDEX for index in indices):

@@ -18,6 +18,7 @@ import grpc.aio
 
 from native.switchd.p4rt.device import Device
 from native.switchd.p4rt.service import DataPlane, P4RuntimeService, rpc_handler
+from native.switchd.statistics_service import statistics_handler
 
 TICK_S = 0.05
 """How often timeouts and the status of ports are looked at."""
@@ -92,7 +93,8 @@ class Server:
         self._executor = ThreadPoolExecutor(max_workers=2, thread_name_prefix="compile")
         self.service = P4RuntimeService(device, data_plane, self._executor)
         self._server = new_server()
-        self._server.add_generic_rpc_handlers((rpc_handler(self.service),))
+        counts = statistics_handler({device.settings.device_id: device.statistics})
+        self._server.add_generic_rpc_handlers((rpc_handler(self.service), counts))
         self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self, address: str, tls: Tls | None = None) -> int:

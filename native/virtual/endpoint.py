@@ -196,6 +196,18 @@ class Endpoint:
         """
         self.cpu.send_packet_out(self.device.packet_out(message))
 
+    def digest_lists(self) -> list[p4r.DigestList]:
+        """Takes the digest lists that are to be sent now; their time is when their first message was made."""
+        return self.device.digest_lists(self._clock())
+
+    def acknowledge(self, message: p4r.DigestListAck) -> None:
+        """Handles a digest acknowledgement.
+
+        Raises:
+            P4RtError: there is no such digest, or no pipeline.
+        """
+        self.device.acknowledge(message)
+
     def packet_ins(self) -> list[p4r.PacketIn]:
         """Takes the packet-ins that wait, oldest first."""
         messages = (self.device.packet_in(frame) for frame in self.cpu.packet_ins())

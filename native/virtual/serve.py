@@ -23,6 +23,7 @@ from finsy.proto import p4r
 
 from native.switchd.p4rt.service import P4RuntimeService, rpc_handler
 from native.switchd.server import Tls, listen, new_server
+from native.switchd.statistics_service import statistics_handler
 from native.virtual.endpoint import CpuPort, Endpoint
 from native.virtual.network import Network
 
@@ -131,7 +132,8 @@ async def serving(network: Network, address: str, tls: Tls | None = None) -> Asy
     endpoints = [network.p4rt(switch.name) for switch in network.topology.switches]
     executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="compile")
     server = new_server()
-    server.add_generic_rpc_handlers((rpc_handler(FabricService(endpoints, executor)),))
+    counts = statistics_handler({endpoint.device_id: endpoint.device.statistics for endpoint in endpoints})
+    server.add_generic_rpc_handlers((rpc_handler(FabricService(endpoints, executor)), counts))
     port = listen(server, address, tls)
     try:
         with contextlib.ExitStack() as stack:

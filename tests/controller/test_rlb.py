@@ -7,7 +7,7 @@ import pytest
 from finsy import P4CloneSessionEntry, P4MulticastGroupEntry, P4TableAction, P4TableEntry
 
 from controller import programs
-from controller.apps.rlb import FIRST_SESSION, NO_LEAF, next_hop_parts
+from controller.apps.rlb import FIRST_RELAY, FIRST_SESSION, UPSTREAM_GROUP, next_hop_parts
 from controller.defaults import base_rtt_ns, resolve
 from controller.encoding import encode
 from controller.errors import IntentError
@@ -32,7 +32,7 @@ def resolved(words: str, topology: str = PAPER) -> RlbConfig:
 def test_words() -> None:
     """Every key has its place."""
     given = "rlb:variant=letflow,pfc=100KB,qth=20KB,dt=3us,flows=4,margin=9us,valid=50us,probe=1ms"
-    config = parse_scheme(given + ",limit=fixed,most=3,fault=2,interval=7us,gap=5us,seed=9")
+    config = parse_scheme(given + ",limit=fixed,most=3,fault=2,interval=7us,hold=80us,gap=5us,seed=9")
     assert config == RlbConfig(
         variant="letflow",
         pause_bytes=100_000,
@@ -46,6 +46,7 @@ def test_words() -> None:
         most=3,
         fault=2,
         fault_ns=7_000,
+        hold_ns=80_000,
         gap_ns=5_000,
         hash_seed=9,
     )
@@ -69,6 +70,9 @@ def test_words() -> None:
         ("rlb:variant=drill,cell=64KiB", "cell"),
         ("rlb:variant=presto,gap=1us", "gap"),
         ("rlb:threshold=3", "threshold"),
+        ("rlb:hold=0", "hold"),
+        ("rlb:fault=0,hold=1ms", "hold"),
+        ("rlb:fault=0,interval=1ms", "interval"),
     ],
 )
 def test_bad_words(words: str, said: str) -> None:
@@ -98,6 +102,32 @@ def test_bounds_of_the_warning_threshold(flows: int) -> None:
     for bad in (IN_FLIGHT - 1, most + 1):
         with pytest.raises(IntentError, match=f"from {IN_FLIGHT} to {most} bytes"):
             resolved(f"{words},qth={bad}")
+
+
+@pytest.mark.parametrize("words", ["rlb", "rlb:qth=64KB", "rlb:qth=100KB,pfc=300KB", "rlb:pfc=1MB"])
+def test_queues_that_grow_at_full_rate_are_warned_of_at_the_threshold(words: str) -> None:
+    """§V compares with Q_th alone. The margin is no longer than that takes, but for the way of a warning."""
+    config = resolved(words)
+    assert config.margin_ns is not None and config.pause_bytes is not None and config.warn_bytes is not None
+    filled = config.margin_ns * 40 // 8
+    missing = config.pause_bytes - config.warn_bytes
+    assert filled >= missing
+    assert filled <= max(missing + 5, 4 * IN_FLIGHT)
+
+
+def test_margin_covers_the_way_of_a_warning() -> None:
+    """However close Q_th is to Q_PFC."""
+    assert resolved("rlb:qth=110KB,flows=2,pfc=120KB").margin_ns == 8_000
+
+
+def test_hold_time() -> None:
+    """100 base RTTs, at least an interval; less is refused."""
+    rtt_ns = base_rtt_ns(parse_topology(PAPER))
+    assert resolved("rlb").hold_ns == 100 * rtt_ns
+    assert resolved("rlb:interval=1s").hold_ns == 1_000_000_000
+    assert resolved("rlb:interval=2us,hold=2us").hold_ns == 2_000
+    with pytest.raises(IntentError, match="hold must be at least interval, 2000 ns"):
+        resolved("rlb:interval=2us,hold=1us")
 
 
 def test_no_bounds_at_all() -> None:
@@ -136,14 +166,16 @@ def test_leaves_and_spines_differ() -> None:
         found = held(switch.name)
         (warnings,), (probes,) = entries(found, "warning_config"), entries(found, "probe_config")
         is_leaf = switch.name in topology.leaves
-        expected = topology.leaves.index(switch.name) if is_leaf else NO_LEAF
+        no_leaf = programs.load(found.program).constant("leaf_all")
+        expected = topology.leaves.index(switch.name) if is_leaf else no_leaf
         assert arguments(warnings)["own_leaf"] == expected
         assert (arguments(probes)["period_ticks"] != 0) == is_leaf
         ports = [p for p, peer in topology.ports_of(switch.name).items() if peer.kind == "switch"]
         sessions = [e.session_id for e in found.entities if isinstance(e, P4CloneSessionEntry)]
         assert sorted(sessions) == [FIRST_SESSION + port for port in sorted(ports)]
-        (group,) = [e for e in found.entities if isinstance(e, P4MulticastGroupEntry)]
-        assert set(group.replicas) == set(ports)
+        groups = {e.multicast_group_id: e for e in found.entities if isinstance(e, P4MulticastGroupEntry)}
+        assert set(groups.pop(UPSTREAM_GROUP).replicas) == set(ports)
+        assert set(groups) == (set() if is_leaf else {FIRST_RELAY + port for port in ports})
         others = [leaf for leaf in topology.leaves if leaf != switch.name]
         assert len(entries(found, "leaf_groups")) == len(others)
 

@@ -24,6 +24,7 @@ RUN = RunFile(
     switches={"leaf1": RunSwitch("unix:/tmp/x/leaf1.sock", 1, "flowcut")},
     time_scale=2500.0,
     down=(("leaf1", 3),),
+    out=(("leaf1", 4, 1_500_000),),
 )
 
 
@@ -89,6 +90,8 @@ def content(**changes: Any) -> dict[str, Any]:
         (content(switches=[]), "switches: expected an object"),
         (content(switches={"a": 1}), "switches.a.address is missing"),
         (content(switches={"a": {"address": 1}}), "switches.a.address: expected a text"),
+        (content(out=[["leaf1", 3]]), "out: expected a switch, a port and a time each"),
+        (content(out=[["leaf1", 3, "1ms"]]), "out: expected a switch"),
         (content(time_scale=0), "time_scale: expected a number above 0"),
         (content(time_scale="1"), "time_scale: expected a number"),
     ],

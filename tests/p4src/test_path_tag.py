@@ -19,7 +19,7 @@ def mixed(tag: int, port: int) -> int:
     return (tag * 13 + port) % 64
 
 
-@pytest.mark.parametrize("port", [1, 9, 16, 63, 64, 300, 508])
+@pytest.mark.parametrize("port", [1, 9, 16, 63, 64, 300, 506])
 def test_tag_is_13_times_the_tag_and_the_port(port):
     """For every tag, and the low six bits of ports that have more."""
     with Rig("ecmp") as rig:

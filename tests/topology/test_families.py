@@ -184,7 +184,7 @@ def test_slim_fly_generators_are_symmetric(q: int) -> None:
         ("leaf-spine:leaves=0", "leaves must be at least 1"),
         ("leaf-spine:rate=0bps", "rate must be more than 0"),
         ("leaf-spine:hosts=254", "a switch can have 253 hosts, not 254"),
-        ("leaf-spine:leaves=600", "port 509 of spine1 is not between 1 and 508"),
+        ("leaf-spine:leaves=600", "port 507 of spine1 is not between 1 and 506"),
         ("fat-tree:k=3", "k must be even, found '3'"),
         ("fat-tree:k=8,taper=3", "taper must divide k/2 = 4, found '3'"),
         ("dragonfly:p=1,a=2,h=1,groups=4", "groups must be at most 3"),

@@ -95,8 +95,8 @@ def test_checks() -> None:
         "the rate of the link s1-h1 must be more than 0": {"hosts": (replace(one, rate_bps=0), two)},
         "the rate of the link s1-s2 must be more than 0": {"links": (replace(link, rate_bps=0),)},
         "the delay of the link s1-s2 must not be negative": {"links": (replace(link, delay_ns=-1),)},
-        "port 0 of s1 is not between 1 and 508": {"hosts": (replace(one, port=0), two)},
-        "port 509 of s1 is not between 1 and 508": {"links": (replace(link, a_port=509),)},
+        "port 0 of s1 is not between 1 and 506": {"hosts": (replace(one, port=0), two)},
+        "port 507 of s1 is not between 1 and 506": {"links": (replace(link, a_port=507),)},
         "a link joins s1 to itself": {"links": (link, replace(link, b="s1", b_port=3, a_port=4))},
         "h2: 'x' is no IPv4 address": {"hosts": (one, replace(two, ip="x"))},
     }

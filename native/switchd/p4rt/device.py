@@ -23,6 +23,7 @@ from native.switchd.p4rt.packetio import PacketIo
 from native.switchd.p4rt.reconcile import snapshot, transfer
 from native.switchd.p4rt.schema import Schema, build_schema
 from native.switchd.p4rt.state import Result, State
+from native.switchd.statistics import statistics
 
 API_VERSION = "1.5.0"
 
@@ -303,13 +304,20 @@ class Device:
             raise P4RtError(Code.FAILED_PRECONDITION, "no forwarding pipeline config is set")
         return self._live.packet_io.packet_out(message)
 
+    def statistics(self) -> dict[str, object]:
+        """What the switch's ports and memory have counted up to now."""
+        return statistics(self._switch, self.ports.known, self._now_ns())
+
     def digest_lists(self, now_ns: int) -> list[p4r.DigestList]:
-        """Takes the digest messages that wait in the switch; the lists that are to be sent now."""
+        """Takes the digest messages that wait in the switch; the lists that are to be sent now.
+
+        Their time is when the switch made their first message, by its own clock.
+        """
         records = self._switch.digests()
         if self._live is None:
             return []
         digests = self._live.state.digests
-        full = [digests.record(record.digest, record.values, now_ns) for record in records]
+        full = [digests.record(record, now_ns) for record in records]
         return [message for message in full if message is not None] + digests.due(now_ns)
 
     def acknowledge(self, message: p4r.DigestListAck) -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from finsy.proto import p4r
 
+from native.runtime import DigestRecord
 from native.switchd.p4rt.context import DELETE, INSERT, Responses, Undo
 from native.switchd.p4rt.errors import Code, P4RtError, invalid, not_found
 from native.switchd.p4rt.schema import DigestPlan, Schema
@@ -28,6 +29,7 @@ class _Enabled:
     config: p4r.DigestEntry.Config
     buffer: dict[Record, None] = field(default_factory=dict)
     first_ns: int = 0
+    made_ns: int = 0
     sent: dict[int, tuple[int, list[Record]]] = field(default_factory=dict)
     cache: set[Record] = field(default_factory=set)
 
@@ -95,13 +97,14 @@ class Digests:
 
     # ---- the stream ----
 
-    def record(self, index: int, values: Record, now_ns: int) -> p4r.DigestList | None:
+    def record(self, message: DigestRecord, now_ns: int) -> p4r.DigestList | None:
         """Takes one message of the data plane; the list that is complete with it."""
-        enabled = self._enabled.get(self._by_index.get(index, 0))
+        values = message.values
+        enabled = self._enabled.get(self._by_index.get(message.digest, 0))
         if enabled is None or values in enabled.cache or values in enabled.buffer:
             return None
         if not enabled.buffer:
-            enabled.first_ns = now_ns
+            enabled.first_ns, enabled.made_ns = now_ns, message.time_ns
         enabled.buffer[values] = None
         if enabled.config.max_timeout_ns == 0 or len(enabled.buffer) >= enabled.limit:
             return self._send(enabled, now_ns)
@@ -134,6 +137,7 @@ class Digests:
         records = list(enabled.buffer)
         enabled.buffer.clear()
         message = p4r.DigestList(digest_id=enabled.plan.id, list_id=self._next_list)
+        message.timestamp = enabled.made_ns
         self._next_list += 1
         for values in records:
             enabled.plan.type.encode(iter(values), message.data.add())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers to READ_FLOWS and READ_PORT against the compiled program's headers."""
+"""Answers to questions by packets against the compiled programs' headers."""
 
 from __future__ import annotations
 
@@ -10,21 +10,34 @@ import pytest
 from controller.inspect.answers import (
     BUCKET,
     FLOW_ENTRY,
+    PATH_STATE,
     PORT_QUEUES,
+    RLB_PORT,
     FlowEntry,
     Layout,
+    PathState,
+    RlbPort,
     parse_bucket,
+    parse_path,
     parse_queues,
+    parse_rlb_port,
 )
 from controller.inspect.errors import InspectError
 from controller.programs import BUILD
 
 
 @pytest.mark.parametrize(
-    ("header", "layout"), [("bucket_t", BUCKET), ("flow_entry_t", FLOW_ENTRY), ("port_queues_t", PORT_QUEUES)]
+    ("header", "layout"),
+    [
+        ("bucket_t", BUCKET),
+        ("flow_entry_t", FLOW_ENTRY),
+        ("port_queues_t", PORT_QUEUES),
+        ("path_state_t", PATH_STATE),
+        ("rlb_port_t", RLB_PORT),
+    ],
 )
 def test_layouts_are_those_of_the_program(header: str, layout: Layout) -> None:
-    compiled = json.loads((BUILD / "flowcut.json").read_bytes())
+    compiled = json.loads((BUILD / "rlb_drill.json").read_bytes())
     (found,) = [item for item in compiled["header_types"] if item["name"] == header]
     assert [(name, width) for name, width, *_ in found["fields"]] == list(layout.items())
 
@@ -95,3 +108,37 @@ def test_queues() -> None:
 def test_answers_that_are_cut_off(size: int) -> None:
     with pytest.raises(InspectError, match="s1"):
         parse_bucket(bytes(size), "s1") if size else parse_queues(bytes(size), "s1")
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ({"now_ticks": 100}, PathState(0, None, None)),
+        ({"now_ticks": 100, "warned_until_ticks": 130}, PathState(30, None, None)),
+        ({"now_ticks": 100, "warned_until_ticks": 100}, PathState(0, None, None)),
+        (
+            {"now_ticks": 100, "warned_until_ticks": 110, "port_warned_until_ticks": 140},
+            PathState(40, None, None),
+        ),
+        ({"now_ticks": 100, "rtt_ticks": 7, "rtt_seen_ticks": 90}, PathState(0, 7, 10)),
+    ],
+)
+def test_paths(values: dict[str, int], expected: PathState) -> None:
+    """What holds longer counts, of the leaf's warning and that of all leaves."""
+    assert parse_path(packed(PATH_STATE, **values), "s") == expected
+
+
+def test_ports_of_rlb() -> None:
+    """A warning of its own, and the delay of going round: none before the first one."""
+    assert parse_rlb_port(packed(RLB_PORT, now_ticks=9), "s") == RlbPort(None, None, 0)
+    full = packed(
+        RLB_PORT,
+        now_ticks=9,
+        own_warning_ticks=5,
+        recirculation_seen_ticks=8,
+        recirculation_ticks=3,
+        recirculating=2,
+    )
+    assert parse_rlb_port(full, "s") == RlbPort(4, 3, 2)
+    with pytest.raises(InspectError, match="s: the switch's answer is cut off"):
+        parse_rlb_port(full[:-1], "s")

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Something that happened in a network, as its controller tells it: a line for people, and what is in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened.
+
+    kind: switch-ready, switch-lost, backup, link-down, link-up, miswired, relay (questions cannot be
+        relayed), digest, failure-alert (RLB §IV-B.2), path-out (found
+        so) or path-back
+    subject: the switch, the link as `leaf1-spine2`, or the relay's socket
+    text: one line for people
+    facts: what the line says, by name, as JSON knows it; units are in the names
+    """
+
+    kind: str
+    subject: str
+    text: str
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+def structured(event: Event) -> dict[str, Any]:
+    """An event as one JSON object: `event`, `subject`, `text`, and its facts."""
+    return {"event": event.kind, "subject": event.subject, "text": event.text, **event.facts}

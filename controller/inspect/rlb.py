@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What RLB's switches know, read by packets (`controller.inspect.asking`): BMv2 shows no registers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from controller.inspect.answers import PathState, RlbPort, parse_path, parse_rlb_port
+from controller.inspect.asking import Asker, answers, require_op
+from controller.inspect.node import Node
+
+_PATHS, _PORTS = "warned_until_ticks", "port_warned_until_ticks"
+_PATH_OP, _PORT_OP = "READ_PATH", "READ_RLB_PORT"
+
+PathKey = tuple[int, int]
+"""A path as a switch names it: the port to the next hop, and the number of the destination's leaf."""
+
+
+def knows_warnings(node: Node) -> bool:
+    """Whether the program is one of RLB."""
+    return node.program.register_size(_PATHS) > 0
+
+
+def read_paths(node: Node, asker: Asker, paths: Iterable[PathKey]) -> dict[PathKey, PathState]:
+    """What an RLB switch knows of some paths; of those that it has no room for, nothing.
+
+    Raises:
+        InspectError: the switch cannot be read.
+    """
+    require_op(node.program, node.name, node.title, _PATH_OP)
+    ports = node.program.register_size(_PORTS)
+    leaves = node.program.register_size(_PATHS) // ports
+    index = {port * leaves + leaf: (port, leaf) for port, leaf in paths if port < ports and leaf < leaves}
+    found = answers(asker, node.name, _PATH_OP, index)
+    return {index[number]: parse_path(data, node.name) for number, data in found.items()}
+
+
+def read_ports(node: Node, asker: Asker, ports: Iterable[int]) -> dict[int, RlbPort]:
+    """What an RLB switch says of its ports.
+
+    Raises:
+        InspectError: the switch cannot be read.
+    """
+    require_op(node.program, node.name, node.title, _PORT_OP)
+    found = answers(asker, node.name, _PORT_OP, ports)
+    return {port: parse_rlb_port(data, node.name) for port, data in found.items()}
+
+
+def in_ns(node: Node, ticks: int | None) -> int | None:
+    """A time in ns; None where the length of a tick is not known."""
+    return None if ticks is None or node.tick_ns is None else ticks * node.tick_ns

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The ways between two hosts of an RLB network, as its switches see them now: one row a hop and port.
+
+Beside the ports that the installed entries use there are those that they would use if nothing were wrong,
+and why they do not: their link is down, or the switch found the path faulty (RLB §IV-B.2). RTTs are those
+that the first leaf has measured (RLB §V).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from controller.inspect.answers import PathState
+from controller.inspect.listing import Column, Listing, Row
+from controller.inspect.node import Node
+from controller.inspect.paths import Walk
+from controller.inspect.relay import OutLeft
+from controller.inspect.rlb import PathKey, in_ns
+from controller.inspect.values import Port, Value
+from topology import Topology, next_hops
+from topology.narrow import Hops, with_narrow
+from topology.routing import Down
+
+COLUMNS = (
+    Column("src", key=True),
+    Column("dst", key=True),
+    Column("hop", key=True),
+    Column("switch", key=True),
+    Column("port", key=True),
+    Column("used"),
+    Column("warned"),
+    Column("warned_left_ns", is_time=True),
+    Column("rtt_ns", is_time=True),
+    Column("rtt_age_ns", is_time=True),
+    Column("out"),
+    Column("out_left_ns", is_time=True),
+    Column("note"),
+)
+
+LINK_DOWN, FAILURE = "link down", "failure alert"
+"""Why a port is not used."""
+
+States = Callable[[Node, Sequence[PathKey]], Mapping[PathKey, PathState]]
+"""Asks a switch for paths."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Hop:
+    """A row before the switch was asked: a port that leads on, and the leaf that is to be reached."""
+
+    row: Row
+    switch: str
+    port: int
+    leaf: int | None
+
+
+@dataclass(slots=True)
+class RlbPaths:
+    """Makes the rows of some walks.
+
+    down, out: what the controller knows of links and paths
+    states: asks switches
+    """
+
+    topology: Topology
+    nodes: Mapping[str, Node]
+    down: Down
+    out: Sequence[OutLeft]
+    states: States
+    _hops: Hops = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._hops = with_narrow(self.topology, next_hops(self.topology))
+
+    def listing(self, walks: Sequence[Walk]) -> Listing:
+        """All ports of all hops, in the order of the walks. Raises InspectError."""
+        hops = [hop for walk in walks for row in walk.rows for hop in self._ports_of(row)]
+        wanted: dict[str, dict[PathKey, None]] = {}
+        for hop in hops:
+            if hop.leaf is not None:
+                wanted.setdefault(hop.switch, {})[hop.port, hop.leaf] = None
+        found = {name: self.states(self.nodes[name], tuple(keys)) for name, keys in wanted.items()}
+        rows = tuple(self._row(hop, found) for hop in hops)
+        unknown = sorted({hop.switch for hop in hops if self.nodes[hop.switch].tick_ns is None})
+        notes = [f"{name}: the length of a tick is not known, so no times are shown" for name in unknown[:1]]
+        return Listing("paths", COLUMNS, rows, notes=tuple(notes))
+
+    def _ports_of(self, row: Row) -> list[_Hop]:
+        """A port each: those that the entries name, and those that they would name."""
+        name, ports, dst = str(row["switch"]), row["ports"], str(row["dst"])
+        leaf = self.topology.host(dst).switch
+        parts = ports if isinstance(ports, tuple) else ()
+        used = {port.number for port in parts if isinstance(port, Port)}
+        hops = self._hops[name]
+        usual = () if name == leaf else hops.get(dst, hops[leaf])
+        number = None if name == leaf else self.topology.leaves.index(leaf)
+        return [_Hop({**row, "used": port in used}, name, port, number) for port in sorted({*used, *usual})]
+
+    def _row(self, hop: _Hop, found: Mapping[str, Mapping[PathKey, PathState]]) -> Row:
+        node = self.nodes[hop.switch]
+        state = None if hop.leaf is None else found[hop.switch].get((hop.port, hop.leaf))
+        cells: dict[str, Value] = dict.fromkeys(column.name for column in COLUMNS)
+        cells |= {key: hop.row[key] for key in ("src", "dst", "hop", "switch", "used", "note")}
+        cells["port"] = Port(hop.port, node.peer_of(hop.port))
+        cells["out"], cells["out_left_ns"] = self._why_out(hop)
+        if state is not None:
+            cells["warned"] = state.warned_ticks > 0
+            cells["warned_left_ns"] = in_ns(node, state.warned_ticks or None)
+            cells["rtt_ns"] = in_ns(node, state.rtt_ticks)
+            cells["rtt_age_ns"] = in_ns(node, state.rtt_age_ticks)
+        return cells
+
+    def _why_out(self, hop: _Hop) -> tuple[str | None, int | None]:
+        peer = self.topology.ports_of(hop.switch).get(hop.port)
+        reasons, left_ns = [], None
+        if peer is not None and ((hop.switch, hop.port) in self.down or (peer.name, peer.port) in self.down):
+            reasons.append(LINK_DOWN)
+        for switch, port, left in self.out:
+            if (switch, port) == (hop.switch, hop.port):
+                reasons.append(FAILURE)
+                left_ns = left
+        return ", ".join(reasons) or None, left_ns

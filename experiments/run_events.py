@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The event log of a run, events.jsonl: one JSON object a line, in the order in which things happened."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from controller.events import Event, structured
+from experiments.errors import FileError
+
+EVENTS = "events.jsonl"
+
+
+def write_events(events: Sequence[Event], folder: Path) -> None:
+    """Writes the log into a folder; none where nothing happened."""
+    path = folder / EVENTS
+    if not events:
+        path.unlink(missing_ok=True)
+        return
+    path.write_text("".join(json.dumps(structured(event)) + "\n" for event in events), "utf-8")
+
+
+def read_events(folder: Path) -> tuple[Event, ...]:
+    """What `write_events` wrote into a folder.
+
+    Raises:
+        FileError: the file is not what was written.
+    """
+    path = folder / EVENTS
+    if not path.exists():
+        return ()
+    try:
+        return tuple(event_of(json.loads(line)) for line in path.read_text("utf-8").splitlines())
+    except OSError as error:
+        raise FileError(path, "", error.strerror or str(error)) from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise FileError(path, "", "no log of events") from error
+
+
+def event_of(said: dict[str, Any]) -> Event:
+    """The event that `controller.events.structured` made an object of; KeyError where it did not."""
+    facts = dict(said)
+    return Event(facts.pop("event"), facts.pop("subject"), facts.pop("text"), facts)

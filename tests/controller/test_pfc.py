@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""PFC that the program stands in for: what the controller installs for it, and for whom not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from finsy import P4CloneSessionEntry, P4TableAction, P4TableEntry
+
+from controller.apps.pfc import QUANTA
+from controller.errors import IntentError
+from controller.intent import intent
+from controller.scheme import parse_scheme
+from controller.target import EmulatedPfc, target
+from topology import parse_topology
+
+_FAST = parse_topology("leaf-spine:leaves=2,spines=2,hosts=2,rate=10Mbps")
+TOPOLOGY = replace(_FAST, hosts=tuple(replace(host, rate_bps=5_000_000) for host in _FAST.hosts))
+PFC = EmulatedPfc(30_000, 20_000)
+LOSSLESS = ("ecmp", "presto", "letflow", "drill", "hermes", "rlb:pfc=30000,flows=1")
+
+
+def entries(scheme: str, pfc: EmulatedPfc | None) -> dict[str, list[P4TableEntry]]:
+    """The entries of leaf1 for PFC, by table."""
+    found: dict[str, list[P4TableEntry]] = {}
+    for entity in intent(TOPOLOGY, parse_scheme(scheme), target("bmv2", pfc=pfc))["leaf1"].entities:
+        if isinstance(entity, P4TableEntry) and entity.table_id.startswith("pfc_"):
+            found.setdefault(entity.table_id, []).append(entity)
+    return found
+
+
+@pytest.mark.parametrize("scheme", LOSSLESS)
+def test_thresholds_and_rates(scheme: str) -> None:
+    """Each port gets the length of a quantum at its rate; the pause is renewed within that of the fastest."""
+    found = entries(scheme, PFC)
+    (config,) = found["pfc_config"]
+    assert isinstance(config.action, P4TableAction)
+    assert (config.action.args["xoff_bytes"], config.action.args["xon_bytes"]) == (30_000, 20_000)
+    ticks_10, ticks_5 = 51.2, 102.4  # 512 bits, in microseconds
+    assert abs(config.action.args["refresh_ticks"] - QUANTA * ticks_10 / 2) < 2
+    assert config.action.args["room"] == (480 if scheme.startswith("rlb") else 992)
+    units = {}
+    for entry in found["pfc_ports"]:
+        assert entry.match is not None and isinstance(entry.action, P4TableAction)
+        units[entry.match["port"]] = entry.action.args["quantum"] / (1 << 16)
+    peers = TOPOLOGY.ports_of("leaf1")
+    assert units.keys() == peers.keys()
+    for port, peer in peers.items():
+        assert units[port] == pytest.approx(ticks_10 if peer.kind == "switch" else ticks_5, abs=1e-4)
+
+
+def test_clones_go_where_pause_frames_are_made() -> None:
+    """One session, to a port without a link."""
+    entities = intent(TOPOLOGY, parse_scheme("drill"), target("bmv2", pfc=PFC))["leaf1"].entities
+    (session,) = [one for one in entities if isinstance(one, P4CloneSessionEntry)]
+    assert session.session_id == 2
+    assert list(session.replicas) == [508]
+
+
+@pytest.mark.parametrize("scheme", LOSSLESS)
+def test_nothing_where_the_traffic_manager_has_it(scheme: str) -> None:
+    """The program's defaults stay: off."""
+    assert entries(scheme, None) == {}
+
+
+def test_a_program_that_cannot() -> None:
+    """Refused by name."""
+    with pytest.raises(IntentError, match="scheme flowcut: target bmv2 has no PFC, and the program flowcut"):
+        entries("flowcut", PFC)
