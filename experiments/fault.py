@@ -3,7 +3,7 @@
 
     link-slow:link=A-B|fraction=,factor=,at=,until=   links that run at `factor` of their rate, both ways
     link-down:link=A-B|fraction=,at=,until=           links that are dead
-    drop:rate=,where=,at=,until=                      data that fabric links lose at random, with probability
+    drop:rate=,where=,switches=,at=,until=            data that fabric links lose at random, with probability
                                                       `rate` on each
     ack-loss:rate=,at=,until=                         the same for Flowcut ACKs, on all fabric links
     blackhole:pairs=,where=,at=,until=                a switch that silently loses all packets of a share of
@@ -14,9 +14,10 @@
 Each lasts from `at` (0 without it) to `until` (for ever without it), from the start of the traffic on.
 `fraction` of all links between switches are chosen at random, at least one. `where` of drop is `all`, a link
 A-B, the role of a switch (spine, core, ...) whose links are meant, in both directions, or the name of a
-switch that loses what reaches it. `where` of blackhole and `switch` are the name of a switch, or a role of
-which one is drawn at random; a blackhole without it is in one of all switches. Of two faults that slow a link
-down, the later one counts.
+switch that loses what reaches it. With `switches` so many switches of a role, drawn at random, lose what
+reaches them (RLB §IV-A: one of the core). `where` of blackhole and `switch` are the name of a switch, or a
+role of which one is drawn at random; a blackhole without it is in one of all switches. Of two faults that
+slow a link down, the later one counts.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from experiments.place import links_at, one_link, one_switch, some_links
+from experiments.place import ALL, links_at, one_link, one_switch, some_links, some_switches
 from spec import Options, SpecError, parse
 from topology import Topology
 
@@ -162,12 +163,16 @@ def _link_down(options: Options) -> _Resolve:
 
 
 def _drop(options: Options) -> _Resolve:
-    rate, where = _share(options, "rate"), options.text("where", "all")
+    rate, where = _share(options, "rate"), options.text("where", ALL)
+    count = options.integer("switches", 0, least=1)
     at_ns, until_ns = _times(options)
 
-    def resolve(topology: Topology, _rng: random.Random) -> tuple[LinkFault, ...]:
-        found = links_at(topology, where)
-        return tuple(Drop(a, b, rate, at_ns, until_ns, found.one_way) for a, b in found.links)
+    def resolve(topology: Topology, rng: random.Random) -> tuple[LinkFault, ...]:
+        places = some_switches(topology, where, count, rng) if count else [where]
+        found = [links_at(topology, place) for place in places]
+        return tuple(
+            Drop(a, b, rate, at_ns, until_ns, links.one_way) for links in found for a, b in links.links
+        )
 
     return resolve
 
@@ -176,12 +181,12 @@ def _ack_loss(options: Options) -> _Resolve:
     rate = _share(options, "rate")
     at_ns, until_ns = _times(options)
     return lambda topology, _rng: tuple(
-        AckLoss(a, b, rate, at_ns, until_ns) for a, b in links_at(topology, "all").links
+        AckLoss(a, b, rate, at_ns, until_ns) for a, b in links_at(topology, ALL).links
     )
 
 
 def _blackhole(options: Options) -> _Resolve:
-    share, where = _share(options, "pairs"), options.text("where", "all")
+    share, where = _share(options, "pairs"), options.text("where", ALL)
     at_ns, until_ns = _times(options)
 
     def resolve(topology: Topology, rng: random.Random) -> tuple[LinkFault, ...]:
@@ -213,7 +218,7 @@ class _Kind:
 _KINDS: Mapping[str, _Kind] = {
     "link-slow": _Kind(_link_slow, ("link", "fraction", "factor", "at", "until")),
     "link-down": _Kind(_link_down, ("link", "fraction", "at", "until")),
-    "drop": _Kind(_drop, ("rate", "where", "at", "until")),
+    "drop": _Kind(_drop, ("rate", "where", "switches", "at", "until")),
     "ack-loss": _Kind(_ack_loss, ("rate", "at", "until")),
     "blackhole": _Kind(_blackhole, ("pairs", "where", "at", "until")),
     "switch-restart": _Kind(_switch_restart, ("switch", "at", "for")),

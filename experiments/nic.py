@@ -7,8 +7,8 @@
     pause timeout  PAUSE_RTTS base round trips (Flowcut §IV-A)
 
 With the transport dcqcn there is no window unless one is given, so a queue has room for all flows; and queues
-mark as in the paper's deployment (DCQCN, SIGCOMM 2015, §5), unless the scheme says how. Where NICs choose
-paths by Hermes, the transport is dcqcn.
+mark as in the paper's deployment at 40 Gb/s (DCQCN, SIGCOMM 2015, §5), at other rates in proportion, unless
+the scheme says how. Where NICs choose paths by Hermes, the transport is dcqcn.
 
 Where switches steer by entropy values, or draw paths hop by hop (the program `spritz`, Spritz §V-A), packets
 take paths of many lengths and queues are bounded, so it is otherwise:
@@ -74,8 +74,10 @@ PAUSE_RTTS = 200
 NO_WINDOW = 0
 """What a NIC takes for none; dcqcn only."""
 
-DCQCN_RED = {"kmin": "5KB", "kmax": "200KB", "pmax": "0.01"}
-"""Marking for dcqcn, in a scheme's words."""
+DCQCN_RED_BYTES = {"kmin": 5_000, "kmax": 200_000}
+DCQCN_PMAX = 0.01
+DCQCN_RATE_BPS = 40_000_000_000
+"""Marking for dcqcn at that rate; thresholds grow with the rate, as what is under way does."""
 
 _BYTE_NS = 8_000_000_000
 
@@ -165,6 +167,7 @@ def complete_scheme(
     *,
     window: int,
     mtu: int,
+    rate_bps: int = DCQCN_RATE_BPS,
     bounded: bool = False,
     transport: str = TRANSPORTS[0],
 ) -> str:
@@ -172,6 +175,7 @@ def complete_scheme(
     name) needs, and with how slow a link may be.
 
     A queue limit or marking that the user gave stays, and so does what a `bounded` scheme chooses itself.
+    `rate_bps` is that of the fastest link at full speed.
 
     Raises:
         SpecError: the words are no scheme.
@@ -184,8 +188,9 @@ def complete_scheme(
         # twice, for what switches put before packets (Flowcut §III-A1) and for retransmissions
         words = with_option(words, "queue", str(min(2 * waiting, MOST_QUEUE_BYTES)))
     if scheme.red is None and transport == DCQCN and not bounded:
-        for key, value in DCQCN_RED.items():
-            words = with_option(words, key, value)
+        for key, size_bytes in DCQCN_RED_BYTES.items():
+            words = with_option(words, key, str(max(1, size_bytes * rate_bps // DCQCN_RATE_BPS)))
+        words = with_option(words, "pmax", str(DCQCN_PMAX))
     if isinstance(scheme, FlowcutConfig):
         slowest = min((fault.factor for fault in faults if isinstance(fault, LinkSlow)), default=1.0)
         if slowest < scheme.slowest_fraction:

@@ -16,7 +16,6 @@ from dataclasses import replace
 from controller.defaults import base_rtt_ns, bdp_bytes, sending_ns
 from controller.scheme import SchemeConfig
 from experiments.scale import scaled
-from hosts.config import HERMES
 from hosts.config_lossless import HermesConfig
 from hosts.flowcut_nic import FIRST_PORT, LAST_PORT
 from hosts.paths import PathList
@@ -28,8 +27,8 @@ _EQUAL = 1.0
 
 
 def follows_tags(scheme: SchemeConfig) -> bool:
-    """Whether the leaf of a sender goes by its path tag: the program `hermes`, or another one over it."""
-    return scheme.program.split("_")[-1] == HERMES
+    """Whether the leaf of a sender goes by its path tag."""
+    return scheme.follows_tags
 
 
 class TagTable:
@@ -64,9 +63,8 @@ def hermes_config(topology: Topology, scheme: SchemeConfig, scale: float) -> Her
     BDP where nothing marks. (Its authors have DCTCP, which marks all from one length on: assumption.)
     """
     queue_bytes = bdp_bytes(topology) if scheme.red is None else scheme.red.kmax_bytes
-    rates_bps = [host.rate_bps for host in topology.hosts] + [link.rate_bps for link in topology.links]
     return replace(
         scaled(HermesConfig(), scale),
         base_rtt_ns=base_rtt_ns(topology),
-        hop_ns=sending_ns(queue_bytes, max(rates_bps)),
+        hop_ns=sending_ns(queue_bytes, topology.fastest_bps),
     )

@@ -76,11 +76,29 @@ def one_switch(topology: Topology, where: str, rng: random.Random) -> str:
     Raises:
         SpecError: the topology has no such switch.
     """
-    names = [switch.name for switch in topology.switches]
-    if where in names:
-        return where
+    return where if where in _names(topology) else rng.choice(_of_role(topology, where))
+
+
+def some_switches(topology: Topology, where: str, count: int, rng: random.Random) -> list[str]:
+    """So many switches of a role, or of all, at random.
+
+    Raises:
+        SpecError: the topology has no such role, or not so many.
+    """
+    found = _of_role(topology, where)
+    if count > len(found):
+        raise SpecError(f"the topology has {len(found)} switches that are {where}, found switches={count}")
+    return rng.sample(found, count)
+
+
+def _names(topology: Topology) -> list[str]:
+    return [switch.name for switch in topology.switches]
+
+
+def _of_role(topology: Topology, where: str) -> list[str]:
     found = [switch.name for switch in topology.switches if where in (ALL, switch.role)]
     if not found:
+        first = _names(topology)[0]
         roles = ", ".join(dict.fromkeys(switch.role for switch in topology.switches))
-        raise SpecError(f"the topology has no {where!r}; a switch is {names[0]}, and roles are {roles}")
-    return rng.choice(found)
+        raise SpecError(f"the topology has no {where!r}; a switch is {first}, and roles are {roles}")
+    return found

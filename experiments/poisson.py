@@ -2,7 +2,8 @@
 """Open loop: every host starts flows by a Poisson process of its own, whatever has become of earlier ones.
 
 The load is the fraction of a host's link rate that its flows' bytes ask for on average, headers not counted:
-a host with rate R starts `load * R / (8 * mean size)` flows a second.
+a host with rate R starts `load * R / (8 * mean size)` flows a second. Or it is that of the leaves' uplinks
+(load.py), which all hosts together then load so.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from experiments import pairs
+from experiments.load import FABRIC, HOSTS, host_load
 from experiments.patterns import chosen
 from experiments.size_cdf import SizeCdf
 from experiments.transfer import PatternError, Transfer
@@ -41,6 +43,17 @@ def exponential(rng: random.Random) -> float:
         if odd:
             return whole + first
         whole += 1
+
+
+def starts_ns(
+    host: Host, mean_bytes: float, share: float, duration_ns: int, rng: random.Random
+) -> Iterator[int]:
+    """When a host's flows start that ask for a share of its link; none starts at the duration or later."""
+    mean_gap_ns = mean_bytes * _BIT_NS / (share * host.rate_bps)
+    time_ns = mean_gap_ns * exponential(rng)
+    while time_ns < duration_ns:
+        yield int(time_ns)
+        time_ns += mean_gap_ns * exponential(rng)
 
 
 class Slots:
@@ -79,7 +92,8 @@ class Slots:
 class Poisson:
     """Poisson arrivals for `duration_ns`; receivers are drawn for each flow. Ids rise with the start.
 
-    `senders` limits the flows to a receiver at a time; 0: no limit (Spritz §V-B).
+    `senders` limits the flows to a receiver at a time; 0: no limit (Spritz §V-B). `of` says what the load is
+    a share of, one of load.OF.
     """
 
     sizes: SizeCdf
@@ -87,13 +101,19 @@ class Poisson:
     duration_ns: int
     apart: str = pairs.HOSTS
     senders: int = 0
+    of: str = HOSTS
 
     def transfers(self, topology: Topology, rng: random.Random) -> Iterator[Transfer]:
         """See Pattern."""
         hosts = chosen(topology, 0, rng)
         partners = pairs.Partners(hosts, pairs.groups_of(topology, hosts, self.apart))
+        share = self.load
+        if self.of == FABRIC:
+            share = host_load(topology, hosts, self.apart, self.load)
         arrivals = [
-            (start_ns, place) for place, host in enumerate(hosts) for start_ns in self._starts_ns(host, rng)
+            (start_ns, place)
+            for place, host in enumerate(hosts)
+            for start_ns in starts_ns(host, self.sizes.mean_bytes, share, self.duration_ns, rng)
         ]
         if not arrivals:
             raise PatternError("no flow begins in so short a duration; expected a longer one, or more load")
@@ -108,11 +128,3 @@ class Poisson:
             receiver = slots.choose(partial(partners.draw, sender, rng), start_ns)
             slots.take(receiver, start_ns, size_bytes)
             yield Transfer(sender, receiver, size_bytes, start_ns)
-
-    def _starts_ns(self, host: Host, rng: random.Random) -> Iterator[int]:
-        """When a host's flows start."""
-        mean_gap_ns = self.sizes.mean_bytes * _BIT_NS / (self.load * host.rate_bps)
-        time_ns = mean_gap_ns * exponential(rng)
-        while time_ns < self.duration_ns:
-            yield int(time_ns)
-            time_ns += mean_gap_ns * exponential(rng)

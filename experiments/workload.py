@@ -4,7 +4,7 @@
     permutation:SIZES,PEERS,flows=,jitter=,seed=       every host sends to one other and hears from one
     alltoall:size=,window=,hosts=,background=,PEERS,jitter=,seed=
                                                        every host sends to every other
-    incast:degree=,size=,bystanders=,to=,from=,PEERS,jitter=,seed=
+    incast:degree=,size=|total=,bystanders=,to=,from=,PEERS,jitter=,seed=
                                                        `degree` hosts send to one: incast.py
     adversarial:size=,jitter=,seed=                    a permutation that hurts minimal routing most, on a
                                                        Dragonfly or a Slim Fly: adversarial.py
@@ -14,7 +14,12 @@
     random:flows=,SIZES,PEERS,jitter=,seed=            pairs drawn at random, all at once
     random:messages=,SIZES,PEERS,jitter=,seed=         every host sends so many messages, one after the other,
                                                        each to a partner drawn for it (Flowcut §III-B2)
-    poisson:load=,duration=,senders=,SIZES,PEERS,seed= every host starts flows at random: poisson.py
+    poisson:load=,of=,duration=,senders=,bursts=,every=,from=,burst=,bytes=,SIZES,PEERS,seed=
+                                                       every host starts flows at random: poisson.py, next to
+                                                       bursts: bursts.py
+    paused:load=,duration=,SIZES,pairs=,servers=,burst=,bytes=,bursts=,at=,long=,from=,seed=
+                                                       pairs of hosts at two leaves, next to a receiver to
+                                                       which others send bursts: paused.py
     allreduce:algo=,size=,hosts=,background=,seed=     one allreduce, by algo=ring, butterfly or halving:
                                                        collective.py
     FILE.csv                                           columns src,dst,bytes,start: csv_file.py
@@ -34,7 +39,14 @@ background    size of flows that load the network and are not measured: with an 
           permutation of the hosts that take no part (background.py)
 bystanders    so many of the other hosts form a permutation
 to, from  the receiver, and the first of the senders, which are the hosts from there on; else drawn at random
-load      share of a host's link rate that its flows' bytes ask for; new ones start for `duration`
+load      share of a host's link rate that its flows' bytes ask for; new ones start for `duration`. With
+          of=fabric that of the leaves' links to other switches, all together; `paused`: of the first leaf's
+total     what all senders of an incast send together, each the same (RLB §VI-B.3)
+pairs, servers    how many hosts of each leaf send beside each other, and how many send the bursts
+burst, bytes    flows of such a server at once, and their size
+bursts, at      how often in a row, from when on; poisson: how many hosts send to one that is drawn, `every`
+          so often, flows that are not measured; from=leaf: hosts of its own leaf
+long, from    size of one flow from the first leaf to the receiver of the bursts, and when it starts
 jitter    starts are spread evenly at random from 0 to that time
 seed      overrides the experiment's
 
@@ -51,14 +63,18 @@ from pathlib import Path
 
 from experiments.adversarial import Adversarial
 from experiments.background import Shared
+from experiments.bursts import Bursty
 from experiments.cdf_file import find_cdf
 from experiments.classes import PLAIN
 from experiments.collective import ALGORITHMS, Allreduce
 from experiments.csv_file import Rows, read_rows
 from experiments.incast import Incast
+from experiments.load import HOSTS as OF_HOSTS
+from experiments.load import OF
 from experiments.motivating import GROUP, HASH, PATHS, SENDERS, Motivating
 from experiments.pairs import APART, HOSTS, SWITCHES
 from experiments.patterns import AllToAll, ClosedLoop, Permutation, RandomPairs
+from experiments.paused import Paused
 from experiments.poisson import Poisson
 from experiments.ports import SOURCE_PORTS, SourcePorts
 from experiments.size_cdf import SizeCdf
@@ -80,6 +96,15 @@ DEFAULT_BACKGROUND_BYTES = 64 << 20
 
 DEFAULT_LOAD_FLOWS = 32
 """Flows of each host that congests a group."""
+
+ANYWHERE, LEAF = BURST_FROM = ("any", "leaf")
+"""Whose hosts send bursts: all, or those of the receiver's leaf."""
+
+DEFAULT_BURST_FLOWS = 40
+DEFAULT_BURST_BYTES = 64_000
+DEFAULT_BURSTS = 2
+DEFAULT_LONG_BYTES = 250_000_000
+"""Bursts, and the long flow to the same receiver: RLB §II-B."""
 
 DEFAULT_FREE = 2
 """Groups without traffic, besides that of the monitored flow's destination."""
@@ -186,9 +211,10 @@ def _all_to_all(options: Options) -> Pattern:
 
 
 def _incast(options: Options) -> Pattern:
+    degree = options.integer("degree", least=1)
     return Incast(
-        _size_bytes(options),
-        options.integer("degree", least=1),
+        _share_bytes(options, degree),
+        degree,
         _apart(options),
         _jitter_ns(options),
         receiver=options.text("to", ""),
@@ -225,13 +251,53 @@ def _random(options: Options) -> Pattern:
 
 
 def _poisson(options: Options) -> Pattern:
+    load, sizes = _load(options)
+    duration_ns, senders = options.time_ns("duration", least=1), options.integer("senders", 0, least=1)
+    apart, of = _apart(options), options.choice("of", OF, OF_HOSTS)
+    pattern = Poisson(sizes, load, duration_ns, apart, senders, of)
+    degree = options.integer("bursts", 0, least=1)
+    if not degree:
+        for key in ("every", "from", *_BURST):
+            if key in options:
+                raise options.error(key, "given only where bursts is")
+        return pattern
+    every_ns = options.time_ns("every", least=1)
+    flows, size_bytes = _burst(options, 1)
+    near = options.choice("from", BURST_FROM, ANYWHERE) == LEAF
+    return Bursty(pattern, degree, flows, size_bytes, every_ns, duration_ns, near)
+
+
+def _paused(options: Options) -> Pattern:
+    load, sizes = _load(options)
+    flows, size_bytes = _burst(options, DEFAULT_BURST_FLOWS)
+    return Paused(
+        sizes,
+        load,
+        options.time_ns("duration", least=1),
+        pairs_total=options.integer("pairs", least=1),
+        servers=options.integer("servers", least=1),
+        burst_flows=flows,
+        burst_bytes=size_bytes,
+        bursts=options.integer("bursts", DEFAULT_BURSTS, least=0),
+        at_ns=options.time_ns("at", 0),
+        long_bytes=options.size_bytes("long", DEFAULT_LONG_BYTES, least=1),
+        long_at_ns=options.time_ns("from", 0),
+    )
+
+
+def _burst(options: Options, flows: int) -> tuple[int, int]:
+    """Flows of one host in one burst, and their size."""
+    return options.integer("burst", flows, least=1), options.size_bytes("bytes", DEFAULT_BURST_BYTES, least=1)
+
+
+def _load(options: Options) -> tuple[float, SizeCdf]:
+    """The load of Poisson arrivals, and their sizes."""
     load = options.number("load", least=0, most=1)
     if math.isclose(load, 0):
         raise options.error("load", "more than 0")
     if "size" not in options and "cdf" not in options:
         raise SpecError(f"{options.words.title}: expected either size= or cdf=")
-    duration_ns, senders = options.time_ns("duration", least=1), options.integer("senders", 0, least=1)
-    return Poisson(_sizes(options), load, duration_ns, _apart(options), senders)
+    return load, _sizes(options)
 
 
 def _allreduce(options: Options) -> Pattern:
@@ -249,16 +315,24 @@ class _Kind:
 
 _SIZES = ("size", "cdf", "most")
 _REMOTE = ("peers", "cross")
+_BURST = ("burst", "bytes")
+_PAUSED = ("pairs", "servers", *_BURST, "bursts", "at", "long", "from")
 _KINDS: Mapping[str, _Kind] = {
     "permutation": _Kind(_permutation, (*_SIZES, *_REMOTE, "flows", "jitter", "seed")),
     "alltoall": _Kind(_all_to_all, ("size", "window", "hosts", "background", *_REMOTE, "jitter", "seed")),
-    "incast": _Kind(_incast, ("degree", "size", "bystanders", "to", "from", *_REMOTE, "jitter", "seed")),
+    "incast": _Kind(
+        _incast, ("degree", "size", "total", "bystanders", "to", "from", *_REMOTE, "jitter", "seed")
+    ),
     "adversarial": _Kind(_adversarial, ("size", "jitter", "seed")),
     "motivating": _Kind(
         _motivating, ("size", "free", "background", "flows", "from", "path", "ahead", "seed")
     ),
     "random": _Kind(_random, (*_SIZES, "flows", "messages", *_REMOTE, "jitter", "seed")),
-    "poisson": _Kind(_poisson, ("load", "duration", "senders", *_SIZES, *_REMOTE, "seed")),
+    "poisson": _Kind(
+        _poisson,
+        ("load", "of", "duration", "senders", "bursts", "every", "from", *_BURST, *_SIZES, *_REMOTE, "seed"),
+    ),
+    "paused": _Kind(_paused, ("load", "duration", *_SIZES, *_PAUSED, "seed")),
     "allreduce": _Kind(_allreduce, ("algo", "size", "hosts", "background", "seed")),
 }
 
@@ -276,6 +350,15 @@ def _sizes(options: Options) -> SizeCdf:
 
 def _size_bytes(options: Options) -> int:
     return options.size_bytes("size", DEFAULT_BYTES, least=1)
+
+
+def _share_bytes(options: Options, senders: int) -> int:
+    """What each of them sends, where either that is given or what all send together."""
+    if "total" not in options:
+        return _size_bytes(options)
+    if "size" in options:
+        raise SpecError(f"{options.words.title}: expected either size= or total=")
+    return -(-options.size_bytes("total", least=1) // senders)
 
 
 def _flows(options: Options) -> int:

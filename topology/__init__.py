@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Networks as plain data: switches, hosts and links, their addresses and shortest paths."""
 
-from topology.model import GATEWAY_MAC, Host, Link, Peer, Switch, Topology
+from topology.model import GATEWAY_MAC, Host, Link, Narrow, Peer, Switch, Topology
 from topology.parse import parse_topology
 from topology.routing import max_switches_on_path, next_hops
 
@@ -9,6 +9,7 @@ __all__ = [
     "GATEWAY_MAC",
     "Host",
     "Link",
+    "Narrow",
     "Peer",
     "Switch",
     "Topology",

@@ -9,7 +9,7 @@ The n-th switch with hosts (from 1) has the prefix 10.n/24 (n as two octets), it
 from __future__ import annotations
 
 from spec import SpecError, Words
-from topology.model import Host, Link, Switch, Topology
+from topology.model import Host, Link, Narrow, Switch, Topology
 from topology.options import LinkOptions
 
 _FIRST_HOST = 2
@@ -78,7 +78,7 @@ class Builder:
         self._ports[switch] += 1
         return self._ports[switch]
 
-    def topology(self) -> Topology:
+    def topology(self, narrow: tuple[Narrow, ...] = ()) -> Topology:
         """What was built; SpecError where it is no usable network."""
         words = self._words
         return Topology(
@@ -88,4 +88,5 @@ class Builder:
             tuple(self._hosts),
             tuple(self._links),
             self._options.latency_ns,
+            narrow,
         )

@@ -14,16 +14,17 @@ from __future__ import annotations
 from spec import Options, SpecError, Words
 from topology.build import Builder
 from topology.model import Topology
+from topology.narrow import KEY, narrow_of
 from topology.options import LINK_KEYS, links_of
 
 
 def fat_tree(words: Words) -> Topology:
-    """fat-tree:k=,taper=,hosts= (hosts on each edge switch, k/2 unless given).
+    """fat-tree:k=,taper=,hosts=,narrow= (hosts on each edge switch, k/2 unless given).
 
     Raises:
         SpecError: a bad option; k is odd, or k/2 is no multiple of taper.
     """
-    options = Options(words, ("k", "taper", "hosts", *LINK_KEYS))
+    options = Options(words, ("k", "taper", "hosts", *LINK_KEYS, KEY))
     k = options.integer("k", 4, least=2)
     if k % 2:
         raise options.error("k", "even")
@@ -50,4 +51,4 @@ def fat_tree(words: Words) -> Topology:
         for index, agg in enumerate(aggs[pod]):
             for core in cores[index * half : (index + 1) * half]:
                 builder.link(agg, core)
-    return builder.topology()
+    return builder.topology(narrow_of(options))

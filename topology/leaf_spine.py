@@ -9,16 +9,17 @@ from __future__ import annotations
 from spec import Options, Words
 from topology.build import Builder
 from topology.model import Topology
+from topology.narrow import KEY, narrow_of
 from topology.options import LINK_KEYS, links_of
 
 
 def leaf_spine(words: Words) -> Topology:
-    """leaf-spine:leaves=,spines=,hosts= (hosts on each leaf).
+    """leaf-spine:leaves=,spines=,hosts=,narrow= (hosts on each leaf).
 
     Raises:
         SpecError: a bad option.
     """
-    options = Options(words, ("leaves", "spines", "hosts", *LINK_KEYS))
+    options = Options(words, ("leaves", "spines", "hosts", *LINK_KEYS, KEY))
     leaves = options.integer("leaves", 2, least=1)
     spines = options.integer("spines", 4, least=1)
     hosts = options.integer("hosts", 8, least=1)
@@ -28,4 +29,4 @@ def leaf_spine(words: Words) -> Topology:
     for leaf in leaf_names:
         for spine in spine_names:
             builder.link(leaf, spine)
-    return builder.topology()
+    return builder.topology(narrow_of(options))

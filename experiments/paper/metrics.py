@@ -12,6 +12,7 @@ from experiments.classes import CLASSES, PLAIN
 from experiments.metrics import mean, percentile
 from experiments.result import Result
 from experiments.rows import FlowRow, measured_rows
+from experiments.summary import packets
 from spec import SpecError
 
 
@@ -77,6 +78,49 @@ def _out_of_order(result: Result) -> float | None:
     return share if isinstance(share, float) else None
 
 
+def _ood_p99(result: Result) -> float:
+    """Over the flows, each with its largest degree: how far an arrival was ahead of the one expected."""
+    return float(percentile([row.ood_max for row in _counted(result)], 99))
+
+
+def _pfc(compute: Callable[[Mapping[str, int | float], int], float]) -> Callable[[Result], float | None]:
+    """Something of what PFC did, and of data packets delivered; none where there is no PFC."""
+
+    def found(result: Result) -> float | None:
+        pfc, delivered = result.summary.pfc, result.summary.packets.delivered
+        if isinstance(pfc, UnsetType) or isinstance(delivered, UnsetType) or not delivered:
+            return None
+        return float(compute(pfc, delivered))
+
+    return found
+
+
+def _rlb(name: str) -> Callable[[Result], float | None]:
+    """A counter of all switches that run RLB."""
+
+    def found(result: Result) -> float | None:
+        counters = result.summary.rlb
+        return None if isinstance(counters, UnsetType) else float(counters[name])
+
+    return found
+
+
+def _recirculations(name: str) -> Callable[[Result], float | None]:
+    """How often packets went round, where a program lets them."""
+
+    def found(result: Result) -> float | None:
+        seen = result.summary.recirculations
+        return None if isinstance(seen, UnsetType) else float(getattr(seen, name))
+
+    return found
+
+
+def _cnps(result: Result) -> float | None:
+    """Congestion notifications that senders got; none of other transports than DCQCN."""
+    seen = result.summary.dcqcn
+    return None if isinstance(seen, UnsetType) else float(seen["cnps_received"])
+
+
 def _lost(result: Result) -> float | None:
     """Packets that no receiver has got whole: dropped, or trimmed (Spritz Fig. 6 calls both dropped)."""
     dropped, trimmed = result.summary.packets.dropped, result.summary.packets.trimmed
@@ -108,6 +152,16 @@ METRICS: Mapping[str, Metric] = {
     "ood_max": Metric(
         "out-of-order degree", "", lambda result: float(max(row.ood_max for row in result.rows))
     ),
+    "ood_p99": Metric("p99 of the out-of-order degree", "", _ood_p99),
+    "pauses": Metric("PFC pauses", "", _pfc(lambda pfc, _delivered: pfc["pauses"])),
+    "pause_rate": Metric("PFC pauses a packet", "%", _pfc(lambda pfc, delivered: pfc["pauses"] / delivered)),
+    "pause_fraction": Metric("time paused", "%", _pfc(lambda pfc, _delivered: pfc["pause_fraction"])),
+    "warnings": Metric("PFC warnings", "", _rlb("warnings_sent")),
+    "recirculated": Metric("recirculations", "", _recirculations("total")),
+    "recirculations": Metric("recirculations a packet", "%", _recirculations("mean")),
+    "recirculations_most": Metric("recirculations of a packet at most", "", _recirculations("most")),
+    "cnps": Metric("CNPs", "", _cnps),
+    "failures": Metric("failures found", "", _rlb("failures_found")),
     "overtaken": Metric("packets overtaken", "", _whole("overtaken")),
     "draining": Metric("time spent draining", "%", _draining),
     "drains": Metric("drains", "", _whole("drains")),
@@ -132,7 +186,10 @@ METRICS: Mapping[str, Metric] = {
 """All metrics by the names that files and claims use. `gap` is what a search has chosen (tune.py); the last
 ones are computed without a run (model.py: kinds)."""
 
-_NOT_BY_CLASS = ("out_of_order", "lost")
+_NOT_BY_CLASS = (
+    *("lost", "pauses", "pause_rate", "pause_fraction"),
+    *("warnings", "recirculated", "recirculations", "recirculations_most", "cnps", "failures"),
+)
 """What nobody counts flow by flow."""
 
 
@@ -180,6 +237,6 @@ def _only(result: Result, flow_class: str) -> Result:
     """The result as if there were the flows of one class alone, and they counted."""
     rows = tuple(replace(row, flow_class=PLAIN) for row in result.rows if row.flow_class == flow_class)
     done = sum(row.end_ns is not None for row in rows)
-    return replace(
-        result, rows=rows, summary=structs.replace(result.summary, flows=len(rows), completed=done)
-    )
+    found = packets(rows, delivered=sum(row.received for row in rows), dropped=None)
+    summary = structs.replace(result.summary, flows=len(rows), completed=done, packets=found)
+    return replace(result, rows=rows, summary=summary)

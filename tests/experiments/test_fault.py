@@ -121,6 +121,21 @@ def test_times() -> None:
     assert (hole.at_ns, hole.until_ns) == (3000, None)
 
 
+def test_drop_at_switches_drawn_at_random() -> None:
+    """So many of a role lose what reaches them; the seed decides which (RLB: one of the core)."""
+    hit = resolve("drop:rate=0.0035,where=spine,switches=1")
+    assert len({fault.b for fault in hit}) == 1
+    assert {(fault.a, fault.one_way, fault.rate) for fault in hit} == {
+        (f"leaf{number}", True, 0.0035) for number in (1, 2, 3)
+    }
+    assert len({fault.b for fault in resolve("drop:rate=0.1,where=spine,switches=3")}) == 3
+    assert len({resolve("drop:rate=0.1,where=spine,switches=1", seed) for seed in range(30)}) == 4
+    with pytest.raises(
+        SpecError, match="fault drop: the topology has 4 switches that are spine, found switches=5"
+    ):
+        resolve("drop:rate=0.1,where=spine,switches=5")
+
+
 def test_drop_at_a_switch() -> None:
     """A switch by name loses what reaches it, from its hosts, too, and nothing that it sends."""
     hit = resolve("drop:rate=0.1,where=leaf1")

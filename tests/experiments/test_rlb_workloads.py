@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Workloads of RLB: pairs beside a congested receiver, bursts beside Poisson arrivals, load of the fabric."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+import pytest
+
+from experiments.classes import BACKGROUND, MONITORED
+from experiments.workload import Traffic, parse_workload
+from hosts.flow import FlowSpec
+from spec import SpecError
+from topology import Topology, parse_topology
+
+NARROW = parse_topology("leaf-spine:leaves=2,spines=4,hosts=8,rate=40Gbps,delay=2us,narrow=h13/2")
+"""Four pairs: h1-h9 .. h4-h12, then h5 and h13, then servers from h14 on."""
+
+WIDE = parse_topology("leaf-spine:leaves=2,spines=4,hosts=8,rate=40Gbps,delay=2us")
+PAUSED = "paused:size=64KiB,load=0.5,duration=1ms,pairs=4,servers=3,burst=2"
+OVERSUBSCRIBED = parse_topology("leaf-spine:leaves=4,spines=2,hosts=4,rate=40Gbps,delay=2us")
+BURSTY = "poisson:size=10KB,load=0.2,duration=500us"
+
+
+def traffic(words: str, topology: Topology, seed: int = 1) -> Traffic:
+    return parse_workload(words).traffic(topology, random.Random(seed))
+
+
+def of_class(found: Traffic, name: str) -> list[FlowSpec]:
+    return [flow for flow in found.flows if found.classes.get(flow.id, "") == name]
+
+
+def names(topology: Topology, flow: FlowSpec) -> tuple[str, str]:
+    return topology.host_by_ip(flow.src).name, topology.host_by_ip(flow.dst).name
+
+
+def test_pairs_send_to_each_other_only() -> None:
+    """H_i sends to R_i, in the other leaf; only these flows are measured, and they are within the duration."""
+    found = of_class(traffic(PAUSED, NARROW), MONITORED)
+    assert {names(NARROW, flow) for flow in found} == {(f"h{i}", f"h{8 + i}") for i in range(1, 5)}
+    assert all(0 <= flow.start_ns < 1_000_000 for flow in found)
+
+
+def test_pairs_load_the_uplinks() -> None:
+    """Half of four uplinks at 40 Gb/s for 20 ms are 200 MB; the pairs' own links could carry twice that."""
+    words = PAUSED.replace("1ms", "20ms")
+    total = sum(flow.bytes for flow in of_class(traffic(words, NARROW), MONITORED))
+    assert 0.9 < total / 200e6 < 1.1
+
+
+def test_bursts_follow_each_other_at_line_rate() -> None:
+    """Every server starts all its flows at once, and again when the first ones could have been sent."""
+    found = of_class(traffic(f"{PAUSED},bytes=64KB,bursts=3,at=10us,long=1MB,from=7us", NARROW), BACKGROUND)
+    [long] = [flow for flow in found if flow.bytes == 1_000_000]
+    assert (*names(NARROW, long), long.start_ns) == ("h5", "h13", 7_000)
+    bursts = Counter((*names(NARROW, flow), flow.start_ns) for flow in found if flow is not long)
+    sending_ns = 2 * 64_000 * 8 // 40
+    expected = {
+        (f"h{server}", "h13", 10_000 + burst * sending_ns): 2 for server in (14, 15, 16) for burst in range(3)
+    }
+    assert bursts == expected
+
+
+def test_the_narrow_host_is_the_congested_receiver() -> None:
+    """Where the topology narrows the paths to another host, the two do not go together."""
+    other = parse_topology("leaf-spine:leaves=2,spines=4,hosts=8,rate=40Gbps,narrow=h14/2")
+    with pytest.raises(
+        SpecError, match="workload paused: the congested receiver is h13; narrow= names another"
+    ):
+        traffic(PAUSED, other)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            PAUSED.replace("servers=3", "servers=4"),
+            "need 5 hosts at the first leaf and 9 at the second, found 8",
+        ),
+        (PAUSED.replace("load=0.5", "load=1").replace("pairs=4", "pairs=2"), "carry at most 0.5 of it"),
+        (PAUSED.replace("duration=1ms", "duration=1ns"), "no flow begins in so short a duration"),
+        ("paused:size=1KB,load=0.5,duration=1ms,pairs=4", "workload paused: key 'servers' is missing"),
+        (f"{BURSTY},every=1us", "workload poisson: every must be given only where bursts is"),
+        (f"{BURSTY},bursts=4", "workload poisson: key 'every' is missing"),
+        (f"{BURSTY},bursts=16,every=1us", "bursts must be no more than the hosts that can send to one, 15"),
+        (f"{BURSTY},of=core", "workload poisson: of must be one of hosts, fabric, found 'core'"),
+        ("incast:degree=4,size=1KB,total=4KB", "workload incast: expected either size= or total="),
+    ],
+)
+def test_bad_words(words: str, message: str) -> None:
+    """One line that says what is wrong."""
+    with pytest.raises(SpecError) as caught:
+        traffic(words, WIDE)
+    assert message in str(caught.value)
+
+
+def test_load_of_the_fabric() -> None:
+    """What crosses it asks for that share of all uplinks, whatever stays at a leaf comes on top."""
+    found = traffic("poisson:size=20KB,load=0.5,of=fabric,duration=5ms", OVERSUBSCRIBED).flows
+    host = OVERSUBSCRIBED.host_by_ip
+    crossing = sum(flow.bytes for flow in found if host(flow.src).switch != host(flow.dst).switch)
+    capacity = 4 * 2 * 40e9 / 8 * 5e-3
+    assert 0.47 < crossing / capacity < 0.53
+    staying = sum(flow.bytes for flow in found) - crossing
+    assert 0.2 < staying / crossing < 0.3, "3 of 15 partners are at the own leaf"
+
+
+def test_hosts_cannot_carry_every_load_of_the_fabric() -> None:
+    """With more uplinks than hosts, half of the fabric may be more than the hosts have."""
+    wide = parse_topology("leaf-spine:leaves=2,spines=8,hosts=2,rate=40Gbps")
+    words = "poisson:size=20KB,load=0.5,of=fabric,duration=1ms"
+    with pytest.raises(SpecError, match=r"load of the fabric: the links of hosts carry at most 0\.167 of it"):
+        traffic(words, wide)
+    with pytest.raises(SpecError, match="load of the fabric: no flow crosses it"):
+        traffic(words, parse_topology("leaf-spine:leaves=1,spines=1,hosts=4"))
+
+
+def test_bursts_change_nothing_of_what_is_measured() -> None:
+    """The Poisson flows are the same with and without; each burst has its receiver and as many senders."""
+    plain = traffic(BURSTY, OVERSUBSCRIBED).flows
+    found = traffic(f"{BURSTY},bursts=5,burst=2,every=100us,bytes=64KB", OVERSUBSCRIBED)
+    assert of_class(found, MONITORED) == plain
+    bursts: dict[int, list[FlowSpec]] = {}
+    for flow in of_class(found, BACKGROUND):
+        bursts.setdefault(flow.start_ns, []).append(flow)
+    assert list(bursts) == [100_000, 200_000, 300_000, 400_000]
+    for flows in bursts.values():
+        assert len({flow.dst for flow in flows}) == 1
+        assert set(Counter(flow.src for flow in flows).values()) == {2}
+        assert (len(flows), {flow.bytes for flow in flows}) == (10, {64_000})
+
+
+def test_bursts_within_a_leaf() -> None:
+    """Their senders are neighbours of the receiver, as many as there are at most."""
+    words = f"{BURSTY},every=100us,from=leaf,bursts="
+    found = of_class(traffic(f"{words}3", OVERSUBSCRIBED), BACKGROUND)
+    ends = [[OVERSUBSCRIBED.host_by_ip(ip) for ip in (flow.src, flow.dst)] for flow in found]
+    assert len(ends) == 4 * 3
+    assert all(a.switch == b.switch and a != b for a, b in ends)
+    with pytest.raises(SpecError, match="bursts must be no more than the hosts that can send to one, 3"):
+        traffic(f"{words}4", OVERSUBSCRIBED)
+
+
+def test_an_incast_of_a_total() -> None:
+    """Every responder sends the same share, rounded up (RLB §VI-B.3)."""
+    flows = traffic("incast:degree=15,total=4MB", OVERSUBSCRIBED).flows
+    assert [flow.bytes for flow in flows] == [-(-4_000_000 // 15)] * 15
