@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from controller.events import Event
 from experiments.fault import LinkFault
 from experiments.pfc import Thresholds
 from experiments.timeline import NO_TIMELINES, Timelines
@@ -46,7 +47,7 @@ class Progress:
     """How far a run is: what it is doing, and how many of its flows are complete.
 
     `share` is that of all flows' bytes that have arrived, 0 to 1; None, and `virtual_ns` None, where nobody
-    knows.
+    knows. Where there is a `note`, a line about something that happened, nothing else counts.
     """
 
     phase: str
@@ -55,19 +56,22 @@ class Progress:
     share: float | None = None
     virtual_ns: int | None = None
     events: int = 0
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class PfcSeen:
     """PFC of a run: frames that switches sent to pause or to go on, and how long their ports stood paused.
 
-    `pause_fraction` is `paused_ns` over the time that all ports had together. `lost` counts packets that
-    switches dropped because a headroom or their buffer was full, and `ignored` control frames that are no
-    PFC. Of all ports the one that used most of its headroom used `headroom_most_bytes`; of all switches the
-    one whose memory was fullest held `buffer_most_bytes`.
+    `pauses` are those of them that paused, repeated ones too, whether a switch or a host. `pause_fraction` is
+    `paused_ns` over the time that all ports had together. `lost` counts packets that switches dropped because
+    a headroom or their buffer was full, and `ignored` control frames that are no PFC. Of all ports the one
+    that used most of its headroom used `headroom_most_bytes`; of all switches the one whose memory was
+    fullest held `buffer_most_bytes`.
     """
 
     frames: int
+    pauses: int
     received: int
     paused_ns: int
     pause_fraction: float
@@ -97,6 +101,7 @@ class Outcome:
     p4_sha256: str | None = None
     delays: bool = True
     timelines: Timelines = NO_TIMELINES
+    events: tuple[Event, ...] = ()
     pfc: PfcSeen | None = None
 
 

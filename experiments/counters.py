@@ -2,7 +2,7 @@
 """The counters of a switch as sums by name: `port_tx`, `flowcut_created`, `drops.NO_ROUTE`.
 
 A counter with one cell keeps its name; one with a cell for each port is summed; the drops are kept apart by
-reason.
+reason. Of RLB's recirculations there is also how often the packet went round that did so most often.
 """
 
 from __future__ import annotations
@@ -15,6 +15,10 @@ from controller.programs import Program
 
 DROPS = "drops"
 TRIMS = "trims"
+RECIRCULATIONS = "recirculations"
+"""A cell for each number of times that a packet had gone round before."""
+
+MOST_RECIRCULATIONS = "recirculations_most"
 _REASONS = "DropReason_t"
 
 
@@ -30,9 +34,13 @@ def sums(program: Program, entities: Iterable[p4r.Entity]) -> dict[str, int]:
     """Packets by counter name, from what a switch answered; drop reasons that never happened are left out."""
     names = {counter.preamble.id: counter.preamble.alias for counter in program.p4info.counters}
     found = {name: 0 for name in names.values() if name != DROPS}
+    if RECIRCULATIONS in found:
+        found[MOST_RECIRCULATIONS] = 0
     for entity in entities:
         entry = entity.counter_entry
         name, packets = names[entry.counter_id], entry.data.packet_count
+        if name == RECIRCULATIONS and packets:
+            found[MOST_RECIRCULATIONS] = max(found[MOST_RECIRCULATIONS], entry.index.index + 1)
         if name != DROPS:
             found[name] += packets
         elif packets:

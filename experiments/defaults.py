@@ -30,6 +30,35 @@ STEERED_BASELINES = ("minimal:draw=hop", "ugal-l:draw=hop")
 DEAD_LINK = "link-down:link=r1_1-r2_1,at=200us,until=3ms"
 """A link that fails while all flows of the default workload are under way, and comes back."""
 
+LOSSLESS = "rlb"
+LOSSLESS_VARIANT = "drill"
+LOSSLESS_SEED = 3
+LOSSLESS_TOPOLOGY = "leaf-spine:leaves=2,spines=4,hosts=6,rate=10Gbps,delay=1us,narrow=h10/1"
+"""For RLB: four paths, one of which leads to the host that is to be congested."""
+
+LOSSLESS_WORKLOAD = (
+    "paused:load=0.25,duration=1500us,size=64KiB,pairs=3,servers=2,burst=8,bytes=64KiB,bursts=3,at=100us,"
+    "long=2MiB"
+)
+"""That host gets more than its link carries, by the one path and by bursts from its own leaf, and beside it
+are flows that nothing congests and that take all paths; only they are measured (RLB §II-B).
+"""
+
+LOSSLESS_WORKLOAD_ELSEWHERE = "incast:degree=3,size=512KiB,bystanders=4,peers=remote"
+"""In other topologies, which may have no such path."""
+
+LOSSLESS_OPTIONS = {"queue": "0"}
+PREDICTION_OPTIONS = {"margin": "20us"}
+"""Of all schemes there: what is lossless has no limit of its own. And of RLB: a warning is to come some
+packets before the pause also at 10 Gbps.
+"""
+
+LOSSLESS_PFC = "64KiB"
+LOSSLESS_WINDOW = "64KiB"
+TAGGED = "hermes"
+TAGGED_TRANSPORT = "dcqcn:clamp=no"
+"""Hermes looks at marks, as only DCQCN's packets have them; the others go with the default, go-back-N."""
+
 
 def workload(target: str) -> str:
     """What is sent: less on BMv2, whose links are several times slower than those of the other targets."""

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The figure of a comparison: distributions of completion times, and shares of packets out of order."""
+"""The figure of a comparison: distributions of completion times, shares of packets out of order, and, where
+the network is lossless, pauses and what is done about them.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +15,7 @@ from msgspec import UnsetType
 from experiments import plot
 from experiments.metrics import cumulative
 from experiments.result import Result, longest_fct_ns
+from experiments.table import LOSSLESS_COLUMNS, has_pfc, lossless_counts
 
 STEM = "comparison"
 FORMATS = ("svg", "png")
@@ -24,14 +27,17 @@ def draw(results: Sequence[Result], folder: Path) -> list[Path]:
 
 
 def comparison_figure(results: Sequence[Result]) -> Figure:
-    """A panel of completion times for each case, and one of the shares out of order."""
+    """A panel of completion times for each case, one of shares out of order, and one of pauses, if any."""
     cases = list(dict.fromkeys(result.case for result in results))
     labels = list(dict.fromkeys(result.label for result in results))
     with plot.style():
-        figure, axes = plot.panels(len(cases) + 1, height=3.6, columns=len(cases) + 1)
+        count = len(cases) + (2 if has_pfc(results) else 1)
+        figure, axes = plot.panels(count, height=3.6, columns=count)
         for axis, case in zip(axes, cases, strict=False):
             _completion(axis, case, [result for result in results if result.case == case], labels)
-        _out_of_order(axes[-1], results, cases, labels)
+        _out_of_order(axes[len(cases)], results, cases, labels)
+        if has_pfc(results):
+            _pauses(axes[-1], results, cases, labels)
         plot.legend(figure, axes[0])
     return figure
 
@@ -83,4 +89,29 @@ def _out_of_order(axis: Axes, results: Sequence[Result], cases: Sequence[str], l
     axis.set_ylabel("share of received data packets (%)")
     axis.set_xticks(range(len(cases)), cases)
     axis.set_ylim(0, max(highest * 1.15, 1))
+    axis.grid(visible=False, axis="x")
+
+
+def _pauses(axis: Axes, results: Sequence[Result], cases: Sequence[str], labels: Sequence[str]) -> None:
+    """Pauses, warnings and recirculations: a bar a scheme, with its value above it."""
+    width = 0.8 / max(1, len(labels))
+    kinds = [" ".join(title.replace("-\n", "").split()) for title in LOSSLESS_COLUMNS]
+    groups = [(case, kind) for case in cases for kind in kinds]
+    highest = 1
+    for result in results:
+        number = labels.index(result.label)
+        for kind, value in zip(kinds, lossless_counts(result.summary), strict=True):
+            if isinstance(value, UnsetType):
+                continue
+            x = groups.index((result.case, kind)) + (number - (len(labels) - 1) / 2) * width
+            plot.bar(axis, x, value, width * 0.9, number)
+            axis.annotate(
+                f"{value:,}", (x, value), (0, 2), textcoords="offset points", ha="center", fontsize=8
+            )
+            highest = max(highest, value)
+    axis.set_title("Pauses, and what is done about them")
+    axis.set_ylabel("number")
+    names = [kind if len(cases) == 1 else f"{kind},\n{case}" for case, kind in groups]
+    axis.set_xticks(range(len(groups)), names)
+    axis.set_ylim(0, highest * 1.15)
     axis.grid(visible=False, axis="x")

@@ -2,14 +2,15 @@
 """`make run`: variables of the environment become options of `tailrace compare`, or of `tailrace run --cli`.
 
     TARGET     auto, bmv2, native or virtual
-    SCHEME     compared with ecmp alone, spritz with minimal routing and UGAL-L; several separated by commas;
-               ecmp, letflow and flowcut without it
-    VARIANT    of flowcut or spritz
+    SCHEME     compared with ecmp alone, spritz with minimal routing and UGAL-L, rlb with the selector that it
+               builds on, in a network with PFC; several separated by commas; ecmp, letflow and flowcut
+               without it
+    VARIANT    of flowcut, spritz or rlb
     TOPO       topology; without it the small leaf-spine, or for spritz a small Dragonfly
-    WORKLOAD   a permutation between the leaves without it
+    WORKLOAD   a permutation between the leaves without it; for rlb a congested host beside other flows
     FLOWS      number of flows, for workloads that have it as an option
     FAULT      the second round's fault; `none` for one round only; without it one link at a tenth of its
-               rate, or for spritz one that fails for a while
+               rate, for spritz one that fails for a while, and for rlb none
     SEED       of everything random
     OUT        folder for the results
     CLI        1: bring the fabric up and show Mininet's prompt; SCHEME is then the one that runs
@@ -21,23 +22,35 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from experiments.defaults import (
     BASELINE,
     DEAD_LINK,
+    LOSSLESS,
+    LOSSLESS_OPTIONS,
+    LOSSLESS_PFC,
+    LOSSLESS_SEED,
+    LOSSLESS_TOPOLOGY,
+    LOSSLESS_VARIANT,
+    LOSSLESS_WINDOW,
+    LOSSLESS_WORKLOAD,
+    LOSSLESS_WORKLOAD_ELSEWHERE,
+    PREDICTION_OPTIONS,
     SCHEMES,
     SEED,
     SLOW_LINK,
     STEERED,
     STEERED_BASELINES,
     STEERED_TOPOLOGY,
+    TAGGED,
+    TAGGED_TRANSPORT,
     TOPOLOGY,
 )
 from experiments.words import replace_option, split_schemes
-from spec import SpecError
+from spec import SpecError, parse
 
-WITH_VARIANTS = ("flowcut", STEERED)
+WITH_VARIANTS = ("flowcut", STEERED, LOSSLESS)
 SLOW_LINK_ANYWHERE = "link-slow:fraction=0.01,factor=0.1"
 DEAD_LINK_ANYWHERE = "link-down:fraction=0.01,at=200us,until=3ms"
 """For other topologies, whose links have other names."""
@@ -52,25 +65,60 @@ def command(environment: Mapping[str, str]) -> list[str]:
     given = {name: value.strip() for name, value in environment.items() if value.strip()}
     prompt = given.get("CLI", "0") not in ("0", "no", "false")
     schemes = _schemes(given, prompt=prompt)
-    steered = any(_name(words) == STEERED for words in schemes)
-    topology = given.get("TOPO", STEERED_TOPOLOGY if steered else TOPOLOGY)
+    lossless = any(_name(words) == LOSSLESS for words in schemes)
+    defaults = _lossless(given, schemes) if lossless else _usual(given, schemes)
     arguments = (
         ["run", "--cli", "--scheme", schemes[0]] if prompt else ["compare", "--schemes", ",".join(schemes)]
     )
-    arguments += ["--topology", topology]
-    arguments += ["--target", given.get("TARGET", "auto"), "--seed", given.get("SEED", str(SEED))]
-    fault = given.get("FAULT", _fault(topology, steered=steered))
-    if fault != "none" and not prompt:
-        arguments += ["--fault", fault]
-    for name in ("WORKLOAD", "FLOWS", "OUT"):
-        if name in given:
-            arguments += [f"--{name.lower()}", given[name]]
+    options = defaults | {name.lower(): given[name] for name in ("WORKLOAD", "FLOWS", "OUT") if name in given}
+    options |= {"target": given.get("TARGET", "auto"), "seed": given.get("SEED", defaults["seed"])}
+    if "FAULT" in given:
+        options["fault"] = given["FAULT"]
+    if prompt or options.get("fault") == "none":
+        options.pop("fault", None)
+    for name, value in options.items():
+        arguments += [f"--{name}", value]
     return arguments
+
+
+def _usual(given: Mapping[str, str], schemes: Sequence[str]) -> dict[str, str]:
+    """Options where nobody says otherwise."""
+    steered = any(_name(words) == STEERED for words in schemes)
+    topology = given.get("TOPO", STEERED_TOPOLOGY if steered else TOPOLOGY)
+    return {"topology": topology, "seed": str(SEED), "fault": _fault(topology, steered=steered)}
+
+
+def _lossless(given: Mapping[str, str], schemes: Sequence[str]) -> dict[str, str]:
+    """The same where RLB is among the schemes."""
+    topology = given.get("TOPO", LOSSLESS_TOPOLOGY)
+    workload = LOSSLESS_WORKLOAD if topology == LOSSLESS_TOPOLOGY else LOSSLESS_WORKLOAD_ELSEWHERE
+    pauses = [parse(words).options.get("pfc", LOSSLESS_PFC) for words in schemes if _name(words) == LOSSLESS]
+    found = {"topology": topology, "workload": workload, "seed": str(LOSSLESS_SEED)}
+    found |= {"pfc": f"xoff={pauses[0]}", "window": LOSSLESS_WINDOW}
+    if any(TAGGED in (_name(words), _variant(words)) for words in schemes):
+        found["transport"] = TAGGED_TRANSPORT
+    return found
 
 
 def _name(words: str) -> str:
     """The name of a scheme."""
     return words.partition(":")[0]
+
+
+def _variant(words: str) -> str:
+    """The selector that RLB builds on."""
+    return parse(words).options.get("variant", LOSSLESS_VARIANT)
+
+
+def _completed(words: str) -> str:
+    """A scheme in a network with PFC, with what nobody said otherwise."""
+    usual = dict(LOSSLESS_OPTIONS)
+    if _name(words) == LOSSLESS:
+        usual |= {"variant": LOSSLESS_VARIANT, **PREDICTION_OPTIONS}
+    for key, value in usual.items():
+        if key not in parse(words).options:
+            words = replace_option(words, key, value)
+    return words
 
 
 def _fault(topology: str, *, steered: bool) -> str:
@@ -82,23 +130,32 @@ def _fault(topology: str, *, steered: bool) -> str:
 
 def _schemes(given: Mapping[str, str], *, prompt: bool) -> list[str]:
     """The schemes to run; without a prompt a baseline comes first, since ratios are against it."""
+    variant = given.get("VARIANT")
     if "SCHEME" in given:
         schemes = list(split_schemes(given["SCHEME"]))
-        steered = any(_name(words) == STEERED for words in schemes)
-        before = STEERED_BASELINES if steered else (BASELINE,)
-        if not prompt and not set(before) & set(schemes):
+        before = _baselines(schemes, variant)
+        if not prompt and not set(before) & {name for words in schemes for name in (words, _name(words))}:
             schemes = [*before, *schemes]
     else:
         schemes = [WITH_VARIANTS[0]] if prompt else list(SCHEMES)
-    variant = given.get("VARIANT")
-    if variant is None:
-        return schemes
-    if not any(_name(words) in WITH_VARIANTS for words in schemes):
-        raise SpecError(f"VARIANT={variant}: none of the schemes {', '.join(schemes)} has variants")
-    return [
-        replace_option(words, "variant", variant) if _name(words) in WITH_VARIANTS else words
-        for words in schemes
-    ]
+    if variant is not None:
+        if not any(_name(words) in WITH_VARIANTS for words in schemes):
+            raise SpecError(f"VARIANT={variant}: none of the schemes {', '.join(schemes)} has variants")
+        schemes = [
+            replace_option(words, "variant", variant) if _name(words) in WITH_VARIANTS else words
+            for words in schemes
+        ]
+    if any(_name(words) == LOSSLESS for words in schemes):
+        schemes = [_completed(words) for words in schemes]
+    return schemes
+
+
+def _baselines(schemes: Sequence[str], variant: str | None) -> tuple[str, ...]:
+    """What schemes are compared with."""
+    selectors = [variant or _variant(words) for words in schemes if _name(words) == LOSSLESS]
+    if selectors:
+        return tuple(dict.fromkeys(selectors))
+    return STEERED_BASELINES if any(_name(words) == STEERED for words in schemes) else (BASELINE,)
 
 
 def main() -> int:

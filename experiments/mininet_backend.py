@@ -24,6 +24,7 @@ from experiments.errors import RunError
 from experiments.fault import AckLoss, Blackhole, Drop, LinkDown, LinkFault, LinkSlow, SwitchRestart
 from experiments.known import topology_of
 from experiments.pfc_seen import pfc_seen
+from experiments.run_events import event_of
 from experiments.scale import scaled
 from experiments.steering import endpoint_table
 from hosts.flow import FlowRecord
@@ -52,10 +53,13 @@ class _Applied(msgspec.Struct):
 
 
 class _Pfc(msgspec.Struct):
-    """What switches with PFC counted, and how long the traffic was."""
+    """What switches with PFC counted, and how long the traffic was; whether their program did it, and so has
+    counted what was lost among its drops.
+    """
 
     switches: dict[str, dict[str, Any]]
     traffic_ns: int
+    in_program: bool = False
 
 
 class _Report(msgspec.Struct):
@@ -69,12 +73,15 @@ class _Report(msgspec.Struct):
     packet_hops: int | None = None
     p4_sha256: str | None = None
     pfc: _Pfc | None = None
+    events: tuple[dict[str, Any], ...] = ()
 
 
 class _Line(msgspec.Struct):
-    """A progress line; anything else in it does not matter here."""
+    """A progress line, or an event, of which only the text matters here."""
 
     phase: str = ""
+    event: str = ""
+    text: str = ""
     done: int = 0
     flows: int = 0
 
@@ -231,6 +238,8 @@ def _follow(process: subprocess.Popen[str], report: Report) -> None:
             continue
         if line.phase:
             report(Progress(line.phase, line.done, line.flows))
+        elif line.event:
+            report(Progress("traffic", note=line.text))
 
 
 def _stop(process: subprocess.Popen[str]) -> None:
@@ -274,7 +283,7 @@ def _outcome(path: Path, priority: int) -> Outcome:
     pfc = None
     if found.pfc is not None:
         pfc = pfc_seen(list(found.pfc.switches.values()), priority, found.pfc.traffic_ns)
-    lost = 0 if pfc is None else pfc.lost
+    lost = 0 if pfc is None or found.pfc is None or found.pfc.in_program else pfc.lost
     reasons = found.overloaded.reasons or (("no reason given",) if found.overloaded.flag else ())
     return Outcome(
         records=found.flows,
@@ -285,5 +294,6 @@ def _outcome(path: Path, priority: int) -> Outcome:
         packet_hops=found.packet_hops,
         p4_sha256=found.p4_sha256,
         delays=found.applied.delays,
+        events=tuple(map(event_of, found.events)),
         pfc=pfc,
     )

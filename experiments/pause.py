@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from controller import programs
+from controller.apps import pfc as emulation
 from controller.defaults import resolve
 from controller.errors import ControllerError
 from controller.scheme import RlbConfig, SchemeConfig, parse_scheme
@@ -35,6 +37,25 @@ def pfc_of(words: str | None, scheme: SchemeConfig, topology: Topology) -> Pfc |
             f"pfc: xoff is {given.xoff_bytes} bytes, expected those of the scheme, pfc={scheme.pause_bytes}"
         )
     return given
+
+
+def check_emulated(pfc: Pfc, scheme: SchemeConfig) -> None:
+    """Whether a program can stand in for the PFC that BMv2's traffic manager does not have (p4src/pfc).
+
+    Raises:
+        SpecError: it cannot, or not for memory that ports share.
+    """
+    if pfc.buffer_bytes is not None:
+        raise SpecError("pfc: buffer: BMv2 has no memory that ports share; use --target native or virtual")
+    try:
+        emulates = programs.load(scheme.program).has_table(emulation.TABLE)
+    except ControllerError as error:
+        raise SpecError(str(error)) from error
+    if not emulates:
+        raise SpecError(
+            f"pfc: BMv2's traffic manager has none, and the program {scheme.program} does not stand in for"
+            " it; use --target native or virtual"
+        )
 
 
 def _pause_bytes(scheme: RlbConfig, topology: Topology) -> int:

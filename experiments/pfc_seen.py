@@ -8,7 +8,7 @@ from typing import Any
 
 from experiments.backend import PfcSeen
 
-LOST = ("pfc_headroom", "buffer_full")
+LOST = ("pfc_headroom", "buffer_full", "NO_WAITING_ROOM")
 """Reasons for which a switch drops what is lossless."""
 
 
@@ -27,6 +27,7 @@ def pfc_seen(switches: Sequence[Mapping[str, Any]], priority: int, span_ns: int)
     buffers = [switch["buffer"] for switch in switches]
     return PfcSeen(
         frames=sum(port["pfc_sent"] for port in ports),
+        pauses=sum(counts["xoff_sent"] for counts in lossless),
         received=sum(port["pfc_received"] for port in ports),
         paused_ns=paused_ns,
         pause_fraction=paused_ns / whole_ns if whole_ns else 0.0,

@@ -85,6 +85,9 @@ class Display:
             task = bars.add_task(name, total=None, phase="", flows="", clock="")
 
             def report(progress: Progress) -> None:
+                if progress.note:
+                    bars.console.print(progress.note, markup=False)
+                    return
                 bars.update(
                     task,
                     completed=progress.share,
@@ -106,6 +109,9 @@ class Display:
 
         def report(progress: Progress) -> None:
             nonlocal last, clock
+            if progress.note:
+                self.say(progress.note)
+                return
             last = progress
             clock = pace.text(progress)
 

@@ -10,8 +10,10 @@ from pathlib import Path
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from controller.events import Event
 from experiments.errors import FileError
 from experiments.rows import FlowRow, read_rows, write_rows
+from experiments.run_events import read_events, write_events
 from experiments.summary import Summary
 from experiments.timeline import NO_TIMELINES, Timelines, read_timelines, write_timelines
 
@@ -29,6 +31,7 @@ class Result:
     summary: Summary
     rows: tuple[FlowRow, ...]
     timelines: Timelines = NO_TIMELINES
+    events: tuple[Event, ...] = ()
 
     @property
     def complete(self) -> bool:
@@ -94,11 +97,12 @@ def to_json(document: msgspec.Struct) -> str:
 
 
 def write_result(result: Result, folder: Path) -> None:
-    """Write summary.json and flows.parquet into a folder, made if need be."""
+    """Write summary.json, flows.parquet and what else there is into a folder, made if need be."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / SUMMARY).write_text(to_json(result.summary), "utf-8")
     write_rows(result.rows, folder / FLOWS)
     write_timelines(result.timelines, folder)
+    write_events(result.events, folder)
 
 
 def longest_fct_ns(results: Sequence[Result]) -> int:
@@ -113,7 +117,12 @@ def read_result(folder: Path, *, case: str, label: str) -> Result:
         FileError: a file is missing, or is not what was written.
     """
     return Result(
-        case, label, read_summary(folder / SUMMARY), read_rows(folder / FLOWS), read_timelines(folder)
+        case,
+        label,
+        read_summary(folder / SUMMARY),
+        read_rows(folder / FLOWS),
+        read_timelines(folder),
+        read_events(folder),
     )
 
 

@@ -24,6 +24,8 @@ class FlowRow:
     retransmission, `ce_marked` data packets that arrived marked by ECN, `trimmed` those that arrived without
     their payload, `nacks` what told the sender of them. `explored` counts packets whose path was drawn,
     `reused` those on a path known to be good, `blocked` paths blocked after a timeout (Spritz §IV).
+    `received` counts data packets that arrived, duplicates too, `cnps_sent` and `cnps_received` the CNPs of
+    DCQCN, of the receiver and at the sender.
     `flow_class` is the column `class`: classes.py.
     """
 
@@ -51,6 +53,9 @@ class FlowRow:
     explored: int = 0
     reused: int = 0
     blocked: int = 0
+    received: int = 0
+    cnps_sent: int = 0
+    cnps_received: int = 0
     flow_class: str = PLAIN
 
 
@@ -80,6 +85,9 @@ SCHEMA = {
     "explored": polars.Int64,
     "reused": polars.Int64,
     "blocked": polars.Int64,
+    "received": polars.Int64,
+    "cnps_sent": polars.Int64,
+    "cnps_received": polars.Int64,
     "class": polars.String,
 }
 _NAMES = {"flow_class": "class"}
@@ -116,6 +124,9 @@ def make_row(
         explored=record.explored,
         reused=record.reused,
         blocked=record.blocked,
+        received=record.received,
+        cnps_sent=record.cnps_sent,
+        cnps_received=record.cnps_received,
         flow_class=flow_class,
     )
 

@@ -22,20 +22,34 @@ from experiments.fault import parse_fault
 from experiments.ideal import Ideal, wire_bytes
 from experiments.known import topology_of
 from experiments.nic import complete_scheme, nic_config, transport_of, window_bytes
-from experiments.pause import pfc_of, with_pause
+from experiments.pause import check_emulated, pfc_of, with_pause
 from experiments.pfc import REACTION_NS, Thresholds
 from experiments.result import Result
 from experiments.rows import FlowRow, make_row, measured_rows
 from experiments.scale import scaled
 from experiments.steering import steered_scheme
-from experiments.summary import Summary, classes, completion, counters, known, packets, slowdown, steering
+from experiments.summary import (
+    Summary,
+    classes,
+    completion,
+    counters,
+    known,
+    notifications,
+    packets,
+    recirculations,
+    slowdown,
+    steering,
+)
 from experiments.words import case_name, replace_option
 from experiments.workload import parse_workload
-from hosts.config import HERMES
+from hosts.config import DCQCN, HERMES
 from hosts.dependencies import check_dependencies
 from hosts.errors import ConfigError
 from spec import SpecError, parse
 from topology import Topology
+
+RLB_COUNTERS = ("warnings_", "recirculations_refused", "probes_", "path_rtts_", "failures_")
+"""What the names of RLB's own counters begin with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +108,14 @@ def plan(experiment: Experiment, target: str) -> Plan:
     transport = transport_of(experiment.transport, parse_scheme(words), steered=bounded)
     window = window_bytes(topology, target, experiment.window, steered=steered, transport=transport.name)
     scheme = complete_scheme(
-        words, flows, faults, window=window, mtu=mtu, bounded=bounded, transport=transport.name
+        words,
+        flows,
+        faults,
+        window=window,
+        mtu=mtu,
+        rate_bps=full_speed.fastest_bps,
+        bounded=bounded,
+        transport=transport.name,
     )
     thresholds = _thresholds(experiment, target, topology, parse_scheme(scheme))
     if thresholds is not None:
@@ -136,15 +157,13 @@ def _thresholds(
     Raises:
         SpecError: they contradict each other or the scheme, or the target has no PFC.
     """
-    if target == "bmv2":
-        if experiment.pfc is not None:
-            raise SpecError("pfc: BMv2's traffic manager has none; use --target native or virtual")
-        return None
     pfc = pfc_of(experiment.pfc, scheme, topology)
     if pfc is None:
         return None
+    if target == "bmv2":
+        check_emulated(pfc, scheme)
     frame_bytes = wire_bytes(experiment.mtu_bytes, experiment.mtu_bytes)[0]
-    return pfc.of(topology, frame_bytes, REACTION_NS if target == "native" else 0)
+    return pfc.of(topology, frame_bytes, 0 if target == "virtual" else REACTION_NS)
 
 
 def run(
@@ -166,7 +185,7 @@ def run(
     outcome = backend.run(replace(planned.job, pcap_dir=pcap_dir), report)
     rows = _rows(planned, outcome)
     case, summary = case_name(planned.experiment.faults), _summary(planned, outcome, rows)
-    return Result(case, label, summary, rows, outcome.timelines)
+    return Result(case, label, summary, rows, outcome.timelines, outcome.events)
 
 
 def _rows(planned: Plan, outcome: Outcome) -> tuple[FlowRow, ...]:
@@ -228,6 +247,9 @@ def _summary(planned: Plan, outcome: Outcome, rows: tuple[FlowRow, ...]) -> Summ
         drained_ns=sum(row.drained_ns for row in rows),
         flowcut=counters(outcome.counters, ("flowcut_", "xoff_", "xon_", "acks_")),
         flowlets=counters(outcome.counters, ("flowlets_",)),
+        rlb=counters(outcome.counters, RLB_COUNTERS),
+        recirculations=recirculations(outcome.counters, delivered),
+        dcqcn=notifications(rows) if planned.job.nic.transport == DCQCN else UNSET,
         spritz=_steering(planned, rows, hermes=False),
         hermes=_steering(planned, rows, hermes=True),
         virtual_ns=known(outcome.virtual_ns),

@@ -13,6 +13,7 @@ from typing import TypeVar
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from experiments.counters import MOST_RECIRCULATIONS, RECIRCULATIONS
 from experiments.metrics import mean, percentile
 from experiments.rows import FlowRow
 
@@ -52,6 +53,14 @@ class Packets(msgspec.Struct, frozen=True):
     out_of_order: int | UnsetType = UNSET
     out_of_order_fraction: float | UnsetType = UNSET
     ood_p99: int | UnsetType = UNSET
+
+
+class Recirculations(msgspec.Struct, frozen=True):
+    """RLB's recirculations: all of them, for each data packet delivered, and of the packet with the most."""
+
+    total: int
+    mean: float
+    most: int
 
 
 class Class(msgspec.Struct, frozen=True):
@@ -98,6 +107,9 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     spritz: dict[str, int] | UnsetType = UNSET
     hermes: dict[str, int] | UnsetType = UNSET
     pfc: dict[str, int | float] | UnsetType = UNSET
+    rlb: dict[str, int] | UnsetType = UNSET
+    recirculations: Recirculations | UnsetType = UNSET
+    dcqcn: dict[str, int] | UnsetType = UNSET
     virtual_ns: int | UnsetType = UNSET
     wall_s: float
     packet_hops: int | UnsetType = UNSET
@@ -164,10 +176,28 @@ def known(value: T | None) -> T | UnsetType:
 def counters(
     switches: Mapping[str, Mapping[str, int]], prefixes: Sequence[str]
 ) -> dict[str, int] | UnsetType:
-    """Sums over all switches of the counters whose names begin so; unset where no switch has any."""
+    """Sums over all switches of the counters whose names begin so; unset where no switch has any.
+
+    Of what a packet does most often that of the switch where it is most.
+    """
     sums: dict[str, int] = {}
     for values in switches.values():
         for name, value in values.items():
             if name.startswith(tuple(prefixes)):
-                sums[name] = sums.get(name, 0) + value
+                before = sums.get(name, 0)
+                sums[name] = max(before, value) if name == MOST_RECIRCULATIONS else before + value
     return dict(sorted(sums.items())) if sums else UNSET
+
+
+def notifications(rows: Sequence[FlowRow]) -> dict[str, int]:
+    """CNPs of DCQCN, over all flows."""
+    return {name: sum(getattr(row, name) for row in rows) for name in ("cnps_sent", "cnps_received")}
+
+
+def recirculations(switches: Mapping[str, Mapping[str, int]], delivered: int) -> Recirculations | UnsetType:
+    """How often packets went round; unset where no switch's program lets them."""
+    found = counters(switches, (RECIRCULATIONS,))
+    if isinstance(found, UnsetType) or not delivered:
+        return UNSET
+    total = found[RECIRCULATIONS]
+    return Recirculations(total, total / delivered, found[MOST_RECIRCULATIONS])

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import IO
 
-from msgspec import UnsetType
+from msgspec import UNSET, UnsetType
 from rich.console import Console
 from rich.measure import Measurement
 from rich.table import Table
@@ -24,6 +24,9 @@ COLUMNS = (
 )  # fmt: skip
 """Titles of what `figures` gives, and of the ratio."""
 
+LOSSLESS_COLUMNS = ("PFC\npauses", "warn-\nings", "recircu-\nlations")
+"""Titles of what `lossless_counts` gives; shown before the ratio where a run has PFC."""
+
 
 def make_table(results: Sequence[Result], first: str) -> Table:
     """The table; the last column is each p99 over that of the scheme labelled `first` in the same case."""
@@ -33,7 +36,8 @@ def make_table(results: Sequence[Result], first: str) -> Table:
     )
     table.add_column("case")
     table.add_column("scheme")
-    for name in COLUMNS:
+    lossless = has_pfc(results)
+    for name in (*COLUMNS[:-1], *(LOSSLESS_COLUMNS if lossless else ()), COLUMNS[-1]):
         table.add_column(name, justify="right", no_wrap=True)
     previous = ""
     for result in results:
@@ -45,6 +49,7 @@ def make_table(results: Sequence[Result], first: str) -> Table:
             result.case if result.case != previous else "",
             result.label + flag,
             *figures(result.summary),
+            *(map(_count, lossless_counts(result.summary)) if lossless else ()),
             NOT_OBSERVED if ratio is None else f"{ratio:.2f}",
         )
         previous = result.case
@@ -91,6 +96,19 @@ def figures(summary: Summary) -> list[str]:
     cells.append(_count(packets.out_of_order))
     cells.append(NOT_OBSERVED if isinstance(share, UnsetType) else f"{100 * share:.2f}")
     return [*cells, *map(_count, (packets.retransmitted, summary.path_changes, summary.drains))]
+
+
+def has_pfc(results: Sequence[Result]) -> bool:
+    """Whether one of these runs was in a lossless network."""
+    return any(not isinstance(result.summary.pfc, UnsetType) for result in results)
+
+
+def lossless_counts(summary: Summary) -> tuple[int | UnsetType, ...]:
+    """Pauses that were asked for, warnings of them that switches gave, and recirculations."""
+    pauses = UNSET if isinstance(summary.pfc, UnsetType) else int(summary.pfc["pauses"])
+    warnings = UNSET if isinstance(summary.rlb, UnsetType) else summary.rlb["warnings_sent"]
+    rounds = summary.recirculations
+    return pauses, warnings, UNSET if isinstance(rounds, UnsetType) else rounds.total
 
 
 def _count(value: int | UnsetType) -> str:

@@ -13,8 +13,12 @@ from controller import programs
 from controller.defaults import base_rtt_ns, resolve
 from controller.endpoint import run_at_once
 from controller.errors import ControllerError
+from controller.events import Event
+from controller.failures import Out
+from controller.faulty_paths import FaultyPaths
 from controller.inprocess import InProcess, install_all
 from controller.intent import intent
+from controller.rlb_bounds import fabric_rate_bps
 from controller.scheme import parse_scheme
 from controller.target import target
 from experiments import counters
@@ -28,7 +32,8 @@ from experiments.scale import scaled
 from experiments.steering import endpoint_table
 from experiments.timeline import Timelines, path_table, queue_table
 from experiments.uncollected import uncollected
-from experiments.virtual_faults import VirtualFaults
+from experiments.virtual_alerts import VirtualAlerts
+from experiments.virtual_faults import VirtualFaults, reaction_ns
 from hosts.errors import ConfigError
 from hosts.nic import Nic
 from hosts.observation import ReceiverObservation
@@ -63,11 +68,14 @@ TELL_SHARE = 20
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """A run that stands still: its network, its job, and the ends of links that its controller knows dead."""
+    """A run that stands still: its network, its job, the ends of links that its controller knows dead, and
+    the paths that it has taken out.
+    """
 
     network: Network
     job: Job
     down: Down
+    out: tuple[Out, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +117,10 @@ class _Run:
         self._report = report
         self._topology = scaled(topology_of(job.topology), job.time_scale)
         self._scheme = scaled(parse_scheme(job.scheme), job.time_scale)
-        self._program = programs.load(resolve(self._scheme, self._topology).program)
+        config = resolve(self._scheme, self._topology)
+        self._program = programs.load(config.program)
+        self._events: list[Event] = []
+        self._paths = FaultyPaths(self._topology, config, target("virtual"), self._happened)
         self._stood_s = 0.0
         self._looked_hops = 0
 
@@ -123,7 +134,7 @@ class _Run:
             if self._job.pcap_dir is not None:
                 self._job.pcap_dir.mkdir(parents=True, exist_ok=True)
                 network.capture(self._job.pcap_dir / "all.pcapng")
-            faults = self._schedule_faults(network)
+            faults, alerts = self._schedule_faults(network)
             if look is not None:
                 look(network)
             if self._job.sample_ns is not None:
@@ -131,7 +142,7 @@ class _Run:
             watches = self._watches(network)
             teller = _Teller(self._job, nics, self._report)
             if stops is not None:
-                self._schedule_stops(network, faults, teller, stops)
+                self._schedule_stops(network, faults, alerts, teller, stops)
             with uncollected():
                 self._go(network, nics, teller)
             teller.tell_now(network.now_ns, network.events)
@@ -149,7 +160,7 @@ class _Run:
     ) -> None:
         """Makes all switches, or some, hold what they should while the links in `down` are dead."""
         with uncollected():
-            intents = intent(self._topology, self._scheme, target("virtual"), down)
+            intents = intent(self._topology, self._scheme, target("virtual"), down, out=self._paths.ends)
             wanted = {name: found for name, found in intents.items() if names is None or name in names}
             install_all(network.p4rt, wanted, refused=P4RtError)
 
@@ -157,8 +168,8 @@ class _Run:
         """How switches are set up: with PFC of the data class, and a rate at which packets go round, where
         that is wanted.
         """
-        fastest_bps = max((link.rate_bps for link in self._topology.links), default=0)
-        config = replace(SWITCH_CONFIG, recirc_rate_bps=fastest_bps if self._scheme.recirculates else 0)
+        rate_bps = fabric_rate_bps(self._topology) if self._scheme.recirculates else 0
+        config = replace(SWITCH_CONFIG, recirc_rate_bps=rate_bps)
         wanted = self._job.pfc
         if wanted is None:
             return config
@@ -209,17 +220,35 @@ class _Run:
             watches[number] = network.watch_flow(flow.src, flow.dst)
         return watches
 
-    def _schedule_faults(self, network: Network) -> VirtualFaults:
+    def _schedule_faults(self, network: Network) -> tuple[VirtualFaults, VirtualAlerts]:
+        """What happens to links, and what the controller does about that and about what switches tell."""
         configure = partial(self._configure, network)
-        faults = VirtualFaults(network, self._topology, self._job.flows, configure)
+        faults = VirtualFaults(network, self._topology, self._job.flows, configure, lambda: alerts.look())
+        alerts = VirtualAlerts(
+            network,
+            self._program,
+            self._paths,
+            delay_ns=reaction_ns(self._topology),
+            down=lambda: faults.down,
+            rewrite=faults.write,
+        )
+        alerts.start()
         faults.schedule(self._job.faults)
-        return faults
+        return faults, alerts
 
-    def _schedule_stops(self, network: Network, faults: VirtualFaults, teller: _Teller, stops: Stops) -> None:
+    def _happened(self, event: Event) -> None:
+        self._events.append(event)
+        self._report(Progress("traffic", note=event.text))
+
+    def _schedule_stops(
+        self, network: Network, faults: VirtualFaults, alerts: VirtualAlerts, teller: _Teller, stops: Stops
+    ) -> None:
         def stop() -> None:
             began_s, hops = time.perf_counter(), network.traffic().packet_hops
+            # nobody who looks is to be told instead of the run's own controller
+            alerts.take()
             teller.tell_now(network.now_ns, network.events, "stopped")
-            stops.halt(Standing(network, self._job, faults.down))
+            stops.halt(Standing(network, self._job, faults.down, tuple(self._paths.out)))
             # what was asked by packets is no part of the run
             self._looked_hops += network.traffic().packet_hops - hops
             self._stood_s += time.perf_counter() - began_s
@@ -283,6 +312,7 @@ class _Run:
             trace_sha256=network.trace_sha256,
             p4_sha256=self._program.sha256,
             timelines=timelines,
+            events=tuple(self._events),
             pfc=self._pfc_seen(network),
         )
 

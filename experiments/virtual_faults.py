@@ -18,6 +18,16 @@ REACTION_RTTS = 10
 """How many base RTTs after a link has gone or come back the controller has written other routes. In real time
 it finds out by missing LLDP frames (controller/linkwatch.py); here it is told."""
 
+
+def reaction_ns(topology: Topology) -> int:
+    """How long after something the controller has done what follows from it, in a topology as it runs."""
+    return REACTION_RTTS * base_rtt_ns(topology)
+
+
+def _nothing() -> None:
+    """What is called where nobody wants to know."""
+
+
 Configure = Callable[[Down, Collection[str]], None]
 """Makes some switches, by name, hold what they should while the given ends of links are dead."""
 
@@ -26,18 +36,25 @@ class VirtualFaults:
     """Schedules the faults of one run."""
 
     def __init__(
-        self, network: Network, topology: Topology, flows: Iterable[FlowSpec], configure: Configure
+        self,
+        network: Network,
+        topology: Topology,
+        flows: Iterable[FlowSpec],
+        configure: Configure,
+        learnt: Callable[[], object] = _nothing,
     ) -> None:
         """Args:
         network: not running yet.
         topology: as it runs, at its time scale.
         flows: all that will be sent, both ways of which a blackhole may take.
         configure: writes what the controller wants.
+        learnt: is called before that where the controller knows of other links that are dead.
         """
         self._network = network
         self._topology = topology
         self._configure = configure
-        self._reaction_ns = REACTION_RTTS * base_rtt_ns(topology)
+        self._learnt = learnt
+        self._reaction_ns = reaction_ns(topology)
         self._dead: Counter[tuple[str, int]] = Counter()  # by how many faults, as far as the controller knows
         # by time: what dies (1) and what comes back (-1)
         self._changes: dict[int, list[tuple[tuple[str, int], int]]] = {}
@@ -109,7 +126,7 @@ class VirtualFaults:
 
         def restore() -> None:
             self._away[name] -= 1
-            self._write([name])
+            self.write([name])
 
         self._network.call_at(fault.at_ns, leave)
         self._network.switch_restart(name, fault.at_ns, fault.down_ns, restore)
@@ -125,8 +142,9 @@ class VirtualFaults:
         """The controller knows, and writes other routes."""
         for end, change in changes:
             self._dead[end] += change
-        self._write([switch.name for switch in self._topology.switches])
+        self._learnt()
+        self.write([switch.name for switch in self._topology.switches])
 
-    def _write(self, names: Sequence[str]) -> None:
+    def write(self, names: Collection[str]) -> None:
         """Configures the switches that can be reached."""
         self._configure(self.down, [name for name in names if not self._away[name]])

@@ -7,10 +7,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import fabric_pfc
 import msgspec
 from fabric_errors import FabricError
 from fabric_job import Job
-from fabric_plan import Plan
+from fabric_plan import NATIVE, Plan
 from fabric_process import Process
 from fabric_report import Report
 from fabric_watch import Watch
@@ -21,7 +22,7 @@ START_S = 300.0
 
 
 class Control:
-    """The controller of a fabric."""
+    """The controller of a fabric. `events`: those of links, paths and failures, as its process says them."""
 
     def __init__(self, job: Job, plan: Plan, tick_ns: int, run_dir: Path, logs: Path) -> None:
         """Starts it.
@@ -37,12 +38,13 @@ class Control:
             "tick_ns": tick_ns,
             "time_scale": job.time_scale,
             "switches": {s.name: {"address": s.address, "device_id": s.device_id} for s in plan.switches},
+            "pfc": None if job.pfc is None or job.target == NATIVE else fabric_pfc.emulated(job.pfc),
         }
         file = run_dir / "controller.json"
         file.write_bytes(msgspec.json.encode(settings))
         command = [sys.executable, str(SCRIPT), str(file)]
         self.process = Process("controller", command, logs / "controller.log", piped=True)
-        self.events: list[str] = []
+        self.events: list[dict[str, Any]] = []
         self._ready = False
 
     def wait_ready(self, watch: Watch, report: Report) -> None:
@@ -59,7 +61,7 @@ class Control:
             if event == "ready":
                 self._ready = True
             elif event != "switch-ready":
-                self.events.append(text)
+                self.events.append(said)
                 report.event(event, text)
 
         watch.listen(self.process, heard)

@@ -21,10 +21,13 @@ PORT_RX = "port_rx"
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Sums by counter's name for each switch, and the frames taken from each interface."""
+    """Sums by counter's name for each switch, the frames taken from each interface, and, by switch and
+    counter, packets by the index of the cell.
+    """
 
     sums: dict[str, dict[str, int]]
     taken: dict[str, int]
+    cells: dict[str, dict[str, dict[int, int]]]
 
 
 def read(plan: Plan, program: Program) -> Reading:
@@ -46,7 +49,17 @@ def read(plan: Plan, program: Program) -> Reading:
             for s, entities in zip(plan.switches, answers, strict=True)
         },
         taken,
+        {s.name: _cells(program, entities) for s, entities in zip(plan.switches, answers, strict=True)},
     )
+
+
+def _cells(program: Program, entities: list[p4r.Entity]) -> dict[str, dict[int, int]]:
+    names = {counter.preamble.id: counter.preamble.alias for counter in program.p4info.counters}
+    found: dict[str, dict[int, int]] = {name: {} for name in names.values()}
+    for entity in entities:
+        entry = entity.counter_entry
+        found[names[entry.counter_id]][entry.index.index] = entry.data.packet_count
+    return found
 
 
 async def _read_all(plan: Plan, program: Program) -> list[list[p4r.Entity]]:

@@ -12,7 +12,7 @@ faults            a list of {"kind": "link-slow", "a", "b", "factor", "at_ns", "
                   and {"kind": "link-down", "a", "b", "at_ns", "until_ns"}, from the start of the traffic
 pfc               priority flow control of the NICs' data class, or null: {"xoff_bytes", "xon_bytes",
                   "headroom_bytes", "buffer_bytes" (null: no limit), "alpha" ("1/8", null: fixed thresholds),
-                  "port_bytes"}; native switches only
+                  "port_bytes"}; on bmv2 the program stands in for it, with xoff and xon alone
 out               folder of RESULT.json and logs/
 pcap_dir          folder of captures, one file a link, or null
 cli               show Mininet's prompt instead of running the flows at once
@@ -110,8 +110,8 @@ def check_job(job: Job, topology: Topology) -> None:
             if ip not in hosts:
                 raise InputError(f"flow {flow.id}: no host has the address {ip}")
     _check_paths(job, hosts)
-    if job.pfc is not None and job.target != "native":
-        raise InputError(f"pfc: {job.target}'s traffic manager has none; use the target native or virtual")
+    if job.pfc is not None and job.pfc.buffer_bytes is not None and job.target != "native":
+        raise InputError(f"pfc: buffer: {job.target} has no memory that ports share; use the target native")
     links = {frozenset((link.a, link.b)) for link in topology.links}
     for fault in job.faults:
         if fault.kind in ("drop", "ack-loss"):

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import subprocess
 
+from fabric_bmv2 import packets_per_s, set_rate
 from fabric_errors import FabricError
-from fabric_plan import BMV2, DATA_PRIORITY, End, LinkPlan, Plan
-from fabric_switches import packets_per_s
+from fabric_plan import BMV2, End, LinkPlan, Plan
 from fabric_thrift import thrift
 
 
@@ -49,8 +49,7 @@ class Links:
             switch = self._switches[end.node]
             rate_bps = next(port.rate_bps for port in switch.ports if port.number == end.port)
             with thrift(switch.thrift_port, switch.name) as client:
-                packets = packets_per_s(share(rate_bps, factor), self._frame_bytes)
-                client.set_queue_rate(end.port, DATA_PRIORITY, packets)
+                set_rate(client, end.port, packets_per_s(share(rate_bps, factor), self._frame_bytes))
 
     def _set_end(self, end: End, state: str) -> None:
         if self._plan.target != BMV2:

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Priority flow control of a fabric of native switches: their options, and what they counted."""
+"""Priority flow control of a fabric, and what switches counted of it: native ones have it in their traffic
+manager and get options, for BMv2 the program stands in (p4src/pfc).
+"""
 
 from __future__ import annotations
 
@@ -7,15 +9,24 @@ import json
 import os
 import signal
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from fabric_bmv2 import pfc_registers
+from fabric_counters import Reading
 from fabric_errors import FabricError
 from fabric_job import Pfc
-from fabric_plan import SwitchPlan
+from fabric_plan import BMV2, DATA_PRIORITY, SwitchPlan
 from fabric_process import Process
 
+from controller.programs import Program
+from controller.target import target
+
+NO_WAITING_ROOM = "NO_WAITING_ROOM"
+"""The program's reason for dropping what is lossless."""
+
+PROGRAM_COUNTERS = ("pfc_sent", "pfc_pauses_sent", "pfc_received")
 REPORT_S = 30.0
 """A switch that has not written its counts by then is given up."""
 
@@ -53,6 +64,68 @@ def taken(
         for count in [found[plan.name]["ports"][str(port.number)]]
     }
     return {interface: count + pauses.get(interface, 0) for interface, count in counted.items()}
+
+
+def emulated(pfc: Pfc) -> dict[str, int]:
+    """What the controller has to know where the program does it."""
+    return {"xoff_bytes": pfc.xoff_bytes, "xon_bytes": pfc.xon_bytes}
+
+
+def emulated_counts(
+    plans: Iterable[SwitchPlan], program: Program, read: Reading, xoff_bytes: int
+) -> dict[str, dict[str, Any]]:
+    """What `collect` gives, from the program's own counters and registers.
+
+    How full a whole switch was is not known: the sum of what its ports had at most stands for it.
+
+    Raises:
+        FabricError: a switch does not answer.
+    """
+    lost = program.enum("DropReason_t", NO_WAITING_ROOM)
+    found = {}
+    for plan in plans:
+        cells = read.cells[plan.name]
+        counts = _of_program(plan, cells, pfc_registers(plan), xoff_bytes)
+        found[plan.name] = {**counts, "drops": {NO_WAITING_ROOM: cells["drops"].get(lost, 0)}}
+    return found
+
+
+def _of_program(
+    plan: SwitchPlan,
+    cells: Mapping[str, Mapping[int, int]],
+    registers: Mapping[str, Sequence[int]],
+    xoff_bytes: int,
+) -> dict[str, Any]:
+    most = {port.number: registers["most_bytes"][port.number] for port in plan.ports}
+    above = {port: max(0, size - xoff_bytes) for port, size in most.items()}
+    ports = {}
+    for port in most:
+        sent, pauses, received = (cells[name].get(port, 0) for name in PROGRAM_COUNTERS)
+        paused_ns = registers["closed_ticks"][port] * target(BMV2).tick_ns
+        ports[str(port)] = {
+            "pfc_sent": sent,
+            "pfc_received": received,
+            "pfc_ignored": 0,
+            "paused_ns": paused_ns,
+            "pfc": {
+                str(DATA_PRIORITY): {
+                    "most_bytes": most[port],
+                    "headroom_most_bytes": above[port],
+                    "xoff_sent": pauses,
+                    "xon_sent": sent - pauses,
+                    "received": received,
+                    "paused_ns": paused_ns,
+                }
+            },
+        }
+    headroom = sum(above.values())
+    return {
+        "ports": ports,
+        "buffer": {
+            "shared_most_bytes": sum(most.values()) - headroom,
+            "headroom_most_bytes": headroom,
+        },
+    }
 
 
 def collect(switches: Mapping[str, tuple[SwitchPlan, Process]]) -> dict[str, dict[str, Any]]:

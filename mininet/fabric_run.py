@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import fabric_bmv2
 import fabric_counters
 import fabric_pfc
 import fabric_switches
@@ -29,6 +30,7 @@ from fabric_watch import Watch
 
 from controller import programs, runfile
 from controller.defaults import known, resolve
+from controller.rlb_bounds import fabric_rate_bps
 from controller.scheme import parse_scheme
 from controller.target import target
 from experiments.scale import scaled
@@ -68,7 +70,7 @@ class Run:
         self._plan = make_plan(topology, job.target, run_dir, self._logs)
         self.links = Links(self._plan, self._frame_bytes)
         self._processes: list[Process] = []
-        self._events: list[str] = []
+        self._events: list[dict[str, Any]] = []
         self._started_s = time.monotonic()
 
     def up(self) -> FabricNet:
@@ -88,7 +90,8 @@ class Run:
         net = FabricNet(plan, self._start_switch)
         fabric_switches.wait_ready(net.switches)
         for switch, process in net.switches.values():
-            fabric_switches.settle(switch, job.target, self._limit_bytes, self._frame_bytes)
+            if job.target == BMV2:
+                self._settle(switch)
             self.watch.guard(process)
         self._note_applied(plan)
         if job.pcap_dir is not None:
@@ -100,6 +103,12 @@ class Run:
         self._events = control.events
         return net
 
+    def _settle(self, plan: SwitchPlan) -> None:
+        rate_bps = fabric_rate_bps(self.topology) if self._recirculates else None
+        waits = self.job.pfc is not None
+        inner = fabric_bmv2.inner_rates(plan, self._program, self._frame_bytes, rate_bps, waits=waits)
+        fabric_bmv2.settle(plan, self._limit_bytes, self._frame_bytes, inner)
+
     def _start_switch(self, plan: SwitchPlan) -> Process:
         job, more = self.job, []
         limit_bytes: int | None = self._limit_bytes
@@ -107,7 +116,7 @@ class Run:
             # what is lossless may fill a queue as far as thresholds and memory let it
             limit_bytes, more = None, fabric_pfc.options(job.pfc, job.nic.data_priority, plan.statistics)
         if self._recirculates:
-            more = [*more, "--recirc-rate", f"{max(port.rate_bps for port in plan.ports)}bps"]
+            more = [*more, "--recirc-rate", f"{fabric_rate_bps(self.topology)}bps"]
         process = fabric_switches.start(plan, job.target, self._tick_ns, limit_bytes, more)
         self._processes.append(process)
         return process
@@ -170,7 +179,14 @@ class Run:
     def _counts(self, net: FabricNet) -> tuple[dict[str, dict[str, int]], dict[str, int], dict[str, Any]]:
         """What programs have counted by switch, frames taken by interface, and what PFC has done."""
         read = fabric_counters.read(self._plan, self._program)
-        pfc = {} if self.job.pfc is None else fabric_pfc.collect(net.switches)
+        if self.job.pfc is None:
+            return read.sums, read.taken, {}
+        if self.job.target == BMV2:
+            # its program takes pauses, too, and counts them with all other frames
+            plans, xoff_bytes = self._plan.switches, self.job.pfc.xoff_bytes
+            counts = fabric_pfc.emulated_counts(plans, self._program, read, xoff_bytes)
+            return read.sums, read.taken, counts
+        pfc = fabric_pfc.collect(net.switches)
         return read.sums, fabric_pfc.taken(read.taken, pfc, self._plan.switches), pfc
 
     def _broken(self) -> list[str]:
@@ -209,12 +225,17 @@ class Run:
             },
             "applied": self._applied,
             "events": self._events,
-            "pfc": {"switches": pfc, "traffic_ns": found["wall_ns"]} if pfc else None,
+            "pfc": self._pfc(pfc, found["wall_ns"]),
             "p4_sha256": self._program.sha256,
             "wall_s": round(time.monotonic() - self._started_s, 3),
         }
         (self.job.out / RESULT).write_text(json.dumps(result, indent=1) + "\n")
         return result
+
+    def _pfc(self, counts: Mapping[str, Any], traffic_ns: int) -> dict[str, Any] | None:
+        if not counts:
+            return None
+        return {"switches": counts, "traffic_ns": traffic_ns, "in_program": self.job.target == BMV2}
 
     def down(self) -> None:
         """Ends all processes in order; the network goes with its namespaces."""

@@ -9,9 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fabric_errors import FabricError
-from fabric_plan import BMV2, DATA_PRIORITY, SwitchPlan, command, queue_packets
+from fabric_plan import SwitchPlan, command
 from fabric_process import Process
-from fabric_thrift import thrift
 
 START_S = 30.0
 """A switch that does not listen by then is given up; each further switch gets a second more."""
@@ -53,30 +52,6 @@ def _listens(address: str) -> bool:
         except OSError:
             return False
     return True
-
-
-def settle(plan: SwitchPlan, target: str, queue_limit_bytes: int, frame_bytes: int) -> None:
-    """What is left to do for a switch once it serves: BMv2's queues have no options on its command line.
-
-    BMv2 counts packets, for each priority by itself. So only data has a rate: control frames, which are small
-    and go first, would take as much of it as full ones.
-
-    Args:
-        frame_bytes: length of a full data frame; BMv2's rates are in packets/s.
-
-    Raises:
-        FabricError: the Thrift server does not do it.
-    """
-    if target == BMV2:
-        with thrift(plan.thrift_port, plan.name) as client:
-            client.set_queue_depths(queue_packets(queue_limit_bytes))
-            for port in plan.ports:
-                client.set_queue_rate(port.number, DATA_PRIORITY, packets_per_s(port.rate_bps, frame_bytes))
-
-
-def packets_per_s(rate_bps: int, frame_bytes: int) -> int:
-    """A rate as BMv2 takes it; at least 1, since 0 would be no limit."""
-    return max(1, round(rate_bps / (8 * frame_bytes)))
 
 
 def compile_ahead(program: Path) -> None:

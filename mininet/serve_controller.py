@@ -2,7 +2,8 @@
 """The controller of a fabric, in a process of its own. A script.
 
 It reads its settings from the file named, and says in lines of JSON what happens: {"event": "ready"} once
-every switch holds what it should, link and switch events, {"event": "failed", "text": ...}.
+every switch holds what it should, {"event": "failed", "text": ...}, and what happens in the network, as
+controller.events.structured has it.
 It ends on SIGTERM.
 """
 
@@ -20,11 +21,12 @@ import msgspec
 
 from controller import runfile
 from controller.client import Address
-from controller.controller import Controller, Event
+from controller.controller import Controller
 from controller.errors import ControllerError
+from controller.events import Event, structured
 from controller.linkwatch import Settings as LinkSettings
 from controller.scheme import parse_scheme
-from controller.target import target
+from controller.target import EmulatedPfc, target
 from experiments.scale import scaled
 from spec import SpecError
 from topology import parse_topology
@@ -38,6 +40,7 @@ class Settings:
     """What to control: words as in the job, and each switch's gRPC target and device id.
 
     run_file: where other terminals find the network; None: the usual place.
+    pfc: where switches do it in their program.
     """
 
     topology: str
@@ -47,6 +50,7 @@ class Settings:
     time_scale: float
     switches: dict[str, Address]
     run_file: str | None = None
+    pfc: EmulatedPfc | None = None
 
 
 def _say(event: str, text: str) -> None:
@@ -61,6 +65,7 @@ def _write_run_file(settings: Settings, controller: Controller, relay: Path) -> 
         target=settings.target,
         tick_ns=settings.tick_ns,
         time_scale=settings.time_scale,
+        pfc=settings.pfc,
         relay=str(relay),
         switches={
             name: runfile.RunSwitch(where.address, where.device_id, programs[name])
@@ -78,7 +83,7 @@ async def _serve(settings: Settings, relay: Path) -> None:
         scaled(parse_topology(settings.topology), settings.time_scale),
         scaled(parse_scheme(settings.scheme), settings.time_scale),
         settings.switches,
-        target(settings.target, settings.tick_ns),
+        target(settings.target, settings.tick_ns, settings.pfc),
         links=LinkSettings(),
         relay=relay,
         on_event=lambda event: _report(event),
@@ -94,7 +99,7 @@ async def _serve(settings: Settings, relay: Path) -> None:
 
 
 def _report(event: Event) -> None:
-    _say(event.kind, event.text)
+    print(json.dumps(structured(event)), flush=True)
 
 
 def main() -> int:

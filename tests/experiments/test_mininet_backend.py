@@ -64,11 +64,12 @@ def own_temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pat
 
 
 def test_result_and_progress(tmp_path: Path, own_temporary_folder: Path) -> None:
-    """Progress arrives line by line, the result as an outcome, and no file is left."""
+    """Progress and events arrive line by line, the result as an outcome, and no file is left."""
     seen: list[Progress] = []
     script = "say(phase='start')\nprint('not json')\nsay(event='x', text='y')\nsay(phase='traffic', done=1, flows=2)\n"
     outcome = run_script(tmp_path, script + DONE, seen.append)
-    assert seen == [Progress("start"), Progress("traffic", 1, 2), Progress("done", 2, 2)]
+    event = Progress("traffic", note="y")
+    assert seen == [Progress("start"), event, Progress("traffic", 1, 2), Progress("done", 2, 2)]
     assert [record.end_ns for record in outcome.records] == [5, 5]
     assert (outcome.wall_s, outcome.dropped, outcome.overload_reasons) == (1.5, 2, ("slow",))
     assert outcome.virtual_ns is None
@@ -79,7 +80,7 @@ PORT = {
     "pfc_sent": 4,
     "pfc_received": 2,
     "pfc_ignored": 1,
-    "pfc": {"0": {"paused_ns": 250, "headroom_most_bytes": 70}},
+    "pfc": {"0": {"xoff_sent": 5, "paused_ns": 250, "headroom_most_bytes": 70}},
 }
 SWITCH = {
     "ports": {"1": PORT, "2": {**PORT, "pfc": {}}},
@@ -101,6 +102,7 @@ def test_pfc_of_the_switches(tmp_path: Path) -> None:
     outcome = run_script(tmp_path, f"{check}\n{script}", pfc=words)
     assert outcome.pfc == PfcSeen(
         frames=8,
+        pauses=5,
         received=4,
         paused_ns=250,
         pause_fraction=0.125,

@@ -47,9 +47,12 @@ def test_other_schemes_have_no_pfc_unless_it_is_wanted() -> None:
     assert "pfc" not in job.scheme
 
 
-def test_bmv2_has_none() -> None:
-    """RLB predicts there what its own accounts would pause at."""
-    assert planned("rlb", target="bmv2").job.pfc is None
+def test_on_bmv2_the_program_brings_it_along() -> None:
+    """With the thresholds of the other targets, but for headroom, which goes with the rates of the target."""
+    bmv2, native = planned("rlb", target="bmv2").job.pfc, planned("rlb", target="native").job.pfc
+    assert bmv2 is not None
+    assert native is not None
+    assert (bmv2.xoff_bytes, bmv2.xon_bytes) == (native.xoff_bytes, native.xon_bytes)
 
 
 @pytest.mark.parametrize(

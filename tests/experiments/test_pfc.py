@@ -120,11 +120,26 @@ def test_too_little_headroom_loses_and_says_so(tmp_path: Path) -> None:
     assert result.summary.packets.retransmitted != 0
 
 
-def test_bmv2_has_none() -> None:
-    """Refused before anything starts; the native switch has, and as a program it takes its time."""
-    experiment = make({"scheme": "ecmp", "topology": FABRIC.words, "pfc": "default"})
-    with pytest.raises(SpecError, match=r"^pfc: BMv2's traffic manager has none; use [^\n]+$"):
-        plan(experiment, "bmv2")
-    native, virtual = plan(experiment, "native").job.pfc, plan(experiment, "virtual").job.pfc
+def test_switches_that_are_programs_take_their_time() -> None:
+    """On BMv2, whose program stands in for it, as on the native switch."""
+    words = {"scheme": "ecmp", "topology": FABRIC.words, "pfc": "default", "time_scale": 100.0}
+    experiment = make(words)
+    bmv2, native = plan(experiment, "bmv2").job.pfc, plan(experiment, "native").job.pfc
+    virtual = plan(experiment, "virtual").job.pfc
     assert native is not None and virtual is not None
+    assert native == bmv2
     assert native.headroom_bytes > virtual.headroom_bytes
+
+
+@pytest.mark.parametrize(
+    ("scheme", "pfc", "message"),
+    [
+        ("flowcut", "default", "pfc: BMv2's traffic manager has none, and the program flowcut does not"),
+        ("ecmp", "buffer=9MB", "pfc: buffer: BMv2 has no memory that ports share"),
+    ],
+)
+def test_what_no_program_can_stand_in_for(scheme: str, pfc: str, message: str) -> None:
+    """Refused in one line, before anything starts."""
+    experiment = make({"scheme": scheme, "topology": FABRIC.words, "pfc": pfc})
+    with pytest.raises(SpecError, match=f"^{message}[^\n]+$"):
+        plan(experiment, "bmv2")

@@ -40,6 +40,19 @@ def test_bar() -> None:
         assert text in shown
 
 
+def test_notes() -> None:
+    """What has happened is a line by itself, and changes nothing of the rest."""
+    for out in (io.StringIO(), Terminal()):
+        with Display(out).run("it") as report:
+            report(Progress("traffic", 1, 4, 0.25, 1_500, 1000))
+            report(Progress("traffic", note="leaf1: failure alert"))
+        lines = [line.rstrip() for line in out.getvalue().splitlines()]
+        assert any("leaf1: failure alert" in line for line in lines)
+        if not out.isatty():
+            assert lines[1] == "leaf1: failure alert"
+            assert lines[2].startswith("it: 1 of 4 flows, ")
+
+
 def test_what_nobody_knows_is_left_out() -> None:
     """Real time has no virtual clock."""
     out = io.StringIO()

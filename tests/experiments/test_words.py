@@ -119,6 +119,33 @@ def test_make_run_spritz(variant: str) -> None:
     assert elsewhere["--fault"].startswith("link-down:fraction=")
 
 
+@pytest.mark.parametrize("variant", ["drill", "letflow", "presto", "hermes"])
+def test_make_run_rlb(variant: str) -> None:
+    """Beside the selector alone, in a network with PFC in which one path is congested; one round."""
+    assert options(SCHEME="rlb", VARIANT=variant) == {
+        "": "compare",
+        "--schemes": f"{variant}:queue=0,rlb:variant={variant},queue=0,margin=20us",
+        "--topology": defaults.LOSSLESS_TOPOLOGY,
+        "--workload": defaults.LOSSLESS_WORKLOAD,
+        "--target": "auto",
+        "--seed": str(defaults.LOSSLESS_SEED),
+        "--pfc": "xoff=64KiB",
+        "--window": "64KiB",
+    } | ({"--transport": "dcqcn:clamp=no"} if variant == "hermes" else {})
+
+
+def test_make_run_rlb_with_words() -> None:
+    """What is said stays; a threshold is that of the switches, too; without VARIANT it is drill."""
+    found = options(SCHEME="rlb:pfc=100KB,margin=5us,queue=1MB", TOPO="fat-tree:k=4", FAULT="none")
+    assert found["--schemes"] == "drill:queue=0,rlb:pfc=100KB,margin=5us,queue=1MB,variant=drill"
+    assert found["--pfc"] == "xoff=100KB"
+    assert found["--workload"].startswith("incast:")
+    assert "--fault" not in found
+    assert options(SCHEME="presto,rlb", VARIANT="presto")["--schemes"].startswith("presto:queue=0,rlb:")
+    assert options(SCHEME="rlb", FAULT="drop:rate=0.1")["--fault"] == "drop:rate=0.1"
+    assert command({"CLI": "1", "SCHEME": "rlb"})[3] == "rlb:queue=0,variant=drill,margin=20us"
+
+
 def test_make_run_with_prompt() -> None:
     """CLI=1 opens the prompt on the scheme asked for, or flowcut; no fault, since nothing is sent."""
     assert command({"CLI": "1"})[:4] == ["run", "--cli", "--scheme", "flowcut"]

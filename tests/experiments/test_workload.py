@@ -267,7 +267,7 @@ def test_file_that_cannot_be_read(tmp_path: Path) -> None:
         (
             "storm",
             "workload 'storm' is not known; expected permutation, alltoall, incast, adversarial, motivating, "
-            "random, poisson, allreduce or FILE.csv",
+            "random, poisson, paused, allreduce or FILE.csv",
         ),
         (
             "permutation:window=8",

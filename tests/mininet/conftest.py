@@ -11,18 +11,17 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.eventually import LONG_S
+
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "mininet" / "run_fabric.py"
-LONG_S = 120.0
-POLL_S = 0.05
 
 
 def why_not() -> str | None:
@@ -41,16 +40,6 @@ def machine() -> None:
     reason = why_not()
     if reason is not None:
         pytest.skip(reason)
-
-
-def eventually(check: Callable[[], bool]) -> bool:
-    """Whether `check` becomes true within a generous time."""
-    deadline = time.monotonic() + LONG_S
-    while not check():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(POLL_S)
-    return True
 
 
 class Harness:

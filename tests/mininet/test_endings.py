@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from tests.mininet.conftest import Harness, eventually
+from tests.eventually import eventually
+from tests.mininet.conftest import Harness
 
 LONG_FLOW = {
     "id": 0,

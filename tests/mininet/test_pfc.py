@@ -4,15 +4,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import fabric_pfc
 import pytest
+from fabric_bmv2 import WAITING_FACTOR, WAITING_PPS, inner_rates
+from fabric_counters import Reading
 from fabric_errors import InputError
 from fabric_job import Job, Pfc, check_job
 from fabric_plan import command, make_plan
 
+from controller import programs
+from controller.target import EmulatedPfc
 from experiments.pfc_seen import pfc_seen
 from native.switchd.options import make_parser, parse_options
 from tests.mininet.conftest import Harness
@@ -37,10 +42,11 @@ def test_what_the_native_switch_is_told(tmp_path: Path) -> None:
     assert (options.queue_depth, options.statistics) == ((0, 0), tmp_path / "leaf1.json")
 
 
-def test_bmv2_has_none(tmp_path: Path) -> None:
-    """Refused in one line, before anything is started."""
-    job = Job(TOPOLOGY.words, "ecmp", "bmv2", tmp_path, pfc=Pfc(**LIMITS))
-    with pytest.raises(InputError, match=r"^pfc: bmv2's traffic manager has none; use [^\n]+$"):
+def test_bmv2_has_no_shared_memory(tmp_path: Path) -> None:
+    """Refused in one line, before anything is started; thresholds alone are the program's affair."""
+    check_job(Job(TOPOLOGY.words, "ecmp", "bmv2", tmp_path, pfc=Pfc(**LIMITS)), TOPOLOGY)
+    job = Job(TOPOLOGY.words, "ecmp", "bmv2", tmp_path, pfc=Pfc(**LIMITS, buffer_bytes=9_000_000))
+    with pytest.raises(InputError, match=r"^pfc: buffer: bmv2 has no memory that ports share; [^\n]+$"):
         check_job(job, TOPOLOGY)
 
 
@@ -53,6 +59,47 @@ def test_pauses_are_no_lost_frames(tmp_path: Path) -> None:
     found = fabric_pfc.taken({"leaf1-eth3": 5, "leaf2-eth1": 7}, {"leaf1": {"ports": ports}}, plan.switches)
     assert found == {"leaf1-eth3": 5 + 3 + 10, "leaf2-eth1": 7}
     assert fabric_pfc.taken({"leaf1-eth3": 5}, {}, plan.switches) == {"leaf1-eth3": 5}
+
+
+def test_what_goes_round_in_a_bmv2_switch_has_a_rate(tmp_path: Path) -> None:
+    """Recirculation that of a link; what waits for paused ports several times that, but never very little."""
+    program = programs.load("rlb_drill")
+    mirror, waiting = (program.constant(name) for name in ("mirror_port", "waiting_port"))
+    (slow,) = make_plan(TOPOLOGY, "bmv2", tmp_path, tmp_path).switches[:1]
+    fast = replace(slow, ports=tuple(replace(port, rate_bps=80_000_000) for port in slow.ports))
+    assert inner_rates(slow, program, 1000, None, waits=False) == {}
+    assert inner_rates(slow, program, 1000, 8_000_000, waits=False) == {mirror: 1000}
+    assert inner_rates(slow, program, 100_000, None, waits=True) == {waiting: WAITING_PPS}
+    assert inner_rates(fast, program, 1000, None, waits=True) == {waiting: WAITING_FACTOR * 10_000}
+
+
+def test_what_the_controller_is_told() -> None:
+    """Thresholds alone; there is nothing else that the program could keep."""
+    told = fabric_pfc.emulated(Pfc(**LIMITS))
+    assert EmulatedPfc(**told) == EmulatedPfc(LIMITS["xoff_bytes"], LIMITS["xon_bytes"])
+
+
+def test_counts_of_the_program_read_as_those_of_a_traffic_manager(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Frames, pauses, times and what was lost, from counters and registers by port."""
+    program = programs.load("presto")
+    plan = make_plan(TOPOLOGY, "bmv2", tmp_path, tmp_path).switches[0]
+    first, second = (port.number for port in plan.ports[:2])
+    closed, most = [0] * 512, [0] * 512
+    closed[first], most[first], most[second] = 250, 9000, 4000
+    monkeypatch.setattr(
+        fabric_pfc, "pfc_registers", lambda _plan: {"closed_ticks": closed, "most_bytes": most}
+    )
+    lost = program.enum("DropReason_t", "NO_WAITING_ROOM")
+    cells = {"pfc_sent": {first: 5}, "pfc_pauses_sent": {first: 3}, "pfc_received": {second: 4}}
+    reading = Reading({}, {}, {plan.name: {**cells, "drops": {lost: 7}}})
+    counted = fabric_pfc.emulated_counts([plan], program, reading, xoff_bytes=6000)
+    seen = pfc_seen(list(counted.values()), 0, 1_000_000)
+    assert (seen.frames, seen.pauses, seen.received, seen.lost, seen.ignored) == (5, 3, 4, 7, 0)
+    assert seen.paused_ns == 250_000
+    assert seen.headroom_most_bytes == 3000
+    assert seen.buffer_most_bytes == 13_000
 
 
 def test_an_incast_pauses_hosts_and_loses_nothing(harness: Harness) -> None:

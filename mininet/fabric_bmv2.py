@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a BMv2 switch has no options for on its command line, and what it tells by Thrift alone.
+
+BMv2 counts packets, for each priority by itself. So data has a rate and control frames have none: they are
+small and go first, and would take as much of it as full ones. What goes round in the switch has one, too:
+RLB's recirculation that of a link, as on the other targets, and data that waits for a paused port
+(p4src/pfc) WAITING_FACTOR times that of the fastest port, at least WAITING_PPS: the faster, the sooner a port
+has its next packet when it is opened, and the more of a processor it costs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from fabric_plan import PRIORITY_QUEUES, SwitchPlan, queue_packets
+from fabric_thrift import thrift
+
+from bmv2.thrift import ThriftClient
+from controller.programs import Program
+
+WAITING_FACTOR = 3
+WAITING_PPS = 500
+_REGISTERS = {"closed_ticks": "pfc_closed_ticks", "most_bytes": "pfc_most_bytes"}
+
+
+def packets_per_s(rate_bps: int, frame_bytes: int) -> int:
+    """A rate as BMv2 takes it; at least 1, since 0 would be no limit."""
+    return max(1, round(rate_bps / (8 * frame_bytes)))
+
+
+def set_rate(client: ThriftClient, port: int, packets: int) -> None:
+    """The rate of data, whatever its priority; that of control frames stays without a limit."""
+    for priority in range(PRIORITY_QUEUES - 1):
+        client.set_queue_rate(port, priority, packets)
+
+
+def inner_rates(
+    plan: SwitchPlan, program: Program, frame_bytes: int, recirculation_bps: int | None, *, waits: bool
+) -> dict[int, int]:
+    """The rates, in packets/s, of the ports by which packets go round in a switch; the others have none.
+
+    Args:
+        frame_bytes: length of a full data frame.
+        recirculation_bps: what RLB's recirculation has; None: the scheme has none.
+        waits: whether data may wait for paused ports.
+    """
+    found: dict[int, int] = {}
+    if recirculation_bps is not None:
+        found[program.constant("mirror_port")] = packets_per_s(recirculation_bps, frame_bytes)
+    if waits:
+        fastest = max(port.rate_bps for port in plan.ports)
+        packets = WAITING_FACTOR * packets_per_s(fastest, frame_bytes)
+        found[program.constant("waiting_port")] = max(WAITING_PPS, packets)
+    return found
+
+
+def settle(plan: SwitchPlan, queue_limit_bytes: int, frame_bytes: int, inner: Mapping[int, int]) -> None:
+    """Depths and rates of the queues of a switch that serves; `inner`: from `inner_rates`.
+
+    Raises:
+        FabricError: the Thrift server does not do it.
+    """
+    with thrift(plan.thrift_port, plan.name) as client:
+        client.set_queue_depths(queue_packets(queue_limit_bytes))
+        for port in plan.ports:
+            set_rate(client, port.number, packets_per_s(port.rate_bps, frame_bytes))
+        for number, packets in inner.items():
+            set_rate(client, number, packets)
+
+
+def pfc_registers(plan: SwitchPlan) -> dict[str, list[int]]:
+    """For each port how long it stood paused, and the most bytes that it brought and that waited.
+
+    Raises:
+        FabricError: the Thrift server does not answer.
+    """
+    with thrift(plan.thrift_port, plan.name) as client:
+        return {name: client.register_read_all(register) for name, register in _REGISTERS.items()}
