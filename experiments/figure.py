@@ -15,6 +15,7 @@ from msgspec import UnsetType
 from experiments import plot
 from experiments.metrics import cumulative
 from experiments.result import Result, longest_fct_ns
+from experiments.rows import measured_rows
 from experiments.table import LOSSLESS_COLUMNS, has_pfc, lossless_counts
 
 STEM = "comparison"
@@ -43,12 +44,13 @@ def comparison_figure(results: Sequence[Result]) -> Figure:
 
 
 def _completion(axis: Axes, case: str, results: Sequence[Result], labels: Sequence[str]) -> None:
-    """One line a scheme: the share of all flows that had finished after some time."""
+    """One line a scheme: the share of all measured flows that had finished after some time."""
     unit_ns, unit = plot.time_unit(longest_fct_ns(results))
     for result in results:
         number = labels.index(result.label)
-        times = [row.fct_ns / unit_ns for row in result.rows if row.fct_ns is not None]
-        x, y = cumulative(times, len(result.rows))
+        rows = measured_rows(result.rows)
+        times = [row.fct_ns / unit_ns for row in rows if row.fct_ns is not None]
+        x, y = cumulative(times, len(rows))
         axis.step(
             [x[0], *x] if x else [],
             [0.0, *y] if y else [],

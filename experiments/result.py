@@ -12,7 +12,7 @@ from msgspec import UNSET, UnsetType
 
 from controller.events import Event
 from experiments.errors import FileError
-from experiments.rows import FlowRow, read_rows, write_rows
+from experiments.rows import FlowRow, measured_rows, read_rows, write_rows
 from experiments.run_events import read_events, write_events
 from experiments.summary import Summary
 from experiments.timeline import NO_TIMELINES, Timelines, read_timelines, write_timelines
@@ -106,8 +106,8 @@ def write_result(result: Result, folder: Path) -> None:
 
 
 def longest_fct_ns(results: Sequence[Result]) -> int:
-    """The longest completion time of all flows that finished; 0 where none did."""
-    return max((row.fct_ns or 0 for result in results for row in result.rows), default=0)
+    """The longest completion time of all measured flows that finished; 0 where none did."""
+    return max((row.fct_ns or 0 for result in results for row in measured_rows(result.rows)), default=0)
 
 
 def read_result(folder: Path, *, case: str, label: str) -> Result:

@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 from experiments import plot
 from experiments.metrics import cumulative, mean, percentile
 from experiments.result import Result, longest_fct_ns
+from experiments.rows import measured_rows
 from spec.units import format_bytes
 
 _US_NS = 1e3
@@ -32,8 +33,9 @@ def completion_figure(results: Sequence[Result]) -> Figure:
             shown = [one for one in results if one.case == case]
             unit_ns, unit = plot.time_unit(longest_fct_ns(shown))
             for result in shown:
-                times = [row.fct_ns / unit_ns for row in result.rows if row.fct_ns is not None]
-                x, y = cumulative(times, len(result.rows))
+                rows = measured_rows(result.rows)
+                times = [row.fct_ns / unit_ns for row in rows if row.fct_ns is not None]
+                x, y = cumulative(times, len(rows))
                 if x:
                     _steps(axis, [x[0], *x], [0.0, *y], labels.index(result.label), result.label)
             axis.set_title(case)
@@ -47,7 +49,7 @@ def completion_figure(results: Sequence[Result]) -> Figure:
 def slowdown_figure(results: Sequence[Result]) -> Figure:
     """Mean and p99 slowdown by flow size; where all flows have one size, the distribution of slowdowns."""
     cases, labels = _names(results)
-    edges = _edges(sorted({row.bytes for result in results for row in result.rows}))
+    edges = _edges(sorted({row.bytes for result in results for row in measured_rows(result.rows)}))
     with plot.style():
         figure, axes = plot.panels(len(cases))
         for axis, case in zip(axes, cases, strict=True):
@@ -56,8 +58,9 @@ def slowdown_figure(results: Sequence[Result]) -> Figure:
                 if len(edges) > 1:
                     _by_size(axis, result, edges, number)
                 else:
-                    factors = [row.slowdown for row in result.rows if row.slowdown is not None]
-                    x, y = cumulative(factors, len(result.rows))
+                    rows = measured_rows(result.rows)
+                    factors = [row.slowdown for row in rows if row.slowdown is not None]
+                    x, y = cumulative(factors, len(rows))
                     if x:
                         _steps(axis, [x[0], *x], [0.0, *y], number, result.label)
             axis.set_title(case)
@@ -83,7 +86,7 @@ def _edges(sizes: Sequence[int]) -> list[int]:
 
 def _by_size(axis: Axes, result: Result, edges: Sequence[int], number: int) -> None:
     points = []
-    finished = [row for row in result.rows if row.slowdown is not None]
+    finished = [row for row in measured_rows(result.rows) if row.slowdown is not None]
     below = 0
     for edge in edges:
         factors = [row.slowdown or 0.0 for row in finished if below < row.bytes <= edge]

@@ -6,16 +6,21 @@ from __future__ import annotations
 import io
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from matplotlib.figure import Figure
 
 from experiments.backend import Job, Outcome
+from experiments.classes import BACKGROUND
 from experiments.compare import compare, plans, write
 from experiments.errors import RunError
 from experiments.experiment import make
+from experiments.figure import comparison_figure
 from experiments.progress import Display
+from experiments.report.figures import completion_figure, slowdown_figure
 from experiments.result import comparison, p99_ratio
 from experiments.table import make_table, show
 from spec import SpecError
@@ -171,6 +176,20 @@ def test_figure(tmp_path: Path) -> None:
         assert text in comments
     assert ElementTree.fromstring(svg).tag.endswith("svg")
     assert (tmp_path / "one/comparison.png").read_bytes().startswith(b"\x89PNG\r\n")
+
+
+def test_figures_leave_the_background_out() -> None:
+    """As the table does: of the comparison, and of the report."""
+    _, done = run_compare(fault=[])
+    slow = [replace(done.results[0].rows[0], flow_class=BACKGROUND, fct_ns=10**12, slowdown=999.0, bytes=7)]
+    loud = [replace(result, rows=(*result.rows, *slow)) for result in done.results]
+    for draw in (comparison_figure, completion_figure, slowdown_figure):
+        assert lines(draw(loud)) == lines(draw(done.results)) != []
+
+
+def lines(figure: Figure) -> list[str]:
+    """The points of every line of a figure; so few that none is left out."""
+    return [str(line.get_data()) for axis in figure.axes for line in axis.get_lines()]
 
 
 def test_figure_of_runs_without_observations(tmp_path: Path) -> None:
