@@ -14,6 +14,7 @@ const bit<16> ETHERTYPE_TAILRACE = 0x88B5;  // IEEE 802: for local experiments
 const bit<16> ETHERTYPE_LLDP     = 0x88CC;
 const bit<16> ETHERTYPE_VLAN     = 0x8100;
 const bit<16> ETHERTYPE_MAC_CONTROL = 0x8808;
+#define MAC_TO_NEIGHBOUR 48w0x0180C2000001  // IEEE 802.3 annex 31B, of PAUSE: no bridge forwards it
 const bit<8>  PROTOCOL_TCP       = 6;
 const bit<8>  PROTOCOL_UDP       = 17;
 const bit<16> UDP_ROCE           = 4791;  // RoCEv2

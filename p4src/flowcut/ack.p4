@@ -9,8 +9,6 @@
 #include "flowcut/probe.p4"
 #include "flowcut/rtt.p4"
 
-const mac_t MAC_PAUSE = 0x0180C2000001;  // no bridge forwards it; 802.3 PAUSE uses the same
-
 // What the switch of the source has to tell the source.
 enum bit<2> Tell_t {
     NOTHING = 0,
@@ -90,7 +88,7 @@ control TellSource(in Tell_t tell, in bit<32> credit_bytes, inout headers_t hdr,
             mark_to_drop(standard_metadata);  // consumed, not lost
             meta.kind = PacketKind_t.NONE;
         } else {
-            hdr.ethernet.dst = MAC_PAUSE;
+            hdr.ethernet.dst = MAC_TO_NEIGHBOUR;
             hdr.tailrace.subtype = Subtype_t.FLOW_PAUSE;
             hdr.pause.setValid();
             hdr.pause.src = hdr.ack.src;

@@ -7,10 +7,9 @@
 //                  \- clone, session ACK_SESSION -> MIRROR port, egress again -> ACK -> recirculate
 #ifndef FLOWCUT_ACK_MAKER_P4
 #define FLOWCUT_ACK_MAKER_P4
+#include "common/instances.p4"
 #include "flowcut/table.p4"
 #include "flowcut/shim.p4"
-
-const bit<32> INSTANCE_EGRESS_CLONE = 2;  // of standard_metadata.instance_type, as simple_switch sets it
 
 // Bytes in front of an ACK's stamps, with Ethernet.
 const bit<32> ACK_BYTES = 14 + 1 + 18;

@@ -85,7 +85,7 @@ control ReviewPause(in port_t port, inout metadata_t meta, in ticks_t now_ticks,
 // In egress of the port, of the clone: nothing of the packet is left.
 control MakePause(in pfc_ask_t ask, in mac_t station, inout headers_t hdr) {
     apply {
-        hdr.ethernet = { MAC_PAUSE, station, ETHERTYPE_MAC_CONTROL };
+        hdr.ethernet = { MAC_TO_NEIGHBOUR, station, ETHERTYPE_MAC_CONTROL };
         hdr.pfc.setValid();
         hdr.pfc = { OPCODE_PFC, CLASS_OF_DATA, ask.quanta, 0 };
         hdr.pfc_padding.setValid();

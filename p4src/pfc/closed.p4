@@ -4,7 +4,6 @@
 #define PFC_CLOSED_P4
 #include "pfc/config.p4"
 
-const mac_t   MAC_PAUSE      = 0x0180C2000001;  // IEEE 802.3 annex 31B: no bridge forwards it
 const bit<16> OPCODE_PFC     = 0x0101;          // IEEE 802.1Qbb
 const bit<16> CLASS_OF_DATA  = 1 << PRIORITY_DATA;
 const ticks_t ENDLESS_TICKS  = 1 << 46;         // until the sender says go on

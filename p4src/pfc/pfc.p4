@@ -36,7 +36,7 @@ control PfcReceive(in headers_t hdr, inout metadata_t meta, inout standard_metad
     apply {
         // Whatever else MAC control may be is left to admission, which knows nothing of it.
         if (meta.pfc.config.room != 0 && hdr.pfc.isValid() && hdr.pfc.opcode == OPCODE_PFC
-            && hdr.ethernet.dst == MAC_PAUSE && standard_metadata.parser_error == error.NoError) {
+            && hdr.ethernet.dst == MAC_TO_NEIGHBOUR && standard_metadata.parser_error == error.NoError) {
             receive_pause.apply(hdr.pfc, standard_metadata);
             exit;
         }

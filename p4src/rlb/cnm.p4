@@ -22,11 +22,9 @@
 #include "rlb/predictor.p4"
 #include "rlb/warnings.p4"
 
-const mac_t   MAC_NEIGHBOUR = 0x0180C2000001;  // no bridge forwards it; 802.3 PAUSE uses the same
 const bit<32> CNM_BYTES     = 14 + 1 + 10;
-const bit<8>  CNM_MOST_HOPS = 4;               // of an up/down path of five switches
+const bit<8>  CNM_MOST_HOPS = 4;  // of an up/down path of five switches
 const bit<8>  PFC_PRIORITY  = (bit<8>)PRIORITY_DATA;
-
 const bit<32> LONGEST_VALID_TICKS = 0xFFFFFFFF;
 
 @name("warnings_received") counter(PATH_PORTS, CounterType.packets) warnings_received;  // index: port
@@ -45,7 +43,7 @@ control SeedCnm(in port_t port, in bit<32> valid_ticks, in warning_config_t conf
 control MakeCnm(in cnm_seed_t seed, inout headers_t hdr) {
     apply {
         hdr.ethernet.src = hdr.ethernet.dst;
-        hdr.ethernet.dst = MAC_NEIGHBOUR;
+        hdr.ethernet.dst = MAC_TO_NEIGHBOUR;
         hdr.ethernet.ether_type = ETHERTYPE_TAILRACE;
         hdr.tailrace.setValid();
         hdr.tailrace.subtype = Subtype_t.CNM;

@@ -14,6 +14,7 @@
 #include "common/deparser.p4"
 #include "common/egress.p4"
 #include "common/hop_limit.p4"
+#include "common/instances.p4"
 #include "common/packet_io.p4"
 #include "common/parser.p4"
 #include "common/queue_limit.p4"
@@ -21,108 +22,11 @@
 #include "common/routes.p4"
 #include "pfc/pfc.p4"
 #include "rlb/answers.p4"
+#include "rlb/balance.p4"
 #include "rlb/cnm.p4"
-#include "rlb/failure.p4"
 #include "rlb/path_rtt.p4"
 #include "rlb/predictor.p4"
 #include "rlb/recirculation.p4"
-#include "rlb/reroute.p4"
-#include "rlb/stay.p4"
-
-const bit<32> INSTANCE_INGRESS_CLONE = 1;  // of standard_metadata.instance_type, as simple_switch sets them
-const bit<32> INSTANCE_EGRESS_CLONE  = 2;
-const bit<32> INSTANCE_REPLICATION   = 5;
-
-// Data: Algorithm 1, within its limits; a packet that may not recirculate takes p (§IV-B.1). `slot`: p. `unfinished`: the
-// packet has to go through ingress once more before that is known.
-control ChoosePath(in next_hops_t hops, in bit<16> leaf, in ticks_t now_ticks, in bit<32> keep_ticks, in bit<32> bytes,
-                   inout metadata_t meta, out bit<16> slot, out bool recirculates, out bool unfinished) {
-    RecirculationConfig() recirculation_config;
-    FailureConfig() failure_config;
-    ExpectedDelay() expected_delay;
-    Reroute() reroute;
-    MayRecirculate() may_recirculate;
-    PortOfSlot() port_of_slot;
-    DetectFailure() detect_failure;
-
-    apply {
-        recirculation_config_t config;
-        failure_config_t failures;
-        search_t search;
-        bit<32> delay_ticks;
-        recirculation_config.apply(config);
-        failure_config.apply(failures);
-        expected_delay.apply(now_ticks, config, delay_ticks);
-        reroute.apply(meta.rlb.kept, hops, leaf, now_ticks, keep_ticks, delay_ticks, search, unfinished);
-        slot = search.path.slot;
-        recirculates = false;
-        meta.rlb.kept.searches = (bit<1>)unfinished;
-        meta.rlb.kept.slot = slot;
-        meta.rlb.kept.next = search.next;
-        meta.rlb.kept.left = search.left;
-        if (search.recirculates) {
-            may_recirculate.apply(meta.rlb.kept, bytes, search.won_ticks, delay_ticks, now_ticks,
-                                  meta.rlb.warnings.pause_bytes, config, recirculates);
-        }
-        if (recirculates) {
-            meta.rlb.kept.best = search.path.slot;
-            meta.rlb.kept.second = search.next;
-            if (failures.interval_ticks != 0) {
-                port_t port;
-                port_of_slot.apply(slot, hops, port);
-                detect_failure.apply(port, meta.rlb.kept.count + 1, delay_ticks, now_ticks, failures, meta);
-            }
-        }
-    }
-}
-
-// Of a packet to another switch. `leaf`: its destination's. Where the group's next hops are not known to RLB, the
-// selector decides alone.
-control Balance(in bit<32> flow_hash, in next_hops_t hops, in bit<16> leaf, in ticks_t now_ticks, in bit<32> keep_ticks,
-                in headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata,
-                out bool recirculates, out bool unfinished) {
-    SELECTOR() path_selector;
-    StayMoved() stay_moved;
-    ChoosePath() choose_path;
-    NoteMove() note_move;
-    GroupMember() group_member;
-    Drop() drop;
-
-    apply {
-        bit<16> slot;
-        bool found;
-        recirculates = false;
-        unfinished = false;
-        // The controller may have taken paths out while the packet went round.
-        if (meta.rlb.kept.again == 0 || meta.rlb.kept.best >= hops.count) {
-            bit<16> best;
-            bit<16> second;
-            path_selector.apply(flow_hash, hdr, meta, standard_metadata, best, second);
-            meta.rlb.kept.best = best;
-            meta.rlb.kept.second = second;
-            meta.rlb.kept.chosen = best;
-            meta.rlb.kept.searches = 0;
-            if (meta.kind == PacketKind_t.DATA && meta.rlb.warnings.stay_ticks != 0) {
-                stay_moved.apply(flow_hash, hops.count, now_ticks, meta.rlb.warnings.stay_ticks, meta.rlb.kept);
-            }
-        }
-        meta.rlb.kept.again = 1;
-        slot = meta.rlb.kept.best;
-        if (meta.kind == PacketKind_t.DATA && slot < hops.count) {
-            choose_path.apply(hops, leaf, now_ticks, keep_ticks, standard_metadata.packet_length, meta, slot,
-                              recirculates, unfinished);
-            if (!recirculates && !unfinished && meta.rlb.warnings.stay_ticks != 0) {
-                note_move.apply(flow_hash, slot, now_ticks, meta.rlb.kept);
-            }
-        }
-        if (!unfinished) {
-            group_member.apply(meta.route.group, slot, standard_metadata.egress_spec, found);
-            if (!found) {
-                drop.apply(DropReason_t.NO_ROUTE, meta, standard_metadata);
-            }
-        }
-    }
-}
 
 // Once the egress port of a packet that leaves is known: its limit, its probe, TTL, ECN, the accounts.
 control Leave(in bit<16> leaf, in ticks_t now_ticks, in bit<32> period_ticks, inout headers_t hdr, inout metadata_t meta,

@@ -3,18 +3,16 @@
 
 from __future__ import annotations
 
-from xml.etree import ElementTree
-
 import pytest
 
-from cli.main import main
 from experiments.paper.claims import NOT_MEASURED, judge
-from experiments.paper.document import Cell, Document, read_document
+from experiments.paper.document import Cell, Document
 from experiments.paper.grid import bars
 from experiments.paper.harness import prepare
 from experiments.paper.metrics import METRICS
 from experiments.paper.model import names, read_paper, select
 from experiments.toml_file import SCALES
+from tests.experiments.paper.small import check_everything_ran, run_small
 
 NAMES = [
     *("rlb_fig3", "rlb_fig4", "rlb_fig7", "rlb_fig10", "rlb_fig11", "rlb_fig12"),
@@ -33,12 +31,7 @@ LARGE = "leaf-spine:leaves=12,spines=12,hosts=24"
 @pytest.fixture(scope="module")
 def documents(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Document]:
     """What `tailrace paper rlb --scale small` writes, by name."""
-    out = tmp_path_factory.mktemp("paper")
-    assert main(["paper", "rlb", "--scale", "small", "--workers", "2", "--out", str(out)]) == 0
-    for name in NAMES:
-        path = out / "small" / name / f"{name}.svg"
-        assert ElementTree.parse(path).getroot().tag.endswith("svg")
-    return {name: read_document(out / "small" / name / "result.json") for name in NAMES}
+    return run_small("rlb", NAMES, tmp_path_factory.mktemp("paper"))
 
 
 def cells(document: Document, case: str) -> dict[str, Cell]:
@@ -53,11 +46,7 @@ def test_all_of_rlb_is_there() -> None:
 
 def test_everything_ran(documents: dict[str, Document]) -> None:
     """No run failed, every flow that counts ended, also past failed switches; every claim could be checked."""
-    for name, document in documents.items():
-        assert document.failed == (), name
-        assert all(cell.metrics for cell in document.cells), name
-        assert document.claims, name
-        assert not [claim for claim in document.claims if claim.verdict == NOT_MEASURED], name
+    check_everything_ran(documents)
 
 
 def test_nothing_is_lost_but_by_failures(documents: dict[str, Document]) -> None:

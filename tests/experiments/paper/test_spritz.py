@@ -3,16 +3,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from xml.etree import ElementTree
-
 import pytest
 
-from cli.main import main
-from experiments.paper.claims import HOLDS, NOT_MEASURED
-from experiments.paper.document import Document, read_document
+from experiments.paper.claims import HOLDS
+from experiments.paper.document import Document
 from experiments.paper.grid import bars
 from experiments.paper.model import names, read_paper, select
+from tests.experiments.paper.small import check_everything_ran, run_small
 
 NAMES = [
     *("spritz_fig3", "spritz_fig6", "spritz_fig7", "spritz_fig8", "spritz_fig9"),
@@ -24,18 +21,7 @@ SPRITZ = ("scout", "spray-u", "spray-w")
 @pytest.fixture(scope="module")
 def documents(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Document]:
     """What `tailrace paper spritz --scale small` writes, by name."""
-    out = tmp_path_factory.mktemp("paper")
-    assert main(["paper", "spritz", "--scale", "small", "--workers", "2", "--out", str(out)]) == 0
-    _check_figures(out)
-    return {name: read_document(out / "small" / name / "result.json") for name in NAMES}
-
-
-def _check_figures(out: Path) -> None:
-    """Every figure is there, as a picture that can be read."""
-    for name in NAMES:
-        if read_paper(name).chart != "none":
-            path = out / "small" / name / f"{name}.svg"
-            assert ElementTree.parse(path).getroot().tag.endswith("svg")
+    return run_small("spritz", NAMES, tmp_path_factory.mktemp("paper"))
 
 
 def test_all_of_spritz_is_there() -> None:
@@ -46,11 +32,7 @@ def test_all_of_spritz_is_there() -> None:
 
 def test_everything_ran(documents: dict[str, Document]) -> None:
     """No run failed, every flow that counts ended, also past dead links; every claim could be checked."""
-    for name, document in documents.items():
-        assert document.failed == (), name
-        assert all(cell.metrics for cell in document.cells), name
-        assert document.claims, name
-        assert not [claim for claim in document.claims if claim.verdict == NOT_MEASURED], name
+    check_everything_ran(documents)
 
 
 def test_arithmetic_holds(documents: dict[str, Document]) -> None:
