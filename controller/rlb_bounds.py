@@ -6,9 +6,8 @@
     Q_PFC     256 KB (§II-B), at least 26 dC, which is the same at the paper's 40 Gbps and 2 us
     Q_th      in [dC, Q_PFC - dC(n - 1)]; a quarter of Q_PFC, moved into these bounds (assumption; Fig. 18:
               the lower, the better)
-    margin    the time in which a link fills what is left between Q_th and Q_PFC, so that a queue that grows
-              as fast as it can is warned of at Q_th (§V compares with Q_th alone; assumption); at least 4
-              times d or dt: a warning takes two links to the leaf, and what is under way takes two
+    margin    4 times d or dt, whichever is longer: a warning takes two links to the leaf, and what is under
+              way takes two (assumption; §III-B.1 has "a given threshold")
     valid     the longest pause that PFC can ask for at the slowest link, for a port that is paused brings no
               packet at which a warning could be given again (assumption); else renewed after half of it
     probe     one base RTT (§V)
@@ -94,14 +93,13 @@ def resolve_rlb(config: RlbConfig, topology: Topology, base_rtt_ns: int) -> RlbC
     delay = link_delay_ns(topology)
     dt = (delay or USUAL_DT_NS) if config.dt_ns is None else config.dt_ns
     probe = _or(config.probe_ns, base_rtt_ns)
-    filling_ns = -(-(pause - warn) * _NS_BITS // fabric_rate_bps(topology))
     slowest_bps = min((link.rate_bps for link in topology.links), default=1)
     return replace(
         config,
         pause_bytes=pause,
         warn_bytes=warn,
         dt_ns=dt,
-        margin_ns=_or(config.margin_ns, max(_MARGIN_LINKS * max(delay, dt), filling_ns)),
+        margin_ns=_or(config.margin_ns, _MARGIN_LINKS * max(delay, dt)),
         valid_ns=_or(config.valid_ns, min(_LONGEST_PAUSE_BITS * _NS // slowest_bps, _MOST_VALID_NS)),
         probe_ns=probe,
         keep_ns=_or(config.keep_ns, _KEPT_PROBES * probe),

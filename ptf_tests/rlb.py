@@ -102,11 +102,11 @@ class RlbTest(FabricTest):
         self.send(port, frame)
         self.expect_count("port_rx", before + 1, port)
 
-    def round_of_packets(self) -> list[int]:
-        """Ports by which one packet for each uplink leaves, sorted."""
+    def round_of_packets(self, flow: Flow = FLOW) -> list[int]:
+        """Ports by which one packet of a flow for each uplink leaves, sorted."""
         ports = []
         for _ in UPLINKS:
-            self.send(HOST_PORT, roce(FLOW))
+            self.send(HOST_PORT, roce(flow))
             ports.append(self.receive()[0])
         return sorted(ports)
 

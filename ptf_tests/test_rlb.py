@@ -18,6 +18,8 @@ from ptf_tests.rlb import BACK, FOREVER, NO_LEAF, OWN_LEAF, REMOTE_LEAF, RlbTest
 from ptf_tests.slow_port import ATTEMPTS, FILLER_BYTES, FILLERS, SlowPortTest
 
 FAST, OTHER, LAST = UPLINKS
+# Where FAST is warned a flow's hash says which of the others it takes: FLOW takes OTHER, and this one LAST.
+LAST_FLOW = Flow(HOST, REMOTE, sport=49153)
 YEAR_LIKE = 1 << 30  # ticks: no recirculation takes so long
 SHORT = 1000
 WIDE, WIDE_LEAF, WIDE_GROUP = "10.0.9.2", 9, 9
@@ -41,15 +43,19 @@ class CnmFromHostTest(RlbTest):
 
 @group("rlb")
 class WarnedPathTest(RlbTest):
-    """Packets that want a warned path take the next one, until the warning is withdrawn or over."""
+    """Packets that want a warned path take another one, which depends on their flow, until the warning is
+    withdrawn or over.
+    """
 
     def runTest(self) -> None:
         self.assertEqual(list(UPLINKS), self.round_of_packets())
         for leaf in (REMOTE_LEAF, LEAF_ALL):
             self.tell(FAST, cnm(FOREVER, leaf=leaf))
             self.assertEqual([OTHER, OTHER, LAST], self.round_of_packets())
+            self.assertEqual([OTHER, LAST, LAST], self.round_of_packets(LAST_FLOW))
             self.tell(FAST, cnm(0, leaf=leaf))
             self.assertEqual(list(UPLINKS), self.round_of_packets())
+            self.assertEqual(list(UPLINKS), self.round_of_packets(LAST_FLOW))
         self.tell(FAST, cnm(SHORT))
         self.eventually(list(UPLINKS), self.round_of_packets)
         self.tell(FAST, cnm(FOREVER, leaf=REMOTE_LEAF + 1))
@@ -97,15 +103,18 @@ class PassOnTest(RlbTest):
 
 @group("rlb")
 class ManyNextHopsTest(RlbTest):
-    """More next hops than one pass of ingress looks at: the packet goes through it again till one is open."""
+    """More next hops than one pass of ingress looks at: the packet goes through it again till one is open,
+    whichever is the second one that its flow looks at.
+    """
 
     def runTest(self) -> None:
-        flow, ports = Flow(HOST, WIDE), (*[FAST] * 13, OTHER)
+        ports = (*[FAST] * 13, OTHER)
         self.add_group(WIDE, WIDE_GROUP, ports)
         self.leaf_at(WIDE, WIDE_LEAF, WIDE_GROUP, ports)
         self.tell(FAST, cnm(FOREVER, leaf=WIDE_LEAF))
-        self.send(HOST_PORT, roce(flow))
-        self.assertEqual(OTHER, self.receive()[0])
+        for sport in range(49152, 49152 + 2 * len(ports)):
+            self.send(HOST_PORT, roce(Flow(HOST, WIDE, sport)))
+            self.assertEqual(OTHER, self.receive()[0])
         self.assertEqual((0, 0), self.port_queues(OTHER))
         self.nothing_else()
 
@@ -160,7 +169,7 @@ class RecirculateTest(RlbTest):
 
 @group("rlb")
 class NotWorthWaitingTest(RlbTest):
-    """Where paths are alike, or not measured, packets take the next path at once."""
+    """Where paths are alike, or not measured, packets take another path at once."""
 
     def runTest(self) -> None:
         self.tell(FAST, cnm(FOREVER))

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Presto as a selector (common/selector.p4): the slot of the flow's cell, and then the next one in turn.
+// Presto as a selector (common/selector.p4): the slot of the flow's cell, and another one, as far away as the flow's hash
+// says. So cells that shared a slot spread over all others where it is closed, and each stays together.
 #ifndef PRESTO_SELECTOR_P4
 #define PRESTO_SELECTOR_P4
-#include "common/next_slot.p4"
+#include "common/other_slot.p4"
 #include "common/selector.p4"
 #include "presto/flowcells.p4"
 
@@ -10,7 +11,7 @@ control PrestoSelector(in bit<32> flow_hash, in headers_t hdr, inout metadata_t 
                        inout standard_metadata_t standard_metadata, out bit<16> best, out bit<16> second) {
     Flowcells() flowcells;
     SlotOf() slot_of;
-    NextSlot() next_slot;
+    OtherSlot() other_slot;
 
     apply {
         if (meta.kind == PacketKind_t.DATA) {
@@ -18,7 +19,7 @@ control PrestoSelector(in bit<32> flow_hash, in headers_t hdr, inout metadata_t 
         } else {
             slot_of.apply(flow_hash, meta.route.group_size, best);
         }
-        next_slot.apply(best, meta.route.group_size, second);
+        other_slot.apply(flow_hash >> 16, best, meta.route.group_size, second);
     }
 }
 

@@ -50,6 +50,13 @@ class Predictor:
         return None
 
 
+def other_slot(flow_hash: int, best: int, size: int) -> int:
+    """What Presto and Hermes take where `best` is closed: a slot as far behind it as the upper half of the
+    flow's hash says (p4src/common/other_slot.p4).
+    """
+    return (best + 1 + (flow_hash >> 16) % (size - 1)) % size if size > 1 else best
+
+
 @dataclass(frozen=True)
 class Decision:
     """What Algorithm 1 says of a packet: forward on slot p, or recirculate with p and p_s."""

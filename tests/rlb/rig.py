@@ -7,6 +7,9 @@ Presto is the selector, with cells of one packet: `next_slot` says where the nex
 
 from __future__ import annotations
 
+from functools import cache
+from itertools import count
+
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet
 
@@ -15,8 +18,10 @@ from hosts.packets.cnm import Cnm
 from hosts.packets.flow_pause import PAUSE_MAC
 from hosts.packets.local import Local
 from native.runtime import Output, Replica
-from tests.p4src.frames import HOST_MAC
+from tests.p4src.flow_hash import flow_hash
+from tests.p4src.frames import HOST_MAC, roce
 from tests.p4src.rig import DOWNLINK, REMOTE, UPLINK_GROUP, UPLINKS, Rig, number
+from tests.rlb.models import other_slot
 
 OWN_LEAF, REMOTE_LEAF, WIDE_LEAF = 1, 2, 3
 WIDE, WIDE_GROUP = "10.0.3.2", 2
@@ -25,6 +30,7 @@ FABRIC = (DOWNLINK, *UPLINKS)
 FOREVER = 1 << 31
 LONGEST = (1 << 32) - 1
 ROOM = 512
+FIRST_SPORT = 49152
 LEAVES = 128
 NO_LEAF = number("leaf_all")
 
@@ -129,6 +135,19 @@ class RlbRig(Rig):
         return not any(loads) and self.register("recirculating") == 0
 
 
+def other_path(frame: Packet, port: int, ports: tuple[int, ...] = UPLINKS) -> int:
+    """By which port of a group a packet leaves that wants to leave by another one, which is warned."""
+    return ports[other_slot(flow_hash(frame), ports.index(port), len(ports))]
+
+
+@cache
+def sport_of(ahead: int, dst: str = REMOTE, size: int = len(UPLINKS)) -> int:
+    """Of a flow whose second slot is so many behind the first one: 1 is the next slot."""
+    return next(
+        sport for sport in count(FIRST_SPORT) if other_slot(flow_hash(roce(sport, dst=dst)), 0, size) == ahead
+    )
+
+
 def cnm(valid: int, *, leaf: int = REMOTE_LEAF, port: int = 7, hops: int = 0) -> Packet:
     """A warning of another switch, or its withdrawal (valid 0)."""
     header = Cnm(port=port, leaf=leaf, hops=hops, valid_ticks=valid)
@@ -143,6 +162,7 @@ def cnms(outputs: list[Output], port: int) -> list[tuple[int, Cnm]]:
 
 __all__ = [
     "FABRIC",
+    "FIRST_SPORT",
     "FOREVER",
     "NO_LEAF",
     "OWN_LEAF",
@@ -154,4 +174,6 @@ __all__ = [
     "RlbRig",
     "cnm",
     "cnms",
+    "other_path",
+    "sport_of",
 ]

@@ -24,6 +24,7 @@ from tests.rlb.rig import (
     WIDE_UPLINKS,
     RlbRig,
     cnm,
+    other_path,
 )
 
 MANY_HOPS = 4
@@ -66,6 +67,11 @@ def path(rig: RlbRig, now: int, slot: int = 0, dst: str = "10.0.2.2", group: int
     return rig.one(HOST_PORT, roce(dst=dst), rig.clock + now).port
 
 
+def beside(port: int, dst: str = "10.0.2.2", ports: tuple[int, ...] = UPLINKS) -> int:
+    """By which port the same packet leaves where the one that it wants is warned."""
+    return other_path(roce(dst=dst), port, ports)
+
+
 def copies(outputs: list[Output]) -> dict[int, Packet]:
     """What was passed on, by port."""
     return {output.port: Ether(output.data)[Cnm] for output in outputs}
@@ -75,7 +81,8 @@ def test_warned_path_is_left_until_the_warning_ends(leaf):
     """Not before the message came, and not from the tick on at which it is over."""
     assert path(leaf, 99) == UPLINKS[0]
     assert tell(leaf, UPLINKS[0], cnm(500), 100) == []
-    assert [path(leaf, now) for now in (100, 599, 600)] == [UPLINKS[1], UPLINKS[1], UPLINKS[0]]
+    other = beside(UPLINKS[0])
+    assert [path(leaf, now) for now in (100, 599, 600)] == [other, other, UPLINKS[0]]
     assert leaf.total("warnings_received") == 1
 
 
@@ -84,10 +91,10 @@ def test_warning_is_of_one_leaf_and_one_port(leaf):
     tell(leaf, WIDE_UPLINKS[0], cnm(500), 1)
     assert path(leaf, 2, 0, WIDE, WIDE_GROUP) == WIDE_UPLINKS[0]
     tell(leaf, WIDE_UPLINKS[0], cnm(500, leaf=WIDE_LEAF), 3)
-    assert path(leaf, 4, 0, WIDE, WIDE_GROUP) == WIDE_UPLINKS[1]
-    assert path(leaf, 4, 1, WIDE, WIDE_GROUP) == WIDE_UPLINKS[1]
+    wanted = [path(leaf, 4, slot, WIDE, WIDE_GROUP) for slot in range(len(WIDE_UPLINKS))]
+    assert wanted == [beside(WIDE_UPLINKS[0], WIDE, WIDE_UPLINKS), *WIDE_UPLINKS[1:]]
     tell(leaf, UPLINKS[2], cnm(500, leaf=LEAF_ALL), 5)
-    assert path(leaf, 6, 2) == UPLINKS[3]
+    assert path(leaf, 6, 2) == beside(UPLINKS[2])
 
 
 def test_withdrawal(leaf):
@@ -97,7 +104,7 @@ def test_withdrawal(leaf):
     assert path(leaf, 3) == UPLINKS[0]
     tell(leaf, UPLINKS[0], cnm(500, leaf=LEAF_ALL), 4)
     tell(leaf, UPLINKS[0], cnm(0), 5)
-    assert path(leaf, 6) == UPLINKS[1]
+    assert path(leaf, 6) == beside(UPLINKS[0])
     tell(leaf, UPLINKS[0], cnm(0, leaf=LEAF_ALL), 7)
     assert path(leaf, 8) == UPLINKS[0]
 
@@ -215,4 +222,4 @@ def test_two_hops_from_the_congestion(spine, leaf):
     message = next(output.data for output in passed if output.port == DOWNLINK)
     assert Ether(message)[Local][Cnm].leaf == REMOTE_LEAF
     tell(leaf, UPLINKS[3], message, 1)
-    assert path(leaf, 2, 3) == UPLINKS[0]
+    assert path(leaf, 2, 3) == beside(UPLINKS[3])

@@ -13,14 +13,26 @@ from scapy.layers.inet import IP
 from scapy.layers.l2 import Ether
 
 from native.runtime import Output
+from tests.p4src.flow_hash import flow_hash
 from tests.p4src.frames import roce
 from tests.p4src.rig import DOWNLINK, HOST_PORT, UPLINKS
-from tests.rlb.models import algorithm1, dynamic_limit
-from tests.rlb.rig import FOREVER, WIDE, WIDE_GROUP, WIDE_LEAF, WIDE_UPLINKS, RlbRig
+from tests.rlb.models import algorithm1, dynamic_limit, other_slot
+from tests.rlb.rig import (
+    FIRST_SPORT,
+    FOREVER,
+    WIDE,
+    WIDE_GROUP,
+    WIDE_LEAF,
+    WIDE_UPLINKS,
+    RlbRig,
+    other_path,
+    sport_of,
+)
 
 NOW = 1_000_000
 RECIRC_BPS = 8_000_000_000  # a nanosecond a byte
 FRAME = roce()
+SECOND = other_path(FRAME, UPLINKS[0])
 FAST, SLOW = 1000, 1_000_000
 WAIT = len(FRAME)
 ONE = 1 << 16
@@ -47,7 +59,7 @@ def worth_waiting(rig: RlbRig, until: int = 1 << 47) -> None:
     """The first path is warned, and the second is so slow that the packet had better wait."""
     rig.warn(UPLINKS[0], until)
     rig.rtt(UPLINKS[0], FAST)
-    rig.rtt(UPLINKS[1], SLOW)
+    rig.rtt(SECOND, SLOW)
     rig.next_slot(0)
 
 
@@ -61,16 +73,24 @@ def finish(rig: RlbRig, after: int = 1 << 22) -> list[Output]:
 @settings(deadline=None, derandomize=True, max_examples=60)
 @given(
     st.integers(0, len(WIDE_UPLINKS) - 1),
+    st.integers(1, len(WIDE_UPLINKS) - 1),
     st.lists(st.integers(0, 9), min_size=len(WIDE_UPLINKS), max_size=len(WIDE_UPLINKS)),
     st.lists(st.integers(0, 40), min_size=len(WIDE_UPLINKS), max_size=len(WIDE_UPLINKS)),
     st.integers(0, 20),
 )
-@example(10, [0] * 40, [5] * 40, 0)
-@example(0, [0] * 40, [1, *range(2, 41)], 3)
-@example(7, [0] * 6 + [9] + [0] * 33, [1] * 40, 0)
-@example(5, [0] * 40, [1] * 21 + [2] * 19, 0)
-def test_against_the_lines_of_the_paper(shared, best, open_paths, rtt, delay):
-    """Any warnings, any RTTs (0: none), any t_rc, 40 paths: forwards on the same port, or recirculates."""
+@example(10, 1, [0] * 40, [5] * 40, 0)
+@example(0, 1, [0] * 40, [1, *range(2, 41)], 3)
+@example(7, 1, [0] * 6 + [9] + [0] * 33, [1] * 40, 0)
+@example(5, 1, [0] * 40, [1] * 21 + [2] * 19, 0)
+@example(7, 6, [0] * 12 + [9] + [0] * 27, [1] * 40, 0)
+@example(5, 30, [0] * 40, [1] * 21 + [2] * 14 + [1] * 5, 0)
+def test_against_the_lines_of_the_paper(shared, best, ahead, open_paths, rtt, delay):
+    """Any warnings, any RTTs (0: none), any t_rc, 40 paths, a flow with any of them as the second: forwards on the
+    same port, or recirculates.
+    """
+    frame, size = roce(sport_of(ahead, WIDE, len(WIDE_UPLINKS)), dst=WIDE), len(WIDE_UPLINKS)
+    second = other_slot(flow_hash(frame), best, size)
+    assert second == (best + ahead) % size
     warned = [number < 8 for number in open_paths]
     rig = shared
     rig.reset()
@@ -82,9 +102,8 @@ def test_against_the_lines_of_the_paper(shared, best, open_paths, rtt, delay):
         rig.rtt(port, ticks, WIDE_LEAF)
     rig.next_slot(best, WIDE_GROUP)
     before = rig.total("recirculations")
-    outputs = rig.send(HOST_PORT, roce(dst=WIDE), rig.clock)
-    size = len(warned)
-    decision = algorithm1(best, (best + 1) % size, warned, rtt, delay)
+    outputs = rig.send(HOST_PORT, frame, rig.clock)
+    decision = algorithm1(best, second, warned, rtt, delay)
     went_round = rig.total("recirculations") - before
     assert went_round == (decision.suboptimal is not None)
     if went_round:
@@ -152,7 +171,7 @@ def test_dynamic_limit(shared, waits, inflow, room):
     rig.clock = max(rig.clock, NOW) + NOW
     rig.warn(UPLINKS[0], 1 << 47)
     rig.rtt(UPLINKS[0], FAST)
-    rig.rtt(UPLINKS[1], FAST + won)
+    rig.rtt(SECOND, FAST + won)
     rig.next_slot(0)
     before = rig.total("recirculations")
     outputs = rig.send(HOST_PORT, FRAME, rig.clock) + finish(rig)
@@ -161,7 +180,7 @@ def test_dynamic_limit(shared, waits, inflow, room):
     while True:
         waited, delay = max(expected - 1, 0) * WAIT, usual if expected < 2 else WAIT
         if won <= delay:
-            port = UPLINKS[1]
+            port = SECOND
             break
         if not dynamic_limit(
             queue=0, size=WAIT, inflow=Fraction(inflow), pause=pause, waited=waited, delay=delay, won=won
@@ -180,7 +199,7 @@ def test_old_delay_is_not_trusted(leaf):
     leaf.limits(most=1, trust_ticks=1000)
     leaf.set_register("recirculation_ticks", 0, 2 * SLOW)
     leaf.set_register("recirculation_seen_ticks", 0, leaf.clock)
-    assert leaf.one(HOST_PORT, FRAME, leaf.clock).port == UPLINKS[1]
+    assert leaf.one(HOST_PORT, FRAME, leaf.clock).port == SECOND
     leaf.next_slot(0)
     assert leaf.send(HOST_PORT, FRAME, leaf.clock + 1001) == []
     assert len(finish(leaf)) == 1
@@ -194,7 +213,7 @@ def test_old_rtt_is_none(leaf):
     leaf.limits(most=1)
     assert leaf.send(HOST_PORT, FRAME, leaf.clock + keep) == []
     leaf.next_slot(0)
-    assert leaf.one(HOST_PORT, FRAME, leaf.clock + keep + 1).port == UPLINKS[1]
+    assert leaf.one(HOST_PORT, FRAME, leaf.clock + keep + 1).port == SECOND
     assert len(finish(leaf)) == 1
     leaf.probes(0)
 
@@ -202,7 +221,7 @@ def test_old_rtt_is_none(leaf):
 def test_path_that_is_taken_out_meanwhile(leaf):
     """A packet that waits for a slot that is gone when it comes back is sent by one that is there."""
     leaf.rtt(UPLINKS[3], FAST)
-    leaf.rtt(UPLINKS[0], SLOW)
+    leaf.rtt(other_path(FRAME, UPLINKS[3]), SLOW)
     leaf.warn(UPLINKS[3], 1 << 47)
     leaf.limits(most=9)
     leaf.next_slot(3)
@@ -220,7 +239,7 @@ def test_transit_packets_reroute_too(leaf):
     leaf.limits(most=255)
     leaf.warn(UPLINKS[0], 1 << 47)
     leaf.next_slot(0)
-    assert leaf.one(DOWNLINK, FRAME, leaf.clock).port == UPLINKS[1]
+    assert leaf.one(DOWNLINK, FRAME, leaf.clock).port == SECOND
 
 
 @settings(deadline=None, derandomize=True, max_examples=15)
@@ -254,7 +273,7 @@ def test_no_byte_leaks(shared, packets, limit):
         rig.clock += gap
         rig.warn(UPLINKS[slot], (rig.clock + 400) * warn)
         rig.next_slot(slot)
-        rig.send(port, roce(ttl=1 + (size % 7 > 0)), rig.clock, virtual_bytes=size)
+        rig.send(port, roce(FIRST_SPORT + size, ttl=1 + (size % 7 > 0)), rig.clock, virtual_bytes=size)
     finish(rig)
     rig.default("queue_config", limit_bytes=0)
     rig.switch.port_config(UPLINKS[1], rate_bps=0)

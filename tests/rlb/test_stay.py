@@ -9,13 +9,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.p4src.flow_hash import flow_hash
 from tests.p4src.frames import roce
 from tests.p4src.rig import HOST_PORT, UPLINKS
-from tests.rlb.models import algorithm1
-from tests.rlb.rig import RlbRig
+from tests.rlb.models import algorithm1, other_slot
+from tests.rlb.rig import FIRST_SPORT, RlbRig, other_path
 
 STAY = 1000
 STEP = 1_000_000
+MOVED_TO = other_path(roce(FIRST_SPORT), UPLINKS[0])
+"""Where packets of the first flow go that want the first slot, while that is warned."""
+
+FREE_SLOT = next(slot for slot, port in enumerate(UPLINKS) if slot and port != MOVED_TO)
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +38,7 @@ def leaf(shared: RlbRig) -> RlbRig:
     return shared
 
 
-def path(rig: RlbRig, now: int, slot: int = 0, sport: int = 49152) -> int:
+def path(rig: RlbRig, now: int, slot: int = 0, sport: int = FIRST_SPORT) -> int:
     """By which port a packet of a flow leaves whose selector says a slot."""
     rig.next_slot(slot)
     return rig.one(HOST_PORT, roce(sport), rig.clock + now).port
@@ -43,33 +48,34 @@ def test_moved_flow_does_not_go_back(leaf):
     """Not when the warning ends, as long as its packets follow each other."""
     leaf.warn(UPLINKS[0], leaf.clock + 10)
     taken = [path(leaf, now) for now in (0, 20, 1020, 2020)]
-    assert taken == [UPLINKS[1]] * 4
+    assert taken == [MOVED_TO] * 4
 
 
 def test_idle_flow_goes_back(leaf):
     """Behind a gap that is longer it begins anew, at the tick."""
     leaf.warn(UPLINKS[0], leaf.clock + 10)
-    assert [path(leaf, 0), path(leaf, STAY + 1)] == [UPLINKS[1], UPLINKS[0]]
+    assert [path(leaf, 0), path(leaf, STAY + 1)] == [MOVED_TO, UPLINKS[0]]
 
 
 def test_other_choice_of_the_selector_is_followed(leaf):
     """The move was of one path: the next cell, flowlet or tag is not touched by it."""
     leaf.warn(UPLINKS[0], leaf.clock + 10)
-    assert [path(leaf, 0), path(leaf, 20, slot=2), path(leaf, 30)] == [UPLINKS[1], UPLINKS[2], UPLINKS[1]]
+    taken = [path(leaf, 0), path(leaf, 20, slot=FREE_SLOT), path(leaf, 30)]
+    assert taken == [MOVED_TO, UPLINKS[FREE_SLOT], MOVED_TO]
 
 
 def test_other_flows_are_not_moved(leaf):
     """Of many, but those that share the cell of a table with it."""
     leaf.warn(UPLINKS[0], leaf.clock + 10)
-    assert path(leaf, 0) == UPLINKS[1]
+    assert path(leaf, 0) == MOVED_TO
     assert {path(leaf, 20 + i, sport=50_000 + i) for i in range(20)} == {UPLINKS[0]}
 
 
 def test_it_moves_on_where_that_path_is_warned_too(leaf):
     """And goes back to the selector's own where that is the one that is left."""
     leaf.warn(UPLINKS[0], leaf.clock + 10)
-    assert path(leaf, 0) == UPLINKS[1]
-    leaf.warn(UPLINKS[1], leaf.clock + 100)
+    assert path(leaf, 0) == MOVED_TO
+    leaf.warn(MOVED_TO, leaf.clock + 100)
     assert path(leaf, 20) == UPLINKS[0]
     assert path(leaf, 200) == UPLINKS[0], "which ends the move"
 
@@ -78,12 +84,13 @@ def test_off(leaf):
     """Each packet for itself, as Algorithm 1 has it."""
     leaf.warnings(stay_ticks=0)
     leaf.warn(UPLINKS[0], leaf.clock + 10)
-    assert [path(leaf, 0), path(leaf, 20)] == [UPLINKS[1], UPLINKS[0]]
+    assert [path(leaf, 0), path(leaf, 20)] == [MOVED_TO, UPLINKS[0]]
     assert not any(leaf.cells("moved_flows"))
 
 
 @settings(deadline=None, derandomize=True, max_examples=40)
 @given(
+    st.integers(FIRST_SPORT, FIRST_SPORT + 99),
     st.lists(
         st.tuples(
             st.integers(1, 2 * STAY),
@@ -92,9 +99,9 @@ def test_off(leaf):
         ),
         min_size=1,
         max_size=12,
-    )
+    ),
 )
-def test_against_the_model(shared, packets):
+def test_against_the_model(shared, sport, packets):
     """Algorithm 1 from wherever the flow was moved to."""
     rig, size = shared, len(UPLINKS)
     rig.reset()
@@ -105,14 +112,14 @@ def test_against_the_model(shared, packets):
         now += gap
         for number, port in enumerate(UPLINKS):
             rig.warn(port, (1 << 47) * (number in warned))
-        start, second = slot, (slot + 1) % size
+        start, second = slot, other_slot(flow_hash(roce(sport)), slot, size)
         if moved is not None and moved[0] == slot and now - moved[2] <= STAY:
             start = moved[1]
             second = slot if second == start else second
         expected = algorithm1(start, second, [i in warned for i in range(size)], [0] * size, 0).path
         if len(warned) == size:
             expected = slot
-        assert path(rig, now, slot) == UPLINKS[expected]
+        assert path(rig, now, slot, sport) == UPLINKS[expected]
         if expected != slot:
             moved = (slot, expected, now)
         elif start != slot:

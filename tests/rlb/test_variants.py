@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 import pytest
@@ -10,12 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controller.apps.drill import CANDIDATES
-from controller.scheme_rlb import DRILL, HERMES, VARIANTS, RlbConfig
+from controller.scheme_rlb import DRILL, HERMES, PRESTO, VARIANTS, RlbConfig
 from tests.p4src.frames import roce
 from tests.p4src.rig import HOST_PORT, REMOTE, UPLINK_GROUP, UPLINKS
-from tests.rlb.rig import REMOTE_LEAF, RlbRig
+from tests.rlb.rig import FIRST_SPORT, REMOTE_LEAF, RlbRig, other_path
 
 STEP = 1000
+FLOWS = 64
+SPORTS = range(FIRST_SPORT, FIRST_SPORT + FLOWS)
 
 
 class VariantRig(RlbRig):
@@ -55,16 +58,46 @@ def test_no_packet_takes_a_warned_path_while_one_is_open(leaf, warned, sports):
 
 
 def test_hermes_goes_where_the_sender_says():
-    """The source port names the slot; where that is warned, the next one is taken, and no packet else moves."""
+    """The source port names the slot; where that is warned, the flow's hash names another, and no packet else
+    moves.
+    """
     with VariantRig(HERMES) as rig:
         rig.warnings()
         rig.limits()
-        wanted = [UPLINKS[sport % len(UPLINKS)] for sport in range(49152, 49160)]
-        taken = [rig.one(HOST_PORT, roce(sport), sport).port for sport in range(49152, 49160)]
-        assert taken == wanted
+        wanted = {sport: UPLINKS[sport % len(UPLINKS)] for sport in SPORTS}
+        assert {sport: rig.one(HOST_PORT, roce(sport), sport).port for sport in SPORTS} == wanted
         rig.warn(UPLINKS[1], 1 << 47)
-        moved = [rig.one(HOST_PORT, roce(sport), sport + STEP).port for sport in range(49152, 49160)]
-        assert moved == [UPLINKS[2] if port == UPLINKS[1] else port for port in wanted]
+        moved = {sport: rig.one(HOST_PORT, roce(sport), sport + STEP).port for sport in SPORTS}
+        for sport, port in wanted.items():
+            assert moved[sport] == (other_path(roce(sport), port) if port == UPLINKS[1] else port)
+
+
+@pytest.mark.parametrize("variant", [PRESTO, HERMES])
+def test_flows_of_a_warned_slot_spread_over_all_others(variant):
+    """Each flow as its hash says, always the same way, and no path gets less than half of its share."""
+    slot, size = 1, len(UPLINKS)
+    closed = UPLINKS[slot]
+    # by these source ports Hermes wants the slot; Presto is told to
+    flows = [roce(FIRST_SPORT + size * number + slot) for number in range(FLOWS)]
+    with VariantRig(variant) as rig:
+        rig.warnings()
+        rig.limits()
+
+        def taken() -> list[int]:
+            ports = []
+            for frame in flows:
+                if variant == PRESTO:
+                    rig.next_slot(slot)
+                rig.clock += STEP
+                ports.append(rig.one(HOST_PORT, frame, rig.clock).port)
+            return ports
+
+        assert taken() == [closed] * FLOWS
+        rig.warn(closed, 1 << 47)
+        assert taken() == taken() == [other_path(frame, closed) for frame in flows]
+        packets = Counter(taken())
+    assert set(packets) == set(UPLINKS) - {closed}
+    assert min(packets.values()) > FLOWS / (size - 1) / 2
 
 
 def test_drill_does_not_forget_while_it_is_refused():

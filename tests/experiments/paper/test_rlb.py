@@ -21,8 +21,8 @@ NAMES = [
 NETWORKS = {
     "rlb_fig3": "leaf-spine:leaves=2,spines=40,hosts=111",
     "rlb_fig4": "leaf-spine:leaves=2,spines=40,hosts=111",
-    "rlb_fig10": "leaf-spine:leaves=2,spines=8,hosts=8",
-    "rlb_fig11": "leaf-spine:leaves=2,spines=8,hosts=8",
+    "rlb_fig10": "leaf-spine:leaves=2,spines=8,hosts=16",
+    "rlb_fig11": "leaf-spine:leaves=2,spines=8,hosts=16",
 }
 MEASURED = [*METRICS, "out_of_order_of_monitored"]
 LARGE = "leaf-spine:leaves=12,spines=12,hosts=24"
@@ -61,11 +61,9 @@ def test_pauses_make_packets_come_out_of_order(documents: dict[str, Document]) -
     """The motivation: fewer are without PFC, and RLB brings DRILL's and Presto's down."""
     found = cells(documents["rlb_fig3"], "bursts")
     for label in ("drill", "presto"):
-        shares = [
-            found[name].metrics["out_of_order_of_monitored"]
-            for name in (f"{label} no-pfc", f"{label}+rlb", label)
-        ]
-        assert shares == sorted(shares), label
+        alone = found[label].metrics["out_of_order_of_monitored"]
+        for better in (f"{label} no-pfc", f"{label}+rlb"):
+            assert found[better].metrics["out_of_order_of_monitored"] < alone, better
         assert "pauses" not in found[f"{label} no-pfc"].metrics
         assert found[label].metrics["pauses"] > 0
 
