@@ -23,8 +23,8 @@ from controller.errors import IntentError
 from controller.scheme_bounded import BoundedConfig, RoutedConfig, SpritzConfig
 from controller.scheme_common import RedConfig, SchemeConfig
 from spec import SpecError
-from topology import Topology
-from topology.kinds import DRAGONFLY, check_kind
+from topology import Topology, max_switches_on_path
+from topology.kinds import SLIM_FLY, TREES, check_kind
 from topology.pieces import FRAME_BYTES, link_ps
 
 ACK_BYTES = 64
@@ -46,10 +46,15 @@ def longest_links(topology: Topology) -> tuple[_Links, _Links]:
     """Local and global links of the longest bounded path, and of the longest minimal one.
 
     Raises:
-        SpecError: it is neither a Dragonfly nor a Slim Fly.
+        SpecError: the topology has no such paths.
     """
     check_kind(topology)
-    if topology.kind != DRAGONFLY:
+    if topology.kind in TREES:
+        # up and down again: by a switch of the own pod, or by two and one above them
+        links = max_switches_on_path(topology) - 1
+        up_and_down = (min(2, links), max(0, links - 2))
+        return up_and_down, up_and_down
+    if topology.kind == SLIM_FLY:
         local_ns, global_ns = _delays_ns(topology)
         return ((0, 4), (0, 2)) if global_ns >= local_ns else ((4, 0), (2, 0))
     members = Counter(switch.group for switch in topology.switches)
@@ -99,7 +104,7 @@ def longest_rtt_ns(
         config: says how large a full frame is, where `frame_bytes` does not.
 
     Raises:
-        SpecError: it is neither a Dragonfly nor a Slim Fly.
+        SpecError: the topology has no such paths.
     """
     there, back = longest_links(topology)
     data_ps = _one_way_ps(topology, there, _frame_bytes(config, frame_bytes))

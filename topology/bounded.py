@@ -1,16 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bounded simple paths of Dragonfly and Slim Fly, and the entropy value (EV) that takes each (Spritz §III).
+"""Bounded simple paths of Dragonfly, Slim Fly and trees, and the entropy value (EV) of each (Spritz §III).
 
 A source chooses up to the first two links of a path, and default tables (topology.default_routes) the rest:
 
     Dragonfly, to another group     s -EV1, local-> s' -EV2, global-> i      s -EV1, global-> i
     Dragonfly, within the group     s -EV1, local-> d                        s -EV1, local-> s'
     Slim Fly                        s -EV1-> n1 -EV2-> n2
+    fat tree, to another pod        s -EV1, up-> a -EV2, up-> c
+    fat tree, within the pod        s -EV1, up-> a
+    leaf-spine                      s -EV1, up-> a
 
-and from i, s' or n2 default tables lead to d. A path that comes to d earlier ends there. No switch is on a
-path twice, nor would it be if n2 held another of its minimal next hops: so lists do not depend on which it
+and from i, s', n2, c or a default tables lead to d. Trees are not in the paper, which is about networks of
+low diameter: a pod, or all of a leaf-spine, takes the place of a Dragonfly's group, and since a path goes up
+once and down once, all of them are minimal. A path that comes to d earlier ends there. No switch is on a path
+twice, nor would it be if n2 held another of its minimal next hops: so lists do not depend on which it
 holds (and have the length that the paper gives). That makes at most 3 local and 2 global links in a
-Dragonfly, and 4 links in a Slim Fly.
+Dragonfly, and 4 links in a Slim Fly or a fat tree.
 
 EV = EV1 << 8 | EV2 is a UDP source port. EV1 modulo the size of its table is a slot of the first switch, EV2
 one of the second switch; an EV2 that nobody reads is written as 0. Slots are in the order of ports, in a
@@ -30,7 +35,7 @@ from functools import lru_cache
 from spec import SpecError
 from topology.default_routes import DefaultRoutes
 from topology.endpoint_table import endpoint_bytes, longest_list
-from topology.kinds import DRAGONFLY, check_kind
+from topology.kinds import SLIM_FLY, TREES, check_kind
 from topology.model import Topology
 from topology.pieces import FRAME_BYTES, Hop, Piece, hops_of
 from topology.routing import Down
@@ -117,11 +122,12 @@ class BoundedPaths:
             frame_bytes: a full frame.
 
         Raises:
-            SpecError: the topology is no Dragonfly and no Slim Fly, or a table is larger than EV can name.
+            SpecError: the topology has no such paths, or a table is larger than EV can name.
         """
         check_kind(topology)
         self._topology = topology
-        self._is_dragonfly = topology.kind == DRAGONFLY
+        self._has_groups = topology.kind != SLIM_FLY
+        self._is_tree = topology.kind in TREES
         self._defaults = DefaultRoutes(topology, down)
         self._group = {switch.name: switch.group for switch in topology.switches}
         self._hops = hops_of(topology, frame_bytes)
@@ -138,7 +144,7 @@ class BoundedPaths:
         far = {name: _ports(hops, is_local=False) for name, hops in self._hops.items()}
         tables = {}
         for name, hops in self._hops.items():
-            if self._is_dragonfly:
+            if self._has_groups:
                 # a switch without global links, as there are in small networks, is no way to another group
                 onward = tuple(port for port in local[name] if far[hops[port].peer])
                 tables[name] = Tables((*onward, *far[name]), local[name], far[name])
@@ -184,12 +190,12 @@ class BoundedPaths:
         return links
 
     def is_near(self, switch: str, leaf: str) -> bool:
-        """Whether the rules of a Dragonfly's group hold between two switches."""
-        return self._is_dragonfly and self._group[switch] == self._group[leaf]
+        """Whether the rules of a group hold between two switches."""
+        return self._has_groups and self._group[switch] == self._group[leaf]
 
     def goes_on(self, switch: str, port: int, *, near: bool) -> bool:
         """Whether the switch to which the first one sends by a port has role ECMP 2."""
-        return not self._is_dragonfly or (not near and self._hops[switch][port].is_local)
+        return not self._has_groups or (not near and self._hops[switch][port].is_local)
 
     def between(self, src: str, dst: str) -> tuple[BoundedPath, ...]:
         """All paths between two switches: minimal ones first, then by latency, links and EV.
@@ -211,8 +217,8 @@ class BoundedPaths:
         """The path that any EV takes from switch to switch; None where it does not arrive.
 
         As the switches do it: the first one has role ECMP 1; ECMP 2 has whoever gets the packet straight from
-        the source's switch, in a Dragonfly over a local link and on its way to another group. Where EV2 leads
-        back to where the packet came from, the default table takes over.
+        the source's switch, where there are groups over a local link and on its way to another group. Where
+        EV2 leads back to where the packet came from, the default table takes over.
         """
         near = self.is_near(src, dst)
         path = Piece((src,))
@@ -248,7 +254,9 @@ class BoundedPaths:
 
     def _is_minimal(self, links: int, global_: int) -> bool:
         """By Table I: in a Dragonfly no third group; in a Slim Fly at most two links."""
-        return global_ <= 1 if self._is_dragonfly else links <= 2
+        if self._is_tree:
+            return True
+        return global_ <= 1 if self._has_groups else links <= 2
 
     def _made(self, ev: int, path: Piece) -> BoundedPath:
         category = MINIMAL if self._is_minimal(len(path.ports), path.global_) else NON_MINIMAL
@@ -263,7 +271,7 @@ class BoundedPaths:
                 continue
             tail = self._tail(head.switches[-1], dst)
             # a Slim Fly's heads of one link are for neighbours only: from others EV2 goes on
-            if tail is None or (tail.way.ports and not self._is_dragonfly and len(head.ports) == 1):
+            if tail is None or (tail.way.ports and not self._has_groups and len(head.ports) == 1):
                 continue
             if tail.around.isdisjoint(head.switches):
                 yield ev, head, tail.way
@@ -279,7 +287,7 @@ class BoundedPaths:
         for ev1, port in enumerate(first):
             head = Piece((src,)).then(hops[port])
             goes_on = self.goes_on(src, port, near=near)
-            if not goes_on or not self._is_dragonfly:
+            if not goes_on or not self._has_groups:
                 yield _ev(ev1, 0, len(first), 0), head
             if goes_on:
                 peer = hops[port].peer
@@ -304,7 +312,7 @@ class BoundedPaths:
     def _around(self, way: Piece, leaf: str) -> frozenset[str]:
         """The switches that are on a minimal way, whichever of its next hops the first one holds."""
         found = set(way.switches[1:])
-        if not self._is_dragonfly and len(way.ports) > 1:
+        if not self._has_groups and len(way.ports) > 1:
             first = way.switches[0]
             found.update(self._hops[first][port].peer for port in self._defaults.minimal(first, leaf))
         return frozenset(found)
@@ -314,7 +322,7 @@ def _ev(ev1: int, ev2: int, first: int, second: int) -> int:
     """The EV of two slots of tables of so many; `second` is 0 where nobody reads EV2."""
     if not ev1 and not ev2:
         if second:
-            # never EV_SLOTS: in a Dragonfly there are local ports beside these, and a Slim Fly has fewer
+            # never EV_SLOTS: in a Dragonfly there are local ports beside these, and the others have fewer
             ev2 = second
         elif first < EV_SLOTS:
             ev1 = first

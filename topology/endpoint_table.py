@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from topology.kinds import DRAGONFLY, check_kind
+from topology.kinds import SLIM_FLY, TREES, check_kind
 from topology.model import Topology
 
 ENTRY_BYTES = 3
@@ -19,14 +19,16 @@ ENTRY_BYTES = 3
 
 
 def longest_list(topology: Topology) -> int:
-    """The most bounded simple paths of any pair of switches.
+    """The most bounded simple paths of any pair of switches with hosts.
 
     Raises:
-        SpecError: it is neither a Dragonfly nor a Slim Fly.
+        SpecError: the topology has no such paths.
     """
     check_kind(topology)
-    if topology.kind != DRAGONFLY:
+    if topology.kind == SLIM_FLY:
         return _longest_of_slim_fly(topology)
+    if topology.kind in TREES:
+        return _longest_of_tree(topology)
     group = {switch.name: switch.group for switch in topology.switches}
     leaving = Counter(
         group[end] for link in topology.links if group[link.a] != group[link.b] for end in (link.a, link.b)
@@ -39,9 +41,21 @@ def endpoint_bytes(topology: Topology) -> int:
     """The upper bound of an endpoint's table in bytes: a list of the longest length for every switch.
 
     Raises:
-        SpecError: it is neither a Dragonfly nor a Slim Fly.
+        SpecError: the topology has no such paths.
     """
     return len(topology.switches) * longest_list(topology) * ENTRY_BYTES
+
+
+def _longest_of_tree(topology: Topology) -> int:
+    """The ways up: to the top of a pod, and from there on where there is more than one pod."""
+    group = {switch.name: switch.group for switch in topology.switches}
+    up: dict[str, list[str]] = {name: [] for name in group}
+    beyond = Counter[str]()
+    for link in topology.links:
+        # links are built from below to above
+        up[link.a].append(link.b)
+        beyond[link.a] += group[link.a] != group[link.b]
+    return max(sum(max(1, beyond[switch]) for switch in up[leaf]) for leaf in topology.leaves)
 
 
 def _longest_of_slim_fly(topology: Topology) -> int:

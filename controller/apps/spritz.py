@@ -29,7 +29,7 @@ from controller.defaults import known
 from controller.longest import longest_links
 from controller.scheme_bounded import CLASS, BoundedConfig
 from topology.bounded import BoundedPaths
-from topology.kinds import DRAGONFLY
+from topology.kinds import SLIM_FLY
 
 FIRST_FAR, FIRST_NEAR, SECOND = range(3)
 
@@ -39,7 +39,7 @@ _TAGGED = ("MINIMAL", "NONMINIMAL")
 
 @dataclass(frozen=True, slots=True)
 class _List:
-    """A list of ports for a role, and whether for destinations in the own group of a Dragonfly."""
+    """A list of ports for a role, and whether for destinations in the own group (topology.bounded)."""
 
     number: int
     role: str
@@ -100,7 +100,7 @@ def _lists(plan: Plan) -> Iterator[_List]:
     """The lists of a switch; empty ones have no entry, and the default table takes their place."""
     tables = paths_of(plan).ports(plan.switch.name)
     yield _List(FIRST_FAR, "FIRST", False, tables.first_far)
-    if plan.topology.kind == DRAGONFLY:
+    if plan.topology.kind != SLIM_FLY:
         yield _List(FIRST_NEAR, "FIRST", True, tables.first_near)
     yield _List(SECOND, "SECOND", False, tables.second)
 
@@ -139,7 +139,7 @@ def _most_links(longest: int, found: _List, *, goes_on: bool) -> int:
         return min(2, len(found.ports))
     if found.role == "SECOND":
         return longest - 1
-    # in a Dragonfly only a link within the group has a second choice after it
+    # with groups only a link within one has a second choice after it
     return longest if goes_on else longest - 1
 
 

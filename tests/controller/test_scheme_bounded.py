@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from controller.defaults import (
@@ -32,6 +34,7 @@ TABLE_2 = "rate=400Gbps,local=25ns,global=500ns,host=25ns,latency=500ns"
 DRAGONFLY = parse_topology(f"dragonfly:p=4,a=8,h=4,{TABLE_2}")
 SLIM_FLY = parse_topology(f"slim-fly:p=7,q=9,{TABLE_2}")
 FRAME = 4160
+IRREGULAR = str(Path(__file__).parents[1] / "flowcut" / "irregular.json")
 
 
 def resolved(words: str, topology=DRAGONFLY) -> BoundedConfig:
@@ -121,14 +124,10 @@ def test_bad_words(words: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("words", "topology", "message"),
     [
-        (
-            "spritz",
-            "fat-tree:k=4",
-            r"^scheme spritz: topology fat-tree:k=4 has no bounded simple paths; only dra",
-        ),
-        ("ops", "leaf-spine:leaves=2", "^scheme ops: topology leaf-spine:leaves=2 has no bounded"),
-        ("ecmp:over=all", "fat-tree:k=4", "^scheme ecmp: topology fat-tree:k=4 has no bounded"),
-        ("valiant:draw=hop", "fat-tree:k=4", "^scheme valiant: topology fat-tree:k=4 has no bounded"),
+        ("spritz", IRREGULAR, f"^scheme spritz: topology {IRREGULAR} has no bounded simple paths; only dra"),
+        ("ops", IRREGULAR, f"^scheme ops: topology {IRREGULAR} has no bounded"),
+        ("ecmp:over=all", IRREGULAR, f"^scheme ecmp: topology {IRREGULAR} has no bounded"),
+        ("valiant:draw=hop", IRREGULAR, f"^scheme valiant: topology {IRREGULAR} has no bounded"),
         ("valiant", "fat-tree:k=4", "^scheme valiant: valiant paths are those of a Dragonfly"),
         ("minimal:draw=group", "slim-fly:q=3", "^scheme minimal: minimal paths are those of a Dragonfly"),
         ("valiant:per=flow", "slim-fly:q=3", "^scheme valiant: per=flow goes with draw=group"),
@@ -184,6 +183,8 @@ def test_longest_rtt() -> None:
         "dragonfly:p=1,a=4,h=1,groups=2": ((2, 1), (2, 1)), "dragonfly:p=1,a=4,h=1,groups=1": ((2, 0), (1, 0)),
         "dragonfly:p=1,a=2,h=1,groups=1": ((1, 0), (1, 0)), "dragonfly:p=1,a=1,h=1,groups=1": ((0, 0), (0, 0)),
         "dragonfly:p=1,a=1,h=2": ((0, 2), (0, 1)), "slim-fly:q=3,local=2us,global=1us": ((4, 0), (2, 0)),
+        "leaf-spine:leaves=2": ((2, 0), (2, 0)), "leaf-spine:leaves=1": ((0, 0), (0, 0)),
+        "fat-tree:k=4": ((2, 2), (2, 2)),
     }  # fmt: skip
     assert expected == {words: longest_links(parse_topology(words)) for words in expected}
 

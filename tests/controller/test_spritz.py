@@ -23,6 +23,7 @@ VIRTUAL = target("virtual")
 SMALL = (
     "dragonfly:p=2,a=2,h=1", "dragonfly:p=1,a=4,h=2,groups=3", "dragonfly:p=1,a=3,h=2,groups=5",
     "dragonfly:p=1,a=3,h=1,groups=1", "dragonfly:p=1,a=1,h=3", "slim-fly:p=1,q=3", "slim-fly:p=2,q=4",
+    "leaf-spine:leaves=3,spines=2,hosts=1", "fat-tree:k=4",
 )  # fmt: skip
 PAPER = ("dragonfly:p=4,a=8,h=4,latency=500ns", "slim-fly:p=7,q=9,latency=500ns")
 SCHEMES = (
@@ -54,7 +55,7 @@ def test_every_path_of_every_pair(words: str) -> None:
     """Packets with an EV of a list take exactly its path through the entries; any EV arrives."""
     topology = parse_topology(words)
     walker, paths = planned_walker(topology, plan(topology)), BoundedPaths(topology)
-    longest = 4 if topology.kind == "slim-fly" else 5
+    longest = 5 if topology.kind == "dragonfly" else 4
     for src, dst in permutations(topology.hosts, 2):
         for path in paths.between(src.switch, dst.switch):
             assert EvWalk(path.switches, path.ports) == walker.walk(src, dst, path.ev)

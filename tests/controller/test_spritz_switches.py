@@ -28,6 +28,8 @@ SMALL = (
     f"dragonfly:p=1,a=4,h=1,groups=1,{LINKS}",
     f"dragonfly:p=1,a=3,h=2,groups=5,{LINKS}",
     f"slim-fly:p=1,q=3,{LINKS}",
+    f"fat-tree:k=4,hosts=1,{LINKS}",
+    f"leaf-spine:leaves=3,spines=2,hosts=1,{LINKS}",
 )
 GAP_NS = 10_000
 PAYLOAD = Packet(GAP_NS, 200)

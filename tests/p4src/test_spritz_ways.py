@@ -24,6 +24,7 @@ TOPOLOGIES = (
     "dragonfly:p=2,a=1,h=3,rate=1Gbps",
     "slim-fly:q=3,p=1,rate=1Gbps",
     "slim-fly:q=4,p=1,rate=1Gbps",
+    "fat-tree:k=4,hosts=1,rate=1Gbps",
 )
 HOP_SCHEMES = ("minimal:draw=hop", "valiant:draw=hop", "ugal-l:draw=hop", "spritz:variant=spray,mode=coarse")
 STEERED = "spritz:variant=scout"

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import permutations
+from pathlib import Path
 
 import networkx as nx
 import pytest
@@ -28,6 +29,11 @@ SHARED = (
     "dragonfly:p=1,a=4,h=1,groups=1", "dragonfly:p=1,a=2,h=3,groups=4",
 )  # fmt: skip
 SLIM = ("slim-fly:p=1,q=3", "slim-fly:p=1,q=4")
+TREES = (
+    "leaf-spine:leaves=3,spines=4,hosts=1", "leaf-spine:leaves=2,spines=1", "fat-tree:k=4", "fat-tree:k=2",
+    "fat-tree:k=8,taper=2,hosts=1",
+)  # fmt: skip
+IRREGULAR = str(Path(__file__).parents[1] / "flowcut" / "irregular.json")
 
 
 def all_pairs(topology: Topology) -> list[tuple[str, str]]:
@@ -74,6 +80,29 @@ def test_slim_fly_lists_are_complete(words: str) -> None:
         found = [path.switches for path in paths.between(src, dst)]
         assert of_slim_fly(topology, graph, src, dst) == set(found)
         assert len(found) == len(set(found))
+
+
+@pytest.mark.parametrize("words", TREES)
+def test_lists_of_trees_are_all_shortest_paths(words: str) -> None:
+    """Between leaves, all of them minimal; and whatever an EV is, it takes one of them."""
+    topology = parse_topology(words)
+    paths, graph = BoundedPaths(topology), graph_of(topology)
+    for src, dst in permutations(topology.leaves, 2):
+        listed = paths.between(src, dst)
+        found = {path.switches for path in listed}
+        assert {tuple(way) for way in nx.all_shortest_paths(graph, src, dst)} == found
+        assert len(listed) == len(found)
+        assert {MINIMAL} == {path.category for path in listed}
+        for path in listed:
+            assert path.switches == tuple(taken(paths, src, dst, path.ev))
+        assert {taken(paths, src, dst, ev) for ev in (1, 2, 3, 257, 0x1234, 0xFFFF)} <= found
+
+
+def taken(paths: BoundedPaths, src: str, dst: str, ev: int) -> tuple[str, ...]:
+    """The switches of the path that an EV takes."""
+    path = paths.follow(src, dst, ev)
+    assert path is not None
+    return path.switches
 
 
 @pytest.mark.parametrize("words", [*CANONICAL, *SHARED, *SLIM])
@@ -257,9 +286,9 @@ def test_a_switch_and_itself() -> None:
 def test_refusals() -> None:
     """Other topologies, and more ports than an EV can name, in one line."""
     with pytest.raises(
-        SpecError, match=r"^topology fat-tree:k=4 has no bounded simple paths; only dragonfly and"
+        SpecError, match=r"has no bounded simple paths; only dragonfly, slim-fly, leaf-spine, fat-tree, made"
     ):
-        BoundedPaths(parse_topology("fat-tree:k=4"))
+        BoundedPaths(parse_topology(IRREGULAR))
     large = parse_topology("dragonfly:p=1,a=258,h=1,groups=1")
     with pytest.raises(SpecError, match="r1_1 has 257 ports to choose from, and an EV names 256 at most"):
         BoundedPaths(large)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from itertools import permutations
+from pathlib import Path
 
 import pytest
 
@@ -43,6 +44,14 @@ def test_counts_are_those_of_the_lists(words: str) -> None:
     )
 
 
+@pytest.mark.parametrize("words", ["leaf-spine:leaves=2,spines=3", "fat-tree:k=4", "fat-tree:k=8,taper=2"])
+def test_counts_of_trees_are_those_of_the_lists(words: str) -> None:
+    """The same between switches with hosts, which alone have lists there."""
+    topology = parse_topology(words)
+    paths = BoundedPaths(topology)
+    assert longest_list(topology) == max(len(paths.entries(*pair)) for pair in permutations(topology.leaves, 2))
+
+
 @pytest.mark.parametrize("q", [7, 8, 9])
 def test_routers_of_a_kind_are_alike(q: int) -> None:
     """From others than the two that are counted no list is longer."""
@@ -59,4 +68,4 @@ def test_routers_of_a_kind_are_alike(q: int) -> None:
 def test_other_topologies() -> None:
     """They have no such table."""
     with pytest.raises(SpecError, match="no bounded simple paths"):
-        endpoint_bytes(parse_topology("leaf-spine:leaves=2"))
+        endpoint_bytes(parse_topology(str(Path(__file__).parents[1] / "flowcut" / "irregular.json")))
