@@ -22,9 +22,11 @@ from controller.scheme import (
 )
 from controller.scheme_bounded import CONTROLS, DRAWS, OVERS, WEIGHTS
 from controller.scheme_bounded import VARIANTS as SPRITZ_VARIANTS
+from controller.scheme_hf2t import HF2T, Hf2tWords
 from controller.scheme_paths import GRAINS, PATHS
 from controller.scheme_rlb import LIMITS
 from controller.scheme_rlb import VARIANTS as RLB_VARIANTS
+from controller.scheme_selectors import LETFLOW_VARIANTS
 from spec import SpecError
 from spec.units import format_bytes, format_time
 from topology import Topology
@@ -42,6 +44,7 @@ class _Key:
     meaning: str
 
 
+_FLAG = "on|off"
 _COMMON = (
     _Key("queue", "queue_limit_bytes", "size", "tail drop of data, for each egress queue; 0: no limit"),
     _Key("kmin", "", "size", "ECN marking by RED begins here; goes with kmax"),
@@ -49,11 +52,22 @@ _COMMON = (
     _Key("pmax", "", "0 to 1", "share of packets marked just below kmax"),
     _Key("seed", "hash_seed", "32-bit number", "makes the switches' hashes differ from run to run"),
 )
+_HF2T = (
+    _Key(HF2T, "percentile", "50 to 99.99, on or off", "NICs stretch gaps from this percentile of them on"),
+    _Key("min_thr", "min_thr", "packets", "fewer since the last stretched gap: only longer gaps are"),
+    _Key("max_thr", "max_thr", "packets", "more since then: shorter gaps are, too"),
+    _Key("dynamic", "dynamic", _FLAG, "min_thr and max_thr count"),
+    _Key("stretch", "stretch_ns", "time", "gaps are stretched to this, or to the scheme's own gap"),
+    _Key("train", "train", "number from 100", "gaps from which a NIC learns the percentile"),
+    _Key("t", "t_ns", "time", "gaps from this on are stretched, and nothing is learnt"),
+    _Key("spare", "spare_bytes", "size", "flows of at most this size are left alone"),
+    _Key("retrain", "retrain", _FLAG, "NICs learn anew when gaps are not what they were"),
+)
+"""Of every scheme, too: fields of Hf2tWords. All but the first need it."""
 _PATH = (
     _Key("path", "path", "|".join(PATHS), "paths to take; mixed: minimal or Valiant's, by a coin"),
     _Key("share", "minimal_share", "0 to 1", "of minimal paths where path=mixed"),
 )
-_FLAG = "on|off"
 _GAP = _Key("gap", "gap_ns", "time", "a pause of at least this begins a new flowlet")
 _CELL = _Key("cell", "cell_bytes", "size", "so many bytes of a flow go one way, the next ones the next way")
 _BOUNDED = (
@@ -80,7 +94,11 @@ _KEYS: dict[str, tuple[_Key, ...]] = {
         *_BOUNDED,
     ),
     "spray": (),
-    "letflow": (_GAP, *_PATH),
+    "letflow": (
+        _Key("variant", "variant", "|".join(LETFLOW_VARIANTS), f"{HF2T}: the same as {HF2T}=on"),
+        _GAP,
+        *_PATH,
+    ),
     "presto": (_CELL,),
     "drill": (),
     "hermes": (),
@@ -145,7 +163,9 @@ _COLUMNS = (
     Column("default"),
     Column("meaning"),
 )
-_BY_TOPOLOGY, _BY_PROGRAM, _OFF = "by topology", "all there are", "off"
+_BY_TOPOLOGY, _OFF = "by topology", "off"
+_OPEN = {"buckets": "all there are", "train": f"by {HF2T}", "t_ns": "learnt"}
+"""What stands for None, by field; for others it follows from the topology."""
 
 
 def listing(names: Sequence[str], topology: Topology | None) -> Listing:
@@ -170,13 +190,21 @@ def _rows(name: str, topology: Topology | None) -> Iterator[Row]:
     if topology is not None:
         config = resolve(config, topology)
     for key in (*_KEYS[name], *_COMMON):
-        yield {
-            "scheme": name,
-            "key": key.key,
-            "values": key.values,
-            "default": _default(config, key),
-            "meaning": key.meaning,
-        }
+        yield _row(name, key, _default(config, key))
+    given = Hf2tWords() if config.hf2t is None else config.hf2t
+    for key in _HF2T:
+        is_off = key.key == HF2T and config.hf2t is None
+        yield _row(name, key, _OFF if is_off else _default(given, key))
+
+
+def _row(name: str, key: _Key, default: Value) -> Row:
+    return {
+        "scheme": name,
+        "key": key.key,
+        "values": key.values,
+        "default": default,
+        "meaning": key.meaning,
+    }
 
 
 def _red_default(config: SchemeConfig, key: str) -> Value:
@@ -190,14 +218,14 @@ def _red_default(config: SchemeConfig, key: str) -> Value:
     return format_bytes(red.kmin_bytes if key == "kmin" else red.kmax_bytes)
 
 
-def _default(config: SchemeConfig, key: _Key) -> Value:
-    if not key.attribute:
+def _default(config: SchemeConfig | Hf2tWords, key: _Key) -> Value:
+    if isinstance(config, SchemeConfig) and not key.attribute:
         return _red_default(config, key.key)
     value = getattr(config, key.attribute)
     if isinstance(value, bool):
         return "on" if value else _OFF
     if value is None:
-        return _BY_PROGRAM if key.attribute == "buckets" else _BY_TOPOLOGY
+        return _OPEN.get(key.attribute, _BY_TOPOLOGY)
     if value == math.inf:
         return _OFF
     if key.attribute.endswith("_ns"):

@@ -109,6 +109,11 @@ class RoutedConfig(BoundedConfig):
         return self.hop_mode if self.draw == HOP else ""
 
     @property
+    def flowlet_gap_ns(self) -> int | None:
+        """See SchemeConfig."""
+        return self.gap_ns if self.grain == "flowlet" else None
+
+    @property
     def program(self) -> str:
         """One program for all of them."""
         return SPRITZ if self.mode else DRAGONFLY

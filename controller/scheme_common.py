@@ -6,11 +6,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from controller.scheme_hf2t import KEYS as HF2T_KEYS
+from controller.scheme_hf2t import Hf2tWords, hf2t_options
 from spec import Options
 
 DEFAULT_SHARE = 0.5
 
-COMMON = ("queue", "kmin", "kmax", "pmax", "seed")
+COMMON = ("queue", "kmin", "kmax", "pmax", "seed", *HF2T_KEYS)
 """Keys of every scheme."""
 
 
@@ -45,12 +47,14 @@ class SchemeConfig:
 
     queue_limit_bytes: the program's own tail drop of data, for each egress queue; 0 is no limit
     hash_seed: distinguishes runs whose ECMP hashes should differ; 32 bits
+    hf2t: what NICs do about gaps between packets; None: nothing
     """
 
     name: ClassVar[str]
     queue_limit_bytes: int | None = None
     red: RedConfig | None = None
     hash_seed: int = 0
+    hf2t: Hf2tWords | None = None
 
     @property
     def program(self) -> str:
@@ -80,18 +84,28 @@ class SchemeConfig:
         return False
 
     @property
+    def flowlet_gap_ns(self) -> int | None:
+        """The pause that begins a new flowlet, where that may change the path of a flow."""
+        return None
+
+    @property
     def steering(self) -> str:
         """The algorithm by which NICs choose among bounded simple paths, one of ALGORITHMS; empty: none."""
         return ""
 
 
-def common_options(options: Options) -> dict[str, Any]:
+def common_options(options: Options, *, hf2t: bool = False) -> dict[str, Any]:
     """The fields of SchemeConfig.
+
+    Args:
+        options: of any scheme.
+        hf2t: other words have asked for HF2T.
 
     Raises:
         SpecError: a bad value.
     """
     found: dict[str, Any] = {"hash_seed": options.integer("seed", 0, least=0, most=(1 << 32) - 1)}
+    found["hf2t"] = hf2t_options(options, on=hf2t)
     if "queue" in options:
         found["queue_limit_bytes"] = options.size_bytes("queue")
     if "kmax" in options:

@@ -98,6 +98,11 @@ class RlbConfig(SchemeConfig):
         return self.variant == HERMES
 
     @property
+    def flowlet_gap_ns(self) -> int | None:
+        """See SchemeConfig."""
+        return self.gap_ns if self.variant == LETFLOW else None
+
+    @property
     def recirculates(self) -> bool:
         """Algorithm 1 l. 6."""
         return True

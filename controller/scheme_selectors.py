@@ -16,11 +16,16 @@ from controller.scheme_common import (
     common_options,
     gap_ns,
 )
+from controller.scheme_hf2t import HF2T
 from controller.scheme_paths import PATH_KEYS, SHORTEST, path_options
 from spec import Options, Words
 
 DEFAULT_CELL_BYTES = 64 * 1024
 """RLB §VI-A."""
+
+PLAIN = "plain"
+LETFLOW_VARIANTS = (PLAIN, HF2T)
+"""LetFlow alone, or with NICs that make flowlets: the same as the key `hf2t`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +51,16 @@ class LetflowConfig(SchemeConfig):
     gap_ns: int | None = None
     path: str | None = None
     minimal_share: float = DEFAULT_SHARE
+
+    @property
+    def variant(self) -> str:
+        """One of LETFLOW_VARIANTS."""
+        return PLAIN if self.hf2t is None else HF2T
+
+    @property
+    def flowlet_gap_ns(self) -> int | None:
+        """See SchemeConfig."""
+        return self.gap_ns
 
     @property
     def program(self) -> str:
@@ -102,9 +117,18 @@ def presto(words: Words) -> SchemeConfig:
 
 
 def letflow(words: Words) -> SchemeConfig:
-    """letflow:gap=,path=,share=."""
-    options = Options(words, ("gap", *PATH_KEYS, *COMMON))
-    return LetflowConfig(gap_ns=gap_ns(options), **path_options(options), **common_options(options))
+    """letflow:variant=,gap=,path=,share=.
+
+    Raises:
+        SpecError: a bad value.
+    """
+    options = Options(words, ("variant", "gap", *PATH_KEYS, *COMMON))
+    wanted = options.choice("variant", LETFLOW_VARIANTS) if "variant" in options else None
+    common = common_options(options, hf2t=wanted == HF2T)
+    config = LetflowConfig(gap_ns=gap_ns(options), **path_options(options), **common)
+    if wanted not in (None, config.variant):
+        raise options.error("variant", f"{config.variant} where {HF2T}={options.text(HF2T)}")
+    return config
 
 
 def drill(words: Words) -> SchemeConfig:

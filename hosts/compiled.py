@@ -28,6 +28,8 @@ MODULES: Final = (
     "hosts.end",
     "hosts.flowcut_nic",
     "hosts.followers",
+    "hosts.gaps",
+    "hosts.hf2t",
     "hosts.message",
     "hosts.nic",
     "hosts.order",
@@ -35,6 +37,7 @@ MODULES: Final = (
     "hosts.pause",
     "hosts.receiver",
     "hosts.sender",
+    "hosts.spacing",
     "hosts.steering",
     "hosts.steering.base",
     "hosts.steering.flicr",
@@ -58,6 +61,10 @@ MODULES: Final = (
     "hosts.transport.go_back_n",
     "hosts.transport.mp_rdma",
     "hosts.transport.selective_repeat",
+    "hosts.transport.tcp",
+    "hosts.transport.tcp_rto",
+    "hosts.transport.tcp_scoreboard",
+    "hosts.transport.tcp_window",
 )
 _DRIVER: Final = "driver"
 _PACKAGE: Final = Path(__file__).parent

@@ -5,17 +5,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from hosts.config_hf2t import Hf2tConfig
 from hosts.config_lossless import DcqcnConfig, HermesConfig
+from hosts.config_tcp import TcpConfig
 from hosts.errors import check_setting
 from hosts.packets.bth import PSN_MASK
 
 MS_NS = 1_000_000
-TRANSPORTS = ("gbn", "sr", "mp-rdma", "dctcp", "dcqcn")
+TRANSPORTS = ("gbn", "sr", "mp-rdma", "dctcp", "dcqcn", "tcp")
 STEERABLE = "dctcp"  # the transport that tells each packet's fate
 DCQCN = "dcqcn"
+TCP = "tcp"
 HERMES = "hermes"
 ALGORITHMS = ("scout", "spray", "ops", "ecmp", "flicr", HERMES)
 WITHOUT_BITMAP = ("gbn", DCQCN)  # transports whose receivers keep nothing beyond the expected packet
+WITHOUT_WINDOW = (DCQCN, TCP)  # transports that something else holds back
 MAX_MTU_BYTES = 9000
 _MOST_PACKETS = 1 << 22  # outstanding: a quarter of all PSNs
 
@@ -163,11 +167,12 @@ class NicConfig:
     Args:
         mtu_bytes: payload of a full packet.
         transport: "gbn" (go-back-N), "sr" (selective repeat), "mp-rdma" (many paths, ECN window), "dctcp"
-            (ECN window, a clock for every packet, NACKs of trimmed ones) or "dcqcn" (go-back-N at a rate led
-            by CNPs).
+            (ECN window, a clock for every packet, NACKs of trimmed ones), "dcqcn" (go-back-N at a rate led
+            by CNPs) or "tcp" (Reno, bursts, batched answers).
         window_bytes: payload that may be unacknowledged; one packet always may. Not with mp-rdma; with dctcp
-            what it begins with, and at most. 0, with dcqcn only: no window.
-        rto_ns: retransmission timeout; doubles without progress, rto_backoff times at most.
+            what it begins with, and at most; with tcp the receiver's. 0, with dcqcn and tcp only: no window.
+        rto_ns: retransmission timeout; doubles without progress, rto_backoff times at most. With tcp the
+            least one, from which on it is measured.
         ack_every: the receiver acknowledges every n-th packet in order, and whatever asks for it.
         ack_delay_ns: longest time a coalesced acknowledgment is held back.
         pause_timeout_ns: a paused flow goes on by itself after this time (Flowcut §IV-A).
@@ -186,6 +191,10 @@ class NicConfig:
             flow's own source port, whatever the network makes of it.
         dcqcn: settings of the transport dcqcn.
         hermes: settings of the steering hermes.
+        tcp: settings of the transport tcp.
+        hf2t: gaps are stretched (HF2T §4); None: they stay as they are.
+        measure_gaps: gaps between the packets of flows are counted as they really are.
+        measure_gaps: the gaps between data packets of a flow are measured as they leave.
     """
 
     mtu_bytes: int = 1024
@@ -211,6 +220,9 @@ class NicConfig:
     steering: SteeringConfig | None = None
     dcqcn: DcqcnConfig = field(default_factory=DcqcnConfig)
     hermes: HermesConfig = field(default_factory=HermesConfig)
+    tcp: TcpConfig = field(default_factory=TcpConfig)
+    hf2t: Hf2tConfig | None = None
+    measure_gaps: bool = False
 
     def __post_init__(self) -> None:
         """Raises ConfigError on values that make no sense."""
@@ -234,7 +246,7 @@ class NicConfig:
             0 <= self.first_psn <= PSN_MASK, f"first_psn is {self.first_psn}, expected 0..{PSN_MASK}"
         )
         check_setting(
-            self.window_bytes > 0 or (self.window_bytes == 0 and self.transport == DCQCN),
+            self.window_bytes > 0 or (self.window_bytes == 0 and self.transport in WITHOUT_WINDOW),
             f"window_bytes is {self.window_bytes}, expected more than 0",
         )
         for name in (

@@ -96,6 +96,9 @@ class FlowRecord:
         out_of_sequence: arrivals beyond the one that the receiver expects next, also where that was lost
             (Spritz Fig. 6).
         cnps_sent, cnps_received: CNPs that the receiver sent, and that the source got.
+        stretched: gaps between its packets that the NIC stretched (HF2T §4).
+        stretched_ns: by how much, in all.
+        natural: gaps longer than the flowlet threshold by themselves; 0 where the NIC stretches none.
     """
 
     id: int
@@ -123,3 +126,6 @@ class FlowRecord:
     out_of_sequence: int = 0
     cnps_sent: int = 0
     cnps_received: int = 0
+    stretched: int = 0
+    stretched_ns: int = 0
+    natural: int = 0

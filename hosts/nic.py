@@ -23,11 +23,14 @@ from hosts.flowcut_nic import MinRtt
 from hosts.followers import Followers
 from hosts.frame import Frame
 from hosts.frames import Builder, deliver
+from hosts.gaps import GapHistogram
+from hosts.hf2t import Learner
 from hosts.observation import Observation, merge
 from hosts.paths import PathList
 from hosts.pause import PfcState
 from hosts.receiver import FlowReceiver
 from hosts.sender import FlowSender
+from hosts.spacing import Spacer
 from hosts.steering.pilot import Pilot
 from hosts.templates import Address, ip_number
 from hosts.timers import Timers
@@ -69,6 +72,8 @@ class Nic:
         self._rng = rng
         self._pilot = Pilot(config, paths, rng)
         self._min_rtt: MinRtt | None = MinRtt(config.flowcut_nic.ns_per_byte) if config.flowcut_nic else None
+        spaced = config.hf2t is not None or config.measure_gaps
+        self._spacer: Spacer | None = Spacer(config) if spaced else None
         self._pfc = PfcState(config.link_rate_bps)
         self._control_priority: int = config.control_priority
         self._data_priority: int = config.data_priority
@@ -103,7 +108,14 @@ class Nic:
         if self._min_rtt is not None and port in self._by_port:
             raise ConfigError(f"flow {flow.id}: source port {flow.sport} to {flow.dst} is taken")
         sender = FlowSender(
-            flow, self.config, self._address(flow.dst), len(self._ends), self._min_rtt, self._rng, self._pilot
+            flow,
+            self.config,
+            self._address(flow.dst),
+            len(self._ends),
+            self._min_rtt,
+            self._rng,
+            self._pilot,
+            self._spacer.of(flow.bytes) if self._spacer is not None else None,
         )
         self._ends.append(sender)
         self._senders[peer] = sender
@@ -283,7 +295,10 @@ class Nic:
                 sender = ready.popleft()
                 packet = sender.next_packet(now_ns)
                 if packet is not None:
-                    ready.append(sender)
+                    if sender.bursting:
+                        ready.appendleft(sender)
+                    else:
+                        ready.append(sender)
                     self._timers.arm(sender)
                     return packet
                 sender.queued = False
@@ -292,6 +307,11 @@ class Nic:
         if next_ns == NEVER:
             return None
         return next_ns if next_ns > now_ns else now_ns + 1
+
+    def be_late(self, late_ns: int) -> None:
+        """The link has been free for so long when it asks next; gaps are those that there are on the link."""
+        if self._spacer is not None:
+            self._spacer.late_ns = late_ns
 
     def next_time_ns(self, now_ns: int) -> int | None:
         """The earliest time, now or later, when `next_frame` may have something; None: after `on_frame`."""
@@ -312,6 +332,16 @@ class Nic:
         """What has been seen of every flow, at this end of it."""
         senders: list[Observation] = [sender.observation(self._now_ns) for sender in self._senders.values()]
         return [*senders, *[receiver.observation() for receiver in self._receivers.values()]]
+
+    @property
+    def gaps(self) -> GapHistogram | None:
+        """Gaps between the packets of its flows, of all of them; None: nobody counts them."""
+        return self._spacer.gaps if self._spacer is not None else None
+
+    @property
+    def learner(self) -> Learner | None:
+        """What it takes for a long gap (HF2T §4.2); None: it stretches none."""
+        return self._spacer.learner if self._spacer is not None else None
 
     @staticmethod
     def merge(*nics: Nic) -> list[FlowRecord]:

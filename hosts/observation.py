@@ -24,6 +24,7 @@ class SenderObservation:
         congestion_notifications: CNPs received.
         nacks: answers that told of a trimmed packet.
         explored, reused, blocked: of its steering, see `hosts.steering.base`.
+        stretched, stretched_ns, natural: of its gaps, see `hosts.hf2t.Shaper`.
     """
 
     flow: FlowSpec
@@ -41,6 +42,9 @@ class SenderObservation:
     explored: int = 0
     reused: int = 0
     blocked: int = 0
+    stretched: int = 0
+    stretched_ns: int = 0
+    natural: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,4 +124,7 @@ def _record(sender: SenderObservation, receiver: ReceiverObservation | None) -> 
         out_of_sequence=receiver.out_of_sequence if receiver else 0,
         cnps_sent=receiver.cnps_sent if receiver else 0,
         cnps_received=sender.congestion_notifications,
+        stretched=sender.stretched,
+        stretched_ns=sender.stretched_ns,
+        natural=sender.natural,
     )

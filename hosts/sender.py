@@ -31,12 +31,14 @@ from hosts.config import NicConfig
 from hosts.end import FlowEnd
 from hosts.flow import FlowSpec
 from hosts.flowcut_nic import FlowcutSender, MinRtt
+from hosts.hf2t import GO
 from hosts.message import Message
 from hosts.observation import SenderObservation
 from hosts.packets.bth import ROCE_PORT, Syndrome
 from hosts.packets.dscp import Dscp
 from hosts.packets.nic_shim import SHIM_PORT
 from hosts.pause import FlowPauseState
+from hosts.spacing import Spacing
 from hosts.steering.base import Steering
 from hosts.steering.hermes import Hermes
 from hosts.steering.pilot import Pilot
@@ -55,6 +57,7 @@ from hosts.transport import make_sender
 from hosts.transport.base import NOTHING
 from hosts.transport.dcqcn import DcqcnSender
 from hosts.transport.dctcp import DctcpSender
+from hosts.transport.tcp import TcpSender
 
 _NS_BITS: Final = 8_000_000_000  # bits in a byte times ns in a second
 _NAK_SYNDROME: Final = int(Syndrome.NAK_SEQUENCE)
@@ -71,6 +74,7 @@ class FlowSender(FlowEnd):
     Attributes:
         queued, waits: the NIC's own notes: it is among the ready ones; flows that it still waits for.
         start_ns: when it may send its first packet; NEVER: that depends on other flows.
+        bursting: its next packet is to leave right behind the last one, before those of other flows.
     """
 
     def __init__(
@@ -82,6 +86,7 @@ class FlowSender(FlowEnd):
         min_rtt: MinRtt | None,
         rng: random.Random,
         pilot: Pilot,
+        spacing: Spacing | None,
     ) -> None:
         """Args:
         address: from this NIC to the flow's destination.
@@ -89,6 +94,7 @@ class FlowSender(FlowEnd):
         min_rtt: the NIC's, if it does Flowcut itself.
         rng: chooses source ports.
         pilot: gives the flow its steering.
+        spacing: looks after the gaps between its packets.
 
         Raises:
             ConfigError: the flow is to be steered, and cannot be.
@@ -99,9 +105,11 @@ class FlowSender(FlowEnd):
         self.waits = 0
         self.start_ns: int = flow.start_ns
         self.started = False
+        self.bursting = False
         self._message = Message(flow.bytes, config.mtu_bytes, config.first_psn)
         self.transport = make_sender(self._message.packets, config, flow.sport, rng)
         self._dcqcn: DcqcnSender | None = self.transport if isinstance(self.transport, DcqcnSender) else None
+        self._tcp: TcpSender | None = self.transport if isinstance(self.transport, TcpSender) else None
         self._address = address
         self._ecn: bool = config.ecn
         self._pause = FlowPauseState(config.pause_timeout_ns)
@@ -118,6 +126,7 @@ class FlowSender(FlowEnd):
         # dcqcn keeps it itself
         self._flow_rate_bps: int = 0 if self._dcqcn is not None else config.flow_rate_bps
         self._pace_ns = 0
+        self._spacing = spacing
         self._pilot = pilot
         self._steered = pilot.algorithm(flow) != ""
         self._steering: Steering | None = None
@@ -165,6 +174,8 @@ class FlowSender(FlowEnd):
         transport, message = self.transport, self._message
         index = transport.peek()
         if index == NOTHING:
+            if self._spacing is not None:
+                self._spacing.forget()
             return None
         form = message.form(index)
         frame_bytes = self._overhead_bytes + ((form & PAYLOAD_MASK) + _WORD_MASK & ~_WORD_MASK)
@@ -172,6 +183,12 @@ class FlowSender(FlowEnd):
             frame_bytes += _RETH_BYTES
         if not self._pause.allows(frame_bytes):
             return None
+        if self._spacing is not None:
+            until_ns = self._spacing.hold_ns(now_ns, frame_bytes)
+            if until_ns != GO:
+                # whoever shortens it has us asked again, and so does the timer
+                self._pace_ns = until_ns
+                return None
         left = message.packets - index
         shape = form | (left if left < LEFT_MASK else LEFT_MASK) << LEFT_SHIFT
         if index < transport.fresh:
@@ -199,6 +216,8 @@ class FlowSender(FlowEnd):
         if self._dcqcn is not None:
             self._dcqcn.on_frame(now_ns, frame_bytes)
             self._pace(now_ns, self._dcqcn)
+        if self._tcp is not None:
+            self.bursting = self._tcp.burst_left > 0
         self._sent += 1
 
     def _pace(self, now_ns: int, dcqcn: DcqcnSender) -> None:
@@ -317,6 +336,7 @@ class FlowSender(FlowEnd):
     def observation(self, now_ns: int) -> SenderObservation:
         """What has been seen of the flow here."""
         flowcut = self._flowcut
+        shaper = self._spacing.shaper if self._spacing is not None else None
         self._count_steering()
         return SenderObservation(
             flow=self.flow,
@@ -334,4 +354,7 @@ class FlowSender(FlowEnd):
             explored=self._explored,
             reused=self._reused,
             blocked=self._blocked,
+            stretched=shaper.stretched if shaper is not None else 0,
+            stretched_ns=shaper.stretched_ns if shaper is not None else 0,
+            natural=shaper.natural if shaper is not None else 0,
         )

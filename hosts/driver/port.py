@@ -65,12 +65,13 @@ class Port:
 
     def _fill(self, now_ns: int) -> None:
         while self._free_ns <= now_ns:
+            owes = self._busy and now_ns - self._free_ns <= CATCH_UP_NS
+            start_ns = self._free_ns if owes else now_ns
+            self.nic.be_late(now_ns - start_ns)
             frame = self.nic.next_frame(now_ns)
             if frame is None:
                 self._busy = False
                 return
-            owes = self._busy and now_ns - self._free_ns <= CATCH_UP_NS
-            start_ns = self._free_ns if owes else now_ns
             self._busy = True
             self._free_ns = start_ns + -(-frame.length_bytes * _NS_BITS // self.host.rate_bps)
             self._line.append((self._free_ns + self.host.delay_ns, frame.data))
