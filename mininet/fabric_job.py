@@ -10,6 +10,8 @@ paths             {source: {destination: what hosts.paths.PathList holds}}, both
                   endpoint tables of steered flows
 faults            a list of {"kind": "link-slow", "a", "b", "factor", "at_ns", "until_ns"}
                   and {"kind": "link-down", "a", "b", "at_ns", "until_ns"}, from the start of the traffic
+kernel_tcp        flows are TCP connections of the hosts' kernel with this congestion control, or null; of
+                  `nic` only mtu_bytes and measure_gaps count then
 pfc               priority flow control of the NICs' data class, or null: {"xoff_bytes", "xon_bytes",
                   "headroom_bytes", "buffer_bytes" (null: no limit), "alpha" ("1/8", null: fixed thresholds),
                   "port_bytes"}; on bmv2 the program stands in for it, with xoff and xon alone
@@ -68,6 +70,7 @@ class Job(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     nic: NicConfig = NicConfig()
     paths: dict[str, dict[str, PathList]] = {}
     faults: tuple[Fault, ...] = ()
+    kernel_tcp: str | None = None
     pfc: Pfc | None = None
     pcap_dir: Path | None = None
     cli: bool = False
@@ -110,6 +113,8 @@ def check_job(job: Job, topology: Topology) -> None:
             if ip not in hosts:
                 raise InputError(f"flow {flow.id}: no host has the address {ip}")
     _check_paths(job, hosts)
+    if job.kernel_tcp is not None and job.pfc is not None:
+        raise InputError("pfc: the kernel's TCP does not heed its pauses")
     if job.pfc is not None and job.pfc.buffer_bytes is not None and job.target != "native":
         raise InputError(f"pfc: buffer: {job.target} has no memory that ports share; use the target native")
     links = {frozenset((link.a, link.b)) for link in topology.links}

@@ -14,6 +14,7 @@ import fabric_bmv2
 import fabric_counters
 import fabric_pfc
 import fabric_switches
+import fabric_tcp
 from fabric_control import Control
 from fabric_faults import links_of, schedule, slowed
 from fabric_job import Job
@@ -160,6 +161,8 @@ class Run:
             FabricError: the run failed.
         """
         self.report.phase("hosts")
+        if self.job.kernel_tcp is not None:
+            fabric_tcp.shape(net, self.job.nic.mtu_bytes)
         traffic = Traffic(self.job, net, self._run_dir, self._logs, self.watch)
         self._processes.insert(0, traffic.process)
         try:
@@ -211,6 +214,7 @@ class Run:
         reasons = [*found["overload"], *load.reasons]
         result = {
             "flows": found["flows"],
+            "unobserved": found.get("unobserved", []),
             "hosts": found["counters"],
             "switches": {
                 name: {counter: value - before[name].get(counter, 0) for counter, value in sums.items()}
@@ -223,6 +227,8 @@ class Run:
                 "hosts_busy_share": round(found["busy_ns"] / max(1, found["wall_ns"]), 3),
                 "hosts_lag_ns": found["lag_ns"],
             },
+            "gaps": found["gaps"],
+            "learned": found["learned"],
             "applied": self._applied,
             "events": self._events,
             "pfc": self._pfc(pfc, found["wall_ns"]),

@@ -67,6 +67,7 @@ class Traffic:
         return {
             "seed": job.seed,
             "nic": job.nic,
+            "kernel_tcp": job.kernel_tcp,
             "hosts": hosts,
             "flows": job.flows,
             "result": str(self._result),

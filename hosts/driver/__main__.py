@@ -15,17 +15,16 @@ from typing import Any
 
 import msgspec
 
-from hosts.driver.job import Job, make_nics, read_job
-from hosts.driver.lag import Lag
-from hosts.driver.loop import Loop, Signals
-from hosts.driver.packet_socket import PacketSocket
-from hosts.driver.port import Port
-from hosts.driver.report import flows_done, make_result
+from hosts.driver.job import Job, read_job
+from hosts.driver.loop import Signals
+from hosts.driver.nic_run import NicRun
+from hosts.driver.tcp_run import TcpRun
 from hosts.errors import ConfigError, DeviceError, HostError, JobError
 
 PROGRAM = "hosts.driver"
 _DESCRIPTION = """\
-Plays RDMA NICs on the network interfaces of one machine, in real time.
+Plays RDMA NICs on the network interfaces of one machine, in real time; or sends the same flows over the
+kernel's own TCP (kernel_tcp in the job).
 
 JOB.json names hosts (interface, namespace, addresses, rate, delay), flows, and NIC settings; the keys are
 those of Job, HostJob, FlowSpec and NicConfig in hosts/. Sockets are opened in the hosts' namespaces; only
@@ -71,26 +70,21 @@ def _say(**event: Any) -> None:
 
 
 def _run(job: Job) -> int:
-    signals, lag = Signals(), Lag()
+    signals = Signals()
     with ExitStack() as stack:
         stack.enter_context(signals.caught())
-        ports: list[Port] = []
-        for host, nic in zip(job.hosts, make_nics(job), strict=True):
-            socket = PacketSocket(host.interface, host.netns)
-            stack.callback(socket.close)
-            ports.append(Port(host, nic, socket, lag))
-        loop = Loop(ports, signals)
-        stack.callback(loop.close)
+        run: NicRun | TcpRun
+        run = NicRun(job, signals, stack) if job.kernel_tcp is None else TcpRun(job, signals, stack)
         _say(event="ready")
         if job.wait_for_start:
             _await_start(signals)
         if signals.number is None:
             _say(event="started")
-            loop.run(job.timeout_ns, job.progress_ns, lambda now_ns: _progress(job, ports, now_ns, lag))
-        result = make_result(job, ports, loop, lag, signals.number)
+            run.run(lambda now_ns: _progress(job, run, now_ns))
+        result = run.result(signals.number)
         if job.result is not None:
             _write(Path(job.result), msgspec.json.encode(result))
-        unfinished = len(job.flows) - flows_done(ports)
+        unfinished = len(job.flows) - run.done()
         if signals.number is not None:
             _say(event="failed", text=f"ended by {signal.Signals(signals.number).name}")
             return 128 + signals.number
@@ -117,16 +111,8 @@ def _await_start(signals: Signals) -> None:
         raise JobError(f"standard input: expected the line `start`, not {text.strip()!r}")
 
 
-def _progress(job: Job, ports: Sequence[Port], now_ns: int, lag: Lag) -> None:
-    for port in ports:
-        port.socket.count_dropped()
-    _say(
-        event="progress",
-        done=flows_done(ports),
-        flows=len(job.flows),
-        now_ns=now_ns,
-        lag_ns=lag.quantile_ns(0.99),
-    )
+def _progress(job: Job, run: NicRun | TcpRun, now_ns: int) -> None:
+    _say(event="progress", done=run.done(), flows=len(job.flows), now_ns=now_ns, lag_ns=run.lag_ns())
 
 
 def _write(path: Path, text: bytes) -> None:

@@ -12,7 +12,9 @@ from pathlib import Path
 import msgspec
 
 from hosts.config import DctcpConfig, FlowcutNicConfig, MpRdmaConfig, NicConfig, SteeringConfig
+from hosts.config_hf2t import Hf2tConfig
 from hosts.config_lossless import DcqcnConfig, HermesConfig
+from hosts.config_tcp import TcpConfig
 from hosts.dependencies import check_dependencies
 from hosts.errors import ConfigError, JobError
 from hosts.flow import FlowSpec
@@ -59,6 +61,8 @@ class Job(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         timeout_ns: ends the run although flows are not complete; None: never.
         wait_for_start: begins with a line `start` on standard input, not at once.
         progress_ns: time between two progress lines.
+        kernel_tcp: flows are TCP connections of the kernel with this congestion control, and nic only says
+            how long a segment is, and whether gaps are measured; None: NICs send them.
         overload_lag_ns: a run in which 1 % of the frames leave later than that is overloaded; None: the time
             of 5 full frames at the slowest host, but at least 2 ms.
     """
@@ -72,6 +76,7 @@ class Job(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     wait_for_start: bool = True
     progress_ns: int = 200_000_000
     overload_lag_ns: int | None = None
+    kernel_tcp: str | None = None
 
 
 def read_job(path: Path) -> Job:
@@ -106,6 +111,8 @@ def _refuse_unknown(raw: object) -> None:
         parts.append(("nic.steering", nic.get("steering"), SteeringConfig))
         parts.append(("nic.dcqcn", nic.get("dcqcn"), DcqcnConfig))
         parts.append(("nic.hermes", nic.get("hermes"), HermesConfig))
+        parts.append(("nic.tcp", nic.get("tcp"), TcpConfig))
+        parts.append(("nic.hf2t", nic.get("hf2t"), Hf2tConfig))
     if isinstance(flows, list):
         parts += [("flows", flow, FlowSpec) for flow in flows]
     if isinstance(hosts, list):

@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from hosts.driver.job import Job
 from hosts.driver.lag import Lag
 from hosts.driver.loop import Loop
 from hosts.driver.port import Port
+from hosts.gaps import GapHistogram
 from hosts.nic import Nic
 from hosts.observation import ReceiverObservation, SenderObservation
 from hosts.templates import DATA_OVERHEAD_BYTES
@@ -68,24 +70,44 @@ def overload(job: Job, ports: Sequence[Port], loop: Loop, lag: Lag) -> list[str]
     return reasons
 
 
+def merged_bins(histograms: Iterable[GapHistogram | None]) -> list[tuple[int, int]]:
+    """The bins of all histograms that are not empty, ascending."""
+    counts: Counter[int] = Counter()
+    for histogram in histograms:
+        if histogram is not None:
+            counts.update(dict(histogram.bins()))
+    return sorted(counts.items())
+
+
 def make_result(
     job: Job, ports: Sequence[Port], loop: Loop, lag: Lag, ended_by: int | None
 ) -> dict[str, Any]:
     """Everything that the run found, as it is written.
 
     flows: FlowRecords; overload: reasons, none if the machine kept up; counters: of each host's NIC;
-    lag_ns: how late frames left; ended_by: the number of a signal, or null.
+    lag_ns: how late frames left; gaps: those between data packets of a flow, of all hosts, as the least one
+    of each bin and how many, or null where nobody measured them; learned: T of each NIC that stretches gaps,
+    0 where it has not learnt it, and how often it has (hosts.hf2t); ended_by: the number of a signal, or
+    null.
     """
     for port in ports:
         port.socket.count_dropped()
+    nics = [port.nic for port in ports]
+    learners = [nic.learner for nic in nics]
     return {
-        "flows": Nic.merge(*(port.nic for port in ports)),
+        "flows": Nic.merge(*nics),
         "overload": overload(job, ports, loop, lag),
         "counters": {port.host.name: dict(port.nic.counters) for port in ports},
         "lag_ns": {"p50": lag.quantile_ns(0.5), "p99": lag.quantile_ns(_LATE_SHARE), "max": lag.max_ns},
         "wake_lag_ns": {"p99": loop.wake_lag.quantile_ns(_LATE_SHARE), "max": loop.wake_lag.max_ns},
         "wall_ns": loop.wall_ns,
         "busy_ns": loop.busy_ns,
+        "gaps": merged_bins(nic.gaps for nic in nics) if job.nic.measure_gaps else None,
+        "learned": [
+            {"t_ns": learner.t_ns, "trainings": learner.trainings}
+            for learner in learners
+            if learner is not None
+        ],
         "unfinished": len(job.flows) - flows_done(ports),
         "ended_by": ended_by,
     }

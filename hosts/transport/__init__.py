@@ -12,6 +12,7 @@ from hosts.transport.dctcp import DctcpReceiver, DctcpSender
 from hosts.transport.go_back_n import GoBackNReceiver, GoBackNSender
 from hosts.transport.mp_rdma import MpRdmaReceiver, MpRdmaSender
 from hosts.transport.selective_repeat import SelectiveRepeatReceiver, SelectiveRepeatSender
+from hosts.transport.tcp import TcpReceiver, TcpSender
 
 
 def make_sender(packets: int, config: NicConfig, sport: int, rng: random.Random) -> Sender:
@@ -30,6 +31,8 @@ def make_sender(packets: int, config: NicConfig, sport: int, rng: random.Random)
         return SelectiveRepeatSender(packets, config, sport)
     if config.transport == "dcqcn":
         return DcqcnSender(packets, config, sport)
+    if config.transport == "tcp":
+        return TcpSender(packets, config, sport)
     return GoBackNSender(packets, config, sport)
 
 
@@ -41,6 +44,8 @@ def make_receiver(packets: int, config: NicConfig) -> Receiver:
         return DctcpReceiver(packets, config)
     if config.transport == "sr":
         return SelectiveRepeatReceiver(packets, config)
+    if config.transport == "tcp":
+        return TcpReceiver(packets, config)
     return GoBackNReceiver(packets, config)
 
 

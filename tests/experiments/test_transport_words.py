@@ -10,15 +10,17 @@ from msgspec import UNSET
 
 from controller.defaults import base_rtt_ns
 from controller.scheme import parse_scheme
+from controller.target import target
 from experiments.experiment import make
 from experiments.nic import NO_WINDOW, nic_config, transport_of
 from experiments.path_tags import TagTable, follows_tags, hermes_config
 from experiments.run import plan, run
 from experiments.schema import KeyProblemError
-from experiments.transport import Transport, parse_transport
+from experiments.transport import TcpWords, Transport, parse_transport
 from experiments.virtual_backend import VirtualBackend
 from hosts.config import TRANSPORTS, NicConfig
 from hosts.config_lossless import DcqcnConfig, HermesConfig
+from hosts.config_tcp import TcpConfig
 from spec import SpecError
 from topology import Topology, parse_topology
 
@@ -49,10 +51,21 @@ def test_all_words_of_dcqcn() -> None:
     assert expected == parse_transport(words).dcqcn
 
 
+def test_all_words_of_tcp() -> None:
+    """Packets, bytes, times."""
+    expected = TcpWords(TcpConfig(4, 9000, 5), ack_every=2, ack_delay_ns=3000, rto_ns=10_000_000, ecn=True)
+    words = "tcp:iw=4,tso=9KB,ack=2,delay=3us,dupacks=5,rto=10ms,ecn=yes"
+    assert expected == parse_transport(words).tcp
+
+
 @pytest.mark.parametrize(
     "text",
-    ["", "rdma", "gbn:timer=1us", "dcqcn:", "dcqcn:timer=0", "dcqcn:gain=0", "dcqcn:gain=2", "dcqcn:rate=1"],
-)
+    [
+        "", "rdma", "gbn:timer=1us", "dcqcn:", "dcqcn:timer=0", "dcqcn:gain=0", "dcqcn:gain=2", "dcqcn:rate=1",
+        "gbn:iw=3", "tcp:timer=1us", "tcp:iw=0", "tcp:iw=1e9", "tcp:ack=0", "tcp:delay=0", "tcp:delay=1s",
+        "tcp:tso=0", "tcp:tso=2MiB", "tcp:rto=0", "tcp:rto=2m", "tcp:rto=100s", "tcp:dupacks=0", "tcp:ecn=2",
+    ],
+)  # fmt: skip
 def test_bad_words(text: str) -> None:
     """One line that names the key."""
     with pytest.raises(KeyProblemError, match=r"^transport[ :][^\n]+$"):
@@ -83,6 +96,39 @@ def test_dcqcn_has_no_window_and_marks_by_default() -> None:
     own = plan(make({"scheme": "ecmp:kmax=30KB"}, experiment), "virtual").job
     assert parse_scheme("ecmp:kmax=30KB").red == parse_scheme(own.scheme).red
     assert 4096 == planned(transport="dcqcn", window="4KiB").window_bytes
+
+
+@pytest.mark.parametrize("scale", [1, 100])
+def test_tcp_finds_its_window_in_a_bounded_queue(scale: float) -> None:
+    """Two bandwidth-delay products, or two bursts, in any scale of time; room for all flows where PFC holds."""
+    words = {"scheme": "ecmp", "topology": FABRIC, "workload": WORKLOAD, "transport": "tcp"}
+    job = plan(make({**words, "time_scale": scale}), "virtual").job
+    assert ("tcp", NO_WINDOW, False) == (job.nic.transport, job.nic.window_bytes, job.nic.ecn)
+    assert (32, 16_000 * scale) == (job.nic.ack_every, job.nic.ack_delay_ns)
+    assert 2 * 65_536 == parse_scheme(job.scheme).queue_limit_bytes
+    own = plan(make({**words, "scheme": "ecmp:queue=9KB", "transport": "tcp:rto=1ms"}), "virtual").job
+    assert (9000, 1_000_000) == (parse_scheme(own.scheme).queue_limit_bytes, own.nic.rto_ns)
+    lossless = plan(make({**words, "pfc": "default"}), "virtual").job
+    room = parse_scheme(lossless.scheme).queue_limit_bytes
+    assert room is not None
+    assert room > sum(flow.bytes for flow in lossless.flows)
+
+
+def test_tcp_in_a_network() -> None:
+    """An incast overflows the queue, and everything arrives all the same."""
+    words = {
+        "scheme": "ecmp",
+        "topology": FABRIC,
+        "workload": "incast:degree=4,size=256KiB",
+        "transport": "tcp",
+    }
+    result = run(plan(make(words), "virtual"), VirtualBackend(), lambda _progress: None, label="it")
+    summary = result.summary
+    assert ("tcp", UNSET, 4) == (summary.transport, summary.window_bytes, summary.completed)
+    assert isinstance(summary.packets.dropped, int)
+    assert isinstance(summary.packets.retransmitted, int)
+    assert summary.packets.retransmitted >= summary.packets.dropped > 0
+    assert 0 == summary.packets.out_of_order
 
 
 def test_other_transports_are_as_they_were() -> None:
@@ -131,13 +177,14 @@ def test_hermes_brings_its_transport_and_its_settings() -> None:
     assert not follows_tags(parse_scheme("ecmp"))
     transport = transport_of(None, scheme, steered=False)
     assert Transport("dcqcn") == transport
-    nic = nic_config(network, scheme, transport=transport, window=NO_WINDOW, mtu=1024, reorder=None)
+    more: dict[str, Any] = {"mtu": 1024, "reorder": None, "switches": target("virtual")}
+    nic = nic_config(network, scheme, transport=transport, window=NO_WINDOW, **more)
     assert nic.steering is not None
     assert "hermes" == nic.steering.algorithm
     expected = HermesConfig(base_rtt_ns=base_rtt_ns(network), hop_ns=160_000)
     assert expected == nic.hermes == hermes_config(network, scheme, 1)
     with pytest.raises(SpecError, match="scheme hermes needs dcqcn, found 'gbn'"):
-        nic_config(network, scheme, transport=Transport("gbn"), window=1000, mtu=1024, reorder=None)
+        nic_config(network, scheme, transport=Transport("gbn"), window=1000, **more)
 
 
 def test_dcqcn_in_a_network() -> None:

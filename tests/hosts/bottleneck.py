@@ -37,7 +37,7 @@ class Bottleneck:
         nics = [make_nic(number, config) for number in range(1, senders + 2)]
         return VirtualNetwork(nics, self.fate, self.change)
 
-    def fate(self, now_ns: int, frame: Frame, parsed: Parsed) -> int:
+    def fate(self, now_ns: int, frame: Frame, parsed: Parsed) -> int | None:
         if not isinstance(parsed, Data):
             return self._delay_ns
         left_ns = now_ns + frame.length_bytes

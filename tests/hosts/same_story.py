@@ -14,9 +14,11 @@ from typing import Any
 import hosts
 import hosts.nic
 from hosts.config import ALGORITHMS, HERMES, FlowcutNicConfig, NicConfig, SteeringConfig
+from hosts.config_hf2t import Hf2tConfig
 from hosts.config_lossless import DcqcnConfig, HermesConfig
+from hosts.config_tcp import TcpConfig
 from hosts.wire import Data
-from tests.hosts.network import flow
+from tests.hosts.network import RATE_BPS, flow
 from tests.hosts.steering.fabric import Paths
 
 KINDS: dict[str, dict[str, Any]] = {
@@ -38,6 +40,18 @@ KINDS: dict[str, dict[str, Any]] = {
             hop_ns=2_000, size_bytes=2_000, interval_ns=90_000, least_packets=5, failed_ns=200_000
         ),
     },
+    "tcp": {
+        "transport": "tcp",
+        "window_bytes": 0,
+        "ack_every": 4,
+        "ack_delay_ns": 15_000,
+        "tcp": TcpConfig(burst_bytes=2_000),
+    },
+    "hf2t": {
+        "hf2t": Hf2tConfig(9_000, percentile=9_000, min_thr=5, max_thr=20, train_gaps=100),
+        "link_rate_bps": RATE_BPS,
+        "measure_gaps": True,
+    },
     "coalesced": {"ack_every": 3, "flow_rate_bps": 3_000_000_000},
     "real payload": {"virtual_payload": False, "first_psn": 2**24 - 9},
     "flowcut": {
@@ -46,7 +60,7 @@ KINDS: dict[str, dict[str, Any]] = {
         )
     },
 }
-CASES = [("gbn", 0.0), ("sr", 0.0), ("mp-rdma", 0.0), *((kind, 0.02) for kind in KINDS)]
+CASES = [("gbn", 0.0), ("sr", 0.0), ("mp-rdma", 0.0), ("tcp", 0.0), *((kind, 0.02) for kind in KINDS)]
 
 
 def unruly(rng: random.Random, loss: float):
@@ -87,6 +101,8 @@ def run(kind: str, loss: float) -> dict[str, Any]:
         "sent": len(network.sent),
         "frames": frames.hexdigest(),
         "records": [dataclasses.asdict(record) for record in network.records()],
+        "gaps": [nic.gaps.bins() for nic in network.nics if nic.gaps is not None],
+        "learned": [(nic.learner.t_ns, nic.learner.trainings) for nic in network.nics if nic.learner is not None],
         "seen": [repr(seen) for nic in network.nics for seen in nic.records()],
     }
 

@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from hosts.config import FlowcutNicConfig, NicConfig, SteeringConfig
+from hosts.config_hf2t import Hf2tConfig
 from hosts.driver.__main__ import main
 from hosts.driver.lag import Lag
 from hosts.driver.netns import namespace_path
@@ -171,6 +172,24 @@ def test_flows_run_between_namespaces(pair, tmp_path, flowcut):
     assert {"h1", "h2"} == set(result["counters"])
 
 
+def test_hf2t_in_real_time(pair, tmp_path):
+    """Every gap is as long as the threshold, however late the loop is; T and all gaps are told of."""
+    hf2t = Hf2tConfig(2 * MS, 9_900, 20, 80, 100, tick_ns=1_000, margin_ns=MS, t_ns=1, dynamic=False)
+    nic = dataclasses.asdict(NicConfig(rto_ns=5000 * MS, hf2t=hf2t, measure_gaps=True))
+    with driver(job(pair, tmp_path, nic=nic)) as process:
+        start(process)
+        _, err = process.communicate(timeout=PATIENCE_S)
+    assert ("", 0) == (err, process.returncode)
+    result = json.loads((tmp_path / "result.json").read_text())
+    assert [97] * 4 == [record["stretched"] + record["natural"] for record in result["flows"]]
+    assert all(record["stretched"] > 0 for record in result["flows"])
+    assert [{"t_ns": 1, "trainings": 0}] * 2 == result["learned"]
+    lows, counts = zip(*result["gaps"], strict=True)
+    assert (4 * 97, sorted(lows)) == (sum(counts), list(lows))
+    # by themselves gaps are 0.22 ms at the link's rate
+    assert lows[0] > 2 * MS * (1 - 1 / 128)
+
+
 def test_hosts_steer_by_their_path_lists(pair, tmp_path):
     """Packets take the entropy values of the list to their destination, and nothing else."""
     here, there = (space.path for space in pair)
@@ -264,6 +283,8 @@ def refuse(path: Path, capsys) -> tuple[int, str]:
         ({"nic": {"virtual_payload": True}}, "virtual_payload is for virtual time only"),
         ({"nic": {"flowcut_nic": {"age": 1}}}, "nic.flowcut_nic: unknown key 'age'"),
         ({"nic": {"mp_rdma": {"delta": 1}}}, "nic.mp_rdma: unknown key 'delta'"),
+        ({"nic": {"hf2t": {"t": 1}}}, "nic.hf2t: unknown key 't'"),
+        ({"nic": {"hf2t": {"percentile": 9_900}}}, "Object missing required field `threshold_ns`"),
         ({"nic": {"mp_rdma": {"probe": 2}}}, "probe is 2.0, expected 0..1"),
         ({"flows": [{**flows(1, 1)[0], "after": [9]}]}, "it comes after flow 9, which there is none of"),
         ({"hosts": [host(1, "a0", None, rate_bps=0)]}, "host h1: rate_bps is 0"),
