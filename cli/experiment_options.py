@@ -40,6 +40,7 @@ EXPERIMENT: dict[str, Any] = {
     ),
     "sample": _option(str, "look at queues so often, such as 10us; for the report"),
     "watch": _option(list[int], "number of a flow whose path is recorded; may be repeated"),
+    "gaps": _option(bool, "measure the gaps between data packets of a flow"),
 }
 
 """Options by the keys of an experiment file; all keys but those of schemes."""

@@ -10,6 +10,8 @@ from typing import Protocol
 
 from controller.events import Event
 from experiments.fault import LinkFault
+from experiments.gaps import Gaps
+from experiments.hf2t import Learned
 from experiments.pfc import Thresholds
 from experiments.timeline import NO_TIMELINES, Timelines
 from hosts.config import NicConfig
@@ -23,6 +25,7 @@ class Job:
     `topology` and `scheme` are words at full speed; `time_scale` says by how much to slow them down.
     `flows`, `nic`, `faults` and `sample_ns` are slowed down already. `pfc` None is without.
     `background` names flows whose end nobody waits for, but a target that cannot end before them.
+    `kernel_tcp`: flows are the kernel's TCP with this congestion control, and NICs have nothing to do.
     `sample_ns` is how often queues are looked at, and `watch` names flows whose paths are recorded; what
     cannot do that leaves it.
     """
@@ -37,6 +40,7 @@ class Job:
     time_scale: float
     pcap_dir: Path | None = None
     pfc: Thresholds | None = None
+    kernel_tcp: str | None = None
     sample_ns: int | None = None
     watch: tuple[int, ...] = ()
     background: frozenset[int] = frozenset()
@@ -85,9 +89,11 @@ class PfcSeen:
 class Outcome:
     """What a run measured. None, or a missing counter, is what this target cannot observe.
 
+    `unobserved` names fields of the records that this target could not count.
     `counters` holds each switch's own counters by name; `dropped` counts packets that switches dropped,
     `packet_hops` packets that switches took in. `delays` says whether the links' propagation delays were
-    there.
+    there. `gaps` are those between data packets of a flow, where NICs measured them, and `learned` is what
+    NICs have learnt that stretch gaps.
     """
 
     records: tuple[FlowRecord, ...]
@@ -103,6 +109,9 @@ class Outcome:
     timelines: Timelines = NO_TIMELINES
     events: tuple[Event, ...] = ()
     pfc: PfcSeen | None = None
+    gaps: Gaps | None = None
+    unobserved: tuple[str, ...] = ()
+    learned: tuple[Learned, ...] = ()
 
 
 Report = Callable[[Progress], None]

@@ -18,10 +18,11 @@ from experiments.known import topology_of
 from experiments.nic import parse_window
 from experiments.pfc import parse_pfc
 from experiments.schema import KeyProblemError, convert, given
+from experiments.transport import NAMES as TRANSPORT_NAMES
 from experiments.transport import parse_transport
 from experiments.words import with_option
 from experiments.workload import parse_workload
-from hosts.config import MAX_MTU_BYTES, TRANSPORTS
+from hosts.config import MAX_MTU_BYTES
 from spec import SpecError
 from spec.units import parse_bytes, parse_time_ns
 
@@ -43,6 +44,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     pfc:     priority flow control of data: default, or experiments/pfc.py's words; none without it
     sample:  how often queues are looked at, for the report's timelines; without it they are not
     watch:   the flows whose path is recorded, by number from 1 on
+    gaps:    whether NICs measure the gaps between data packets of a flow
     """
 
     scheme: Annotated[str, Meta(description="a text such as 'flowcut:variant=full'")] | UnsetType = UNSET
@@ -66,7 +68,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     time_scale: (
         Annotated[float, Meta(description=f"a number from 1 (full speed) to {MOST_TIME_SCALE:g}")] | UnsetType
     ) = UNSET
-    transport: Annotated[str, Meta(description=f"one of {', '.join(TRANSPORTS)}")] | UnsetType = UNSET
+    transport: Annotated[str, Meta(description=f"one of {', '.join(TRANSPORT_NAMES)}")] | UnsetType = UNSET
     window: Annotated[str, Meta(description="a size such as '64KiB', or '1.5BDP'")] | UnsetType = UNSET
     mtu: Annotated[str, Meta(description="a size such as '2KiB'")] | UnsetType = UNSET
     reorder: (
@@ -84,6 +86,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         ]
         | UnsetType
     ) = UNSET
+    gaps: bool | UnsetType = UNSET
 
 
 KEYS = Settings.__struct_fields__
@@ -97,7 +100,7 @@ class Experiment:
     `workload` None is defaults.workload, `flows` the number of flows where the workload leaves it open,
     `time_scale` None lets the target choose (experiments/budget.py), `transport`, `window` (words) and
     `reorder` None are the defaults of experiments/nic.py, `pfc` None is without, `sample_ns` None takes no
-    samples, `watch` names flows whose path is recorded.
+    samples, `watch` names flows whose path is recorded, `gaps` has NICs measure gaps between packets.
     """
 
     scheme: str
@@ -115,6 +118,7 @@ class Experiment:
     pfc: str | None = None
     sample_ns: int | None = None
     watch: tuple[int, ...] = ()
+    gaps: bool = False
 
 
 def _checked_by(parse: Callable[[str], object]) -> Callable[[str], str]:

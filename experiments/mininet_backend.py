@@ -22,6 +22,8 @@ from experiments.backend import Job, Outcome, Progress, Report
 from experiments.counters import dropped
 from experiments.errors import RunError
 from experiments.fault import AckLoss, Blackhole, Drop, LinkDown, LinkFault, LinkSlow, SwitchRestart
+from experiments.gaps import Gaps
+from experiments.hf2t import Learned
 from experiments.known import topology_of
 from experiments.pfc_seen import pfc_seen
 from experiments.run_events import event_of
@@ -74,6 +76,9 @@ class _Report(msgspec.Struct):
     p4_sha256: str | None = None
     pfc: _Pfc | None = None
     events: tuple[dict[str, Any], ...] = ()
+    gaps: tuple[tuple[int, int], ...] | None = None
+    unobserved: tuple[str, ...] = ()
+    learned: tuple[Learned, ...] = ()
 
 
 class _Line(msgspec.Struct):
@@ -175,6 +180,7 @@ def _document(job: Job, out: Path, *, prompt: bool) -> dict[str, Any]:
         "flows": job.flows,
         "paths": _paths(job),
         "nic": job.nic,
+        "kernel_tcp": job.kernel_tcp,
         "faults": [_fault(fault) for fault in job.faults],
         "pfc": None if job.pfc is None else job.pfc.document(),
         "pcap_dir": None if job.pcap_dir is None else str(job.pcap_dir),
@@ -296,4 +302,7 @@ def _outcome(path: Path, priority: int) -> Outcome:
         delays=found.applied.delays,
         events=tuple(map(event_of, found.events)),
         pfc=pfc,
+        gaps=None if found.gaps is None else Gaps.merged([found.gaps]),
+        unobserved=found.unobserved,
+        learned=found.learned,
     )

@@ -6,9 +6,14 @@
     rto            RTO_RTTS base round trips without any progress
     pause timeout  PAUSE_RTTS base round trips (Flowcut §IV-A)
 
-With the transport dcqcn there is no window unless one is given, so a queue has room for all flows; and queues
-mark as in the paper's deployment at 40 Gb/s (DCQCN, SIGCOMM 2015, §5), at other rates in proportion, unless
-the scheme says how. Where NICs choose paths by Hermes, the transport is dcqcn.
+With the transports dcqcn and tcp there is no window unless one is given, so a queue has room for all flows;
+with tcp, which finds its window by losses, only for TCP_QUEUE_BDPS bandwidth-delay products, unless there is
+PFC. With dcqcn queues mark as in the paper's deployment at 40 Gb/s (DCQCN, SIGCOMM 2015, §5), at other rates
+in proportion, unless the scheme says how. Where NICs choose paths by Hermes, the transport is dcqcn.
+
+HF2T stretches gaps to the pause that begins a flowlet in the scheme, or to a base RTT, which is what it would
+be, and learns T from as many gaps as its percentile needs (hosts/config_hf2t.py), unless the words say
+otherwise.
 
 Where switches steer by entropy values, or draw paths hop by hop (the program `spritz`, Spritz §V-A), packets
 take paths of many lengths and queues are bounded, so it is otherwise:
@@ -38,26 +43,32 @@ from controller.defaults import base_rtt_ns, bdp_bytes, known, resolve
 from controller.longest import longest_bdp_bytes, longest_links, longest_rtt_ns
 from controller.scheme import BoundedConfig, FlowcutConfig, SchemeConfig, SpritzConfig, parse_scheme
 from controller.scheme import MpRdmaConfig as MpRdmaScheme
+from controller.target import Target
 from experiments.concurrent import most_at_once
 from experiments.fault import LinkFault, LinkSlow
 from experiments.ideal import wire_bytes
 from experiments.path_tags import follows_tags, hermes_config
+from experiments.pfc import REACTION_NS
 from experiments.scale import scaled
 from experiments.steering import FRAME_HEADER_BYTES, STEERED_PROGRAM, frame_bytes
-from experiments.transport import Transport, parse_transport
+from experiments.transport import Transport, parse_transport, with_tcp
 from experiments.words import replace_option, with_option
 from hosts.config import (
     DCQCN,
     HERMES,
     STEERABLE,
+    TCP,
     TRANSPORTS,
+    WITHOUT_WINDOW,
     DctcpConfig,
     FlowcutNicConfig,
     MpRdmaConfig,
     NicConfig,
     SteeringConfig,
 )
+from hosts.config_hf2t import Hf2tConfig, train_gaps
 from hosts.flow import FlowSpec
+from hosts.gaps import WHOLE
 from spec import SpecError
 from spec.units import parse_bytes, split
 from topology import Topology
@@ -72,12 +83,31 @@ STEERED_RTO_MARGIN = 1.5
 PAUSE_RTTS = 200
 
 NO_WINDOW = 0
-"""What a NIC takes for none; dcqcn only."""
+"""What a NIC takes for none; WITHOUT_WINDOW only."""
+
+TCP_QUEUE_BDPS = 2
+"""Room in a queue with the transport tcp. Assumption: that of a switch with little memory, 0.3 MB a
+port at 100 Gb/s and 12 us; one is what a single flow needs to fill its link after a loss."""
+
+TCP_QUEUE_BURSTS = 2
+"""And at least room for so many bursts of a sender."""
 
 DCQCN_RED_BYTES = {"kmin": 5_000, "kmax": 200_000}
 DCQCN_PMAX = 0.01
 DCQCN_RATE_BPS = 40_000_000_000
 """Marking for dcqcn at that rate; thresholds grow with the rate, as what is under way does."""
+
+REAL_TIME_MARGIN_NS = 5_000_000
+"""HF2T stretches gaps by so much more in real time, where a run may have 1 % of its frames 2 ms late or later
+before it counts as overloaded (hosts/driver/report.py): that is for the packet before the gap, which must not
+make it shorter, and as much and some more for switches that are late, too.
+"""
+
+REAL_TIME_MARGIN_PART = 20
+"""By at least this part of the threshold, up to the time for which a process may wait for a processor: when
+the hosts' process stands still, a packet leaves late, and the gap behind it is so long that it is among those
+to be stretched.
+"""
 
 _BYTE_NS = 8_000_000_000
 
@@ -100,13 +130,29 @@ def transport_of(words: str | None, scheme: SchemeConfig, *, steered: bool) -> T
         SpecError: the words are no transport.
     """
     if isinstance(scheme, MpRdmaScheme):
-        # a scheme of NICs: without its transport there is nothing but ECMP
         return Transport(scheme.name)
     if words is not None:
         return parse_transport(words)
     if steered:
         return Transport(STEERABLE)
     return Transport(DCQCN if follows_tags(scheme) else TRANSPORTS[0])
+
+
+def only_transport(scheme: SchemeConfig) -> str | None:
+    """The name of the only transport that a scheme works over; None: it leaves that to others."""
+    if isinstance(scheme, MpRdmaScheme):
+        # a scheme of NICs: without its transport there is nothing but ECMP
+        return scheme.name
+    if scheme.steering:
+        return STEERABLE
+    return DCQCN if follows_tags(scheme) else None
+
+
+def _check_transport(scheme: SchemeConfig, name: str) -> None:
+    """Refuses a transport that a scheme cannot work over."""
+    only = only_transport(scheme)
+    if only not in (None, name):
+        raise SpecError(f"transport: scheme {scheme.name} needs {only}, found {name!r}")
 
 
 def parse_window(text: str) -> Window:
@@ -139,7 +185,7 @@ def window_bytes(
         steered: the scheme, complete, where it runs over the program `spritz`.
         transport: name of the transport.
     """
-    if words is None and transport == DCQCN:
+    if words is None and transport in WITHOUT_WINDOW:
         return NO_WINDOW
     bdps = WINDOW_BDPS if steered is None else STEERED_WINDOW_BDPS
     window = Window(bdps=bdps) if words is None else parse_window(words)
@@ -151,6 +197,14 @@ def window_bytes(
         return max(1, round(window.bdps * bdp_bytes(known_delays)))
     packets = window.bdps * longest_bdp_bytes(known_delays, steered) / frame_bytes(steered)
     return max(1, int(packets)) * (frame_bytes(steered) - FRAME_HEADER_BYTES)
+
+
+def room_bytes(topology: Topology, target: str, transport: Transport) -> int | None:
+    """Room that a queue has where losses are what leads the transport; None: it is not led by losses."""
+    if transport.name != TCP:
+        return None
+    bdps = window_bytes(topology, target, f"{TCP_QUEUE_BDPS}BDP")
+    return max(bdps, TCP_QUEUE_BURSTS * transport.tcp.config.burst_bytes)
 
 
 def _without_delays(topology: Topology) -> Topology:
@@ -170,18 +224,21 @@ def complete_scheme(
     rate_bps: int = DCQCN_RATE_BPS,
     bounded: bool = False,
     transport: str = TRANSPORTS[0],
+    room: int | None = None,
 ) -> str:
     """The scheme's words with room for every window in any queue, with the marks that the transport (by its
     name) needs, and with how slow a link may be.
 
     A queue limit or marking that the user gave stays, and so does what a `bounded` scheme chooses itself.
-    `rate_bps` is that of the fastest link at full speed.
+    `rate_bps` is that of the fastest link at full speed, `room` that of a queue in bytes if it is bounded.
 
     Raises:
         SpecError: the words are no scheme.
     """
     scheme = parse_scheme(words)
-    if scheme.queue_limit_bytes is None and not bounded:
+    if scheme.queue_limit_bytes is None and room is not None and not bounded:
+        words = with_option(words, "queue", str(room))
+    elif scheme.queue_limit_bytes is None and not bounded:
         # one packet may be under way whatever the window
         room = max(window, mtu) if window != NO_WINDOW else max(flow.bytes for flow in flows)
         waiting = most_at_once(flows, lambda flow: wire_bytes(min(flow.bytes, room), mtu)[0])
@@ -207,19 +264,37 @@ def nic_config(
     mtu: int,
     reorder: int | None,
     scale: float = 1,
+    switches: Target,
 ) -> NicConfig:
     """The settings of every NIC, on a topology at its time scale, for a scheme that is complete.
 
     `reorder` None leaves it to the NIC when a packet counts as lost. `scale` is that of the topology, for the
-    words of the transport, which are at full speed.
+    words of the transport, which are at full speed. `switches` are what tells flowlets apart.
 
     Raises:
         SpecError: the scheme cannot work over this transport.
     """
+    config = _transport_config(
+        topology, scheme, transport=transport, window=window, mtu=mtu, reorder=reorder, scale=scale
+    )
+    return replace(config, hf2t=hf2t_config(topology, scheme, switches))
+
+
+def _transport_config(
+    topology: Topology,
+    scheme: SchemeConfig,
+    *,
+    transport: Transport,
+    window: int,
+    mtu: int,
+    reorder: int | None,
+    scale: float,
+) -> NicConfig:
+    """The same but for what is done about gaps."""
     if scheme.program == STEERED_PROGRAM:
-        return _steered(topology, scheme, transport=transport.name, window=window, mtu=mtu)
-    if follows_tags(scheme) and transport.name != DCQCN:
-        raise SpecError(f"transport: scheme {scheme.name} needs {DCQCN}, found {transport.name!r}")
+        config = _steered(topology, scheme, transport=transport.name, window=window, mtu=mtu)
+        return with_tcp(config, scaled(transport.tcp, scale))
+    _check_transport(scheme, transport.name)
     rtt_ns = base_rtt_ns(topology)
     slowest_bps = min(host.rate_bps for host in topology.hosts)
     config = NicConfig(
@@ -241,13 +316,40 @@ def nic_config(
             steering=SteeringConfig(algorithm=HERMES),
             hermes=hermes_config(topology, scheme, scale),
         )
+    config = with_tcp(config, scaled(transport.tcp, scale))
     return config if reorder is None else replace(config, reorder_packets=reorder)
+
+
+def hf2t_config(topology: Topology, scheme: SchemeConfig, switches: Target) -> Hf2tConfig | None:
+    """What NICs do about gaps, on a topology and for a scheme at their time scale; None: nothing."""
+    words = scheme.hf2t
+    if words is None:
+        return None
+    gap_ns = words.stretch_ns or resolve(scheme, topology).flowlet_gap_ns or base_rtt_ns(topology)
+    percentile = round(words.percentile * WHOLE / 100)
+    return Hf2tConfig(
+        threshold_ns=switches.ticks(gap_ns) * switches.tick_ns,
+        percentile=percentile,
+        min_thr=words.min_thr,
+        max_thr=words.max_thr,
+        train_gaps=train_gaps(percentile) if words.train is None else words.train,
+        tick_ns=switches.tick_ns,
+        margin_ns=0 if switches.name == "virtual" else _margin_ns(gap_ns),
+        dynamic=words.dynamic,
+        t_ns=words.t_ns,
+        spare_bytes=words.spare_bytes,
+        retrain=words.retrain,
+    )
+
+
+def _margin_ns(threshold_ns: int) -> int:
+    """By how much gaps are stretched beyond the threshold where hosts are a process."""
+    return max(REAL_TIME_MARGIN_NS, min(threshold_ns // REAL_TIME_MARGIN_PART, REACTION_NS))
 
 
 def _steered(topology: Topology, scheme: SchemeConfig, *, transport: str, window: int, mtu: int) -> NicConfig:
     """The settings where switches steer, or draw paths hop by hop."""
-    if scheme.steering and transport != STEERABLE:
-        raise SpecError(f"transport: scheme {scheme.name} needs {STEERABLE}, found {transport!r}")
+    _check_transport(scheme, transport)
     rtt_ns = longest_rtt_ns(topology, scheme)
     rates_bps = [host.rate_bps for host in topology.hosts] + [link.rate_bps for link in topology.links]
     slowest_bps = min(rates_bps)

@@ -12,6 +12,7 @@ from msgspec import UNSET, UnsetType
 
 from controller.events import Event
 from experiments.errors import FileError
+from experiments.gaps import Gaps, read_gaps, write_gaps
 from experiments.rows import FlowRow, measured_rows, read_rows, write_rows
 from experiments.run_events import read_events, write_events
 from experiments.summary import Summary
@@ -32,6 +33,7 @@ class Result:
     rows: tuple[FlowRow, ...]
     timelines: Timelines = NO_TIMELINES
     events: tuple[Event, ...] = ()
+    gaps: Gaps | None = None
 
     @property
     def complete(self) -> bool:
@@ -100,9 +102,10 @@ def write_result(result: Result, folder: Path) -> None:
     """Write summary.json, flows.parquet and what else there is into a folder, made if need be."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / SUMMARY).write_text(to_json(result.summary), "utf-8")
-    write_rows(result.rows, folder / FLOWS)
+    write_rows(result.rows, folder / FLOWS, result.summary.unobserved or ())
     write_timelines(result.timelines, folder)
     write_events(result.events, folder)
+    write_gaps(result.gaps, folder)
 
 
 def longest_fct_ns(results: Sequence[Result]) -> int:
@@ -123,6 +126,7 @@ def read_result(folder: Path, *, case: str, label: str) -> Result:
         read_rows(folder / FLOWS),
         read_timelines(folder),
         read_events(folder),
+        read_gaps(folder),
     )
 
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -25,7 +25,8 @@ class FlowRow:
     their payload, `nacks` what told the sender of them. `explored` counts packets whose path was drawn,
     `reused` those on a path known to be good, `blocked` paths blocked after a timeout (Spritz §IV).
     `received` counts data packets that arrived, duplicates too, `cnps_sent` and `cnps_received` the CNPs of
-    DCQCN, of the receiver and at the sender.
+    DCQCN, of the receiver and at the sender. `stretched` counts gaps between packets that the NIC stretched,
+    by `stretched_ns` in all, and `natural` those beyond the flowlet threshold by themselves (HF2T §4).
     `flow_class` is the column `class`: classes.py.
     """
 
@@ -40,14 +41,14 @@ class FlowRow:
     slowdown: float | None
     packets: int
     retransmitted: int
-    out_of_order: int
-    ood_max: int
-    path_changes: int
-    drains: int
-    drained_ns: int
-    overtaken: int
-    timeouts: int
-    ce_marked: int
+    out_of_order: int = 0
+    ood_max: int = 0
+    path_changes: int = 0
+    drains: int = 0
+    drained_ns: int = 0
+    overtaken: int = 0
+    timeouts: int = 0
+    ce_marked: int = 0
     trimmed: int = 0
     nacks: int = 0
     explored: int = 0
@@ -56,6 +57,9 @@ class FlowRow:
     received: int = 0
     cnps_sent: int = 0
     cnps_received: int = 0
+    stretched: int = 0
+    stretched_ns: int = 0
+    natural: int = 0
     flow_class: str = PLAIN
 
 
@@ -88,6 +92,9 @@ SCHEMA = {
     "received": polars.Int64,
     "cnps_sent": polars.Int64,
     "cnps_received": polars.Int64,
+    "stretched": polars.Int64,
+    "stretched_ns": polars.Int64,
+    "natural": polars.Int64,
     "class": polars.String,
 }
 _NAMES = {"flow_class": "class"}
@@ -127,15 +134,18 @@ def make_row(
         received=record.received,
         cnps_sent=record.cnps_sent,
         cnps_received=record.cnps_received,
+        stretched=record.stretched,
+        stretched_ns=record.stretched_ns,
+        natural=record.natural,
         flow_class=flow_class,
     )
 
 
-def write_rows(rows: Sequence[FlowRow], path: Path) -> None:
-    """Write flows.parquet, rows by id."""
+def write_rows(rows: Sequence[FlowRow], path: Path, unobserved: Collection[str] = ()) -> None:
+    """Write flows.parquet, rows by id, without the columns of what nobody has observed."""
     ordered = sorted(rows, key=lambda row: row.id)
     columns = [{_NAMES.get(name, name): value for name, value in asdict(row).items()} for row in ordered]
-    polars.DataFrame(columns, schema=SCHEMA).write_parquet(path)
+    polars.DataFrame(columns, schema=SCHEMA).drop(*unobserved, strict=False).write_parquet(path)
 
 
 def read_rows(path: Path) -> tuple[FlowRow, ...]:

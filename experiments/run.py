@@ -11,7 +11,9 @@ from pathlib import Path
 
 from msgspec import UNSET, UnsetType
 
+from controller.defaults import base_rtt_ns
 from controller.scheme import SchemeConfig, parse_scheme
+from controller.target import target as switch_target
 from experiments import budget, defaults
 from experiments.backend import Backend, Job, Outcome, Report
 from experiments.classes import PLAIN, measured
@@ -19,9 +21,11 @@ from experiments.counters import trimmed
 from experiments.errors import RunError
 from experiments.experiment import Experiment
 from experiments.fault import parse_fault
+from experiments.hf2t import summary as hf2t_summary
 from experiments.ideal import Ideal, wire_bytes
+from experiments.kernel_tcp import kernel_tcp
 from experiments.known import topology_of
-from experiments.nic import complete_scheme, nic_config, transport_of, window_bytes
+from experiments.nic import complete_scheme, nic_config, room_bytes, transport_of, window_bytes
 from experiments.pause import check_emulated, pfc_of, with_pause
 from experiments.pfc import REACTION_NS, Thresholds
 from experiments.result import Result
@@ -33,6 +37,7 @@ from experiments.summary import (
     classes,
     completion,
     counters,
+    flowlets,
     known,
     notifications,
     packets,
@@ -40,6 +45,7 @@ from experiments.summary import (
     slowdown,
     steering,
 )
+from experiments.transport import LINUX_TCP
 from experiments.words import case_name, replace_option
 from experiments.workload import parse_workload
 from hosts.config import DCQCN, HERMES
@@ -116,6 +122,8 @@ def plan(experiment: Experiment, target: str) -> Plan:
         rate_bps=full_speed.fastest_bps,
         bounded=bounded,
         transport=transport.name,
+        # PFC keeps a queue within its bounds without losses
+        room=room_bytes(topology, target, transport) if experiment.pfc is None else None,
     )
     thresholds = _thresholds(experiment, target, topology, parse_scheme(scheme))
     if thresholds is not None:
@@ -131,6 +139,7 @@ def plan(experiment: Experiment, target: str) -> Plan:
         mtu=mtu,
         reorder=experiment.reorder,
         scale=scale,
+        switches=switch_target(target),
     )
     job = Job(
         topology=experiment.topology,
@@ -138,10 +147,11 @@ def plan(experiment: Experiment, target: str) -> Plan:
         target=target,
         seed=experiment.seed,
         flows=tuple(flows),
-        nic=nic,
+        nic=replace(nic, measure_gaps=True) if experiment.gaps else nic,
         faults=faults,
         time_scale=scale,
         pfc=thresholds,
+        kernel_tcp=kernel_tcp(transport, parse_scheme(scheme), target, pfc=thresholds is not None),
         sample_ns=None if experiment.sample_ns is None else round(experiment.sample_ns * scale),
         watch=experiment.watch,
         background=frozenset(number for number, name in traffic.classes.items() if not measured(name)),
@@ -185,7 +195,7 @@ def run(
     outcome = backend.run(replace(planned.job, pcap_dir=pcap_dir), report)
     rows = _rows(planned, outcome)
     case, summary = case_name(planned.experiment.faults), _summary(planned, outcome, rows)
-    return Result(case, label, summary, rows, outcome.timelines, outcome.events)
+    return Result(case, label, summary, rows, outcome.timelines, outcome.events, outcome.gaps)
 
 
 def _rows(planned: Plan, outcome: Outcome) -> tuple[FlowRow, ...]:
@@ -228,7 +238,7 @@ def _summary(planned: Plan, outcome: Outcome, rows: tuple[FlowRow, ...]) -> Summ
         seed=experiment.seed,
         faults=experiment.faults,
         time_scale=planned.job.time_scale,
-        transport=planned.job.nic.transport,
+        transport=planned.job.nic.transport if planned.job.kernel_tcp is None else LINUX_TCP,
         window_bytes=planned.job.nic.window_bytes or UNSET,
         mtu_bytes=planned.job.nic.mtu_bytes,
         version=known(installed_version()),
@@ -240,13 +250,19 @@ def _summary(planned: Plan, outcome: Outcome, rows: tuple[FlowRow, ...]) -> Summ
         classes=classes(rows),
         pfc=UNSET if outcome.pfc is None else asdict(outcome.pfc),
         packets=packets(
-            rows, delivered=delivered, dropped=outcome.dropped, trimmed=trimmed(outcome.counters.values())
+            rows,
+            delivered=delivered,
+            dropped=outcome.dropped,
+            trimmed=trimmed(outcome.counters.values()),
+            unobserved=outcome.unobserved,
         ),
-        path_changes=sum(row.path_changes for row in rows),
+        path_changes=UNSET if "path_changes" in outcome.unobserved else sum(row.path_changes for row in rows),
         drains=sum(row.drains for row in rows),
         drained_ns=sum(row.drained_ns for row in rows),
         flowcut=counters(outcome.counters, ("flowcut_", "xoff_", "xon_", "acks_")),
-        flowlets=counters(outcome.counters, ("flowlets_",)),
+        flowlets=flowlets(outcome.counters, {host.switch for host in planned.topology.hosts}),
+        gaps=UNSET if outcome.gaps is None else outcome.gaps.summary(base_rtt_ns(planned.topology)),
+        hf2t=UNSET if planned.job.nic.hf2t is None else hf2t_summary(rows, outcome.learned),
         rlb=counters(outcome.counters, RLB_COUNTERS),
         recirculations=recirculations(outcome.counters, delivered),
         dcqcn=notifications(rows) if planned.job.nic.transport == DCQCN else UNSET,
@@ -259,6 +275,7 @@ def _summary(planned: Plan, outcome: Outcome, rows: tuple[FlowRow, ...]) -> Summ
         trace_sha256=known(outcome.trace_sha256),
         overloaded=bool(outcome.overload_reasons),
         overload_reasons=outcome.overload_reasons,
+        unobserved=outcome.unobserved or UNSET,
     )
 
 

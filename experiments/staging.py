@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from experiments.gaps import clear_gaps
 from experiments.result import SUMMARY
 from experiments.timeline import clear_timelines
 from spec import SpecError
@@ -18,8 +19,8 @@ from spec import SpecError
 def staged(out: Path) -> Iterator[Path]:
     """A fresh folder whose files replace those of the same name under `out` when the block ends well.
 
-    Whatever else lies in `out` stays, but for the timelines of a run whose summary is replaced. When the
-    block raises, the folder vanishes and `out` is as it was.
+    Whatever else lies in `out` stays, but for the timelines and gaps of a run whose summary is replaced. When
+    the block raises, the folder vanishes and `out` is as it was.
 
     Raises:
         SpecError: `out` cannot be written, or is no folder.
@@ -47,7 +48,9 @@ def _publish(folder: Path, out: Path) -> None:
             folder.rename(out)
             return
         for summary in folder.rglob(SUMMARY):
-            clear_timelines((out / summary.relative_to(folder)).parent)
+            earlier = (out / summary.relative_to(folder)).parent
+            clear_timelines(earlier)
+            clear_gaps(earlier)
         for source in sorted(path for path in folder.rglob("*") if path.is_file()):
             target = out / source.relative_to(folder)
             target.parent.mkdir(parents=True, exist_ok=True)

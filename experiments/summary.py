@@ -7,17 +7,22 @@ time has no trace hash, a run in which no flow finished has no completion times.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TypeVar
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
 from experiments.counters import MOST_RECIRCULATIONS, RECIRCULATIONS
+from experiments.gaps import GapSummary
 from experiments.metrics import mean, percentile
 from experiments.rows import FlowRow
 
 T = TypeVar("T")
+
+FLOWLETS = "flowlets_"
+FLOWLETS_AT_LEAVES = "flowlets_at_leaves"
+"""What the names of counters of flowlets begin with."""
 
 
 class Completion(msgspec.Struct, frozen=True):
@@ -77,7 +82,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
 
     `task` is the key of the words that it was made from (experiments/task.py), where it belongs to a sweep.
     `path_changes`, `drains` and `drained_ns` are sums over the flows, as their receivers and senders saw
-    them. `flows`, `completed` and all times leave out flows of the background; `classes` has them, too.
+    them. `unobserved` names columns of flows.parquet that a run has not, because nobody could count them.
+    `flows`, `completed` and all times leave out flows of the background; `classes` has them, too.
     """
 
     scheme: str
@@ -104,9 +110,11 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     drained_ns: int | UnsetType = UNSET
     flowcut: dict[str, int] | UnsetType = UNSET
     flowlets: dict[str, int] | UnsetType = UNSET
+    gaps: GapSummary | UnsetType = UNSET
     spritz: dict[str, int] | UnsetType = UNSET
     hermes: dict[str, int] | UnsetType = UNSET
     pfc: dict[str, int | float] | UnsetType = UNSET
+    hf2t: dict[str, int] | UnsetType = UNSET
     rlb: dict[str, int] | UnsetType = UNSET
     recirculations: Recirculations | UnsetType = UNSET
     dcqcn: dict[str, int] | UnsetType = UNSET
@@ -117,6 +125,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     trace_sha256: str | UnsetType = UNSET
     overloaded: bool
     overload_reasons: tuple[str, ...] = ()
+    unobserved: tuple[str, ...] | UnsetType = UNSET
     task: str | UnsetType = UNSET
 
 
@@ -152,9 +161,18 @@ def steering(rows: Sequence[FlowRow]) -> dict[str, int]:
 
 
 def packets(
-    rows: Sequence[FlowRow], *, delivered: int, dropped: int | None, trimmed: int | None = None
+    rows: Sequence[FlowRow],
+    *,
+    delivered: int,
+    dropped: int | None,
+    trimmed: int | None = None,
+    unobserved: Collection[str] = (),
 ) -> Packets:
-    """Sums over the rows; `delivered` is what the receivers counted, and None is what nobody counted."""
+    """Sums over the rows; `delivered` is what the receivers counted, and None is what nobody counted.
+
+    `unobserved` names columns of which the same is true.
+    """
+    ordered = "out_of_order" not in unobserved
     out_of_order = sum(row.out_of_order for row in rows)
     return Packets(
         sent=sum(row.packets for row in rows),
@@ -162,9 +180,9 @@ def packets(
         retransmitted=sum(row.retransmitted for row in rows),
         dropped=known(dropped),
         trimmed=known(trimmed),
-        out_of_order=out_of_order,
-        out_of_order_fraction=out_of_order / delivered if delivered else UNSET,
-        ood_p99=percentile([row.ood_max for row in rows], 99) if rows else UNSET,
+        out_of_order=out_of_order if ordered else UNSET,
+        out_of_order_fraction=out_of_order / delivered if delivered and ordered else UNSET,
+        ood_p99=percentile([row.ood_max for row in rows], 99) if rows and ordered else UNSET,
     )
 
 
@@ -187,6 +205,20 @@ def counters(
                 before = sums.get(name, 0)
                 sums[name] = max(before, value) if name == MOST_RECIRCULATIONS else before + value
     return dict(sorted(sums.items())) if sums else UNSET
+
+
+def flowlets(
+    switches: Mapping[str, Mapping[str, int]], leaves: Collection[str]
+) -> dict[str, int] | UnsetType:
+    """Flowlets that switches began; unset where no switch's program has any.
+
+    Each switch has its own; `flowlets_at_leaves` are those of the switches that hosts are at (HF2T §4.2).
+    """
+    found = counters(switches, (FLOWLETS,))
+    at_leaves = counters({name: switches[name] for name in leaves if name in switches}, (FLOWLETS,))
+    if isinstance(found, UnsetType) or isinstance(at_leaves, UnsetType):
+        return found
+    return found | {FLOWLETS_AT_LEAVES: at_leaves["flowlets_created"]}
 
 
 def notifications(rows: Sequence[FlowRow]) -> dict[str, int]:

@@ -25,6 +25,8 @@ from experiments import counters
 from experiments.backend import Job, Outcome, PfcSeen, Progress, Report
 from experiments.errors import RunError
 from experiments.fault import LinkSlow, last_change_ns
+from experiments.gaps import Gaps
+from experiments.hf2t import learned
 from experiments.ideal import Ideal
 from experiments.known import topology_of
 from experiments.pfc_seen import pfc_seen
@@ -314,7 +316,14 @@ class _Run:
             timelines=timelines,
             events=tuple(self._events),
             pfc=self._pfc_seen(network),
+            gaps=self._gaps(nics),
+            learned=learned(nics),
         )
+
+    def _gaps(self, nics: list[Nic]) -> Gaps | None:
+        if not self._job.nic.measure_gaps:
+            return None
+        return Gaps.merged(nic.gaps.bins() for nic in nics if nic.gaps is not None)
 
     def _counters(self, network: Network, switch: str) -> dict[str, int]:
         endpoint = InProcess(network.p4rt(switch), P4RtError)

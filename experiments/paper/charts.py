@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The figures of papers, drawn from their documents: bars, heat maps, curves of searches, memory."""
+"""The figures of papers, drawn from their documents: bars, heat maps, curves of searches, memory.
+
+Charts of lines that show runs are in line_charts.py.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,9 @@ from matplotlib.figure import Figure
 from experiments import plot
 from experiments.paper.document import Cell, Curve, Document
 from experiments.paper.grid import grid_label
+from experiments.paper.line_charts import gaps_chart, sizes_chart
 from experiments.paper.metrics import metric
+from experiments.paper.model import LINES
 from experiments.paper.units import UNITS
 
 FORMATS = ("svg", "png")
@@ -41,14 +46,15 @@ def document_figure(document: Document) -> Figure | None:
     """The figure of a document; None where there is nothing to draw."""
     if document.chart == "none" or not any(cell.metrics for cell in document.cells):
         return None
-    draw = {"heatmap": _heatmaps, "memory": _memory, "endpoints": _endpoints}.get(document.chart, _bars)
+    draw = _DRAW.get(document.chart, _bars)
     with plot.style():
         return draw(document)
 
 
 def search_figure(document: Document) -> Figure | None:
     """Mean FCT against the searched value, a panel a case; None where nothing was searched."""
-    curves = [curve for curve in document.curves if curve.x] if document.kind == "runs" else []
+    searched = document.kind == "runs" and document.chart not in LINES
+    curves = [curve for curve in document.curves if curve.x] if searched else []
     if not curves:
         return None
     cases = list(dict.fromkeys(curve.panel for curve in curves))
@@ -228,3 +234,13 @@ def _line(axis: Axes, curve: Curve, number: int, x_factor: float, y_factor: floa
         linewidth=1.4,
         label=curve.label,
     )
+
+
+_DRAW = {
+    "heatmap": _heatmaps,
+    "memory": _memory,
+    "endpoints": _endpoints,
+    "sizes": sizes_chart,
+    "gaps": gaps_chart,
+}
+"""How the charts of files are drawn that are no bars."""

@@ -4,6 +4,7 @@
     fct_p99['flowcut'] / fct_p99['ecmp']                     in the case that is being checked
     max(gap['*', 'flowlet']) / min(gap['*', 'flowlet'])      over all cases
     mean(fct_mean['rtt=1,*'])                                over all labels that begin so
+    mean(slowdown_p99_by_size['letflow'])                    over all ranges of flow size (sizes.py)
 
 An index is a scheme's label, or a case's name and a label; `*` stands for any text and makes a list. Lists
 are taken element by element in arithmetic and become a number by min, max or mean. Read with Python's own
@@ -22,6 +23,9 @@ from spec import SpecError
 
 Values = Mapping[tuple[str, str], Mapping[str, float]]
 """Metrics by case and label."""
+
+BY_SIZE = "_by_size"
+"""What the names of metrics end in that are lists: `m_by_size` are the values of `m_by_size_1` and so on."""
 
 _Result = float | list[float]
 
@@ -126,11 +130,20 @@ class _Evaluation:
 
     def _measured(self, metric: str, case: str | None, label: str) -> _Result:
         where = self._case if case is None else case
+        if metric.endswith(BY_SIZE):
+            return self._by_size(metric, where, label)
         keys = [key for key in self._values if fnmatchcase(key[0], where) and fnmatchcase(key[1], label)]
         found = [self._values[key][metric] for key in keys if metric in self._values[key]]
         if not found or len(found) < len(keys):
             raise NotMeasuredError(f"{metric}['{where}', '{label}'] was not measured")
         return found if "*" in where + label else found[0]
+
+    def _by_size(self, metric: str, case: str, label: str) -> list[float]:
+        found = self._values.get((case, label), {})
+        values = [value for name, value in found.items() if name.startswith(f"{metric}_")]
+        if not values:
+            raise NotMeasuredError(f"{metric}['{case}', '{label}'] was not measured")
+        return values
 
 
 def _elementwise(compute: Callable[[float, float], float], left: _Result, right: _Result) -> _Result:

@@ -13,7 +13,8 @@ from experiments.experiment import Settings, make
 from experiments.paper.model import Case, PaperFile, Scale, Scheme, Tune
 from experiments.schema import KeyProblemError, given
 from experiments.task import Task, make_task
-from experiments.words import replace_option
+from experiments.words import replace_option, with_option
+from spec import SpecError
 
 RUNS = Path("runs")
 """The folder of all runs; figures share those that they have in common."""
@@ -71,16 +72,20 @@ def _task(file: PaperFile, scale: str, case: Case, scheme: Scheme, value: str, s
     # the closer to one run, the stronger
     for layer in (
         *(file.experiment, file.scale.of(scale).experiment),
-        *(case.experiment, case.of(scale), scheme.experiment),
+        *(case.experiment, case.of(scale), scheme.experiment, scheme.of(scale)),
     ):
         settings |= given(layer)
     if scheme.tune is not None:
         settings["scheme"] = replace_option(settings["scheme"], scheme.tune.option, value)
+    where = " ".join(filter(None, (case.name, scheme.label)))
     try:
+        for option, text in case.options.items():
+            settings["scheme"] = with_option(settings["scheme"], option, text)
         experiment = make({**settings, "seed": seed})
     except KeyProblemError as error:
-        where = " ".join(filter(None, (case.name, scheme.label)))
         raise KeyProblemError(f"{error.key} of {where}", error.problem) from error
+    except SpecError as error:
+        raise KeyProblemError(f"options of {where}", str(error)) from error
     label = " ".join(filter(None, (case.name, scheme.label, value, f"seed {seed}")))
     task = make_task(experiment, experiment.target, label=label, out=RUNS)
     return replace(task, out=RUNS / task.key[:_KEY_DIGITS])

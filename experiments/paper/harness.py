@@ -15,10 +15,12 @@ from experiments.paper.charts import draw_document
 from experiments.paper.claims import judge
 from experiments.paper.document import RESULT, Cell, Curve, Document
 from experiments.paper.endpoints import endpoint_values, path_values
+from experiments.paper.gap_curves import gap_curves
 from experiments.paper.grid import Bar, bars
 from experiments.paper.memory import lines, memory_values, occupancy_values
 from experiments.paper.metrics import measure, metric
-from experiments.paper.model import FOLDER, PaperFile, read_paper
+from experiments.paper.model import FOLDER, LINES, PaperFile, read_paper
+from experiments.paper.sizes import by_size
 from experiments.paper.tune import choose
 from experiments.pool import Ends, Where, run_all
 from experiments.progress import Display
@@ -85,7 +87,7 @@ def make_document(name: str, file: PaperFile, planned: Sequence[Bar], scale: str
     """What the ends of the tasks say about a figure or table."""
     size = file.scale.of(scale)
     if file.kind == "runs":
-        cells, curves = _measured(planned, ends)
+        cells, curves = _with_curves(file, planned, *_measured(planned, ends), ends)
     else:
         cells, curves = _computed(file)
     cases = {case.name: case.title for case in file.cases(scale)}
@@ -128,6 +130,9 @@ def _setting(file: PaperFile, scale: str) -> dict[str, str]:
 
 
 def _text(value: object) -> str:
+    """As a file of an experiment has it."""
+    if isinstance(value, bool):
+        return str(value).lower()
     return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
@@ -157,11 +162,27 @@ def _measured(planned: Sequence[Bar], ends: Ends) -> tuple[tuple[Cell, ...], tup
     return tuple(cells), tuple(curves)
 
 
+def _with_curves(
+    file: PaperFile, planned: Sequence[Bar], cells: tuple[Cell, ...], searches: tuple[Curve, ...], ends: Ends
+) -> tuple[tuple[Cell, ...], tuple[Curve, ...]]:
+    """The same with what a chart of lines shows."""
+    if file.chart not in LINES:
+        return cells, searches
+    runs = [_results(bar, "", ends) for bar in planned]
+    return by_size(cells, runs) if file.chart == "sizes" else (cells, gap_curves(cells, runs))
+
+
 def _metrics(bar: Bar, value: str, ends: Ends) -> dict[str, float]:
     """The metrics of the runs with one value; none where a run failed."""
+    results = _results(bar, value, ends)
+    return measure(results) if results else {}
+
+
+def _results(bar: Bar, value: str, ends: Ends) -> list[Result]:
+    """The runs with one value, one a seed; none where a run failed."""
     found = [ends[task.key] for task in bar.tasks[value]]
     results = [end for end in found if isinstance(end, Result)]
-    return measure(results) if len(results) == len(found) else {}
+    return results if len(results) == len(found) else []
 
 
 def _cell(bar: Bar, value: str, metrics: dict[str, float], note: str = "") -> Cell:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from msgspec import UnsetType, structs
 
 from experiments.classes import CLASSES, PLAIN
+from experiments.gaps import GapSummary
 from experiments.metrics import mean, percentile
 from experiments.result import Result
 from experiments.rows import FlowRow, measured_rows
@@ -67,9 +68,12 @@ def _slowdown(result: Result) -> float | None:
     return mean(factors) if result.complete else None
 
 
-def _slowdown_p99(result: Result) -> float | None:
-    factors = [row.slowdown for row in _counted(result) if row.slowdown is not None]
-    return percentile(factors, 99) if result.complete else None
+def _slowdown_percentile(percent: int) -> Callable[[Result], float | None]:
+    def compute(result: Result) -> float | None:
+        factors = [row.slowdown for row in _counted(result) if row.slowdown is not None]
+        return percentile(factors, percent) if result.complete else None
+
+    return compute
 
 
 def _out_of_order(result: Result) -> float | None:
@@ -115,6 +119,41 @@ def _recirculations(name: str) -> Callable[[Result], float | None]:
     return found
 
 
+def _flowlets(result: Result) -> float | None:
+    """Flowlets that leaf switches counted; none of programs without flowlets."""
+    seen = result.summary.flowlets
+    return None if isinstance(seen, UnsetType) else float(seen["flowlets_at_leaves"])
+
+
+def _gaps(compute: Callable[[GapSummary], float]) -> Callable[[Result], float | None]:
+    """Something of the gaps between packets of a flow, where NICs measured them and there were any."""
+
+    def found(result: Result) -> float | None:
+        gaps = result.summary.gaps
+        return None if isinstance(gaps, UnsetType) or not gaps.count else compute(gaps)
+
+    return found
+
+
+def _gap(permyriad: int) -> Callable[[Result], float | None]:
+    """A quantile of the gaps between packets of a flow."""
+
+    def found(result: Result) -> float | None:
+        return None if result.gaps is None or not result.gaps.count else result.gaps.quantile_ns(permyriad)
+
+    return found
+
+
+def _hf2t(compute: Callable[[Mapping[str, int]], float]) -> Callable[[Result], float | None]:
+    """Something of what NICs with HF2T did."""
+
+    def found(result: Result) -> float | None:
+        seen = result.summary.hf2t
+        return None if isinstance(seen, UnsetType) else compute(seen)
+
+    return found
+
+
 def _cnps(result: Result) -> float | None:
     """Congestion notifications that senders got; none of other transports than DCQCN."""
     seen = result.summary.dcqcn
@@ -147,7 +186,8 @@ METRICS: Mapping[str, Metric] = {
     "fct_max": Metric("largest FCT", "us", _percentile(100)),
     "runtime": Metric("runtime", "us", _runtime),
     "slowdown_mean": Metric("mean slowdown", "times", _slowdown),
-    "slowdown_p99": Metric("p99 slowdown", "times", _slowdown_p99),
+    "slowdown_p50": Metric("median slowdown", "times", _slowdown_percentile(50)),
+    "slowdown_p99": Metric("p99 slowdown", "times", _slowdown_percentile(99)),
     "out_of_order": Metric("packets out of order", "%", _out_of_order),
     "ood_max": Metric(
         "out-of-order degree", "", lambda result: float(max(row.ood_max for row in result.rows))
@@ -161,6 +201,21 @@ METRICS: Mapping[str, Metric] = {
     "recirculations": Metric("recirculations a packet", "%", _recirculations("mean")),
     "recirculations_most": Metric("recirculations of a packet at most", "", _recirculations("most")),
     "cnps": Metric("CNPs", "", _cnps),
+    "flowlets": Metric("flowlets", "", _flowlets),
+    "stretched": Metric("gaps stretched", "", _hf2t(lambda seen: float(seen["stretched"]))),
+    "natural": Metric("gaps long by themselves", "", _hf2t(lambda seen: float(seen["natural"]))),
+    "stretch": Metric(
+        "mean stretch of a gap", "us", _hf2t(lambda seen: seen["stretched_ns"] / max(seen["stretched"], 1))
+    ),
+    "trainings": Metric("trainings", "", _hf2t(lambda seen: float(seen["trainings"]))),
+    "gaps": Metric("gaps", "", _gaps(lambda seen: float(seen.count))),
+    "gap_p50": Metric("median gap", "us", _gap(5000)),
+    "gap_p99": Metric("p99 gap", "us", _gap(9900)),
+    "gap_p999": Metric("p99.9 gap", "us", _gap(9990)),
+    "gaps_1rtt": Metric("gaps ≥ RTT", "%", _gaps(lambda seen: seen.at_least_1_rtt / seen.count)),
+    "gaps_2rtt": Metric("gaps ≥ 2 RTT", "%", _gaps(lambda seen: seen.at_least_2_rtt / seen.count)),
+    "gaps_3rtt": Metric("gaps ≥ 3 RTT", "%", _gaps(lambda seen: seen.at_least_3_rtt / seen.count)),
+    "rtt": Metric("base RTT", "us", _gaps(lambda seen: float(seen.rtt_ns))),
     "failures": Metric("failures found", "", _rlb("failures_found")),
     "overtaken": Metric("packets overtaken", "", _whole("overtaken")),
     "draining": Metric("time spent draining", "%", _draining),
@@ -189,6 +244,8 @@ ones are computed without a run (model.py: kinds)."""
 _NOT_BY_CLASS = (
     *("lost", "pauses", "pause_rate", "pause_fraction"),
     *("warnings", "recirculated", "recirculations", "recirculations_most", "cnps", "failures"),
+    *("flowlets", "stretched", "natural", "stretch", "trainings"),
+    *("gaps", "gap_p50", "gap_p99", "gap_p999", "gaps_1rtt", "gaps_2rtt", "gaps_3rtt", "rtt"),
 )
 """What nobody counts flow by flow."""
 

@@ -6,8 +6,8 @@
 
     [experiment]                            # keys of experiment files, for every run
     [scale.small]                           # experiment = {...}, seeds, reductions, values = {gap = [...]}
-    [[case]]                                # name, title, experiment, small, paper: one traffic, one network
-    [[scheme]]                              # label, experiment, tune = {option = "gap", below = 0.02}
+    [[case]]                                # name, title, experiment, small, paper, options: one traffic
+    [[scheme]]                              # label, experiment, small, paper, tune = {option = "gap", ...}
     [grid]                                  # instead of schemes: one for every combination of `values`
     [[claim]]                               # text, value, expect, paper, why
 
@@ -38,7 +38,9 @@ FOLDER = Path(__file__).resolve().parent
 """Where the papers' files lie."""
 
 KINDS = ("runs", "memory", "occupancy", "endpoints", "paths")
-CHARTS = ("bars", "heatmap", "memory", "endpoints", "none")
+CHARTS = ("bars", "heatmap", "sizes", "gaps", "memory", "endpoints", "none")
+LINES = ("sizes", "gaps")
+"""Charts that show runs as lines (line_charts.py); a search would need lines of its own."""
 
 
 class Scale(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -65,6 +67,7 @@ class Case(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A traffic in a network; `small` and `paper` change `experiment` at one size.
 
     only: the size at which the case is there; empty: at both
+    options: what the words of every scheme get in this case, by option
     """
 
     name: str
@@ -73,6 +76,7 @@ class Case(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     experiment: Settings = Settings()
     small: Settings = Settings()
     paper: Settings = Settings()
+    options: dict[str, str] = {}
 
     def of(self, scale: str) -> Settings:
         """What this case changes at one size only."""
@@ -89,11 +93,20 @@ class Tune(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Scheme(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A scheme as it is compared; `experiment` holds its words and what else it needs."""
+    """A scheme as it is compared; `experiment` holds its words and what else it needs.
+
+    `small` and `paper` change it at one size.
+    """
 
     label: str
     experiment: Settings
     tune: Tune | None = None
+    small: Settings = Settings()
+    paper: Settings = Settings()
+
+    def of(self, scale: str) -> Settings:
+        """What this scheme changes at one size only."""
+        return self.small if scale == "small" else self.paper
 
 
 class Grid(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -256,6 +269,8 @@ def _check(file: PaperFile) -> None:
     _unique("panel", [panel.name for panel in file.panel])
     if file.kind == "runs" and bool(file.grid) == bool(file.scheme):
         raise KeyProblemError("scheme", "expected either schemes or a grid")
+    if file.chart in LINES and any(scheme.tune for scheme in file.scheme):
+        raise KeyProblemError("chart", f"{file.chart} shows no search")
     options = list(file.grid.options) if file.grid else []
     options += [scheme.tune.option for scheme in file.scheme if scheme.tune]
     for scale in SCALES:

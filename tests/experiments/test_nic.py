@@ -7,6 +7,7 @@ import pytest
 
 from controller.defaults import resolve
 from controller.scheme import parse_scheme
+from controller.target import target
 from experiments.nic import nic_config
 from experiments.transport import Transport
 from topology import parse_topology
@@ -26,6 +27,7 @@ def test_a_timeout_is_a_loss_only_where_nothing_is_trimmed(scheme: str, trim: st
         window=65536,
         mtu=1024,
         reorder=None,
+        switches=target("virtual"),
     )
     assert config.dctcp.timeout_is_loss is is_loss
     assert config.transport == "dctcp"

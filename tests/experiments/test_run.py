@@ -30,7 +30,8 @@ SUMMARY_KEYS = {
 ROW_KEYS = [
     "id", "src", "dst", "bytes", "start_ns", "end_ns", "fct_ns", "ideal_fct_ns", "slowdown", "packets", "retransmitted",
     "out_of_order", "ood_max", "path_changes", "drains", "drained_ns", "overtaken", "timeouts", "ce_marked",
-    "trimmed", "nacks", "explored", "reused", "blocked", "received", "cnps_sent", "cnps_received", "class",
+    "trimmed", "nacks", "explored", "reused", "blocked", "received", "cnps_sent", "cnps_received", "stretched",
+    "stretched_ns", "natural", "class",
 ]  # fmt: skip
 
 
