@@ -41,7 +41,7 @@ help: ## this list
 setup: ## both Python environments, and Debian packages where root
 	@scripts/setup.sh
 
-run: setup ## schemes beside their baselines -> table, figure, OUT/ (SCHEME=flowcut|spritz|rlb …)
+run: setup ## schemes beside their baselines -> table, figure, OUT/ (SCHEME=flowcut|spritz|rlb|letflow …)
 	@$(BIN)/python -m experiments.make_run
 
 # The unit tests come last: their closing lines are the verdict that CI reads.

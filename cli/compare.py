@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from cli.experiment_options import DEFAULT_OUT, File, Json, Out, Pcap, Scale, with_experiment
+from cli.experiment_options import DEFAULT_OUT, File, Json, Out, Pcap, Scale, Workers, with_experiment
 from experiments.defaults import SCHEMES
 
 
@@ -16,27 +16,36 @@ def compare(
     values: dict[str, Any],
     experiment: File = None,
     schemes: Annotated[
-        str, typer.Option(help="schemes with their options; ratios are against the first")
-    ] = ",".join(SCHEMES),
+        str | None,
+        typer.Option(
+            help="schemes with their options; ratios are against the first; without it those of the file, "
+            f"or {','.join(SCHEMES)}",
+            show_default=False,
+        ),
+    ] = None,
     scale: Scale = None,
     out: Out = DEFAULT_OUT,
     json: Json = False,
     pcap: Pcap = False,
+    workers: Workers = 1,
 ) -> None:
     """Compare schemes: a table, a figure, OUT/comparison.json and a folder OUT/CASE/SCHEME for each run.
 
-    With --fault every scheme runs twice: in a healthy network, then with the faults.
+    With --fault every scheme runs twice: in a healthy network, then with the faults. A scheme that works over
+    one transport only keeps that, whatever --transport says. With several workers, in virtual time, what an
+    earlier call has finished is not run again.
     """
     from experiments.command import Output, run_several
     from experiments.experiment import make
-    from experiments.toml_file import base_experiment
+    from experiments.toml_file import base_experiment, schemes_of
     from experiments.words import split_schemes
 
-    names = split_schemes(schemes)
+    named = schemes_of(experiment, scale) if schemes is None else {}
+    names = tuple(named.values()) if named else SCHEMES if schemes is None else split_schemes(schemes)
     base = base_experiment(experiment, scale)
     # every scheme is checked before any runs
     bases = [make({**values, "scheme": scheme}, base) for scheme in names]
-    run_several(bases[0], names, Output(out, json, pcap))
+    run_several(bases[0], names, Output(out, json, pcap), names=tuple(named), workers=workers)
 
 
 def register(app: typer.Typer) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from experiments import budget
 from experiments.backend import Backend
-from experiments.compare import compare, plans, write
+from experiments.compare import Comparison, compare, compare_at_once, plans, write
 from experiments.errors import RunError
 from experiments.experiment import Experiment
 from experiments.mininet_backend import MininetBackend
@@ -96,8 +96,22 @@ def _stopping(times_ns: tuple[int, ...], display: Display) -> Backend:
     return VirtualBackend(stops=Stops(times_ns, halt))
 
 
-def run_several(base: Experiment, schemes: Sequence[str], output: Output) -> None:
+def run_several(
+    base: Experiment,
+    schemes: Sequence[str],
+    output: Output,
+    *,
+    names: Sequence[str] = (),
+    workers: int = 1,
+) -> None:
     """Compare schemes, without faults and then with those of `base`; write their folder, and show the table.
+
+    Args:
+        base: what to run, but for the scheme.
+        schemes: words of each.
+        output: where results go.
+        names: a label for each scheme; empty: labels are made of the words.
+        workers: processes that run in virtual time at once; with one, every run is made anew.
 
     Raises:
         SpecError: words that do not fit together, or a target that cannot do what they say.
@@ -105,16 +119,43 @@ def run_several(base: Experiment, schemes: Sequence[str], output: Output) -> Non
     """
     display = Display(sys.stderr)
     target = _target(base.target, display)
-    planned = plans(base, schemes, target)
+    planned = plans(base, schemes, target, names)
     _check_budget(planned[0][1], display)
-    with interruptible(), staged(output.folder) as folder:
-        done = compare(planned, backend_of(target), display, folder / _PCAP if output.pcap else None)
-        write(done, folder)
+    for text in _own_transports(base, planned):
+        display.say(text)
+    if workers > 1 and output.pcap:
+        raise SpecError("--pcap: links are captured with one worker only")
+    done = _compared(planned, target, output, workers, display)
     document = comparison(done.results, done.labels[0], done.failed)
     _show(done.results, done.labels[0], to_json(document) if output.json else None)
     display.say(f"results: {output.folder}")
     failures = [f"{failure.case}, {failure.label}: {failure.reason}" for failure in done.failed]
     _judge(done.results, failures, display)
+
+
+def _compared(
+    planned: Sequence[tuple[str, Plan]], target: str, output: Output, workers: int, display: Display
+) -> Comparison:
+    """Run all, and write what came of it."""
+    if workers > 1:
+        with interruptible("what is finished is kept, and need not be run again"):
+            done = compare_at_once(planned, workers, output.folder, display)
+            with staged(output.folder) as folder:
+                write(done, folder)
+        return done
+    with interruptible(), staged(output.folder) as folder:
+        done = compare(planned, backend_of(target), display, folder / _PCAP if output.pcap else None)
+        write(done, folder)
+    return done
+
+
+def _own_transports(base: Experiment, planned: Sequence[tuple[str, Plan]]) -> list[str]:
+    """A line for each transport that some schemes keep although another one was asked for."""
+    own: dict[str, list[str]] = {}
+    for label, one in planned:
+        if one.experiment.transport != base.transport:
+            own.setdefault(one.job.nic.transport, []).append(label)
+    return [f"{', '.join(dict.fromkeys(own[name]))}: over {name}, and no other transport" for name in own]
 
 
 def run_sweep(base: Experiment, axes: Sequence[str], output: Output, where: Where, *, again: bool) -> None:

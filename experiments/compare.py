@@ -7,14 +7,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from controller.scheme import parse_scheme
 from experiments.backend import Backend
 from experiments.errors import RunError
 from experiments.experiment import Experiment
 from experiments.figure import draw
+from experiments.nic import only_transport
+from experiments.pool import Where, run_all
 from experiments.progress import Display
 from experiments.result import COMPARISON, Failure, Result, comparison, to_json, write_result
 from experiments.run import Plan, plan, run
+from experiments.table import make_table, markdown
+from experiments.task import Failed, make_task
+from experiments.transport import parse_transport
 from experiments.words import case_name, labels
+
+TABLE = "comparison.md"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +34,13 @@ class Comparison:
     failed: tuple[Failure, ...]
 
 
-def plans(base: Experiment, schemes: Sequence[str], target: str) -> list[tuple[str, Plan]]:
+def plans(
+    base: Experiment, schemes: Sequence[str], target: str, names: Sequence[str] = ()
+) -> list[tuple[str, Plan]]:
     """Label and plan of every run: each scheme without faults, then each with them if there are any.
+
+    A scheme that works over one transport only keeps that, whatever the others go over. `names` are labels to
+    be used instead of those that follow from the words.
 
     Raises:
         SpecError: words that do not fit together.
@@ -36,10 +49,18 @@ def plans(base: Experiment, schemes: Sequence[str], target: str) -> list[tuple[s
     if base.faults:
         cases.append(base.faults)
     return [
-        (label, plan(replace(base, scheme=scheme, faults=faults), target))
+        (label, plan(replace(_over_its_own(base, scheme), faults=faults), target))
         for faults in cases
-        for label, scheme in zip(labels(schemes), schemes, strict=True)
+        for label, scheme in zip(names or labels(schemes), schemes, strict=True)
     ]
+
+
+def _over_its_own(base: Experiment, scheme: str) -> Experiment:
+    """The experiment with a scheme, and without a transport that it cannot work over."""
+    only = only_transport(parse_scheme(scheme))
+    if base.transport is not None and only not in (None, parse_transport(base.transport).name):
+        base = replace(base, transport=None)
+    return replace(base, scheme=scheme)
 
 
 def compare(
@@ -65,11 +86,33 @@ def compare(
     return Comparison(tuple(dict.fromkeys(label for label, _ in planned)), tuple(results), tuple(failed))
 
 
+def compare_at_once(
+    planned: Sequence[tuple[str, Plan]], workers: int, folder: Path, display: Display
+) -> Comparison:
+    """The same with several runs at a time, in virtual time; results that `folder` has already stay.
+
+    Raises:
+        SpecError: the target is not virtual, or a result cannot be written.
+    """
+    tasks = [
+        make_task(one.experiment, one.target, label=label, out=Path(case_name(one.experiment.faults), label))
+        for label, one in planned
+    ]
+    ends = run_all(tasks, folder, Where(workers), display)
+    found = [(task, ends[task.key]) for task in tasks]
+    results = tuple(replace(end, label=task.label) for task, end in found if isinstance(end, Result))
+    failed = tuple(
+        Failure(task.case, task.label, end.reason) for task, end in found if isinstance(end, Failed)
+    )
+    return Comparison(tuple(dict.fromkeys(label for label, _ in planned)), results, failed)
+
+
 def write(done: Comparison, folder: Path) -> None:
-    """Write CASE/SCHEME/{summary.json,flows.parquet}, comparison.json and the figure into a folder."""
+    """Write CASE/SCHEME/{summary.json,flows.parquet}, comparison.json, table and figure into a folder."""
     for result in done.results:
         write_result(result, folder / result.case / result.label)
     document = comparison(done.results, done.labels[0], done.failed)
     (folder / COMPARISON).write_text(to_json(document), "utf-8")
     if done.results:
+        (folder / TABLE).write_text(markdown(make_table(done.results, done.labels[0])), "utf-8")
         draw(done.results, folder)

@@ -59,6 +59,23 @@ TAGGED = "hermes"
 TAGGED_TRANSPORT = "dcqcn:clamp=no"
 """Hermes looks at marks, as only DCQCN's packets have them; the others go with the default, go-back-N."""
 
+FLOWLETS = "letflow"
+HF2T_SEED = 2
+HF2T_TOPOLOGY = "fat-tree:k=4,rate=10Gbps,delay=1us"
+HF2T_WORKLOAD = "poisson:cdf=websearch,most=500KB,load=0.7,duration=2ms"
+HF2T_TRANSPORT = "dcqcn:clamp=no"
+HF2T_PFC = "default"
+"""For HF2T: the paper's network, traffic and congestion control (HF2T §5.1) at a rate and for a time that
+software holds; without its largest flows, which would be most of the traffic by themselves.
+"""
+
+HF2T_GAP = "100us"
+HF2T_TRAIN = "300"
+"""The flowlet threshold of LetFlow and NICs: five base RTTs there (HF2T §3: usually two at least); at two
+go-back-N pays for flowlets that overtake each other what they gain. And the gaps from which a
+NIC learns: in so short a time few leave it.
+"""
+
 
 def workload(target: str) -> str:
     """What is sent: less on BMv2, whose links are several times slower than those of the other targets."""

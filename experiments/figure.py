@@ -14,12 +14,14 @@ from msgspec import UnsetType
 
 from experiments import plot
 from experiments.metrics import cumulative
+from experiments.ranking import ranking_figure
 from experiments.result import Result, longest_fct_ns
 from experiments.rows import measured_rows
 from experiments.table import LOSSLESS_COLUMNS, has_pfc, lossless_counts
 
 STEM = "comparison"
 FORMATS = ("svg", "png")
+MOST_LINES = len(plot.COLOURS)
 
 
 def draw(results: Sequence[Result], folder: Path) -> list[Path]:
@@ -28,9 +30,14 @@ def draw(results: Sequence[Result], folder: Path) -> list[Path]:
 
 
 def comparison_figure(results: Sequence[Result]) -> Figure:
-    """A panel of completion times for each case, one of shares out of order, and one of pauses, if any."""
+    """A panel of completion times for each case, one of shares out of order, and one of pauses, if any.
+
+    Of more than MOST_LINES schemes a row each: ranking.py.
+    """
     cases = list(dict.fromkeys(result.case for result in results))
     labels = list(dict.fromkeys(result.label for result in results))
+    if len(labels) > MOST_LINES:
+        return ranking_figure(results)
     with plot.style():
         count = len(cases) + (2 if has_pfc(results) else 1)
         figure, axes = plot.panels(count, height=3.6, columns=count)

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import IO
 
 from msgspec import UNSET, UnsetType
@@ -12,7 +13,7 @@ from rich.measure import Measurement
 from rich.table import Table
 
 from experiments.result import Result, p99_ratio
-from experiments.summary import Summary
+from experiments.summary import FLOWLETS_AT_LEAVES, Summary
 from experiments.sweep import Point
 
 NOT_OBSERVED = "-"
@@ -27,6 +28,9 @@ COLUMNS = (
 LOSSLESS_COLUMNS = ("PFC\npauses", "warn-\nings", "recircu-\nlations")
 """Titles of what `lossless_counts` gives; shown before the ratio where a run has PFC."""
 
+FLOWLET_COLUMNS = ("flow-\nlets", "stretched\ngaps")
+"""Titles of what `flowlet_counts` gives; shown where NICs stretch gaps in a run."""
+
 
 def make_table(results: Sequence[Result], first: str) -> Table:
     """The table; the last column is each p99 over that of the scheme labelled `first` in the same case."""
@@ -36,8 +40,8 @@ def make_table(results: Sequence[Result], first: str) -> Table:
     )
     table.add_column("case")
     table.add_column("scheme")
-    lossless = has_pfc(results)
-    for name in (*COLUMNS[:-1], *(LOSSLESS_COLUMNS if lossless else ()), COLUMNS[-1]):
+    more = [one for one in _MORE if one.shown(results)]
+    for name in (*COLUMNS[:-1], *(title for one in more for title in one.titles), COLUMNS[-1]):
         table.add_column(name, justify="right", no_wrap=True)
     previous = ""
     for result in results:
@@ -49,7 +53,7 @@ def make_table(results: Sequence[Result], first: str) -> Table:
             result.case if result.case != previous else "",
             result.label + flag,
             *figures(result.summary),
-            *(map(_count, lossless_counts(result.summary)) if lossless else ()),
+            *(_count(value) for one in more for value in one.counts(result.summary)),
             NOT_OBSERVED if ratio is None else f"{ratio:.2f}",
         )
         previous = result.case
@@ -79,7 +83,21 @@ def _caption(results: Sequence[Result]) -> str | None:
     scale = f", {summary.time_scale:g} times slower than stated" if summary.time_scale != 1 else ""
     doubtful = any(not result.complete or result.summary.overloaded for result in results)
     text = f"{summary.flows} flows a run, target {summary.target}{scale}, seed {summary.seed}"
+    text += "".join(f"\n{line}" for line in _transports(results))
     return f"{text}\n{_DOUBTFUL}" if doubtful else text
+
+
+def _transports(results: Sequence[Result]) -> list[str]:
+    """A line for each transport and who goes over it, where they differ."""
+    found: dict[str, list[str]] = {}
+    for result in results:
+        name = result.summary.transport
+        found.setdefault("unknown" if isinstance(name, UnsetType) else name, []).append(result.label)
+    if len(found) < 2:
+        return []
+    most = max(found, key=lambda name: len(found[name]))
+    own = [f"{name}: {', '.join(dict.fromkeys(labels))}" for name, labels in found.items() if name != most]
+    return [f"transport {most}, but {'; '.join(own)}"]
 
 
 def figures(summary: Summary) -> list[str]:
@@ -111,8 +129,48 @@ def lossless_counts(summary: Summary) -> tuple[int | UnsetType, ...]:
     return pauses, warnings, UNSET if isinstance(rounds, UnsetType) else rounds.total
 
 
+def has_stretching(results: Sequence[Result]) -> bool:
+    """Whether NICs stretched gaps in one of these runs (HF2T)."""
+    return any(not isinstance(result.summary.hf2t, UnsetType) for result in results)
+
+
+def flowlet_counts(summary: Summary) -> tuple[int | UnsetType, ...]:
+    """Flowlets that began at switches with hosts, and gaps that NICs stretched for one to begin."""
+    flowlets = UNSET if isinstance(summary.flowlets, UnsetType) else summary.flowlets[FLOWLETS_AT_LEAVES]
+    return flowlets, UNSET if isinstance(summary.hf2t, UnsetType) else summary.hf2t["stretched"]
+
+
+@dataclass(frozen=True, slots=True)
+class _More:
+    """Columns that are there for some results only."""
+
+    titles: tuple[str, ...]
+    shown: Callable[[Sequence[Result]], bool]
+    counts: Callable[[Summary], tuple[int | UnsetType, ...]]
+
+
+_MORE = (
+    _More(LOSSLESS_COLUMNS, has_pfc, lossless_counts),
+    _More(FLOWLET_COLUMNS, has_stretching, flowlet_counts),
+)
+
+
 def _count(value: int | UnsetType) -> str:
     return NOT_OBSERVED if isinstance(value, UnsetType) else f"{value:,}"
+
+
+def markdown(table: Table) -> str:
+    """The table in Markdown, without columns in which nothing was observed."""
+    columns = [
+        (" ".join(str(column.header).replace("-\n", "").split()), list(map(str, column.cells)))
+        for column in table.columns
+    ]
+    seen = [(title, cells) for title, cells in columns if set(cells) != {NOT_OBSERVED}]
+    lines = [[title for title, _ in seen], ["---"] * len(seen)]
+    lines += [list(row) for row in zip(*(cells for _, cells in seen), strict=True)]
+    text = "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+    notes = [line for part in (table.title, table.caption) if part for line in str(part).split("\n")]
+    return text + "".join(f"\n{line}\n" for line in notes)
 
 
 def show(table: Table, file: IO[str]) -> None:

@@ -22,7 +22,19 @@ from spec import SpecError
 from topology import parse_topology
 
 SCHEMES = (
-    *("ecmp", "spray", "letflow", "flowcut", "presto", "drill", "hermes", "rlb", "minimal", "valiant", "ugal-l"),
+    *(
+        "ecmp",
+        "spray",
+        "letflow",
+        "flowcut",
+        "presto",
+        "drill",
+        "hermes",
+        "rlb",
+        "minimal",
+        "valiant",
+        "ugal-l",
+    ),
     *("mp-rdma", "spritz", "ops", "flicr"),
 )
 TOPOLOGY = parse_topology("leaf-spine:leaves=2,spines=2,hosts=2,rate=100Gbps,delay=1us")
@@ -87,7 +99,10 @@ def test_letflow_s_variant() -> None:
         ("ecmp:hf2t=on,dynamic=maybe", "dynamic must be yes or no, found 'maybe'"),
         ("ecmp:hf2t=on,spare=much", "spare must be a size such as 64KiB, found 'much'"),
         ("ecmp:hf2t=99,t=2us", "hf2t must be on where t is given, for nothing is learnt then, found '99'"),
-        ("ecmp:hf2t=on,t=2us,train=100", "train must be given only where t is not, for nothing is learnt then"),
+        (
+            "ecmp:hf2t=on,t=2us,train=100",
+            "train must be given only where t is not, for nothing is learnt then",
+        ),
         ("ecmp:hf2t=on,t=2us,retrain=on", "retrain must be given only where t is not"),
         ("letflow:variant=half", "variant must be one of plain, hf2t, found 'half'"),
         ("letflow:variant=plain,hf2t=98", "variant must be hf2t where hf2t=98, found 'plain'"),
@@ -205,7 +220,9 @@ def test_runs_of_all_kinds_of_nics_have_it(words: str, topology: str, name: str)
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_it_is_listed(scheme: str) -> None:
     """With each scheme, and what is used where nothing is said."""
-    rows = {row["key"]: row["default"] for row in listing([scheme], TOPOLOGY if scheme == "rlb" else None).rows}
+    rows = {
+        row["key"]: row["default"] for row in listing([scheme], TOPOLOGY if scheme == "rlb" else None).rows
+    }
     assert set(KEYS) <= rows.keys()
     expected = ("off", "20", "80", "on", "by topology", "by hf2t", "learnt", "0B", "on")
     assert expected == tuple(str(rows[key]) for key in KEYS)

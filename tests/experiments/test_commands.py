@@ -76,7 +76,7 @@ def test_compare(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for run in document["runs"]:
         assert json.loads((out / run["case"] / run["label"] / "summary.json").read_text()) == run["summary"]
     assert {path.name for path in out.iterdir()} == {
-        "clean", "link-slow", "comparison.json", "comparison.svg", "comparison.png",
+        "clean", "link-slow", "comparison.json", "comparison.md", "comparison.svg", "comparison.png",
     }  # fmt: skip
     for word in ("clean", "link-slow", "ecmp", "flowcut"):
         assert word in shown

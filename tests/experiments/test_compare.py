@@ -150,7 +150,7 @@ def test_files(tmp_path: Path) -> None:
     names = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
     runs = {f"{case}/{label}" for case in ("clean", "link-slow") for label in ("ecmp", "letflow", "flowcut")}
     assert names == {f"{run}/{file}" for run in runs for file in ("summary.json", "flows.parquet")} | {
-        "comparison.json", "comparison.svg", "comparison.png",
+        "comparison.json", "comparison.md", "comparison.svg", "comparison.png",
     }  # fmt: skip
     document = json.loads((tmp_path / "comparison.json").read_text())
     assert [run["p99_ratio"] for run in document["runs"]] == [1, 0.75, 0.5] * 2

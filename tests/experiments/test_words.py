@@ -97,8 +97,31 @@ def test_make_run_scheme_and_variant() -> None:
     assert options(SCHEME="ecmp")["--schemes"] == "ecmp"
     assert options(SCHEME="spray,letflow:gap=1us")["--schemes"] == "ecmp,spray,letflow:gap=1us"
     assert options(VARIANT="nic")["--schemes"] == "ecmp,letflow,flowcut:variant=nic"
-    with pytest.raises(SpecError, match="none of the schemes ecmp, letflow has variants"):
-        options(SCHEME="letflow", VARIANT="nic")
+    for scheme, variant in (("letflow", "nic"), ("flowcut", "hf2t")):
+        with pytest.raises(SpecError, match=f"VARIANT={variant}: none of the schemes {scheme} has it"):
+            options(SCHEME=scheme, VARIANT=variant)
+
+
+def test_make_run_hf2t() -> None:
+    """LetFlow beside LetFlow whose NICs stretch gaps, in a fat tree; whatever else has HF2T beside itself without."""
+    found = options(SCHEME="letflow", VARIANT="hf2t")
+    assert found == options(VARIANT="hf2t") == {
+        "": "compare",
+        "--schemes": "letflow:gap=100us,letflow:variant=hf2t,gap=100us,train=300",
+        "--topology": defaults.HF2T_TOPOLOGY,
+        "--workload": defaults.HF2T_WORKLOAD,
+        "--target": "auto",
+        "--seed": str(defaults.HF2T_SEED),
+        "--transport": defaults.HF2T_TRANSPORT,
+        "--pfc": defaults.HF2T_PFC,
+    }  # fmt: skip
+    words = "letflow:gap=9us,hf2t=on,t=3us"
+    assert options(SCHEME=words)["--schemes"] == f"letflow:gap=9us,{words}"
+    several = options(SCHEME="flowcut:hf2t=on,train=100,letflow", TOPO="fat-tree:k=8", FAULT="link-down")
+    assert several["--schemes"] == "flowcut,flowcut:hf2t=on,train=100,letflow:gap=100us"
+    assert (several["--topology"], several["--fault"]) == ("fat-tree:k=8", "link-down")
+    assert options(SCHEME="letflow", VARIANT="plain")["--schemes"] == "ecmp,letflow:variant=plain"
+    assert command({"CLI": "1", "VARIANT": "hf2t"})[3].startswith("letflow:variant=hf2t,")
 
 
 @pytest.mark.parametrize("variant", ["scout", "spray"])

@@ -102,7 +102,9 @@ def run(kind: str, loss: float) -> dict[str, Any]:
         "frames": frames.hexdigest(),
         "records": [dataclasses.asdict(record) for record in network.records()],
         "gaps": [nic.gaps.bins() for nic in network.nics if nic.gaps is not None],
-        "learned": [(nic.learner.t_ns, nic.learner.trainings) for nic in network.nics if nic.learner is not None],
+        "learned": [
+            (nic.learner.t_ns, nic.learner.trainings) for nic in network.nics if nic.learner is not None
+        ],
         "seen": [repr(seen) for nic in network.nics for seen in nic.records()],
     }
 

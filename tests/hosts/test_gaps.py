@@ -43,7 +43,9 @@ def check(gaps: list[int]) -> None:
     for gap in gaps[:20]:
         for near in (gap - 1, gap, gap + 1):
             counted = made.at_least(max(0, near))
-            assert sum(one >= near * (1 + ERROR) for one in gaps) <= counted <= sum(one >= near for one in gaps)
+            assert (
+                sum(one >= near * (1 + ERROR) for one in gaps) <= counted <= sum(one >= near for one in gaps)
+            )
 
 
 @settings(max_examples=200, deadline=None, derandomize=True)
@@ -60,7 +62,9 @@ def test_bins_are_narrow_and_without_holes(gap):
 
 def test_the_first_bins_hold_one_gap_each_and_the_last_ends_where_gaps_end():
     """Their edges, one after the other."""
-    assert list(range(256)) == [low_ns(number) for number in range(256)] == [bin_of(gap) for gap in range(256)]
+    assert (
+        list(range(256)) == [low_ns(number) for number in range(256)] == [bin_of(gap) for gap in range(256)]
+    )
     assert [256, 258] == [low_ns(256), low_ns(257)]
     assert MOST_BINS - 1 == bin_of(MOST_GAP_NS)
     assert MOST_GAP_NS + 1 == low_ns(MOST_BINS)

@@ -21,7 +21,13 @@ WINDOW = 1_000
 
 
 def config(**settings_) -> Hf2tConfig:
-    usual = {"threshold_ns": THRESHOLD_NS, "percentile": 9_900, "min_thr": 20, "max_thr": 80, "train_gaps": WINDOW}
+    usual = {
+        "threshold_ns": THRESHOLD_NS,
+        "percentile": 9_900,
+        "min_thr": 20,
+        "max_thr": 80,
+        "train_gaps": WINDOW,
+    }
     return Hf2tConfig(**{**usual, **settings_})
 
 
@@ -241,7 +247,9 @@ def test_a_shift_that_goes_back_at_once_is_none():
     assert (before_ns, 1) == (learner.t_ns, learner.trainings)
 
 
-@pytest.mark.parametrize("gaps", [[84] * WINDOW, [84] * (WINDOW - 5) + [8_000] * 5, list(range(1, WINDOW + 1))])
+@pytest.mark.parametrize(
+    "gaps", [[84] * WINDOW, [84] * (WINDOW - 5) + [8_000] * 5, list(range(1, WINDOW + 1))]
+)
 def test_no_training_without_a_shift(gaps):
     """Also where fewer than the rest are beyond T, for so many are equally long."""
     learner = trained(gaps * 20)
@@ -301,7 +309,9 @@ def test_settings_that_make_no_sense(settings_, message):
         config(**settings_)
 
 
-@pytest.mark.parametrize(("percentile", "expected"), [(9_900, 10_000), (9_750, 4_000), (9_999, 1_000_000), (5_000, 200)])
+@pytest.mark.parametrize(
+    ("percentile", "expected"), [(9_900, 10_000), (9_750, 4_000), (9_999, 1_000_000), (5_000, 200)]
+)
 def test_how_many_gaps_a_percentile_needs(percentile, expected):
     """So many that enough of them are beyond it."""
     assert expected == train_gaps(percentile) >= LEAST_TRAIN_GAPS

@@ -20,7 +20,9 @@ WORKLOAD = "poisson:cdf=websearch,load=0.7,duration=200us,peers=remote"
 
 
 @cache
-def measure(scheme: str, seed: int = 1, transport: str = "dcqcn", time_scale: float = 1, **more: str) -> Result:
+def measure(
+    scheme: str, seed: int = 1, transport: str = "dcqcn", time_scale: float = 1, **more: str
+) -> Result:
     words = {
         "scheme": scheme,
         "topology": TOPOLOGY,
@@ -47,7 +49,11 @@ def counted(result: Result, name: str) -> int:
 @pytest.mark.parametrize("transport", ["dcqcn", "gbn", "tcp"])
 @pytest.mark.parametrize(
     "words",
-    ["hf2t=97.5,train=200", "hf2t=on,t=87ns,dynamic=off", "hf2t=on,t=300ns,min_thr=3,max_thr=9,stretch=10us,gap=10us"],
+    [
+        "hf2t=97.5,train=200",
+        "hf2t=on,t=87ns,dynamic=off",
+        "hf2t=on,t=300ns,min_thr=3,max_thr=9,stretch=10us,gap=10us",
+    ],
 )
 def test_flowlets_at_the_tor_are_those_that_were_meant(seed, transport, words):
     """Exactly: the first packet of each flow, the gaps that were stretched, and those that were long by themselves."""
@@ -120,7 +126,10 @@ def test_what_stretching_costs_and_brings():
     assert all(0 <= row.stretched_ns <= row.stretched * most_ns for row in result.rows)
     said = result.summary.hf2t
     assert isinstance(said, Mapping)
-    sums = {name: sum(getattr(row, name) for row in result.rows) for name in ("stretched", "stretched_ns", "natural")}
+    sums = {
+        name: sum(getattr(row, name) for row in result.rows)
+        for name in ("stretched", "stretched_ns", "natural")
+    }
     assert sums == {name: said[name] for name in sums}
     assert said["trainings"] >= 1
     assert 0 < said["t_ns_least"] <= said["t_ns_median"] <= said["t_ns_most"]

@@ -120,7 +120,13 @@ def test_flowlets_are_what_nics_meant_in_unruly_networks(kind, loss, dynamic, t_
     network.fate = unruly(rng, loss)
     for number in range(8):
         network.add(
-            flow(number, 600 * number + 8_000, src=1 + number % 3, dst=1 + (number + 1) % 3, start_ns=number * 700)
+            flow(
+                number,
+                600 * number + 8_000,
+                src=1 + number % 3,
+                dst=1 + (number + 1) % 3,
+                start_ns=number * 700,
+            )
         )
     for _ in range(6):
         nic, time_ns = rng.choice(network.nics), rng.randrange(300_000)
@@ -135,7 +141,11 @@ def test_flowlets_are_what_nics_meant_in_unruly_networks(kind, loss, dynamic, t_
 
 
 @settings(max_examples=40, deadline=None, derandomize=True)
-@given(st.sampled_from(["gbn", "dcqcn", "tcp", "sr"]), st.integers(1, 3_000), st.lists(st.integers(1, 40_000), max_size=5))
+@given(
+    st.sampled_from(["gbn", "dcqcn", "tcp", "sr"]),
+    st.integers(1, 3_000),
+    st.lists(st.integers(1, 40_000), max_size=5),
+)
 def test_the_order_stays(kind, t_ns, lengths):
     """Nothing of a flow passes a packet that is held, and without losses nothing is sent twice."""
     network = two(config(kind, dataclasses.replace(HF2T, t_ns=t_ns)), *lengths)
@@ -153,7 +163,9 @@ def test_the_order_stays(kind, t_ns, lengths):
 def test_a_held_flow_does_not_block_others():
     """While one is held the others have the link, and it is never idle as long as one of them may send."""
     small, large = 40_000, 400_000
-    network = two(config("gbn", dataclasses.replace(HF2T, spare_bytes=large - 1), window_bytes=10**6), small, large)
+    network = two(
+        config("gbn", dataclasses.replace(HF2T, spare_bytes=large - 1), window_bytes=10**6), small, large
+    )
     network.run()
     packets = departures(network)
     held = [pair for pair in pairs(packets[102]) if between_last_bits_ns(*pair) == STRETCHED_NS]
@@ -161,7 +173,10 @@ def test_a_held_flow_does_not_block_others():
     assert 0 == network.records()[0].stretched
     first, last = packets[101][0], packets[101][-1]
     everything = [one for one in network.sent if isinstance(one.parsed, Data) and one.now_ns <= last.now_ns]
-    assert last.now_ns - first.now_ns == sum(one.frame.length_bytes for one in everything) - last.frame.length_bytes
+    assert (
+        last.now_ns - first.now_ns
+        == sum(one.frame.length_bytes for one in everything) - last.frame.length_bytes
+    )
 
 
 def test_a_flow_at_the_link_s_rate():
@@ -197,7 +212,12 @@ def test_a_pace_starts_anew_behind_a_stretched_gap():
 def test_dcqcn_paces_as_before():
     """Behind a stretched gap its own pacer counts from there."""
     slow = DcqcnConfig(least_bps=RATE_BPS // 8, additive_bps=0, hyper_bps=0, recovery_steps=10**6, gain=1)
-    made = config("dcqcn", dataclasses.replace(HF2T, t_ns=4_000, min_thr=4, max_thr=4), dcqcn=slow, flow_rate_bps=RATE_BPS // 8)
+    made = config(
+        "dcqcn",
+        dataclasses.replace(HF2T, t_ns=4_000, min_thr=4, max_thr=4),
+        dcqcn=slow,
+        flow_rate_bps=RATE_BPS // 8,
+    )
     network = two(made, 15_000)
     network.run()
     gaps = [after.now_ns - before.now_ns for before, after in pairs(departures(network)[101])][1:-1]
@@ -219,7 +239,9 @@ def test_pfc_s_pauses_are_gaps_like_others():
 def test_an_xoff_while_a_packet_is_held():
     """It goes after the XON, and not before its own time; the shaper answers for its own share of the delay."""
     for until_ns, extra_ns in ((4_000, 0), (40_000, 1)):
-        network = two(config("gbn", dataclasses.replace(HF2T, t_ns=500, dynamic=False), window_bytes=10**6), 1_500)
+        network = two(
+            config("gbn", dataclasses.replace(HF2T, t_ns=500, dynamic=False), window_bytes=10**6), 1_500
+        )
         tell(network, 2_000, pause(PauseOp.XOFF, sport=2001), network.nics[0])
         tell(network, until_ns, pause(PauseOp.XON, sport=2001), network.nics[0])
         network.run()
@@ -245,7 +267,11 @@ def test_a_gap_stays_open_when_what_was_held_need_not_be_sent():
     """Taken for lost, held, and acknowledged: the next retransmission, much later, has a gap of its own."""
     hf2t = dataclasses.replace(HF2T, t_ns=600, dynamic=False)
     network = two(config("sr", hf2t, rto_ns=20_000, reorder_packets=1), 1_500)
-    delays: dict[int, list[int | None]] = {0: [4_000], 1: [500], 2: [None, 500]}  # of each transmission; None: lost
+    delays: dict[int, list[int | None]] = {
+        0: [4_000],
+        1: [500],
+        2: [None, 500],
+    }  # of each transmission; None: lost
 
     def fate(now_ns: int, frame: Frame, parsed: Parsed) -> int | None:
         return delays[parsed.psn].pop(0) if isinstance(parsed, Data) else 100
@@ -281,7 +307,9 @@ def test_small_flows_are_spared():
     hf2t = dataclasses.replace(HF2T, t_ns=1, dynamic=False, spare_bytes=4_000)
     spared = two(config("gbn", hf2t), 4_000)
     assert story(two(config("gbn", None), 4_000)) == story(spared)
-    assert (0, 0, 0) == tuple(getattr(spared.records()[0], name) for name in ("stretched", "stretched_ns", "natural"))
+    assert (0, 0, 0) == tuple(
+        getattr(spared.records()[0], name) for name in ("stretched", "stretched_ns", "natural")
+    )
     held = two(config("gbn", hf2t), 4_001)
     held.run()
     assert 8 == held.records()[0].stretched

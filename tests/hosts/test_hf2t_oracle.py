@@ -36,7 +36,13 @@ def recorded() -> list[list[Packet]]:
 
 
 def config(**settings_: Any) -> Hf2tConfig:
-    usual: dict[str, Any] = {"threshold_ns": 8_512, "percentile": 9_900, "min_thr": 20, "max_thr": 80, "train_gaps": 200}
+    usual: dict[str, Any] = {
+        "threshold_ns": 8_512,
+        "percentile": 9_900,
+        "min_thr": 20,
+        "max_thr": 80,
+        "train_gaps": 200,
+    }
     return Hf2tConfig(**{**usual, **settings_})
 
 
@@ -98,7 +104,9 @@ def check_promises(before: list[Packet], after: list[Packet], settings_: Hf2tCon
 @pytest.mark.parametrize(("tick_ns", "margin_ns"), [(1, 0), (1_000, 5_000)])
 def test_recorded_gaps(dynamic, percentile, t_ns, tick_ns, margin_ns):
     """Five flows of a real NIC, T learnt or given, with all that belongs to the paper's Table 2."""
-    settings_ = config(dynamic=dynamic, percentile=percentile, t_ns=t_ns, tick_ns=tick_ns, margin_ns=margin_ns)
+    settings_ = config(
+        dynamic=dynamic, percentile=percentile, t_ns=t_ns, tick_ns=tick_ns, margin_ns=margin_ns
+    )
     stretched = check(recorded(), settings_, TRACE_BPS)
     assert stretched > 0
 
@@ -112,7 +120,9 @@ def test_recorded_gaps_are_of_every_kind():
     assert len({packet.frame_bytes for packets in flows for packet in packets}) > 3
 
 
-GAPS = st.one_of(st.integers(0, 300), st.integers(0, 12_000), st.sampled_from([84, 85, 999, 1000, 1001, 1002]))
+GAPS = st.one_of(
+    st.integers(0, 300), st.integers(0, 12_000), st.sampled_from([84, 85, 999, 1000, 1001, 1002])
+)
 PACKETS = st.lists(
     st.builds(Packet, GAPS, st.sampled_from([1082, 1082, 1082, 1098, 64, 382])), min_size=1, max_size=150
 )
@@ -177,7 +187,14 @@ def worst_ns(settings_: Hf2tConfig, t_ns: int) -> Fraction:
 
 
 @settings(max_examples=80, deadline=None, derandomize=True)
-@given(PACKETS, st.integers(1, 2_000), st.integers(1, 12), st.integers(0, 20), st.booleans(), st.integers(1, 2_500))
+@given(
+    PACKETS,
+    st.integers(1, 2_000),
+    st.integers(1, 12),
+    st.integers(0, 20),
+    st.booleans(),
+    st.integers(1, 2_500),
+)
 def test_delay_is_bounded_whatever_the_gaps(packets, threshold_ns, min_thr, more, dynamic, t_ns):
     """The sum of what is added keeps the bound for each packet that was sent."""
     same = [dataclasses.replace(packet, frame_bytes=1082) for packet in packets]
@@ -200,7 +217,9 @@ def test_what_trained_gaps_cost(dynamic):
     """
     settings_ = config(dynamic=dynamic, train_gaps=1_000, percentile=9_750)
     # 3 % are long, in an order that has no pattern of its own
-    gaps = [4_000 + number if number * 7_919 % 100 < 3 else 90 + number * 31 % 40 for number in range(1, 20_000)]
+    gaps = [
+        4_000 + number if number * 7_919 % 100 < 3 else 90 + number * 31 % 40 for number in range(1, 20_000)
+    ]
     learner = Learner(settings_)
     shaper = Shaper(settings_, learner, TRACE_BPS)
     found = sent([Packet(gap, 1082) for gap in gaps], shaper)
@@ -224,4 +243,6 @@ def test_even_gaps_below_t_cost_little(t_ns, min_thr, more, data):
     packets = [Packet(gap_ns, 1082) for _ in range(3_000)]
     sent(packets, shaper)
     reach_ns = settings_.threshold_ns + settings_.tick_ns + 1
-    assert Fraction(shaper.stretched_ns, len(packets) * gap_ns) <= Fraction(reach_ns, settings_.max_thr * t_ns)
+    assert Fraction(shaper.stretched_ns, len(packets) * gap_ns) <= Fraction(
+        reach_ns, settings_.max_thr * t_ns
+    )

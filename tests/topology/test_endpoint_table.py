@@ -49,7 +49,9 @@ def test_counts_of_trees_are_those_of_the_lists(words: str) -> None:
     """The same between switches with hosts, which alone have lists there."""
     topology = parse_topology(words)
     paths = BoundedPaths(topology)
-    assert longest_list(topology) == max(len(paths.entries(*pair)) for pair in permutations(topology.leaves, 2))
+    assert longest_list(topology) == max(
+        len(paths.entries(*pair)) for pair in permutations(topology.leaves, 2)
+    )
 
 
 @pytest.mark.parametrize("q", [7, 8, 9])

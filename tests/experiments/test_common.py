@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Comparisons from files: schemes by label, each over a transport that it works with, several at a time, many in one
+figure; and the one over all systems, experiments/common.toml.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import polars
+import pytest
+
+from cli.main import main
+from controller.defaults import resolve
+from controller.scheme import LetflowConfig, RlbConfig, parse_scheme
+from experiments.backend import Job, Outcome
+from experiments.command import Output, run_several
+from experiments.compare import Comparison, compare, plans
+from experiments.experiment import Experiment, make
+from experiments.figure import MOST_LINES, comparison_figure
+from experiments.nic import only_transport
+from experiments.progress import Display
+from experiments.result import Comparison as Document
+from experiments.table import make_table, markdown
+from experiments.toml_file import base_experiment, read_experiment, schemes_of
+from spec import SpecError
+from tests.experiments.fake import FakeBackend, record
+from topology import parse_topology
+
+COMMON = Path(__file__).parents[2] / "experiments" / "common.toml"
+SYSTEMS = ("flowcut", "rlb", "spritz")
+BASELINES = {"ecmp", "spray", "presto", "drill", "letflow", "hermes", "mp-rdma", "ops", "flicr"}
+FILE = """
+target = "virtual"
+topology = "leaf-spine:leaves=2,spines=2,hosts=2"
+workload = "permutation:size=8KiB"
+transport = "gbn"
+[schemes]
+plain = "ecmp"
+"spritz 1" = "spritz:variant=scout"
+[scale.small.schemes]
+plain = "spray"
+[scale.paper]
+seed = 9
+"""
+
+
+def write(folder: Path, text: str = FILE) -> Path:
+    path = folder / "it.toml"
+    path.write_text(text)
+    return path
+
+
+def test_schemes_of_a_file(tmp_path: Path) -> None:
+    """By label, in the order of the file; a scale may change some; others than `compare` take the first."""
+    path = write(tmp_path)
+    assert list(schemes_of(path).items()) == [("plain", "ecmp"), ("spritz 1", "spritz:variant=scout")]
+    assert schemes_of(path, "small") == {"plain": "spray", "spritz 1": "spritz:variant=scout"}
+    assert schemes_of(None) == {}
+    assert ["ecmp", "spray", "ecmp"] == [
+        read_experiment(path, scale).scheme for scale in (None, "small", "paper")
+    ]
+    assert read_experiment(path, "paper").seed == 9
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('schemes = ["ecmp"]', "key 'schemes': expected a table of labels with texts such as"),
+        ('[schemes]\na = "magic"', "key 'schemes.a': scheme 'magic' is not known"),
+        ('[schemes]\n"a/b" = "ecmp"', "key 'schemes.a/b': expected a label of letters"),
+        ('[schemes]\n".." = "ecmp"', "key 'schemes...': expected a label of letters"),
+        (
+            '[schemes]\na = "ecmp"\n[scale.small.schemes]\nb = "ecmp"',
+            "key 'scale.small.schemes.b': expected a label that is in schemes",
+        ),
+    ],
+)
+def test_bad_schemes_of_a_file(tmp_path: Path, text: str, message: str) -> None:
+    """One line that names the file and the key."""
+    if "small" not in text:
+        text += "\n[scale.small]\nseed = 1"
+    path = write(tmp_path, text)
+    for read in (schemes_of, base_experiment):
+        with pytest.raises(SpecError) as caught:
+            read(path, "small")
+        assert str(caught.value).startswith(f"{path}: {message}")
+
+
+def test_each_over_a_transport_that_it_works_with() -> None:
+    """Those that work over one only keep it; whoever works over the one asked for takes that."""
+    schemes = ("ecmp", "mp-rdma", "hermes", "spritz", "rlb:variant=hermes", "flowcut")
+    for wanted, others in (("gbn", "gbn"), ("dctcp", "dctcp"), ("dcqcn:clamp=no", "dcqcn"), (None, "gbn")):
+        words = {"scheme": "ecmp", "target": "virtual", "workload": "permutation:size=8KiB"}
+        base = make(words if wanted is None else {**words, "transport": wanted})
+        found = [one.job.nic.transport for _, one in plans(base, schemes, "virtual")]
+        assert found == [others, "mp-rdma", "dcqcn", "dctcp", "dcqcn", others]
+        clamps = {one.job.nic.dcqcn.clamp for _, one in plans(base, ("hermes",), "virtual")}
+        assert clamps == {wanted != "dcqcn:clamp=no"}
+
+
+def test_compare_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The labels are the file's, who goes over another transport is told, and the table is there in Markdown."""
+    out = tmp_path / "out"
+    assert main(["compare", str(write(tmp_path)), "--out", str(out)]) == 0
+    told = capsys.readouterr()
+    assert "spritz 1: over dctcp, and no other transport" in told.err
+    assert "transport gbn, but dctcp: spritz 1" in told.out
+    runs = json.loads((out / "comparison.json").read_text())["runs"]
+    assert [run["label"] for run in runs] == ["plain", "spritz 1"]
+    lines = (out / "comparison.md").read_text().splitlines()
+    assert [line.split(" | ")[:2] for line in lines[2:4]] == [["| clean", "plain"], ["| ", "spritz 1"]]
+    assert lines[0].startswith("| case | scheme | FCT mean (ms) | p50 (ms) |")
+    assert "PFC pauses" not in lines[0]
+
+
+def test_several_at_a_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The same results as one after the other; what is there already is not run again; no captures."""
+    path, one, two = write(tmp_path), tmp_path / "one", tmp_path / "two"
+    assert main(["compare", str(path), "--out", str(one)]) == 0
+    assert main(["compare", str(path), "--out", str(two), "--workers", "2"]) == 0
+    assert rows(one) == rows(two)
+    capsys.readouterr()
+    assert main(["compare", str(path), "--out", str(two), "--workers", "2"]) == 0
+    assert "2 of 2 results were there already" in capsys.readouterr().err
+    with pytest.raises(SpecError, match="--pcap: links are captured with one worker only"):
+        run_several(base(path), ["ecmp"], Output(two, pcap=True), workers=2)
+
+
+def base(path: Path) -> Experiment:
+    """The experiment of a file."""
+    found = base_experiment(path, None)
+    assert found is not None
+    return found
+
+
+def rows(folder: Path) -> list[list[tuple[object, ...]]]:
+    """All flows of a comparison, by scheme."""
+    return [
+        polars.read_parquet(folder / "clean" / label / "flows.parquet").rows()
+        for label in ("plain", "spritz 1")
+    ]
+
+
+def many() -> Comparison:
+    """A comparison of more schemes than a figure has lines for, in two cases, in a lossy network."""
+    schemes = [f"letflow:gap={number}us" for number in range(1, MOST_LINES + 2)]
+    words = {
+        "scheme": schemes[0],
+        "target": "virtual",
+        "workload": "permutation:size=8KiB",
+        "fault": ["link-slow:fraction=0.01,factor=0.1"],
+    }
+
+    def answer(job: Job) -> Outcome:
+        return Outcome(tuple(record(flow) for flow in job.flows), wall_s=1.0)
+
+    return compare(plans(make(words), schemes, "virtual"), FakeBackend(answer), Display(io.StringIO()))
+
+
+def test_many_schemes_are_rows() -> None:
+    """Each has its row in every panel, with a bar for each case; what was not observed has no panel."""
+    done = many()
+    figure = comparison_figure(done.results)
+    titles = [axis.get_title() for axis in figure.axes]
+    assert titles == ["slowdown, median (×)", "slowdown, p99 (×)", "packets out of order (%)"]
+    for axis in figure.axes:
+        assert len(axis.patches) == len(done.results) == 2 * (MOST_LINES + 1)
+    names = [text.get_text() for text in figure.axes[0].get_yticklabels()]
+    assert names == list(done.labels)
+    assert isinstance(make_table(done.results, done.labels[0]).row_count, int)
+    assert len(markdown(make_table(done.results, done.labels[0])).splitlines()) > len(done.results)
+
+
+# ---- all systems ----
+
+
+@pytest.fixture(scope="module")
+def common(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Document]:
+    """What the comparison over all systems gives at its small scale."""
+    out = tmp_path_factory.mktemp("common")
+    assert main(["compare", str(COMMON), "--scale", "small", "--out", str(out)]) == 0
+    yield msgspec.json.decode((out / "comparison.json").read_bytes(), type=Document)
+
+
+def test_all_systems_and_baselines_are_there() -> None:
+    """The four systems, with all their variants, and what their papers compare them with."""
+    words = list(schemes_of(COMMON).values())
+    names = {text.partition(":")[0] for text in words}
+    assert names >= BASELINES | set(SYSTEMS)
+    for system, count in zip(SYSTEMS, (3, 4, 2), strict=True):
+        assert len([text for text in words if text.startswith(system) and "hf2t" not in text]) == count
+    hf2t = [parse_scheme(text) for text in words if "hf2t" in text]
+    assert {type(one).__name__ for one in hf2t} == {"LetflowConfig", "FlowcutConfig", "RlbConfig"}
+    assert {one.hf2t.dynamic for one in hf2t if one.hf2t is not None} == {True, False}
+
+
+def test_one_flowlet_threshold() -> None:
+    """It is the same for switches and NICs, at any scale."""
+    found = set()
+    topology = parse_topology(read_experiment(COMMON, "paper").topology)
+    for scale in ("small", "paper"):
+        for words in schemes_of(COMMON, scale).values():
+            config = resolve(parse_scheme(words), topology)
+            if isinstance(config, LetflowConfig) or (
+                isinstance(config, RlbConfig) and config.variant == "letflow"
+            ):
+                found.add(config.gap_ns)
+            if config.hf2t is not None:
+                found.add(config.hf2t.stretch_ns or config.flowlet_gap_ns)
+    assert len(found) == 1
+
+
+def test_all_run_on_one_network(common: Document) -> None:
+    """The same flows, all complete, nothing lost where PFC is; order is kept by whoever promises it."""
+    assert not common.failed
+    assert [run.label for run in common.runs] == list(schemes_of(COMMON))
+    assert len({run.summary.flows for run in common.runs}) == 1
+    for run in common.runs:
+        summary, label = run.summary, run.label
+        assert summary.completed == summary.flows, label
+        if label.startswith(("ecmp", "flowcut")):
+            assert summary.packets.out_of_order == 0, label
+        own = only_transport(parse_scheme(summary.scheme))
+        assert summary.transport == (own or "dcqcn"), label
+        assert summary.packets.dropped == 0 or own is not None, label
+        if "hf2t" in label:
+            assert isinstance(summary.hf2t, dict), label
+            assert summary.hf2t["stretched"] > 0, label
