@@ -6,7 +6,9 @@ Charts of lines that show runs are in line_charts.py.
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Mapping
 from pathlib import Path
 
 import matplotlib as mpl
@@ -80,8 +82,9 @@ def _bars(document: Document) -> Figure:
     labels = list(dict.fromkeys(cell.label for cell in document.cells))
     cases = list(document.cases) or [""]
     width = max(4.2, 1.4 * len(cases), _BAR_WIDTH * len(cases) * len(labels))
-    figure, axes = plot.panels(len(document.metrics), width=width, columns=2 if width < _WIDE else 1)
-    for axis, name in zip(axes, document.metrics, strict=True):
+    drawn = document.drawn or document.metrics
+    figure, axes = plot.panels(len(drawn), width=width, columns=2 if width < _WIDE else 1)
+    for axis, name in zip(axes, drawn, strict=True):
         one = metric(name)
         unit = UNITS[one.unit]
         share = 0.84 / len(labels)
@@ -102,7 +105,7 @@ def _bars(document: Document) -> Figure:
                 rotation=90 if len(cases) * len(labels) > 10 else 0,
             )
         axis.set_title(one.title)
-        axis.set_ylabel(f"{one.title} ({unit.name})" if unit.name else one.title)
+        axis.set_ylabel(_named(name))
         # a word a line, so that the names of neighbours keep apart
         names = [case.replace(" ", "\n") for case in cases] if len(cases) > 1 else [""]
         axis.set_xticks(range(len(cases)), names)
@@ -117,28 +120,50 @@ def _bars(document: Document) -> Figure:
 
 
 def _heatmaps(document: Document) -> Figure:
-    """A panel a case: the first metric at every combination of two options."""
+    """A panel a case and metric that is to be drawn: it at every combination of two options."""
     (across, columns), (down, rows) = document.axes.items()
-    name = document.metrics[0]
-    unit = UNITS[metric(name).unit]
     cases = list(document.cases) or [""]
-    figure, axes = plot.panels(len(cases), width=3.6, height=2.5, columns=2)
-    for axis, case in zip(axes, cases, strict=True):
+    names = document.drawn or document.metrics[:1]
+    figure, axes = plot.panels(len(cases) * len(names), width=3.6, height=2.5, columns=max(2, len(names)))
+    for axis, (case, name) in zip(axes, itertools.product(cases, names), strict=True):
+        unit = UNITS[metric(name).unit]
         cells = {cell.label: cell for cell in document.cells if cell.case == case}
         values = [
             [_value(cells, grid_label([across, down], (x, y)), name, unit.factor) for x in columns]
             for y in rows
         ]
         _heatmap(axis, values)
-        axis.set_title(document.cases.get(case) or case)
+        titles = [document.cases.get(case) or case, *_beside(document, cells, name)]
+        titles += [_named(name)] if len(names) > 1 else []
+        axis.set_title("\n".join(filter(None, titles)))
         axis.set_xticks(range(len(columns)), columns)
         axis.set_yticks(range(len(rows)), rows)
-        axis.set_xlabel(across)
-        axis.set_ylabel(down)
+        axis.set_xlabel(document.axis_titles.get(across, across))
+        axis.set_ylabel(document.axis_titles.get(down, down))
         axis.grid(visible=False)
         axis.spines[:].set_visible(False)
-    figure.supxlabel(f"cells: {metric(name).title} ({unit.name})", fontsize=9)
+    if len(names) == 1:
+        figure.supxlabel(f"cells: {_named(names[0])}", fontsize=9)
     return figure
+
+
+def _named(name: str) -> str:
+    """What a metric is called, with its unit if it has one."""
+    one = metric(name)
+    unit = UNITS[one.unit].name
+    return f"{one.title} ({unit})" if unit else one.title
+
+
+def _beside(document: Document, cells: Mapping[str, Cell], name: str) -> list[str]:
+    """What the schemes have that are not of the grid, for comparison."""
+    (across, columns), (down, rows) = document.axes.items()
+    of_grid = {grid_label([across, down], values) for values in itertools.product(columns, rows)}
+    unit = UNITS[metric(name).unit]
+    return [
+        f"{label}: {unit.text(cell.metrics[name])}"
+        for label, cell in cells.items()
+        if label not in of_grid and name in cell.metrics
+    ]
 
 
 def _value(cells: dict[str, Cell], label: str, name: str, factor: float) -> float:
@@ -197,7 +222,7 @@ def _endpoints(document: Document) -> Figure:
         for number, curve in enumerate(curve for curve in document.curves if curve.panel == name):
             _line(axis, curve, number, 1.0, unit.factor)
         axis.set_xlabel("endpoints")
-        axis.set_ylabel(f"{one.title} ({unit.name})" if unit.name else one.title)
+        axis.set_ylabel(_named(name))
         axis.set_ylim(bottom=0)
     plot.legend(figure, *axes)
     return figure

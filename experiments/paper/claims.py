@@ -58,5 +58,5 @@ def _verdict(claim: Claim, values: Values, case: str, scale: str) -> Verdict:
         ours,
         unit.text(ours),
         HOLDS if holds else DIFFERS,
-        why="" if holds else claim.reason(scale),
+        why="" if holds else claim.explanation(scale),
     )

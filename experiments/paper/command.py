@@ -86,8 +86,8 @@ def _show(document: Document) -> None:
     show(measured_table(document), sys.stdout)
     if document.claims:
         show(claims_table(document), sys.stdout)
-    for text in explanations(document):
-        sys.stdout.write(f"why: {text}\n")
+    for number, text in enumerate(explanations(document), start=1):
+        sys.stdout.write(f"({number}) {text}\n")
     for text in document.reductions:
         sys.stdout.write(f"reduced: {text}\n")
     sys.stdout.write("\n")

@@ -40,7 +40,11 @@ class Curve(msgspec.Struct, frozen=True):
 
 
 class Document(msgspec.Struct, frozen=True, kw_only=True):
-    """result.json of a figure or table. `command` makes it again."""
+    """result.json of a figure or table. `command` makes it again.
+
+    axes: options and values of a grid, `axis_titles` what they are called
+    drawn: metrics that its figure shows; empty: all, or the first one in a heat map
+    """
 
     name: str
     paper: str
@@ -57,6 +61,8 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     setting: dict[str, str] = {}
     cases: dict[str, str] = {}
     axes: dict[str, tuple[str, ...]] = {}
+    axis_titles: dict[str, str] = {}
+    drawn: tuple[str, ...] = ()
     metrics: tuple[str, ...]
     assumptions: tuple[str, ...] = ()
     reductions: tuple[str, ...] = ()

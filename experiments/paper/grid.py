@@ -51,9 +51,9 @@ def bars(file: PaperFile, scale: str) -> list[Bar]:
 
 
 def schemes(file: PaperFile, size: Scale) -> Iterator[Scheme]:
-    """The file's schemes, or those of its grid."""
+    """The file's schemes, then those of its grid."""
+    yield from file.scheme
     if file.grid is None:
-        yield from file.scheme
         return
     for values in itertools.product(*(size.values[option] for option in file.grid.options)):
         words = file.grid.scheme
@@ -80,6 +80,8 @@ def _task(file: PaperFile, scale: str, case: Case, scheme: Scheme, value: str, s
     where = " ".join(filter(None, (case.name, scheme.label)))
     try:
         for option, text in case.options.items():
+            if scheme.takes is not None and option not in scheme.takes:
+                continue
             settings["scheme"] = with_option(settings["scheme"], option, text)
         experiment = make({**settings, "seed": seed})
     except KeyProblemError as error:

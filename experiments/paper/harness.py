@@ -109,6 +109,8 @@ def make_document(name: str, file: PaperFile, planned: Sequence[Bar], scale: str
         setting=_setting(file, scale),
         cases=cases,
         axes={option: tuple(size.values[option]) for option in file.grid.options} if file.grid else {},
+        axis_titles=file.grid.titles if file.grid else {},
+        drawn=tuple(file.drawn),
         metrics=tuple(file.metrics),
         assumptions=tuple(file.assumptions),
         reductions=tuple(size.reductions),
@@ -120,12 +122,12 @@ def make_document(name: str, file: PaperFile, planned: Sequence[Bar], scale: str
 
 
 def _setting(file: PaperFile, scale: str) -> dict[str, str]:
-    """What all runs of a file have in common, and by `case.key` what a case changes."""
+    """What all runs of a file have in common, and by `case: key` what a case changes."""
     common = given(file.experiment) | given(file.scale.of(scale).experiment)
     found = {key: _text(value) for key, value in common.items()}
     for case in file.cases(scale):
         changes = given(case.experiment) | given(case.of(scale))
-        found |= {f"{case.name}.{key}": _text(value) for key, value in changes.items()}
+        found |= {f"{case.name}: {key}": _text(value) for key, value in changes.items()}
     return found
 
 

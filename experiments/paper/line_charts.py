@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullLocator
 
 from experiments import plot
 from experiments.gaps import RTTS
@@ -13,6 +14,9 @@ from experiments.paper.document import Curve, Document
 from experiments.paper.gap_curves import SPREAD
 from experiments.paper.units import UNITS
 from spec.units import format_bytes
+
+_STEPS = (1, 1.5, 2, 3, 4, 6, 8)
+"""Slowdowns are seldom ten times each other."""
 
 
 def sizes_chart(document: Document) -> Figure:
@@ -25,7 +29,9 @@ def sizes_chart(document: Document) -> Figure:
         axis.set_title(title)
         plot.logarithmic(axis, "x", lambda size: format_bytes(round(size)), base=2)
         axis.set_xlabel("flow size up to")
-        plot.logarithmic(axis, "y", base=2)
+        plot.logarithmic(axis, "y")
+        axis.yaxis.set_major_locator(LogLocator(subs=_STEPS))
+        axis.yaxis.set_minor_locator(NullLocator())
         axis.set_ylabel("slowdown (×)")
     plot.legend(figure, *axes)
     return figure

@@ -8,8 +8,9 @@
     [scale.small]                           # experiment = {...}, seeds, reductions, values = {gap = [...]}
     [[case]]                                # name, title, experiment, small, paper, options: one traffic
     [[scheme]]                              # label, experiment, small, paper, tune = {option = "gap", ...}
-    [grid]                                  # instead of schemes: one for every combination of `values`
-    [[claim]]                               # text, value, expect, paper, why
+    [grid]                                  # a scheme for every combination of `values`; others are beside it
+    [[claim]]                               # text, value, expect, paper, why or reason
+    [reasons]                               # explanations that several claims share, by name
 
 In files of other kinds nothing is simulated: `memory` and `occupancy` hold parameters of Flowcut's memory
 model (memory.py), `endpoints` and `paths` topologies whose paths are counted or listed (endpoints.py), in
@@ -95,7 +96,7 @@ class Tune(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Scheme(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A scheme as it is compared; `experiment` holds its words and what else it needs.
 
-    `small` and `paper` change it at one size.
+    `small` and `paper` change it at one size. `takes` are the options of cases that its words can have.
     """
 
     label: str
@@ -103,6 +104,7 @@ class Scheme(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tune: Tune | None = None
     small: Settings = Settings()
     paper: Settings = Settings()
+    takes: list[str] | None = None
 
     def of(self, scale: str) -> Settings:
         """What this scheme changes at one size only."""
@@ -110,10 +112,14 @@ class Scheme(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Grid(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One scheme at every combination of the values of these options; the first is the x axis."""
+    """One scheme at every combination of the values of these options; the first is the x axis.
+
+    titles: what the options are called in a figure
+    """
 
     scheme: str
     options: Annotated[list[str], Meta(min_length=1, max_length=2)]
+    titles: dict[str, str] = {}
 
 
 class Panel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -139,6 +145,7 @@ class Claim(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     cases: names of the cases that are meant; none: all
     only: the size at which it can be checked; empty: at both
     why: what explains a difference, at either size or at one
+    reason: the name of an explanation in the file's `reasons`, for one that several claims share
     """
 
     text: str
@@ -151,8 +158,9 @@ class Claim(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     why: str = ""
     why_small: str = ""
     why_paper: str = ""
+    reason: str = ""
 
-    def reason(self, scale: str) -> str:
+    def explanation(self, scale: str) -> str:
         """What explains a difference at one size."""
         return (self.why_small if scale == "small" else self.why_paper) or self.why
 
@@ -163,7 +171,10 @@ class Claim(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class PaperFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A whole file."""
+    """A whole file.
+
+    drawn: metrics that bars and heat maps show; empty: all of them, or the first one
+    """
 
     paper: str
     figure: str
@@ -173,6 +184,7 @@ class PaperFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     metrics: Annotated[list[str], Meta(min_length=1)]
     kind: Annotated[str, Meta(description=f"one of {', '.join(KINDS)}")] = "runs"
     chart: Annotated[str, Meta(description=f"one of {', '.join(CHARTS)}")] = "bars"
+    drawn: list[str] = []
     assumptions: list[str] = []
     experiment: Settings = Settings()
     scale: Scales = Scales()
@@ -180,6 +192,7 @@ class PaperFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     scheme: list[Scheme] = []
     grid: Grid | None = None
     panel: list[Panel] = []
+    reasons: dict[str, str] = {}
     claim: list[Claim] = []
 
     def cases(self, scale: str) -> list[Case]:
@@ -187,13 +200,14 @@ class PaperFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return [case for case in self.case if case.only in ("", scale)]
 
     def claims(self, scale: str) -> list[Claim]:
-        """The claims that are about something there at one size, each with the cases that are."""
+        """The claims that are about something there at one size, each with the cases that are, and why."""
         names = {case.name for case in self.cases(scale)} | {panel.name for panel in self.panel}
         found = []
         for claim in self.claim:
             cases = [name for name in claim.cases if name in names]
             if claim.only in ("", scale) and (cases or not claim.cases):
-                found.append(msgspec.structs.replace(claim, cases=cases))
+                why = claim.why or self.reasons.get(claim.reason, "")
+                found.append(msgspec.structs.replace(claim, cases=cases, why=why))
         return found
 
 
@@ -267,8 +281,13 @@ def _check(file: PaperFile) -> None:
         _one_of(f"case[{number}].only", case.only, ("", *SCALES))
     _unique("scheme", [scheme.label for scheme in file.scheme])
     _unique("panel", [panel.name for panel in file.panel])
-    if file.kind == "runs" and bool(file.grid) == bool(file.scheme):
-        raise KeyProblemError("scheme", "expected either schemes or a grid")
+    if file.kind == "runs" and not (file.grid or file.scheme):
+        raise KeyProblemError("scheme", "missing; expected schemes or a grid")
+    for name in file.drawn:
+        _one_of("drawn", name, file.metrics)
+    if file.grid:
+        for option in file.grid.titles:
+            _one_of("grid.titles", option, file.grid.options)
     if file.chart in LINES and any(scheme.tune for scheme in file.scheme):
         raise KeyProblemError("chart", f"{file.chart} shows no search")
     options = list(file.grid.options) if file.grid else []
@@ -280,6 +299,9 @@ def _check(file: PaperFile) -> None:
     known = {case.name for case in file.case} | {panel.name for panel in file.panel}
     for number, claim in enumerate(file.claim):
         _check_claim(f"claim[{number}]", claim, known)
+        _one_of(f"claim[{number}].reason", claim.reason, ("", *file.reasons))
+        if claim.reason and claim.why:
+            raise KeyProblemError(f"claim[{number}].reason", "there is a why, too; expected one of them")
 
 
 def _check_claim(key: str, claim: Claim, cases: set[str]) -> None:

@@ -56,13 +56,16 @@ def claims_table(document: Document) -> Table:
     table = Table(header_style="bold")
     for name in ("claim", "case", "paper", "ours", "expected", "verdict"):
         table.add_column(name, overflow="fold")
+    notes = explanations(document)
     for claim in document.claims:
         style = _STYLES.get(claim.verdict, "")
         verdict = f"[{style}]{claim.verdict}[/]" if style else claim.verdict
+        if claim.why:
+            verdict += f" ({notes.index(claim.why) + 1})"
         table.add_row(claim.text, claim.case, claim.paper, claim.shown, claim.expect, verdict)
     return table
 
 
 def explanations(document: Document) -> list[str]:
-    """What explains the claims that differ, once each."""
-    return list(dict.fromkeys(f"{claim.text}: {claim.why}" for claim in document.claims if claim.why))
+    """What explains the claims that differ or could not be measured, once each; tables count them from 1."""
+    return list(dict.fromkeys(claim.why for claim in document.claims if claim.why))

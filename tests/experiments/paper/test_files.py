@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from experiments.paper.claims import judge
 from experiments.paper.grid import bars
 from experiments.paper.harness import prepare
 from experiments.paper.model import names, read_paper, read_paper_file, select
@@ -43,6 +44,36 @@ tune = { option = "gap", below = 0.2 }
 text = "c"
 value = "fct_mean['flowlet']"
 expect = "> 0"
+"""
+
+BESIDE = """
+paper = "P"
+figure = "Fig. 1"
+title = "t"
+source = "s"
+about = "a"
+metrics = ["slowdown_p50", "slowdown_p99"]
+chart = "heatmap"
+drawn = ["slowdown_p99", "slowdown_p50"]
+[experiment]
+target = "virtual"
+topology = "leaf-spine:leaves=2,spines=2,hosts=1"
+[scale.small]
+values = { hf2t = ["97", "99"], max_thr = ["40"] }
+[scale.paper]
+values = { hf2t = ["99"], max_thr = ["40"] }
+[[case]]
+name = "one"
+small = { workload = "permutation:size=16KiB" }
+options = { gap = "50us", min_thr = "5" }
+[[scheme]]
+label = "alone"
+experiment = { scheme = "letflow" }
+takes = ["gap"]
+[grid]
+scheme = "letflow"
+options = ["hf2t", "max_thr"]
+titles = { hf2t = "percentile" }
 """
 
 
@@ -95,6 +126,31 @@ def test_a_search_runs_every_value(tmp_path: Path) -> None:
     assert [task.experiment.seed for task in bar.tasks["1us"]] == [4, 5]
 
 
+def test_schemes_beside_a_grid(tmp_path: Path) -> None:
+    """They come first, and get only those options of a case that they take."""
+    path = tmp_path / "it.toml"
+    path.write_text(BESIDE)
+    alone, *grid = bars(read_paper_file(path), "small")
+    ((task,),) = alone.tasks.values()
+    assert (alone.label, task.experiment.scheme) == ("alone", "letflow:gap=50us")
+    assert [bar.label for bar in grid] == ["hf2t=97,max_thr=40", "hf2t=99,max_thr=40"]
+    words = [task.experiment.scheme for bar in grid for tasks in bar.tasks.values() for task in tasks]
+    assert words == [f"letflow:hf2t={percentile},max_thr=40,gap=50us,min_thr=5" for percentile in (97, 99)]
+
+
+def test_claims_share_a_reason(tmp_path: Path) -> None:
+    """It is told of those that differ, and a claim's own explanation is not replaced."""
+    path = tmp_path / "it.toml"
+    path.write_text(
+        f"{GOOD}reason = 'chance'\n[[claim]]\ntext = 'u'\nvalue = '1'\nexpect = '> 2'\nwhy = 'own'\n"
+        "[[claim]]\ntext = 'v'\nvalue = '1'\nexpect = '> 2'\nreason = 'chance'\n"
+        "[[claim]]\ntext = 'w'\nvalue = '3'\nexpect = '> 2'\nreason = 'chance'\n"
+        "[reasons]\nchance = 'the seeds decide'\n"
+    )
+    claims = judge(read_paper_file(path).claims("small")[1:], {}, [""], "small")
+    assert [claim.why for claim in claims] == ["own", "the seeds decide", ""]
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
@@ -119,7 +175,26 @@ def test_a_search_runs_every_value(tmp_path: Path) -> None:
             'metrics = ["fct_mean"]\nkind = "odd"',
             "key 'kind': expected one of 'runs'",
         ),
-        ("[[scheme]]", "[grid]\nscheme = 'ecmp'\noptions = ['gap']\n[[scheme]]", "either schemes or a grid"),
+        (
+            'title = "t"',
+            'title = "t"\ndrawn = ["fct_p99"]',
+            r"key 'drawn': expected one of 'fct_mean', found 'fct_p99'",
+        ),
+        (
+            "[[scheme]]",
+            "[grid]\nscheme = 'letflow'\noptions = ['gap']\ntitles = { cell = 'x' }\n[[scheme]]",
+            r"key 'grid\.titles': expected one of 'gap', found 'cell'",
+        ),
+        (
+            'expect = "> 0"',
+            'expect = "> 0"\nreason = "chance"',
+            r"key 'claim\[0\]\.reason': expected one of '', found 'chance'",
+        ),
+        (
+            'expect = "> 0"',
+            'expect = "> 0"\nreason = "a"\nwhy = "b"\n[reasons]\na = "c"',
+            r"key 'claim\[0\]\.reason': there is a why, too",
+        ),
         ("[experiment]", "[experiment", "not TOML"),
     ],
 )

@@ -37,6 +37,9 @@ def test_the_page_holds_every_number(written: Path) -> None:
     for claim in document.claims:
         row = f"| {claim.text} | {claim.case} | {claim.paper} | {claim.shown} | {claim.expect} |"
         assert any(line.startswith(row) and claim.verdict in line for line in tables), claim
+        if claim.why:
+            (number,) = re.findall(rf"(?m)^\((\d+)\) {re.escape(claim.why)}$", text)
+            assert any(line.startswith(row) and line.endswith(f" ({number}) |") for line in tables), claim
     held = sum(claim.verdict == HOLDS for claim in document.claims)
     assert f"| {held} of {len(document.claims)} |" in text
     assert "`tailrace paper flowcut_fig12 --scale small --page FILE`" in text
