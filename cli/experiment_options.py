@@ -31,7 +31,9 @@ EXPERIMENT: dict[str, Any] = {
     "seed": _option(int, "decides everything random"),
     "fault": _option(list[str], "link-slow:…, link-down:…, drop:rate=0.01, ack-loss:…; may be repeated"),
     "time_scale": _option(float, "how many times slower than stated everything runs; by target without it"),
-    "transport": _option(str, "gbn (go-back-N), sr (selective repeat), …"),
+    "transport": _option(
+        str, "gbn (go-back-N), sr (selective repeat), dctcp, dcqcn, mp-rdma, tcp or linux-tcp"
+    ),
     "window": _option(str, "unacknowledged bytes of a flow, such as 64KiB or 1.5BDP"),
     "mtu": _option(str, "payload of a full packet, such as 2KiB"),
     "reorder": _option(int, "packets after which selective repeat takes a late one for lost"),

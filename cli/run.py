@@ -15,7 +15,9 @@ def run(
     values: dict[str, Any],
     experiment: File = None,
     scheme: Annotated[str | None, typer.Option(help="ecmp, spray, letflow, flowcut, …, with options")] = None,
-    variant: Annotated[str | None, typer.Option(help="of flowcut: full, ingress or nic")] = None,
+    variant: Annotated[
+        str | None, typer.Option(help="of flowcut, rlb, spritz or letflow: see tailrace schemes")
+    ] = None,
     scale: Scale = None,
     out: Out = DEFAULT_OUT,
     json: Json = False,
