@@ -193,7 +193,6 @@ class NicConfig:
         hermes: settings of the steering hermes.
         tcp: settings of the transport tcp.
         hf2t: gaps are stretched (HF2T §4); None: they stay as they are.
-        measure_gaps: gaps between the packets of flows are counted as they really are.
         measure_gaps: the gaps between data packets of a flow are measured as they leave.
     """
 

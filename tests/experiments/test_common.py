@@ -195,7 +195,7 @@ def test_all_systems_and_baselines_are_there() -> None:
     for system, count in zip(SYSTEMS, (3, 4, 2), strict=True):
         assert len([text for text in words if text.startswith(system) and "hf2t" not in text]) == count
     hf2t = [parse_scheme(text) for text in words if "hf2t" in text]
-    assert {type(one).__name__ for one in hf2t} == {"LetflowConfig", "FlowcutConfig", "RlbConfig"}
+    assert [one.name for one in hf2t] == ["ecmp", "letflow", "letflow", "flowcut", "rlb"]
     assert {one.hf2t.dynamic for one in hf2t if one.hf2t is not None} == {True, False}
 
 

@@ -22,7 +22,13 @@ MAP = "hf2t_map"
 """Not in the paper."""
 
 ALL = [*NAMES[:2], MAP, *NAMES[2:]]
+LABELS = ["RDMA", "RDMA, window", "TCP", "TCP, lossless"]
+"""Of Fig. 1 and Table 1."""
+
 STATIC, DYNAMIC = "letflow+hf2t no dynamic T", "letflow+hf2t"
+CONTROL = "ecmp+hf2t"
+"""Stretched gaps that no switch makes anything of."""
+
 MEASURED = [*METRICS, *(f"{name}_{number}" for name in BY_SIZE.values() for number in range(1, RANGES + 1))]
 
 
@@ -63,7 +69,7 @@ def test_a_flowlet_for_each_flow_and_each_long_gap(documents: dict[str, Document
             assert ("stretched" in found) == ("hf2t" in cell.label), (name, cell.label)
             if "hf2t" in cell.label:
                 assert found["stretched"] > 0, (name, cell.case, cell.label)
-                assert found["flowlets"] >= found["stretched"], (name, cell.case, cell.label)
+                assert cell.label == CONTROL or found["flowlets"] >= found["stretched"], (name, cell.case)
                 assert found["trainings"] > 0
                 assert 0 < found["stretch"] <= 101e3
 
@@ -80,7 +86,7 @@ def test_figure_6_has_a_line_a_scheme(documents: dict[str, Document]) -> None:
     """Median and 99th percentile of each workload over the same sizes, each at least the other's."""
     document = documents["hf2t_fig6"]
     labels = list(cells(document, "hadoop"))
-    assert labels == ["ecmp", "letflow", STATIC, DYNAMIC]
+    assert labels == ["ecmp", CONTROL, "letflow", STATIC, DYNAMIC]
     panels: dict[str, list[str]] = {}
     for curve in document.curves:
         panels.setdefault(curve.panel, []).append(curve.label)
@@ -106,8 +112,8 @@ def test_figure_1_has_the_gaps_of_table_1(documents: dict[str, Document]) -> Non
     curves = {
         (curve.panel.rpartition(": ")[2], curve.label): curve for curve in documents["hf2t_fig1"].curves
     }
-    assert set(curves) == {(panel, label) for panel in (SPREAD, TAIL) for label in ("RDMA", "TCP")}
-    for label in ("RDMA", "TCP"):
+    assert set(curves) == {(panel, label) for panel in (SPREAD, TAIL) for label in LABELS}
+    for label in LABELS:
         assert sum(curves[SPREAD, label].y) == pytest.approx(1)
         tail = curves[TAIL, label].y
         assert tail[0] == pytest.approx(1)
@@ -133,16 +139,18 @@ def test_paper_scale_is_that_of_the_paper() -> None:
                 assert experiment.topology == "fat-tree:k=4,rate=100Gbps,delay=1us"
                 assert ("hf2t=99" in experiment.scheme) == ("hf2t" in bar.label)
                 assert "thr=" not in experiment.scheme
-                if bar.label != "TCP":
-                    assert experiment.transport is not None and experiment.transport.startswith("dcqcn")
-                    assert experiment.pfc is not None
+                transport = "tcp" if bar.label.startswith("TCP") else "dcqcn:"
+                assert experiment.transport is not None and experiment.transport.startswith(transport)
+                assert (experiment.pfc is None) == (bar.label == "TCP")
 
 
 def test_table_2_and_figure_6_share_runs() -> None:
-    """The figures of one set-up are of the same runs."""
+    """The figures of one set-up are of the same runs, as far as both have the seeds."""
     figure, table = (
         {bar.label: bar.tasks[""] for bar in bars(read_paper(name), "paper") if bar.case == case}
         for name, case in (("hf2t_fig6", "websearch"), ("hf2t_table2", "100 us"))
     )
     for label, tasks in table.items():
-        assert [task.key for task in tasks] == [task.key for task in figure[label]], label
+        shared = [(one.key, other.key) for one, other in zip(tasks, figure[label], strict=False)]
+        assert len(shared) > 1
+        assert all(one == other for one, other in shared), label
