@@ -10,7 +10,6 @@ and nothing is there that should not be.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,15 +18,12 @@ import msgspec
 import polars
 
 from experiments.errors import FileError
+from hosts.gaps import WHOLE, Bin, merged_bins
 
 GAPS = "gaps.parquet"
 RTTS = (1, 2, 3)
 """The thresholds of HF2T Table 1, in base RTTs."""
 
-Bin = tuple[int, int]
-"""The smallest gap of a bin in ns, and how many gaps are in it."""
-
-_WHOLE = 10_000
 _SCHEMA = {"low_ns": polars.Int64, "count": polars.Int64}
 
 
@@ -50,11 +46,7 @@ class Gaps:
     @classmethod
     def merged(cls, histograms: Iterable[Iterable[Bin]]) -> Gaps:
         """The sum of several histograms."""
-        counts: Counter[int] = Counter()
-        for bins in histograms:
-            for low_ns, count in bins:
-                counts[low_ns] += count
-        return cls(tuple(sorted(counts.items())))
+        return cls(tuple(merged_bins(histograms)))
 
     @property
     def count(self) -> int:
@@ -71,7 +63,7 @@ class Gaps:
         Raises:
             ValueError: there is no gap.
         """
-        rank = -(-self.count * permyriad // _WHOLE)
+        rank = -(-self.count * permyriad // WHOLE)
         for low_ns, count in self.bins:
             rank -= count
             if rank <= 0:

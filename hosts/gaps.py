@@ -11,6 +11,7 @@ Integers only, so that it is the same on every machine, and a run with it: sketc
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 _FRACTION_BITS: Final = 7
@@ -22,6 +23,19 @@ MOST_GAP_NS: Final = (1 << MOST_BITS) - 1
 MOST_BINS: Final = (1 << _FRACTION_BITS) * (MOST_BITS - _FRACTION_BITS + 1)
 WHOLE: Final = 10_000
 """Shares of all gaps are in this many parts (permyriads)."""
+
+
+Bin = tuple[int, int]
+"""The least gap of a bin in ns, and how many gaps are in it."""
+
+
+def merged_bins(histograms: Iterable[Iterable[Bin]]) -> list[Bin]:
+    """The bins of all histograms together, ascending."""
+    counts: dict[int, int] = {}
+    for bins in histograms:
+        for least_ns, count in bins:
+            counts[least_ns] = counts.get(least_ns, 0) + count
+    return sorted(counts.items())
 
 
 def bin_of(gap_ns: int) -> int:
@@ -94,7 +108,7 @@ class GapHistogram:
             number += 1
         return sum(bins[number:])
 
-    def bins(self) -> list[tuple[int, int]]:
+    def bins(self) -> list[Bin]:
         """The least gap of each bin that is not empty, in ns, and how many gaps are in it; ascending."""
         return [(low_ns(number), count) for number, count in enumerate(self._bins) if count]
 

@@ -19,7 +19,7 @@ from experiments import plot
 from experiments.paper.document import Cell, Curve, Document
 from experiments.paper.grid import grid_label
 from experiments.paper.line_charts import gaps_chart, sizes_chart
-from experiments.paper.metrics import metric
+from experiments.paper.metrics import metric, named
 from experiments.paper.model import LINES
 from experiments.paper.units import UNITS
 
@@ -105,7 +105,7 @@ def _bars(document: Document) -> Figure:
                 rotation=90 if len(cases) * len(labels) > 10 else 0,
             )
         axis.set_title(one.title)
-        axis.set_ylabel(_named(name))
+        axis.set_ylabel(named(name))
         # a word a line, so that the names of neighbours keep apart
         names = [case.replace(" ", "\n") for case in cases] if len(cases) > 1 else [""]
         axis.set_xticks(range(len(cases)), names)
@@ -134,7 +134,7 @@ def _heatmaps(document: Document) -> Figure:
         ]
         _heatmap(axis, values)
         titles = [document.cases.get(case) or case, *_beside(document, cells, name)]
-        titles += [_named(name)] if len(names) > 1 else []
+        titles += [named(name)] if len(names) > 1 else []
         axis.set_title("\n".join(filter(None, titles)))
         axis.set_xticks(range(len(columns)), columns)
         axis.set_yticks(range(len(rows)), rows)
@@ -143,15 +143,8 @@ def _heatmaps(document: Document) -> Figure:
         axis.grid(visible=False)
         axis.spines[:].set_visible(False)
     if len(names) == 1:
-        figure.supxlabel(f"cells: {_named(names[0])}", fontsize=9)
+        figure.supxlabel(f"cells: {named(names[0])}", fontsize=9)
     return figure
-
-
-def _named(name: str) -> str:
-    """What a metric is called, with its unit if it has one."""
-    one = metric(name)
-    unit = UNITS[one.unit].name
-    return f"{one.title} ({unit})" if unit else one.title
 
 
 def _beside(document: Document, cells: Mapping[str, Cell], name: str) -> list[str]:
@@ -222,7 +215,7 @@ def _endpoints(document: Document) -> Figure:
         for number, curve in enumerate(curve for curve in document.curves if curve.panel == name):
             _line(axis, curve, number, 1.0, unit.factor)
         axis.set_xlabel("endpoints")
-        axis.set_ylabel(_named(name))
+        axis.set_ylabel(named(name))
         axis.set_ylim(bottom=0)
     plot.legend(figure, *axes)
     return figure

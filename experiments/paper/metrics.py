@@ -11,6 +11,7 @@ from msgspec import UnsetType, structs
 from experiments.classes import CLASSES, PLAIN
 from experiments.gaps import GapSummary
 from experiments.metrics import mean, percentile
+from experiments.paper.units import UNITS
 from experiments.result import Result
 from experiments.rows import FlowRow, measured_rows
 from experiments.summary import packets
@@ -266,6 +267,17 @@ def metric(name: str) -> Metric:
             f"and one of {', '.join(CLASSES)}"
         )
     return replace(found, title=f"{found.title}, {flow_class}") if flow_class else found
+
+
+def named(name: str, before_unit: str = " ") -> str:
+    """What a metric is called, with its unit in brackets if it has one.
+
+    Raises:
+        SpecError: there is no such metric.
+    """
+    one = metric(name)
+    unit = UNITS[one.unit].name
+    return f"{one.title}{before_unit}({unit})" if unit else one.title
 
 
 def measure(results: Sequence[Result]) -> dict[str, float]:

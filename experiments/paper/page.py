@@ -18,7 +18,7 @@ from experiments.errors import FileError
 from experiments.paper.claims import HOLDS, Verdict
 from experiments.paper.document import Document
 from experiments.paper.expect import ABOUT
-from experiments.paper.metrics import metric
+from experiments.paper.metrics import metric, named
 from experiments.paper.model import read_paper, select
 from experiments.paper.table import NOT_MEASURED, explanations
 from experiments.paper.units import UNITS
@@ -121,12 +121,7 @@ def _held(claims: Sequence[Verdict]) -> int:
 
 
 def _header(document: Document) -> list[str]:
-    titles = []
-    for name in document.metrics:
-        one = metric(name)
-        unit = UNITS[one.unit].name
-        titles.append(f"{one.title} ({unit})" if unit else one.title)
-    return (["case"] if len(document.cases) > 1 else []) + ["scheme", *titles]
+    return (["case"] if len(document.cases) > 1 else []) + ["scheme", *map(named, document.metrics)]
 
 
 def _rows(document: Document) -> Iterator[list[str]]:

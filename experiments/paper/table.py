@@ -7,7 +7,7 @@ from rich.table import Table
 
 from experiments.paper.claims import DIFFERS, HOLDS
 from experiments.paper.document import Document
-from experiments.paper.metrics import metric
+from experiments.paper.metrics import metric, named
 from experiments.paper.units import UNITS
 
 NOT_MEASURED = "-"
@@ -28,9 +28,7 @@ def measured_table(document: Document) -> Table:
         table.add_column("case")
     table.add_column("scheme")
     for name in document.metrics:
-        one = metric(name)
-        unit = UNITS[one.unit].name
-        table.add_column(f"{one.title}\n({unit})" if unit else one.title, justify="right")
+        table.add_column(named(name, "\n"), justify="right")
     previous = None
     for cell in document.cells:
         if with_cases and previous not in (None, cell.case):

@@ -3,15 +3,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from hosts.driver.job import Job
 from hosts.driver.lag import Lag
 from hosts.driver.loop import Loop
 from hosts.driver.port import Port
-from hosts.gaps import GapHistogram
+from hosts.gaps import merged_bins
 from hosts.nic import Nic
 from hosts.observation import ReceiverObservation, SenderObservation
 from hosts.templates import DATA_OVERHEAD_BYTES
@@ -70,15 +69,6 @@ def overload(job: Job, ports: Sequence[Port], loop: Loop, lag: Lag) -> list[str]
     return reasons
 
 
-def merged_bins(histograms: Iterable[GapHistogram | None]) -> list[tuple[int, int]]:
-    """The bins of all histograms that are not empty, ascending."""
-    counts: Counter[int] = Counter()
-    for histogram in histograms:
-        if histogram is not None:
-            counts.update(dict(histogram.bins()))
-    return sorted(counts.items())
-
-
 def make_result(
     job: Job, ports: Sequence[Port], loop: Loop, lag: Lag, ended_by: int | None
 ) -> dict[str, Any]:
@@ -94,6 +84,7 @@ def make_result(
         port.socket.count_dropped()
     nics = [port.nic for port in ports]
     learners = [nic.learner for nic in nics]
+    measured = [nic.gaps for nic in nics] if job.nic.measure_gaps else []
     return {
         "flows": Nic.merge(*nics),
         "overload": overload(job, ports, loop, lag),
@@ -102,7 +93,7 @@ def make_result(
         "wake_lag_ns": {"p99": loop.wake_lag.quantile_ns(_LATE_SHARE), "max": loop.wake_lag.max_ns},
         "wall_ns": loop.wall_ns,
         "busy_ns": loop.busy_ns,
-        "gaps": merged_bins(nic.gaps for nic in nics) if job.nic.measure_gaps else None,
+        "gaps": merged_bins(gaps.bins() for gaps in measured if gaps is not None) if measured else None,
         "learned": [
             {"t_ns": learner.t_ns, "trainings": learner.trainings}
             for learner in learners

@@ -20,10 +20,10 @@ from hosts.driver.job import Job
 from hosts.driver.lag import Lag
 from hosts.driver.loop import Signals
 from hosts.driver.netns import inside
-from hosts.driver.report import merged_bins
 from hosts.driver.tcp_flow import MOST_SEGMENT_BYTES, TcpFlow, open_flow
 from hosts.driver.tcp_tap import Ends, TcpTap
 from hosts.errors import ConfigError, DeviceError
+from hosts.gaps import merged_bins
 from hosts.templates import ip_number
 
 UNOBSERVED: Final = ("out_of_order", "ood_max", "overtaken", "path_changes", "ce_marked", "trimmed")
@@ -256,6 +256,7 @@ class TcpRun:
         reasons = self._reasons()
         for flow in self._flows.values():
             flow.close()
+        measured = self._job.nic.measure_gaps
         unknown = {name for flow in self._flows.values() for name in flow.unknown()}
         quantiles = {name: self._lag.quantile_ns(share) for name, share in (("p50", 0.5), ("p99", 0.99))}
         return {
@@ -266,7 +267,7 @@ class TcpRun:
             "lag_ns": {**quantiles, "max": self._lag.max_ns},
             "wall_ns": self._wall_ns,
             "busy_ns": self._busy_ns,
-            "gaps": merged_bins(tap.gaps for tap in self._taps) if self._job.nic.measure_gaps else None,
+            "gaps": merged_bins(tap.gaps.bins() for tap in self._taps) if measured else None,
             "learned": [],
             "unfinished": len(self._flows) - self.done(),
             "ended_by": ended_by,

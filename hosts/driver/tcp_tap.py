@@ -12,17 +12,11 @@ import socket
 import struct
 from collections.abc import Mapping
 
-from hosts.driver.netns import inside
-from hosts.errors import DeviceError
+from hosts.driver.raw_socket import SO_RCVBUFFORCE, RawSocket
 from hosts.gaps import GapHistogram
 
-_ETH_P_ALL = 0x0003
-_SOL_PACKET = 263
-_PACKET_STATISTICS = 6
-_SO_RCVBUFFORCE = 33
 _SO_TIMESTAMPNS = 35
 _BUFFER_BYTES = 32 << 20
-_STATISTICS = struct.Struct("=II")
 _TIME = struct.Struct("=qq")
 _NS = 1_000_000_000
 _SNAP_BYTES = 128
@@ -58,12 +52,16 @@ def data_of(frame: bytes) -> tuple[Ends, int] | None:
     return (frame[_IP_AT + 16 : _IP_AT + 20], sport, dport), payload_bytes
 
 
-class TcpTap:
+def _prepare(opened: socket.socket) -> None:
+    opened.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, _BUFFER_BYTES)
+    opened.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
+
+
+class TcpTap(RawSocket):
     """One interface.
 
     Attributes:
         gaps: between consecutive data packets of the same flow, of all its flows.
-        dropped: frames that this program has not fetched in time.
         uncut: packets longer than a segment: something else cuts them, so gaps between them mean nothing.
     """
 
@@ -79,30 +77,12 @@ class TcpTap:
         Raises:
             DeviceError: no such interface, or no right to do so.
         """
-        self.interface = interface
         self.gaps = GapHistogram()
-        self.dropped = 0
         self.uncut = 0
         self._flows = flows
         self._segment_bytes = segment_bytes
         self._last_ns: dict[int, int] = {}
-        with inside(netns):
-            try:
-                self._socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
-            except OSError as error:
-                raise DeviceError(f"packet socket: {error.strerror}") from error
-        try:
-            self._socket.setblocking(False)
-            self._socket.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, _BUFFER_BYTES)
-            self._socket.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
-            self._socket.bind((interface, _ETH_P_ALL))
-        except OSError as error:
-            self._socket.close()
-            raise DeviceError(f"interface {interface}: {error.strerror}") from error
-
-    def fileno(self) -> int:
-        """The descriptor, to be waited for."""
-        return self._socket.fileno()
+        super().__init__(interface, netns, _prepare)
 
     def take(self) -> None:
         """Takes in all that is there.
@@ -116,7 +96,7 @@ class TcpTap:
             except BlockingIOError:
                 return
             except OSError as error:
-                raise DeviceError(f"interface {self.interface}: {error.strerror}") from error
+                raise self._gone(error) from error
             if address[2] == socket.PACKET_OUTGOING:
                 for level, kind, data in ancillary:
                     if (level, kind) == (socket.SOL_SOCKET, _SO_TIMESTAMPNS):
@@ -138,13 +118,3 @@ class TcpTap:
         if last_ns is not None:
             self.gaps.add(max(0, time_ns - last_ns))
         self._last_ns[flow] = time_ns
-
-    def count_dropped(self) -> None:
-        """Adds to `dropped` what the kernel dropped since the last call."""
-        answer = self._socket.getsockopt(_SOL_PACKET, _PACKET_STATISTICS, _STATISTICS.size)
-        _, dropped = _STATISTICS.unpack(answer)
-        self.dropped += dropped
-
-    def close(self) -> None:
-        """Closes the socket."""
-        self._socket.close()

@@ -5,11 +5,14 @@ from __future__ import annotations
 
 import pytest
 
+from controller import scheme_hf2t
 from controller.defaults import resolve
 from controller.scheme import parse_scheme
 from controller.target import target
 from experiments.nic import nic_config
 from experiments.transport import Transport
+from hosts import config_hf2t
+from hosts.gaps import WHOLE
 from topology import parse_topology
 
 _TOPOLOGY = parse_topology("dragonfly:p=1,a=2,h=1")
@@ -31,3 +34,10 @@ def test_a_timeout_is_a_loss_only_where_nothing_is_trimmed(scheme: str, trim: st
     )
     assert config.dctcp.timeout_is_loss is is_loss
     assert config.transport == "dctcp"
+
+
+def test_words_of_hf2t_allow_what_nics_allow() -> None:
+    """Their bounds are those of the NIC's settings, which the controller does not know."""
+    assert scheme_hf2t.LEAST_PERCENTILE * WHOLE == 100 * config_hf2t.LEAST_PERCENTILE
+    assert 100 * scheme_hf2t.PERCENTILE_STEPS == WHOLE
+    assert scheme_hf2t.LEAST_TRAIN == config_hf2t.LEAST_TRAIN_GAPS

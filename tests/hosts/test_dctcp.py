@@ -14,6 +14,7 @@ from hosts.steering.spray import Spray
 from hosts.transport import make_receiver
 from hosts.transport.base import ACK, NOTHING, SILENCE, TRIMMED
 from hosts.transport.dctcp import DctcpSender
+from tests.hosts.sending import send_all
 from tests.hosts.steering.path_lists import Given, path_list
 
 RTO_NS = 1000
@@ -29,15 +30,6 @@ def config(window: int = 4, **changes: Any) -> NicConfig:
 
 def sender(packets: int = 1000, window: int = 4, **changes: Any) -> DctcpSender:
     return DctcpSender(packets, config(window, **changes), PORT)
-
-
-def send_all(one: DctcpSender, now_ns: int = 0) -> list[int]:
-    """Sends as much as may be sent."""
-    sent = []
-    while (index := one.peek()) != NOTHING:
-        one.on_sent(now_ns, index)
-        sent.append(index)
-    return sent
 
 
 def acknowledge(

@@ -19,6 +19,7 @@ from hosts.transport import make_receiver, make_sender
 from hosts.transport.base import ACK, NOTHING, SILENCE
 from hosts.transport.tcp import LOSS, OPEN, RECOVERY, TcpSender
 from hosts.transport.tcp_rto import RtoClock
+from tests.hosts.sending import send_all
 from tests.hosts.tcp_oracle import MANY, SenderOracle, TimerOracle, WindowOracle
 
 RTO_NS = 1_000
@@ -43,15 +44,6 @@ def sender(packets: int = 1000, **changes: Any) -> TcpSender:
 def bursty(packets: int = 10_000, *, initial: int = 10, burst: int = 8, **changes: Any) -> TcpSender:
     """One whose bursts have so many packets."""
     return sender(packets, tcp=TcpConfig(initial, 1000 * burst), **changes)
-
-
-def send_all(one: TcpSender, now_ns: int = 0) -> list[int]:
-    """Sends as much as may be sent."""
-    sent = []
-    while (index := one.peek()) != NOTHING:
-        one.on_sent(now_ns, index)
-        sent.append(index)
-    return sent
 
 
 def acknowledge(

@@ -85,6 +85,18 @@ class Harness:
         self._started.append(process)
         return process
 
+    def make_run(self, **variables: str) -> str:
+        """What `make run` shows with these variables, its results being in `out`; it must end well."""
+        process = self.start(
+            self.job(),
+            args=[sys.executable, "-m", "experiments.make_run"],
+            env={**variables, "OUT": str(self.out)},
+            cwd=ROOT,
+        )
+        out, err = process.communicate(timeout=2 * LONG_S)
+        assert process.returncode == 0, err
+        return out
+
     def run(self, job: Path, **options: Any) -> subprocess.CompletedProcess[str]:
         """A run from beginning to end."""
         process = self.start(job, **options)

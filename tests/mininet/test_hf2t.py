@@ -4,13 +4,11 @@
 from __future__ import annotations
 
 import json
-import sys
 from typing import Any
 
 import polars
 
-from tests.eventually import LONG_S
-from tests.mininet.conftest import ROOT, Harness
+from tests.mininet.conftest import Harness
 
 SCHEME = "letflow:gap=60us,stretch=66us,t=1us,min_thr=5,max_thr=5"
 """A gap is stretched after 5 packets or 6, and so far beyond the flowlet threshold that no process is so late."""
@@ -24,18 +22,7 @@ MISSED = 0.1
 
 def test_switches_see_what_nics_stretch(harness: Harness) -> None:
     """Beside LetFlow alone, in a fat tree: both run to their end; flowlets are flows and stretched gaps."""
-    variables = {
-        "TARGET": "native",
-        "SCHEME": SCHEME,
-        "VARIANT": "hf2t",
-        "WORKLOAD": WORKLOAD,
-        "OUT": str(harness.out),
-    }
-    process = harness.start(
-        harness.job(), args=[sys.executable, "-m", "experiments.make_run"], env=variables, cwd=ROOT
-    )
-    out, err = process.communicate(timeout=2 * LONG_S)
-    assert process.returncode == 0, err
+    out = harness.make_run(TARGET="native", SCHEME=SCHEME, VARIANT="hf2t", WORKLOAD=WORKLOAD)
     assert "stretched" in out
     plain, stretched = sorted((harness.out / "clean").iterdir(), key=lambda folder: len(folder.name))
     found: dict[str, dict[str, Any]] = {

@@ -4,11 +4,9 @@
 from __future__ import annotations
 
 import json
-import sys
 from typing import Any
 
-from tests.eventually import LONG_S
-from tests.mininet.conftest import ROOT, Harness
+from tests.mininet.conftest import Harness
 
 TOPOLOGY = "leaf-spine:leaves=2,spines=2,hosts=4,rate=10Gbps,delay=1us,narrow=h7/1"
 """h1, h2 send to h5, h6; the receiver of the bursts of h8, and of h3, is h7."""
@@ -20,19 +18,9 @@ WORKLOAD = (
 
 def test_beside_the_selector_alone(harness: Harness) -> None:
     """Both run under PFC to their end, lose nothing, and say what was paused, foreseen and sent round."""
-    variables = {
-        "TARGET": "native",
-        "SCHEME": "rlb:pfc=24KB,flows=8",
-        "VARIANT": "presto",
-        "TOPO": TOPOLOGY,
-        "WORKLOAD": WORKLOAD,
-        "OUT": str(harness.out),
-    }
-    process = harness.start(
-        harness.job(), args=[sys.executable, "-m", "experiments.make_run"], env=variables, cwd=ROOT
+    out = harness.make_run(
+        TARGET="native", SCHEME="rlb:pfc=24KB,flows=8", VARIANT="presto", TOPO=TOPOLOGY, WORKLOAD=WORKLOAD
     )
-    out, err = process.communicate(timeout=2 * LONG_S)
-    assert process.returncode == 0, err
     assert "recircu" in out
     alone, with_rlb = (summary(harness, label) for label in ("presto", "rlb"))
     for found in (alone, with_rlb):

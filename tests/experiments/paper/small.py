@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 from cli.main import main
 from experiments.paper.claims import NOT_MEASURED
-from experiments.paper.document import Document, read_document
+from experiments.paper.document import Cell, Document, read_document
 from experiments.paper.model import read_paper
 
 
@@ -30,3 +30,8 @@ def check_everything_ran(documents: Mapping[str, Document]) -> None:
         assert all(cell.metrics for cell in document.cells), name
         assert document.claims, name
         assert not [claim for claim in document.claims if claim.verdict == NOT_MEASURED], name
+
+
+def cells(document: Document, case: str) -> dict[str, Cell]:
+    """The cells of a case, by label."""
+    return {cell.label: cell for cell in document.cells if cell.case == case}

@@ -11,6 +11,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from experiments.paper.charts import document_figure
 from experiments.paper.document import Cell, Document
+from tests.experiments.paper.blank import blank
 
 _SCHEMES = ("minimal", "valiant", "ugal-l", "ecmp", "flicr", "ops-u", "ops-w", "scout", "spray-u", "spray-w")
 _CASES = tuple(
@@ -22,24 +23,12 @@ _CASES = tuple(
 
 def bars(cases: tuple[str, ...], schemes: tuple[str, ...]) -> Document:
     """A figure of bars, all at 123456 µs."""
-    return Document(
-        name="some",
-        paper="Some",
-        figure="Fig. 1",
-        title="",
-        source="",
-        about="",
-        kind="runs",
-        chart="bars",
-        scale="paper",
-        command="",
-        version=None,
+    return blank(
         cases=dict.fromkeys(cases, ""),
         metrics=("fct_mean", "fct_p99"),
         cells=tuple(
             Cell(case, scheme, {"fct_mean": 123456e3, "fct_p99": 1e6}) for case in cases for scheme in schemes
         ),
-        claims=(),
     )
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from experiments.paper.claims import NOT_MEASURED, judge
-from experiments.paper.document import Cell, Document
+from experiments.paper.document import Document
 from experiments.paper.gap_curves import SPREAD, TAIL
 from experiments.paper.grid import bars
 from experiments.paper.harness import prepare
@@ -15,7 +15,7 @@ from experiments.paper.model import names, read_paper, select
 from experiments.paper.sizes import NAMES as BY_SIZE
 from experiments.paper.sizes import RANGES
 from experiments.toml_file import SCALES
-from tests.experiments.paper.small import check_everything_ran, run_small
+from tests.experiments.paper.small import cells, check_everything_ran, run_small
 
 NAMES = ["hf2t_fig1", "hf2t_fig6", "hf2t_table1", "hf2t_table2"]
 MAP = "hf2t_map"
@@ -36,10 +36,6 @@ MEASURED = [*METRICS, *(f"{name}_{number}" for name in BY_SIZE.values() for numb
 def documents(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Document]:
     """What `tailrace paper hf2t --scale small` writes, by name."""
     return run_small("hf2t", ALL, tmp_path_factory.mktemp("paper"))
-
-
-def cells(document: Document, case: str) -> dict[str, Cell]:
-    return {cell.label: cell for cell in document.cells if cell.case == case}
 
 
 def test_all_of_hf2t_is_there() -> None:

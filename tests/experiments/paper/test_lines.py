@@ -27,6 +27,7 @@ from experiments.run import plan, run
 from hosts.gaps import GapHistogram
 from spec import SpecError
 from tests.experiments.fake import FakeBackend, record
+from tests.experiments.paper.blank import blank
 from tests.experiments.paper.test_files import GOOD
 
 MEDIAN, P99 = NAMES.values()
@@ -151,24 +152,7 @@ def test_runs_without_gaps_have_no_line(some: Result) -> None:
 def document(chart: str, cells: tuple[Cell, ...], runs: list[list[Result]]) -> Document:
     """A document with a chart of lines."""
     curves = by_size(cells, runs)[1] if chart == "sizes" else gap_curves(cells, runs)
-    return Document(
-        name="some",
-        paper="Some",
-        figure="Fig. 1",
-        title="",
-        source="",
-        about="",
-        kind="runs",
-        chart=chart,
-        scale="small",
-        command="",
-        version=None,
-        cases={"a": "", "b": ""},
-        metrics=("fct_mean",),
-        cells=cells,
-        curves=curves,
-        claims=(),
-    )
+    return blank(chart=chart, cases={"a": "", "b": ""}, metrics=("fct_mean",), cells=cells, curves=curves)
 
 
 @pytest.mark.parametrize("chart", ["sizes", "gaps"])

@@ -6,13 +6,13 @@ from __future__ import annotations
 import pytest
 
 from experiments.paper.claims import NOT_MEASURED, judge
-from experiments.paper.document import Cell, Document
+from experiments.paper.document import Document
 from experiments.paper.grid import bars
 from experiments.paper.harness import prepare
 from experiments.paper.metrics import METRICS
 from experiments.paper.model import names, read_paper, select
 from experiments.toml_file import SCALES
-from tests.experiments.paper.small import check_everything_ran, run_small
+from tests.experiments.paper.small import cells, check_everything_ran, run_small
 
 NAMES = [
     *("rlb_fig3", "rlb_fig4", "rlb_fig7", "rlb_fig10", "rlb_fig11", "rlb_fig12"),
@@ -32,10 +32,6 @@ LARGE = "leaf-spine:leaves=12,spines=12,hosts=24"
 def documents(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Document]:
     """What `tailrace paper rlb --scale small` writes, by name."""
     return run_small("rlb", NAMES, tmp_path_factory.mktemp("paper"))
-
-
-def cells(document: Document, case: str) -> dict[str, Cell]:
-    return {cell.label: cell for cell in document.cells if cell.case == case}
 
 
 def test_all_of_rlb_is_there() -> None:
