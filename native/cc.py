@@ -1,16 +1,44 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compiles C with the machine's compiler into shared objects, cached by the hash of all inputs."""
+"""Compiles C with the machine's compiler into shared objects, cached by the hash of all inputs.
+
+The compiler runs confined (`toolchain.confined`); what it makes is kept sealed (`toolchain.cache`).
+"""
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import hashlib
+import logging
 import os
+import shlex
 import shutil
-import subprocess
-import tempfile
-from collections.abc import Callable, Sequence
+import signal
+import stat
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
+from typing import TypeVar
+
+from toolchain import cache, confined
+from toolchain.errors import BuildError, RefusedSource, plain
+
+__all__ = [
+    "HEADERS",
+    "BuildError",
+    "Recipe",
+    "RefusedSource",
+    "cache_root",
+    "cached",
+    "compiler",
+    "ended_in_order",
+    "files_digest",
+    "flags",
+    "shared_library",
+]
 
 HEADERS = Path(__file__).parent / "runtime"
 FLAGS = ("-std=gnu11", "-O2", "-g1", "-fPIC", "-shared", "-fno-strict-aliasing", "-fvisibility=default")
@@ -19,38 +47,59 @@ SANITIZE_FLAGS = (
     "-fno-sanitize-recover=undefined",
     "-fno-omit-frame-pointer",
 )
+_DETAIL_LINES = 40
+_TRIES = 3
+_T = TypeVar("_T")
+_log = logging.getLogger("tailrace.switch.build")
+
+cache_root = cache.root
 
 
-class BuildError(Exception):
-    """The C compiler is missing or failed; one line."""
+@dataclass(frozen=True, slots=True)
+class Compiler:
+    """The words of a command that compiles, the first an absolute path, and what tells it from others."""
+
+    words: tuple[str, ...]
+    identity: str
+
+    @property
+    def name(self) -> str:
+        """What people call it."""
+        return Path(self.words[0]).name
 
 
-def cache_root() -> Path:
-    """Where shared objects are kept: ``$TAILRACE_CACHE``, else the user's cache folder."""
-    named = os.environ.get("TAILRACE_CACHE")
-    if named:
-        return Path(named)
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "tailrace"
-
-
-def compiler() -> Path:
-    """The C compiler: ``$CC`` or ``cc``.
+def compiler() -> Compiler:
+    """The C compiler: the words of ``$CC``, or ``cc``.
 
     Raises:
-        BuildError: there is none.
+        BuildError: there is none, or anybody may replace it.
     """
-    name = os.environ.get("CC", "cc")
-    found = shutil.which(name)
+    given = os.environ.get("CC") or "cc"
+    try:
+        words = shlex.split(given)
+    except ValueError:
+        words = []
+    if not words or not given.isprintable():
+        raise BuildError(f"CC is {given!r}, expected a command")
+    found = shutil.which(words[0], path=None if "/" in words[0] else confined.search_path())
     if found is None:
-        raise BuildError(f"no C compiler: {name} is not on PATH (Debian, Ubuntu: install gcc and libc6-dev)")
-    return Path(found).resolve()
+        raise BuildError(
+            f"no C compiler: {words[0]} is not on PATH (Debian, Ubuntu: install gcc and libc6-dev)"
+        )
+    # not resolved: ccache and the like go by the name that they are called by
+    path = Path(found).absolute()
+    return Compiler((str(path), *words[1:]), _identity(path, tuple(words[1:])))
 
 
 @functools.cache
-def _compiler_identity(path: Path) -> str:
-    stat = path.stat()
-    return f"{path.name} {stat.st_size} {stat.st_mtime_ns}"
+def _identity(path: Path, words: tuple[str, ...]) -> str:
+    told = [" ".join(words)]
+    for part in (path, *(Path(found) for word in words if (found := shutil.which(word)) is not None)):
+        found = part.resolve().stat()
+        if found.st_mode & stat.S_IWOTH:
+            raise BuildError(f"the compiler {part} is not trusted: everybody can write it")
+        told.append(f"{part.name} {found.st_size} {found.st_mtime_ns}")
+    return hashlib.sha256("\0".join(told).encode()).hexdigest()[:12]
 
 
 @functools.cache
@@ -68,6 +117,129 @@ def flags(sanitize: bool) -> tuple[str, ...]:
     return (*FLAGS, *SANITIZE_FLAGS) if sanitize else FLAGS
 
 
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """How a shared object is made. Whoever asks for it gets the one of the cache, or a new one."""
+
+    name: str
+    """what the object is called, without suffix"""
+    inputs: Sequence[bytes | str]
+    """everything the object depends on; their hash names it"""
+    sources: Callable[[], Sequence[Path | str]]
+    """called when it must be made: paths of C files, or C text"""
+    include: Sequence[Path] = (HEADERS,)
+    """folders for ``#include``"""
+    sanitize: bool = False
+    """with address and undefined-behaviour sanitizers"""
+    cache_dir: Path | None = None
+    """instead of ``cache_root()``"""
+    link: Sequence[str] = ()
+    """further arguments for the linker"""
+
+    def path(self) -> Path:
+        """The object's file, verified, compiled unless it was in the cache.
+
+        Raises:
+            BuildError: no cache, no compiler, or it failed.
+        """
+        folder = cache.open_folder(self.cache_dir)
+        return folder.path / self._made(folder)
+
+    def load(self, mode: int = ctypes.DEFAULT_MODE) -> ctypes.CDLL:
+        """The object in this process.
+
+        Raises:
+            BuildError: as for `path`, or the machine cannot load it.
+        """
+        return self.use(lambda place: ctypes.CDLL(place, mode=mode), OSError)
+
+    def use(self, load: Callable[[str], _T], *errors: type[Exception]) -> _T:
+        """What `load` makes of a path to the object that was verified.
+
+        Args:
+            errors: what `load` raises when it cannot.
+        """
+        folder = cache.open_folder(self.cache_dir)
+        for _ in range(_TRIES):
+            made = self._made(folder)
+            try:
+                return load(folder.place(made))
+            except errors as error:
+                # else it was taken out or replaced just now
+                if folder.sound(made):
+                    raise BuildError(f"cannot load {folder.path / made}: {error}") from None
+        raise BuildError(f"cannot load {self.name}: the cache {folder.path} changes all the time")
+
+    def _made(self, folder: cache.Folder) -> str:
+        # ASAN=1 makes every object of a process with the sanitizers (`make test ASAN=1`)
+        sanitize = self.sanitize or os.environ.get("ASAN") == "1"
+        options = (*flags(sanitize),)
+        h = hashlib.sha256()
+        for part in (os.uname().machine, " ".join(options), *self.link, *self.inputs):
+            h.update(part.encode() if isinstance(part, str) else part)
+            h.update(b"\0")
+        stem = f"{self.name}-{h.hexdigest()[:32]}"
+        try:
+            cc = compiler()
+        except BuildError:
+            # what was compiled once needs no compiler any more
+            made = [name for name in folder.names(stem, ".so") if folder.sound(name)]
+            if not made:
+                raise
+            return max(made, key=folder.used)
+        target = f"{stem}-{cc.identity}.so"
+        if folder.sound(target):
+            return target
+        with ended_in_order(), folder.lock(target):
+            if not folder.sound(target):
+                self._compile(cc, folder, target, options)
+        return target
+
+    def _compile(self, cc: Compiler, folder: cache.Folder, target: str, options: tuple[str, ...]) -> None:
+        with folder.scratch(target) as scratch:
+            try:
+                files = self._files(scratch)
+            except OSError as error:
+                raise cache.trouble(folder.path, error) from None
+            made = scratch / "made.so"
+            command = [*cc.words, *options, *(f"-I{path}" for path in self.include), "-o", str(made)]
+            command += [*map(str, files), *self.link]
+            read = confined.readable(Path(cc.words[0]), [*self.include, *files])
+            run = confined.run(command, scratch, read)
+            _log.debug("%s made with %s; confined by: %s", target, cc.name, ", ".join(run.active))
+            if run.status != 0 or not made.is_file():
+                raise failure(cc.name, self.name, folder, run)
+            folder.put(target, made)
+
+    def _files(self, scratch: Path) -> list[Path]:
+        files = []
+        for i, source in enumerate(self.sources()):
+            if isinstance(source, str):
+                path = scratch / f"source{i}.c"
+                path.write_text(source)
+                files.append(path)
+            else:
+                files.append(source)
+        return files
+
+
+def failure(tool: str, what: str, folder: cache.Folder, run: confined.Outcome) -> BuildError:
+    """Why a compiler failed, in a line; all that it said goes to the log."""
+    lines = [plain(line) for line in run.output.splitlines() if line.strip()]
+    if run.timed_out:
+        return BuildError(f"{tool} had not finished {what} after {confined.LIMITS.time_s:.0f} s")
+    if any("No space left" in line or "quota exceeded" in line for line in lines) or folder.is_full():
+        return BuildError(f"no space left in {folder.path}")
+    for line in lines[:_DETAIL_LINES]:
+        _log.warning("%s, %s: %s", tool, what, line)
+    if run.status == -signal.SIGXFSZ or any("File size limit exceeded" in line for line in lines):
+        return BuildError(f"{tool} would write more than {confined.LIMITS.file_mib} MiB for {what}")
+    if run.status < 0:
+        return BuildError(f"{tool} was killed by signal {-run.status} on {what}")
+    said = next((line for line in lines if "error" in line), lines[0] if lines else f"status {run.status}")
+    return RefusedSource(f"{tool} failed on {what}: {said.strip()}")
+
+
 def cached(
     name: str,
     inputs: Sequence[bytes | str],
@@ -78,66 +250,22 @@ def cached(
     cache_dir: Path | None = None,
     link: Sequence[str] = (),
 ) -> Path:
-    """The shared object made from some inputs, compiled unless it is in the cache.
-
-    Args:
-        name: what the object is called, without suffix.
-        inputs: everything the object depends on; their hash names it.
-        sources: called when it must be made: paths of C files, or C text.
-        include: folders for ``#include``.
-        sanitize: with address and undefined-behaviour sanitizers.
-        cache_dir: instead of ``cache_root()``.
-        link: further arguments for the linker.
-
-    Raises:
-        BuildError: no compiler, or it failed.
-    """
-    cc = compiler()
-    # ASAN=1 makes every object of a process with the sanitizers (`make test ASAN=1`)
-    sanitize = sanitize or os.environ.get("ASAN") == "1"
-    h = hashlib.sha256()
-    for part in (_compiler_identity(cc), " ".join(flags(sanitize)), *link, *inputs):
-        h.update(part.encode() if isinstance(part, str) else part)
-        h.update(b"\0")
-    folder = cache_dir or cache_root()
-    target = folder / f"{name}-{h.hexdigest()[:32]}.so"
-    if target.exists():
-        return target
-    _compile(cc, sources(), include, target, (*flags(sanitize),), tuple(link))
-    return target
+    """The file of a `Recipe`."""
+    return Recipe(name, inputs, sources, include, sanitize, cache_dir, link).path()
 
 
-def _compile(
-    cc: Path,
-    sources: Sequence[Path | str],
-    include: Sequence[Path],
-    target: Path,
-    options: tuple[str, ...],
-    link: tuple[str, ...],
-) -> None:
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        scratch = tempfile.TemporaryDirectory(dir=target.parent, prefix=".build-")
-    except OSError as e:
-        raise BuildError(f"cannot write the cache {target.parent}: {e.strerror}") from None
-    with scratch:
-        files = []
-        for i, source in enumerate(sources):
-            if isinstance(source, str):
-                path = Path(scratch.name) / f"source{i}.c"
-                path.write_text(source)
-                files.append(path)
-            else:
-                files.append(source)
-        made = Path(scratch.name) / "made.so"
-        command = [str(cc), *options, *(f"-I{p}" for p in include), "-o", str(made)]
-        command += [*map(str, files), *link]
-        run = subprocess.run(command, capture_output=True, text=True, check=False)
-        if run.returncode != 0:
-            first = next((line for line in run.stderr.splitlines() if "error" in line), run.stderr[:200])
-            raise BuildError(f"{cc.name} failed on {target.name}: {first.strip()}")
-        # an atomic step, so that two processes that make the same object do not meet
-        made.replace(target)
+def library_recipe(
+    name: str,
+    sources: Sequence[Path],
+    include: Sequence[Path] = (HEADERS,),
+    *,
+    sanitize: bool = False,
+    link: Sequence[str] = (),
+) -> Recipe:
+    """A library from C files, cached by their content and that of all headers beside them."""
+    inputs: list[bytes | str] = [p.name + "\0" + p.read_text() for p in sources]
+    inputs += [files_digest(folder, "*.h") for folder in include]
+    return Recipe(name, inputs, lambda: list(sources), include, sanitize, link=link)
 
 
 def shared_library(
@@ -148,7 +276,35 @@ def shared_library(
     sanitize: bool = False,
     link: Sequence[str] = (),
 ) -> Path:
-    """A library from C files, cached by their content and that of all headers beside them."""
-    inputs: list[bytes | str] = [p.name + "\0" + p.read_text() for p in sources]
-    inputs += [files_digest(folder, "*.h") for folder in include]
-    return cached(name, inputs, lambda: list(sources), include, sanitize=sanitize, link=link)
+    """The file of a `library_recipe`."""
+    return library_recipe(name, sources, include, sanitize=sanitize, link=link).path()
+
+
+class _Ended(BaseException):
+    """A signal that would have ended the process."""
+
+
+@contextmanager
+def ended_in_order() -> Iterator[None]:
+    """Within it SIGTERM and SIGHUP, where nobody has other plans for them, clean up before they end the process."""
+    numbers = []
+    if threading.current_thread() is threading.main_thread():
+        numbers = [n for n in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(n) is signal.SIG_DFL]
+
+    def end(number: int, _: FrameType | None) -> None:
+        for each in numbers:
+            signal.signal(each, signal.SIG_IGN)
+        raise _Ended(number)
+
+    for number in numbers:
+        signal.signal(number, end)
+    try:
+        yield
+    except _Ended as ended:
+        for number in numbers:
+            signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), ended.args[0])
+        raise
+    finally:
+        for number in numbers:
+            signal.signal(number, signal.SIG_DFL)

@@ -3,14 +3,15 @@
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from native.cc import HEADERS, BuildError, cached, files_digest
+from native.cc import HEADERS, BuildError, Recipe, RefusedSource, files_digest
 from native.compiler.bmv2_json import read_bmv2_json
 from native.compiler.emit import emit
-from native.compiler.errors import ProgramError
+from native.compiler.errors import NotCompiledError, ProgramError
 from native.compiler.model import Model
 
 
@@ -21,6 +22,23 @@ class Program:
     model: Model
     library: Path
     sha256: str
+    source: str = "<json>"
+    recipe: Recipe | None = field(default=None, repr=False, compare=False)
+
+    def load(self) -> ctypes.CDLL:
+        """The code in this process; made again should the cache have lost it.
+
+        Raises:
+            ProgramError: that failed.
+        """
+        try:
+            return ctypes.CDLL(str(self.library)) if self.recipe is None else self.recipe.load()
+        except (BuildError, OSError) as error:
+            raise _not_compiled(self.source, error) from None
+
+
+def _not_compiled(source: str, error: Exception) -> ProgramError:
+    return NotCompiledError(f"{source}: {error}", refused=isinstance(error, RefusedSource))
 
 
 def load_program(
@@ -35,15 +53,15 @@ def load_program(
         sanitize: compile with address and undefined-behaviour sanitizers.
 
     Raises:
-        ProgramError: the JSON is bad or uses something unsupported, or the C compiler failed.
+        ProgramError: the JSON is bad or uses something unsupported; NotCompiledError: the C compiler failed.
     """
     model = read_bmv2_json(text, source)
     digest = hashlib.sha256(text).hexdigest()
     made_by = files_digest(Path(__file__).parent, "*.py"), files_digest(HEADERS, "*.h")
+    recipe = Recipe(
+        "program", [digest, *made_by], lambda: [emit(model)], sanitize=sanitize, cache_dir=cache_dir
+    )
     try:
-        library = cached(
-            "program", [digest, *made_by], lambda: [emit(model)], sanitize=sanitize, cache_dir=cache_dir
-        )
-    except BuildError as e:
-        raise ProgramError(f"{source}: {e}") from None
-    return Program(model, library, digest)
+        return Program(model, recipe.path(), digest, source, recipe)
+    except BuildError as error:
+        raise _not_compiled(source, error) from None

@@ -7,7 +7,7 @@ import ctypes
 import functools
 from pathlib import Path
 
-from native.cc import BuildError, shared_library
+from native.cc import BuildError, library_recipe, shared_library
 
 RUNTIME = Path(__file__).parent
 
@@ -16,8 +16,8 @@ RUNTIME = Path(__file__).parent
 def runtime_library(sanitize: bool = False) -> ctypes.CDLL:
     """The runtime, loaded so that programs find its symbols."""
     sources = sorted(RUNTIME.glob("tr_*.c"))
-    path = shared_library("libtailrace", sources, sanitize=sanitize, link=("-lpthread",))
-    return ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
+    recipe = library_recipe("libtailrace", sources, sanitize=sanitize, link=("-lpthread",))
+    return recipe.load(ctypes.RTLD_GLOBAL)
 
 
-__all__ = ["RUNTIME", "BuildError", "runtime_library", "shared_library"]
+__all__ = ["RUNTIME", "BuildError", "library_recipe", "runtime_library", "shared_library"]

@@ -93,7 +93,7 @@ class Switch(Tables, Externs, Ports):
         entry = None
         code = None
         if program is not None:
-            code = ctypes.CDLL(str(program.library))
+            code = program.load()
             entry = ctypes.addressof(ctypes.c_char.in_dll(code, "tr_program_entry"))
         checked(self._lib.tr_switch_load(self.handle, entry), "program")
         self._code, self._program = code, program

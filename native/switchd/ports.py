@@ -17,7 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Protocol
 
-from native.runtime.build import BuildError, runtime_library, shared_library
+from native.runtime.build import BuildError, library_recipe, runtime_library
 
 __all__ = ["IoLoop", "PortError", "PortStatus", "SwitchHandle", "io_library", "io_sources", "open_library"]
 
@@ -81,7 +81,10 @@ def io_sources() -> tuple[list[Path], list[Path]]:
 
 def open_library(path: Path) -> ctypes.CDLL:
     """Loads a build of the loop and declares its functions (tri_loop.h)."""
-    lib = ctypes.CDLL(str(path))
+    return _declared(ctypes.CDLL(str(path)))
+
+
+def _declared(lib: ctypes.CDLL) -> ctypes.CDLL:
     void, u32, u64, text = ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint64, ctypes.c_char_p
     frame = ctypes.c_char_p
     for name, result, arguments in (
@@ -116,9 +119,8 @@ def io_library(sanitize: bool = False) -> ctypes.CDLL:
     """
     runtime_library(sanitize)  # its symbols are what the loop calls
     sources, include = io_sources()
-    return open_library(
-        shared_library("libtailrace_io", sources, include, sanitize=sanitize, link=("-lpthread",))
-    )
+    recipe = library_recipe("libtailrace_io", sources, include, sanitize=sanitize, link=("-lpthread",))
+    return _declared(recipe.load())
 
 
 class IoLoop:

@@ -11,7 +11,7 @@ from importlib.machinery import ExtensionFileLoader
 from pathlib import Path
 from types import ModuleType
 
-from native.cc import HEADERS, BuildError, cached, files_digest
+from native.cc import HEADERS, BuildError, Recipe, files_digest
 from native.runtime import lib
 
 _HERE = Path(__file__).parent
@@ -34,8 +34,11 @@ def extension() -> ModuleType:
     inputs: list[bytes | str] = [path.name + "\0" + path.read_text() for path in sources]
     inputs += [files_digest(folder, "*.h") for folder in (HEADERS, _HERE)]
     inputs += [sys.version, str(sysconfig.get_config_var("SOABI"))]
-    path = cached(_NAME, inputs, lambda: sources, (HEADERS, _HERE, include))
-    loader = ExtensionFileLoader(_NAME, str(path))
+    return Recipe(_NAME, inputs, lambda: sources, (HEADERS, _HERE, include)).use(_import, ImportError)
+
+
+def _import(path: str) -> ModuleType:
+    loader = ExtensionFileLoader(_NAME, path)
     spec = importlib.util.spec_from_file_location(_NAME, path, loader=loader)
     assert spec is not None
     module = importlib.util.module_from_spec(spec)

@@ -1,0 +1,392 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The cache of compiled things: who may own it, what of it is believed, and one maker a thing.
+
+An entry is a file, or a folder of files, below one folder that nobody else may write. It ends with a seal (an
+entry that is a folder holds it in a file of its own): a hash of its name and of all its bytes, so that what
+was cut short, damaged or put there under another name is not loaded but made again. Seals keep accidents out;
+people are kept out by owner and mode, which are looked at through a descriptor of the folder, and everything
+is reached through that descriptor. So the folder that was checked is the one that is used.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import hashlib
+import os
+import pwd
+import re
+import shutil
+import stat
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from toolchain.errors import BuildError
+
+VARIABLE = "TAILRACE_CACHE"
+SEAL = "sealed.txt"
+"""The file of an entry that is a folder which holds its seal."""
+
+SCRATCH = ".build-"
+LOCK = ".lock-"
+WAIT_S = 900.0
+"""How long to wait for another process that makes the same thing; longer than any compiler may run."""
+
+MOST_BYTES = 1 << 30
+"""What entries may take together; the ones unused for longest go first."""
+
+MOST_DAYS = 60.0
+_DAY_S = 86400.0
+_POLL_S = 0.02
+_ROOM = 1 << 18
+_MAGIC = b"\0tailrace sealed"
+_FOOTER = len(_MAGIC) + 32
+_MOST_FILE = 1 << 30
+_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+# what entries are called: anything else in the folder is somebody's own
+_ENTRY = re.compile(r"[A-Za-z_]+-[0-9a-f]{32}(-[0-9a-f]{12})?(\.so)?")
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+def root() -> Path:
+    """The folder of the cache: `$TAILRACE_CACHE`, else `tailrace` in the user's cache folder.
+
+    A home or `$XDG_CACHE_HOME` that belongs to another user (as under `sudo -E`) does not count.
+
+    Raises:
+        BuildError: there is no such place.
+    """
+    named = os.environ.get(VARIABLE)
+    if named:
+        if not named.startswith("/"):
+            raise BuildError(f"{VARIABLE} is {named!r}, expected an absolute path")
+        return Path(named)
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    if base.startswith("/") and _is_ours(base):
+        return Path(base) / "tailrace"
+    home = os.environ.get("HOME", "")
+    if not (home.startswith("/") and _is_ours(home)):
+        try:
+            home = pwd.getpwuid(os.geteuid()).pw_dir
+        except KeyError:
+            raise BuildError(f"no place for compiled code: HOME is not set; set {VARIABLE}") from None
+    if not Path(home).is_dir():
+        raise BuildError(f"no place for compiled code: the home {home} is no folder; set {VARIABLE}")
+    return Path(home) / ".cache" / "tailrace"
+
+
+def _is_ours(path: str) -> bool:
+    """Whether a folder belongs to this user; one that is not there is nobody's and may become ours."""
+    try:
+        return os.stat(path).st_uid == os.geteuid()
+    except OSError:
+        return True
+
+
+def trouble(path: Path, error: OSError) -> BuildError:
+    """What went wrong with a cache, in plain words."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return BuildError(f"no space left in {path}")
+    reason = "it is no folder" if error.errno in (errno.ENOTDIR, errno.EEXIST) else error.strerror
+    return BuildError(f"cannot write the cache {path}: {reason} ({VARIABLE} names another folder)")
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """A cache that was found to be this user's alone, or root's, and is held open."""
+
+    path: Path
+    fd: int
+
+    def place(self, name: str) -> str:
+        """A path to an entry that leads through the descriptor, whatever becomes of the folder's own path."""
+        pinned = f"/proc/self/fd/{self.fd}"
+        return f"{pinned}/{name}" if os.path.isdir(pinned) else str(self.path / name)  # noqa: PTH112
+
+    def names(self, prefix: str = "", suffix: str = "") -> list[str]:
+        """Entries by name."""
+        return sorted(n for n in os.listdir(self.fd) if n.startswith(prefix) and n.endswith(suffix))
+
+    def sound(self, name: str) -> bool:
+        """Whether an entry is there, is ours or root's, and is what was put there."""
+        try:
+            fd = os.open(name, _READ, dir_fd=self.fd)
+        except OSError:
+            return False
+        try:
+            found = os.fstat(fd)
+            if not _trusted(found):
+                return False
+            sound = _sound_folder(fd, name) if stat.S_ISDIR(found.st_mode) else _sound_file(fd, name, found)
+            if sound and time.time() - found.st_mtime > _DAY_S:
+                # what is used stays; once a day is often enough
+                with suppress(OSError):
+                    os.utime(fd)
+            return sound
+        except OSError:
+            return False
+        finally:
+            os.close(fd)
+
+    def is_full(self) -> bool:
+        """Whether there is no room for even a small object."""
+        try:
+            found = os.fstatvfs(self.fd)
+        except OSError:
+            return False
+        return found.f_bavail * found.f_frsize < _ROOM or (found.f_files > 0 and found.f_favail == 0)
+
+    def used(self, name: str) -> float:
+        """When an entry was last used, as far as that is known."""
+        try:
+            return os.stat(name, dir_fd=self.fd, follow_symlinks=False).st_mtime
+        except OSError:
+            return 0.0
+
+    @contextmanager
+    def lock(self, name: str) -> Iterator[None]:
+        """Waits until nobody else makes an entry. The kernel frees the lock of a process that dies.
+
+        Raises:
+            BuildError: another process has had it for too long, or the folder cannot be written.
+        """
+        deadline = time.monotonic() + WAIT_S
+        while (fd := self._try_lock(name)) is None:
+            if time.monotonic() > deadline:
+                raise BuildError(f"another process has been making {name} for {WAIT_S:.0f} s")
+            time.sleep(_POLL_S)
+        try:
+            yield
+        finally:
+            # gone before it is free, so that whoever waits for this file finds that it counts no more
+            with suppress(OSError):
+                os.unlink(LOCK + name, dir_fd=self.fd)
+            os.close(fd)
+
+    def _try_lock(self, name: str) -> int | None:
+        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        try:
+            fd = os.open(LOCK + name, flags, 0o600, dir_fd=self.fd)
+        except OSError as error:
+            raise trouble(self.path, error) from None
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            mine, there = os.fstat(fd), os.stat(LOCK + name, dir_fd=self.fd, follow_symlinks=False)
+            if (mine.st_dev, mine.st_ino) == (there.st_dev, there.st_ino):
+                return fd
+        except OSError as error:
+            if error.errno in (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP):
+                return fd  # a file system without locks: entries are put in place at once, so nothing breaks
+        os.close(fd)
+        return None
+
+    @contextmanager
+    def scratch(self, name: str) -> Iterator[Path]:
+        """A folder to make an entry in, for whoever holds its lock; afterwards it is gone.
+
+        Raises:
+            BuildError: there is no room for it.
+        """
+        self._sweep(name)
+        made = f"{SCRATCH}{name}-{os.urandom(6).hex()}"
+        try:
+            os.mkdir(made, 0o700, dir_fd=self.fd)
+            _probe(self.fd, made)
+        except OSError as error:
+            self._remove(made)
+            raise trouble(self.path, error) from None
+        try:
+            yield self.path / made
+        finally:
+            self._remove(made)
+
+    def _sweep(self, locked: str) -> None:
+        """Removes what processes that were killed have left: scratch folders whose lock nobody holds."""
+        for name in self.names(SCRATCH):
+            entry = name[len(SCRATCH) :].rpartition("-")[0]
+            if entry == locked:
+                self._remove(name)
+            elif _ENTRY.fullmatch(entry) and (fd := self._try_lock(entry)) is not None:
+                self._remove(name)
+                with suppress(OSError):
+                    os.unlink(LOCK + entry, dir_fd=self.fd)
+                os.close(fd)
+
+    def put(self, name: str, made: Path) -> None:
+        """Seals what lies in a scratch folder and makes it an entry, at once, in place of what may be there.
+
+        Raises:
+            BuildError: there is no room for it.
+        """
+        source = str(made.relative_to(self.path))
+        here, target = Path(self.place(source)), Path(self.place(name))
+        try:
+            if here.is_dir():
+                (here / SEAL).write_text(_folder_seal(here, name))
+            else:
+                _seal_file(here, name)
+            if here.is_dir() or (target.is_dir() and not target.is_symlink()):
+                self._remove(name)
+            os.replace(source, name, src_dir_fd=self.fd, dst_dir_fd=self.fd)
+        except OSError as error:
+            raise trouble(self.path, error) from None
+        self._prune(name)
+
+    def _remove(self, name: str) -> None:
+        path = Path(self.place(name))
+        if path.is_dir() and not path.is_symlink():
+            # a folder that is half gone has no sound seal any more, whoever looks meanwhile
+            with suppress(OSError):
+                (path / SEAL).unlink()
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            with suppress(OSError):
+                path.unlink()
+
+    def _prune(self, kept: str) -> None:
+        """Takes out what has not been used for long, or what is too much."""
+        total, now = 0, time.time()
+        entries = [name for name in self.names() if _ENTRY.fullmatch(name) and name != kept]
+        for name in sorted(entries, key=self.used, reverse=True):
+            total += _bytes_of(Path(self.place(name)))
+            if total > MOST_BYTES or now - self.used(name) > MOST_DAYS * _DAY_S:
+                self._remove(name)
+
+
+_open: dict[tuple[int, int], int] = {}
+
+
+def open_folder(path: Path | None = None) -> Folder:
+    """A cache, made (mode 0700) if it is not there.
+
+    Raises:
+        BuildError: it cannot be made or read, or others than this user or root could have written it.
+    """
+    path = root() if path is None else path.absolute()
+    try:
+        _make(path)
+        link = os.lstat(path)
+        if stat.S_ISLNK(link.st_mode) and link.st_uid not in (os.geteuid(), 0):
+            raise BuildError(f"the cache {path} is not trusted: another user's link (uid {link.st_uid}) leads there")
+        fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError as error:
+        raise trouble(path, error) from None
+    found = os.fstat(fd)
+    problem = _distrust(found)
+    if problem is not None:
+        os.close(fd)
+        raise BuildError(f"the cache {path} is not trusted: {problem} ({VARIABLE} names another folder)")
+    # one descriptor a folder for the life of the process: libraries are loaded by paths through it
+    key = (found.st_dev, found.st_ino)
+    kept = _open.setdefault(key, fd)
+    if kept != fd:
+        os.close(fd)
+    return Folder(path, kept)
+
+
+def _make(path: Path) -> None:
+    missing = []
+    while not path.exists() and not path.is_symlink():
+        missing.append(path)
+        path = path.parent
+    for folder in reversed(missing):
+        with suppress(FileExistsError):
+            folder.mkdir(0o700)
+
+
+def _distrust(found: os.stat_result) -> str | None:
+    if found.st_uid not in (os.geteuid(), 0):
+        return f"it belongs to another user (uid {found.st_uid})"
+    if found.st_mode & _OTHERS_WRITE:
+        return f"others can write there (mode {stat.S_IMODE(found.st_mode):04o}; chmod go-w it)"
+    return None
+
+
+def _trusted(found: os.stat_result) -> bool:
+    return _distrust(found) is None and (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode))
+
+
+def _probe(folder: int, name: str) -> None:
+    """Finds out at once whether there is room for a small object."""
+    fd = os.open(f"{name}/room", os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=folder)
+    try:
+        os.write(fd, bytes(_ROOM))
+    finally:
+        os.close(fd)
+        os.unlink(f"{name}/room", dir_fd=folder)
+
+
+def _bytes_of(path: Path) -> int:
+    paths = [path, *path.rglob("*")] if path.is_dir() and not path.is_symlink() else [path]
+    total = 0
+    for part in paths:
+        with suppress(OSError):
+            total += part.lstat().st_size
+    return total
+
+
+# ---- seals ----
+
+
+def _hash_of(name: str) -> hashlib._Hash:
+    return hashlib.sha256(_MAGIC + name.encode() + b"\0")
+
+
+def _seal_file(path: Path, name: str) -> None:
+    """Appends the seal, and sees to it that the bytes are on the disk before the name is."""
+    h = _hash_of(name)
+    with os.fdopen(os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC), "r+b") as file:
+        while block := file.read(1 << 20):
+            h.update(block)
+        file.write(_MAGIC + h.digest())
+        file.flush()
+        os.fchmod(file.fileno(), 0o644)
+        os.fsync(file.fileno())
+
+
+def _sound_file(fd: int, name: str, found: os.stat_result) -> bool:
+    left = found.st_size - _FOOTER
+    if not 0 < left <= _MOST_FILE:
+        return False
+    h = _hash_of(name)
+    with os.fdopen(os.dup(fd), "rb") as file:
+        while left > 0:
+            block = file.read(min(left, 1 << 20))
+            if not block:
+                return False
+            h.update(block)
+            left -= len(block)
+        return file.read() == _MAGIC + h.digest()
+
+
+def _folder_seal(folder: Path, name: str) -> str:
+    """Every file by name and content, every link by where it leads; trust is looked at on the way.
+
+    Raises:
+        OSError: something cannot be read, or is not ours.
+    """
+    h = _hash_of(name)
+    for path in sorted(folder.rglob("*")):
+        inside = path.relative_to(folder).as_posix()
+        found = path.lstat()
+        if inside == SEAL or (stat.S_ISDIR(found.st_mode) and _trusted(found)):
+            continue
+        if stat.S_ISLNK(found.st_mode) and found.st_uid in (os.geteuid(), 0):
+            h.update(f"link {inside}\0{os.readlink(path)}\0".encode())
+        elif _trusted(found) and found.st_size <= _MOST_FILE:
+            h.update(f"file {inside}\0{hashlib.sha256(path.read_bytes()).hexdigest()}\0".encode())
+        else:
+            raise PermissionError(errno.EPERM, os.strerror(errno.EPERM), str(path))
+    return h.hexdigest() + "\n"
+
+
+def _sound_folder(fd: int, name: str) -> bool:
+    place = Path(f"/proc/self/fd/{fd}")
+    seal = os.open(SEAL, _READ, dir_fd=fd)
+    with os.fdopen(seal, "r") as file:
+        if not _trusted(os.fstat(seal)):
+            return False
+        return file.read(128) == _folder_seal(place, name)
