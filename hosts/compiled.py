@@ -16,6 +16,10 @@ import sysconfig
 from pathlib import Path
 from typing import Final
 
+from spec.toolchain.cache import open_folder
+from spec.toolchain.cache import root as cache_root
+from spec.toolchain.errors import BuildError
+
 VARIABLE: Final = "TAILRACE_HOSTS"
 AUTO: Final = "auto"
 COMPILED: Final = "compiled"
@@ -96,15 +100,6 @@ def digest() -> str:
     return hashed.hexdigest()[:_DIGITS]
 
 
-def cache_root() -> Path:
-    """Where compiled things are kept, as native.cc says: $TAILRACE_CACHE or the user's cache folder."""
-    named = os.environ.get("TAILRACE_CACHE")
-    if named:
-        return Path(named)
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "tailrace"
-
-
 def folder(cache: Path) -> Path:
     """Where the set of the present sources lies if there is one; its modules lie as in the package hosts."""
     return cache / f"hosts-{digest()}"
@@ -121,9 +116,19 @@ def find() -> Path | None:
         raise ImportError(f"{VARIABLE} is {wanted!r}, expected {AUTO}, {COMPILED} or {INTERPRETED}")
     if wanted == INTERPRETED:
         return None
-    found = folder(cache_root())
-    if found.is_dir():
-        return found
+    try:
+        found = folder(cache_root())
+        if found.is_dir() and open_folder(found.parent).sound(found.name):
+            return found
+    except BuildError as error:
+        if wanted == COMPILED:
+            raise ImportError(f"{VARIABLE} is {COMPILED}, but {error}") from None
+        return None
     if wanted == COMPILED:
         raise ImportError(f"{VARIABLE} is {COMPILED}, but these sources are not compiled: {BUILD_COMMAND}")
     return None
+
+
+def pinned(found: Path) -> str:
+    """A path to a set that leads to what `find` has verified, whatever becomes of the cache's own path."""
+    return open_folder(found.parent).place(found.name)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compiles C with the machine's compiler into shared objects, cached by the hash of all inputs.
 
-The compiler runs confined (`toolchain.confined`); what it makes is kept sealed (`toolchain.cache`).
+The compiler runs confined (`spec.toolchain.confined`); what it makes is kept sealed (`spec.toolchain.cache`).
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from pathlib import Path
 from types import FrameType
 from typing import TypeVar
 
-from toolchain import cache, confined
-from toolchain.errors import BuildError, RefusedSource, plain
+from spec.toolchain import cache, confined
+from spec.toolchain.errors import BuildError, RefusedSourceError, plain
 
 __all__ = [
     "HEADERS",
     "BuildError",
     "Recipe",
-    "RefusedSource",
+    "RefusedSourceError",
     "cache_root",
     "cached",
     "compiler",
@@ -94,11 +94,11 @@ def compiler() -> Compiler:
 @functools.cache
 def _identity(path: Path, words: tuple[str, ...]) -> str:
     told = [" ".join(words)]
-    for part in (path, *(Path(found) for word in words if (found := shutil.which(word)) is not None)):
-        found = part.resolve().stat()
-        if found.st_mode & stat.S_IWOTH:
+    for part in (path, *(Path(name) for word in words if (name := shutil.which(word)) is not None)):
+        file = part.resolve().stat()
+        if file.st_mode & stat.S_IWOTH:
             raise BuildError(f"the compiler {part} is not trusted: everybody can write it")
-        told.append(f"{part.name} {found.st_size} {found.st_mtime_ns}")
+        told.append(f"{part.name} {file.st_size} {file.st_mtime_ns}")
     return hashlib.sha256("\0".join(told).encode()).hexdigest()[:12]
 
 
@@ -237,7 +237,7 @@ def failure(tool: str, what: str, folder: cache.Folder, run: confined.Outcome) -
     if run.status < 0:
         return BuildError(f"{tool} was killed by signal {-run.status} on {what}")
     said = next((line for line in lines if "error" in line), lines[0] if lines else f"status {run.status}")
-    return RefusedSource(f"{tool} failed on {what}: {said.strip()}")
+    return RefusedSourceError(f"{tool} failed on {what}: {said.strip()}")
 
 
 def cached(
@@ -286,7 +286,7 @@ class _Ended(BaseException):
 
 @contextmanager
 def ended_in_order() -> Iterator[None]:
-    """Within it SIGTERM and SIGHUP, where nobody has other plans for them, clean up before they end the process."""
+    """SIGTERM and SIGHUP, where nobody has other plans for them, let the block clean up first."""
     numbers = []
     if threading.current_thread() is threading.main_thread():
         numbers = [n for n in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(n) is signal.SIG_DFL]

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from toolchain.errors import plain
+from spec.toolchain.errors import plain
 
 
 class ProgramError(Exception):
@@ -19,8 +19,8 @@ class ProgramError(Exception):
 class NotCompiledError(ProgramError):
     """The C text of a program could not be compiled or loaded.
 
-    The text is for the operator: it may quote the compiler and name folders. `refused`: the C compiler ran and
-    refused the text, so that it is the program's fault and not the machine's.
+    The text is for the operator: it may quote the compiler and name folders. `refused`: the C compiler ran
+    and refused the text, so that it is the program's fault and not the machine's.
     """
 
     def __init__(self, text: str, *, refused: bool) -> None:

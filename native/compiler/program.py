@@ -8,7 +8,7 @@ import hashlib
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from native.cc import HEADERS, BuildError, Recipe, RefusedSource, files_digest
+from native.cc import HEADERS, BuildError, Recipe, RefusedSourceError, files_digest
 from native.compiler.bmv2_json import read_bmv2_json
 from native.compiler.emit import emit
 from native.compiler.errors import NotCompiledError, ProgramError
@@ -38,7 +38,7 @@ class Program:
 
 
 def _not_compiled(source: str, error: Exception) -> ProgramError:
-    return NotCompiledError(f"{source}: {error}", refused=isinstance(error, RefusedSource))
+    return NotCompiledError(f"{source}: {error}", refused=isinstance(error, RefusedSourceError))
 
 
 def load_program(

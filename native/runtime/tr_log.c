@@ -7,6 +7,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* Every text leaves here: names of a program may not end a line or steer a terminal. */
+static void hand_over(tr_switch *s, int level, char *text)
+{
+    for (char *c = text; *c; c++)
+        if ((unsigned char)*c < 0x20 || *c == 0x7f)
+            *c = '?';
+    s->log(s->log_arg, level, text);
+}
+
 void tr_logf(tr_switch *s, int level, const char *format, ...)
 {
     if (!s->log)
@@ -16,7 +25,7 @@ void tr_logf(tr_switch *s, int level, const char *format, ...)
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    s->log(s->log_arg, level, text);
+    hand_over(s, level, text);
 }
 
 void tr_set_log(tr_switch *s, tr_log_fn fn, void *arg, int trace)
@@ -51,7 +60,7 @@ void tr_log_msg(tr_switch *s, const char *format, const char *const *numbers,
         }
     }
     text[at] = '\0';
-    s->log(s->log_arg, 1, text);
+    hand_over(s, 1, text);
 }
 
 void tr_decimal(const uint64_t *limbs, unsigned n, int is_signed, char *text)

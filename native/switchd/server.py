@@ -19,6 +19,7 @@ import grpc.aio
 from native.switchd.p4rt.device import Device
 from native.switchd.p4rt.service import DataPlane, P4RuntimeService, rpc_handler
 from native.switchd.statistics_service import statistics_handler
+from spec.toolchain.confined import abort
 
 TICK_S = 0.05
 """How often timeouts and the status of ports are looked at."""
@@ -126,6 +127,8 @@ class Server:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self._server.stop(None)
+        # no client waits any more for what is being compiled, and the process does
+        abort()
         self._executor.shutdown(wait=False, cancel_futures=True)
 
 

@@ -12,14 +12,14 @@ from __future__ import annotations
 import argparse
 import importlib.metadata
 import os
-import shutil
-import subprocess
+import shlex
 import sys
-import tempfile
 from pathlib import Path
 
 from hosts import compiled
-from native.cc import BuildError, cache_root, compiler
+from native.cc import BuildError, cache_root, compiler, ended_in_order, failure
+from spec.toolchain import confined
+from spec.toolchain.cache import Folder, open_folder
 
 TOOLS = ("mypy", "setuptools")
 STAMP = "mypy.txt"
@@ -50,29 +50,25 @@ def build(cache: Path | None = None) -> Path:
         BuildError: a tool is missing or failed, or the cache cannot be written.
     """
     folder = compiled.folder(cache or cache_root())
-    version = tools_version()
-    if _stamp(folder) == version:
-        return folder
-    compiler()
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        scratch = tempfile.TemporaryDirectory(dir=folder.parent, prefix=".hosts-", ignore_cleanup_errors=True)
-    except OSError as e:
-        raise BuildError(f"cannot write the cache {folder.parent}: {e.strerror}") from None
-    with scratch:
-        made = _compile(Path(scratch.name))
-        (made / STAMP).write_text(version)
-        # mypyc's packages look for their modules below a folder that has the name of the package they are in
-        (made / _PACKAGE).symlink_to(".")
-        _put(made, folder, version)
+    version, kept, name = tools_version(), open_folder(folder.parent), folder.name
+    if not _is_made(kept, name, version):
+        compiler()
+        with ended_in_order(), kept.lock(name):
+            if not _is_made(kept, name, version):
+                with kept.scratch(name) as scratch:
+                    made = _compile(scratch)
+                    (made / STAMP).write_text(version)
+                    # mypyc's packages look for their modules below a folder that has the name of the package
+                    (made / _PACKAGE).symlink_to(".")
+                    kept.put(name, made)
     return folder
 
 
-def _stamp(folder: Path) -> str | None:
+def _is_made(kept: Folder, name: str, version: str) -> bool:
     try:
-        return (folder / STAMP).read_text()
+        return kept.sound(name) and Path(kept.place(name), STAMP).read_text() == version
     except OSError:
-        return None
+        return False
 
 
 def _compile(scratch: Path) -> Path:
@@ -80,31 +76,14 @@ def _compile(scratch: Path) -> Path:
     root = Path(compiled.__file__).resolve().parents[1]
     command = [sys.executable, "-m", "native.virtual.hosts_setup", str(scratch), compiled.GROUP]
     command += [str(path.resolve().relative_to(root)) for path in compiled.sources()]
-    run = subprocess.run(
-        command,
-        cwd=root,
-        env={**os.environ, "TAILRACE_HOSTS": "interpreted"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if run.returncode != 0:
-        lines = (run.stderr + run.stdout).strip().splitlines() or [f"status {run.returncode}"]
-        first = next((line for line in lines if "error:" in line), lines[-1])
-        raise BuildError(f"mypyc failed on the NICs: {first.strip()}")
+    cc, packages = compiler(), [str(Path(path).absolute()) for path in sys.path]
+    more = {"TAILRACE_HOSTS": "interpreted", "PYTHONPATH": os.pathsep.join(packages)}
+    more |= {"CC": shlex.join(cc.words), "PYTHONDONTWRITEBYTECODE": "1"}
+    read = confined.readable(Path(cc.words[0]), [root, Path(sys.executable).parent, *packages])
+    run = confined.run(command, scratch, read, cwd=root, more_environment=more)
+    if run.status != 0:
+        raise failure("mypyc", "the NICs", open_folder(scratch.parent), run)
     return scratch / "lib" / _PACKAGE
-
-
-def _put(made: Path, folder: Path, version: str) -> None:
-    """Moves a set to its place, at once; another process may have been faster, or have left an old one."""
-    try:
-        made.rename(folder)
-        return
-    except OSError:
-        if _stamp(folder) == version:
-            return
-    shutil.rmtree(folder, ignore_errors=True)
-    made.rename(folder)
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -23,7 +23,7 @@ def emit_actions(code: Code, model: Model) -> None:
     """All actions as functions ``action_N(s, p, h, d)``; ``d`` are the entry's limbs."""
     for a in model.actions:
         if a.source is not None:
-            code.line(f"/* {a.name}, line {a.source.line} */")
+            code.comment("action", a.name, "line", a.source.line)
         code.line(f"static void {action_name(a)}(tr_switch *s, tr_pkt *p,")
         code.open("    struct tr_phv *h, const uint64_t *d)")
         for name in ("s", "p", "h", "d"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from native.compiler.emit.lvalues import Places, field_name
 from native.compiler.emit.packing import Chunk, chunks, pack, zeros
-from native.compiler.emit.text import Code
+from native.compiler.emit.text import Code, identifier
 from native.compiler.emit.values import Values
 from native.compiler.expr import FieldRef, HeaderRef
 from native.compiler.model import CalcInput, Calculation, ConstInput, HeaderInput, Model
@@ -65,7 +65,7 @@ def _emit(code: Code, model: Model, c: Calculation) -> None:
     if c.payload:
         code.line("memcpy(buf + o, p->buf + p->off + p->parsed, p->len - p->parsed);")
         code.line("o += p->len - p->parsed;")
-    code.line(f"return tr_hash_{_FUNCTION.get(c.algo, c.algo)}(buf, o);")
+    code.line(f"return tr_hash_{identifier(_FUNCTION.get(c.algo, c.algo))}(buf, o);")
     code.close()
     code.line("")
 

@@ -4,7 +4,14 @@
 from __future__ import annotations
 
 from native.compiler.emit.carried import Carried
-from native.compiler.emit.lvalues import Places, declare_field, field_name, type_name, union_type_name
+from native.compiler.emit.lvalues import (
+    Places,
+    declare_field,
+    field_name,
+    type_name,
+    union_kinds,
+    union_type_name,
+)
 from native.compiler.emit.packing import chunks, pack
 from native.compiler.emit.text import Code, storage
 from native.compiler.expr import HeaderInst
@@ -43,9 +50,9 @@ def emit_types(code: Code, model: Model, kept: Carried) -> None:
             code.line(declare_field(t, i, t.fields[i]))
         code.close(";")
         code.line("")
-    for kind in dict.fromkeys(u.type for u in model.unions):
+    for kind in union_kinds(model):
         union = next(u for u in model.unions if u.type == kind)
-        code.open(union_type_name(kind))
+        code.open(union_type_name(model, kind))
         for k, member in enumerate(union.members):
             t = model.header_types[model.headers[member].type]
             code.line(f"{type_name(t)} m{k};")
@@ -68,9 +75,9 @@ def _emit_phv(code: Code, model: Model, kept: Carried) -> None:
         code.line(f"uint32_t {places.stack_next(stack.index)[2:]};")
     for union in model.unions:
         if union.stack is None:
-            code.line(f"{union_type_name(union.type)} {places.union_inst(union.index)[2:]};")
+            code.line(f"{union_type_name(model, union.type)} {places.union_inst(union.index)[2:]};")
     for us in model.union_stacks:
-        kind = union_type_name(model.unions[us.unions[0]].type)
+        kind = union_type_name(model, model.unions[us.unions[0]].type)
         code.line(f"{kind} {places.union_stack(us.index)[2:]}[{len(us.unions)}];")
         code.line(f"uint32_t {places.union_stack_next(us.index)[2:]};")
     for index in last:

@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from native.compiler.emit.text import Code, identifier, storage
+from native.compiler.errors import ProgramError
 from native.compiler.expr import (
     HeaderInst,
     HeaderRef,
@@ -27,9 +29,28 @@ def type_name(t: HeaderType) -> str:
     return f"struct ht{t.index}_{identifier(t.name)}"
 
 
-def union_type_name(kind: str) -> str:
+def union_type_name(model: Model, kind: str) -> str:
     """The C struct of a union type."""
-    return f"struct ut_{identifier(kind)}"
+    return f"struct ut{union_kinds(model).index(kind)}_{identifier(kind)}"
+
+
+def union_kinds(model: Model) -> list[str]:
+    """The types of unions that there are, in order."""
+    return list(dict.fromkeys(u.type for u in model.unions))
+
+
+def labels(prefix: str, names: Sequence[str]) -> dict[str, str]:
+    """A C label for each of some nodes.
+
+    Raises:
+        ProgramError: two have one name.
+    """
+    found: dict[str, str] = {}
+    for i, name in enumerate(names):
+        if name in found:
+            raise ProgramError(f'two nodes have the name "{name}"')
+        found[name] = f"{prefix}_{i}_{identifier(name)}"
+    return found
 
 
 def field_name(t: HeaderType, position: int) -> str:
@@ -60,7 +81,7 @@ class Places:
 
     def stack_next(self, index: int) -> str:
         """The counter of a header stack: elements the parser filled."""
-        return f"{self.pointer}->s{index}_next"
+        return f"{self.pointer}->next_s{index}"
 
     def union_stack(self, index: int) -> str:
         """The array of a stack of unions."""
@@ -68,7 +89,7 @@ class Places:
 
     def union_stack_next(self, index: int) -> str:
         """The counter of a stack of unions."""
-        return f"{self.pointer}->us{index}_next"
+        return f"{self.pointer}->next_us{index}"
 
     def union_inst(self, index: int) -> str:
         """A union by its index, wherever it lies."""
@@ -91,7 +112,7 @@ class Places:
         if isinstance(ref, UnionInst):
             return self.union_inst(ref.index)
         array, count = self.union_stack(ref.stack), len(self.model.union_stacks[ref.stack].unions)
-        kind = union_type_name(self.model.union_of(ref).type)
+        kind = union_type_name(self.model, self.model.union_of(ref).type)
         if isinstance(ref, UnionStackElem):
             index = values.index(ref.index)
         else:

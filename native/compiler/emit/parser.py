@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 from native.compiler.emit.actions import ActionBody
-from native.compiler.emit.lvalues import Places
-from native.compiler.emit.text import Code, identifier, literal
+from native.compiler.emit.lvalues import Places, labels
+from native.compiler.emit.text import Code, literal
 from native.compiler.emit.values import Values
 from native.compiler.errors import ProgramError
 from native.compiler.expr import Expr, FieldRef, HeaderInst, Lookahead, UnionMember, UnionStackLast
@@ -43,7 +43,7 @@ class ParserEmitter:
         self.model = model
         self.places = Places(model)
         self.values = Values(model, self.places, code)
-        self.labels = {s.name: f"state_{i}_{identifier(s.name)}" for i, s in enumerate(model.parser.states)}
+        self.labels = labels("state", [s.name for s in model.parser.states])
 
     def emit(self) -> None:
         """The whole function."""

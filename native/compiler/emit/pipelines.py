@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from native.compiler.emit.actions import action_name
-from native.compiler.emit.lvalues import Places, field_name
+from native.compiler.emit.lvalues import Places, field_name, labels
 from native.compiler.emit.packing import Chunk, chunks, pack, zeros
 from native.compiler.emit.text import Code, identifier, literal, string
 from native.compiler.emit.values import Values
@@ -34,12 +34,12 @@ class PipelineEmitter:
         self.places = Places(model)
         names = [model.tables[i].name for i in pipeline.tables]
         names += [c.name for c in pipeline.conditionals] + [c.name for c in pipeline.calls]
-        self.labels = {name: f"node_{i}_{identifier(name)}" for i, name in enumerate(names)}
+        self.labels = labels("node", names)
 
     def emit(self) -> None:
         """The whole function."""
         code = self.code
-        code.line(f"static void trp_{self.pipeline.name}(tr_switch *s, tr_pkt *p,")
+        code.line(f"static void trp_{identifier(self.pipeline.name)}(tr_switch *s, tr_pkt *p,")
         code.open("    struct tr_phv *h)")
         for name in ("s", "p", "h"):
             code.line(f"(void){name};")
@@ -90,7 +90,7 @@ class PipelineEmitter:
     def _table(self, t: Table) -> None:
         code = self.code
         if t.source is not None:
-            code.line(f"/* table {t.name}, line {t.source.line} */")
+            code.comment("table", t.name, "line", t.source.line)
         code.open("")
         if self._is_call(t):
             self._call_default(t)

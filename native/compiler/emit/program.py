@@ -46,7 +46,7 @@ def emit(model: Model) -> str:
     PipelineEmitter(code, model, model.egress).emit()
     _emit_field_lists(code, model)
     _emit_digests(code, model)
-    code.line('#include "tr_v1model.h"')
+    code.include("tr_v1model.h")
     code.line("")
     _emit_description(code, model, kept)
     return _HEAD + "\n" + code.text()

@@ -94,7 +94,7 @@ def emit_register(code: Code, r: Register, cell: Cell) -> None:
         const = value[:-1]
         read = f"*v = *({kind} *)(void *)({place});"
         write = f"*({kind} *)(void *)({place}) = ({kind})v;"
-    code.line(f"/* register {r.name} */")
+    code.comment("register", r.name)
     code.open(f"static inline int reg{r.index}_read(tr_switch *s, uint64_t i, {value}v)")
     code.line(f"if (i >= {r.size}u)")
     code.line("    return 0;")

@@ -19,6 +19,7 @@ from native.switchd.p4rt.arbitration import Arbiter, election_of
 from native.switchd.p4rt.context import Context, Limits, Ports
 from native.switchd.p4rt.device_config import program_json
 from native.switchd.p4rt.errors import Code, P4RtError, invalid, not_found
+from native.switchd.p4rt.not_compiled import refusal
 from native.switchd.p4rt.packetio import PacketIo
 from native.switchd.p4rt.reconcile import snapshot, transfer
 from native.switchd.p4rt.schema import Schema, build_schema
@@ -138,12 +139,12 @@ class Device:
         """Verifies a configuration.
 
         Raises:
-            P4RtError: INVALID_ARGUMENT: it cannot be realised.
+            P4RtError: INVALID_ARGUMENT: it cannot be realised. INTERNAL: this machine cannot compile it.
         """
         try:
             program = self._compile(program_json(given.p4_device_config))
         except ProgramError as error:
-            raise invalid(f"p4_device_config: {error}") from error
+            raise refusal(error) from error
         config = p4r.ForwardingPipelineConfig()
         config.CopyFrom(given)
         schema = build_schema(config.p4info, program.model)
@@ -156,6 +157,12 @@ class Device:
         Raises:
             P4RtError: NOT_FOUND when nothing is saved; INVALID_ARGUMENT when state cannot be kept.
         """
+        try:
+            self._configure(action, prepared)
+        except ProgramError as error:
+            raise refusal(error) from error
+
+    def _configure(self, action: int, prepared: Prepared | None) -> None:
         if prepared is None:
             self._commit_saved()
         elif action == _SetRequest.VERIFY_AND_SAVE:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs compilers confined: no network, nothing to write but a scratch folder, limits, a small environment.
 
-What the machine has of these is used, and nothing of it is required: see `toolchain.supervisor`.
+What the machine has of these is used, and nothing of it is required: see `spec.toolchain.supervisor`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from toolchain.errors import BuildError
+from spec.toolchain.errors import BuildError
 
 VARIABLE = "TAILRACE_SANDBOX"
 """`off`: compilers see the network and all files; for a toolchain that lies in an unusual place."""
@@ -58,6 +58,7 @@ class Outcome:
 
 _running: set[subprocess.Popen[bytes]] = set()
 _lock = threading.Lock()
+_aborts = 0
 
 
 def search_path() -> str:
@@ -92,7 +93,7 @@ def _prefixes(folders: Iterable[str]) -> list[str]:
         folder = Path(name)
         found.append(name)
         above = folder.parent
-        if folder.name in ("bin", "sbin", "libexec") and above != Path("/") and above not in (home, *home.parents):
+        if folder.name in ("bin", "sbin", "libexec") and above not in (home, *home.parents):
             found.append(str(above))
     return found
 
@@ -196,7 +197,7 @@ def _converse(process: subprocess.Popen[bytes], job: bytes, within_s: float) -> 
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Lets go of a supervisor: without its stdin it kills what it runs, removes the scratch folder and ends."""
+    """Lets go of a supervisor: without its stdin it kills what it runs, cleans up and ends."""
     assert process.stdin is not None and process.stdout is not None
     with suppress(OSError):
         process.stdin.close()
@@ -209,8 +210,15 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def abort() -> None:
-    """Gives up every run of this process, from any thread; each ends with a BuildError."""
+    """Gives up every run of this process, and every wait for another's; each ends with a BuildError."""
+    global _aborts
     with _lock:
+        _aborts += 1
         for process in _running:
             with suppress(OSError):
                 process.terminate()
+
+
+def aborts() -> int:
+    """How often `abort` was called: whoever waits looks whether that has changed."""
+    return _aborts

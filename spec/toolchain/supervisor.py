@@ -5,7 +5,7 @@
 
 The caller keeps stdin open: when it closes, because the caller has had enough or is dead, the command and
 all its children are killed and the scratch folder is removed. So neither a signal nor a crash leaves a
-compiler or a folder behind. Run by `toolchain.confined`; it is a script of its own because what it does
+compiler or a folder behind. Run by `spec.toolchain.confined`; it is a script of its own because what it does
 between fork and exec must not happen in a process with threads. Imports nothing but the standard library.
 """
 
@@ -115,7 +115,8 @@ def _allow(rules: int, path: str, rights: int) -> None:
     if not os.path.isdir(path):  # noqa: PTH112
         rights &= _OF_FILES
     beneath = _Beneath(rights, fd)
-    _call(_ADD_RULE, ctypes.c_int(rules), ctypes.c_int(_PATH_BENEATH), ctypes.byref(beneath), ctypes.c_uint32(0))
+    kind, no_flags = ctypes.c_int(_PATH_BENEATH), ctypes.c_uint32(0)
+    _call(_ADD_RULE, ctypes.c_int(rules), kind, ctypes.byref(beneath), no_flags)
     os.close(fd)
 
 
@@ -156,7 +157,7 @@ def _child(job: dict[str, Any], output: int, told: int) -> None:
     os.chdir(job["cwd"])
     try:
         os.write(told, ("\n".join(_confine(job)) + "\n").encode())
-        os.execve(job["argv"][0], job["argv"], job["env"])
+        os.execve(job["argv"][0], job["argv"], job["env"])  # noqa: S606
     except (OSError, ValueError) as error:
         os.write(told, f"!{getattr(error, 'strerror', None) or error}\n".encode())
     os._exit(127)

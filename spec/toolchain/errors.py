@@ -27,5 +27,5 @@ class BuildError(Exception):
         super().__init__(plain(text))
 
 
-class RefusedSource(BuildError):
+class RefusedSourceError(BuildError):
     """The C compiler ran and refused what it was given: another text would do, another machine would not."""

@@ -24,7 +24,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from toolchain.errors import BuildError
+from spec.toolchain import confined
+from spec.toolchain.errors import BuildError
 
 VARIABLE = "TAILRACE_CACHE"
 SEAL = "sealed.txt"
@@ -81,7 +82,7 @@ def root() -> Path:
 def _is_ours(path: str) -> bool:
     """Whether a folder belongs to this user; one that is not there is nobody's and may become ours."""
     try:
-        return os.stat(path).st_uid == os.geteuid()
+        return Path(path).stat().st_uid == os.geteuid()
     except OSError:
         return True
 
@@ -108,7 +109,8 @@ class Folder:
 
     def names(self, prefix: str = "", suffix: str = "") -> list[str]:
         """Entries by name."""
-        return sorted(n for n in os.listdir(self.fd) if n.startswith(prefix) and n.endswith(suffix))
+        found = os.listdir(self.fd)  # noqa: PTH208 (through the descriptor)
+        return sorted(n for n in found if n.startswith(prefix) and n.endswith(suffix))
 
     def sound(self, name: str) -> bool:
         """Whether an entry is there, is ours or root's, and is what was put there."""
@@ -153,10 +155,12 @@ class Folder:
         Raises:
             BuildError: another process has had it for too long, or the folder cannot be written.
         """
-        deadline = time.monotonic() + WAIT_S
+        deadline, aborts = time.monotonic() + WAIT_S, confined.aborts()
         while (fd := self._try_lock(name)) is None:
             if time.monotonic() > deadline:
                 raise BuildError(f"another process has been making {name} for {WAIT_S:.0f} s")
+            if confined.aborts() != aborts:
+                raise BuildError(f"{name} was given up")
             time.sleep(_POLL_S)
         try:
             yield
@@ -270,7 +274,9 @@ def open_folder(path: Path | None = None) -> Folder:
         _make(path)
         link = os.lstat(path)
         if stat.S_ISLNK(link.st_mode) and link.st_uid not in (os.geteuid(), 0):
-            raise BuildError(f"the cache {path} is not trusted: another user's link (uid {link.st_uid}) leads there")
+            raise BuildError(
+                f"the cache {path} is not trusted: a link of another user (uid {link.st_uid}) leads there"
+            )
         fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError as error:
         raise trouble(path, error) from None
@@ -375,7 +381,7 @@ def _folder_seal(folder: Path, name: str) -> str:
         if inside == SEAL or (stat.S_ISDIR(found.st_mode) and _trusted(found)):
             continue
         if stat.S_ISLNK(found.st_mode) and found.st_uid in (os.geteuid(), 0):
-            h.update(f"link {inside}\0{os.readlink(path)}\0".encode())
+            h.update(f"link {inside}\0{path.readlink()}\0".encode())
         elif _trusted(found) and found.st_size <= _MOST_FILE:
             h.update(f"file {inside}\0{hashlib.sha256(path.read_bytes()).hexdigest()}\0".encode())
         else:
