@@ -33,7 +33,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.l3_control import ControlError, load_l3
-from native.runtime.build import BuildError, shared_library
+from native.runtime.build import BuildError, library_recipe
 
 __all__ = ["Case", "Figures", "main"]
 
@@ -119,8 +119,8 @@ class Generator:
 
     def __init__(self, warm_up_s: float, measure_s: float) -> None:
         """Compiles it where that has not been done; times in seconds."""
-        library = shared_library("libtailrace_bench", [_HERE / "closed_loop.c"], [])
-        self._run = ctypes.CDLL(str(library)).bench_closed_loop
+        library = library_recipe("libtailrace_bench", [_HERE / "closed_loop.c"], [])
+        self._run = library.load().bench_closed_loop
         self._times = int(warm_up_s * 1e9), int(measure_s * 1e9)
 
     def measure(self, tx: str, rx: str, case: Case) -> Figures:

@@ -29,7 +29,7 @@ from controller.scheme import parse_scheme
 from controller.target import target
 from hosts.packets.bth import BTH, ROCE_PORT, Opcode
 from native.runtime import lib
-from native.runtime.build import RUNTIME, runtime_library, shared_library
+from native.runtime.build import RUNTIME, library_recipe, runtime_library
 from native.switchd.p4rt.errors import P4RtError
 from native.virtual import Network
 from topology import GATEWAY_MAC, Host, Topology, parse_topology
@@ -74,7 +74,7 @@ def _load_fabric() -> ctypes.CDLL:
     """fabric.c, built against the core, whose library has its symbols global."""
     runtime_library()
     here = Path(__file__).resolve().parent
-    fabric = ctypes.CDLL(str(shared_library("libtailrace_fabric", [here / "fabric.c"], [RUNTIME])))
+    fabric = library_recipe("libtailrace_fabric", [here / "fabric.c"], [RUNTIME]).load()
     fabric.bench_fabric_new.restype = c_void_p
     fabric.bench_fabric_new.argtypes = [
         POINTER(c_void_p),

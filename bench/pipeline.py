@@ -14,7 +14,7 @@ from bench import routes
 from bench.result import Result
 from native.compiler import Program
 from native.runtime import Switch, SwitchConfig
-from native.runtime.build import RUNTIME, runtime_library, shared_library
+from native.runtime.build import RUNTIME, library_recipe, runtime_library
 
 GROUP = "pipeline, one core"
 GOAL_PACKETS_PER_S = 5e6
@@ -27,7 +27,7 @@ def _load_loop() -> ctypes.CDLL:
     """loop.c, built against the core, whose library has its symbols global."""
     runtime_library()
     here = Path(__file__).resolve().parent
-    loop = ctypes.CDLL(str(shared_library("libtailrace_bench", [here / "loop.c"], [RUNTIME])))
+    loop = library_recipe("libtailrace_bench", [here / "loop.c"], [RUNTIME]).load()
     loop.tr_bench_loop.restype = ctypes.c_int64
     loop.tr_bench_loop.argtypes = [
         ctypes.c_void_p,

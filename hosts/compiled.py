@@ -16,9 +16,10 @@ import sysconfig
 from pathlib import Path
 from typing import Final
 
-from spec.toolchain.cache import open_folder
-from spec.toolchain.cache import root as cache_root
+from spec.toolchain.cache import open_folder, root
 from spec.toolchain.errors import BuildError
+
+cache_root = root
 
 VARIABLE: Final = "TAILRACE_HOSTS"
 AUTO: Final = "auto"

@@ -49,7 +49,10 @@ SANITIZE_FLAGS = (
 )
 _DETAIL_LINES = 40
 _TRIES = 3
+_LITTLE_ROOM, _MUCH_ROOM = 1 << 18, 1 << 26
 _T = TypeVar("_T")
+# what this process has loaded, by seal and mode: every load would be another copy
+_loaded: dict[tuple[bytes, int], ctypes.CDLL] = {}
 _log = logging.getLogger("tailrace.switch.build")
 
 cache_root = cache.root
@@ -151,7 +154,12 @@ class Recipe:
         Raises:
             BuildError: as for `path`, or the machine cannot load it.
         """
-        return self.use(lambda place: ctypes.CDLL(place, mode=mode), OSError)
+        folder = cache.open_folder(self.cache_dir)
+        content = folder.content(self._made(folder)) or b""
+        key = (content[-32:], mode)
+        if key not in _loaded:
+            _loaded[key] = self.use(lambda place: ctypes.CDLL(place, mode=mode), OSError)
+        return _loaded[key]
 
     def use(self, load: Callable[[str], _T], *errors: type[Exception]) -> _T:
         """What `load` makes of a path to the object that was verified.
@@ -162,11 +170,13 @@ class Recipe:
         folder = cache.open_folder(self.cache_dir)
         for _ in range(_TRIES):
             made = self._made(folder)
-            try:
-                return load(folder.place(made))
-            except errors as error:
-                # else it was taken out or replaced just now
-                if folder.sound(made):
+            content = folder.content(made)
+            if content is None:
+                continue  # it was taken out or replaced just now
+            with folder.private(made, content) as place:
+                try:
+                    return load(place)
+                except errors as error:
                     raise BuildError(f"cannot load {folder.path / made}: {error}") from None
         raise BuildError(f"cannot load {self.name}: the cache {folder.path} changes all the time")
 
@@ -228,7 +238,9 @@ def failure(tool: str, what: str, folder: cache.Folder, run: confined.Outcome) -
     lines = [plain(line) for line in run.output.splitlines() if line.strip()]
     if run.timed_out:
         return BuildError(f"{tool} had not finished {what} after {confined.LIMITS.time_s:.0f} s")
-    if any("No space left" in line or "quota exceeded" in line for line in lines) or folder.is_full():
+    full = any(said in run.output for said in ("No space left", "uota exceeded"))
+    # a linker that writes by memory is killed by a disk that is full
+    if full or folder.is_full(_MUCH_ROOM if "Bus error" in run.output else _LITTLE_ROOM):
         return BuildError(f"no space left in {folder.path}")
     for line in lines[:_DETAIL_LINES]:
         _log.warning("%s, %s: %s", tool, what, line)

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import errno
 import fcntl
-import hashlib
 import os
 import pwd
 import re
@@ -25,12 +24,21 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from spec.toolchain import confined
-from spec.toolchain.errors import BuildError
+from spec.toolchain.errors import BuildError, plain
+from spec.toolchain.seals import (
+    READ,
+    SEAL,
+    content_of,
+    distrust,
+    folder_seal,
+    in_memory,
+    never_used_path,
+    seal_file,
+    sound_folder,
+    trusted,
+)
 
 VARIABLE = "TAILRACE_CACHE"
-SEAL = "sealed.txt"
-"""The file of an entry that is a folder which holds its seal."""
-
 SCRATCH = ".build-"
 LOCK = ".lock-"
 WAIT_S = 900.0
@@ -43,13 +51,9 @@ MOST_DAYS = 60.0
 _DAY_S = 86400.0
 _POLL_S = 0.02
 _ROOM = 1 << 18
-_MAGIC = b"\0tailrace sealed"
-_FOOTER = len(_MAGIC) + 32
-_MOST_FILE = 1 << 30
-_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+_PATH_CHARS = 180
 # what entries are called: anything else in the folder is somebody's own
 _ENTRY = re.compile(r"[A-Za-z_]+-[0-9a-f]{32}(-[0-9a-f]{12})?(\.so)?")
-_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 def root() -> Path:
@@ -89,10 +93,11 @@ def _is_ours(path: str) -> bool:
 
 def trouble(path: Path, error: OSError) -> BuildError:
     """What went wrong with a cache, in plain words."""
+    shown = plain(str(path), _PATH_CHARS)
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return BuildError(f"no space left in {path}")
+        return BuildError(f"no space left in {shown}")
     reason = "it is no folder" if error.errno in (errno.ENOTDIR, errno.EEXIST) else error.strerror
-    return BuildError(f"cannot write the cache {path}: {reason} ({VARIABLE} names another folder)")
+    return BuildError(f"cannot write the cache {shown}: {reason} ({VARIABLE} names another folder)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,14 +120,17 @@ class Folder:
     def sound(self, name: str) -> bool:
         """Whether an entry is there, is ours or root's, and is what was put there."""
         try:
-            fd = os.open(name, _READ, dir_fd=self.fd)
+            fd = os.open(name, READ, dir_fd=self.fd)
         except OSError:
             return False
         try:
             found = os.fstat(fd)
-            if not _trusted(found):
+            if not trusted(found):
                 return False
-            sound = _sound_folder(fd, name) if stat.S_ISDIR(found.st_mode) else _sound_file(fd, name, found)
+            if stat.S_ISDIR(found.st_mode):
+                sound = sound_folder(fd, name)
+            else:
+                sound = content_of(fd, name, found) is not None
             if sound and time.time() - found.st_mtime > _DAY_S:
                 # what is used stays; once a day is often enough
                 with suppress(OSError):
@@ -133,13 +141,41 @@ class Folder:
         finally:
             os.close(fd)
 
-    def is_full(self) -> bool:
-        """Whether there is no room for even a small object."""
+    def content(self, name: str) -> bytes | None:
+        """The bytes of an entry that is a file, if it is sound; the last 32 tell it from any other."""
+        try:
+            fd = os.open(name, READ, dir_fd=self.fd)
+        except OSError:
+            return None
+        try:
+            found = os.fstat(fd)
+            return content_of(fd, name, found) if trusted(found) else None
+        except OSError:
+            return None
+        finally:
+            os.close(fd)
+
+    @contextmanager
+    def private(self, name: str, content: bytes) -> Iterator[str]:
+        """A path to load a library from that nobody can change meanwhile or later: a copy in memory.
+
+        Where there can be no such copy, and with sanitizers, which want to read their own symbols, it is the
+        entry itself.
+        """
+        fd = None if os.environ.get("ASAN") == "1" else in_memory(name, content)
+        try:
+            yield self.place(name) if fd is None else never_used_path(fd)
+        finally:
+            if fd is not None:
+                os.close(fd)
+
+    def is_full(self, room: int = _ROOM) -> bool:
+        """Whether there is no room for so many bytes, by default for even a small object."""
         try:
             found = os.fstatvfs(self.fd)
         except OSError:
             return False
-        return found.f_bavail * found.f_frsize < _ROOM or (found.f_files > 0 and found.f_favail == 0)
+        return found.f_bavail * found.f_frsize < room or (found.f_files > 0 and found.f_favail == 0)
 
     def used(self, name: str) -> float:
         """When an entry was last used, as far as that is known."""
@@ -165,10 +201,7 @@ class Folder:
         try:
             yield
         finally:
-            # gone before it is free, so that whoever waits for this file finds that it counts no more
-            with suppress(OSError):
-                os.unlink(LOCK + name, dir_fd=self.fd)
-            os.close(fd)
+            self._unlock(name, fd)
 
     def _try_lock(self, name: str) -> int | None:
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -208,16 +241,24 @@ class Folder:
             self._remove(made)
 
     def _sweep(self, locked: str) -> None:
-        """Removes what processes that were killed have left: scratch folders whose lock nobody holds."""
-        for name in self.names(SCRATCH):
-            entry = name[len(SCRATCH) :].rpartition("-")[0]
-            if entry == locked:
-                self._remove(name)
-            elif _ENTRY.fullmatch(entry) and (fd := self._try_lock(entry)) is not None:
-                self._remove(name)
-                with suppress(OSError):
-                    os.unlink(LOCK + entry, dir_fd=self.fd)
-                os.close(fd)
+        """Removes what processes that were killed have left: what belongs to a lock that nobody holds."""
+        names = self.names()
+        left = {name[len(LOCK) :] for name in names if name.startswith(LOCK)}
+        left |= {_entry_of(name) for name in names if name.startswith(SCRATCH)}
+        for entry in left:
+            fd = self._try_lock(entry) if entry != locked and _ENTRY.fullmatch(entry) else None
+            if fd is not None or entry == locked:
+                for name in names:
+                    if name.startswith(SCRATCH) and _entry_of(name) == entry:
+                        self._remove(name)
+            if fd is not None:
+                self._unlock(entry, fd)
+
+    def _unlock(self, name: str, fd: int) -> None:
+        # gone before it is free, so that whoever waits for this file finds that it counts no more
+        with suppress(OSError):
+            os.unlink(LOCK + name, dir_fd=self.fd)
+        os.close(fd)
 
     def put(self, name: str, made: Path) -> None:
         """Seals what lies in a scratch folder and makes it an entry, at once, in place of what may be there.
@@ -229,9 +270,9 @@ class Folder:
         here, target = Path(self.place(source)), Path(self.place(name))
         try:
             if here.is_dir():
-                (here / SEAL).write_text(_folder_seal(here, name))
+                (here / SEAL).write_text(folder_seal(here, name))
             else:
-                _seal_file(here, name)
+                seal_file(here, name)
             if here.is_dir() or (target.is_dir() and not target.is_symlink()):
                 self._remove(name)
             os.replace(source, name, src_dir_fd=self.fd, dst_dir_fd=self.fd)
@@ -260,6 +301,10 @@ class Folder:
                 self._remove(name)
 
 
+def _entry_of(scratch: str) -> str:
+    return scratch[len(SCRATCH) :].rpartition("-")[0]
+
+
 _open: dict[tuple[int, int], int] = {}
 
 
@@ -281,7 +326,7 @@ def open_folder(path: Path | None = None) -> Folder:
     except OSError as error:
         raise trouble(path, error) from None
     found = os.fstat(fd)
-    problem = _distrust(found)
+    problem = distrust(found)
     if problem is not None:
         os.close(fd)
         raise BuildError(f"the cache {path} is not trusted: {problem} ({VARIABLE} names another folder)")
@@ -303,18 +348,6 @@ def _make(path: Path) -> None:
             folder.mkdir(0o700)
 
 
-def _distrust(found: os.stat_result) -> str | None:
-    if found.st_uid not in (os.geteuid(), 0):
-        return f"it belongs to another user (uid {found.st_uid})"
-    if found.st_mode & _OTHERS_WRITE:
-        return f"others can write there (mode {stat.S_IMODE(found.st_mode):04o}; chmod go-w it)"
-    return None
-
-
-def _trusted(found: os.stat_result) -> bool:
-    return _distrust(found) is None and (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode))
-
-
 def _probe(folder: int, name: str) -> None:
     """Finds out at once whether there is room for a small object."""
     fd = os.open(f"{name}/room", os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=folder)
@@ -332,67 +365,3 @@ def _bytes_of(path: Path) -> int:
         with suppress(OSError):
             total += part.lstat().st_size
     return total
-
-
-# ---- seals ----
-
-
-def _hash_of(name: str) -> hashlib._Hash:
-    return hashlib.sha256(_MAGIC + name.encode() + b"\0")
-
-
-def _seal_file(path: Path, name: str) -> None:
-    """Appends the seal, and sees to it that the bytes are on the disk before the name is."""
-    h = _hash_of(name)
-    with os.fdopen(os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC), "r+b") as file:
-        while block := file.read(1 << 20):
-            h.update(block)
-        file.write(_MAGIC + h.digest())
-        file.flush()
-        os.fchmod(file.fileno(), 0o644)
-        os.fsync(file.fileno())
-
-
-def _sound_file(fd: int, name: str, found: os.stat_result) -> bool:
-    left = found.st_size - _FOOTER
-    if not 0 < left <= _MOST_FILE:
-        return False
-    h = _hash_of(name)
-    with os.fdopen(os.dup(fd), "rb") as file:
-        while left > 0:
-            block = file.read(min(left, 1 << 20))
-            if not block:
-                return False
-            h.update(block)
-            left -= len(block)
-        return file.read() == _MAGIC + h.digest()
-
-
-def _folder_seal(folder: Path, name: str) -> str:
-    """Every file by name and content, every link by where it leads; trust is looked at on the way.
-
-    Raises:
-        OSError: something cannot be read, or is not ours.
-    """
-    h = _hash_of(name)
-    for path in sorted(folder.rglob("*")):
-        inside = path.relative_to(folder).as_posix()
-        found = path.lstat()
-        if inside == SEAL or (stat.S_ISDIR(found.st_mode) and _trusted(found)):
-            continue
-        if stat.S_ISLNK(found.st_mode) and found.st_uid in (os.geteuid(), 0):
-            h.update(f"link {inside}\0{path.readlink()}\0".encode())
-        elif _trusted(found) and found.st_size <= _MOST_FILE:
-            h.update(f"file {inside}\0{hashlib.sha256(path.read_bytes()).hexdigest()}\0".encode())
-        else:
-            raise PermissionError(errno.EPERM, os.strerror(errno.EPERM), str(path))
-    return h.hexdigest() + "\n"
-
-
-def _sound_folder(fd: int, name: str) -> bool:
-    place = Path(f"/proc/self/fd/{fd}")
-    seal = os.open(SEAL, _READ, dir_fd=fd)
-    with os.fdopen(seal, "r") as file:
-        if not _trusted(os.fstat(seal)):
-            return False
-        return file.read(128) == _folder_seal(place, name)

@@ -14,6 +14,7 @@ import pytest
 
 from hosts import compiled
 from native import cc
+from spec.toolchain import cache
 
 ROOT = Path(compiled.__file__).resolve().parents[1]
 # What must stay interpreted: it needs Scapy, is looked into by others, or talks to the kernel.
@@ -53,7 +54,7 @@ def test_every_module_is_compiled_or_known_not_to_be():
 
 
 def test_sets_lie_where_all_compiled_things_lie(monkeypatch, tmp_path):
-    """hosts may not import native, so the rule is there twice."""
+    """One rule for both."""
     for variables in ({}, {"XDG_CACHE_HOME": str(tmp_path)}, {"TAILRACE_CACHE": str(tmp_path / "own")}):
         for name in ("XDG_CACHE_HOME", "TAILRACE_CACHE"):
             monkeypatch.delenv(name, raising=False)
@@ -76,6 +77,32 @@ def test_a_set_is_found_by_the_sources_only(monkeypatch, tmp_path):
     assert before != compiled.digest()
 
 
+def seal_set(folder: Path) -> None:
+    """A set with nothing in it, as hosts_build would put it there."""
+    opened, name = cache.open_folder(folder), compiled.folder(folder).name
+    with opened.lock(name), opened.scratch(name) as scratch:
+        (scratch / "set").mkdir(mode=0o700)
+        opened.put(name, scratch / "set")
+
+
+def test_a_set_that_is_damaged_or_of_others_is_not_loaded(monkeypatch, tmp_path):
+    """Its modules run when they are imported, so an unsound set is none."""
+    monkeypatch.setenv("TAILRACE_CACHE", str(tmp_path))
+    monkeypatch.delenv("TAILRACE_HOSTS", raising=False)
+    seal_set(tmp_path)
+    found = compiled.folder(tmp_path)
+    assert found == compiled.find()
+    assert Path(compiled.pinned(found)).samefile(found)
+    (found / "nic.so").write_text("evil")
+    assert compiled.find() is None
+    (found / "nic.so").unlink()
+    tmp_path.chmod(0o777)
+    assert compiled.find() is None
+    monkeypatch.setenv("TAILRACE_HOSTS", "compiled")
+    with pytest.raises(ImportError, match=r"is compiled, but the cache .* is not trusted: others can write"):
+        compiled.find()
+
+
 def test_the_variable_decides(monkeypatch, tmp_path):
     """A set is taken if there is one, must be there, or is not looked for."""
     monkeypatch.setenv("TAILRACE_CACHE", str(tmp_path))
@@ -87,6 +114,9 @@ def test_the_variable_decides(monkeypatch, tmp_path):
     ):
         compiled.find()
     compiled.folder(tmp_path).mkdir()
+    with pytest.raises(ImportError, match="these sources are not compiled"):
+        compiled.find()
+    seal_set(tmp_path)
     assert compiled.folder(tmp_path) == compiled.find()
     monkeypatch.setenv("TAILRACE_HOSTS", "auto")
     assert compiled.folder(tmp_path) == compiled.find()

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import sysconfig
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,8 @@ import pytest
 from hosts import compiled
 from native.cc import BuildError
 from native.virtual import hosts_build
+from spec.toolchain import cache
+from spec.toolchain.seals import SEAL
 
 SUFFIX = sysconfig.get_config_var("EXT_SUFFIX")
 ROOT = Path(hosts_build.__file__).parents[2]
@@ -52,7 +55,8 @@ def test_a_set_is_compiled(package, tmp_path):
     cache = tmp_path / "cache"
     folder = hosts_build.build(cache)
     library = f"{compiled.GROUP.rpartition('.')[2]}__mypyc{SUFFIX}"
-    assert {f"tiny{SUFFIX}", library, hosts_build.STAMP, "hosts"} == {path.name for path in folder.iterdir()}
+    made = {path.name for path in folder.iterdir()}
+    assert {f"tiny{SUFFIX}", library, hosts_build.STAMP, SEAL, "hosts"} == made
     assert [folder] == list(cache.iterdir())
 
 
@@ -80,18 +84,35 @@ def test_a_set_of_another_mypy_is_made_again(made, tmp_path, monkeypatch):
     assert "3" == (hosts_build.build(tmp_path) / "module").read_text()
 
 
-def test_whoever_is_first_wins(made, tmp_path, monkeypatch):
-    """Where another process has made the set meanwhile, that is taken."""
-    compile_nothing = hosts_build._compile
+def test_many_who_want_a_set_make_one(made, tmp_path):
+    """The others wait and take it."""
+    with ThreadPoolExecutor(6) as pool:
+        folders = set(pool.map(lambda _: hosts_build.build(tmp_path), range(6)))
+    assert ([tmp_path / "set"], 1) == (list(folders), len(made))
+    assert [tmp_path / "set"] == list(tmp_path.glob("[!h]*"))
 
-    def overtaken(scratch: Path) -> Path:
-        monkeypatch.setattr(hosts_build, "_compile", compile_nothing)
-        hosts_build.build(tmp_path)
-        return compile_nothing(scratch)
 
-    monkeypatch.setattr(hosts_build, "_compile", overtaken)
-    assert "1" == (hosts_build.build(tmp_path) / "module").read_text()
-    assert 2 == len(made)
+def damages():
+    return {
+        "another byte": lambda s: (s / "module").write_text("x"),
+        "cut short": lambda s: (s / "module").write_text(""),
+        "gone": lambda s: (s / "module").unlink(),
+        "one more": lambda s: (s / "more.so").write_text(""),
+        "another name": lambda s: (s / "module").rename(s / "other"),
+        "a link": lambda s: (s / "more.so").symlink_to("/usr/lib"),
+        "no seal": lambda s: (s / SEAL).unlink(),
+        "others write": lambda s: (s / "module").chmod(0o666),
+        "a folder that others write": lambda s: s.chmod(0o777),
+    }
+
+
+@pytest.mark.parametrize("damage", list(damages()))
+def test_a_set_that_is_not_what_was_made_is_made_again(made, tmp_path, damage):
+    folder = hosts_build.build(tmp_path)
+    damages()[damage](folder)
+    assert not cache.open_folder(tmp_path).sound("set")
+    assert "2" == (hosts_build.build(tmp_path) / "module").read_text()
+    assert cache.open_folder(tmp_path).sound("set")
 
 
 def test_missing_tools_are_named(made, tmp_path, monkeypatch):
