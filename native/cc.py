@@ -157,9 +157,10 @@ class Recipe:
         folder = cache.open_folder(self.cache_dir)
         content = folder.content(self._made(folder)) or b""
         key = (content[-32:], mode)
-        if key not in _loaded:
-            _loaded[key] = self.use(lambda place: ctypes.CDLL(place, mode=mode), OSError)
-        return _loaded[key]
+        library = _loaded.get(key) or self.use(lambda place: ctypes.CDLL(place, mode=mode), OSError)
+        if content:
+            _loaded[key] = library
+        return library
 
     def use(self, load: Callable[[str], _T], *errors: type[Exception]) -> _T:
         """What `load` makes of a path to the object that was verified.
@@ -173,17 +174,20 @@ class Recipe:
             content = folder.content(made)
             if content is None:
                 continue  # it was taken out or replaced just now
-            with folder.private(made, content) as place:
+            # sanitizers look for their own symbols in the file
+            with folder.private(made, b"" if self._sanitized() else content) as place:
                 try:
                     return load(place)
                 except errors as error:
                     raise BuildError(f"cannot load {folder.path / made}: {error}") from None
         raise BuildError(f"cannot load {self.name}: the cache {folder.path} changes all the time")
 
-    def _made(self, folder: cache.Folder) -> str:
+    def _sanitized(self) -> bool:
         # ASAN=1 makes every object of a process with the sanitizers (`make test ASAN=1`)
-        sanitize = self.sanitize or os.environ.get("ASAN") == "1"
-        options = (*flags(sanitize),)
+        return self.sanitize or os.environ.get("ASAN") == "1"
+
+    def _made(self, folder: cache.Folder) -> str:
+        options = (*flags(self._sanitized()),)
         h = hashlib.sha256()
         for part in (os.uname().machine, " ".join(options), *self.link, *self.inputs):
             h.update(part.encode() if isinstance(part, str) else part)
@@ -214,7 +218,7 @@ class Recipe:
             made = scratch / "made.so"
             command = [*cc.words, *options, *(f"-I{path}" for path in self.include), "-o", str(made)]
             command += [*map(str, files), *self.link]
-            read = confined.readable(Path(cc.words[0]), [*self.include, *files])
+            read = confined.readable(Path(cc.words[0]), [*self.include, *(path.parent for path in files)])
             run = confined.run(command, scratch, read)
             _log.debug("%s made with %s; confined by: %s", target, cc.name, ", ".join(run.active))
             if run.status != 0 or not made.is_file():

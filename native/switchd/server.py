@@ -127,8 +127,6 @@ class Server:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self._server.stop(None)
-        # no client waits any more for what is being compiled, and the process does
-        abort()
         self._executor.shutdown(wait=False, cancel_futures=True)
 
 
@@ -182,3 +180,5 @@ async def _serve(
         with contextlib.suppress(ValueError):
             loop.remove_reader(plane.events_fd)
         await server.stop()
+        # no client waits any more for what is being compiled, but the end of this process does
+        abort()

@@ -159,12 +159,11 @@ class Folder:
     def private(self, name: str, content: bytes) -> Iterator[str]:
         """A path to load a library from that nobody can change meanwhile or later: a copy in memory.
 
-        Where there can be no such copy, and with sanitizers, which want to read their own symbols, it is the
-        entry itself.
+        Where there can be no such copy, and for content that is empty, it is the entry itself.
         """
-        fd = None if os.environ.get("ASAN") == "1" else in_memory(name, content)
+        fd = in_memory(name, content) if content else None
         try:
-            yield self.place(name) if fd is None else never_used_path(fd)
+            yield never_used_path(self.place(name) if fd is None else f"/proc/self/fd/{fd}")
         finally:
             if fd is not None:
                 os.close(fd)

