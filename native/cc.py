@@ -23,8 +23,9 @@ from pathlib import Path
 from types import FrameType
 from typing import TypeVar
 
+from spec.text import one_line
 from spec.toolchain import cache, confined
-from spec.toolchain.errors import BuildError, RefusedSourceError, plain
+from spec.toolchain.errors import BuildError, RefusedSourceError
 
 __all__ = [
     "HEADERS",
@@ -239,7 +240,7 @@ class Recipe:
 
 def failure(tool: str, what: str, folder: cache.Folder, run: confined.Outcome) -> BuildError:
     """Why a compiler failed, in a line; all that it said goes to the log."""
-    lines = [plain(line) for line in run.output.splitlines() if line.strip()]
+    lines = [one_line(line) for line in run.output.splitlines() if line.strip()]
     if run.timed_out:
         return BuildError(f"{tool} had not finished {what} after {confined.LIMITS.time_s:.0f} s")
     full = any(said in run.output for said in ("No space left", "uota exceeded"))

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from spec.toolchain.errors import plain
+from spec.text import one_line
 
 
 class ProgramError(Exception):
@@ -13,7 +13,7 @@ class ProgramError(Exception):
     """
 
     def __init__(self, text: str) -> None:
-        super().__init__(plain(text))
+        super().__init__(one_line(text))
 
 
 class NotCompiledError(ProgramError):

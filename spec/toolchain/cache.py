@@ -23,8 +23,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from spec.text import one_line
 from spec.toolchain import confined
-from spec.toolchain.errors import BuildError, plain
+from spec.toolchain.errors import BuildError
 from spec.toolchain.seals import (
     READ,
     SEAL,
@@ -93,7 +94,7 @@ def _is_ours(path: str) -> bool:
 
 def trouble(path: Path, error: OSError) -> BuildError:
     """What went wrong with a cache, in plain words."""
-    shown = plain(str(path), _PATH_CHARS)
+    shown = one_line(str(path), _PATH_CHARS)
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return BuildError(f"no space left in {shown}")
     reason = "it is no folder" if error.errno in (errno.ENOTDIR, errno.EEXIST) else error.strerror

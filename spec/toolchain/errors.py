@@ -1,20 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one error of building, and text of others made fit for a line."""
+"""The errors of building."""
 
 from __future__ import annotations
 
-LINE_CHARS = 300
-
-
-def plain(text: str, limit: int = LINE_CHARS) -> str:
-    """Anybody's text as one line: what cannot be printed is escaped, what is too long is cut.
-
-    The result holds no control characters, no line separators, no lone surrogates.
-    """
-    # a little more than the limit is looked at, so that a text of any length costs the same
-    start = text[: limit + 1]
-    line = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in start)
-    return line if len(line) <= limit else line[: max(0, limit - 1)] + "…"
+from spec.text import one_line
 
 
 class BuildError(Exception):
@@ -24,7 +13,7 @@ class BuildError(Exception):
     """
 
     def __init__(self, text: str) -> None:
-        super().__init__(plain(text))
+        super().__init__(one_line(text))
 
 
 class RefusedSourceError(BuildError):

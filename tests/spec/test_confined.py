@@ -16,7 +16,7 @@ import pytest
 
 from spec.toolchain import confined
 from spec.toolchain.confined import Limits
-from spec.toolchain.errors import BuildError, plain
+from spec.toolchain.errors import BuildError
 
 ROOT = Path(__file__).parents[2]
 # Tries what no compiler may; says what went well.
@@ -234,12 +234,3 @@ def test_ordinary_users_are_confined_too(tmp_path: Path) -> None:
     assert outcome["said"].endswith("65534\n")
     assert 65534 == (scratch / "mine").stat().st_uid
     assert not (tmp_path / "other").exists()
-
-
-@pytest.mark.parametrize(
-    "text", ["a\nb", "\x1b[31m", "\ud800", "\0", "\u2028", "x" * 10_000_000, "\n" * 10_000_000]
-)
-def test_a_plain_text_is_a_bounded_line(text: str) -> None:
-    said = plain(text)
-    assert said.isprintable() and len(said) <= 300
-    assert said.encode()
