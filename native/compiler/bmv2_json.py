@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads the BMv2 JSON that p4c writes for v1model into a checked model.
 
-Source: behavioral-model docs/JSON_format.md, version 2.24. What the switch does not have is refused
-by name; nothing is skipped.
+Source: behavioral-model docs/JSON_format.md, versions 2.0 to 2.24, and what simple_switch's reader takes
+beyond it: keys that it gives a default, and the forms of the first versions (p4c-bm, and p4c until 2020).
+What the switch does not have is refused by name; nothing is skipped.
 """
 
 from __future__ import annotations
 
-import json
-from typing import Any, Literal
+from typing import Literal
 
 from native.compiler.errors import ProgramError
-from native.compiler.expr import Const, Expr, FieldRef, HeaderInst, ValidBit
+from native.compiler.expr import Const, Expr, FieldRef, HeaderInst, IsValid, Op, ValidBit
+from native.compiler.json_text import decode_json
 from native.compiler.model import (
     Action,
     CalcInput,
@@ -27,7 +28,7 @@ from native.compiler.model import (
     Pipeline,
     Register,
 )
-from native.compiler.node import Node, lookup
+from native.compiler.node import Node, enter, lookup
 from native.compiler.read_actions import ActionReader, Names
 from native.compiler.read_expr import ExprReader
 from native.compiler.read_headers import Headers, read_headers
@@ -35,6 +36,21 @@ from native.compiler.read_parser import ParserReader, read_deparser, read_vsets
 from native.compiler.read_tables import TableReader
 
 JSON_MAJOR = 2
+JSON_MINOR = 24
+
+_CORE_ERRORS = (
+    "NoError",
+    "PacketTooShort",
+    "NoMatch",
+    "StackOutOfBounds",
+    "HeaderTooShort",
+    "ParserTimeout",
+    "ParserInvalidArgument",
+)
+"""The order in which BMv2 numbers the errors of core.p4 that a program does not list."""
+
+_IPV4_CHECKSUM_BITS = (80, 96)
+"""Where a checksum of type "ipv4" lies in its header."""
 
 ALGORITHMS = frozenset(
     {
@@ -84,10 +100,7 @@ def read_bmv2_json(text: bytes, source: str = "<json>") -> Model:
     Raises:
         ProgramError: the text is no JSON, is inconsistent, or uses something unsupported.
     """
-    try:
-        value: Any = json.loads(text)
-    except (ValueError, RecursionError) as e:
-        raise ProgramError(f"{source}: not a JSON file: {e}") from None
+    value = decode_json(text, source)
     root = Node(value, source)
     if not isinstance(value, dict) or "pipelines" not in value:
         root.fail("not a BMv2 JSON file: an object with pipelines is expected")
@@ -120,13 +133,15 @@ class _Reader:
         )
         reader = ActionReader(self.exprs, names)
         actions, ids = self._actions(reader)
-        parsers = _only(root, "parsers", "parser")
-        parser_reader = ParserReader(self.headers, reader, _names(root, "parse_vsets"))
-        parser = parser_reader.parser(parsers)
+        errors = self._errors()
+        vsets = _names(root, "parse_vsets")
+        parser_reader = ParserReader(self.headers, reader, vsets, errors.values())
+        parser = parser_reader.parser(_only(root, "parsers", "parser"))
         deparser = _only(root, "deparsers", "deparser")
         reader.params = 0
         calls = tuple(reader.primitive(n) for n in deparser.optional_elements("primitives"))
         calculations = self._calculations()
+        checksums = self._checksums(calculations)
         tables = TableReader(self.exprs, actions, ids, self._direct_meters())
         tables.first_selector = len(calculations)
         ingress, egress = self._pipelines(tables)
@@ -142,13 +157,13 @@ class _Reader:
             unions=tuple(self.headers.unions),
             union_stacks=tuple(self.headers.union_stacks),
             standard=self._standard(),
-            errors=self._errors(),
+            errors=errors,
             parser=parser,
             vsets=read_vsets(root, parser_reader.vset_fields),
             deparser=read_deparser(deparser, self.headers),
             deparser_calls=calls,
             calculations=tuple(calculations),
-            checksums=self._checksums(),
+            checksums=checksums,
             actions=actions,
             tables=tuple(tables.tables),
             ingress=ingress,
@@ -164,10 +179,13 @@ class _Reader:
     def _check_version(self) -> None:
         meta = self.root.get("__meta__")
         version = meta.get("version") if meta is not None else None
-        if version is not None and version.elements()[0].integer() > JSON_MAJOR:
-            version.fail(f"JSON format {version.value[0]}.x is newer than {JSON_MAJOR}.x")
+        if version is not None:
+            major, minor = (n.integer() for n in version.pair())
+            if major != JSON_MAJOR or minor > JSON_MINOR:
+                known = f"{JSON_MAJOR}.0 to {JSON_MAJOR}.{JSON_MINOR}"
+                version.fail(f"JSON format {major}.{minor} is not known, only {known}")
         for extern in self.root.optional_elements("extern_instances"):
-            extern.fail(f'extern "{extern["type"].text()}" is not supported')
+            extern.fail(f'extern "{extern.text_at("type", "")}" is not supported')
 
     def _standard(self) -> dict[str, FieldRef]:
         """standard_metadata and what BMv2's aliases make of its fields."""
@@ -181,24 +199,42 @@ class _Reader:
         for name in _REQUIRED:
             if name not in found:
                 self.root["headers"].fail(f'standard_metadata has no field "{name}"')
-        for node in self.root.optional_elements("field_aliases"):
-            alias, target = node.pair()
-            known = _ALIASES.get(alias.text())
-            if known is not None:
-                found[known] = self.headers.target(target)
+        self._named_by_bmv2(found)
         return found
 
+    def _named_by_bmv2(self, found: dict[str, FieldRef]) -> None:
+        """The fields that BMv2 finds under names of its own: aliases, or headers of those names (P4_14)."""
+        for name, ours in _ALIASES.items():
+            header, field = name.split(".")
+            index = self.headers.header_names.get(header)
+            alias = self.headers.aliases.get(name)
+            if isinstance(alias, FieldRef):
+                found[ours] = alias
+            elif index is not None:
+                at = self.headers.positions[self.headers.headers[index].type].get(field)
+                if at is not None:
+                    found[ours] = FieldRef(HeaderInst(index), at)
+
     def _errors(self) -> dict[str, int]:
-        return {
-            n.pair()[0].text(): n.pair()[1].integer(0, 2**31 - 1)
-            for n in self.root.optional_elements("errors")
-        }
+        found: dict[str, int] = {}
+        for node in self.root.optional_elements("errors"):
+            name, number = node.pair()
+            if name.text() in found or number.integer(0, 2**31 - 2) in found.values():
+                node.fail("the name or the number stands twice")
+            found[name.text()] = number.integer()
+        for core in _CORE_ERRORS:
+            if core not in found:
+                found[core] = max(found.values(), default=-1) + 1
+        return found
 
     def _actions(self, reader: ActionReader) -> tuple[tuple[Action, ...], dict[int, int]]:
         actions: list[Action] = []
         ids: dict[int, int] = {}
-        for node in self.root["actions"].elements():
-            ids[node["id"].integer()] = len(actions)
+        for node in self.root.optional_elements("actions"):
+            number = node.integer_at("id")
+            if number in ids:
+                node.fail(f"two actions have id {number}")
+            ids[number] = len(actions)
             actions.append(reader.action(len(actions), node))
         return tuple(actions), ids
 
@@ -218,7 +254,7 @@ class _Reader:
             node["algo"].fail(f'hash algorithm "{algo}" is not supported')
         inputs: list[CalcInput] = []
         payload = False
-        for n in node["input"].elements():
+        for n in node.optional_elements("input"):
             kind = n["type"].text()
             if kind == "payload":
                 payload = True
@@ -233,64 +269,73 @@ class _Reader:
                 n["type"].fail(f'input type "{kind}" is not supported')
         return Calculation(index, name, algo, tuple(inputs), payload)
 
-    def _checksums(self) -> tuple[Checksum, ...]:
+    def _checksums(self, calculations: list[Calculation]) -> tuple[Checksum, ...]:
         names = _names(self.root, "calculations")
         sums: list[Checksum] = []
         for n in self.root.optional_elements("checksums"):
-            if n["type"].text() != "generic":
-                n["type"].fail(f'checksum type "{n["type"].value}" is not supported')
-            cond = n.get("if_cond")
-            verify, update = n.get("verify"), n.get("update")
-            sums.append(
-                Checksum(
-                    self.headers.target(n["target"]),
-                    lookup(names, n["calculation"], "calculation"),
-                    None if cond is None else self.exprs.boolean(cond),
-                    verify is None or verify.flag(),
-                    update is None or update.flag(),
-                )
-            )
+            target = self.headers.target(n["target"])
+            node = n.get("if_cond")
+            cond = None if node is None else self.exprs.boolean(node)
+            kind = n["type"].text()
+            if kind == "generic":
+                index = lookup(names, n["calculation"], "calculation")
+            elif kind == "ipv4":
+                index = len(calculations)
+                calculations.append(self._ipv4_checksum(index, n["target"], target))
+                valid = IsValid(target.header)
+                cond = valid if cond is None else Op("and", (valid, cond))
+            else:
+                n["type"].fail(f'checksum type "{kind}" is not supported')
+            sums.append(Checksum(target, index, cond, n.flag_at("verify", True), n.flag_at("update", True)))
         return tuple(sums)
+
+    def _ipv4_checksum(self, index: int, node: Node, target: FieldRef) -> Calculation:
+        """BMv2's other kind of checksum: over all of the target's header, its own place as zero."""
+        fields = self.headers.types[self.headers.type_of(target.header)].wire
+        start = sum(f.bits for f in fields[: target.field])
+        if (start, start + fields[target.field].bits) != _IPV4_CHECKSUM_BITS:
+            node.fail("a checksum of type ipv4 must be the bytes 10 and 11 of its header")
+        inputs: list[CalcInput] = [FieldRef(target.header, i) for i in range(len(fields))]
+        inputs[target.field] = ConstInput(0, fields[target.field].bits)
+        return Calculation(index, f"ipv4_{index}", "csum16", tuple(inputs), False)
 
     def _counters(self, tables: dict[str, int]) -> tuple[Counter, ...]:
         found = []
         for i, n in enumerate(self.root.optional_elements("counter_arrays")):
-            direct = n["is_direct"].flag()
-            size = 0 if direct else n["size"].integer(0, 2**40)
-            table = lookup(tables, n["binding"], "table") if direct else None
-            found.append(Counter(i, n["name"].text(), size, direct, table))
+            direct = n.flag_at("is_direct")
+            size = 0 if direct else n.integer_at("size", 0, 2**40)
+            found.append(Counter(i, n["name"].text(), size, direct, _binding(n, tables)))
         return tuple(found)
 
     def _direct_meters(self) -> dict[str, tuple[int, FieldRef]]:
         found: dict[str, tuple[int, FieldRef]] = {}
         for i, n in enumerate(self.root.optional_elements("meter_arrays")):
-            if n["is_direct"].flag():
+            if n.flag_at("is_direct"):
                 found[n["name"].text()] = (i, self.headers.target(n["result_target"]))
         return found
 
     def _meters(self, tables: dict[str, int]) -> tuple[Meter, ...]:
         found = []
         for i, n in enumerate(self.root.optional_elements("meter_arrays")):
-            direct = n["is_direct"].flag()
+            direct = n.flag_at("is_direct")
             unit = _meter_unit(n["type"])
-            if n["rate_count"].integer() != 2:
+            if n.integer_at("rate_count") != 2:
                 n["rate_count"].fail("only two-rate meters are supported")
-            size = 0 if direct else n["size"].integer(0, 2**40)
-            table = lookup(tables, n["binding"], "table") if direct else None
-            found.append(Meter(i, n["name"].text(), size, direct, table, unit))
+            size = 0 if direct else n.integer_at("size", 0, 2**40)
+            found.append(Meter(i, n["name"].text(), size, direct, _binding(n, tables), unit))
         return tuple(found)
 
     def _registers(self) -> tuple[Register, ...]:
         found = []
         for i, n in enumerate(self.root.optional_elements("register_arrays")):
             bits = n["bitwidth"].integer(1, 4096)
-            found.append(Register(i, n["name"].text(), n["size"].integer(0, 2**40), bits))
+            found.append(Register(i, n["name"].text(), n.integer_at("size", 0, 2**40), bits))
         return tuple(found)
 
     def _digests(self) -> tuple[Digest, ...]:
         found = []
         for i, n in enumerate(self.root.optional_elements("learn_lists")):
-            values = tuple(self._element(e) for e in n["elements"].elements())
+            values = tuple(self._element(e) for e in n.optional_elements("elements"))
             found.append(Digest(i, n["name"].text(), n["id"].integer(), values))
         return tuple(found)
 
@@ -311,10 +356,12 @@ class _Reader:
         found = []
         for n in self.root.optional_elements("field_lists"):
             fields = []
-            for e in n["elements"].elements():
-                if e["type"].text() != "field":
-                    e["type"].fail("expected a field")
-                fields.append(self.headers.target(e["value"]))
+            for e in n.optional_elements("elements"):
+                kind = e["type"].text()
+                if kind == "field":
+                    fields.append(self.headers.target(e["value"]))
+                elif kind != "hexstr":  # a constant needs no keeping
+                    e["type"].fail("expected a field or a constant")
             found.append(FieldList(n["id"].integer(0, 2**15 - 1), tuple(fields)))
         return tuple(found)
 
@@ -328,13 +375,22 @@ def _meter_unit(node: Node) -> Literal["packets", "bytes"]:
     return node.fail("expected packets or bytes")
 
 
+def _binding(node: Node, tables: dict[str, int]) -> int | None:
+    """The table of a direct counter or meter, where the program says it; BMv2 goes by the tables."""
+    name = node.name_at("binding") if node.flag_at("is_direct") else None
+    return None if name is None else lookup(tables, node["binding"], "table")
+
+
 def _names(root: Node, key: str) -> dict[str, int]:
-    return {n["name"].text(): i for i, n in enumerate(root.optional_elements(key))}
+    names: dict[str, int] = {}
+    for i, node in enumerate(root.optional_elements(key)):
+        enter(names, node, i, key.rstrip("s").replace("_", " "))
+    return names
 
 
 def _only(root: Node, key: str, name: str) -> Node:
-    """The one element of that name, which v1model has exactly once."""
+    """The one element of that name; v1model runs no other one."""
     nodes = [n for n in root[key].elements() if n["name"].text() == name]
-    if len(nodes) != 1 or len(root[key].elements()) != 1:
+    if len(nodes) != 1:
         root[key].fail(f'expected one element named "{name}"')
     return nodes[0]

@@ -29,17 +29,24 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class FieldType:
-    """A field of a header type; ``varbit``: bits is the maximum."""
+    """A field of a header type; ``varbit``: bits is the maximum.
+
+    ``saturating``: what is assigned is clamped to the range, not cut. ``hidden``: no part of the packet,
+    but the header's ``$valid$``, which says 1 from when the header becomes valid until it becomes
+    invalid, and what the program writes to it; only types of which a program writes it have it.
+    """
 
     name: str
     bits: int
     signed: bool = False
     varbit: bool = False
+    saturating: bool = False
+    hidden: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class HeaderType:
-    """A header type. Its fixed fields fill whole bytes together."""
+    """A header type. Its fixed fields fill whole bytes together; a hidden field is the last one."""
 
     index: int
     name: str
@@ -48,7 +55,17 @@ class HeaderType:
     @property
     def fixed_bits(self) -> int:
         """Width without the varbit field."""
-        return sum(f.bits for f in self.fields if not f.varbit)
+        return sum(f.bits for f in self.wire if not f.varbit)
+
+    @property
+    def wire(self) -> tuple[FieldType, ...]:
+        """The fields that are in the packet, whose positions come first."""
+        return self.fields[:-1] if self.hidden is not None else self.fields
+
+    @property
+    def hidden(self) -> int | None:
+        """Position of the hidden field, if there is one."""
+        return len(self.fields) - 1 if self.fields and self.fields[-1].hidden else None
 
     @property
     def varbit(self) -> int | None:

@@ -3,10 +3,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
 from native.compiler.errors import ProgramError
+
+_HEX = re.compile(r"(-?)(?:0[xX])?([0-9a-fA-F]*)")
+_MAX_HEX = 4096
+"""Characters of a hexadecimal number; fields have up to 4096 bits, transition keys several fields."""
 
 
 class Node:
@@ -36,8 +41,7 @@ class Node:
 
     def fail(self, expected: str) -> NoReturn:
         """Raises a ProgramError about this value."""
-        where = self.path
-        raise ProgramError(f"{self.source}: {where + ': ' if where else ''}{expected}")
+        raise ProgramError(": ".join(part for part in (self.source, self.path, expected) if part))
 
     def __getitem__(self, key: str) -> Node:
         if not isinstance(self.value, dict):
@@ -64,6 +68,26 @@ class Node:
         if not isinstance(self.value, list):
             self.fail("expected an array")
         return [Node(v, self.source, self, i) for i, v in enumerate(self.value)]
+
+    def text_at(self, key: str, default: str) -> str:
+        """The string under a key that may be absent."""
+        node = self.get(key)
+        return default if node is None else node.text()
+
+    def integer_at(self, key: str, default: int = 0, high: int = 2**32 - 1) -> int:
+        """The integer in [0, high] under a key that may be absent."""
+        node = self.get(key)
+        return default if node is None else node.integer(0, high)
+
+    def flag_at(self, key: str, default: bool = False) -> bool:
+        """The boolean under a key that may be absent."""
+        node = self.get(key)
+        return default if node is None else node.flag()
+
+    def name_at(self, key: str) -> str | None:
+        """The string under a key that may be absent or null; BMv2 takes the empty one for none."""
+        node = self.get(key)
+        return (node.text() or None) if node is not None else None
 
     def optional_elements(self, key: str) -> list[Node]:
         """The elements of an array under a key that may be absent."""
@@ -96,18 +120,33 @@ class Node:
         return self.value
 
     def flag(self) -> bool:
-        """The value as a boolean."""
-        if not isinstance(self.value, bool):
+        """The value as a boolean, also where it is written as 0 or 1."""
+        if self.value not in (False, True):
             self.fail("expected true or false")
-        return self.value
+        return bool(self.value)
 
     def hex_number(self) -> int:
         """The value as an integer written in hexadecimal, perhaps negative."""
         text = self.text()
-        try:
-            return int(text, 16)
-        except ValueError:
+        found = _HEX.fullmatch(text)
+        if found is None:
             self.fail(f'expected a hexadecimal number, found "{text}"')
+        if len(text) > _MAX_HEX:
+            self.fail(f"the number has more than {_MAX_HEX} characters")
+        return int(found[1] + (found[2] or "0"), 16)
+
+
+def enter(table: dict[str, int], node: Node, index: int, what: str) -> str:
+    """Gives an object its name, the key "name" of its node, and an index.
+
+    Raises:
+        ProgramError: another one has that name.
+    """
+    name = node["name"].text()
+    if name in table:
+        node.fail(f'two {what}s are named "{name}"')
+    table[name] = index
+    return name
 
 
 def lookup(table: dict[str, int], node: Node, what: str) -> int:

@@ -67,17 +67,17 @@ class ActionReader:
             "remove_header": lambda a: (self.exprs.header(a[0]),),
             "push": lambda a: (self.exprs.stack(a[0]), self.exprs.number(a[1])),
             "pop": lambda a: (self.exprs.stack(a[0]), self.exprs.number(a[1])),
-            "register_read": lambda a: (self._field(a[0]), self._register(a[1]), self._num(a[2])),
+            "register_read": lambda a: (self._cut_field(a[0]), self._register(a[1]), self._num(a[2])),
             "register_write": lambda a: (self._register(a[0]), self._num(a[1]), self._num(a[2])),
             "count": lambda a: (self._object(a[0], self.names.counters, "counter"), self._num(a[1])),
             "execute_meter": lambda a: (
                 self._object(a[0], self.names.meters, "meter"),
                 self._num(a[1]),
-                self._field(a[2]),
+                self._cut_field(a[2]),
             ),
-            "modify_field_rng_uniform": lambda a: (self._field(a[0]), self._num(a[1]), self._num(a[2])),
+            "modify_field_rng_uniform": lambda a: (self._cut_field(a[0]), self._num(a[1]), self._num(a[2])),
             "modify_field_with_hash_based_offset": lambda a: (
-                self._field(a[0]),
+                self._cut_field(a[0]),
                 self._num(a[1]),
                 self._object(a[2], self.names.calculations, "calculation"),
                 self._num(a[3]),
@@ -103,17 +103,17 @@ class ActionReader:
     def action(self, index: int, node: Node) -> Action:
         """Reads one action."""
         params = []
-        for p in node["runtime_data"].elements():
+        for p in node.optional_elements("runtime_data"):
             params.append(Param(p["name"].text(), p["bitwidth"].integer(0, 4096)))
         self.params = len(params)
-        calls = node["primitives"].elements()
+        calls = node.optional_elements("primitives")
         body = tuple(self.primitive(p, len(calls)) for p in calls)
         return Action(index, node["name"].text(), tuple(params), body, source_of(node))
 
     def primitive(self, node: Node, body_length: int = 0) -> Primitive:
         """Reads one primitive call."""
         op = node["op"].text()
-        args = node["parameters"].elements()
+        args = node.optional_elements("parameters")
         info = node.get("source_info")
         fragment = info.get("source_fragment") if info is not None else None
         text = fragment.text() if fragment is not None else ""
@@ -185,6 +185,14 @@ class ActionReader:
         if not isinstance(e, FieldRef):
             node.fail("expected a field that can be written")
         return e
+
+    def _cut_field(self, node: Node) -> FieldRef:
+        """A field that a primitive other than an assignment writes, which cuts the value."""
+        ref = self._field(node)
+        headers = self.exprs.headers
+        if headers.types[headers.type_of(ref.header)].fields[ref.field].saturating:
+            node.fail("this primitive cannot write a saturating field")
+        return ref
 
     def _num(self, node: Node) -> Expr:
         return self.exprs.number(node)

@@ -24,9 +24,15 @@ from native.compiler.model import (
     Union,
     UnionStack,
 )
-from native.compiler.node import Node, lookup
+from native.compiler.node import Node, enter, lookup
 
 _MAX_WIDTH = 4096
+
+_MAX_VARBIT_BYTES = 1024
+"""Room for a varbit field in a program that gives no max_length."""
+
+VALID = "$valid$"
+"""BMv2's name for the hidden field that says whether a header is valid."""
 
 
 @dataclass(slots=True)
@@ -45,6 +51,8 @@ class Headers:
     union_names: dict[str, int] = field(default_factory=dict)
     union_stack_names: dict[str, int] = field(default_factory=dict)
     positions: list[dict[str, int]] = field(default_factory=list)
+    lengths: dict[int, Node] = field(default_factory=dict)
+    aliases: dict[str, FieldRef | ValidBit] = field(default_factory=dict)
 
     def header(self, node: Node) -> HeaderInst:
         """The header that a node names."""
@@ -63,10 +71,13 @@ class Headers:
         return self.headers[ref.index].type
 
     def field_ref(self, node: Node) -> FieldRef | ValidBit:
-        """``["header", "field"]``; the hidden field ``$valid$`` included."""
+        """``["header", "field"]`` or an alias of one; the hidden field ``$valid$`` included."""
         header, name = node.pair()
+        alias = self.aliases.get(f"{header.text()}.{name.text()}")
+        if alias is not None:
+            return alias
         ref = self.header(header)
-        if name.value == "$valid$":
+        if name.value == VALID and name.value not in self.positions[self.type_of_inst(ref)]:
             return ValidBit(ref)
         return FieldRef(ref, self.position(self.type_of_inst(ref), name))
 
@@ -130,27 +141,59 @@ def read_headers(root: Node) -> Headers:
     ids: dict[int, int] = {}
     for node in root["headers"].elements():
         index = len(h.headers)
-        name = node["name"].text()
-        h.header_names[name] = index
-        ids[node["id"].integer()] = index
-        h.headers.append(
-            Header(
-                index, name, lookup(h.type_names, node["header_type"], "header type"), node["metadata"].flag()
-            )
-        )
+        name = enter(h.header_names, node, index, "header")
+        number = node.integer_at("id")
+        if number in ids:
+            node.fail(f"two headers have id {number}")
+        ids[number] = index
+        kind = lookup(h.type_names, node["header_type"], "header type")
+        h.headers.append(Header(index, name, kind, node.flag_at("metadata")))
     _read_stacks(h, root, ids)
     _read_unions(h, root, ids)
+    _read_hidden(h, root)
+    for node in root.optional_elements("field_aliases"):
+        alias, target = node.pair()
+        h.aliases[alias.text()] = h.field_ref(target)
     return h
+
+
+def _read_hidden(h: Headers, root: Node) -> None:
+    """Gives the types of headers whose ``$valid$`` the program writes that field (p4c of 2017 does so)."""
+    for name in sorted(_written_valid(root)):
+        if name not in h.header_names:
+            continue
+        t = h.types[h.headers[h.header_names[name]].type]
+        if any(header.union is not None for header in h.headers if header.type == t.index):
+            root["headers"].fail(f'{VALID} of "{name}" is written, whose type has a member of a union')
+        if t.hidden is None:
+            h.positions[t.index][VALID] = len(t.fields)
+            h.types[t.index] = replace(t, fields=(*t.fields, FieldType(VALID, 1, hidden=True)))
+
+
+def _written_valid(root: Node) -> set[str]:
+    """Names of the headers whose hidden field a parser or an action writes."""
+    calls: list[Node] = []
+    for parser in root.optional_elements("parsers"):
+        for state in parser.optional_elements("parse_states"):
+            calls += state.optional_elements("parser_ops")
+    for action in root.optional_elements("actions"):
+        calls += action.optional_elements("primitives")
+    found: set[str] = set()
+    for call in calls:
+        for argument in call.optional_elements("parameters")[:1]:
+            value = argument.value.get("value") if isinstance(argument.value, dict) else None
+            if isinstance(value, list) and len(value) == 2 and value[1] == VALID and isinstance(value[0], str):
+                found.add(value[0])
+    return found
 
 
 def _read_type(h: Headers, node: Node) -> None:
     fields: list[FieldType] = []
-    for item in node["fields"].elements():
+    for item in node.optional_elements("fields"):
         fields.append(_read_field(item))
     index = len(h.types)
-    name = node["name"].text()
-    if node.get("length_exp") is not None:
-        node["length_exp"].fail("length expressions of header types (P4_14) are not supported")
+    name = enter(h.type_names, node, index, "header type")
+    length = node.get("length_exp")
     fixed = sum(f.bits for f in fields if not f.varbit)
     if fixed % 8:
         node.fail(f"fields of a header must fill whole bytes, these have {fixed} bits")
@@ -158,11 +201,12 @@ def _read_type(h: Headers, node: Node) -> None:
     if len(varbits) > 1:
         node.fail("a header can have one varbit field only")
     if varbits:
-        most = node["max_length"].integer(0, 65535) * 8 - fixed
+        most = node.integer_at("max_length", fixed // 8 + _MAX_VARBIT_BYTES, 65535) * 8 - fixed
         if most < 0:
             node["max_length"].fail("smaller than the fixed fields")
         fields[varbits[0]] = replace(fields[varbits[0]], bits=most)
-    h.type_names[name] = index
+        if length is not None:
+            h.lengths[index] = length
     h.types.append(HeaderType(index, name, tuple(fields)))
     h.positions.append({f.name: i for i, f in enumerate(fields)})
 
@@ -171,15 +215,11 @@ def _read_field(item: Node) -> FieldType:
     parts = item.elements()
     if not 2 <= len(parts) <= 4:
         item.fail("expected [name, width], [name, width, signed]")
-    if len(parts) == 4 and parts[3].flag():
-        parts[3].fail("saturating fields are not supported")
     name = parts[0].text()
-    # p4c writes 0 instead of false for fields of type bool
-    signed = len(parts) > 2 and parts[2].value != 0 and parts[2].flag()
     if parts[1].value == "*":
         return FieldType(name, 0, False, True)
-    bits = parts[1].integer(0, _MAX_WIDTH)
-    return FieldType(name, bits, signed)
+    signed, saturating = (len(parts) > i and parts[i].flag() for i in (2, 3))
+    return FieldType(name, parts[1].integer(0, _MAX_WIDTH), signed, saturating=saturating)
 
 
 def _read_stacks(h: Headers, root: Node, ids: dict[int, int]) -> None:
@@ -188,9 +228,9 @@ def _read_stacks(h: Headers, root: Node, ids: dict[int, int]) -> None:
         members = tuple(_by_id(ids, n) for n in node["header_ids"].elements())
         if not members:
             node.fail("a header stack needs at least one element")
-        h.stack_names[node["name"].text()] = index
+        name = enter(h.stack_names, node, index, "header stack")
         type_index = lookup(h.type_names, node["header_type"], "header type")
-        h.stacks.append(HeaderStack(index, node["name"].text(), type_index, members))
+        h.stacks.append(HeaderStack(index, name, type_index, members))
         for place, header in enumerate(members):
             h.headers[header] = replace(h.headers[header], stack=(index, place))
 
@@ -205,9 +245,9 @@ def _read_unions(h: Headers, root: Node, ids: dict[int, int]) -> None:
         kind = node["union_type"].text()
         if len(h.union_members.get(kind, ())) != len(members):
             node.fail(f'union type "{kind}" does not fit the union\'s headers')
-        h.union_names[node["name"].text()] = index
+        name = enter(h.union_names, node, index, "header union")
         union_ids[node["id"].integer()] = index
-        h.unions.append(Union(index, node["name"].text(), kind, members))
+        h.unions.append(Union(index, name, kind, members))
         for place, header in enumerate(members):
             h.headers[header] = replace(h.headers[header], union=(index, place))
     for node in root.optional_elements("header_union_stacks"):
@@ -215,8 +255,8 @@ def _read_unions(h: Headers, root: Node, ids: dict[int, int]) -> None:
         unions = tuple(_by_id(union_ids, n) for n in node["header_union_ids"].elements())
         if not unions:
             node.fail("a header union stack needs at least one element")
-        h.union_stack_names[node["name"].text()] = index
-        h.union_stacks.append(UnionStack(index, node["name"].text(), unions))
+        name = enter(h.union_stack_names, node, index, "header union stack")
+        h.union_stacks.append(UnionStack(index, name, unions))
         for place, union in enumerate(unions):
             h.unions[union] = replace(h.unions[union], stack=(index, place))
 

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from native.compiler.expr import (
     Const,
     Expr,
@@ -18,6 +20,7 @@ from native.compiler.expr import (
 from native.compiler.model import (
     Advance,
     Extract,
+    HeaderType,
     KeyPart,
     Parser,
     ParserOp,
@@ -27,16 +30,20 @@ from native.compiler.model import (
     ValueSet,
     Verify,
 )
-from native.compiler.node import Node, lookup
+from native.compiler.node import Node, enter, lookup
 from native.compiler.read_actions import ActionReader
 from native.compiler.read_headers import Headers
+from native.compiler.walk import with_locals
 
 
 class ParserReader:
     """Reads one parser; value sets get their field widths from the selects that use them."""
 
-    def __init__(self, headers: Headers, actions: ActionReader, vset_names: dict[str, int]) -> None:
+    def __init__(
+        self, headers: Headers, actions: ActionReader, vset_names: dict[str, int], errors: Collection[int]
+    ) -> None:
         self.headers = headers
+        self.errors = errors
         self.actions = actions
         self.exprs = actions.exprs
         self.vset_names = vset_names
@@ -44,28 +51,28 @@ class ParserReader:
 
     def parser(self, node: Node) -> Parser:
         """Reads the states."""
-        nodes = node["parse_states"].elements()
-        names = {n["name"].text() for n in nodes}
+        nodes = node.optional_elements("parse_states")
+        names: dict[str, int] = {}
+        for n in nodes:
+            enter(names, n, len(names), "parse state")
         states = tuple(self._state(n, names) for n in nodes)
-        init = node["init_state"].opt_text()
-        if init is not None and init not in names:
-            node["init_state"].fail(f'no state is named "{init}"')
-        return Parser(init, states)
+        return Parser(_next(node, "init_state", names), states)
 
-    def _state(self, node: Node, names: set[str]) -> ParseState:
-        ops = tuple(self._op(n) for n in node["parser_ops"].elements())
-        key = tuple(self._key_part(n) for n in node["transition_key"].elements())
+    def _state(self, node: Node, names: dict[str, int]) -> ParseState:
+        ops = tuple(self._op(n) for n in node.optional_elements("parser_ops"))
+        key = tuple(self._key_part(n) for n in node.optional_elements("transition_key"))
         default: str | None = None
         cases: list[Transition] = []
-        for t in node["transitions"].elements():
-            next_state = t["next_state"].opt_text()
-            if next_state is not None and next_state not in names:
-                t["next_state"].fail(f'no state is named "{next_state}"')
-            kind = t["type"].text()
+        for t in node.optional_elements("transitions"):
+            next_state = _next(t, "next_state", names)
+            # until JSON 2.18 there was no type, and the default's value was "default"
+            kind = t.text_at("type", "hexstr")
+            if kind == "hexstr" and t.text_at("value", "") == "default":
+                kind = "default"
             if kind == "default":
                 default = next_state
             elif kind == "hexstr":
-                cases.append(self._case(t, key, next_state))
+                cases += self._case(t, key, next_state)
             elif kind == "parse_vset":
                 cases.append(self._vset_case(t, key, next_state))
             else:
@@ -87,22 +94,25 @@ class ParserReader:
             node.fail("a varbit field cannot be a transition key")
         return KeyPart(e, ftype.bits)
 
-    def _case(self, node: Node, key: tuple[KeyPart, ...], next_state: str | None) -> Transition:
+    def _case(self, node: Node, key: tuple[KeyPart, ...], next_state: str | None) -> list[Transition]:
+        """A case, or none where the value has bits that no key has: BMv2 compares whole bytes."""
         value = node["value"].hex_number()
         mask_node = node.get("mask")
         total = sum((k.bits + 7) // 8 for k in key) * 8
         mask = (1 << total) - 1 if mask_node is None else mask_node.hex_number()
         values: list[tuple[int, int]] = []
         shift = total
+        if value >> total:
+            node["value"].fail("wider than the transition key")
         for part in key:
             width = (part.bits + 7) // 8 * 8
             shift -= width
-            part_mask = (1 << part.bits) - 1
-            m = mask >> shift & ((1 << width) - 1) & part_mask
-            values.append((value >> shift & ((1 << width) - 1) & m, m))
-        if value >> total:
-            node["value"].fail("wider than the transition key")
-        return Transition(tuple(values), None, None, next_state)
+            m = mask >> shift & ((1 << width) - 1)
+            v = value >> shift & m
+            if v >> part.bits:
+                return []
+            values.append((v, m & (1 << part.bits) - 1))
+        return [Transition(tuple(values), None, None, next_state)]
 
     def _vset_case(self, node: Node, key: tuple[KeyPart, ...], next_state: str | None) -> Transition:
         vset = lookup(self.vset_names, node["value"], "value set")
@@ -120,7 +130,7 @@ class ParserReader:
 
     def _op(self, node: Node) -> ParserOp:
         op = node["op"].text()
-        args = node["parameters"].elements()
+        args = node.optional_elements("parameters")
         if op == "extract" and len(args) == 1:
             return self._extract(args[0], None)
         if op == "extract_VL" and len(args) == 2:
@@ -133,15 +143,42 @@ class ParserReader:
             return ParserSet(target, Op("b2d", (value,)) if is_boolean(value) else value)
         if op == "verify" and len(args) == 2:
             condition = self.exprs.expr(args[0])
-            return Verify(condition, self.exprs.number(args[1]))
+            return Verify(condition, self._error_code(args[1]))
         if op == "advance" and len(args) == 1:
             return Advance(self.exprs.number(args[0]))
         if op == "shift" and len(args) == 1:
-            return Advance(Const(8 * args[0]["value"].integer()))
+            return Advance(Const(8 * args[0].integer()))
         if op == "primitive" and len(args) == 1:
             self.actions.params = 0
             return self.actions.primitive(args[0])
         return node["op"].fail(f'parser operation "{op}" with {len(args)} parameters is not supported')
+
+    def _error_code(self, node: Node) -> Expr:
+        """An expression, or, in the first versions of the format, a number that the program declares."""
+        if isinstance(node.value, int):
+            number = node.integer(0, 2**31 - 1)
+            if number not in self.errors:
+                node.fail(f"no error has the number {number}")
+            return Const(number)
+        return self.exprs.number(node)
+
+    def _own_length(self, htype: HeaderType) -> Expr | None:
+        """The width of the varbit field of P4_14's header types, whose locals are the header's own fields.
+
+        They come before the varbit field, at places that are known: a lookahead reads them.
+        """
+        node = self.headers.lengths.get(htype.index)
+        if node is None:
+            return None
+        offset, ahead = 0, []
+        for f in htype.wire[: htype.varbit]:
+            e: Expr = Lookahead(offset, f.bits)
+            ahead.append(Op("two_comp_mod", (e, Const(f.bits))) if f.signed else e)
+            offset += f.bits
+        try:
+            return with_locals(self.exprs.number(node), ahead)
+        except IndexError:
+            return node.fail("only the fields before the variable one can say how long it is")
 
     def _extract(self, node: Node, length: Expr | None) -> Extract:
         kind, value = node["type"].text(), node["value"]
@@ -163,6 +200,8 @@ class ParserReader:
         else:
             node["type"].fail(f'extraction to a "{kind}" is not supported')
         htype = self.headers.types[type_index]
+        if length is None:
+            length = self._own_length(htype)
         if (length is None) != (htype.varbit is None):
             node.fail(f'header "{htype.name}" and the extraction do not agree about a varbit field')
         most = htype.fixed_bits // 8
@@ -171,17 +210,24 @@ class ParserReader:
         return Extract(target, stack, union_stack, length, most)
 
 
+def _next(node: Node, key: str, names: dict[str, int]) -> str | None:
+    """The state that a key names; None is the end."""
+    name = node.name_at(key)
+    if name is not None and name not in names:
+        node[key].fail(f'no state is named "{name}"')
+    return name
+
+
 def read_vsets(root: Node, fields: dict[int, tuple[int, ...]]) -> tuple[ValueSet, ...]:
     """Reads the value sets; ``fields`` are the key widths of the selects that use them."""
     sets = []
     for index, node in enumerate(root.optional_elements("parse_vsets")):
-        bits = node["compressed_bitwidth"].integer()
-        size_node = node.get("max_size")
-        size = 65536 if size_node is None else size_node.integer()
+        bits = node["compressed_bitwidth"].integer(0, 65536)
+        size = node.integer_at("max_size", 65536)
         sets.append(ValueSet(index, node["name"].text(), bits, size, fields.get(index, (bits,))))
     return tuple(sets)
 
 
 def read_deparser(node: Node, headers: Headers) -> tuple[HeaderInst, ...]:
     """The headers in the order in which the deparser emits them."""
-    return tuple(headers.header(n) for n in node["order"].elements())
+    return tuple(headers.header(n) for n in node.optional_elements("order"))

@@ -18,7 +18,7 @@ from native.compiler.model import (
     Profile,
     Table,
 )
-from native.compiler.node import Node, lookup
+from native.compiler.node import Node, enter, lookup
 from native.compiler.read_actions import source_of
 from native.compiler.read_expr import ExprReader
 
@@ -53,47 +53,55 @@ class TableReader:
     selectors: list[Node] = field(default_factory=list)
     profile_names: dict[str, int] = field(default_factory=dict)
     first_selector: int = 0
+    node_names: dict[str, int] = field(default_factory=dict)
 
     def pipeline(self, node: Node) -> Pipeline:
         """Reads one pipeline."""
         for p in node.optional_elements("action_profiles"):
-            self._profile(p)
+            self._profile(p, p["name"].text(), p.integer_at("max_size"))
         first = len(self.tables)
-        for t in node["tables"].elements():
+        for t in node.optional_elements("tables"):
             self._table(t)
-        conditionals = tuple(self._conditional(c) for c in node["conditionals"].elements())
-        calls = []
-        for c in node.optional_elements("action_calls"):
-            calls.append(
-                ActionCallNode(c["name"].text(), self._action(c["action_id"]), c["next_node"].opt_text())
-            )
+        conditionals = tuple(self._conditional(c) for c in node.optional_elements("conditionals"))
+        calls = tuple(self._call(c) for c in node.optional_elements("action_calls"))
         pipeline = Pipeline(
             node["name"].text(),
-            node["init_table"].opt_text(),
+            node.name_at("init_table"),
             tuple(range(first, len(self.tables))),
             conditionals,
-            tuple(calls),
+            calls,
         )
         _check_nodes(node, pipeline, self.tables)
         return pipeline
 
-    def _profile(self, node: Node) -> None:
+    def _call(self, node: Node) -> ActionCallNode:
+        name = enter(self.node_names, node, 0, "control node")
+        action = self._action(node["action_id"])
+        if self.actions[action].params:
+            node.fail(f'action "{self.actions[action].name}" has parameters and cannot be called directly')
+        return ActionCallNode(name, action, node.name_at("next_node"))
+
+    def _profile(self, node: Node, name: str, size: int) -> int:
         index = len(self.profiles)
-        name = node["name"].text()
+        if name in self.profile_names:
+            node.fail(f'two action profiles are named "{name}"')
         selector = node.get("selector")
         number: int | None = None
         if selector is not None:
             number = self.first_selector + len(self.selectors)
             self.selectors.append(selector)
         self.profile_names[name] = index
-        self.profiles.append(Profile(index, name, node["max_size"].integer(), number))
+        self.profiles.append(Profile(index, name, size, number))
+        return index
 
     def _conditional(self, node: Node) -> Conditional:
+        if "true_next" not in node.value and "false_next" not in node.value:
+            node.fail("expected true_next, false_next or both")
         return Conditional(
-            node["name"].text(),
+            enter(self.node_names, node, 0, "control node"),
             self.exprs.boolean(node["expression"]),
-            node["true_next"].opt_text(),
-            node["false_next"].opt_text(),
+            node.name_at("true_next"),
+            node.name_at("false_next"),
             source_of(node),
         )
 
@@ -103,18 +111,20 @@ class TableReader:
             node.fail(f"no action has id {number}")
         return self.action_ids[number]
 
-    def _key(self, node: Node) -> tuple[KeyField, ...]:
+    def _key(self, table: Node) -> tuple[KeyField, ...]:
         fields: list[KeyField] = []
         offset = 0
-        for n in node.elements():
+        for n in table.optional_elements("key"):
             kind = n["match_type"].text()
             target = n["target"]
             header: HeaderRef | None = None
             value: Expr
             if kind == "valid":
                 value, bits, kind = Op("b2d", (IsValid(self.exprs.headers.header(target)),)), 1, "exact"
+                default_name = target.text()
             else:
                 ref = self.exprs.headers.field_ref(target)
+                default_name = ".".join(part.text() for part in target.pair())
                 value = ref
                 if isinstance(ref, ValidBit):
                     bits = 1
@@ -123,13 +133,12 @@ class TableReader:
                     ftype = headers.types[headers.type_of(ref.header)].fields[ref.field]
                     if ftype.varbit:
                         target.fail("a varbit field cannot be a table key")
-                    bits, header = ftype.bits, ref.header
+                    bits, header = ftype.bits, None if ftype.hidden else ref.header
             nbytes = (bits + 7) // 8
             mask = n.get("mask")
-            name = n.get("name")
             fields.append(
                 KeyField(
-                    name.text() if name is not None else ".".join(str(x) for x in target.value),
+                    n.text_at("name", default_name),
                     bits,
                     nbytes,
                     offset,
@@ -149,38 +158,37 @@ class TableReader:
         return node["match_type"].fail(f'match type "{kind}" is not supported')
 
     def _table(self, node: Node) -> None:
+        name = enter(self.node_names, node, 0, "control node")
         kind = _TABLE_KINDS.get(node["type"].text())
         if kind is None:
             node["type"].fail(f'table type "{node["type"].text()}" is not supported')
-        profile = None
-        if kind != "simple":
-            profile = lookup(self.profile_names, node["action_profile"], "action profile")
-            if kind == "indirect_ws" and not self.profiles[profile].with_selector:
-                node["action_profile"].fail("the action profile has no selector")
-        key = self._key(node["key"])
+        profile = None if kind == "simple" else self._profile_of(node, kind == "indirect_ws")
+        key = self._key(node)
         match_kind = self._kind(node, node["match_type"].text())
         self._check_match(node, match_kind, key)
-        actions = tuple(self._action(n) for n in node["action_ids"].elements())
+        actions = self._actions(node)
         action, data, const = self._default(node)
+        if kind != "simple" and (const or "entries" in node.value):
+            node.fail("an indirect table has neither a constant default action nor initial entries")
         by_hit, by_action, hit, miss = self._next(node, actions)
-        base = node.get("base_default_next")
-        timeout = node.get("support_timeout")
         meter = node.get("direct_meters")
         meter_index, meter_target = (None, None) if meter is None else self._meter(meter)
         entries = tuple(self._entry(n, key, match_kind) for n in node.optional_elements("entries"))
+        if "max_size" not in node.value and "entries" not in node.value:
+            node.fail("expected max_size or entries")
         self.tables.append(
             Table(
                 len(self.tables),
-                node["name"].text(),
+                name,
                 match_kind,
                 key,
                 kind,
                 profile,
-                max(node["max_size"].integer(), len(entries)),
-                node["with_counters"].flag(),
+                max(node.integer_at("max_size"), len(entries)),
+                node.flag_at("with_counters"),
                 meter_index,
                 meter_target,
-                timeout is not None and timeout.flag(),
+                node.flag_at("support_timeout"),
                 actions,
                 action,
                 data,
@@ -190,10 +198,35 @@ class TableReader:
                 hit,
                 miss,
                 by_hit,
-                None if base is None else base.opt_text(),
+                node.name_at("base_default_next"),
                 source_of(node),
             )
         )
+
+    def _profile_of(self, node: Node, with_groups: bool) -> int:
+        """The action profile of an indirect table; until JSON 2.3 the table itself declared it."""
+        if node.get("action_profile") is not None:
+            profile = lookup(self.profile_names, node["action_profile"], "action profile")
+        else:
+            # BMv2 does not bound profiles; p4c-bm's had the size of nothing, so the table's is taken
+            size = node.integer_at("max_size")
+            profile = self._profile(node, node["act_prof_name"].text(), size)
+        if with_groups and not self.profiles[profile].with_selector:
+            node.fail("the action profile has no selector")
+        return profile
+
+    def _actions(self, node: Node) -> tuple[int, ...]:
+        """The actions by id or, in the first versions of the format, by names that only one has."""
+        if "action_ids" in node.value:
+            found = tuple(self._action(n) for n in node.optional_elements("action_ids"))
+        else:
+            names = {action.name: action.index for action in self.actions}
+            found = tuple(lookup(names, n, "action") for n in node.optional_elements("actions"))
+        names_ = [self.actions[i].name for i in found]
+        for name in names_:
+            if names_.count(name) > 1:
+                node.fail(f'two of its actions are named "{name}"')
+        return found
 
     def _check_match(self, node: Node, kind: MatchKind, key: tuple[KeyField, ...]) -> None:
         kinds = [k.kind for k in key]
@@ -217,10 +250,9 @@ class TableReader:
         if entry is None:
             return None, (), False
         action = self._action(entry["action_id"])
-        const = entry.get("action_const")
-        values = tuple(n.hex_number() for n in entry.optional_elements("action_data"))
+        values = tuple(n.hex_number() for n in entry["action_data"].elements())
         self._check_data(entry, action, values)
-        return action, values, const is not None and const.flag()
+        return action, values, entry.flag_at("action_const")
 
     def _check_data(self, node: Node, action: int, values: tuple[int, ...]) -> None:
         params = self.actions[action].params
@@ -232,14 +264,17 @@ class TableReader:
     def _next(
         self, node: Node, actions: tuple[int, ...]
     ) -> tuple[bool, dict[int, str | None], str | None, str | None]:
-        nexts = {name: n.opt_text() for name, n in node["next_tables"].items()}
+        listed = node.get("next_tables")
+        nexts = {} if listed is None else {name: n.opt_text() or None for name, n in listed.items()}
         if "__HIT__" in nexts or "__MISS__" in nexts:
-            return True, {}, nexts.get("__HIT__"), nexts.get("__MISS__")
+            if set(nexts) != {"__HIT__", "__MISS__"}:
+                node["next_tables"].fail("expected __HIT__ and __MISS__ and nothing else")
+            return True, {}, nexts["__HIT__"], nexts["__MISS__"]
         by_action: dict[int, str | None] = {}
         for action in actions:
             name = self.actions[action].name
             if name not in nexts:
-                node["next_tables"].fail(f'no next node for action "{name}"')
+                node.fail(f'next_tables has no node for action "{name}"')
             by_action[action] = nexts[name]
         return False, by_action, None, None
 
@@ -257,8 +292,7 @@ class TableReader:
         action = self._action(entry["action_id"])
         data = tuple(n.hex_number() for n in entry["action_data"].elements())
         self._check_data(entry, action, data)
-        priority = node.get("priority")
-        number = 0 if priority is None else BMV2_TOP_PRIORITY - priority.integer(0, BMV2_TOP_PRIORITY)
+        number = BMV2_TOP_PRIORITY - node.integer_at("priority", 0, BMV2_TOP_PRIORITY)
         if kind in ("exact", "lpm"):
             number = 0
         return ConstEntry(bytes(value), bytes(mask), prefix, number, action, data)

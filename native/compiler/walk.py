@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import fields, is_dataclass
 
-from native.compiler.expr import Local
+from native.compiler.expr import Expr, Local, Op
 
 
 def parts(operand: object) -> Iterator[object]:
@@ -18,6 +18,19 @@ def parts(operand: object) -> Iterator[object]:
     elif is_dataclass(operand):
         for f in fields(operand):
             yield from parts(getattr(operand, f.name))
+
+
+def with_locals(e: Expr, values: Sequence[Expr]) -> Expr:
+    """An expression with its action parameters replaced.
+
+    Raises:
+        IndexError: it reads a parameter that has no value.
+    """
+    if isinstance(e, Local):
+        return values[e.index]
+    if isinstance(e, Op):
+        return Op(e.name, tuple(with_locals(a, values) for a in e.args))
+    return e
 
 
 def locals_of(operand: object) -> list[int]:
