@@ -36,7 +36,6 @@ from native.compiler.read_parser import ParserReader, read_deparser, read_vsets
 from native.compiler.read_tables import TableReader
 
 JSON_MAJOR = 2
-JSON_MINOR = 24
 
 _CORE_ERRORS = (
     "NoError",
@@ -180,10 +179,10 @@ class _Reader:
         meta = self.root.get("__meta__")
         version = meta.get("version") if meta is not None else None
         if version is not None:
-            major, minor = (n.integer() for n in version.pair())
-            if major != JSON_MAJOR or minor > JSON_MINOR:
-                known = f"{JSON_MAJOR}.0 to {JSON_MAJOR}.{JSON_MINOR}"
-                version.fail(f"JSON format {major}.{minor} is not known, only {known}")
+            major = version.pair()[0].integer()
+            if major != JSON_MAJOR:
+                age = "newer" if major > JSON_MAJOR else "older"
+                version.fail(f"JSON format {major}.x is {age} than {JSON_MAJOR}.x")
         for extern in self.root.optional_elements("extern_instances"):
             extern.fail(f'extern "{extern.text_at("type", "")}" is not supported')
 

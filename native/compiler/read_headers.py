@@ -181,9 +181,10 @@ def _written_valid(root: Node) -> set[str]:
     found: set[str] = set()
     for call in calls:
         for argument in call.optional_elements("parameters")[:1]:
-            value = argument.value.get("value") if isinstance(argument.value, dict) else None
-            if isinstance(value, list) and len(value) == 2 and value[1] == VALID and isinstance(value[0], str):
-                found.add(value[0])
+            if isinstance(argument.value, dict) and argument.value.get("type") == "field":
+                header, name = argument["value"].pair()
+                if name.value == VALID:
+                    found.add(header.text())
     return found
 
 

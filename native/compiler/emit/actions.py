@@ -6,12 +6,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from native.compiler.emit.lvalues import Places, field_name
+from native.compiler.emit.lvalues import Places, field_name, set_valid
 from native.compiler.emit.text import Code, identifier, string
 from native.compiler.emit.values import Val, Values, kind_of
 from native.compiler.errors import ProgramError
 from native.compiler.expr import Expr, FieldRef, HeaderRef, UnionRef
-from native.compiler.model import Action, Model, Param, Primitive, limbs_of
+from native.compiler.model import Action, HeaderType, Model, Param, Primitive, limbs_of
 
 
 def action_name(a: Action) -> str:
@@ -95,16 +95,16 @@ class ActionBody:
             raise ProgramError(f"{self.model.name}: header of type {u.name} is assigned to one of {t.name}")
         dst = self.places.header(target, self.code, self.values)
         src = self.places.header(source, self.code, self.values)
-        self._copy_header(dst, src, self.places.siblings(target, dst))
+        self._copy_header(t, dst, src, self.places.siblings(target, dst))
 
-    def _copy_header(self, dst: str, src: str, siblings: list[str]) -> None:
+    def _copy_header(self, t: HeaderType, dst: str, src: str, siblings: list[str]) -> None:
         """An invalid source makes the target invalid and leaves its fields alone."""
         self.code.open(f"if ({src}.valid)")
         self.code.line(f"{dst} = {src};")
         for other in siblings:
             self.code.line(f"{other}.valid = 0;")
         self.code.orelse()
-        self.code.line(f"{dst}.valid = 0;")
+        set_valid(self.code, t, dst, 0)
         self.code.close()
 
     def _do_assign_union(self, target: UnionRef, source: UnionRef) -> None:
@@ -126,7 +126,7 @@ class ActionBody:
         dst, src = self.places.stack(left.index), self.places.stack(right.index)
         self.code.line(f"{self.places.stack_next(left.index)} = {self.places.stack_next(right.index)};")
         for i in range(len(left.headers)):
-            self._copy_header(f"{dst}[{i}]", f"{src}[{i}]", [])
+            self._copy_header(self.model.header_types[left.type], f"{dst}[{i}]", f"{src}[{i}]", [])
 
     def _do_assign_union_stack(self, target: tuple[int, bool], source: tuple[int, bool]) -> None:
         left, right = self.model.union_stacks[target[0]], self.model.union_stacks[source[0]]
@@ -155,7 +155,7 @@ class ActionBody:
         self.code.line(f"memset(&{place}, 0, sizeof {place});")
         if t.varbit is not None:
             self.code.line(f"{place}.vl_bits = vl;")
-        self.code.line(f"{place}.valid = 1;")
+        set_valid(self.code, t, place, 1)
         for other in self.places.siblings(ref, place):
             self.code.line(f"{other}.valid = 0;")
         self.code.line(f"p->plen += {self._length(ref, place)};")
@@ -164,7 +164,7 @@ class ActionBody:
     def _do_remove_header(self, ref: HeaderRef) -> None:
         place = self.places.header(ref, self.code, self.values)
         self.code.open(f"if ({place}.valid)")
-        self.code.line(f"{place}.valid = 0;")
+        set_valid(self.code, self.model.type_of(ref), place, 0)
         self.code.line(f"p->plen -= {self._length(ref, place)};")
         self.code.close()
 
@@ -196,11 +196,13 @@ class ActionBody:
         return n
 
     def _invalidate(self, stack: tuple[int, bool], array: str, first: str, end: str) -> None:
-        self.code.line(f"for (uint32_t i = {first}; i < {end}; i++)")
+        self.code.open(f"for (uint32_t i = {first}; i < {end}; i++)")
         if stack[1]:
-            self.code.line(f"    memset(&{array}[i], 0, sizeof {array}[i]);")
+            self.code.line(f"memset(&{array}[i], 0, sizeof {array}[i]);")
         else:
-            self.code.line(f"    {array}[i].valid = 0;")
+            kind = self.model.stacks[stack[0]].type
+            set_valid(self.code, self.model.header_types[kind], f"{array}[i]", 0)
+        self.code.close()
 
     # ---- externs ----
 

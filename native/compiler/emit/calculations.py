@@ -33,7 +33,7 @@ def _max_bits(model: Model, item: CalcInput) -> int:
     if isinstance(item, ConstInput):
         return item.bits
     if isinstance(item, HeaderInput):
-        return sum(f.bits for f in model.type_of(item.header).fields)
+        return sum(f.bits for f in model.type_of(item.header).wire)
     return model.field_type(item).bits
 
 
@@ -114,7 +114,7 @@ def _pieces(model: Model, place: str, item: CalcInput) -> list[Chunk]:
     if isinstance(item, FieldRef):
         return chunks(f"{place}.{field_name(t, item.field)}", t.fields[item.field].bits)
     found: list[Chunk] = []
-    for i, f in enumerate(t.fields):
+    for i, f in enumerate(t.wire):
         found += chunks(f"{place}.{field_name(t, i)}", f.bits)
     return found
 

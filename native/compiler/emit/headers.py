@@ -8,6 +8,7 @@ from native.compiler.emit.lvalues import (
     Places,
     declare_field,
     field_name,
+    set_valid,
     type_name,
     union_kinds,
     union_type_name,
@@ -165,12 +166,12 @@ def _store(place: str, f_bits: int, offset: str) -> str:
 def _emit_extract(code: Code, t: HeaderType) -> None:
     code.open(f"TR_INLINE void extract_ht{t.index}({type_name(t)} *x, const uint8_t *b)")
     at = 0
-    for i, f in enumerate(t.fields):
+    for i, f in enumerate(t.wire):
         if f.bits:
             code.line(_load(f"x->{field_name(t, i)}", f.bits, str(at)))
         at += f.bits
     code.line("(void)b;")
-    code.line("x->valid = 1;")
+    set_valid(code, t, "(*x)", 1)
     code.close()
     code.line("")
 
@@ -178,7 +179,7 @@ def _emit_extract(code: Code, t: HeaderType) -> None:
 def _emit_deparse(code: Code, t: HeaderType) -> None:
     code.open(f"TR_INLINE uint32_t deparse_ht{t.index}(const {type_name(t)} *x, uint8_t *b)")
     pieces = []
-    for i, f in enumerate(t.fields):
+    for i, f in enumerate(t.wire):
         pieces += chunks(f"x->{field_name(t, i)}", f.bits)
     code.line("(void)x;")
     code.line("(void)b;")
@@ -190,7 +191,7 @@ def _emit_deparse(code: Code, t: HeaderType) -> None:
 def _emit_extract_varbit(code: Code, t: HeaderType) -> None:
     code.open(f"static void extract_ht{t.index}({type_name(t)} *x, const uint8_t *b, uint32_t vl)")
     code.line("uint32_t o = 0;")
-    for i, f in enumerate(t.fields):
+    for i, f in enumerate(t.wire):
         place = f"x->{field_name(t, i)}"
         if f.varbit:
             code.line("x->vl_bits = vl;")
@@ -199,7 +200,7 @@ def _emit_extract_varbit(code: Code, t: HeaderType) -> None:
         elif f.bits:
             code.line(_load(place, f.bits, "o"))
             code.line(f"o += {f.bits};")
-    code.line("x->valid = 1;")
+    set_valid(code, t, "(*x)", 1)
     code.close()
     code.line("")
 
@@ -207,7 +208,7 @@ def _emit_extract_varbit(code: Code, t: HeaderType) -> None:
 def _emit_deparse_varbit(code: Code, t: HeaderType) -> None:
     code.open(f"static uint32_t deparse_ht{t.index}(const {type_name(t)} *x, uint8_t *b)")
     code.line("uint32_t o = 0;")
-    for i, f in enumerate(t.fields):
+    for i, f in enumerate(t.wire):
         place = f"x->{field_name(t, i)}"
         if f.varbit:
             code.line(f"tr_put_bytes(b, o, x->vl_bits, {place});")

@@ -58,6 +58,13 @@ def field_name(t: HeaderType, position: int) -> str:
     return f"f{position}_{identifier(t.fields[position].name)}"
 
 
+def set_valid(code: Code, t: HeaderType, place: str, valid: int) -> None:
+    """Makes a header of a type valid (1) or invalid (0); its hidden field follows."""
+    code.line(f"{place}.valid = {valid};")
+    if t.hidden is not None:
+        code.line(f"{place}.{field_name(t, t.hidden)} = {valid};")
+
+
 def declare_field(t: HeaderType, position: int, f: FieldType) -> str:
     """The declaration of a field's storage."""
     name = field_name(t, position)

@@ -475,6 +475,8 @@ class Values:
             raise ProgramError(f"{self.model.name}: varbit field {f.name} is assigned a number")
         if f.bits == 0:
             return
+        if f.saturating:
+            e = Op("sat_cast" if f.signed else "usat_cast", (e, Const(f.bits)))
         if f.bits > 128:
             t = self.clean_limbs(e, f.bits)
             place = self._field(target)

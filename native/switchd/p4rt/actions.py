@@ -10,7 +10,7 @@ from finsy.proto import p4i, p4r
 from native.runtime import ActionCall
 from native.switchd.p4rt.bytestring import decode, encode
 from native.switchd.p4rt.errors import Code, P4RtError, invalid
-from native.switchd.p4rt.schema import ActionPlan
+from native.switchd.p4rt.schema import ABSENT, ActionPlan, absent
 
 _DENIED_IN_TABLE: int = p4i.ActionRef.DEFAULT_ONLY
 _DENIED_AS_DEFAULT: int = p4i.ActionRef.TABLE_ONLY
@@ -46,6 +46,8 @@ def parse_action(
     plan = actions.get(action.action_id)
     if plan is None:
         raise invalid(f"{owner} has no action with id {action.action_id}")
+    if plan.index == ABSENT:
+        raise absent(f"action '{plan.name}' of {owner}")
     if plan.scope == (_DENIED_AS_DEFAULT if default else _DENIED_IN_TABLE):
         where = "as default action" if default else "in entries"
         raise P4RtError(Code.PERMISSION_DENIED, f"action '{plan.name}' must not be used {where} of {owner}")

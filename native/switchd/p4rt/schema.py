@@ -1,25 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
 """P4Info joined with the compiled program: what the server looks up for every message, by P4Info id.
 
-Names join the two; whatever differs (a name, a width, a size) makes the whole configuration invalid and is
-named.
+Names join the two. What differs (a width, a size, a kind of match) makes the whole configuration invalid and
+is named. What only P4Info has does not: p4c's midend removes tables, actions and externs that can never be
+reached from the program, and leaves them in P4Info. Requests that name such a thing are refused.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from finsy.proto import p4i
 
 from native.compiler.model import Model
-from native.switchd.p4rt.errors import P4RtError, invalid
+from native.switchd.p4rt.errors import Code, P4RtError, invalid
 from native.switchd.p4rt.match import KeyPlan, Kind, MatchField, key_plan
 from native.switchd.p4rt.p4types import TypePlan, plan_of
 
 if TYPE_CHECKING:
     from native.switchd.p4rt.forms import Forms
+
+
+ABSENT = -1
+
+_E = TypeVar("_E", bound="_HasPreamble")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +42,7 @@ class ParamPlan:
 class ActionPlan:
     """An action as one table (or profile) uses it; `index` is that use's action in the program.
 
-    `scope` is one of P4Info's ActionRef.Scope.
+    `scope` is one of P4Info's ActionRef.Scope. An index of ABSENT: the program does not have the action.
     """
 
     id: int
@@ -137,7 +143,11 @@ class TablePlan:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """All of a pipeline, by P4Info id. `forms`: what has been written to its tables, on any switch."""
+    """All of a pipeline, by P4Info id.
+
+    `absent`: what P4Info has and the program has not, as messages call it. `forms`: what has been written to
+    its tables, on any switch.
+    """
 
     info: p4i.P4Info
     model: Model
@@ -148,6 +158,7 @@ class Schema:
     registers: dict[int, RegisterPlan] = field(default_factory=dict)
     digests: dict[int, DigestPlan] = field(default_factory=dict)
     value_sets: dict[int, ValueSetPlan] = field(default_factory=dict)
+    absent: dict[int, str] = field(default_factory=dict)
     forms: dict[int, Forms] = field(default_factory=dict)
 
 
@@ -160,38 +171,59 @@ def build_schema(info: p4i.P4Info, model: Model) -> Schema:
     schema = Schema(info, model)
     _check_ids(info)
     actions = {action.preamble.id: action for action in info.actions}
-    for profile in info.action_profiles:
-        if not profile.table_ids:
-            continue  # p4c keeps a profile that no table uses in P4Info only
+    used = [profile for profile in info.action_profiles if profile.table_ids]
+    for profile in _present(schema, used, model.profiles, "action profile"):
         schema.profiles[profile.preamble.id] = _profile(profile, info, model, actions)
     direct = {c.preamble.id: c.direct_table_id for c in info.direct_counters}
     meters = {m.preamble.id: m for m in info.direct_meters}
-    for table in info.tables:
+    for table in _present(schema, info.tables, model.tables, "table"):
         schema.tables[table.preamble.id] = _table(table, schema, actions, direct, meters)
-    for counter in info.counters:
+    for counter in _present(schema, info.counters, model.counters, "counter"):
         name = counter.preamble.name
         found = _find(model.counters, name, "counter")
         _same(f"counter '{name}'", "size", counter.size, found.size)
         schema.counters[counter.preamble.id] = ArrayPlan(counter.preamble.id, name, found.index, found.size)
-    for meter in info.meters:
+    for meter in _present(schema, info.meters, model.meters, "meter"):
         name = meter.preamble.name
         array = _find(model.meters, name, "meter")
         _same(f"meter '{name}'", "size", meter.size, array.size)
         schema.meters[meter.preamble.id] = MeterPlan(
             meter.preamble.id, name, array.index, array.size, meter.spec.type
         )
-    for register in info.registers:
+    for register in _present(schema, info.registers, model.registers, "register"):
         schema.registers[register.preamble.id] = _register(register, info, model)
-    for digest in info.digests:
+    # p4c names a digest of a tuple differently in its two outputs, but keeps their order
+    all_there = len(model.digests) == len(info.digests)
+    for digest in info.digests if all_there else _present(schema, info.digests, model.digests, "digest"):
         schema.digests[digest.preamble.id] = _digest(digest, info, model)
-    for value_set in info.value_sets:
+    for value_set in _present(schema, info.value_sets, model.vsets, "value set"):
         schema.value_sets[value_set.preamble.id] = _value_set(value_set, info, model)
     return schema
+
+
+def _present(schema: Schema, declared: Iterable[_E], items: Iterable[_Named], what: str) -> Iterator[_E]:
+    """What P4Info declares of one kind and the program has; the rest is noted as absent."""
+    names = {item.name for item in items}
+    for entity in declared:
+        if entity.preamble.name in names:
+            yield entity
+        else:
+            schema.absent[entity.preamble.id] = f"{what} '{entity.preamble.name}'"
+
+
+def absent(what: str) -> P4RtError:
+    """The error for a request that names what only P4Info has."""
+    return P4RtError(Code.UNIMPLEMENTED, f"{what} is in P4Info, but not in the program")
 
 
 class _Named(Protocol):
     @property
     def name(self) -> str: ...
+
+
+class _HasPreamble(Protocol):
+    @property
+    def preamble(self) -> p4i.Preamble: ...
 
 
 _N = TypeVar("_N", bound=_Named)
@@ -238,11 +270,6 @@ def _check_ids(info: p4i.P4Info) -> None:
             seen[preamble.id] = preamble.name
 
 
-class _HasPreamble(Protocol):
-    @property
-    def preamble(self) -> p4i.Preamble: ...
-
-
 def sdn_bits(bitwidth: int, type_name: str, info: p4i.P4Info) -> int:
     """The width of a P4Info field: its own, or the one that its translated type has for controllers."""
     if bitwidth == 0 and type_name in info.type_info.new_types:
@@ -280,7 +307,7 @@ def _action_plan(
         if model.actions[index].name == name:
             break
     else:
-        raise _mismatch(f"table '{table}'", f"the program does not give it action '{name}'")
+        return ActionPlan(ref.id, name, ABSENT, ref.scope, {}, ())
     found = model.actions[index]
     _same(f"action '{name}'", "number of parameters", len(action.params), len(found.params))
     params = []
@@ -352,14 +379,12 @@ def _table(
     counter, meter = 0, None
     for resource in table.direct_resource_ids:
         if resource in direct:
-            counter = resource
-        elif resource in meters and found.meter is not None:
+            counter = resource if found.with_counters else 0
+        elif resource not in meters:
+            raise invalid(f"P4Info: {what} names direct resource {resource}, which P4Info does not have")
+        elif found.meter is not None:
             spec = meters[resource]
             meter = MeterPlan(resource, spec.preamble.name, found.meter, 0, spec.spec.type)
-        else:
-            raise _mismatch(what, f"the program does not give it direct resource {resource}")
-    if counter and not found.with_counters:
-        raise _mismatch(what, "the program does not give it a direct counter")
     refs = (_action_plan(ref, name, info, model, found.actions, actions) for ref in table.action_refs)
     return TablePlan(
         id=table.preamble.id,
@@ -390,7 +415,7 @@ def _profile(
     plans: dict[int, ActionPlan] = {}
     for table in info.tables:
         if table.preamble.id in profile.table_ids:
-            uses = _find(model.tables, table.preamble.name, "table").actions
+            uses = next((t.actions for t in model.tables if t.name == table.preamble.name), ())
             for ref in table.action_refs:
                 if ref.scope != p4i.ActionRef.DEFAULT_ONLY and ref.id not in plans:
                     plans[ref.id] = _action_plan(ref, table.preamble.name, info, model, uses, actions)
@@ -423,7 +448,6 @@ def _register(register: p4i.Register, info: p4i.P4Info, model: Model) -> Registe
 def _digest(digest: p4i.Digest, info: p4i.P4Info, model: Model) -> DigestPlan:
     name = digest.preamble.name
     what = f"digest '{name}'"
-    # p4c names a digest of a tuple differently in its two outputs, but keeps their order
     names = [d.name for d in model.digests]
     if name not in names and len(names) == len(info.digests):
         found = model.digests[list(info.digests).index(digest)]

@@ -16,8 +16,22 @@ from native.switchd.p4rt.meters import parse_rates, refuse_colour_counters
 from native.switchd.p4rt.pre import Replication
 from native.switchd.p4rt.profiles import Profile
 from native.switchd.p4rt.reader import TableReader, chosen_profiles, no_table, read_groups, read_members
-from native.switchd.p4rt.schema import Schema
+from native.switchd.p4rt.schema import Schema, absent
 from native.switchd.p4rt.tables import Table, check_counter
+
+_OWNER_IDS = {
+    "table_entry": ("table_id",),
+    "direct_counter_entry": ("table_entry", "table_id"),
+    "direct_meter_entry": ("table_entry", "table_id"),
+    "action_profile_member": ("action_profile_id",),
+    "action_profile_group": ("action_profile_id",),
+    "counter_entry": ("counter_id",),
+    "meter_entry": ("meter_id",),
+    "register_entry": ("register_id",),
+    "value_set_entry": ("value_set_id",),
+    "digest_entry": ("digest_id",),
+}
+"""Where the kinds of entities say what they belong to."""
 
 Result = P4RtError | None
 """What became of one update or request: None is success."""
@@ -101,6 +115,8 @@ class State:
         entity = update.entity
         which = entity.WhichOneof("entity")
         try:
+            if self.schema.absent:
+                self._refuse_absent(which, entity)
             if which == "table_entry" and INSERT <= kind <= DELETE:
                 message = entity.table_entry
                 table = self.tables.get(message.table_id)
@@ -137,6 +153,15 @@ class State:
         if profile_id == 0:
             raise not_found("action_profile_id is missing")
         return chosen_profiles(self.profiles, profile_id)[0]
+
+    def _refuse_absent(self, which: str | None, entity: p4r.Entity) -> None:
+        """Refuses what names an object that only P4Info has."""
+        message = getattr(entity, which) if which is not None else None
+        if message is not None and which in _OWNER_IDS:
+            for step in _OWNER_IDS[which]:
+                message = getattr(message, step)
+            if message in self.schema.absent:
+                raise absent(self.schema.absent[message])
 
     def _table(self, table_id: int) -> Table:
         table = self.tables.get(table_id)
@@ -186,6 +211,8 @@ class State:
 
     def _read(self, request: p4r.Entity, out: Responses) -> None:
         which = request.WhichOneof("entity")
+        if self.schema.absent:
+            self._refuse_absent(which, request)
         if which == "extern_entry":
             raise P4RtError(Code.UNIMPLEMENTED, "v1model has no other externs")
         reader = self._readers.get(which)
