@@ -313,8 +313,6 @@ int tr_table_add(tr_table *t, const uint8_t *key, const uint8_t *mask,
                  int32_t priority, const tr_target *target,
                  uint64_t timeout_ps, uint64_t now_ps)
 {
-    if (t->desc->key_words == 0)
-        return TR_EINVAL;
     tr_entry *e = tr_entry_new(t->desc->data_limbs, t->desc->key_words);
     if (!e)
         return TR_ENOMEM;

@@ -116,9 +116,6 @@ class PipelineEmitter:
     def _lookup(self, t: Table) -> None:
         code = self.code
         code.line(f"tr_table *table = &s->tables[{t.index}];")
-        if not t.key:
-            code.line("tr_entry *e = NULL;")
-            return
         words = key_words(t)
         code.line(f"alignas(8) uint8_t key[{8 * max(words, 1)}];")
         pieces: list[Chunk] = []

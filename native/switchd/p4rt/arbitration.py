@@ -47,11 +47,15 @@ def set_election(message: p4r.Uint128, election_id: int) -> None:
 
 
 class Arbiter:
-    """Who may write to one device, by role."""
+    """Who may write to one device, by role.
 
-    def __init__(self, device_id: int, max_streams: int) -> None:
+    With `lenient`, role.config is ignored, as by simple_switch_grpc: every role has the full pipeline.
+    """
+
+    def __init__(self, device_id: int, max_streams: int, *, lenient: bool = False) -> None:
         self.device_id = device_id
         self.max_streams = max_streams
+        self._lenient = lenient
         self._roles: dict[str, _Role] = {DEFAULT_ROLE: _Role()}
 
     def update(self, client: Client, message: p4r.MasterArbitrationUpdate) -> Notices:
@@ -130,7 +134,7 @@ class Arbiter:
         name = message.role.name
         if client.role is not None and client.role != name:
             raise P4RtError(Code.FAILED_PRECONDITION, "a stream cannot change its role")
-        if message.role.HasField("config"):
+        if message.role.HasField("config") and not self._lenient:
             raise invalid("role.config: no role configuration scheme is agreed upon; leave it unset")
         return name
 

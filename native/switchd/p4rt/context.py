@@ -62,12 +62,16 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """One switch as the entities see it; `now_ns` is the clock that the switch is called with."""
+    """One switch as the entities see it; `now_ns` is the clock that the switch is called with.
+
+    `lenient`: where simple_switch_grpc takes more than the specification allows, so do the entities.
+    """
 
     switch: Switch
     now_ns: Callable[[], int]
     ports: Ports
     limits: Limits
+    lenient: bool = False
 
 
 class Responses:

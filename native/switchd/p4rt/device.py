@@ -36,7 +36,8 @@ class Settings:
     """How the device behaves.
 
     `bmv2_compat` does what simple_switch_grpc does where it departs from the specification: with no stream
-    open, requests without an election id may write; metadata missing in a packet-out is zero.
+    open, requests without an election id may write; metadata missing in a packet-out is zero; a group's
+    max_size of 0 is P4Info's limit; a table without a key takes one entry; role.config is ignored.
     """
 
     device_id: int = 0
@@ -76,7 +77,7 @@ class Device:
         ports: Ports | None = None,
     ) -> None:
         self.settings = settings
-        self.arbiter = Arbiter(settings.device_id, settings.max_streams)
+        self.arbiter = Arbiter(settings.device_id, settings.max_streams, lenient=settings.bmv2_compat)
         self.ports = ports or Ports()
         self._switch = switch
         self._now_ns = now_ns
@@ -147,7 +148,7 @@ class Device:
             raise refusal(error) from error
         config = p4r.ForwardingPipelineConfig()
         config.CopyFrom(given)
-        schema = build_schema(config.p4info, program.model)
+        schema = build_schema(config.p4info, program.model, lenient=self.settings.bmv2_compat)
         self._packet_io(config.p4info)
         return Prepared(config, program, schema)
 
@@ -222,7 +223,7 @@ class Device:
         self._drop_saved()
 
     def _context(self, switch: Switch) -> Context:
-        return Context(switch, self._now_ns, self.ports, self.settings.limits)
+        return Context(switch, self._now_ns, self.ports, self.settings.limits, self.settings.bmv2_compat)
 
     def _packet_io(self, info: p4i.P4Info) -> PacketIo:
         return PacketIo(info, lenient=self.settings.bmv2_compat)

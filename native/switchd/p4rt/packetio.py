@@ -49,7 +49,8 @@ def _header(info: p4i.P4Info, name: str) -> _Header:
 class PacketIo:
     """The controller headers of one pipeline.
 
-    With `lenient`, metadata that a packet-out leaves out is zero, as in simple_switch_grpc.
+    With `lenient`, metadata that a packet-out leaves out is zero, and of a field that is given twice the last
+    value counts, as in simple_switch_grpc.
     """
 
     def __init__(self, info: p4i.P4Info, *, lenient: bool = False) -> None:
@@ -79,7 +80,7 @@ class PacketIo:
         header = self._out
         given: dict[int, bytes] = {}
         for item in message.metadata:
-            if item.metadata_id in given:
+            if item.metadata_id in given and not self._lenient:
                 raise invalid(f"packet_out: metadata {item.metadata_id} is given twice")
             given[item.metadata_id] = item.value
         value = 0

@@ -336,7 +336,7 @@ class Profile:
             if undo is not None:
                 undo.append(lambda: self._add_group(group_id, max_size, before))
             return
-        if message.max_size != max_size:
+        if message.max_size != max_size and (message.max_size or not self._context.lenient):
             raise invalid(f"{self._what}: max_size of group {group_id} cannot change")
         self._set_members(group, self._group_members(message, max_size))
         if undo is not None:
@@ -344,10 +344,9 @@ class Profile:
 
     def _check_max_size(self, max_size: int) -> None:
         limit = self.plan.max_group_size
-        if max_size < 0 or (limit and not 0 < max_size <= limit):
-            raise invalid(
-                f"{self._what}: max_size {max_size} is not in {'1' if limit else '0'}..{limit or ''}"
-            )
+        least = 1 if limit and not self._context.lenient else 0
+        if max_size < least or (limit and max_size > limit):
+            raise invalid(f"{self._what}: max_size {max_size} is not in {least}..{limit or ''}")
 
     def _group_members(self, message: p4r.ActionProfileGroup, max_size: int) -> dict[int, Weighted]:
         members: dict[int, Weighted] = {}
@@ -359,10 +358,9 @@ class Profile:
             members[item.member_id] = self._weighted(item)
         total = sum(member.copies for member in members.values())
         size = len(members) if self.plan.sum_of_members else total
-        if max_size and size > max_size:
-            raise P4RtError(
-                Code.RESOURCE_EXHAUSTED, f"{self._what}: size {size} of the group exceeds {max_size}"
-            )
+        most = max_size or self.plan.max_group_size
+        if most and size > most:
+            raise P4RtError(Code.RESOURCE_EXHAUSTED, f"{self._what}: size {size} of the group exceeds {most}")
         self._check_copies(total)
         return members
 

@@ -162,14 +162,21 @@ class Schema:
     forms: dict[int, Forms] = field(default_factory=dict)
 
 
-def build_schema(info: p4i.P4Info, model: Model) -> Schema:
+def build_schema(info: p4i.P4Info, model: Model, *, lenient: bool = False) -> Schema:
     """Joins P4Info with the program.
+
+    Args:
+        info: what the client gave.
+        model: the program.
+        lenient: also where P4Info looks like another program's, as simple_switch_grpc does.
 
     Raises:
         P4RtError: INVALID_ARGUMENT, naming what does not match.
     """
     schema = Schema(info, model)
     _check_ids(info)
+    if not lenient:
+        _check_tables(info, model)
     actions = {action.preamble.id: action for action in info.actions}
     used = [profile for profile in info.action_profiles if profile.table_ids]
     for profile in _present(schema, used, model.profiles, "action profile"):
@@ -199,6 +206,21 @@ def build_schema(info: p4i.P4Info, model: Model) -> Schema:
     for value_set in _present(schema, info.value_sets, model.vsets, "value set"):
         schema.value_sets[value_set.preamble.id] = _value_set(value_set, info, model)
     return schema
+
+
+def _check_tables(info: p4i.P4Info, model: Model) -> None:
+    """Refuses the P4Info of another program: one lacks tables of the other, and the other way round.
+
+    Tables without a key do not count: p4c makes such for what stands between tables, without P4Info.
+    """
+    declared = {table.preamble.name for table in info.tables}
+    unknown = next((t.name for t in model.tables if t.key and t.name not in declared), None)
+    lost = next((name for name in sorted(declared - {t.name for t in model.tables})), None)
+    if unknown is not None and lost is not None:
+        raise invalid(
+            f"P4Info does not match the program: the program has no table '{lost}', "
+            f"and P4Info has no table '{unknown}'"
+        )
 
 
 def _present(schema: Schema, declared: Iterable[_E], items: Iterable[_Named], what: str) -> Iterator[_E]:

@@ -146,7 +146,7 @@ class Table:
         if plan.is_const:
             raise P4RtError(Code.PERMISSION_DENIED, f"{self._what} is constant")
         if not plan.key.fields:
-            raise invalid(f"{self._what} has no key and takes no entries")
+            self._check_keyless()
         # the same octets were found good before, here or on another switch; room for them is another matter
         octets, priority = message.SerializeToString(), message.priority
         form = self._forms.find(octets)
@@ -269,6 +269,16 @@ class Table:
         entry.meter = rates
 
     # ---- helpers ----
+
+    def _check_keyless(self) -> None:
+        """Refuses entries of a table without a key; simple_switch_grpc takes one, which every packet hits."""
+        if not self._context.lenient:
+            raise invalid(f"{self._what} has no key and takes no entries")
+        if self._model.tables[self.plan.index].default_const:
+            # the compiler makes a call of it
+            raise P4RtError(
+                Code.UNIMPLEMENTED, f"{self._what} has no key and a constant default action: no entry fits"
+            )
 
     def _check_priority(self, priority: int) -> None:
         if self.plan.key.needs_priority:
