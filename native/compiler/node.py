@@ -57,6 +57,12 @@ class Node:
         value = self.value.get(key)
         return None if value is None else Node(value, self.source, self, key)
 
+    def has(self, key: str) -> bool:
+        """Whether an object has a key, be its value null or not."""
+        if not isinstance(self.value, dict):
+            self.fail("expected an object")
+        return key in self.value
+
     def items(self) -> Iterator[tuple[str, Node]]:
         """Keys and values of an object."""
         if not isinstance(self.value, dict):

@@ -95,7 +95,7 @@ class TableReader:
         return index
 
     def _conditional(self, node: Node) -> Conditional:
-        if "true_next" not in node.value and "false_next" not in node.value:
+        if not (node.has("true_next") or node.has("false_next")):
             node.fail("expected true_next, false_next or both")
         return Conditional(
             enter(self.node_names, node, 0, "control node"),
@@ -168,13 +168,13 @@ class TableReader:
         self._check_match(node, match_kind, key)
         actions = self._actions(node)
         action, data, const = self._default(node)
-        if kind != "simple" and (const or "entries" in node.value):
+        if kind != "simple" and (const or node.has("entries")):
             node.fail("an indirect table has neither a constant default action nor initial entries")
         by_hit, by_action, hit, miss = self._next(node, actions)
         meter = node.get("direct_meters")
         meter_index, meter_target = (None, None) if meter is None else self._meter(meter)
         entries = tuple(self._entry(n, key, match_kind) for n in node.optional_elements("entries"))
-        if "max_size" not in node.value and "entries" not in node.value:
+        if not (node.has("max_size") or node.has("entries")):
             node.fail("expected max_size or entries")
         self.tables.append(
             Table(
@@ -217,7 +217,7 @@ class TableReader:
 
     def _actions(self, node: Node) -> tuple[int, ...]:
         """The actions by id or, in the first versions of the format, by names that only one has."""
-        if "action_ids" in node.value:
+        if node.has("action_ids"):
             found = tuple(self._action(n) for n in node.optional_elements("action_ids"))
         else:
             names = {action.name: action.index for action in self.actions}
