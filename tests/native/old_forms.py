@@ -55,8 +55,8 @@ def transitions_without_type(program: Json) -> None:
                 del t["type"]
 
 
-def no_defaults(program: Json) -> None:
-    """Every key that has the value that its absence stands for."""
+def tables_without_defaults(program: Json) -> None:
+    """Every key of a table that has the value that its absence stands for."""
     for t in _tables(program):
         for key in ("with_counters", "support_timeout"):
             _drop(t, key, False)
@@ -68,6 +68,10 @@ def no_defaults(program: Json) -> None:
                 _drop(part, "name", ".".join(part["target"]))
         for key in ("action_const", "action_entry_const"):
             _drop(t.get("default_entry", {}), key, False)
+
+
+def objects_without_defaults(program: Json) -> None:
+    """The same for what tables and nodes work with."""
     for kind in ("counter_arrays", "meter_arrays"):
         for array in program[kind]:
             _drop(array, "is_direct", False)
@@ -76,6 +80,10 @@ def no_defaults(program: Json) -> None:
     for checksum in program["checksums"]:
         for key in ("verify", "update"):
             _drop(checksum, key, True)
+
+
+def nodes_without_defaults(program: Json) -> None:
+    """The same for the nodes of pipelines."""
     for pipeline in program["pipelines"]:
         _drop(pipeline, "init_table", None)
         for conditional in pipeline["conditionals"]:
@@ -161,7 +169,9 @@ def shifts_and_numbers(program: Json) -> None:
 
 REWRITES: tuple[Callable[[Json], None], ...] = (
     transitions_without_type,
-    no_defaults,
+    tables_without_defaults,
+    objects_without_defaults,
+    nodes_without_defaults,
     pairs_for_fields,
     profiles_in_tables,
     actions_by_name,

@@ -55,7 +55,9 @@ def with_limit(make_rig, settings):
     """A rig whose P4Info limits the groups of `hops`."""
     rig = pushed(make_rig, settings)
     request = rig.config_request("p4rt_all")
-    next(p for p in request.config.p4info.action_profiles if p.preamble.alias == "hops").max_group_size = LIMIT
+    next(
+        p for p in request.config.p4info.action_profiles if p.preamble.alias == "hops"
+    ).max_group_size = LIMIT
     rig.stub.SetForwardingPipelineConfig(request)
     return rig
 
