@@ -168,7 +168,6 @@ ATTACKS = [
     "\x1b]0;evil\x07",
     "é漢字🙂",
     "\\u0022; evil",
-    "\ud800",
     "int", "while", "NULL", "tr_switch", "next", "done", "end",
     "x" * 3_000,
     " ",
@@ -236,7 +235,7 @@ def test_stacks_and_unions_named_like_our_own_words_compile(tmp_path: Path) -> N
             kinds = ("header_stacks", "header_unions", "header_union_types", "header_union_stacks")
             for kind in kinds:
                 for number, thing in enumerate(program.get(kind, ())):
-                    seen.setdefault(thing["name"], f"{next(left)}{'.' * (number // len(names))}")
+                    seen.setdefault(thing["name"], f"{next(left)}{number // len(names) or ''}")
             text = json.dumps(renamed(program, _Names(seen), set()))
             Switch(load_program(text.encode(), cache_dir=tmp_path)).close()
 
@@ -248,7 +247,7 @@ def test_two_nodes_of_one_name_are_refused_in_a_line() -> None:
     b.tables[1]["name"] = b.tables[0]["name"]
     program = b.json()
     program["pipelines"][0]["tables"][0]["next_tables"] = {"x": None}
-    with pytest.raises(ProgramError, match="two nodes have the name"):
+    with pytest.raises(ProgramError, match="two control nodes are named"):
         emit(read_bmv2_json(json.dumps(program).encode()))
 
 
