@@ -8,8 +8,13 @@ controller.errors.ControllerError, experiments.errors.RunError   the same
 
 from __future__ import annotations
 
-DONE, FAILED, BAD_INPUT = 0, 1, 2
-"""Exit statuses."""
+DONE, FAILED, BAD_INPUT, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
+"""Exit statuses; the last two are those of a shell for what SIGINT and SIGTERM have ended."""
+
+PROGRAM = "tailrace"
+
+DEBUG = "TAILRACE_DEBUG"
+"""The environment variable that shows tracebacks; the option --debug is the same."""
 
 
 class FailedError(RuntimeError):

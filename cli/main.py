@@ -1,86 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command `tailrace`.
+"""Runs the command `tailrace`: whatever happens ends in one line at most, and an exit status.
 
-Each module of COMMANDS adds its subcommand with `register(app)`. Such a module imports nothing heavy at its
-top, so that help, completion and inspection start fast; a test holds it to that.
+Nothing but the standard library is imported before `main` is entered, so that Ctrl-C is told in one line from
+then on, also while the rest is being imported.
 """
 
 from __future__ import annotations
 
-import importlib
+import contextlib
 import os
+import signal
 import sys
-from collections.abc import Sequence
-from typing import Annotated
+import traceback
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import FrameType
 
-import typer
-from typer.exceptions import TyperException
+from cli.errors import BAD_INPUT, DEBUG, DONE, FAILED, INTERRUPTED, PROGRAM, TERMINATED, FailedError
 
-from cli.errors import BAD_INPUT, DONE, FAILED, FailedError
-from controller.errors import ControllerError
-from experiments.errors import RunError
-from spec import SpecError
+_MOST_CHARACTERS = 1000
+"""Of the line that tells of an error."""
 
-PROGRAM = "tailrace"
-COMMANDS = (
-    *("run", "compare", "sweep", "paper", "report"),
-    *("tables", "groups", "paths", "flows", "queues", "counters", "registers", "diff", "shell"),
-    *("topology", "schemes"),
-)
-"""Modules of this package, in the order of the help."""
-
-_EPILOG = """
-Examples:
-
-tailrace compare --schemes ecmp,letflow,flowcut
-
-tailrace tables leaf1 --where 'table == ipv4_routes'
-
-tailrace paths h1 h9
-
-tailrace counters --watch 1 --where 'counter == port_tx'
-
-tailrace tables --address s1=127.0.0.1:50051 --topology topology.json
-
-Exit status: 0 done, 1 failed (or a difference was found), 2 bad input.
-"""
-
-
-def make_app() -> typer.Typer:
-    """The command with all its subcommands."""
-    app = typer.Typer(
-        name=PROGRAM,
-        epilog=_EPILOG,
-        pretty_exceptions_enable=False,
-        context_settings={"help_option_names": ["-h", "--help"]},
-    )
-    app.callback(invoke_without_command=True)(_options)
-    for name in COMMANDS:
-        importlib.import_module(f"cli.{name}").register(app)
-    return app
-
-
-def _show_version(value: bool) -> None:
-    if value:
-        from importlib.metadata import PackageNotFoundError, version
-
-        try:
-            typer.echo(f"{PROGRAM} {version(PROGRAM)}")
-        except PackageNotFoundError:
-            typer.echo(f"{PROGRAM} 0 (not installed)")
-        raise typer.Exit
-
-
-def _options(
-    context: typer.Context,
-    _version: Annotated[
-        bool,
-        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and end."),
-    ] = False,
-) -> None:
-    """Load balancing without reordering, in P4: run experiments, and look into running switches."""
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
+_ROOT = Path(__file__).resolve().parents[1]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -90,23 +31,91 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv: words of the command line; None: those of the process.
 
     Returns:
-        the exit status: 0 done, 1 failed, 2 bad input.
+        the exit status: 0 done, 1 failed, 2 bad input, 130 interrupted.
     """
     # gRPC writes lines of its own about servers that do not answer
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+    _make_streams()
     try:
-        status = _run(sys.argv[1:] if argv is None else list(argv))
-        sys.stdout.flush()
+        with _terminable():
+            status = _guarded(sys.argv[1:] if argv is None else list(argv))
+            sys.stdout.flush()
+    except (KeyboardInterrupt, _Ended) as error:
+        status = _fail("interrupted", TERMINATED if isinstance(error, _Ended) else INTERRUPTED)
     except BrokenPipeError:
-        # who read our output has seen enough; Python must not complain when it flushes at the end
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return FAILED
+        # who read our output has seen enough
+        status = FAILED
+    except OSError as error:
+        status = _fail(f"standard output: {error.strerror or error}", FAILED)
+    _let_go(sys.stdout)
+    _let_go(sys.stderr)
     return status
 
 
+class _Ended(BaseException):
+    """SIGTERM came. As an exception, so that what must be cleaned up is."""
+
+
+@contextlib.contextmanager
+def _terminable() -> Iterator[None]:
+    """Within the block the first SIGTERM raises _Ended; in other threads than the main one it does not."""
+
+    def end(_signum: int, _frame: FrameType | None) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        raise _Ended
+
+    try:
+        before = signal.signal(signal.SIGTERM, end)
+    except ValueError:
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _guarded(words: list[str]) -> int:
+    """The exit status of the command; what nobody foresaw becomes one line."""
+    try:
+        return _run(words)
+    except (KeyboardInterrupt, _Ended, BrokenPipeError):
+        raise
+    except SystemExit as error:
+        return error.code if isinstance(error.code, int) else DONE if error.code is None else FAILED
+    except MemoryError:
+        return _fail("out of memory", FAILED)
+    except OSError as error:
+        if os.environ.get(DEBUG):
+            raise
+        place = f"{error.filename}: " if error.filename else ""
+        return _fail(f"{place}{error.strerror or error}", FAILED)
+    except BaseException as error:  # noqa: BLE001 - the net below all others
+        # libraries written in Rust panic with an exception that is no Exception
+        if os.environ.get(DEBUG):
+            traceback.print_exc()
+            return FAILED
+        what = "".join(traceback.format_exception_only(type(error), error)).strip()
+        return _fail(
+            f"internal error: {what}{_place(error)}; {DEBUG}=1 or {PROGRAM} --debug shows where it came from",
+            FAILED,
+        )
+
+
 def _run(words: list[str]) -> int:
+    import typer
+    from typer.exceptions import TyperException
+
+    from cli.app import make_app
+    from controller.errors import ControllerError
+    from experiments.errors import RunError
+    from spec import SpecError
+
     try:
         status = make_app()(words, prog_name=PROGRAM, standalone_mode=False)
+    except typer.Abort:
+        # Ctrl-C within the command, or the end of standard input where something was asked
+        raise KeyboardInterrupt from None
     except TyperException as error:
         return _fail(f"{error.format_message()} (see {PROGRAM} --help)", error.exit_code)
     except SpecError as error:
@@ -118,13 +127,58 @@ def _run(words: list[str]) -> int:
             raise
         # hosts refuses a TAILRACE_HOSTS that makes no sense, and says why
         return _fail(str(error), BAD_INPUT)
+    if status == INTERRUPTED:
+        # so typer tells of Ctrl-C
+        raise KeyboardInterrupt
     return status if isinstance(status, int) else DONE
+
+
+def _place(error: BaseException) -> str:
+    """The last place of ours that an error went through."""
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        path = Path(frame.filename)
+        if path.is_relative_to(_ROOT) and "site-packages" not in path.parts:
+            return f" at {path.relative_to(_ROOT)}:{frame.lineno}"
+    return ""
 
 
 def _fail(message: str, status: int) -> int:
     if message:
-        sys.stderr.write(f"{PROGRAM}: {' '.join(message.split())}\n")
+        line = " ".join(message.split())
+        if len(line) > _MOST_CHARACTERS:
+            line = f"{line[:_MOST_CHARACTERS]}..."
+        printable = "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in line)
+        # nobody can be told that standard error is closed
+        with contextlib.suppress(OSError):
+            sys.stderr.write(f"{PROGRAM}: {printable}\n")
+            sys.stderr.flush()
     return status
+
+
+def _make_streams() -> None:
+    """Sees to it that standard output and error are there and take every character."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            # else the next file that is opened would get its number, and what is printed
+            opened = os.open(os.devnull, os.O_RDONLY if number == 0 else os.O_WRONLY)
+            if opened != number:
+                os.dup2(opened, number)
+                os.close(opened)
+            setattr(sys, name, os.fdopen(number, "w" if number else "r", encoding="utf-8", closefd=False))
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _let_go(stream: object) -> None:
+    """Flushes a stream; if that fails, what is left goes nowhere, so that Python does not fail at the end."""
+    try:
+        stream.flush()  # type: ignore[attr-defined]
+    except (OSError, ValueError):
+        with contextlib.suppress(OSError, ValueError):
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, stream.fileno())  # type: ignore[attr-defined]
+            os.close(nowhere)
 
 
 if __name__ == "__main__":

@@ -19,13 +19,14 @@ from controller.defaults import resolve
 from controller.digests import Digest
 from controller.encoding import encode
 from controller.errors import ControllerError, SwitchError, UnreachableError
+from controller.events import CONTROLLER, LATE, LINK_DOWN
 from controller.events import Event as Event
 from controller.failures import Out
 from controller.faulty_paths import FaultyPaths, missing_ports
 from controller.inspect.answers import REASON_OF
 from controller.inspect.relay import OutLeft, RelayServer
 from controller.intent import SwitchIntent, intent
-from controller.linkwatch import LinkMonitor, Settings, link_names
+from controller.linkwatch import Answers, LinkMonitor, Settings, link_names
 from controller.programs import Program
 from controller.scheme import SchemeConfig
 from controller.session import DEFAULT_ELECTION_ID, Hooks, Session, State
@@ -36,6 +37,12 @@ from topology.routing import Down
 
 ASK_S = 2.0
 """How long a switch may take to answer a question."""
+
+LATE_S = 0.5
+"""From when on it is told that a switch, or this process, did not keep up with the watching of links."""
+
+_QUESTION = "READ_PORT"
+"""What a switch is asked to show that it keeps up: every program answers it."""
 
 _NS = 1_000_000_000
 
@@ -99,6 +106,8 @@ class Controller:
         self._on_digest = on_digest
         self._settings = links or Settings()
         self._monitor = LinkMonitor(topology, self._settings.missed)
+        self._answers = Answers(self._settings.silent)
+        self._late: dict[str, float] = {}
         self._relay = None
         if relay is not None:
             self._relay = RelayServer(relay, self.ask, lambda: self.down, self._out_left)
@@ -258,6 +267,8 @@ class Controller:
         if reason == "LLDP":
             self._heard(switch, index, packet.payload)
             return
+        if reason == _REASON_OF[_QUESTION]:
+            self._answers.heard(switch, index)
         for answer in self._asked.get((switch, reason, index), ()):
             if not answer.done():
                 answer.set_result(packet.payload)
@@ -322,14 +333,49 @@ class Controller:
     async def _watch_links(self) -> None:
         if not self.topology.links:
             self._settled.set()
+        clock = asyncio.get_running_loop().time
+        due_s = clock()
         while True:
+            lag_s = clock() - due_s
             able = {name for name, session in self._sessions.items() if session.carries}
-            for probe in self._monitor.round(able):
-                with contextlib.suppress(SwitchError):
-                    self._sessions[probe.switch].packet_out("SEND", probe.port, probe.frame)
+            index, late = self._answers.round(able)
+            if able:
+                self._tell_lag(lag_s)
+            self._tell_late(late, clock())
+            for probe in self._monitor.round(able, late.keys()):
+                self._send(probe.switch, "SEND", probe.port, probe.frame)
+            # after the probes, so that who answers has sent them
+            for name in able:
+                self._send(name, _QUESTION, index)
             self._links_changed()
             await self._start_relay(able)
+            due_s = clock() + self._settings.interval_s
             await asyncio.sleep(self._settings.interval_s)
+
+    def _send(self, switch: str, op: str, index: int, payload: bytes = b"") -> None:
+        """Sends a packet-out to a switch that may have gone just now."""
+        with contextlib.suppress(SwitchError):
+            self._sessions[switch].packet_out(op, index, payload)
+
+    def _tell_lag(self, lag_s: float) -> None:
+        """Tells that this process did not get to run in time; answers that wait are read after this round, so
+        no link is judged by it.
+        """
+        if lag_s >= LATE_S:
+            text = f"the controller ran {lag_s:.1f} s late; no link was judged meanwhile"
+            self._on_event(Event(LATE, CONTROLLER, text, {"late_s": round(lag_s, 3)}))
+
+    def _tell_late(self, late: Mapping[str, int], now_s: float) -> None:
+        """Tells, once it is over, how long a switch did not answer in time."""
+        for name in late:
+            self._late.setdefault(name, now_s - self._settings.interval_s * late[name])
+        for name in [name for name in self._late if name not in late]:
+            late_s = now_s - self._late.pop(name)
+            if late_s >= LATE_S:
+                text = (
+                    f"{name} did not answer in time for {late_s:.1f} s; its links were not judged meanwhile"
+                )
+                self._on_event(Event(LATE, name, text, {"late_s": round(late_s, 3)}))
 
     async def _start_relay(self, able: set[str]) -> None:
         if self._relay is None or not able or self._relay_runs:
@@ -348,7 +394,7 @@ class Controller:
         if down != self._down:
             before, self._down = self._down, down
             for name in link_names(self.topology, down - before):
-                self._on_event(Event("link-down", name, f"{name}: link down"))
+                self._on_event(Event(LINK_DOWN, name, f"{name}: link down"))
             for name in link_names(self.topology, before - down):
                 self._on_event(Event("link-up", name, f"{name}: link up"))
             self._rewrite(self._sessions)

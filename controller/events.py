@@ -7,15 +7,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+LINK_DOWN, LATE = "link-down", "late"
+CONTROLLER = "controller"
+"""The subject of what the controller tells of itself."""
+
 
 @dataclass(frozen=True, slots=True)
 class Event:
     """Something that happened.
 
-    kind: switch-ready, switch-lost, backup, link-down, link-up, miswired, relay (questions cannot be
-        relayed), digest, failure-alert (RLB §IV-B.2), path-out (found
-        so) or path-back
-    subject: the switch, the link as `leaf1-spine2`, or the relay's socket
+    kind: switch-ready, switch-lost, backup, link-down, link-up, late (a switch or the controller did not keep
+        up with the watching of links), miswired, relay (questions cannot be relayed), digest, failure-alert
+        (RLB §IV-B.2), path-out (found so) or path-back
+    subject: the switch, the link as `leaf1-spine2`, `controller`, or the relay's socket
     text: one line for people
     facts: what the line says, by name, as JSON knows it; units are in the names
     """

@@ -8,42 +8,71 @@ entries. If the connection to a switch is lost, no probe can be sent or seen the
 its links count as down: a switch whose server does not answer has most likely ended, and if it has not, its
 neighbours still reach everything around it.
 
+Late is not dead. After its probes each switch is asked something that its program answers by a packet, over
+the same stream, so that the answer shows that it has sent the probes before it, and that it, the stream and
+this process keep up. A round counts for a direction only where both its switches answered within it: while
+the machine is busy, a switch is stopped, or the controller itself does not get to run, no link is judged. A
+switch that is connected and has not answered in time for `silent` rounds has hung, or is as slow as that for
+good: from then on its links are judged again, by whether probes come. And probes that come, but rounds after
+they were sent, make that many more rounds the limit for all links, until SEEN rounds have passed without.
+
+    a link dies, its switches answer     down within missed + 1 rounds, and as many more as probes were late
+    a switch ends                        the same
+    a switch hangs                       its links are down within silent + missed + 2 rounds
+    switches late, up to silent rounds   nothing goes down
+    probes late, up to missed - 1 rounds nothing goes down
+
 Hosts cannot deceive this: a frame counts only where it came in at the port to which the topology links its
 sender, and switches drop LLDP that comes in at a host's port.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from controller import lldp
 from topology import Topology
 from topology.routing import Down
+
+SEEN = 20
+"""Rounds for which it is remembered how late probes were."""
+
+MOST_LATE = 20
+"""Rounds that a probe can be late; what comes later tells nothing of the links as they are."""
+
+INDICES = 256
+"""Numbers by which an answer tells the round of its question; every program has so many ports."""
 
 _End = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How links are watched: a round every `interval_s`, dead after `missed` rounds in a row."""
+    """How links are watched: a round every `interval_s`, dead after `missed` rounds in a row; a switch that
+    answers nothing for `silent` of them has hung.
+    """
 
     interval_s: float = 0.5
     missed: int = 3
+    silent: int = 20
 
 
 @dataclass(slots=True)
 class _Direction:
     """One direction of a link.
 
-    expected: a probe should come in before the next round; known: it was found alive or dead once
+    expected: for how many rounds a probe should have come in before the next; known: it was found alive or
+        dead once
     """
 
-    expected: bool = False
+    expected: int = 0
     heard: bool = False
     missed: int = 0
     known: bool = False
+    dead: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,23 +94,39 @@ class LinkMonitor:
             self._peers[link.a, link.a_port] = (link.b, link.b_port)
             self._peers[link.b, link.b_port] = (link.a, link.a_port)
         self._directions = {end: _Direction() for end in self._peers}
-        self._frames = {end: lldp.encode(*end) for end in self._peers}
         self._seen: set[str] = set()
         self._rounds = 0
+        self._number = 0
+        self._late: deque[int] = deque([0], maxlen=SEEN)
 
-    def round(self, connected: AbstractSet[str]) -> list[Probe]:
-        """Ends a round and starts the next: the probes to send now, from the switches that can."""
+    @property
+    def limit(self) -> int:
+        """After how many rounds without a probe a direction is dead."""
+        return self._missed + max(self._late)
+
+    def round(self, connected: AbstractSet[str], late: AbstractSet[str] = frozenset()) -> list[Probe]:
+        """Ends a round and starts the next: the probes to send now, from the switches that can.
+
+        Args:
+            connected: the switches that can.
+            late: those that did not keep up in the round that ends; it does not count for their links.
+        """
         self._seen |= connected
         self._rounds += bool(connected)
+        limit = self.limit
+        self._late.append(0)
+        self._number = (self._number + 1) & 0xFFFF_FFFF
         probes = []
         for sender, direction in self._directions.items():
-            if direction.expected and not direction.heard:
+            judged = sender[0] not in late and self._peers[sender][0] not in late
+            if direction.expected and not direction.heard and judged:
                 direction.missed += 1
-                direction.known = direction.known or direction.missed >= self._missed
+                direction.dead = direction.dead or direction.missed >= limit
+                direction.known = direction.known or direction.dead
             direction.heard = False
-            direction.expected = {sender[0], self._peers[sender][0]} <= self._seen
+            direction.expected += {sender[0], self._peers[sender][0]} <= self._seen
             if sender[0] in connected:
-                probes.append(Probe(*sender, self._frames[sender]))
+                probes.append(Probe(*sender, lldp.encode(*sender, self._number)))
         return probes
 
     def heard(self, switch: str, port: int, frame: bytes) -> str | None:
@@ -93,13 +138,19 @@ class LinkMonitor:
             return f"port {port} of {switch} is wrongly linked to port {sender[1]} of {sender[0]}"
         direction = self._directions[sender]
         direction.heard = direction.known = True
-        direction.missed = 0
+        direction.missed, direction.dead = 0, False
+        number = lldp.number_of(frame)
+        if number is not None:
+            rounds = (self._number - number) & 0xFFFF_FFFF
+            # what was sent before both switches were there may have waited for one of them
+            if rounds < min(direction.expected, MOST_LATE + 1):
+                self._late[-1] = max(self._late[-1], rounds)
         return None
 
     @property
     def down(self) -> Down:
         """Both ends of every link of which a direction is dead."""
-        dead = [end for end, direction in self._directions.items() if direction.missed >= self._missed]
+        dead = [end for end, direction in self._directions.items() if direction.dead]
         return frozenset([*dead, *(self._peers[end] for end in dead)])
 
     @property
@@ -107,6 +158,50 @@ class LinkMonitor:
         """Whether each direction was found alive or dead, or waits for a switch that is not there."""
         known = all(direction.known for direction in self._directions.values())
         return known or self._rounds > self._missed + 2
+
+
+@dataclass(slots=True)
+class _Asked:
+    """A switch that is asked every round: since when in a row it has not answered, and whether it has now."""
+
+    answered: bool = False
+    silent: int = 0
+
+
+@dataclass(slots=True)
+class Answers:
+    """Which switches keep up: each is asked something every round, and should have answered by the next."""
+
+    silent: int
+    _asked: dict[str, _Asked] = field(default_factory=dict)
+    _index: int = 0
+
+    def round(self, connected: AbstractSet[str]) -> tuple[int, dict[str, int]]:
+        """Ends a round and starts the next.
+
+        Args:
+            connected: the switches that are asked now.
+
+        Returns:
+            the number that questions and answers of the next round bear, and the switches that were late in
+            the one that ends, with the rounds for which they have been. Those that have hung are not late.
+        """
+        late = {}
+        # who has gone meanwhile is not late: that is the connection's matter
+        self._asked = {name: asked for name, asked in self._asked.items() if name in connected}
+        for name, asked in self._asked.items():
+            asked.silent = 0 if asked.answered else asked.silent + 1
+            if 0 < asked.silent <= self.silent:
+                late[name] = asked.silent
+        for name in connected:
+            self._asked.setdefault(name, _Asked()).answered = False
+        self._index = (self._index + 1) % INDICES
+        return self._index, late
+
+    def heard(self, switch: str, index: int) -> None:
+        """Notes an answer; one to a question of an earlier round shows nothing of this one."""
+        if index == self._index and switch in self._asked:
+            self._asked[switch].answered = True
 
 
 def link_names(topology: Topology, down: Iterable[_End]) -> list[str]:

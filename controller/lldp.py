@@ -13,7 +13,10 @@ _SOURCE = bytes.fromhex("0200000000fd")
 _HEADER_BYTES = 14
 _MIN_FRAME_BYTES = 60
 
-_END, _CHASSIS_ID, _PORT_ID, _TTL = 0, 1, 2, 3
+_END, _CHASSIS_ID, _PORT_ID, _TTL, _OWN = 0, 1, 2, 3, 127
+_OWN_HEAD = bytes.fromhex("02000001")
+"""An organization of our own, locally assigned, and its only subtype: the number of a probe."""
+
 _LOCALLY_ASSIGNED = 7
 """Subtype of both ids: a name that only this network knows."""
 _TTL_S = 120
@@ -23,8 +26,8 @@ def _tlv(kind: int, value: bytes) -> bytes:
     return pack("!H", kind << 9 | len(value)) + value
 
 
-def encode(switch: str, port: int) -> bytes:
-    """The frame that is sent out of a port of a switch."""
+def encode(switch: str, port: int, number: int | None = None) -> bytes:
+    """The frame that is sent out of a port of a switch; `number`, of 32 bits, tells it from others."""
     subtype = bytes([_LOCALLY_ASSIGNED])
     frame = (
         _NEAREST_BRIDGE
@@ -33,13 +36,23 @@ def encode(switch: str, port: int) -> bytes:
         + _tlv(_CHASSIS_ID, subtype + switch.encode())
         + _tlv(_PORT_ID, subtype + str(port).encode())
         + _tlv(_TTL, pack("!H", _TTL_S))
+        + (b"" if number is None else _tlv(_OWN, _OWN_HEAD + pack("!I", number)))
         + _tlv(_END, b"")
     )
     return frame.ljust(_MIN_FRAME_BYTES, b"\0")
 
 
-def decode(frame: bytes) -> tuple[str, int] | None:
-    """Switch and port that a frame says it left; None where it is no LLDP frame of ours."""
+def number_of(frame: bytes) -> int | None:
+    """The number of a frame; None where it has none."""
+    value = (_values(frame) or {}).get(_OWN, b"")
+    if len(value) != len(_OWN_HEAD) + 4 or not value.startswith(_OWN_HEAD):
+        return None
+    number: int = unpack_from("!I", value, len(_OWN_HEAD))[0]
+    return number
+
+
+def _values(frame: bytes) -> dict[int, bytes] | None:
+    """The values of a frame by type; None where it is no whole LLDP frame."""
     if len(frame) < _HEADER_BYTES or unpack_from("!H", frame, 12)[0] != ETHER_TYPE:
         return None
     values: dict[int, bytes] = {}
@@ -54,6 +67,14 @@ def decode(frame: bytes) -> tuple[str, int] | None:
             return None
         values[kind] = frame[offset : offset + length]
         offset += length
+    return values
+
+
+def decode(frame: bytes) -> tuple[str, int] | None:
+    """Switch and port that a frame says it left; None where it is no LLDP frame of ours."""
+    values = _values(frame)
+    if values is None:
+        return None
     chassis, port = values.get(_CHASSIS_ID, b""), values.get(_PORT_ID, b"")
     if chassis[:1] != bytes([_LOCALLY_ASSIGNED]) or port[:1] != bytes([_LOCALLY_ASSIGNED]):
         return None

@@ -21,8 +21,10 @@ from typing import Any
 
 from controller.errors import RunFileError
 from controller.target import EmulatedPfc
+from spec.files import read_text
 
 _NAME = "current.json"
+_MOST_BYTES = 16 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +117,7 @@ def read(path: Path | None = None) -> RunFile:
     try:
         if path is None:
             _check_folder(place.parent)
-        data = json.loads(place.read_text("utf-8"))
+        data = json.loads(read_text(place, _MOST_BYTES))
     except FileNotFoundError:
         raise RunFileError(
             f"no network is running (there is no {place}); start one, or give --run FILE"
@@ -124,12 +126,11 @@ def read(path: Path | None = None) -> RunFile:
         raise RunFileError(f"run file {place}: {error.strerror}") from None
     except UnicodeDecodeError:
         raise RunFileError(f"run file {place}: not UTF-8 text") from None
-    except (json.JSONDecodeError, RecursionError) as error:
-        where = (
-            f"line {error.lineno}: {error.msg}"
-            if isinstance(error, json.JSONDecodeError)
-            else "nested too deeply"
-        )
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, json.JSONDecodeError):
+            where = f"line {error.lineno}: {error.msg}"
+        else:
+            where = "nested too deeply" if isinstance(error, RecursionError) else str(error)
         raise RunFileError(f"run file {place}: {where}") from None
     return _Reader(place).run_file(data)
 

@@ -9,6 +9,10 @@ from pathlib import Path
 from finsy import GRPCCredentialsTLS
 
 from controller.errors import TlsError
+from spec.files import read_bytes
+
+_MOST_BYTES = 1 << 20
+"""Of a certificate with those that vouch for it, or of a key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +40,7 @@ def _read(path: Path | None) -> bytes | None:
     if path is None:
         return None
     try:
-        text = path.read_bytes()
+        text = read_bytes(path, _MOST_BYTES)
     except OSError as error:
         raise TlsError(f"TLS: {path}: {error.strerror}") from None
     if b"-----BEGIN " not in text:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from experiments.classes import BACKGROUND, MONITORED
+from experiments.reckon import check_flows
 from experiments.transfer import Pattern, PatternError, Transfer
 from topology import Topology
 
@@ -36,6 +37,7 @@ class Bursty:
 
     def transfers(self, topology: Topology, rng: random.Random) -> Iterator[Transfer]:
         """See Pattern. What the pattern asks for is the same with and without bursts."""
+        check_flows(self.duration_ns // self.every_ns * self.degree * self.flows)
         for transfer in self.pattern.transfers(topology, rng):
             yield transfer._replace(flow_class=MONITORED)
         hosts = topology.hosts

@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from experiments.patterns import chosen
+from experiments.reckon import check_flows
 from experiments.transfer import PatternError, Transfer
 from topology import Host, Topology
 
@@ -93,6 +94,14 @@ ALGORITHMS: Mapping[str, Callable[[int], Iterator[Message]]] = {
 _POWERS_OF_TWO = ("butterfly", "halving")
 
 
+def _messages(algorithm: str, count: int) -> int:
+    """How many messages each of so many hosts sends."""
+    if algorithm == "ring":
+        return 2 * (count - 1)
+    steps = (count - 1).bit_length()
+    return steps if algorithm == "butterfly" else 2 * steps
+
+
 @dataclass(frozen=True, slots=True)
 class Allreduce:
     """One allreduce of a vector among `hosts_total` hosts drawn at random; 0: among all."""
@@ -105,6 +114,7 @@ class Allreduce:
         """See Pattern."""
         hosts = chosen(topology, self.hosts_total, rng)
         self._check(hosts)
+        check_flows(len(hosts) * _messages(self.algorithm, len(hosts)))
         for message in ALGORITHMS[self.algorithm](len(hosts)):
             yield Transfer(
                 hosts[message.sender],

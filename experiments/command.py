@@ -20,7 +20,7 @@ from experiments.progress import Display
 from experiments.result import Result, comparison, problems, to_json, write_result
 from experiments.run import Plan, plan, run
 from experiments.signals import Interrupted, stoppable
-from experiments.staging import staged
+from experiments.staging import staged, write_file
 from experiments.sweep import SWEEP, document, parse_axis, points
 from experiments.table import make_sweep_table, make_table, show
 from experiments.target import choose
@@ -174,7 +174,7 @@ def run_sweep(base: Experiment, axes: Sequence[str], output: Output, where: Wher
         ends = run_all(tasks, output.folder, where, display, again=again)
         done = [(point, ends[point.task.key]) for point in found]
         written = document(parsed, done)
-        (output.folder / SWEEP).write_text(to_json(written), "utf-8")
+        _keep(output.folder / SWEEP, to_json(written))
     results = [(point, end) for point, end in done if isinstance(end, Result)]
     if output.json:
         sys.stdout.write(to_json(written))
@@ -183,6 +183,15 @@ def run_sweep(base: Experiment, axes: Sequence[str], output: Output, where: Wher
     display.say(f"results: {output.folder}")
     failures = [f"{point.task.label}: {end.reason}" for point, end in done if isinstance(end, Failed)]
     _judge([end for _, end in results], failures, display)
+
+
+def _keep(path: Path, text: str) -> None:
+    """Writes a file; RunError where that cannot be done, for the runs before it were."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_file(path, text)
+    except OSError as error:
+        raise RunError(f"{path}: {error.strerror or error}") from error
 
 
 def open_prompt(experiment: Experiment) -> None:

@@ -11,6 +11,7 @@ acknowledged) or receives (they have arrived).
 from __future__ import annotations
 
 import csv
+import io
 import random
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -20,12 +21,15 @@ from experiments.errors import FileError
 from experiments.ports import SourcePorts
 from experiments.transfer import Transfer
 from spec import UnitError
+from spec.files import MOST_BYTES, read_text
 from spec.units import parse_bytes, parse_time_ns
 from topology import Host, Topology
 
 _NEEDED = ("src", "dst", "bytes", "start")
 _OPTIONAL = ("sport", "after")
 _PORTS = 1 << 16
+_MOST_DIGITS = 12
+"""Of the number of a flow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +93,10 @@ def read_rows(path: Path) -> Rows:
         FileError: the file cannot be read, or a line is not as expected.
     """
     try:
-        with path.open(encoding="utf-8", newline="") as file:
-            reader = csv.DictReader(file, strict=True, skipinitialspace=True)
-            _check_columns(path, reader.fieldnames or ())
-            rows = tuple(_row(path, reader.line_num, values) for values in reader)
+        file = io.StringIO(read_text(path, MOST_BYTES), newline="")
+        reader = csv.DictReader(file, strict=True, skipinitialspace=True)
+        _check_columns(path, reader.fieldnames or ())
+        rows = tuple(_row(path, reader.line_num, values) for values in reader)
     except OSError as error:
         raise FileError(path, "", error.strerror or str(error)) from error
     except UnicodeDecodeError as error:
@@ -140,13 +144,13 @@ def _row(path: Path, line: int, values: Mapping[str | None, object]) -> Row:
 def _sport(path: Path, where: str, text: str | None) -> int | None:
     if not text:
         return None
-    if not text.isdecimal() or not 0 < int(text) < _PORTS:
+    if not text.isdecimal() or len(text) > _MOST_DIGITS or not 0 < int(text) < _PORTS:
         raise FileError(path, where, f"sport must be from 1 to {_PORTS - 1}, found {text!r}")
     return int(text)
 
 
 def _after(path: Path, where: str, text: str) -> tuple[int, ...]:
     numbers = text.split()
-    if not all(number.isdecimal() for number in numbers):
+    if not all(number.isdecimal() and len(number) <= _MOST_DIGITS for number in numbers):
         raise FileError(path, where, f"after must be numbers of flows such as '1 2', found {text!r}")
     return tuple(int(number) for number in numbers)

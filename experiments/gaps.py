@@ -18,6 +18,7 @@ import msgspec
 import polars
 
 from experiments.errors import FileError
+from experiments.parquet import read_parquet, write_parquet
 from hosts.gaps import WHOLE, Bin, merged_bins
 
 GAPS = "gaps.parquet"
@@ -79,7 +80,7 @@ class Gaps:
 def write_gaps(gaps: Gaps | None, folder: Path) -> None:
     """Write gaps.parquet, if gaps were measured."""
     if gaps is not None:
-        polars.DataFrame(list(gaps.bins), schema=_SCHEMA, orient="row").write_parquet(folder / GAPS)
+        write_parquet(polars.DataFrame(list(gaps.bins), schema=_SCHEMA, orient="row"), folder / GAPS)
 
 
 def clear_gaps(folder: Path) -> None:
@@ -96,12 +97,7 @@ def read_gaps(folder: Path) -> Gaps | None:
     path = folder / GAPS
     if not path.exists():
         return None
-    try:
-        found = polars.read_parquet(path)
-        if found.schema != _SCHEMA:
-            raise FileError(path, "", f"no table of gaps: expected columns {', '.join(_SCHEMA)}")
-        return Gaps(tuple((low_ns, count) for low_ns, count in found.iter_rows()))
-    except OSError as error:
-        raise FileError(path, "", error.strerror or str(error)) from error
-    except polars.exceptions.PolarsError as error:
-        raise FileError(path, "", f"no table of gaps: {error}") from error
+    found = read_parquet(path)
+    if found.schema != _SCHEMA or sum(found.null_count().row(0)):
+        raise FileError(path, "", f"no table of gaps: expected columns {', '.join(_SCHEMA)}, all filled")
+    return Gaps(tuple((low_ns, count) for low_ns, count in found.iter_rows()))

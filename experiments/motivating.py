@@ -30,6 +30,7 @@ from dataclasses import dataclass
 
 from experiments.classes import BACKGROUND, MONITORED
 from experiments.pairs import Pair
+from experiments.reckon import check_flows
 from experiments.transfer import ECMP, PatternError, Transfer
 from topology import Host, Topology
 
@@ -63,6 +64,7 @@ class Motivating:
         """See Pattern."""
         if topology.kind != "dragonfly":
             raise PatternError(f"it is about the groups of a dragonfly, not of a {topology.kind}")
+        check_flows(self.flows * len(topology.hosts) if self.flows > 1 else 0)
         groups = sorted({switch.group for switch in topology.switches})
         if len(groups) < self.free + 2:
             raise PatternError(f"free must leave a group for the source, at most {len(groups) - 2}")

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from experiments import pairs
+from experiments.reckon import check_flows
 from experiments.size_cdf import SizeCdf
 from experiments.transfer import PatternError, Transfer
 from topology import Host, Topology
@@ -60,6 +61,7 @@ class Permutation:
             raise PatternError(
                 f"peers={self.apart} needs a topology in which no {place} has more than half of the hosts"
             )
+        check_flows(self.flows_total)
         for number in range(self.flows_total or len(once)):
             size_bytes = self.sizes.draw(rng)
             yield Transfer(*once[number % len(once)], size_bytes, rng.randint(0, self.jitter_ns))
@@ -83,6 +85,7 @@ class AllToAll:
         hosts = chosen(topology, self.hosts_total, rng)
         groups = pairs.groups_of(topology, hosts, self.apart)
         pairs.check_partners(groups)
+        check_flows(len(hosts) * (len(hosts) - 1))
         latest: dict[str, deque[int]] = {host.name: deque(maxlen=self.window) for host in hosts}
         for number, (sender, receiver) in enumerate(pairs.all_to_all(hosts, groups), start=1):
             sent = latest[sender.name]
@@ -104,6 +107,7 @@ class RandomPairs:
         """See Pattern."""
         hosts = chosen(topology, 0, rng)
         partners = pairs.Partners(hosts, pairs.groups_of(topology, hosts, self.apart))
+        check_flows(self.flows_total)
         for _ in range(self.flows_total or len(hosts)):
             sender = rng.choice(hosts)
             receiver = partners.draw(sender, rng)
@@ -127,6 +131,7 @@ class ClosedLoop:
         """See Pattern."""
         hosts = chosen(topology, 0, rng)
         partners = pairs.Partners(hosts, pairs.groups_of(topology, hosts, self.apart))
+        check_flows(self.messages * len(hosts))
         starts_ns = [rng.randint(0, self.jitter_ns) for _ in hosts]
         before: Sequence[tuple[int, ...]] = [()] * len(hosts)
         for message in range(self.messages):

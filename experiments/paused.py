@@ -22,7 +22,8 @@ from dataclasses import dataclass
 
 from experiments.classes import BACKGROUND, MONITORED
 from experiments.load import uplink_bps
-from experiments.poisson import starts_ns
+from experiments.poisson import expected_flows, starts_ns
+from experiments.reckon import check_flows
 from experiments.size_cdf import SizeCdf
 from experiments.transfer import PatternError, Transfer
 from topology import Host, Topology
@@ -69,6 +70,8 @@ class Paused:
         share = self.load * uplink_bps(topology, near[0].switch) / sum(host.rate_bps for host in near[:n])
         if share > 1:
             raise PatternError(f"load: the links of {n} hosts carry at most {self.load / share:.3g} of it")
+        random_flows = expected_flows(near[:n], self.sizes.mean_bytes, share, self.duration_ns)
+        check_flows(self.bursts * self.servers * self.burst_flows + random_flows)
         yield Transfer(near[n], receiver, self.long_bytes, self.long_at_ns, flow_class=BACKGROUND)
         yield from self._bursts(far[n + 1 : n + 1 + self.servers], receiver)
         found = [

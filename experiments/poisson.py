@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import heapq
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
 from experiments import pairs
 from experiments.load import FABRIC, HOSTS, host_load
 from experiments.patterns import chosen
+from experiments.reckon import check_flows
 from experiments.size_cdf import SizeCdf
 from experiments.transfer import PatternError, Transfer
 from topology import Host, Topology
@@ -43,6 +44,11 @@ def exponential(rng: random.Random) -> float:
         if odd:
             return whole + first
         whole += 1
+
+
+def expected_flows(hosts: Iterable[Host], mean_bytes: float, share: float, duration_ns: int) -> float:
+    """How many flows hosts start on average that ask for a share of their links."""
+    return sum(share * host.rate_bps for host in hosts) * duration_ns / (mean_bytes * _BIT_NS)
 
 
 def starts_ns(
@@ -110,6 +116,7 @@ class Poisson:
         share = self.load
         if self.of == FABRIC:
             share = host_load(topology, hosts, self.apart, self.load)
+        check_flows(expected_flows(hosts, self.sizes.mean_bytes, share, self.duration_ns))
         arrivals = [
             (start_ns, place)
             for place, host in enumerate(hosts)

@@ -7,13 +7,17 @@ task that fails does not keep the others from running.
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 import multiprocessing
 import signal
+import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import dataclass
+from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +30,15 @@ from spec import SpecError
 
 CONNECT_S = 10
 """How long a cluster may take to answer."""
+
+NO_WORKER_S = 60.0
+"""How long a cluster may have no worker before what waits for one has failed."""
+
+LOOK_S = 1.0
+"""How often it is looked for workers while nothing ends."""
+
+MOST_WORKERS = 1024
+"""Processes of this machine at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +99,15 @@ def _ends(tasks: Sequence[Task], where: Where, display: Display) -> Iterator[tup
             with display.run(f"{number}/{len(tasks)} {task.label}") as report:
                 yield task, guarded(task, report)
         return
+    if where.workers > MOST_WORKERS:
+        raise SpecError(f"--workers: expected at most {MOST_WORKERS}, found {where.workers}")
     if any(task.experiment.target != "virtual" for task in tasks):
         raise SpecError("several runs at a time would slow each other down in real time: use target virtual")
-    ends = _in_processes(tasks, where.workers) if where.cluster is None else _on_cluster(tasks, where.cluster)
+    ends = (
+        _in_processes(tasks, where.workers)
+        if where.cluster is None
+        else _on_cluster(tasks, where.cluster, display)
+    )
     with display.count("runs", len(tasks)) as done:
         for task, end in ends:
             done(task.label)
@@ -114,7 +133,8 @@ def _in_processes(tasks: Sequence[Task], workers: int) -> Iterator[tuple[Task, R
         min(workers, len(tasks)), multiprocessing.get_context("spawn"), initializer=_leave_signals
     )
     try:
-        futures = {pool.submit(guarded, task): task for task in tasks}
+        with _without_interrupts():
+            futures = {pool.submit(guarded, task): task for task in tasks}
         for future in as_completed(futures):
             try:
                 yield futures[future], future.result()
@@ -129,15 +149,32 @@ def _in_processes(tasks: Sequence[Task], workers: int) -> Iterator[tuple[Task, R
         pool.shutdown(cancel_futures=True)
 
 
+@contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """Within the block Ctrl-C waits. Processes that are started there never get it, also not while they
+    import what they need, before they can say that it is not for them.
+    """
+    # it would be started within the block, and let signals through again
+    resource_tracker.ensure_running()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _leave_signals() -> None:
     """Ctrl-C is for the process that asked; it ends its workers itself."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 # ---- a Dask cluster ----
 
 
-def _on_cluster(tasks: Sequence[Task], address: str) -> Iterator[tuple[Task, Result | Failed]]:
+def _on_cluster(
+    tasks: Sequence[Task], address: str, display: Display
+) -> Iterator[tuple[Task, Result | Failed]]:
     distributed = _distributed()
     try:
         # a client of an address that is none would hang when it is thrown away
@@ -155,11 +192,58 @@ def _on_cluster(tasks: Sequence[Task], address: str) -> Iterator[tuple[Task, Res
             client.submit(guarded, task, key=f"tailrace-{task.key}", pure=False): task for task in tasks
         }
         try:
-            for future in distributed.as_completed(list(futures)):
+            for future in _as_completed(client, distributed, list(futures), address, display):
                 yield futures[future], _fetched(future)
         except BaseException:
             client.cancel(list(futures), force=True)
             raise
+
+
+def _as_completed(
+    client: Any, distributed: Any, futures: list[Any], address: str, display: Display
+) -> Iterator[Any]:
+    """The futures as they end.
+
+    Raises:
+        RunError: the cluster had no worker for too long, or its scheduler has gone.
+    """
+    waiting = set(futures)
+    alone_s: float | None = None
+    while waiting:
+        ended = {future for future in waiting if future.done()}
+        waiting -= ended
+        yield from ended
+        if ended or not waiting:
+            continue
+        try:
+            distributed.wait(list(waiting), timeout=LOOK_S, return_when="FIRST_COMPLETED")
+            alone_s = None
+            continue
+        except (TimeoutError, asyncio.TimeoutError):
+            pass
+        if _workers(client, address):
+            alone_s = None
+            continue
+        now_s = time.monotonic()
+        if alone_s is None:
+            alone_s = now_s
+            display.warn(f"cluster {address}: there is no worker; waiting {NO_WORKER_S:g} s for one")
+        elif now_s - alone_s > NO_WORKER_S:
+            raise RunError(
+                f"cluster {address}: no worker for {NO_WORKER_S:g} s; {len(waiting)} runs are left"
+            )
+
+
+def _workers(client: Any, address: str) -> int:
+    """How many workers the cluster has now.
+
+    Raises:
+        RunError: its scheduler does not answer.
+    """
+    try:
+        return len(client.nthreads())
+    except (OSError, TimeoutError, asyncio.TimeoutError, RuntimeError) as error:
+        raise RunError(f"cluster {address}: the scheduler does not answer: {error}") from error
 
 
 def _fetched(future: Any) -> Result | Failed:

@@ -17,6 +17,7 @@ from experiments.rows import FlowRow, measured_rows, read_rows, write_rows
 from experiments.run_events import read_events, write_events
 from experiments.summary import Summary
 from experiments.timeline import NO_TIMELINES, Timelines, read_timelines, write_timelines
+from spec.files import read_bytes
 
 SUMMARY = "summary.json"
 FLOWS = "flows.parquet"
@@ -137,10 +138,10 @@ def read_summary(path: Path) -> Summary:
         FileError: it cannot be read, or is no summary.
     """
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Summary)
+        return msgspec.json.decode(read_bytes(path), type=Summary)
     except OSError as error:
         raise FileError(path, "", error.strerror or str(error)) from error
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise FileError(path, "", f"no summary of a run: {error}") from error
 
 

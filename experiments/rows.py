@@ -11,6 +11,7 @@ import polars
 
 from experiments.classes import PLAIN, measured
 from experiments.errors import FileError
+from experiments.parquet import read_parquet, write_parquet
 from hosts.flow import FlowRecord
 
 
@@ -97,6 +98,9 @@ SCHEMA = {
     "natural": polars.Int64,
     "class": polars.String,
 }
+_UNFINISHED = ("end_ns", "fct_ns", "slowdown")
+"""Columns without a value where a flow did not finish."""
+
 _NAMES = {"flow_class": "class"}
 """Columns that cannot be called as their fields."""
 
@@ -145,7 +149,7 @@ def write_rows(rows: Sequence[FlowRow], path: Path, unobserved: Collection[str] 
     """Write flows.parquet, rows by id, without the columns of what nobody has observed."""
     ordered = sorted(rows, key=lambda row: row.id)
     columns = [{_NAMES.get(name, name): value for name, value in asdict(row).items()} for row in ordered]
-    polars.DataFrame(columns, schema=SCHEMA).drop(*unobserved, strict=False).write_parquet(path)
+    write_parquet(polars.DataFrame(columns, schema=SCHEMA).drop(*unobserved, strict=False), path)
 
 
 def read_rows(path: Path) -> tuple[FlowRow, ...]:
@@ -154,14 +158,19 @@ def read_rows(path: Path) -> tuple[FlowRow, ...]:
     Raises:
         FileError: it cannot be read, or has other columns.
     """
+    found = read_parquet(path)
+    for name, kind in found.schema.items():
+        if SCHEMA.get(name) != kind:
+            raise FileError(
+                path, "", f"no table of flows: column {name!r} is not expected, or of another type"
+            )
+        if name not in _UNFINISHED and found[name].null_count():
+            raise FileError(path, "", f"no table of flows: column {name!r} has gaps")
+    columns = {column: name for name, column in _NAMES.items()}
     try:
-        columns = {column: name for name, column in _NAMES.items()}
         # not strict: a run of an earlier version has fewer columns
-        found = polars.read_parquet(path).rename(columns, strict=False)
-        return tuple(FlowRow(**row) for row in found.iter_rows(named=True))
-    except OSError as error:
-        raise FileError(path, "", error.strerror or str(error)) from error
-    except (polars.exceptions.PolarsError, TypeError) as error:
+        return tuple(FlowRow(**row) for row in found.rename(columns, strict=False).iter_rows(named=True))
+    except TypeError as error:
         raise FileError(path, "", f"no table of flows: {error}") from error
 
 

@@ -28,6 +28,7 @@ from experiments.known import topology_of
 from experiments.nic import complete_scheme, nic_config, room_bytes, transport_of, window_bytes
 from experiments.pause import check_emulated, pfc_of, with_pause
 from experiments.pfc import REACTION_NS, Thresholds
+from experiments.reckon import check_network, check_packets
 from experiments.result import Result
 from experiments.rows import FlowRow, make_row, measured_rows
 from experiments.scale import scaled
@@ -94,6 +95,7 @@ def plan(experiment: Experiment, target: str) -> Plan:
     """
     scale = scale_of(experiment, target)
     full_speed = topology_of(experiment.topology)
+    check_network(full_speed)
     topology = scaled(full_speed, scale)
     workload = parse_workload(workload_words(experiment, target))
     # one stream of numbers a purpose: another fault does not change the flows
@@ -102,6 +104,7 @@ def plan(experiment: Experiment, target: str) -> Plan:
         check_dependencies(traffic.flows)
     except ConfigError as error:
         raise SpecError(f"workload: {error}") from error
+    check_packets(traffic.flows, experiment.mtu_bytes)
     flows = [scaled(flow, scale) for flow in traffic.flows]
     faults = tuple(
         scaled(hit, scale)

@@ -10,6 +10,7 @@ from typing import Any
 
 from controller.events import Event, structured
 from experiments.errors import FileError
+from spec.files import read_text
 
 EVENTS = "events.jsonl"
 
@@ -33,10 +34,10 @@ def read_events(folder: Path) -> tuple[Event, ...]:
     if not path.exists():
         return ()
     try:
-        return tuple(event_of(json.loads(line)) for line in path.read_text("utf-8").splitlines())
+        return tuple(event_of(json.loads(line)) for line in read_text(path).splitlines())
     except OSError as error:
         raise FileError(path, "", error.strerror or str(error)) from error
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise FileError(path, "", "no log of events") from error
 
 

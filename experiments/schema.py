@@ -17,9 +17,14 @@ import tomli
 
 from experiments.errors import FileError
 from spec import SpecError
+from spec.files import read_text
 
 T = TypeVar("T")
+_MOST_SHOWN = 120
 Struct = TypeVar("Struct", bound=msgspec.Struct)
+
+MOST_BYTES = 4 << 20
+"""Of a file: an experiment, or a distribution of sizes."""
 
 _MESSAGE = re.compile(r"(?P<problem>.*?)(?: - at `\$(?P<path>.*)`)?", re.DOTALL)
 _STEP = re.compile(r"\.?(?P<name>[A-Za-z_]\w*)|\[(?P<index>\d+|\.\.\.)\]")
@@ -64,12 +69,16 @@ def read_toml(path: Path) -> dict[str, Any]:
         FileError: it cannot be read, or is no TOML.
     """
     try:
-        return tomli.loads(path.read_text("utf-8"))
+        return tomli.loads(read_text(path, MOST_BYTES).replace("\r\n", "\n"))
     except OSError as error:
         raise FileError(path, "", error.strerror or str(error)) from error
     except UnicodeDecodeError as error:
         raise FileError(path, "", "not UTF-8 text") from error
     except tomli.TOMLDecodeError as error:
+        raise FileError(path, "", f"not TOML: {error}") from error
+    except RecursionError as error:
+        raise FileError(path, "", "nested too deeply") from error
+    except ValueError as error:  # a number of more digits than Python turns into one
         raise FileError(path, "", f"not TOML: {error}") from error
 
 
@@ -105,7 +114,13 @@ def _told(text: str, values: Any, shape: type[msgspec.Struct]) -> KeyProblemErro
         return KeyProblemError(name, f"missing; expected {expected}" if expected else "missing")
     wanted = match["problem"].removeprefix("Expected ").partition(", got")[0]
     expected = _description(hint) or _PLAIN.get(wanted) or _LENGTH.sub(r"a list of \1 values", wanted)
-    return KeyProblemError(key, f"expected {expected}, found {found!r}")
+    return KeyProblemError(key, f"expected {expected}, found {_shown(found)}")
+
+
+def _shown(value: object) -> str:
+    """A value as messages repeat it."""
+    text = repr(value)
+    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."
 
 
 def _follow(steps: list[str], hint: Any, value: Any) -> tuple[Any, Any]:

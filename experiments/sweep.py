@@ -10,6 +10,7 @@ fault=none,link-slow:fraction=0.01,factor=0.1
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,12 +28,13 @@ from experiments.summary import Summary
 from experiments.task import Failed, Task, make_task
 from experiments.words import replace_option, slug, split_words
 from spec import SpecError
+from spec.limits import refuse_above
 
 SWEEP = "sweep.json"
 NO_FAULT = "none"
 
 _WITH_OPTIONS = ("scheme", "topology", "workload")
-_RANGE = re.compile(r"(\d+)\.\.(\d+)")
+_RANGE = re.compile(r"([0-9]{1,19})\.\.([0-9]{1,19})")
 _MOST = 100_000
 
 
@@ -110,6 +112,7 @@ def points(base: Experiment, axes: Sequence[Axis], target: str) -> list[Point]:
     for name in names:
         if names.count(name) > 1:
             raise SpecError(f"--set {name}: given twice")
+    refuse_above("sweep", "runs", math.prod(len(axis.values) for axis in axes), _MOST)
     found = []
     for values in itertools.product(*(axis.values for axis in axes)):
         settings = dict(zip(names, values, strict=True))

@@ -27,6 +27,7 @@ from experiments.run import installed_version, plan, run
 from experiments.staging import staged
 from experiments.virtual_backend import VirtualBackend
 from experiments.words import case_name
+from spec.files import read_bytes
 
 _FORMAT = 2
 """Counts changes of what a result folder holds."""
@@ -86,9 +87,16 @@ def key_of(experiment: Experiment) -> str:
         installed_version(),
         code_sha256(),
         program_sha256(experiment.scheme, experiment.topology),
-        [hashlib.sha256(path.read_bytes()).hexdigest() for path in files if path.is_file()],
+        [hashlib.sha256(_content(path)).hexdigest() for path in files if path.is_file()],
     )
     return hashlib.sha256(msgspec.json.encode(document)).hexdigest()
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return read_bytes(path)
+    except OSError as error:
+        raise FileError(path, "", error.strerror or str(error)) from error
 
 
 def _nothing(_progress: Progress) -> None:

@@ -12,10 +12,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import polars
 
 from experiments.errors import FileError
+from experiments.parquet import read_parquet, write_parquet
 from native.virtual.looking import Samples, Sight
 from topology import Topology
 
@@ -101,7 +103,7 @@ def write_timelines(timelines: Timelines, folder: Path) -> None:
     """Write the tables that there are."""
     for table, name in ((timelines.queues, QUEUES), (timelines.paths, PATHS)):
         if table is not None:
-            table.write_parquet(folder / name)
+            write_parquet(table, folder / name)
 
 
 def read_timelines(folder: Path) -> Timelines:
@@ -110,15 +112,15 @@ def read_timelines(folder: Path) -> Timelines:
     Raises:
         FileError: one cannot be read.
     """
-    return Timelines(_read(folder / QUEUES), _read(folder / PATHS))
+    return Timelines(_read(folder / QUEUES, _QUEUES), _read(folder / PATHS, _PATHS))
 
 
-def _read(path: Path) -> polars.DataFrame | None:
+def _read(path: Path, schema: Mapping[str, Any]) -> polars.DataFrame | None:
     if not path.exists():
         return None
-    try:
-        return polars.read_parquet(path)
-    except OSError as error:
-        raise FileError(path, "", error.strerror or str(error)) from error
-    except polars.exceptions.PolarsError as error:
-        raise FileError(path, "", f"no table: {error}") from error
+    found = read_parquet(path)
+    # of an earlier version it may have fewer columns
+    for name, kind in found.schema.items():
+        if schema.get(name) != kind:
+            raise FileError(path, "", f"column {name!r}: expected columns {', '.join(schema)}")
+    return found

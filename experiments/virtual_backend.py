@@ -30,6 +30,7 @@ from experiments.hf2t import learned
 from experiments.ideal import Ideal
 from experiments.known import topology_of
 from experiments.pfc_seen import pfc_seen
+from experiments.reckon import check_samples
 from experiments.scale import scaled
 from experiments.steering import endpoint_table
 from experiments.timeline import Timelines, path_table, queue_table
@@ -263,12 +264,19 @@ class _Run:
         ideal = Ideal(self._topology, self._job.nic.mtu_bytes)
         factors = [fault.factor for fault in self._job.faults if isinstance(fault, LinkSlow)]
         times_ns = [ideal.fct_ns(flow) for flow in self._job.flows]
+        last_flow_ns = max(t + flow.start_ns for t, flow in zip(times_ns, self._job.flows, strict=True))
         if max(times_ns) > _MOST_NS:
             raise SpecError("a flow would take longer than 100 days, which virtual time does not hold")
+        if last_flow_ns > _MOST_NS:
+            raise SpecError("the last flow would end after 100 days, which virtual time does not hold")
+        check_samples(self._topology, self._job.sample_ns, last_flow_ns)
         in_turn_ns = sum(times_ns)
         last_start_ns = max(flow.start_ns for flow in self._job.flows)
         last_ns = max([last_start_ns, *map(last_change_ns, self._job.faults)])
-        return last_ns + PATIENCE * (round(in_turn_ns / min(factors, default=1.0)) + self._job.nic.rto_ns)
+        if last_ns > _MOST_NS:
+            raise SpecError("a fault changes after 100 days, which virtual time does not hold")
+        limit_ns = last_ns + PATIENCE * (round(in_turn_ns / min(factors, default=1.0)) + self._job.nic.rto_ns)
+        return min(limit_ns, _MOST_NS)
 
     # ---- while it runs, and after ----
 

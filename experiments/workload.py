@@ -77,6 +77,7 @@ from experiments.patterns import AllToAll, ClosedLoop, Permutation, RandomPairs
 from experiments.paused import Paused
 from experiments.poisson import Poisson
 from experiments.ports import SOURCE_PORTS, SourcePorts
+from experiments.reckon import counted
 from experiments.size_cdf import SizeCdf
 from experiments.transfer import Pattern, PatternError
 from hosts.dependencies import check_dependencies
@@ -153,7 +154,7 @@ class Workload:
             self.pattern.reserve(topology, ports)
         flows = []
         classes = {}
-        for number, transfer in enumerate(self.pattern.transfers(topology, rng), start=1):
+        for number, transfer in enumerate(counted(self.pattern.transfers(topology, rng)), start=1):
             sender, receiver, size_bytes, start_ns, after, sport, flow_class, steering = transfer
             if flow_class != PLAIN:
                 classes[number] = flow_class

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +18,37 @@ from fabric_process import Process
 from fabric_report import Report
 from fabric_watch import Watch
 
+from controller.events import LATE, LINK_DOWN
+
 SCRIPT = Path(__file__).with_name("serve_controller.py")
 START_S = 300.0
 """It gives up by itself long before; this is for one that hangs."""
+
+
+def doubts(events: Sequence[Mapping[str, Any]], failed: AbstractSet[str]) -> list[str]:
+    """Reasons to distrust a run by what its controller told: links that it took for dead though nothing had
+    happened to them, and switches, or itself, that did not keep up.
+
+    Args:
+        events: as the controller's process says them.
+        failed: links that went down on purpose, as `leaf1-spine1` and as `spine1-leaf1`.
+    """
+    called = dict.fromkeys(said["subject"] for said in events if said["event"] == LINK_DOWN)
+    wrong = [name for name in called if name not in failed]
+    found = []
+    if wrong:
+        found.append(
+            f"the controller took {', '.join(wrong)} for dead, and rerouted, though nothing had failed"
+        )
+    late: dict[str, float] = {}
+    for said in events:
+        if said["event"] == LATE:
+            late[said["subject"]] = max(late.get(said["subject"], 0.0), said["late_s"])
+    if late:
+        worst = max(late, key=lambda name: late[name])
+        others = f" and {len(late) - 1} more" if len(late) > 1 else ""
+        found.append(f"{worst}{others} did not keep up with the watching of links for {late[worst]:.1f} s")
+    return found
 
 
 class Control:

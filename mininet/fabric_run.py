@@ -15,7 +15,7 @@ import fabric_counters
 import fabric_pfc
 import fabric_switches
 import fabric_tcp
-from fabric_control import Control
+from fabric_control import Control, doubts
 from fabric_faults import links_of, schedule, slowed
 from fabric_job import Job
 from fabric_links import Links
@@ -72,6 +72,7 @@ class Run:
         self.links = Links(self._plan, self._frame_bytes)
         self._processes: list[Process] = []
         self._events: list[dict[str, Any]] = []
+        self._told = 0
         self._started_s = time.monotonic()
 
     def up(self) -> FabricNet:
@@ -163,6 +164,8 @@ class Run:
         self.report.phase("hosts")
         if self.job.kernel_tcp is not None:
             fabric_tcp.shape(net, self.job.nic.mtu_bytes)
+        # what was late while the fabric came up has nothing to do with what is measured
+        self._told = len(self._events)
         traffic = Traffic(self.job, net, self._run_dir, self._logs, self.watch)
         self._processes.insert(0, traffic.process)
         try:
@@ -211,7 +214,7 @@ class Run:
         after: Mapping[str, Mapping[str, int]],
         pfc: Mapping[str, Any],
     ) -> dict[str, Any]:
-        reasons = [*found["overload"], *load.reasons]
+        reasons = [*found["overload"], *load.reasons, *self._doubts()]
         result = {
             "flows": found["flows"],
             "unobserved": found.get("unobserved", []),
@@ -237,6 +240,12 @@ class Run:
         }
         (self.job.out / RESULT).write_text(json.dumps(result, indent=1) + "\n")
         return result
+
+    def _doubts(self) -> list[str]:
+        """What the watching of links tells of a machine that did not keep up."""
+        ends = [(fault.a, fault.b) for fault in self.job.faults if fault.kind == "link-down"]
+        failed = {f"{a}-{b}" for end in ends for a, b in (end, end[::-1])}
+        return doubts(self._events[self._told :], failed)
 
     def _pfc(self, counts: Mapping[str, Any], traffic_ns: int) -> dict[str, Any] | None:
         if not counts:

@@ -9,7 +9,11 @@ from decimal import Decimal
 
 from spec.errors import UnitError
 
-_NUMBER = re.compile(r"^(\d+(?:\.\d+)?)\s*([A-Za-z/]*)$")
+MOST_INTEGER = (1 << 63) - 1
+"""What TOML, JSON, parquet and the switches' clocks hold."""
+
+_MOST_CHARACTERS = 100
+_NUMBER = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z/]*)")
 _BPS = {"bps": 1, "Kbps": 10**3, "Mbps": 10**6, "Gbps": 10**9, "Tbps": 10**12}
 _TIMES = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
 _BINARY = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
@@ -22,14 +26,17 @@ def split(text: str) -> tuple[Decimal, str]:
     Raises:
         UnitError: the text is no number with a unit after it.
     """
-    match = _NUMBER.match(text.strip())
+    # the length first: what is to be shown, and turned into a number, is bounded by it
+    match = _NUMBER.fullmatch(text.strip()) if len(text) <= _MOST_CHARACTERS else None
     if match is None:
-        raise UnitError(f"{text!r} is no number with a unit")
+        raise UnitError(f"{text[:_MOST_CHARACTERS]!r} is no number with a unit")
     return Decimal(match[1]), match[2]
 
 
 def whole(value: Decimal, text: str) -> int:
     """The value as an integer; UnitError where it is none (`text` is what the user wrote)."""
+    if value > MOST_INTEGER:
+        raise UnitError(f"{text!r} is more than {MOST_INTEGER} of the smallest unit")
     if value != int(value):
         raise UnitError(f"{text!r} is no whole number of the smallest unit")
     return int(value)

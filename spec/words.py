@@ -3,17 +3,24 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from typing import TypeVar
 
 from spec.errors import SpecError, UnitError
-from spec.units import parse_bytes, parse_rate_bps, parse_time_ns
+from spec.units import MOST_INTEGER, parse_bytes, parse_rate_bps, parse_time_ns
 
 _T = TypeVar("_T")
 _YES, _NO = ("yes", "true", "on", "1"), ("no", "false", "off", "0")
 _FLAGS = dict.fromkeys(_YES, True) | dict.fromkeys(_NO, False)
+
+MOST_CHARACTERS = 1 << 16
+"""Of a specification."""
+
+_MOST_DIGITS = 100
+"""Of a number, as it is written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +41,26 @@ class Words:
         return f"{self.name}:{options}" if options else self.name
 
 
+def check_text(text: str, what: str) -> None:
+    """Refuses what no words can be: too long, or not text.
+
+    Raises:
+        SpecError: it is one of both.
+    """
+    if len(text) > MOST_CHARACTERS:
+        raise SpecError(f"{what}: {len(text)} characters, expected at most {MOST_CHARACTERS}")
+    if any("\ud800" <= letter <= "\udfff" or letter == "\0" for letter in text):
+        raise SpecError(f"{what}: {text[:40]!r} is not UTF-8 text")
+
+
 def parse(text: str, what: str = "") -> Words:
     """Splits name:key=value,key=value; `what` is the kind of thing, for messages.
 
     Raises:
-        SpecError: no name, an option without `=`, or a key given twice.
+        SpecError: no name, an option without `=`, a key given twice, more than MOST_CHARACTERS, or what is
+            no text.
     """
+    check_text(text, what or "specification")
     name, colon, rest = text.strip().partition(":")
     words = Words(name.strip(), {}, what)
     if not words.name:
@@ -54,6 +75,11 @@ def parse(text: str, what: str = "") -> Words:
             raise SpecError(f"{words.title}: key {key!r} is given twice")
         words.options[key] = value
     return words
+
+
+def _shown(value: str) -> str:
+    """A value as messages repeat it."""
+    return value if len(value) <= _MOST_DIGITS else f"{value[:_MOST_DIGITS]}..."
 
 
 class Options:
@@ -77,7 +103,7 @@ class Options:
     def error(self, key: str, expected: str) -> SpecError:
         """The error for a value that is not what was expected."""
         value = self.words.options.get(key)
-        found = "" if value is None else f", found {value!r}"
+        found = "" if value is None else f", found {_shown(value)!r}"
         return SpecError(f"{self.words.title}: {key} must be {expected}{found}")
 
     def _take(self, key: str, default: _T | None, convert: Callable[[str], _T]) -> _T:
@@ -93,18 +119,20 @@ class Options:
         return self._take(key, default, str)
 
     def integer(
-        self, key: str, default: int | None = None, *, least: int | None = None, most: int | None = None
+        self, key: str, default: int | None = None, *, least: int | None = None, most: int = MOST_INTEGER
     ) -> int:
         """A whole number from `least` to `most`."""
 
         def convert(text: str) -> int:
+            if len(text) > _MOST_DIGITS:
+                raise self.error(key, f"a whole number of at most {_MOST_DIGITS} digits")
             try:
                 value = int(text)
             except ValueError:
                 raise self.error(key, "a whole number") from None
             if least is not None and value < least:
                 raise self.error(key, f"at least {least}")
-            if most is not None and value > most:
+            if value > most:
                 raise self.error(key, f"at most {most}")
             return value
 
@@ -117,11 +145,12 @@ class Options:
 
         def convert(text: str) -> float:
             try:
-                exact = Decimal(text)
+                exact = Decimal(text[: _MOST_DIGITS + 1])
             except InvalidOperation:
                 raise self.error(key, "a number") from None
-            value = float(exact)
-            if not exact.is_finite() or abs(value) == float("inf"):
+            # a signalling NaN is no float at all
+            value = float(exact) if exact.is_finite() else math.inf
+            if abs(value) == math.inf or len(text) > _MOST_DIGITS:
                 raise self.error(key, "a number")
             if least is not None and value < least:
                 raise self.error(key, f"at least {least:g}")

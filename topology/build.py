@@ -9,12 +9,18 @@ The n-th switch with hosts (from 1) has the prefix 10.n/24 (n as two octets), it
 from __future__ import annotations
 
 from spec import SpecError, Words
+from spec.limits import refuse_above
 from topology.model import Host, Link, Narrow, Switch, Topology
 from topology.options import LinkOptions
 
 _FIRST_HOST = 2
 _MAX_HOSTS = 255 - _FIRST_HOST
 _MAX_LEAVES = (1 << 16) - 1
+
+MOST_HOSTS = 1 << 15
+MOST_SWITCHES = 1 << 13
+MOST_LINKS = 1 << 18
+"""Of one network. The largest of the papers have a thirtieth of each, or less."""
 
 
 def host_address(leaf: int, host: int) -> str:
@@ -25,6 +31,17 @@ def host_address(leaf: int, host: int) -> str:
 def host_mac(ip: str) -> str:
     """The MAC address that goes with an address: 02:00 and its four bytes."""
     return ":".join(["02", "00", *(f"{int(part):02x}" for part in ip.split("."))])
+
+
+def check_size(title: str, *, switches: int, hosts: int, links: int) -> None:
+    """Refuses a network that is too large; `links` are those between switches.
+
+    Raises:
+        SpecError: it is.
+    """
+    refuse_above(title, "switches", switches, MOST_SWITCHES)
+    refuse_above(title, "hosts", hosts, MOST_HOSTS)
+    refuse_above(title, "links", links, MOST_LINKS)
 
 
 class Builder:
@@ -39,6 +56,14 @@ class Builder:
         self._ports: dict[str, int] = {}
         self._groups: dict[str, int] = {}
         self._leaves = 0
+
+    def expect(self, *, switches: int, hosts: int, links: int) -> None:
+        """Says beforehand how large the network will be, so that none is begun that is too large.
+
+        Raises:
+            SpecError: it is.
+        """
+        check_size(self._words.title, switches=switches, hosts=hosts, links=links)
 
     def switch(self, name: str, role: str, group: int = -1, hosts: int = 0) -> str:
         """Adds a switch with a number of hosts; its name.

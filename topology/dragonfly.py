@@ -31,6 +31,9 @@ def dragonfly(words: Words) -> Topology:
     most = routers * global_links + 1
     groups = options.integer("groups", most, least=1, most=most)
     builder = Builder(words, links_of(options))
+    switches = groups * routers
+    within, between = switches * (routers - 1) // 2, switches * global_links // 2
+    builder.expect(switches=switches, hosts=switches * hosts, links=within + between)
     names = [
         [builder.switch(f"r{group + 1}_{i + 1}", "router", group, hosts) for i in range(routers)]
         for group in range(groups)

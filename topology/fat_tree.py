@@ -35,6 +35,12 @@ def fat_tree(words: Words) -> Topology:
     hosts = options.integer("hosts", half, least=1)
     builder = Builder(words, links_of(options))
     uplinks = half // taper
+    edges_total, aggs_total = k * half, k * uplinks
+    builder.expect(
+        switches=edges_total + aggs_total + uplinks * half,
+        hosts=edges_total * hosts,
+        links=edges_total * uplinks + aggs_total * half,
+    )
     pods = range(1, k + 1)
     edges = {
         pod: [builder.switch(f"edge{pod}_{i}", "edge", pod - 1, hosts) for i in range(1, half + 1)]

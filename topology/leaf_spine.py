@@ -24,6 +24,7 @@ def leaf_spine(words: Words) -> Topology:
     spines = options.integer("spines", 4, least=1)
     hosts = options.integer("hosts", 8, least=1)
     builder = Builder(words, links_of(options))
+    builder.expect(switches=leaves + spines, hosts=leaves * hosts, links=leaves * spines)
     leaf_names = [builder.switch(f"leaf{number}", "leaf", hosts=hosts) for number in range(1, leaves + 1)]
     spine_names = [builder.switch(f"spine{number}", "spine") for number in range(1, spines + 1)]
     for leaf in leaf_names:

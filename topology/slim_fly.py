@@ -53,6 +53,7 @@ def slim_fly(words: Words) -> Topology:
     degree = (3 * q - delta) // 2
     hosts = options.integer("p", (degree + 1) // 2, least=1)
     builder = Builder(words, links_of(options))
+    builder.expect(switches=2 * q * q, hosts=2 * q * q * hosts, links=q * q * degree)
     gf = field(q)
     name = {
         (side, x, y): builder.switch(f"r{side}_{x}_{y}", "router", side * q + x, hosts)

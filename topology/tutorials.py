@@ -16,12 +16,20 @@ from pathlib import Path
 from typing import Any
 
 from spec import Options, SpecError, UnitError, Words
+from spec.files import read_text
 from spec.units import parse_time_ns
-from topology.build import host_mac
+from topology.build import check_size, host_mac
 from topology.model import Host, Link, Switch, Topology
 from topology.options import LINK_KEYS, links_of
 
-_SWITCH_END = re.compile(r"^(.+)-p(\d+)$")
+_SWITCH_END = re.compile(r"(.+)-p([0-9]{1,6})")
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
+"""Names go into names of files and of interfaces."""
+
+_IP = re.compile(r"[0-9]{1,3}(?:\.[0-9]{1,3}){3}")
+_MOST_NUMBER = 1e12
+"""Of ms and Mb/s."""
+
 _MS = 1_000_000
 _MBPS = 1_000_000
 
@@ -34,6 +42,7 @@ class _Reader:
         self._options = links_of(Options(words, LINK_KEYS))
         self._switches: dict[str, Switch] = {}
         self._hosts: dict[str, Any] = {}
+        self._numbers: dict[str, int] = {}
         self._attached: dict[str, Host] = {}
         self._links: list[Link] = []
 
@@ -46,9 +55,21 @@ class _Reader:
             if not isinstance(data.get(key), kind):
                 raise self.error(key, "expected a list" if kind is list else "expected an object")
         self._hosts = data["hosts"]
+        check_size(
+            f"topology {self._file}",
+            switches=len(data["switches"]),
+            hosts=len(self._hosts),
+            links=len(data["links"]),
+        )
         names = list(data["switches"])
+        for key, found in (("hosts", self._hosts), ("switches", names)):
+            for name in found:
+                if _NAME.fullmatch(name) is None:
+                    raise self.error(key, f"{name[:40]!r}: expected a name of letters, digits and _.-")
+        self._numbers = {name: number for number, name in enumerate(self._hosts, 1)}
+        known = set(names)
         for index, link in enumerate(data["links"]):
-            self._link(f"links[{index}]", link, set(names))
+            self._link(f"links[{index}]", link, known)
         with_hosts = {host.switch for host in self._attached.values()}
         for number, name in enumerate(names, 1):
             self._switches[name] = Switch(name, number, "leaf" if name in with_hosts else "spine")
@@ -61,13 +82,15 @@ class _Reader:
 
     def _load(self) -> dict[str, Any]:
         try:
-            data = json.loads(Path(self._file).read_text("utf-8"))
+            data = json.loads(read_text(Path(self._file)))
         except OSError as error:
             raise SpecError(f"{self._file}: {error.strerror}") from None
         except UnicodeDecodeError:
             raise SpecError(f"{self._file}: not UTF-8 text") from None
         except json.JSONDecodeError as error:
             raise SpecError(f"{self._file}: line {error.lineno}: {error.msg}") from None
+        except ValueError as error:  # a number of more digits than Python turns into one
+            raise SpecError(f"{self._file}: {error}") from None
         except RecursionError:
             raise SpecError(f"{self._file}: nested too deeply") from None
         if not isinstance(data, dict):
@@ -93,7 +116,7 @@ class _Reader:
         """(switch, port), or (host, 0)."""
         if text in self._hosts:
             return text, 0
-        match = _SWITCH_END.match(text)
+        match = _SWITCH_END.fullmatch(text)
         if match is None or match[1] not in switches:
             raise self.error(key, f"{text!r} is neither a host nor a port of a switch such as s1-p1")
         if int(match[2]) < 1:
@@ -109,27 +132,28 @@ class _Reader:
             raise self.error(f"hosts.{name}.ip", "expected an address such as 10.0.1.1/24")
         ip = ip.partition("/")[0]
         mac = fields.get("mac")
-        if mac is None and re.fullmatch(r"\d+\.\d+\.\d+\.\d+", ip):
+        if mac is None and _IP.fullmatch(ip):
             mac = host_mac(ip)
         if not isinstance(mac, str) or not re.fullmatch(r"[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){5}", mac):
             raise self.error(f"hosts.{name}.mac", "expected an address such as 08:00:00:00:01:11")
-        number = list(self._hosts).index(name) + 1
-        self._attached[name] = Host(name, number, ip, mac.lower(), switch, port, rate_bps, delay_ns)
+        self._attached[name] = Host(
+            name, self._numbers[name], ip, mac.lower(), switch, port, rate_bps, delay_ns
+        )
 
     def _latency(self, key: str, value: object) -> int:
-        if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < float("inf"):
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= _MOST_NUMBER:
             return round(value * _MS)
         if isinstance(value, str):
             try:
                 return parse_time_ns(value)
             except UnitError:
                 pass  # the error below says what is expected
-        raise self.error(key, f"{value!r} is no latency, in ms or with a unit")
+        raise self.error(key, f"{repr(value)[:40]} is no latency, in ms or with a unit")
 
     def _bandwidth(self, key: str, value: object) -> int:
-        if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value < float("inf"):
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value <= _MOST_NUMBER:
             return round(value * _MBPS)
-        raise self.error(key, f"{value!r} is no bandwidth in Mb/s")
+        raise self.error(key, f"{repr(value)[:40]} is no bandwidth in Mb/s")
 
 
 def read_topology_json(words: Words) -> Topology:

@@ -21,6 +21,7 @@ from controller.inspect.errors import (
 )
 from controller.tls import Tls
 from spec import SpecError
+from spec.files import MOST_TEXT_BYTES, read_bytes
 
 TIMEOUT_S = 10.0
 _STATISTICS = "/tailrace.Statistics/Get"
@@ -169,13 +170,13 @@ def _first_error(error: Any) -> p4r.Error | None:
 def load_p4info(path: Path) -> p4i.P4Info:
     """P4Info from a file, as text (.txt, .txtpb) or binary. Raises SpecError that names it."""
     try:
-        data = path.read_bytes()
+        data = read_bytes(path, MOST_TEXT_BYTES)
     except OSError as error:
         raise SpecError(f"{path}: {error.strerror}") from error
     info = p4i.P4Info()
     try:
         text_format.Parse(data, info)
-    except (UnicodeDecodeError, text_format.ParseError) as text_error:
+    except (ValueError, RecursionError, text_format.ParseError) as text_error:
         try:
             info = p4i.P4Info.FromString(data)
         except DecodeError:

@@ -9,6 +9,7 @@ import msgspec
 
 from experiments.errors import FileError
 from experiments.paper.claims import Verdict
+from spec.files import read_bytes
 
 RESULT = "result.json"
 
@@ -79,8 +80,8 @@ def read_document(path: Path) -> Document:
         FileError: it cannot be read, or is none.
     """
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Document)
+        return msgspec.json.decode(read_bytes(path), type=Document)
     except OSError as error:
         raise FileError(path, "", error.strerror or str(error)) from error
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise FileError(path, "", f"no result of a paper's figure: {error}") from error

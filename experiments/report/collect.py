@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
@@ -17,8 +18,13 @@ from experiments.result import COMPARISON, SUMMARY, Comparison, Result, read_res
 from experiments.sweep import SWEEP, SweepDocument
 from experiments.words import case_name
 from spec import SpecError
+from spec.files import read_bytes
+from spec.limits import refuse_above
 
 T = TypeVar("T")
+
+MOST_FOLDERS = 1 << 18
+"""That are looked through for results."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +55,9 @@ def collect(folder: Path) -> Found:
     """
     if not folder.is_dir():
         raise SpecError(f"{folder}: not a folder")
-    groups = tuple(_groups(folder))
-    documents = tuple(read_document(path) for path in sorted(folder.rglob(RESULT)))
+    folders = _walk(folder)
+    groups = tuple(_groups(folders))
+    documents = tuple(read_document(below / RESULT) for below in folders if (below / RESULT).exists())
     if not groups and not documents:
         raise SpecError(f"{folder}: no results; expected what tailrace run, compare, sweep or paper writes")
     return Found(groups, tuple(sorted(documents, key=_place)))
@@ -63,15 +70,52 @@ def _place(document: Document) -> tuple[str, str, str, int]:
     return document.scale, document.paper, name, int(digits[0]) if digits else 0
 
 
-def _groups(folder: Path) -> Iterator[Group]:
-    """The runs of a folder, and of those below it; the runs of papers are told by their figures."""
+def _walk(folder: Path) -> list[Path]:
+    """A folder and all below it, in order; links to folders are not followed, for they may lead anywhere.
+
+    Raises:
+        FileError: one cannot be read.
+        SpecError: there are too many.
+    """
+
+    def refuse(error: OSError) -> None:
+        raise FileError(Path(error.filename or folder), "", error.strerror or str(error)) from error
+
+    found = []
+    try:
+        for place, below, _ in os.walk(folder, onerror=refuse):
+            below.sort()
+            found.append(Path(place))
+            refuse_above(f"report {folder}", "folders", len(found), MOST_FOLDERS)
+    except RecursionError:
+        raise SpecError(f"{folder}: folders are nested too deeply") from None
+    return found
+
+
+def _groups(folders: Sequence[Path]) -> Iterator[Group]:
+    """The runs of folders; those within a comparison or a sweep belong to it, and the runs of papers are told
+    by their figures.
+    """
+    done: Path | None = None
+    for folder in folders:
+        if done is not None and folder.is_relative_to(done):
+            continue
+        done = None
+        if folder != folders[0] and (folder.name == RUNS.name or folder.name.startswith(".")):
+            done = folder
+            continue
+        for group in _group(folder):
+            done = folder
+            yield group
+
+
+def _group(folder: Path) -> Iterator[Group]:
+    """The runs that a folder itself is about, if it is about any."""
     if (folder / COMPARISON).exists():
         yield _comparison(folder)
-        return
-    if (folder / SWEEP).exists():
+    elif (folder / SWEEP).exists():
         yield _sweep(folder)
-        return
-    if (folder / SUMMARY).exists():
+    elif (folder / SUMMARY).exists():
         result = read_result(folder, case="", label="")
         summary = result.summary
         named = Result(
@@ -82,10 +126,6 @@ def _groups(folder: Path) -> Iterator[Group]:
             result.timelines,
         )
         yield Group("run", folder, (named,))
-        return
-    for below in sorted(path for path in folder.iterdir() if path.is_dir()):
-        if below.name != RUNS.name and not below.name.startswith("."):
-            yield from _groups(below)
 
 
 def _comparison(folder: Path) -> Group:
@@ -112,8 +152,8 @@ def _sweep(folder: Path) -> Group:
 
 def _decoded(path: Path, shape: type[T]) -> T:
     try:
-        return msgspec.json.decode(path.read_bytes(), type=shape)
+        return msgspec.json.decode(read_bytes(path), type=shape)
     except OSError as error:
         raise FileError(path, "", error.strerror or str(error)) from error
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise FileError(path, "", f"not what tailrace writes: {error}") from error

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from experiments.report.collect import collect
 from experiments.report.page import render
+from experiments.staging import write_file
 from spec import SpecError
 
 PAGE = "report.html"
@@ -21,7 +22,7 @@ def write_report(folder: Path, out: Path | None, title: str | None) -> Path:
     page = render(collect(folder), title or f"Results in {folder}")
     path = folder / PAGE if out is None else out
     try:
-        path.write_text(page, "utf-8")
+        write_file(path, page)
     except OSError as error:
         raise SpecError(f"{path}: {error.strerror}") from error
     return path

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from experiments import pool
+from experiments.errors import RunError
 from experiments.experiment import make
 from experiments.pool import Where, run_all
 from experiments.progress import Display
@@ -171,3 +172,17 @@ def test_dask_cluster(tmp_path: Path) -> None:
     failed = there.pop(bad.key)
     assert isinstance(failed, Failed)
     assert hashes(there) == hashes(run_all(tasks(), tmp_path / "b", Where(), shown))
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
+def test_cluster_without_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is said that nobody works, and after a while the runs have failed."""
+    distributed = pytest.importorskip("distributed", reason="Dask is an extra")
+    monkeypatch.setattr(pool, "NO_WORKER_S", 1.0)
+    monkeypatch.setattr(pool, "LOOK_S", 0.2)
+    shown, text = display()
+    with distributed.LocalCluster(n_workers=0, processes=False, dashboard_address=None) as cluster:
+        where = Where(cluster=cluster.scheduler_address)
+        with pytest.raises(RunError, match=r"no worker for 1 s; 2 runs are left"):
+            run_all(tasks(2), tmp_path, where, shown)
+    assert "there is no worker; waiting 1 s for one" in text.getvalue()

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads files that a user names: regular ones of a bounded size, and nothing that could block."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from pathlib import Path
+
+MOST_BYTES = 256 << 20
+"""Of a file of results or of a workload."""
+
+MOST_TEXT_BYTES = 64 << 20
+"""Of a file that people write, such as an experiment or a topology."""
+
+
+def read_bytes(path: Path, most: int = MOST_BYTES) -> bytes:
+    """What a regular file holds.
+
+    Raises:
+        OSError: it cannot be read, is a folder, a pipe or a device, or is larger than `most` bytes; strerror
+            says which.
+    """
+    name = str(path)
+    try:
+        # a pipe without a writer must not hold us up before it is known to be one
+        opened = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except ValueError:
+        raise OSError(errno.EINVAL, "no name that a file can have", name) from None
+    with os.fdopen(opened, "rb") as file:
+        mode = os.fstat(opened).st_mode
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), name)
+        if not stat.S_ISREG(mode):
+            raise OSError(errno.EINVAL, "no regular file", name)
+        # one byte more than allowed tells: sizes that the kernel states need not be true, as in /proc
+        data = file.read(most + 1)
+    if len(data) > most:
+        raise OSError(errno.EFBIG, f"larger than {most >> 20} MiB", name)
+    return data
+
+
+def read_text(path: Path, most: int = MOST_TEXT_BYTES) -> str:
+    """The UTF-8 text in a regular file, lines ending as they do there.
+
+    Raises:
+        OSError: see read_bytes.
+        UnicodeDecodeError: it is no such text.
+    """
+    return read_bytes(path, most).decode()
