@@ -15,8 +15,12 @@ import traceback
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import FrameType
+from typing import TYPE_CHECKING
 
 from cli.errors import BAD_INPUT, DEBUG, DONE, FAILED, INTERRUPTED, PROGRAM, TERMINATED, FailedError
+
+if TYPE_CHECKING:
+    import typer
 
 _MOST_CHARACTERS = 1000
 """Of the line that tells of an error."""
@@ -102,11 +106,17 @@ def _guarded(words: list[str]) -> int:
         )
 
 
+def make_app() -> typer.Typer:
+    """The command with all its subcommands: cli.app."""
+    from cli.app import make_app as make
+
+    return make()
+
+
 def _run(words: list[str]) -> int:
     import typer
     from typer.exceptions import TyperException
 
-    from cli.app import make_app
     from controller.errors import ControllerError
     from experiments.errors import RunError
     from spec import SpecError
@@ -144,13 +154,14 @@ def _place(error: BaseException) -> str:
 
 def _fail(message: str, status: int) -> int:
     if message:
-        line = " ".join(message.split())
+        line = " ".join(message[: 8 * _MOST_CHARACTERS].split())
+        # whoever named a file or a table does not get to move the terminal's cursor
+        line = "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in line)
         if len(line) > _MOST_CHARACTERS:
             line = f"{line[:_MOST_CHARACTERS]}..."
-        printable = "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in line)
         # nobody can be told that standard error is closed
         with contextlib.suppress(OSError):
-            sys.stderr.write(f"{PROGRAM}: {printable}\n")
+            sys.stderr.write(f"{PROGRAM}: {line}\n")
             sys.stderr.flush()
     return status
 

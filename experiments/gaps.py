@@ -97,7 +97,7 @@ def read_gaps(folder: Path) -> Gaps | None:
     path = folder / GAPS
     if not path.exists():
         return None
-    found = read_parquet(path)
+    found = read_parquet(path, "gaps")
     if found.schema != _SCHEMA or sum(found.null_count().row(0)):
         raise FileError(path, "", f"no table of gaps: expected columns {', '.join(_SCHEMA)}, all filled")
     return Gaps(tuple((low_ns, count) for low_ns, count in found.iter_rows()))

@@ -22,8 +22,8 @@ def write_parquet(table: polars.DataFrame, path: Path) -> None:
     path.write_bytes(content.getvalue())
 
 
-def read_parquet(path: Path) -> polars.DataFrame:
-    """The table in a file.
+def read_parquet(path: Path, what: str) -> polars.DataFrame:
+    """The table of `what` in a file.
 
     Raises:
         FileError: it cannot be read, or is none.
@@ -33,8 +33,8 @@ def read_parquet(path: Path) -> polars.DataFrame:
     except OSError as error:
         raise FileError(path, "", error.strerror or str(error)) from error
     except polars.exceptions.PolarsError as error:
-        raise FileError(path, "", f"no parquet table: {error}") from error
+        raise FileError(path, "", f"no table of {what}: {error}") from error
     except BaseException as error:
         if type(error).__name__ != _PANIC:
             raise
-        raise FileError(path, "", "no parquet table, or a damaged one") from error
+        raise FileError(path, "", f"no table of {what}, or a damaged one") from error

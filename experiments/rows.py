@@ -158,7 +158,7 @@ def read_rows(path: Path) -> tuple[FlowRow, ...]:
     Raises:
         FileError: it cannot be read, or has other columns.
     """
-    found = read_parquet(path)
+    found = read_parquet(path, "flows")
     for name, kind in found.schema.items():
         if SCHEMA.get(name) != kind:
             raise FileError(

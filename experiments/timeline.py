@@ -118,7 +118,7 @@ def read_timelines(folder: Path) -> Timelines:
 def _read(path: Path, schema: Mapping[str, Any]) -> polars.DataFrame | None:
     if not path.exists():
         return None
-    found = read_parquet(path)
+    found = read_parquet(path, "a timeline")
     # of an earlier version it may have fewer columns
     for name, kind in found.schema.items():
         if schema.get(name) != kind:

@@ -181,7 +181,7 @@ def test_cluster_without_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(pool, "NO_WORKER_S", 1.0)
     monkeypatch.setattr(pool, "LOOK_S", 0.2)
     shown, text = display()
-    with distributed.LocalCluster(n_workers=0, processes=False, dashboard_address=None) as cluster:
+    with distributed.LocalCluster(n_workers=0, processes=True, dashboard_address=None) as cluster:
         where = Where(cluster=cluster.scheduler_address)
         with pytest.raises(RunError, match=r"no worker for 1 s; 2 runs are left"):
             run_all(tasks(2), tmp_path, where, shown)

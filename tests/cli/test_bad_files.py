@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whatever file a subcommand is given, it says in one line what is wrong with it, and soon."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from cli.main import main
+
+SOON_S = 60.0
+"""Generous: what would block would do so for ever."""
+
+DEEP = 3000
+SMALL = ("--target", "virtual", "--workload", "permutation:size=1KiB")
+
+
+def _fifo(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def _endless(path: Path) -> None:
+    path.symlink_to("/dev/zero")
+
+
+def _huge(path: Path) -> None:
+    with path.open("wb") as file:
+        file.truncate(1 << 33)  # it takes no room on the disk
+
+
+def _nested(path: Path) -> None:
+    opening, closing = ('{"a":', "}") if path.suffix == ".json" else ("[", "]")
+    text = opening * DEEP + closing * DEEP
+    path.write_text(text if path.suffix == ".json" else f"a = {text}")
+
+
+KINDS: dict[str, Callable[[Path], object]] = {
+    "missing": lambda path: None,
+    "folder": Path.mkdir,
+    "empty": Path.touch,
+    "binary": lambda path: path.write_bytes(bytes(range(256)) * 64),
+    "not UTF-8": lambda path: path.write_bytes(b"scheme = '\xff\xfe'\n"),
+    "zeros": lambda path: path.write_bytes(bytes(4096)),
+    "pipe": _fifo,
+    "endless": _endless,
+    "huge": _huge,
+    "broken link": lambda path: path.symlink_to(path.with_name("nowhere")),
+    "circular link": lambda path: path.symlink_to(path),
+    "nested": _nested,
+    "other JSON": lambda path: path.write_text('[1, "two", null, 1e999, -0.0]'),
+    "wrong types": lambda path: path.write_text('{"topology": 1, "switches": [], "hosts": 7, "links": "x"}'),
+    "large number": lambda path: path.write_text(f'{{"hosts": {"9" * 5000}}}'),
+    "a number": lambda path: path.write_text(f"seed = {'9' * 5000}"),
+    "one long line": lambda path: path.write_text("x" * (1 << 20)),
+    "not a number": lambda path: path.write_text("scheme = 'ecmp'\ntime_scale = nan\n"),
+}
+COMMANDS: dict[str, tuple[str, ...]] = {
+    "run": ("run", "FILE.toml"),
+    "run topology": ("run", "--scheme", "ecmp", "--topology", "FILE.json", *SMALL),
+    "run workload": ("run", "--scheme", "ecmp", "--workload", "FILE.csv", "--target", "virtual"),
+    "run cdf": ("run", "--scheme", "ecmp", "--workload", "random:cdf=FILE.toml", "--target", "virtual"),
+    "compare": ("compare", "FILE.toml"),
+    "sweep": ("sweep", "FILE.toml", "--set", "seed=1,2"),
+    "report": ("report", "FILE"),
+    "topology": ("topology", "FILE.json"),
+    "schemes": ("schemes", "--topology", "FILE.json"),
+    "tables": ("tables", "--run", "FILE"),
+    "groups": ("groups", "--run", "FILE"),
+    "flows": ("flows", "--run", "FILE"),
+    "queues": ("queues", "--run", "FILE"),
+    "counters": ("counters", "--run", "FILE"),
+    "registers": ("registers", "--run", "FILE"),
+    "diff": ("diff", "--run", "FILE"),
+    "paths": ("paths", "--run", "FILE"),
+    "shell": ("shell", "leaf1", "--run", "FILE"),
+    "paths topology": ("paths", "--scheme", "spritz", "--topology", "FILE.json"),
+    "tables topology": ("tables", "--address", "s1=127.0.0.1:1", "--topology", "FILE.json"),
+    "p4info": ("tables", "--address", "s1=127.0.0.1:1", "--p4info", "FILE"),
+    "certificate": ("tables", "--address", "s1=127.0.0.1:1", "--ca", "FILE"),
+}
+
+
+def told(*words: str) -> tuple[int, str]:
+    """Exit status and standard error of a command."""
+    error = io.StringIO()
+    began_s = time.monotonic()
+    with contextlib.redirect_stderr(error), contextlib.redirect_stdout(io.StringIO()):
+        status = main(words)
+    assert time.monotonic() - began_s < SOON_S
+    return status, error.getvalue()
+
+
+def one_line(text: str) -> str:
+    """The line about what is wrong; before it there may be one about the target."""
+    lines = [line for line in text.splitlines() if not line.startswith("target ")]
+    assert len(lines) == 1, text
+    assert lines[0].startswith("tailrace: ")
+    assert len(lines[0]) < 1100
+    assert "internal error" not in text
+    return lines[0]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("command", COMMANDS)
+def test_bad_files(command: str, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One line, exit status 2 (1 where a switch is asked that is not there), and nothing left behind."""
+    monkeypatch.chdir(tmp_path)
+    words = COMMANDS[command]
+    name = next(
+        part for word in words for part in (word.rpartition("=")[2],) if part.partition(".")[0] == "FILE"
+    )
+    KINDS[kind](tmp_path / name)
+    before = sorted(tmp_path.iterdir())
+    status, text = told(*words)
+    one_line(text)
+    assert status in (1, 2)
+    assert sorted(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize("damage", ["cut", "flipped", "empty", "text", "folder", "pipe"])
+@pytest.mark.parametrize("name", ["summary.json", "flows.parquet"])
+def test_damaged_results(name: str, damage: str, results: Path, tmp_path: Path) -> None:
+    """A report of results that were damaged names the file."""
+    folder = tmp_path / "copy"
+    folder.mkdir()
+    for source in results.iterdir():
+        (folder / source.name).write_bytes(source.read_bytes())
+    path = folder / name
+    content = path.read_bytes()
+    path.unlink()
+    if damage == "folder":
+        path.mkdir()
+    elif damage == "pipe":
+        os.mkfifo(path)
+    else:
+        middle = len(content) // 2
+        flipped = content[:middle] + bytes(255 - byte for byte in content[middle : middle + 8])
+        path.write_bytes(
+            {
+                "cut": content[:middle],
+                "flipped": flipped + content[middle + 8 :],
+                "empty": b"",
+                "text": b"{}",
+            }[damage]
+        )
+    status, text = told("report", str(folder))
+    if status == 0 and damage == "flipped":
+        # parquet has no checksums: other numbers are numbers
+        return
+    assert name in one_line(text)
+    assert status == 2
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The results of a run."""
+    out = tmp_path_factory.mktemp("results") / "out"
+    status, text = told("run", "--scheme", "ecmp", *SMALL, "--out", str(out))
+    assert status == 0, text
+    return out
+
+
+def test_another_versions_summary(results: Path, tmp_path: Path) -> None:
+    """Keys that this version does not know are left alone; a key that it needs is named."""
+    summary = json.loads((results / "summary.json").read_text())
+    for source in results.iterdir():
+        (tmp_path / source.name).write_bytes(source.read_bytes())
+    (tmp_path / "summary.json").write_text(json.dumps({**summary, "of_tomorrow": 1}))
+    assert told("report", str(tmp_path)) == (0, "")
+    del summary["scheme"]
+    (tmp_path / "summary.json").write_text(json.dumps(summary))
+    status, text = told("report", str(tmp_path))
+    assert (status, "scheme" in one_line(text)) == (2, True)
+
+
+def test_report_of_everything() -> None:
+    """Folders that may not be read, that change meanwhile or lead elsewhere end in a line."""
+    status, text = told("report", "/proc")
+    one_line(text)
+    assert status == 2
+
+
+@pytest.mark.parametrize("command", ["run", "compare", "sweep", "paper"])
+def test_out_that_cannot_be_written(command: str, tmp_path: Path) -> None:
+    """A file instead of the folder for results, or of one above it, is refused and stays what it is."""
+    file = tmp_path / "file"
+    file.write_text("mine")
+    words = {
+        "run": ("run", "--scheme", "ecmp", *SMALL),
+        "compare": ("compare", "--schemes", "ecmp", *SMALL),
+        "sweep": ("sweep", "--set", "scheme=ecmp", *SMALL),
+        "paper": ("paper", "flowcut_table3"),
+    }[command]
+    for out in (file, file / "below", tmp_path / ("x" * 300)):
+        status, text = told(*words, "--out", str(out))
+        assert status in (1, 2)
+        assert "internal error" not in text
+        assert "Traceback" not in text
+    assert file.read_text() == "mine"
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
