@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How a command ends that is interrupted, killed, or finds its output closed or the disk full."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from cli.main import main
+from experiments.errors import RunError
+from experiments.staging import staged, write_file
+
+ROOT = Path(__file__).resolve().parents[2]
+TIMEOUT_S = 240
+RUN = ("run", "--scheme", "ecmp", "--target", "virtual", "--workload", "permutation:size=1KiB")
+LONG = ("run", "--scheme", "ecmp", "--target", "virtual", "--workload", "permutation:size=2GiB")
+SWEEP = (
+    *("sweep", "--set", "scheme=ecmp", "--set", "seed=1..4", "--workers", "2", "--target", "virtual"),
+    *("--workload", "permutation:size=64MiB"),
+)
+
+
+def start(*words: str, **options: object) -> subprocess.Popen[str]:
+    """The command in a process group of its own, as a terminal has it."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    started: subprocess.Popen[str] = subprocess.Popen(  # type: ignore[call-overload]
+        [sys.executable, "-m", "cli.main", *words],
+        text=True,
+        start_new_session=True,
+        **{"env": environment, "stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, **options},
+    )
+    return started
+
+
+def ending(process: subprocess.Popen[str]) -> str:
+    """What it said on standard error by its end."""
+    return process.communicate(timeout=TIMEOUT_S)[1]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("after_s", [0.5, 2.0, 5.0])
+@pytest.mark.parametrize("words", [LONG, SWEEP], ids=["run", "sweep"])
+def test_signals(words: tuple[str, ...], after_s: float, number: signal.Signals, tmp_path: Path) -> None:
+    """One line whenever it comes, also from workers that still import, and nothing half-written is left."""
+    process = start(*words, "--out", str(tmp_path / "out"))
+    time.sleep(after_s)
+    assert process.poll() is None
+    os.killpg(process.pid, number)
+    text = ending(process)
+    assert "Traceback" not in text
+    # Python ends itself by SIGINT, which a shell tells as 130, where that came while a text was executed
+    assert process.returncode in (1, 130, 143, -signal.SIGINT)
+    assert sum("interrupted" in line for line in text.splitlines()) == 1
+    assert not [path for path in tmp_path.rglob("*") if ".partial-" in path.name]
+
+
+def test_closed_streams(tmp_path: Path) -> None:
+    """Without standard output or error a command does what it should, and says nothing."""
+    words = "-m cli.main topology leaf-spine"
+    for closing, status, said in ((">&-", 0, ""), (">&- 2>&-", 0, ""), (">&- <&-", 0, "")):
+        done = subprocess.run(
+            ["sh", "-c", f"{sys.executable} {words} {closing}"],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT_S,
+            check=False,
+        )
+        assert (done.returncode, done.stderr) == (status, said)
+    command = ["sh", "-c", f"{sys.executable} -m cli.main topology nonsense 2>&-"]
+    assert subprocess.run(command, cwd=ROOT, timeout=TIMEOUT_S, check=False).returncode == 2
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_full_standard_output() -> None:
+    """What cannot be written is told in a line."""
+    with open("/dev/full", "w") as full:  # noqa: PTH123 - a device
+        process = start("topology", "leaf-spine", stdout=full, cwd=ROOT)
+    assert ending(process) == "tailrace: No space left on device\n"
+    assert process.returncode == 1
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"COLUMNS": "1"},
+        {"COLUMNS": "x", "LINES": "-1"},
+        {"HOME": ""},
+        {"TERM": "dumb", "LANG": "", "LC_ALL": ""},
+        {"LC_ALL": "C", "PYTHONIOENCODING": "ascii"},
+    ],
+)
+def test_environments(change: dict[str, str]) -> None:
+    """A terminal of any kind or of none, and no home, change nothing but looks."""
+    environment = {**os.environ, **change}
+    if not change.get("HOME", "x"):
+        del environment["HOME"]
+    for words in (("schemes",), ("topology", "leaf-spine"), ("--help",)):
+        process = start(*words, env=environment, cwd=ROOT)
+        assert (ending(process), process.returncode) == ("", 0)
+
+
+def test_full_disk(tmp_path: Path) -> None:
+    """A disk that is full is a run that failed, and leaves nothing half-written; other errors pass."""
+    out = tmp_path / "out"
+    with pytest.raises(RunError, match="No space left on device; no results were written"), staged(out):
+        raise OSError(28, os.strerror(28))
+    with pytest.raises(FileNotFoundError, match="simple_switch_grpc"), staged(out):
+        raise FileNotFoundError(2, os.strerror(2), "simple_switch_grpc")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_killed_run_left_is_swept_up(tmp_path: Path) -> None:
+    """The next one takes it away, but for what a living one writes to, and what is not ours."""
+    out = tmp_path / "out"
+    stale, foreign = tmp_path / ".out.partial-0123abcd", tmp_path / ".out.partial-x"
+    for folder in (stale, foreign):
+        folder.mkdir()
+        (folder / "summary.json").write_text("{")
+        os.utime(folder, (1, 1))
+    with staged(out) as folder:
+        os.utime(folder, (1, 1))
+        assert not stale.exists()
+        with staged(out):
+            assert folder.exists()
+    assert foreign.exists()
+
+
+def test_files_appear_whole(tmp_path: Path) -> None:
+    """A file is replaced or stays; a device is written to, and no folder is replaced."""
+    path = tmp_path / "page.html"
+    write_file(path, "one")
+    link = tmp_path / "link"
+    link.symlink_to(path)
+    write_file(link, "two")
+    assert link.is_symlink()
+    assert path.read_text() == "two"
+    write_file(Path(os.devnull), "nothing")
+    assert not Path(os.devnull).is_file()
+    with pytest.raises(IsADirectoryError):
+        write_file(tmp_path, "three")
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(OSError, match="No such device"):
+        write_file(tmp_path / "pipe", "nobody reads")
+    assert sorted(item.name for item in tmp_path.iterdir()) == ["link", "page.html", "pipe"]
+
+
+def test_what_nobody_foresaw(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Any exception becomes a line that says how to see more, and --debug does."""
+    import cli.topology_text
+
+    def fail(*_: object) -> str:
+        raise KeyError("x\x1b[31m\ny")
+
+    monkeypatch.setattr(cli.topology_text, "as_text", fail)
+    monkeypatch.delenv("TAILRACE_DEBUG", raising=False)
+    assert main(["topology", "leaf-spine"]) == 1
+    text = capsys.readouterr().err
+    assert text.startswith("tailrace: internal error: KeyError: ")
+    assert "TAILRACE_DEBUG=1" in text
+    assert text.count("\n") == 1
+    assert "\x1b" not in text
+    monkeypatch.setenv("TAILRACE_DEBUG", "")
+    assert main(["--debug", "topology", "leaf-spine"]) == 1
+    assert "Traceback" in capsys.readouterr().err
