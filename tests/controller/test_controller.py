@@ -328,6 +328,7 @@ class Served:
         self.network = Network(topology)
         self.servers: dict[str, Server] = {}
         self.addresses: dict[str, Address] = {}
+        self.stopped: set[str] = set()
 
     async def start(self, tls: ServerTls | None) -> None:
         for switch in self.topology.switches:
@@ -340,8 +341,9 @@ class Served:
     async def pump(self) -> None:
         while True:
             self.network.advance_to(self.network.now_ns + 100_000)
-            for server in self.servers.values():
-                server.service.deliver_events()
+            for name, server in self.servers.items():
+                if name not in self.stopped:
+                    server.service.deliver_events()
             await asyncio.sleep(0.001)
 
 
@@ -392,6 +394,46 @@ def test_link_down_and_up(tmp_path: Path) -> None:
             network.network.link_up("leaf1", "spine2")
             await until(lambda: second.down == frozenset() and all_ready(second))
             await until_held(second)
+            await second.stop()
+
+    asyncio.run(run())
+
+
+def test_late_switches_lose_no_link() -> None:
+    """A switch that tells nothing for many rounds keeps its links, and it is said that it was late; a link
+    that dies then is found all the same, and a switch that stays silent is given up.
+    """
+
+    async def run() -> None:
+        async with served(SQUARE) as network:
+            events: list[Event] = []
+            links = Settings(interval_s=0.05, missed=3, silent=1 << 20)
+            controller = Controller(
+                SQUARE,
+                FLOWCUT,
+                network.addresses,
+                target("virtual"),
+                links=links,
+                on_event=events.append,
+            )
+            await controller.start()
+            await controller.wait_ready(READY_S)
+            await until(lambda: controller.down == frozenset())
+            events.clear()
+            network.stopped.add("spine2")
+            await asyncio.sleep(1.0)
+            network.stopped.clear()
+            await until(lambda: any(e.kind == "late" and e.subject == "spine2" for e in events))
+            assert [event for event in events if event.kind == "link-down"] == []
+            network.network.link_down("leaf1", "spine1")
+            await until(lambda: controller.down == {("leaf1", 2), ("spine1", 1)})
+            await controller.stop()
+            hasty = Settings(interval_s=0.05, missed=3, silent=4)
+            second = Controller(SQUARE, FLOWCUT, network.addresses, target("virtual"), links=hasty)
+            await second.start()
+            await second.wait_ready(READY_S)
+            network.stopped.add("spine2")
+            await until(lambda: ("spine2", 1) in second.down and ("spine2", 2) in second.down)
             await second.stop()
 
     asyncio.run(run())

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from fabric_capture import open_file, write_frame
+from fabric_control import doubts
 from fabric_errors import FabricError, InputError
 from fabric_faults import schedule, slowed
 from fabric_job import Fault
@@ -255,3 +256,17 @@ def test_thrift_calls() -> None:
     fields = struct.pack(">BhiBhiBhqB", 8, 1, 3, 8, 2, 0, 10, 3, 500, 0)
     head = struct.pack(">II", 0x80010001, len(name))
     assert received[0] == head + name + b"\0\0\0\0" + fields
+
+
+def test_what_the_watching_of_links_tells() -> None:
+    """Links that were called dead without a fault, and whoever was late, make a run that is not relied on."""
+    down = {"event": "link-down", "subject": "leaf1-spine1", "text": ""}
+    late = [
+        {"event": "late", "subject": name, "text": "", "late_s": s} for name, s in (("a", 1.0), ("b", 4.2))
+    ]
+    assert doubts([], set()) == []
+    assert doubts([down, {"event": "link-up", "subject": "leaf1-spine1", "text": ""}], {"leaf1-spine1"}) == []
+    assert doubts([down, down], {"leaf1-spine2"}) == [
+        "the controller took leaf1-spine1 for dead, and rerouted, though nothing had failed"
+    ]
+    assert doubts(late, set()) == ["b and 1 more did not keep up with the watching of links for 4.2 s"]
