@@ -16,6 +16,7 @@ from fabric_run import Run
 from mininet.cli import CLI
 from mininet.log import error, output
 
+from controller.linkwatch import Settings
 from topology import Topology
 
 IPERF_PORT, IPERF_S = 5001, 5
@@ -33,6 +34,16 @@ def welcome(topology: Topology) -> str:
         lines.append(f"     link {topology.links[0].a} {topology.links[0].b} down")
     lines.append("     traffic (the experiment's flows)    help    exit")
     return "\n".join(lines) + "\n"
+
+
+def dead_link(name: str, watch: Settings) -> str:
+    """What a link that went down costs the flows over it, in one line."""
+    noticed_s = watch.interval_s * (watch.missed + 1)
+    return (
+        f"{name} is down: flows over it wait, and lose what they send, until the controller notices, for about"
+        f" {noticed_s:g} s; then they go another way with their next packet, TCP's at its next retransmission,"
+        f" within another {noticed_s:g} s and a timeout\n"
+    )
 
 
 def _wait_listening(pid: int, port: int) -> None:
@@ -73,13 +84,16 @@ class Prompt(CLI):
         while not self._leaving.is_set():
             self._try(self._run.watch.turn, self.failures)
 
-    def _try(self, act: Callable[[], object], failures: list[str] | None = None) -> None:
+    def _try(self, act: Callable[[], object], failures: list[str] | None = None) -> bool:
+        """Whether it was done; else the problem is said."""
         try:
             act()
         except FabricError as problem:
             error(f"{problem}\n")
             if failures is not None:
                 failures.append(str(problem))
+            return False
+        return True
 
     def do_link(self, line: str) -> None:
         """Bring a link down or up: link NODE1 NODE2 down|up."""
@@ -91,7 +105,8 @@ class Prompt(CLI):
         if not links:
             error(f"no link between {words[0]} and {words[1]}\n")
         for link in links:
-            self._try(partial(self._run.links.set_state, link, words[2]))
+            if self._try(partial(self._run.links.set_state, link, words[2])) and words[2] == "down":
+                output(dead_link(link.name, Settings()))
 
     def do_iperf(self, line: str) -> None:
         """Measure TCP between two hosts, by default the first and the last: iperf [HOST1 HOST2]."""

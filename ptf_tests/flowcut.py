@@ -27,7 +27,7 @@ from ptf_tests.fabric import (
     UPLINKS,
     FabricTest,
 )
-from ptf_tests.frames import Flow, flowcut_ack, roce, shimmed, tagged
+from ptf_tests.frames import MOVED, UNTRACKED, Flow, flowcut_ack, roce, shimmed, tagged
 
 WAYS = 4  # of a bucket: what an answer to READ_FLOWS holds
 NEVER_TICKS = 10**12
@@ -44,7 +44,7 @@ class Sent:
     port: int
     frame_bytes: int  # as the host sent it
     hops: int
-    stamps: tuple[tuple[int, int], ...]  # (ticks, in_port), the newest first
+    stamps: tuple[tuple[int, int], ...]  # as `ptf_tests.frames.stamp` takes them, the newest first
 
     def ack(self, *, congested: bool = False, **forged: Any) -> Packet:
         """The egress switch's answer, as it arrives here; `forged` overrides what it says."""
@@ -124,12 +124,14 @@ class FlowcutTest(FabricTest):
     # ---- data and ACKs ----
 
     def send_data(self, flow: Flow = FLOW, *, in_port: int = HOST_PORT, **fields: Any) -> Sent:
-        """A data packet from a host goes out by some port, right in every byte but its stamp's ticks."""
+        """A data packet from a host goes out by some port, right in every byte but its stamp's ticks
+        and flags."""
         frame = roce(flow, **fields)
         self.send(in_port, frame)
         port, found = self.receive()
         (stamp,) = Ether(found)[DataShim].stack
-        stamps = ((int(stamp.ticks), in_port),)
+        flags = stamp.moved * MOVED | stamp.untracked * UNTRACKED
+        stamps = ((int(stamp.ticks), in_port | flags),)
         tag = tagged(0, port) if flow.dport == ROCE_PORT else 0  # only RoCEv2 has a place for it
         expected = roce(flow, ttl=63, tag=tag, **fields)
         self.assertEqual(bytes(shimmed(expected, 1, list(stamps))).hex(), found.hex())

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import struct
 from dataclasses import dataclass
 
 from scapy.layers.inet import IP, UDP
@@ -94,9 +95,18 @@ def cut(frame: Packet) -> bytes:
     return bytes(headers)[: in_front + TRIMMED_IP_BYTES]
 
 
+MOVED, UNTRACKED = 1 << 15, 1 << 14
+"""What a stamp may say beside the port."""
+
+
+def stamp(ticks: int, rest: int) -> Stamp:
+    """A stamp; `rest` is the 16 bits behind the ticks: the port, and flags."""
+    return Stamp(struct.pack(">IH", ticks, rest))
+
+
 def shimmed(frame: Packet, hops: int, stamps: list[tuple[int, int]]) -> Packet:
-    """A data frame as it travels between switches, with stamps (ticks, in_port), the newest first."""
-    stack = [Stamp(ticks=ticks, in_port=in_port) for ticks, in_port in stamps]
+    """A data frame as it travels between switches, with stamps (see `stamp`), the newest first."""
+    stack = [stamp(*one) for one in stamps]
     ether = Ether(src=frame[Ether].src, dst=frame[Ether].dst)
     return ether / Local() / DataShim(hops=hops, stack=stack) / frame[Ether].payload.copy()
 
@@ -111,7 +121,7 @@ def flowcut_ack(
     **forged: int,
 ) -> Packet:
     """The ACK of a data frame, as the egress switch sends it. `forged` overrides fields of the ACK."""
-    stack = [Stamp(ticks=ticks, in_port=in_port) for ticks, in_port in stamps]
+    stack = [stamp(*one) for one in stamps]
     fields = {
         "bytes": frame_bytes,
         "hops": hops,

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Flowcut data shim, between Ethernet and IPv4 on fabric links (Flowcut §II-B, §III-A1).
 
-Each switch that tracks the flow pushes a stamp: its clock and the port the packet came in by. Hosts never
-see it.
+Each switch that tracks the flow pushes a stamp: its clock, the port the packet came in by, whether the flow
+has left a withdrawn path there, and whether it is not in the switch's table. Hosts never see it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from scapy.data import ETHER_TYPES
-from scapy.fields import BitField, IntField, PacketListField, ShortField, XShortEnumField
+from scapy.fields import BitField, IntField, PacketListField, XShortEnumField
 from scapy.layers.inet import IP
 from scapy.packet import Packet, bind_layers
 
@@ -18,10 +18,16 @@ from hosts.packets.local import Local, Subtype
 
 
 class Stamp(Packet):
-    """ticks:32 of the switch's clock, in_port:16."""
+    """ticks:32 of the switch's clock, moved:1, untracked:1, reserved:5, in_port:9."""
 
     name = "Stamp"
-    fields_desc = [IntField("ticks", 0), ShortField("in_port", 0)]
+    fields_desc = [
+        IntField("ticks", 0),
+        BitField("moved", 0, 1),
+        BitField("untracked", 0, 1),
+        BitField("reserved", 0, 5),
+        BitField("in_port", 0, 9),
+    ]
 
     def extract_padding(self, s: bytes) -> tuple[bytes, bytes | None]:
         """What follows a stamp belongs to the layer that holds it."""

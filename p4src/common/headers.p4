@@ -73,8 +73,11 @@ header shim_t {
 // DEVIATION: 4 bytes of time where the paper needs 2, which hold 65 us of nanoseconds: a tick may be longer or
 // shorter here, and a round trip may never wrap.
 header stamp_t {
-    bit<32> ticks;    // arrival at the switch that put it here, by its own clock
-    bit<16> in_port;  // where the packet came from, so where its ACK goes
+    bit<32> ticks;      // arrival at the switch that put it here, by its own clock
+    bit<1>  moved;      // the flow has left a withdrawn path here, on which packets of it may still be
+    bit<1>  untracked;  // not in this switch's table
+    bit<5>  reserved;
+    bit<9>  in_port;    // where the packet came from, so where its ACK goes
 }
 
 // Flowcut §II-A and §III-A1: 13 bytes of key, then size, counters and the stamps of the data packet.

@@ -82,7 +82,7 @@ enum bit<8> DropReason_t {
     TTL_EXPIRED       = 3,
     NO_ROUTE          = 4,  // no prefix, or no next hop in its group
     QUEUE_LIMIT       = 5,  // the program's own limit of the egress queue
-    PATH_WITHDRAWN    = 6,  // Flowcut: the flow's path is gone, and its packets may still be on it
+    PATH_WITHDRAWN    = 6,  // Flowcut: late from a path that was withdrawn, or moved from it and not to be ordered
     NO_STAMP_SPACE    = 7,  // Flowcut: more switches on the path than the shim has stamps
     BAD_PORT          = 8,  // packet-out to a port that no switch has
     NO_WAITING_ROOM   = 9   // PFC, where it is emulated: more packets than may wait for paused ports

@@ -67,8 +67,9 @@ control IsNextHop(in port_t port, in metadata_t meta, in next_hops_t next_hops, 
 }
 
 // A switch that gets a flow's packets in another way than before, while it counts some in flight: the switch of the
-// source has moved the flow, which it does only when nothing of it is in flight. So what is counted here was lost, or
-// acknowledged by other switches; and where the flow is untracked here, the port that was kept for it is of no use.
+// source has moved the flow, which it does only when nothing of it is in flight, or its path was withdrawn. So what is
+// counted here was lost, or acknowledged by other switches, or is to be forgotten as there (flowcut/moved.p4); and where
+// the flow is untracked here, the port that was kept for it is of no use.
 control SamePath(in metadata_t meta, inout probe_t probe) {
     apply {
         group_t earlier;
@@ -76,7 +77,8 @@ control SamePath(in metadata_t meta, inout probe_t probe) {
             probe.fingerprint = probe.fingerprint ^ meta.origin;
             if (probe.found) {
                 flow_detour.read(earlier, probe.index);
-                probe.expired = probe.expired || earlier != meta.origin;
+                probe.elsewhere = !probe.expired && earlier != meta.origin;
+                probe.expired = probe.expired || probe.elsewhere;
             }
         }
     }

@@ -3,9 +3,11 @@
 //
 //   entry found    in flight -= bytes; 0 -> entry deleted, XON if it was draining
 //                  RTT or its growth above the threshold -> XOFF (at the switch of the source), or the ACK is marked
-//   none           the packet had gone untracked: the bucket's count -= bytes
+//   untracked      the packet had gone untracked: the bucket's count -= bytes
+//   neither        of bytes that were forgotten: nothing
 #ifndef FLOWCUT_ACK_P4
 #define FLOWCUT_ACK_P4
+#include "flowcut/moved.p4"
 #include "flowcut/probe.p4"
 #include "flowcut/rtt.p4"
 
@@ -46,6 +48,9 @@ control AckOfTracked(in probe_t probe, in bit<32> flow_hash, in ticks_t now_tick
         bit<32> in_flight = probe.in_flight_bytes |-| (bit<32>)hdr.ack.bytes;
         tell = Tell_t.NOTHING;
         flow_in_flight_bytes.write(probe.index, in_flight);
+        if (hdr.stamps[0].moved == 1) {
+            flow_moved.write(probe.index, 0);
+        }
         flow_state.read(state, probe.index);
         normalise_rtt.apply(now_ticks[31:0] - hdr.stamps[0].ticks, hdr.ack.hops - (hdr.ack.stamps - 1),
                             hdr.ack.bytes, config.ticks_per_byte, normalised);
@@ -73,10 +78,18 @@ control AckOfTracked(in probe_t probe, in bit<32> flow_hash, in ticks_t now_tick
     }
 }
 
-control AckOfUntracked(in probe_t probe, in bit<24> bytes) {
+// Whether an ACK is of bytes that the entry counts. Those of a path that the flow had to leave, and those of an entry
+// past its age, are counted no more, but ACKs of them may still come.
+control IsCounted(in probe_t probe, in stamp_t stamp, in ticks_t now_ticks, in ticks_t age_ticks,
+                  out bool is_counted) {
     apply {
-        untracked_bytes.write(probe.bucket, probe.untracked_bytes |-| (bit<32>)bytes);
-        acks_unknown.count(0);
+        ticks_t since_ticks;
+        flow_since_ticks.read(since_ticks, probe.index);
+        is_counted = probe.found && stamp.untracked == 0;
+        // no stamp is compared with a time that is longer ago than ACKs can be on their way
+        if (STAMPS_COMPARE(age_ticks) && !LONG_AGO(now_ticks, since_ticks, age_ticks)) {
+            is_counted = is_counted && !IS_BEFORE(stamp.ticks, since_ticks[31:0]);
+        }
     }
 }
 
@@ -116,18 +129,23 @@ control TellSource(in Tell_t tell, in bit<32> credit_bytes, inout headers_t hdr,
 control AckHere(in probe_t probe, in bit<32> flow_hash, in ticks_t now_ticks, in flowcut_config_t config,
                 inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     AckOfTracked() ack_of_tracked;
-    AckOfUntracked() ack_of_untracked;
+    IsCounted() find_whether_counted;
     TellSource() tell_source;
 
     apply {
         Tell_t tell = Tell_t.NOTHING;
         bool at_source = hdr.ack.stamps == 1;
-        if (probe.found) {
+        bool is_counted;
+        find_whether_counted.apply(probe, hdr.stamps[0], now_ticks, config.age_ticks, is_counted);
+        if (is_counted) {
             ack_of_tracked.apply(probe, flow_hash, now_ticks, at_source, config, hdr, tell);
         } else {
-            ack_of_untracked.apply(probe, hdr.ack.bytes);
+            if (hdr.stamps[0].untracked == 1) {
+                untracked_bytes.write(probe.bucket, probe.untracked_bytes |-| (bit<32>)hdr.ack.bytes);
+            }
+            acks_unknown.count(0);
         }
-        standard_metadata.egress_spec = (port_t)hdr.stamps[0].in_port;
+        standard_metadata.egress_spec = hdr.stamps[0].in_port;
         hdr.stamps.pop_front(1);
         hdr.ack.stamps = hdr.ack.stamps - 1;
         if (at_source) {

@@ -8,6 +8,7 @@
 #ifndef FLOWCUT_DATA_P4
 #define FLOWCUT_DATA_P4
 #include "common/drops.p4"
+#include "flowcut/moved.p4"
 #include "flowcut/probe.p4"
 
 enum bit<4> Decision_t {
@@ -15,7 +16,8 @@ enum bit<4> Decision_t {
     CONTINUE  = 1,  // on the flowcut that is in flight
     INSERT    = 2,  // a new flowcut
     RESELECT  = 3,  // a new path while bytes are in flight: early resume (§IV-C)
-    UNTRACKED = 4   // no room in the bucket, or bytes in flight that could be this flow's
+    UNTRACKED = 4,  // no room in the bucket, or bytes in flight that could be this flow's
+    MOVE      = 5   // a new path while bytes are in flight, because the old one was withdrawn (moved.p4)
 }
 
 struct decision_t {
@@ -24,20 +26,35 @@ struct decision_t {
     bool       evicts;     // the entry belonged to a flow past its age
     bool       rerouted;   // another port than this flow's last flowcut had
     bool       takes_slot; // UNTRACKED: of untracked_port
+    bit<1>     moved;      // the packet says that its flow has left a path on which packets of it may still be
 }
 
+
 // A flow that is in flight stays where it is. Where the controller took its next hop away, while its packets may
-// still be behind it, nothing of it is sent, and its age runs on, until none of them can be left.
-control StayOn(in port_t port, in next_hops_t next_hops, inout decision_t decision, inout metadata_t meta,
-               inout standard_metadata_t standard_metadata) {
+// still be behind it, it moves at once, and the last switch keeps its order, by when packets were sent. So one that came
+// in a tick with the flow's last one (at `last_ticks`) is dropped, and where no stamp tells the order of packets, all of
+// them, while the flow's age runs on, until none can be left behind the old next hop.
+control StayOn(in port_t port, in next_hops_t next_hops, in ticks_t last_ticks, in ticks_t now_ticks,
+               in ticks_t age_ticks, inout decision_t decision, inout metadata_t meta,
+               inout standard_metadata_t standard_metadata, out bool moves) {
     Drop() drop;
     IsNextHop() is_next_hop;
 
     apply {
         bool still_there;
+        moves = false;
         is_next_hop.apply(port, meta, next_hops, still_there);
         if (still_there) {
             standard_metadata.egress_spec = port;
+        } else if (LONG_AGO(now_ticks, last_ticks, 0) && STAMPS_COMPARE(age_ticks)) {
+            moves = true;
+            decision.moved = 1;
+            if (decision.what == Decision_t.CONTINUE) {
+                decision.what = Decision_t.MOVE;
+            }
+            if (meta.from_host) {
+                meta.detour = 0;  // that of the old path
+            }
         } else {
             decision.what = Decision_t.NONE;
             drop.apply(DropReason_t.PATH_WITHDRAWN, meta, standard_metadata);
@@ -52,6 +69,9 @@ control DecideAnew(in probe_t probe, in bool known, in FirstPath_t first_path, i
         if (probe.found) {
             decision.what = Decision_t.INSERT;
             decision.evicts = true;
+            if (probe.elsewhere) {
+                decision.moved = 1;
+            }
         } else if (probe.untracked_bytes == 0 && probe.has_free) {
             decision.what = Decision_t.INSERT;
             decision.index = probe.free_index;
@@ -66,16 +86,18 @@ control DecideAnew(in probe_t probe, in bool known, in FirstPath_t first_path, i
 
 // Where a flow that goes untracked may have bytes in flight.
 control KeptPort(in probe_t probe, in ticks_t now_ticks, in ticks_t age_ticks, inout decision_t decision,
-                 out bool stay, out port_t port) {
+                 out bool stay, out port_t port, out ticks_t kept_ticks) {
     apply {
         bit<32> kept;
-        ticks_t kept_ticks;
         untracked_port.read(kept, probe.untracked_slot);
         untracked_port_ticks.read(kept_ticks, probe.untracked_slot);
         bool fresh = kept != 0 && !LONG_AGO(now_ticks, kept_ticks, age_ticks);
         stay = fresh && kept[31:16] == probe.fingerprint;
         decision.takes_slot = stay || !fresh;
-        port = (port_t)(kept[15:0] - 1);
+        if (stay) {
+            decision.moved = kept[15:15];
+        }
+        port = (port_t)(kept[14:0] - 1);
     }
 }
 
@@ -92,15 +114,19 @@ control Decide(in probe_t probe, in bit<32> flow_hash, in ticks_t now_ticks, in 
     apply {
         bool stay = false;
         bool choose = false;
+        bool moves = false;
         port_t stay_port = 0;
+        ticks_t last_ticks = 0;
         history_t history;
         FlowState_t state;
-        decision = { Decision_t.NONE, probe.index, false, false, true };
+        decision = { Decision_t.NONE, probe.index, false, false, true, 0 };
         read_history.apply(flow_hash, history);
         wish_t wish = { standard_metadata.egress_spec, history.drained, false, history.last_port };
         if (probe.found && !probe.expired) {
             flow_state.read(state, probe.index);
             flow_out_port.read(stay_port, probe.index);
+            flow_last_data_ticks.read(last_ticks, probe.index);
+            flow_moved.read(decision.moved, probe.index);
             recall_path.apply(probe.index, meta);
             choose = state == FlowState_t.RESELECT;
             stay = !choose;
@@ -117,16 +143,23 @@ control Decide(in probe_t probe, in bit<32> flow_hash, in ticks_t now_ticks, in 
                 wish.leaves = history.drained & PORT_BIT(history.last_port) != 0;
             }
             if (decision.what == Decision_t.UNTRACKED && probe.untracked_bytes != 0) {
-                kept_port.apply(probe, now_ticks, config.age_ticks, decision, stay, stay_port);
+                kept_port.apply(probe, now_ticks, config.age_ticks, decision, stay, stay_port, last_ticks);
             }
+        }
+        if (stay) {
+            stay_on.apply(stay_port, next_hops, last_ticks, now_ticks, config.age_ticks, decision, meta,
+                          standard_metadata, moves);
+        }
+        if (moves && decision.what == Decision_t.MOVE) {
+            choose = true;
+            wish.leaves = true;
+            wish.last_port = stay_port;
         }
         if (choose) {
             new_path.apply(next_hops, wish, flow_hash + now_ticks[31:0] * 0x9E3779B1, meta,
                            standard_metadata.egress_spec);
             decision.rerouted = standard_metadata.egress_spec != wish.last_port
-                && (decision.what == Decision_t.RESELECT || history.known);
-        } else if (stay) {
-            stay_on.apply(stay_port, next_hops, decision, meta, standard_metadata);
+                && (moves || decision.what == Decision_t.RESELECT || history.known);
         }
     }
 }
@@ -141,22 +174,31 @@ control Commit(in decision_t decision, in probe_t probe, in ticks_t now_ticks, i
             untracked_bytes.write(probe.bucket, probe.untracked_bytes + meta.frame_bytes);
             untracked_last_ticks.write(probe.bucket, now_ticks);
             if (decision.takes_slot) {
-                untracked_port.write(probe.untracked_slot, probe.fingerprint ++ ((bit<16>)out_port + 1));
+                untracked_port.write(probe.untracked_slot,
+                                     probe.fingerprint ++ decision.moved ++ ((bit<15>)out_port + 1));
                 untracked_port_ticks.write(probe.untracked_slot, now_ticks);
             }
             flowcut_overflow.count(0);
         } else if (decision.what != Decision_t.NONE) {
             bit<32> in_flight = meta.frame_bytes;
             if (decision.what == Decision_t.INSERT) {
-                flow_key.write(decision.index, flow.src ++ flow.dst ++ flow.sport ++ flow.dport ++ flow.protocol);
+                flow_key.write(decision.index, PACKED(flow));
+                flow_state.write(decision.index, FlowState_t.TRACKED);
                 flowcut_created.count(0);
+            } else if (decision.what == Decision_t.MOVE) {
+                flowcut_moved.count(0);  // a source that was asked to stop is told to go on when the count is zero
             } else {
                 in_flight = in_flight + probe.in_flight_bytes;
+            }
+            if (decision.what == Decision_t.INSERT || decision.what == Decision_t.MOVE) {
+                flow_moved.write(decision.index, decision.moved);
+                flow_since_ticks.write(decision.index, now_ticks);
+            } else if (decision.what == Decision_t.RESELECT) {
+                flow_state.write(decision.index, FlowState_t.TRACKED);
             }
             if (decision.what != Decision_t.CONTINUE) {
                 flow_out_port.write(decision.index, out_port);
                 remember_path.apply(decision.index, meta);
-                flow_state.write(decision.index, FlowState_t.TRACKED);
                 flow_samples.write(decision.index, 0);  // the new path's RTT starts afresh
                 flow_rtt_avg.write(decision.index, 0);
                 flow_rtt_last.write(decision.index, 0);

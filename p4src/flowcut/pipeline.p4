@@ -14,6 +14,7 @@
 //   packet-out | admission -> hop limit -> routes -> role -> ECMP choice -> probe
 //                                            TRACK:    decide -> queue limit -> commit, stamp
 //                                            ACK_HERE: count off, RTT, drain -> upstream, or XOFF/XON to the source
+//                                            EGRESS:   late from a path that was withdrawn? -> what the ACK needs
 //              -> finish || accounts, counters, tag; EGRESS: strip the shim, clone -> ACK -> recirculate
 #ifndef FLOWCUT_PIPELINE_P4
 #define FLOWCUT_PIPELINE_P4
@@ -31,6 +32,7 @@
 #include "flowcut/ack_maker.p4"
 #include "flowcut/data.p4"
 #include "flowcut/inspect.p4"
+#include "flowcut/moved.p4"
 #include "flowcut/role.p4"
 #include "flowcut/shim.p4"
 
@@ -99,6 +101,7 @@ control FlowcutIngress(inout headers_t hdr, inout metadata_t meta, inout standar
     FindNextHops() find_next_hops;
     Decide() decide;
     AckHere() ack_here;
+    KeepOrder() keep_order;
     QueueLimit() queue_limit;
     Commit() commit;
     PushShim() push_shim;
@@ -110,8 +113,8 @@ control FlowcutIngress(inout headers_t hdr, inout metadata_t meta, inout standar
     apply {
         ticks_t now_ticks = standard_metadata.ingress_global_timestamp;
         flowcut_config_t config;
-        probe_t probe = { 0, 0, 0, 0, false, false, 0, 0, false, false, 0 };
-        decision_t decision = { Decision_t.NONE, 0, false, false, false };
+        probe_t probe = { 0, 0, 0, 0, false, false, false, 0, 0, false, false, 0 };
+        decision_t decision = { Decision_t.NONE, 0, false, false, false, 0 };
         next_hops_t next_hops;
         Role_t role = Role_t.PASS_BY;
         bit<32> hash_value = 0;
@@ -153,6 +156,7 @@ control FlowcutIngress(inout headers_t hdr, inout metadata_t meta, inout standar
         } else if (role == Role_t.ACK_TURNED) {
             turn_ack.apply(hdr, meta.ack_seed, standard_metadata.egress_spec, wire_bytes);
         } else if (role == Role_t.EGRESS) {
+            keep_order.apply(hash_value, now_ticks, config.age_ticks, hdr, meta, standard_metadata);
             seed_ack.apply(hdr, meta.frame_bytes, standard_metadata.ingress_port, meta.ack_seed);
         }
         if (meta.kind != PacketKind_t.NONE) {
@@ -172,7 +176,11 @@ control FlowcutIngress(inout headers_t hdr, inout metadata_t meta, inout standar
             if (!hdr.shim.isValid()) {
                 push_shim.apply(hdr);
             }
-            push_stamp.apply(now_ticks, standard_metadata.ingress_port, hdr);
+            bit<1> untracked = 0;
+            if (decision.what == Decision_t.UNTRACKED) {
+                untracked = 1;
+            }
+            push_stamp.apply(now_ticks, standard_metadata.ingress_port, decision.moved, untracked, hdr);
         }
         if (hdr.shim.isValid() && !meta.route.to_host) {
             hdr.shim.hops = hdr.shim.hops |+| 1;

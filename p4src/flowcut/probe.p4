@@ -10,7 +10,8 @@ struct probe_t {
     bit<16> fingerprint;     // the bits of the hash that are not in untracked_slot
     bit<32> index;           // of the flow's entry, where found
     bool    found;
-    bool    expired;         // found, but past its age
+    bool    expired;         // found, but past its age, or of another path
+    bool    elsewhere;       // found, not past its age, but of another path
     bit<32> in_flight_bytes; // of the entry found
     bit<32> free_index;      // a way that is free or past its age, where has_free
     bool    has_free;
@@ -46,8 +47,8 @@ control Probe(in flow_key_t flow, in bit<32> flow_hash, in ticks_t now_ticks, in
     ProbeWay() probe_way;
 
     apply {
-        packed_key_t key = flow.src ++ flow.dst ++ flow.sport ++ flow.dport ++ flow.protocol;
-        probe = { 0, 0, 0, 0, false, false, 0, 0, false, false, 0 };
+        packed_key_t key = PACKED(flow);
+        probe = { 0, 0, 0, 0, false, false, false, 0, 0, false, false, 0 };
         // The low bits pick the ECMP slot, the high ones flowlet and history slots.
         probe.bucket = (flow_hash >> 8) & (bit<32>)config.bucket_mask & (BUCKETS - 1);
         probe.untracked_slot = (flow_hash >> 8) & (UNTRACKED_SLOTS - 1);

@@ -18,15 +18,22 @@ control PushShim(inout headers_t hdr) {
 }
 
 // At every switch that tracks the packet's flow. There must be room for one more.
-control PushStamp(in ticks_t now_ticks, in port_t in_port, inout headers_t hdr) {
+control PushStamp(in ticks_t now_ticks, in port_t in_port, in bit<1> moved, in bit<1> untracked,
+                  inout headers_t hdr) {
     apply {
         hdr.stamps.push_front(1);
         hdr.stamps[0].setValid();
         hdr.stamps[0].ticks = now_ticks[31:0];
-        hdr.stamps[0].in_port = (bit<16>)in_port;
+        hdr.stamps[0].moved = moved;
+        hdr.stamps[0].untracked = untracked;
+        hdr.stamps[0].reserved = 0;
+        hdr.stamps[0].in_port = in_port;
         hdr.shim.stamps = hdr.shim.stamps + 1;
     }
 }
+
+#define STAMP(i) hdr.stamps[i].ticks ++ hdr.stamps[i].moved ++ hdr.stamps[i].untracked ++ hdr.stamps[i].reserved \
+            ++ hdr.stamps[i].in_port
 
 // At the egress switch, in front of the host's queue: what the ACK will need.
 control SeedAck(in headers_t hdr, in bit<32> frame_bytes, in port_t in_port, out ack_seed_t seed) {
@@ -36,10 +43,7 @@ control SeedAck(in headers_t hdr, in bit<32> frame_bytes, in port_t in_port, out
         seed.bytes = frame_bytes[23:0];
         seed.hops = hdr.shim.hops;
         seed.stamps = hdr.shim.stamps;
-        seed.stack = hdr.stamps[0].ticks ++ hdr.stamps[0].in_port ++ hdr.stamps[1].ticks ++ hdr.stamps[1].in_port
-            ++ hdr.stamps[2].ticks ++ hdr.stamps[2].in_port ++ hdr.stamps[3].ticks ++ hdr.stamps[3].in_port
-            ++ hdr.stamps[4].ticks ++ hdr.stamps[4].in_port ++ hdr.stamps[5].ticks ++ hdr.stamps[5].in_port
-            ++ hdr.stamps[6].ticks ++ hdr.stamps[6].in_port;
+        seed.stack = STAMP(0) ++ STAMP(1) ++ STAMP(2) ++ STAMP(3) ++ STAMP(4) ++ STAMP(5) ++ STAMP(6);
     }
 }
 

@@ -8,6 +8,7 @@ const bit<32> WAYS            = 4;      // of each bucket; probe.p4 and inspect.
 const bit<32> ENTRIES         = BUCKETS * WAYS;
 const bit<32> UNTRACKED_SLOTS = 65536;  // 64 for each bucket
 const bit<32> HISTORY_SLOTS   = 65536;  // index: 16 bits of the flow's hash
+const bit<32> MOVED_SLOTS     = 65536;  // index: 16 bits of the flow's hash
 const bit<32> HOP_COUNTS      = 16;     // what the shim's 4-bit hop count can say
 
 #endif

@@ -8,7 +8,8 @@
 // The guarantee rests on one rule: a flow may choose its next hop only while none of its bytes is in flight. A flow
 // that finds no free way is not in the table, so its bytes are counted with the bucket, and while that count is not
 // zero, no flow enters the bucket: one of them could be the newcomer's own.
-// An entry whose flow has been silent for age_ticks is dead: what it still counts was lost.
+// An entry whose flow has been silent for age_ticks is dead: what it still counts was lost. An entry whose port leads
+// to the destination no more is forgotten at once, and its flow moved: moved.p4 keeps its order.
 //
 // Written and read only by flowcut/, only in ingress.
 #ifndef FLOWCUT_TABLE_P4
@@ -18,6 +19,7 @@
 #include "flowcut/sizes.p4"
 
 typedef bit<104> packed_key_t;
+#define PACKED(flow) ((flow).src ++ (flow).dst ++ (flow).sport ++ (flow).dport ++ (flow).protocol)
 
 // By entry index.
 @name("flow_key") register<packed_key_t>(ENTRIES) flow_key;
@@ -31,6 +33,8 @@ typedef bit<104> packed_key_t;
 @name("flow_rtt_last") register<bit<16>>(ENTRIES) flow_rtt_last;                // 8.8
 @name("flow_rtt_growth") register<bit<16>>(ENTRIES) flow_rtt_growth;            // two's complement, 8.8
 @name("flow_samples") register<bit<8>>(ENTRIES) flow_samples;                   // ACKs so far, saturates
+@name("flow_moved") register<bit<1>>(ENTRIES) flow_moved;                       // data says so still: moved.p4
+@name("flow_since_ticks") register<ticks_t>(ENTRIES) flow_since_ticks;          // what was sent before is not counted
 
 // By bucket.
 @name("untracked_bytes") register<bit<32>>(BUCKETS) untracked_bytes;
@@ -40,7 +44,7 @@ typedef bit<104> packed_key_t;
 // flow's hash that include those of its bucket. Of no meaning while the bucket has nothing untracked in flight, or
 // when the flow has been silent for its age. A slot serves the flow that came first; another one with the same 16
 // bits goes its ECMP path, in order as long as nobody changes its group.
-//   bits 31..16: the other bits of the hash    bits 15..0: port + 1; 0: none yet
+//   bits 31..16: the other bits of the hash    bit 15: the flow was moved (moved.p4)    bits 14..0: port + 1; 0: none yet
 @name("untracked_port") register<bit<32>>(UNTRACKED_SLOTS) untracked_port;
 @name("untracked_port_ticks") register<ticks_t>(UNTRACKED_SLOTS) untracked_port_ticks;  // last packet
 
@@ -89,9 +93,10 @@ control NoteEnd(in bit<32> flow_hash, in port_t port, in bool was_bad) {
 @name("flowcut_rerouted") counter(1, CounterType.packets_and_bytes) flowcut_rerouted;  // new flowcut, new port
 @name("flowcut_overflow") counter(1, CounterType.packets_and_bytes) flowcut_overflow;  // packets sent untracked
 @name("flowcut_expired") counter(1, CounterType.packets_and_bytes) flowcut_expired;    // entries past their age
+@name("flowcut_moved") counter(1, CounterType.packets_and_bytes) flowcut_moved;        // left withdrawn paths in flight
 @name("xoff_sent") counter(1, CounterType.packets_and_bytes) xoff_sent;
 @name("xon_sent") counter(1, CounterType.packets_and_bytes) xon_sent;
 @name("acks_made") counter(1, CounterType.packets_and_bytes) acks_made;
-@name("acks_unknown") counter(1, CounterType.packets_and_bytes) acks_unknown;          // of untracked packets
+@name("acks_unknown") counter(1, CounterType.packets_and_bytes) acks_unknown;          // of no entry's bytes
 
 #endif

@@ -40,6 +40,8 @@ class Kind(Enum):
 class Stamp:
     ticks: int
     in_port: int
+    moved: bool = False
+    untracked: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +73,12 @@ def _key(raw: tuple[bytes, bytes, int, int, int]) -> Key:
 
 
 def _stamps(frame: bytes, at: int, count: int) -> tuple[Stamp, ...]:
-    return tuple(Stamp(*_STAMP.unpack_from(frame, at + i * _STAMP.size)) for i in range(count))
+    return tuple(_stamp(*_STAMP.unpack_from(frame, at + i * _STAMP.size)) for i in range(count))
+
+
+def _stamp(ticks: int, rest: int) -> Stamp:
+    assert rest >> 9 & 0b11111 == 0, "reserved bits"
+    return Stamp(ticks, rest & 0x1FF, bool(rest >> 15), bool(rest >> 14 & 1))
 
 
 def parse(frame: bytes, virtual_bytes: int = 0) -> Parsed:

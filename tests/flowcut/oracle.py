@@ -7,6 +7,7 @@ the egress switch, the flow keeps its next hop.
 
   * A flow with bytes in flight has a table entry (way of its bucket), or its bytes are in its bucket's untracked
     count. The two never mix: nobody enters a bucket whose untracked count is not zero.
+  * An ACK says whether its packet was tracked here. What was sent before its flow's entry was made is not of the entry.
   * An entry dies when its last byte is acknowledged. An entry, or an untracked count, that nothing was added to
     for longer than the age is dead too: what it still counts was lost.
   * A flow without entry takes its ECMP path as long as no packet of it was ever acknowledged here, and whenever
@@ -68,6 +69,7 @@ class Entry:
     last: int
     left: int
     rtt: Averages
+    since: int
     state: State = State.TRACKED
 
 
@@ -171,8 +173,8 @@ class Oracle:
         out_port: int,
         left: int,
         candidates: tuple[int, ...],
-    ) -> None:
-        """The packet was let into the queue of a port that `may_go` allowed."""
+    ) -> bool:
+        """The packet was let into the queue of a port that `may_go` allowed; whether it is tracked."""
         bucket = self._bucket(key)
         entry = _find(bucket, key)
         if entry is not None and not self._aged(now, entry.last):
@@ -181,7 +183,7 @@ class Oracle:
                 entry.rtt = Averages(self.config.alpha)
             entry.in_flight += nbytes
             entry.last, entry.in_port, entry.left = now, in_port, left
-            return
+            return True
         way = self._way(now, bucket, key)
         kept = self._kept_by(now, bucket, key) if way is None else None
         own = kept is not None and kept.key == key
@@ -195,19 +197,29 @@ class Oracle:
             self.counts.flowcut_overflow += 1
         else:
             rtt = Averages(self.config.alpha)
-            bucket.ways[way] = Entry(key, in_port, out_port, nbytes, now, left, rtt)
+            bucket.ways[way] = Entry(key, in_port, out_port, nbytes, now, left, rtt, now)
             self.counts.flowcut_created += 1
+        return way is not None
 
     # ---- ACKs ----
 
     def acknowledged(
-        self, now: int, key: Key, nbytes: int, rtt: int, hops: int, congested: bool, at_source: bool
+        self,
+        now: int,
+        key: Key,
+        nbytes: int,
+        rtt: int,
+        hops: int,
+        congested: bool,
+        at_source: bool,
+        untracked: bool,
     ) -> Told:
         """An ACK for a packet that this switch stamped `rtt` ticks ago, `hops` links before its egress switch."""
         bucket = self._bucket(key)
         entry = _find(bucket, key)
-        if entry is None:
+        if untracked:
             bucket.untracked = max(0, self._untracked(now, bucket) - nbytes)
+        if untracked or entry is None or now - rtt < entry.since:
             self.counts.acks_unknown += 1
             return Told(congested=congested)
         entry.in_flight = max(0, entry.in_flight - nbytes)

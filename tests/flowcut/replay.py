@@ -59,6 +59,8 @@ class Replay:
             if e.what == "out" and e.frame and e.frame.kind is Kind.DATA
         }
         self._arrivals: dict[int, Event] = {}
+        self._untracked: set[int] = set()
+        """Packets whose stamps say that they are not in the table."""
         self._ecmp: dict[Key, int] = {}
         self._expected: defaultdict[tuple[int, Kind, Key], deque[Control]] = defaultdict(deque)
         self._control: Counter[int] = Counter()
@@ -136,7 +138,9 @@ class Replay:
             best = min(choice.ports, key=lambda other: self._load(other)[1])
             most = self._load(best)[1]
             self._expect(low <= most, f"port {port} has {low} bytes waiting, port {best} at most {most}")
-        self._oracle.sent(event.now, frame.key, frame.nbytes, event.port, port, frame.left, candidates)
+        sent = event.now, frame.key, frame.nbytes, event.port, port, frame.left, candidates
+        if not self._oracle.sent(*sent):
+            self._untracked.add(frame.packet)
 
     def _check_drop(self, frame: Parsed, ports: tuple[int, ...]) -> None:
         most = max(self._load(port)[1] for port in ports)
@@ -158,7 +162,8 @@ class Replay:
             return
         stamps, hops = before.stamps, before.hops + 1
         if self._full or not before.shim:
-            stamps = (Stamp(arrival.now & _TICKS_MASK, arrival.port), *stamps)
+            untracked = frame.packet in self._untracked
+            stamps = (Stamp(arrival.now & _TICKS_MASK, arrival.port, untracked=untracked), *stamps)
         self._expect(frame.shim, "no shim between switches")
         self._expect((frame.stamps, frame.hops) == (stamps, hops), f"not stamped {stamps}, {hops} hops")
 
@@ -176,7 +181,7 @@ class Replay:
         rtt = (event.now - own.ticks) & _TICKS_MASK
         hops = frame.hops - len(rest)
         told = self._oracle.acknowledged(
-            event.now, frame.key, frame.acked_bytes, rtt, hops, frame.congested, at_source
+            event.now, frame.key, frame.acked_bytes, rtt, hops, frame.congested, at_source, own.untracked
         )
         if rest:
             onward = _ack(frame.acked_bytes, frame.hops, tuple(rest), told.congested, frame.hops_back)

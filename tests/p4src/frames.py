@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import struct
+
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
@@ -29,9 +31,18 @@ def roce(
     return packet / UDP(sport=sport, dport=ROCE_PORT, chksum=0) / bth / Raw(payload)
 
 
+MOVED, UNTRACKED = 1 << 15, 1 << 14
+"""What a stamp may say beside the port."""
+
+
+def stamp(ticks: int, rest: int) -> Stamp:
+    """A stamp; `rest` is the 16 bits behind the ticks: the port, and flags."""
+    return Stamp(struct.pack(">IH", ticks, rest))
+
+
 def shimmed(frame: Packet, hops: int, stamps: Stamps) -> Packet:
     """A data frame between switches."""
-    stack = [Stamp(ticks=ticks, in_port=in_port) for ticks, in_port in stamps]
+    stack = [stamp(*one) for one in stamps]
     shim = Local() / DataShim(hops=hops, stack=stack)
     return Ether(src=frame.src, dst=frame.dst) / shim / frame[IP].copy()
 
@@ -45,7 +56,7 @@ def detoured(frame: Packet, group: int) -> Packet:
 
 def ack_of(frame: Packet, hops: int, stamps: Stamps, **forged: int) -> Packet:
     """The ACK of a data frame as its host sent it; `forged` overrides fields."""
-    stack = [Stamp(ticks=ticks, in_port=in_port) for ticks, in_port in stamps]
+    stack = [stamp(*one) for one in stamps]
     key = {"src": frame[IP].src, "dst": frame[IP].dst, "sport": frame[UDP].sport, "dport": frame[UDP].dport}
     fields = {"bytes": len(frame), "hops": hops, "stack": stack, "protocol": 17, **key, **forged}
     return Ether(src=frame.dst, dst=frame.src) / Local() / FlowcutAck(**fields)

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// Order of flows that were moved (data.p4) from a path that the controller has withdrawn, while packets of theirs could
+// still be on it. Those that are not lost come late, and only the last switch can tell: so there, a packet that its
+// first switch sent before one that has already come by a newer path is dropped. In order is what is delivered, always;
+// that it is complete after a path is gone is the transport's matter anyway.
+//
+//   at the switch that moves the flow   its stamps say `moved`, until one of them comes back with an ACK: then the last
+//                                       switch knows of the move, and the packets behind need not say it
+//   at the last switch                  by 16 bits of the flow's hash: the flow, and when its newest moved packet was
+//                                       at its first switch, by that switch's clock: the oldest of its stamps
+//
+// A record serves until nothing from before the move can be in the network any more, which is the age. Meanwhile another
+// flow that needs its slot waits: its moved packets are dropped.
+#ifndef FLOWCUT_MOVED_P4
+#define FLOWCUT_MOVED_P4
+#include "common/drops.p4"
+#include "flowcut/table.p4"
+
+// Written and read only here.
+@name("moved_key") register<packed_key_t>(MOVED_SLOTS) moved_key;
+@name("moved_sent_ticks") register<bit<32>>(MOVED_SLOTS) moved_sent_ticks;
+@name("moved_seen_ticks") register<ticks_t>(MOVED_SLOTS) moved_seen_ticks;  // when it came, by the own clock; 0: never
+
+// Whether `ticks` is before `than_ticks`, modulo 2^32; and whether stamps can tell within an age.
+#define IS_BEFORE(ticks, than_ticks) (((ticks) - (than_ticks))[31:31] == 1)
+#define STAMPS_COMPARE(age_ticks) ((age_ticks) < (ticks_t)(1 << 31))
+
+// What the stamps of a packet say of its way from the first switch on.
+control Journey(in headers_t hdr, out bit<32> sent_ticks, out bit<1> moved) {
+    apply {
+        sent_ticks = hdr.stamps[0].ticks;
+        moved = hdr.stamps[0].moved;
+#define LOOK_AT(i) if (hdr.shim.stamps > i) { \
+            sent_ticks = hdr.stamps[i].ticks; \
+            moved = moved | hdr.stamps[i].moved; \
+        }
+        LOOK_AT(1)
+        LOOK_AT(2)
+        LOOK_AT(3)
+        LOOK_AT(4)
+        LOOK_AT(5)
+        LOOK_AT(6)
+    }
+}
+
+control KeepOrder(in bit<32> flow_hash, in ticks_t now_ticks, in ticks_t age_ticks, in headers_t hdr,
+                  inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+    Journey() journey;
+    Drop() drop;
+
+    apply {
+        bit<32> sent_ticks;
+        bit<1> moved;
+        packed_key_t stored;
+        bit<32> newest_ticks;
+        ticks_t seen_ticks;
+        bit<32> slot = flow_hash >> 16;
+        packed_key_t key = PACKED(meta.flow);
+        journey.apply(hdr, sent_ticks, moved);
+        moved_seen_ticks.read(seen_ticks, slot);
+        moved_key.read(stored, slot);
+        moved_sent_ticks.read(newest_ticks, slot);
+        bool serves = seen_ticks != 0 && !LONG_AGO(now_ticks, seen_ticks, age_ticks);
+        // in one tick with the first moved packet: from before it, for it would say so otherwise
+        bool is_late = IS_BEFORE(sent_ticks, newest_ticks) || (sent_ticks == newest_ticks && moved == 0);
+        if (serves && stored == key && is_late) {
+            drop.apply(DropReason_t.PATH_WITHDRAWN, meta, standard_metadata);
+        } else if (moved == 1) {
+            if (serves && stored != key) {
+                drop.apply(DropReason_t.PATH_WITHDRAWN, meta, standard_metadata);
+            } else {
+                moved_key.write(slot, key);
+                moved_sent_ticks.write(slot, sent_ticks);
+                moved_seen_ticks.write(slot, now_ticks);
+            }
+        }
+    }
+}
+
+#endif
