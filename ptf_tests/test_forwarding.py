@@ -69,7 +69,8 @@ class LongestPrefixTest(FabricTest):
 
 @group("forwarding")
 class NoRouteTest(FabricTest):
-    """No prefix, an empty slot, a group without slots, and a route that says discard."""
+    """No prefix, an empty slot, a group without slots, and routes that say discard, one for a reason that there is
+    not and that no counter may be looked for."""
 
     def runTest(self) -> None:
         for destination in ("192.0.2.1", "10.0.4.1", "10.0.5.1"):
@@ -79,6 +80,9 @@ class NoRouteTest(FabricTest):
         self.add_route("10.0.9.0", 24, self.action("discard", reason=unsupported))
         self.send(HOST_PORT, roce(Flow(HOST, "10.0.9.1")))
         self.expect_drops(NO_ROUTE=3, UNSUPPORTED=1)
+        self.add_route("10.0.8.0", 24, self.action("discard", reason=255))
+        self.send(HOST_PORT, roce(Flow(HOST, "10.0.8.1")))
+        self.expect_drops(NO_ROUTE=4, UNSUPPORTED=1)
 
 
 @group("forwarding")

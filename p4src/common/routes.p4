@@ -25,8 +25,9 @@ control Routes(in ipv4_addr_t address, inout headers_t hdr, inout metadata_t met
         meta.route.group = group;
         meta.route.group_size = size;
     }
+    // A reason that nobody knows has no counter, and BMv2, built for release, would count in another one's memory.
     action discard(@name("reason") DropReason_t reason) {
-        why = reason;
+        why = (bit<8>)reason < (bit<8>)DROP_REASONS ? reason : DropReason_t.NO_ROUTE;
     }
     @name("ipv4_routes")
     table ipv4_routes {

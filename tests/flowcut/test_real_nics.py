@@ -146,6 +146,18 @@ def test_in_switches_every_flow_completes_in_order_and_leaves_no_entry(
         assert finished.leftovers() == []
 
 
+@given(scenarios(losses=True, flaps=True), _HOSTS, st.sampled_from(["tcp", "gbn", "sr"]))
+@_SETTINGS
+def test_in_order_while_links_fail_and_come_back(scenario: Scenario, hosts: Hosts, transport: str) -> None:
+    """Senders that go on, and senders that wait for timeouts and send everything again."""
+    finished, _ = run(scenario, replace(hosts, transport=transport))
+    with finished:
+        assert finished.order.overtaken() == []
+        finished.pass_the_age()
+        finished.leftovers(sweep=True)
+        assert finished.leftovers() == []
+
+
 @given(scenarios(losses=True, variant="nic"), _HOSTS)
 @_SETTINGS
 def test_in_nics_every_flow_completes_in_order(scenario: Scenario, hosts: Hosts) -> None:
