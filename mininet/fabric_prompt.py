@@ -40,9 +40,9 @@ def dead_link(name: str, watch: Settings) -> str:
     """What a link that went down costs the flows over it, in one line."""
     noticed_s = watch.interval_s * (watch.missed + 1)
     return (
-        f"{name} is down: flows over it wait, and lose what they send, until the controller notices, for about"
-        f" {noticed_s:g} s; then they go another way with their next packet, TCP's at its next retransmission,"
-        f" within another {noticed_s:g} s and a timeout\n"
+        f"{name} is down: flows over it lose what they send until the controller notices, for about"
+        f" {noticed_s:g} s; then they go another way with their next packet, TCP's at its next"
+        f" retransmission, within another {noticed_s:g} s and a timeout\n"
     )
 
 

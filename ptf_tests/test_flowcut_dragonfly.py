@@ -66,8 +66,8 @@ class KeepsDetourTest(FlowcutDragonflyTest):
 
 @group("dragonfly")
 class WithdrawnDetourTest(FlowcutDragonflyTest):
-    """A detour that the controller takes away, where the age is too long for stamps to tell the order: nothing of
-    the flow is sent until nothing is in flight."""
+    """A detour that the controller takes away, where the age is too long for stamps to tell the order:
+    nothing of the flow is sent until nothing is in flight."""
 
     def runTest(self) -> None:
         self.set_paths("VALIANT", "FLOW")

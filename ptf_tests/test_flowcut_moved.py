@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Flows that leave a withdrawn path while their packets may still be on it: they move at once, and the last switch
-drops what comes late (p4src/flowcut/moved.p4).
+"""Flows that leave a withdrawn path while their packets may still be on it: they move at once, and the last
+switch drops what comes late (p4src/flowcut/moved.p4).
 
 Run one case: scripts/run_ptf.py --target native test_flowcut_moved.MovedTest
 """
@@ -46,8 +46,8 @@ class MovedFlowTest(FlowcutTest):
 
 @group("flowcut")
 class MovedTest(MovedFlowTest):
-    """Nothing of it waits. Its packets say so until an ACK of one is back; what was on the old path is not counted
-    any more, whether its ACKs come or not."""
+    """Nothing of it waits. Its packets say so until an ACK of one is back; what was on the old path is not
+    counted any more, whether its ACKs come or not."""
 
     def runTest(self) -> None:
         before = [self.send_data(), self.send_data()]
@@ -162,6 +162,8 @@ class LateTest(MovedFlowTest):
         self.passes(start + 400, 1 | MOVED)
         self.arrive(start + 399)
         self.expect_drops(PATH_WITHDRAWN=6)
+        self.configure(age_ticks=1000)
+        self.passes(start - 601)  # more than an age before: the clock of the first switch has begun anew
         # when the age is over, nothing of that time can be there any more, and the record is free
         self.configure(age_ticks=0)
         self.passes(start)

@@ -112,8 +112,8 @@ class MovedSlotTest(FullBucketTest):
 
 @group("flowcut")
 class WithdrawnTest(FullBucketTest):
-    """When its port is no next hop any more, and its age too long for stamps to tell the order, nothing of it is
-    sent until its bytes have landed."""
+    """When its port is no next hop any more, and its age too long for stamps to tell the order, nothing of it
+    is sent until its bytes have landed."""
 
     def runTest(self) -> None:
         first = self.send_data(UNTRACKED_FLOW)

@@ -160,8 +160,8 @@ class StaysOnPathTest(FlowcutTest):
 
 @group("flowcut")
 class WithdrawnPathTest(FlowcutTest):
-    """A path withdrawn under a flow whose age is too long for stamps to tell its packets' order: nothing of it is
-    sent until it has drained or aged; others go on."""
+    """A path withdrawn under a flow whose age is too long for stamps to tell the order: nothing of it
+    is sent until it has drained or aged; others go on."""
 
     def setUp(self) -> None:
         super().setUp()

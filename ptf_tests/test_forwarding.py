@@ -69,8 +69,8 @@ class LongestPrefixTest(FabricTest):
 
 @group("forwarding")
 class NoRouteTest(FabricTest):
-    """No prefix, an empty slot, a group without slots, and routes that say discard, one for a reason that there is
-    not and that no counter may be looked for."""
+    """No prefix, an empty slot, a group without slots, and routes that say discard, one for a reason that
+    there is not and that no counter may be looked for."""
 
     def runTest(self) -> None:
         for destination in ("192.0.2.1", "10.0.4.1", "10.0.5.1"):

@@ -80,15 +80,15 @@ control AckOfTracked(in probe_t probe, in bit<32> flow_hash, in ticks_t now_tick
 
 // Whether an ACK is of bytes that the entry counts. Those of a path that the flow had to leave, and those of an entry
 // past its age, are counted no more, but ACKs of them may still come.
-control IsCounted(in probe_t probe, in stamp_t stamp, in ticks_t now_ticks, in ticks_t age_ticks,
-                  out bool is_counted) {
+control IsCounted(in probe_t probe, in bit<32> stamp_ticks, in bit<1> untracked, in ticks_t now_ticks,
+                  in ticks_t age_ticks, out bool is_counted) {
     apply {
         ticks_t since_ticks;
         flow_since_ticks.read(since_ticks, probe.index);
-        is_counted = probe.found && stamp.untracked == 0;
+        is_counted = probe.found && untracked == 0;
         // no stamp is compared with a time that is longer ago than ACKs can be on their way
         if (STAMPS_COMPARE(age_ticks) && !LONG_AGO(now_ticks, since_ticks, age_ticks)) {
-            is_counted = is_counted && !IS_BEFORE(stamp.ticks, since_ticks[31:0]);
+            is_counted = is_counted && !IS_BEFORE(stamp_ticks, since_ticks[31:0]);
         }
     }
 }
@@ -136,7 +136,8 @@ control AckHere(in probe_t probe, in bit<32> flow_hash, in ticks_t now_ticks, in
         Tell_t tell = Tell_t.NOTHING;
         bool at_source = hdr.ack.stamps == 1;
         bool is_counted;
-        find_whether_counted.apply(probe, hdr.stamps[0], now_ticks, config.age_ticks, is_counted);
+        find_whether_counted.apply(probe, hdr.stamps[0].ticks, hdr.stamps[0].untracked, now_ticks, config.age_ticks,
+                                   is_counted);
         if (is_counted) {
             ack_of_tracked.apply(probe, flow_hash, now_ticks, at_source, config, hdr, tell);
         } else {

@@ -29,7 +29,6 @@ struct decision_t {
     bit<1>     moved;      // the packet says that its flow has left a path on which packets of it may still be
 }
 
-
 // A flow that is in flight stays where it is. Where the controller took its next hop away, while its packets may
 // still be behind it, it moves at once, and the last switch keeps its order, by when packets were sent. So one that came
 // in a tick with the flow's last one (at `last_ticks`) is dropped, and where no stamp tells the order of packets, all of

@@ -60,9 +60,11 @@ control KeepOrder(in bit<32> flow_hash, in ticks_t now_ticks, in ticks_t age_tic
         moved_seen_ticks.read(seen_ticks, slot);
         moved_key.read(stored, slot);
         moved_sent_ticks.read(newest_ticks, slot);
-        bool serves = seen_ticks != 0 && !LONG_AGO(now_ticks, seen_ticks, age_ticks);
-        // in one tick with the first moved packet: from before it, for it would say so otherwise
-        bool is_late = IS_BEFORE(sent_ticks, newest_ticks) || (sent_ticks == newest_ticks && moved == 0);
+        bool serves = seen_ticks != 0 && STAMPS_COMPARE(age_ticks) && !LONG_AGO(now_ticks, seen_ticks, age_ticks);
+        // Longer ago than its age no packet was sent that comes now: the clock of its first switch has begun anew. One
+        // of the same tick is from before the move, for it would say so otherwise.
+        bit<32> behind_ticks = newest_ticks - sent_ticks;
+        bool is_late = (ticks_t)behind_ticks <= age_ticks && (behind_ticks != 0 || moved == 0);
         if (serves && stored == key && is_late) {
             drop.apply(DropReason_t.PATH_WITHDRAWN, meta, standard_metadata);
         } else if (moved == 1) {
