@@ -40,7 +40,10 @@ COLUMNS = (
 UNTRACKED = "UNTRACKED"
 """State of what a bucket has in flight of flows that found no way free; it has no flow of its own."""
 
-_CONFIG, _MASK, _OP = "flowcut_config", "bucket_mask", "READ_FLOWS"
+AGED = "AGED"
+"""State of what is past its age: it was lost, and the next flow that wants its place has it."""
+
+_CONFIG, _MASK, _AGE, _OP = "flowcut_config", "bucket_mask", "age_ticks", "READ_FLOWS"
 _PROTOCOLS = {6: "tcp", 17: "udp"}
 
 
@@ -59,30 +62,37 @@ def read_flows(node: Node, asker: Asker) -> Listing:
     if not keeps_flows(node):
         raise NotOfferedError(f"{node.name}: {node.title} keeps no flow table")
     require_op(node.program, node.name, node.title, _OP)
-    found = answers(asker, node.name, _OP, range(bucket_count(node)))
-    rows = [row for index, data in found.items() for row in _rows(node, index, parse_bucket(data, node.name))]
+    buckets, age_ticks = _config(node)
+    found = answers(asker, node.name, _OP, range(buckets))
+    rows = [
+        row
+        for index, data in found.items()
+        for row in _rows(node, index, parse_bucket(data, node.name), age_ticks)
+    ]
     return Listing("flows", COLUMNS, in_order(COLUMNS, rows))
 
 
-def bucket_count(node: Node) -> int:
-    """Buckets that the switch uses, from its configuration table."""
+def _config(node: Node) -> tuple[int, int]:
+    """Buckets that the switch uses, and its age in ticks, from its configuration table."""
     for row in read_tables(node, frozenset({_CONFIG})).rows:
         params = row["params"]
-        mask = params.get(_MASK) if isinstance(params, dict) else None
-        if isinstance(mask, int):
-            return mask + 1
-    raise NotOfferedError(f"{node.name}: {_CONFIG} does not tell {_MASK}")
+        found = [params.get(name) for name in (_MASK, _AGE)] if isinstance(params, dict) else []
+        match found:
+            case [int(mask), int(age_ticks)]:
+                return mask + 1, age_ticks
+    raise NotOfferedError(f"{node.name}: {_CONFIG} does not tell {_MASK} and {_AGE}")
 
 
-def _rows(node: Node, index: int, bucket: Bucket) -> Iterator[Row]:
+def _rows(node: Node, index: int, bucket: Bucket, age_ticks: int) -> Iterator[Row]:
     for flow in bucket.flows:
-        yield _flow_row(node, index, flow)
+        row = _flow_row(node, index, flow)
+        yield {**row, "state": AGED} if flow.idle_ticks > age_ticks else row
     if bucket.untracked_bytes:
         yield {
             **dict.fromkeys(column.name for column in COLUMNS),
             "switch": node.name,
             "bucket": index,
-            "state": UNTRACKED,
+            "state": AGED if bucket.untracked_idle_ticks > age_ticks else UNTRACKED,
             "in_flight_bytes": bucket.untracked_bytes,
             **_idle(node, bucket.untracked_idle_ticks),
         }

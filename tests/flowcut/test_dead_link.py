@@ -110,7 +110,7 @@ def test_every_flow_goes_on_when_the_controller_knows(topology_words: str, varia
             assert check.overtaken() == []
 
 
-@pytest.mark.parametrize(("variant", "transport"), product(("full", "ingress", "nic"), ("tcp", "gbn")))
+@pytest.mark.parametrize(("variant", "transport"), [*product(("full", "ingress", "nic"), ("tcp", "gbn"))])
 def test_transports_lose_no_more_than_their_timeouts(variant: str, transport: str) -> None:
     """With the project's NICs: what stood still before goes on with the first or second timeout."""
     values = {
