@@ -14,7 +14,7 @@ from hosts.packets.data_shim import DataShim
 from ptf_tests.dragonfly import FOURTH_GROUP, ONWARD_GROUP, THIRD_GROUP, DragonflyTest, Link, detoured
 from ptf_tests.fabric import DOWNLINK, FLOW, HOST_PORT, UPLINKS, FabricTest
 from ptf_tests.flowcut import FlowcutTest, Sent
-from ptf_tests.frames import roce, shimmed, tagged
+from ptf_tests.frames import MOVED, roce, shimmed, tagged
 
 A, B, C = UPLINKS
 
@@ -91,20 +91,28 @@ class WithdrawnDetourTest(FlowcutDragonflyTest):
 
 @group("dragonfly")
 class MovedBySourceTest(FlowcutDragonflyTest):
-    """A router behind the first one lets a flow go on that comes on another detour than the one it counts."""
+    """A router behind the first one lets a flow go on that comes on another detour than the one it counts,
+    and says that it has."""
 
     def runTest(self) -> None:
         self.add_onward(THIRD_GROUP, (C,), ONWARD_GROUP)
         self.add_onward(FOURTH_GROUP, (A,), ONWARD_GROUP + 1)
         self.add_next_hops(ONWARD_GROUP, C)
         self.add_next_hops(ONWARD_GROUP + 1, A)
-        for number, port in ((THIRD_GROUP, C), (THIRD_GROUP, C), (FOURTH_GROUP, A), (THIRD_GROUP, C)):
+        for number, port, moved in (
+            (THIRD_GROUP, C, 0),
+            (THIRD_GROUP, C, 0),
+            (FOURTH_GROUP, A, MOVED),
+            (THIRD_GROUP, C, MOVED),
+        ):
             arriving = shimmed(roce(FLOW, ttl=63), 1, [(1, HOST_PORT)])
             self.send(DOWNLINK, detoured(arriving, number))
             found = self.receive(port)[1]
             first, second = Ether(found)[DataShim].stack
             expected = shimmed(
-                roce(FLOW, ttl=62, tag=tagged(0, port)), 2, [(int(first.ticks), DOWNLINK), (1, HOST_PORT)]
+                roce(FLOW, ttl=62, tag=tagged(0, port)),
+                2,
+                [(int(first.ticks), DOWNLINK | moved), (1, HOST_PORT)],
             )
             self.assertEqual(1, int(second.ticks))
             self.assertEqual(bytes(detoured(expected, number)).hex(), found.hex())

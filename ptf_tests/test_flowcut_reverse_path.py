@@ -7,6 +7,7 @@ Run one case: scripts/run_ptf.py --target native test_flowcut_reverse_path.Stamp
 
 from __future__ import annotations
 
+import struct
 from typing import Any
 
 from ptf.testutils import group
@@ -30,7 +31,7 @@ class ReversePathTest(FlowcutTest):
         self.send(in_port, shimmed(frame, 1, [BELOW]))
         port, found = self.receive()
         shim = Ether(found)[DataShim]
-        stamps = tuple((int(stamp.ticks), int(stamp.in_port)) for stamp in shim.stack)
+        stamps = tuple(struct.unpack(">IH", bytes(stamp)) for stamp in shim.stack)
         return Sent(flow, port, len(frame), int(shim.hops), stamps)
 
     def expect_below(self, sent: Sent, port: int = DOWNLINK, **fields: Any) -> None:

@@ -80,8 +80,8 @@ class NoRouteTest(FabricTest):
         self.add_route("10.0.9.0", 24, self.action("discard", reason=unsupported))
         self.send(HOST_PORT, roce(Flow(HOST, "10.0.9.1")))
         self.expect_drops(NO_ROUTE=3, UNSUPPORTED=1)
-        self.add_route("10.0.8.0", 24, self.action("discard", reason=255))
-        self.send(HOST_PORT, roce(Flow(HOST, "10.0.8.1")))
+        self.add_route("10.0.99.0", 24, self.action("discard", reason=255))
+        self.send(HOST_PORT, roce(Flow(HOST, "10.0.99.1")))
         self.expect_drops(NO_ROUTE=4, UNSUPPORTED=1)
 
 
