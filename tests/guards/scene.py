@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A victim pair, and attackers that send one kind of frame at the rate of their links, at one bottleneck.
+
+All of them send to hosts behind the same link, or to the very host of the victim, so the queue in front of it is full.
+What the victim gets beside plain data is its due; whatever an attacker's frames are, they may not take more of it
+than a tenth (`LEAST_SHARE`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from controller.scheme import parse_scheme
+from native.virtual import Network
+from tests.flowcut.fabric import build
+from tests.guards.kinds import Kind, plain
+from topology import Host, Topology, parse_topology
+
+LEAST_SHARE = 0.9
+VICTIM_BYTES = 1000
+VICTIM_PACKETS = 400
+WARM_UP_PACKETS = 100
+"""Sent before the victim's are counted: what a queue and a token bucket give away once is gone by then."""
+
+_MARK = b"victim"
+
+
+@dataclass(frozen=True)
+class OutFrame:
+    """A frame to send."""
+
+    data: bytes
+    virtual_bytes: int = 0
+
+
+@dataclass
+class Flood:
+    """A NIC that sends the same frame over and over as fast as its link carries it, until a time."""
+
+    frame: bytes
+    from_ns: int
+    until_ns: int
+    sent: int = 0
+
+    @property
+    def idle(self) -> bool:
+        """Always: the network's time ends the run."""
+        return True
+
+    def next_time_ns(self, now_ns: int) -> int | None:
+        """See NicLike."""
+        if now_ns >= self.until_ns:
+            return None
+        return max(now_ns, self.from_ns)
+
+    def next_frame(self, now_ns: int) -> OutFrame | None:
+        """See NicLike."""
+        if not self.from_ns <= now_ns < self.until_ns:
+            return None
+        self.sent += 1
+        return OutFrame(self.frame)
+
+    def on_frame(self, now_ns: int, frame: bytes, virtual_bytes: int = 0) -> None:
+        """Nothing is answered."""
+
+
+@dataclass
+class Sink:
+    """A NIC that counts the victim's packets."""
+
+    counts_from_ns: int = 0
+    arrived: int = 0
+    idle: bool = True
+
+    def next_time_ns(self, now_ns: int) -> int | None:
+        """See NicLike."""
+        return None
+
+    def next_frame(self, now_ns: int) -> OutFrame | None:
+        """See NicLike."""
+        return None
+
+    def on_frame(self, now_ns: int, frame: bytes, virtual_bytes: int = 0) -> None:
+        """See NicLike."""
+        if frame.endswith(_MARK) and now_ns >= self.counts_from_ns:
+            self.arrived += 1
+
+
+@dataclass(frozen=True)
+class Place:
+    """Who sends to whom: the victim's source and destination, and (attacker, destination) pairs."""
+
+    name: str
+    topology: str
+    victim: tuple[str, str]
+    attackers: tuple[tuple[str, str], ...]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass
+class Scene:
+    """A network under a scheme, in which kinds are tried one after the other."""
+
+    place: Place
+    scheme: str
+    topology: Topology = field(init=False)
+    network: Network = field(init=False)
+    _plain: dict[int, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.topology = parse_topology(self.place.topology)
+        self.network = build(self.topology, parse_scheme(self.scheme))
+
+    def __enter__(self) -> Scene:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.network.close()
+
+    def host(self, name: str) -> Host:
+        """A host by its name."""
+        return self.topology.host(name)
+
+    def arrived(self, kind: Kind) -> int:
+        """The victim's packets that arrive while the attackers send frames of a kind."""
+        source, target = (self.host(name) for name in self.place.victim)
+        packet_ns = 8 * VICTIM_BYTES * 1_000_000_000 // source.rate_bps
+        start_ns = self.network.now_ns + 1
+        counts_ns = start_ns + WARM_UP_PACKETS * packet_ns
+        end_ns = counts_ns + VICTIM_PACKETS * packet_ns
+        data = plain(VICTIM_BYTES).make(source, target)
+        self.network.attach(source.name, Flood(data[: -len(_MARK)] + _MARK, start_ns, end_ns))
+        for name, to in self.place.attackers:
+            frame = kind.make(self.host(name), self.host(to))
+            self.network.attach(name, Flood(frame, start_ns, end_ns))
+        sink = Sink(counts_ns)
+        self.network.attach(target.name, sink)
+        self.network.advance_to(end_ns)
+        arrived = sink.arrived
+        # all queues run dry, and every token bucket is full again
+        self.network.advance_to(end_ns + 50 * (end_ns - start_ns))
+        return arrived
+
+    def due(self, kind: Kind) -> int:
+        """The victim's packets that arrive beside as many bytes of plain data, in frames as long."""
+        name, to = self.place.attackers[0]
+        frame_bytes = len(kind.make(self.host(name), self.host(to)))
+        if frame_bytes not in self._plain:
+            self._plain[frame_bytes] = self.arrived(plain(frame_bytes))
+        return self._plain[frame_bytes]
+
+    def wins(self, kinds: Sequence[Kind]) -> dict[str, tuple[int, int]]:
+        """The kinds by which attackers take more than they may: the victim's packets, and its due."""
+        found = {}
+        for kind in kinds:
+            due, arrived = self.due(kind), self.arrived(kind)
+            assert due > 0, "the victim gets something beside plain data"
+            if arrived < LEAST_SHARE * due:
+                found[kind.name] = (arrived, due)
+        return found
