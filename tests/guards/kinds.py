@@ -20,7 +20,7 @@ SHORT_PAYLOAD = 20
 """Of what follows the BTH of an ACK (8 bytes) or a CNP (20), checksum included: the longer one."""
 
 UDP, TCP, ICMP = 17, 6, 1
-PLAIN_PORT = 40_000
+PLAIN_PORT, PLAIN_FLOWS = 40_000, 6
 ETHERNET_BYTES, IPV4_BYTES, UDP_BYTES, TAG_BYTES = 14, 20, 8, 4
 _IPV4 = struct.Struct(">BBHHHBBH4s4s")
 _ROCE = dict(constants("UDP_"))["UDP_ROCE"]
@@ -90,7 +90,6 @@ class Kind:
 
     name: str
     make: Make = field(compare=False)
-    tos: int = 0
 
     def __str__(self) -> str:
         return self.name
@@ -101,14 +100,19 @@ def filled(packet: bytes, frame_bytes: int) -> bytes:
     return packet + bytes(max(0, frame_bytes - ETHERNET_BYTES - len(packet)))
 
 
-def plain(frame_bytes: int) -> Kind:
+def plain(frame_bytes: int, dport: int = PLAIN_PORT) -> Kind:
     """Data that no program knows more of than its ports."""
     payload = bytes(max(0, frame_bytes - ETHERNET_BYTES - IPV4_BYTES - UDP_BYTES))
+    return _packet(f"plain-{frame_bytes}-{dport}", Ipv4(dport=dport), payload)
 
-    def make(src: Host, dst: Host) -> bytes:
-        return ethernet(src, _TYPES["ETHERTYPE_IPV4"], ipv4(src, dst, Ipv4(dport=PLAIN_PORT), payload))
 
-    return Kind(f"plain-{frame_bytes}", make)
+def all_plain(frame_bytes: int) -> Iterator[Kind]:
+    """The same by other paths, for a host may choose its ports; and without ports, which no program balances."""
+    for dport in range(PLAIN_PORT, PLAIN_PORT + PLAIN_FLOWS):
+        yield plain(frame_bytes, dport)
+    payload = bytes(max(0, frame_bytes - ETHERNET_BYTES - IPV4_BYTES))
+    yield _packet(f"plain-{frame_bytes}-icmp", Ipv4(ICMP), payload)
+    yield _packet(f"plain-{frame_bytes}-fragment", Ipv4(flags=1 << 13), payload[UDP_BYTES:])
 
 
 def _packet(name: str, says: Ipv4, payload: bytes, frame_bytes: int = 0) -> Kind:

@@ -8,20 +8,27 @@ than a tenth (`LEAST_SHARE`).
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from controller.scheme import parse_scheme
 from native.virtual import Network
 from tests.flowcut.fabric import build
-from tests.guards.kinds import Kind, plain
+from tests.guards.kinds import Kind, all_plain, plain
 from topology import Host, Topology, parse_topology
 
 LEAST_SHARE = 0.9
-VICTIM_BYTES = 1000
-VICTIM_PACKETS = 400
-WARM_UP_PACKETS = 100
-"""Sent before the victim's are counted: what a queue and a token bucket give away once is gone by then."""
+WARM_UP_BYTES = 120_000
+"""Sent by each before the victim's are counted: what a queue and a token bucket give away once is gone by then."""
+
+COUNTED_BYTES = 240_000
+COUNTED_FRAMES = 1500
+"""Of each sender, at least both."""
+
+LEAST_DUE = 50
+REST_NS = 5_000_000
+"""Between two kinds: all queues run dry, and every token bucket is full again."""
 
 _MARK = b"victim"
 
@@ -36,12 +43,22 @@ class OutFrame:
 
 @dataclass
 class Flood:
-    """A NIC that sends the same frame over and over as fast as its link carries it, until a time."""
+    """A NIC that sends the same frame over and over as fast as its link carries it, until a time.
+
+    Between two it pauses for up to a tenth of a frame's time: of two senders in step, one could find a full
+    queue free every time.
+    """
 
     frame: bytes
     from_ns: int
     until_ns: int
-    sent: int = 0
+    rate_bps: int
+    seed: int
+
+    def __post_init__(self) -> None:
+        self._rng = random.Random(self.seed)
+        self._frame_ns = 8 * len(self.frame) * 1_000_000_000 // self.rate_bps
+        self._gap_ns = max(2, self._frame_ns // 10)
 
     @property
     def idle(self) -> bool:
@@ -58,7 +75,7 @@ class Flood:
         """See NicLike."""
         if not self.from_ns <= now_ns < self.until_ns:
             return None
-        self.sent += 1
+        self.from_ns = now_ns + self._rng.randrange(self._frame_ns, self._frame_ns + self._gap_ns)
         return OutFrame(self.frame)
 
     def on_frame(self, now_ns: int, frame: bytes, virtual_bytes: int = 0) -> None:
@@ -127,29 +144,38 @@ class Scene:
     def arrived(self, kind: Kind) -> int:
         """The victim's packets that arrive while the attackers send frames of a kind."""
         source, target = (self.host(name) for name in self.place.victim)
-        packet_ns = 8 * VICTIM_BYTES * 1_000_000_000 // source.rate_bps
+        frame_bytes = self._frame_bytes(kind)
         start_ns = self.network.now_ns + 1
-        counts_ns = start_ns + WARM_UP_PACKETS * packet_ns
-        end_ns = counts_ns + VICTIM_PACKETS * packet_ns
-        data = plain(VICTIM_BYTES).make(source, target)
-        self.network.attach(source.name, Flood(data[: -len(_MARK)] + _MARK, start_ns, end_ns))
-        for name, to in self.place.attackers:
-            frame = kind.make(self.host(name), self.host(to))
-            self.network.attach(name, Flood(frame, start_ns, end_ns))
+        counts_ns = start_ns + 8 * WARM_UP_BYTES * 1_000_000_000 // source.rate_bps
+        counted_bytes = max(COUNTED_BYTES, COUNTED_FRAMES * frame_bytes)
+        end_ns = counts_ns + 8 * counted_bytes * 1_000_000_000 // source.rate_bps
+        data = plain(frame_bytes).make(source, target)
+        self.network.attach(
+            source.name, Flood(data[: -len(_MARK)] + _MARK, start_ns, end_ns, source.rate_bps, 0)
+        )
+        for number, (name, to) in enumerate(self.place.attackers, 1):
+            host = self.host(name)
+            frame = kind.make(host, self.host(to))
+            self.network.attach(name, Flood(frame, start_ns, end_ns, host.rate_bps, number))
         sink = Sink(counts_ns)
         self.network.attach(target.name, sink)
         self.network.advance_to(end_ns)
         arrived = sink.arrived
-        # all queues run dry, and every token bucket is full again
-        self.network.advance_to(end_ns + 50 * (end_ns - start_ns))
+        self.network.advance_to(end_ns + REST_NS)
         return arrived
 
-    def due(self, kind: Kind) -> int:
-        """The victim's packets that arrive beside as many bytes of plain data, in frames as long."""
+    def _frame_bytes(self, kind: Kind) -> int:
+        """The victim's frames are as long, so that a full queue treats both alike."""
         name, to = self.place.attackers[0]
-        frame_bytes = len(kind.make(self.host(name), self.host(to)))
+        return len(kind.make(self.host(name), self.host(to)))
+
+    def due(self, kind: Kind) -> int:
+        """The victim's packets that arrive beside as many bytes of plain data, in frames as long, whatever paths
+        that takes.
+        """
+        frame_bytes = self._frame_bytes(kind)
         if frame_bytes not in self._plain:
-            self._plain[frame_bytes] = self.arrived(plain(frame_bytes))
+            self._plain[frame_bytes] = min(map(self.arrived, all_plain(frame_bytes)))
         return self._plain[frame_bytes]
 
     def wins(self, kinds: Sequence[Kind]) -> dict[str, tuple[int, int]]:
@@ -157,7 +183,7 @@ class Scene:
         found = {}
         for kind in kinds:
             due, arrived = self.due(kind), self.arrived(kind)
-            assert due > 0, "the victim gets something beside plain data"
+            assert due > LEAST_DUE, "the victim gets its share beside plain data"
             if arrived < LEAST_SHARE * due:
                 found[kind.name] = (arrived, due)
         return found
