@@ -51,6 +51,8 @@ _COMMON = (
     _Key("kmax", "", "size", "from here on every packet is marked"),
     _Key("pmax", "", "0 to 1", "share of packets marked just below kmax"),
     _Key("seed", "hash_seed", "32-bit number", "makes the switches' hashes differ from run to run"),
+    _Key("guard", "source_guard", _FLAG, "hosts send with their own addresses only"),
+    _Key("control", "control_share", "0 to 1", "share of a host's link for control packets; 0: no limit"),
 )
 _HF2T = (
     _Key(HF2T, "percentile", "50 to 99.99, on or off", "NICs stretch gaps from this percentile of them on"),
@@ -74,6 +76,7 @@ _BOUNDED = (
     _Key("trim", "trim", _FLAG, "what exceeds a queue's limit loses its payload, and not all"),
     _Key("repair", "repair", _FLAG, "default routes lead around failed links"),
     _Key("frame", "frame_bytes", "size", "of a full frame; experiments have that of their packets"),
+    _Key("marks", "marks", _FLAG, "hosts may mark packets that follow their EV in every mode"),
 )
 """Of schemes over bounded simple paths; where they run another program these have no meaning."""
 
@@ -164,7 +167,12 @@ _COLUMNS = (
     Column("meaning"),
 )
 _BY_TOPOLOGY, _OFF = "by topology", "off"
-_OPEN = {"buckets": "all there are", "train": f"by {HF2T}", "t_ns": "learnt"}
+_OPEN = {
+    "buckets": "all there are",
+    "control_share": "by variant",
+    "train": f"by {HF2T}",
+    "t_ns": "learnt",
+}
 """What stands for None, by field; for others it follows from the topology."""
 
 

@@ -2,7 +2,8 @@
 """Entities as keys and values that compare: what names an entity, and what it says.
 
 Two messages that mean the same have the same key and value, however a switch orders their fields or pads
-their numbers. Counters, idle times and other things that a switch adds to what it is asked for are left out.
+their numbers. The rates of an entry's meter are part of what it says. Counters, idle times and other things
+that a switch adds to what it is asked for are left out.
 """
 
 from __future__ import annotations
@@ -51,6 +52,13 @@ def action_value(action: p4r.Action) -> Value:
 
 
 def _table_value(entry: p4r.TableEntry) -> Value:
+    if entry.HasField("meter_config"):
+        rates = entry.meter_config
+        return (*_action_value(entry), rates.cir, rates.cburst, rates.pir, rates.pburst)
+    return _action_value(entry)
+
+
+def _action_value(entry: p4r.TableEntry) -> Value:
     if entry.action.WhichOneof("type") == "action":
         return ("action", *action_value(entry.action.action))
     return ("other", entry.action.SerializeToString(deterministic=True))

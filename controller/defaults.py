@@ -17,6 +17,7 @@ All times come from the links' rates and delays, so they scale with the topology
     age           see `age_ns`
     path          in a Dragonfly UGAL-L, as Flowcut §II-A has it (for flowlets too); for Flowcut in NICs,
                   where switches keep no state, minimal or Valiant's by a hash; elsewhere shortest paths
+    control       see `control_share`
     RED           of MP-RDMA and Hermes, which need ECN marks: from a fifth of a BDP to four fifths of one
                   (assumption)
 
@@ -54,6 +55,7 @@ __all__ = [
     "age_ns",
     "base_rtt_ns",
     "bdp_bytes",
+    "control_share",
     "known",
     "longest_bdp_bytes",
     "longest_path",
@@ -67,6 +69,11 @@ __all__ = [
 
 FRAME_BYTES = 1600
 """A full Ethernet frame of 1500 bytes, with headers and all that Tailrace adds to it."""
+
+CONTROL_SHARE = 0.07
+"""The share of its link that a host needs for control packets: an ACK of 62 bytes for each packet of 1082
+that the link can bring, which is what experiments have by default, and a fifth more (assumption).
+"""
 
 MIN_QUEUE_FRAMES = 64
 MOST_LEFT = 127
@@ -185,6 +192,14 @@ def _with_path(config: SchemeConfig, topology: Topology) -> SchemeConfig:
     return config
 
 
+def control_share(config: SchemeConfig) -> float:
+    """The share of its link that a host may send control packets at, where nothing else is said: twice as
+    much where NICs do Flowcut, which answer each packet twice.
+    """
+    in_nics = isinstance(config, FlowcutConfig) and config.variant == "nic"
+    return (2 if in_nics else 1) * CONTROL_SHARE
+
+
 def needs_marks(config: SchemeConfig) -> bool:
     """Whether NICs go by ECN marks, so that queues mark where nothing else is said."""
     return config.follows_tags or isinstance(config, MpRdmaConfig)
@@ -201,6 +216,8 @@ def resolve(config: SchemeConfig, topology: Topology, down: Down = frozenset()) 
         config = resolve_bounded(config, topology)
     if config.queue_limit_bytes is None:
         config = replace(config, queue_limit_bytes=queue_limit_bytes(topology))
+    if config.control_share is None:
+        config = replace(config, control_share=control_share(config))
     if isinstance(config, LetflowConfig | RoutedConfig) and config.gap_ns is None:
         config = replace(config, gap_ns=base_rtt_ns(topology))
     if isinstance(config, RlbConfig):

@@ -23,7 +23,7 @@ MOST_KEPT = 1 << 16
 
 _PROGRAMS_KEPT = 16
 
-_NAMED = ("table_id", "match", "action", "is_default_action", "priority")
+_NAMED = ("table_id", "match", "action", "is_default_action", "priority", "meter_config")
 _others = attrgetter(*(field.name for field in fields(P4TableEntry) if field.name not in _NAMED))
 _NO_OTHERS = _others(P4TableEntry())
 """What an entry has beside `_NAMED`, where nothing of it is set."""
@@ -43,10 +43,12 @@ def _said(entity: P4Entity) -> Hashable:
     action = entity.action
     if type(action) is not P4TableAction:
         return None
+    meter = entity.meter_config
     return (
         entity.table_id,
         entity.is_default_action,
         entity.priority,
+        None if meter is None else (meter.cir, meter.cburst, meter.pir, meter.pburst, meter.eburst),
         tuple(entity.match.items()) if entity.match else (),
         action.name,
         tuple(action.args.items()),

@@ -17,6 +17,7 @@ from controller.apps import (
     flowcut,
     flowcut_dragonfly,
     letflow,
+    limits,
     pfc,
     presto,
     rlb,
@@ -95,7 +96,8 @@ def intent(
         switch = plan.switch
         if isinstance(config, FlowcutConfig) and config.variant != "nic" and not found:
             flowcut.check(plan)
-        entities = (*digests.entries(program), *pfc.emulation(plan), *_APPS[config.program](plan))
+        entities = (*digests.entries(program), *pfc.emulation(plan), *limits.entries(plan))
+        entities = (*entities, *_APPS[config.program](plan))
         _check_sizes(plan, entities)
         found[switch.name] = SwitchIntent(switch.name, config.program, entities, config)
     return found

@@ -49,11 +49,15 @@ class Report:
 
 def everything(program: Program) -> Iterator[p4r.Entity]:
     """Requests that read all forwarding state of a switch."""
+    metered = {meter.preamble.id for meter in program.p4info.direct_meters}
     for table in program.p4info.tables:
         if table.is_const_table:
             continue
         if table.match_fields:
-            yield p4r.Entity(table_entry=p4r.TableEntry(table_id=table.preamble.id))
+            entry = p4r.TableEntry(table_id=table.preamble.id)
+            if metered.intersection(table.direct_resource_ids):
+                entry.meter_config.SetInParent()  # asks for it
+            yield p4r.Entity(table_entry=entry)
         if has_mutable_default(table):
             yield p4r.Entity(table_entry=p4r.TableEntry(table_id=table.preamble.id, is_default_action=True))
     replication = p4r.PacketReplicationEngineEntry

@@ -39,7 +39,7 @@ DEFAULT_BUFFER = 8
 """Spritz §IV."""
 
 _LEAST_FRAME_BYTES = 64
-_FLAGS = ("trim", "repair")
+_FLAGS = ("trim", "repair", "marks")
 _BOUNDED = (*_FLAGS, "frame")
 _WEIGHTED = ("weights", "scale")
 
@@ -51,11 +51,13 @@ class BoundedConfig(SchemeConfig):
     trim: data that exceeds the queue's limit is cut to its headers, not dropped
     frame_bytes: a full frame, by which latencies of paths and the BDP are reckoned
     repair: default tables lead around failed links; ECMP tables never do (Spritz §IV-C, §V-D)
+    marks: hosts may mark packets as STEERED, to have them follow their entropy value in every mode
     """
 
     trim: bool | None = None
     frame_bytes: int | None = None
     repair: bool | None = None
+    marks: bool = False
 
     @property
     def mode(self) -> str:

@@ -12,7 +12,7 @@ from spec import Options
 
 DEFAULT_SHARE = 0.5
 
-COMMON = ("queue", "kmin", "kmax", "pmax", "seed", *HF2T_KEYS)
+COMMON = ("queue", "kmin", "kmax", "pmax", "seed", "guard", "control", *HF2T_KEYS)
 """Keys of every scheme."""
 
 
@@ -48,6 +48,9 @@ class SchemeConfig:
     queue_limit_bytes: the program's own tail drop of data, for each egress queue; 0 is no limit
     hash_seed: distinguishes runs whose ECMP hashes should differ; 32 bits
     hf2t: what NICs do about gaps between packets; None: nothing
+    source_guard: a host's port sends with the addresses of its hosts only
+    control_share: share of its link at which a host may send control packets; what is more goes with data. 0
+        is no limit
     """
 
     name: ClassVar[str]
@@ -55,6 +58,8 @@ class SchemeConfig:
     red: RedConfig | None = None
     hash_seed: int = 0
     hf2t: Hf2tWords | None = None
+    source_guard: bool = True
+    control_share: float | None = None
 
     @property
     def program(self) -> str:
@@ -106,6 +111,9 @@ def common_options(options: Options, *, hf2t: bool = False) -> dict[str, Any]:
     """
     found: dict[str, Any] = {"hash_seed": options.integer("seed", 0, least=0, most=(1 << 32) - 1)}
     found["hf2t"] = hf2t_options(options, on=hf2t)
+    found["source_guard"] = options.flag("guard", default=True)
+    if "control" in options:
+        found["control_share"] = options.number("control", least=0, most=1)
     if "queue" in options:
         found["queue_limit_bytes"] = options.size_bytes("queue")
     if "kmax" in options:

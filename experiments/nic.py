@@ -39,14 +39,15 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from controller.defaults import base_rtt_ns, bdp_bytes, known, resolve
+from controller.defaults import base_rtt_ns, bdp_bytes, control_share, known, resolve
 from controller.longest import longest_bdp_bytes, longest_links, longest_rtt_ns
 from controller.scheme import BoundedConfig, FlowcutConfig, SchemeConfig, SpritzConfig, parse_scheme
 from controller.scheme import MpRdmaConfig as MpRdmaScheme
 from controller.target import Target
 from experiments.concurrent import most_at_once
+from experiments.defaults import MTU_BYTES
 from experiments.fault import LinkFault, LinkSlow
-from experiments.ideal import wire_bytes
+from experiments.ideal import HEADER_BYTES, wire_bytes
 from experiments.path_tags import follows_tags, hermes_config
 from experiments.pfc import REACTION_NS
 from experiments.scale import scaled
@@ -227,7 +228,7 @@ def complete_scheme(
     room: int | None = None,
 ) -> str:
     """The scheme's words with room for every window in any queue, with the marks that the transport (by its
-    name) needs, and with how slow a link may be.
+    name) needs, with how slow a link may be, and with room for the ACKs of small packets.
 
     A queue limit or marking that the user gave stays, and so does what a `bounded` scheme chooses itself.
     `rate_bps` is that of the fastest link at full speed, `room` that of a queue in bytes if it is bounded.
@@ -248,6 +249,10 @@ def complete_scheme(
         for key, size_bytes in DCQCN_RED_BYTES.items():
             words = with_option(words, key, str(max(1, size_bytes * rate_bps // DCQCN_RATE_BPS)))
         words = with_option(words, "pmax", str(DCQCN_PMAX))
+    if scheme.control_share is None and mtu < MTU_BYTES:
+        # as many answers, to shorter packets
+        share = control_share(scheme) * (MTU_BYTES + HEADER_BYTES) / (mtu + HEADER_BYTES)
+        words = with_option(words, "control", repr(min(1.0, round(share, 3))))
     if isinstance(scheme, FlowcutConfig):
         slowest = min((fault.factor for fault in faults if isinstance(fault, LinkSlow)), default=1.0)
         if slowest < scheme.slowest_fraction:

@@ -112,7 +112,9 @@ def plan(experiment: Experiment, target: str) -> Plan:
         for hit in parse_fault(words).resolve(topology, random.Random(f"fault {number} {experiment.seed}"))
     )
     mtu = experiment.mtu_bytes
-    words, steered = steered_scheme(experiment.scheme, topology, scale, mtu)
+    words, steered = steered_scheme(
+        experiment.scheme, topology, scale, mtu, marks=any(flow.steering for flow in flows)
+    )
     bounded = steered is not None
     transport = transport_of(experiment.transport, parse_scheme(words), steered=bounded)
     window = window_bytes(topology, target, experiment.window, steered=steered, transport=transport.name)

@@ -53,11 +53,12 @@ def frame_bytes(scheme: SchemeConfig) -> int:
 
 
 def steered_scheme(
-    words: str, topology: Topology, scale: float, mtu_bytes: int
+    words: str, topology: Topology, scale: float, mtu_bytes: int, *, marks: bool = False
 ) -> tuple[str, SchemeConfig | None]:
     """The words, and the complete scheme at its time scale if it runs over the program; else None.
 
-    Frames are those of the experiment, unless the words say otherwise.
+    Frames are those of the experiment, unless the words say otherwise. `marks`: it has flows that choose
+    their own paths, so hosts may mark packets as such.
 
     Raises:
         SpecError: the words are no scheme, or one that the topology cannot have.
@@ -68,6 +69,9 @@ def steered_scheme(
     if isinstance(given, BoundedConfig) and given.frame_bytes is None:
         size_bytes = mtu_bytes + FRAME_HEADER_BYTES
         words, given = with_option(words, "frame", str(size_bytes)), replace(given, frame_bytes=size_bytes)
+    if isinstance(given, BoundedConfig) and marks and not given.marks:
+        words = with_option(words, "marks", "yes")
+        given = scaled(parse_scheme(words), scale)
     return words, resolve(given, topology)
 
 

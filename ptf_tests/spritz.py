@@ -83,9 +83,10 @@ class SpritzTest(FabricTest):
         self.add_list(FIRST_NEAR, "FIRST", LOCALS, near=1)
         self.add_list(SECOND_FAR, "SECOND", GLOBALS)
 
-    def set_mode(self, mode: str) -> None:
-        """Set a mode of SpritzMode_t."""
-        self.set_default("spritz_config", self.action("set_spritz", mode=self.enum("SpritzMode_t", mode)))
+    def set_mode(self, mode: str, *, host_marks: bool = True) -> None:
+        """Set a mode of SpritzMode_t, and whether hosts may mark packets as STEERED."""
+        number = self.enum("SpritzMode_t", mode)
+        self.set_default("spritz_config", self.action("set_spritz", mode=number, host_marks=int(host_marks)))
 
     def add_destination(self, address: str, port: int, links: int, near: int = 0) -> None:
         """The default table's entry of the /24 that holds the address."""

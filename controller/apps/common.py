@@ -88,7 +88,9 @@ def configuration(plan: Plan) -> Iterator[P4Entity]:
 
 
 def port_roles(plan: Plan) -> Iterator[P4Entity]:
-    """Ports that lead to switches are trusted; all others stay ports of hosts, the program's default.
+    """Ports that lead to switches are trusted; all others stay ports of hosts, the program's default. Those
+    of hosts in the topology send with its addresses only (controller.apps.limits), where the scheme has a
+    guard.
 
     Programs of Dragonflies tell those within a group from others.
     """
@@ -96,7 +98,11 @@ def port_roles(plan: Plan) -> Iterator[P4Entity]:
         if peer.kind == "switch":
             within = plan.topology.switch(peer.name).group == plan.switch.group
             role = "group_port" if plan.dragonfly is not None and within else "fabric_port"
-            yield P4TableEntry("port_role", match=P4TableMatch(ingress_port=port), action=P4TableAction(role))
+        elif plan.config.source_guard:
+            role = "guarded_port"
+        else:
+            continue
+        yield P4TableEntry("port_role", match=P4TableMatch(ingress_port=port), action=P4TableAction(role))
 
 
 def group_members(plan: Plan, table: str = "group_members", action: str = "member") -> Iterator[P4Entity]:

@@ -57,7 +57,8 @@ def entities(plan: Plan) -> Iterator[P4Entity]:
     assert isinstance(config, BoundedConfig)
     mode = config.mode.upper().replace("-", "_")
     yield from configuration(plan)
-    yield default_action("spritz_config", "set_spritz", mode=plan.program.enum("SpritzMode_t", mode))
+    number = plan.program.enum("SpritzMode_t", mode)
+    yield default_action("spritz_config", "set_spritz", mode=number, host_marks=int(config.marks))
     if config.mode == CLASS:
         yield from _tags(plan)
     yield from port_roles(plan)

@@ -15,6 +15,8 @@ from controller.inspect.values import Value
 ENUM_FIELDS = {
     ("discard", "reason"): "DropReason_t",
     ("drops", "index"): "DropReason_t",
+    ("policed", "index"): "Policed_t",
+    ("limit_host", "reason"): "Policed_t",
     ("set_flowcut", "first_path"): "FirstPath_t",
     ("set_flowcut", "mode"): "FlowcutMode_t",
 }
@@ -67,6 +69,8 @@ class TableView:
     action_ids: tuple[int, ...]
     counts: bool
     """Whether it has a direct counter."""
+    meters: bool
+    """Whether it has a direct meter."""
     const_default: bool
     is_const: bool
     profile_id: int
@@ -99,6 +103,7 @@ class ProgramView:
             for action in info.actions
         }
         direct = {counter.direct_table_id for counter in info.direct_counters}
+        metered = {meter.direct_table_id for meter in info.direct_meters}
         self.tables = {
             table.preamble.id: TableView(
                 table.preamble.id,
@@ -107,6 +112,7 @@ class ProgramView:
                 {field.id: p4i.MatchField.MatchType.Name(field.match_type) for field in table.match_fields},
                 tuple(ref.id for ref in table.action_refs),
                 table.preamble.id in direct,
+                table.preamble.id in metered,
                 bool(table.const_default_action_id),
                 table.is_const_table,
                 table.implementation_id,

@@ -166,7 +166,7 @@ def read_steered(node: Node) -> SteeredTables:
 
 def _add(tables: SteeredTables, row: Row, match: Mapping[str, Value], params: Mapping[str, Value]) -> None:
     table, action = row["table"], row["action"]
-    if table == "port_role" and action != "host_port":
+    if table == "port_role" and action not in ("host_port", "guarded_port"):
         tables.add_port(_number(match["ingress_port"]))
     elif table == "ipv4_routes" and action == "to_host":
         dst = match["dst"]

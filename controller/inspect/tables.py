@@ -48,6 +48,8 @@ def read_entries(node: Node, table: TableView) -> list[p4r.TableEntry]:
     pattern = p4r.TableEntry(table_id=table.id)
     if table.counts:
         pattern.counter_data.SetInParent()
+    if table.meters:
+        pattern.meter_config.SetInParent()
     found = node.connection.read([p4r.Entity(table_entry=pattern)])
     if table.profile_id == 0:
         default = p4r.TableEntry(table_id=table.id, is_default_action=True)
@@ -67,6 +69,8 @@ def _rows(node: Node, table: TableView) -> Iterator[Row]:
 def row_of(node: Node, table: TableView, entry: p4r.TableEntry) -> Row:
     """A row of the listing from an entry."""
     action, params = action_of(node, entry.action)
+    if entry.HasField("meter_config"):
+        params = params | _rates(entry.meter_config)
     return {
         "switch": node.name,
         "table": table.name,
@@ -78,6 +82,14 @@ def row_of(node: Node, table: TableView, entry: p4r.TableEntry) -> Row:
         "packets": entry.counter_data.packet_count if entry.HasField("counter_data") else None,
         "bytes": entry.counter_data.byte_count if entry.HasField("counter_data") else None,
     }
+
+
+def _rates(config: p4r.MeterConfig) -> dict[str, Value]:
+    """The rates of an entry's meter in units a second, and bursts in units; peaks only where they differ."""
+    rates: dict[str, Value] = {"cir": config.cir, "cburst": config.cburst}
+    if (config.pir, config.pburst) != (config.cir, config.cburst):
+        rates |= {"pir": config.pir, "pburst": config.pburst}
+    return rates
 
 
 def _kind(table: TableView, entry: p4r.TableEntry) -> str:
@@ -126,4 +138,6 @@ def _names(node: Node, tables: Iterable[TableView]) -> frozenset[str]:
             names |= {field.name for field in node.program.actions[action_id].parameters.values()}
         if table.profile_id:
             names |= {"member", "group", "choices"}
+        if table.meters:
+            names |= {"cir", "cburst", "pir", "pburst"}
     return frozenset(names)

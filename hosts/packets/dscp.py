@@ -7,6 +7,8 @@ The numbers are those of Dscp_t in p4src/common/types.p4.
   such packets are steered, too.
 * TRIMMED: a data packet that ends after its BTH, because a queue had no room for more. Its lengths are those
   of what is left, and it has no ICRC. TRIMMED_STEERED: the same of a packet that was STEERED.
+* DEMOTED: an ACK, NAK, CNP or NIC ACK of a host that sends too many of them; it waits with data.
+  DEMOTED_STEERED: the same of a packet that was STEERED. To NICs both mean nothing.
 """
 
 from __future__ import annotations
@@ -21,6 +23,8 @@ class Dscp(IntEnum):
     STEERED = 7
     TRIMMED = 11
     TRIMMED_STEERED = 15
+    DEMOTED = 19
+    DEMOTED_STEERED = 23
 
 
 TRIMMED = (Dscp.TRIMMED, Dscp.TRIMMED_STEERED)

@@ -1,26 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 // First block of every ingress: what the packet is, and whether it may come in at all.
 //
-//   port_role     ingress_port -> host_port | fabric_port | group_port
-//                 one entry a fabric port; a port that nobody configured is a host's, and trusted with nothing. A
-//                 group port leads to a switch of the same Dragonfly group; only the Dragonfly programs ask
+//   port_role     ingress_port -> host_port | guarded_port | fabric_port | group_port
+//                 a port that nobody configured is a host's, and trusted with nothing; that of a host whose addresses
+//                 are known is guarded (common/source_guard.p4). A group port leads to a switch of the same Dragonfly
+//                 group; only the Dragonfly programs ask
 // The top program defines KNOWS_DETOURS, whether it is one of a Dragonfly, and KNOWS_CLASSES, whether VLAN tags mean
 // anything to it.
-// Decides: malformed and unsupported packets, control frames of the fabric from hosts, LLDP to the controller.
+// Decides: malformed and unsupported packets, control frames of the fabric from hosts, addresses that are not theirs,
+// LLDP to the controller.
 // Sets meta.kind, meta.from_host, meta.within_group and the queue's priority.
 #ifndef COMMON_ADMISSION_P4
 #define COMMON_ADMISSION_P4
+#include "common/control_limits.p4"
 #include "common/drops.p4"
 #include "common/instances.p4"
+#include "common/source_guard.p4"
 
 // Whether the program is one of RLB, to which warnings of pauses and path probes mean something.
 #ifndef KNOWS_RLB
 #define KNOWS_RLB false
 #endif
 
-control PortRole(in port_t ingress_port, out bool from_host, out bool within_group) {
+control PortRole(in port_t ingress_port, out bool from_host, out bool guarded, out bool within_group) {
     action host_port() {
         from_host = true;
+    }
+    action guarded_port() {
+        from_host = true;
+        guarded = true;
     }
     action fabric_port() {
         from_host = false;
@@ -32,37 +40,64 @@ control PortRole(in port_t ingress_port, out bool from_host, out bool within_gro
     @name("port_role")
     table port_role {
         key = { ingress_port : exact @name("ingress_port"); }
-        actions = { host_port; fabric_port; group_port; }
+        actions = { host_port; guarded_port; fabric_port; group_port; }
         const default_action = host_port();
         size = 512;
     }
     apply {
         from_host = true;
+        guarded = false;
         within_group = false;
         port_role.apply();
     }
 }
 
-// IPv4 that must not wait behind data: its loss or delay stops a sender (Flowcut §II-B, RoCE).
-control IsControl(in headers_t hdr, out bool urgent) {
+// What IPv4 is: control, for its loss or delay stops a sender (Flowcut §II-B, RoCE), data, or none of both.
+control ClassifyIpv4(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+    IsControl() is_control;
+    LimitHost() limit_host;
+    Police() police;
+
     apply {
-        urgent = (hdr.bth.isValid() && (hdr.bth.opcode == BTH_ACKNOWLEDGE || hdr.bth.opcode == BTH_CNP))
-            || (hdr.udp.isValid() && hdr.udp.dport == UDP_NIC_ACK);
+        bool control_packet;
+        bool poses;
+        is_control.apply(hdr, meta.frame_bytes, control_packet, poses);
+        if (control_packet) {
+            meta.kind = PacketKind_t.CONTROL;
+            if (hdr.ipv4.dscp != Dscp_t.DEMOTED && hdr.ipv4.dscp != Dscp_t.DEMOTED_STEERED) {
+                standard_metadata.priority = PRIORITY_CONTROL;
+                if (meta.from_host) {
+                    limit_host.apply(standard_metadata.ingress_port, hdr, standard_metadata);
+                }
+            }
+        } else {
+            meta.kind = PacketKind_t.OTHER;
+            if (hdr.udp.isValid() || hdr.tcp.isValid()) {
+                meta.kind = PacketKind_t.DATA;
+            }
+            if (poses && meta.from_host) {
+                police.apply(Policed_t.CONTROL_TOO_LONG);
+            }
+        }
     }
 }
 
 control Admission(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     PortRole() port_role;
-    IsControl() is_control;
+    SourceGuard() source_guard;
+    ClassifyIpv4() classify_ipv4;
     Drop() drop;
 
     apply {
-        bool urgent = false;
+        bool guarded;
+        bool spoofed = false;
         meta.kind = PacketKind_t.NONE;
-        port_role.apply(standard_metadata.ingress_port, meta.from_host, meta.within_group);
+        port_role.apply(standard_metadata.ingress_port, meta.from_host, guarded, meta.within_group);
         if (standard_metadata.instance_type == INSTANCE_RECIRCULATED
             || standard_metadata.instance_type == INSTANCE_RESUBMITTED) {
             meta.from_host = false;  // sent by this switch to itself; its ingress port says nothing
+        } else if (guarded && hdr.ipv4.isValid()) {
+            source_guard.apply(standard_metadata.ingress_port, hdr.ipv4, spoofed);
         }
         if (hdr.vlan.isValid() && !KNOWS_CLASSES) {
             drop.apply(DropReason_t.UNSUPPORTED, meta, standard_metadata);
@@ -71,6 +106,8 @@ control Admission(inout headers_t hdr, inout metadata_t meta, inout standard_met
         } else if (meta.from_host && (hdr.tailrace.isValid() || hdr.detour.isValid()
                                       || hdr.ethernet.ether_type == ETHERTYPE_LLDP)) {
             drop.apply(DropReason_t.CONTROL_FROM_HOST, meta, standard_metadata);
+        } else if (spoofed) {
+            drop.apply(DropReason_t.SPOOFED_SOURCE, meta, standard_metadata);
         } else if (hdr.detour.isValid() && !KNOWS_DETOURS) {
             drop.apply(DropReason_t.UNSUPPORTED, meta, standard_metadata);
         } else if ((hdr.probe.isValid() || hdr.cnm.isValid()) && !KNOWS_RLB) {
@@ -82,15 +119,7 @@ control Admission(inout headers_t hdr, inout metadata_t meta, inout standard_met
             meta.kind = PacketKind_t.FLOWCUT_ACK;
             standard_metadata.priority = PRIORITY_CONTROL;
         } else if (hdr.ipv4.isValid()) {
-            is_control.apply(hdr, urgent);
-            if (urgent) {
-                meta.kind = PacketKind_t.CONTROL;
-                standard_metadata.priority = PRIORITY_CONTROL;
-            } else if (hdr.udp.isValid() || hdr.tcp.isValid()) {
-                meta.kind = PacketKind_t.DATA;
-            } else {
-                meta.kind = PacketKind_t.OTHER;
-            }
+            classify_ipv4.apply(hdr, meta, standard_metadata);
         } else if (hdr.ethernet.ether_type == ETHERTYPE_LLDP) {
             hdr.packet_in.setValid();
             hdr.packet_in.reason = PacketInReason_t.LLDP;

@@ -66,7 +66,7 @@ control BaselineIngress(inout headers_t hdr, inout metadata_t meta, inout standa
                 select_path.apply(hash_value, hdr, meta, standard_metadata);
             }
             if (meta.kind != PacketKind_t.NONE) {
-                queue_limit.apply(meta, standard_metadata, load_bytes);
+                queue_limit.apply(hdr, meta, standard_metadata, load_bytes);
             }
             if (meta.kind != PacketKind_t.NONE) {
                 pfc_number.apply(meta, standard_metadata);

@@ -22,6 +22,10 @@ const bit<16> UDP_NIC_DATA       = 4793;  // RoCEv2 behind the shim of a Flowcut
 const bit<16> UDP_NIC_ACK        = 4794;  // a Flowcut NIC's ACK
 const bit<8>  BTH_ACKNOWLEDGE    = 0x11;  // RC: ACK and NAK
 const bit<8>  BTH_CNP            = 0x81;
+const bit<32> ETHERNET_BYTES     = 14;
+const bit<16> IPV4_BYTES         = 20;
+// The longest packet of control between hosts, a CNP: with a VLAN tag, UDP, BTH, 16 reserved bytes and the ICRC.
+const bit<32> CONTROL_MOST_BYTES = ETHERNET_BYTES + 4 + (bit<32>)IPV4_BYTES + 8 + 12 + 16 + 4;
 
 header ethernet_t {
     mac_t   dst;

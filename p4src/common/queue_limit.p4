@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The program's own tail drop of data, so that the traffic manager, whose drops the accounts cannot see, never
-// has to. Control packets pass.
+// has to. Control packets pass, but for those that are demoted.
 #ifndef COMMON_QUEUE_LIMIT_P4
 #define COMMON_QUEUE_LIMIT_P4
+#include "common/control_limits.p4"
 #include "common/drops.p4"
 #include "common/queues.p4"
 
-control QueueLimit(inout metadata_t meta, inout standard_metadata_t standard_metadata, out bit<32> load_bytes) {
+control QueueLimit(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata,
+                   out bit<32> load_bytes) {
+    LimitPort() limit_port;
     Drop() drop;
     QueueLoad() queue_load;
     bit<32> limit_bytes = 0;
@@ -23,6 +26,7 @@ control QueueLimit(inout metadata_t meta, inout standard_metadata_t standard_met
     }
 
     apply {
+        limit_port.apply(hdr, meta, standard_metadata);
         queue_config.apply();
         queue_load.apply(standard_metadata.egress_spec, load_bytes);
         if (limit_bytes != 0 && standard_metadata.priority == PRIORITY_DATA

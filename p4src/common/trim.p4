@@ -8,26 +8,61 @@
 //        IPv4: DSCP TRIMMED, total length 40; UDP: length 20, checksum 0
 //
 //   queue_config  -> set_queue_limit(limit_bytes) | set_queue_trim(limit_bytes)      0: no limit
+//   trim_limits   egress_port -> limit_trims()      the rate of short packets that may be trimmed; a meter to each entry
 // For programs that trim; the others have QueueLimit (common/queue_limit.p4).
 #ifndef COMMON_TRIM_P4
 #define COMMON_TRIM_P4
+#include "common/control_limits.p4"
 #include "common/drops.p4"
 #include "common/queues.p4"
 
 const bit<16> TRIMMED_UDP_BYTES  = 8 + 12;  // UDP and BTH
-const bit<16> TRIMMED_IPV4_BYTES = 20 + TRIMMED_UDP_BYTES;
-const bit<32> TRIMMED_BYTES      = 14 + (bit<32>)TRIMMED_IPV4_BYTES;
+const bit<16> TRIMMED_IPV4_BYTES = IPV4_BYTES + TRIMMED_UDP_BYTES;
+const bit<32> TRIMMED_BYTES      = ETHERNET_BYTES + (bit<32>)TRIMMED_IPV4_BYTES;
 const bit<32> VLAN_BYTES         = 4;
+
+// From here on trimming leaves a tenth of a packet at most. Headers go before data, so a host that sends nothing but
+// shorter packets would have most of its bytes go first: of those only so many are trimmed.
+const bit<32> TRIM_FREE_BYTES    = 10 * TRIMMED_BYTES;
 
 @name("trims") counter(1, CounterType.packets_and_bytes) trims;
 
-// A trimmed packet must not wait behind data. The length keeps a host from sending all its data so.
+// A trimmed packet must not wait behind data. The mark is a switch's: from hosts it does not get here (spritz/host_marks.p4).
 control TrimmedGoFirst(in headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
         if (hdr.bth.isValid() && hdr.ipv4.total_len == TRIMMED_IPV4_BYTES
             && (hdr.ipv4.dscp == Dscp_t.TRIMMED || hdr.ipv4.dscp == Dscp_t.TRIMMED_STEERED)) {
-            meta.kind = PacketKind_t.CONTROL;
+            meta.kind = PacketKind_t.TRIMMED;
             standard_metadata.priority = PRIORITY_CONTROL;
+        }
+    }
+}
+
+// Whether a packet of data that finds no room may be trimmed.
+control MayTrim(in port_t egress_port, in headers_t hdr, in metadata_t meta, in bit<32> wire_bytes, out bool may_trim) {
+    direct_meter<bit<2>>(MeterType.bytes) short_trims;
+    bit<2> colour = 0;
+
+    action limit_trims() {
+        short_trims.read(colour);
+    }
+    action no_trim_limit() {
+        short_trims.read(colour);
+    }
+    @name("trim_limits")
+    table trim_limits {
+        key = { egress_port : exact @name("egress_port"); }
+        actions = { limit_trims; no_trim_limit; }
+        const default_action = no_trim_limit();
+        meters = short_trims;
+        size = 512;
+    }
+    apply {
+        // A Flowcut NIC's shim comes before the BTH, and its receiver needs the payload's length.
+        may_trim = meta.kind == PacketKind_t.DATA && hdr.bth.isValid() && !hdr.nic_shim.isValid();
+        if (may_trim && wire_bytes < TRIM_FREE_BYTES) {
+            trim_limits.apply();
+            may_trim = colour == 0;
         }
     }
 }
@@ -42,7 +77,7 @@ control Trim(inout headers_t hdr, inout metadata_t meta, inout standard_metadata
             wire_bytes = TRIMMED_BYTES + VLAN_BYTES;
         }
         truncate(wire_bytes);
-        if (hdr.ipv4.dscp == Dscp_t.STEERED || hdr.ipv4.dscp == Dscp_t.TRIMMED_STEERED) {
+        if (IS_STEERED(hdr.ipv4.dscp)) {
             hdr.ipv4.dscp = Dscp_t.TRIMMED_STEERED;
         } else {
             hdr.ipv4.dscp = Dscp_t.TRIMMED;
@@ -50,7 +85,7 @@ control Trim(inout headers_t hdr, inout metadata_t meta, inout standard_metadata
         hdr.ipv4.total_len = TRIMMED_IPV4_BYTES;
         hdr.udp.length = TRIMMED_UDP_BYTES;
         hdr.udp.checksum = 0;  // it covered what is gone (RFC 768: 0 is none)
-        meta.kind = PacketKind_t.CONTROL;
+        meta.kind = PacketKind_t.TRIMMED;
         standard_metadata.priority = PRIORITY_CONTROL;
     }
 }
@@ -62,6 +97,8 @@ control Trim(inout headers_t hdr, inout metadata_t meta, inout standard_metadata
 // `wire_bytes`: as in Finish.
 control TrimAtLimit(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata,
                     inout bit<32> wire_bytes, out bit<32> load_bytes) {
+    LimitPort() limit_port;
+    MayTrim() may_trim;
     Trim() trim;
     Drop() drop;
     QueueLoad() queue_load;
@@ -83,13 +120,16 @@ control TrimAtLimit(inout headers_t hdr, inout metadata_t meta, inout standard_m
     }
 
     apply {
+        limit_port.apply(hdr, meta, standard_metadata);
         queue_config.apply();
         queue_load.apply(standard_metadata.egress_spec, load_bytes);
         if (limit_bytes != 0 && standard_metadata.priority == PRIORITY_DATA
             && (bit<33>)load_bytes + (bit<33>)wire_bytes > (bit<33>)limit_bytes) {
-            bool has_room = (bit<34>)load_bytes + (bit<34>)TRIMMED_BYTES <= 2 * (bit<34>)limit_bytes;
-            // A Flowcut NIC's shim comes before the BTH, and its receiver needs the payload's length.
-            if (trims_payload && has_room && hdr.bth.isValid() && !hdr.nic_shim.isValid()) {
+            bool may = false;
+            if (trims_payload && (bit<34>)load_bytes + (bit<34>)TRIMMED_BYTES <= 2 * (bit<34>)limit_bytes) {
+                may_trim.apply(standard_metadata.egress_spec, hdr, meta, wire_bytes, may);
+            }
+            if (may) {
                 trim.apply(hdr, meta, standard_metadata, wire_bytes);
             } else {
                 drop.apply(DropReason_t.QUEUE_LIMIT, meta, standard_metadata);

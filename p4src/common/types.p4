@@ -44,19 +44,23 @@ enum bit<9> SpecialPort_t {
 const bit<3> PRIORITY_DATA    = 0;
 const bit<3> PRIORITY_CONTROL = QUEUES - 1;
 
-// IPv4's DSCP, of the code points for local use (RFC 2474 §6: xxxx11). The two bits in the middle are marks that may
-// stand together.
+// IPv4's DSCP, of the code points for local use (RFC 2474 §6: xxxx11). The three bits in the middle are marks; D and T
+// may each stand with S, but not with each other: one is of control packets, the other of data.
 //
-//      0   1   2   3   4   5
-//    +---+---+---+---+---+---+
-//    | 0 | 0 | T | S | 1 | 1 |     T: trimmed (common/trim.p4), S: steered by its entropy value in every mode (spritz)
+//      0   1   2   3   4   5       D: demoted: a control packet that goes with data (common/control_limits.p4)
+//    +---+---+---+---+---+---+     T: trimmed (common/trim.p4)
+//    | 0 | D | T | S | 1 | 1 |     S: steered by its entropy value in every mode (spritz)
 //    +---+---+---+---+---+---+
 enum bit<6> Dscp_t {
     DEFAULT         = 0,
     STEERED         = 0b000111,
     TRIMMED         = 0b001011,
-    TRIMMED_STEERED = 0b001111
+    TRIMMED_STEERED = 0b001111,
+    DEMOTED         = 0b010011,
+    DEMOTED_STEERED = 0b010111
 }
+#define IS_STEERED(dscp) \
+    ((dscp) == Dscp_t.STEERED || (dscp) == Dscp_t.TRIMMED_STEERED || (dscp) == Dscp_t.DEMOTED_STEERED)
 
 // VLAN numbers that name a class of paths (Spritz §III-D). No tag: the default table. 1 is what bridges give to all.
 enum bit<12> VlanId_t {
@@ -71,7 +75,8 @@ enum bit<4> PacketKind_t {
     CONTROL     = 2,  // IPv4 that must not wait behind data: RoCE ACK, NAK and CNP, a NIC's Flowcut ACK
     OTHER       = 3,  // IPv4 without ports: ICMP, fragments
     FLOWCUT_ACK = 4,
-    CNM         = 5
+    CNM         = 5,
+    TRIMMED     = 6   // headers of RoCE data, which must not wait behind data either
 }
 
 // Why a packet was dropped; index of the counter `drops`.
@@ -85,8 +90,21 @@ enum bit<8> DropReason_t {
     PATH_WITHDRAWN    = 6,  // Flowcut: late from a path that was withdrawn, or moved from it and not to be ordered
     NO_STAMP_SPACE    = 7,  // Flowcut: more switches on the path than the shim has stamps
     BAD_PORT          = 8,  // packet-out to a port that no switch has
-    NO_WAITING_ROOM   = 9   // PFC, where it is emulated: more packets than may wait for paused ports
+    NO_WAITING_ROOM   = 9,  // PFC, where it is emulated: more packets than may wait for paused ports
+    SPOOFED_SOURCE    = 10  // IPv4 from a host's port with an address that is not one of its hosts'
 }
-const bit<32> DROP_REASONS = 10;
+const bit<32> DROP_REASONS = 11;
+
+// What a host said, or a program had from it, that it may not say, or not so often; it is forwarded all the same. Index
+// of the counter `policed`.
+enum bit<8> Policed_t {
+    CONTROL_TOO_LONG   = 0,  // looks like an ACK, NAK, CNP or NIC ACK and is longer than any, or not as long as it says: data
+    CONTROL_OVER_RATE  = 1,  // more control packets than a host's port may send: demoted
+    CONTROL_OVER_SHARE = 2,  // more than may go before the data of an egress port: demoted
+    TRIMMED_BY_HOST    = 3,  // a mark that only switches give: taken off
+    STEERED_BY_HOST    = 4,  // a mark that the hosts here may not give: taken off
+    CLASS_BY_HOST      = 5   // a VLAN tag where tags are not for hosts to give: taken off
+}
+const bit<32> POLICED_KINDS = 6;
 
 #endif

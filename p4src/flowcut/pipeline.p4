@@ -160,7 +160,7 @@ control FlowcutIngress(inout headers_t hdr, inout metadata_t meta, inout standar
             seed_ack.apply(hdr, meta.frame_bytes, standard_metadata.ingress_port, meta.ack_seed);
         }
         if (meta.kind != PacketKind_t.NONE) {
-            queue_limit.apply(meta, standard_metadata, load_bytes);
+            queue_limit.apply(hdr, meta, standard_metadata, load_bytes);
         }
         if (meta.kind == PacketKind_t.NONE) {
             exit;

@@ -39,7 +39,7 @@ control Leave(in bit<16> leaf, in ticks_t now_ticks, in bit<32> period_ticks, in
 
     apply {
         bit<32> load_bytes;
-        queue_limit.apply(meta, standard_metadata, load_bytes);
+        queue_limit.apply(hdr, meta, standard_metadata, load_bytes);
         if (meta.kind != PacketKind_t.NONE) {
             pfc_number.apply(meta, standard_metadata);
         }

@@ -2,7 +2,7 @@
 // Source-guided adaptive routing for Dragonfly and Slim Fly (Spritz §III), and the routing schemes that it is compared
 // with: minimal, Valiant, UGAL-L. Scout, Spray, OPS, Flicr and ECMP over all paths are the senders' (mode STEERED).
 //
-//   packet-out | admission -> hop limit -> routes -> role -> steer -> tag -> queue limit: trim -> finish
+//   packet-out | admission -> marks of hosts -> hop limit -> routes -> role -> steer -> tag -> queue limit: trim -> finish
 //              || accounts, counters, path tag
 #include <core.p4>
 #include <v1model.p4>
@@ -19,10 +19,13 @@ const bool KNOWS_CLASSES = true;
 #include "common/parser.p4"
 #include "common/routes.p4"
 #include "common/transmit.p4"
+#include "spritz/host_marks.p4"
 
 // Whether the packet may be forwarded, and whether to a host.
-control SpritzAdmission(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control SpritzAdmission(in bool may_tag, in bool may_mark, inout headers_t hdr, inout metadata_t meta,
+                        inout standard_metadata_t standard_metadata) {
     Admission() admission;
+    HostMarks() host_marks;
     TrimmedGoFirst() trimmed_go_first;
     HopLimit() hop_limit;
     Routes() routes;
@@ -32,6 +35,9 @@ control SpritzAdmission(inout headers_t hdr, inout metadata_t meta, inout standa
         admission.apply(hdr, meta, standard_metadata);
         if (meta.kind != PacketKind_t.NONE && hdr.tailrace.isValid()) {
             drop.apply(DropReason_t.UNSUPPORTED, meta, standard_metadata);
+        }
+        if (meta.kind != PacketKind_t.NONE && meta.from_host) {
+            host_marks.apply(may_tag, may_mark, hdr);
         }
         if (meta.kind != PacketKind_t.NONE) {
             trimmed_go_first.apply(hdr, meta, standard_metadata);
@@ -82,14 +88,15 @@ control SpritzIngress(inout headers_t hdr, inout metadata_t meta, inout standard
             }
         } else {
             TagOp_t tag_op = TagOp_t.CLEAR;  // no host gets a tag
-            admission.apply(hdr, meta, standard_metadata);
+            SpritzMode_t mode;
+            bool may_mark;
+            spritz_mode.apply(mode, may_mark);
+            admission.apply(mode == SpritzMode_t.CLASS, may_mark, hdr, meta, standard_metadata);
             if (meta.kind != PacketKind_t.NONE && !meta.route.to_host) {
                 bit<32> hash_value;
                 Role_t role;
-                SpritzMode_t mode;
                 flow_hash.apply(meta.flow, hash_value);
                 switch_role.apply(standard_metadata.ingress_port, hdr.ipv4.src, meta.from_host, role);
-                spritz_mode.apply(mode);
                 steer.apply(role, mode, hash_value, hdr, meta, standard_metadata, tag_op);
             }
             if (meta.kind != PacketKind_t.NONE) {

@@ -35,18 +35,21 @@ enum bit<8> SpritzMode_t {
     UGAL_L  = 4
 }
 
-control SpritzMode(out SpritzMode_t mode) {
-    action set_spritz(@name("mode") SpritzMode_t configured) {
+// `host_marks`: hosts may mark packets as STEERED.
+control SpritzMode(out SpritzMode_t mode, out bool host_marks) {
+    action set_spritz(@name("mode") SpritzMode_t configured, @name("host_marks") bit<1> may_mark) {
         mode = configured;
+        host_marks = may_mark == 1;
     }
     @name("spritz_config")
     table spritz_config {
         actions = { set_spritz; }
-        default_action = set_spritz(SpritzMode_t.MINIMAL);
+        default_action = set_spritz(SpritzMode_t.MINIMAL, 0);
         size = 1;
     }
     apply {
         mode = SpritzMode_t.MINIMAL;
+        host_marks = false;
         spritz_config.apply();
     }
 }
@@ -70,8 +73,7 @@ control ChooseRule(in headers_t hdr, in Role_t role, in SpritzMode_t mode, out R
         rule = Rule_t.DEFAULT_TABLE;
         path_class = PathClass_t.ALL;
         if (role != Role_t.NONE && hdr.bth.isValid()) {
-            if (mode == SpritzMode_t.STEERED || hdr.ipv4.dscp == Dscp_t.STEERED
-                || hdr.ipv4.dscp == Dscp_t.TRIMMED_STEERED) {
+            if (mode == SpritzMode_t.STEERED || IS_STEERED(hdr.ipv4.dscp)) {
                 rule = Rule_t.BY_EV;
             } else if (mode == SpritzMode_t.RANDOM) {
                 rule = Rule_t.DRAWN;

@@ -38,8 +38,9 @@ def planned_tables(found: SwitchIntent) -> SteeredTables:
     program = programs.load(found.program)
     role_of = {program.enum("Role_t", name): name for name in ROLES}
     tables = SteeredTables()
-    for match, _, _ in rows(found, "port_role"):
-        tables.add_port(int(match["ingress_port"]))
+    for match, action, _ in rows(found, "port_role"):
+        if action != "guarded_port":
+            tables.add_port(int(match["ingress_port"]))
     for match, action, args in rows(found, "ipv4_routes"):
         if action == "to_host":
             tables.add_host(IPv4Address(str(match["dst"]).removesuffix("/32")), int(args["port"]))

@@ -196,14 +196,16 @@ def test_paths_of_the_paper() -> None:
 def test_roles() -> None:
     """Programs of Dragonflies tell links within a group from others; for ECMP all links are alike."""
     for words, within in (("minimal", "group_port"), ("flowcut", "group_port"), ("ecmp", "fabric_port")):
-        roles = {
+        found = {
             entity.match["ingress_port"]: getattr(entity.action, "alias", str(entity.action))
             for entity in intent(SMALL, parse_scheme(words), VIRTUAL)["r1_1"].entities
             if isinstance(entity, P4TableEntry)
             and entity.table_id == "port_role"
             and entity.match is not None
         }
+        roles = {port: role for port, role in found.items() if "guarded_port" not in role}
         peers = {port: peer for port, peer in SMALL.ports_of("r1_1").items() if peer.kind == "switch"}
+        assert set(found) == set(SMALL.ports_of("r1_1"))
         assert set(roles) == set(peers)
         for port, peer in peers.items():
             expected = within if SMALL.switch(peer.name).group == 0 else "fabric_port"

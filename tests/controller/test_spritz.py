@@ -95,7 +95,8 @@ def test_modes() -> None:
         ("ugal-l:draw=hop", "UGAL_L"),
     ):
         found = plan(topology, words)["r1_1"]
-        assert ("set_spritz", {"mode": program.enum("SpritzMode_t", mode)}) == default(found, "spritz_config")
+        expected = {"mode": program.enum("SpritzMode_t", mode), "host_marks": 0}
+        assert ("set_spritz", expected) == default(found, "spritz_config")
 
 
 def test_trimming() -> None:

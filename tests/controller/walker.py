@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from ipaddress import IPv4Address, IPv4Network
 
-from finsy import P4TableEntry
+from finsy import P4MeterConfig, P4TableEntry
 
 from controller.intent import SwitchIntent
 from topology import Topology
@@ -20,6 +20,9 @@ class Tables:
         self.members: dict[tuple[int, int], int] = {}
         self.candidates: dict[int, tuple[int, ...]] = {}
         self.roles: set[int] = set()
+        self.guarded: set[int] = set()
+        self.addresses: set[tuple[int, str]] = set()
+        self.limits: dict[tuple[str, int], P4MeterConfig] = {}
         for entity in intent.entities:
             if isinstance(entity, P4TableEntry) and not entity.is_default_action:
                 self._add(entity)
@@ -37,7 +40,13 @@ class Tables:
             self.candidates[match["group"]] = tuple(ports[: args["count"]])
             assert not any(ports[args["count"] :])
         elif entry.table_id == "port_role":
-            self.roles.add(match["ingress_port"])
+            trusted = getattr(action, "name") != "guarded_port"  # noqa: B009 - as above
+            (self.roles if trusted else self.guarded).add(match["ingress_port"])
+        elif entry.table_id == "host_addresses":
+            self.addresses.add((match["ingress_port"], match["src"]))
+        elif entry.meter_config is not None:
+            (port,) = match.values()
+            self.limits[str(entry.table_id), port] = entry.meter_config
         elif "dst_mac" in args:
             self.hosts[match["dst"]] = (args["port"], args["dst_mac"])
         else:

@@ -23,11 +23,11 @@ LAST_LINK = Place(
 
 CROWD = Place(
     "crowd",
-    "leaf-spine:leaves=3,spines=2,hosts=3,rate=10Gbps,delay=1us",
-    ("h1", "h4"),
-    (("h2", "h4"), ("h7", "h4"), ("h8", "h4")),
+    "leaf-spine:leaves=2,spines=1,hosts=4,rate=10Gbps,delay=1us",
+    ("h1", "h5"),
+    (("h2", "h6"), ("h3", "h7"), ("h4", "h8")),
 )
-"""Three attackers and the victim, from two switches."""
+"""Three attackers beside the victim."""
 
 DRAGONFLY = Place(
     "dragonfly",

@@ -19,7 +19,7 @@ from tests.guards.kinds import Kind, all_plain, plain
 from topology import Host, Topology, parse_topology
 
 LEAST_SHARE = 0.9
-WARM_UP_BYTES = 120_000
+WARM_UP_BYTES = 240_000
 """Sent by each before the victim's are counted: what a queue and a token bucket give away once is gone by then."""
 
 COUNTED_BYTES = 240_000

@@ -33,6 +33,7 @@ NEAR_GROUP = 2
 FAR_DEFAULT, NEAR_DEFAULT = UPLINKS[-1], DOWNLINK
 OTHER_VID = 99
 TRIMMED_IP_BYTES, TRIMMED_UDP_BYTES, BTH_BYTES = 40, 20, 12
+STEERED = (Dscp.STEERED, Dscp.TRIMMED_STEERED, Dscp.DEMOTED_STEERED)
 MODES = ("MINIMAL", "STEERED", "CLASS", "RANDOM", "UGAL_L")
 
 
@@ -110,10 +111,10 @@ class Lists:
 class SpritzRig(Rig):
     """The switch: default table, roles, lists; class ALL and class NONMINIMAL have the same ones."""
 
-    def __init__(self, lists: Lists, mode: str = "STEERED", *, seed: int = 1) -> None:
+    def __init__(self, lists: Lists, mode: str = "STEERED", *, seed: int = 1, marks: bool = True) -> None:
         super().__init__("spritz", seed=seed)
-        self.lists, self.mode = lists, mode
-        self.default("spritz_config", mode=enum_of("spritz", "SpritzMode_t", mode))
+        self.lists, self.mode, self.marks = lists, mode, marks
+        self.default("spritz_config", mode=enum_of("spritz", "SpritzMode_t", mode), host_marks=int(marks))
         self.group(NEAR, NEAR_GROUP, (DOWNLINK,))
         for address, port, near in ((REMOTE, FAR_DEFAULT, 0), (NEAR, NEAR_DEFAULT, 1)):
             links = 1 if near else lists.minimal_links
@@ -146,6 +147,15 @@ class SpritzRig(Rig):
         frame = Ether(output.data)
         return Way(output.port, frame[Dot1Q].vlan if Dot1Q in frame else None)
 
+    def dscp(self, sent: Sent) -> int:
+        """What a packet says behind this switch: of marks of hosts those that they may give."""
+        if sent.in_port != HOST_PORT:
+            return sent.dscp
+        kept = {Dscp.TRIMMED: Dscp.DEFAULT, Dscp.TRIMMED_STEERED: Dscp.STEERED}.get(sent.dscp, sent.dscp)
+        if self.marks:
+            return kept
+        return {Dscp.STEERED: Dscp.DEFAULT, Dscp.DEMOTED_STEERED: Dscp.DEMOTED}.get(kept, kept)
+
     # ---- what the paper says ----
 
     def ways(self, sent: Sent) -> set[Way]:
@@ -157,7 +167,7 @@ class SpritzRig(Rig):
         if not first and not second:
             return {default}
         slots = self._slots(first, near)
-        if self.mode == "STEERED" or sent.dscp in (Dscp.STEERED, Dscp.TRIMMED_STEERED):
+        if self.mode == "STEERED" or self.dscp(sent) in STEERED:
             return self._picked(slots, sent.ev >> 8 if first else sent.ev & 0xFF, default, sent)
         if self.mode == "RANDOM" or (self.mode == "UGAL_L" and second and sent.tag == vid("NONMINIMAL")):
             every = [self._picked(slots, index, default, sent) for index in range(max(1, len(slots)))]

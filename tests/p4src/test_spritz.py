@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -65,15 +66,17 @@ packets = st.builds(
 
 @pytest.mark.parametrize("mode", MODES)
 @settings(deadline=None, derandomize=True, max_examples=40)
-@given(st.builds(Lists, slots, slots, slots), st.lists(packets, min_size=1, max_size=12))
-def test_any_packet(mode, lists, sent):
-    """It takes one of the ways that the paper lets it, changed in nothing but TTL, path tag and VLAN tag."""
-    with SpritzRig(lists, mode) as rig:
+@given(st.builds(Lists, slots, slots, slots), st.lists(packets, min_size=1, max_size=12), st.booleans())
+def test_any_packet(mode, lists, sent, marks):
+    """It takes one of the ways that the paper lets it, changed in nothing but TTL, path tag, VLAN tag, and marks that
+    its host may not give.
+    """
+    with SpritzRig(lists, mode, marks=marks) as rig:
         for packet in sent:
             output = rig.one(packet.in_port, packet.on_wire(), 1)
             way = rig.way_of(output)
             assert way in rig.ways(packet)
-            expected = packet.frame(ttl=63, path_tag=way.port % 64)
+            expected = replace(packet, dscp=rig.dscp(packet)).frame(ttl=63, path_tag=way.port % 64)
             expected = expected if way.tag is None else classed(expected, way.tag)
             assert output.data.hex() == bytes(expected).hex()
         assert rig.drops() == {}
@@ -205,7 +208,7 @@ def test_answers_take_the_ways_of_data(mode, opcode):
             frame = roce(ev, opcode=int(opcode))
             assert rig.way_of(rig.one(HOST_PORT, frame, 1)) in rig.ways(Sent(ev=ev))
         rig.switch.port_config(FAR_DEFAULT, rate_bps=8)
-        rig.default("spritz_config", mode=0)
+        rig.default("spritz_config", mode=0, host_marks=1)
         for _ in range(2):
             rig.send(HOST_PORT, frame, 2)
         assert rig.switch.queue_depth(FAR_DEFAULT, 7)[0] == 1

@@ -71,10 +71,11 @@ def test_fits_is_cut_or_dropped(load, limit, size, virtual, near_limit, trims, d
         rig.set_load(port, load)
         rig.default("queue_config", "set_queue_trim" if trims else "set_queue_limit", limit_bytes=limit)
         outputs = rig.send(HOST_PORT, frame, 1, virtual_bytes=virtual)
-        left = roce(1, dst=OTHER_HOST, payload=bytes(size), tos=dscp << 2 | 2, ttl=63)
+        kept = rig.dscp(Sent(dscp=dscp)) << 2 | 2
+        left = roce(1, dst=OTHER_HOST, payload=bytes(size), tos=kept, ttl=63)
         left.dst = "00:00:00:00:00:02"
         if not to_host:
-            left = roce(1, payload=bytes(size), tos=dscp << 2 | 2, ttl=63, resv6=port % 64)
+            left = roce(1, payload=bytes(size), tos=kept, ttl=63, resv6=port % 64)
         if limit == 0 or load + length <= limit:
             assert [(o.port, o.data.hex(), o.virtual_bytes) for o in outputs] == [
                 (port, bytes(left).hex(), virtual)

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// How much a host gets done by saying that a packet is control: ACK, NAK, CNP (RoCE) and a NIC's Flowcut ACK go before all
+// data, for their loss or delay stops a sender. So they must be short, and few.
+//
+//   host_limits   ingress_port -> limit_host(reason)   the rate at which a host's port may send them
+//   port_limits   egress_port  -> limit_port()         the rate at which they may go before the data of a port
+//
+// Both have a meter of bytes to each entry; a port without an entry has no limit. What is more is demoted: it waits with
+// data, here and at the switches behind, to which its DSCP says so. It stays control to every block that tracks or
+// spreads data, and nothing of it is lost but what finds no room.
+#ifndef COMMON_CONTROL_LIMITS_P4
+#define COMMON_CONTROL_LIMITS_P4
+#include "common/metadata.p4"
+
+@name("policed") counter(POLICED_KINDS, CounterType.packets_and_bytes) policed;
+
+control Police(in Policed_t what) {
+    apply {
+        policed.count((bit<32>)(bit<8>)what);
+    }
+}
+
+// Whether IPv4 is control between hosts, by what it says and by its length: one that is longer than any control packet is
+// data, and so is one whose lengths contradict each other. `poses`: it says that it is control, and is not.
+control IsControl(in headers_t hdr, in bit<32> frame_bytes, out bool is_control, out bool poses) {
+    apply {
+        bool says_so = (hdr.bth.isValid() && (hdr.bth.opcode == BTH_ACKNOWLEDGE || hdr.bth.opcode == BTH_CNP))
+            || (hdr.udp.isValid() && hdr.udp.dport == UDP_NIC_ACK);
+        is_control = says_so && frame_bytes <= CONTROL_MOST_BYTES
+            && (bit<32>)hdr.ipv4.total_len + ETHERNET_BYTES <= frame_bytes
+            && hdr.udp.length |+| IPV4_BYTES == hdr.ipv4.total_len;
+        poses = says_so && !is_control;
+    }
+}
+
+// From here on the packet waits with data.
+control Demote(inout headers_t hdr, inout standard_metadata_t standard_metadata) {
+    apply {
+        standard_metadata.priority = PRIORITY_DATA;
+        if (IS_STEERED(hdr.ipv4.dscp)) {
+            hdr.ipv4.dscp = Dscp_t.DEMOTED_STEERED;
+        } else {
+            hdr.ipv4.dscp = Dscp_t.DEMOTED;
+        }
+    }
+}
+
+// At the switch of its host, for a control packet.
+control LimitHost(in port_t ingress_port, inout headers_t hdr, inout standard_metadata_t standard_metadata) {
+    Demote() demote;
+    Police() police;
+    direct_meter<bit<2>>(MeterType.bytes) host_control;
+    bit<2> colour = 0;
+    Policed_t why = Policed_t.CONTROL_OVER_RATE;
+
+    action limit_host(@name("reason") Policed_t reason) {
+        host_control.read(colour);
+        why = reason;
+    }
+    action no_host_limit() {
+        host_control.read(colour);
+    }
+    @name("host_limits")
+    table host_limits {
+        key = { ingress_port : exact @name("ingress_port"); }
+        actions = { limit_host; no_host_limit; }
+        const default_action = no_host_limit();
+        meters = host_control;
+        size = 512;
+    }
+    apply {
+        host_limits.apply();
+        if (colour != 0) {
+            police.apply(why);
+            demote.apply(hdr, standard_metadata);
+        }
+    }
+}
+
+// At every switch, when the egress port is known.
+control LimitPort(inout headers_t hdr, in metadata_t meta, inout standard_metadata_t standard_metadata) {
+    Demote() demote;
+    Police() police;
+    direct_meter<bit<2>>(MeterType.bytes) port_control;
+    bit<2> colour = 0;
+
+    action limit_port() {
+        port_control.read(colour);
+    }
+    action no_port_limit() {
+        port_control.read(colour);
+    }
+    @name("port_limits")
+    table port_limits {
+        key = { standard_metadata.egress_spec : exact @name("egress_port"); }
+        actions = { limit_port; no_port_limit; }
+        const default_action = no_port_limit();
+        meters = port_control;
+        size = 512;
+    }
+    apply {
+        if (meta.kind == PacketKind_t.CONTROL && standard_metadata.priority == PRIORITY_CONTROL) {
+            port_limits.apply();
+            if (colour != 0) {
+                police.apply(Policed_t.CONTROL_OVER_SHARE);
+                demote.apply(hdr, standard_metadata);
+            }
+        }
+    }
+}
+
+#endif

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// IP source guard: a host's port sends with the addresses of its hosts, so that no host slows, stops or frees the flow of
+// another one by an ACK, NAK or CNP in its name.
+//
+//   host_addresses   (ingress_port, src) -> own_address()          only ports with the role guarded_port are looked up
+//
+// What asks for an address (DHCP: from 0.0.0.0 to all) passes, and is not routed; ARP and other EtherTypes are no matter
+// of this block.
+#ifndef COMMON_SOURCE_GUARD_P4
+#define COMMON_SOURCE_GUARD_P4
+#include "common/headers.p4"
+
+control SourceGuard(in port_t ingress_port, in ipv4_header_t ipv4, out bool spoofed) {
+    action own_address() {
+        spoofed = false;
+    }
+    action foreign_address() {
+        spoofed = true;
+    }
+    @name("host_addresses")
+    table host_addresses {
+        key = {
+            ingress_port : exact @name("ingress_port");
+            ipv4.src     : exact @name("src");
+        }
+        actions = { own_address; foreign_address; }
+        const default_action = foreign_address();
+        size = 4096;
+    }
+    apply {
+        spoofed = false;
+        if (ipv4.src != 0 || ipv4.dst != 0xFFFFFFFF) {
+            host_addresses.apply();
+        }
+    }
+}
+
+#endif
