@@ -49,7 +49,7 @@ class Tables:
             self.limits[str(entry.table_id), port] = entry.meter_config
         elif "dst_mac" in args:
             self.hosts[match["dst"]] = (args["port"], args["dst_mac"])
-        else:
+        elif entry.table_id == "ipv4_routes":
             self.prefixes.append((IPv4Network(match["dst"]), args["group"], args["size"]))
 
     def next_ports(self, ip: str) -> set[int]:

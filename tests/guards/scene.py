@@ -43,9 +43,9 @@ class OutFrame:
 
 @dataclass
 class Flood:
-    """A NIC that sends the same frame over and over as fast as its link carries it, until a time.
+    """A NIC that sends the same frame over and over almost as fast as its link carries it, until a time.
 
-    Between two it pauses for up to a tenth of a frame's time: of two senders in step, one could find a full
+    Between two it pauses for up to half of a frame's time: of two senders in step, one could find a full
     queue free every time.
     """
 
@@ -58,7 +58,7 @@ class Flood:
     def __post_init__(self) -> None:
         self._rng = random.Random(self.seed)
         self._frame_ns = 8 * len(self.frame) * 1_000_000_000 // self.rate_bps
-        self._gap_ns = max(2, self._frame_ns // 10)
+        self._gap_ns = max(2, self._frame_ns // 2)
 
     @property
     def idle(self) -> bool:
