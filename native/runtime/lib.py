@@ -23,11 +23,12 @@ from native.runtime.build import runtime_library
 OK, EEXIST, ENOENT, EFULL, ERANGE, EINVAL, ENOMEM = 0, -1, -2, -3, -4, -5, -6
 MAX_PORTS = 512
 MAX_PRIORITIES = 8
+ALWAYS_PPM = 1_000_000
 NEVER = 2**64 - 1
 PS_PER_NS = 1000
 MAX_NS = NEVER // PS_PER_NS - 1
 """The last time in ns that the core can count (213 days)."""
-DROP_COUNT = 22
+DROP_COUNT = 23
 TARGET_ACTION, TARGET_MEMBER, TARGET_GROUP = 0, 1, 2
 
 
@@ -53,6 +54,17 @@ class CPfcLimits(Structure):
     _fields_ = [("xoff_bytes", c_uint64), ("xon_bytes", c_uint64), ("headroom_bytes", c_uint64)]
 
 
+class CPfcWatchdog(Structure):
+    """tr_pfc_watchdog"""
+
+    _fields_ = [
+        ("detect_ps", c_uint64),
+        ("restore_ps", c_uint64),
+        ("share_ppm", c_uint32),
+        ("ignore", c_uint32),
+    ]
+
+
 class CPfcConfig(Structure):
     """tr_pfc_config"""
 
@@ -60,6 +72,7 @@ class CPfcConfig(Structure):
         ("enabled", c_uint8),
         ("quanta", ctypes.c_uint16),
         ("of", CPfcLimits * MAX_PRIORITIES),
+        ("watchdog", CPfcWatchdog),
     ]
 
 
@@ -76,6 +89,10 @@ class CPfcStats(Structure):
         ("received", c_uint64),
         ("pausing_ps", c_uint64),
         ("paused_ps", c_uint64),
+        ("storms", c_uint64),
+        ("storming", c_uint64),
+        ("storm_dropped", c_uint64),
+        ("storm_ps", c_uint64),
     ]
 
 
@@ -198,6 +215,7 @@ _SIGNATURES: dict[str, tuple[object, tuple[object, ...]]] = {
     "tr_port_delay": (c_int, (_S, _U32, _U64)),
     "tr_port_pfc": (c_int, (_S, _U32, POINTER(CPfcConfig))),
     "tr_pfc_read": (c_int, (_S, _U32, _U32, _U64, POINTER(CPfcStats))),
+    "tr_pfc_tell_storms": (c_int, (_S, c_int)),
     "tr_buffer_set": (c_int, (_S, POINTER(CBufferConfig))),
     "tr_buffer_look": (None, (_S, POINTER(CBufferLook))),
     "tr_queue_depth": (c_int, (_S, _U32, _U32, _U32, _U64)),

@@ -17,7 +17,9 @@ from native.runtime.types import (
     PfcStats,
     PortStats,
     Replica,
+    StateError,
 )
+from spec.watchdog import Watchdog
 
 
 class Ports(Core):
@@ -65,18 +67,28 @@ class Ports(Core):
         for priority in range(lib.MAX_PRIORITIES):
             own = pfc.limits(priority)
             raw.of[priority] = lib.CPfcLimits(own.xoff_bytes, own.xon_bytes, own.headroom_bytes)
+        watchdog = pfc.watchdog or Watchdog()
+        share_ppm = round(watchdog.share * lib.ALWAYS_PPM)
+        if not 0 < share_ppm <= lib.ALWAYS_PPM:
+            raise StateError("range", f"port {port}, PFC watchdog: a share of {watchdog.share}")
+        if watchdog.detect_ns < 0 or watchdog.restore_ns < 0:
+            raise StateError("range", f"port {port}, PFC watchdog: a time below 0")
+        raw.watchdog = lib.CPfcWatchdog(
+            ps(watchdog.detect_ns), ps(watchdog.restore_ns), share_ppm, int(watchdog.action == "ignore")
+        )
         checked(self._lib.tr_port_pfc(self.handle, port, byref(raw)), f"port {port}, PFC")
 
     def pfc_stats(self, port: int, priority: int, at_ns: int = 0) -> PfcStats:
-        """PFC of a port and priority; pauses that last are counted up to `at_ns`, or now if that is later."""
+        """PFC of a port and priority; what lasts is counted up to `at_ns`, or now if that is later."""
         raw = lib.CPfcStats()
         rc = self._lib.tr_pfc_read(self.handle, port, priority, ps(at_ns), byref(raw))
         checked(rc, f"port {port}, PFC of priority {priority}")
         counts = {field[0]: getattr(raw, field[0]) for field in lib.CPfcStats._fields_}
-        pausing_ps, paused_ps = counts.pop("pausing_ps"), counts.pop("paused_ps")
-        return PfcStats(
-            pausing_ns=pausing_ps // lib.PS_PER_NS, paused_ns=paused_ps // lib.PS_PER_NS, **counts
-        )
+        times = {
+            name.replace("_ps", "_ns"): counts.pop(name) // lib.PS_PER_NS
+            for name in ("pausing_ps", "paused_ps", "storm_ps")
+        }
+        return PfcStats(**counts, **times)
 
     def buffer_config(self, buffer: BufferConfig) -> None:
         """Limits the memory of all ports together; 0 bytes: no limit."""

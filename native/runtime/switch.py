@@ -32,6 +32,9 @@ from native.runtime.types import ActionCall, DigestRecord, Output, PfcConfig, St
 LEVELS = ("trace", "info", "warning", "error")
 # tr_run returns early when packets circle without time passing; so often it is called again
 _IDLE_ROUNDS = 64
+STORM_DIGEST, STORM_DIGEST_BITS = "pfc_storm_t", (9, 3, 1)
+"""port, priority, and 1 when a storm begins or 0 when it is over"""
+
 LogCallback = Callable[[str, str], None]
 
 
@@ -98,8 +101,15 @@ class Switch(Tables, Externs, Ports):
         checked(self._lib.tr_switch_load(self.handle, entry), "program")
         self._code, self._program = code, program
         if program is not None:
+            self._tell_storms(program.model)
             self._encode = TargetEncoder(program.model)
             self._install(program.model)
+
+    def _tell_storms(self, model: Model) -> None:
+        """Storms of PFC are told by a digest of the program, where it has the one that p4src/pfc/watch.p4 has."""
+        for digest in model.digests:
+            if (digest.name, digest.field_bits) == (STORM_DIGEST, STORM_DIGEST_BITS):
+                checked(self._lib.tr_pfc_tell_storms(self.handle, digest.index), STORM_DIGEST)
 
     def _install(self, model: Model) -> None:
         for t in model.tables:

@@ -244,6 +244,8 @@ void tr_buffer_clear(tr_switch *s)
         if (s->ports[i]) {
             s->ports[i]->own_bytes = 0;
             tr_pfc_forget(s, s->ports[i]);
+            if (s->ports[i]->watched)
+                tr_port_touch(s, i);
         }
 }
 

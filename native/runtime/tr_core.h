@@ -249,6 +249,11 @@ typedef struct tr_pfc_state {
     uint64_t insist_ps;       /* no sooner, if it is not obeyed */
     uint64_t pausing_from_ps; /* since when the sender is paused */
     uint64_t paused_from_ps;  /* since when the queue is, if it is */
+    uint64_t asked_until_ps;  /* by pause frames; in a storm they are not obeyed */
+    uint64_t held_ps;         /* the watchdog's account (tr_watch.c) ... */
+    uint64_t held_at_ps;      /* ... at this time */
+    uint64_t storm_from_ps;
+    uint8_t held;             /* packets wait for the end of a pause since then */
     uint8_t paused;           /* we have paused the sender */
     tr_pfc_stats stats;       /* up to the last change */
 } tr_pfc_state;
@@ -264,6 +269,8 @@ typedef struct tr_buffer {
 typedef struct tr_port {
     uint8_t down, blocked;
     uint8_t waiting;          /* bit per priority whose queue is not empty */
+    uint8_t watched;          /* ... that the watchdog has to look at */
+    uint8_t dropping;         /* ... in a storm, whose packets are dropped */
     uint16_t heap_at;         /* place in tr_switch.heap, TR_NO_PLACE: none */
     uint64_t rate_bps, delay_ps;
     uint64_t busy_until_ps, frac;  /* serialising; remainder in bit*1e12 */
@@ -327,6 +334,7 @@ struct tr_switch {
     uint64_t ticks_at_ps, ticks;  /* a time, and the same in ticks */
     uint64_t rng;
     uint64_t drops[TR_DROP_COUNT];
+    int storm_digest;         /* tells of storms; negative: none does */
     tr_account account;       /* its rx_frames, dropped_frames and held_* are
                                * made when it is read */
 

@@ -165,11 +165,29 @@ void tr_ports_rest(tr_switch *s)
 
 /* ---- the loop ---- */
 
+/* Drops what waits in the storms of a port; the number of packets. They pass
+ * egress, as at a port that is down, so that no program's accounts leak. */
+static uint32_t discard(tr_switch *s, tr_port *t, uint64_t now_ps)
+{
+    uint32_t n = 0;
+    for (unsigned bits = t->dropping; bits; bits &= bits - 1) {
+        uint32_t priority = (uint32_t)__builtin_ctz(bits);
+        tr_pkt *p;
+        while (n < STEP_LIMIT && (p = tr_port_discard(s, t, priority))) {
+            n++;
+            if (s->prog->egress(s, p, now_ps))
+                tr_port_drop(s, t, p, TR_DROP_PFC_STORM);
+        }
+    }
+    return n;
+}
+
 /* Lets a port send what it may at now; the number of packets handled. */
 static uint32_t port_work(tr_switch *s, uint32_t port, uint64_t now_ps)
 {
     tr_port *t = s->ports[port];
-    uint32_t n = 0;
+    uint64_t watch = t->watched ? tr_watch(s, port, now_ps) : TR_NEVER;
+    uint32_t n = t->dropping & t->waiting ? discard(s, t, now_ps) : 0;
     tr_pkt *p;
     while (n < STEP_LIMIT && (p = tr_port_dequeue(s, t, now_ps))) {
         n++;
@@ -184,6 +202,8 @@ static uint32_t port_work(tr_switch *s, uint32_t port, uint64_t now_ps)
     uint64_t leave = tr_port_next(t);
     if (leave < next)
         next = leave;
+    if (watch < next)
+        next = watch;
     if (next <= now_ps)
         tr_port_touch(s, port); /* the limit was reached */
     else if (next != TR_NEVER || t->heap_at != TR_NO_PLACE)

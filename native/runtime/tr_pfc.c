@@ -16,16 +16,17 @@
 #define MIN_REFRESH_PS 1000000u
 /* Whoever sends on after so long has not heard of the pause. */
 #define OBEYED_PS 10000000u
+/* A quantum is a time, so a port without a rate has one for it: what Linux says
+ * of a veth. */
+#define UNLIMITED_BPS 10000000000u
 
 static const uint8_t pfc_destination[6] = {0x01, 0x80, 0xc2, 0x00, 0x00, 0x01};
 
-/* ps that `quanta` pause quanta last on this port; TR_NEVER when the port has
- * no rate, so that only an explicit resume ends the pause. */
+/* ps that `quanta` pause quanta last on this port. */
 static uint64_t pause_ps(const tr_port *t, uint32_t quanta)
 {
-    if (!t->rate_bps)
-        return TR_NEVER;
-    tr_u128 ps = (tr_u128)quanta * 512 * TR_PS_PER_S / t->rate_bps;
+    uint64_t rate_bps = t->rate_bps ? t->rate_bps : UNLIMITED_BPS;
+    tr_u128 ps = (tr_u128)quanta * 512 * TR_PS_PER_S / rate_bps;
     return ps < TR_NEVER ? (uint64_t)ps : TR_NEVER;
 }
 
@@ -116,20 +117,44 @@ void tr_pfc_insist(tr_switch *s, uint32_t port, uint32_t priority)
         send_pause(s, port, priority, t->pfc.quanta);
 }
 
-/* The queue of a priority is paused from now on for so long, 0: not at all. */
-static void pause_queue(tr_port *t, uint32_t priority, uint64_t lasts,
-                        uint64_t now_ps)
+void tr_pfc_gate(tr_port *t, uint32_t priority, uint64_t until_ps,
+                 uint64_t now_ps)
 {
     tr_queue *q = &t->queue[priority];
     tr_pfc_state *st = &t->pfc_state[priority];
-    uint64_t until = lasts > TR_NEVER - now_ps ? TR_NEVER : now_ps + lasts;
+    if (until_ps < now_ps)
+        until_ps = now_ps;
+    tr_watch_settle(t, priority, now_ps);
     if (q->pause_until_ps != TR_NEVER && q->pause_until_ps > now_ps)
         t->stats.paused_ps -= q->pause_until_ps - now_ps;
-    if (until != TR_NEVER)
-        t->stats.paused_ps += until - now_ps;
+    if (until_ps != TR_NEVER)
+        t->stats.paused_ps += until_ps - now_ps;
     st->stats.paused_ps += paused_since(q, st, now_ps);
     st->paused_from_ps = now_ps;
-    q->pause_until_ps = until;
+    q->pause_until_ps = until_ps;
+}
+
+/* The queue of a priority is to pause from now on for so long, 0: not at all. */
+static void pause_queue(tr_port *t, uint32_t priority, uint64_t lasts,
+                        uint64_t now_ps)
+{
+    tr_pfc_state *st = &t->pfc_state[priority];
+    st->asked_until_ps =
+        lasts > TR_NEVER - now_ps ? TR_NEVER : now_ps + lasts;
+    if (st->stats.storming)
+        return;
+    tr_pfc_gate(t, priority, st->asked_until_ps, now_ps);
+    if (t->pfc.watchdog.detect_ps)
+        t->watched |= (uint8_t)(1u << priority);
+}
+
+/* Nobody asks for pauses of a queue any more. */
+static void release_queue(tr_switch *s, uint32_t port, uint32_t priority)
+{
+    tr_port *t = s->ports[port];
+    if (t->pfc_state[priority].asked_until_ps > s->now_ps)
+        pause_queue(t, priority, 0, s->now_ps);
+    tr_watch_end(s, port, priority, s->now_ps);
 }
 
 void tr_pfc_set(tr_switch *s, tr_port *t, uint32_t port,
@@ -139,14 +164,21 @@ void tr_pfc_set(tr_switch *s, tr_port *t, uint32_t port,
         return;
     /* what is lossless no more pauses nobody, and is not paused */
     for (uint32_t i = 0; i < PFC_CLASSES; i++) {
-        if (cfg->enabled >> i & 1)
+        tr_watch_settle(t, i, s->now_ps);
+        if (cfg->enabled >> i & 1) {
+            if (!cfg->watchdog.detect_ps)
+                tr_watch_end(s, port, i, s->now_ps);
+            else if (t->pfc_state[i].asked_until_ps > s->now_ps)
+                t->watched |= (uint8_t)(1u << i);
             continue;
+        }
         if (t->pfc_state[i].paused)
             tr_pfc_tell(s, port, i, 0);
-        if (t->queue[i].pause_until_ps > s->now_ps)
-            pause_queue(t, i, 0, s->now_ps);
+        release_queue(s, port, i);
     }
     t->pfc = *cfg;
+    tr_watch_action(t);
+    tr_port_touch(s, port);
     tr_buffer_reserve(s);
 }
 
@@ -164,8 +196,8 @@ void tr_pfc_link(tr_switch *s, uint32_t port, int up)
 {
     tr_port *t = s->ports[port];
     for (uint32_t i = 0; t->pfc_state && i < PFC_CLASSES; i++) {
-        if (!up && t->queue[i].pause_until_ps > s->now_ps)
-            pause_queue(t, i, 0, s->now_ps);
+        if (!up)
+            release_queue(s, port, i);
         if (up && t->pfc_state[i].paused)
             t->pfc_state[i].refresh_ps = s->now_ps;
     }
@@ -224,6 +256,8 @@ int tr_pfc_read(tr_switch *s, uint32_t port, uint32_t prio, uint64_t at_ps,
         out->paused_ps += paused_since(&t->queue[prio], st, now_ps);
         if (st->paused)
             out->pausing_ps += now_ps - st->pausing_from_ps;
+        if (out->storming)
+            out->storm_ps += now_ps - st->storm_from_ps;
     }
     tr_switch_unlock(s);
     return TR_OK;

@@ -132,6 +132,7 @@ const char *tr_drop_name(unsigned reason)
         [TR_DROP_RELOAD] = "pipeline_replaced",
         [TR_DROP_BUFFER] = "buffer_full",
         [TR_DROP_MAC_CONTROL] = "mac_control",
+        [TR_DROP_PFC_STORM] = "pfc_storm",
     };
     return reason < TR_DROP_COUNT ? names[reason] : "";
 }

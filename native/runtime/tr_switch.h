@@ -74,6 +74,7 @@ enum tr_drop {
     TR_DROP_RELOAD,           /* in flight when the program was replaced */
     TR_DROP_BUFFER,           /* the switch's shared buffer is full */
     TR_DROP_MAC_CONTROL,      /* no valid pause frame: ignored (not a loss) */
+    TR_DROP_PFC_STORM,        /* its queue was held by pauses for too long */
     TR_DROP_COUNT
 };
 
@@ -84,11 +85,22 @@ typedef struct tr_pfc_limits {
     uint64_t headroom_bytes;  /* accepted above xoff before dropping */
 } tr_pfc_limits;
 
+/* What becomes of a queue that pauses hold for too long (tr_watch.c). */
+typedef struct tr_pfc_watchdog {
+    uint64_t detect_ps;       /* held for so long: a storm; 0: no watchdog */
+    uint64_t restore_ps;      /* asked for no pause for so long: as before */
+    uint32_t share_ppm;       /* of the time a queue may be held, for good;
+                               * 1000000: all of it, with breaks */
+    uint32_t ignore;          /* in a storm 0: drop, 1: send all the same */
+} tr_pfc_watchdog;
+#define TR_ALWAYS_PPM 1000000u
+
 /* PFC of one port and all its priorities (RLB §II-A, IEEE 802.1Qbb). */
 typedef struct tr_pfc_config {
     uint8_t enabled;          /* bit per priority that is lossless; 0: off */
     uint16_t quanta;          /* pause time asked for, in 512 bit times */
     tr_pfc_limits of[TR_MAX_PRIORITIES];
+    tr_pfc_watchdog watchdog;
 } tr_pfc_config;
 
 /* The memory that all ports of a switch share (tr_buffer.c). */
@@ -118,6 +130,8 @@ typedef struct tr_pfc_stats {
     uint64_t received;                    /* frames that name the priority */
     uint64_t pausing_ps;                  /* we kept the sender paused */
     uint64_t paused_ps;                   /* our queue was paused */
+    uint64_t storms, storming;            /* so far; 1: there is one now */
+    uint64_t storm_dropped, storm_ps;     /* packets, and how long, in all */
 } tr_pfc_stats;
 
 typedef struct tr_switch_config {
@@ -243,6 +257,10 @@ int tr_port_pfc(tr_switch *s, uint32_t port, const tr_pfc_config *cfg);
 /* Finite pauses count up to at_ps. */
 int tr_pfc_read(tr_switch *s, uint32_t port, uint32_t prio, uint64_t at_ps,
                 tr_pfc_stats *out);
+/* Storms that begin and end are told by this digest of the program, whose three
+ * fields are the port, the priority, and 1 or 0; negative: by none. A program
+ * that is loaded has none. */
+int tr_pfc_tell_storms(tr_switch *s, int digest);
 int tr_buffer_set(tr_switch *s, const tr_buffer_config *cfg);
 void tr_buffer_look(tr_switch *s, tr_buffer_look_t *out);
 /* prio TR_MAX_PRIORITIES: all queues of the port */

@@ -46,14 +46,15 @@ uint32_t tr_queue_packets(const tr_switch *s, uint32_t port,
     return s->ports[port]->queue[priority].packets;
 }
 
-static void port_drop(tr_switch *s, tr_port *port, tr_pkt *p,
-                      enum tr_drop reason)
+void tr_port_drop(tr_switch *s, tr_port *t, tr_pkt *p, enum tr_drop reason)
 {
-    port->stats.dropped++;
+    t->stats.dropped++;
+    if (reason == TR_DROP_PFC_STORM)
+        t->pfc_state[p->priority].stats.storm_dropped++;
     tr_drop(s, p, reason);
 }
 
-/* The buffer has no room for p. What is lossless passes egress all the same, as
+/* The buffer has no room for p, or its port none. What is lossless passes egress all the same, as
  * at a port that is down, so that no program's accounts leak: programs rely on
  * it to get there, and take off there what they have charged. One that egress
  * sends round goes there without room. */
@@ -68,7 +69,7 @@ static void refuse(tr_switch *s, tr_port *t, tr_pkt *p, enum tr_drop why)
         if (!leaves)
             return;
     }
-    port_drop(s, t, p, why);
+    tr_port_drop(s, t, p, why);
 }
 
 void tr_enqueue(tr_switch *s, tr_pkt *p, uint32_t port, uint32_t priority)
@@ -81,7 +82,14 @@ void tr_enqueue(tr_switch *s, tr_pkt *p, uint32_t port, uint32_t priority)
     p->egress_port = port;
     if (priority >= s->cfg.priorities) {
         tr_logf(s, 3, "priority %u has no queue, packet dropped", priority);
-        port_drop(s, t, p, TR_DROP_PRIORITY);
+        tr_port_drop(s, t, p, TR_DROP_PRIORITY);
+        return;
+    }
+    if (t->dropping >> priority & 1) {
+        if (p->charge)
+            tr_buffer_release(s, p);
+        p->priority = (uint8_t)priority;
+        refuse(s, t, p, TR_DROP_PFC_STORM);
         return;
     }
     /* A port that is down drops when it sends, as simple_switch's does: the
@@ -89,11 +97,11 @@ void tr_enqueue(tr_switch *s, tr_pkt *p, uint32_t port, uint32_t priority)
     tr_queue *q = &t->queue[priority];
     uint64_t bytes = tr_pkt_bytes(p);
     if (q->max_packets && q->packets >= q->max_packets) {
-        port_drop(s, t, p, TR_DROP_QUEUE_PACKETS);
+        tr_port_drop(s, t, p, TR_DROP_QUEUE_PACKETS);
         return;
     }
     if (q->max_bytes && q->bytes + bytes > q->max_bytes) {
-        port_drop(s, t, p, TR_DROP_QUEUE_BYTES);
+        tr_port_drop(s, t, p, TR_DROP_QUEUE_BYTES);
         return;
     }
     enum tr_drop full = tr_buffer_admit(s, p, priority);
@@ -155,6 +163,19 @@ static tr_pkt *queue_take(tr_port *t, uint32_t priority)
     return p;
 }
 
+tr_pkt *tr_port_discard(tr_switch *s, tr_port *t, uint32_t priority)
+{
+    while (t->queue[priority].head) {
+        tr_pkt *p = queue_take(t, priority);
+        tr_pkt *whole =
+            p->size_class < TR_SIZE_CLASSES ? p : tr_pkt_unpack(s, p);
+        if (whole)
+            return whole;
+        tr_port_drop(s, t, p, TR_DROP_PFC_STORM);
+    }
+    return NULL;
+}
+
 /* The packet that leaves now, packed or not. */
 static tr_pkt *queue_next(tr_port *t, uint64_t now_ps)
 {
@@ -181,7 +202,7 @@ tr_pkt *tr_port_dequeue(tr_switch *s, tr_port *t, uint64_t now_ps)
         tr_pkt *whole = tr_pkt_unpack(s, p);
         if (whole)
             return whole;
-        port_drop(s, t, p, TR_DROP_NO_BUFFER);
+        tr_port_drop(s, t, p, TR_DROP_NO_BUFFER);
     }
     return p;
 }
@@ -219,7 +240,7 @@ void tr_port_send(tr_switch *s, tr_pkt *p, uint64_t now_ps)
         return;
     }
     if (t->down) {
-        port_drop(s, t, p, TR_DROP_PORT_DOWN);
+        tr_port_drop(s, t, p, TR_DROP_PORT_DOWN);
         return;
     }
     uint64_t bytes = (uint64_t)p->len + p->virt;

@@ -29,6 +29,10 @@ TR_INLINE uint32_t tr_pkt_bytes(const tr_pkt *p)
 tr_port *tr_port_get(tr_switch *s, uint32_t port);
 /* Takes the next packet that may leave this port now; NULL: none. */
 tr_pkt *tr_port_dequeue(tr_switch *s, tr_port *t, uint64_t now_ps);
+/* Takes the next packet of a queue, to be dropped; NULL: none. */
+tr_pkt *tr_port_discard(tr_switch *s, tr_port *t, uint32_t priority);
+/* Drops p, which was to leave by this port. */
+void tr_port_drop(tr_switch *s, tr_port *t, tr_pkt *p, enum tr_drop reason);
 /* When a packet may leave this port, given nothing more arrives; a time in the
  * past: at once. */
 uint64_t tr_port_next(const tr_port *t);
@@ -85,5 +89,21 @@ uint64_t tr_pfc_refresh(tr_switch *s, uint32_t port, uint64_t now_ps);
  * PFC. */
 enum tr_drop tr_pfc_obey(tr_switch *s, uint32_t port, const uint8_t *data,
                          uint32_t len, uint64_t now_ps);
+/* The queue obeys a pause until then, a time in the past: none. */
+void tr_pfc_gate(tr_port *t, uint32_t priority, uint64_t until_ps,
+                 uint64_t now_ps);
+
+/* The watchdog of pauses. */
+
+/* Brings the account of a queue up to now, before its pause or its settings
+ * change. */
+void tr_watch_settle(tr_port *t, uint32_t priority, uint64_t now_ps);
+/* Storms begin and end; when to look at the port again. */
+uint64_t tr_watch(tr_switch *s, uint32_t port, uint64_t now_ps);
+/* The action of the watchdog has changed. */
+void tr_watch_action(tr_port *t);
+/* Ends a storm, if there is one; pauses that last are obeyed again. */
+void tr_watch_end(tr_switch *s, uint32_t port, uint32_t priority,
+                  uint64_t now_ps);
 
 #endif

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal, NamedTuple
 
+from spec.watchdog import Watchdog
+
 ErrorCode = Literal["exists", "not_found", "full", "range", "invalid", "memory"]
 
 
@@ -32,7 +34,8 @@ class PfcLimits:
 class PfcConfig:
     """PFC of a port (RLB §II-A): lossless priorities and their thresholds in bytes.
 
-    `own` names priorities whose thresholds differ; `quanta` is the pause asked for, in 512 bit times.
+    `own` names priorities whose thresholds differ; `quanta` is the pause asked for, in 512 bit times. With
+    `watchdog` None it depends on what is at the port, where that is known, else it is `Watchdog()`.
     """
 
     priorities: Sequence[int]
@@ -41,6 +44,12 @@ class PfcConfig:
     headroom_bytes: int
     quanta: int = 0xFFFF
     own: Mapping[int, PfcLimits] = field(default_factory=dict)
+    watchdog: Watchdog | None = None
+
+    @property
+    def least_xoff_bytes(self) -> int:
+        """The least that a priority may have before its sender is paused; 0: none is lossless."""
+        return min((self.limits(priority).xoff_bytes for priority in self.priorities), default=0)
 
     def limits(self, priority: int) -> PfcLimits:
         """The thresholds of one priority."""
@@ -195,7 +204,8 @@ class PfcStats:
     Of what came in by the port: ``bytes`` that wait, above the threshold ``headroom_bytes``, and the most of
     either that there ever were. ``xoff_sent`` counts repeated pauses, too; the sender was kept paused for
     ``pausing_ns``. ``received`` counts frames that named the priority, and its queue was paused for
-    ``paused_ns`` by them.
+    ``paused_ns`` by them. Of ``storms``, in which pauses held the queue for too long, one goes on where
+    ``storming`` is 1; they have lasted ``storm_ns`` and ``storm_dropped`` packets were dropped.
     """
 
     bytes: int
@@ -207,6 +217,10 @@ class PfcStats:
     received: int
     pausing_ns: int
     paused_ns: int
+    storms: int
+    storming: int
+    storm_dropped: int
+    storm_ns: int
 
 
 @dataclass(frozen=True, slots=True)

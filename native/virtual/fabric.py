@@ -18,6 +18,7 @@ from native.virtual.nic import NicLike
 from native.virtual.prng import SplitMix64
 from native.virtual.switch_node import SwitchNode
 from native.virtual.wire import End, Wire
+from spec.watchdog import of_host
 from topology import Topology
 
 Progress = Callable[[int, int], None]
@@ -55,6 +56,7 @@ class Fabric:
             end = End(host.switch, host.port)
             self._add_wire(End(host.name, 0), end, host.rate_bps, host.delay_ns)
             self._add_wire(end, End(host.name, 0), host.rate_bps, host.delay_ns)
+        self._guard_hosts()
         for link in topology.links:
             a, b = End(link.a, link.a_port), End(link.b, link.b_port)
             self._add_wire(a, b, link.rate_bps, link.delay_ns)
@@ -86,6 +88,15 @@ class Fabric:
                 clock=lambda: self.now_ns,
                 prepared=prepared,
             )
+
+    def _guard_hosts(self) -> None:
+        """Pauses of hosts are watched as suits their ports, unless PFC comes with a watchdog of its own."""
+        pfc = self._config.pfc
+        if pfc is None or pfc.watchdog is not None:
+            return
+        for host in self.topology.hosts:
+            watchdog = of_host(host.rate_bps, pfc.least_xoff_bytes)
+            self.switch(host.switch).port_pfc(host.port, replace(pfc, watchdog=watchdog))
 
     def _add_wire(self, source: End, target: End, rate_bps: int, delay_ns: int) -> None:
         """Joins two ports; the latency of a switch belongs to the wires that lead to it."""

@@ -1,0 +1,144 @@
+/* The watchdog of pauses: a queue that pauses hold for too long is in a storm.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * A queue is held while packets wait in it for the end of a pause. What pauses
+ * have held it stands on an account, a leaky bucket of time:
+ *
+ *   held_ps  grows with the time that the queue is held, and shrinks with the
+ *            time that it is not, share / (1 - share) times as fast
+ *
+ * At detect_ps there is a storm. So a pause that does not end is found after
+ * just that time, and pauses with breaks are, as soon as they hold the queue for
+ * a larger share of the time than it may be; where that is all of the time, a
+ * break of any length clears the account.
+ *
+ * In a storm pauses are not obeyed: what waits and what comes is dropped, or is
+ * sent. It ends when no pause has been asked for in restore_ps. The account goes
+ * on, so that who begins anew has won nothing.
+ */
+#include "tr_tm.h"
+
+void tr_watch_settle(tr_port *t, uint32_t priority, uint64_t now_ps)
+{
+    tr_pfc_state *st = &t->pfc_state[priority];
+    const tr_queue *q = &t->queue[priority];
+    uint64_t held = 0;
+    if (now_ps > st->held_at_ps) {
+        uint64_t span = now_ps - st->held_at_ps;
+        if (st->held && q->pause_until_ps > st->held_at_ps)
+            held = q->pause_until_ps < now_ps
+                       ? q->pause_until_ps - st->held_at_ps
+                       : span;
+        uint32_t share = t->pfc.watchdog.share_ppm;
+        tr_u128 leak = span - held;
+        if (leak)
+            leak = share < TR_ALWAYS_PPM
+                       ? leak * share / (TR_ALWAYS_PPM - share)
+                       : TR_NEVER;
+        st->held_ps += held;
+        st->held_ps = leak < st->held_ps ? st->held_ps - (uint64_t)leak : 0;
+        st->held_at_ps = now_ps;
+    }
+    st->held = q->head && q->pause_until_ps > now_ps;
+}
+
+void tr_watch_action(tr_port *t)
+{
+    t->dropping = 0;
+    for (uint32_t i = 0; i < TR_MAX_PRIORITIES; i++)
+        if (t->pfc_state[i].stats.storming && !t->pfc.watchdog.ignore)
+            t->dropping |= (uint8_t)(1u << i);
+}
+
+static void tell(tr_switch *s, uint32_t port, uint32_t priority)
+{
+    uint64_t storming = s->ports[port]->pfc_state[priority].stats.storming;
+    tr_logf(s, 2, "port %u, priority %u: PFC storm %s", port, priority,
+            storming ? "detected" : "is over");
+    if (s->storm_digest >= 0) {
+        uint64_t fields[] = {port, priority, storming};
+        tr_digest_push(s, (uint32_t)s->storm_digest, s->now_ps, fields, 3);
+    }
+}
+
+static void begin(tr_switch *s, uint32_t port, uint32_t priority,
+                  uint64_t now_ps)
+{
+    tr_port *t = s->ports[port];
+    tr_pfc_state *st = &t->pfc_state[priority];
+    tr_pfc_gate(t, priority, 0, now_ps);
+    st->held = 0;
+    st->held_ps = t->pfc.watchdog.detect_ps;
+    st->storm_from_ps = now_ps;
+    st->stats.storming = 1;
+    st->stats.storms++;
+    tr_watch_action(t);
+    tell(s, port, priority);
+}
+
+void tr_watch_end(tr_switch *s, uint32_t port, uint32_t priority,
+                  uint64_t now_ps)
+{
+    tr_port *t = s->ports[port];
+    tr_pfc_state *st = &t->pfc_state[priority];
+    if (!st->stats.storming)
+        return;
+    st->stats.storming = 0;
+    st->stats.storm_ps += now_ps - st->storm_from_ps;
+    tr_watch_action(t);
+    if (st->asked_until_ps > now_ps)
+        tr_pfc_gate(t, priority, st->asked_until_ps, now_ps);
+    tell(s, port, priority);
+}
+
+/* When the storm of a queue is over. */
+static uint64_t over(const tr_port *t, const tr_pfc_state *st)
+{
+    uint64_t asked = st->asked_until_ps, restore = t->pfc.watchdog.restore_ps;
+    return restore > TR_NEVER - asked ? TR_NEVER : asked + restore;
+}
+
+/* One queue; when to look at it again. */
+static uint64_t look(tr_switch *s, uint32_t port, uint32_t priority,
+                     uint64_t now_ps)
+{
+    tr_port *t = s->ports[port];
+    tr_pfc_state *st = &t->pfc_state[priority];
+    const tr_pfc_watchdog *w = &t->pfc.watchdog;
+    tr_watch_settle(t, priority, now_ps);
+    if (st->stats.storming && over(t, st) <= now_ps)
+        tr_watch_end(s, port, priority, now_ps);
+    else if (!st->stats.storming && w->detect_ps && st->held &&
+             st->held_ps >= w->detect_ps)
+        begin(s, port, priority, now_ps);
+    if (st->stats.storming)
+        return over(t, st);
+    if (!w->detect_ps ||
+        (!st->held_ps && t->queue[priority].pause_until_ps <= now_ps))
+        t->watched &= (uint8_t)~(1u << priority);
+    if (!st->held || !w->detect_ps)
+        return TR_NEVER;
+    uint64_t left = w->detect_ps - st->held_ps;
+    return left > TR_NEVER - now_ps ? TR_NEVER : now_ps + left;
+}
+
+uint64_t tr_watch(tr_switch *s, uint32_t port, uint64_t now_ps)
+{
+    uint64_t next = TR_NEVER;
+    for (unsigned bits = s->ports[port]->watched; bits; bits &= bits - 1) {
+        uint64_t at = look(s, port, (uint32_t)__builtin_ctz(bits), now_ps);
+        if (at < next)
+            next = at;
+    }
+    return next;
+}
+
+int tr_pfc_tell_storms(tr_switch *s, int digest)
+{
+    tr_switch_lock(s);
+    int fits = digest < 0 || (s->prog && s->prog->digest_limbs >= 3);
+    if (fits)
+        s->storm_digest = digest;
+    tr_switch_unlock(s);
+    return fits ? TR_OK : TR_EINVAL;
+}
