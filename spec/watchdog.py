@@ -7,9 +7,9 @@
 A switch that its neighbour is trusted for (another switch, or nobody knows who) has `Watchdog()`, which finds
 queues that stand still: a deadlock, a card that is broken. A host is trusted with nothing; `of_host`:
 
-    detect   as long as the memory of one port, `xoff`, hides that nothing leaves: what comes in for the host at
-             the rate of its port fills that much until then, and only with more is anybody else paused. At
-             most that of `Watchdog()`
+    detect   as long as the memory of one port, `xoff`, hides that nothing leaves: what comes in for the host
+             at the rate of its port fills that much until then, and only with more is anybody else paused.
+             MOST_PAUSES of the longest pauses at most, and the time of a jumbo frame at least
     share    HOST_SHARE: whatever the host asks for, what is sent to it leaves at 95 % of the port's rate, or
              is dropped
     restore  the longest pause that 802.1Qbb knows, at the rate of the port
@@ -31,6 +31,9 @@ WATCHDOG_NS = 200_000_000
 """Detection and restoration where nothing is known of a port: what switches are delivered with."""
 
 HOST_SHARE = 0.05
+"""Of the time a host may hold what is sent to it; half of what a pair beside it may lose by that."""
+
+MOST_PAUSES = 64
 
 UNLIMITED_BPS = 10_000_000_000
 """The rate at which quanta count where a port has none (native/runtime/tr_pfc.c)."""
@@ -40,6 +43,7 @@ MOST_NS = 1 << 56
 
 _LONGEST_PAUSE_BITS = 0xFFFF * 512
 _NS_BITS = 8_000_000_000
+_JUMBO_BYTES = 9216
 _ACTIONS: tuple[StormAction, ...] = ("drop", "ignore")
 
 
@@ -49,8 +53,8 @@ class Watchdog:
 
     detect_ns: held for so long, with packets that wait; 0: there is no watchdog
     restore_ns: when no pause has been asked for in so long, the queue is as before
-    share: of the time, over 0 to 1, that a queue may be held in the long run, in steps of 1e-6; 1: what counts
-        is only a time without a break
+    share: of the time, over 0 to 1, that a queue may be held in the long run, in steps of 1e-6; 1: what
+        counts is only a time without a break
     action: `drop` what waits and what comes, or `ignore` pauses and send it
     """
 
@@ -78,9 +82,9 @@ def of_host(rate_bps: int, xoff_bytes: int, action: StormAction = "drop") -> Wat
         xoff_bytes: what may wait of one port before it is paused.
     """
     rate_bps = rate_bps or UNLIMITED_BPS
-    hidden_ns = -(-xoff_bytes * _NS_BITS // rate_bps)
+    hidden_ns = -(-max(xoff_bytes, _JUMBO_BYTES) * _NS_BITS // rate_bps)
     longest_ns = -(-_LONGEST_PAUSE_BITS * 1_000_000_000 // rate_bps)
-    return Watchdog(max(1, min(hidden_ns, WATCHDOG_NS)), longest_ns, HOST_SHARE, action)
+    return Watchdog(min(hidden_ns, MOST_PAUSES * longest_ns), longest_ns, HOST_SHARE, action)
 
 
 def parse_watchdog(text: str) -> Watchdog:

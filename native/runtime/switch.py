@@ -106,7 +106,7 @@ class Switch(Tables, Externs, Ports):
             self._install(program.model)
 
     def _tell_storms(self, model: Model) -> None:
-        """Storms of PFC are told by a digest of the program, where it has the one that p4src/pfc/watch.p4 has."""
+        """Storms of PFC are told by a digest of the program, if it has that of p4src/pfc/watch.p4."""
         for digest in model.digests:
             if (digest.name, digest.field_bits) == (STORM_DIGEST, STORM_DIGEST_BITS):
                 checked(self._lib.tr_pfc_tell_storms(self.handle, digest.index), STORM_DIGEST)

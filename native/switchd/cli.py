@@ -91,6 +91,15 @@ def _run(options: Options) -> None:
         raise StartError(str(error)) from error
 
 
+def _rates_bps(options: Options) -> dict[int, int]:
+    """The rate of each port, 0: no limit; what comes later wins."""
+    found = dict.fromkeys(options.interfaces, 0)
+    for port, rate in options.port_rates:
+        if not rate.pps:
+            found |= dict.fromkeys(_numbers(port, options), rate.bps)
+    return found
+
+
 def _serve(options: Options) -> None:
     from native.compiler import load_program
     from native.runtime import Switch, SwitchConfig
@@ -101,7 +110,7 @@ def _serve(options: Options) -> None:
 
     tls = _tls(options)
     program = _load(options.program)
-    pfc = pfc_configs(options.pfc)
+    pfc = pfc_configs(options.pfc, options.pfc_watchdog, _rates_bps(options))
     config = SwitchConfig(
         device_id=options.device_id,
         cpu_port=options.cpu_port,

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PFC and the shared buffer, as the switch's command line has them, and as the switch takes them."""
+"""PFC, its watchdog and the shared buffer, as the command line has them, and as the switch takes them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from spec import UnitError
 from spec.units import parse_bytes
+from spec.watchdog import Watchdog, of_host, parse_watchdog
 
 if TYPE_CHECKING:
     from native.runtime import BufferConfig, PfcConfig
@@ -19,6 +20,7 @@ MOST_QUANTA = 0xFFFF
 MOST_BYTES = 1 << 40
 _MOST_ALPHA = 1 << 10
 _LEAST_ALPHA = Fraction(1, 1 << 10)
+HOST = "host"
 _SIZES = ("xoff", "xon", "headroom")
 
 
@@ -43,6 +45,19 @@ class BufferSpec:
     port_bytes: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class WatchdogSpec:
+    """The watchdog of some ports, None: of all. With `host` it is what suits a host at that port."""
+
+    ports: tuple[int, ...] | None
+    watchdog: Watchdog
+    host: bool = False
+
+    def of(self, rate_bps: int, xoff_bytes: int) -> Watchdog:
+        """The watchdog of a port with such a rate, 0: none, and such a threshold."""
+        return of_host(rate_bps, xoff_bytes, self.watchdog.action) if self.host else self.watchdog
+
+
 def parse_pfc(text: str) -> PfcSpec:
     """PFC as [PORT:]3,4:xoff=96KiB,xon=64KiB,headroom=48KiB, perhaps with ,quanta=N.
 
@@ -62,6 +77,22 @@ def parse_pfc(text: str) -> PfcSpec:
     if xon > xoff or max(xoff, headroom) > MOST_BYTES or not 0 < quanta <= MOST_QUANTA:
         raise UnitError(text)
     return PfcSpec(int(port) if colon else None, priorities, xoff, xon, headroom, quanta)
+
+
+def parse_port_watchdog(text: str) -> WatchdogSpec:
+    """A watchdog as [PORT,PORT,...:]WORDS, words as spec.watchdog has them, or host[,action=ACTION].
+
+    Raises:
+        ValueError: it is none; UnitError where words are.
+    """
+    numbers, colon, words = text.rpartition(":")
+    ports = tuple(int(number) for number in numbers.split(",")) if colon else None
+    kind, comma, rest = words.partition(",")
+    if kind != HOST:
+        return WatchdogSpec(ports, parse_watchdog(words))
+    if comma and not rest.startswith("action="):
+        raise UnitError(f"{rest!r}: a host's port has only an action of its own")
+    return WatchdogSpec(ports, parse_watchdog(rest) if comma else Watchdog(), host=True)
 
 
 def parse_buffer(text: str) -> BufferSpec:
@@ -95,18 +126,40 @@ def parse_alpha(text: str) -> Fraction:
     return alpha.limit_denominator(_MOST_ALPHA**2)
 
 
-def pfc_configs(specs: Sequence[PfcSpec]) -> dict[int | None, PfcConfig]:
-    """PFC of all ports (None) and of each port that has thresholds of its own; what comes later wins.
+def pfc_configs(
+    specs: Sequence[PfcSpec],
+    watchdogs: Sequence[WatchdogSpec] = (),
+    rates_bps: Mapping[int, int] | None = None,
+) -> dict[int | None, PfcConfig]:
+    """PFC of all ports (None) and of each port that has something of its own; what comes later wins.
 
     What is said of a port is added to what is said of all.
+
+    Args:
+        rates_bps: of the ports that there are, 0: no limit; only watchdogs of hosts depend on them.
     """
+    rates_bps = rates_bps or {}
     found: dict[int | None, PfcConfig] = {}
     common = [spec for spec in specs if spec.port is None]
     if common:
         found[None] = _config(common)
-    for port in sorted({spec.port for spec in specs if spec.port is not None}):
-        found[port] = _config([*common, *(spec for spec in specs if spec.port == port)])
+    own = {spec.port for spec in specs if spec.port is not None}
+    for port in sorted(own | _watched(watchdogs, rates_bps)):
+        of_port = [*common, *(spec for spec in specs if spec.port == port)]
+        if not of_port:
+            continue
+        config = _config(of_port)
+        asked = [spec for spec in watchdogs if spec.ports is None or port in spec.ports]
+        if asked:
+            watchdog = asked[-1].of(rates_bps.get(port, 0), config.least_xoff_bytes)
+            config = replace(config, watchdog=watchdog)
+        found[port] = config
     return found
+
+
+def _watched(watchdogs: Sequence[WatchdogSpec], ports: Mapping[int, int]) -> set[int]:
+    """The ports that some watchdog is for."""
+    return {port for spec in watchdogs for port in (ports if spec.ports is None else spec.ports)}
 
 
 def _config(specs: Sequence[PfcSpec]) -> PfcConfig:

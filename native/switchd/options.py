@@ -12,7 +12,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn
 
-from native.switchd.lossless import BufferSpec, PfcSpec, parse_buffer, parse_pfc
+from native.switchd.lossless import (
+    BufferSpec,
+    PfcSpec,
+    WatchdogSpec,
+    parse_buffer,
+    parse_pfc,
+    parse_port_watchdog,
+)
 from native.switchd.units import Rate, parse_depth, parse_rate
 from spec.units import parse_time_ns
 
@@ -80,6 +87,7 @@ class Options:
     queue_depth: tuple[int, int] = (64, 0)
     recirc_rate_bps: int = 0
     pfc: list[PfcSpec] = field(default_factory=list)
+    pfc_watchdog: list[WatchdogSpec] = field(default_factory=list)
     buffer: BufferSpec | None = None
     statistics: Path | None = None
     warnings: list[str] = field(default_factory=list)
@@ -270,6 +278,18 @@ def _add_own_options(parser: argparse.ArgumentParser, number: Callable[[str], ob
         help="lossless priorities of a port or all, as 3,4:xoff=96KiB,xon=64KiB,headroom=48KiB; repeatable",
     )
     add(
+        "--pfc-watchdog",
+        action="append",
+        default=[],
+        type=_typed(
+            parse_port_watchdog,
+            "[PORTS:]detect=TIME,restore=TIME,share=5%,action=drop|ignore, or host, or off",
+        ),
+        metavar="SPEC",
+        help="when pauses have held a queue for too long, of some ports or all: detect=200ms,restore=200ms,"
+        "share=100%%,action=drop (which is the default), 1,2:host for ports of hosts, or off; repeatable",
+    )
+    add(
         "--buffer",
         type=_typed(parse_buffer, "BYTES[,alpha=FRACTION][,port=BYTES]"),
         metavar="BYTES[,alpha=A][,port=BYTES]",
@@ -358,7 +378,11 @@ def _copy(given: argparse.Namespace, options: Options) -> None:
     options.ssl_key = given.grpc_server_key
     options.bmv2_compat, options.tick_ns = given.bmv2_compat, given.tick_ns
     options.port_rates, options.port_delays = given.port_rate, given.port_delay
-    options.queue_depth, options.pfc = given.queue_depth, given.pfc
+    options.queue_depth, options.pfc, options.pfc_watchdog = (
+        given.queue_depth,
+        given.pfc,
+        given.pfc_watchdog,
+    )
     options.buffer, options.statistics = given.buffer, given.statistics
     if given.recirc_rate is not None:
         if given.recirc_rate.pps:
@@ -377,8 +401,20 @@ def _check_pfc(options: Options) -> None:
             raise OptionError(
                 f"--pfc: there is no queue of priority {max(spec.priorities)} with --priority-queues {queues}"
             )
+    _check_watchdogs(options)
     if options.statistics is not None and not options.statistics.parent.is_dir():
         raise OptionError(f"--statistics: '{options.statistics.parent}' is not a directory")
+
+
+def _check_watchdogs(options: Options) -> None:
+    lossless = {spec.port for spec in options.pfc}
+    if options.pfc_watchdog and not lossless:
+        raise OptionError("--pfc-watchdog: nothing is lossless without --pfc")
+    for port in {port for spec in options.pfc_watchdog for port in spec.ports or ()}:
+        if port not in options.interfaces:
+            raise OptionError(f"--pfc-watchdog: there is no port {port}")
+        if not lossless & {None, port}:
+            raise OptionError(f"--pfc-watchdog: port {port} has no --pfc")
 
 
 def _check(options: Options) -> None:

@@ -17,12 +17,15 @@ from native.runtime import BufferConfig, PfcConfig, PfcLimits, Switch, SwitchCon
 from native.switchd.lossless import (
     BufferSpec,
     PfcSpec,
+    WatchdogSpec,
     buffer_config,
     parse_buffer,
     parse_pfc,
+    parse_port_watchdog,
     pfc_configs,
 )
 from native.switchd.statistics import write_statistics
+from spec.watchdog import NO_WATCHDOG, Watchdog, of_host, parse_watchdog
 from tests.eventually import LONG_S, eventually
 
 PROGRAM = Path(__file__).parents[2] / "programs" / "build" / "basic_l3.json"
@@ -101,3 +104,60 @@ def test_a_switch_writes_its_counts_when_asked_and_at_its_end(tmp_path: Path) ->
             times.append(json.loads(path.read_text())["time_ns"])
     assert times[0] < times[1]
     assert json.loads(path.read_text())["buffer"]["bytes"] == 1_000_000
+
+
+# ---- the watchdog's words ----
+
+
+def test_watchdogs_as_words() -> None:
+    """What is left out is as it is without any; and back."""
+    found = parse_watchdog("detect=2ms,restore=10us,share=5%,action=ignore")
+    assert found == Watchdog(2_000_000, 10_000, 0.05, "ignore")
+    assert parse_watchdog("detect=2ms") == Watchdog(2_000_000)
+    assert parse_watchdog("off") == NO_WATCHDOG
+    for one in (found, Watchdog(), NO_WATCHDOG, Watchdog(7, 9, 1e-6), of_host(10**10, 65_536)):
+        assert parse_watchdog(one.words()) == one
+    assert parse_port_watchdog("1,2:host,action=ignore") == WatchdogSpec(
+        (1, 2), Watchdog(action="ignore"), host=True
+    )
+    assert parse_port_watchdog("off") == WatchdogSpec(None, NO_WATCHDOG)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "on", "detect", "detect=", "detect=0", "detect=-1s", "detect=1e9", "detect=9999999999s"),
+        *("share=0", "share=101%", "share=nan", "share=inf", "share=1e-9", "action=", "action=pass"),
+        *("detect=1s,detect=2s", "x:off", ":off", "1:2:off", "host,detect=1s", "host,", "hosts"),
+    ],
+)
+def test_bad_words_of_a_watchdog(text: str) -> None:
+    """As argparse wants to hear it."""
+    with pytest.raises(ValueError):
+        parse_port_watchdog(text)
+
+
+def test_a_watchdog_belongs_to_its_ports() -> None:
+    """What comes later wins; a host's follows from the port's rate and threshold."""
+    specs = [parse_pfc(text) for text in ("0:xoff=50KB,xon=9,headroom=1", "2:0:xoff=100KB,xon=9,headroom=1")]
+    words = ("detect=1s", "1,2:host", "3:off", "2,4:host,action=ignore", "2:host")
+    rates = {1: 10**10, 2: 10**10, 3: 0, 4: 0}
+    found = pfc_configs(specs, [parse_port_watchdog(text) for text in words], rates)
+    detected = {port: config.watchdog for port, config in found.items()}
+    assert detected == {
+        None: None,
+        1: of_host(10**10, 50_000),
+        2: of_host(10**10, 100_000),
+        3: NO_WATCHDOG,
+        4: of_host(0, 50_000, "ignore"),
+    }
+    assert (of_host(10**10, 50_000).detect_ns, of_host(10**10, 50_000).share) == (40_000, 0.05)
+
+
+def test_what_suits_a_host() -> None:
+    """Its times are those of its port: ten times as slow, ten times as long; and they are bounded."""
+    fast, slow = of_host(10**10, 50_000), of_host(10**9, 50_000)
+    assert (slow.detect_ns, slow.restore_ns) == (10 * fast.detect_ns, 10 * fast.restore_ns)
+    assert of_host(10**10, 0).detect_ns == of_host(10**10, 9216).detect_ns == 7373
+    assert of_host(10**10, 1 << 40).detect_ns == 64 * fast.restore_ns
+    assert of_host(0, 50_000) == fast
