@@ -215,7 +215,7 @@ _SIGNATURES: dict[str, tuple[object, tuple[object, ...]]] = {
     "tr_port_delay": (c_int, (_S, _U32, _U64)),
     "tr_port_pfc": (c_int, (_S, _U32, POINTER(CPfcConfig))),
     "tr_pfc_read": (c_int, (_S, _U32, _U32, _U64, POINTER(CPfcStats))),
-    "tr_pfc_tell_storms": (c_int, (_S, c_int)),
+    "tr_pfc_tell_storms": (c_int, (_S, c_int, c_int)),
     "tr_buffer_set": (c_int, (_S, POINTER(CBufferConfig))),
     "tr_buffer_look": (None, (_S, POINTER(CBufferLook))),
     "tr_queue_depth": (c_int, (_S, _U32, _U32, _U32, _U64)),

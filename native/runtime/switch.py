@@ -32,8 +32,8 @@ from native.runtime.types import ActionCall, DigestRecord, Output, PfcConfig, St
 LEVELS = ("trace", "info", "warning", "error")
 # tr_run returns early when packets circle without time passing; so often it is called again
 _IDLE_ROUNDS = 64
-STORM_DIGEST, STORM_DIGEST_BITS = "pfc_storm_t", (9, 3, 1)
-"""port, priority, and 1 when a storm begins or 0 when it is over"""
+STORM_DIGESTS = ("pfc_storm_t", "pfc_restored_t")
+"""Of p4src/pfc/watch.p4: a storm has begun, one is over; port and priority."""
 
 LogCallback = Callable[[str, str], None]
 
@@ -106,10 +106,10 @@ class Switch(Tables, Externs, Ports):
             self._install(program.model)
 
     def _tell_storms(self, model: Model) -> None:
-        """Storms of PFC are told by a digest of the program, if it has that of p4src/pfc/watch.p4."""
-        for digest in model.digests:
-            if (digest.name, digest.field_bits) == (STORM_DIGEST, STORM_DIGEST_BITS):
-                checked(self._lib.tr_pfc_tell_storms(self.handle, digest.index), STORM_DIGEST)
+        """Storms of PFC are told by digests of the program, if it has those of p4src/pfc/watch.p4."""
+        known = {digest.name: digest.index for digest in model.digests if len(digest.values) == 2}
+        begun, over = (known.get(name, -1) for name in STORM_DIGESTS)
+        checked(self._lib.tr_pfc_tell_storms(self.handle, begun, over), "digests of storms")
 
     def _install(self, model: Model) -> None:
         for t in model.tables:

@@ -334,7 +334,8 @@ struct tr_switch {
     uint64_t ticks_at_ps, ticks;  /* a time, and the same in ticks */
     uint64_t rng;
     uint64_t drops[TR_DROP_COUNT];
-    int storm_digest;         /* tells of storms; negative: none does */
+    int storm_digests[2];     /* tell of storms that are over, that began;
+                               * negative: none does */
     tr_account account;       /* its rx_frames, dropped_frames and held_* are
                                * made when it is read */
 

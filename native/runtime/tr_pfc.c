@@ -139,11 +139,14 @@ static void pause_queue(tr_port *t, uint32_t priority, uint64_t lasts,
                         uint64_t now_ps)
 {
     tr_pfc_state *st = &t->pfc_state[priority];
-    st->asked_until_ps =
+    uint64_t until_ps =
         lasts > TR_NEVER - now_ps ? TR_NEVER : now_ps + lasts;
+    /* who says go on asks for nothing: a storm is over no later for that */
+    if (lasts || until_ps < st->asked_until_ps)
+        st->asked_until_ps = until_ps;
     if (st->stats.storming)
         return;
-    tr_pfc_gate(t, priority, st->asked_until_ps, now_ps);
+    tr_pfc_gate(t, priority, until_ps, now_ps);
     if (t->pfc.watchdog.detect_ps)
         t->watched |= (uint8_t)(1u << priority);
 }

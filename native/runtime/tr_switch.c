@@ -155,7 +155,7 @@ int tr_switch_load(tr_switch *s, const tr_program *prog)
     tr_switch_lock(s);
     packets_free(s);
     s->generation++;
-    s->storm_digest = -1;
+    s->storm_digests[0] = s->storm_digests[1] = -1;
     pre_free(s->groups);
     pre_free(s->sessions);
     state_free(s);

@@ -257,10 +257,10 @@ int tr_port_pfc(tr_switch *s, uint32_t port, const tr_pfc_config *cfg);
 /* Finite pauses count up to at_ps. */
 int tr_pfc_read(tr_switch *s, uint32_t port, uint32_t prio, uint64_t at_ps,
                 tr_pfc_stats *out);
-/* Storms that begin and end are told by this digest of the program, whose three
- * fields are the port, the priority, and 1 or 0; negative: by none. A program
- * that is loaded has none. */
-int tr_pfc_tell_storms(tr_switch *s, int digest);
+/* Storms that begin and those that are over are told by these digests of the
+ * program, whose fields are the port and the priority; negative: by none. A
+ * program that was just loaded has none. */
+int tr_pfc_tell_storms(tr_switch *s, int begun, int over);
 int tr_buffer_set(tr_switch *s, const tr_buffer_config *cfg);
 void tr_buffer_look(tr_switch *s, tr_buffer_look_t *out);
 /* prio TR_MAX_PRIORITIES: all queues of the port */

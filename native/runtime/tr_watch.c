@@ -55,9 +55,10 @@ static void tell(tr_switch *s, uint32_t port, uint32_t priority)
     uint64_t storming = s->ports[port]->pfc_state[priority].stats.storming;
     tr_logf(s, 2, "port %u, priority %u: PFC storm %s", port, priority,
             storming ? "detected" : "is over");
-    if (s->storm_digest >= 0) {
-        uint64_t fields[] = {port, priority, storming};
-        tr_digest_push(s, (uint32_t)s->storm_digest, s->now_ps, fields, 3);
+    int digest = s->storm_digests[storming];
+    if (digest >= 0) {
+        uint64_t fields[] = {port, priority};
+        tr_digest_push(s, (uint32_t)digest, s->now_ps, fields, 2);
     }
 }
 
@@ -133,12 +134,15 @@ uint64_t tr_watch(tr_switch *s, uint32_t port, uint64_t now_ps)
     return next;
 }
 
-int tr_pfc_tell_storms(tr_switch *s, int digest)
+int tr_pfc_tell_storms(tr_switch *s, int begun, int over)
 {
     tr_switch_lock(s);
-    int fits = digest < 0 || (s->prog && s->prog->digest_limbs >= 3);
-    if (fits)
-        s->storm_digest = digest;
+    int fits = (begun < 0 && over < 0) ||
+               (s->prog && s->prog->digest_limbs >= 2);
+    if (fits) {
+        s->storm_digests[0] = over;
+        s->storm_digests[1] = begun;
+    }
     tr_switch_unlock(s);
     return fits ? TR_OK : TR_EINVAL;
 }

@@ -69,7 +69,7 @@ control BaselineIngress(inout headers_t hdr, inout metadata_t meta, inout standa
                 queue_limit.apply(hdr, meta, standard_metadata, load_bytes);
             }
             if (meta.kind != PacketKind_t.NONE) {
-                pfc_number.apply(meta, standard_metadata);
+                pfc_number.apply(standard_metadata.ingress_global_timestamp, meta, standard_metadata);
             }
             if (meta.kind != PacketKind_t.NONE) {
                 finish.apply(standard_metadata.packet_length, load_bytes, hdr, meta, standard_metadata);

@@ -79,6 +79,13 @@ enum bit<4> PacketKind_t {
     TRIMMED     = 6   // headers of RoCE data, which must not wait behind data either
 }
 
+// What a port does with data while the watchdog of pauses keeps it open (pfc/watch.p4).
+enum bit<2> Storm_t {
+    NONE   = 0,  // there is none
+    DROP   = 1,
+    IGNORE = 2   // send it all the same
+}
+
 // Why a packet was dropped; index of the counter `drops`.
 enum bit<8> DropReason_t {
     MALFORMED         = 0,  // ends inside a header, wrong IPv4 checksum, IPv4 options
@@ -91,9 +98,10 @@ enum bit<8> DropReason_t {
     NO_STAMP_SPACE    = 7,  // Flowcut: more switches on the path than the shim has stamps
     BAD_PORT          = 8,  // packet-out to a port that no switch has
     NO_WAITING_ROOM   = 9,  // PFC, where it is emulated: more packets than may wait for paused ports
-    SPOOFED_SOURCE    = 10  // IPv4 from a host's port with an address that is not one of its hosts'
+    PFC_STORM         = 10, // likewise: pauses held the port for too long
+    SPOOFED_SOURCE    = 11  // IPv4 from a host's port with an address that is not one of its hosts'
 }
-const bit<32> DROP_REASONS = 11;
+const bit<32> DROP_REASONS = 12;
 
 // What a host said, or a program had from it, that it may not say, or not so often; it is forwarded all the same. Index
 // of the counter `policed`.

@@ -2,7 +2,7 @@
 // Parameters of the emulation of PFC, as action data.
 //
 //   pfc_config    set_pfc(...)                   room 0: there is none, and all that it costs is this lookup
-//   pfc_ports     port -> pause_unit(quantum)    one entry a port that has a rate
+//   pfc_ports     port -> pause_unit(...)        one entry a port whose pauses are obeyed
 #ifndef PFC_CONFIG_P4
 #define PFC_CONFIG_P4
 #include "common/metadata.p4"
@@ -32,23 +32,29 @@ control PfcConfig(out pfc_config_t config) {
     }
 }
 
-// quantum: what one unit of a pause takes at the port, in ticks, unsigned 16.16; 0: the port has no rate.
-control PauseUnit(in port_t port, out bit<32> quantum) {
-    action pause_unit(@name("quantum") bit<32> found) {
-        quantum = found;
+control PauseUnit(in port_t port, out pfc_port_t limits) {
+    // quantum        what one unit of a pause takes at the port, in ticks, unsigned 16.16
+    // detect_ticks   held for so long, a port is in a storm; 0: never
+    // restore_ticks  the storm is over when no pause was asked for in so long
+    // leak           what is taken off that time for each tick that it is not held, 16.16; LEAKS_ALL: all of it
+    // storm          what becomes of data in a storm
+    action pause_unit(@name("quantum") bit<32> quantum, @name("detect_ticks") ticks_t detect_ticks,
+                      @name("restore_ticks") ticks_t restore_ticks, @name("leak") bit<32> leak,
+                      @name("storm") Storm_t action_in_storm) {
+        limits = { quantum, detect_ticks, restore_ticks, leak, action_in_storm };
     }
-    action no_rate() {
-        quantum = 0;
+    action no_pauses() {
+        limits = { 0, 0, 0, 0, Storm_t.NONE };
     }
     @name("pfc_ports")
     table pfc_ports {
         key = { port : exact @name("port"); }
-        actions = { pause_unit; no_rate; }
-        const default_action = no_rate();
+        actions = { pause_unit; no_pauses; }
+        const default_action = no_pauses();
         size = 512;
     }
     apply {
-        quantum = 0;
+        no_pauses();
         pfc_ports.apply();
     }
 }

@@ -18,6 +18,15 @@ struct pfc_config_t {
     mac_t   station;
 }
 
+// What is said of one port; all zero where its pauses are not obeyed.
+struct pfc_port_t {
+    bit<32> quantum;
+    ticks_t detect_ticks;
+    ticks_t restore_ticks;
+    bit<32> leak;
+    Storm_t action_in_storm;
+}
+
 // A packet that waits takes this along: what it is charged with, so that its bytes stay where they are in the accounts.
 struct pfc_wait_t {
     @field_list(KEEP_FOR_WAITING) bit<1>  numbered;    // it has its place in the order of its port
@@ -38,6 +47,7 @@ struct pfc_ask_t {
 
 struct pfc_state_t {
     pfc_config_t config;
+    pfc_port_t   limits;        // of the port that it came by, or for which it waits
     pfc_wait_t   wait;
     pfc_ask_t    ask;
     bool         becomes_pause;  // a clone on its way out

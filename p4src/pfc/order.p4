@@ -23,9 +23,7 @@
 const bit<3> PRIORITY_RESUMED = 1;  // of what is let in again: before data, behind control packets
 
 // index: port; 0 at first. Numbers wrap at 2^32.
-@name("pfc_issued") register<bit<32>>(PORTS) pfc_issued;                // the next number; ingress only
 @name("pfc_let_in") register<bit<32>>(PORTS) pfc_let_in;                // one more than the last that was let in again; ingress
-@name("pfc_turn") register<bit<32>>(PORTS) pfc_turn;                    // whose turn it is; written by egress of the port
 @name("pfc_left_ticks") register<ticks_t>(PORTS) pfc_left_ticks;        // when the last one left; written likewise
 @name("pfc_all_issued") register<bit<32>>(1) pfc_all_issued;            // packets of all ports; ingress only
 @name("pfc_all_left") register<bit<32>>(1) pfc_all_left;                // likewise; written by all egress threads
@@ -43,22 +41,32 @@ control IsStuck(in port_t port, in ticks_t closed_until_ticks, in ticks_t now_ti
 }
 
 // In ingress, before the packet is charged. Only here data is dropped for want of room.
-control TakeNumber(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control TakeNumber(in ticks_t now_ticks, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+    InStorm() in_storm;
     Drop() drop;
     apply {
         if (standard_metadata.priority == PRIORITY_DATA
             && standard_metadata.egress_spec < (port_t)(bit<9>)SpecialPort_t.WAITING) {
             bit<32> issued;
             bit<32> left;
+            bool storms;
             pfc_all_issued.read(issued, 0);
             pfc_all_left.read(left, 0);
-            if (issued - left >= meta.pfc.config.room) {
+            in_storm.apply(standard_metadata.egress_spec, now_ticks, storms);
+            if (storms) {
+                drop.apply(DropReason_t.PFC_STORM, meta, standard_metadata);
+            } else if (issued - left >= meta.pfc.config.room) {
                 drop.apply(DropReason_t.NO_WAITING_ROOM, meta, standard_metadata);
             } else {
                 bit<32> number;
+                bit<32> turn;
                 pfc_all_issued.write(0, issued + 1);
                 pfc_issued.read(number, (bit<32>)standard_metadata.egress_spec);
                 pfc_issued.write((bit<32>)standard_metadata.egress_spec, number + 1);
+                pfc_turn.read(turn, (bit<32>)standard_metadata.egress_spec);
+                if (turn == number) {
+                    pfc_waits_since_ticks.write((bit<32>)standard_metadata.egress_spec, now_ticks);
+                }
                 meta.pfc.wait.numbered = 1;
                 meta.pfc.wait.number = number;
             }
@@ -96,6 +104,7 @@ control TakeTurn(in port_t port, in ticks_t now_ticks, in bit<32> number, in bit
 
 // In ingress, for a packet that has come round.
 control ComeRound(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+    WatchPauses() watch_pauses;
     IsStuck() is_stuck;
     apply {
         port_t port = meta.pfc.wait.out_port;
@@ -104,6 +113,7 @@ control ComeRound(inout metadata_t meta, inout standard_metadata_t standard_meta
         bit<32> turn;
         bit<32> let_in;
         bool stuck;
+        watch_pauses.apply(port, meta.pfc.wait.seen_ticks, meta.pfc.limits);
         pfc_closed_until_ticks.read(closed_until_ticks, (bit<32>)port);
         pfc_turn.read(turn, (bit<32>)port);
         pfc_let_in.read(let_in, (bit<32>)port);

@@ -4,7 +4,8 @@
 //
 //   ingress   PfcEnter: came round, or is to become a pause frame -> its port | ReceivePause | ... limits -> PfcNumber
 //             -> charge -> PfcAsk
-//   egress    PfcGate: becomes a pause frame | not open, or not its turn -> round | ... release -> PfcReview
+//   egress    PfcGate: becomes a pause frame | not open, or not its turn -> round | a storm -> dropped | ... release
+//             -> PfcReview
 //
 // The program calls all of them, in these places. What PFC keeps back stays charged (common/queues.p4) to its two ports.
 #ifndef PFC_PFC_P4
@@ -15,9 +16,17 @@
 // First thing in ingress. It is the last one for packets that have come round, and for clones that become pause frames.
 control PfcEnter(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     PfcConfig() pfc_config;
+    PauseUnit() pause_unit;
     ComeRound() come_round;
     apply {
         pfc_config.apply(meta.pfc.config);
+        if (meta.pfc.config.room != 0) {
+            port_t port = standard_metadata.ingress_port;
+            if (meta.pfc.wait.numbered == 1) {
+                port = meta.pfc.wait.out_port;
+            }
+            pause_unit.apply(port, meta.pfc.limits);
+        }
         if (meta.pfc.wait.numbered == 1) {
             come_round.apply(meta, standard_metadata);
             exit;
@@ -37,18 +46,18 @@ control PfcReceive(in headers_t hdr, inout metadata_t meta, inout standard_metad
         // Whatever else MAC control may be is left to admission, which knows nothing of it.
         if (meta.pfc.config.room != 0 && hdr.pfc.isValid() && hdr.pfc.opcode == OPCODE_PFC
             && hdr.ethernet.dst == MAC_TO_NEIGHBOUR && standard_metadata.parser_error == error.NoError) {
-            receive_pause.apply(hdr.pfc, standard_metadata);
+            receive_pause.apply(hdr.pfc, meta.pfc.limits, standard_metadata);
             exit;
         }
     }
 }
 
 // When the egress port of a packet is known and all limits but this one are behind it; not for what recirculates on its own.
-control PfcNumber(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control PfcNumber(in ticks_t now_ticks, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     TakeNumber() take_number;
     apply {
         if (meta.pfc.config.room != 0) {
-            take_number.apply(meta, standard_metadata);
+            take_number.apply(now_ticks, meta, standard_metadata);
         }
     }
 }
@@ -70,6 +79,7 @@ control PfcGate(inout headers_t hdr, inout metadata_t meta, inout standard_metad
     MakePause() make_pause;
     TakeTurn() take_turn;
     GoRound() go_round;
+    DiscardInStorm() discard;
     apply {
         stays = false;
         if (meta.pfc.becomes_pause) {
@@ -86,7 +96,9 @@ control PfcGate(inout headers_t hdr, inout metadata_t meta, inout standard_metad
                     pfc_waits.count((bit<32>)standard_metadata.egress_port);
                 }
             }
-            if (!leaves) {
+            if (leaves) {
+                discard.apply(standard_metadata.egress_port, meta, standard_metadata, stays);
+            } else {
                 stays = true;
                 go_round.apply(standard_metadata.egress_global_timestamp, meta);
             }

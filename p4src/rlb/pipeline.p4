@@ -41,7 +41,7 @@ control Leave(in bit<16> leaf, in ticks_t now_ticks, in bit<32> period_ticks, in
         bit<32> load_bytes;
         queue_limit.apply(hdr, meta, standard_metadata, load_bytes);
         if (meta.kind != PacketKind_t.NONE) {
-            pfc_number.apply(meta, standard_metadata);
+            pfc_number.apply(now_ticks, meta, standard_metadata);
         }
         if (meta.kind != PacketKind_t.NONE) {
             if (period_ticks != 0 && meta.from_host && !meta.route.to_host && (bit<32>)leaf < LEAVES

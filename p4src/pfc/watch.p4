@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// The watchdog of pauses, as a traffic manager has one (native/runtime/tr_watch.c): a port that pauses hold for too long
+// is in a storm, in which pauses close nothing, and what waits and comes is dropped, or is sent all the same.
+//
+//   ingress, what comes round   held for `detect_ticks` -> storm: the port is open -> digest
+//   ingress, a pause            settles the account; in a storm it only puts off the storm's end
+//   ingress, data               in a storm: dropped. After its end: it is over -> digest
+//   egress, what waited         in a storm: dropped, in order, so that all accounts stay right
+//
+// DEVIATION: time is looked at when a packet or a pause comes, not when it passes. What is held comes round all the time,
+// and nobody can tell whether a storm is over to whose port nothing is sent.
+#ifndef PFC_WATCH_P4
+#define PFC_WATCH_P4
+#include "common/queues.p4"
+#include "pfc/config.p4"
+
+// What is told to the controller; the native switch's traffic manager sends the same two.
+struct pfc_storm_t {
+    port_t port;
+    bit<3> priority;
+}
+struct pfc_restored_t {
+    port_t port;
+    bit<3> priority;
+}
+
+const bit<32> LEAKS_ALL = 0xFFFFFFFF;  // leak: a break of any length clears the account
+
+// index: port; 0 at first; written in ingress only.
+@name("pfc_closed_until_ticks") register<ticks_t>(PORTS) pfc_closed_until_ticks;  // read in egress, too
+@name("pfc_closed_ticks") register<ticks_t>(PORTS) pfc_closed_ticks;              // all closed times up to then
+@name("pfc_issued") register<bit<32>>(PORTS) pfc_issued;                          // the next number (pfc/order.p4)
+@name("pfc_turn") register<bit<32>>(PORTS) pfc_turn;                              // whose turn it is; egress of the port
+@name("pfc_waits_since_ticks") register<ticks_t>(PORTS) pfc_waits_since_ticks;    // packets of data
+@name("pfc_held_ticks") register<ticks_t>(PORTS) pfc_held_ticks;                  // the account ...
+@name("pfc_held_at_ticks") register<ticks_t>(PORTS) pfc_held_at_ticks;            // ... at that time
+@name("pfc_storm") register<bit<2>>(PORTS) pfc_storm;                             // Storm_t; read in egress, too
+@name("pfc_storm_until_ticks") register<ticks_t>(PORTS) pfc_storm_until_ticks;    // if nobody asks for a pause again
+@name("pfc_storms") counter(PORTS, CounterType.packets) pfc_storms;               // how many began
+@name("pfc_storm_drops") counter(PORTS, CounterType.packets) pfc_storm_drops;     // packets
+
+// Brings the account of a port up to now. It grows while packets wait and the port is closed, and leaks else.
+control SettleHeld(in port_t port, in ticks_t now_ticks, in ticks_t closed_until_ticks, in bit<32> leak,
+                   out ticks_t held_ticks) {
+    apply {
+        ticks_t at_ticks;
+        ticks_t from_ticks;
+        ticks_t to_ticks = now_ticks;
+        bit<32> issued;
+        bit<32> turn;
+        pfc_held_ticks.read(held_ticks, (bit<32>)port);
+        pfc_held_at_ticks.read(at_ticks, (bit<32>)port);
+        pfc_waits_since_ticks.read(from_ticks, (bit<32>)port);
+        pfc_issued.read(issued, (bit<32>)port);
+        pfc_turn.read(turn, (bit<32>)port);
+        if (from_ticks < at_ticks) {
+            from_ticks = at_ticks;
+        }
+        if (closed_until_ticks < to_ticks) {
+            to_ticks = closed_until_ticks;
+        }
+        // a packet may be older than one that was handled before it
+        if (now_ticks > at_ticks) {
+            ticks_t span_ticks = 0;
+            if (issued != turn && to_ticks > from_ticks) {
+                span_ticks = to_ticks - from_ticks;
+            }
+            ticks_t quiet_ticks = now_ticks - at_ticks - span_ticks;
+            bit<64> leaked = ((bit<64>)quiet_ticks[31:0] * (bit<64>)leak) >> 16;
+            held_ticks = held_ticks + span_ticks;
+            if (quiet_ticks[47:32] != 0 || (leak == LEAKS_ALL && quiet_ticks != 0)
+                || leaked >= (bit<64>)held_ticks) {
+                held_ticks = 0;
+            } else {
+                held_ticks = held_ticks - leaked[47:0];
+            }
+            pfc_held_ticks.write((bit<32>)port, held_ticks);
+            pfc_held_at_ticks.write((bit<32>)port, now_ticks);
+        }
+    }
+}
+
+// In ingress, for a packet that has come round: whether its port is in a storm from now on.
+control WatchPauses(in port_t port, in ticks_t now_ticks, in pfc_port_t limits) {
+    SettleHeld() settle_held;
+    apply {
+        ticks_t until_ticks;
+        ticks_t total_ticks;
+        ticks_t held_ticks;
+        bit<2> storm;
+        pfc_closed_until_ticks.read(until_ticks, (bit<32>)port);
+        pfc_storm.read(storm, (bit<32>)port);
+        settle_held.apply(port, now_ticks, until_ticks, limits.leak, held_ticks);
+        if (limits.detect_ticks != 0 && (Storm_t)storm == Storm_t.NONE && held_ticks >= limits.detect_ticks
+            && until_ticks > now_ticks) {
+            pfc_storm.write((bit<32>)port, (bit<2>)limits.action_in_storm);
+            pfc_storm_until_ticks.write((bit<32>)port, until_ticks + limits.restore_ticks);
+            pfc_closed_ticks.read(total_ticks, (bit<32>)port);
+            pfc_closed_ticks.write((bit<32>)port, total_ticks - (until_ticks - now_ticks));
+            pfc_closed_until_ticks.write((bit<32>)port, now_ticks);
+            pfc_storms.count((bit<32>)port);
+            digest<pfc_storm_t>(1, { port, PRIORITY_DATA });
+        }
+    }
+}
+
+// In ingress, for a packet of data: whether it is dropped.
+control InStorm(in port_t port, in ticks_t now_ticks, out bool dropped) {
+    apply {
+        bit<2> storm;
+        dropped = false;
+        pfc_storm.read(storm, (bit<32>)port);
+        if ((Storm_t)storm != Storm_t.NONE) {
+            ticks_t until_ticks;
+            pfc_storm_until_ticks.read(until_ticks, (bit<32>)port);
+            if (now_ticks >= until_ticks) {
+                pfc_storm.write((bit<32>)port, (bit<2>)Storm_t.NONE);
+                digest<pfc_restored_t>(1, { port, PRIORITY_DATA });
+            } else if ((Storm_t)storm == Storm_t.DROP) {
+                dropped = true;
+                pfc_storm_drops.count((bit<32>)port);
+            }
+        }
+    }
+}
+
+// In egress, for a packet that may leave: in a storm it does not, and is taken off all accounts.
+control DiscardInStorm(in port_t port, inout metadata_t meta, inout standard_metadata_t standard_metadata,
+                       out bool dropped) {
+    ReleaseQueues() release_queues;
+    Drop() drop;
+    apply {
+        bit<2> storm;
+        dropped = false;
+        pfc_storm.read(storm, (bit<32>)port);
+        if ((Storm_t)storm == Storm_t.DROP) {
+            dropped = true;
+            pfc_storm_drops.count((bit<32>)port);
+            release_queues.apply(meta.charge);
+            drop.apply(DropReason_t.PFC_STORM, meta, standard_metadata);
+        }
+    }
+}
+
+#endif
