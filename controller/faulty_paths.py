@@ -19,6 +19,7 @@ from controller.failures import Alert, End, Failures, Out, alert_of
 from controller.groups import without
 from controller.programs import Program
 from controller.scheme import RlbConfig, SchemeConfig
+from controller.storms import storm_of
 from controller.target import Target
 from spec.units import format_time
 from topology import Topology
@@ -58,7 +59,7 @@ class FaultyPaths:
         """
         alert = alert_of(digest, self._topology, self._target)
         if alert is None:
-            self._tell(_of_digest(digest, now_ns))
+            self._tell(storm_of(digest, self._topology, now_ns) or _of_digest(digest, now_ns))
             return False
         out = None
         became = LAST_WAY

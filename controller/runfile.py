@@ -21,7 +21,9 @@ from typing import Any
 
 from controller.errors import RunFileError
 from controller.target import EmulatedPfc
+from spec import UnitError
 from spec.files import read_text
+from spec.watchdog import parse_watchdog
 
 _NAME = "current.json"
 _MOST_BYTES = 16 << 20
@@ -191,8 +193,15 @@ class _Reader:
         if not isinstance(data, dict) or data.get("pfc") is None:
             return None
         found = self._take(data, "", "pfc", dict, "an object or null")
-        sizes = [self._take(found, "pfc", key, int, "bytes") for key in ("xoff_bytes", "xon_bytes")]
-        return EmulatedPfc(*sizes)
+        xoff, xon = (self._take(found, "pfc", key, int, "bytes") for key in ("xoff_bytes", "xon_bytes"))
+        if "watchdog" not in found:
+            return EmulatedPfc(xoff, xon)
+        watchdog = self._take(found, "pfc", "watchdog", str, "a text")
+        try:
+            parse_watchdog(watchdog)
+        except UnitError as error:
+            raise RunFileError(f"run file {self._place}: pfc: watchdog: {error}") from None
+        return EmulatedPfc(xoff, xon, watchdog)
 
     def _switch(self, where: str, data: Any) -> RunSwitch:
         return RunSwitch(

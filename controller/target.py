@@ -6,14 +6,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from spec import SpecError
+from spec.watchdog import Watchdog
 
 
 @dataclass(frozen=True, slots=True)
 class EmulatedPfc:
-    """Thresholds, in bytes of what one port brought and still waits, of PFC that the program itself does."""
+    """Thresholds, in bytes of what one port brought and still waits, of PFC that the program itself does.
+
+    watchdog: of pauses between switches, as spec.watchdog has it
+    """
 
     xoff_bytes: int
     xon_bytes: int
+    watchdog: str = Watchdog().words()
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -71,7 +71,8 @@ class PfcSeen:
     `paused_ns` over the time that all ports had together. `lost` counts packets that switches dropped because
     a headroom or their buffer was full, and `ignored` control frames that are no PFC. Of all ports the one
     that used most of its headroom used `headroom_most_bytes`; of all switches the one whose memory was
-    fullest held `buffer_most_bytes`.
+    fullest held `buffer_most_bytes`. Pauses held ports for too long `storms` times, and `storm_dropped`
+    packets were dropped for that.
     """
 
     frames: int
@@ -83,6 +84,13 @@ class PfcSeen:
     ignored: int
     headroom_most_bytes: int
     buffer_most_bytes: int
+    storms: int = 0
+    storm_dropped: int = 0
+
+    def document(self) -> dict[str, int | float]:
+        """The same in JSON; without storms, if there was none."""
+        found = asdict(self)
+        return found if self.storms else {k: v for k, v in found.items() if not k.startswith("storm")}
 
 
 @dataclass(frozen=True, slots=True)

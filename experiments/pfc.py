@@ -9,6 +9,8 @@
     buffer      memory of a switch, headrooms included, that all its ports share, but for PORT_FRAMES frames
                 of each port, which data do not get; without it there is no limit
     alpha       dynamic thresholds: a port gets alpha times what is free of the buffer, and xoff at most
+    storm       what becomes of data when pauses have held a port for too long (spec.watchdog): drop, which it
+                is without it, or ignore, pauses; off: they may hold it for ever
 
 `default` is the first three without words. Every port of every switch has the same thresholds, those to hosts
 too, and NICs obey (RLB §II-A). Queues themselves keep the limit that the scheme gives them.
@@ -22,6 +24,7 @@ from fractions import Fraction
 from controller.defaults import bdp_bytes
 from native.switchd.lossless import parse_alpha
 from spec import Options, SpecError, parse
+from spec.watchdog import STORMS, WATCHDOG, Watchdog, of_switch
 from topology import Topology
 
 DEFAULT = "default"
@@ -36,7 +39,9 @@ _NS_BITS = 8_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """What one port does with what came in by it, and what a switch has for all of them, in bytes."""
+    """What one port does with what came in by it, and what a switch has for all of them, in bytes; and the
+    watchdog of pauses between switches, from which that of hosts' ports follows (spec.watchdog.of_port).
+    """
 
     xoff_bytes: int
     xon_bytes: int
@@ -44,6 +49,7 @@ class Thresholds:
     buffer_bytes: int | None = None
     alpha: Fraction | None = None
     port_bytes: int = 0
+    watchdog: Watchdog = WATCHDOG
 
     def document(self) -> dict[str, int | str | None]:
         """The same in JSON."""
@@ -54,6 +60,7 @@ class Thresholds:
             "buffer_bytes": self.buffer_bytes,
             "alpha": None if self.alpha is None else str(self.alpha),
             "port_bytes": self.port_bytes,
+            "watchdog": self.watchdog.words(),
         }
 
 
@@ -66,12 +73,16 @@ class Pfc:
     headroom_bytes: int | None = None
     buffer_bytes: int | None = None
     alpha: Fraction | None = None
+    storm: str = "drop"
 
-    def of(self, topology: Topology, frame_bytes: int, reaction_ns: int = 0) -> Thresholds:
+    def of(
+        self, topology: Topology, frame_bytes: int, reaction_ns: int = 0, time_scale: float = 1
+    ) -> Thresholds:
         """The thresholds in a topology whose frames have at most so many bytes.
 
         Args:
             reaction_ns: how long a neighbour takes to obey, beside the way there.
+            time_scale: how many times slower than stated the topology is already.
 
         Raises:
             SpecError: xon is above xoff, or the buffer has no room beside the headrooms.
@@ -83,11 +94,12 @@ class Pfc:
         headroom = self.headroom_bytes
         if headroom is None:
             headroom = _headroom_bytes(topology, frame_bytes, reaction_ns)
+        watchdog = of_switch(self.storm, time_scale)
         if self.buffer_bytes is None:
-            return Thresholds(xoff, xon, headroom)
+            return Thresholds(xoff, xon, headroom, watchdog=watchdog)
         own = PORT_FRAMES * frame_bytes
         self._check_buffer(topology, self.buffer_bytes, headroom + own)
-        return Thresholds(xoff, xon, headroom, self.buffer_bytes, self.alpha, own)
+        return Thresholds(xoff, xon, headroom, self.buffer_bytes, self.alpha, own, watchdog)
 
     @staticmethod
     def _check_buffer(topology: Topology, buffer_bytes: int, port_bytes: int) -> None:
@@ -120,7 +132,8 @@ def parse_pfc(text: str) -> Pfc:
     """
     if text == DEFAULT:
         return Pfc()
-    options = Options(parse(f"pfc:{text}", "key"), ("xoff", "xon", "headroom", "buffer", "alpha"))
+    keys = ("xoff", "xon", "headroom", "buffer", "alpha", "storm")
+    options = Options(parse(f"pfc:{text}", "key"), keys)
 
     def size(name: str) -> int | None:
         return options.size_bytes(name, least=1) if name in options else None
@@ -133,4 +146,7 @@ def parse_pfc(text: str) -> Pfc:
             alpha = parse_alpha(options.text("alpha"))
         except ValueError:
             raise options.error("alpha", "a factor from 1/1024 to 1024 such as 1/8") from None
-    return Pfc(size("xoff"), size("xon"), size("headroom"), size("buffer"), alpha)
+    storm = options.text("storm") if "storm" in options else STORMS[0]
+    if storm not in STORMS:
+        raise options.error("storm", f"one of {', '.join(STORMS)}")
+    return Pfc(size("xoff"), size("xon"), size("headroom"), size("buffer"), alpha, storm)

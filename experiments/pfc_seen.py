@@ -34,6 +34,8 @@ def pfc_seen(switches: Sequence[Mapping[str, Any]], priority: int, span_ns: int)
         lost=sum(switch["drops"].get(reason, 0) for switch in switches for reason in LOST),
         ignored=sum(port["pfc_ignored"] for port in ports),
         headroom_most_bytes=max((counts["headroom_most_bytes"] for counts in lossless), default=0),
+        storms=sum(counts["storms"] for counts in lossless),
+        storm_dropped=sum(counts["storm_dropped"] for counts in lossless),
         buffer_most_bytes=max(
             (taken["shared_most_bytes"] + taken["headroom_most_bytes"] for taken in buffers), default=0
         ),

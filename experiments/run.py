@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -130,7 +130,7 @@ def plan(experiment: Experiment, target: str) -> Plan:
         # PFC keeps a queue within its bounds without losses
         room=room_bytes(topology, target, transport) if experiment.pfc is None else None,
     )
-    thresholds = _thresholds(experiment, target, topology, parse_scheme(scheme))
+    thresholds = _thresholds(experiment, target, topology, parse_scheme(scheme), scale)
     if thresholds is not None:
         scheme = with_pause(scheme, thresholds)
     if steered is None:
@@ -165,7 +165,7 @@ def plan(experiment: Experiment, target: str) -> Plan:
 
 
 def _thresholds(
-    experiment: Experiment, target: str, topology: Topology, scheme: SchemeConfig
+    experiment: Experiment, target: str, topology: Topology, scheme: SchemeConfig, scale: float
 ) -> Thresholds | None:
     """The thresholds of PFC, where the experiment has it, or the scheme cannot be without.
 
@@ -178,7 +178,8 @@ def _thresholds(
     if target == "bmv2":
         check_emulated(pfc, scheme)
     frame_bytes = wire_bytes(experiment.mtu_bytes, experiment.mtu_bytes)[0]
-    return pfc.of(topology, frame_bytes, 0 if target == "virtual" else REACTION_NS)
+    reaction_ns = 0 if target == "virtual" else REACTION_NS
+    return pfc.of(topology, frame_bytes, reaction_ns, scale)
 
 
 def run(
@@ -253,7 +254,7 @@ def _summary(planned: Plan, outcome: Outcome, rows: tuple[FlowRow, ...]) -> Summ
         fct_ns=completion(counted),
         slowdown=slowdown(counted),
         classes=classes(rows),
-        pfc=UNSET if outcome.pfc is None else asdict(outcome.pfc),
+        pfc=UNSET if outcome.pfc is None else outcome.pfc.document(),
         packets=packets(
             rows,
             delivered=delivered,

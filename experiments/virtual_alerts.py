@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The controller's part in failure alerts of a run in virtual time (RLB §IV-B.2).
+"""The controller's part in failure alerts of a run in virtual time (RLB §IV-B.2), and in storms of pauses.
 
 In real time switches send digests to a controller that runs beside them. Here their digests are taken from
 their P4Runtime endpoints so often that none is late, and what the controller does about one happens exactly
@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from functools import partial
 
+from controller import storms
 from controller.digests import Digest
 from controller.faulty_paths import FaultyPaths
 from controller.inprocess import InProcess
@@ -32,6 +33,7 @@ class VirtualAlerts:
         delay_ns: int,
         down: Callable[[], Down],
         rewrite: Callable[[Collection[str]], None],
+        lossless: bool = False,
     ) -> None:
         """Args:
         network: not running yet.
@@ -40,6 +42,7 @@ class VirtualAlerts:
         delay_ns: from a digest to what follows from it.
         down: the ends of links that the controller takes for dead.
         rewrite: makes some switches hold what they should.
+        lossless: whether there are pauses that they may tell of.
         """
         self._network = network
         self._program = program
@@ -49,10 +52,12 @@ class VirtualAlerts:
         self._rewrite = rewrite
         self._switches = [InProcess(network.p4rt(item.name), P4RtError) for item in network.topology.switches]
         self._wakes: set[int] = set()
+        told = {digest.preamble.alias for digest in program.p4info.digests}
+        self._listens = bool(told if lossless else told - storms.DIGESTS)
 
     def start(self) -> None:
-        """Listens from now on, where the program has anything to say."""
-        if self._program.p4info.digests:
+        """Listens from now on, where the program may have anything to say."""
+        if self._listens:
             self._network.call_at(self._network.now_ns + self._delay_ns, self._listen)
 
     def _listen(self) -> None:

@@ -29,6 +29,7 @@ from experiments.gaps import Gaps
 from experiments.hf2t import learned
 from experiments.ideal import Ideal
 from experiments.known import topology_of
+from experiments.pfc import Thresholds
 from experiments.pfc_seen import pfc_seen
 from experiments.reckon import check_samples
 from experiments.scale import scaled
@@ -47,6 +48,7 @@ from native.virtual import Network, NetworkError
 from native.virtual.looking import Watch
 from native.virtual.network import SWITCH_CONFIG
 from spec import SpecError
+from spec.watchdog import of_port
 from topology import GATEWAY_MAC
 from topology.routing import Down
 
@@ -133,6 +135,7 @@ class _Run:
         began_s = time.perf_counter()
         with Network(self._topology, config=self._switch_config(), seed=self._job.seed) as network:
             self._configure(network)
+            self._guard_hosts(network)
             nics = self._attach(network)
             if self._job.pcap_dir is not None:
                 self._job.pcap_dir.mkdir(parents=True, exist_ok=True)
@@ -176,11 +179,28 @@ class _Run:
         wanted = self._job.pfc
         if wanted is None:
             return config
-        classes = (self._job.nic.data_priority,)
-        pfc = PfcConfig(classes, wanted.xoff_bytes, wanted.xon_bytes, wanted.headroom_bytes)
+        pfc = self._pfc_config(wanted)
         size = wanted.buffer_bytes
         buffer = None if size is None else BufferConfig(size, wanted.alpha, wanted.port_bytes)
         return replace(config, pfc=pfc, buffer=buffer)
+
+    def _pfc_config(self, wanted: Thresholds) -> PfcConfig:
+        """PFC of ports between switches."""
+        classes = (self._job.nic.data_priority,)
+        sizes = (wanted.xoff_bytes, wanted.xon_bytes, wanted.headroom_bytes)
+        return PfcConfig(classes, *sizes, watchdog=wanted.watchdog)
+
+    def _guard_hosts(self, network: Network) -> None:
+        """Pauses of hosts are watched more closely."""
+        wanted = self._job.pfc
+        if wanted is None:
+            return
+        config = self._pfc_config(wanted)
+        for host in self._topology.hosts:
+            watchdog = of_port(
+                wanted.watchdog, host=True, rate_bps=host.rate_bps, xoff_bytes=wanted.xoff_bytes
+            )
+            network.switch(host.switch).port_pfc(host.port, replace(config, watchdog=watchdog))
 
     def _pfc_seen(self, network: Network) -> PfcSeen | None:
         if self._job.pfc is None:
@@ -234,6 +254,7 @@ class _Run:
             delay_ns=reaction_ns(self._topology),
             down=lambda: faults.down,
             rewrite=faults.write,
+            lossless=self._job.pfc is not None,
         )
         alerts.start()
         faults.schedule(self._job.faults)

@@ -14,7 +14,8 @@ kernel_tcp        flows are TCP connections of the hosts' kernel with this conge
                   `nic` only mtu_bytes and measure_gaps count then
 pfc               priority flow control of the NICs' data class, or null: {"xoff_bytes", "xon_bytes",
                   "headroom_bytes", "buffer_bytes" (null: no limit), "alpha" ("1/8", null: fixed thresholds),
-                  "port_bytes"}; on bmv2 the program stands in for it, with xoff and xon alone
+                  "port_bytes", "watchdog" (of pauses between switches, as spec.watchdog has it)}; on bmv2
+                  the program stands in for it, without headroom and buffer
 out               folder of RESULT.json and logs/
 pcap_dir          folder of captures, one file a link, or null
 cli               show Mininet's prompt instead of running the flows at once
@@ -31,6 +32,7 @@ from fabric_errors import InputError
 from hosts.config import NicConfig
 from hosts.flow import FlowSpec
 from hosts.paths import PathList
+from spec.watchdog import Watchdog, parse_watchdog
 from topology import Topology
 
 
@@ -55,6 +57,10 @@ class Pfc(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     buffer_bytes: int | None = None
     alpha: str | None = None
     port_bytes: int = 0
+    watchdog: str = Watchdog().words()
+
+    def __post_init__(self) -> None:
+        parse_watchdog(self.watchdog)
 
 
 class Job(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -22,25 +22,31 @@ from fabric_process import Process
 
 from controller.programs import Program
 from controller.target import target
+from spec.watchdog import parse_watchdog
 
 NO_WAITING_ROOM = "NO_WAITING_ROOM"
 """The program's reason for dropping what is lossless."""
 
-PROGRAM_COUNTERS = ("pfc_sent", "pfc_pauses_sent", "pfc_received")
+PROGRAM_COUNTERS = ("pfc_sent", "pfc_pauses_sent", "pfc_received", "pfc_storms", "pfc_storm_drops")
 REPORT_S = 30.0
 """A switch that has not written its counts by then is given up."""
 
 _POLL_S = 0.02
 
 
-def options(pfc: Pfc, priority: int, statistics: Path) -> list[str]:
-    """What a native switch is told: thresholds of all its ports, and where to write what it counts.
+def options(pfc: Pfc, priority: int, statistics: Path, hosts: Sequence[int]) -> list[str]:
+    """What a native switch is told: thresholds and watchdogs of its ports, and where to write what it counts.
 
     Args:
         priority: the lossless one.
+        hosts: the ports that lead to hosts.
     """
     sizes = f"xoff={pfc.xoff_bytes}B,xon={pfc.xon_bytes}B,headroom={pfc.headroom_bytes}B"
     words = ["--pfc", f"{priority}:{sizes}", "--statistics", str(statistics)]
+    watchdog = parse_watchdog(pfc.watchdog)
+    words += ["--pfc-watchdog", pfc.watchdog]
+    if hosts and watchdog.detect_ns:
+        words += ["--pfc-watchdog", f"{','.join(map(str, hosts))}:host,action={watchdog.action}"]
     if pfc.buffer_bytes is not None:
         share = "" if pfc.alpha is None else f",alpha={pfc.alpha}"
         words += ["--buffer", f"{pfc.buffer_bytes}B{share},port={pfc.port_bytes}B"]
@@ -66,9 +72,9 @@ def taken(
     return {interface: count + pauses.get(interface, 0) for interface, count in counted.items()}
 
 
-def emulated(pfc: Pfc) -> dict[str, int]:
+def emulated(pfc: Pfc) -> dict[str, Any]:
     """What the controller has to know where the program does it."""
-    return {"xoff_bytes": pfc.xoff_bytes, "xon_bytes": pfc.xon_bytes}
+    return {"xoff_bytes": pfc.xoff_bytes, "xon_bytes": pfc.xon_bytes, "watchdog": pfc.watchdog}
 
 
 def emulated_counts(
@@ -100,7 +106,9 @@ def _of_program(
     above = {port: max(0, size - xoff_bytes) for port, size in most.items()}
     ports = {}
     for port in most:
-        sent, pauses, received = (cells[name].get(port, 0) for name in PROGRAM_COUNTERS)
+        sent, pauses, received, storms, dropped = (
+            cells.get(name, {}).get(port, 0) for name in PROGRAM_COUNTERS
+        )
         paused_ns = registers["closed_ticks"][port] * target(BMV2).tick_ns
         ports[str(port)] = {
             "pfc_sent": sent,
@@ -115,6 +123,8 @@ def _of_program(
                     "xon_sent": sent - pauses,
                     "received": received,
                     "paused_ns": paused_ns,
+                    "storms": storms,
+                    "storm_dropped": dropped,
                 }
             },
         }

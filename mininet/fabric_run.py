@@ -116,7 +116,9 @@ class Run:
         limit_bytes: int | None = self._limit_bytes
         if job.pfc is not None:
             # what is lossless may fill a queue as far as thresholds and memory let it
-            limit_bytes, more = None, fabric_pfc.options(job.pfc, job.nic.data_priority, plan.statistics)
+            hosts = [host.port for host in self.topology.hosts if host.switch == plan.name]
+            limit_bytes = None
+            more = fabric_pfc.options(job.pfc, job.nic.data_priority, plan.statistics, hosts)
         if self._recirculates:
             more = [*more, "--recirc-rate", f"{fabric_rate_bps(self.topology)}bps"]
         process = fabric_switches.start(plan, job.target, self._tick_ns, limit_bytes, more)

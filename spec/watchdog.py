@@ -18,7 +18,7 @@ queues that stand still: a deadlock, a card that is broken. A host is trusted wi
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 from typing import Literal
 
@@ -26,6 +26,9 @@ from spec.errors import UnitError
 from spec.units import parse_time_ns
 
 StormAction = Literal["drop", "ignore"]
+
+STORMS = ("drop", "ignore", "off")
+"""What becomes of a storm, in a word; off: there is no watchdog."""
 
 WATCHDOG_NS = 200_000_000
 """Detection and restoration where nothing is known of a port: what switches are delivered with."""
@@ -71,7 +74,19 @@ class Watchdog:
         return f"detect={self.detect_ns}ns,restore={self.restore_ns}ns,share={share},action={self.action}"
 
 
+WATCHDOG = Watchdog()
 NO_WATCHDOG = Watchdog(detect_ns=0)
+
+
+def of_switch(storm: str = "drop", time_scale: float = 1) -> Watchdog:
+    """What suits the port of a switch, where everything takes so many times as long.
+
+    Args:
+        storm: one of STORMS.
+    """
+    time_ns = round(WATCHDOG_NS * time_scale)
+    found = Watchdog(time_ns, time_ns)
+    return NO_WATCHDOG if storm == "off" else replace(found, action="ignore" if storm == "ignore" else "drop")
 
 
 def of_host(rate_bps: int, xoff_bytes: int, action: StormAction = "drop") -> Watchdog:
@@ -85,6 +100,13 @@ def of_host(rate_bps: int, xoff_bytes: int, action: StormAction = "drop") -> Wat
     hidden_ns = -(-max(xoff_bytes, _JUMBO_BYTES) * _NS_BITS // rate_bps)
     longest_ns = -(-_LONGEST_PAUSE_BITS * 1_000_000_000 // rate_bps)
     return Watchdog(min(hidden_ns, MOST_PAUSES * longest_ns), longest_ns, HOST_SHARE, action)
+
+
+def of_port(watchdog: Watchdog, *, host: bool, rate_bps: int, xoff_bytes: int) -> Watchdog:
+    """The watchdog of a port where switches have this one: of a host it is closer, and does the same."""
+    if not host or not watchdog.detect_ns:
+        return watchdog
+    return of_host(rate_bps, xoff_bytes, watchdog.action)
 
 
 def parse_watchdog(text: str) -> Watchdog:

@@ -6,6 +6,7 @@
     refresh    half of the pause asked for, at the fastest port
     patience   how long a port waits for a packet that is missing; nothing is missing unless a queue of the
                traffic manager was given less room than this
+    watchdog   of each port as spec.watchdog has it: hosts' are watched closely
 
 Nothing is installed where the target does not ask for it: then all that is left is one lookup a packet.
 """
@@ -20,6 +21,7 @@ from finsy.p4entity import P4Entity
 from controller.apps.common import Plan, default_action, fitting
 from controller.apps.rlb import ROOM_PACKETS
 from controller.errors import IntentError
+from spec.watchdog import Watchdog, of_port, parse_watchdog
 from topology import GATEWAY_MAC
 
 REENTRY_PACKETS = 1024
@@ -70,11 +72,28 @@ def emulation(plan: Plan) -> Iterator[P4Entity]:
         station=int(GATEWAY_MAC.replace(":", ""), 16),
         **{name: fitting(plan, name, "set_pfc", name, value) for name, value in values.items()},
     )
+    watchdog = parse_watchdog(pfc.watchdog)
     for port, quantum in quanta.items():
-        action = P4TableAction(
-            "pause_unit", quantum=fitting(plan, "quantum", "pause_unit", "quantum", quantum)
-        )
+        peer = ports[port]
+        dog = of_port(watchdog, host=peer.kind == "host", rate_bps=peer.rate_bps, xoff_bytes=pfc.xoff_bytes)
+        action = P4TableAction("pause_unit", **_port_values(plan, quantum, dog))
         yield P4TableEntry("pfc_ports", match=P4TableMatch(port=port), action=action)
+
+
+def _port_values(plan: Plan, quantum: int, watchdog: Watchdog) -> dict[str, int]:
+    values = {
+        "quantum": quantum,
+        "detect_ticks": plan.target.ticks(watchdog.detect_ns),
+        "restore_ticks": plan.target.ticks(watchdog.restore_ns),
+        "leak": _leak(watchdog.share),
+        "storm": plan.program.enum("Storm_t", watchdog.action.upper()),
+    }
+    return {name: fitting(plan, name, "pause_unit", name, value) for name, value in values.items()}
+
+
+def _leak(share: float) -> int:
+    """What an account loses in a tick, so that a port may be held for a share of the time: 16.16; 0: all."""
+    return 0 if share >= 1 else max(1, round(share / (1 - share) * _ONE))
 
 
 def room_packets(plan: Plan) -> int:

@@ -21,12 +21,15 @@ class PfcPort:
     pauses_sent: frames that asked its neighbour to wait, repeated ones, too
     frames_received: PFC frames of its neighbour
     paused_ns: how long it was not to send; waited_packets: packets that waited for it. None: not known
+    storms: how often pauses held it for too long; storm_dropped: packets that were dropped for that
     """
 
     pauses_sent: int
     frames_received: int
     paused_ns: int | None = None
     waited_packets: int | None = None
+    storms: int | None = None
+    storm_dropped: int | None = None
 
 
 def read_pfc(node: Node, ports: Iterable[int]) -> dict[int, PfcPort]:
@@ -39,8 +42,15 @@ def read_pfc(node: Node, ports: Iterable[int]) -> dict[int, PfcPort]:
         return {port: _of_statistics(known[str(port)]) for port in ports if str(port) in known}
     sent = read_cells(node, "pfc_pauses_sent")
     received, waited = read_cells(node, "pfc_received"), read_cells(node, "pfc_waits")
+    storms, dropped = read_cells(node, "pfc_storms"), read_cells(node, "pfc_storm_drops")
     return {
-        port: PfcPort(sent[port], received.get(port, 0), waited_packets=waited.get(port))
+        port: PfcPort(
+            sent[port],
+            received.get(port, 0),
+            waited_packets=waited.get(port),
+            storms=storms.get(port),
+            storm_dropped=dropped.get(port),
+        )
         for port in ports
         if port in sent
     }
@@ -53,4 +63,6 @@ def _of_statistics(port: Mapping[str, Any]) -> PfcPort:
         sum(found["xoff_sent"] for found in classes),
         port["pfc_received"],
         max((found["paused_ns"] for found in classes), default=0),
+        storms=sum(found["storms"] for found in classes),
+        storm_dropped=sum(found["storm_dropped"] for found in classes),
     )

@@ -8,6 +8,7 @@ Where the program is one of RLB, a row without a port has what is true of a whol
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import astuple
 
 from controller.inspect.answers import parse_queues
 from controller.inspect.asking import Asker, answers, require_op
@@ -31,6 +32,8 @@ PFC_COLUMNS = (
     Column("pfc_received", grows=True),
     Column("paused_ns", grows=True, is_time=True),
     Column("waited_packets", grows=True),
+    Column("storms", grows=True),
+    Column("storm_dropped", grows=True),
 )
 RLB_COLUMNS = (
     Column("warns"),
@@ -73,8 +76,7 @@ def read_queues(node: Node, asker: Asker) -> Listing:
     columns, more = list(COLUMNS), list[Row]()
     pauses = read_pfc(node, rows)
     for index, pfc in pauses.items():
-        values = (pfc.pauses_sent, pfc.frames_received, pfc.paused_ns, pfc.waited_packets)
-        rows[index].update(zip((column.name for column in PFC_COLUMNS), values, strict=True))
+        rows[index].update(zip((column.name for column in PFC_COLUMNS), astuple(pfc), strict=True))
     if pauses:
         columns += PFC_COLUMNS
     if knows_warnings(node):

@@ -36,7 +36,7 @@ control PauseUnit(in port_t port, out pfc_port_t limits) {
     // quantum        what one unit of a pause takes at the port, in ticks, unsigned 16.16
     // detect_ticks   held for so long, a port is in a storm; 0: never
     // restore_ticks  the storm is over when no pause was asked for in so long
-    // leak           what is taken off that time for each tick that it is not held, 16.16; LEAKS_ALL: all of it
+    // leak           what is taken off that time for each tick that it is not held, 16.16; 0: all of it
     // storm          what becomes of data in a storm
     action pause_unit(@name("quantum") bit<32> quantum, @name("detect_ticks") ticks_t detect_ticks,
                       @name("restore_ticks") ticks_t restore_ticks, @name("leak") bit<32> leak,

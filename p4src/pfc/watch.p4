@@ -24,8 +24,6 @@ struct pfc_restored_t {
     bit<3> priority;
 }
 
-const bit<32> LEAKS_ALL = 0xFFFFFFFF;  // leak: a break of any length clears the account
-
 // index: port; 0 at first; written in ingress only.
 @name("pfc_closed_until_ticks") register<ticks_t>(PORTS) pfc_closed_until_ticks;  // read in egress, too
 @name("pfc_closed_ticks") register<ticks_t>(PORTS) pfc_closed_ticks;              // all closed times up to then
@@ -68,8 +66,7 @@ control SettleHeld(in port_t port, in ticks_t now_ticks, in ticks_t closed_until
             ticks_t quiet_ticks = now_ticks - at_ticks - span_ticks;
             bit<64> leaked = ((bit<64>)quiet_ticks[31:0] * (bit<64>)leak) >> 16;
             held_ticks = held_ticks + span_ticks;
-            if (quiet_ticks[47:32] != 0 || (leak == LEAKS_ALL && quiet_ticks != 0)
-                || leaked >= (bit<64>)held_ticks) {
+            if (quiet_ticks[47:32] != 0 || (leak == 0 && quiet_ticks != 0) || leaked >= (bit<64>)held_ticks) {
                 held_ticks = 0;
             } else {
                 held_ticks = held_ticks - leaked[47:0];

@@ -19,7 +19,9 @@ from fabric_plan import command, make_plan
 from controller import programs
 from controller.target import EmulatedPfc
 from experiments.pfc_seen import pfc_seen
+from native.switchd.lossless import WatchdogSpec
 from native.switchd.options import make_parser, parse_options
+from spec.watchdog import Watchdog
 from tests.mininet.conftest import Harness
 from tests.mininet.test_runs import flow, result
 from topology import parse_topology
@@ -31,7 +33,7 @@ LIMITS: dict[str, Any] = {"xoff_bytes": 6000, "xon_bytes": 3000, "headroom_bytes
 def test_what_the_native_switch_is_told(tmp_path: Path) -> None:
     """Its own parser reads it; queues have no limit but the buffer."""
     plan = make_plan(TOPOLOGY, "native", tmp_path, tmp_path).switches[0]
-    more = fabric_pfc.options(Pfc(**LIMITS, buffer_bytes=9_000_000, alpha="1/8"), 0, plan.statistics)
+    more = fabric_pfc.options(Pfc(**LIMITS, buffer_bytes=9_000_000, alpha="1/8"), 0, plan.statistics, [1, 2])
     words = command(plan, "native", 1000, None, more)
     _, options = parse_options(make_parser(), words[3:])
     (spec,) = options.pfc
@@ -39,6 +41,10 @@ def test_what_the_native_switch_is_told(tmp_path: Path) -> None:
     assert (spec.xoff_bytes, spec.xon_bytes, spec.headroom_bytes) == tuple(LIMITS.values())
     assert options.buffer is not None
     assert (options.buffer.size_bytes, str(options.buffer.alpha)) == (9_000_000, "1/8")
+    assert options.pfc_watchdog == [
+        WatchdogSpec(None, Watchdog()),
+        WatchdogSpec((1, 2), Watchdog(), host=True),
+    ]
     assert (options.queue_depth, options.statistics) == ((0, 0), tmp_path / "leaf1.json")
 
 
@@ -93,11 +99,13 @@ def test_counts_of_the_program_read_as_those_of_a_traffic_manager(
     )
     lost = program.enum("DropReason_t", "NO_WAITING_ROOM")
     cells = {"pfc_sent": {first: 5}, "pfc_pauses_sent": {first: 3}, "pfc_received": {second: 4}}
+    cells |= {"pfc_storms": {second: 2}, "pfc_storm_drops": {second: 9}}
     reading = Reading({}, {}, {plan.name: {**cells, "drops": {lost: 7}}})
     counted = fabric_pfc.emulated_counts([plan], program, reading, xoff_bytes=6000)
     seen = pfc_seen(list(counted.values()), 0, 1_000_000)
     assert (seen.frames, seen.pauses, seen.received, seen.lost, seen.ignored) == (5, 3, 4, 7, 0)
     assert seen.paused_ns == 250_000
+    assert (seen.storms, seen.storm_dropped) == (2, 9)
     assert seen.headroom_most_bytes == 3000
     assert seen.buffer_most_bytes == 13_000
 

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Storms of pauses, which switches tell of by digests (p4src/pfc/watch.p4, native/runtime/tr_watch.c): all
+that a controller does about them is to say so.
+"""
+
+from __future__ import annotations
+
+from controller.digests import Digest
+from controller.events import Event
+from topology import Topology
+
+_KINDS = {"pfc_storm_t": "pfc-storm", "pfc_restored_t": "pfc-restored"}
+DIGESTS = frozenset(_KINDS)
+
+_SAID = {
+    "pfc-storm": "pauses hold what is for {neighbour} for too long: PFC storm",
+    "pfc-restored": "{neighbour} asks for no pauses any more: PFC storm is over",
+}
+
+
+def storm_of(digest: Digest, topology: Topology, now_ns: int) -> Event | None:
+    """What a digest says of a storm; None: it is another one."""
+    kind = _KINDS.get(digest.name)
+    if kind is None:
+        return None
+    port, priority = digest.fields["port"], digest.fields["priority"]
+    peer = topology.ports_of(digest.switch).get(port)
+    neighbour = "nobody" if peer is None else peer.name
+    facts = {
+        "time_ns": digest.time_ns or now_ns,
+        "switch": digest.switch,
+        "port": port,
+        "priority": priority,
+        "neighbour": neighbour,
+    }
+    said = _SAID[kind].format(neighbour=neighbour)
+    text = f"{digest.switch}: {said}; port={port} priority={priority}"
+    return Event(kind, f"{digest.switch}-{neighbour}", text, facts)
