@@ -85,13 +85,13 @@ def _port_values(plan: Plan, quantum: int, watchdog: Watchdog) -> dict[str, int]
         "quantum": quantum,
         "detect_ticks": plan.target.ticks(watchdog.detect_ns),
         "restore_ticks": plan.target.ticks(watchdog.restore_ns),
-        "leak": _leak(watchdog.share),
+        "leak": leak(watchdog.share),
         "storm": plan.program.enum("Storm_t", watchdog.action.upper()),
     }
     return {name: fitting(plan, name, "pause_unit", name, value) for name, value in values.items()}
 
 
-def _leak(share: float) -> int:
+def leak(share: float) -> int:
     """What an account loses in a tick, so that a port may be held for a share of the time: 16.16; 0: all."""
     return 0 if share >= 1 else max(1, round(share / (1 - share) * _ONE))
 

@@ -11,11 +11,13 @@ from dataclasses import dataclass, field
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet
 
+from controller.apps.pfc import leak
 from hosts.packets.bth import BTH, Opcode
 from hosts.packets.pfc import ETHER_TYPE, pfc_frame
 from native.runtime import Output, Replica
+from spec.watchdog import NO_WATCHDOG, Watchdog
 from tests.p4src.frames import roce
-from tests.p4src.rig import DOWNLINK, HOST, HOST_PORT, REMOTE, UPLINKS, Rig, number
+from tests.p4src.rig import DOWNLINK, HOST, HOST_PORT, REMOTE, UPLINKS, Rig, enum_of, number
 
 RATE_BPS = 100_000_000
 QUANTUM_NS = 5120  # 512 bits at RATE_BPS
@@ -31,11 +33,17 @@ _ONE = 1 << 16
 class PfcRig:
     """The switch, whose ports all have RATE_BPS. It pauses nobody, unless thresholds are given.
 
-    rated: the ports of which it knows that
+    rated: the ports whose pauses it obeys; watchdog: of all of them
     """
 
     def __init__(
-        self, name: str, *, rated: tuple[int, ...] = PORTS, kind: type[Rig] = Rig, **config: int
+        self,
+        name: str,
+        *,
+        rated: tuple[int, ...] = PORTS,
+        kind: type[Rig] = Rig,
+        watchdog: Watchdog = NO_WATCHDOG,
+        **config: int,
     ) -> None:
         # what goes round has a rate, or a packet that waits would do so at one moment for ever
         self.rig = kind(name, recirc_rate_bps=20 * RATE_BPS)
@@ -45,7 +53,7 @@ class PfcRig:
         usual |= {"room": ROOM, "patience_ticks": FOREVER, "station": int(STATION.replace(":", ""), 16)}
         self.rig.default("pfc_config", **usual | config)
         for port in rated:
-            self.rig.insert("pfc_ports", (port,), "pause_unit", quantum=QUANTUM_NS * _ONE)
+            self.watch(port, watchdog)
         for port in PORTS:
             self.rig.switch.port_config(port, rate_bps=RATE_BPS)
 
@@ -54,6 +62,17 @@ class PfcRig:
 
     def __exit__(self, *_: object) -> None:
         self.rig.switch.close()
+
+    def watch(self, port: int, watchdog: Watchdog) -> None:
+        """Pauses of a port are obeyed, and watched."""
+        values = {
+            "quantum": QUANTUM_NS * _ONE,
+            "detect_ticks": watchdog.detect_ns,
+            "restore_ticks": watchdog.restore_ns,
+            "leak": leak(watchdog.share),
+            "storm": enum_of("ecmp", "Storm_t", watchdog.action.upper()),
+        }
+        self.rig.insert("pfc_ports", (port,), "pause_unit", **values)
 
     def inject(self, port: int, frame: Packet, at_ns: int) -> None:
         """A frame comes in; what is due before has happened."""

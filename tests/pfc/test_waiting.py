@@ -99,16 +99,15 @@ def test_frames_that_are_no_pause_of_data() -> None:
         assert leaf.rig.drops() == {"UNSUPPORTED": 2, "MALFORMED": 1}
 
 
-def test_a_port_without_a_rate_waits_for_the_resume() -> None:
-    """There is no length of a quantum."""
-    with PfcRig("presto", rated=()) as leaf:
-        leaf.pause(HOST_PORT, 1, 0)
+def test_a_port_of_which_nothing_is_said_is_not_paused() -> None:
+    """There is no length of a quantum, so its pause would have no end."""
+    with PfcRig("presto", rated=(OTHER_HOST_PORT,)) as leaf:
+        leaf.pause(HOST_PORT, LONG, 0)
         leaf.inject(FROM, data(0), 1)
         leaf.run(1000 * QUANTUM_NS)
-        assert leaf.sent(HOST_PORT) == []
-        leaf.pause(HOST_PORT, 0, 1000 * QUANTUM_NS)
-        leaf.run(1100 * QUANTUM_NS)
         assert [number for _, number in leaf.sent(HOST_PORT)] == [0]
+        assert leaf.rig.count("pfc_received", HOST_PORT) == 1
+        assert leaf.rig.drops() == {}
 
 
 Step = tuple[str, int, int, int]

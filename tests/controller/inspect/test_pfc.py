@@ -43,9 +43,7 @@ def test_both_ways() -> None:
         }
         silent = Node("leaf1", Silent("leaf1", place.address, place.device_id))
         # the program stands in for PFC only where its controller says so
-        assert read_pfc(silent, (1, 2)) == {
-            port: PfcPort(0, 0, None, 0, 0, 0) for port in (1, 2)
-        }
+        assert read_pfc(silent, (1, 2)) == {port: PfcPort(0, 0, None, 0, 0, 0) for port in (1, 2)}
         install_scheme(TOPOLOGY, "flowcut", {"leaf1": place})
         assert read_pfc(Node("leaf1", Silent("leaf1", place.address, place.device_id)), (1, 2)) == {}
         other = GrpcConnection("leaf9", place.address, 77)

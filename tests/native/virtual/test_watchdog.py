@@ -23,24 +23,24 @@ from tests.native.virtual.l3 import OVERHEAD_BYTES, Frame, network, packet
 from tests.native.virtual.obeying import ObeyingNic
 from topology import Topology
 
-_RATE_BPS = 10**10
+RATE_BPS = 10**10
 _SIZE = 1500
-_XOFF = 60_000
-_END_NS = 4_000_000
+XOFF = 60_000
+END_NS = 4_000_000
 _LOSS = 0.10
 """What the issue allows."""
 
 _MAC = "02:00:0a:00:00:03"
 _ALL = dict.fromkeys(range(8), 0xFFFF)
-_PFC = PfcConfig((0,), _XOFF, _XOFF // 2, 60_000)
-_HOST = of_host(_RATE_BPS, _XOFF)
+_PFC = PfcConfig((0,), XOFF, XOFF // 2, 60_000)
+_HOST = of_host(RATE_BPS, XOFF)
 
 Script = list[tuple[int, Frame]]
 
 
 def _topology() -> Topology:
-    topo = chain(3, [_RATE_BPS, 2 * _RATE_BPS, 2 * _RATE_BPS, _RATE_BPS], [1000] * 4, sources=2)
-    return replace(topo, hosts=(*topo.hosts, host(4, "s3", 4, _RATE_BPS, 1000)))
+    topo = chain(3, [RATE_BPS, 2 * RATE_BPS, 2 * RATE_BPS, RATE_BPS], [1000] * 4, sources=2)
+    return replace(topo, hosts=(*topo.hosts, host(4, "s3", 4, RATE_BPS, 1000)))
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Found:
 
 def _run(pfc: PfcConfig, attack: Script) -> Found:
     topo = _topology()
-    frames = _END_NS * _RATE_BPS // (8 * _SIZE * 10**9)
+    frames = END_NS * RATE_BPS // (8 * _SIZE * 10**9)
     with network(topo, config=replace(SWITCH_CONFIG, pfc=pfc)) as net:
         nics = {h.name: ObeyingNic(rate_bps=h.rate_bps) for h in topo.hosts}
         for name, nic in nics.items():
@@ -64,10 +64,10 @@ def _run(pfc: PfcConfig, attack: Script) -> Found:
             data = Frame(packet(topo, source, target, b""), virtual_bytes=_SIZE - OVERHEAD_BYTES)
             nics[source].script = [(0, data)] * frames
         nics["h3"].script = list(attack)
-        net.advance_to(_END_NS)
+        net.advance_to(END_NS)
         switch, port = net.switch("s3"), topo.host("h3").port
         found = Found(
-            len(nics["h4"].arrived), switch.pfc_stats(port, 0, _END_NS), switch.drops(), net.account()
+            len(nics["h4"].arrived), switch.pfc_stats(port, 0, END_NS), switch.drops(), net.account()
         )
         assert found.account.balanced
         for item in topo.switches:
@@ -86,13 +86,13 @@ _STOP, _GO = _pause({0: 0xFFFF}), _pause({0: 0})
 
 
 def _every(period_ns: int, *frames: Frame) -> Script:
-    return [(time, frame) for time in range(0, _END_NS, period_ns) for frame in frames]
+    return [(time, frame) for time in range(0, END_NS, period_ns) for frame in frames]
 
 
 def _toggling(stop_ns: int, go_ns: int) -> Script:
     """Pauses of so long with breaks of so long."""
     script = []
-    for time in range(0, _END_NS, stop_ns + go_ns):
+    for time in range(0, END_NS, stop_ns + go_ns):
         script += [(time, _STOP), (time + stop_ns, _GO)]
     return script
 
@@ -102,11 +102,11 @@ def _short(quanta: int, every_ns: int) -> Script:
 
 
 # The time that a frame needs at the host's port, in which one gets away.
-_FRAME_NS = _SIZE * 8 * 10**9 // _RATE_BPS
+_FRAME_NS = _SIZE * 8 * 10**9 // RATE_BPS
 _DETECT = _HOST.detect_ns
 ATTACKS: dict[str, Script] = {
     "once": [(0, _STOP)],
-    "repeated": _every(_END_NS // 40, _STOP),
+    "repeated": _every(END_NS // 40, _STOP),
     "at line rate": _every(500, *[_STOP] * 10),
     "all classes": _every(50_000, _pause(_ALL)),
     "just below detection": _toggling(_DETECT - 100, _FRAME_NS),
@@ -119,7 +119,7 @@ ATTACKS: dict[str, Script] = {
     "stop and go at line rate": _every(1000, *[_STOP, _GO] * 8),
     "storm, and again when it is over": [
         (at, frame)
-        for begin in range(0, _END_NS, _DETECT + 1000 + _HOST.restore_ns + 1000)
+        for begin in range(0, END_NS, _DETECT + 1000 + _HOST.restore_ns + 1000)
         for at, frame in ((begin, _STOP), (begin + _DETECT + 1000, _GO))
     ],
 }
@@ -139,7 +139,7 @@ HARMLESS: dict[str, Script] = {
 def _beside_data() -> int:
     """What the pair gets while the host sends as much as it can to its own sender."""
     data = Frame(packet(_topology(), "h3", "h1", b""), virtual_bytes=_SIZE - OVERHEAD_BYTES)
-    return _run(_PFC, [(0, data)] * (_END_NS // _FRAME_NS)).victim
+    return _run(_PFC, [(0, data)] * (END_NS // _FRAME_NS)).victim
 
 
 def test_without_a_watchdog_one_frame_starves_a_pair() -> None:
@@ -155,7 +155,7 @@ def test_a_pair_beside_it_goes_on(name: str) -> None:
     """Whatever the pattern."""
     found = _run(_PFC, ATTACKS[name])
     assert found.victim >= (1 - _LOSS) * _beside_data()
-    assert found.port.storms <= 1 + _END_NS // _HOST.restore_ns
+    assert found.port.storms <= 1 + END_NS // _HOST.restore_ns
     assert found.drops.get("pfc_storm", 0) == found.port.storm_dropped
     assert (found.port.storm_dropped > 0) == (found.port.storms > 0)
 
@@ -171,7 +171,7 @@ def test_what_is_no_pause_of_the_class_does_nothing(name: str) -> None:
 @pytest.mark.parametrize("script", ["once", "just below detection"])
 def test_pauses_may_be_ignored_instead(script: str) -> None:
     """Then what is sent to the host gets there all the same."""
-    host_port = of_host(_RATE_BPS, _XOFF, "ignore")
+    host_port = of_host(RATE_BPS, XOFF, "ignore")
     pfc = replace(_PFC, watchdog=host_port)
     found = _run(pfc, ATTACKS[script])
     assert found.victim >= (1 - _LOSS) * _beside_data()
