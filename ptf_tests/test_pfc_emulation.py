@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 
+from p4.v1 import p4runtime_pb2
 from ptf import testutils
 from ptf.testutils import group
 from scapy.layers.l2 import Ether
@@ -46,9 +47,21 @@ class EmulationTest(SlowPortTest):
                 client.set_port_rate(waiting, WAITING_PPS)
         self.add_clone_session(self.number("pause_session"), self.number("pause_port"))
         for port in (HOST_PORT, OTHER_HOST_PORT, *UPLINKS, self.slow_port):
-            unit = self.action("pause_unit", quantum=QUANTUM_TICKS * ONE)
-            self.add_entry("pfc_ports", {"port": port}, unit)
+            self.add_entry("pfc_ports", {"port": port}, self.unit())
         self.emulate()
+
+    def unit(
+        self, detect_ticks: int = 0, restore_ticks: int = 0, leak: int = 0, storm: str = "NONE"
+    ) -> p4runtime_pb2.Action:
+        """What is said of a port; without `detect_ticks` it has no watchdog."""
+        return self.action(
+            "pause_unit",
+            quantum=QUANTUM_TICKS * ONE,
+            detect_ticks=detect_ticks,
+            restore_ticks=restore_ticks,
+            leak=leak,
+            storm=self.enum("Storm_t", storm),
+        )
 
     def emulate(self, **given: int) -> None:
         """Set thresholds and room."""
@@ -211,6 +224,70 @@ class RoomTest(EmulationTest):
         self.send_all(UPLINKS[0], [numbered(TO_HOST, room)])
         self.assertEqual([room], self.numbers(HOST_PORT, 1))
         self.expect_drops(NO_WAITING_ROOM=3)
+
+
+@group("pfc")
+class StormTest(EmulationTest):
+    """Pauses that hold a port for too long: what waits and comes is dropped, until nobody asks for one."""
+
+    detect_s, restore_s = 0.3, 0.4
+
+    def setUp(self) -> None:
+        super().setUp()
+        for name in ("pfc_storm_t", "pfc_restored_t"):
+            entry = p4runtime_pb2.DigestEntry(digest_id=self.digest_id(name))
+            entry.config.max_list_size = 1
+            entry.config.ack_timeout_ns = 10**9
+            self.write(digest_entry=entry)
+        watched = self.entry("pfc_ports", {"port": HOST_PORT})
+        times = {"detect_ticks": round(self.detect_s * 1e6), "restore_ticks": round(self.restore_s * 1e6)}
+        watched.action.action.CopyFrom(self.unit(**times, storm="DROP"))
+        self.modify(watched)
+
+    def digest_id(self, name: str) -> int:
+        """The id of a digest by its name."""
+        return int(self.named("digests", name).preamble.id)
+
+    def told(self) -> tuple[int, int, int]:
+        """Id, port and priority of the next digest."""
+        message = self.receive_message("digest")
+        port, priority = message.data[0].struct.members
+        numbers = [int.from_bytes(member.bitstring, "big") for member in (port, priority)]
+        return message.digest_id, numbers[0], numbers[1]
+
+    def runTest(self) -> None:
+        count = 6
+        began_s = time.monotonic()
+        self.pause(HOST_PORT, LONG)
+        self.send_all(UPLINKS[0], [numbered(TO_HOST, number) for number in range(count)])
+        self.assertEqual((self.digest_id("pfc_storm_t"), HOST_PORT, DATA), self.told())
+        self.assertGreaterEqual(time.monotonic() - began_s, self.detect_s)
+        storm = self.enum("DropReason_t", "PFC_STORM")
+        self.expect_count("drops", count, storm)
+        self.eventually((0, 0), lambda: self.port_queues(HOST_PORT))
+        self.eventually((0, 0), lambda: self.port_queues(UPLINKS[0]))
+        self.send_all(UPLINKS[0], [numbered(TO_HOST, count)])
+        self.expect_count("drops", count + 1, storm)
+        ack = roce(TO_HOST, opcode=Opcode.ACK, payload=b"")
+        self.send(UPLINKS[1], ack)
+        self.expect(HOST_PORT, roce(TO_HOST, ttl=63, opcode=Opcode.ACK, payload=b"", dst_mac=mac_of(HOST)))
+        self.nothing_else()
+        self.pause(HOST_PORT, 0)
+        time.sleep(2 * self.restore_s)
+        self.send(UPLINKS[0], numbered(TO_HOST, count + 1))
+        self.assertEqual([count + 1], self.numbers(HOST_PORT, 1))
+        self.assertEqual((self.digest_id("pfc_restored_t"), HOST_PORT, DATA), self.told())
+        self.assertEqual(1, self.count("pfc_storms", HOST_PORT))
+        self.assertEqual(count + 1, self.count("pfc_storm_drops", HOST_PORT))
+        self.assertEqual((0, 0), self.port_queues(HOST_PORT))
+        self.expect_drops(PFC_STORM=count + 1)
+
+
+@group("pfc")
+class StormAtRlbTest(RlbTest, StormTest):
+    """The same over RLB."""
+
+    program = "rlb_presto"
 
 
 @group("pfc")
