@@ -55,6 +55,12 @@ def foreign(tmp_path: Path) -> bytes:
     return made.read_bytes()
 
 
+def put(path: Path, content: bytes) -> None:
+    """Another file in its place: sanitized libraries are mapped from their files, which must not change."""
+    path.unlink()
+    path.write_bytes(content)
+
+
 def script(path: Path, text: str) -> Path:
     path.write_text(text)
     path.chmod(0o755)
@@ -128,12 +134,27 @@ def test_a_foreign_object_is_not_loaded(tmp_path: Path) -> None:
     """Neither a bare one nor one of the cache under another name."""
     folder = tmp_path / "cache"
     path = recipe(folder).path()
-    path.write_bytes(foreign(tmp_path))
+    put(path, foreign(tmp_path))
     assert 42 == answer(folder)
     other = recipe(folder, "int answer(void) { return 7; }\n").path()
-    path.write_bytes(other.read_bytes())
+    put(path, other.read_bytes())
     assert 42 == answer(folder)
     assert not (tmp_path / "trace").exists()
+
+
+@pytest.mark.skipif(os.environ.get("ASAN") == "1", reason="sanitized libraries are mapped from their files")
+def test_a_library_in_use_does_not_care_for_its_file(tmp_path: Path) -> None:
+    """Cut short in place while it is loaded: it works on, and so does the next one; the process ends well."""
+    program = (
+        "import os, sys\nfrom pathlib import Path\nfrom tests.native.test_cc import recipe\n"
+        "made = recipe(Path(sys.argv[1]))\nlibrary = made.load()\n"
+        "os.truncate(made.path(), 100)\nprint(library.answer(), made.load().answer())\n"
+        "os.truncate(made.path(), 0)\nprint(library.answer())\n"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path)], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert (0, "42 42\n42\n") == (run.returncode, run.stdout), run.stderr
 
 
 @needs_root
@@ -202,7 +223,7 @@ def test_a_warm_cache_needs_no_compiler(tmp_path: Path, monkeypatch: pytest.Monk
     assert 42 == answer(tmp_path)
     with pytest.raises(BuildError, match="no C compiler: cc is not on PATH"):
         answer(tmp_path, SOURCE + "/* another */\n")
-    recipe(tmp_path).path().write_bytes(b"damaged")
+    put(recipe(tmp_path).path(), b"damaged")
     with pytest.raises(BuildError, match="no C compiler"):
         answer(tmp_path)
 
