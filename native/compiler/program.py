@@ -37,6 +37,13 @@ class Program:
             raise _not_compiled(self.source, error) from None
 
 
+def _c_text(model: Model, source: str) -> str:
+    try:
+        return emit(model)
+    except RecursionError:
+        raise ProgramError(f"{source}: expressions are nested too deeply") from None
+
+
 def _not_compiled(source: str, error: Exception) -> ProgramError:
     return NotCompiledError(f"{source}: {error}", refused=isinstance(error, RefusedSourceError))
 
@@ -59,7 +66,11 @@ def load_program(
     digest = hashlib.sha256(text).hexdigest()
     made_by = files_digest(Path(__file__).parent, "*.py"), files_digest(HEADERS, "*.h")
     recipe = Recipe(
-        "program", [digest, *made_by], lambda: [emit(model)], sanitize=sanitize, cache_dir=cache_dir
+        "program",
+        [digest, *made_by],
+        lambda: [_c_text(model, source)],
+        sanitize=sanitize,
+        cache_dir=cache_dir,
     )
     try:
         return Program(model, recipe.path(), digest, source, recipe)

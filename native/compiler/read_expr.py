@@ -64,7 +64,9 @@ class ExprReader:
 
     def expr(self, node: Node) -> Expr:
         """A number or a boolean."""
-        e = self.any(node)
+        return self._value(node, self.any(node))
+
+    def _value(self, node: Node, e: Any_) -> Expr:
         if isinstance(e, HeaderInst | StackElem | StackLast | UnionMember | UnionInst | UnionStackElem):
             node.fail("expected a value, found a header or union")
         if isinstance(e, UnionStackLast | tuple):
@@ -207,7 +209,8 @@ class ExprReader:
         elif isinstance(left, _UNION) and isinstance(right, _UNION):
             e = SameUnion(left, right)
         else:
-            pair = (self.expr(node["left"]), self.expr(node["right"]))
+            # not read again: what is nested n deep would be read 2^n times
+            pair = (self._value(node["left"], left), self._value(node["right"], right))
             if is_boolean(pair[0]) != is_boolean(pair[1]):
                 node.fail("a number is compared with a boolean")
             return Op(op, pair)

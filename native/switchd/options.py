@@ -237,7 +237,7 @@ def _add_own_options(parser: argparse.ArgumentParser, number: Callable[[str], ob
     add(
         "--bmv2-compat",
         action="store_true",
-        help="as simple_switch_grpc: write without a stream or election id, packet-outs without metadata",
+        help="lenient where simple_switch_grpc is (docs/switch.md lists it)",
     )
     add("--tick-ns", type=number, default=1000, metavar="NS", help="unit of P4 timestamps (default: 1000)")
     add(

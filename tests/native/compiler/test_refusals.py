@@ -113,6 +113,15 @@ def test_an_unbounded_shift_is_refused() -> None:
         emit(read_bmv2_json(b.text()))
 
 
+def test_nested_comparisons_are_read_once() -> None:
+    """Not twice at every level: 60 levels of a 7 KB program took longer than anybody can wait."""
+    b, e = Builder([("a", 8)]), field("in", "a")
+    for _ in range(60):
+        e = op("b2d", None, op("==", e, const(1)))
+    b.run([assign(field("in", "a"), e)])
+    assert 60 == emit(read_bmv2_json(b.text())).count(" == (uint64_t)")
+
+
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda p: p.stem)
 def test_truncated_programs_are_refused(path: Path) -> None:
     """Every prefix of a program that is cut somewhere is no program."""
