@@ -8,6 +8,8 @@ package registry.
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
+
 from native.switchd.p4rt.errors import P4RtError, invalid
 
 _DEVICE_DATA = 3
@@ -22,7 +24,7 @@ def program_json(device_config: bytes) -> bytes:
     """
     if not device_config:
         raise invalid("p4_device_config is empty")
-    if device_config.lstrip()[:1] == b"{":
+    if device_config.removeprefix(BOM_UTF8).lstrip()[:1] == b"{":
         return device_config
     data = _unwrap(device_config)
     if not data:

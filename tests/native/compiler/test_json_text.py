@@ -4,15 +4,16 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from native.compiler import ProgramError
+from native.compiler import ProgramError, load_program
 from native.compiler.bmv2_json import read_bmv2_json
 from native.compiler.errors import MAX_LINE
-from tests.native.bmv2_builder import Builder
+from tests.native.bmv2_builder import Builder, assign, field
 
 GOOD = Builder([("a", 8)]).text()
 NAME = b'"test.p4"'
@@ -71,6 +72,22 @@ def test_no_program(text: bytes, expected: str) -> None:
 def test_whole_characters_are_taken(name: str) -> None:
     text = GOOD.replace(NAME, b'"' + name.encode() + b'"')
     assert read_bmv2_json(text).name == json.loads(f'"{name}"')
+
+
+@pytest.mark.parametrize("depth", [20, 150, 160, 170, 180, 190, 200, 5000])
+def test_expressions_are_compiled_or_too_deep(depth: int, tmp_path: Path) -> None:
+    """Wherever the reader or the emitter runs out of its stack."""
+    expression = text = json.dumps(field("in", "a"))
+    for _ in range(depth):
+        expression = f'{{"type": "expression", "value": {{"op": "~", "left": null, "right": {expression}}}}}'
+    b = Builder([("a", 8)])
+    b.run([assign(field("in", "a"), field("in", "a"))])
+    program = b.text().replace(b'"value": ' + text.encode(), b'"value": ' + expression.encode())
+    try:
+        load_program(program, source="x.json", cache_dir=tmp_path)
+    except ProgramError as error:
+        assert depth > 20
+        assert "too deeply" in str(error)
 
 
 def test_a_byte_order_mark_is_taken() -> None:

@@ -113,6 +113,34 @@ def test_an_option_without_value_is_refused() -> None:
         parse_options(make_parser(), ["--no-p4", "--cpu-port"])
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (rb'{"pipelines": "\ud800"}', "surrogate pair"),
+        (b'{"pipelines": "\xff"}', "is not UTF-8"),
+        (b"[" * 100_000, "too deeply"),
+        (b'{"pipelines": ' + b"1" * 5000 + b"}", "more than 20 digits"),
+        (
+            b'{"header_types": [], "headers": [], "pipelines": [], "parsers": [{"name": "\\n\\u001b"}]}',
+            "parser",
+        ),
+    ],
+    ids=["surrogate", "encoding", "depth", "digits", "name"],
+)
+def test_a_program_that_is_none(
+    text: bytes, expected: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One line on stderr, nothing else."""
+    path = tmp_path / "x.json"
+    path.write_bytes(text)
+    assert main([str(path)]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert expected in err
+    assert err.count("\n") == 1
+    assert err.rstrip("\n").isprintable()
+
+
 def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert 0 == main(["--help"])
     assert "--port-rate" in capsys.readouterr().out

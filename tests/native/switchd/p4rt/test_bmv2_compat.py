@@ -289,11 +289,19 @@ def test_bad_json_is_answered_and_changes_nothing(make_rig, damage):
     with pytest.raises(grpc.RpcError) as error:
         rig.stub.SetForwardingPipelineConfig(request, timeout=30)
     assert error.value.code() == grpc.StatusCode.INVALID_ARGUMENT
-    assert error.value.details().isprintable()
-    assert error.value.details().startswith("p4_device_config")
-    assert len(error.value.details()) < 400
+    details = error.value.details() or ""
+    assert details.isprintable()
+    assert details.startswith("p4_device_config")
+    assert len(details) < 400
     after = rig.stub.GetForwardingPipelineConfig(p4r.GetForwardingPipelineConfigRequest(device_id=1))
     assert before == after
+
+
+def test_a_byte_order_mark_before_the_program(make_rig):
+    rig = pushed(make_rig, STRICT)
+    request = rig.config_request("p4rt_all")
+    request.config.p4_device_config = b"\xef\xbb\xbf\n" + request.config.p4_device_config
+    rig.stub.SetForwardingPipelineConfig(request)
 
 
 def test_a_name_that_breaks_a_line_is_escaped(make_rig):
@@ -304,5 +312,6 @@ def test_a_name_that_breaks_a_line_is_escaped(make_rig):
     request.config.p4_device_config = program.text()
     with pytest.raises(grpc.RpcError) as error:
         rig.stub.SetForwardingPipelineConfig(request)
-    assert error.value.details().isprintable()
-    assert r"x\ny\x1b[31m" in error.value.details()
+    details = error.value.details() or ""
+    assert details.isprintable()
+    assert r"x\ny\x1b[31m" in details
