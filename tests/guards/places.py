@@ -38,11 +38,18 @@ DRAGONFLY = Place(
 PLACES = (UPLINK, LAST_LINK, CROWD)
 
 _QUEUE = "queue=64KiB"
-SELECTORS = tuple(
-    f"{name}:{_QUEUE}" for name in ("ecmp", "spray", "letflow", "presto", "drill", "hermes", "mp-rdma")
+_CELL = "cell=4KiB"
+"""As small as this, many flowcells of the victim are counted, by each path alike."""
+
+SELECTORS = (
+    *(f"{name}:{_QUEUE}" for name in ("ecmp", "spray", "letflow", "drill", "hermes", "mp-rdma")),
+    f"presto:{_CELL},{_QUEUE}",
 )
 FLOWCUT = tuple(f"flowcut:variant={variant},{_QUEUE}" for variant in ("full", "ingress", "nic"))
-RLB = tuple(f"rlb:variant={variant},{_QUEUE}" for variant in ("drill", "letflow", "presto", "hermes"))
+RLB = (
+    *(f"rlb:variant={variant},{_QUEUE}" for variant in ("drill", "letflow", "hermes")),
+    f"rlb:variant=presto,{_CELL},{_QUEUE}",
+)
 ROUTED = tuple(f"{name}:{_QUEUE}" for name in ("minimal", "valiant", "ugal-l", "letflow")) + FLOWCUT
 STEERED = (
     *(f"spritz:variant={variant},{_QUEUE}" for variant in ("scout", "spray")),
