@@ -65,7 +65,7 @@ def dishonest(flow: Flow) -> list[Packet]:
         frame = ack(flow, 1400)
         frame[IP].len, frame[UDP].len = total, udp
         found.append(frame)
-    for total, udp in ((48, 27), (48, 29), (48, 0), (49, 29), (20, 0), (0, 65516)):
+    for total, udp in ((48, 27), (48, 29), (48, 0), (49, 29), (0, 65516)):
         frame = ack(flow)
         frame[IP].len, frame[UDP].len = total, udp
         found.append(frame)

@@ -212,14 +212,16 @@ class ForgedTest(TrimTest):
 
 @group("spritz")
 class GoFirstTest(SlowPortTest, TrimTest):
-    """What arrives trimmed overtakes the data that waits."""
+    """What arrives trimmed from a switch overtakes the data that waits; what a host made so does not."""
 
     def runTest(self) -> None:
         filler = bytes(after(Flow(OTHER_HOST, SLOW_REMOTE), self.slow_port))
         packet = cut(roce(Flow(HOST, SLOW_REMOTE), dscp=Dscp.TRIMMED))
-        frames = self.behind_others(HOST_PORT, packet)
+        frames = self.behind_others(GLOBALS[0], packet)
         self.assertEqual(FILLERS, frames.count(filler))
         self.assertEqual(filler, frames[-1])
+        frames = self.behind_others(HOST_PORT, packet)
+        self.assertEqual([filler] * FILLERS, frames[:-1])
 
 
 @group("spritz")
