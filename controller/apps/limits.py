@@ -3,7 +3,7 @@
 
     host_limits   of each host's port   the scheme's share of its link
     port_limits   of every port         PORT_TO_HOST times the same share of its own link, whoever sends
-    trim_limits   of every port         as much, of packets hardly longer than what trimming leaves of them
+    trim_limits   of every port         TRIMS_TO_PORT times that, of packets that trimming hardly shortens
 
 The first keeps one host from using up what a port grants to all; the second holds what several hosts, or one
 with a faster link, take of the data of a port.
@@ -22,6 +22,11 @@ from controller.defaults import known
 
 PORT_TO_HOST = 10 / 7
 """The share of a port over that of a host: by default a tenth of a link goes before data at most."""
+
+TRIMS_TO_PORT = 1 / 4
+"""The share of short packets that may be trimmed over that of control packets: headers that go first are won
+on top of what the queue takes.
+"""
 
 HOST_BURST_BYTES = 64 * 1024
 PORT_BURST_BYTES = 16 * 1024
@@ -56,9 +61,11 @@ def entries(plan: Plan) -> Iterator[P4Entity]:
             rate_bps = share * peer.rate_bps
             yield _metered("host_limits", "ingress_port", port, action, rate_bps, HOST_BURST_BYTES)
         rate_bps = share * PORT_TO_HOST * peer.rate_bps
-        limits = {"port_limits": "limit_port"} | ({"trim_limits": "limit_trims"} if trims else {})
-        for table, name in limits.items():
-            yield _metered(table, "egress_port", port, P4TableAction(name), rate_bps, PORT_BURST_BYTES)
+        action = P4TableAction("limit_port")
+        yield _metered("port_limits", "egress_port", port, action, rate_bps, PORT_BURST_BYTES)
+        if trims:
+            action, rate_bps = P4TableAction("limit_trims"), rate_bps * TRIMS_TO_PORT
+            yield _metered("trim_limits", "egress_port", port, action, rate_bps, PORT_BURST_BYTES)
 
 
 def _metered(

@@ -91,6 +91,9 @@ def test_trimming_has_a_limit() -> None:
     topology = "dragonfly:p=1,a=2,h=2,groups=3"
     limits = tables("spritz", "r1_1", topology).limits
     assert {table for table, _ in limits} == _LIMITS
+    for (table, port), meter in limits.items():
+        if table == "trim_limits":
+            assert abs(4 * meter.cir - limits["port_limits", port].cir) <= 4 * 15_625
 
 
 def test_rates_are_compared() -> None:
