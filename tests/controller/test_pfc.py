@@ -8,11 +8,15 @@ from dataclasses import replace
 import pytest
 from finsy import P4CloneSessionEntry, P4TableAction, P4TableEntry
 
+from controller import programs
 from controller.apps.pfc import QUANTA
+from controller.digests import Digest
 from controller.errors import IntentError
 from controller.intent import intent
 from controller.scheme import parse_scheme
+from controller.storms import storm_of
 from controller.target import EmulatedPfc, target
+from spec.watchdog import of_switch
 from topology import parse_topology
 
 _FAST = parse_topology("leaf-spine:leaves=2,spines=2,hosts=2,rate=10Mbps")
@@ -68,3 +72,35 @@ def test_a_program_that_cannot() -> None:
     """Refused by name."""
     with pytest.raises(IntentError, match="scheme flowcut: target bmv2 has no PFC, and the program flowcut"):
         entries("flowcut", PFC)
+
+
+def test_watchdogs() -> None:
+    """Hosts' ports are watched closely, those of switches as switches do it; each by its own rate."""
+    program = programs.load("ecmp")
+    peers = TOPOLOGY.ports_of("leaf1")
+    for words, action in (("drop", "DROP"), ("ignore", "IGNORE"), ("off", None)):
+        pfc = EmulatedPfc(30_000, 20_000, of_switch(words).words())
+        for entry in entries("ecmp", pfc)["pfc_ports"]:
+            assert entry.match is not None and isinstance(entry.action, P4TableAction)
+            args, peer = entry.action.args, peers[entry.match["port"]]
+            if action is None:
+                assert args["detect_ticks"] == 0
+                continue
+            assert args["storm"] == program.enum("Storm_t", action)
+            if peer.kind == "switch":
+                assert (args["detect_ticks"], args["restore_ticks"], args["leak"]) == (200_000, 200_000, 0)
+            else:
+                # 30 kB, and 65,535 quanta, at 5 Mbit/s
+                assert (args["detect_ticks"], args["restore_ticks"]) == (48_000, 6_710_784)
+                assert args["leak"] / (1 << 16) == pytest.approx(0.05 / 0.95, rel=1e-3)
+
+
+def test_storms_are_told() -> None:
+    """With their port's neighbour; other digests are not taken for one."""
+    told = storm_of(Digest("leaf1", "pfc_storm_t", {"port": 1, "priority": 0}, 7), TOPOLOGY, 9)
+    assert told is not None
+    assert (told.kind, told.subject, told.facts["time_ns"]) == ("pfc-storm", "leaf1-h1", 7)
+    over = storm_of(Digest("leaf1", "pfc_restored_t", {"port": 99, "priority": 0}), TOPOLOGY, 9)
+    assert over is not None
+    assert (over.kind, over.facts["neighbour"], over.facts["time_ns"]) == ("pfc-restored", "nobody", 9)
+    assert storm_of(Digest("leaf1", "failure_alert_t", {"port": 1}), TOPOLOGY, 9) is None

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 
@@ -16,7 +17,9 @@ from experiments.result import Result
 from experiments.run import plan, run
 from experiments.schema import KeyProblemError
 from experiments.virtual_backend import VirtualBackend
+from native.virtual import Network
 from spec import SpecError
+from spec.watchdog import NO_WATCHDOG, WATCHDOG, Watchdog
 from topology import parse_topology
 
 FABRIC = parse_topology("leaf-spine:leaves=2,spines=2,hosts=4,rate=10Gbps,delay=1us")
@@ -27,6 +30,11 @@ def test_words() -> None:
     assert parse_pfc("xoff=256KiB,xon=200KiB,headroom=64KiB") == Pfc(256 << 10, 200 << 10, 64 << 10)
     assert parse_pfc("xon=1KiB") == Pfc(xon_bytes=1024)
     assert parse_pfc("default") == Pfc()
+    assert [parse_pfc(f"storm={word}").storm for word in ("drop", "ignore", "off")] == [
+        "drop",
+        "ignore",
+        "off",
+    ]
     assert parse_pfc("buffer=9MB,alpha=1/8") == Pfc(buffer_bytes=9_000_000, alpha=Fraction(1, 8))
 
 
@@ -34,6 +42,7 @@ def test_words() -> None:
     "text",
     [
         *("", "xoff", "xoff=0", "xof=1KiB", "xoff=many", "on", "buffer=0", "buffer=big", "alpha=1/8"),
+        *("storm=", "storm=on", "storm=5ms"),
         *("buffer=9MB,alpha=0", "buffer=9MB,alpha=1/0", "buffer=9MB,alpha=-1", "buffer=9MB,alpha=2000"),
     ],
 )
@@ -70,12 +79,12 @@ def test_a_buffer_must_have_room_beside_the_headrooms() -> None:
         Pfc(1000, 500, 1000, least).of(FABRIC, 1500)
 
 
-def measure(tmp_path: Path, **values: object) -> Result:
+def measure(tmp_path: Path, look: Callable[[Network], None] | None = None, **values: object) -> Result:
     path = tmp_path / "flows.csv"
     senders = ("h2", "h3", "h5", "h6", "h7", "h8")
     path.write_text("src,dst,bytes,start\n" + "".join(f"{name},h1,256KiB,0\n" for name in senders))
     words = {"scheme": "ecmp:queue=64KiB", "topology": FABRIC.words, "workload": str(path), "window": "64KiB"}
-    backend = VirtualBackend()
+    backend = VirtualBackend(look)
     return run(plan(make({**words, **values}), "virtual"), backend, lambda _progress: None, label="it")
 
 
@@ -143,3 +152,54 @@ def test_what_no_program_can_stand_in_for(scheme: str, pfc: str, message: str) -
     experiment = make({"scheme": scheme, "topology": FABRIC.words, "pfc": pfc})
     with pytest.raises(SpecError, match=f"^{message}[^\n]+$"):
         plan(experiment, "bmv2")
+
+
+# ---- the watchdog ----
+
+PAUSE = bytes.fromhex("0180c2000001 020000000001 8808 0101 0001 ffff") + bytes(40)
+
+
+def test_watchdogs_of_switches_grow_with_the_time_scale() -> None:
+    """As all times do; those of hosts follow from their ports' rates."""
+    for words, scale, expected in (
+        ("default", 1, WATCHDOG),
+        ("storm=ignore", 5, Watchdog(10**9, 10**9, 1.0, "ignore")),
+        ("storm=off", 5, NO_WATCHDOG),
+    ):
+        found = parse_pfc(words).of(FABRIC, 1500, 0, scale).watchdog
+        assert found == expected
+
+
+def pausing(network: Network) -> None:
+    """h1 pauses its port from 100 us on, for as long as it takes 65,535 quanta."""
+    host = network.topology.host("h1")
+    network.call_at(100_000, lambda: network._nodes[host.switch].receive(host.port, PAUSE))
+
+
+@pytest.mark.parametrize(("words", "dropped"), [("", True), (",storm=ignore", False), (",storm=off", False)])
+def test_a_host_that_pauses_its_port(tmp_path: Path, words: str, dropped: bool) -> None:
+    """Is found; the run tells when, and what was dropped, and the summary counts it."""
+    result = measure(tmp_path, pausing, pfc=f"xoff=8KiB,xon=4KiB{words}")
+    assert result.complete
+    counts = result.summary.pfc
+    assert isinstance(counts, dict)
+    events = [(event.kind, event.subject) for event in result.events]
+    if words == ",storm=off":
+        assert "storms" not in counts
+        assert events == []
+        return
+    assert counts["storms"] == 1
+    assert (counts["storm_dropped"] > 0) == dropped
+    assert isinstance(result.summary.packets.dropped, int)
+    assert result.summary.packets.dropped >= counts["storm_dropped"]
+    assert events[0] == ("pfc-storm", "leaf1-h1")
+    assert result.events[0].facts["time_ns"] >= 100_000 + 7_373
+    assert "PFC storm; port=1 priority=0" in result.events[0].text
+
+
+def test_a_run_without_storms_says_nothing_of_them(tmp_path: Path) -> None:
+    """And is the same, packet by packet, as one without a watchdog."""
+    guarded, plain = (measure(tmp_path, pfc=f"xoff=8KiB,xon=4KiB,storm={word}") for word in ("drop", "off"))
+    assert guarded.summary.trace_sha256 == plain.summary.trace_sha256
+    assert guarded.summary.pfc == plain.summary.pfc
+    assert guarded.events == ()
