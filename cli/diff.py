@@ -42,6 +42,9 @@ def diff(*, switches: SwitchNames = None, look: LookOptions) -> None:
         left_out = {(switch, port) for switch, port, _ in out}
         intents = intent(slowed, scheme, target(run.target, run.tick_ns, run.pfc), down, out=left_out)
         nodes = network.select(switches or ())
+        for node in nodes:
+            if node.name not in intents:
+                raise SpecError(f"{node.name}: the topology of the run file has no such switch")
         return merge("diff", COLUMNS, each(nodes, lambda node: read_differences(node, intents[node.name])))
 
     found = show(look, read)

@@ -184,7 +184,7 @@ def _parse_addresses(source: Source, topology: Topology | None) -> dict[str, Add
             raise SpecError(f"--address {text!r}: give NAME=…, a switch of the topology: {', '.join(known)}")
         if name in found:
             raise SpecError(f"--address: {name} is given twice")
-        device_id = source.device_id if match["device"] is None else int(match["device"])
+        device_id = source.device_id if match["device"] is None else int(match["device"][:40])
         found[name] = Address(match["target"], device_id)
     return found
 

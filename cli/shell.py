@@ -28,7 +28,13 @@ def shell(
     ],
     election_id: Annotated[
         int,
-        typer.Option("--election-id", metavar="N", min=1, help="Higher than others': the right to write."),
+        typer.Option(
+            "--election-id",
+            metavar="N",
+            min=1,
+            max=(1 << 64) - 1,
+            help="Higher than others': the right to write.",
+        ),
     ] = 1,
     source: SourceOptions,
 ) -> None:

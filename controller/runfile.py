@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -24,9 +25,12 @@ from controller.target import EmulatedPfc
 from spec import UnitError
 from spec.files import read_text
 from spec.watchdog import parse_watchdog
+from spec.words import check_text
 
 _NAME = "current.json"
 _MOST_BYTES = 16 << 20
+_MOST_SCALE = 1e12
+_SWITCH = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,10 +154,15 @@ class _Reader:
         value = data[key]
         if not isinstance(value, kind) or isinstance(value, bool):
             raise RunFileError(f"run file {self._place}: {name}: expected {expected}")
+        if isinstance(value, str):
+            check_text(value, f"run file {self._place}: {name}")
         return value
 
     def run_file(self, data: Any) -> RunFile:
         switches = self._take(data, "", "switches", dict, "an object")
+        for name in switches:
+            if _SWITCH.fullmatch(name) is None:
+                raise RunFileError(f"run file {self._place}: switches: {name[:40]!r} is no name of a switch")
         return RunFile(
             topology=self._take(data, "", "topology", str, "a text"),
             scheme=self._take(data, "", "scheme", str, "a text"),
@@ -171,7 +180,7 @@ class _Reader:
         if "time_scale" not in data:
             return 1.0
         scale: float = self._take(data, "", "time_scale", (int, float), "a number")
-        if not 0 < scale < float("inf"):
+        if not 0 < scale <= _MOST_SCALE:
             raise RunFileError(f"run file {self._place}: time_scale: expected a number above 0")
         return float(scale)
 

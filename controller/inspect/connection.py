@@ -22,6 +22,10 @@ from controller.inspect.errors import (
 from controller.tls import Tls
 from spec import SpecError
 from spec.files import MOST_TEXT_BYTES, read_bytes
+from spec.words import check_text
+
+MOST_DEVICE_ID = (1 << 64) - 1
+"""P4Runtime has 64 bits for it."""
 
 TIMEOUT_S = 10.0
 _STATISTICS = "/tailrace.Statistics/Get"
@@ -69,7 +73,13 @@ class GrpcConnection:
             device_id: of P4Runtime.
             tls: None: not encrypted.
             p4info: None: the switch is asked.
+
+        Raises:
+            SpecError: there can be no such address or device id.
         """
+        check_text(address, f"{name}: address")
+        if not 0 <= device_id <= MOST_DEVICE_ID:
+            raise SpecError(f"{name}: device id {str(device_id)[:40]} is not between 0 and {MOST_DEVICE_ID}")
         self.name, self.address, self.device_id = name, address, device_id
         self._p4info = p4info
         if tls is None:

@@ -14,6 +14,7 @@ from controller import runfile
 from controller.errors import RunFileError, TlsError
 from controller.runfile import RunFile, RunSwitch
 from controller.tls import Tls
+from spec import SpecError
 
 RUN = RunFile(
     topology="leaf-spine:leaves=2",
@@ -137,3 +138,25 @@ def test_tls_files(tmp_path: Path) -> None:
         with pytest.raises(TlsError, match=message):
             tls.credentials()
     assert Tls(ca=good).credentials().cacert == good.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("time_scale", 10**400),
+        ("time_scale", float("nan")),
+        ("relay", "\ud800"),
+        ("topology", "a\0b"),
+        ("scheme", "x" * 100_000),
+        ("switches", {"\x1b[31m": {"address": "127.0.0.1:1", "device_id": 1, "program": "flowcut"}}),
+        ("switches", {"../up": {"address": "127.0.0.1:1", "device_id": 1, "program": "flowcut"}}),
+        ("switches", {"leaf1": {"address": "\ud800", "device_id": 1, "program": "flowcut"}}),
+    ],
+)
+def test_values_that_nothing_can_be(tmp_path: Path, key: str, value: object) -> None:
+    """What JSON holds and no name, path or number of ours is refused with its key."""
+    path = tmp_path / "run.json"
+    good = {"topology": "leaf-spine", "scheme": "ecmp", "target": "native", "tick_ns": 1, "relay": None}
+    path.write_text(json.dumps({**good, "switches": {}, key: value}))
+    with pytest.raises(SpecError, match=key):
+        runfile.read(path)
