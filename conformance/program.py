@@ -28,7 +28,7 @@ class Hints:
     mask: output byte ranges (offset, length) that depend on time or chance; multicast, clones: id -> [port,
     instance]; stateful: whether the result of a packet depends on earlier ones; entries: how many entries a
     table gets; meters: name -> [cir, cburst, pir, pburst]; value_sets: name -> values of the whole key;
-    ports: ingress ports; clocks: registers of times, of which only whether they were written is compared.
+    ports: ingress ports; timing: registers that follow the clock: only whether they were written is compared.
     """
 
     pools: dict[str, list[int]]
@@ -41,7 +41,7 @@ class Hints:
     meters: dict[str, list[int]]
     value_sets: dict[str, list[int]]
     ports: list[int]
-    clocks: list[str]
+    timing: list[str]
 
     @classmethod
     def load(cls, name: str) -> Hints:
@@ -62,7 +62,7 @@ class Hints:
             meters=data.get("meters", {}),
             value_sets=data.get("value_sets", {}),
             ports=data.get("ports", list(range(8))),
-            clocks=data.get("clocks", []),
+            timing=data.get("timing", []),
         )
 
 

@@ -81,10 +81,10 @@ def differing_cells(kind: str, expected: Cells, actual: Cells) -> tuple[int, lis
     return count, lines
 
 
-def written(registers: Cells, clocks: Collection[str]) -> Cells:
-    """The same registers; of those that hold times only which cells were written: clocks differ."""
+def written(registers: Cells, timing: Collection[str]) -> Cells:
+    """The same registers; of those that follow the clock only which cells were written."""
     return {
-        name: [value != 0 for value in cells] if name in clocks else cells
+        name: [value != 0 for value in cells] if name in timing else cells
         for name, cells in registers.items()
     }
 
@@ -122,11 +122,11 @@ def run_program(program: CompiledProgram, packets: int, seed: int, log: Path) ->
             stateful=program.hints.stateful,
         )
         cells, differences = 0, []
-        clocks = program.hints.clocks
+        timing = program.hints.timing
         for kind, expected, actual in (
             ("counter", bmv2.client.counters(), native.counters()),
             ("direct counter of", bmv2.client.direct_counters(plan), native.direct_counters(plan)),
-            ("register", written(bmv2.registers(), clocks), written(native.registers(), clocks)),
+            ("register", written(bmv2.registers(), timing), written(native.registers(), timing)),
         ):
             count, lines = differing_cells(kind, expected, actual)
             cells += count
