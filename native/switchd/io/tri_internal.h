@@ -139,6 +139,9 @@ enum { TRI_EV_WAKE, TRI_EV_TIMER, TRI_EV_LINK, TRI_EV_RX, TRI_EV_TX };
 /* Opens the sockets of interface ifname; NULL with a line in err. */
 tri_port *tri_port_open(tri_loop *l, uint32_t number, const char *ifname,
                         char *err);
+/* Opens the sockets of p anew, on another interface of the same kind; -1 where
+ * that is not possible, and p is as before. */
+int tri_port_reopen(tri_loop *l, tri_port *p, int ifindex);
 void tri_port_close(tri_port *p);
 /* Writes "<what>: <error of errno>" in words for port p to err. */
 void tri_fail(char *err, const char *what, const char *name, int error);

@@ -173,6 +173,33 @@ fail:
     return NULL;
 }
 
+int tri_port_reopen(tri_loop *l, tri_port *p, int ifindex)
+{
+    tri_link link;
+    int rx_fd = open_bound(ifindex, ETH_P_ALL);
+    int tx_fd = rx_fd < 0 ? -1 : open_bound(ifindex, 0);
+
+    if (tx_fd < 0 || find_link(tx_fd, p->name, &link) != 0
+        || link != p->link) {
+        if (rx_fd >= 0)
+            close(rx_fd);
+        if (tx_fd >= 0)
+            close(tx_fd);
+        return -1;
+    }
+    /* Nothing waits to be sent: the port is down. Others ask the socket for
+     * its counts, under the lock. */
+    tri_enter(l);
+    close(p->rx_fd);
+    close(p->tx_fd);
+    p->rx_fd = rx_fd;
+    p->tx_fd = tx_fd;
+    p->ifindex = ifindex;
+    p->refused_bytes = 0;
+    tr_switch_unlock(l->core);
+    return 0;
+}
+
 void tri_port_close(tri_port *p)
 {
     if (p->rx_fd >= 0)

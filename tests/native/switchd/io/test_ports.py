@@ -138,6 +138,46 @@ def test_the_loop_survives_a_deleted_interface(net: Net, switch: Make, wait: Wai
     assert h3.receive() == HEAD + bytes(46)
 
 
+def test_a_deleted_interface_comes_back(net: Net, switch: Make, wait: Wait) -> None:
+    """Its port is opened anew on whatever has the name, as often as that happens."""
+    for i in range(2):
+        net.veth(f"p{i}", f"h{i}")
+    loop, core = switch({i: f"p{i}" for i in range(2)})
+    for _ in range(3):
+        net.ip("link", "del", "dev", "p0")
+        wait(lambda: loop.status(0).deleted == 1 and not core.up(0), "deleted")
+        net.veth("other", "place")  # so that the next interface has another index
+        net.ip("link", "del", "dev", "other")
+        net.veth("p0", "h0")
+        wait(lambda: loop.status(0).deleted == 0 and core.up(0), "back")
+        h0, h1 = net.wire("h0"), net.wire("h1")
+        h0.send(HEAD + bytes(46))
+        assert h1.receive() == HEAD + bytes(46)
+        h1.send(HEAD + bytes(60))
+        assert h0.receive() == HEAD + bytes(60)
+
+
+def test_an_interface_that_was_moved_comes_back(net: Net, switch: Make, wait: Wait) -> None:
+    """Out of the namespace and in again; another interface's coming changes nothing."""
+    for i in range(2):
+        net.veth(f"p{i}", f"h{i}")
+    loop, core = switch({i: f"p{i}" for i in range(2)})
+    away = net.space()
+    net.move("p0", away)
+    wait(lambda: loop.status(0).deleted == 1 and not core.up(0), "moved")
+    net.veth("p9", "h9")
+    here = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+    with away.entered():
+        net.ip("link", "set", "dev", "p0", "netns", f"/proc/{os.getpid()}/fd/{here}")
+    os.close(here)
+    assert loop.status(0).deleted == 1 or not core.up(0), "it is down as yet"
+    net.ip("link", "set", "dev", "p0", "up")
+    wait(lambda: loop.status(0).deleted == 0 and core.up(0), "back")
+    h0, h1 = net.wire("h0"), net.wire("h1")
+    h0.send(HEAD + bytes(46))
+    assert h1.receive() == HEAD + bytes(46)
+
+
 def records(path: Path) -> list[bytes]:
     """The frames of a capture file."""
     data = path.read_bytes()
