@@ -23,6 +23,7 @@ from controller.inspect.listing import Listing
 from controller.inspect.rates import Rates
 from controller.inspect.where import Where
 from spec import SpecError
+from spec.text import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -95,7 +96,7 @@ def _filtered(listing: Listing, where: Where | None) -> Listing:
 def _tell(listing: Listing) -> None:
     """Notes are no data: they go to standard error."""
     for note in listing.notes:
-        sys.stderr.write(f"tailrace: {note}\n")
+        sys.stderr.write(f"tailrace: {printable(note)}\n")
 
 
 def _console() -> Console:

@@ -154,14 +154,11 @@ def _place(error: BaseException) -> str:
 
 def _fail(message: str, status: int) -> int:
     if message:
-        line = " ".join(message[: 8 * _MOST_CHARACTERS].split())
-        # whoever named a file or a table does not get to move the terminal's cursor
-        line = "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in line)
-        if len(line) > _MOST_CHARACTERS:
-            line = f"{line[:_MOST_CHARACTERS]}..."
+        from spec.text import one_line
+
         # nobody can be told that standard error is closed
         with contextlib.suppress(OSError):
-            sys.stderr.write(f"{PROGRAM}: {line}\n")
+            sys.stderr.write(f"{PROGRAM}: {one_line(message, _MOST_CHARACTERS)}\n")
             sys.stderr.flush()
     return status
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +12,7 @@ from cli.options import Form
 from controller.inspect.listing import Column, Listing, Row
 from controller.inspect.rates import Identity, identity
 from controller.inspect.values import Value, json_of, text_of
+from spec.text import json_text, printable
 from spec.units import format_time
 
 if TYPE_CHECKING:
@@ -45,9 +45,7 @@ def render(listing: Listing, form: Form, at: str | None = None, *, header: bool 
     rows = [as_json(listing, row) for row in listing.rows]
     if form is Form.JSONL:
         return "".join(_line(row if at is None else {AT: at, **row}) for row in rows)
-    return (
-        json.dumps(rows, indent=2, ensure_ascii=False) + "\n" if at is None else _line({AT: at, "rows": rows})
-    )
+    return json_text(rows, indent=2) + "\n" if at is None else _line({AT: at, "rows": rows})
 
 
 def as_json(listing: Listing, row: Row) -> dict[str, Any]:
@@ -56,7 +54,7 @@ def as_json(listing: Listing, row: Row) -> dict[str, Any]:
 
 
 def _line(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False) + "\n"
+    return json_text(value) + "\n"
 
 
 def _csv(listing: Listing, at: str | None, *, header: bool) -> str:
@@ -64,9 +62,9 @@ def _csv(listing: Listing, at: str | None, *, header: bool) -> str:
     writer = csv.writer(out, lineterminator="\n")
     before = [] if at is None else [AT]
     if header:
-        writer.writerow([*before, *(column.name for column in listing.columns)])
+        writer.writerow([*before, *(printable(column.name) for column in listing.columns)])
     for row in listing.rows:
-        cells = [text_of(row.get(column.name), "") for column in listing.columns]
+        cells = [printable(text_of(row.get(column.name), "")) for column in listing.columns]
         writer.writerow([*([] if at is None else [at]), *cells])
     return out.getvalue()
 
@@ -88,13 +86,13 @@ def _filled(value: Value) -> bool:
 
 
 def _title(column: Column) -> str:
-    return column.name.removesuffix(_TIME_SUFFIX) if column.is_time else column.name
+    return printable(column.name.removesuffix(_TIME_SUFFIX) if column.is_time else column.name)
 
 
 def _cell(column: Column, value: Value) -> str:
     if column.is_time and isinstance(value, int):
         return format_time(value)
-    return text_of(value)
+    return printable(text_of(value))  # names are the program's, and the program is anybody's
 
 
 def _is_number(value: Value) -> bool:
