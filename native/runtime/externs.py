@@ -3,13 +3,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from ctypes import c_uint64
+from collections.abc import Iterator, Sequence
+from ctypes import Array, c_uint8, c_uint64
 
 from native.compiler.model import limbs_of
+from native.runtime import lib
 from native.runtime.core import Core, checked, rates_of
 from native.runtime.encoding import int_to_limbs, limbs_to_int
 from native.runtime.types import MeterRates, StateError
+
+CELLS = 4096
+"""Cells that are read or written at one time, under the lock: some 10 us."""
+
+Raw = Array[c_uint64]
+
+
+def slices(size: int, most: int = CELLS) -> Iterator[tuple[int, int]]:
+    """(first, number) of the parts of an array, in order."""
+    for first in range(0, size, most):
+        yield first, min(most, size - first)
 
 
 class Externs(Core):
@@ -17,39 +29,63 @@ class Externs(Core):
 
     def counter_read(self, counter: int, index: int) -> tuple[int, int]:
         """Bytes and packets of a counter's cell."""
-        cell = (c_uint64 * 2)()
-        rc = self._lib.tr_counter_read(self.handle, counter, index, 1, cell)
-        checked(rc, f"counter {counter}[{index}]")
-        return cell[0], cell[1]
+        return self.counter_cells(counter, index, 1)[0]
 
     def counter_read_all(self, counter: int) -> list[tuple[int, int]]:
         """Bytes and packets of all cells."""
         size = self.model.counters[counter].size
-        cells = (c_uint64 * (2 * max(size, 1)))()
-        checked(self._lib.tr_counter_read(self.handle, counter, 0, size, cells), f"counter {counter}")
-        return [(cells[2 * i], cells[2 * i + 1]) for i in range(size)]
+        return [cell for first, n in slices(size) for cell in self.counter_cells(counter, first, n)]
+
+    def counter_cells(self, counter: int, first: int, count: int) -> list[tuple[int, int]]:
+        """Bytes and packets of some cells, all at one time; at most `CELLS`, as packets wait meanwhile."""
+        cells = self.counter_raw(counter, first, count)
+        return list(zip(cells[::2], cells[1::2], strict=True))
+
+    def counter_raw(self, counter: int, first: int, count: int) -> Raw:
+        """The same as it is stored, for `counter_store`."""
+        cells = (c_uint64 * (2 * count))()
+        rc = self._lib.tr_counter_read(self.handle, counter, first, count, cells)
+        checked(rc, f"counter {counter}[{first}]")
+        return cells
+
+    def counter_store(self, counter: int, first: int, cells: Raw) -> None:
+        """Sets cells from `first` on: bytes and packets of each."""
+        rc = self._lib.tr_counter_write(self.handle, counter, first, len(cells) // 2, cells)
+        checked(rc, f"counter {counter}[{first}]")
 
     def counter_write(self, counter: int, index: int, bytes_: int, packets: int) -> None:
         """Sets a counter's cell."""
-        rc = self._lib.tr_counter_write(self.handle, counter, index, bytes_, packets)
-        checked(rc, f"counter {counter}[{index}]")
+        self.counter_store(counter, index, (c_uint64 * 2)(bytes_, packets))
 
     def register_read(self, register: int, index: int) -> int:
         """The number in a register's cell."""
-        return self._cells(register, index, 1)[0]
+        return self.register_cells(register, index, 1)[0]
 
     def register_read_all(self, register: int) -> list[int]:
         """The numbers of all cells."""
-        return self._cells(register, 0, self.model.registers[register].size)
+        size = self.model.registers[register].size
+        return [cell for first, n in slices(size) for cell in self.register_cells(register, first, n)]
 
-    def _cells(self, register: int, first: int, count: int) -> list[int]:
+    def register_cells(self, register: int, first: int, count: int) -> list[int]:
+        """The numbers of some cells, all at one time; at most `CELLS`, as packets wait meanwhile."""
         per_cell = limbs_of(self.model.registers[register].bits)
-        limbs = (c_uint64 * max(count * per_cell, 1))()
+        limbs = self.register_raw(register, first, count)
+        if per_cell == 1:
+            return list(limbs)
+        return [limbs_to_int(limbs[i * per_cell : (i + 1) * per_cell]) for i in range(count)]
+
+    def register_raw(self, register: int, first: int, count: int) -> Raw:
+        """The same as limbs, for `register_store`."""
+        limbs = (c_uint64 * (count * limbs_of(self.model.registers[register].bits)))()
         rc = self._lib.tr_register_read(self.handle, register, first, count, limbs)
         checked(rc, f"register {register}[{first}]")
-        if per_cell == 1:
-            return list(limbs[:count])
-        return [limbs_to_int(limbs[i * per_cell : (i + 1) * per_cell]) for i in range(count)]
+        return limbs
+
+    def register_store(self, register: int, first: int, limbs: Raw) -> None:
+        """Sets cells from `first` on: the limbs of each, which must fit its width."""
+        count = len(limbs) // limbs_of(self.model.registers[register].bits)
+        rc = self._lib.tr_register_write(self.handle, register, first, count, limbs)
+        checked(rc, f"register {register}[{first}]")
 
     def register_write(self, register: int, index: int, value: int) -> None:
         """Sets a register's cell.
@@ -57,19 +93,43 @@ class Externs(Core):
         Raises:
             StateError: index or value out of range.
         """
+        self.register_fill(register, index, 1, value)
+
+    def register_fill(self, register: int, first: int, count: int, value: int) -> None:
+        """Sets some cells to one number, all at one time; at most `CELLS`, as packets wait meanwhile.
+
+        Raises:
+            StateError: index or value out of range.
+        """
         limbs = int_to_limbs(value, self.model.registers[register].bits)
-        array = (c_uint64 * len(limbs))(*limbs)
-        rc = self._lib.tr_register_write(self.handle, register, index, array)
-        checked(rc, f"register {register}[{index}]")
+        self.register_store(register, first, (c_uint64 * (count * len(limbs)))(*(limbs * count)))
 
     def register_reset(self, register: int) -> None:
         """Sets all cells to zero."""
-        checked(self._lib.tr_register_reset(self.handle, register), f"register {register}")
+        for first, n in slices(self.model.registers[register].size):
+            self.register_fill(register, first, n, 0)
+
+    def meter_cells(self, meter: int, first: int, count: int) -> list[MeterRates | None]:
+        """The rates of some cells, None where none are set; at most `CELLS`, as packets wait meanwhile."""
+        rates, configured = (lib.CMeterRates * count)(), (c_uint8 * count)()
+        rc = self._lib.tr_meter_read(self.handle, meter, first, count, rates, configured)
+        checked(rc, f"meter {meter}[{first}]")
+        return [
+            MeterRates(r.cir, r.cburst, r.pir, r.pburst) if has else None
+            for r, has in zip(rates, configured, strict=True)
+        ]
 
     def meter_set(self, meter: int, index: int, rates: MeterRates | None) -> None:
-        """Configures a meter's cell; None: every packet is green."""
-        rc = self._lib.tr_meter_write(self.handle, meter, index, rates_of(rates))
-        checked(rc, f"meter {meter}[{index}]")
+        """Configures a meter's cell; None: every packet is green.
+
+        A cell that has these rates already goes on as it is.
+        """
+        self.meter_fill(meter, index, 1, rates)
+
+    def meter_fill(self, meter: int, first: int, count: int, rates: MeterRates | None) -> None:
+        """Configures some cells alike; at most `CELLS`, as packets wait meanwhile."""
+        rc = self._lib.tr_meter_write(self.handle, meter, first, count, rates_of(rates))
+        checked(rc, f"meter {meter}[{first}]")
 
     def vset_set(self, vset: int, members: Sequence[tuple[bytes, bytes]]) -> None:
         """Replaces the members of a value set: packed (value, mask) pairs."""

@@ -32,6 +32,7 @@ from native.runtime.types import ActionCall, DigestRecord, Output, PfcConfig, St
 LEVELS = ("trace", "info", "warning", "error")
 # tr_run returns early when packets circle without time passing; so often it is called again
 _IDLE_ROUNDS = 64
+_DIGESTS = 1024
 STORM_DIGESTS = ("pfc_storm_t", "pfc_restored_t")
 """Of p4src/pfc/watch.p4: a storm has begun, one is over; port and priority."""
 
@@ -130,6 +131,22 @@ class Switch(Tables, Externs, Ports):
                         raise
                     # of two equal entries the first one wins, the second can never match
 
+    def exchange(self, other: Switch) -> None:
+        """Takes the program and all state of another switch, on which no packet has been, for its own.
+
+        Packets in flight are lost, ports keep their settings. It cannot fail, and more state takes no longer.
+        """
+        self._lib.tr_switch_exchange(self.handle, other.handle)
+        self._code, other._code = other._code, self._code
+        self._program, other._program = other._program, self._program
+        for switch in (self, other):
+            if switch._program is not None:
+                switch._encode = TargetEncoder(switch._program.model)
+
+    def clock(self, now_ns: int) -> None:
+        """Sets the time for entries and meters made from now on, where no packet tells it."""
+        self._lib.tr_switch_clock(self.handle, ps(now_ns))
+
     # ---- data plane ----
 
     def inject(self, port: int, data: bytes, at_ns: int, *, virtual_bytes: int = 0) -> None:
@@ -192,15 +209,16 @@ class Switch(Tables, Externs, Ports):
             return found
         most = max(sum(limbs_of(b) for b in d.field_bits) for d in self.model.digests)
         time_ps, limbs = c_uint64(), (c_uint64 * max(most, 1))()
-        while True:
+        for _ in range(_DIGESTS):  # more may come as fast as they are taken
             index = self._lib.tr_digest_pop(self.handle, byref(time_ps), limbs, most)
             if index < 0:
-                return found
+                break
             values, at = [], 0
             for bits in self.model.digests[index].field_bits:
                 values.append(limbs_to_int(limbs[at : at + limbs_of(bits)]))
                 at += limbs_of(bits)
             found.append(DigestRecord(index, time_ps.value // lib.PS_PER_NS, tuple(values)))
+        return found
 
     def set_log(self, callback: LogCallback | None, *, trace: bool = False) -> None:
         """Sends log_msg texts and errors to ``callback(level, text)``, with trace every packet's way."""

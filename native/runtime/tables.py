@@ -4,11 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from ctypes import byref, c_int, c_uint64
+from ctypes import byref, c_int, c_uint32, c_uint64
 
 from native.runtime import lib
 from native.runtime.core import Core, checked, ps, rates_of
 from native.runtime.types import ActionCall, MeterRates, Target
+
+EXPIRED_SCAN = 4096
+"""Entries of a table that are looked at for their timeout at one time, under the lock."""
 
 
 class Tables(Core):
@@ -108,12 +111,22 @@ class Tables(Core):
         checked(rc, f"table {table}, entry {handle}")
         return t.value // lib.PS_PER_NS
 
-    def table_expired(self, table: int, now_ns: int) -> list[int]:
-        """Handles of the entries whose timeout has run out."""
-        count = max(self.table_count(table), 1)
-        handles = (c_int * count)()
-        rc = self._lib.tr_table_expired(self.handle, table, ps(now_ns), handles, count)
-        return list(handles[: checked(rc, f"table {table}")])
+    def table_expired(
+        self, table: int, now_ns: int, first: int = 0, scan: int = EXPIRED_SCAN, most: int = EXPIRED_SCAN
+    ) -> tuple[list[int], int]:
+        """Entries whose timeout has run out, each again only after another timeout.
+
+        Args:
+            first: the handle to begin with.
+            scan: handles to look at, while packets wait.
+            most: entries to find at most.
+
+        Returns:
+            their handles, and where to go on: 0 behind the last entry.
+        """
+        handles, place = (c_int * most)(), c_uint32(first)
+        rc = self._lib.tr_table_expired(self.handle, table, ps(now_ns), byref(place), scan, handles, most)
+        return list(handles[: checked(rc, f"table {table}")]), place.value
 
     def member_add(self, profile: int, call: ActionCall) -> int:
         """Adds a member; handles are the smallest free ones."""

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "tr_extern.h"
+#include "tr_mem.h"
 #include "tr_table.h"
 #include "tr_tm.h"
 
@@ -124,7 +125,7 @@ static int entry_meter(tr_switch *s, tr_entry *e, const tr_meter_rates *rates)
         return TR_ENOENT;
     tr_entry_rest *rest = tr_rest(e);
     if (!rest->meter)
-        rest->meter = calloc(1, sizeof *rest->meter);
+        rest->meter = tr_calloc(1, sizeof *rest->meter);
     return rest->meter ? tr_meter_config(rest->meter, rates, s->now_ps)
                        : TR_ENOMEM;
 }
@@ -151,24 +152,37 @@ int tr_entry_last_hit(tr_switch *s, uint32_t table, int handle,
            last_hit(tr_table_entry(&s->tables[table], handle), time_ps));
 }
 
-static int expired(const tr_table *t, uint64_t now_ps, int *handles, int max)
+/* Has so much time passed since then? */
+static int passed(uint64_t then_ps, uint64_t now_ps, uint64_t span_ps)
+{
+    return now_ps >= then_ps && now_ps - then_ps >= span_ps;
+}
+
+static int expired(const tr_table *t, uint64_t now_ps, uint32_t *next,
+                   uint32_t scan, int *handles, int max)
 {
     int n = 0;
-    for (uint32_t i = 0; i < t->n_handles && n < max; i++) {
+    uint32_t i = *next;
+    for (; i < t->n_handles && scan > 0 && n < max; i++, scan--) {
         const tr_entry *e = t->by_handle[i];
-        uint64_t timeout_ps = e ? tr_rest(e)->timeout_ps : 0;
-        if (timeout_ps && now_ps >= e->last_hit_ps &&
-            now_ps - e->last_hit_ps >= timeout_ps)
-            handles[n++] = tr_rest(e)->handle;
+        tr_entry_rest *rest = e ? tr_rest(e) : NULL;
+        if (!e || !rest->timeout_ps ||
+            !passed(e->last_hit_ps, now_ps, rest->timeout_ps) ||
+            (rest->told_ps &&
+             !passed(rest->told_ps, now_ps, rest->timeout_ps)))
+            continue;
+        rest->told_ps = now_ps;
+        handles[n++] = rest->handle;
     }
+    *next = i < t->n_handles ? i : 0;
     return n;
 }
 
 int tr_table_expired(tr_switch *s, uint32_t table, uint64_t now_ps,
-                     int *handles, int max)
+                     uint32_t *next, uint32_t scan, int *handles, int max)
 {
     LOCKED(s, HAS_TABLE(s, table),
-           expired(&s->tables[table], now_ps, handles, max));
+           expired(&s->tables[table], now_ps, next, scan, handles, max));
 }
 
 /* ---- action profiles ---- */
@@ -238,20 +252,23 @@ int tr_counter_read(tr_switch *s, uint32_t counter, uint64_t first,
            copy_counters(s->counters[counter] + first, n, bytes_packets));
 }
 
-static int set_counter(tr_counter_cell *c, uint64_t bytes, uint64_t packets)
+static int set_counters(tr_counter_cell *cells, uint64_t n,
+                        const uint64_t *bytes_packets)
 {
-    c->bytes = bytes;
-    c->packets = packets;
+    for (uint64_t i = 0; i < n; i++) {
+        cells[i].bytes = bytes_packets[2 * i];
+        cells[i].packets = bytes_packets[2 * i + 1];
+    }
     return TR_OK;
 }
 
-int tr_counter_write(tr_switch *s, uint32_t counter, uint64_t index,
-                     uint64_t bytes, uint64_t packets)
+int tr_counter_write(tr_switch *s, uint32_t counter, uint64_t first,
+                     uint64_t n, const uint64_t *bytes_packets)
 {
     LOCKED(s,
            counter < s->prog->n_counters &&
-               inside(index, 1, s->prog->counters[counter].size),
-           set_counter(s->counters[counter] + index, bytes, packets));
+               inside(first, n, s->prog->counters[counter].size),
+           set_counters(s->counters[counter] + first, n, bytes_packets));
 }
 
 /* Cells are stored little-endian in 1, 2, 4, 8, 16 or 8 n bytes: the low bytes
@@ -273,12 +290,15 @@ static int load_cells(const tr_array_desc *d, const uint8_t *cells,
     return TR_OK;
 }
 
-static int store_cell(const tr_array_desc *d, uint8_t *cells, uint64_t index,
-                      const uint64_t *limbs)
+static int store_cells(const tr_array_desc *d, uint8_t *cells, uint64_t first,
+                       uint64_t n, const uint64_t *limbs)
 {
-    uint8_t *cell = cells + index * d->stride;
-    memset(cell, 0, d->cell_bytes);
-    memcpy(cell, limbs, bytes_in_use(d));
+    uint32_t per_cell = (d->bits + 63) / 64;
+    for (uint64_t i = 0; i < n; i++) {
+        uint8_t *cell = cells + (first + i) * d->stride;
+        memset(cell, 0, d->cell_bytes);
+        memcpy(cell, limbs + i * per_cell, bytes_in_use(d));
+    }
     return TR_OK;
 }
 
@@ -294,34 +314,59 @@ int tr_register_read(tr_switch *s, uint32_t reg, uint64_t first, uint64_t n,
                       limbs));
 }
 
-int tr_register_write(tr_switch *s, uint32_t reg, uint64_t index,
+int tr_register_write(tr_switch *s, uint32_t reg, uint64_t first, uint64_t n,
                       const uint64_t *limbs)
 {
-    LOCKED(s, HAS_CELLS(s, reg, index, 1),
-           store_cell(&s->prog->registers[reg], s->registers[reg], index,
-                      limbs));
+    LOCKED(s, HAS_CELLS(s, reg, first, n),
+           store_cells(&s->prog->registers[reg], s->registers[reg], first, n,
+                       limbs));
 }
 
-static int zero(const tr_array_desc *d, uint8_t *cells)
+static int load_meters(const tr_meter *m, uint64_t n, tr_meter_rates *rates,
+                       uint8_t *configured)
 {
-    for (uint64_t i = 0; i < d->size; i++)
-        memset(cells + i * d->stride, 0, d->cell_bytes);
+    for (uint64_t i = 0; i < n; i++) {
+        configured[i] = m[i].configured;
+        rates[i] = (tr_meter_rates){m[i].cir, m[i].cburst, m[i].pir,
+                                    m[i].pburst};
+    }
     return TR_OK;
 }
 
-int tr_register_reset(tr_switch *s, uint32_t reg)
+#define HAS_METERS(s, m, first, n)                                            \
+    ((m) < (s)->prog->n_meters &&                                             \
+     inside((first), (n), (s)->prog->meters[(m)].size))
+
+int tr_meter_read(tr_switch *s, uint32_t meter, uint64_t first, uint64_t n,
+                  tr_meter_rates *rates, uint8_t *configured)
 {
-    LOCKED(s, HAS_CELLS(s, reg, 0, 0),
-           zero(&s->prog->registers[reg], s->registers[reg]));
+    LOCKED(s, HAS_METERS(s, meter, first, n),
+           load_meters(s->meters[meter] + first, n, rates, configured));
 }
 
-int tr_meter_write(tr_switch *s, uint32_t meter, uint64_t index,
+static int has_rates(const tr_meter *m, const tr_meter_rates *rates)
+{
+    if (!rates || !m->configured)
+        return !rates && !m->configured;
+    return m->cir == rates->cir && m->cburst == rates->cburst &&
+           m->pir == rates->pir && m->pburst == rates->pburst;
+}
+
+static int store_meters(const tr_switch *s, tr_meter *m, uint64_t n,
+                        const tr_meter_rates *rates)
+{
+    int rc = TR_OK;
+    for (uint64_t i = 0; rc == TR_OK && i < n; i++)
+        if (!has_rates(&m[i], rates))
+            rc = tr_meter_config(&m[i], rates, s->now_ps);
+    return rc;
+}
+
+int tr_meter_write(tr_switch *s, uint32_t meter, uint64_t first, uint64_t n,
                    const tr_meter_rates *rates)
 {
-    LOCKED(s,
-           meter < s->prog->n_meters &&
-               inside(index, 1, s->prog->meters[meter].size),
-           tr_meter_config(s->meters[meter] + index, rates, s->now_ps));
+    LOCKED(s, HAS_METERS(s, meter, first, n),
+           store_meters(s, s->meters[meter] + first, n, rates));
 }
 
 int tr_vset_write(tr_switch *s, uint32_t vset, const uint8_t *values,

@@ -115,6 +115,7 @@ typedef struct tr_entry {
 typedef struct tr_entry_rest {
     alignas(64) uint64_t packets;
     uint64_t bytes, timeout_ps;
+    uint64_t told_ps;         /* when it was last listed as expired; 0: never */
     tr_meter *meter;          /* NULL: not configured */
     int handle;
     uint32_t size;            /* bytes of the whole block */
@@ -181,6 +182,7 @@ typedef struct tr_profile {
     tr_entry **members;
     tr_group **groups;
     uint32_t n_members, n_groups, count;
+    uint32_t free_member, free_group;  /* nothing below them is free */
 } tr_profile;
 
 /* ---- externs ---- */

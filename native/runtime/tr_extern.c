@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "tr_extern.h"
+#include "tr_mem.h"
 
 #include <stdlib.h>
 
@@ -75,7 +76,7 @@ int tr_vset_config(tr_vset *v, const uint8_t *values, const uint8_t *masks,
                    uint32_t n)
 {
     size_t size = (size_t)n * v->key_bytes;
-    uint8_t *both = malloc(2 * size + 1);
+    uint8_t *both = tr_malloc(2 * size + 1);
     if (!both)
         return TR_ENOMEM;
     memcpy(both, values, size);

@@ -5,6 +5,7 @@
 #include "tr_mem.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,42 @@ static size_t lines_of(size_t size)
     return size ? (size + LINE - 1) / LINE : 1;
 }
 
+/* ---- running out of it ---- */
+
+static atomic_long blocks_left = -1;
+
+void tr_mem_limit(long n)
+{
+    atomic_store(&blocks_left, n < 0 ? -1 : n);
+}
+
+static int refused(void)
+{
+    if (atomic_load_explicit(&blocks_left, memory_order_relaxed) < 0)
+        return 0;
+    if (atomic_fetch_sub(&blocks_left, 1) > 0)
+        return 0;
+    atomic_store(&blocks_left, 0);
+    return 1;
+}
+
+void *tr_malloc(size_t size)
+{
+    return refused() ? NULL : malloc(size);
+}
+
+void *tr_calloc(size_t n, size_t size)
+{
+    return refused() ? NULL : calloc(n, size);
+}
+
+void *tr_realloc(void *block, size_t size)
+{
+    return refused() ? NULL : realloc(block, size);
+}
+
+/* ---- blocks ---- */
+
 static void *plain(size_t lines)
 {
     void *block = aligned_alloc(LINE, lines * LINE);
@@ -31,7 +68,7 @@ static void *plain(size_t lines)
 /* Each block on its own, so that an overrun is seen. */
 void *tr_mem_new(size_t size)
 {
-    return plain(lines_of(size));
+    return refused() ? NULL : plain(lines_of(size));
 }
 
 void tr_mem_free(void *block, size_t size)
@@ -71,6 +108,8 @@ static int chunk_new(void)
 void *tr_mem_new(size_t size)
 {
     size_t lines = lines_of(size);
+    if (refused())
+        return NULL;
     if (lines > LINES_MAX)
         return plain(lines);
     pthread_mutex_lock(&lock);

@@ -17,4 +17,13 @@ void *tr_mem_new(size_t size);
 /* Gives back a block of this size; block may be NULL. */
 void tr_mem_free(void *block, size_t size);
 
+/* malloc, calloc and realloc for all other state of a program. */
+void *tr_malloc(size_t size);
+void *tr_calloc(size_t n, size_t size);
+void *tr_realloc(void *block, size_t size);
+
+/* For tests: after n more blocks of any kind there is no memory; n < 0: there
+ * is again. */
+void tr_mem_limit(long n);
+
 #endif

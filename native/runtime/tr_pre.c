@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "tr_core.h"
+#include "tr_mem.h"
 
 #include <stdlib.h>
 
@@ -41,7 +42,7 @@ static int replace(tr_switch *s, tr_replicas **table, uint32_t id,
     for (uint32_t i = 0; i < n; i++)
         if (replicas[i].port >= TR_MAX_PORTS || replicas[i].instance > 0xffff)
             return TR_ERANGE;
-    tr_replicas *r = calloc(1, sizeof *r + n * sizeof *replicas);
+    tr_replicas *r = tr_calloc(1, sizeof *r + n * sizeof *replicas);
     if (!r)
         return TR_ENOMEM;
     r->id = id;

@@ -2,17 +2,19 @@
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "tr_table.h"
+#include "tr_mem.h"
 
 #include <stdlib.h>
 
-/* The smallest free index of a pointer list, growing it when it is full. */
-static int slot_new(void ***list, uint32_t *n)
+/* The smallest free index of a pointer list, growing it when it is full; none
+ * below *hint is free. */
+static int slot_new(void ***list, uint32_t *n, uint32_t *hint)
 {
-    for (uint32_t i = 0; i < *n; i++)
-        if (!(*list)[i])
-            return (int)i;
+    for (; *hint < *n; ++*hint)
+        if (!(*list)[*hint])
+            return (int)*hint;
     uint32_t bigger = *n ? 2u * *n : 8u;
-    void **copy = realloc(*list, bigger * sizeof *copy);
+    void **copy = tr_realloc(*list, bigger * sizeof *copy);
     if (!copy)
         return TR_ENOMEM;
     memset(copy + *n, 0, (bigger - *n) * sizeof *copy);
@@ -57,7 +59,8 @@ static tr_group *group(const tr_profile *p, int handle)
 
 int tr_profile_add(tr_profile *p, const tr_target *action)
 {
-    int h = slot_new((void ***)&p->members, &p->n_members);
+    int h = slot_new((void ***)&p->members, &p->n_members,
+                     &p->free_member);
     if (h < 0)
         return h;
     tr_entry *e = tr_entry_new(p->desc->data_limbs, 0);
@@ -87,16 +90,18 @@ int tr_profile_remove(tr_profile *p, int handle)
         return TR_ENOENT;
     tr_entry_free(e);
     p->members[handle] = NULL;
+    if ((uint32_t)handle < p->free_member)
+        p->free_member = (uint32_t)handle;
     p->count--;
     return TR_OK;
 }
 
 int tr_profile_group_add(tr_profile *p)
 {
-    int h = slot_new((void ***)&p->groups, &p->n_groups);
+    int h = slot_new((void ***)&p->groups, &p->n_groups, &p->free_group);
     if (h < 0)
         return h;
-    p->groups[h] = calloc(1, sizeof(tr_group));
+    p->groups[h] = tr_calloc(1, sizeof(tr_group));
     return p->groups[h] ? h : TR_ENOMEM;
 }
 
@@ -109,7 +114,7 @@ int tr_profile_group_set(tr_profile *p, int handle, const int *members,
     for (uint32_t i = 0; i < n; i++)
         if (!member(p, members[i]))
             return TR_ENOENT;
-    int *copy = malloc((n ? n : 1) * sizeof *copy);
+    int *copy = tr_malloc((n ? n : 1) * sizeof *copy);
     if (!copy)
         return TR_ENOMEM;
     if (n)
@@ -127,6 +132,8 @@ int tr_profile_group_remove(tr_profile *p, int handle)
         return TR_ENOENT;
     group_free(g);
     p->groups[handle] = NULL;
+    if ((uint32_t)handle < p->free_group)
+        p->free_group = (uint32_t)handle;
     return TR_OK;
 }
 

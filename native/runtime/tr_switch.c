@@ -95,7 +95,7 @@ static void packets_free(tr_switch *s)
 /* Large arrays stay untouched pages until they are written. */
 static void *array(uint64_t n, size_t size)
 {
-    return calloc(n ? n : 1, size);
+    return tr_calloc(n ? n : 1, size);
 }
 
 static int externs_new(tr_switch *s, const tr_program *g)
@@ -168,12 +168,50 @@ int tr_switch_load(tr_switch *s, const tr_program *prog)
     return rc;
 }
 
+#define SWAP(a, b)                                                            \
+    do {                                                                      \
+        unsigned char t_[sizeof(a)];                                          \
+        memcpy(t_, &(a), sizeof(a));                                          \
+        memcpy(&(a), &(b), sizeof(a));                                        \
+        memcpy(&(b), t_, sizeof(a));                                          \
+    } while (0)
+
+void tr_switch_exchange(tr_switch *s, tr_switch *other)
+{
+    tr_switch_lock(s);
+    packets_free(s);
+    s->generation++;
+    SWAP(s->prog, other->prog);
+    SWAP(s->tables, other->tables);
+    SWAP(s->profiles, other->profiles);
+    SWAP(s->counters, other->counters);
+    SWAP(s->registers, other->registers);
+    SWAP(s->blocks, other->blocks);
+    SWAP(s->meters, other->meters);
+    SWAP(s->vsets, other->vsets);
+    SWAP(s->groups, other->groups);
+    SWAP(s->sessions, other->sessions);
+    SWAP(s->digests, other->digests);
+    SWAP(s->digest_head, other->digest_head);
+    SWAP(s->digest_count, other->digest_count);
+    SWAP(s->storm_digests, other->storm_digests);
+    tr_switch_unlock(s);
+}
+
+void tr_switch_clock(tr_switch *s, uint64_t now_ps)
+{
+    tr_switch_lock(s);
+    if (now_ps > s->now_ps)
+        s->now_ps = now_ps;
+    tr_switch_unlock(s);
+}
+
 tr_switch *tr_switch_new(const tr_program *prog, const tr_switch_config *cfg)
 {
     if (cfg->priorities < 1 || cfg->priorities > TR_MAX_PRIORITIES ||
         cfg->tick_ps == 0)
         return NULL;
-    tr_switch *s = calloc(1, sizeof *s);
+    tr_switch *s = tr_calloc(1, sizeof *s);
     if (!s)
         return NULL;
     s->cfg = *cfg;

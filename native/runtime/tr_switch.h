@@ -217,6 +217,12 @@ void tr_switch_free(tr_switch *s);
 /* Replaces the program: tables, externs, PRE and packets in flight are gone,
  * ports and their settings stay. prog must outlive the switch. */
 int tr_switch_load(tr_switch *s, const tr_program *prog);
+/* Gives s the program and all state of `other`, which no packet has reached,
+ * and other that of s; packets in flight are gone, ports and their settings
+ * stay. Cannot fail. Only s may be in use by another thread. */
+void tr_switch_exchange(tr_switch *s, tr_switch *other);
+/* Time for entries and meters made from now on; never runs backwards. */
+void tr_switch_clock(tr_switch *s, uint64_t now_ps);
 void tr_switch_lock(tr_switch *s);
 void tr_switch_unlock(tr_switch *s);
 /* Control calls that wait for the lock; the I/O loop yields when not 0. */
@@ -299,9 +305,11 @@ int tr_entry_meter(tr_switch *s, uint32_t table, int handle,
                    const tr_meter_rates *rates);
 int tr_entry_last_hit(tr_switch *s, uint32_t table, int handle,
                       uint64_t *time_ps);
-/* Handles of at most max entries not hit for their timeout; their number. */
+/* Looks at `scan` handles from *next on, and moves it, to 0 behind the last.
+ * Handles of at most max entries not hit for their timeout, and not told of
+ * since; their number. */
 int tr_table_expired(tr_switch *s, uint32_t table, uint64_t now_ps,
-                     int *handles, int max);
+                     uint32_t *next, uint32_t scan, int *handles, int max);
 
 /* Action profiles. */
 int tr_member_add(tr_switch *s, uint32_t profile, const tr_target *action);
@@ -314,18 +322,21 @@ int tr_group_set(tr_switch *s, uint32_t profile, int handle,
                  const int *members, uint32_t n);
 int tr_group_delete(tr_switch *s, uint32_t profile, int handle);
 
-/* Externs. */
+/* Externs. Calls for n cells hold the lock for all of them: packets wait. */
 int tr_counter_read(tr_switch *s, uint32_t counter, uint64_t first,
                     uint64_t n, uint64_t *bytes_packets);
-int tr_counter_write(tr_switch *s, uint32_t counter, uint64_t index,
-                     uint64_t bytes, uint64_t packets);
+int tr_counter_write(tr_switch *s, uint32_t counter, uint64_t first,
+                     uint64_t n, const uint64_t *bytes_packets);
 /* Cells are limbs, least significant first, (bits + 63) / 64 a cell. */
 int tr_register_read(tr_switch *s, uint32_t reg, uint64_t first, uint64_t n,
                      uint64_t *limbs);
-int tr_register_write(tr_switch *s, uint32_t reg, uint64_t index,
+int tr_register_write(tr_switch *s, uint32_t reg, uint64_t first, uint64_t n,
                       const uint64_t *limbs);
-int tr_register_reset(tr_switch *s, uint32_t reg);
-int tr_meter_write(tr_switch *s, uint32_t meter, uint64_t index,
+/* configured[i]: whether the cell has rates at all */
+int tr_meter_read(tr_switch *s, uint32_t meter, uint64_t first, uint64_t n,
+                  tr_meter_rates *rates, uint8_t *configured);
+/* The same rates for n cells; those that have them already go on as they are. */
+int tr_meter_write(tr_switch *s, uint32_t meter, uint64_t first, uint64_t n,
                    const tr_meter_rates *rates);
 /* values and masks: n strings of the set's key length each */
 int tr_vset_write(tr_switch *s, uint32_t vset, const uint8_t *values,

@@ -108,11 +108,11 @@ static int tuple_find(const tr_table *t, const uint8_t *mask)
 static int tuple_add(tr_table *t, const uint8_t *mask)
 {
     tr_tuple *list =
-        realloc(t->tuples, (t->n_tuples + 1) * sizeof *t->tuples);
+        tr_realloc(t->tuples, (t->n_tuples + 1) * sizeof *t->tuples);
     if (!list)
         return -1;
     t->tuples = list;
-    uint8_t *copy = malloc(key_bytes(t) ? key_bytes(t) : 1);
+    uint8_t *copy = tr_malloc(key_bytes(t) ? key_bytes(t) : 1);
     tr_entry **bucket = tr_mem_new(FIRST_BUCKETS * sizeof *bucket);
     if (!copy || !bucket) {
         free(copy);
@@ -206,7 +206,7 @@ static tr_entry *find_equal(const tr_table *t, const uint8_t *key,
 
 static int sorted_insert(tr_table *t, tr_entry *e)
 {
-    tr_entry **list = realloc(t->sorted, (t->count + 1) * sizeof *list);
+    tr_entry **list = tr_realloc(t->sorted, (t->count + 1) * sizeof *list);
     if (!list)
         return TR_ENOMEM;
     t->sorted = list;
@@ -255,7 +255,7 @@ static int handle_new(tr_table *t)
         if (!t->by_handle[t->free_hint])
             return (int)t->free_hint;
     uint32_t n = t->n_handles ? 2u * t->n_handles : 8u;
-    tr_entry **list = realloc(t->by_handle, n * sizeof *list);
+    tr_entry **list = tr_realloc(t->by_handle, n * sizeof *list);
     if (!list)
         return -1;
     memset(list + t->n_handles, 0, (n - t->n_handles) * sizeof *list);

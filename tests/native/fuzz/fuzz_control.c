@@ -115,6 +115,7 @@ static void table_call(tr_switch *s, fuzz_rng *rng, uint64_t now_ps)
     tr_meter_rates rates = random_rates(rng);
     int handle = any_handle(rng);
     int expired[8];
+    uint32_t next = (uint32_t)fuzz_below(rng, 64);
     uint64_t a, b;
     switch (fuzz_below(rng, 12)) {
     case 0:
@@ -135,7 +136,7 @@ static void table_call(tr_switch *s, fuzz_rng *rng, uint64_t now_ps)
         break;
     case 5:
         tr_entry_last_hit(s, table, handle, &a);
-        tr_table_expired(s, table, now_ps, expired, 8);
+        tr_table_expired(s, table, now_ps, &next, 32, expired, 8);
         break;
     default:
         if (table < n)
@@ -190,21 +191,23 @@ static void extern_call(tr_switch *s, fuzz_rng *rng)
         limbs[l] = number(rng);
     switch (fuzz_below(rng, 6)) {
     case 0:
-        tr_counter_write(s, i, cell, number(rng), number(rng));
+        pair[0] = number(rng);
+        pair[1] = number(rng);
+        tr_counter_write(s, i, cell, 1, pair);
         tr_counter_read(s, i, cell, 1, pair);
         break;
     case 1:
         tr_register_read(s, i, cell, 1, limbs);
         break;
     case 2:
-        tr_register_write(s, i, cell, limbs);
+        tr_register_write(s, i, cell, 1, limbs);
         break;
     case 3:
-        if (fuzz_below(rng, 16) == 0)
-            tr_register_reset(s, i);
+        tr_meter_read(s, i, cell, 1, &rates, values);
         break;
     case 4:
-        tr_meter_write(s, i, cell, fuzz_below(rng, 4) ? &rates : NULL);
+        tr_meter_write(s, i, cell, fuzz_below(rng, 3),
+                       fuzz_below(rng, 4) ? &rates : NULL);
         break;
     default:
         fuzz_bytes(rng, values, sizeof values);

@@ -167,11 +167,15 @@ def test_entries_expire_when_not_hit() -> None:
     call = ActionCall(p.model.action("found").index, (1,))
     with Switch(p) as switch:
         handle = switch.table_insert(0, packed((1, 1)), b"", target=call, timeout_ns=100, now_ns=50)
-        assert [] == switch.table_expired(0, 149)
-        assert [handle] == switch.table_expired(0, 150)
+        assert ([], 0) == switch.table_expired(0, 149)
+        assert ([handle], 0) == switch.table_expired(0, 150)
+        assert ([], 0) == switch.table_expired(0, 249), "it was listed less than a timeout ago"
+        assert ([handle], 0) == switch.table_expired(0, 250)
         switch.inject(0, pack(INPUTS, [1, 1]) + pack(OUTPUTS, [0]), 200)
         assert 200 == switch.entry_last_hit_ns(0, handle)
-        assert [] == switch.table_expired(0, 299)
+        assert ([], 0) == switch.table_expired(0, 299)
+        assert ([], 0) == switch.table_expired(0, 349), "it was hit, and listed at 250"
+        assert ([handle], 0) == switch.table_expired(0, 350)
 
 
 def test_a_table_can_be_given_another_size() -> None:
