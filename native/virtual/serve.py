@@ -89,10 +89,8 @@ class FabricService:
         """SetForwardingPipelineConfig of one device."""
         return await (await self._of(request.device_id, context)).set_config(request, context)
 
-    async def get_config(
-        self, request: p4r.GetForwardingPipelineConfigRequest, context: _Context
-    ) -> p4r.GetForwardingPipelineConfigResponse:
-        """GetForwardingPipelineConfig of one device."""
+    async def get_config(self, request: p4r.GetForwardingPipelineConfigRequest, context: _Context) -> bytes:
+        """GetForwardingPipelineConfig of one device, as octets."""
         return await (await self._of(request.device_id, context)).get_config(request, context)
 
     async def capabilities(

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Client arbitration of one device, without any I/O (P4Runtime specification 5.3, 5.4 and 16.2).
 
-For each role the server remembers the highest election id that it has ever seen. The live client that holds
+For each role the server remembers the highest election id that it has ever seen: that of the default role for
+ever, that of another one as long as it has a stream. The live client that holds
 this id is the primary of the role; every other client is a backup. When the primary goes away nobody is
 promoted: the role has no primary until a client announces an id that is at least as high.
 """
@@ -15,6 +16,9 @@ from finsy.proto import p4r
 from native.switchd.p4rt.errors import Code, P4RtError, invalid, not_found
 
 DEFAULT_ROLE = ""
+
+MAX_ROLE_BYTES = 256
+"""Length of a role's name."""
 
 
 @dataclass(eq=False, slots=True)
@@ -93,6 +97,9 @@ class Arbiter:
         name, client.role = client.role, None
         role = self._roles[name]
         role.clients.remove(client)
+        if not role.clients and name != DEFAULT_ROLE:
+            del self._roles[name]  # names are the clients': nothing is kept for those who may never come back
+            return []
         if role.primary is not client:
             return []
         role.primary = None
@@ -132,6 +139,9 @@ class Arbiter:
                 raise P4RtError(Code.FAILED_PRECONDITION, "a stream cannot change its device id")
             raise not_found(f"device {message.device_id} is not known")
         name = message.role.name
+        size = len(name.encode())
+        if size > MAX_ROLE_BYTES:
+            raise invalid(f"role.name has {size} bytes; the limit is {MAX_ROLE_BYTES}")
         if client.role is not None and client.role != name:
             raise P4RtError(Code.FAILED_PRECONDITION, "a stream cannot change its role")
         if message.role.HasField("config") and not self._lenient:

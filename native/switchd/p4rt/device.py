@@ -8,20 +8,21 @@ switch.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from finsy.proto import p4i, p4r
 
 from native.compiler import Program, ProgramError
-from native.runtime import Switch
+from native.runtime import StateError, Switch
 from native.switchd.p4rt.arbitration import Arbiter, election_of
-from native.switchd.p4rt.context import Context, Limits, Ports
+from native.switchd.p4rt.context import Context, Limits, Ports, Work, finish, from_state_error, in_slices
 from native.switchd.p4rt.device_config import program_json
 from native.switchd.p4rt.errors import Code, P4RtError, invalid, not_found
+from native.switchd.p4rt.memory import Account, Memory, array_bytes
 from native.switchd.p4rt.not_compiled import refusal
 from native.switchd.p4rt.packetio import PacketIo
-from native.switchd.p4rt.reconcile import snapshot, transfer
+from native.switchd.p4rt.reconcile import transfer
 from native.switchd.p4rt.schema import Schema, build_schema
 from native.switchd.p4rt.state import Result, State
 from native.switchd.statistics import statistics
@@ -29,6 +30,8 @@ from native.switchd.statistics import statistics
 API_VERSION = "1.5.0"
 
 _SetRequest = p4r.SetForwardingPipelineConfigRequest
+
+_ARRAYS = "the program's counters, meters and registers"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +41,14 @@ class Settings:
     `bmv2_compat` does what simple_switch_grpc does where it departs from the specification: with no stream
     open, requests without an election id may write; metadata missing in a packet-out is zero; a group's
     max_size of 0 is P4Info's limit; a table without a key takes one entry; role.config is ignored.
+    `memory_limit` is what programs and clients may make the switch use, in bytes; None: half of the
+    machine's.
     """
 
     device_id: int = 0
     bmv2_compat: bool = False
     max_streams: int = 64
+    memory_limit: int | None = None
     limits: Limits = field(default_factory=Limits)
 
 
@@ -57,12 +63,22 @@ class Prepared:
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """A pipeline with its state; `scratch` is the switch of a pipeline that is not live."""
+    """A pipeline with its state; `context.switch` is the device's own for the live one."""
 
     prepared: Prepared
     state: State
     packet_io: PacketIo
-    scratch: Switch | None
+    context: Context
+    answers: dict[int, bytes] = field(default_factory=dict)
+
+    def free(self) -> None:
+        """Frees the switch of a pipeline that was replaced; any thread may do that."""
+        self.context.switch.close()
+
+    def forget(self) -> Work:
+        """Frees all else, in steps, after `free`."""
+        yield from in_slices(self.state.close())
+        self.context.memory.close()
 
 
 class Device:
@@ -84,6 +100,9 @@ class Device:
         self._compile = compile_program
         self._live: Pipeline | None = None
         self._saved: Pipeline | None = None
+        self._dropped: list[Pipeline] = []
+        self._building: State | None = None
+        self._memory = Memory(settings.memory_limit)
 
     # ---- checks ----
 
@@ -146,84 +165,128 @@ class Device:
             program = self._compile(program_json(given.p4_device_config))
         except ProgramError as error:
             raise refusal(error) from error
+        self._memory.fits(array_bytes(program.model), _ARRAYS)
         config = p4r.ForwardingPipelineConfig()
         config.CopyFrom(given)
+        config.DiscardUnknownFields()
         schema = build_schema(config.p4info, program.model, lenient=self.settings.bmv2_compat)
         self._packet_io(config.p4info)
         return Prepared(config, program, schema)
 
     def configure(self, action: int, prepared: Prepared | None) -> None:
-        """Carries out an action of SetForwardingPipelineConfig that was prepared.
+        """Carries out an action of SetForwardingPipelineConfig that was prepared, or changes nothing.
 
         Raises:
-            P4RtError: NOT_FOUND when nothing is saved; INVALID_ARGUMENT when state cannot be kept.
+            P4RtError: NOT_FOUND when nothing is saved; INVALID_ARGUMENT when state cannot be kept;
+                RESOURCE_EXHAUSTED.
+        """
+        finish(self.configuring(action, prepared))
+        for pipeline in self.dropped():
+            pipeline.free()
+            finish(pipeline.forget())
+
+    def configuring(self, action: int, prepared: Prepared | None) -> Work:
+        """The same in steps, between which nobody may write; what it replaces is then in `dropped`.
+
+        The new pipeline is made beside the live one, with all its state, and takes its place in one step that
+        cannot fail. So a push works, or everything is as it was.
         """
         try:
-            self._configure(action, prepared)
+            if prepared is None:
+                if self._saved is None:
+                    raise not_found("no config is saved")
+                self._make_live((yield from self._build(self._saved.prepared, self._saved.state)))
+            elif action == _SetRequest.VERIFY_AND_SAVE:
+                saved = yield from self._build(prepared, None, beside_live=True)
+                self._drop(self._saved)
+                self._saved = saved
+            elif action == _SetRequest.VERIFY_AND_COMMIT:
+                self._make_live((yield from self._build(prepared, None)))
+            elif action == _SetRequest.RECONCILE_AND_COMMIT:
+                before = self._active
+                self._make_live((yield from self._build(prepared, None if before is None else before.state)))
+        except StateError as error:
+            raise from_state_error(error) from None
         except ProgramError as error:
             raise refusal(error) from error
 
-    def _configure(self, action: int, prepared: Prepared | None) -> None:
-        if prepared is None:
-            self._commit_saved()
-        elif action == _SetRequest.VERIFY_AND_SAVE:
-            saved = self._scratch(prepared)
-            self._drop_saved()
-            self._saved = saved
-        elif action == _SetRequest.VERIFY_AND_COMMIT:
-            self._drop_saved()
-            self.install(prepared)
-        elif action == _SetRequest.RECONCILE_AND_COMMIT:
-            self._reconcile(prepared)
+    def answer(self, response_type: int) -> bytes:
+        """The octets of the answer to GetForwardingPipelineConfig, made once for each pipeline.
 
-    def install(self, prepared: Prepared) -> State:
-        """Makes a pipeline the live one, with nothing but the entries of its program."""
-        self._live = None
-        self._switch.load(prepared.program)
-        state = State(prepared.schema, self._context(self._switch))
-        self._live = Pipeline(prepared, state, self._packet_io(prepared.config.p4info), None)
-        return state
+        Raises:
+            P4RtError: INVALID_ARGUMENT for an unknown response type.
+        """
+        pipeline = self._active
+        if pipeline is None:
+            return self.pipeline_config(response_type).SerializeToString()
+        answer = pipeline.answers.get(response_type)
+        if answer is None:
+            answer = self.pipeline_config(response_type).SerializeToString()
+            pipeline.answers[response_type] = answer
+        return answer
 
-    def _commit_saved(self) -> None:
-        saved = self._saved
-        if saved is None:
-            raise not_found("no config is saved")
-        updates = snapshot(saved.state)
-        self._drop_saved()
-        error = transfer(updates, self.install(saved.prepared))
-        if error is not None:
-            raise P4RtError(Code.INTERNAL, f"the saved state could not be written again: {error.message}")
+    def _build(
+        self, prepared: Prepared, keep: State | None, *, beside_live: bool = False
+    ) -> Generator[int, None, Pipeline]:
+        """Makes a pipeline on a switch of its own, with the state of another one if it is to be kept."""
+        account = Account(self._memory)
+        switch = Switch(None, self._switch.config)
+        try:
+            # what replaces the live pipeline may be as large as that: both are there for a moment only
+            size = array_bytes(prepared.program.model)
+            account.take(size, _ARRAYS) if beside_live else account.note(size, _ARRAYS)
+            switch.clock(self._now_ns())
+            switch.load(prepared.program)
+            context = Context(
+                switch, self._now_ns, self.ports, self.settings.limits, account, self.settings.bmv2_compat
+            )
+            packet_io = self._packet_io(prepared.config.p4info)
+            self._building = State(prepared.schema, context)
+            pipeline = Pipeline(prepared, self._building, packet_io, context)
+            if keep is not None:
+                try:
+                    yield from transfer(keep, pipeline.state)
+                except P4RtError as error:
+                    if error.code == Code.RESOURCE_EXHAUSTED:
+                        raise
+                    raise invalid(f"the forwarding state cannot be kept: {error.message}") from None
+        except BaseException:  # also when nobody waits for it any more
+            switch.close()
+            account.close()
+            raise
+        finally:
+            self._building = None
+        return pipeline
 
-    def _reconcile(self, prepared: Prepared) -> None:
-        before = self._active
-        if before is None:
-            self.install(prepared)
-            return
-        updates = snapshot(before.state)
-        trial = self._scratch(prepared)
-        error = transfer(updates, trial.state)
-        _close(trial)
-        if error is not None:
-            raise invalid(f"the forwarding state cannot be kept: {error.message}")
-        self._drop_saved()
-        transfer(updates, self.install(prepared))
-
-    def _scratch(self, prepared: Prepared) -> Pipeline:
-        switch = Switch(prepared.program, self._switch.config)
-        state = State(prepared.schema, self._context(switch))
-        return Pipeline(prepared, state, self._packet_io(prepared.config.p4info), switch)
-
-    def _drop_saved(self) -> None:
+    def _make_live(self, pipeline: Pipeline) -> None:
+        """Puts a pipeline in the place of the live one: nothing here can fail."""
+        aside = pipeline.context.switch
+        self._switch.exchange(aside)
+        pipeline.context.switch = self._switch
+        before, self._live = self._live, pipeline
         saved, self._saved = self._saved, None
-        if saved is not None:
-            _close(saved)
+        if before is None:
+            aside.close()
+        else:
+            before.context.switch = aside
+        self._drop(before)
+        self._drop(saved)
+
+    def _drop(self, pipeline: Pipeline | None) -> None:
+        if pipeline is not None:
+            self._dropped.append(pipeline)
+
+    def dropped(self) -> list[Pipeline]:
+        """Takes the pipelines that were replaced, which have to be closed."""
+        found, self._dropped = self._dropped, []
+        return found
 
     def close(self) -> None:
         """Frees what the device made itself; the switch that it was given stays open."""
-        self._drop_saved()
-
-    def _context(self, switch: Switch) -> Context:
-        return Context(switch, self._now_ns, self.ports, self.settings.limits, self.settings.bmv2_compat)
+        self._drop(self._saved)
+        self._saved = None
+        for pipeline in self.dropped():
+            pipeline.free()
 
     def _packet_io(self, info: p4i.P4Info) -> PacketIo:
         return PacketIo(info, lenient=self.settings.bmv2_compat)
@@ -261,15 +324,36 @@ class Device:
         Raises:
             P4RtError: the whole request is refused.
         """
+        results: list[Result] = []
+        finish(self.writing(request, results))
+        return results
+
+    def writing(self, request: p4r.WriteRequest, results: list[Result]) -> Work:
+        """The same in steps, between which others may write, unless the batch is one to be taken back.
+
+        Args:
+            results: gets what became of each update.
+        """
         self.authorize(request)
         state = self._state()
         if request.atomicity == p4r.WriteRequest.CONTINUE_ON_ERROR:
-            return state.write(request.updates)
-        if request.atomicity == p4r.WriteRequest.ROLLBACK_ON_ERROR:
-            return state.write_all_or_none(request.updates)
-        if request.atomicity == p4r.WriteRequest.DATAPLANE_ATOMIC:
+            steps = state.write(request.updates, results)
+        elif request.atomicity == p4r.WriteRequest.ROLLBACK_ON_ERROR:
+            steps = state.write_all_or_none(request.updates, results)
+        elif request.atomicity == p4r.WriteRequest.DATAPLANE_ATOMIC:
             raise P4RtError(Code.UNIMPLEMENTED, "DATAPLANE_ATOMIC batches are not supported")
-        raise invalid(f"atomicity {request.atomicity} is not known")
+        else:
+            raise invalid(f"atomicity {request.atomicity} is not known")
+        try:
+            for work in in_slices(steps):
+                yield work
+                # meanwhile another client may have become primary, or pushed a pipeline
+                self.authorize(request)
+                self._still(state)
+        except P4RtError as error:
+            if request.atomicity != p4r.WriteRequest.CONTINUE_ON_ERROR or not results:
+                raise
+            results += [error] * (len(request.updates) - len(results))
 
     def read(self, request: p4r.ReadRequest) -> tuple[list[p4r.ReadResponse], list[Result]]:
         """Carries out a Read: the responses, and what became of each request in it.
@@ -279,8 +363,26 @@ class Device:
         Raises:
             P4RtError: the whole request is refused.
         """
+        results: list[Result] = []
+        responses = [response for response in self.reading(request, results) if response is not None]
+        return responses, results
+
+    def reading(self, request: p4r.ReadRequest, results: list[Result]) -> Iterator[p4r.ReadResponse | None]:
+        """The same in slices, between which others may write; None after one that found nothing.
+
+        Args:
+            results: gets what became of each request.
+        """
         self.check_device(request.device_id)
-        return self._state().read(request.entities)
+        state = self._state()
+        for response in state.read(request.entities, results):
+            yield response
+            self._still(state)
+
+    def _still(self, state: State) -> None:
+        active = self._active
+        if active is None or active.state is not state:
+            raise P4RtError(Code.ABORTED, "another pipeline was set meanwhile")
 
     # ---- events of the data plane, which concern the live pipeline ----
 
@@ -292,9 +394,13 @@ class Device:
             self.ports.down.discard(port)
         else:
             self.ports.down.add(port)
-        for pipeline in (self._live, self._saved):
-            if pipeline is not None:
-                pipeline.state.port_changed(port)
+        for state in self._states():
+            state.port_changed(port)
+
+    def _states(self) -> list[State]:
+        """All states that there are, that of a pipeline in the making included."""
+        made = [pipeline.state for pipeline in (self._live, self._saved) if pipeline is not None]
+        return made if self._building is None else [*made, self._building]
 
     def packet_in(self, frame: bytes) -> p4r.PacketIn | None:
         """The message for a frame on the CPU port; None without a pipeline or when it is too short."""
@@ -328,6 +434,10 @@ class Device:
         full = [digests.record(record, now_ns) for record in records]
         return [message for message in full if message is not None] + digests.due(now_ns)
 
+    def digests_forgotten(self) -> int:
+        """Digest messages that were sent, never acknowledged, and too many to be remembered."""
+        return 0 if self._live is None else self._live.state.digests.forgotten()
+
     def acknowledge(self, message: p4r.DigestListAck) -> None:
         """Handles a digest acknowledgement; INVALID_ARGUMENT for an unknown digest."""
         if self._live is None:
@@ -347,8 +457,3 @@ def capabilities() -> p4r.CapabilitiesResponse:
 def failed(results: Iterable[Result]) -> bool:
     """Whether something in a batch failed."""
     return any(result is not None for result in results)
-
-
-def _close(pipeline: Pipeline) -> None:
-    if pipeline.scratch is not None:
-        pipeline.scratch.close()

@@ -2,23 +2,31 @@
 """Digest configuration, and the lists of digest messages for the controller (P4Runtime specification 9.8).
 
 A list is sent when it is full or when its first message has waited long enough. What was sent and not
-acknowledged is not sent again until `ack_timeout_ns` has passed. Times are those of the clock that the caller
-gives.
+acknowledged is not sent again until `ack_timeout_ns` has passed, as far as it is remembered: of what is
+never acknowledged the oldest lists are forgotten, so their messages may come again. Times are those of the
+clock that the caller gives.
 """
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass, field
 
 from finsy.proto import p4r
 
 from native.runtime import DigestRecord
-from native.switchd.p4rt.context import DELETE, INSERT, Responses, Undo
+from native.switchd.p4rt.context import DELETE, ENTITY, INSERT, Responses, Undo, Work
 from native.switchd.p4rt.errors import Code, P4RtError, invalid, not_found
 from native.switchd.p4rt.schema import DigestPlan, Schema
+from spec.text import printable
 
-MAX_UNLIMITED_LIST = 4096
-"""Messages in one list when the configuration sets no limit."""
+_log = logging.getLogger(__name__)
+
+MAX_LIST = 4096
+"""Messages in one list at most, also where the configuration sets no limit or a larger one."""
+
+MAX_UNACKNOWLEDGED = 1 << 14
+"""Messages of one digest that are remembered until they are acknowledged."""
 
 Record = tuple[int, ...]
 
@@ -32,10 +40,20 @@ class _Enabled:
     made_ns: int = 0
     sent: dict[int, tuple[int, list[Record]]] = field(default_factory=dict)
     cache: set[Record] = field(default_factory=set)
+    forgotten: int = 0
 
     @property
     def limit(self) -> int:
-        return self.config.max_list_size or MAX_UNLIMITED_LIST
+        return min(self.config.max_list_size or MAX_LIST, MAX_LIST)
+
+    def remember(self, list_id: int, now_ns: int, records: list[Record]) -> None:
+        """Puts a list that was sent into the cache, which is bounded: the oldest lists give way."""
+        while self.sent and len(self.cache) + len(records) > MAX_UNACKNOWLEDGED:
+            oldest = next(iter(self.sent))
+            self.forgotten += len(self.sent[oldest][1])
+            self.forget(oldest)
+        self.sent[list_id] = (now_ns, records)
+        self.cache.update(records)
 
     def forget(self, list_id: int) -> None:
         """Takes a list out of the cache of what is not acknowledged."""
@@ -69,6 +87,7 @@ class Digests:
                 raise invalid(f"digest '{plan.name}': a timeout or size is negative")
             copy = p4r.DigestEntry.Config()
             copy.CopyFrom(config)
+            copy.DiscardUnknownFields()
             self._enabled[digest_id] = _Enabled(plan, copy)
         if undo is not None:
             undo.append(lambda: self._restore(digest_id, before))
@@ -85,15 +104,25 @@ class Digests:
             raise not_found(f"there is no digest with id {digest_id}")
         return plan
 
-    def read(self, message: p4r.DigestEntry, out: Responses) -> None:
+    def demand(self, message: p4r.DigestEntry) -> int:
+        """How many entities a request of a Read names."""
+        return 1 if message.digest_id else len(self._enabled)
+
+    def read(self, message: p4r.DigestEntry, out: Responses) -> Work:
         """Answers one request of a Read: one digest if it is enabled, or all enabled ones for id 0."""
         if message.digest_id:
             self._plan(message.digest_id)
-        for digest_id, enabled in self._enabled.items():
-            if message.digest_id in (0, digest_id):
+        for digest_id in (message.digest_id,) if message.digest_id else tuple(self._enabled):
+            enabled = self._enabled.get(digest_id)
+            if enabled is not None:
                 entry = out.add().digest_entry
                 entry.digest_id = digest_id
                 entry.config.CopyFrom(enabled.config)
+                yield ENTITY
+
+    def forgotten(self) -> int:
+        """Messages that were sent, not acknowledged, and forgotten early as there were too many."""
+        return sum(enabled.forgotten for enabled in self._enabled.values())
 
     # ---- the stream ----
 
@@ -117,8 +146,11 @@ class Digests:
             if enabled.buffer and now_ns - enabled.first_ns >= enabled.config.max_timeout_ns:
                 lists.append(self._send(enabled, now_ns))
             timeout = enabled.config.ack_timeout_ns
-            for list_id in [i for i, (sent_ns, _) in enabled.sent.items() if now_ns - sent_ns >= timeout]:
-                enabled.forget(list_id)
+            while enabled.sent:  # in the order of sending
+                oldest = next(iter(enabled.sent))
+                if now_ns - enabled.sent[oldest][0] < timeout:
+                    break
+                enabled.forget(oldest)
         return lists
 
     def acknowledge(self, message: p4r.DigestListAck) -> None:
@@ -142,6 +174,12 @@ class Digests:
         for values in records:
             enabled.plan.type.encode(iter(values), message.data.add())
         if enabled.config.ack_timeout_ns:
-            enabled.sent[message.list_id] = (now_ns, records)
-            enabled.cache.update(records)
+            before = enabled.forgotten
+            enabled.remember(message.list_id, now_ns, records)
+            if enabled.forgotten and not before:
+                _log.warning(
+                    "digest '%s': lists are not acknowledged; more than %d messages are not remembered",
+                    printable(enabled.plan.name),
+                    MAX_UNACKNOWLEDGED,
+                )
         return message

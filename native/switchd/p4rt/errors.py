@@ -8,6 +8,8 @@ from enum import IntEnum
 
 from finsy.proto import p4r, rpc_status
 
+from spec.text import one_line
+
 
 class Code(IntEnum):
     """Canonical error codes (google.rpc.Code)."""
@@ -16,6 +18,7 @@ class Code(IntEnum):
     CANCELLED = 1
     UNKNOWN = 2
     INVALID_ARGUMENT = 3
+    DEADLINE_EXCEEDED = 4
     NOT_FOUND = 5
     ALREADY_EXISTS = 6
     PERMISSION_DENIED = 7
@@ -25,15 +28,24 @@ class Code(IntEnum):
     OUT_OF_RANGE = 11
     UNIMPLEMENTED = 12
     INTERNAL = 13
+    UNAVAILABLE = 14
+
+
+MAX_MESSAGE = 300
+"""Characters of a message to a client."""
 
 
 class P4RtError(Exception):
-    """A request that the server refuses: a canonical code and one line for the developer of the client."""
+    """A request that the server refuses: a canonical code and one line for the developer of the client.
+
+    Whatever names or texts of others are in it, the message is one line of at most MAX_MESSAGE characters,
+    without control characters: nothing is told to a client but through here.
+    """
 
     def __init__(self, code: Code, message: str) -> None:
-        super().__init__(message)
         self.code = code
-        self.message = message
+        self.message = one_line(message, MAX_MESSAGE)
+        super().__init__(self.message)
 
 
 def invalid(message: str) -> P4RtError:
@@ -44,6 +56,11 @@ def invalid(message: str) -> P4RtError:
 def not_found(message: str) -> P4RtError:
     """A NOT_FOUND error."""
     return P4RtError(Code.NOT_FOUND, message)
+
+
+def exhausted(message: str) -> P4RtError:
+    """A RESOURCE_EXHAUSTED error."""
+    return P4RtError(Code.RESOURCE_EXHAUSTED, message)
 
 
 def batch_status(message: str, errors: Sequence[P4RtError | None]) -> rpc_status.Status:

@@ -14,6 +14,9 @@ from native.runtime import MeterRates
 from native.switchd.p4rt.actions import ActionSpec
 from native.switchd.p4rt.match import PackedKey
 
+MOST_BYTES = 512
+"""Longer messages are not kept."""
+
 MOST_KEPT = 1 << 14
 """Forms of one table that are kept; beyond, all are forgotten."""
 
@@ -43,6 +46,8 @@ class Forms:
 
     def keep(self, octets: bytes, form: Form) -> None:
         """Remembers a form."""
+        if len(octets) > MOST_BYTES:
+            return
         if len(self._kept) >= MOST_KEPT:
             self._kept.clear()
         self._kept[octets] = form

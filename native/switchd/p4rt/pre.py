@@ -3,15 +3,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from finsy.proto import p4r
 
-from native.runtime import Replica
+from native.runtime import Replica, StateError
+from native.switchd.p4rt import memory
 from native.switchd.p4rt.bytestring import decode, shortest
-from native.switchd.p4rt.context import DELETE, INSERT, MAX_PORT, Context, Responses, Undo
-from native.switchd.p4rt.errors import Code, P4RtError, invalid, not_found
+from native.switchd.p4rt.context import (
+    DELETE,
+    ENTITY,
+    INSERT,
+    MAX_PORT,
+    Context,
+    Responses,
+    Undo,
+    Work,
+    check_metadata,
+)
+from native.switchd.p4rt.errors import Code, P4RtError, exhausted, invalid, not_found
 
 MAX_GROUP = 0xFFFF
 MAX_SESSION = 32767
@@ -38,15 +49,20 @@ class _Stored:
     message: p4r.PacketReplicationEngineEntry
     replicas: tuple[ReplicaPlan, ...]
 
+    @property
+    def bytes(self) -> int:
+        """What it takes of the memory."""
+        return memory.REPLICATED + memory.REPLICA * sum(len(plan.ports) for plan in self.replicas)
+
 
 class Replication:
     """All multicast groups and clone sessions."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._switch = context.switch
         self._groups: dict[int, _Stored] = {}
         self._sessions: dict[int, _Stored] = {}
+        self._in_groups = self._in_sessions = 0  # entities, counting replicas as such
 
     def write(self, kind: int, message: p4r.PacketReplicationEngineEntry, undo: Undo | None) -> None:
         """Applies one update.
@@ -90,8 +106,10 @@ class Replication:
             undo.append(lambda: self._store(stored, key, before))
 
     def _parse(self, message: p4r.PacketReplicationEngineEntry, what: str) -> _Stored:
+        self._check_size(message, what)
         copy = p4r.PacketReplicationEngineEntry()
         copy.CopyFrom(message)
+        copy.DiscardUnknownFields()
         if copy.WhichOneof("type") == "multicast_group_entry":
             replicas = copy.multicast_group_entry.replicas
         else:
@@ -109,25 +127,50 @@ class Replication:
             raise invalid(f"{what}: two replicas have the same port and instance")
         return _Stored(copy, plans)
 
+    def _check_size(self, message: p4r.PacketReplicationEngineEntry, what: str) -> None:
+        groups = message.WhichOneof("type") == "multicast_group_entry"
+        given = message.multicast_group_entry.replicas if groups else message.clone_session_entry.replicas
+        most = self._context.limits.replicas
+        if len(given) > most or sum(1 + len(replica.backup_replicas) for replica in given) > most:
+            raise exhausted(f"{what}: more than {most} replicas and backups")
+        if groups:
+            check_metadata(message.multicast_group_entry.metadata, what)
+
     def _store(self, stored: dict[int, _Stored], key: int, value: _Stored | None) -> None:
         groups = stored is self._groups
+        before = stored.get(key)
+        more = (0 if value is None else value.bytes) - (0 if before is None else before.bytes)
+        self._context.memory.take(more, "multicast group" if groups else "clone session")
+        sizes = [0 if one is None else 1 + len(one.replicas) for one in (before, value)]
         if value is None:
             del stored[key]
+            self._count(groups, -sizes[0])
             if groups:
-                self._switch.mcast_delete(key)
+                self._context.switch.mcast_delete(key)
             else:
-                self._switch.clone_delete(key)
+                self._context.switch.clone_delete(key)
             return
+        try:
+            self._program(key, value)
+        except StateError:
+            self._context.memory.give(more)
+            raise
         stored[key] = value
-        self._program(key, value)
+        self._count(groups, sizes[1] - sizes[0])
+
+    def _count(self, groups: bool, more: int) -> None:
+        if groups:
+            self._in_groups += more
+        else:
+            self._in_sessions += more
 
     def _program(self, key: int, value: _Stored) -> None:
         replicas: Sequence[Replica] = [plan.effective(self._context) for plan in value.replicas]
         if value.message.WhichOneof("type") == "multicast_group_entry":
-            self._switch.mcast_set(key, replicas)
+            self._context.switch.mcast_set(key, replicas)
         else:
             session = value.message.clone_session_entry
-            self._switch.clone_set(
+            self._context.switch.clone_set(
                 key,
                 replicas,
                 class_of_service=session.class_of_service,
@@ -141,21 +184,40 @@ class Replication:
                 if any(len(plan.ports) > 1 and port in dict(plan.ports) for plan in value.replicas):
                     self._program(key, value)
 
-    def read(self, message: p4r.PacketReplicationEngineEntry, out: Responses) -> None:
+    def demand(self, message: p4r.PacketReplicationEngineEntry) -> int:
+        """How many entities a request of a Read names, counting replicas as such."""
+        group, session = (
+            message.multicast_group_entry.multicast_group_id,
+            message.clone_session_entry.session_id,
+        )
+        which = message.WhichOneof("type")
+        if group or session:
+            found = self._groups.get(group) if group else self._sessions.get(session)
+            return 0 if found is None else 1 + len(found.replicas)
+        return (self._in_groups if which != "clone_session_entry" else 0) + (
+            self._in_sessions if which != "multicast_group_entry" else 0
+        )
+
+    def read(self, message: p4r.PacketReplicationEngineEntry, out: Responses) -> Work:
         """Answers one request of a Read; id 0 is all of the kind, no kind is both."""
         which = message.WhichOneof("type")
         if which != "clone_session_entry":
-            self._read(self._groups, message.multicast_group_entry.multicast_group_id, "multicast group", out)
+            group_id = message.multicast_group_entry.multicast_group_id
+            yield from self._read(self._groups, group_id, "multicast group", out)
         if which != "multicast_group_entry":
-            self._read(self._sessions, message.clone_session_entry.session_id, "clone session", out)
+            yield from self._read(
+                self._sessions, message.clone_session_entry.session_id, "clone session", out
+            )
 
     @staticmethod
-    def _read(stored: dict[int, _Stored], key: int, what: str, out: Responses) -> None:
+    def _read(stored: dict[int, _Stored], key: int, what: str, out: Responses) -> Work:
         if key and key not in stored:
             raise not_found(f"{what} {key} does not exist")
-        found: Iterator[_Stored] = iter((stored[key],)) if key else iter(stored.values())
-        for value in found:
-            out.add().packet_replication_engine_entry.CopyFrom(value.message)
+        for found in (key,) if key else tuple(stored):
+            value = stored.get(found)  # others may have removed it between two slices
+            if value is not None:
+                out.add().packet_replication_engine_entry.CopyFrom(value.message)
+                yield ENTITY * (1 + len(value.replicas))
 
 
 def _replica(replica: p4r.Replica, what: str) -> ReplicaPlan:

@@ -10,146 +10,29 @@ action_prof_mgr.cpp; behavioral-model, ras.h). Members whose watch port is down 
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 
 from finsy.proto import p4r
 
-from native.runtime import GroupRef, MemberRef, StateError
+from native.runtime import StateError, Switch
+from native.switchd.p4rt import memory
 from native.switchd.p4rt.actions import ActionSpec, parse_action
 from native.switchd.p4rt.bytestring import decode, shortest
 from native.switchd.p4rt.context import DELETE, INSERT, Context, Undo, from_state_error
-from native.switchd.p4rt.errors import Code, P4RtError, invalid, not_found
+from native.switchd.p4rt.errors import Code, P4RtError, exhausted, invalid, not_found
+from native.switchd.p4rt.members import (
+    Group,
+    GroupSpec,
+    IndirectSpec,
+    Member,
+    MemberSpec,
+    OneShotSpec,
+    Watch,
+    Weighted,
+)
 from native.switchd.p4rt.schema import ProfilePlan
 
 PORT_BITS = 32
-
-
-@dataclass(frozen=True, slots=True)
-class Watch:
-    """The port that a member's liveness depends on, and how the client wrote it."""
-
-    port: int | None = None
-    written: int | bytes | None = None
-
-    def fill(self, message: p4r.ActionProfileGroup.Member | p4r.ActionProfileAction) -> None:
-        """Writes the watch port into a message."""
-        if isinstance(self.written, bytes):
-            message.watch_port = self.written
-        elif self.written is not None:
-            message.watch = self.written
-
-
-@dataclass(frozen=True, slots=True)
-class Weighted:
-    """A member of a group: its weight as the client gave it, and how many copies of it that makes."""
-
-    weight: int
-    watch: Watch
-
-    @property
-    def copies(self) -> int:
-        """Copies in the data plane."""
-        return self.weight or 1
-
-
-@dataclass(slots=True)
-class Member:
-    """A member; `handles` are its copies in the switch, of which there is always one.
-
-    `uses` counts the groups that want so many copies of it.
-    """
-
-    action: ActionSpec
-    handles: list[int]
-    uses: Counter[int] = field(default_factory=Counter)
-    references: int = 0
-
-
-@dataclass(slots=True)
-class Group:
-    """A group; `members` by member id in ascending order, as PI handles them."""
-
-    handle: int
-    max_size: int
-    members: dict[int, Weighted] = field(default_factory=dict)
-    references: int = 0
-    order: tuple[int, ...] = ()
-
-
-class IndirectSpec(ABC):
-    """What an entry of an indirect table points to."""
-
-    @abstractmethod
-    def reference(self) -> MemberRef | GroupRef:
-        """The data plane's name for it, valid while it is in use."""
-
-    @abstractmethod
-    def fill(self, action: p4r.TableAction) -> None:
-        """Writes it into an empty message."""
-
-
-class MemberSpec(IndirectSpec):
-    """A member, by id."""
-
-    def __init__(self, member_id: int) -> None:
-        self.member_id = member_id
-        self.handle = -1
-
-    def reference(self) -> MemberRef:
-        """See IndirectSpec."""
-        return MemberRef(self.handle)
-
-    def fill(self, action: p4r.TableAction) -> None:
-        """See IndirectSpec."""
-        action.action_profile_member_id = self.member_id
-
-
-class GroupSpec(IndirectSpec):
-    """A group, by id."""
-
-    def __init__(self, group_id: int) -> None:
-        self.group_id = group_id
-        self.handle = -1
-
-    def reference(self) -> GroupRef:
-        """See IndirectSpec."""
-        return GroupRef(self.handle)
-
-    def fill(self, action: p4r.TableAction) -> None:
-        """See IndirectSpec."""
-        action.action_profile_group_id = self.group_id
-
-
-class OneShotSpec(IndirectSpec):
-    """A set of weighted actions that belongs to one entry; its group exists while it is in use."""
-
-    def __init__(
-        self, message: p4r.ActionProfileActionSet, actions: list[tuple[ActionSpec, Weighted]]
-    ) -> None:
-        self.mode = message.action_selection_mode
-        self.semantics = message.size_semantics
-        self.actions = actions
-        self.handle = -1
-        self.handles: list[list[int]] = []
-
-    def reference(self) -> GroupRef:
-        """See IndirectSpec."""
-        return GroupRef(self.handle)
-
-    def fill(self, action: p4r.TableAction) -> None:
-        """See IndirectSpec."""
-        action_set = action.action_profile_action_set
-        action_set.SetInParent()
-        action_set.action_selection_mode = self.mode
-        action_set.size_semantics = self.semantics
-        for spec, weighted in self.actions:
-            item = action_set.action_profile_actions.add()
-            spec.fill_action(item.action)
-            item.weight = weighted.weight
-            weighted.watch.fill(item)
 
 
 class Profile:
@@ -161,8 +44,12 @@ class Profile:
         self.groups: dict[int, Group] = {}
         self.one_shots: dict[int, OneShotSpec] = {}
         self._what = f"action profile '{plan.name}'"
+        self.in_groups = 0  # groups and their members
         self._context = context
-        self._switch = context.switch
+
+    @property
+    def _switch(self) -> Switch:
+        return self._context.switch
 
     # ---- targets of table entries ----
 
@@ -196,6 +83,7 @@ class Profile:
         if message.action_selection_mode == p4r.ActionProfileActionSet.RANDOM:
             raise P4RtError(Code.UNIMPLEMENTED, f"{self._what}: members are chosen by hash only")
         actions = []
+        self._check_copies(len(message.action_profile_actions))
         for item in message.action_profile_actions:
             spec = parse_action(item.action, self.plan.actions, self._what)
             actions.append((spec, self._weighted(item)))
@@ -220,14 +108,36 @@ class Profile:
             group.references += 1
             target.handle = group.handle
         elif isinstance(target, OneShotSpec):
-            add = self._switch.member_add
-            target.handles = [
-                [add(self.plan.index, spec.call) for _ in range(weighted.copies)]
-                for spec, weighted in target.actions
-            ]
-            target.handle = self._switch.group_add(self.plan.index)
-            self.one_shots[target.handle] = target
+            self._use_one_shot(target)
+
+    def _use_one_shot(self, target: OneShotSpec) -> None:
+        """Makes copies and group of a one-shot, or nothing.
+
+        Raises:
+            P4RtError: RESOURCE_EXHAUSTED.
+        """
+        self._context.memory.take(target.bytes, self._what)
+        target.handles, target.handle = [], -1
+        try:
+            for spec, weighted in target.actions:
+                handles: list[int] = []
+                target.handles.append(handles)
+                for _ in range(weighted.copies):
+                    handles.append(self._new_copy(spec))
+            target.handle = self._new_group()
             self._set_one_shot(target)
+        except (P4RtError, StateError) as error:
+            self._drop_one_shot(target)
+            raise from_state_error(error) if isinstance(error, StateError) else error from None
+        self.one_shots[target.handle] = target
+
+    def _drop_one_shot(self, target: OneShotSpec) -> None:
+        if target.handle >= 0:
+            self._switch.group_delete(self.plan.index, target.handle)
+        for handles in target.handles:
+            for handle in handles:
+                self._drop_copy(handle)
+        self._context.memory.give(target.bytes)
 
     def release(self, target: IndirectSpec) -> None:
         """Takes back one use."""
@@ -237,10 +147,7 @@ class Profile:
             self.groups[target.group_id].references -= 1
         elif isinstance(target, OneShotSpec):
             del self.one_shots[target.handle]
-            self._switch.group_delete(self.plan.index, target.handle)
-            for handles in target.handles:
-                for handle in handles:
-                    self._switch.member_delete(self.plan.index, handle)
+            self._drop_one_shot(target)
 
     # ---- members ----
 
@@ -285,11 +192,17 @@ class Profile:
         return parse_action(message.action, self.plan.actions, self._what)
 
     def _add_member(self, member_id: int, action: ActionSpec) -> None:
-        self.members[member_id] = Member(action, [self._new_copy(action)])
+        self._context.memory.take(memory.MEMBER, self._what)
+        try:
+            self.members[member_id] = Member(action, [self._new_copy(action)])
+        except P4RtError:
+            self._context.memory.give(memory.MEMBER)
+            raise
 
     def _remove_member(self, member_id: int) -> None:
         for handle in self.members.pop(member_id).handles:
-            self._switch.member_delete(self.plan.index, handle)
+            self._drop_copy(handle)
+        self._context.memory.give(memory.MEMBER)
 
     def _set_action(self, member: Member, action: ActionSpec) -> None:
         for handle in member.handles:
@@ -297,8 +210,20 @@ class Profile:
         member.action = action
 
     def _new_copy(self, action: ActionSpec) -> int:
+        self._context.memory.take(memory.COPY, self._what)
         try:
             return self._switch.member_add(self.plan.index, action.call)
+        except StateError as error:
+            self._context.memory.give(memory.COPY)
+            raise from_state_error(error) from error
+
+    def _drop_copy(self, handle: int) -> None:
+        self._switch.member_delete(self.plan.index, handle)
+        self._context.memory.give(memory.COPY)
+
+    def _new_group(self) -> int:
+        try:
+            return self._switch.group_add(self.plan.index)
         except StateError as error:
             raise from_state_error(error) from error
 
@@ -350,6 +275,7 @@ class Profile:
 
     def _group_members(self, message: p4r.ActionProfileGroup, max_size: int) -> dict[int, Weighted]:
         members: dict[int, Weighted] = {}
+        self._check_copies(len(message.members))
         for item in sorted(message.members, key=lambda m: m.member_id):
             if item.member_id not in self.members:
                 raise not_found(f"{self._what} has no member {item.member_id}")
@@ -367,7 +293,7 @@ class Profile:
     def _check_copies(self, total: int) -> None:
         limit = self._context.limits.group_weight
         if total > limit:
-            raise P4RtError(Code.RESOURCE_EXHAUSTED, f"{self._what}: the sum of weights exceeds {limit}")
+            raise exhausted(f"{self._what}: the sum of weights is {total}; at most {limit} are possible")
 
     def _weighted(self, item: p4r.ActionProfileGroup.Member | p4r.ActionProfileAction) -> Weighted:
         if self.plan.weights_allowed:
@@ -394,24 +320,53 @@ class Profile:
         return watch
 
     def _add_group(self, group_id: int, max_size: int, members: dict[int, Weighted]) -> None:
-        group = Group(self._switch.group_add(self.plan.index), max_size)
+        self._context.memory.take(memory.GROUP, self._what)
+        handle = -1
+        try:
+            handle = self._new_group()
+            group = Group(handle, max_size)
+            self._set_members(group, members)
+        except P4RtError:
+            if handle >= 0:
+                self._switch.group_delete(self.plan.index, handle)
+            self._context.memory.give(memory.GROUP)
+            raise
         self.groups[group_id] = group
-        self._set_members(group, members)
+        self.in_groups += 1
 
     def _remove_group(self, group_id: int) -> None:
         group = self.groups.pop(group_id)
         self._switch.group_delete(self.plan.index, group.handle)
         self._drop_uses(group.members)
         self._purge(group.members)
+        self._context.memory.give(memory.GROUP + memory.GROUP_MEMBER * len(group.members))
+        self.in_groups -= 1 + len(group.members)
 
     def _set_members(self, group: Group, members: dict[int, Weighted]) -> None:
-        for member_id, weighted in members.items():
-            member = self.members[member_id]
-            while len(member.handles) < weighted.copies:
-                member.handles.append(self._new_copy(member.action))
-            member.uses[weighted.copies] += 1
-        before, group.members = group.members, members
-        self._apply(group)
+        """Replaces the members of a group, or changes nothing.
+
+        Raises:
+            P4RtError: RESOURCE_EXHAUSTED.
+        """
+        before, more = group.members, len(members) - len(group.members)
+        used: dict[int, Weighted] = {}
+        self._context.memory.take(memory.GROUP_MEMBER * more, self._what)
+        try:
+            for member_id, weighted in members.items():
+                member = self.members[member_id]
+                while len(member.handles) < weighted.copies:
+                    member.handles.append(self._new_copy(member.action))
+                member.uses[weighted.copies] += 1
+                used[member_id] = weighted
+            group.members = members
+            self._apply(group)
+        except (P4RtError, StateError) as error:
+            group.members = before
+            self._drop_uses(used)
+            self._purge(members)
+            self._context.memory.give(memory.GROUP_MEMBER * more)
+            raise from_state_error(error) if isinstance(error, StateError) else error from None
+        self.in_groups += more
         self._drop_uses(before)
         self._purge(sorted({*before, *members}))
 
@@ -428,7 +383,7 @@ class Profile:
             member = self.members[member_id]
             needed = max(member.uses, default=1)
             while len(member.handles) > needed:
-                self._switch.member_delete(self.plan.index, member.handles.pop())
+                self._drop_copy(member.handles.pop())
 
     # ---- which members are alive ----
 

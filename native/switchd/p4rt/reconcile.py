@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Carries forwarding state from one pipeline to another (COMMIT and RECONCILE_AND_COMMIT, specification 14).
 
-What clients wrote is turned into the updates that write it again. Counter values and register contents belong
-to the data plane: they move where the other pipeline has the same array, and are dropped where it has not.
+What clients wrote is turned into the updates that write it again. Counter values and register contents
+belong to the data plane: they move where the other pipeline has the same array, and are dropped where it has
+not. They are those of the moment at which they are copied, a little before the new pipeline's first packet.
 """
 
 from __future__ import annotations
@@ -11,28 +12,27 @@ from collections.abc import Iterator
 
 from finsy.proto import p4r
 
-from native.switchd.p4rt.context import DELETE, INSERT, MODIFY, Responses
+from native.switchd.p4rt.context import DELETE, ENTITY, INSERT, MODIFY, Work
 from native.switchd.p4rt.errors import P4RtError
 from native.switchd.p4rt.state import State
 
 
-def snapshot(state: State) -> list[p4r.Update]:
-    """The updates that bring a freshly loaded pipeline, without initial entries, to this state."""
-    return list(_updates(state))
+def transfer(old: State, new: State) -> Work:
+    """Brings a freshly loaded pipeline to the state of another, to which nobody may write meanwhile.
 
-
-def transfer(updates: list[p4r.Update], state: State) -> P4RtError | None:
-    """Applies a snapshot to a freshly loaded pipeline; the first error, after which the pipeline is of no
-    use.
+    Raises:
+        P4RtError: something cannot be kept; the new pipeline is then of no use, the old one as it was.
     """
-    clear_initial(state)
-    for update in updates:
-        if not _belongs(update, state):
-            continue
-        error = state.apply(update, None)
-        if error is not None:
-            return error
-    return None
+    clear_initial(new)
+    for update in _updates(old):
+        if update is not None and _belongs(update, new):
+            error = new.apply(update, None)
+            if error is not None:
+                raise error
+        yield ENTITY
+    yield from new.counters.carry(old.counters)
+    yield from new.meters.carry(old.meters)
+    yield from new.registers.carry(old.registers)
 
 
 def clear_initial(state: State) -> None:
@@ -49,13 +49,6 @@ def _belongs(update: p4r.Update, state: State) -> bool:
     """Whether the data-plane state of an update has a place in the pipeline."""
     entity = update.entity
     which = entity.WhichOneof("entity")
-    schema = state.schema
-    if which == "counter_entry":
-        counter = schema.counters.get(entity.counter_entry.counter_id)
-        return counter is not None and entity.counter_entry.index.index < counter.size
-    if which == "register_entry":
-        register = schema.registers.get(entity.register_entry.register_id)
-        return register is not None and entity.register_entry.index.index < register.size
     if which == "direct_counter_entry":
         # constant entries are the program's own: their counters move if the entry is still there
         table = state.tables.get(entity.direct_counter_entry.table_entry.table_id)
@@ -68,46 +61,43 @@ def _belongs(update: p4r.Update, state: State) -> bool:
     return True
 
 
-def _updates(state: State) -> Iterator[p4r.Update]:
-    for kind, request in _requests(state):
-        out = Responses()
-        messages, _ = state.read([request])
-        out.messages = messages
-        for entity in out.entities():
-            update = p4r.Update(type=kind)
-            update.entity.CopyFrom(entity)
-            if _worth(update, state):
-                yield update
+def _updates(state: State) -> Iterator[p4r.Update | None]:
+    """What has to be written again; None for what need not."""
+    for kind, entity in _entities(state):
+        update = p4r.Update(type=kind)
+        update.entity.CopyFrom(entity)
+        yield update if _worth(update, state) else None
 
 
-def _requests(state: State) -> Iterator[tuple[p4r.Update.Type.ValueType, p4r.Entity]]:
+def _entities(state: State) -> Iterator[tuple[p4r.Update.Type.ValueType, p4r.Entity]]:
+    """All entities, in an order in which they can be written again."""
     insert, modify = p4r.Update.INSERT, p4r.Update.MODIFY
-    entity = p4r.Entity()
-    entity.action_profile_member.SetInParent()
-    yield insert, entity
-    entity = p4r.Entity()
-    entity.action_profile_group.SetInParent()
-    yield insert, entity
-    entity = p4r.Entity()
-    entity.table_entry.counter_data.SetInParent()
-    entity.table_entry.meter_config.SetInParent()
-    yield insert, entity
+    for name in ("action_profile_member", "action_profile_group"):
+        yield from ((insert, entity) for entity in state.entities(_all_of(name)))
+    asked = p4r.TableEntry()
+    asked.counter_data.SetInParent()
+    asked.meter_config.SetInParent()
     for table in state.tables.values():
+        # of entries of one priority that both match, the older one wins: the order is part of the state
+        for entry in table.entries.values():
+            entity = p4r.Entity()
+            state.reader.fill(table, entry, asked, entity)
+            yield insert, entity
         if not table.plan.const_default and table.profile is None:
             entity = p4r.Entity()
-            entity.table_entry.table_id = table.plan.id
-            entity.table_entry.is_default_action = True
-            entity.table_entry.counter_data.SetInParent()
-            entity.table_entry.meter_config.SetInParent()
+            state.reader.fill(table, table.default, asked, entity)
             yield modify, entity
-    for name in ("counter_entry", "meter_entry", "register_entry", "value_set_entry", "direct_counter_entry"):
-        entity = p4r.Entity()
-        getattr(entity, name).SetInParent()
-        yield modify, entity
+    for name in ("value_set_entry", "direct_counter_entry"):
+        yield from ((modify, entity) for entity in state.entities(_all_of(name)))
     for name in ("packet_replication_engine_entry", "digest_entry"):
-        entity = p4r.Entity()
-        getattr(entity, name).SetInParent()
-        yield insert, entity
+        yield from ((insert, entity) for entity in state.entities(_all_of(name)))
+
+
+def _all_of(name: str) -> p4r.Entity:
+    """The request for all entities of a kind."""
+    entity = p4r.Entity()
+    getattr(entity, name).SetInParent()
+    return entity
 
 
 def _worth(update: p4r.Update, state: State) -> bool:
@@ -123,15 +113,8 @@ def _worth(update: p4r.Update, state: State) -> bool:
         entry = entity.direct_counter_entry.table_entry
         table = state.tables[entry.table_id]
         return table.plan.is_const and entity.direct_counter_entry.data != p4r.CounterData()
-    if which == "counter_entry":
-        return entity.counter_entry.data != p4r.CounterData()
-    if which == "meter_entry":
-        return entity.meter_entry.HasField("config")
     if which == "value_set_entry":
         return len(entity.value_set_entry.members) > 0
-    if which == "register_entry":
-        plan = state.schema.registers[entity.register_entry.register_id]
-        return any(plan.type.decode(entity.register_entry.data, plan.name))
     return update.type in (INSERT, MODIFY)
 
 

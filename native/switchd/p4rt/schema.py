@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 
 ABSENT = -1
+MAX_SIZE = (1 << 31) - 1
+"""Entries of a table."""
 
 _E = TypeVar("_E", bound="_HasPreamble")
 
@@ -383,6 +385,9 @@ def _table(
     # p4c's two outputs differ by themselves where the size is left to it (1024) or follows from the entries
     if 1024 not in (table.size, found.max_size) and not found.entries:
         _same(what, "size", table.size, found.max_size)
+    for size in (table.size, found.max_size):
+        if not 0 <= size <= MAX_SIZE:
+            raise invalid(f"{what}: size {size} is not in 0..{MAX_SIZE}")
     fields = []
     for match, key in zip(table.match_fields, found.key, strict=True):
         field_ = _match_field(match, what, info, key.bits, key.offset)

@@ -4,52 +4,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import cast
 
 from finsy.proto import p4r
 
-from native.runtime import ActionCall, GroupRef, MemberRef, MeterRates, StateError
+from native.runtime import ActionCall, GroupRef, MemberRef, MeterRates, StateError, Switch
 from native.switchd.p4rt.actions import ActionSpec, parse_action
-from native.switchd.p4rt.context import DELETE, INSERT, MODIFY, Context, Undo, from_state_error
+from native.switchd.p4rt.context import (
+    DELETE,
+    INSERT,
+    MODIFY,
+    Context,
+    Undo,
+    check_metadata,
+    from_state_error,
+)
+from native.switchd.p4rt.entry import DEFAULT_HANDLE, Entry, Identity, TargetSpec
 from native.switchd.p4rt.errors import Code, P4RtError, invalid, not_found
 from native.switchd.p4rt.forms import Form, Forms
 from native.switchd.p4rt.match import PackedKey
+from native.switchd.p4rt.members import IndirectSpec
 from native.switchd.p4rt.meters import parse_rates, refuse_colour_counters
-from native.switchd.p4rt.profiles import IndirectSpec, Profile
+from native.switchd.p4rt.profiles import Profile
 from native.switchd.p4rt.schema import Schema, TablePlan
 
-DEFAULT_HANDLE = -1
-
-TargetSpec = ActionSpec | IndirectSpec
-Identity = bytes | tuple[bytes, bytes, int]
-
-
-@dataclass(slots=True)
-class Entry:
-    """An entry as the client sees it; `handle` is the switch's name for it.
-
-    `form` is what it was inserted as; its target may have been replaced since.
-    """
-
-    packed: PackedKey
-    priority: int
-    target: TargetSpec | None
-    handle: int
-    metadata: bytes = b""
-    controller_metadata: int = 0
-    timeout_ns: int = 0
-    meter: MeterRates | None = None
-    is_const: bool = False
-    notified_ns: int = 0
-    form: Form | None = None
-
-    def plain_form(self) -> Form | None:
-        """The form, where the entry still has its target and nothing beside key, priority and target."""
-        form = self.form
-        if form is None or form.target is not self.target:
-            return None
-        return None if self.metadata or self.controller_metadata or self.timeout_ns else form
+EXPIRED_SLICES = 16
+"""Slices of a table in which one call looks for entries that have run out; the next goes on behind them."""
 
 
 class Table:
@@ -60,15 +40,20 @@ class Table:
         self.profile = profile
         self.entries: dict[Identity, Entry] = {}
         self.by_handle: dict[int, Entry] = {}
+        self._top = 0  # above all handles
+        self._next_expired = 0
         self._what = f"table '{plan.name}'"
         self._context = context
-        self._switch = context.switch
         self._model = schema.model
         self._forms = schema.forms.setdefault(plan.id, Forms())
         if plan.size > schema.model.tables[plan.index].max_size:
             self._switch.table_resize(plan.index, plan.size)
         self.default: Entry = self.initial_default()
         self._load_initial_entries()
+
+    @property
+    def _switch(self) -> Switch:
+        return self._context.switch
 
     # ---- finding entries ----
 
@@ -92,35 +77,67 @@ class Table:
             raise not_found(f"{self._what} has no such entry")
         return entry
 
-    def select(self, message: p4r.TableEntry) -> Iterator[Entry]:
-        """The entries that pass the filter of a Read."""
+    def all(self) -> Iterator[Entry | None]:
+        """All entries; None for a place where there is none.
+
+        The table may change between two steps: what is there all the time is found once.
+        """
+        handle = 0
+        while handle < self._top:
+            yield self.by_handle.get(handle)
+            handle += 1
+
+    def demand(self, message: p4r.TableEntry) -> int:
+        """How many entries `select` looks at."""
+        if message.is_default_action or (
+            message.match and (message.priority or not self.plan.key.needs_priority)
+        ):
+            return 1
+        return len(self.entries)
+
+    def select(self, message: p4r.TableEntry) -> Iterator[Entry | None]:
+        """The entries that pass the filter of a Read; None for one that was looked at and does not."""
         if message.is_default_action:
             self._check_default_key(message)
-            candidates: Iterator[Entry] = iter((self.default,))
+            candidates: Iterator[Entry | None] = iter((self.default,))
         elif message.match:
             candidates = self._matching(message)
         else:
-            candidates = iter(list(self.entries.values()))
-        action_id = message.action.action.action_id
+            candidates = self.all()
         for entry in candidates:
-            if message.priority and entry.priority != message.priority:
-                continue
-            if message.controller_metadata and entry.controller_metadata != message.controller_metadata:
-                continue
-            if message.metadata and entry.metadata != message.metadata:
-                continue
-            target = entry.target
-            if action_id and not (isinstance(target, ActionSpec) and target.plan.id == action_id):
-                continue
-            yield entry
+            yield entry if entry is not None and self._passes(entry, message) else None
 
-    def _matching(self, message: p4r.TableEntry) -> Iterator[Entry]:
+    @staticmethod
+    def _passes(entry: Entry, message: p4r.TableEntry) -> bool:
+        if message.priority and entry.priority != message.priority:
+            return False
+        if message.controller_metadata and entry.controller_metadata != message.controller_metadata:
+            return False
+        if message.metadata and entry.metadata != message.metadata:
+            return False
+        action_id = message.action.action.action_id
+        target = entry.target
+        return not action_id or (isinstance(target, ActionSpec) and target.plan.id == action_id)
+
+    def _matching(self, message: p4r.TableEntry) -> Iterator[Entry | None]:
         packed = self.plan.key.pack(message.match)
         if not self.plan.key.needs_priority or message.priority:
-            entry = self.entries.get(self.identity(packed, message.priority))
-            return iter(() if entry is None else (entry,))
-        found = [e for e in self.entries.values() if e.packed[:2] == packed[:2]]
-        return iter(found)
+            yield self.entries.get(self.identity(packed, message.priority))
+            return
+        for entry in self.all():
+            yield entry if entry is not None and entry.packed[:2] == packed[:2] else None
+
+    def expired(self, now_ns: int, most: int) -> list[Entry]:
+        """Some entries that were not hit for their timeout; further calls go on where this one ended."""
+        found: list[Entry] = []
+        for _ in range(EXPIRED_SLICES):
+            handles, self._next_expired = self._switch.table_expired(
+                self.plan.index, now_ns, self._next_expired, most=most - len(found)
+            )
+            found += [self.by_handle[handle] for handle in handles]
+            if self._next_expired == 0 or len(found) >= most:
+                break
+        return found
 
     # ---- writes ----
 
@@ -130,6 +147,7 @@ class Table:
         Raises:
             P4RtError: the update is refused and nothing has changed.
         """
+        check_metadata(message.metadata, self._what)
         if message.is_const and kind != DELETE:
             raise invalid("is_const must not be set by a client")
         if message.is_default_action:
@@ -204,7 +222,12 @@ class Table:
         self._retarget(entry, before if entry.is_const else after)
         if undo is not None:
             undo.append(lambda: self._retarget(entry, before))
-        self.set_meter(entry, rates, undo)
+        try:
+            self.set_meter(entry, rates, undo)
+        except StateError:
+            if undo is None:
+                self._retarget(entry, before)
+            raise
         if message.HasField("counter_data"):
             self.set_counter(entry, message.counter_data, undo)
 
@@ -335,8 +358,13 @@ class Table:
     def _add(self, identity: Identity, entry: Entry) -> None:
         target = cast(TargetSpec, entry.target)
         packed = entry.packed
-        if self.profile is not None:
-            self.profile.use(cast(IndirectSpec, target))
+        self._context.memory.take(entry.bytes, self._what)
+        try:
+            if self.profile is not None:
+                self.profile.use(cast(IndirectSpec, target))
+        except (P4RtError, StateError):
+            self._context.memory.give(entry.bytes)
+            raise
         try:
             entry.handle = handle = self._switch.table_insert(
                 self.plan.index,
@@ -349,18 +377,28 @@ class Table:
                 now_ns=self._context.now_ns(),
             )
         except StateError as error:
-            self._release(target)
+            self._give_up(entry)
             raise from_state_error(error) from error
         if entry.meter is not None:
-            self._switch.entry_meter_set(self.plan.index, handle, entry.meter)
+            try:
+                self._switch.entry_meter_set(self.plan.index, handle, entry.meter)
+            except StateError:
+                self._switch.table_delete(self.plan.index, handle)
+                self._give_up(entry)
+                raise
         self.entries[identity] = entry
         self.by_handle[handle] = entry
+        self._top = max(self._top, handle + 1)
+
+    def _give_up(self, entry: Entry) -> None:
+        self._release(entry.target)
+        self._context.memory.give(entry.bytes)
 
     def _remove(self, entry: Entry) -> None:
         self._switch.table_delete(self.plan.index, entry.handle)
         del self.by_handle[entry.handle]
         del self.entries[self.identity(entry.packed, entry.priority)]
-        self._release(entry.target)
+        self._give_up(entry)
 
     def _restore(self, entry: Entry, counter: tuple[int, int] | None) -> None:
         self._add(self.identity(entry.packed, entry.priority), entry)
@@ -370,20 +408,32 @@ class Table:
     def _retarget(self, entry: Entry, values: tuple[TargetSpec | None, bytes, int, int]) -> None:
         """As _assign, for an entry that may point into an action profile."""
         new, old = values[0], entry.target
-        if self.profile is not None and new is not old and new is not None:
+        used = self.profile is not None and new is not old and new is not None
+        if self.profile is not None and used:
             self.profile.use(cast(IndirectSpec, new))
-        self._assign(entry, values)
+        try:
+            self._assign(entry, values)
+        except (P4RtError, StateError):
+            if used:
+                self._release(new)
+            raise
         if new is not old:
             self._release(old)
 
     def _assign(self, entry: Entry, values: tuple[TargetSpec | None, bytes, int, int]) -> None:
         """Sets target, metadata, cookie and timeout of an entry, also in the switch where it matters."""
         target, timeout_ns = values[0], values[3]
-        if entry.handle == DEFAULT_HANDLE:
-            call = target.call if isinstance(target, ActionSpec) else None
-            self._switch.table_set_default(self.plan.index, call)
-        elif target is not None and (target is not entry.target or timeout_ns != entry.timeout_ns):
-            self._switch.table_modify(self.plan.index, entry.handle, self._reference(target), timeout_ns)
+        more = len(values[1]) - len(entry.metadata)
+        self._context.memory.take(more, self._what)
+        try:
+            if entry.handle == DEFAULT_HANDLE:
+                call = target.call if isinstance(target, ActionSpec) else None
+                self._switch.table_set_default(self.plan.index, call)
+            elif target is not None and (target is not entry.target or timeout_ns != entry.timeout_ns):
+                self._switch.table_modify(self.plan.index, entry.handle, self._reference(target), timeout_ns)
+        except StateError:
+            self._context.memory.give(more)
+            raise
         entry.target, entry.metadata, entry.controller_metadata, entry.timeout_ns = values
 
     # ---- what the program itself declares ----
@@ -416,6 +466,8 @@ class Table:
                 target = self._spec_of(const.action, const.data)
                 entry = Entry(packed, priority, target, len(self.entries), is_const=plan.is_const)
                 self.entries[identity] = self.by_handle[entry.handle] = entry
+                self._context.memory.take(entry.bytes, self._what)
+        self._top = len(self.by_handle)
 
 
 def check_counter(data: p4r.CounterData) -> None:

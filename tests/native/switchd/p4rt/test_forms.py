@@ -11,11 +11,10 @@ from finsy.proto import p4r
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from native.runtime import Switch
 from native.switchd.p4rt import forms
-from native.switchd.p4rt.context import Context, Limits, Ports
 from native.switchd.p4rt.schema import Schema
 from native.switchd.p4rt.state import State
+from tests.native.switchd.p4rt import states
 from tests.native.switchd.p4rt.test_stateful_batches import id_of, program
 
 INSERT, MODIFY, DELETE = p4r.Update.INSERT, p4r.Update.MODIFY, p4r.Update.DELETE
@@ -25,7 +24,7 @@ Told = list[tuple[int, str] | None]
 
 
 def state_of(schema: Schema) -> State:
-    return State(schema, Context(Switch(program()[0]), lambda: 7, Ports(), Limits()))
+    return states.new_state(program()[0], schema, now_ns=7)
 
 
 @st.composite
@@ -88,7 +87,7 @@ updates = st.builds(
 
 
 def written(state: State, batch: list[p4r.Update], *, whole: bool) -> Told:
-    results = state.write_all_or_none(batch) if whole else state.write(batch)
+    results = states.written(state, batch, whole=whole)
     return [None if result is None else (result.code, result.message) for result in results]
 
 
@@ -99,9 +98,9 @@ def shown(state: State, *, whole: bool) -> list[bytes]:
         entry.counter_data.SetInParent()
         entry.meter_config.SetInParent()
         entry.time_since_last_hit.SetInParent()
-    messages, results = state.read([p4r.Entity(table_entry=entry)])
+    entities, results = states.answered(state, [p4r.Entity(table_entry=entry)])
     assert results == [None]
-    return [entity.SerializeToString() for message in messages for entity in message.entities]
+    return [entity.SerializeToString() for entity in entities]
 
 
 def check(batches: list[tuple[bool, list[p4r.Update]]], shared: Schema) -> None:

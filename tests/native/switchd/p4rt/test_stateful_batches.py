@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from native.compiler import Program, load_program
-from native.runtime import Switch
-from native.switchd.p4rt.context import Context, Limits, Ports
+from native.switchd.p4rt.context import finish
 from native.switchd.p4rt.errors import Code
-from native.switchd.p4rt.reconcile import snapshot, transfer
+from native.switchd.p4rt.reconcile import transfer
 from native.switchd.p4rt.schema import Schema, build_schema
 from native.switchd.p4rt.state import State
+from tests.native.switchd.p4rt import states
 
 BUILD = Path(__file__).parents[3] / "programs" / "build"
 INSERT, MODIFY, DELETE = 1, 2, 3
@@ -48,7 +48,7 @@ def send(port: int, name: str = "send") -> p4r.Action:
 
 def new_state() -> State:
     compiled, schema = program()
-    return State(schema, Context(Switch(compiled), lambda: 0, Ports(), Limits()))
+    return states.new_state(compiled, schema)
 
 
 class ServerAgainstModel(RuleBasedStateMachine):
@@ -135,14 +135,14 @@ class ServerAgainstModel(RuleBasedStateMachine):
     def write(self, batch: list[p4r.Update]) -> None:
         """CONTINUE_ON_ERROR: each update by itself."""
         expected = [self.expect(update, self.model) for update in batch]
-        assert [Code.OK if e is None else e.code for e in self.state.write(batch)] == expected
+        assert [Code.OK if e is None else e.code for e in states.written(self.state, batch)] == expected
 
     @rule(batch=st.lists(st.deferred(lambda: ServerAgainstModel.updates()), max_size=6))
     def write_all_or_none(self, batch: list[p4r.Update]) -> None:
         """ROLLBACK_ON_ERROR: all of it, or nothing and the code of the first that failed."""
         trial = dict(self.model)
         expected = [self.expect(update, trial) for update in batch]
-        results = self.state.write_all_or_none(batch)
+        results = states.written(self.state, batch, whole=True)
         failures = [position for position, code in enumerate(expected) if code != Code.OK]
         if failures:
             first = results[failures[0]]
@@ -156,7 +156,7 @@ class ServerAgainstModel(RuleBasedStateMachine):
     def reconcile(self) -> None:
         """A snapshot written into a fresh pipeline is the same state."""
         fresh = new_state()
-        assert transfer(snapshot(self.state), fresh) is None
+        finish(transfer(self.state, fresh))
         self.state.context.switch.close()
         self.state = fresh
 
@@ -171,9 +171,9 @@ class ServerAgainstModel(RuleBasedStateMachine):
         requests[2].action_profile_member.SetInParent()
         requests[3].action_profile_group.SetInParent()
         requests[4].packet_replication_engine_entry.multicast_group_entry.SetInParent()
-        messages, results = self.state.read(requests)
+        entities, results = states.answered(self.state, requests)
         assert results == [None] * 5
-        got = sorted(e.SerializeToString(deterministic=True) for m in messages for e in m.entities)
+        got = sorted(e.SerializeToString(deterministic=True) for e in entities)
         assert got == sorted(e.SerializeToString(deterministic=True) for e in self.model.values())
 
     @invariant()

@@ -89,7 +89,7 @@ def idle_entry(rig, timeout_ns: int, dst: int = 5, kind: int = INSERT) -> p4r.Up
     update = p4r.Update(type=kind)
     entry = update.entity.table_entry
     entry.table_id = rig.names.id("tables", "mac")
-    entry.match.add(field_id=1).exact.value = bytes([dst])
+    entry.match.add(field_id=1).exact.value = dst.to_bytes(2, "big").lstrip(b"\0") or b"\0"
     entry.idle_timeout_ns = timeout_ns
     entry.metadata, entry.controller_metadata = b"m", 4
     entry.action.action.CopyFrom(rig.names.action("forward", 3))
@@ -244,9 +244,12 @@ def test_capabilities(make_rig):
 
 def test_large_messages(rig):
     """Row 35: a message far above gRPC's usual 4 MB is taken."""
-    update = idle_entry(rig, 0)
-    update.entity.table_entry.metadata = bytes(20 << 20)
-    assert rig.write(update) == [OK]
+    updates = [idle_entry(rig, 0, dst=number) for number in range(3000)]
+    for update in updates:
+        update.entity.table_entry.metadata = bytes(4096)
+    assert rig.write(*updates) == [OK] * 3000
     request = p4r.Entity()
-    request.table_entry.table_id = update.entity.table_entry.table_id
-    assert len(rig.read(request)[0].table_entry.metadata) == 20 << 20
+    request.table_entry.table_id = updates[0].entity.table_entry.table_id
+    read = rig.read(request)
+    assert len(read) == 3000
+    assert {len(entity.table_entry.metadata) for entity in read} == {4096}

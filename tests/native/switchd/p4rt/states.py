@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The state of a pipeline without a server: whole calls where the server does slices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from finsy.proto import p4r
+
+from native.compiler import Program
+from native.runtime import Switch
+from native.switchd.p4rt.context import Context, Limits, Ports, finish
+from native.switchd.p4rt.memory import Account, Memory
+from native.switchd.p4rt.schema import Schema
+from native.switchd.p4rt.state import Result, State
+
+
+def new_state(program: Program, schema: Schema, now_ns: int = 0, limits: Limits | None = None) -> State:
+    """A fresh pipeline on a switch of its own."""
+    account = Account(Memory(1 << 30))
+    return State(schema, Context(Switch(program), lambda: now_ns, Ports(), limits or Limits(), account))
+
+
+def written(state: State, batch: Sequence[p4r.Update], *, whole: bool = False) -> list[Result]:
+    """Carries out a batch; what became of each update."""
+    results: list[Result] = []
+    finish(state.write_all_or_none(batch, results) if whole else state.write(batch, results))
+    return results
+
+
+def answered(state: State, requests: Sequence[p4r.Entity]) -> tuple[list[p4r.Entity], list[Result]]:
+    """Carries out a Read: the entities, and what became of each request."""
+    results: list[Result] = []
+    messages = [message for message in state.read(requests, results) if message is not None]
+    return [entity for message in messages for entity in message.entities], results
