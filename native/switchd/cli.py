@@ -6,6 +6,8 @@ What takes long to import is imported only when the command line has been unders
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import logging
 import logging.handlers
 import os
@@ -16,14 +18,22 @@ from typing import TYPE_CHECKING
 
 from native.switchd.lossless import buffer_config, pfc_configs
 from native.switchd.options import PROGRAM, OptionError, Options, make_parser, parse_options
+from spec.text import one_line, printable
 
 if TYPE_CHECKING:
     from native.compiler import Program
     from native.runtime import Switch
+    from native.switchd.compiling import Compiler
+    from native.switchd.p4rt.device import Device
     from native.switchd.ports import IoLoop
     from native.switchd.server import Tls
+    from native.switchd.signals import Signals
 
 JSON_VERSION = "2.24"
+
+_MAX_MESSAGE = 1000
+_SWITCH_INTERVAL_S = 0.001
+_GC_THRESHOLD = (2_000, 10, 1_000_000)
 
 _LEVELS = {"trace": 5, "debug": 10, "info": 20, "warn": 30, "warning": 30, "error": 40, "off": 100}
 
@@ -54,17 +64,28 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     for warning in options.warnings:
         print(f"{PROGRAM}: warning: {warning}", file=sys.stderr)
+    logging.raiseExceptions = False  # nobody may read standard output any more
+    from native.switchd.signals import EndedError, Signals
+
     try:
-        _run(options)
+        with Signals(_leave_at_once) as signals:
+            _run(options, signals)
     except StartError as error:
         return _fail(str(error))
-    except KeyboardInterrupt:
-        return 130
+    except EndedError:
+        return 0
     return 0
 
 
+def _leave_at_once() -> None:
+    """Ends the process without freeing what the system frees as well, and faster."""
+    with contextlib.suppress(OSError, ValueError):
+        sys.stdout.flush()
+    os._exit(0)
+
+
 def _fail(message: str) -> int:
-    print(f"{PROGRAM}: {' '.join(message.split())}", file=sys.stderr)
+    print(f"{PROGRAM}: {one_line(message, _MAX_MESSAGE)}", file=sys.stderr)
     return 2
 
 
@@ -77,18 +98,22 @@ def _version() -> str:
         return "0 (not installed)"
 
 
-def _run(options: Options) -> None:
+def _run(options: Options, signals: Signals) -> None:
     # gRPC writes several lines of its own about an address in use
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     from native.compiler import ProgramError
     from native.runtime import BuildError, StateError
+    from native.switchd.compiling import Compiler
     from native.switchd.ports import PortError
     from native.switchd.server import ServerError
 
+    compiler = Compiler()
     try:
-        _serve(options)
+        _serve(options, signals, compiler)
     except (BuildError, PortError, ProgramError, ServerError, StateError) as error:
         raise StartError(str(error)) from error
+    finally:
+        compiler.stop()
 
 
 def _rates_bps(options: Options) -> dict[int, int]:
@@ -100,13 +125,14 @@ def _rates_bps(options: Options) -> dict[int, int]:
     return found
 
 
-def _serve(options: Options) -> None:
-    from native.compiler import load_program
+def _serve(options: Options, signals: Signals, compiler: Compiler) -> None:
+    import asyncio
+
     from native.runtime import Switch, SwitchConfig
     from native.switchd.p4rt.context import Limits, Ports
     from native.switchd.p4rt.device import Device, Settings
+    from native.switchd.p4rt.memory import default_limit
     from native.switchd.ports import IoLoop
-    from native.switchd.server import serve
 
     tls = _tls(options)
     program = _load(options.program)
@@ -123,6 +149,10 @@ def _serve(options: Options) -> None:
         pfc=pfc.get(None),
         buffer=buffer_config(options.buffer),
     )
+    # threads share the interpreter in small portions; what requests leave behind is freed at once, as a
+    # search for cycles among a million entries would stop everybody
+    sys.setswitchinterval(_SWITCH_INTERVAL_S)
+    gc.set_threshold(*_GC_THRESHOLD)
     with Switch(program, config) as switch:
         _configure_ports(switch, options)
         for port, own in pfc.items():
@@ -130,24 +160,45 @@ def _serve(options: Options) -> None:
                 switch.port_pfc(port, own)
         _configure_log(switch, options)
         with IoLoop(switch, options.interfaces, options.cpu_port, options.pcap) as loop:
-            device = Device(
-                switch,
-                Settings(options.device_id, options.bmv2_compat, limits=Limits(options.max_mc_groups)),
-                loop.now_ns,
-                lambda text: load_program(text, source="p4_device_config"),
-                Ports(frozenset(options.interfaces)),
+            settings = Settings(
+                options.device_id,
+                options.bmv2_compat,
+                memory_limit=options.memory or default_limit(),
+                limits=Limits(options.max_mc_groups),
             )
+            device = Device(switch, settings, loop.now_ns, compiler, Ports(frozenset(options.interfaces)))
             loop.start()
             report = _reporter(options, switch, loop)
             try:
-                serve(
-                    device, loop, options.address, tls, options.interfaces, lambda _: _ready(options), report
+                # a loop that is not closed: calls of clients who take nothing would have to be waited for
+                asyncio.new_event_loop().run_until_complete(
+                    _serving(options, signals, device, loop, tls, report)
                 )
             finally:
+                signals.served()
                 switch.set_log(None)
-                device.close()
+                compiler.stop()
             if report is not None:
                 report()
+            # the captures are complete; freeing a million entries one by one takes longer than ending
+            loop.close()
+            _leave_at_once()
+
+
+async def _serving(
+    options: Options,
+    signals: Signals,
+    device: Device,
+    loop: IoLoop,
+    tls: Tls | None,
+    report: Callable[[], None] | None,
+) -> None:
+    from native.switchd.server import serve
+
+    ended = signals.serving()
+    if report is not None:
+        signals.report_with(report)
+    await serve(device, loop, options.address, tls, options.interfaces, lambda _: _ready(options), ended)
 
 
 def _reporter(options: Options, switch: Switch, loop: IoLoop) -> Callable[[], None] | None:
@@ -168,7 +219,8 @@ def _reporter(options: Options, switch: Switch, loop: IoLoop) -> Callable[[], No
 
 
 def _ready(options: Options) -> None:
-    print(f"Server listening on {options.address}", flush=True)
+    with contextlib.suppress(OSError):  # nobody may read it
+        print(f"Server listening on {options.address}", flush=True)
 
 
 def _load(path: Path | None) -> Program | None:
@@ -234,7 +286,8 @@ def _configure_log(switch: Switch, options: Options) -> None:
     log.setLevel(_LEVELS[options.log_level])
     if options.log_level != "off":
         switch.set_log(
-            lambda level, text: log.log(_LEVELS[level], "%s", text), trace=options.log_level == "trace"
+            lambda level, text: log.log(_LEVELS[level], "%s", printable(text)),
+            trace=options.log_level == "trace",
         )
 
 

@@ -21,7 +21,7 @@ from native.switchd.lossless import (
     parse_port_watchdog,
 )
 from native.switchd.units import Rate, parse_depth, parse_rate
-from spec.units import parse_time_ns
+from spec.units import parse_bytes, parse_time_ns
 
 PROGRAM = "tailrace_switch_grpc"
 # simple_switch_grpc listens on every interface; who wants that says so.
@@ -90,6 +90,7 @@ class Options:
     pfc_watchdog: list[WatchdogSpec] = field(default_factory=list)
     buffer: BufferSpec | None = None
     statistics: Path | None = None
+    memory: int = 0
     warnings: list[str] = field(default_factory=list)
 
 
@@ -111,6 +112,13 @@ def _typed(parse: Callable[[str], object], what: str) -> Callable[[str], object]
 def _number(text: str) -> int:
     value = int(text, 0)
     if value < 0:
+        raise ValueError(text)
+    return value
+
+
+def _memory(text: str) -> int:
+    value = parse_bytes(text)
+    if value == 0:
         raise ValueError(text)
     return value
 
@@ -297,6 +305,13 @@ def _add_own_options(parser: argparse.ArgumentParser, number: Callable[[str], ob
         "times what is free; what each port has for packets that are not lossless (default: no limit)",
     )
     add(
+        "--memory",
+        type=_typed(_memory, "BYTES, as 2GiB"),
+        default=0,
+        metavar="BYTES",
+        help="memory that programs and clients may make the switch use (default: half of the machine's)",
+    )
+    add(
         "--statistics",
         type=Path,
         metavar="FILE",
@@ -384,6 +399,7 @@ def _copy(given: argparse.Namespace, options: Options) -> None:
         given.pfc_watchdog,
     )
     options.buffer, options.statistics = given.buffer, given.statistics
+    options.memory = given.memory
     if given.recirc_rate is not None:
         if given.recirc_rate.pps:
             raise OptionError("--recirc-rate is in bit/s")
@@ -442,5 +458,9 @@ def _check(options: Options) -> None:
         raise OptionError("--grpc-server-ssl needs --grpc-server-cert and --grpc-server-key")
     if options.ssl_client_auth and options.ssl and options.ssl_cacert is None:
         raise OptionError("--grpc-server-with-client-auth needs --grpc-server-cacert")
-    if not options.ssl and (any(files) or options.ssl_client_auth):
+    if options.ssl_client_auth and not options.ssl:
+        raise OptionError(
+            "--grpc-server-with-client-auth needs --grpc-server-ssl: without it nobody is asked"
+        )
+    if not options.ssl and any(files):
         options.warnings.append("TLS options are ignored without --grpc-server-ssl")

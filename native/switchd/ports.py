@@ -27,6 +27,9 @@ _ERROR_BYTES = 256
 _FRAME_BYTES = 65664
 _MAX_PORT = 511
 
+MOST_FRAMES = 4096
+"""Packet-ins that wait in the loop at most (TRI_CPU_FRAMES)."""
+
 
 class PortError(Exception):
     """A port that cannot be opened; the text is one line for the user."""
@@ -264,15 +267,19 @@ class IoLoop:
             return int(self._lib.tri_events_fd(self._open()))
 
     def packet_ins(self) -> list[bytes]:
-        """All frames that the core sent to the CPU port and nobody has fetched, oldest first.
+        """Frames that the core sent to the CPU port and nobody has fetched, oldest first.
 
-        Makes events_fd unreadable first, so fetch digests after this call: then no event is ever missed.
+        At most MOST_FRAMES, as more may come as fast as they are fetched. Makes events_fd unreadable first,
+        so fetch digests after this call: then no event is ever missed.
         """
         frames: list[bytes] = []
         with self._lock:
             loop = self._open()
             self._lib.tri_events_clear(loop)
-            while (length := self._lib.tri_packet_in(loop, self._frame, _FRAME_BYTES)) >= 0:
+            for _ in range(MOST_FRAMES):
+                length = self._lib.tri_packet_in(loop, self._frame, _FRAME_BYTES)
+                if length < 0:
+                    break
                 frames.append(ctypes.string_at(self._frame, min(length, _FRAME_BYTES)))
         return frames
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import signal
+import logging
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -16,20 +16,30 @@ from typing import Protocol
 import grpc
 import grpc.aio
 
+from native.runtime import StateError
 from native.switchd.p4rt.device import Device
+from native.switchd.p4rt.errors import P4RtError
 from native.switchd.p4rt.service import DataPlane, P4RuntimeService, rpc_handler
 from native.switchd.statistics_service import statistics_handler
 from spec.toolchain.confined import abort
 
+_log = logging.getLogger(__name__)
+
 TICK_S = 0.05
 """How often timeouts and the status of ports are looked at."""
 
-MAX_MESSAGE_BYTES = 256 << 20
+STOP_S = 0.3
+"""How long calls may take to end when the server does."""
+
+MAX_MESSAGE_BYTES = 64 << 20
 MAX_METADATA_BYTES = 1 << 20
+MAX_CALLS = 1024
+"""Calls of one connection at a time; further ones wait in the client."""
 
 _OPTIONS = (
     ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
     ("grpc.max_send_message_length", -1),
+    ("grpc.max_concurrent_streams", MAX_CALLS),
     ("grpc.max_metadata_size", MAX_METADATA_BYTES),
     # without this a second server on the same address would start and take half of the clients
     ("grpc.so_reuseport", 0),
@@ -94,7 +104,7 @@ class Server:
         self._executor = ThreadPoolExecutor(max_workers=2, thread_name_prefix="compile")
         self.service = P4RuntimeService(device, data_plane, self._executor)
         self._server = new_server()
-        counts = statistics_handler({device.settings.device_id: device.statistics})
+        counts = statistics_handler({device.settings.device_id: self.statistics})
         self._server.add_generic_rpc_handlers((rpc_handler(self.service), counts))
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -108,6 +118,10 @@ class Server:
         await self._server.start()
         return port
 
+    def statistics(self) -> dict[str, object]:
+        """What the device's ports and memory have counted, and what was lost on the way to clients."""
+        return {**self.service.device.statistics(), "clients": self.service.statistics()}
+
     def watch(self, plane: RealTimePlane, ports: Iterable[int]) -> None:
         """Carries events, timeouts and port status from a real-time data plane until `stop`."""
         asyncio.get_running_loop().add_reader(plane.events_fd, self.service.deliver_events)
@@ -115,10 +129,13 @@ class Server:
 
     async def _tick(self, plane: RealTimePlane, ports: tuple[int, ...]) -> None:
         while True:
-            for port in ports:
-                self.service.device.port_changed(port, up=plane.port_up(port))
-            self.service.deliver_events()
-            self.service.deliver_idle()
+            try:
+                for port in ports:
+                    self.service.device.port_changed(port, up=plane.port_up(port))
+                self.service.deliver_events()
+                self.service.deliver_idle()
+            except (P4RtError, StateError) as error:
+                _log.error("ports and timeouts: %s", error)  # the next tick finds the rest
             await asyncio.sleep(TICK_S)
 
     async def stop(self) -> None:
@@ -126,7 +143,8 @@ class Server:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        await self._server.stop(None)
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(self._server.stop(None), STOP_S)
         self._executor.shutdown(wait=False, cancel_futures=True)
 
 
@@ -136,40 +154,21 @@ def _listen_problem(tls: Tls | None) -> str:
     return problem if tls is None else f"{problem}, or the TLS files are no good"
 
 
-def serve(
+async def serve(
     device: Device,
     plane: RealTimePlane,
     address: str,
     tls: Tls | None,
     ports: Iterable[int],
     on_ready: Callable[[int], None],
-    on_report: Callable[[], None] | None = None,
+    ended: asyncio.Event,
 ) -> None:
-    """Serves until SIGTERM or SIGINT; `on_ready` is called with the port once clients can connect.
-
-    `on_report` is called at every SIGUSR1.
+    """Serves until `ended`; `on_ready` is called with the port once clients can connect.
 
     Raises:
         ServerError: the server cannot start.
     """
-    asyncio.run(_serve(device, plane, address, tls, ports, on_ready, on_report))
-
-
-async def _serve(
-    device: Device,
-    plane: RealTimePlane,
-    address: str,
-    tls: Tls | None,
-    ports: Iterable[int],
-    on_ready: Callable[[int], None],
-    on_report: Callable[[], None] | None,
-) -> None:
     loop = asyncio.get_running_loop()
-    ended = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, ended.set)
-    if on_report is not None:
-        loop.add_signal_handler(signal.SIGUSR1, on_report)
     server = Server(device, plane)
     try:
         port = await server.start(address, tls)

@@ -16,6 +16,8 @@ import grpc
 import grpc.aio
 
 SERVICE, METHOD = "tailrace.Statistics", "Get"
+_MAX_ID = 20
+"""Digits of a device id."""
 
 Statistics = Callable[[], dict[str, object]]
 
@@ -24,10 +26,10 @@ def statistics_handler(devices: Mapping[int, Statistics]) -> grpc.GenericRpcHand
     """The service as a gRPC server takes it, for the devices with these ids."""
 
     async def get(request: bytes, context: grpc.aio.ServicerContext[bytes, bytes]) -> bytes:
-        text = request.decode(errors="replace")
-        found = devices.get(int(text)) if text.isdecimal() else None
+        text = request[:_MAX_ID].decode(errors="replace")
+        found = devices.get(int(text)) if text.isdecimal() and len(request) <= _MAX_ID else None
         if found is None:
-            await context.abort(grpc.StatusCode.NOT_FOUND, f"device {text[:20]!r} is not known")
+            await context.abort(grpc.StatusCode.NOT_FOUND, f"device {text!r} is not known")
             raise AssertionError("abort returned")
         return json.dumps(found()).encode()
 

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compiles programs in a process of its own, so that neither a large JSON nor the C compiler holds others up.
+
+Python's JSON reader keeps the interpreter to itself for as long as it takes, and a compiler that runs in a
+thread cannot be stopped. The process starts with the first program, and ends with the switch or by it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+from typing import IO, NoReturn
+
+from native.compiler import Program, ProgramError, load_program
+from spec.text import one_line
+
+SOURCE = "p4_device_config"
+MOST_S = 300.0
+"""Longest time for one program."""
+MAX_PROGRAM_BYTES = 32 << 20
+"""Size of a program as it comes back; what is larger is no P4 program."""
+
+_LENGTH = struct.Struct(">BQ")
+_MADE, _REFUSED = 0, 1
+_END_S = 0.3
+
+
+class Compiler:
+    """Compiles for one switch. Any thread may call; `stop` may be called while another one waits."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._scratch: str | None = None
+        self._stopped = False
+
+    def __call__(self, text: bytes) -> Program:
+        """The program of a BMv2 JSON.
+
+        Raises:
+            ProgramError: the JSON is bad, the C compiler failed, or the switch ends.
+        """
+        with self._lock:
+            process = self._started()
+            assert process.stdin is not None and process.stdout is not None
+            late = threading.Timer(MOST_S, self._end, (process,))
+            late.daemon = True
+            late.start()
+            try:
+                _put(process.stdin, _MADE, text)
+                kind, answer = _take(process.stdout)
+            except (OSError, EOFError):
+                self._end(process)
+                raise ProgramError(
+                    f"{SOURCE}: the compiler ended or took longer than {MOST_S:.0f} s"
+                ) from None
+            finally:
+                late.cancel()
+        if kind == _REFUSED:
+            raise ProgramError(answer.decode(errors="replace"))
+        program = pickle.loads(answer)  # noqa: S301 - from our own process, made below
+        assert isinstance(program, Program)
+        return program
+
+    def _started(self) -> subprocess.Popen[bytes]:
+        if self._stopped:
+            raise ProgramError(f"{SOURCE}: the switch ends")
+        if self._process is None or self._process.poll() is not None:
+            if self._scratch is None:
+                self._scratch = tempfile.mkdtemp(prefix="tailrace-")
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "native.switchd.compiling"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                env={
+                    **os.environ,
+                    "TMPDIR": self._scratch,
+                    "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
+                },
+                start_new_session=True,  # it is ended together with the C compiler that it has started
+            )
+        return self._process
+
+    @staticmethod
+    def _end(process: subprocess.Popen[bytes]) -> None:
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, number)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(_END_S)
+                if number == signal.SIGKILL:
+                    return
+
+    def stop(self) -> None:
+        """Ends the process, whatever it does, and leaves nothing behind."""
+        self._stopped = True
+        if self._process is not None:
+            self._end(self._process)
+        if self._scratch is not None:
+            shutil.rmtree(self._scratch, ignore_errors=True)
+
+
+def _put(file: IO[bytes], kind: int, data: bytes) -> None:
+    file.write(_LENGTH.pack(kind, len(data)))
+    file.write(data)
+    file.flush()
+
+
+def _take(file: IO[bytes]) -> tuple[int, bytes]:
+    head = file.read(_LENGTH.size)
+    if len(head) < _LENGTH.size:
+        raise EOFError
+    kind, length = _LENGTH.unpack(head)
+    data = file.read(length)
+    if len(data) < length:
+        raise EOFError
+    return kind, data
+
+
+def _answer(text: bytes) -> tuple[int, bytes]:
+    try:
+        program = pickle.dumps(load_program(text, source=SOURCE), pickle.HIGHEST_PROTOCOL)
+    except ProgramError as error:
+        return _REFUSED, str(error).encode(errors="backslashreplace")
+    except Exception as error:  # noqa: BLE001 - the switch is told, whatever it is
+        message = one_line(f"{SOURCE}: {type(error).__name__}: {error}", 300)
+        return _REFUSED, message.encode(errors="backslashreplace")
+    if len(program) > MAX_PROGRAM_BYTES:
+        message = f"{SOURCE}: the program takes {len(program)} bytes; the limit is {MAX_PROGRAM_BYTES}"
+        return _REFUSED, message.encode()
+    return _MADE, program
+
+
+def main() -> None:
+    """The process: answers until its input ends."""
+
+    def end(_number: int, _frame: object) -> NoReturn:
+        sys.exit(0)  # what is being built is cleaned up on the way
+
+    signal.signal(signal.SIGTERM, end)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    source, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # nobody else may write where the answers go
+    with contextlib.suppress(EOFError, BrokenPipeError):
+        while True:
+            _, text = _take(source)
+            _put(answers, *_answer(text))
+
+
+if __name__ == "__main__":
+    main()

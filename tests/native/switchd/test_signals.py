@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The end comes at once, whatever is under way, and leaves nothing behind; other signals do no harm."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import grpc
+import pytest
+from finsy.proto import p4r, p4r_grpc
+
+from bench.holdup import Primary
+from tests.native.switchd.test_cli import COMMAND, LONG_S, PROGRAM, free_port
+
+SIZES = {"AllIngress.words": 300_000}
+PROMPT_S = 20.0
+"""Far more than the second that it takes at most on a machine with nothing else to do."""
+
+
+@dataclass
+class Running:
+    """A switch in a process of its own."""
+
+    process: subprocess.Popen[str]
+    address: str
+    scratch: Path
+
+    def ready(self) -> None:
+        with grpc.insecure_channel(self.address) as channel:
+            grpc.channel_ready_future(channel).result(timeout=LONG_S)
+
+    def end(self, *signs: signal.Signals) -> None:
+        """Sends signals and checks how the process ends."""
+        for sign in signs:
+            self.process.send_signal(sign)
+        begin = time.monotonic()
+        _, err = self.process.communicate(timeout=PROMPT_S)
+        assert self.process.returncode == 0, err
+        assert "Traceback" not in err and "rror" not in err, err
+        assert time.monotonic() - begin < PROMPT_S
+        left = [path for path in self.scratch.rglob("*") if ".build" in path.name or "tailrace-" in path.name]
+        assert not [path for path in left if path.suffix != ".so"], left
+        assert not list((self.scratch / "tmp").iterdir())
+
+
+Start = Callable[..., Running]
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    """Starts switches that put files where the test finds them."""
+    started: list[subprocess.Popen[str]] = []
+    (tmp_path / "tmp").mkdir()
+
+    def make(*words: str, **environment: str) -> Running:
+        address = f"127.0.0.1:{free_port()}"
+        command = [
+            *COMMAND,
+            *(words or ("--no-p4",)),
+            "--device-id",
+            "1",
+            "--",
+            "--grpc-server-addr",
+            address,
+        ]
+        process = subprocess.Popen(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "TMPDIR": str(tmp_path / "tmp"), **environment},
+        )
+        started.append(process)
+        return Running(process, address, tmp_path)
+
+    yield make
+    for process in started:
+        if process.poll() is None:
+            process.kill()
+        process.communicate(timeout=LONG_S)
+
+
+@pytest.fixture
+def slow_compiler(tmp_path: Path) -> dict[str, str]:
+    """An environment with an empty cache, in which programs - and they alone - take minutes to compile."""
+    script = tmp_path / "cc"
+    script.write_text(
+        f'#!/bin/sh\ncase "$*" in *-lpthread*) exec {shutil.which("cc")} "$@";; esac\n'
+        f"touch {tmp_path}/compiling\nexec sleep 300\n"
+    )
+    script.chmod(0o755)
+    return {"CC": str(script), "TAILRACE_CACHE": str(tmp_path / "cache")}
+
+
+def until(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + LONG_S
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize(
+    "signs",
+    [
+        (signal.SIGTERM,),
+        (signal.SIGINT,),
+        (signal.SIGHUP,),
+        (signal.SIGTERM, signal.SIGTERM, signal.SIGINT, signal.SIGTERM),
+    ],
+)
+def test_it_ends_during_a_read_that_nobody_takes(start: Start, signs: tuple[signal.Signals, ...]) -> None:
+    """With a push, a write of all cells and streams besides."""
+    switch = start()
+    switch.ready()
+    primary = Primary(switch.address, SIZES)
+    primary.push()
+    request = p4r.Entity()
+    request.register_entry.SetInParent()
+    calls = [primary.stub.Read(p4r.ReadRequest(device_id=1, entities=[request])) for _ in range(5)]
+    next(iter(calls[0]))
+
+    def write() -> None:
+        while True:
+            try:
+                primary.fill("AllIngress.words")
+            except (grpc.RpcError, ValueError):
+                return
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    switch.end(*signs)
+    writer.join(LONG_S)
+    primary.close()
+
+
+@pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGINT])
+def test_it_ends_during_a_compilation(
+    start: Start, slow_compiler: dict[str, str], sign: signal.Signals
+) -> None:
+    """Of a program that a client has sent: the compiler ends, too, and what it was building is gone."""
+    switch = start(**slow_compiler)
+    switch.ready()
+    primary = Primary(switch.address, SIZES)
+
+    def push() -> None:
+        with pytest.raises(grpc.RpcError):
+            primary.push()
+
+    pusher = threading.Thread(target=push)
+    pusher.start()
+    until((switch.scratch / "compiling").exists)
+    with grpc.insecure_channel(switch.address) as channel:  # others are served meanwhile
+        assert p4r_grpc.P4RuntimeStub(channel).Capabilities(p4r.CapabilitiesRequest(), timeout=LONG_S)
+    switch.end(sign)
+    pusher.join(LONG_S)
+    primary.close()
+
+
+@pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGINT])
+def test_it_ends_while_it_starts(start: Start, slow_compiler: dict[str, str], sign: signal.Signals) -> None:
+    """While the program of the command line is compiled."""
+    switch = start(str(PROGRAM), **slow_compiler)
+    until((switch.scratch / "compiling").exists)
+    switch.end(sign)
+
+
+def test_other_signals_do_no_harm(start: Start) -> None:
+    """SIGUSR1 means nothing without --statistics; nor do SIGUSR2 and SIGPIPE."""
+    switch = start()
+    switch.ready()
+    for sign in (signal.SIGUSR1, signal.SIGUSR2, signal.SIGPIPE):
+        switch.process.send_signal(sign)
+    switch.ready()
+    switch.end(signal.SIGTERM)
+
+
+def test_statistics_are_written_when_asked_and_at_the_end(start: Start, tmp_path: Path) -> None:
+    """As before, and by whoever looks at the end."""
+    file = tmp_path / "counts.json"
+    switch = start("--no-p4", "--statistics", str(file))
+    switch.ready()
+    switch.process.send_signal(signal.SIGUSR1)
+    until(file.exists)
+    file.unlink()
+    switch.end(signal.SIGTERM)
+    assert file.exists() and not list(tmp_path.glob("*.part"))
+
+
+def test_nobody_need_read_what_it_says() -> None:
+    """Its standard output is closed by whoever started it."""
+    address = f"127.0.0.1:{free_port()}"
+    words = [*COMMAND, str(PROGRAM), "--log-console", "--", "--grpc-server-addr", address]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None and process.stderr is not None
+    process.stdout.close()
+    with grpc.insecure_channel(address) as channel:
+        grpc.channel_ready_future(channel).result(timeout=LONG_S)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(PROMPT_S) == 0
+    assert "Traceback" not in process.stderr.read()
+    process.stderr.close()
