@@ -14,7 +14,7 @@ from pathlib import Path
 
 import grpc
 
-from bench import core, footprint, pipeline, tables, virtual
+from bench import core, footprint, holdup, pipeline, tables, virtual
 from bench.result import Result, table
 from native.cc import BuildError
 from native.compiler import ProgramError
@@ -25,6 +25,7 @@ BENCHMARKS: dict[str, Callable[[bool], list[Result]]] = {
     "core": core.run,
     "tables": tables.run,
     "footprint": footprint.run,
+    "holdup": holdup.run,
     "virtual": virtual.run,
 }
 ASKED_FOR = {"virtual-full": virtual.run_full}

@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
@@ -48,15 +49,30 @@ def _wait_until_listening(process: subprocess.Popen[bytes], address: str) -> Non
     raise RuntimeError(f"tailrace_switch_grpc did not listen on {address} in {START_TIMEOUT_S:.0f} s")
 
 
+@dataclass(frozen=True, slots=True)
+class RunningSwitch:
+    """A switch in a process of its own, and where it listens."""
+
+    address: str
+    process: subprocess.Popen[bytes]
+
+
 @contextmanager
 def running_switch() -> Iterator[str]:
     """A switch without a program or ports, for a `with` block; the value is the address it listens on."""
+    with running_process() as switch:
+        yield switch.address
+
+
+@contextmanager
+def running_process() -> Iterator[RunningSwitch]:
+    """The same, with its process, which may have ended at the end of the block."""
     address = f"127.0.0.1:{_free_port()}"
     arguments = ["--no-p4", "--device-id", str(DEVICE_ID), "--", "--grpc-server-addr", address]
     process = subprocess.Popen([sys.executable, "-c", _SWITCH, *arguments], stdout=subprocess.DEVNULL)
     try:
         _wait_until_listening(process, address)
-        yield address
+        yield RunningSwitch(address, process)
     finally:
         process.send_signal(signal.SIGTERM)
         try:
