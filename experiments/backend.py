@@ -87,6 +87,14 @@ class PfcSeen:
     storms: int = 0
     storm_dropped: int = 0
 
+    @property
+    def storm_note(self) -> str:
+        """A line of the storms."""
+        return (
+            f"PFC storms: {self.storms}, in which pauses held a port for too long;"
+            f" packets dropped for that: {self.storm_dropped}"
+        )
+
     def document(self) -> dict[str, int | float]:
         """The same in JSON; without storms, if there was none."""
         found = asdict(self)

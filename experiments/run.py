@@ -15,7 +15,7 @@ from controller.defaults import base_rtt_ns
 from controller.scheme import SchemeConfig, parse_scheme
 from controller.target import target as switch_target
 from experiments import budget, defaults
-from experiments.backend import Backend, Job, Outcome, Report
+from experiments.backend import Backend, Job, Outcome, Progress, Report
 from experiments.classes import PLAIN, measured
 from experiments.counters import trimmed
 from experiments.errors import RunError
@@ -199,6 +199,8 @@ def run(
         RunError: the run failed, or measured something else than it was given.
     """
     outcome = backend.run(replace(planned.job, pcap_dir=pcap_dir), report)
+    if outcome.pfc is not None and outcome.pfc.storms:
+        report(Progress("traffic", note=outcome.pfc.storm_note))
     rows = _rows(planned, outcome)
     case, summary = case_name(planned.experiment.faults), _summary(planned, outcome, rows)
     return Result(case, label, summary, rows, outcome.timelines, outcome.events, outcome.gaps)

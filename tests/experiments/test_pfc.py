@@ -79,13 +79,24 @@ def test_a_buffer_must_have_room_beside_the_headrooms() -> None:
         Pfc(1000, 500, 1000, least).of(FABRIC, 1500)
 
 
-def measure(tmp_path: Path, look: Callable[[Network], None] | None = None, **values: object) -> Result:
+def measure(
+    tmp_path: Path,
+    look: Callable[[Network], None] | None = None,
+    notes: list[str] | None = None,
+    **values: object,
+) -> Result:
     path = tmp_path / "flows.csv"
     senders = ("h2", "h3", "h5", "h6", "h7", "h8")
     path.write_text("src,dst,bytes,start\n" + "".join(f"{name},h1,256KiB,0\n" for name in senders))
     words = {"scheme": "ecmp:queue=64KiB", "topology": FABRIC.words, "workload": str(path), "window": "64KiB"}
     backend = VirtualBackend(look)
-    return run(plan(make({**words, **values}), "virtual"), backend, lambda _progress: None, label="it")
+    notes = [] if notes is None else notes
+    return run(
+        plan(make({**words, **values}), "virtual"),
+        backend,
+        lambda progress: notes.append(progress.note) if progress.note else None,
+        label="it",
+    )
 
 
 def test_an_incast_overflows_a_queue_without_pfc(tmp_path: Path) -> None:
@@ -179,15 +190,18 @@ def pausing(network: Network) -> None:
 @pytest.mark.parametrize(("words", "dropped"), [("", True), (",storm=ignore", False), (",storm=off", False)])
 def test_a_host_that_pauses_its_port(tmp_path: Path, words: str, dropped: bool) -> None:
     """Is found; the run tells when, and what was dropped, and the summary counts it."""
-    result = measure(tmp_path, pausing, pfc=f"xoff=8KiB,xon=4KiB{words}")
+    notes: list[str] = []
+    result = measure(tmp_path, pausing, notes, pfc=f"xoff=8KiB,xon=4KiB{words}")
     assert result.complete
     counts = result.summary.pfc
     assert isinstance(counts, dict)
     events = [(event.kind, event.subject) for event in result.events]
     if words == ",storm=off":
         assert "storms" not in counts
-        assert events == []
+        assert (events, notes) == ([], [])
         return
+    assert notes[0] == result.events[0].text
+    assert notes[-1].startswith("PFC storms: 1, ")
     assert counts["storms"] == 1
     assert (counts["storm_dropped"] > 0) == dropped
     assert isinstance(result.summary.packets.dropped, int)
