@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import hashlib
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -37,9 +38,9 @@ class Program:
             raise _not_compiled(self.source, error) from None
 
 
-def _c_text(model: Model, source: str) -> str:
+def _c_text(model: Model, source: str) -> list[str]:
     try:
-        return emit(model)
+        return [emit(model)]
     except RecursionError:
         raise ProgramError(f"{source}: expressions are nested too deeply") from None
 
@@ -68,7 +69,8 @@ def load_program(
     recipe = Recipe(
         "program",
         [digest, *made_by],
-        lambda: [_c_text(model, source)],
+        # no lambda: a program may come from another process, and be made again here
+        functools.partial(_c_text, model, source),
         sanitize=sanitize,
         cache_dir=cache_dir,
     )

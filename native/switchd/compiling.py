@@ -8,6 +8,7 @@ thread cannot be stopped. The process starts with the first program, and ends wi
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import pickle
 import shutil
@@ -17,9 +18,11 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections.abc import Callable
 from typing import IO, NoReturn
 
 from native.compiler import Program, ProgramError, load_program
+from native.compiler.errors import NotCompiledError
 from spec.text import one_line
 
 SOURCE = "p4_device_config"
@@ -29,7 +32,12 @@ MAX_PROGRAM_BYTES = 32 << 20
 """Size of a program as it comes back; what is larger is no P4 program."""
 
 _LENGTH = struct.Struct(">BQ")
-_MADE, _REFUSED = 0, 1
+_MADE, _REFUSED, _NOT_COMPILED, _UNABLE = range(4)
+_ERRORS: dict[int, Callable[[str], ProgramError]] = {
+    _REFUSED: ProgramError,
+    _NOT_COMPILED: functools.partial(NotCompiledError, refused=True),
+    _UNABLE: functools.partial(NotCompiledError, refused=False),
+}
 _END_S = 0.3
 
 
@@ -64,8 +72,8 @@ class Compiler:
                 ) from None
             finally:
                 late.cancel()
-        if kind == _REFUSED:
-            raise ProgramError(answer.decode(errors="replace"))
+        if kind != _MADE:
+            raise _ERRORS[kind](answer.decode(errors="replace"))
         program = pickle.loads(answer)  # noqa: S301 - from our own process, made below
         assert isinstance(program, Program)
         return program
@@ -128,11 +136,12 @@ def _take(file: IO[bytes]) -> tuple[int, bytes]:
 def _answer(text: bytes) -> tuple[int, bytes]:
     try:
         program = pickle.dumps(load_program(text, source=SOURCE), pickle.HIGHEST_PROTOCOL)
+    except NotCompiledError as error:
+        return _NOT_COMPILED if error.refused else _UNABLE, str(error).encode()
     except ProgramError as error:
-        return _REFUSED, str(error).encode(errors="backslashreplace")
+        return _REFUSED, str(error).encode()
     except Exception as error:  # noqa: BLE001 - the switch is told, whatever it is
-        message = one_line(f"{SOURCE}: {type(error).__name__}: {error}", 300)
-        return _REFUSED, message.encode(errors="backslashreplace")
+        return _UNABLE, one_line(f"{SOURCE}: {type(error).__name__}: {error}").encode()
     if len(program) > MAX_PROGRAM_BYTES:
         message = f"{SOURCE}: the program takes {len(program)} bytes; the limit is {MAX_PROGRAM_BYTES}"
         return _REFUSED, message.encode()

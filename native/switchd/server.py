@@ -21,7 +21,6 @@ from native.switchd.p4rt.device import Device
 from native.switchd.p4rt.errors import P4RtError
 from native.switchd.p4rt.service import DataPlane, P4RuntimeService, rpc_handler
 from native.switchd.statistics_service import statistics_handler
-from spec.toolchain.confined import abort
 
 _log = logging.getLogger(__name__)
 
@@ -179,5 +178,3 @@ async def serve(
         with contextlib.suppress(ValueError):
             loop.remove_reader(plane.events_fd)
         await server.stop()
-        # no client waits any more for what is being compiled, but the end of this process does
-        abort()

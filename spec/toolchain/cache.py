@@ -24,7 +24,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from spec.text import one_line
-from spec.toolchain import confined
 from spec.toolchain.errors import BuildError
 from spec.toolchain.seals import (
     READ,
@@ -191,12 +190,10 @@ class Folder:
         Raises:
             BuildError: another process has had it for too long, or the folder cannot be written.
         """
-        deadline, aborts = time.monotonic() + WAIT_S, confined.aborts()
+        deadline = time.monotonic() + WAIT_S
         while (fd := self._try_lock(name)) is None:
             if time.monotonic() > deadline:
                 raise BuildError(f"another process has been making {name} for {WAIT_S:.0f} s")
-            if confined.aborts() != aborts:
-                raise BuildError(f"{name} was given up")
             time.sleep(_POLL_S)
         try:
             yield

@@ -11,7 +11,6 @@ import os
 import select
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -54,11 +53,6 @@ class Outcome:
     output: str
     timed_out: bool
     active: tuple[str, ...]
-
-
-_running: set[subprocess.Popen[bytes]] = set()
-_lock = threading.Lock()
-_aborts = 0
 
 
 def search_path() -> str:
@@ -125,7 +119,7 @@ def run(
         more_environment: variables beside those of `environment`.
 
     Raises:
-        BuildError: it could not be run, or was given up (`abort`).
+        BuildError: it could not be run, or was stopped.
     """
     limits = limits or LIMITS
     job = {
@@ -168,13 +162,9 @@ def _ask(job: bytes, within_s: float) -> bytes:
         )
     except OSError as error:
         raise BuildError(f"cannot start {command[0]}: {error.strerror}") from None
-    with _lock:
-        _running.add(process)
     try:
         return _converse(process, job, within_s)
     finally:
-        with _lock:
-            _running.discard(process)
         _end(process)
 
 
@@ -207,18 +197,3 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         process.kill()
         process.wait()
     process.stdout.close()
-
-
-def abort() -> None:
-    """Gives up every run of this process, and every wait for another's; each ends with a BuildError."""
-    global _aborts
-    with _lock:
-        _aborts += 1
-        for process in _running:
-            with suppress(OSError):
-                process.terminate()
-
-
-def aborts() -> int:
-    """How often `abort` was called: whoever waits looks whether that has changed."""
-    return _aborts

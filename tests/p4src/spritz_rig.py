@@ -151,10 +151,12 @@ class SpritzRig(Rig):
         """What a packet says behind this switch: of marks of hosts those that they may give."""
         if sent.in_port != HOST_PORT:
             return sent.dscp
-        kept = {Dscp.TRIMMED: Dscp.DEFAULT, Dscp.TRIMMED_STEERED: Dscp.STEERED}.get(sent.dscp, sent.dscp)
+        trimmed: dict[int, int] = {Dscp.TRIMMED: Dscp.DEFAULT, Dscp.TRIMMED_STEERED: Dscp.STEERED}
+        steered: dict[int, int] = {Dscp.STEERED: Dscp.DEFAULT, Dscp.DEMOTED_STEERED: Dscp.DEMOTED}
+        kept = trimmed.get(sent.dscp, sent.dscp)
         if self.marks:
             return kept
-        return {Dscp.STEERED: Dscp.DEFAULT, Dscp.DEMOTED_STEERED: Dscp.DEMOTED}.get(kept, kept)
+        return steered.get(kept, kept)
 
     # ---- what the paper says ----
 

@@ -8,8 +8,6 @@ import os
 import socket
 import subprocess
 import sys
-import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -168,28 +166,6 @@ def test_what_cannot_be_run_is_said(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("no program")
     with pytest.raises(BuildError, match="text cannot be run: Permission denied"):
         run(tmp_path, str(tmp_path / "text"))
-
-
-def test_every_run_can_be_given_up(tmp_path: Path) -> None:
-    """From another thread, as a switch that ends does; the scratch folder goes, too."""
-    word, ended = f"4444{os.getpid()}", []
-
-    def wait() -> None:
-        with pytest.raises(BuildError, match="was stopped"):
-            run(tmp_path, "/bin/sh", "-c", f"touch started; sleep {word}")
-        ended.append(True)
-
-    thread = threading.Thread(target=wait)
-    thread.start()
-    end = time.monotonic() + 60
-    while not (tmp_path / "scratch" / "started").exists():
-        assert time.monotonic() < end
-        time.sleep(0.01)
-    confined.abort()
-    thread.join(60)
-    assert ended
-    assert [] == processes_of(word)
-    assert not (tmp_path / "scratch").exists()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")

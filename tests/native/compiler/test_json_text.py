@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from native.compiler import ProgramError, load_program
 from native.compiler.bmv2_json import read_bmv2_json
-from native.compiler.errors import MAX_LINE
+from spec.text import LINE_CHARS
 from tests.native.bmv2_builder import Builder, assign, field
 
 GOOD = Builder([("a", 8)]).text()
@@ -25,7 +25,7 @@ def refused(text: bytes) -> str:
     message = str(caught.value)
     assert message.startswith("x.json: ")
     assert message.isprintable()
-    assert len(message) <= len("x.json: not a JSON file: ") + MAX_LINE
+    assert len(message) <= LINE_CHARS
     message.encode()
     return message
 
