@@ -81,6 +81,12 @@ def bth(opcode: int, size: int) -> bytes:
     return struct.pack(">BBHBBHI", opcode, 0, 0xFFFF, 0, 0, 1, 2) + bytes(size)
 
 
+def roce_data(frame_bytes: int) -> Kind:
+    """RoCE data of honest lengths, which switches of Spritz may send by other paths than other data."""
+    payload = bth(_DATA_OPCODE, max(0, frame_bytes - ETHERNET_BYTES - IPV4_BYTES - UDP_BYTES - 12))
+    return _packet(f"plain-{frame_bytes}-roce", Ipv4(), payload)
+
+
 Make = Callable[[Host, Host], bytes]
 
 
