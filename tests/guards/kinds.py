@@ -28,7 +28,7 @@ _TYPES = dict(constants("ETHERTYPE_"))
 _DATA_OPCODE = 0x07
 
 MAC_CONTROL = "ETHERTYPE_MAC_CONTROL"
-"""Pauses: whoever sends them is not beside the victim, but in front of it. tests/guards/test_pauses.py has them."""
+"""Pauses: whoever sends them is not beside the victim, but in front of it, so they are tested elsewhere."""
 
 
 @dataclass(frozen=True)

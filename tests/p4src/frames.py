@@ -67,3 +67,9 @@ def shim_of(data: bytes) -> DataShim:
     shim = Ether(data)[DataShim]
     assert isinstance(shim, DataShim)
     return shim
+
+
+def newest_stamp(data: bytes) -> tuple[int, int]:
+    """The first stamp of a frame, as `stamp` takes it."""
+    ticks, rest = struct.unpack(">IH", bytes(shim_of(data).stack[0]))
+    return ticks, rest

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import pytest
 from scapy.packet import Packet
 
-from tests.p4src.frames import ack_of, roce, shim_of
+from tests.p4src.frames import ack_of, newest_stamp, roce
 from tests.p4src.rig import HOST_PORT, RTT_OFF, UPLINKS, Rig
 
 FLOWS, WAYS, PHASES = 7, 4, 8
@@ -49,16 +49,16 @@ class Bed:
 
     rig: Rig
     now: int = 1
-    in_flight: dict[int, list[tuple[int, int, int]]] = field(
+    in_flight: dict[int, list[tuple[int, int, tuple[int, int]]]] = field(
         default_factory=dict
-    )  # flow: (port, size, ticks)
+    )  # flow: (port, size, stamp)
 
     def data(self, flow: int, size: int) -> None:
         frame = FRAMES[flow, size]
         output = self.rig.one(HOST_PORT, frame, self.now)
         before = self.in_flight.setdefault(flow, [])
         assert {port for port, _, _ in before} <= {output.port}, f"flow {flow} changed its path in flight"
-        before.append((output.port, size, shim_of(output.data).stack[0].ticks))
+        before.append((output.port, size, newest_stamp(output.data)))
 
     def ack(self, choice: int) -> None:
         """Of any packet in flight, so ACKs overtake each other, also within a flow."""
@@ -66,8 +66,8 @@ class Bed:
         if waiting:
             flow, packet = waiting[choice % len(waiting)]
             self.in_flight[flow].remove(packet)
-            port, size, ticks = packet
-            self.rig.send(port, ack_of(FRAMES[flow, size], 1, [(ticks, HOST_PORT)]), self.now)
+            port, size, newest = packet
+            self.rig.send(port, ack_of(FRAMES[flow, size], 1, [newest]), self.now)
 
     def play(self, step: Step) -> None:
         kind, first, second = step
@@ -135,6 +135,6 @@ def test_early_resume_overtakes_no_more_than_its_bound(seed):
             before = bed.in_flight.setdefault(flow, [])
             if before and before[-1][0] != output.port:
                 overtaken.append(sum(len(FRAMES[flow, earlier]) for _, earlier, _ in before))
-            before.append((output.port, size, shim_of(output.data).stack[0].ticks))
+            before.append((output.port, size, newest_stamp(output.data)))
             bed.check()
     assert 0 < max(overtaken) <= bound
