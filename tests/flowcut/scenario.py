@@ -127,13 +127,12 @@ _SHARES = st.sampled_from([0.0, 0.0, 0.002, 0.02, 0.1])
 def scenarios(draw: st.DrawFn, /, *, losses: bool = False, flaps: bool = False, **fixed: str) -> Scenario:
     """Any scenario; without `losses` and `flaps` nothing is lost but at the queues' limits.
 
-    `fixed` are options of the scheme. With flaps the ingress variant is drawn only where no switch but those of
-    hosts has a choice: one without state follows the controller at once, whatever is in flight behind it.
+    `fixed` are options of the scheme. Flaps are for the full variant: a switch without state follows the
+    controller at once, whatever is in flight behind it.
     """
     topology = draw(st.sampled_from(TOPOLOGIES))
-    either = not flaps or topology.startswith("leaf-spine")
     options = {
-        "variant": draw(st.sampled_from(("full", "ingress") if either else ("full",))),
+        "variant": draw(st.sampled_from(("full",) if flaps else ("full", "ingress"))),
         "buckets": draw(st.sampled_from([1, 2, 8, 1024])),
         "queue": draw(st.sampled_from(["4KB", "20KB", "200KB"])),
         "rtt": draw(st.sampled_from([1.1, 2, 4])),

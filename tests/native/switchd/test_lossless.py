@@ -24,6 +24,7 @@ from native.switchd.lossless import (
     parse_port_watchdog,
     pfc_configs,
 )
+from native.switchd.options import OptionError, make_parser, parse_options
 from native.switchd.statistics import write_statistics
 from spec.watchdog import NO_WATCHDOG, Watchdog, of_host, parse_watchdog
 from tests.eventually import LONG_S, eventually
@@ -161,3 +162,19 @@ def test_what_suits_a_host() -> None:
     assert of_host(10**10, 0).detect_ns == of_host(10**10, 9216).detect_ns == 7373
     assert of_host(10**10, 1 << 40).detect_ns == 64 * fast.restore_ns
     assert of_host(0, 50_000) == fast
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--pfc-watchdog", "off"], "nothing is lossless without --pfc"),
+        (["--pfc", "0:xoff=9,xon=1,headroom=1", "--pfc-watchdog", "3:host"], "there is no port 3"),
+        (["--pfc", "1:0:xoff=9,xon=1,headroom=1", "--pfc-watchdog", "2:off"], "port 2 has no --pfc"),
+        (["--pfc", "0:xoff=9,xon=1,headroom=1", "--pfc-watchdog", "detect=soon"], "'detect=soon' is not"),
+    ],
+)
+def test_watchdogs_without_a_port(words: list[str], said: str) -> None:
+    """One line says what is wrong."""
+    ports = ["--no-p4", "-i", "1@veth1", "-i", "2@veth2"]
+    with pytest.raises(OptionError, match=said):
+        parse_options(make_parser(), [*ports, *words])
