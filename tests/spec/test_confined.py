@@ -173,7 +173,8 @@ def test_ordinary_users_are_confined_too(tmp_path: Path) -> None:
     """With a user namespace around the network's where the machine allows that; files keep their owner."""
     supervisor = Path(confined.__file__).with_name("supervisor.py")
     scratch = scratch_of(tmp_path)
-    for folder in [scratch, tmp_path, *tmp_path.parents[:2]]:
+    # pytest's folders are for their owner alone
+    for folder in [scratch, tmp_path, *(above for above in tmp_path.parents if "pytest" in str(above))]:
         folder.chmod(0o755)
     os.chown(scratch, 65534, 65534)
     text = supervisor.read_text()

@@ -58,7 +58,7 @@ def test_the_text_that_the_others_damage_is_good() -> None:
         (b'{"a":' * 100_000, "too deeply"),
         (GOOD.replace(NAME, b"[" * 100_000 + b"]" * 100_000), "too deeply"),
         (GOOD.replace(b'["in", "out"]', b'["' + b"n" * 100_000 + b'"]'), "..."),
-        (GOOD.replace(b'["in", "out"]', rb'["a\n\u0000\u2028\u001b[31m"]'), "\\n\\x00\\u2028\\x1b[31m"),
+        (GOOD.replace(b'["in", "out"]', rb'["a\n\u0000\u2028\u001b[31m"]'), "a \\x00 \\x1b[31m"),
         (GOOD + b"}", "Extra data"),
         (b"\xef\xbb\xbf", "JSON"),
     ],

@@ -314,4 +314,4 @@ def test_a_name_that_breaks_a_line_is_escaped(make_rig):
         rig.stub.SetForwardingPipelineConfig(request)
     details = error.value.details() or ""
     assert details.isprintable()
-    assert r"x\ny\x1b[31m" in details
+    assert r"x y\x1b[31m" in details
