@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from native.compiler.errors import ProgramError
+from native.compiler.errors import ProgramError, at
 from native.compiler.expr import Const, Expr, FieldRef, HeaderInst, IsValid, Op, ValidBit
 from native.compiler.json_text import decode_json
 from native.compiler.model import (
@@ -106,7 +106,7 @@ def read_bmv2_json(text: bytes, source: str = "<json>") -> Model:
     try:
         return _Reader(root).model()
     except RecursionError:
-        raise ProgramError(f"{source}: expressions are nested too deeply") from None
+        raise ProgramError(at(source, "expressions are nested too deeply")) from None
 
 
 class _Reader:

@@ -6,6 +6,11 @@ from __future__ import annotations
 from spec.text import one_line
 
 
+def at(*places: str) -> str:
+    """Where something is and what it is, from the file on; what has no name is left out."""
+    return ": ".join(place for place in places if place)
+
+
 class ProgramError(Exception):
     """A program that cannot be loaded: bad JSON, or a construct the switch does not have.
 

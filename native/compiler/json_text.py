@@ -7,7 +7,7 @@ import json
 import re
 from typing import Any, NoReturn
 
-from native.compiler.errors import ProgramError
+from native.compiler.errors import ProgramError, at
 
 MAX_BYTES = 64 << 20
 """A program's size. Google's SAI pipeline, with 100 tables, has 4 MB."""
@@ -27,7 +27,7 @@ def decode_json(text: bytes, source: str) -> Any:
     """
 
     def refuse(why: str) -> NoReturn:
-        raise ProgramError(f"{source}: not a JSON file: {why}") from None
+        raise ProgramError(at(source, "not a JSON file", why)) from None
 
     if len(text) > MAX_BYTES:
         refuse(f"it has {len(text)} bytes, at most {MAX_BYTES} are read")

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
-from native.compiler.errors import ProgramError
+from native.compiler.errors import ProgramError, at
 
 _HEX = re.compile(r"(-?)(?:0[xX])?([0-9a-fA-F]*)")
 _MAX_HEX = 4096
@@ -41,7 +41,7 @@ class Node:
 
     def fail(self, expected: str) -> NoReturn:
         """Raises a ProgramError about this value."""
-        raise ProgramError(": ".join(part for part in (self.source, self.path, expected) if part))
+        raise ProgramError(at(self.source, self.path, expected))
 
     def __getitem__(self, key: str) -> Node:
         if not isinstance(self.value, dict):

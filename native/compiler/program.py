@@ -12,7 +12,7 @@ from pathlib import Path
 from native.cc import HEADERS, BuildError, Recipe, RefusedSourceError, files_digest
 from native.compiler.bmv2_json import read_bmv2_json
 from native.compiler.emit import emit
-from native.compiler.errors import NotCompiledError, ProgramError
+from native.compiler.errors import NotCompiledError, ProgramError, at
 from native.compiler.model import Model
 
 
@@ -42,11 +42,11 @@ def _c_text(model: Model, source: str) -> list[str]:
     try:
         return [emit(model)]
     except RecursionError:
-        raise ProgramError(f"{source}: expressions are nested too deeply") from None
+        raise ProgramError(at(source, "expressions are nested too deeply")) from None
 
 
 def _not_compiled(source: str, error: Exception) -> ProgramError:
-    return NotCompiledError(f"{source}: {error}", refused=isinstance(error, RefusedSourceError))
+    return NotCompiledError(at(source, str(error)), refused=isinstance(error, RefusedSourceError))
 
 
 def load_program(

@@ -25,7 +25,6 @@ from native.compiler import Program, ProgramError, load_program
 from native.compiler.errors import NotCompiledError
 from spec.text import one_line
 
-SOURCE = "p4_device_config"
 MOST_S = 300.0
 """Longest time for one program."""
 MAX_PROGRAM_BYTES = 32 << 20
@@ -67,9 +66,7 @@ class Compiler:
                 kind, answer = _take(process.stdout)
             except (OSError, EOFError):
                 self._end(process)
-                raise ProgramError(
-                    f"{SOURCE}: the compiler ended or took longer than {MOST_S:.0f} s"
-                ) from None
+                raise ProgramError(f"the compiler ended or took longer than {MOST_S:.0f} s") from None
             finally:
                 late.cancel()
         if kind != _MADE:
@@ -80,7 +77,7 @@ class Compiler:
 
     def _started(self) -> subprocess.Popen[bytes]:
         if self._stopped:
-            raise ProgramError(f"{SOURCE}: the switch ends")
+            raise ProgramError("the switch ends")
         if self._process is None or self._process.poll() is not None:
             if self._scratch is None:
                 self._scratch = tempfile.mkdtemp(prefix="tailrace-")
@@ -135,15 +132,15 @@ def _take(file: IO[bytes]) -> tuple[int, bytes]:
 
 def _answer(text: bytes) -> tuple[int, bytes]:
     try:
-        program = pickle.dumps(load_program(text, source=SOURCE), pickle.HIGHEST_PROTOCOL)
+        program = pickle.dumps(load_program(text, source=""), pickle.HIGHEST_PROTOCOL)
     except NotCompiledError as error:
         return _NOT_COMPILED if error.refused else _UNABLE, str(error).encode()
     except ProgramError as error:
         return _REFUSED, str(error).encode()
     except Exception as error:  # noqa: BLE001 - the switch is told, whatever it is
-        return _UNABLE, one_line(f"{SOURCE}: {type(error).__name__}: {error}").encode()
+        return _UNABLE, one_line(f"{type(error).__name__}: {error}").encode()
     if len(program) > MAX_PROGRAM_BYTES:
-        message = f"{SOURCE}: the program takes {len(program)} bytes; the limit is {MAX_PROGRAM_BYTES}"
+        message = f"the program takes {len(program)} bytes; the limit is {MAX_PROGRAM_BYTES}"
         return _REFUSED, message.encode()
     return _MADE, program
 
