@@ -3,8 +3,9 @@
 
 A list is sent when it is full or when its first message has waited long enough. What was sent and not
 acknowledged is not sent again until `ack_timeout_ns` has passed, as far as it is remembered: of what is
-never acknowledged the oldest lists are forgotten, so their messages may come again. Times are those of the
-clock that the caller gives.
+never acknowledged the oldest lists are forgotten, so their messages may come again. Where the context is
+lenient, `ack_timeout_ns` is the period of a sweep, as in simple_switch_grpc: see `_Enabled.expiry`. Times are
+those of the context's clock.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from dataclasses import dataclass, field
 from finsy.proto import p4r
 
 from native.runtime import DigestRecord
-from native.switchd.p4rt.context import DELETE, ENTITY, INSERT, Responses, Undo, Work
+from native.switchd.p4rt.context import DELETE, ENTITY, INSERT, Context, Responses, Undo, Work
 from native.switchd.p4rt.errors import Code, P4RtError, invalid, not_found
 from native.switchd.p4rt.schema import DigestPlan, Schema
 from spec.text import printable
@@ -28,13 +29,22 @@ MAX_LIST = 4096
 MAX_UNACKNOWLEDGED = 1 << 14
 """Messages of one digest that are remembered until they are acknowledged."""
 
+MIN_SWEEP_NS = 100_000_000
+"""The shortest period of a sweep; PI's, proto/frontend/src/digest_mgr.cpp."""
+
 Record = tuple[int, ...]
 
 
 @dataclass(slots=True)
 class _Enabled:
+    """One digest: `sent` has, by list, when its messages are forgotten and what they are; oldest first.
+
+    `sweep_from_ns`: when the sweeps began, None where every list has a time of its own.
+    """
+
     plan: DigestPlan
     config: p4r.DigestEntry.Config
+    sweep_from_ns: int | None
     buffer: dict[Record, None] = field(default_factory=dict)
     first_ns: int = 0
     made_ns: int = 0
@@ -46,13 +56,25 @@ class _Enabled:
     def limit(self) -> int:
         return min(self.config.max_list_size or MAX_LIST, MAX_LIST)
 
+    def expiry(self, now_ns: int) -> int:
+        """When a list that is sent now is forgotten if it is not acknowledged.
+
+        A sweep marks what it sees for the first time and forgets what it sees again: so a list is remembered
+        for one to two periods.
+        """
+        timeout = self.config.ack_timeout_ns
+        if self.sweep_from_ns is None:
+            return now_ns + timeout
+        period = max(timeout, MIN_SWEEP_NS)
+        return now_ns + 2 * period - (now_ns - self.sweep_from_ns) % period
+
     def remember(self, list_id: int, now_ns: int, records: list[Record]) -> None:
         """Puts a list that was sent into the cache, which is bounded: the oldest lists give way."""
         while self.sent and len(self.cache) + len(records) > MAX_UNACKNOWLEDGED:
             oldest = next(iter(self.sent))
             self.forgotten += len(self.sent[oldest][1])
             self.forget(oldest)
-        self.sent[list_id] = (now_ns, records)
+        self.sent[list_id] = (self.expiry(now_ns), records)
         self.cache.update(records)
 
     def forget(self, list_id: int) -> None:
@@ -64,7 +86,8 @@ class _Enabled:
 class Digests:
     """All digests of one pipeline."""
 
-    def __init__(self, schema: Schema) -> None:
+    def __init__(self, schema: Schema, context: Context) -> None:
+        self._context = context
         self._plans = schema.digests
         self._by_index = {plan.index: plan.id for plan in schema.digests.values()}
         self._enabled: dict[int, _Enabled] = {}
@@ -88,7 +111,8 @@ class Digests:
             copy = p4r.DigestEntry.Config()
             copy.CopyFrom(config)
             copy.DiscardUnknownFields()
-            self._enabled[digest_id] = _Enabled(plan, copy)
+            sweep_from_ns = self._context.now_ns() if self._context.lenient else None
+            self._enabled[digest_id] = _Enabled(plan, copy, sweep_from_ns)
         if undo is not None:
             undo.append(lambda: self._restore(digest_id, before))
 
@@ -145,10 +169,9 @@ class Digests:
         for enabled in self._enabled.values():
             if enabled.buffer and now_ns - enabled.first_ns >= enabled.config.max_timeout_ns:
                 lists.append(self._send(enabled, now_ns))
-            timeout = enabled.config.ack_timeout_ns
-            while enabled.sent:  # in the order of sending
+            while enabled.sent:
                 oldest = next(iter(enabled.sent))
-                if now_ns - enabled.sent[oldest][0] < timeout:
+                if now_ns < enabled.sent[oldest][0]:
                     break
                 enabled.forget(oldest)
         return lists

@@ -82,7 +82,7 @@ class State:
             plan.id: Table(plan, schema, context, self.profiles[plan.profile.id] if plan.profile else None)
             for plan in schema.tables.values()
         }
-        self.digests = Digests(schema)
+        self.digests = Digests(schema, context)
         self.reader = TableReader(self.tables, context)
         self.counters = Counters(schema.counters, context)
         self.meters = Meters(schema.meters, context)

@@ -15,10 +15,13 @@ from native.switchd.p4rt.schema import Schema
 from native.switchd.p4rt.state import Result, State
 
 
-def new_state(program: Program, schema: Schema, now_ns: int = 0, limits: Limits | None = None) -> State:
+def new_state(
+    program: Program, schema: Schema, now_ns: int = 0, limits: Limits | None = None, *, lenient: bool = False
+) -> State:
     """A fresh pipeline on a switch of its own."""
     account = Account(Memory(1 << 30))
-    return State(schema, Context(Switch(program), lambda: now_ns, Ports(), limits or Limits(), account))
+    context = Context(Switch(program), lambda: now_ns, Ports(), limits or Limits(), account, lenient)
+    return State(schema, context)
 
 
 def written(state: State, batch: Sequence[p4r.Update], *, whole: bool = False) -> list[Result]:

@@ -14,10 +14,11 @@ from native.switchd.p4rt import service, streams
 from native.switchd.p4rt.arbitration import MAX_ROLE_BYTES, Arbiter, Client
 from native.switchd.p4rt.context import INSERT
 from native.switchd.p4rt.device import Settings
-from native.switchd.p4rt.digests import MAX_LIST, MAX_UNACKNOWLEDGED, Digests
+from native.switchd.p4rt.digests import MAX_LIST, MAX_UNACKNOWLEDGED
 from native.switchd.p4rt.errors import MAX_MESSAGE, Code, P4RtError
 from native.switchd.p4rt.streams import QUEUED_BYTES, QUEUED_MESSAGES, Stream
 from tests.native.switchd.p4rt.conftest import TIMEOUT_S, Rig, RigMaker
+from tests.native.switchd.p4rt.states import new_state
 from tests.native.switchd.p4rt.test_stateful_batches import program
 
 MS = 1_000_000
@@ -75,7 +76,7 @@ def test_a_long_role_ends_the_stream(make_rig: RigMaker) -> None:
 
 def test_digests_that_nobody_acknowledges() -> None:
     """They are remembered up to a number, and counted beyond; those remembered are not sent again."""
-    found = Digests(program()[1])
+    found = new_state(*program()).digests
     entry = p4r.DigestEntry(digest_id=next(iter(program()[1].digests)))
     entry.config.ack_timeout_ns = 1 << 60
     entry.config.max_list_size = 100_000
@@ -98,7 +99,7 @@ def test_digests_that_nobody_acknowledges() -> None:
 
 def test_acknowledgements_of_what_is_forgotten_do_no_harm() -> None:
     """Nor do those of lists that never were."""
-    found = Digests(program()[1])
+    found = new_state(*program()).digests
     digest_id = next(iter(program()[1].digests))
     entry = p4r.DigestEntry(digest_id=digest_id)
     entry.config.ack_timeout_ns = 5
