@@ -75,8 +75,8 @@ _CELL = _Key("cell", "cell_bytes", "size", "so many bytes of a flow go one way, 
 _BOUNDED = (
     _Key("trim", "trim", _FLAG, "what exceeds a queue's limit loses its payload, and not all"),
     _Key("repair", "repair", _FLAG, "default routes lead around failed links"),
-    _Key("frame", "frame_bytes", "size", "of a full frame; experiments have that of their packets"),
     _Key("marks", "marks", _FLAG, "hosts may mark packets that follow their EV in every mode"),
+    _Key("frame", "frame_bytes", "size", "of a full frame; experiments have that of their packets"),
 )
 """Of schemes over bounded simple paths; where they run another program these have no meaning."""
 

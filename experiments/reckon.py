@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 MOST_FLOWS = 2_000_000
 MOST_PACKETS = 20_000_000_000
-MOST_ROUTES = 1_000_000
+MOST_ROUTES = 2_000_000
 """Of all switches together: a next hop of a switch towards a switch with hosts."""
 
 MOST_SAMPLES = 200_000_000

@@ -9,7 +9,7 @@ from __future__ import annotations
 from ptf.testutils import group
 from scapy.layers.l2 import Ether
 
-from hosts.packets.bth import Opcode
+from hosts.packets.bth import AETH, Opcode
 from hosts.packets.cnm import LEAF_ALL, Cnm
 from hosts.packets.path_probe import PathProbe
 from ptf_tests.fabric import DOWNLINK, FLOW, HOST, HOST_PORT, REMOTE, ROLELESS_PORT, SLOW_REMOTE, UPLINKS
@@ -134,12 +134,12 @@ class ProbeTest(RlbTest):
         stamped = probed(roce(BACK), stamped=1, path=7, ticks=0x12345678)
         self.send(LAST, stamped)
         self.expect(HOST_PORT, roce(BACK, ttl=63, dst_mac=mac_of(HOST)))
-        self.send(HOST_PORT, roce(FLOW, opcode=Opcode.ACK))
+        self.send(HOST_PORT, roce(FLOW, opcode=Opcode.ACK, payload=bytes(AETH(msn=1))))
         _, frame = self.receive()
         echo = Ether(frame)[PathProbe]
         seen = (echo.stamped, echo.echoes, echo.leaf, echo.echo_path, echo.echo_ticks)
         self.assertEqual((0, 1, OWN_LEAF, 7, 0x12345678), seen)
-        self.send(HOST_PORT, roce(FLOW, opcode=Opcode.ACK))
+        self.send(HOST_PORT, roce(FLOW, opcode=Opcode.ACK, payload=bytes(AETH(msn=1))))
         self.assertNotIn(PathProbe, Ether(self.receive()[1]))
         self.nothing_else()
 

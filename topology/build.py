@@ -17,7 +17,7 @@ _FIRST_HOST = 2
 _MAX_HOSTS = 255 - _FIRST_HOST
 _MAX_LEAVES = (1 << 16) - 1
 
-MOST_HOSTS = 1 << 15
+MOST_HOSTS = 1 << 16
 MOST_SWITCHES = 1 << 13
 MOST_LINKS = 1 << 18
 """Of one network. The largest of the papers have a thirtieth of each, or less."""

@@ -11,6 +11,7 @@ import contextlib
 import functools
 import os
 import pickle
+import select
 import shutil
 import signal
 import struct
@@ -18,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable
 from typing import IO, NoReturn
 
@@ -82,7 +84,7 @@ class Compiler:
             if self._scratch is None:
                 self._scratch = tempfile.mkdtemp(prefix="tailrace-")
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "native.switchd.compiling"],
+                [sys.executable, "-m", "native.switchd.compiling", str(os.getpid())],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 env={
@@ -145,14 +147,29 @@ def _answer(text: bytes) -> tuple[int, bytes]:
     return _MADE, program
 
 
+def _end_with(parent: int) -> None:
+    """Ends this process, whatever it does, once the switch has ended; SIGKILL gives that no time to do so."""
+    try:
+        ended: int | None = os.pidfd_open(parent)
+    except OSError:  # it has, or this machine does not allow it
+        ended = None
+    while os.getppid() == parent:
+        if ended is None:
+            time.sleep(1)
+        else:
+            select.select([ended], [], [])
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
 def main() -> None:
-    """The process: answers until its input ends."""
+    """The process: answers until its input ends. Its one argument is the switch's process id."""
 
     def end(_number: int, _frame: object) -> NoReturn:
         sys.exit(0)  # what is being built is cleaned up on the way
 
     signal.signal(signal.SIGTERM, end)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with, args=(int(sys.argv[1]),), daemon=True).start()
     source, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # nobody else may write where the answers go
     with contextlib.suppress(EOFError, BrokenPipeError):

@@ -15,6 +15,7 @@ import pytest
 from cli.main import main
 from experiments.errors import RunError
 from experiments.staging import staged, write_file
+from tests.processes import not_ignored
 
 ROOT = Path(__file__).resolve().parents[2]
 TIMEOUT_S = 240
@@ -33,6 +34,7 @@ def start(*words: str, **options: object) -> subprocess.Popen[str]:
         [sys.executable, "-m", "cli.main", *words],
         text=True,
         start_new_session=True,
+        preexec_fn=not_ignored,
         **{"env": environment, "stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, **options},
     )
     return started

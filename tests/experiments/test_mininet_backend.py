@@ -80,7 +80,9 @@ PORT = {
     "pfc_sent": 4,
     "pfc_received": 2,
     "pfc_ignored": 1,
-    "pfc": {"0": {"xoff_sent": 5, "paused_ns": 250, "headroom_most_bytes": 70}},
+    "pfc": {
+        "0": {"xoff_sent": 5, "paused_ns": 250, "headroom_most_bytes": 70, "storms": 1, "storm_dropped": 6}
+    },
 }
 SWITCH = {
     "ports": {"1": PORT, "2": {**PORT, "pfc": {}}},
@@ -109,6 +111,8 @@ def test_pfc_of_the_switches(tmp_path: Path) -> None:
         lost=5,
         ignored=2,
         headroom_most_bytes=70,
+        storms=1,
+        storm_dropped=6,
         buffer_most_bytes=990,
     )
     assert outcome.dropped == 2 + 5

@@ -20,6 +20,7 @@ import pytest
 from native import cc
 from native.cc import BuildError, Recipe
 from spec.toolchain import cache, confined
+from tests.processes import not_ignored
 
 ROOT = Path(__file__).parents[2]
 OTHER_USER = 12345
@@ -297,6 +298,7 @@ def start(folder: Path, **more: str) -> subprocess.Popen[str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=not_ignored,
     )
 
 

@@ -10,6 +10,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from finsy.proto import p4r, p4r_grpc
 
 from bench.holdup import Primary
 from tests.native.switchd.test_cli import COMMAND, LONG_S, PROGRAM, free_port
+from tests.processes import running
 
 SIZES = {"AllIngress.words": 300_000}
 PROMPT_S = 20.0
@@ -46,9 +48,14 @@ class Running:
         assert self.process.returncode == 0, err
         assert "Traceback" not in err and "rror" not in err, err
         assert time.monotonic() - begin < PROMPT_S
-        left = [path for path in self.scratch.rglob("*") if ".build" in path.name or "tailrace-" in path.name]
-        assert not [path for path in left if path.suffix != ".so"], left
-        assert not list((self.scratch / "tmp").iterdir())
+        until(lambda: not self.left())  # who watches a compiler takes a moment longer
+
+    def left(self) -> list[Path]:
+        """Files that nobody needs any more."""
+        built = [
+            path for path in self.scratch.rglob("*") if ".build" in path.name or "tailrace-" in path.name
+        ]
+        return [path for path in built if path.suffix != ".so"] + list((self.scratch / "tmp").iterdir())
 
 
 Start = Callable[..., Running]
@@ -141,12 +148,9 @@ def test_it_ends_during_a_read_that_nobody_takes(start: Start, signs: tuple[sign
     primary.close()
 
 
-@pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGINT])
-def test_it_ends_during_a_compilation(
-    start: Start, slow_compiler: dict[str, str], sign: signal.Signals
-) -> None:
-    """Of a program that a client has sent: the compiler ends, too, and what it was building is gone."""
-    switch = start(**slow_compiler)
+@contextmanager
+def pushing(switch: Running) -> Iterator[Running]:
+    """While the switch compiles what a client has pushed, which ends with the switch."""
     switch.ready()
     primary = Primary(switch.address, SIZES)
 
@@ -157,11 +161,20 @@ def test_it_ends_during_a_compilation(
     pusher = threading.Thread(target=push)
     pusher.start()
     until(lambda: any((switch.scratch / "cache").rglob("compiling")))
-    with grpc.insecure_channel(switch.address) as channel:  # others are served meanwhile
-        assert p4r_grpc.P4RuntimeStub(channel).Capabilities(p4r.CapabilitiesRequest(), timeout=LONG_S)
-    switch.end(sign)
+    yield switch
     pusher.join(LONG_S)
     primary.close()
+
+
+@pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGINT])
+def test_it_ends_during_a_compilation(
+    start: Start, slow_compiler: dict[str, str], sign: signal.Signals
+) -> None:
+    """Of a program that a client has sent: the compiler ends, too, and what it was building is gone."""
+    with pushing(start(**slow_compiler)) as switch:
+        with grpc.insecure_channel(switch.address) as channel:  # others are served meanwhile
+            assert p4r_grpc.P4RuntimeStub(channel).Capabilities(p4r.CapabilitiesRequest(), timeout=LONG_S)
+        switch.end(sign)
 
 
 @pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGINT])
@@ -170,6 +183,17 @@ def test_it_ends_while_it_starts(start: Start, slow_compiler: dict[str, str], si
     switch = start(str(PROGRAM), **slow_compiler)
     until(lambda: any((switch.scratch / "cache").rglob("compiling")))
     switch.end(sign)
+
+
+def test_a_switch_that_is_killed_takes_its_compiler_along(
+    start: Start, slow_compiler: dict[str, str]
+) -> None:
+    """SIGKILL leaves it no time to say so."""
+    with pushing(start(**slow_compiler)) as switch:
+        compiler = ("native.switchd.compiling", str(switch.process.pid))
+        assert 1 == len(running(*compiler))
+        switch.process.kill()
+        until(lambda: not running(*compiler) and not any((switch.scratch / "cache").glob(".build-*")))
 
 
 def test_other_signals_do_no_harm(start: Start) -> None:

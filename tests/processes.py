@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Processes that tests start, and those that must be gone."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+
+def not_ignored() -> None:
+    """What ends a process does. To be called in a child before its program starts.
+
+    Shells start what is in the background with SIGINT ignored, nohup does so with SIGHUP, and tests may be there.
+    """
+    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
+
+
+def running(*words: str) -> list[int]:
+    """The numbers of all processes whose command line has all of these words."""
+    found = []
+    for place in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            given = place.read_bytes().decode(errors="replace").split("\0")
+        except OSError:
+            continue  # it has ended
+        if set(words) <= set(given):
+            found.append(int(place.parent.name))
+    return found
