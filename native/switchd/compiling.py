@@ -12,12 +12,10 @@ import functools
 import os
 import pickle
 import select
-import shutil
 import signal
 import struct
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -48,7 +46,6 @@ class Compiler:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
-        self._scratch: str | None = None
         self._stopped = False
 
     def __call__(self, text: bytes) -> Program:
@@ -81,15 +78,12 @@ class Compiler:
         if self._stopped:
             raise ProgramError("the switch ends")
         if self._process is None or self._process.poll() is not None:
-            if self._scratch is None:
-                self._scratch = tempfile.mkdtemp(prefix="tailrace-")
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "native.switchd.compiling", str(os.getpid())],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 env={
                     **os.environ,
-                    "TMPDIR": self._scratch,
                     "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
                 },
                 start_new_session=True,  # it is ended together with the C compiler that it has started
@@ -111,8 +105,6 @@ class Compiler:
         self._stopped = True
         if self._process is not None:
             self._end(self._process)
-        if self._scratch is not None:
-            shutil.rmtree(self._scratch, ignore_errors=True)
 
 
 def _put(file: IO[bytes], kind: int, data: bytes) -> None:
