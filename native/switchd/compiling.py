@@ -157,6 +157,7 @@ def main() -> None:
     """The process: answers until its input ends. Its one argument is the switch's process id."""
 
     def end(_number: int, _frame: object) -> NoReturn:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # once is enough
         sys.exit(0)  # what is being built is cleaned up on the way
 
     signal.signal(signal.SIGTERM, end)
@@ -168,6 +169,7 @@ def main() -> None:
         while True:
             _, text = _take(source)
             _put(answers, *_answer(text))
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the switch has ended, and so does this
 
 
 if __name__ == "__main__":

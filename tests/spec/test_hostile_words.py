@@ -178,9 +178,9 @@ def test_plans_come_to_something_small(topology: str, workload: str) -> None:
     ("key", "value", "says"),
     [
         ("topology", "fat-tree:k=300", "112,500 switches, and the limit is 8,192"),
-        ("topology", "leaf-spine:leaves=2,hosts=20000", "40,000 hosts, and the limit is 32,768"),
+        ("topology", "leaf-spine:leaves=2,hosts=40000", "80,000 hosts, and the limit is 65,536"),
         ("topology", "dragonfly:p=1,a=100,h=1,groups=80", "links, and the limit is 262,144"),
-        ("topology", "fat-tree:k=48", "3,317,760 routes, and the limit is 1,000,000"),
+        ("topology", "fat-tree:k=48", "3,317,760 routes, and the limit is 2,000,000"),
         ("workload", "poisson:load=0.5,size=64KiB,duration=999999999s", "1.53e+15 flows"),
         ("workload", "random:messages=1000000000", "flows, and the limit is 2,000,000"),
         ("workload", "permutation:flows=1000000000", "1,000,000,000 flows"),
@@ -200,11 +200,11 @@ def test_sizes_are_reckoned(key: str, value: str, says: str, monkeypatch: pytest
 
 def test_limits_can_be_raised(monkeypatch: pytest.MonkeyPatch) -> None:
     """And what is no factor is refused, where a limit is met."""
-    large = "leaf-spine:leaves=200,spines=2,hosts=200"
-    with pytest.raises(SpecError, match="40,000 hosts"):
+    large = "leaf-spine:leaves=400,spines=2,hosts=200"
+    with pytest.raises(SpecError, match="80,000 hosts"):
         parse_topology(large)
     monkeypatch.setenv(FACTOR, "2")
-    assert len(parse_topology(large).hosts) == 40_000
+    assert len(parse_topology(large).hosts) == 80_000
     for text in ("0", "-1", "1.5", "nan", "9" * 99, "٣"):
         monkeypatch.setenv(FACTOR, text)
         with pytest.raises(SpecError, match=FACTOR):
