@@ -33,7 +33,7 @@ export ASAN
 SANITIZER_ENV = LD_PRELOAD="$$(cc -print-file-name=libasan.so)" ASAN_OPTIONS=detect_leaks=0:abort_on_error=1
 endif
 
-.PHONY: help setup run test pytest ptf fuzz bench conformance p4 check-p4 lint clean
+.PHONY: help setup run test test-all pytest ptf fuzz bench conformance p4 check-p4 lint clean
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -49,6 +49,10 @@ test: setup ## check-p4, the packet tests, then the unit tests
 	@$(MAKE) --no-print-directory check-p4
 	@$(MAKE) --no-print-directory ptf
 	@$(MAKE) --no-print-directory pytest
+
+test-all: test ## the same, then what takes long: all recorded traces, a million fuzzed frames a program
+	@TAILRACE_TRACES=all $(BIN)/pytest --numprocesses 2 tests/traces
+	@$(MAKE) --no-print-directory fuzz
 
 # Runs in real time have the machine to themselves; everything else shares its cores. With PYTEST_ARGS: just those.
 pytest: setup ## the unit tests alone

@@ -20,8 +20,10 @@ MAX_PORT = 511
 """v1model's ports are 9 bits wide."""
 
 SLICE = 512
-"""Work that is done between two turns of other clients, in units of LOOKED_AT: some milliseconds. A call takes
-about eight turns of the event loop from its arrival to its answer, so it waits for as many slices."""
+"""Work that is done between two turns of other clients, in units of LOOKED_AT: some milliseconds.
+
+A call takes about eight turns of the event loop from its arrival to its answer, so it waits for as many.
+"""
 LOOKED_AT = 1
 """The work of passing an entry over."""
 ENTITY = 8

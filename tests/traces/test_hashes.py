@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Trace hashes of recorded runs in virtual time: all schemes, variants, transports, topologies, faults, PFC.
+
+What moves code about and changes nothing leaves every hash as it is. What changes behaviour records the hashes
+it means to change anew, and says why: TAILRACE_TRACES=record. `make test-all` runs all of them, `make test` a few.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+from pathlib import Path
+
+import pytest
+
+from cli.main import main
+
+FILE = Path(__file__).with_name("hashes.json")
+HASHES: dict[str, str] = json.loads(FILE.read_text("utf-8"))
+CHOICE = os.environ.get("TAILRACE_TRACES", "some")
+EACH = 1 if CHOICE in ("all", "record") else 6
+
+
+@pytest.mark.parametrize("words", sorted(HASHES)[::EACH])
+def test_a_run_leaves_the_same_trace(words: str, tmp_path: Path) -> None:
+    """One seed, one hash, on every machine."""
+    assert main(["run", *shlex.split(words), "--out", str(tmp_path), "--json"]) == 0
+    found = json.loads((tmp_path / "summary.json").read_text("utf-8"))["trace_sha256"]
+    if CHOICE == "record":
+        HASHES[words] = found
+        FILE.write_text(json.dumps(HASHES, indent=1) + "\n", "utf-8")
+    assert found == HASHES[words]
