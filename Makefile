@@ -14,7 +14,7 @@ BIN := .venv/bin
 # Folders of P4 programs; each has its compiled output in build/.
 P4_DIRS := $(wildcard p4src) tests/programs
 export PYTHON
-# Of these, what is not given stays empty, and experiments/make_run.py fills it in.
+# Of these, what is not given stays empty, and tailrace/cli/make_run.py fills it in.
 TARGET ?=
 SCHEME ?=
 VARIANT ?=
@@ -42,7 +42,7 @@ setup: ## both Python environments, and Debian packages where root
 	@scripts/setup.sh
 
 run: setup ## schemes beside their baselines -> table, figure, OUT/ (SCHEME=flowcut|spritz|rlb|letflow …)
-	@$(BIN)/python -m experiments.make_run
+	@$(BIN)/python -m tailrace.cli.make_run
 
 # The unit tests come last: their closing lines are the verdict that CI reads.
 test: setup ## check-p4, the packet tests, then the unit tests

@@ -26,7 +26,7 @@ ELECTION_ID = 1
 START_TIMEOUT_S = 30.0
 STOP_TIMEOUT_S = 10.0
 
-_SWITCH = "import sys; from native.switchd.cli import main; sys.exit(main())"
+_SWITCH = "import sys; from tailrace.native.switchd.cli import main; sys.exit(main())"
 
 
 def _free_port() -> int:

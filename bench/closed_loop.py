@@ -33,7 +33,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.l3_control import ControlError, load_l3
-from native.runtime.build import BuildError, library_recipe
+from tailrace.native.runtime.build import BuildError, library_recipe
 
 __all__ = ["Case", "Figures", "main"]
 

@@ -23,16 +23,16 @@ from scapy.packet import Raw
 
 from bench.pipeline import one_core
 from bench.result import Result
-from controller.inprocess import install_all
-from controller.intent import intent
-from controller.scheme import parse_scheme
-from controller.target import target
-from hosts.packets.bth import BTH, ROCE_PORT, Opcode
-from native.runtime import lib
-from native.runtime.build import RUNTIME, library_recipe, runtime_library
-from native.switchd.p4rt.errors import P4RtError
-from native.virtual import Network
-from topology import GATEWAY_MAC, Host, Topology, parse_topology
+from tailrace.p4rt.inprocess import install_all
+from tailrace.schemes.intent import intent
+from tailrace.schemes.registry import parse_scheme
+from tailrace.p4rt.target import target
+from tailrace.codec.layers.bth import BTH, ROCE_PORT, Opcode
+from tailrace.native.runtime import lib
+from tailrace.native.runtime.build import RUNTIME, library_recipe, runtime_library
+from tailrace.native.server.errors import P4RtError
+from tailrace.native.virtual import Network
+from tailrace.topology import GATEWAY_MAC, Host, Topology, parse_topology
 
 GROUP = "core, one core"
 SCHEMES = ("ecmp", "letflow", "flowcut")

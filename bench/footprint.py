@@ -18,7 +18,7 @@ from pathlib import Path
 
 from bench import routes
 from bench.result import Result
-from native.runtime import Switch, SwitchConfig
+from tailrace.native.runtime import Switch, SwitchConfig
 
 GROUP = "footprint"
 INSTANCES = 100

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from bench import routes
 from bench.result import Result
-from native.compiler import Program
-from native.runtime import Switch, SwitchConfig
-from native.runtime.build import RUNTIME, library_recipe, runtime_library
+from tailrace.native.compiler import Program
+from tailrace.native.runtime import Switch, SwitchConfig
+from tailrace.native.runtime.build import RUNTIME, library_recipe, runtime_library
 
 GROUP = "pipeline, one core"
 GOAL_PACKETS_PER_S = 5e6

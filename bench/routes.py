@@ -6,9 +6,9 @@ from __future__ import annotations
 import struct
 from pathlib import Path
 
-from native.compiler import Program, load_program
-from native.compiler.model import Model
-from native.runtime import ActionCall, Switch
+from tailrace.native.compiler import Program, load_program
+from tailrace.native.compiler.model import Model
+from tailrace.native.runtime import ActionCall, Switch
 
 BUILD = Path(__file__).resolve().parent.parent / "tests" / "programs" / "build"
 JSON = BUILD / "basic_l3.json"

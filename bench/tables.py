@@ -8,7 +8,7 @@ import time
 from bench import routes
 from bench.client import Client, running_switch
 from bench.result import Result
-from native.runtime import Switch, SwitchConfig
+from tailrace.native.runtime import Switch, SwitchConfig
 
 GROUP = "table inserts"
 ENTRIES = 10_000

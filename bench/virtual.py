@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from bench.result import Result
-from spec.units import format_bytes
+from tailrace.words.units import format_bytes
 
 GROUP = "virtual time, one core"
 SET_UP_GROUP = "virtual time, set-up"
@@ -170,7 +170,7 @@ def _set_ups(quick: bool) -> list[Result]:
 
 def _prepare() -> None:
     """Compiles the NICs where that has not been done."""
-    from native.virtual.hosts_build import build
+    from tailrace.hosts.build import build
 
     build()
 

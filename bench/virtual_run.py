@@ -9,24 +9,24 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-import hosts
+import tailrace.hosts
 from bench.virtual import TOPOLOGY, Figures, Load, SetUp
-from controller import programs
-from controller.defaults import resolve
-from controller.inprocess import install_all
-from controller.intent import intent
-from controller.scheme import parse_scheme
-from controller.target import target
-from experiments.backend import Job
-from experiments.experiment import make
-from experiments.run import plan
-from hosts.nic import Nic
-from native.runtime.build import runtime_library
-from native.switchd.p4rt.errors import P4RtError
-from native.virtual import Network
-from native.virtual.build import extension
-from native.virtual.endpoint import compiled
-from topology import GATEWAY_MAC, Topology, parse_topology
+from tailrace.p4rt import programs
+from tailrace.schemes.defaults import resolve
+from tailrace.p4rt.inprocess import install_all
+from tailrace.schemes.intent import intent
+from tailrace.schemes.registry import parse_scheme
+from tailrace.p4rt.target import target
+from tailrace.experiments.backends.job import Job
+from tailrace.experiments.plan.experiment import make
+from tailrace.experiments.run.run import plan
+from tailrace.hosts.nic.nic import Nic
+from tailrace.native.runtime.build import runtime_library
+from tailrace.native.server.errors import P4RtError
+from tailrace.native.virtual import Network
+from tailrace.native.virtual.build import extension
+from tailrace.native.virtual.endpoint import compiled
+from tailrace.topology import GATEWAY_MAC, Topology, parse_topology
 
 
 class BenchError(RuntimeError):

@@ -8,7 +8,7 @@ import socket
 import subprocess
 from pathlib import Path
 
-from bmv2.thrift import ThriftClient
+from tailrace.bmv2.thrift import ThriftClient
 from conformance.dataplane import Dataplane
 from conformance.p4rt import Client
 from conformance.plan import Plan

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from conformance.packets import Packet
 from conformance.plan import Call, Entry, Group, Match, OneShot, Plan, Rates, UseGroup, UseMember
 from conformance.program import CompiledProgram
-from native.compiler import load_program
-from native.compiler.model import Table
-from native.runtime import ActionCall, GroupRef, MemberRef, MeterRates, Replica, Switch, SwitchConfig
+from tailrace.native.compiler import load_program
+from tailrace.native.compiler.model import Table
+from tailrace.native.runtime import ActionCall, GroupRef, MemberRef, MeterRates, Replica, Switch, SwitchConfig
 
 PRIORITY_QUEUES = 8
 PACKET_SPACING_NS = 1_000_000

@@ -33,9 +33,9 @@ from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
-from controller import lldp
-from topology import Topology
-from topology.routing import Down
+from tailrace.controller import lldp
+from tailrace.topology import Topology
+from tailrace.topology.paths.shortest import Down
 
 SEEN = 20
 """Rounds for which it is remembered how late probes were."""

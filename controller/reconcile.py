@@ -14,11 +14,11 @@ from finsy.grpcutil import GRPCStatusCode
 from finsy.p4entity import P4Entity
 from finsy.proto import p4i, p4r
 
-from controller.diff import Change, by_key, diff, diff_by_key, stages
-from controller.encoding import encode
-from controller.endpoint import Endpoint, Readable
-from controller.errors import ReadError, ReconcileError, WriteError
-from controller.programs import Program
+from tailrace.p4rt.diff import Change, by_key, diff, diff_by_key, stages
+from tailrace.p4rt.encoding import encode
+from tailrace.p4rt.endpoint import Endpoint, Readable
+from tailrace.p4rt.errors import ReadError, ReconcileError, WriteError
+from tailrace.p4rt.programs import Program
 
 BATCH = 500
 """Updates in one write; far below gRPC's usual 4 MiB a message."""

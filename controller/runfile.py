@@ -20,12 +20,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from controller.errors import RunFileError
-from controller.target import EmulatedPfc
-from spec import UnitError
-from spec.files import read_text
-from spec.watchdog import parse_watchdog
-from spec.words import check_text
+from tailrace.p4rt.errors import RunFileError
+from tailrace.p4rt.target import EmulatedPfc
+from tailrace.words import UnitError
+from tailrace.words.files import read_text
+from tailrace.words.watchdog import parse_watchdog
+from tailrace.words.words import check_text
 
 _NAME = "current.json"
 _MOST_BYTES = 16 << 20
@@ -46,7 +46,7 @@ class RunSwitch:
 class RunFile:
     """A running network.
 
-    topology, scheme: words; what runs is slower by `time_scale` (experiments.scale)
+    topology, scheme: words; what runs is slower by `time_scale` (words.scale)
     relay: the socket through which its controller answers questions
     down: ends of links, (switch, port), that its controller takes for dead, where no relay tells
     out: paths that its controller has taken out, (switch, port, ns until they may come back), likewise

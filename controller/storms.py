@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Storms of pauses, which switches tell of by digests (p4src/pfc/watch.p4, native/runtime/tr_watch.c): all
+"""Storms of pauses, which switches tell of by digests (p4src/pfc/watch.p4, tailrace/native/runtime/c/tr_watch.c): all
 that a controller does about them is to say so.
 """
 
 from __future__ import annotations
 
-from controller.digests import Digest
-from controller.events import Event
-from topology import Topology
+from tailrace.p4rt.digests import Digest
+from tailrace.p4rt.events import Event
+from tailrace.topology import Topology
 
 _KINDS = {"pfc_storm_t": "pfc-storm", "pfc_restored_t": "pfc-restored"}
 DIGESTS = frozenset(_KINDS)

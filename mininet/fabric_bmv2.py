@@ -15,8 +15,8 @@ from collections.abc import Mapping
 from fabric_plan import PRIORITY_QUEUES, SwitchPlan, queue_packets
 from fabric_thrift import thrift
 
-from bmv2.thrift import ThriftClient
-from controller.programs import Program
+from tailrace.bmv2.thrift import ThriftClient
+from tailrace.p4rt.programs import Program
 
 WAITING_FACTOR = 3
 WAITING_PPS = 500

@@ -18,7 +18,7 @@ from fabric_process import Process
 from fabric_report import Report
 from fabric_watch import Watch
 
-from controller.events import LATE, LINK_DOWN
+from tailrace.p4rt.events import LATE, LINK_DOWN
 
 SCRIPT = Path(__file__).with_name("serve_controller.py")
 START_S = 300.0

@@ -5,8 +5,8 @@ topology, scheme  words, as on the command line; unscaled
 target            native or bmv2
 seed              for the hosts' NICs
 time_scale        everything of `topology` and `scheme` takes that many times as long
-flows, nic        what hosts.flow.FlowSpec and hosts.config.NicConfig hold; scaled already
-paths             {source: {destination: what hosts.paths.PathList holds}}, both by their addresses: the
+flows, nic        what hosts.flows.flow.FlowSpec and hosts.options.nic.NicConfig hold; scaled already
+paths             {source: {destination: what hosts.flows.paths.PathList holds}}, both by their addresses: the
                   endpoint tables of steered flows
 faults            a list of {"kind": "link-slow", "a", "b", "factor", "at_ns", "until_ns"}
                   and {"kind": "link-down", "a", "b", "at_ns", "until_ns"}, from the start of the traffic
@@ -14,7 +14,7 @@ kernel_tcp        flows are TCP connections of the hosts' kernel with this conge
                   `nic` only mtu_bytes and measure_gaps count then
 pfc               priority flow control of the NICs' data class, or null: {"xoff_bytes", "xon_bytes",
                   "headroom_bytes", "buffer_bytes" (null: no limit), "alpha" ("1/8", null: fixed thresholds),
-                  "port_bytes", "watchdog" (of pauses between switches, as spec.watchdog has it)}; on bmv2
+                  "port_bytes", "watchdog" (of pauses between switches, as words.watchdog has it)}; on bmv2
                   the program stands in for it, without headroom and buffer
 out               folder of RESULT.json and logs/
 pcap_dir          folder of captures, one file a link, or null
@@ -29,11 +29,11 @@ from typing import Literal
 import msgspec
 from fabric_errors import InputError
 
-from hosts.config import NicConfig
-from hosts.flow import FlowSpec
-from hosts.paths import PathList
-from spec.watchdog import Watchdog, parse_watchdog
-from topology import Topology
+from tailrace.hosts.options.nic import NicConfig
+from tailrace.hosts.flows.flow import FlowSpec
+from tailrace.hosts.flows.paths import PathList
+from tailrace.words.watchdog import Watchdog, parse_watchdog
+from tailrace.topology import Topology
 
 
 class Fault(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

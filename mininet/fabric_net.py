@@ -13,8 +13,8 @@ from fabric_netns import claim_nic_ports, path_of
 from fabric_plan import FABRIC_MTU, FRAME_BYTES, Plan, SwitchPlan, host_interface
 from fabric_process import Process
 
-from topology import GATEWAY_MAC
-from topology import Host as HostData
+from tailrace.topology import GATEWAY_MAC
+from tailrace.topology import Host as HostData
 
 try:
     from mininet.net import Mininet

@@ -20,9 +20,9 @@ from fabric_job import Pfc
 from fabric_plan import BMV2, DATA_PRIORITY, SwitchPlan
 from fabric_process import Process
 
-from controller.programs import Program
-from controller.target import target
-from spec.watchdog import parse_watchdog
+from tailrace.p4rt.programs import Program
+from tailrace.p4rt.target import target
+from tailrace.words.watchdog import parse_watchdog
 
 NO_WAITING_ROOM = "NO_WAITING_ROOM"
 """The program's reason for dropping what is lossless."""
@@ -139,7 +139,7 @@ def _of_program(
 
 
 def collect(switches: Mapping[str, tuple[SwitchPlan, Process]]) -> dict[str, dict[str, Any]]:
-    """What all switches have counted by now, as native/switchd/statistics.py has it.
+    """What all switches have counted by now, as tailrace/native/server/statistics.py has it.
 
     Raises:
         FabricError: one of them does not say.

@@ -12,11 +12,11 @@ from pathlib import Path
 
 from fabric_errors import InputError
 
-from topology import Topology
+from tailrace.topology import Topology
 
 BMV2, NATIVE = "bmv2", "native"
 BMV2_EXECUTABLE = "simple_switch_grpc"
-NATIVE_MODULE = "native.switchd.cli"
+NATIVE_MODULE = "tailrace.native.switchd.cli"
 CPU_PORT = 510
 PRIORITY_QUEUES = 8
 DATA_PRIORITY = 0

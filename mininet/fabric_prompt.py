@@ -16,8 +16,8 @@ from fabric_run import Run
 from mininet.cli import CLI
 from mininet.log import error, output
 
-from controller.linkwatch import Settings
-from topology import Topology
+from tailrace.controller.linkwatch import Settings
+from tailrace.topology import Topology
 
 IPERF_PORT, IPERF_S = 5001, 5
 LISTEN_S = 5.0

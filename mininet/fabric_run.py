@@ -29,14 +29,15 @@ from fabric_sandbox import note_run_file
 from fabric_traffic import Traffic
 from fabric_watch import Watch
 
-from controller import programs, runfile
-from controller.defaults import known, resolve
-from controller.rlb_bounds import fabric_rate_bps
-from controller.scheme import parse_scheme
-from controller.target import target
-from experiments.scale import scaled
-from hosts.templates import DATA_OVERHEAD_BYTES
-from topology import Topology
+from tailrace.controller import runfile
+from tailrace.p4rt import programs
+from tailrace.schemes.defaults import known, resolve
+from tailrace.schemes.rlb.defaults import fabric_rate_bps
+from tailrace.schemes.registry import parse_scheme
+from tailrace.p4rt.target import target
+from tailrace.words.scale import scaled
+from tailrace.codec.templates import DATA_OVERHEAD_BYTES
+from tailrace.topology import Topology
 
 RESULT = "RESULT.json"
 CAPTURE = Path(__file__).with_name("fabric_capture.py")

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 from fabric_errors import FabricError
 
-from bmv2.thrift import ThriftClient
+from tailrace.bmv2.thrift import ThriftClient
 
 START_S = 5.0
 """The Thrift server starts a little after the P4Runtime server."""

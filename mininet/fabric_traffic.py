@@ -20,9 +20,9 @@ from fabric_process import Process
 from fabric_report import Report
 from fabric_watch import TURN_S, Watch
 
-from topology import GATEWAY_MAC
+from tailrace.topology import GATEWAY_MAC
 
-DRIVER = "hosts.driver"
+DRIVER = "tailrace.hosts.driver"
 READY_S = 60.0
 START = "start\n"
 

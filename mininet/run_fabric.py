@@ -21,10 +21,10 @@ from fabric_plan import check_target
 from fabric_report import Report
 from fabric_sandbox import make_run_dir, remove_stale, run_sandboxed
 
-from controller.errors import ControllerError
-from experiments.scale import scaled
-from spec import SpecError
-from topology import Topology, parse_topology
+from tailrace.p4rt.errors import ControllerError
+from tailrace.words.scale import scaled
+from tailrace.words import SpecError
+from tailrace.topology import Topology, parse_topology
 
 _TOOLS = {"mnexec": "mininet", "ifconfig": "net-tools", "ip": "iproute2", "ethtool": "ethtool"}
 _SYSTEM_PATHS = ("/usr/sbin", "/sbin")

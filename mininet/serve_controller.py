@@ -3,7 +3,7 @@
 
 It reads its settings from the file named, and says in lines of JSON what happens: {"event": "ready"} once
 every switch holds what it should, {"event": "failed", "text": ...}, and what happens in the network, as
-controller.events.structured has it.
+p4rt.events.structured has it.
 It ends on SIGTERM.
 """
 
@@ -19,17 +19,17 @@ from pathlib import Path
 
 import msgspec
 
-from controller import runfile
-from controller.client import Address
-from controller.controller import Controller
-from controller.errors import ControllerError
-from controller.events import Event, structured
-from controller.linkwatch import Settings as LinkSettings
-from controller.scheme import parse_scheme
-from controller.target import EmulatedPfc, target
-from experiments.scale import scaled
-from spec import SpecError
-from topology import parse_topology
+from tailrace.controller import runfile
+from tailrace.p4rt.client import Address
+from tailrace.controller.controller import Controller
+from tailrace.p4rt.errors import ControllerError
+from tailrace.p4rt.events import Event, structured
+from tailrace.controller.linkwatch import Settings as LinkSettings
+from tailrace.schemes.registry import parse_scheme
+from tailrace.p4rt.target import EmulatedPfc, target
+from tailrace.words.scale import scaled
+from tailrace.words import SpecError
+from tailrace.topology import parse_topology
 
 READY_S = 60.0
 """A switch must hold its entries by then; each further switch has two seconds more."""

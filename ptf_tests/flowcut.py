@@ -16,8 +16,8 @@ from p4.v1 import p4runtime_pb2
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet
 
-from hosts.packets.bth import ROCE_PORT
-from hosts.packets.data_shim import DataShim
+from tailrace.codec.layers.bth import ROCE_PORT
+from tailrace.codec.layers.data_shim import DataShim
 from ptf_tests.fabric import (
     FLOW,
     HOST_PORT,

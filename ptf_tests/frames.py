@@ -10,12 +10,12 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Dot1Q, Ether
 from scapy.packet import Packet, Raw
 
-from hosts.packets.bth import BTH, ROCE_PORT, Opcode
-from hosts.packets.data_shim import DataShim, Stamp
-from hosts.packets.dscp import DSCP_SHIFT
-from hosts.packets.flow_pause import PAUSE_MAC, FlowPause, PauseOp
-from hosts.packets.flowcut_ack import FlowcutAck
-from hosts.packets.local import Local, Subtype
+from tailrace.codec.layers.bth import BTH, ROCE_PORT, Opcode
+from tailrace.codec.layers.data_shim import DataShim, Stamp
+from tailrace.codec.layers.dscp import DSCP_SHIFT
+from tailrace.codec.layers.flow_pause import PAUSE_MAC, FlowPause, PauseOp
+from tailrace.codec.layers.flowcut_ack import FlowcutAck
+from tailrace.codec.layers.local import Local, Subtype
 
 GATEWAY_MAC = "02:00:00:00:00:fe"
 UDP_PROTOCOL = 17

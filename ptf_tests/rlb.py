@@ -14,9 +14,9 @@ from p4.v1 import p4runtime_pb2
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet
 
-from hosts.packets.cnm import Cnm
-from hosts.packets.flow_pause import PAUSE_MAC
-from hosts.packets.path_probe import PathProbe
+from tailrace.codec.layers.cnm import Cnm
+from tailrace.codec.layers.flow_pause import PAUSE_MAC
+from tailrace.codec.layers.path_probe import PathProbe
 from ptf_tests.fabric import (
     DOWNLINK,
     FLOW,

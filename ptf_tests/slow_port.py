@@ -11,7 +11,7 @@ from typing import Any
 
 from ptf import testutils
 
-from bmv2.thrift import ThriftClient
+from tailrace.bmv2.thrift import ThriftClient
 from ptf_tests.fabric import OTHER_HOST, OTHER_HOST_PORT, SLOW_REMOTE, FabricTest
 from ptf_tests.frames import Flow, roce
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from scapy.packet import Packet
 
-from hosts.packets.bth import AETH, Opcode
-from hosts.packets.dscp import Dscp
+from tailrace.codec.layers.bth import AETH, Opcode
+from tailrace.codec.layers.dscp import Dscp
 from ptf_tests.base import Keys
 from ptf_tests.fabric import (
     HOST,

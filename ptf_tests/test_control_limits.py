@@ -12,9 +12,9 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
 
-from hosts.packets.bth import BTH, Opcode
-from hosts.packets.dscp import DSCP_SHIFT, Dscp
-from hosts.packets.nic_shim import ACK_PORT
+from tailrace.codec.layers.bth import BTH, Opcode
+from tailrace.codec.layers.dscp import DSCP_SHIFT, Dscp
+from tailrace.codec.layers.nic_shim import ACK_PORT
 from ptf_tests.fabric import (
     DOWNLINK,
     FLOW,

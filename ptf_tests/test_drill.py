@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from ptf.testutils import group
 
-from hosts.packets.bth import AETH, Opcode
+from tailrace.codec.layers.bth import AETH, Opcode
 from ptf_tests.fabric import HOST, HOST_PORT, REMOTE, UPLINKS, FabricTest
 from ptf_tests.frames import Flow, roce
 from ptf_tests.slow_port import ATTEMPTS, FILLER_BYTES, FILLERS, SlowPortTest

@@ -11,7 +11,7 @@ from collections import Counter
 
 from ptf.testutils import group
 
-from hosts.packets.bth import Opcode
+from tailrace.codec.layers.bth import Opcode
 from ptf_tests.fabric import FLOW, HOST, HOST_PORT, REMOTE, UPLINK_GROUP, UPLINKS, FabricTest
 from ptf_tests.frames import Flow, roce, tagged
 

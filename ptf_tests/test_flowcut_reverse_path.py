@@ -14,7 +14,7 @@ from ptf.testutils import group
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet
 
-from hosts.packets.data_shim import DataShim
+from tailrace.codec.layers.data_shim import DataShim
 from ptf_tests.fabric import DOWNLINK, FLOW, HOST, OTHER_HOST, REMOTE, SLOW_REMOTE, UPLINKS
 from ptf_tests.flowcut import WAYS, FlowcutTest, Sent
 from ptf_tests.frames import Flow, flowcut_ack, roce, shimmed

@@ -14,8 +14,8 @@ from scapy.layers.inet import ICMP, IP
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
 
-from hosts.packets.bth import AETH, Opcode
-from hosts.packets.data_shim import DataShim
+from tailrace.codec.layers.bth import AETH, Opcode
+from tailrace.codec.layers.data_shim import DataShim
 from ptf_tests.fabric import DOWNLINK, FLOW, HOST, HOST_PORT, REMOTE, UPLINKS
 from ptf_tests.flowcut import FlowcutTest
 from ptf_tests.frames import GATEWAY_MAC, mac_of, roce, shimmed, tagged

@@ -11,8 +11,8 @@ from scapy.layers.inet import ICMP, IP, TCP, UDP, IPOption_Router_Alert
 from scapy.layers.l2 import Dot1Q, Ether
 from scapy.packet import Packet, Raw
 
-from hosts.packets.bth import AETH, Opcode
-from hosts.packets.nic_shim import ACK_PORT, SHIM_PORT, NicAck, NicShim, ShimmedBTH
+from tailrace.codec.layers.bth import AETH, Opcode
+from tailrace.codec.layers.nic_shim import ACK_PORT, SHIM_PORT, NicAck, NicShim, ShimmedBTH
 from ptf_tests.fabric import DOWNLINK, HOST, HOST_PORT, OTHER_HOST, OTHER_HOST_PORT, REMOTE, FabricTest
 from ptf_tests.frames import GATEWAY_MAC, PAYLOAD, Flow, flowcut_ack, mac_of, roce, shimmed
 

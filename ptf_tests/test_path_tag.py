@@ -12,7 +12,7 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
 
-from hosts.packets.nic_shim import SHIM_PORT, NicShim, ShimmedBTH
+from tailrace.codec.layers.nic_shim import SHIM_PORT, NicShim, ShimmedBTH
 from ptf_tests.fabric import (
     FLOW,
     HOST,

@@ -9,9 +9,9 @@ from __future__ import annotations
 from ptf.testutils import group
 from scapy.layers.l2 import Ether
 
-from hosts.packets.bth import AETH, Opcode
-from hosts.packets.cnm import LEAF_ALL, Cnm
-from hosts.packets.path_probe import PathProbe
+from tailrace.codec.layers.bth import AETH, Opcode
+from tailrace.codec.layers.cnm import LEAF_ALL, Cnm
+from tailrace.codec.layers.path_probe import PathProbe
 from ptf_tests.fabric import DOWNLINK, FLOW, HOST, HOST_PORT, REMOTE, ROLELESS_PORT, SLOW_REMOTE, UPLINKS
 from ptf_tests.frames import Flow, mac_of, roce, tagged
 from ptf_tests.rlb import BACK, FOREVER, NO_LEAF, OWN_LEAF, REMOTE_LEAF, RlbTest, cnm, probed

@@ -11,7 +11,7 @@ from scapy.layers.inet import ICMP, IP, TCP, UDP
 from scapy.layers.l2 import ARP, Ether
 from scapy.packet import Packet, Raw
 
-from hosts.packets.bth import AETH, Opcode
+from tailrace.codec.layers.bth import AETH, Opcode
 from ptf_tests.fabric import (
     DOWNLINK,
     HOST,

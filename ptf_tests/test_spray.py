@@ -10,7 +10,7 @@ from collections import Counter
 
 from ptf.testutils import group
 
-from hosts.packets.bth import AETH, Opcode
+from tailrace.codec.layers.bth import AETH, Opcode
 from ptf_tests.fabric import FLOW, HOST_PORT, UPLINKS, FabricTest
 from ptf_tests.frames import roce
 

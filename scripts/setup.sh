@@ -105,7 +105,7 @@ make_venv() {
 
 # The NICs' algorithms, compiled by mypyc into the user's cache; without them the same ones run interpreted.
 compile_nics() {
-    .venv/bin/python -m native.virtual.hosts_build >/dev/null ||
+    .venv/bin/python -m tailrace.hosts.build >/dev/null ||
         say "the NICs' algorithms stay interpreted, which is slower and otherwise the same"
 }
 

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from experiments.experiment import KEYS
-from experiments.fault import parse_fault
-from experiments.run import plan
-from experiments.toml_file import read_experiment
-from experiments.workload import parse_workload
-from native.switchd.options import make_parser
-from spec import SpecError
+from tailrace.experiments.plan.experiment import KEYS
+from tailrace.experiments.faults.fault import parse_fault
+from tailrace.experiments.run.run import plan
+from tailrace.experiments.plan.experiment_file import read_experiment
+from tailrace.experiments.workloads.workload import parse_workload
+from tailrace.native.switchd.options import make_parser
+from tailrace.words import SpecError
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text("utf-8")

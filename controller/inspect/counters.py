@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 from finsy.proto import p4i, p4r
 
-from controller.inspect.errors import SwitchRefusedError
-from controller.inspect.listing import Column, Listing, Row, in_order
-from controller.inspect.node import Node
-from controller.inspect.values import Value
+from tailrace.p4rt.read_errors import SwitchRefusedError
+from tailrace.controller.listing.listing import Column, Listing, Row, in_order
+from tailrace.controller.inspect.node import Node
+from tailrace.p4rt.values import Value
 
 COLUMNS = (
     Column("switch", key=True),

@@ -7,20 +7,20 @@ from collections.abc import Sequence
 
 from finsy.proto import p4r
 
-from controller import programs
-from controller.diff import Change
-from controller.endpoint import run_at_once
-from controller.errors import ReadError
-from controller.inspect.connection import GrpcConnection
-from controller.inspect.errors import SwitchRefusedError
-from controller.inspect.groups import replica_port
-from controller.inspect.listing import Column, Listing, Row, in_order
-from controller.inspect.node import Node
-from controller.inspect.tables import row_of
-from controller.inspect.values import Port, Value, text_of
-from controller.intent import SwitchIntent
-from controller.programs import Program
-from controller.reconcile import differences
+from tailrace.p4rt import programs
+from tailrace.p4rt.diff import Change
+from tailrace.p4rt.endpoint import run_at_once
+from tailrace.p4rt.errors import ReadError
+from tailrace.p4rt.connection import GrpcConnection
+from tailrace.p4rt.read_errors import SwitchRefusedError
+from tailrace.controller.inspect.groups import replica_port
+from tailrace.controller.listing.listing import Column, Listing, Row, in_order
+from tailrace.controller.inspect.node import Node
+from tailrace.controller.inspect.tables import row_of
+from tailrace.p4rt.values import Port, Value, text_of
+from tailrace.schemes.intent import SwitchIntent
+from tailrace.p4rt.programs import Program
+from tailrace.controller.reconcile import differences
 
 COLUMNS = (
     Column("switch", key=True),

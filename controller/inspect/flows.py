@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Flowcut table, flow by flow, read by packets (`controller.inspect.asking`)."""
+"""The Flowcut table, flow by flow, read by packets (`controller.asking.asking`)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from ipaddress import IPv4Address
 
-from controller.inspect.answers import Bucket, FlowEntry, parse_bucket
-from controller.inspect.asking import Asker, answers, require_op
-from controller.inspect.errors import NotOfferedError
-from controller.inspect.listing import Column, Listing, Row, in_order
-from controller.inspect.node import Node
-from controller.inspect.tables import read_tables
-from controller.inspect.values import Port
+from tailrace.controller.asking.answers import Bucket, FlowEntry, parse_bucket
+from tailrace.controller.asking.asking import Asker, answers, require_op
+from tailrace.p4rt.read_errors import NotOfferedError
+from tailrace.controller.listing.listing import Column, Listing, Row, in_order
+from tailrace.controller.inspect.node import Node
+from tailrace.controller.inspect.tables import read_tables
+from tailrace.p4rt.values import Port
 
 COLUMNS = (
     Column("switch", key=True),

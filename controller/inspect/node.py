@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from controller.inspect.connection import Connection
-from controller.inspect.program import ProgramView
+from tailrace.p4rt.connection import Connection
+from tailrace.p4rt.view import ProgramView
 
 
 @dataclass(frozen=True)

@@ -16,14 +16,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
 
-from controller.inspect.errors import NotOfferedError
-from controller.inspect.groups import GROUP_KEY, ecmp_groups, entry_ports, group_tables, read_groups
-from controller.inspect.listing import Column, Listing, Row
-from controller.inspect.node import Node
-from controller.inspect.program import TableView
-from controller.inspect.tables import DEFAULT, read_tables
-from controller.inspect.values import Port, Value
-from topology import Host, Topology
+from tailrace.p4rt.read_errors import NotOfferedError
+from tailrace.controller.inspect.groups import GROUP_KEY, ecmp_groups, entry_ports, group_tables, read_groups
+from tailrace.controller.listing.listing import Column, Listing, Row
+from tailrace.controller.inspect.node import Node
+from tailrace.p4rt.view import TableView
+from tailrace.controller.inspect.tables import DEFAULT, read_tables
+from tailrace.p4rt.values import Port, Value
+from tailrace.topology import Host, Topology
 
 _ONWARD, _TOWARD = "onward_groups", "toward"
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What waits at each port, as the program accounts for it, read by packets (`controller.inspect.asking`); and
+"""What waits at each port, as the program accounts for it, read by packets (`controller.asking.asking`); and
 what is done about it: PFC's pauses, RLB's warnings and recirculation.
 
 Where the program is one of RLB, a row without a port has what is true of a whole switch.
@@ -10,16 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import astuple
 
-from controller.inspect.answers import parse_queues
-from controller.inspect.asking import Asker, answers, require_op
-from controller.inspect.counters import read_cells
-from controller.inspect.errors import NotOfferedError
-from controller.inspect.listing import Column, Listing, Row, in_order
-from controller.inspect.node import Node
-from controller.inspect.pfc import read_pfc
-from controller.inspect.rlb import in_ns, knows_warnings, read_ports
-from controller.inspect.tables import read_tables
-from controller.inspect.values import Port, Value
+from tailrace.controller.asking.answers import parse_queues
+from tailrace.controller.asking.asking import Asker, answers, require_op
+from tailrace.controller.inspect.counters import read_cells
+from tailrace.p4rt.read_errors import NotOfferedError
+from tailrace.controller.listing.listing import Column, Listing, Row, in_order
+from tailrace.controller.inspect.node import Node
+from tailrace.controller.inspect.pfc import read_pfc
+from tailrace.controller.inspect.rlb import in_ns, knows_warnings, read_ports
+from tailrace.controller.inspect.tables import read_tables
+from tailrace.p4rt.values import Port, Value
 
 COLUMNS = (
     Column("switch", key=True),

@@ -11,16 +11,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from controller.inspect.answers import PathState
-from controller.inspect.listing import Column, Listing, Row
-from controller.inspect.node import Node
-from controller.inspect.paths import Walk
-from controller.inspect.relay import OutLeft
-from controller.inspect.rlb import PathKey, in_ns
-from controller.inspect.values import Port, Value
-from topology import Topology, next_hops
-from topology.narrow import Hops, with_narrow
-from topology.routing import Down
+from tailrace.controller.asking.answers import PathState
+from tailrace.controller.listing.listing import Column, Listing, Row
+from tailrace.controller.inspect.node import Node
+from tailrace.controller.inspect.paths import Walk
+from tailrace.controller.asking.relay import OutLeft
+from tailrace.controller.inspect.rlb import PathKey, in_ns
+from tailrace.p4rt.values import Port, Value
+from tailrace.topology import Topology, next_hops
+from tailrace.topology.paths.restricted import Hops, with_narrow
+from tailrace.topology.paths.shortest import Down
 
 COLUMNS = (
     Column("src", key=True),

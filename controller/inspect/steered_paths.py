@@ -11,15 +11,15 @@ import random
 from collections.abc import Iterable, Iterator, Mapping
 from ipaddress import IPv4Address, IPv4Network
 
-from controller.inspect.errors import NotOfferedError
-from controller.inspect.listing import Column, Listing, Row
-from controller.inspect.node import Node
-from controller.inspect.tables import read_tables
-from controller.inspect.values import Port, Value
-from controller.steered_walk import ALL, ROLES, TABLES, EvWalk, EvWalker, SteeredTables
-from controller.steering import EndpointPaths
-from topology import Host, Topology
-from topology.bounded import BoundedPath
+from tailrace.p4rt.read_errors import NotOfferedError
+from tailrace.controller.listing.listing import Column, Listing, Row
+from tailrace.controller.inspect.node import Node
+from tailrace.controller.inspect.tables import read_tables
+from tailrace.p4rt.values import Port, Value
+from tailrace.schemes.spritz.walk import ALL, ROLES, TABLES, EvWalk, EvWalker, SteeredTables
+from tailrace.schemes.spritz.endpoints import EndpointPaths
+from tailrace.topology import Host, Topology
+from tailrace.topology.paths.bounded import BoundedPath
 
 LIST_COLUMNS = (
     Column("src", key=True),

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from cli.main import main
-from controller import runfile
-from controller.runfile import RunFile, RunSwitch
+from tailrace.cli.main import main
+from tailrace.controller import runfile
+from tailrace.controller.runfile import RunFile, RunSwitch
 from tests.controller.inspect.served import ServedSwitch, install_scheme, served
-from topology import Topology, parse_topology
+from tailrace.topology import Topology, parse_topology
 
 WORDS = "leaf-spine:leaves=2,spines=2,hosts=2,rate=10Mbps,delay=1ms"
 SCHEME = "flowcut:buckets=4"

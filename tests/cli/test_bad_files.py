@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.main import main
+from tailrace.cli.main import main
 
 SOON_S = 60.0
 """Generous: what would block would do so for ever."""

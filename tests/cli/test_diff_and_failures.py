@@ -17,16 +17,16 @@ from typing import Any
 import pytest
 from finsy import P4TableAction, P4TableEntry, P4TableMatch
 
-from controller import programs
-from controller.inspect.relay import RelayServer
-from controller.intent import intent
-from controller.scheme import parse_scheme
-from controller.target import target
-from experiments.scale import scaled
+from tailrace.p4rt import programs
+from tailrace.controller.asking.relay import RelayServer
+from tailrace.schemes.intent import intent
+from tailrace.schemes.registry import parse_scheme
+from tailrace.p4rt.target import target
+from tailrace.words.scale import scaled
 from tests.cli.conftest import SCHEME, Command, Fabric, write_run_file
 from tests.cli.frames import data_frame
 from tests.controller.inspect.served import Primary
-from tests.native.switchd.p4rt.conftest import TIMEOUT_S
+from tests.native.server.conftest import TIMEOUT_S
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -292,7 +292,7 @@ def test_a_program_without_flow_table_says_so(fabric: Fabric, tailrace: Command)
 
 
 def process(*words: str, **options: Any) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "cli.main", *words]
+    command = [sys.executable, "-m", "tailrace.cli.main", *words]
     started: subprocess.Popen[str] = subprocess.Popen(
         command, cwd=ROOT, text=True, stderr=subprocess.PIPE, **options
     )

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from cli.main import main
-from experiments.errors import RunError
-from experiments.staging import staged, write_file
+from tailrace.cli.main import main
+from tailrace.experiments.errors import RunError
+from tailrace.experiments.results.staging import staged, write_file
 from tests.processes import not_ignored
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -31,7 +31,7 @@ def start(*words: str, **options: object) -> subprocess.Popen[str]:
     """The command in a process group of its own, as a terminal has it."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     started: subprocess.Popen[str] = subprocess.Popen(  # type: ignore[call-overload]
-        [sys.executable, "-m", "cli.main", *words],
+        [sys.executable, "-m", "tailrace.cli.main", *words],
         text=True,
         start_new_session=True,
         preexec_fn=not_ignored,
@@ -64,7 +64,7 @@ def test_signals(words: tuple[str, ...], after_s: float, number: signal.Signals,
 
 def test_closed_streams(tmp_path: Path) -> None:
     """Without standard output or error a command does what it should, and says nothing."""
-    words = "-m cli.main topology leaf-spine"
+    words = "-m tailrace.cli.main topology leaf-spine"
     for closing, status, said in ((">&-", 0, ""), (">&- 2>&-", 0, ""), (">&- <&-", 0, "")):
         done = subprocess.run(
             ["sh", "-c", f"{sys.executable} {words} {closing}"],
@@ -75,7 +75,7 @@ def test_closed_streams(tmp_path: Path) -> None:
             check=False,
         )
         assert (done.returncode, done.stderr) == (status, said)
-    command = ["sh", "-c", f"{sys.executable} -m cli.main topology nonsense 2>&-"]
+    command = ["sh", "-c", f"{sys.executable} -m tailrace.cli.main topology nonsense 2>&-"]
     assert subprocess.run(command, cwd=ROOT, timeout=TIMEOUT_S, check=False).returncode == 2
 
 
@@ -155,12 +155,12 @@ def test_files_appear_whole(tmp_path: Path) -> None:
 
 def test_what_nobody_foresaw(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """Any exception becomes a line that says how to see more, and --debug does."""
-    import cli.topology_text
+    import tailrace.cli.topology_text
 
     def fail(*_: object) -> str:
         raise KeyError("x\x1b[31m\ny")
 
-    monkeypatch.setattr(cli.topology_text, "as_text", fail)
+    monkeypatch.setattr(tailrace.cli.topology_text, "as_text", fail)
     monkeypatch.delenv("TAILRACE_DEBUG", raising=False)
     assert main(["topology", "leaf-spine"]) == 1
     text = capsys.readouterr().err

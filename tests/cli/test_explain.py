@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from controller.scheme import parse_scheme
-from spec import SpecError
+from tailrace.schemes.registry import parse_scheme
+from tailrace.words import SpecError
 from tests.cli.conftest import Command, Fabric
-from tests.native.switchd.p4rt.conftest import TIMEOUT_S
+from tests.native.server.conftest import TIMEOUT_S
 
 ROOT = Path(__file__).resolve().parents[2]
 WORDS = "leaf-spine:leaves=2,spines=2,hosts=1,rate=10Gbps,delay=1us"
@@ -98,7 +98,7 @@ def fake_environment(folder: Path) -> None:
 
 def shell(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     """Runs `tailrace shell` in a folder, with the package found by PYTHONPATH."""
-    code = "import sys, cli.shell as s; from cli.main import main; from pathlib import Path;"
+    code = "import sys, cli.look.shell as s; from tailrace.cli.main import main; from pathlib import Path;"
     code += "s.ROOTS = (Path.cwd(),); sys.exit(main())"
     return subprocess.run(
         [sys.executable, "-c", code, "shell", *words],

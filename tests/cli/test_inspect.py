@@ -13,8 +13,8 @@ import pytest
 from finsy import P4TableAction, P4TableEntry, P4TableMatch
 from finsy.proto import p4r
 
-from controller.endpoint import run_at_once
-from controller.programs import Program
+from tailrace.p4rt.endpoint import run_at_once
+from tailrace.p4rt.programs import Program
 from tests.cli.conftest import Command, Fabric, Outcome
 from tests.cli.frames import data_frame
 from tests.controller.inspect.served import Primary, read_program, served

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from controller import runfile
-from controller.intent import intent
-from controller.programs import load
-from controller.runfile import RunFile, RunSwitch
-from controller.scheme import parse_scheme
-from controller.target import target
+from tailrace.controller import runfile
+from tailrace.schemes.intent import intent
+from tailrace.p4rt.programs import load
+from tailrace.controller.runfile import RunFile, RunSwitch
+from tailrace.schemes.registry import parse_scheme
+from tailrace.p4rt.target import target
 from tests.cli.conftest import Command, Outcome
 from tests.controller.inspect.served import ServedSwitch, install_scheme, served
-from topology import parse_topology
+from tailrace.topology import parse_topology
 
 WORDS = "dragonfly:p=2,a=2,h=1,rate=10Mbps,local=25us,global=500us,host=25us"
 SCHEME = "spritz:scale=2,frame=1250"

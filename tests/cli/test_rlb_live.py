@@ -11,15 +11,16 @@ from typing import Any
 import pytest
 from scapy.layers.l2 import Ether
 
-from controller import programs, runfile
-from controller.intent import intent
-from controller.runfile import RunFile, RunSwitch
-from controller.scheme import parse_scheme
-from controller.target import target
-from hosts.packets.cnm import Cnm
-from hosts.packets.local import Local
-from native.runtime import PfcConfig
-from native.switchd.p4rt.context import Ports
+from tailrace.controller import runfile
+from tailrace.p4rt import programs
+from tailrace.schemes.intent import intent
+from tailrace.controller.runfile import RunFile, RunSwitch
+from tailrace.schemes.registry import parse_scheme
+from tailrace.p4rt.target import target
+from tailrace.codec.layers.cnm import Cnm
+from tailrace.codec.layers.local import Local
+from tailrace.native.runtime import PfcConfig
+from tailrace.native.server.context import Ports
 from tests.cli.conftest import Command, Outcome
 from tests.controller.faulty_leaf import LEAF, SCHEME, TOPOLOGY, UPLINKS, FaultyLeaf
 from tests.controller.inspect.served import ServedSwitch, install_scheme, served

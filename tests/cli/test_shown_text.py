@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from cli.options import Form
-from cli.output import render, rich_table
-from controller.inspect.listing import Column, Listing, Row
+from tailrace.cli.options import Form
+from tailrace.cli.output import render, rich_table
+from tailrace.controller.listing.listing import Column, Listing, Row
 
 ANY = st.text(st.characters(), max_size=12)
 

@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
-from cli.options import Form
-from cli.output import cells_of, render, rich_table
-from controller.inspect.listing import Column, Listing
-from controller.inspect.rates import Rates
+from tailrace.cli.options import Form
+from tailrace.cli.output import cells_of, render, rich_table
+from tailrace.controller.listing.listing import Column, Listing
+from tailrace.controller.listing.rates import Rates
 from tests.cli.conftest import Command, Fabric
-from tests.native.switchd.p4rt.conftest import TIMEOUT_S
+from tests.native.server.conftest import TIMEOUT_S
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -27,7 +27,7 @@ def on_terminal(words: list[str], **environment: str) -> tuple[str, int]:
     """What a command writes to a terminal of 200 columns, and its status."""
     ours, theirs = pty.openpty()
     started = subprocess.Popen(
-        [sys.executable, "-m", "cli.main", *words],
+        [sys.executable, "-m", "tailrace.cli.main", *words],
         cwd=ROOT,
         stdin=theirs,
         stdout=theirs,
@@ -171,7 +171,7 @@ def complete(line: str, runtime: Path) -> list[str]:
         [
             sys.executable,
             "-c",
-            "import sys; sys.argv[0] = 'tailrace'; from cli.main import main; sys.exit(main())",
+            "import sys; sys.argv[0] = 'tailrace'; from tailrace.cli.main import main; sys.exit(main())",
         ],
         cwd=ROOT,
         capture_output=True,

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from controller.client import Address
+from tailrace.p4rt.client import Address
 
 ROOT = Path(__file__).resolve().parents[2]
 STOP_S = 30.0
@@ -28,7 +28,7 @@ class SwitchProcess:
 
     def start(self) -> None:
         """Starts the switch; returns once it listens."""
-        command = [sys.executable, "-m", "native.switchd.cli", "--no-p4", "--cpu-port", "510"]
+        command = [sys.executable, "-m", "tailrace.native.switchd.cli", "--no-p4", "--cpu-port", "510"]
         command += ["--priority-queues", "8"]
         command += ["--device-id", str(self.address.device_id), "--grpc-server-addr", self.address.address]
         command += self._arguments

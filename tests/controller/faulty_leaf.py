@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from controller.client import Address
+from tailrace.p4rt.client import Address
 from tests.controller.inspect.served import ServedSwitch, served
 from tests.p4src.frames import roce
-from topology import parse_topology
+from tailrace.topology import parse_topology
 
 TOPOLOGY = parse_topology("leaf-spine:leaves=2,spines=3,hosts=1,rate=10Mbps,delay=1ms")
 LEAF = "leaf1"

@@ -16,22 +16,22 @@ from typing import Any
 import pytest
 from finsy.proto import p4r
 
-from controller import programs
-from controller.client import Address, connect
-from controller.controller import Controller, Event
-from controller.errors import ControllerError, SwitchError, TlsError, UnreachableError, WriteError
-from controller.inspect.relay import RelayServer
-from controller.linkwatch import Settings
-from controller.reconcile import differences
-from controller.scheme import SchemeConfig, parse_scheme
-from controller.session import State
-from controller.target import target
-from controller.tls import Tls
-from native.switchd.server import Server
-from native.switchd.server import Tls as ServerTls
-from native.virtual import Network
+from tailrace.p4rt import programs
+from tailrace.p4rt.client import Address, connect
+from tailrace.controller.controller import Controller, Event
+from tailrace.p4rt.errors import ControllerError, SwitchError, TlsError, UnreachableError, WriteError
+from tailrace.controller.asking.relay import RelayServer
+from tailrace.controller.linkwatch import Settings
+from tailrace.controller.reconcile import differences
+from tailrace.schemes.registry import SchemeConfig, parse_scheme
+from tailrace.controller.session import State
+from tailrace.p4rt.target import target
+from tailrace.p4rt.tls import Tls
+from tailrace.native.server.server import Server
+from tailrace.native.server.server import Tls as ServerTls
+from tailrace.native.virtual import Network
 from tests.controller.conftest import SwitchProcess, SwitchStarter
-from topology import Topology, parse_topology
+from tailrace.topology import Topology, parse_topology
 
 READY_S = 120.0
 """Far longer than anything takes: only a hang runs into it."""
@@ -45,7 +45,7 @@ QUIET = Settings(interval_s=3600.0)
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A busy machine may take longer to answer than a user would wait."""
-    monkeypatch.setattr("controller.controller.ASK_S", READY_S)
+    monkeypatch.setattr("tailrace.controller.controller.ASK_S", READY_S)
 
 
 async def until(condition: Callable[[], bool]) -> None:

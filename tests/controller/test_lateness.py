@@ -10,9 +10,9 @@ from collections.abc import Callable
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller import lldp
-from controller.linkwatch import INDICES, Answers, LinkMonitor, Probe, link_names
-from topology import parse_topology
+from tailrace.controller import lldp
+from tailrace.controller.linkwatch import INDICES, Answers, LinkMonitor, Probe, link_names
+from tailrace.topology import parse_topology
 
 MISSED, SILENT = 3, 6
 TOPOLOGY = parse_topology("leaf-spine:leaves=2,spines=2,hosts=1")
@@ -119,7 +119,7 @@ def test_a_dead_link_is_found(link: object, one_way: bool, at: int, stalls: dict
     """It is down within missed + 1 rounds in which both its switches answered, and no other one is; when it
     lives again it is up with the first probe.
     """
-    from topology import Link
+    from tailrace.topology import Link
 
     assert isinstance(link, Link)
     still = {name: at_most_in_a_row(rounds, SILENT) for name, rounds in stalls.items()}

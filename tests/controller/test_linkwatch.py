@@ -8,15 +8,16 @@ from finsy.proto import p4r
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller import lldp, programs
-from controller.inprocess import install_all
-from controller.intent import intent
-from controller.linkwatch import LinkMonitor, link_names
-from controller.scheme import parse_scheme
-from controller.target import target
-from native.switchd.p4rt.errors import P4RtError
-from native.virtual import Network
-from topology import parse_topology
+from tailrace.controller import lldp
+from tailrace.p4rt import programs
+from tailrace.p4rt.inprocess import install_all
+from tailrace.schemes.intent import intent
+from tailrace.controller.linkwatch import LinkMonitor, link_names
+from tailrace.schemes.registry import parse_scheme
+from tailrace.p4rt.target import target
+from tailrace.native.server.errors import P4RtError
+from tailrace.native.virtual import Network
+from tailrace.topology import parse_topology
 
 MISSED = 3
 ROUND_NS = 1_000_000

@@ -13,29 +13,21 @@ from finsy.proto import p4i, p4r
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller import programs
-from controller.canonical import canonical
-from controller.diff import diff, stages
-from controller.encoding import encode
-from controller.endpoint import run_at_once
-from controller.errors import ReadError, ReconcileError, SwitchError, WriteError
-from controller.inprocess import InProcess, install_all
-from controller.intent import intent
-from controller.programs import Program
-from controller.reconcile import (
-    Report,
-    differences,
-    everything,
-    has_mutable_default,
-    install,
-    read_all,
-    reconcile,
-)
-from controller.scheme import parse_scheme
-from controller.target import target
-from native.switchd.p4rt.errors import P4RtError
-from native.virtual import Network
-from topology import parse_topology
+from tailrace.p4rt import programs
+from tailrace.p4rt.canonical import canonical
+from tailrace.p4rt.diff import diff, stages
+from tailrace.p4rt.encoding import encode
+from tailrace.p4rt.endpoint import run_at_once
+from tailrace.p4rt.errors import ReadError, ReconcileError, SwitchError, WriteError
+from tailrace.p4rt.inprocess import InProcess, install_all
+from tailrace.schemes.intent import intent
+from tailrace.p4rt.programs import Program
+from tailrace.controller.reconcile import Report, differences, everything, has_mutable_default, install, read_all, reconcile
+from tailrace.schemes.registry import parse_scheme
+from tailrace.p4rt.target import target
+from tailrace.native.server.errors import P4RtError
+from tailrace.native.virtual import Network
+from tailrace.topology import parse_topology
 
 TOPOLOGY = parse_topology("leaf-spine:leaves=3,spines=3,hosts=2,rate=10Gbps")
 FLOWCUT = programs.load("flowcut")

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from controller import runfile
-from controller.errors import RunFileError, TlsError
-from controller.runfile import RunFile, RunSwitch
-from controller.tls import Tls
-from spec import SpecError
+from tailrace.controller import runfile
+from tailrace.p4rt.errors import RunFileError, TlsError
+from tailrace.controller.runfile import RunFile, RunSwitch
+from tailrace.p4rt.tls import Tls
+from tailrace.words import SpecError
 
 RUN = RunFile(
     topology="leaf-spine:leaves=2",

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from experiments.backend import Job, Outcome, Progress, Report
-from hosts.flow import FlowRecord, FlowSpec
+from tailrace.experiments.backends.job import Job, Outcome, Progress, Report
+from tailrace.hosts.flows.flow import FlowRecord, FlowSpec
 
 
 def record(flow: FlowSpec, fct_ns: int | None = 1_000_000, **changes: int) -> FlowRecord:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from hosts.flow import FlowSpec
+from tailrace.hosts.flows.flow import FlowSpec
 
 
 @dataclass(frozen=True)

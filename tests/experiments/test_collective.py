@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from experiments.collective import ALGORITHMS, Message
-from experiments.workload import parse_workload
-from topology import parse_topology
+from tailrace.experiments.workloads.allreduce import ALGORITHMS, Message
+from tailrace.experiments.workloads.workload import parse_workload
+from tailrace.topology import parse_topology
 
 FABRIC = parse_topology("leaf-spine:leaves=4,spines=2,hosts=4")
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import polars
 import pytest
 
-from cli.main import main
+from tailrace.cli.main import main
 
 SMALL = ("--topology", "leaf-spine:leaves=2,spines=2,hosts=1", "--workload", "permutation:size=16KiB")
 VIRTUAL = ("--target", "virtual", *SMALL)
@@ -156,7 +156,7 @@ def test_interrupt_leaves_nothing(tmp_path: Path, number: signal.Signals) -> Non
     command = [
         sys.executable,
         "-c",
-        "import sys; from cli.main import main; sys.exit(main(sys.argv[1:]))",
+        "import sys; from tailrace.cli.main import main; sys.exit(main(sys.argv[1:]))",
         *words,
     ]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)

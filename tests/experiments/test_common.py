@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Comparisons from files: schemes by label, each over a transport that it works with, several at a time, many in one
-figure; and the one over all systems, experiments/common.toml.
+figure; and the one over all systems, tailrace/experiments/presets/common.toml.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ import msgspec
 import polars
 import pytest
 
-from cli.main import main
-from controller.defaults import resolve
-from controller.scheme import LetflowConfig, RlbConfig, parse_scheme
-from experiments.backend import Job, Outcome
-from experiments.command import Output, run_several
-from experiments.compare import Comparison, compare, plans
-from experiments.experiment import Experiment, make
-from experiments.figure import MOST_LINES, comparison_figure
-from experiments.nic import only_transport
-from experiments.progress import Display
-from experiments.result import Comparison as Document
-from experiments.table import make_table, markdown
-from experiments.toml_file import base_experiment, read_experiment, schemes_of
-from spec import SpecError
+from tailrace.cli.main import main
+from tailrace.schemes.defaults import resolve
+from tailrace.schemes.registry import LetflowConfig, RlbConfig, parse_scheme
+from tailrace.experiments.backends.job import Job, Outcome
+from tailrace.cli.experiment_command import Output, run_several
+from tailrace.experiments.run.compare import Comparison, compare, plans
+from tailrace.experiments.plan.experiment import Experiment, make
+from tailrace.experiments.figures.figure import MOST_LINES, comparison_figure
+from tailrace.experiments.plan.nic import only_transport
+from tailrace.experiments.run.progress import Display
+from tailrace.experiments.results.result import Comparison as Document
+from tailrace.experiments.results.table import make_table, markdown
+from tailrace.experiments.plan.experiment_file import base_experiment, read_experiment, schemes_of
+from tailrace.words import SpecError
 from tests.experiments.fake import FakeBackend, record
-from topology import parse_topology
+from tailrace.topology import parse_topology
 
 COMMON = Path(__file__).parents[2] / "experiments" / "common.toml"
 SYSTEMS = ("flowcut", "rlb", "spritz")

@@ -13,17 +13,17 @@ from xml.etree import ElementTree
 import pytest
 from matplotlib.figure import Figure
 
-from experiments.backend import Job, Outcome
-from experiments.classes import BACKGROUND
-from experiments.compare import compare, plans, write
-from experiments.errors import RunError
-from experiments.experiment import make
-from experiments.figure import comparison_figure
-from experiments.progress import Display
-from experiments.report.figures import completion_figure, slowdown_figure
-from experiments.result import comparison, p99_ratio
-from experiments.table import make_table, show
-from spec import SpecError
+from tailrace.experiments.backends.job import Job, Outcome
+from tailrace.experiments.workloads.classes import BACKGROUND
+from tailrace.experiments.run.compare import compare, plans, write
+from tailrace.experiments.errors import RunError
+from tailrace.experiments.plan.experiment import make
+from tailrace.experiments.figures.figure import comparison_figure
+from tailrace.experiments.run.progress import Display
+from tailrace.experiments.report.figures import completion_figure, slowdown_figure
+from tailrace.experiments.results.result import comparison, p99_ratio
+from tailrace.experiments.results.table import make_table, show
+from tailrace.words import SpecError
 from tests.experiments.fake import FakeBackend, record
 
 SCHEMES = ("ecmp", "letflow", "flowcut:variant=ingress")

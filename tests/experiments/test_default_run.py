@@ -7,13 +7,13 @@ from collections import defaultdict
 
 import pytest
 
-from experiments import defaults
-from experiments.experiment import make
-from experiments.result import Result
-from experiments.run import plan, run
-from experiments.virtual_backend import VirtualBackend
-from hosts.wire import Data, parse
-from native.virtual import Network, Wire, WireEvent
+from tailrace.experiments.plan import defaults
+from tailrace.experiments.plan.experiment import make
+from tailrace.experiments.results.result import Result
+from tailrace.experiments.run.run import plan, run
+from tailrace.experiments.backends.virtual.run import VirtualBackend
+from tailrace.codec.wire import Data, parse
+from tailrace.native.virtual import Network, Wire, WireEvent
 
 Uplinks = dict[str, set[int]]
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from cli.experiment_options import EXPERIMENT
-from experiments.experiment import KEYS, Experiment, make
-from experiments.nic import parse_window, window_bytes
-from experiments.toml_file import read_experiment
-from spec import SpecError
-from topology import parse_topology
+from tailrace.cli.experiment_options import EXPERIMENT
+from tailrace.experiments.plan.experiment import KEYS, Experiment, make
+from tailrace.experiments.plan.nic import parse_window, window_bytes
+from tailrace.experiments.plan.experiment_file import read_experiment
+from tailrace.words import SpecError
+from tailrace.topology import parse_topology
 
 FULL = """
 scheme = "flowcut"

@@ -14,20 +14,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import UNSET
 
-from cli.main import main
-from controller.defaults import base_rtt_ns
-from experiments.errors import FileError
-from experiments.experiment import make
-from experiments.gaps import GAPS, Gaps, GapSummary, clear_gaps, read_gaps, write_gaps
-from experiments.known import topology_of
-from experiments.paper.metrics import measure
-from experiments.result import Result, read_result, write_result
-from experiments.run import plan, run
-from experiments.schema import KeyProblemError
-from experiments.staging import staged
-from experiments.virtual_backend import VirtualBackend
-from hosts.gaps import GapHistogram
-from spec.units import parse_bytes
+from tailrace.cli.main import main
+from tailrace.schemes.defaults import base_rtt_ns
+from tailrace.experiments.errors import FileError
+from tailrace.experiments.plan.experiment import make
+from tailrace.experiments.results.gaps import GAPS, Gaps, GapSummary, clear_gaps, read_gaps, write_gaps
+from tailrace.experiments.plan.known import topology_of
+from tailrace.experiments.paper.measure.metrics import measure
+from tailrace.experiments.results.result import Result, read_result, write_result
+from tailrace.experiments.run.run import plan, run
+from tailrace.words.schema import KeyProblemError
+from tailrace.experiments.results.staging import staged
+from tailrace.experiments.backends.virtual.run import VirtualBackend
+from tailrace.hosts.gaps.histogram import GapHistogram
+from tailrace.words.units import parse_bytes
 
 TOPOLOGY = "leaf-spine:leaves=2,spines=2,hosts=2,rate=10Gbps,delay=1us"
 WORDS = {

@@ -8,9 +8,9 @@ from fractions import Fraction
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from experiments.ideal import HEADER_BYTES, Hop, Ideal, wire_bytes
-from hosts.flow import FlowSpec
-from topology import Host, Link, Switch, Topology, parse_topology
+from tailrace.experiments.results.ideal import HEADER_BYTES, Hop, Ideal, wire_bytes
+from tailrace.hosts.flows.flow import FlowSpec
+from tailrace.topology import Host, Link, Switch, Topology, parse_topology
 
 RETH_BYTES = 16  # InfiniBand architecture, table 9-4: address 8, key 4, length 4
 

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from experiments.backend import Job, PfcSeen, Progress
-from experiments.errors import RunError
-from experiments.experiment import make
-from experiments.mininet_backend import MininetBackend
-from experiments.run import plan
-from experiments.signals import Interrupted, stoppable
-from spec import SpecError
+from tailrace.experiments.backends.job import Job, PfcSeen, Progress
+from tailrace.experiments.errors import RunError
+from tailrace.experiments.plan.experiment import make
+from tailrace.experiments.backends.mininet import MininetBackend
+from tailrace.experiments.run.run import plan
+from tailrace.experiments.run.signals import Interrupted, stoppable
+from tailrace.words import SpecError
 
 HEAD = """
 import json, os, pathlib, signal, sys, time

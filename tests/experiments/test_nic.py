@@ -5,15 +5,15 @@ from __future__ import annotations
 
 import pytest
 
-from controller import scheme_hf2t
-from controller.defaults import resolve
-from controller.scheme import parse_scheme
-from controller.target import target
-from experiments.nic import nic_config
-from experiments.transport import Transport
-from hosts import config_hf2t
-from hosts.gaps import WHOLE
-from topology import parse_topology
+from tailrace.hosts.options import hf2t_words as scheme_hf2t
+from tailrace.schemes.defaults import resolve
+from tailrace.schemes.registry import parse_scheme
+from tailrace.p4rt.target import target
+from tailrace.experiments.plan.nic import nic_config
+from tailrace.hosts.options.transports import Transport
+from tailrace.hosts.options import hf2t as config_hf2t
+from tailrace.hosts.gaps.histogram import WHOLE
+from tailrace.topology import parse_topology
 
 _TOPOLOGY = parse_topology("dragonfly:p=1,a=2,h=1")
 

@@ -7,10 +7,10 @@ import re
 
 import pytest
 
-from controller.scheme import RlbConfig, parse_scheme
-from experiments.experiment import make
-from experiments.run import Plan, plan
-from spec import SpecError
+from tailrace.schemes.registry import RlbConfig, parse_scheme
+from tailrace.experiments.plan.experiment import make
+from tailrace.experiments.run.run import Plan, plan
+from tailrace.words import SpecError
 
 
 def planned(scheme: str, pfc: str | None = None, target: str = "virtual") -> Plan:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from experiments.plot import time_unit
+from tailrace.experiments.figures.plot import time_unit
 
 
 @pytest.mark.parametrize(

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from experiments import pool
-from experiments.errors import RunError
-from experiments.experiment import make
-from experiments.pool import Where, run_all
-from experiments.progress import Display
-from experiments.result import Result
-from experiments.task import Failed, Task, make_task
-from spec import SpecError
+from tailrace.experiments.run import pool
+from tailrace.experiments.errors import RunError
+from tailrace.experiments.plan.experiment import make
+from tailrace.experiments.run.pool import Where, run_all
+from tailrace.experiments.run.progress import Display
+from tailrace.experiments.results.result import Result
+from tailrace.experiments.run.task import Failed, Task, make_task
+from tailrace.words import SpecError
 
 WORDS = {
     "scheme": "ecmp",

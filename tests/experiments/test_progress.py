@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import io
 
-from experiments.backend import Progress
-from experiments.progress import Display
+from tailrace.experiments.backends.job import Progress
+from tailrace.experiments.run.progress import Display
 
 
 class Terminal(io.StringIO):

@@ -11,11 +11,11 @@ from pathlib import Path
 import polars
 import pytest
 
-from cli.main import main
-from experiments import plot
-from experiments.plot import inline_svg
-from experiments.report.map import MOST_HOSTS, topology_figure
-from topology import parse_topology
+from tailrace.cli.main import main
+from tailrace.experiments.figures import plot
+from tailrace.experiments.figures.plot import inline_svg
+from tailrace.experiments.report.map import MOST_HOSTS, topology_figure
+from tailrace.topology import parse_topology
 
 SMALL = ("--target", "virtual", "--topology", "leaf-spine:leaves=2,spines=2,hosts=2")
 ONE_SWITCH = "leaf-spine:leaves=1,spines=1,hosts=4"

@@ -7,13 +7,14 @@ import pytest
 from finsy.proto import p4r
 from msgspec import UNSET, json
 
-from controller import programs
-from experiments import counters, summary
-from experiments.experiment import make
-from experiments.paper.metrics import measure
-from experiments.result import Result
-from experiments.run import plan, run
-from experiments.virtual_backend import VirtualBackend
+from tailrace.p4rt import programs
+from tailrace.p4rt import counters
+from tailrace.experiments.results import summary
+from tailrace.experiments.plan.experiment import make
+from tailrace.experiments.paper.measure.metrics import measure
+from tailrace.experiments.results.result import Result
+from tailrace.experiments.run.run import plan, run
+from tailrace.experiments.backends.virtual.run import VirtualBackend
 
 WORDS = {
     "target": "virtual",

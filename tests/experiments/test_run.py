@@ -9,14 +9,14 @@ from pathlib import Path
 import polars
 import pytest
 
-from experiments.backend import Job, Outcome, Progress
-from experiments.errors import RunError
-from experiments.experiment import Experiment, make
-from experiments.fault import LinkDown
-from experiments.ideal import Ideal
-from experiments.result import problems, to_json, write_result
-from experiments.run import plan, run
-from spec import SpecError
+from tailrace.experiments.backends.job import Job, Outcome, Progress
+from tailrace.experiments.errors import RunError
+from tailrace.experiments.plan.experiment import Experiment, make
+from tailrace.experiments.faults.fault import LinkDown
+from tailrace.experiments.results.ideal import Ideal
+from tailrace.experiments.results.result import problems, to_json, write_result
+from tailrace.experiments.run.run import plan, run
+from tailrace.words import SpecError
 from tests.experiments.fake import FakeBackend, record
 
 SUMMARY_KEYS = {

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from experiments.cdf_file import FOLDER, NAMES, find_cdf, read_cdf
-from experiments.size_cdf import SizeCdf
-from spec import SpecError
+from tailrace.experiments.workloads.sizes_file import FOLDER, NAMES, find_cdf, read_cdf
+from tailrace.experiments.workloads.sizes import SizeCdf
+from tailrace.words import SpecError
 
 COUNT = 20_000
 CERTAIN = 1e-9

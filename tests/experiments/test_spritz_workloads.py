@@ -10,14 +10,14 @@ from collections import Counter
 
 import pytest
 
-from experiments.adversarial import chains
-from experiments.classes import BACKGROUND, BYSTANDER, INCAST, MONITORED
-from experiments.motivating import gates
-from experiments.workload import Traffic, parse_workload
-from hosts.flow import FlowSpec
-from spec import SpecError
-from topology import Topology, parse_topology
-from topology.routing import next_hops
+from tailrace.experiments.workloads.adversarial import chains
+from tailrace.experiments.workloads.classes import BACKGROUND, BYSTANDER, INCAST, MONITORED
+from tailrace.experiments.workloads.congested_groups import gates
+from tailrace.experiments.workloads.workload import Traffic, parse_workload
+from tailrace.hosts.flows.flow import FlowSpec
+from tailrace.words import SpecError
+from tailrace.topology import Topology, parse_topology
+from tailrace.topology.paths.shortest import next_hops
 
 DRAGONFLY = parse_topology("dragonfly:p=2,a=4,h=2")
 SLIM_FLY = parse_topology("slim-fly:p=2,q=5")

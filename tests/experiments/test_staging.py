@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from experiments.signals import Interrupted, stoppable
-from experiments.staging import staged
-from spec import SpecError
+from tailrace.experiments.run.signals import Interrupted, stoppable
+from tailrace.experiments.results.staging import staged
+from tailrace.words import SpecError
 
 
 def tree(folder: Path) -> dict[str, str]:

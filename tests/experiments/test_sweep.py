@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from cli.main import main
-from experiments.experiment import make
-from experiments.sweep import Axis, parse_axis, points
-from spec import SpecError
+from tailrace.cli.main import main
+from tailrace.experiments.plan.experiment import make
+from tailrace.experiments.run.sweep import Axis, parse_axis, points
+from tailrace.words import SpecError
 
 BASE = make(
     {

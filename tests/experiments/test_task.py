@@ -10,12 +10,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from experiments import code_hash
-from experiments import task as tasks
-from experiments.errors import RunError
-from experiments.experiment import make
-from experiments.result import SUMMARY
-from experiments.task import finished, keep, key_of, make_task, run_task
+from tailrace.experiments.run import code_hash
+from tailrace.experiments.run import task as tasks
+from tailrace.experiments.errors import RunError
+from tailrace.experiments.plan.experiment import make
+from tailrace.experiments.results.result import SUMMARY
+from tailrace.experiments.run.task import finished, keep, key_of, make_task, run_task
 
 WORDS = {
     "scheme": "ecmp",

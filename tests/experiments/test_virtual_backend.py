@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from experiments.backend import Progress
-from experiments.experiment import make
-from experiments.result import Result, to_json
-from experiments.run import plan, run
-from experiments.virtual_backend import VirtualBackend
-from spec import SpecError
+from tailrace.experiments.backends.job import Progress
+from tailrace.experiments.plan.experiment import make
+from tailrace.experiments.results.result import Result, to_json
+from tailrace.experiments.run.run import plan, run
+from tailrace.experiments.backends.virtual.run import VirtualBackend
+from tailrace.words import SpecError
 
 LEAF_SPINE = "leaf-spine:leaves=2,spines=2,hosts=2,rate=10Gbps,delay=1us"
 FAT_TREE = "fat-tree:k=4,rate=25Gbps,delay=500ns"

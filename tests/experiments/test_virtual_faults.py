@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from controller.defaults import base_rtt_ns
-from experiments.experiment import make
-from experiments.fault import Blackhole, LinkDown, SwitchRestart
-from experiments.result import Result
-from experiments.run import plan, run
-from experiments.virtual_backend import VirtualBackend
-from experiments.virtual_faults import REACTION_RTTS, VirtualFaults
-from native.virtual import Network
-from topology import parse_topology
+from tailrace.schemes.defaults import base_rtt_ns
+from tailrace.experiments.plan.experiment import make
+from tailrace.experiments.faults.fault import Blackhole, LinkDown, SwitchRestart
+from tailrace.experiments.results.result import Result
+from tailrace.experiments.run.run import plan, run
+from tailrace.experiments.backends.virtual.run import VirtualBackend
+from tailrace.experiments.backends.virtual.faults import REACTION_RTTS, VirtualFaults
+from tailrace.native.virtual import Network
+from tailrace.topology import parse_topology
 
 FABRIC = parse_topology("leaf-spine:leaves=2,spines=2,hosts=2,rate=10Gbps,delay=1us")
 REACTION_NS = REACTION_RTTS * base_rtt_ns(FABRIC)

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import pytest
 
-from experiments import defaults
-from experiments.make_run import command
-from experiments.words import case_name, labels, split_schemes
-from spec import SpecError
+from tailrace.experiments.plan import defaults
+from tailrace.cli.make_run import command
+from tailrace.experiments.plan.words import case_name, labels, split_schemes
+from tailrace.words import SpecError
 
 
 @pytest.mark.parametrize(

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from experiments import pairs
-from experiments.ports import MORE_PORTS, SOURCE_PORTS
-from experiments.workload import parse_workload
-from hosts.flow import FlowSpec
-from spec import SpecError
-from topology import Host, Topology, parse_topology
+from tailrace.experiments.workloads import pairs
+from tailrace.experiments.workloads.ports import MORE_PORTS, SOURCE_PORTS
+from tailrace.experiments.workloads.workload import parse_workload
+from tailrace.hosts.flows.flow import FlowSpec
+from tailrace.words import SpecError
+from tailrace.topology import Host, Topology, parse_topology
 
 FABRIC = parse_topology("leaf-spine:leaves=3,spines=2,hosts=4")
 

@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-from controller.inprocess import install_all
-from controller.intent import intent
-from controller.scheme import SchemeConfig
-from controller.target import target
-from native.switchd.p4rt.errors import P4RtError
-from native.virtual import Network
-from topology import Topology
+from tailrace.p4rt.inprocess import install_all
+from tailrace.schemes.intent import intent
+from tailrace.schemes.registry import SchemeConfig
+from tailrace.p4rt.target import target
+from tailrace.native.server.errors import P4RtError
+from tailrace.native.virtual import Network
+from tailrace.topology import Topology
 
 Down = frozenset[tuple[str, int]]
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Frames on the wires of a Flowcut network, read and made byte by byte from the format's diagrams.
 
-Written without hosts.packets and without the P4 parser, so that a mistake there cannot hide here.
+Written without codec.layers and without the P4 parser, so that a mistake there cannot hide here.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from tests.flowcut.dump import Dump, DumpedEntry
 from tests.flowcut.frames import Key, Kind, Parsed, Stamp
 from tests.flowcut.oracle import Bucket, Entry, MismatchError, Oracle
 from tests.flowcut.watch import Event, Watch
-from topology import Topology, next_hops
+from tailrace.topology import Topology, next_hops
 
 _ANY_PORT = -1
 _MOST_CONTROL_BYTES = 200

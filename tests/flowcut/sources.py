@@ -6,7 +6,7 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass, field
 
-from native.virtual import Network
+from tailrace.native.virtual import Network
 from tests.flowcut.frames import ROCE, XON, Key, Kind, make, parse
 
 _MOST_LEFT = 127

@@ -15,12 +15,12 @@ from dataclasses import dataclass
 
 import pytest
 
-from experiments.backend import Outcome
-from experiments.experiment import make
-from experiments.run import plan
-from experiments.virtual_backend import VirtualBackend
-from native.virtual import Network
-from topology import parse_topology
+from tailrace.experiments.backends.job import Outcome
+from tailrace.experiments.plan.experiment import make
+from tailrace.experiments.run.run import plan
+from tailrace.experiments.backends.virtual.run import VirtualBackend
+from tailrace.native.virtual import Network
+from tailrace.topology import parse_topology
 
 TOPOLOGY = "fat-tree:k=8,hosts=8,rate=100Gbps,delay=500ns"
 """256 hosts and 80 switches, with half the capacity above the edge, so that flows meet."""

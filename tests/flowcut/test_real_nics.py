@@ -12,16 +12,16 @@ from dataclasses import dataclass, replace
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from controller.defaults import known, resolve
-from controller.scheme import FlowcutConfig, parse_scheme
-from hosts.config import FlowcutNicConfig, NicConfig
-from hosts.flow import FlowRecord, FlowSpec
-from hosts.nic import Nic
-from native.virtual import Network
+from tailrace.schemes.defaults import known, resolve
+from tailrace.schemes.registry import FlowcutConfig, parse_scheme
+from tailrace.hosts.options.nic import FlowcutNicConfig, NicConfig
+from tailrace.hosts.flows.flow import FlowRecord, FlowSpec
+from tailrace.hosts.nic.nic import Nic
+from tailrace.native.virtual import Network
 from tests.flowcut.frames import DATA_OPCODES, ETHERTYPE_IPV4, NIC_DATA, ROCE, UDP, Key
 from tests.flowcut.run import Run
 from tests.flowcut.scenario import Scenario, scenarios
-from topology import GATEWAY_MAC, Topology
+from tailrace.topology import GATEWAY_MAC, Topology
 
 _SETTINGS = settings(
     max_examples=40,

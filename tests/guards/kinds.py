@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from ipaddress import IPv4Address
 
 from tests.guards.source import constants, members
-from topology import GATEWAY_MAC, Host
+from tailrace.topology import GATEWAY_MAC, Host
 
 LONG_BYTES = 1400
 SHORT_PAYLOAD = 20

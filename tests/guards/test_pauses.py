@@ -14,18 +14,18 @@ from dataclasses import replace
 
 import pytest
 
-from controller.inprocess import install_all
-from controller.intent import intent
-from controller.scheme import parse_scheme
-from controller.target import target
-from native.runtime import PfcConfig
-from native.switchd.p4rt.errors import P4RtError
-from native.virtual import SWITCH_CONFIG, Network
-from spec.watchdog import NO_WATCHDOG
+from tailrace.p4rt.inprocess import install_all
+from tailrace.schemes.intent import intent
+from tailrace.schemes.registry import parse_scheme
+from tailrace.p4rt.target import target
+from tailrace.native.runtime import PfcConfig
+from tailrace.native.server.errors import P4RtError
+from tailrace.native.virtual import SWITCH_CONFIG, Network
+from tailrace.words.watchdog import NO_WATCHDOG
 from tests.native.virtual.l3 import OVERHEAD_BYTES, Frame, packet
 from tests.native.virtual.obeying import ObeyingNic
 from tests.native.virtual.test_watchdog import ATTACKS, END_NS, HARMLESS, RATE_BPS, XOFF, Script
-from topology import Topology, parse_topology
+from tailrace.topology import Topology, parse_topology
 
 LEAST_SHARE = 0.9
 SIZE = 1500

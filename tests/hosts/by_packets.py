@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from hosts.frame import Frame
-from hosts.frames import Builder
-from hosts.nic import Nic
-from hosts.observation import Observation
-from hosts.templates import ip_number
+from tailrace.codec.frame import Frame
+from tailrace.codec.frames import Builder
+from tailrace.hosts.nic.nic import Nic
+from tailrace.hosts.flows.observation import Observation
+from tailrace.codec.templates import ip_number
 
-# Written without hosts.calls, so that a mistake there cannot hide here.
+# Written without codec.calls, so that a mistake there cannot hide here.
 RAW, DATA, PAYLOAD, ACK, NIC_ACK = 0, 1, 2, 3, 4
 FIRST_OR_ONLY = (0x06, 0x0A)
 RETH_BYTES, ICRC_BYTES = 16, 4

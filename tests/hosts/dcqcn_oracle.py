@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """DCQCN's reaction point written out (Zhu et al., SIGCOMM 2015, §3.1), with exact fractions and one event at a time.
 
-It shares nothing with hosts.transport.dcqcn_rate but the assumptions that stand there.
+It shares nothing with hosts.transport.dcqcn.rate but the assumptions that stand there.
 """
 
 from __future__ import annotations

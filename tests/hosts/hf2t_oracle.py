@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from hosts.config_hf2t import Hf2tConfig
+from tailrace.hosts.options.hf2t import Hf2tConfig
 
 
 def alpha(x: int, min_thr: int, max_thr: int) -> Fraction:

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from hosts.checksum import ipv4_checksum
-from hosts.frame import Frame
+from tailrace.codec.checksum import ipv4_checksum
+from tailrace.codec.frame import Frame
 
 IP, UDP, TOS, CHECKSUM, CE = 14, 34, 15, slice(24, 26), 3
 

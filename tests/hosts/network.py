@@ -8,14 +8,14 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from hosts.config import NicConfig
-from hosts.flow import FlowRecord, FlowSpec
-from hosts.frame import Frame
-from hosts.nic import Nic
-from hosts.observation import ReceiverObservation, SenderObservation
-from hosts.paths import PathList
-from hosts.templates import ip_number
-from hosts.wire import Data, Parsed, parse
+from tailrace.hosts.options.nic import NicConfig
+from tailrace.hosts.flows.flow import FlowRecord, FlowSpec
+from tailrace.codec.frame import Frame
+from tailrace.hosts.nic.nic import Nic
+from tailrace.hosts.flows.observation import ReceiverObservation, SenderObservation
+from tailrace.hosts.flows.paths import PathList
+from tailrace.codec.templates import ip_number
+from tailrace.codec.wire import Data, Parsed, parse
 
 RATE_BPS = 8_000_000_000  # a byte takes a nanosecond
 END_NS = 60_000_000_000

@@ -11,13 +11,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import hosts
-import hosts.nic
-from hosts.config import ALGORITHMS, HERMES, FlowcutNicConfig, NicConfig, SteeringConfig
-from hosts.config_hf2t import Hf2tConfig
-from hosts.config_lossless import DcqcnConfig, HermesConfig
-from hosts.config_tcp import TcpConfig
-from hosts.wire import Data
+import tailrace.hosts
+import tailrace.hosts.nic.nic
+from tailrace.hosts.options.nic import ALGORITHMS, HERMES, FlowcutNicConfig, NicConfig, SteeringConfig
+from tailrace.hosts.options.hf2t import Hf2tConfig
+from tailrace.hosts.options.dcqcn import DcqcnConfig, HermesConfig
+from tailrace.hosts.options.tcp import TcpConfig
+from tailrace.codec.wire import Data
 from tests.hosts.network import RATE_BPS, flow
 from tests.hosts.steering.fabric import Paths
 
@@ -112,7 +112,7 @@ def run(kind: str, loss: float) -> dict[str, Any]:
 def main() -> None:
     found = {
         "implementation": hosts.IMPLEMENTATION,
-        "file": Path(hosts.nic.__file__).name,
+        "file": Path(tailrace.hosts.nic.nic.__file__).name,
         "runs": [run(kind, loss) for kind, loss in CASES],
     }
     sys.stdout.write(json.dumps(found))

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from hosts.transport.base import NOTHING, Sender
+from tailrace.hosts.transport.base import NOTHING, Sender
 
 
 def send_all(one: Sender, now_ns: int = 0) -> list[int]:

@@ -12,31 +12,31 @@ from pathlib import Path
 
 import pytest
 
-from hosts import compiled
-from native import cc
-from spec.toolchain import cache
+from tailrace.hosts import compiled
+from tailrace.toolchain import cc
+from tailrace.toolchain import cache
 
 ROOT = Path(compiled.__file__).resolve().parents[1]
 # What must stay interpreted: it needs Scapy, is looked into by others, or talks to the kernel.
 NOT_COMPILED = {
     "hosts",
-    "hosts.builders",
-    "hosts.checksum",
-    "hosts.compiled",
-    "hosts.config",
-    "hosts.config_hf2t",
-    "hosts.config_lossless",
-    "hosts.config_tcp",
-    "hosts.dependencies",
-    "hosts.errors",
-    "hosts.flow",
-    "hosts.frame",
-    "hosts.frames",
-    "hosts.layout",
-    "hosts.observation",
-    "hosts.paths",
-    "hosts.templates",
-    "hosts.wire",
+    "tailrace.codec.builders",
+    "tailrace.codec.checksum",
+    "tailrace.hosts.compiled",
+    "tailrace.hosts.options.nic",
+    "tailrace.hosts.options.hf2t",
+    "tailrace.hosts.options.dcqcn",
+    "tailrace.hosts.options.tcp",
+    "tailrace.hosts.flows.dependencies",
+    "tailrace.hosts.errors",
+    "tailrace.hosts.flows.flow",
+    "tailrace.codec.frame",
+    "tailrace.codec.frames",
+    "tailrace.codec.layout",
+    "tailrace.hosts.flows.observation",
+    "tailrace.hosts.flows.paths",
+    "tailrace.codec.templates",
+    "tailrace.codec.wire",
 }
 
 
@@ -46,7 +46,7 @@ def test_every_module_is_compiled_or_known_not_to_be():
     for path in (ROOT / "hosts").rglob("*.py"):
         parts = ["hosts", *path.relative_to(ROOT / "hosts").with_suffix("").parts]
         name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-        if not name.startswith(("hosts.packets", "hosts.driver")):
+        if not name.startswith(("tailrace.codec.layers", "tailrace.hosts.driver")):
             found.add(name)
     assert set(compiled.MODULES) | NOT_COMPILED == found
     assert not set(compiled.MODULES) & NOT_COMPILED
@@ -148,7 +148,7 @@ def test_compiled_nics_send_the_same_frames_and_tell_the_same():
     except importlib.metadata.PackageNotFoundError:
         pytest.skip("mypy, which compiles, is not installed")
     build = subprocess.run(
-        [sys.executable, "-m", "native.virtual.hosts_build"],
+        [sys.executable, "-m", "tailrace.hosts.build"],
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -156,7 +156,7 @@ def test_compiled_nics_send_the_same_frames_and_tell_the_same():
     )
     assert 0 == build.returncode, build.stderr
     alone = subprocess.run(
-        [sys.executable, "-c", "import hosts.transport.dcqcn_cnp"],
+        [sys.executable, "-c", "import tailrace.hosts.transport.dcqcn.cnp"],
         cwd=ROOT,
         env={**os.environ, "TAILRACE_HOSTS": "compiled"},
         check=False,

@@ -16,17 +16,17 @@ from scapy.contrib.roce import BTH, CNPPadding, cnp
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
-from experiments.scale import scaled
-from hosts.calls import NEVER
-from hosts.config import DCQCN, NicConfig
-from hosts.config_lossless import DcqcnConfig, HermesConfig
-from hosts.errors import ConfigError
-from hosts.pacer import Pacer
-from hosts.packets.bth import Opcode
-from hosts.packets.dscp import DSCP_SHIFT, Dscp
-from hosts.packets.pfc import pfc_frame
-from hosts.templates import Address, cnp_frame, ip_number
-from hosts.wire import Cnp, Data, parse
+from tailrace.words.scale import scaled
+from tailrace.codec.calls import NEVER
+from tailrace.hosts.options.nic import DCQCN, NicConfig
+from tailrace.hosts.options.dcqcn import DcqcnConfig, HermesConfig
+from tailrace.hosts.errors import ConfigError
+from tailrace.hosts.transport.dcqcn.pacer import Pacer
+from tailrace.codec.layers.bth import Opcode
+from tailrace.codec.layers.dscp import DSCP_SHIFT, Dscp
+from tailrace.codec.layers.pfc import pfc_frame
+from tailrace.codec.templates import Address, cnp_frame, ip_number
+from tailrace.codec.wire import Cnp, Data, parse
 from tests.hosts.bottleneck import Bottleneck
 from tests.hosts.network import RATE_BPS, VirtualNetwork, flow, make_nic
 from tests.hosts.steering.fabric import Paths

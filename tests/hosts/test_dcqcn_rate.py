@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hosts.calls import NEVER
-from hosts.config_lossless import ADDITIVE_SHARE, HYPER_SHARE, DcqcnConfig
-from hosts.transport.dcqcn_cnp import CnpClock
-from hosts.transport.dcqcn_rate import ONE, DcqcnRate
+from tailrace.codec.calls import NEVER
+from tailrace.hosts.options.dcqcn import ADDITIVE_SHARE, HYPER_SHARE, DcqcnConfig
+from tailrace.hosts.transport.dcqcn.cnp import CnpClock
+from tailrace.hosts.transport.dcqcn.rate import ONE, DcqcnRate
 from tests.hosts.dcqcn_oracle import Oracle
 
 LINE = 40_000_000_000

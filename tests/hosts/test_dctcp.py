@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from hosts.config import DctcpConfig, NicConfig, SteeringConfig
-from hosts.steering.scout import Scout
-from hosts.steering.spray import Spray
-from hosts.transport import make_receiver
-from hosts.transport.base import ACK, NOTHING, SILENCE, TRIMMED
-from hosts.transport.dctcp import DctcpSender
+from tailrace.hosts.options.nic import DctcpConfig, NicConfig, SteeringConfig
+from tailrace.hosts.steering.scout import Scout
+from tailrace.hosts.steering.spray import Spray
+from tailrace.hosts.transport import make_receiver
+from tailrace.hosts.transport.base import ACK, NOTHING, SILENCE, TRIMMED
+from tailrace.hosts.transport.dctcp import DctcpSender
 from tests.hosts.sending import send_all
 from tests.hosts.steering.path_lists import Given, path_list
 

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hosts.config import NicConfig
-from hosts.dependencies import check_dependencies
-from hosts.errors import ConfigError
-from hosts.flow import FlowSpec
-from hosts.observation import SenderObservation
-from hosts.wire import Data
+from tailrace.hosts.options.nic import NicConfig
+from tailrace.hosts.flows.dependencies import check_dependencies
+from tailrace.hosts.errors import ConfigError
+from tailrace.hosts.flows.flow import FlowSpec
+from tailrace.hosts.flows.observation import SenderObservation
+from tailrace.codec.wire import Data
 from tests.hosts.network import VirtualNetwork, flow, make_nic
 
 

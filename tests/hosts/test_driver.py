@@ -16,13 +16,13 @@ from pathlib import Path
 
 import pytest
 
-from hosts.config import FlowcutNicConfig, NicConfig, SteeringConfig
-from hosts.config_hf2t import Hf2tConfig
-from hosts.driver.__main__ import main
-from hosts.driver.lag import Lag
-from hosts.driver.netns import namespace_path
-from hosts.driver.packet_socket import PacketSocket
-from hosts.wire import Ack, Data, parse
+from tailrace.hosts.options.nic import FlowcutNicConfig, NicConfig, SteeringConfig
+from tailrace.hosts.options.hf2t import Hf2tConfig
+from tailrace.hosts.driver.__main__ import main
+from tailrace.hosts.driver.lag import Lag
+from tailrace.hosts.driver.netns import namespace_path
+from tailrace.hosts.driver.packet_socket import PacketSocket
+from tailrace.codec.wire import Ack, Data, parse
 
 CLONE_NEWNET = 0x40000000
 LIBC = ctypes.CDLL(None, use_errno=True)
@@ -121,7 +121,7 @@ def job(spaces, tmp_path: Path, **changes) -> Path:
 def driver(path: Path) -> Iterator[subprocess.Popen[str]]:
     """The driver as a process of its own, ended in any case."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "hosts.driver", str(path)],
+        [sys.executable, "-m", "tailrace.hosts.driver", str(path)],
         cwd=ROOT,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

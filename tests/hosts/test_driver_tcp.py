@@ -15,12 +15,12 @@ import pytest
 from scapy.layers.inet import IP, TCP, UDP
 from scapy.layers.l2 import Ether
 
-from hosts.driver import tcp_run
-from hosts.driver.__main__ import main
-from hosts.driver.tcp_flow import TIMESTAMPS_BYTES
-from hosts.driver.tcp_info import NOTHING, TcpInfo, decode
-from hosts.driver.tcp_tap import TcpTap, data_of
-from hosts.gaps import GapHistogram
+from tailrace.hosts.driver import tcp_run
+from tailrace.hosts.driver.__main__ import main
+from tailrace.hosts.driver.tcp_flow import TIMESTAMPS_BYTES
+from tailrace.hosts.driver.tcp_info import NOTHING, TcpInfo, decode
+from tailrace.hosts.driver.tcp_tap import TcpTap, data_of
+from tailrace.hosts.gaps.histogram import GapHistogram
 from tests import shaping
 from tests.hosts.test_driver import MS, Namespace, driver, event, job, pair, start
 
@@ -94,7 +94,7 @@ def test_the_next_run_finds_the_ports_free(pair, tmp_path):
     path = tcp_job(addressed(pair), tmp_path, [flow(0, 1, 5_000)], wait_for_start=False)
     for _ in range(2):
         done = subprocess.run(
-            [sys.executable, "-m", "hosts.driver", str(path)], capture_output=True, check=False
+            [sys.executable, "-m", "tailrace.hosts.driver", str(path)], capture_output=True, check=False
         )
         assert (0, b"") == (done.returncode, done.stderr)
 

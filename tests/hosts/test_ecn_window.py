@@ -8,8 +8,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hosts.config import DctcpConfig, NicConfig
-from hosts.transport.ecn_window import EcnWindow
+from tailrace.hosts.options.nic import DctcpConfig, NicConfig
+from tailrace.hosts.transport.ecn_window import EcnWindow
 
 MTU = 1000
 RTT_NS = 1000

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hosts.gaps import MOST_BINS, MOST_GAP_NS, WHOLE, GapHistogram, bin_of, low_ns
+from tailrace.hosts.gaps.histogram import MOST_BINS, MOST_GAP_NS, WHOLE, GapHistogram, bin_of, low_ns
 
 ERROR = Fraction(1, 128)
 PERCENTILES = (5_000, 9_000, 9_750, 9_900, 9_990, 9_999)

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hosts.builders import AckTemplate
-from hosts.config import FlowcutNicConfig, NicConfig
-from hosts.errors import ConfigError
-from hosts.flow import FlowSpec
-from hosts.message import PATTERN_PERIOD, Message
-from hosts.nic import Nic
-from hosts.templates import Address, ack_headers
-from hosts.wire import Data
+from tailrace.codec.builders import AckTemplate
+from tailrace.hosts.options.nic import FlowcutNicConfig, NicConfig
+from tailrace.hosts.errors import ConfigError
+from tailrace.hosts.flows.flow import FlowSpec
+from tailrace.hosts.nic.message import PATTERN_PERIOD, Message
+from tailrace.hosts.nic.nic import Nic
+from tailrace.codec.templates import Address, ack_headers
+from tailrace.codec.wire import Data
 from tests.hosts.network import VirtualNetwork, address, flow, make_nic
 
 

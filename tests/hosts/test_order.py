@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hosts.order import OrderObserver
+from tailrace.hosts.nic.order import OrderObserver
 
 Arrivals = list[tuple[int, bool]]
 

@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hosts.calls import NEVER
-from hosts.config import NicConfig
-from hosts.config_tcp import TcpConfig
-from hosts.errors import ConfigError
-from hosts.transport import make_receiver, make_sender
-from hosts.transport.base import ACK, NOTHING, SILENCE
-from hosts.transport.tcp import LOSS, OPEN, RECOVERY, TcpSender
-from hosts.transport.tcp_rto import RtoClock
+from tailrace.codec.calls import NEVER
+from tailrace.hosts.options.nic import NicConfig
+from tailrace.hosts.options.tcp import TcpConfig
+from tailrace.hosts.errors import ConfigError
+from tailrace.hosts.transport import make_receiver, make_sender
+from tailrace.hosts.transport.base import ACK, NOTHING, SILENCE
+from tailrace.hosts.transport.tcp.transport import LOSS, OPEN, RECOVERY, TcpSender
+from tailrace.hosts.transport.tcp.rto import RtoClock
 from tests.hosts.sending import send_all
 from tests.hosts.tcp_oracle import MANY, SenderOracle, TimerOracle, WindowOracle
 

@@ -89,7 +89,7 @@ class Harness:
         """What `make run` shows with these variables, its results being in `out`; it must end well."""
         process = self.start(
             self.job(),
-            args=[sys.executable, "-m", "experiments.make_run"],
+            args=[sys.executable, "-m", "tailrace.cli.make_run"],
             env={**variables, "OUT": str(self.out)},
             cwd=ROOT,
         )

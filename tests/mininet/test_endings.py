@@ -92,9 +92,9 @@ def test_two_runs_at_a_time(harness: Harness) -> None:
 @pytest.mark.parametrize(
     ("words", "name"),
     [
-        (("native.switchd.cli", "spine1.sock"), "spine1"),
+        (("tailrace.native.switchd.cli", "spine1.sock"), "spine1"),
         (("serve_controller.py",), "controller"),
-        (("hosts.driver",), "hosts"),
+        (("tailrace.hosts.driver",), "hosts"),
     ],
 )
 def test_part_dies(harness: Harness, words: tuple[str, ...], name: str) -> None:

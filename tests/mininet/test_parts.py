@@ -29,7 +29,7 @@ from fabric_watch import Watch
 from scapy.layers.l2 import Dot1Q, Ether
 from scapy.utils import PcapReader
 
-from topology import parse_topology
+from tailrace.topology import parse_topology
 
 FRAME_NS = 1_000_000
 

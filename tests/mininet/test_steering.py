@@ -12,11 +12,11 @@ import pytest
 from scapy.layers.l2 import Dot1Q
 from scapy.utils import PcapReader
 
-from controller.defaults import resolve
-from controller.scheme import parse_scheme
-from controller.steering import EndpointPaths, endpoint_paths
+from tailrace.schemes.defaults import resolve
+from tailrace.schemes.registry import parse_scheme
+from tailrace.schemes.spritz.endpoints import EndpointPaths, endpoint_paths
 from tests.mininet.conftest import Harness
-from topology import Topology, parse_topology
+from tailrace.topology import Topology, parse_topology
 
 MS = 1_000_000
 WORDS = "dragonfly:p=1,a=2,h=1,rate=10Gbps,delay=1us,latency=500ns"

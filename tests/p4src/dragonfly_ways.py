@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, field
 
-from native.virtual import Network, Wire, WireEvent
+from tailrace.native.virtual import Network, Wire, WireEvent
 from tests.flowcut.frames import ETHERTYPE_TAILRACE, Key, Kind, Parsed, parse
-from topology import Topology
+from tailrace.topology import Topology
 
 DETOUR, DETOUR_BYTES = 6, 5
 _TYPE_AT, _TYPE_BYTES = 12, 2

@@ -9,11 +9,11 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
 
-from hosts.packets.bth import BTH, ROCE_PORT, Opcode
-from hosts.packets.data_shim import DataShim, Stamp
-from hosts.packets.detour import Detour
-from hosts.packets.flowcut_ack import FlowcutAck
-from hosts.packets.local import ETHER_TYPE, Local
+from tailrace.codec.layers.bth import BTH, ROCE_PORT, Opcode
+from tailrace.codec.layers.data_shim import DataShim, Stamp
+from tailrace.codec.layers.detour import Detour
+from tailrace.codec.layers.flowcut_ack import FlowcutAck
+from tailrace.codec.layers.local import ETHER_TYPE, Local
 from tests.p4src.rig import HOST, REMOTE
 
 HOST_MAC, GATEWAY_MAC = "02:00:0a:00:01:02", "02:00:00:00:00:fe"

@@ -20,8 +20,8 @@ from finsy.proto import p4i
 from google.protobuf import text_format
 from scapy.packet import Packet
 
-from native.compiler import Program, load_program
-from native.runtime import ActionCall, Output, Replica, Switch, SwitchConfig
+from tailrace.native.compiler import Program, load_program
+from tailrace.native.runtime import ActionCall, Output, Replica, Switch, SwitchConfig
 
 BUILD = Path(__file__).parents[2] / "p4src" / "build"
 PROGRAMS = (

@@ -12,8 +12,8 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Dot1Q, Ether
 from scapy.packet import Packet
 
-from hosts.packets.dscp import DSCP_SHIFT, Dscp
-from native.runtime import Output
+from tailrace.codec.layers.dscp import DSCP_SHIFT, Dscp
+from tailrace.native.runtime import Output
 from tests.p4src.flow_hash import flow_hash
 from tests.p4src.frames import roce
 from tests.p4src.rig import (

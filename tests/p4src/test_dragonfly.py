@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scapy.layers.l2 import Ether
 
-from hosts.packets.bth import Opcode
-from hosts.packets.detour import Detour
-from native.runtime import Output
+from tailrace.codec.layers.bth import Opcode
+from tailrace.codec.layers.detour import Detour
+from tailrace.native.runtime import Output
 from tests.p4src.dragonfly_rig import (
     FOURTH_GROUP,
     NEVER_TICKS,

@@ -13,17 +13,17 @@ from scapy.layers.inet import IP, TCP, UDP
 from scapy.layers.l2 import Dot1Q, Ether
 from scapy.packet import Packet
 
-from hosts.packets.bth import BTH
-from hosts.packets.cnm import Cnm
-from hosts.packets.data_shim import DataShim, Stamp
-from hosts.packets.detour import Detour
-from hosts.packets.flow_pause import FlowPause, PauseOp
-from hosts.packets.flowcut_ack import FlowcutAck
-from hosts.packets.local import Local
-from hosts.packets.nic_shim import NicShim
-from hosts.packets.path_probe import PathProbe
-from hosts.packets.pfc import OP_CODE, pfc_frame
-from native.compiler.model import HeaderType
+from tailrace.codec.layers.bth import BTH
+from tailrace.codec.layers.cnm import Cnm
+from tailrace.codec.layers.data_shim import DataShim, Stamp
+from tailrace.codec.layers.detour import Detour
+from tailrace.codec.layers.flow_pause import FlowPause, PauseOp
+from tailrace.codec.layers.flowcut_ack import FlowcutAck
+from tailrace.codec.layers.local import Local
+from tailrace.codec.layers.nic_shim import NicShim
+from tailrace.codec.layers.path_probe import PathProbe
+from tailrace.codec.layers.pfc import OP_CODE, pfc_frame
+from tailrace.native.compiler.model import HeaderType
 from tests.p4src.flow_hash import flow_hash
 from tests.p4src.frames import ack_of, roce, shim_of, shimmed
 from tests.p4src.rig import DOWNLINK, HOST, OTHER_HOST_PORT, REMOTE, UPLINKS, Rig, address_number, program

@@ -8,7 +8,7 @@ from itertools import product
 import pytest
 from scapy.layers.l2 import Ether
 
-from hosts.packets.bth import BTH
+from tailrace.codec.layers.bth import BTH
 from tests.p4src.frames import roce
 from tests.p4src.rig import DOWNLINK, HOST_PORT, Rig
 

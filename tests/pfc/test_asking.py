@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hosts.packets.pfc import pfc_frame
+from tailrace.codec.layers.pfc import pfc_frame
 from tests.p4src.rig import HOST_PORT, UPLINKS
 from tests.pfc.rig import FOREVER, QUANTUM_NS, RATE_BPS, ROOM, STATION, PfcRig, control, data
 from tests.rlb.rig import RlbRig, cnms

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from scapy.layers.l2 import Ether
 from scapy.packet import Raw
 
-from hosts.packets.flow_pause import PAUSE_MAC
-from hosts.packets.pfc import ETHER_TYPE, pfc_frame
+from tailrace.codec.layers.flow_pause import PAUSE_MAC
+from tailrace.codec.layers.pfc import ETHER_TYPE, pfc_frame
 from tests.p4src.rig import HOST, HOST_PORT, OTHER_HOST, OTHER_HOST_PORT, UPLINKS
 from tests.pfc.rig import NEIGHBOUR, QUANTUM_NS, RATE_BPS, Model, PfcRig, control, data
 

@@ -14,22 +14,22 @@ from functools import cache
 
 from hypothesis import strategies as st
 
-from controller.defaults import known, resolve
-from controller.inprocess import install_all
-from controller.intent import intent
-from controller.scheme import RlbConfig, parse_scheme
-from controller.scheme_rlb import LIMITS, NO_LIMIT, VARIANTS
-from controller.target import target
-from experiments.nic import NO_WINDOW
-from experiments.pfc import Pfc
-from hosts.config import DCQCN, TRANSPORTS, NicConfig
-from hosts.flow import FlowSpec
-from hosts.nic import Nic
-from native.runtime import BufferConfig, PfcConfig, Switch, SwitchConfig
-from native.switchd.p4rt.errors import P4RtError
-from native.virtual import Network
-from native.virtual.network import SWITCH_CONFIG
-from topology import GATEWAY_MAC, Topology, parse_topology
+from tailrace.schemes.defaults import known, resolve
+from tailrace.p4rt.inprocess import install_all
+from tailrace.schemes.intent import intent
+from tailrace.schemes.registry import RlbConfig, parse_scheme
+from tailrace.schemes.rlb.declaration import LIMITS, NO_LIMIT, VARIANTS
+from tailrace.p4rt.target import target
+from tailrace.experiments.plan.nic import NO_WINDOW
+from tailrace.experiments.plan.pfc import Pfc
+from tailrace.hosts.options.nic import DCQCN, TRANSPORTS, NicConfig
+from tailrace.hosts.flows.flow import FlowSpec
+from tailrace.hosts.nic.nic import Nic
+from tailrace.native.runtime import BufferConfig, PfcConfig, Switch, SwitchConfig
+from tailrace.native.server.errors import P4RtError
+from tailrace.native.virtual import Network
+from tailrace.native.virtual.network import SWITCH_CONFIG
+from tailrace.topology import GATEWAY_MAC, Topology, parse_topology
 
 TOPOLOGIES = (
     "leaf-spine:leaves=2,spines=2,hosts=2,rate=10Gbps,delay=1us",

@@ -9,9 +9,9 @@ import pytest
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet
 
-from hosts.packets.cnm import LEAF_ALL, Cnm
-from hosts.packets.local import Local
-from native.runtime import Output
+from tailrace.codec.layers.cnm import LEAF_ALL, Cnm
+from tailrace.codec.layers.local import Local
+from tailrace.native.runtime import Output
 from tests.p4src.frames import roce
 from tests.p4src.rig import DOWNLINK, HOST_PORT, UPLINK_GROUP, UPLINKS
 from tests.rlb.rig import (

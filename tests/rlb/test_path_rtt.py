@@ -10,9 +10,9 @@ from scapy.layers.inet import IP
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet
 
-from hosts.packets.bth import Opcode
-from hosts.packets.local import Local
-from hosts.packets.path_probe import PathProbe
+from tailrace.codec.layers.bth import Opcode
+from tailrace.codec.layers.local import Local
+from tailrace.codec.layers.path_probe import PathProbe
 from tests.p4src.frames import roce
 from tests.p4src.rig import HOST, HOST_PORT, REMOTE, UPLINKS
 from tests.rlb.rig import LEAVES, OWN_LEAF, REMOTE_LEAF, RlbRig

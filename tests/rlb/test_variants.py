@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller.apps.drill import CANDIDATES
-from controller.scheme_rlb import DRILL, HERMES, PRESTO, VARIANTS, RlbConfig
+from tailrace.schemes.drill_app import CANDIDATES
+from tailrace.schemes.rlb.declaration import DRILL, HERMES, PRESTO, VARIANTS, RlbConfig
 from tests.p4src.frames import roce
 from tests.p4src.rig import HOST_PORT, REMOTE, UPLINK_GROUP, UPLINKS
 from tests.rlb.rig import FIRST_SPORT, REMOTE_LEAF, RlbRig, other_path

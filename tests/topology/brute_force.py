@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bounded simple paths as networkx finds them among all simple paths: the oracle of topology.bounded."""
+"""Bounded simple paths as networkx finds them among all simple paths: the oracle of topology.paths.bounded."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import networkx as nx
 
-from topology import Topology
+from tailrace.topology import Topology
 
 Path = tuple[str, ...]
 

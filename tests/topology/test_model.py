@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from spec import SpecError
-from topology import GATEWAY_MAC, Host, Link, Switch, Topology, parse_topology
+from tailrace.words import SpecError
+from tailrace.topology import GATEWAY_MAC, Host, Link, Switch, Topology, parse_topology
 
 FAMILIES = (
     "leaf-spine",

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.main import main
+from tailrace.cli.main import main
 
 FILE = Path(__file__).with_name("hashes.json")
 HASHES: dict[str, str] = json.loads(FILE.read_text("utf-8"))

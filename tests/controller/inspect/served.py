@@ -16,22 +16,22 @@ from finsy import P4Schema
 from finsy.proto import p4i, p4r
 from google.protobuf import text_format
 
-from controller import programs
-from controller.endpoint import run_at_once
-from controller.inspect.connection import GrpcConnection
-from controller.intent import intent
-from controller.programs import Program
-from controller.reconcile import reconcile
-from controller.scheme import parse_scheme
-from controller.target import target
-from native.compiler import load_program
-from native.runtime import Switch, SwitchConfig
-from native.switchd.p4rt.context import Ports
-from native.switchd.p4rt.device import Device, Settings
-from native.switchd.p4rt.errors import Code
-from native.switchd.server import Server
-from tests.native.switchd.p4rt.conftest import CPU_PORT, TIMEOUT_S, ManualPlane, Session
-from topology import Topology
+from tailrace.p4rt import programs
+from tailrace.p4rt.endpoint import run_at_once
+from tailrace.p4rt.connection import GrpcConnection
+from tailrace.schemes.intent import intent
+from tailrace.p4rt.programs import Program
+from tailrace.controller.reconcile import reconcile
+from tailrace.schemes.registry import parse_scheme
+from tailrace.p4rt.target import target
+from tailrace.native.compiler import load_program
+from tailrace.native.runtime import Switch, SwitchConfig
+from tailrace.native.server.context import Ports
+from tailrace.native.server.device import Device, Settings
+from tailrace.native.server.errors import Code
+from tailrace.native.server.server import Server
+from tests.native.server.conftest import CPU_PORT, TIMEOUT_S, ManualPlane, Session
+from tailrace.topology import Topology
 
 PRIORITIES = 8
 ELECTION_IDS = itertools.count(1 << 80)

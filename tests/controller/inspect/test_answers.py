@@ -7,23 +7,9 @@ import json
 
 import pytest
 
-from controller.inspect.answers import (
-    BUCKET,
-    FLOW_ENTRY,
-    PATH_STATE,
-    PORT_QUEUES,
-    RLB_PORT,
-    FlowEntry,
-    Layout,
-    PathState,
-    RlbPort,
-    parse_bucket,
-    parse_path,
-    parse_queues,
-    parse_rlb_port,
-)
-from controller.inspect.errors import InspectError
-from controller.programs import BUILD
+from tailrace.controller.asking.answers import BUCKET, FLOW_ENTRY, PATH_STATE, PORT_QUEUES, RLB_PORT, FlowEntry, Layout, PathState, RlbPort, parse_bucket, parse_path, parse_queues, parse_rlb_port
+from tailrace.p4rt.read_errors import InspectError
+from tailrace.p4rt.programs import BUILD
 
 
 @pytest.mark.parametrize(

@@ -9,13 +9,13 @@ from itertools import permutations
 import pytest
 from finsy.proto import p4i, p4r
 
-from controller import programs
-from controller.inspect.node import Node
-from controller.inspect.paths import Walker
-from controller.scheme import parse_scheme
-from native.virtual import Network
+from tailrace.p4rt import programs
+from tailrace.controller.inspect.node import Node
+from tailrace.controller.inspect.paths import Walker
+from tailrace.schemes.registry import parse_scheme
+from tailrace.native.virtual import Network
 from tests.flowcut.fabric import build
-from topology import parse_topology
+from tailrace.topology import parse_topology
 
 
 class InProcess:

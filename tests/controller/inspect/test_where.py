@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller.inspect.listing import Column, Listing, Row
-from controller.inspect.values import Interval, Mac, Masked, Port
-from controller.inspect.where import Where, WhereError
-from spec import SpecError
+from tailrace.controller.listing.listing import Column, Listing, Row
+from tailrace.p4rt.values import Interval, Mac, Masked, Port
+from tailrace.controller.listing.where import Where, WhereError
+from tailrace.words import SpecError
 
 COLUMNS = tuple(Column(name) for name in ("name", "count", "ratio", "match", "ports", "up", "none"))
 ROWS: tuple[Row, ...] = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from experiments.paper.document import Document
+from tailrace.experiments.paper.document import Document
 
 
 def blank(**changes: Any) -> Document:

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from xml.etree import ElementTree
 
-from cli.main import main
-from experiments.paper.claims import NOT_MEASURED
-from experiments.paper.document import Cell, Document, read_document
-from experiments.paper.model import read_paper
+from tailrace.cli.main import main
+from tailrace.experiments.paper.claims.claims import NOT_MEASURED
+from tailrace.experiments.paper.document import Cell, Document, read_document
+from tailrace.experiments.paper.model import read_paper
 
 
 def run_small(paper: str, figures: Sequence[str], out: Path) -> dict[str, Document]:

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from experiments.paper.expect import ABOUT, parse_expectation
-from experiments.paper.expression import NotMeasuredError, check_expression, evaluate, names_cases
-from spec import SpecError
+from tailrace.experiments.paper.claims.expect import ABOUT, parse_expectation
+from tailrace.experiments.paper.claims.expression import NotMeasuredError, check_expression, evaluate, names_cases
+from tailrace.words import SpecError
 
 VALUES = {
     ("a", "ecmp"): {"fct": 10.0, "gap": 1.0},

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from experiments.paper.claims import judge
-from experiments.paper.grid import bars
-from experiments.paper.harness import prepare
-from experiments.paper.model import names, read_paper, read_paper_file, select
-from experiments.toml_file import SCALES
-from spec import SpecError
+from tailrace.experiments.paper.claims.claims import judge
+from tailrace.experiments.paper.grid import bars
+from tailrace.experiments.paper.harness import prepare
+from tailrace.experiments.paper.model import names, read_paper, read_paper_file, select
+from tailrace.experiments.plan.experiment_file import SCALES
+from tailrace.words import SpecError
 
 FLOWCUT = [
     *("flowcut_fig1", "flowcut_fig4_5", "flowcut_fig7", "flowcut_fig8", "flowcut_fig9", "flowcut_fig10"),

@@ -12,10 +12,10 @@ from xml.etree import ElementTree
 
 import pytest
 
-from cli.main import main
-from experiments.paper.claims import HOLDS
-from experiments.paper.document import Document, read_document
-from experiments.paper.model import select
+from tailrace.cli.main import main
+from tailrace.experiments.paper.claims.claims import HOLDS
+from tailrace.experiments.paper.document import Document, read_document
+from tailrace.experiments.paper.model import select
 from tests.experiments.paper.small import check_everything_ran
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")

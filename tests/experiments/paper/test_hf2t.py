@@ -5,16 +5,16 @@ from __future__ import annotations
 
 import pytest
 
-from experiments.paper.claims import NOT_MEASURED, judge
-from experiments.paper.document import Document
-from experiments.paper.gap_curves import SPREAD, TAIL
-from experiments.paper.grid import bars
-from experiments.paper.harness import prepare
-from experiments.paper.metrics import METRICS
-from experiments.paper.model import names, read_paper, select
-from experiments.paper.sizes import NAMES as BY_SIZE
-from experiments.paper.sizes import RANGES
-from experiments.toml_file import SCALES
+from tailrace.experiments.paper.claims.claims import NOT_MEASURED, judge
+from tailrace.experiments.paper.document import Document
+from tailrace.experiments.paper.measure.gap_curves import SPREAD, TAIL
+from tailrace.experiments.paper.grid import bars
+from tailrace.experiments.paper.harness import prepare
+from tailrace.experiments.paper.measure.metrics import METRICS
+from tailrace.experiments.paper.model import names, read_paper, select
+from tailrace.experiments.paper.measure.sizes import NAMES as BY_SIZE
+from tailrace.experiments.paper.measure.sizes import RANGES
+from tailrace.experiments.plan.experiment_file import SCALES
 from tests.experiments.paper.small import cells, check_everything_ran, run_small
 
 NAMES = ["hf2t_fig1", "hf2t_fig6", "hf2t_table1", "hf2t_table2"]

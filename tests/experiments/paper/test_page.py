@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from cli.main import main
-from experiments.paper.claims import HOLDS
-from experiments.paper.document import Document, read_document
+from tailrace.cli.main import main
+from tailrace.experiments.paper.claims.claims import HOLDS
+from tailrace.experiments.paper.document import Document, read_document
 
 
 @pytest.fixture(scope="module")

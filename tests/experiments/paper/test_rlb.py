@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import pytest
 
-from experiments.paper.claims import NOT_MEASURED, judge
-from experiments.paper.document import Document
-from experiments.paper.grid import bars
-from experiments.paper.harness import prepare
-from experiments.paper.metrics import METRICS
-from experiments.paper.model import names, read_paper, select
-from experiments.toml_file import SCALES
+from tailrace.experiments.paper.claims.claims import NOT_MEASURED, judge
+from tailrace.experiments.paper.document import Document
+from tailrace.experiments.paper.grid import bars
+from tailrace.experiments.paper.harness import prepare
+from tailrace.experiments.paper.measure.metrics import METRICS
+from tailrace.experiments.paper.model import names, read_paper, select
+from tailrace.experiments.plan.experiment_file import SCALES
 from tests.experiments.paper.small import cells, check_everything_ran, run_small
 
 NAMES = [

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import pytest
 
-from experiments.paper.claims import HOLDS
-from experiments.paper.document import Document
-from experiments.paper.grid import bars
-from experiments.paper.model import names, read_paper, select
+from tailrace.experiments.paper.claims.claims import HOLDS
+from tailrace.experiments.paper.document import Document
+from tailrace.experiments.paper.grid import bars
+from tailrace.experiments.paper.model import names, read_paper, select
 from tests.experiments.paper.small import check_everything_ran, run_small
 
 NAMES = [

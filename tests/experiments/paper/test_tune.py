@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from experiments.paper.model import Tune
-from experiments.paper.tune import Choice, choose
+from tailrace.experiments.paper.model import Tune
+from tailrace.experiments.paper.tune import Choice, choose
 
 MEASURED = {
     "1us": {"fct_mean": 10.0, "out_of_order": 0.5},

@@ -6,11 +6,11 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from hosts.config_lossless import HermesConfig
-from hosts.paths import PathList
-from hosts.steering.base import TIMEOUT
-from hosts.steering.hermes import Hermes
-from hosts.steering.hermes_paths import CONGESTED, FAILED, GOOD, GREY, HermesHost, HermesPaths
+from tailrace.hosts.options.dcqcn import HermesConfig
+from tailrace.hosts.flows.paths import PathList
+from tailrace.hosts.steering.base import TIMEOUT
+from tailrace.hosts.steering.hermes import Hermes
+from tailrace.hosts.steering.hermes_paths import CONGESTED, FAILED, GOOD, GREY, HermesHost, HermesPaths
 
 LINK_BPS = 10_000_000_000
 BASE_NS, HOP_NS = 60_000, 80_000

@@ -6,7 +6,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Iterator
 
-from hosts.paths import PathList
+from tailrace.hosts.flows.paths import PathList
 
 
 class Given(random.Random):

@@ -6,11 +6,11 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hosts.config import SteeringConfig
-from hosts.paths import PathList
-from hosts.steering.scout import Scout
-from hosts.steering.spray import Spray
-from hosts.steering.spritz import Spritz
+from tailrace.hosts.options.nic import SteeringConfig
+from tailrace.hosts.flows.paths import PathList
+from tailrace.hosts.steering.scout import Scout
+from tailrace.hosts.steering.spray import Spray
+from tailrace.hosts.steering.spritz import Spritz
 from tests.hosts.steering.oracle import Oracle
 from tests.hosts.steering.path_lists import Given, endless
 

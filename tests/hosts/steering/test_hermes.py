@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from hosts.steering.base import TIMEOUT
-from hosts.steering.hermes_paths import CONGESTED, FAILED, GOOD, GREY
+from tailrace.hosts.steering.base import TIMEOUT
+from tailrace.hosts.steering.hermes_paths import CONGESTED, FAILED, GOOD, GREY
 from tests.hosts.steering.hermes_story import (
     BASE_NS,
     FIRST,

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from hosts.config import NicConfig, SteeringConfig
-from hosts.config_lossless import HermesConfig
-from hosts.errors import ConfigError
-from hosts.flow import FlowSpec
-from hosts.steering.hermes import Hermes
-from hosts.steering.pilot import Pilot
-from hosts.wire import Data
+from tailrace.hosts.options.nic import NicConfig, SteeringConfig
+from tailrace.hosts.options.dcqcn import HermesConfig
+from tailrace.hosts.errors import ConfigError
+from tailrace.hosts.flows.flow import FlowSpec
+from tailrace.hosts.steering.hermes import Hermes
+from tailrace.hosts.steering.assign import Pilot
+from tailrace.codec.wire import Data
 from tests.hosts.network import RATE_BPS, flow
 from tests.hosts.steering.fabric import Paths
 from tests.hosts.steering.hermes_story import FIRST, path_list, settings_of

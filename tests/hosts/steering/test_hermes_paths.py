@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hosts.steering.base import ACK, ACK_ECN, NACK, TIMEOUT
-from hosts.steering.hermes_paths import CONGESTED, FAILED, GOOD, GREY, HermesHost, RateMeter
+from tailrace.hosts.steering.base import ACK, ACK_ECN, NACK, TIMEOUT
+from tailrace.hosts.steering.hermes_paths import CONGESTED, FAILED, GOOD, GREY, HermesHost, RateMeter
 from tests.hosts.steering.hermes_story import BASE_NS, HIGH_NS, LOW_NS, MS, known, sense, settings_of
 
 

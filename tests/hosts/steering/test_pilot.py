@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-from hosts.config import DctcpConfig, FlowcutNicConfig, NicConfig, SteeringConfig
-from hosts.errors import ConfigError
-from hosts.flow import FlowSpec
-from hosts.paths import PathList
-from hosts.steering import Pilot
-from hosts.steering.base import ACK
-from hosts.steering.flow_ecmp import FlowEcmp
-from hosts.steering.ops import Ops
-from hosts.steering.scout import Scout
-from hosts.steering.spray import Spray
+from tailrace.hosts.options.nic import DctcpConfig, FlowcutNicConfig, NicConfig, SteeringConfig
+from tailrace.hosts.errors import ConfigError
+from tailrace.hosts.flows.flow import FlowSpec
+from tailrace.hosts.flows.paths import PathList
+from tailrace.hosts.steering import Pilot
+from tailrace.hosts.steering.base import ACK
+from tailrace.hosts.steering.flow_ecmp import FlowEcmp
+from tailrace.hosts.steering.ops import Ops
+from tailrace.hosts.steering.scout import Scout
+from tailrace.hosts.steering.spray import Spray
 from tests.hosts.network import flow, make_nic
 from tests.hosts.steering.path_lists import path_list
 

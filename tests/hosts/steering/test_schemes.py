@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from hosts.config import SteeringConfig
-from hosts.paths import PathList
-from hosts.steering import make_steering
-from hosts.steering.base import ACK, ACK_ECN, NACK, TIMEOUT, Steering
+from tailrace.hosts.options.nic import SteeringConfig
+from tailrace.hosts.flows.paths import PathList
+from tailrace.hosts.steering import make_steering
+from tailrace.hosts.steering.base import ACK, ACK_ECN, NACK, TIMEOUT, Steering
 from tests.hosts.steering.path_lists import path_list
 
 PATHS = path_list(800, 1000, 1200, 1200, 1500)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hosts.steering.weights import UNIT, Weights
+from tailrace.hosts.steering.weights import UNIT, Weights
 from tests.hosts.steering.path_lists import Given
 
 changes = st.lists(

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from native.compiler import load_program
-from native.runtime import Switch
+from tailrace.native.compiler import load_program
+from tailrace.native.runtime import Switch
 from tests.native.bmv2_builder import Builder, assign, const, field, op, pack, unpack
 
 WIDTHS = (

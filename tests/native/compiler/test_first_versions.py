@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from native.compiler import ProgramError, load_program
-from native.compiler.bmv2_json import read_bmv2_json
-from native.runtime import ActionCall, Replica, Switch
+from tailrace.native.compiler import ProgramError, load_program
+from tailrace.native.compiler.read.bmv2_json import read_bmv2_json
+from tailrace.native.runtime import ActionCall, Replica, Switch
 from tests.native.bmv2_builder import Builder, assign, call, const, field, op, pack
 
 Json = dict[str, Any]

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from native.compiler import ProgramError, load_program
-from native.compiler.bmv2_json import read_bmv2_json
-from spec.text import LINE_CHARS
+from tailrace.native.compiler import ProgramError, load_program
+from tailrace.native.compiler.read.bmv2_json import read_bmv2_json
+from tailrace.words.text import LINE_CHARS
 from tests.native.bmv2_builder import Builder, assign, field
 
 GOOD = Builder([("a", 8)]).text()
@@ -95,7 +95,7 @@ def test_a_byte_order_mark_is_taken() -> None:
 
 
 def test_a_program_beyond_the_bound_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("native.compiler.json_text.MAX_BYTES", len(GOOD))
+    monkeypatch.setattr("tailrace.native.compiler.read.json_text.MAX_BYTES", len(GOOD))
     assert read_bmv2_json(GOOD).name == "test.p4"
     assert f"at most {len(GOOD)}" in refused(GOOD + b" ")
 

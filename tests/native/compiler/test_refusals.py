@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from native.compiler import ProgramError, emit, load_program
-from native.compiler.bmv2_json import read_bmv2_json
+from tailrace.native.compiler import ProgramError, emit, load_program
+from tailrace.native.compiler.read.bmv2_json import read_bmv2_json
 from tests.native.bmv2_builder import Builder, assign, const, field, op
 
 PROGRAMS = sorted((Path(__file__).parents[2] / "programs" / "build").glob("*.json"))

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from native.compiler.bmv2_json import read_bmv2_json
-from native.compiler.emit import emit
+from tailrace.native.compiler.read.bmv2_json import read_bmv2_json
+from tailrace.native.compiler.emit import emit
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent.parent

@@ -14,8 +14,8 @@ from conformance.golden import Golden, read_golden
 from conformance.native_switch import NativeSwitch
 from conformance.packets import Packet
 from conformance.program import load_programs
-from native.compiler import load_program
-from native.runtime import Account, Output, PfcConfig, Switch, SwitchConfig
+from tailrace.native.compiler import load_program
+from tailrace.native.runtime import Account, Output, PfcConfig, Switch, SwitchConfig
 
 TESTS = Path(__file__).resolve().parents[2]
 BUILD = TESTS / "programs" / "build"

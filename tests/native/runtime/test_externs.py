@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from native.compiler import load_program
-from native.runtime import ActionCall, GroupRef, MemberRef, MeterRates, Replica, StateError, Switch
+from tailrace.native.compiler import load_program
+from tailrace.native.runtime import ActionCall, GroupRef, MemberRef, MeterRates, Replica, StateError, Switch
 from tests.native.bmv2_builder import Builder, assign, call, const, field, pack, unpack
 
 WIDTHS = (1, 8, 9, 16, 31, 32, 33, 64, 65, 128, 129, 200)

@@ -9,7 +9,7 @@ from ctypes import c_char_p, c_size_t, c_uint64
 
 import pytest
 
-from native.runtime import lib
+from tailrace.native.runtime import lib
 
 CHECK = b"123456789"
 

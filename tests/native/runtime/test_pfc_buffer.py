@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from native.runtime import BufferConfig, PfcConfig, PfcLimits, StateError, Switch, SwitchConfig
+from tailrace.native.runtime import BufferConfig, PfcConfig, PfcLimits, StateError, Switch, SwitchConfig
 from tests.native.runtime.test_account import CONFIGS, FRAMES, PROGRAMS, Driven
 from tests.native.runtime.test_traffic_manager import circling, frame, program
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hosts.packets.pfc import pfc_frame
-from native.runtime import PfcConfig, Switch, SwitchConfig
+from tailrace.codec.layers.pfc import pfc_frame
+from tailrace.native.runtime import PfcConfig, Switch, SwitchConfig
 from tests.native.runtime.test_traffic_manager import frame, program
 
 MAC = "02:00:00:00:00:01"

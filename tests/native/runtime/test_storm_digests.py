@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from native.compiler import Program, load_program
-from native.runtime import Switch
+from tailrace.native.compiler import Program, load_program
+from tailrace.native.runtime import Switch
 from tests.native.bmv2_builder import Builder, call, field
 from tests.native.runtime.test_traffic_manager import INPUTS, OUTPUTS, program
 from tests.native.runtime.test_watchdog import CLASS, DETECT_NS, GO, RESTORE_NS, STOP, data, switch_of

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from native.compiler import Program, load_program
-from native.runtime import ActionCall, StateError, Switch
+from tailrace.native.compiler import Program, load_program
+from tailrace.native.runtime import ActionCall, StateError, Switch
 from tests.native.bmv2_builder import Builder, field, pack, unpack
 
 INPUTS = [("a", 6), ("b", 16)]

@@ -7,8 +7,8 @@ import functools
 
 import pytest
 
-from native.compiler import Program, load_program
-from native.runtime import PfcConfig, StateError, Switch, SwitchConfig
+from tailrace.native.compiler import Program, load_program
+from tailrace.native.runtime import PfcConfig, StateError, Switch, SwitchConfig
 from tests.native.bmv2_builder import Builder, call, const, field, pack
 
 INPUTS = [("port", 9), ("priority", 3), ("_fill", 4)]

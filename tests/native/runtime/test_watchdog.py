@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hosts.packets.pfc import pfc_frame
-from native.compiler import Program
-from native.runtime import BufferConfig, PfcConfig, StateError, Switch, SwitchConfig
-from spec.watchdog import NO_WATCHDOG, Watchdog
+from tailrace.codec.layers.pfc import pfc_frame
+from tailrace.native.compiler import Program
+from tailrace.native.runtime import BufferConfig, PfcConfig, StateError, Switch, SwitchConfig
+from tailrace.words.watchdog import NO_WATCHDOG, Watchdog
 from tests.native.runtime.test_account import CONFIGS, FRAMES, PROGRAMS, Driven
 from tests.native.runtime.test_traffic_manager import frame, program
 

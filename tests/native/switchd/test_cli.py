@@ -13,11 +13,11 @@ import grpc
 import pytest
 from finsy.proto import p4r, p4r_grpc
 
-from native.switchd.cli import main
-from native.switchd.options import OptionError, make_parser, parse_options
+from tailrace.native.switchd.cli import main
+from tailrace.native.switchd.options import OptionError, make_parser, parse_options
 
 PROGRAM = Path(__file__).parents[2] / "programs" / "build" / "basic_l3.json"
-COMMAND = [sys.executable, "-c", "from native.switchd.cli import main; raise SystemExit(main())"]
+COMMAND = [sys.executable, "-c", "from tailrace.native.switchd.cli import main; raise SystemExit(main())"]
 LONG_S = 60
 
 

@@ -12,25 +12,16 @@ from pathlib import Path
 
 import pytest
 
-from native.compiler import load_program
-from native.runtime import BufferConfig, PfcConfig, PfcLimits, Switch, SwitchConfig
-from native.switchd.lossless import (
-    BufferSpec,
-    PfcSpec,
-    WatchdogSpec,
-    buffer_config,
-    parse_buffer,
-    parse_pfc,
-    parse_port_watchdog,
-    pfc_configs,
-)
-from native.switchd.options import OptionError, make_parser, parse_options
-from native.switchd.statistics import write_statistics
-from spec.watchdog import NO_WATCHDOG, Watchdog, of_host, parse_watchdog
+from tailrace.native.compiler import load_program
+from tailrace.native.runtime import BufferConfig, PfcConfig, PfcLimits, Switch, SwitchConfig
+from tailrace.native.switchd.lossless import BufferSpec, PfcSpec, WatchdogSpec, buffer_config, parse_buffer, parse_pfc, parse_port_watchdog, pfc_configs
+from tailrace.native.switchd.options import OptionError, make_parser, parse_options
+from tailrace.native.server.statistics import write_statistics
+from tailrace.words.watchdog import NO_WATCHDOG, Watchdog, of_host, parse_watchdog
 from tests.eventually import LONG_S, eventually
 
 PROGRAM = Path(__file__).parents[2] / "programs" / "build" / "basic_l3.json"
-COMMAND = [sys.executable, "-c", "from native.switchd.cli import main; raise SystemExit(main())"]
+COMMAND = [sys.executable, "-c", "from tailrace.native.switchd.cli import main; raise SystemExit(main())"]
 
 
 def test_words() -> None:

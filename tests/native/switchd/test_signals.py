@@ -190,7 +190,7 @@ def test_a_switch_that_is_killed_takes_its_compiler_along(
 ) -> None:
     """SIGKILL leaves it no time to say so."""
     with pushing(start(**slow_compiler)) as switch:
-        compiler = ("native.switchd.compiling", str(switch.process.pid))
+        compiler = ("tailrace.native.server.compiling", str(switch.process.pid))
         assert 1 == len(running(*compiler))
         switch.process.kill()
         until(lambda: not running(*compiler) and not any((switch.scratch / "cache").glob(".build-*")))

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from topology import Host, Link, Switch, Topology
+from tailrace.topology import Host, Link, Switch, Topology
 
 PS_PER_S = 10**12
 

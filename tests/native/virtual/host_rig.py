@@ -10,9 +10,9 @@ from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
 from typing import Any
 
-from native import virtual
-from native.cc import shared_library
-from native.virtual.codec_layout import offsets, ones
+from tailrace.native import virtual
+from tailrace.toolchain.cc import shared_library
+from tailrace.codec.table import offsets, ones
 
 _FOLDER = Path(virtual.__file__).parent
 _SOURCES = [

@@ -12,13 +12,13 @@ import sys
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
-import hosts
-from hosts.config import FlowcutNicConfig, NicConfig
-from hosts.flow import FlowSpec
-from hosts.nic import Nic
-from native.virtual.nic import NicLike
+import tailrace.hosts
+from tailrace.hosts.options.nic import FlowcutNicConfig, NicConfig
+from tailrace.hosts.flows.flow import FlowSpec
+from tailrace.hosts.nic.nic import Nic
+from tailrace.codec.nic import NicLike
 from tests.native.virtual import l3
-from topology import GATEWAY_MAC
+from tailrace.topology import GATEWAY_MAC
 
 WORDS = "leaf-spine:leaves=2,spines=2,hosts=2,rate=10Gbps,delay=1us"
 LIMIT_NS = 100_000_000

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from ipaddress import IPv4Address
 from pathlib import Path
 
-from native.compiler import Program, load_program
-from native.runtime import ActionCall, SwitchConfig
-from native.virtual import SWITCH_CONFIG, Network
-from topology import Topology, next_hops, parse_topology
+from tailrace.native.compiler import Program, load_program
+from tailrace.native.runtime import ActionCall, SwitchConfig
+from tailrace.native.virtual import SWITCH_CONFIG, Network
+from tailrace.topology import Topology, next_hops, parse_topology
 
 BUILD = Path(__file__).parents[2] / "programs" / "build"
 OVERHEAD_BYTES = 34

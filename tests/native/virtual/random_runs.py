@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from native.runtime import PfcConfig
-from native.virtual import SWITCH_CONFIG, FrameMatch, Network
-from native.virtual.account import Account
-from native.virtual.looking import Sight, Traffic
+from tailrace.native.runtime import PfcConfig
+from tailrace.native.virtual import SWITCH_CONFIG, FrameMatch, Network
+from tailrace.native.virtual.account import Account
+from tailrace.native.virtual.looking import Sight, Traffic
 from tests.native.virtual.l3 import Frame, ListNic, install, network, packet, program
-from topology import Topology, parse_topology
+from tailrace.topology import Topology, parse_topology
 
 SPAN_NS = 30_000
 """Faults and first sendings fall into this time."""

@@ -6,13 +6,13 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from controller.scheme import parse_scheme
-from hosts.config import NicConfig
-from hosts.flow import FlowSpec
-from hosts.nic import Nic
-from native.virtual import Network
+from tailrace.schemes.registry import parse_scheme
+from tailrace.hosts.options.nic import NicConfig
+from tailrace.hosts.flows.flow import FlowSpec
+from tailrace.hosts.nic.nic import Nic
+from tailrace.native.virtual import Network
 from tests.flowcut.fabric import build
-from topology import GATEWAY_MAC, parse_topology
+from tailrace.topology import GATEWAY_MAC, parse_topology
 
 
 def fabric(topology: str, scheme: str, seed: int = 0) -> tuple[Network, dict[str, Nic]]:

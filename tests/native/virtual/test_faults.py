@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import pytest
 
-from hosts.nic import Nic
-from native.virtual import Network, NetworkError, Wire, WireEvent
-from native.virtual.prng import SplitMix64, threshold
-from native.virtual.wire import WireCounts
+from tailrace.hosts.nic.nic import Nic
+from tailrace.native.virtual import Network, NetworkError, Wire, WireEvent
+from tailrace.native.virtual.prng import SplitMix64, threshold
+from tailrace.native.virtual.wire import WireCounts
 from tests.native.virtual.l3 import Frame, ListNic, attach_all, install, network, packet, program, topology
 from tests.native.virtual.roce import add_flows, fabric
 

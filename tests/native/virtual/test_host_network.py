@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from hosts.compiled import COMPILED, INTERPRETED, VARIABLE
-from hosts.frame import Frame
-from hosts.nic import Nic
-from native.virtual import hosts_build
+from tailrace.hosts.compiled import COMPILED, INTERPRETED, VARIABLE
+from tailrace.codec.frame import Frame
+from tailrace.hosts.nic.nic import Nic
+from tailrace.hosts import build as hosts_build
 from tests.native.virtual import l3
 from tests.native.virtual.host_scenario import CONFIGS, run
 

@@ -11,13 +11,13 @@ from collections import defaultdict
 import pytest
 from scapy.layers.l2 import Ether
 
-from hosts.packets.bth import BTH
-from hosts.packets.nic_shim import ShimmedBTH
-from native.virtual import Network, NetworkError, Wire, WireEvent
-from native.virtual.account import Amount
+from tailrace.codec.layers.bth import BTH
+from tailrace.codec.layers.nic_shim import ShimmedBTH
+from tailrace.native.virtual import Network, NetworkError, Wire, WireEvent
+from tailrace.native.virtual.account import Amount
 from tests.native.virtual.l3 import Frame, ListNic, attach_all, network, packet, topology
 from tests.native.virtual.roce import add_flows, fabric
-from topology import Topology
+from tailrace.topology import Topology
 
 _LEAF_SPINE = "leaf-spine:leaves=2,spines=2,hosts=2,rate=10Gbps,delay=1us"
 

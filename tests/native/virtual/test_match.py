@@ -10,12 +10,12 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
 
-from hosts.packets.data_shim import DataShim, Stamp
-from hosts.packets.detour import Detour
-from hosts.packets.flow_pause import FlowPause
-from hosts.packets.flowcut_ack import FlowcutAck
-from hosts.packets.local import ETHER_TYPE, Local, Subtype
-from native.virtual import FrameMatch, Wire, WireEvent
+from tailrace.codec.layers.data_shim import DataShim, Stamp
+from tailrace.codec.layers.detour import Detour
+from tailrace.codec.layers.flow_pause import FlowPause
+from tailrace.codec.layers.flowcut_ack import FlowcutAck
+from tailrace.codec.layers.local import ETHER_TYPE, Local, Subtype
+from tailrace.native.virtual import FrameMatch, Wire, WireEvent
 from tests.native.virtual.l3 import Frame, attach_all, network, topology
 
 _SETTINGS = settings(max_examples=150, derandomize=True, deadline=None, database=None)

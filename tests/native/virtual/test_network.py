@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from native.runtime import ActionCall
-from native.virtual import Network, NetworkError, WireEvent
+from tailrace.native.runtime import ActionCall
+from tailrace.native.virtual import Network, NetworkError, WireEvent
 from tests.native.virtual.l3 import Frame, ListNic, attach_all, network, packet, topology
 
 ROOT_RUN = """

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from scapy.utils import PcapNgReader
 
-from native.virtual import NetworkError
+from tailrace.native.virtual import NetworkError
 from tests.native.virtual.l3 import Frame, attach_all, network, packet, topology
 
 

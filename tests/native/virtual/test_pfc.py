@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from experiments.pfc import Pfc
-from native.runtime import BufferConfig, PfcConfig
-from native.virtual import SWITCH_CONFIG, Network
-from native.virtual.account import Account
+from tailrace.experiments.plan.pfc import Pfc
+from tailrace.native.runtime import BufferConfig, PfcConfig
+from tailrace.native.virtual import SWITCH_CONFIG, Network
+from tailrace.native.virtual.account import Account
 from tests.native.virtual.chain import chain, host
 from tests.native.virtual.l3 import OVERHEAD_BYTES, Frame, network, packet
 from tests.native.virtual.obeying import ObeyingNic
-from topology import Topology
+from tailrace.topology import Topology
 
 _GBPS = 10**9
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from native.runtime import PfcConfig
-from native.virtual import SWITCH_CONFIG
+from tailrace.native.runtime import PfcConfig
+from tailrace.native.virtual import SWITCH_CONFIG
 from tests.native.virtual.chain import chain
 from tests.native.virtual.l3 import OVERHEAD_BYTES, Frame, network, packet
 from tests.native.virtual.obeying import ObeyingNic

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from native.virtual.prng import SplitMix64, threshold
+from tailrace.native.virtual.prng import SplitMix64, threshold
 
 
 def test_splitmix64_gives_its_published_numbers() -> None:

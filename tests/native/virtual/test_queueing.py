@@ -9,15 +9,15 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from hosts.config import NicConfig
-from hosts.flow import FlowRecord, FlowSpec
-from hosts.nic import Nic
-from native.runtime import PfcConfig, SwitchConfig
-from native.virtual import SWITCH_CONFIG
-from native.virtual.account import Account
+from tailrace.hosts.options.nic import NicConfig
+from tailrace.hosts.flows.flow import FlowRecord, FlowSpec
+from tailrace.hosts.nic.nic import Nic
+from tailrace.native.runtime import PfcConfig, SwitchConfig
+from tailrace.native.virtual import SWITCH_CONFIG
+from tailrace.native.virtual.account import Account
 from tests.native.virtual.chain import chain
 from tests.native.virtual.l3 import OVERHEAD_BYTES, Frame, attach_all, network, packet
-from topology import GATEWAY_MAC, parse_topology
+from tailrace.topology import GATEWAY_MAC, parse_topology
 
 _GBPS = 10**9
 _BATCHES = 50

@@ -13,8 +13,8 @@ import grpc.aio
 import pytest
 from finsy.proto import p4r, p4r_grpc
 
-from native.virtual import Network
-from native.virtual.serve import serving
+from tailrace.native.virtual import Network
+from tailrace.native.virtual.serve import serving
 from tests.native.virtual.l3 import Frame, attach_all, packet, topology
 from tests.native.virtual.test_endpoint import packet_out, pipeline
 

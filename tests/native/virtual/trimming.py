@@ -7,14 +7,14 @@ import random
 from collections.abc import Sequence
 from dataclasses import replace
 
-from hosts.config import NicConfig
-from hosts.flow import FlowRecord, FlowSpec
-from hosts.nic import Nic
-from native.runtime import ActionCall, Switch
-from native.virtual import Network, Wire, WireEvent
-from native.virtual.account import Account
+from tailrace.hosts.options.nic import NicConfig
+from tailrace.hosts.flows.flow import FlowRecord, FlowSpec
+from tailrace.hosts.nic.nic import Nic
+from tailrace.native.runtime import ActionCall, Switch
+from tailrace.native.virtual import Network, Wire, WireEvent
+from tailrace.native.virtual.account import Account
 from tests.p4src.rig import address_number, program
-from topology import GATEWAY_MAC, parse_topology
+from tailrace.topology import GATEWAY_MAC, parse_topology
 
 SWITCH = "leaf1"
 SLICE_NS = 20_000

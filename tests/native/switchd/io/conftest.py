@@ -20,8 +20,8 @@ from pathlib import Path
 
 import pytest
 
-from native.runtime.build import shared_library
-from native.switchd.ports import IoLoop, io_sources, open_library
+from tailrace.native.runtime.build import shared_library
+from tailrace.native.switchd.ports import IoLoop, io_sources, open_library
 
 CLONE_NEWNET = 0x40000000
 SOL_PACKET = 263

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from native.switchd.ports import IoLoop, PortError
+from tailrace.native.switchd.ports import IoLoop, PortError
 
 if TYPE_CHECKING:
     from tests.native.switchd.io.conftest import Net
@@ -58,7 +58,7 @@ def test_no_permission_is_one_line(net: Net, library: Any) -> None:
     program = (
         "import ctypes, os, sys\n"
         "from pathlib import Path\n"
-        "from native.switchd.ports import IoLoop, PortError, open_library\n"
+        "from tailrace.native.switchd.ports import IoLoop, PortError, open_library\n"
         "class Core: handle = ctypes.c_void_p(0)\n"
         "lib = open_library(Path(sys.argv[1]))\n"
         "os.setgroups([]); os.setgid(65534); os.setuid(65534)\n"

@@ -13,9 +13,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from native.compiler import Program, load_program
-from native.runtime import ActionCall, Switch, SwitchConfig
-from native.switchd.ports import IoLoop, io_library
+from tailrace.native.compiler import Program, load_program
+from tailrace.native.runtime import ActionCall, Switch, SwitchConfig
+from tailrace.native.switchd.ports import IoLoop, io_library
 
 if TYPE_CHECKING:
     from tests.native.switchd.io.conftest import Net

@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The payloads by which our programs answer READ_FLOWS, READ_PORT, READ_PATH and READ_RLB_PORT: `bucket_t`,
+`flow_entry_t`, `port_queues_t`, `path_state_t` and `rlb_port_t` of p4src/common/headers.p4. A test compares
+the widths here with those of the compiled program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from tailrace.p4rt.read_errors import InspectError
+
+Layout = Mapping[str, int]
+"""Width in bits of each field, in the order of the wire; all whole bytes."""
+
+BUCKET: Layout = {"now_ticks": 48, "untracked_bytes": 32, "untracked_last_ticks": 48}
+FLOW_ENTRY: Layout = {
+    "src": 32,
+    "dst": 32,
+    "sport": 16,
+    "dport": 16,
+    "protocol": 8,
+    "state": 8,
+    "in_port": 16,
+    "out_port": 16,
+    "in_flight_bytes": 32,
+    "last_data_ticks": 48,
+    "rtt_avg": 16,
+    "rtt_last": 16,
+    "rtt_growth": 16,
+    "left": 8,
+    "samples": 8,
+}
+PORT_QUEUES: Layout = {"egress_queue_bytes": 32, "ingress_queue_bytes": 32}
+PATH_STATE: Layout = {
+    "now_ticks": 48,
+    "warned_until_ticks": 48,
+    "port_warned_until_ticks": 48,
+    "rtt_seen_ticks": 48,
+    "rtt_ticks": 32,
+}
+RLB_PORT: Layout = {
+    "now_ticks": 48,
+    "own_warning_ticks": 48,
+    "recirculation_seen_ticks": 48,
+    "recirculation_ticks": 32,
+    "recirculating": 16,
+}
+
+REASON_OF = {"READ_FLOWS": "FLOWS", "READ_PORT": "PORT", "READ_PATH": "PATH", "READ_RLB_PORT": "RLB_PORT"}
+"""Operations of PacketOutOp_t that only read, and the reason of PacketInReason_t that answers each."""
+
+_TICKS = 1 << BUCKET["now_ticks"]
+_ONE = 1 << 8
+"""1.0 in 8.8 fixed point."""
+
+
+@dataclass(frozen=True, slots=True)
+class FlowEntry:
+    """A way of a bucket that holds a flow. RTTs are multiples of an idle one (Flowcut §II-B).
+
+    `state` is a number of FlowState_t. `idle_ticks` have passed since the last data packet. `left` packets
+    of the message follow, as the sender says; 0: not said. RTTs mean nothing before the first ACK
+    (`samples` is 0).
+    """
+
+    way: int
+    src: int
+    dst: int
+    sport: int
+    dport: int
+    protocol: int
+    state: int
+    in_port: int
+    out_port: int
+    in_flight_bytes: int
+    idle_ticks: int
+    rtt_avg: float
+    rtt_last: float
+    rtt_growth: float
+    left: int
+    samples: int
+
+
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """A bucket of the flow table: its flows, and what is in flight of flows that found no way free."""
+
+    flows: tuple[FlowEntry, ...]
+    untracked_bytes: int
+    untracked_idle_ticks: int
+
+
+@dataclass(frozen=True, slots=True)
+class Queues:
+    """What waits in the switch for a port, and what came in by it."""
+
+    egress_queue_bytes: int
+    ingress_queue_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class PathState:
+    """What an RLB switch knows of a path, by uplink and destination leaf (RLB §III-B).
+
+    warned_ticks: for how long it is warned yet, 0: it is not
+    rtt_ticks, rtt_age_ticks: its newest RTT and how long ago that was measured; None: it never was
+    """
+
+    warned_ticks: int
+    rtt_ticks: int | None
+    rtt_age_ticks: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class RlbPort:
+    """A port of an RLB switch, and what is true of the whole switch.
+
+    warned_ago_ticks: when the switch last warned of a pause of this port; None: no warning of its own holds
+    recirculation_ticks: the newest delay of a recirculation, None: there was none
+    recirculating: packets on their way round now
+    """
+
+    warned_ago_ticks: int | None
+    recirculation_ticks: int | None
+    recirculating: int
+
+
+def parse_bucket(payload: bytes, switch: str) -> Bucket:
+    """Reads an answer to READ_FLOWS. Raises InspectError when it is none."""
+    head, ways = _take(payload, BUCKET, switch), payload[size_bytes(BUCKET) :]
+    if len(ways) % size_bytes(FLOW_ENTRY):
+        raise InspectError(f"{switch}: an answer to READ_FLOWS of {len(payload)} bytes fits no bucket")
+    now = head["now_ticks"]
+    return Bucket(
+        tuple(_flows(ways, now, switch)),
+        head["untracked_bytes"],
+        (now - head["untracked_last_ticks"]) % _TICKS,
+    )
+
+
+def parse_queues(payload: bytes, switch: str) -> Queues:
+    """Reads an answer to READ_PORT. Raises InspectError when it is none."""
+    return Queues(**_take(payload, PORT_QUEUES, switch))
+
+
+def parse_path(payload: bytes, switch: str) -> PathState:
+    """Reads an answer to READ_PATH. Raises InspectError when it is none."""
+    found = _take(payload, PATH_STATE, switch)
+    now, rtt = found["now_ticks"], found["rtt_ticks"] or None
+    until = max(found["warned_until_ticks"], found["port_warned_until_ticks"])
+    age = None if rtt is None else (now - found["rtt_seen_ticks"]) % _TICKS
+    return PathState(max(0, until - now), rtt, age)
+
+
+def parse_rlb_port(payload: bytes, switch: str) -> RlbPort:
+    """Reads an answer to READ_RLB_PORT. Raises InspectError when it is none."""
+    found = _take(payload, RLB_PORT, switch)
+    warned = found["own_warning_ticks"]
+    return RlbPort(
+        (found["now_ticks"] - warned) % _TICKS if warned else None,
+        found["recirculation_ticks"] if found["recirculation_seen_ticks"] else None,
+        found["recirculating"],
+    )
+
+
+def size_bytes(layout: Layout) -> int:
+    """Length on the wire."""
+    return sum(layout.values()) // 8
+
+
+def _flows(ways: bytes, now_ticks: int, switch: str) -> Iterator[FlowEntry]:
+    size = size_bytes(FLOW_ENTRY)
+    for way, start in enumerate(range(0, len(ways), size)):
+        found = _take(ways[start : start + size], FLOW_ENTRY, switch)
+        if found["in_flight_bytes"] == 0:
+            continue  # the way is free
+        idle = (now_ticks - found.pop("last_data_ticks")) % _TICKS
+        yield FlowEntry(
+            way=way,
+            idle_ticks=idle,
+            rtt_avg=found.pop("rtt_avg") / _ONE,
+            rtt_last=found.pop("rtt_last") / _ONE,
+            rtt_growth=_signed(found.pop("rtt_growth"), FLOW_ENTRY["rtt_growth"]) / _ONE,
+            **found,
+        )
+
+
+def _signed(number: int, width: int) -> int:
+    """Two's complement of a width in bits."""
+    return number - (1 << width) if number >> (width - 1) else number
+
+
+def _take(data: bytes, layout: Layout, switch: str) -> dict[str, int]:
+    """The fields at the beginning of some bytes."""
+    if len(data) < size_bytes(layout):
+        raise InspectError(f"{switch}: the switch's answer is cut off after {len(data)} bytes")
+    fields, at = {}, 0
+    for name, width in layout.items():
+        fields[name] = int.from_bytes(data[at : at + width // 8], "big")
+        at += width // 8
+    return fields

@@ -1,0 +1,312 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A local socket through which the running controller asks switches on behalf of inspection commands.
+
+P4Runtime lets only the primary controller send packet-outs and receive packet-ins (P4Runtime §16.1). Flow
+tables and queues are read by such packets (see `controller.asking.asking`), so a second client cannot read
+them. The controller therefore offers this socket: it takes requests to *read*, and nothing else. Its mode
+lets only its owner in.
+
+Protocol: lines of JSON. The client sends one request
+
+    {"switch": "leaf1", "op": "READ_FLOWS", "indices": [0, 1]}
+
+and gets one line an index, in any order, each with a payload or an error, and a last line:
+
+    {"index": 0, "payload": "00ff…"}    {"index": 1, "error": "no answer"}    {"done": true}
+
+{"op": "DOWN"} is answered with the ends of the links that are down, {"down": [["leaf1", 3]]}, {"done": true};
+{"op": "OUT"} with the paths that are not used because their switch found them faulty, and how long in ns that
+stays so at least: {"out": [["leaf1", 3, 1500000]]}, {"done": true}.
+
+A request that cannot be served as a whole gets {"error": "…"} and the connection ends. Several requests may
+follow one another on a connection.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import socket
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tailrace.p4rt.errors import ControllerError
+from tailrace.controller.asking.answers import REASON_OF
+from tailrace.p4rt.read_errors import NoAnswerError, RelayError
+
+READ_OPS = frozenset(REASON_OF)
+"""Members of PacketOutOp_t that change nothing in a switch."""
+
+Ask = Callable[[str, str, int], Awaitable[bytes]]
+"""(switch, op, index) -> payload of the answering packet-in. Raises TimeoutError or an error of one line."""
+
+OutLeft = tuple[str, int, int]
+"""A path that is out: the switch that does not use it, its port, and for how many ns yet, at least."""
+
+MAX_INDEX = 0xFFFF
+DOWN, OUT = "DOWN", "OUT"
+"""Operations that ask the controller itself: for the links that are down, and for paths that are out."""
+
+_OWN = frozenset({DOWN, OUT})
+
+_MAX_LINE_BYTES = 1 << 20
+_AT_ONCE = 32
+"""Questions of one request that are on their way together: enough to hide the round trip, too few to fill a
+queue."""
+_SOCKET_MODE = 0o600
+_CLIENT_TIMEOUT_S = 10.0
+
+
+_ACCEPT_TURNS = 8
+"""Turns of the event loop after which every accepted connection has its handler, with room to spare."""
+
+
+class RelayServer:
+    """Serves the socket in the event loop of the controller."""
+
+    def __init__(
+        self,
+        path: Path,
+        ask: Ask,
+        down: Callable[[], Iterable[tuple[str, int]]] = frozenset,
+        out: Callable[[], Iterable[OutLeft]] = tuple,
+    ) -> None:
+        """Prepares a server.
+
+        Args:
+            path: where the socket will be; its folder must exist.
+            ask: puts one question to a switch.
+            down: both ends of every link that is down, as (switch, port).
+            out: the paths that are out.
+        """
+        self.path = path
+        self._ask = ask
+        self._down = down
+        self._out = out
+        self._server: asyncio.Server | None = None
+        self._inode = 0
+        self._clients: set[asyncio.StreamWriter] = set()
+
+    async def start(self) -> None:
+        """Listens. Raises RelayError when the path cannot be used or another controller serves it."""
+        _remove_stale(self.path)
+        try:
+            listening = _bound_socket(self.path)
+        except OSError as error:
+            raise RelayError(f"{self.path}: cannot listen: {error.strerror or error}") from error
+        self._inode = self.path.stat().st_ino
+        self._server = await asyncio.start_unix_server(self._serve, sock=listening, limit=_MAX_LINE_BYTES)
+
+    async def stop(self) -> None:
+        """Closes the socket and removes it, if it is still ours."""
+        if self._server is None:
+            return
+        # a connection that was just accepted is not among the clients before the loop has turned a few times,
+        # and is lost with its descriptor where the server closes before
+        for listening in self._server.sockets:
+            asyncio.get_running_loop().remove_reader(listening.fileno())
+        for _ in range(_ACCEPT_TURNS):
+            await asyncio.sleep(0)
+        self._server.close()
+        for writer in tuple(self._clients):
+            writer.close()
+            with contextlib.suppress(ConnectionError):
+                await writer.wait_closed()
+        await self._server.wait_closed()
+        self._server = None
+        with contextlib.suppress(FileNotFoundError):
+            if self.path.stat().st_ino == self._inode:
+                self.path.unlink()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._clients.add(writer)
+        try:
+            while line := await reader.readline():
+                if not await self._answer(line, writer):
+                    break
+        except (ConnectionError, ValueError):
+            return  # the client went away, or its line is longer than any request
+        finally:
+            self._clients.discard(writer)
+            writer.close()
+
+    async def _answer(self, line: bytes, writer: asyncio.StreamWriter) -> bool:
+        """Serves one request. Returns whether the connection may go on."""
+        try:
+            request = _parse_request(line)
+        except RelayError as error:
+            await _send(writer, {"error": str(error)})
+            return False
+        if request.op == DOWN:
+            await _send(writer, {"down": sorted(self._down())})
+        if request.op == OUT:
+            await _send(writer, {"out": sorted(self._out())})
+        slots = asyncio.Semaphore(_AT_ONCE)
+
+        async def one(index: int) -> None:
+            async with slots:
+                answer = await self._ask_one(request.switch, request.op, index)
+            await _send(writer, answer)
+
+        await asyncio.gather(*(one(index) for index in request.indices))
+        await _send(writer, {"done": True})
+        return True
+
+    async def _ask_one(self, switch: str, op: str, index: int) -> dict[str, Any]:
+        try:
+            payload = await self._ask(switch, op, index)
+        except (TimeoutError, asyncio.TimeoutError):
+            return {"index": index, "error": "no answer"}
+        except (ControllerError, OSError, LookupError, ValueError) as error:
+            return {"index": index, "error": _one_line(error)}
+        return {"index": index, "payload": payload.hex()}
+
+
+class RelayClient:
+    """The other end, for a command that runs once: blocking."""
+
+    def __init__(self, path: Path) -> None:
+        """Connects. Raises RelayError when no controller listens there."""
+        self.path = path
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._socket.settimeout(_CLIENT_TIMEOUT_S)
+        try:
+            self._socket.connect(str(path))
+        except OSError as error:
+            self._socket.close()
+            raise RelayError(
+                f"{path}: the controller's socket does not answer: {error.strerror or error}"
+            ) from error
+        self._lines = self._socket.makefile("rb")
+
+    def __enter__(self) -> RelayClient:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends the connection."""
+        self._lines.close()
+        self._socket.close()
+
+    def ask(self, switch: str, op: str, indices: Sequence[int]) -> Iterator[tuple[int, bytes]]:
+        """Reads cells of a switch.
+
+        Args:
+            switch: its name in the topology.
+            op: one of READ_OPS.
+            indices: buckets or ports.
+
+        Yields:
+            (index, payload) in the order in which the answers come.
+
+        Raises:
+            NoAnswerError: the switch did not answer for an index.
+            RelayError: the request was refused or the connection broke.
+        """
+        for answer in self._answers({"switch": switch, "op": op, "indices": list(indices)}):
+            yield _payload_of(answer, switch)
+
+    def down(self) -> frozenset[tuple[str, int]]:
+        """Both ends of every link that is down, as (switch, port). Raises RelayError."""
+        found = [end for answer in self._answers({"op": DOWN}) for end in answer.get("down", ())]
+        return frozenset((str(switch), int(port)) for switch, port in found)
+
+    def out(self) -> tuple[OutLeft, ...]:
+        """The paths that are out. Raises RelayError."""
+        found = [path for answer in self._answers({"op": OUT}) for path in answer.get("out", ())]
+        return tuple((str(switch), int(port), int(left_ns)) for switch, port, left_ns in found)
+
+    def _answers(self, request: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        try:
+            self._socket.sendall(json.dumps(request).encode() + b"\n")
+            while not (answer := self._receive()).get("done"):
+                yield answer
+        except OSError as error:
+            raise RelayError(f"{self.path}: the controller went away: {error.strerror or error}") from error
+
+    def _receive(self) -> dict[str, Any]:
+        line = self._lines.readline()
+        try:
+            answer = json.loads(line)
+        except ValueError as error:
+            raise RelayError(f"{self.path}: the controller went away") from error
+        if not isinstance(answer, dict):
+            raise RelayError(f"{self.path}: this is not a controller's socket")
+        return answer
+
+
+def _payload_of(answer: dict[str, Any], switch: str) -> tuple[int, bytes]:
+    error, index = answer.get("error"), answer.get("index")
+    if error is not None and index is None:
+        raise RelayError(str(error))
+    if error is not None:
+        text = str(error)
+        raise NoAnswerError(text if text.startswith(switch) else f"{switch}: {text} (index {index})")
+    return int(str(index)), bytes.fromhex(str(answer.get("payload", "")))
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """What a client asks; switch and indices are empty where the controller itself is asked."""
+
+    op: str
+    switch: str
+    indices: tuple[int, ...]
+
+
+def _parse_request(line: bytes) -> _Request:
+    try:
+        request = json.loads(line)
+        op = request["op"]
+        switch, indices = ("", []) if op in _OWN else (request["switch"], request["indices"])
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise RelayError("a request is a JSON object with switch, op and indices") from error
+    if op not in READ_OPS | _OWN:
+        known = ", ".join(sorted(READ_OPS | _OWN))
+        raise RelayError(f"op {op!r} is not for reading; expected one of {known}")
+    if not isinstance(switch, str) or not isinstance(indices, list):
+        raise RelayError("switch is a name and indices is a list")
+    if not all(type(index) is int and 0 <= index <= MAX_INDEX for index in indices):
+        raise RelayError(f"indices are whole numbers from 0 to {MAX_INDEX}")
+    return _Request(op, switch, tuple(indices))
+
+
+async def _send(writer: asyncio.StreamWriter, message: dict[str, Any]) -> None:
+    writer.write(json.dumps(message).encode() + b"\n")
+    await writer.drain()
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def _bound_socket(path: Path) -> socket.socket:
+    """A socket whose file has its mode before anybody can connect."""
+    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        listening.bind(str(path))
+        path.chmod(_SOCKET_MODE)
+        listening.listen()
+    except OSError:
+        listening.close()
+        raise
+    listening.setblocking(False)
+    return listening
+
+
+def _remove_stale(path: Path) -> None:
+    """Removes the socket of a controller that was killed."""
+    if not path.is_socket():
+        return
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        try:
+            probe.connect(str(path))
+        except OSError:
+            path.unlink(missing_ok=True)
+            return
+    raise RelayError(f"{path}: another controller is serving this socket")

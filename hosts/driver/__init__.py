@@ -1,2 +1,0 @@
-# SPDX-License-Identifier: Apache-2.0
-"""Runs NICs in real time on packet sockets: `python -m hosts.driver --help`."""

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command `tailrace` and its subcommands; tailrace/cli/main.py runs it.
+
+Each module of COMMANDS adds its subcommand with `register(app)`. Such a module imports nothing heavy at its
+top, so that help, completion and inspection start fast; a test holds it to that.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from typing import Annotated
+
+import typer
+
+from tailrace.cli.errors import DEBUG, PROGRAM
+
+COMMANDS = (
+    *("run", "compare", "sweep", "paper", "report"),
+    *("tables", "groups", "paths", "flows", "queues", "counters", "registers", "diff", "shell"),
+    *("topology", "schemes"),
+)
+"""Modules of this package, in the order of the help."""
+
+_EPILOG = """
+Examples:
+
+tailrace compare --schemes ecmp,letflow,flowcut
+
+tailrace tables leaf1 --where 'table == ipv4_routes'
+
+tailrace paths h1 h9
+
+tailrace counters --watch 1 --where 'counter == port_tx'
+
+tailrace tables --address s1=127.0.0.1:50051 --topology topology.json
+
+Exit status: 0 done, 1 failed (or a difference was found), 2 bad input, 130 interrupted.
+"""
+
+
+def make_app() -> typer.Typer:
+    """The command with all its subcommands."""
+    app = typer.Typer(
+        name=PROGRAM,
+        epilog=_EPILOG,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback(invoke_without_command=True)(_options)
+    for name in COMMANDS:
+        importlib.import_module(f"cli.{name}").register(app)
+    return app
+
+
+def _show_version(value: bool) -> None:
+    if value:
+        from importlib.metadata import PackageNotFoundError, version
+
+        try:
+            typer.echo(f"{PROGRAM} {version(PROGRAM)}")
+        except PackageNotFoundError:
+            typer.echo(f"{PROGRAM} 0 (not installed)")
+        raise typer.Exit
+
+
+def _options(
+    context: typer.Context,
+    _version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and end."),
+    ] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", envvar=DEBUG, help="Show where an error that nobody foresaw came from.")
+    ] = False,
+) -> None:
+    """Load balancing without reordering, in P4: run experiments, and look into running switches."""
+    if debug:
+        os.environ[DEBUG] = "1"
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())

@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How a command ends otherwise than well.
+
+spec.SpecError                   bad input: one line, exit status 2
+cli.errors.FailedError           the command failed: one line, exit status 1
+p4rt.errors.ControllerError, experiments.errors.RunError   the same
+"""
+
+from __future__ import annotations
+
+DONE, FAILED, BAD_INPUT, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
+"""Exit statuses; the last two are those of a shell for what SIGINT and SIGTERM have ended."""
+
+PROGRAM = "tailrace"
+
+DEBUG = "TAILRACE_DEBUG"
+"""The environment variable that shows tracebacks; the option --debug is the same."""
+
+
+class FailedError(RuntimeError):
+    """The command failed; the text is one line for the user, empty where all has been said."""

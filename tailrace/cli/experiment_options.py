@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The options that say what to run, declared once for `tailrace run`, `compare` and `sweep`.
+
+`with_experiment` adds them to a command, which gets those that the user gave as one dictionary, by the keys
+of an experiment file.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from tailrace.cli.options import with_signature
+
+_PANEL = "What to run"
+
+
+def _option(kind: Any, help_text: str) -> Any:
+    return Annotated[kind | None, typer.Option(help=help_text, rich_help_panel=_PANEL, show_default=False)]
+
+
+EXPERIMENT: dict[str, Any] = {
+    "topology": _option(str, "leaf-spine:…, fat-tree:k=4, dragonfly:…, slim-fly:… or FILE.json"),
+    "workload": _option(str, "permutation:…, alltoall:…, incast:degree=8, random:flows=100, … or FILE.csv"),
+    "flows": _option(int, "number of flows, where the workload leaves it open"),
+    "target": _option(str, "auto, bmv2, native or virtual"),
+    "seed": _option(int, "decides everything random"),
+    "fault": _option(list[str], "link-slow:…, link-down:…, drop:rate=0.01, ack-loss:…; may be repeated"),
+    "time_scale": _option(float, "how many times slower than stated everything runs; by target without it"),
+    "transport": _option(
+        str, "gbn (go-back-N), sr (selective repeat), dctcp, dcqcn, mp-rdma, tcp or linux-tcp"
+    ),
+    "window": _option(str, "unacknowledged bytes of a flow, such as 64KiB or 1.5BDP"),
+    "mtu": _option(str, "payload of a full packet, such as 2KiB"),
+    "reorder": _option(int, "packets after which selective repeat takes a late one for lost"),
+    "pfc": _option(
+        str, "priority flow control: default, or xoff=256KiB,xon=200KiB,headroom=64KiB,buffer=9MB,alpha=1/8"
+    ),
+    "sample": _option(str, "look at queues so often, such as 10us; for the report"),
+    "watch": _option(list[int], "number of a flow whose path is recorded; may be repeated"),
+    "gaps": _option(bool, "measure the gaps between data packets of a flow"),
+}
+
+"""Options by the keys of an experiment file; all keys but those of schemes."""
+
+Out = Annotated[Path, typer.Option(help="folder for the results")]
+Json = Annotated[bool, typer.Option("--json", help="print JSON instead of a table")]
+Pcap = Annotated[bool, typer.Option("--pcap", help="capture every link to OUT/pcap")]
+Scale = Annotated[str | None, typer.Option(help="small or paper: a size that the file knows")]
+File = Annotated[Path | None, typer.Argument(help="experiment file (TOML)", metavar="EXPERIMENT.toml")]
+Workers = Annotated[int, typer.Option(min=1, help="so many processes at a time")]
+Cluster = Annotated[
+    str | None, typer.Option(metavar="ADDRESS", help="run on the Dask cluster of this scheduler instead")
+]
+Again = Annotated[bool, typer.Option("--again", help="also run what an earlier call has finished")]
+
+DEFAULT_OUT = Path("out")
+
+
+def given(values: dict[str, Any]) -> dict[str, Any]:
+    """Those values that are there."""
+    return {key: value for key, value in values.items() if value not in (None, [])}
+
+
+def with_experiment(command: Callable[..., None]) -> Callable[..., None]:
+    """Gives a command that takes `values: dict[str, Any]` the options that say what to run."""
+
+    @functools.wraps(command)
+    def wrapper(**found: Any) -> None:
+        values = given({name: found.pop(name) for name in EXPERIMENT})
+        command(**found, values=values)
+
+    return with_signature(wrapper, command, "values", EXPERIMENT)

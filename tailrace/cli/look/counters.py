@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`tailrace counters`: what has been counted, and how fast it grows."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from tailrace.cli.options import LookOptions, SwitchNames, with_look
+
+
+@with_look
+def counters(
+    *,
+    switches: SwitchNames = None,
+    zeros: Annotated[bool, typer.Option("--all", help="Also cells that never counted.")] = False,
+    look: LookOptions,
+) -> None:
+    """Show counters; with --watch also their growth a second.
+
+    tailrace counters --where 'counter == drops'
+
+    tailrace counters leaf1 --watch 1 --where 'counter == port_tx'
+    """
+    from functools import partial
+
+    from tailrace.cli.look.look import show
+    from tailrace.cli.look.network import each
+    from tailrace.controller.inspect.counters import COLUMNS, read_counters
+    from tailrace.controller.listing.listing import merge
+
+    read = partial(read_counters, zeros=zeros)
+    show(look, lambda network: merge("counters", COLUMNS, each(network.select(switches or ()), read)))
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command."""
+    app.command("counters", rich_help_panel="Look")(counters)

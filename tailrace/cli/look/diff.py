@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`tailrace diff`: the intended state against that of the switches."""
+
+from __future__ import annotations
+
+import typer
+
+from tailrace.cli.options import LookOptions, SwitchNames, with_look
+
+
+@with_look
+def diff(*, switches: SwitchNames = None, look: LookOptions) -> None:
+    """List every difference between what switches should hold and what they hold; exit status 1 when there
+    is one.
+
+    The intent is computed anew from topology, scheme and target of the run file, with the links that the
+    running controller sees down and the paths that it has taken out.
+
+    tailrace diff leaf1 -o json
+    """
+    from tailrace.cli.errors import FailedError
+    from tailrace.cli.look.look import show
+    from tailrace.cli.look.network import Network, each
+    from tailrace.controller.inspect.differences import COLUMNS, read_differences
+    from tailrace.controller.listing.listing import Listing, merge
+    from tailrace.schemes.intent import intent
+    from tailrace.schemes.registry import parse_scheme
+    from tailrace.p4rt.target import target
+    from tailrace.words.scale import scaled
+    from tailrace.words import SpecError
+
+    def read(network: Network) -> Listing:
+        run, topology = network.run, network.topology
+        if run is None or topology is None:
+            raise SpecError(
+                "diff needs a run file, which says what is intended: give --run FILE, not --address"
+            )
+        down, out = network.known_to_controller()
+        # the words are those of the experiment; what runs may be slower
+        slowed = scaled(topology, run.time_scale)
+        scheme = scaled(parse_scheme(run.scheme), run.time_scale)
+        left_out = {(switch, port) for switch, port, _ in out}
+        intents = intent(slowed, scheme, target(run.target, run.tick_ns, run.pfc), down, out=left_out)
+        nodes = network.select(switches or ())
+        for node in nodes:
+            if node.name not in intents:
+                raise SpecError(f"{node.name}: the topology of the run file has no such switch")
+        return merge("diff", COLUMNS, each(nodes, lambda node: read_differences(node, intents[node.name])))
+
+    found = show(look, read)
+    if found.rows:
+        names = {row["switch"] for row in found.rows}
+        raise FailedError(f"{len(found.rows)} differences on {len(names)} of the switches")
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command."""
+    app.command("diff", rich_help_panel="Look")(diff)

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`tailrace flows`: the Flowcut table, flow by flow."""
+
+from __future__ import annotations
+
+import typer
+
+from tailrace.cli.options import LookOptions, SwitchNames, with_look
+
+
+@with_look
+def flows(*, switches: SwitchNames = None, look: LookOptions) -> None:
+    """Show the flows that switches track: ports, bytes in flight, RTT averages, state. On BMv2 too.
+
+    tailrace flows --where 'state == DRAINING or rtt_avg > 2'
+
+    tailrace flows leaf1 --watch 0.5
+    """
+    from tailrace.cli.look.look import show
+    from tailrace.cli.look.network import Network, each
+    from tailrace.p4rt.read_errors import NotOfferedError
+    from tailrace.controller.inspect.flows import COLUMNS, keeps_flows, read_flows
+    from tailrace.controller.listing.listing import Listing, merge
+    from tailrace.controller.inspect.node import Node
+
+    def read(network: Network) -> Listing:
+        def one(node: Node) -> Listing:
+            with network.asker(node) as asker:
+                return read_flows(node, asker)
+
+        nodes = network.select(switches or ())
+        keeping = [node for node, keeps in zip(nodes, each(nodes, keeps_flows), strict=True) if keeps]
+        if not keeping:
+            raise NotOfferedError(f"{nodes[0].name}: {nodes[0].title} keeps no flow table; flowcut does")
+        return merge("flows", COLUMNS, each(keeping, one))
+
+    show(look, read)
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command."""
+    app.command("flows", rich_help_panel="Look")(flows)

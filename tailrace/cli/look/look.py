@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads listings once or again and again, filters them and shows them: what all inspection commands share."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime, timezone
+from types import FrameType
+from typing import TYPE_CHECKING
+
+import typer
+
+from tailrace.cli.errors import DONE
+from tailrace.cli.look.network import Network, Source, find
+from tailrace.cli.options import Form, LookOptions, SourceOptions
+from tailrace.cli.output import cells_of, render, rich_table
+from tailrace.controller.listing.listing import Listing
+from tailrace.controller.listing.rates import Rates
+from tailrace.controller.listing.where import Where
+from tailrace.words import SpecError
+from tailrace.words.text import printable
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+Reader = Callable[[Network], Listing]
+
+
+def source_of(options: SourceOptions) -> Source:
+    """The options of the command line as cli.look.network takes them."""
+    return Source(
+        options.run,
+        tuple(options.address or ()),
+        options.device_id,
+        options.p4info,
+        options.topology,
+        options.ca,
+        options.cert,
+        options.key,
+    )
+
+
+def show(look: LookOptions, read: Reader) -> Listing:
+    """Shows a listing, or with --watch again and again until Ctrl-C.
+
+    Args:
+        look: the command line.
+        read: makes the listing from the switches.
+
+    Returns:
+        the last listing, filtered.
+
+    Raises:
+        SpecError: bad input.
+        ControllerError: a switch cannot be read.
+    """
+    if look.rounds is not None and look.watch is None:
+        raise SpecError("--rounds goes with --watch")
+    where = None if look.where is None else Where(look.where)
+    network = find(source_of(look.source))
+    if look.watch is not None:
+        return _Watch(look, look.watch, network, read, where).run()
+    listing = _filtered(read(network), where)
+    _write(look, listing)
+    return listing
+
+
+def show_planned(look: LookOptions, listing: Listing) -> None:
+    """Shows a listing for which no switch was asked.
+
+    Raises:
+        SpecError: bad input, such as --watch, for nothing changes.
+    """
+    if look.watch is not None or look.rounds is not None:
+        raise SpecError("--watch goes with a running network")
+    _write(look, _filtered(listing, None if look.where is None else Where(look.where)))
+
+
+def _write(look: LookOptions, listing: Listing) -> None:
+    _tell(listing)
+    if look.output is Form.TABLE and sys.stdout.isatty():
+        _console().print(rich_table(listing))
+    else:
+        sys.stdout.write(render(listing, look.output))
+
+
+def _filtered(listing: Listing, where: Where | None) -> Listing:
+    return listing if where is None else where.apply(listing)
+
+
+def _tell(listing: Listing) -> None:
+    """Notes are no data: they go to standard error."""
+    for note in listing.notes:
+        sys.stderr.write(f"tailrace: {printable(note)}\n")
+
+
+def _console() -> Console:
+    from rich.console import Console
+
+    return Console(highlight=False, soft_wrap=False)
+
+
+class _Watch:
+    """Repeated readings."""
+
+    def __init__(
+        self, look: LookOptions, interval_s: float, network: Network, read: Reader, where: Where | None
+    ) -> None:
+        self._look, self._interval_s = look, interval_s
+        self._network, self._read, self._where = network, read, where
+        self._rates = Rates()
+        self._stop = threading.Event()
+
+    def run(self) -> Listing:
+        """Reads until the last round, whose listing it returns, or until Ctrl-C, which ends the command
+        well.
+        """
+        redraws = self._look.output is Form.TABLE and sys.stdout.isatty()
+        try:
+            with self._until_interrupted():
+                listing = self._redraw() if redraws else self._append()
+        except KeyboardInterrupt:
+            raise typer.Exit(DONE) from None
+        if self._stop.is_set():
+            raise typer.Exit(DONE)
+        return listing
+
+    @contextmanager
+    def _until_interrupted(self) -> Iterator[None]:
+        """Within the block the first Ctrl-C ends the rounds, after the reading that goes on. It raises
+        nothing, for Python ignores exceptions in destructors and in callbacks from C, and gRPC has both. A
+        second one raises.
+        """
+
+        def on_signal(_signum: int, _frame: FrameType | None) -> None:
+            if self._stop.is_set():
+                raise KeyboardInterrupt
+            self._stop.set()
+
+        before = signal.signal(signal.SIGINT, on_signal)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+    def _reading(self) -> tuple[Listing, str]:
+        listing = self._rates.add(self._read(self._network), time.monotonic())
+        return _filtered(listing, self._where), datetime.now(timezone.utc).isoformat(timespec="milliseconds")
+
+    def _append(self) -> Listing:
+        """Block after block, for pipes and files."""
+        number, start_s = 0, time.monotonic()
+        while True:
+            listing, at = self._reading()
+            sys.stdout.write(render(listing, self._look.output, at, header=number == 0))
+            sys.stdout.flush()
+            if number == 0:
+                _tell(listing)
+            number += 1
+            if self._is_last(start_s, number):
+                return listing
+
+    def _redraw(self) -> Listing:
+        """One table on the terminal, drawn anew."""
+        from rich.console import Group
+        from rich.live import Live
+        from rich.text import Text
+
+        number, start_s, before = 0, time.monotonic(), None
+        with Live(console=_console(), screen=True, auto_refresh=False, vertical_overflow="crop") as live:
+            while True:
+                listing, at = self._reading()
+                title = Text(f"{at}  every {self._interval_s:g} s, Ctrl-C ends", style="dim")
+                live.update(Group(title, rich_table(listing, before)), refresh=True)
+                before = cells_of(listing)
+                number += 1
+                if self._is_last(start_s, number):
+                    return listing
+
+    def _is_last(self, start_s: float, number: int) -> bool:
+        """Whether that was the last reading; waits until the next one is due. Those that take longer than the
+        interval follow at once.
+        """
+        if number == self._look.rounds:
+            return True
+        return self._stop.wait(max(0.0, start_s + number * self._interval_s - time.monotonic()))

@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finds the switches that a command is to look at: by the run file of a running network, or by address."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TypeVar
+
+from tailrace.controller import runfile
+from tailrace.p4rt.client import Address
+from tailrace.controller.asking.asking import Asker, Primary
+from tailrace.p4rt.connection import GrpcConnection, load_p4info
+from tailrace.p4rt.read_errors import RelayError
+from tailrace.controller.inspect.node import Node
+from tailrace.controller.asking.relay import OutLeft, RelayClient
+from tailrace.controller.runfile import RunFile
+from tailrace.p4rt.tls import Tls
+from tailrace.words import SpecError
+from tailrace.topology import Topology, parse_topology
+from tailrace.topology.paths.shortest import Down
+
+_AT_ONCE = 16
+"""Switches that are read at the same time."""
+_NAMED = re.compile(r"(?:(?P<name>[A-Za-z_][\w.-]*)=)?(?P<target>.+?)(?:@(?P<device>[0-9]+))?")
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where switches are, as the command line says it; see cli.options for the meanings."""
+
+    run: Path | None = None
+    addresses: tuple[str, ...] = ()
+    device_id: int = 0
+    p4info: Path | None = None
+    topology: str | None = None
+    ca: Path | None = None
+    cert: Path | None = None
+    key: Path | None = None
+
+    @property
+    def tls(self) -> Tls | None:
+        """TLS, where one of its files is given."""
+        files = (self.ca, self.cert, self.key)
+        return Tls(*files) if any(file is not None for file in files) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """Switches that can be looked at."""
+
+    nodes: Mapping[str, Node]
+    addresses: Mapping[str, Address]
+    topology: Topology | None
+    run: RunFile | None
+    tls: Tls | None
+
+    def select(self, patterns: Sequence[str]) -> list[Node]:
+        """The switches that names or patterns such as leaf* mean, in the network's order; all for none.
+
+        Raises:
+            SpecError: a pattern means none.
+        """
+        for pattern in patterns:
+            if not any(fnmatchcase(name, pattern) for name in self.nodes):
+                known = ", ".join(self.nodes)
+                raise SpecError(f"no switch {pattern!r}; there are {known}")
+        return [
+            node
+            for name, node in self.nodes.items()
+            if not patterns or any(fnmatchcase(name, pattern) for pattern in patterns)
+        ]
+
+    @contextlib.contextmanager
+    def asker(self, node: Node) -> Iterator[Asker]:
+        """Who can put questions to a switch: the running controller, or this process as primary.
+
+        Raises:
+            InspectError: neither.
+        """
+        relay = self.relay()
+        if relay is not None:
+            with relay:
+                yield relay
+            return
+        assert isinstance(node.connection, GrpcConnection), "nodes of the command line are reached by gRPC"
+        with Primary(node.connection, node.program) as primary:
+            yield primary
+
+    def known_to_controller(self) -> tuple[Down, tuple[OutLeft, ...]]:
+        """The ends of links that are down, and the paths that are out, as the controller takes them.
+
+        Raises:
+            InspectError: it went away meanwhile.
+        """
+        relay = self.relay()
+        if relay is not None:
+            with relay:
+                return relay.down(), relay.out()
+        return (frozenset(), ()) if self.run is None else (frozenset(self.run.down), self.run.out)
+
+    def relay(self) -> RelayClient | None:
+        """The running controller's socket; None where none listens, for it may have ended before its
+        switches.
+        """
+        if self.run is None or self.run.relay is None:
+            return None
+        try:
+            return RelayClient(Path(self.run.relay))
+        except RelayError:
+            return None
+
+
+def each(nodes: Sequence[Node], read: Callable[[Node], _T]) -> list[_T]:
+    """Reads several switches at the same time; results in the order of the switches. Raises what `read`
+    does.
+    """
+    if len(nodes) == 1:
+        return [read(nodes[0])]
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        return list(pool.map(read, nodes))
+
+
+def find(source: Source) -> Network:
+    """The switches that a command line means.
+
+    Raises:
+        SpecError: no network runs, a file is no good, or words contradict each other.
+        ControllerError: a file cannot be read.
+    """
+    if not source.addresses:
+        return _from_run(source)
+    if source.run is not None:
+        raise SpecError("--run and --address are two ways to name switches; give one")
+    topology = None if source.topology is None else parse_topology(source.topology)
+    p4info = None if source.p4info is None else load_p4info(source.p4info)
+    addresses = _parse_addresses(source, topology)
+    nodes = {
+        name: Node(
+            name,
+            GrpcConnection(name, place.address, place.device_id, tls=source.tls, p4info=p4info),
+            *_neighbours(topology, name),
+        )
+        for name, place in addresses.items()
+    }
+    return Network(nodes, addresses, topology, None, source.tls)
+
+
+def _from_run(source: Source) -> Network:
+    run = runfile.read(source.run)
+    topology = parse_topology(source.topology or run.topology)
+    p4info = None if source.p4info is None else load_p4info(source.p4info)
+    addresses = {name: Address(switch.address, switch.device_id) for name, switch in run.switches.items()}
+    nodes = {
+        name: Node(
+            name,
+            GrpcConnection(name, switch.address, switch.device_id, tls=source.tls, p4info=p4info),
+            *_neighbours(topology, name),
+            run.tick_ns,
+            switch.program,
+        )
+        for name, switch in run.switches.items()
+    }
+    if not nodes:
+        raise SpecError(f"run file {source.run or runfile.default_path()}: there is no switch in it")
+    return Network(nodes, addresses, topology, run, source.tls)
+
+
+def _parse_addresses(source: Source, topology: Topology | None) -> dict[str, Address]:
+    known = [] if topology is None else [switch.name for switch in topology.switches]
+    found: dict[str, Address] = {}
+    for text in source.addresses:
+        match = _NAMED.fullmatch(text)
+        if match is None:
+            raise SpecError(f"--address {text!r}: expected [NAME=]HOST:PORT[@DEVICE_ID]")
+        name = match["name"] or (known[0] if len(known) == 1 else match["target"])
+        if topology is not None and name not in known:
+            raise SpecError(f"--address {text!r}: give NAME=…, a switch of the topology: {', '.join(known)}")
+        if name in found:
+            raise SpecError(f"--address: {name} is given twice")
+        device_id = source.device_id if match["device"] is None else int(match["device"][:40])
+        found[name] = Address(match["target"], device_id)
+    return found
+
+
+def _neighbours(topology: Topology | None, name: str) -> tuple[dict[int, str], dict[str, str]]:
+    """Names of the neighbours by port, and of the hosts by address."""
+    if topology is None or name not in {switch.name for switch in topology.switches}:
+        return {}, {}
+    peers = {port: peer.name for port, peer in topology.ports_of(name).items()}
+    return peers, {host.ip: host.name for host in topology.hosts}

@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`tailrace paths`: the ways from host to host that the switches' entries allow now, or the EV lists of
+Spritz's endpoints.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tailrace.cli.complete import complete_host
+from tailrace.cli.options import LookOptions, with_look
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tailrace.cli.look.network import Network
+    from tailrace.controller.asking.answers import PathState
+    from tailrace.controller.listing.listing import Listing
+    from tailrace.controller.inspect.node import Node
+    from tailrace.controller.inspect.paths import Walk
+    from tailrace.topology import Host, Topology
+
+
+@with_look
+def paths(
+    *,
+    src: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="SRC", help="Host or address; none: every host.", autocompletion=complete_host
+        ),
+    ] = None,
+    dst: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="DST", help="Host or address; none: all others.", autocompletion=complete_host
+        ),
+    ] = None,
+    check: Annotated[
+        bool,
+        typer.Option("--check", help="Walk every path of the EV lists through the installed entries."),
+    ] = False,
+    sample: Annotated[
+        int | None,
+        typer.Option(
+            "--sample",
+            metavar="N",
+            help="With --check: so many of the paths only.",
+            min=1,
+            show_default=False,
+        ),
+    ] = None,
+    scheme: Annotated[
+        str | None,
+        typer.Option(
+            "--scheme",
+            metavar="WORDS",
+            help="List the paths that this scheme of endpoints has on --topology; no network is needed.",
+            show_default=False,
+        ),
+    ] = None,
+    look: LookOptions,
+) -> None:
+    """Walk the installed entries from host to host: at every hop the entry, its group and all its ports.
+
+    Where the switches run the program spritz, list the paths among which endpoints choose: the EV that takes
+    each, its links, latency, category, weight and switches. With --check walk them through the entries.
+
+    Over RLB every port is a row: whether it is used, whether and how long its path is warned, the RTT that
+    the first leaf has measured, why a port is left out, and for how long yet.
+
+    Exit status 1 when a way ends before its host, goes to another one, or loops; or differs from the list.
+
+    tailrace paths h1 h9
+    """
+    from tailrace.cli.errors import FailedError
+    from tailrace.cli.look.look import show, show_planned
+    from tailrace.cli.look.steered_paths import Steered, endpoints_of, planned_lists
+    from tailrace.controller.inspect.paths import Walker, listing
+    from tailrace.controller.inspect.rlb import knows_warnings
+    from tailrace.words import SpecError
+
+    if sample is not None and not check:
+        raise SpecError("--sample goes with --check")
+    if scheme is not None:
+        if check or look.source.run is not None or look.source.address:
+            raise SpecError("--scheme lists paths without a network: leave --check, --run and --address out")
+        if look.source.topology is None:
+            raise SpecError("--scheme goes with --topology")
+        topology, endpoints = planned_lists(look.source.topology, scheme)
+        pairs = _pairs(topology, src, dst)
+        show_planned(look, Steered(topology, endpoints, {}).lists(pairs))
+        return
+    problems: list[str] = []
+
+    def read(network: Network) -> Listing:
+        topology = network.topology
+        if topology is None:
+            raise SpecError("paths needs the topology: give --topology, or --run")
+        endpoints = endpoints_of(network, topology)
+        pairs = _pairs(topology, src, dst)
+        if endpoints is not None:
+            found = Steered(topology, endpoints, network.nodes)
+            shown, problems[:] = found.check(pairs, sample) if check else (found.lists(pairs), [])
+            return shown
+        if check:
+            raise SpecError("--check needs a network whose switches run the program spritz")
+        walker = Walker(topology, network.nodes)
+        walks = [walker.walk(first, last) for first, last in pairs]
+        problems[:] = [problem for walk in walks for problem in walk.problems]
+        if any(knows_warnings(node) for node in network.nodes.values()):
+            return _rlb_paths(network, topology, walks)
+        return listing(walks)
+
+    show(look, read)
+    if problems:
+        more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+        raise FailedError(problems[0] + more)
+
+
+def _rlb_paths(network: Network, topology: Topology, walks: list[Walk]) -> Listing:
+    """The ways as the switches of RLB see them now."""
+    from tailrace.controller.inspect.rlb import PathKey, read_paths
+    from tailrace.controller.inspect.rlb_paths import RlbPaths
+
+    def states(node: Node, keys: Sequence[PathKey]) -> Mapping[PathKey, PathState]:
+        with network.asker(node) as asker:
+            return read_paths(node, asker, keys)
+
+    down, out = network.known_to_controller()
+    return RlbPaths(topology, network.nodes, down, out, states).listing(walks)
+
+
+def _pairs(topology: Topology, src: str | None, dst: str | None) -> list[tuple[Host, Host]]:
+    """The pairs of different hosts that two names mean, at least one."""
+    from tailrace.words import SpecError
+
+    pairs = [
+        (first, last)
+        for first in _hosts(topology, src)
+        for last in _hosts(topology, dst)
+        if first is not last
+    ]
+    if not pairs:
+        raise SpecError("SRC and DST are the same host")
+    return pairs
+
+
+def _hosts(topology: Topology, name: str | None) -> list[Host]:
+    """The host with a name or an address; all for none."""
+    from tailrace.words import SpecError
+
+    if name is None:
+        return list(topology.hosts)
+    for host in topology.hosts:
+        if name in {host.name, host.ip}:
+            return [host]
+    names = [host.name for host in topology.hosts]
+    known = ", ".join(names) if len(names) <= 10 else f"{names[0]} to {names[-1]}"
+    raise SpecError(f"no host {name!r}; there are {known}")
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command."""
+    app.command("paths", rich_help_panel="Look")(paths)

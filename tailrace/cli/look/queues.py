@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`tailrace queues`: bytes that wait at each port."""
+
+from __future__ import annotations
+
+import typer
+
+from tailrace.cli.options import LookOptions, SwitchNames, with_look
+
+
+@with_look
+def queues(*, switches: SwitchNames = None, look: LookOptions) -> None:
+    """Show the queues of every port. The program answers by packets, so BMv2 shows them too.
+
+    Under PFC also pauses; over RLB also warnings, and in a row of the whole switch its recirculation, and
+    what hosts sent that only switches may.
+
+    tailrace queues --watch 1 --where 'egress_queue_bytes > 10KiB'
+    """
+    from tailrace.cli.look.look import show
+    from tailrace.cli.look.network import Network, each
+    from tailrace.controller.listing.listing import Listing, merge
+    from tailrace.controller.inspect.node import Node
+    from tailrace.controller.inspect.queues import columns_of, read_queues
+
+    def read(network: Network) -> Listing:
+        def one(node: Node) -> Listing:
+            with network.asker(node) as asker:
+                return read_queues(node, asker)
+
+        parts = each(network.select(switches or ()), one)
+        return merge("queues", columns_of(parts), parts)
+
+    show(look, read)
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command."""
+    app.command("queues", rich_help_panel="Look")(queues)

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`tailrace registers`: cells of registers, where the target shows them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from tailrace.cli.options import LookOptions, SwitchNames, with_look
+
+
+@with_look
+def registers(
+    *,
+    switches: SwitchNames = None,
+    zeros: Annotated[bool, typer.Option("--all", help="Also cells that hold 0.")] = False,
+    look: LookOptions,
+) -> None:
+    """Show registers. BMv2's P4Runtime server refuses them: use flows and queues there.
+
+    tailrace registers leaf1 --where 'register == rtt_min_ticks'
+    """
+    from functools import partial
+
+    from tailrace.cli.look.look import show
+    from tailrace.cli.look.network import each
+    from tailrace.controller.listing.listing import merge
+    from tailrace.controller.inspect.registers import COLUMNS, read_registers
+
+    read = partial(read_registers, zeros=zeros)
+    show(look, lambda network: merge("registers", COLUMNS, each(network.select(switches or ()), read)))
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command."""
+    app.command("registers", rich_help_panel="Look")(registers)

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`tailrace shell`: p4runtime-shell on a running switch."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tailrace.cli.complete import complete_switch
+from tailrace.cli.options import SourceOptions, with_source
+
+VENV = ".venv-ptf"
+ROOTS = (Path(__file__).resolve().parents[1], Path(sys.prefix).parent)
+"""Where `make setup` puts the environment: beside the sources, which is beside our own environment."""
+
+_MODULE = "p4runtime_sh"
+
+
+@with_source
+def shell(
+    *,
+    switch: Annotated[
+        str, typer.Argument(metavar="SWITCH", help="Its name.", autocompletion=complete_switch)
+    ],
+    election_id: Annotated[
+        int,
+        typer.Option(
+            "--election-id",
+            metavar="N",
+            min=1,
+            max=(1 << 64) - 1,
+            help="Higher than others': the right to write.",
+        ),
+    ] = 1,
+    source: SourceOptions,
+) -> None:
+    """Open p4runtime-shell on a switch. It reads beside a running controller; see --election-id for writing.
+
+    The shell takes P4Info from the switch; nothing is pushed, so tables stay as they are.
+
+    tailrace shell leaf1
+    """
+    from tailrace.cli.look.look import source_of
+    from tailrace.cli.look.network import find
+    from tailrace.p4rt.connection import GrpcConnection
+    from tailrace.words import SpecError
+
+    if source.p4info is not None:
+        raise SpecError("--p4info: the shell takes P4Info from the switch")
+    network = find(source_of(source))
+    nodes = network.select((switch,))
+    if len(nodes) != 1:
+        raise SpecError(f"{switch} means {len(nodes)} switches; name one")
+    connection = nodes[0].connection
+    assert isinstance(connection, GrpcConnection), "nodes of the command line are reached by gRPC"
+    connection.p4info()  # says what is wrong in one line, where the shell would show a traceback
+    python = find_python()
+    words = [str(python), "-m", _MODULE, "--grpc-addr", connection.address]
+    words += ["--device-id", str(connection.device_id), "--election-id", f"0,{election_id}"]
+    words += _tls_words(source)
+    sys.stdout.flush()
+    os.execv(words[0], words)  # noqa: S606 - no shell takes part
+
+
+def _tls_words(source: SourceOptions) -> list[str]:
+    files = {"--cacert": source.ca, "--cert": source.cert, "--private-key": source.key}
+    words = [word for option, path in files.items() if path is not None for word in (option, str(path))]
+    return ["--ssl", *words] if words else []
+
+
+def find_python() -> Path:
+    """The Python of the environment that has p4runtime-shell.
+
+    Raises:
+        FailedError: there is none.
+    """
+    from tailrace.cli.errors import FailedError
+
+    for root in ROOTS:
+        python = root / VENV / "bin" / "python"
+        if python.is_file() and any((root / VENV).glob(f"lib/python*/site-packages/{_MODULE}")):
+            return python
+    raise FailedError(f"p4runtime-shell is not installed: no {VENV} with it in {ROOTS[0]}; run `make setup`")
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command."""
+    app.command("shell", rich_help_panel="Look")(shell)

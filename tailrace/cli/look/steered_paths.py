@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""EV lists for `tailrace paths`: whose they are, and which pairs of hosts stand for all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from tailrace.cli.look.network import Network
+from tailrace.schemes.defaults import resolve
+from tailrace.controller.listing.listing import Listing
+from tailrace.controller.inspect.node import Node
+from tailrace.controller.inspect.steered_paths import Pair, check_lists, check_sample, read_lists, walker_of
+from tailrace.schemes.registry import BoundedConfig, parse_scheme
+from tailrace.schemes.spritz.declaration import SPRITZ
+from tailrace.schemes.spritz.endpoints import EndpointPaths, endpoint_paths
+from tailrace.words import SpecError
+from tailrace.topology import Topology, parse_topology
+
+
+def endpoints_of(network: Network, topology: Topology) -> EndpointPaths | None:
+    """The EV lists of a network; None where its switches do not run the program `spritz`.
+
+    Where no run file tells the scheme it is taken for Spritz with default weights, if the switches have its
+    tables.
+
+    Raises:
+        SpecError: the topology has no such lists.
+        ControllerError: a switch cannot be read.
+    """
+    if network.run is not None:
+        config = resolve(parse_scheme(network.run.scheme), topology)
+        steered = isinstance(config, BoundedConfig) and config.program == SPRITZ
+        return endpoint_paths(topology, config) if steered else None
+    first = next(iter(network.nodes.values()))
+    tables = {table.name for table in first.program.tables.values()}
+    return endpoint_paths(topology, parse_scheme(SPRITZ)) if "path_slots" in tables else None
+
+
+def planned_lists(topology_words: str, scheme_words: str) -> tuple[Topology, EndpointPaths]:
+    """The EV lists that a scheme has on a topology.
+
+    Raises:
+        SpecError: bad words, or endpoints choose no paths under this scheme.
+        IntentError: the topology has no such lists.
+    """
+    topology = parse_topology(topology_words)
+    config = resolve(parse_scheme(scheme_words), topology)
+    if not (isinstance(config, BoundedConfig) and config.program == SPRITZ):
+        raise SpecError(f"--scheme: under {scheme_words} endpoints choose no paths; spritz, ops and flicr do")
+    return topology, endpoint_paths(topology, config)
+
+
+class Steered:
+    """What `tailrace paths` shows where endpoints choose paths by EV."""
+
+    def __init__(self, topology: Topology, endpoints: EndpointPaths, nodes: Mapping[str, Node]) -> None:
+        self._topology, self._endpoints, self._nodes = topology, endpoints, nodes
+
+    def lists(self, pairs: Sequence[Pair]) -> Listing:
+        """A row a path, of one pair of hosts for each pair of switches.
+
+        Raises:
+            SpecError: all hosts are on one switch.
+        """
+        return read_lists(self._endpoints, self._of_switches(pairs))
+
+    def check(self, pairs: Sequence[Pair], sample: int | None) -> tuple[Listing, list[str]]:
+        """A row a pair of switches, walked through the entries; and what does not go where it should.
+
+        Args:
+            sample: walk only so many paths.
+
+        Raises:
+            SpecError: all hosts are on one switch.
+            InspectError: a switch cannot be read.
+        """
+        walker = walker_of(self._topology, self._nodes)
+        chosen = self._of_switches(pairs)
+        if sample is None:
+            found = check_lists(self._endpoints, walker, chosen)
+        else:
+            found = check_sample(self._endpoints, walker, chosen, sample)
+        problems = [f"{row['src']} to {row['dst']}: {row['note']}" for row in found.rows if row["different"]]
+        return found, problems
+
+    def _of_switches(self, pairs: Sequence[Pair]) -> list[Pair]:
+        """The first pair of hosts of each pair of switches, for all hosts of a switch share its lists.
+
+        Raises:
+            SpecError: there is only one switch.
+        """
+        found: dict[tuple[str, str], Pair] = {}
+        for src, dst in pairs:
+            if src.switch != dst.switch:
+                found.setdefault((src.switch, dst.switch), (src, dst))
+        if not found:
+            src, dst = pairs[0]
+            raise SpecError(f"{src.name} and {dst.name} are on one switch: there is nothing to choose")
+        return list(found.values())

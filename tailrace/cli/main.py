@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the command `tailrace`: whatever happens ends in one line at most, and an exit status.
+
+Nothing but the standard library is imported before `main` is entered, so that Ctrl-C is told in one line from
+then on, also while the rest is being imported.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING
+
+from tailrace.cli.errors import BAD_INPUT, DEBUG, DONE, FAILED, INTERRUPTED, PROGRAM, TERMINATED, FailedError
+
+if TYPE_CHECKING:
+    import typer
+
+_MOST_CHARACTERS = 1000
+"""Of the line that tells of an error."""
+
+_ROOT = Path(__file__).resolve().parents[1]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the command.
+
+    Args:
+        argv: words of the command line; None: those of the process.
+
+    Returns:
+        the exit status: 0 done, 1 failed, 2 bad input, 130 interrupted.
+    """
+    # gRPC writes lines of its own about servers that do not answer
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+    _make_streams()
+    try:
+        with _terminable():
+            status = _guarded(sys.argv[1:] if argv is None else list(argv))
+            sys.stdout.flush()
+    except (KeyboardInterrupt, _Ended) as error:
+        status = _fail("interrupted", TERMINATED if isinstance(error, _Ended) else INTERRUPTED)
+    except BrokenPipeError:
+        # who read our output has seen enough
+        status = FAILED
+    except OSError as error:
+        status = _fail(f"standard output: {error.strerror or error}", FAILED)
+    _let_go(sys.stdout)
+    _let_go(sys.stderr)
+    return status
+
+
+class _Ended(BaseException):
+    """SIGTERM came. As an exception, so that what must be cleaned up is."""
+
+
+@contextlib.contextmanager
+def _terminable() -> Iterator[None]:
+    """Within the block the first SIGTERM raises _Ended; in other threads than the main one it does not."""
+
+    def end(_signum: int, _frame: FrameType | None) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        raise _Ended
+
+    try:
+        before = signal.signal(signal.SIGTERM, end)
+    except ValueError:
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _guarded(words: list[str]) -> int:
+    """The exit status of the command; what nobody foresaw becomes one line."""
+    try:
+        return _run(words)
+    except (KeyboardInterrupt, _Ended, BrokenPipeError):
+        raise
+    except SystemExit as error:
+        return error.code if isinstance(error.code, int) else DONE if error.code is None else FAILED
+    except MemoryError:
+        return _fail("out of memory", FAILED)
+    except OSError as error:
+        if os.environ.get(DEBUG):
+            raise
+        place = f"{error.filename}: " if error.filename else ""
+        return _fail(f"{place}{error.strerror or error}", FAILED)
+    except BaseException as error:  # noqa: BLE001 - the net below all others
+        # libraries written in Rust panic with an exception that is no Exception
+        if os.environ.get(DEBUG):
+            traceback.print_exc()
+            return FAILED
+        what = "".join(traceback.format_exception_only(type(error), error)).strip()
+        return _fail(
+            f"internal error: {what}{_place(error)}; {DEBUG}=1 or {PROGRAM} --debug shows where it came from",
+            FAILED,
+        )
+
+
+def make_app() -> typer.Typer:
+    """The command with all its subcommands: cli.app."""
+    from tailrace.cli.app import make_app as make
+
+    return make()
+
+
+def _run(words: list[str]) -> int:
+    import typer
+    from typer.exceptions import TyperException
+
+    from tailrace.p4rt.errors import ControllerError
+    from tailrace.experiments.errors import RunError
+    from tailrace.words import SpecError
+
+    try:
+        status = make_app()(words, prog_name=PROGRAM, standalone_mode=False)
+    except typer.Abort:
+        # Ctrl-C within the command, or the end of standard input where something was asked
+        raise KeyboardInterrupt from None
+    except TyperException as error:
+        return _fail(f"{error.format_message()} (see {PROGRAM} --help)", error.exit_code)
+    except SpecError as error:
+        return _fail(str(error), BAD_INPUT)
+    except (ControllerError, FailedError, RunError) as error:
+        return _fail(str(error), FAILED)
+    except ImportError as error:
+        if error.name is not None:
+            raise
+        # hosts refuses a TAILRACE_HOSTS that makes no sense, and says why
+        return _fail(str(error), BAD_INPUT)
+    if status == INTERRUPTED:
+        # so typer tells of Ctrl-C
+        raise KeyboardInterrupt
+    return status if isinstance(status, int) else DONE
+
+
+def _place(error: BaseException) -> str:
+    """The last place of ours that an error went through."""
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        path = Path(frame.filename)
+        if path.is_relative_to(_ROOT) and "site-packages" not in path.parts:
+            return f" at {path.relative_to(_ROOT)}:{frame.lineno}"
+    return ""
+
+
+def _fail(message: str, status: int) -> int:
+    if message:
+        from tailrace.words.text import one_line
+
+        # nobody can be told that standard error is closed
+        with contextlib.suppress(OSError):
+            sys.stderr.write(f"{PROGRAM}: {one_line(message, _MOST_CHARACTERS)}\n")
+            sys.stderr.flush()
+    return status
+
+
+def _make_streams() -> None:
+    """Sees to it that standard output and error are there and take every character."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            # else the next file that is opened would get its number, and what is printed
+            opened = os.open(os.devnull, os.O_RDONLY if number == 0 else os.O_WRONLY)
+            if opened != number:
+                os.dup2(opened, number)
+                os.close(opened)
+            setattr(sys, name, os.fdopen(number, "w" if number else "r", encoding="utf-8", closefd=False))
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _let_go(stream: object) -> None:
+    """Flushes a stream; if that fails, what is left goes nowhere, so that Python does not fail at the end."""
+    try:
+        stream.flush()  # type: ignore[attr-defined]
+    except (OSError, ValueError):
+        with contextlib.suppress(OSError, ValueError):
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, stream.fileno())  # type: ignore[attr-defined]
+            os.close(nowhere)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`make run`: variables of the environment become options of `tailrace compare`, or of `tailrace run --cli`.
+
+    TARGET     auto, bmv2, native or virtual
+    SCHEME     compared with ecmp alone, spritz with minimal routing and UGAL-L, rlb with the selector that it
+               builds on, in a network with PFC, what has HF2T with the same scheme without; several separated
+               by commas; ecmp, letflow and flowcut without it
+    VARIANT    of flowcut, letflow, spritz or rlb; hf2t is letflow's
+    TOPO       topology; without it the small leaf-spine, for spritz a small Dragonfly, for HF2T a fat tree
+    WORKLOAD   a permutation between the leaves without it; for rlb a congested host beside other flows
+    FLOWS      number of flows, for workloads that have it as an option
+    FAULT      the second round's fault; `none` for one round only; without it one link at a tenth of its
+               rate, for spritz one that fails for a while, and for rlb and HF2T none
+    SEED       of everything random
+    OUT        folder for the results
+    CLI        1: bring the fabric up and show Mininet's prompt; SCHEME is then the one that runs
+
+An empty variable is as good as none. `command` is pure; `main` calls the command line with what it returns.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+
+from tailrace.hosts.options.hf2t_words import HF2T, OFF
+from tailrace.hosts.options.hf2t_words import KEYS as HF2T_KEYS
+from tailrace.schemes.selectors import LETFLOW_VARIANTS
+from tailrace.experiments.plan.defaults import BASELINE, DEAD_LINK, FLOWLETS, HF2T_GAP, HF2T_PFC, HF2T_SEED, HF2T_TOPOLOGY, HF2T_TRAIN, HF2T_TRANSPORT, HF2T_WORKLOAD, LOSSLESS, LOSSLESS_OPTIONS, LOSSLESS_PFC, LOSSLESS_SEED, LOSSLESS_TOPOLOGY, LOSSLESS_VARIANT, LOSSLESS_WINDOW, LOSSLESS_WORKLOAD, LOSSLESS_WORKLOAD_ELSEWHERE, PREDICTION_OPTIONS, SCHEMES, SEED, SLOW_LINK, STEERED, STEERED_BASELINES, STEERED_TOPOLOGY, TAGGED, TAGGED_TRANSPORT, TOPOLOGY
+from tailrace.experiments.plan.words import replace_option, split_schemes
+from tailrace.words import SpecError, parse
+
+WITH_VARIANTS = ("flowcut", STEERED, LOSSLESS)
+"""And FLOWLETS, whose variants nobody else has."""
+
+SLOW_LINK_ANYWHERE = "link-slow:fraction=0.01,factor=0.1"
+DEAD_LINK_ANYWHERE = "link-down:fraction=0.01,at=200us,until=3ms"
+"""For other topologies, whose links have other names."""
+
+
+def command(environment: Mapping[str, str]) -> list[str]:
+    """The arguments of `tailrace`.
+
+    Raises:
+        SpecError: a variable that cannot be used.
+    """
+    given = {name: value.strip() for name, value in environment.items() if value.strip()}
+    prompt = given.get("CLI", "0") not in ("0", "no", "false")
+    schemes = _schemes(given, prompt=prompt)
+    if any(_name(words) == LOSSLESS for words in schemes):
+        defaults = _lossless(given, schemes)
+    elif any(_stretches(words) for words in schemes):
+        defaults = _stretched(given)
+    else:
+        defaults = _usual(given, schemes)
+    arguments = (
+        ["run", "--cli", "--scheme", schemes[0]] if prompt else ["compare", "--schemes", ",".join(schemes)]
+    )
+    options = defaults | {name.lower(): given[name] for name in ("WORKLOAD", "FLOWS", "OUT") if name in given}
+    options |= {"target": given.get("TARGET", "auto"), "seed": given.get("SEED", defaults["seed"])}
+    if "FAULT" in given:
+        options["fault"] = given["FAULT"]
+    if prompt or options.get("fault") == "none":
+        options.pop("fault", None)
+    for name, value in options.items():
+        arguments += [f"--{name}", value]
+    return arguments
+
+
+def _usual(given: Mapping[str, str], schemes: Sequence[str]) -> dict[str, str]:
+    """Options where nobody says otherwise."""
+    steered = any(_name(words) == STEERED for words in schemes)
+    topology = given.get("TOPO", STEERED_TOPOLOGY if steered else TOPOLOGY)
+    return {"topology": topology, "seed": str(SEED), "fault": _fault(topology, steered=steered)}
+
+
+def _lossless(given: Mapping[str, str], schemes: Sequence[str]) -> dict[str, str]:
+    """The same where RLB is among the schemes."""
+    topology = given.get("TOPO", LOSSLESS_TOPOLOGY)
+    workload = LOSSLESS_WORKLOAD if topology == LOSSLESS_TOPOLOGY else LOSSLESS_WORKLOAD_ELSEWHERE
+    pauses = [parse(words).options.get("pfc", LOSSLESS_PFC) for words in schemes if _name(words) == LOSSLESS]
+    found = {"topology": topology, "workload": workload, "seed": str(LOSSLESS_SEED)}
+    found |= {"pfc": f"xoff={pauses[0]}", "window": LOSSLESS_WINDOW}
+    if any(TAGGED in (_name(words), _variant(words)) for words in schemes):
+        found["transport"] = TAGGED_TRANSPORT
+    return found
+
+
+def _stretched(given: Mapping[str, str]) -> dict[str, str]:
+    """The same where NICs stretch gaps."""
+    return {
+        "topology": given.get("TOPO", HF2T_TOPOLOGY),
+        "workload": HF2T_WORKLOAD,
+        "seed": str(HF2T_SEED),
+        "transport": HF2T_TRANSPORT,
+        "pfc": HF2T_PFC,
+    }
+
+
+def _with_flowlets(words: str) -> str:
+    """A scheme as it is compared where NICs stretch gaps, with what nobody said otherwise."""
+    usual = {"gap": HF2T_GAP} if _name(words) == FLOWLETS else {}
+    if _stretches(words) and "t" not in parse(words).options:
+        usual["train"] = HF2T_TRAIN
+    return _filled_in(words, usual)
+
+
+def _filled_in(words: str, usual: Mapping[str, str]) -> str:
+    """A scheme with options that it does not have yet."""
+    for key, value in usual.items():
+        if key not in parse(words).options:
+            words = replace_option(words, key, value)
+    return words
+
+
+def _stretches(words: str) -> bool:
+    """Whether NICs stretch gaps under a scheme."""
+    options = parse(words).options
+    return options.get(HF2T, OFF) != OFF or options.get("variant") == HF2T
+
+
+def _unstretched(words: str) -> str:
+    """The same scheme without HF2T."""
+    parsed = parse(words)
+    for key in HF2T_KEYS:
+        parsed.options.pop(key, None)
+    if parsed.options.get("variant") == HF2T:
+        del parsed.options["variant"]
+    return str(parsed)
+
+
+def _name(words: str) -> str:
+    """The name of a scheme."""
+    return words.partition(":")[0]
+
+
+def _variant(words: str) -> str:
+    """The selector that RLB builds on."""
+    return parse(words).options.get("variant", LOSSLESS_VARIANT)
+
+
+def _completed(words: str) -> str:
+    """A scheme in a network with PFC, with what nobody said otherwise."""
+    usual = dict(LOSSLESS_OPTIONS)
+    if _name(words) == LOSSLESS:
+        usual |= {"variant": LOSSLESS_VARIANT, **PREDICTION_OPTIONS}
+    return _filled_in(words, usual)
+
+
+def _fault(topology: str, *, steered: bool) -> str:
+    """What goes wrong in the second round where nobody says."""
+    if steered:
+        return DEAD_LINK if topology == STEERED_TOPOLOGY else DEAD_LINK_ANYWHERE
+    return SLOW_LINK if topology == TOPOLOGY else SLOW_LINK_ANYWHERE
+
+
+def _schemes(given: Mapping[str, str], *, prompt: bool) -> list[str]:
+    """The schemes to run; without a prompt a baseline comes first, since ratios are against it.
+
+    Raises:
+        SpecError: none of them has the variant.
+    """
+    variant = given.get("VARIANT")
+    names = given.get("SCHEME", FLOWLETS if variant == HF2T else None)
+    if names is not None:
+        schemes = _with_variant(split_schemes(names), variant)
+        before = _baselines(schemes)
+        plain = [words for words in schemes if not _stretches(words)]
+        if not prompt and not set(before) & {name for words in plain for name in (words, _name(words))}:
+            schemes = [*before, *schemes]
+    else:
+        schemes = _with_variant([WITH_VARIANTS[0]] if prompt else SCHEMES, variant)
+    if any(_name(words) == LOSSLESS for words in schemes):
+        return [_completed(words) for words in schemes]
+    if any(_stretches(words) for words in schemes):
+        return [_with_flowlets(words) for words in schemes]
+    return schemes
+
+
+def _with_variant(schemes: Sequence[str], variant: str | None) -> list[str]:
+    """The schemes, those that have it in the variant."""
+    if variant is None:
+        return list(schemes)
+    having = [FLOWLETS] if variant in LETFLOW_VARIANTS else WITH_VARIANTS
+    if not any(_name(words) in having for words in schemes):
+        raise SpecError(f"VARIANT={variant}: none of the schemes {', '.join(schemes)} has it")
+    return [
+        replace_option(words, "variant", variant) if _name(words) in having else words for words in schemes
+    ]
+
+
+def _baselines(schemes: Sequence[str]) -> tuple[str, ...]:
+    """What schemes are compared with."""
+    selectors = [_variant(words) for words in schemes if _name(words) == LOSSLESS]
+    if selectors:
+        return tuple(dict.fromkeys(selectors))
+    if any(_stretches(words) for words in schemes):
+        return tuple(dict.fromkeys(_unstretched(words) for words in schemes if _stretches(words)))
+    return STEERED_BASELINES if any(_name(words) == STEERED for words in schemes) else (BASELINE,)
+
+
+def main() -> int:
+    """Run `tailrace` as the environment says. Returns its exit status."""
+    from tailrace.cli.main import main as tailrace
+
+    try:
+        arguments = command(os.environ)
+    except SpecError as error:
+        sys.stderr.write(f"make run: {error}\n")
+        return 2
+    sys.stderr.write(f"tailrace {' '.join(arguments)}\n")
+    return tailrace(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

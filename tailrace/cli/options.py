@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Options that many commands share, declared once.
+
+`with_source` and `with_look` add them to a command: the function gets them as one value, while typer sees
+them one by one. Nothing heavy is imported here, so that `tailrace --help` and completion are fast.
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from tailrace.cli.complete import complete_switch
+
+_WHERE_PANEL, _SOURCE_PANEL = "What to show", "Where the switches are"
+
+
+class Form(str, enum.Enum):
+    """What -o takes."""
+
+    TABLE = "table"
+    JSON = "json"
+    JSONL = "jsonl"
+    CSV = "csv"
+
+
+SwitchNames = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="SWITCH",
+        help="Names or patterns such as 'leaf*'; none: all.",
+        autocompletion=complete_switch,
+        show_default=False,
+    ),
+]
+
+_LOOK: dict[str, Any] = {
+    "where": Annotated[
+        str | None,
+        typer.Option(
+            "--where",
+            metavar="EXPR",
+            help='Only rows that pass, such as "port == spine1 and dst in 10.0.0.0/8".',
+            rich_help_panel=_WHERE_PANEL,
+            show_default=False,
+        ),
+    ],
+    "output": Annotated[
+        Form, typer.Option("-o", "--output", help="How to write it.", rich_help_panel=_WHERE_PANEL)
+    ],
+    "watch": Annotated[
+        float | None,
+        typer.Option(
+            "--watch",
+            metavar="SEC",
+            min=0.01,
+            help="Repeat every SEC seconds, until Ctrl-C; changes stand out, counters get rates.",
+            rich_help_panel=_WHERE_PANEL,
+            show_default=False,
+        ),
+    ],
+    "rounds": Annotated[
+        int | None,
+        typer.Option(
+            "--rounds",
+            metavar="N",
+            min=1,
+            help="End --watch after N readings.",
+            rich_help_panel=_WHERE_PANEL,
+            show_default=False,
+        ),
+    ],
+}
+_SOURCE: dict[str, Any] = {
+    "run": Annotated[
+        Path | None,
+        typer.Option(
+            "--run",
+            metavar="FILE",
+            help="Run file of a running network; none: the latest of this user.",
+            rich_help_panel=_SOURCE_PANEL,
+            show_default=False,
+        ),
+    ],
+    "address": Annotated[
+        list[str] | None,
+        typer.Option(
+            "--address",
+            metavar="[NAME=]HOST:PORT[@ID]",
+            help="A P4Runtime server, with any program; repeatable, instead of --run.",
+            rich_help_panel=_SOURCE_PANEL,
+            show_default=False,
+        ),
+    ],
+    "device_id": Annotated[
+        int,
+        typer.Option(
+            "--device-id",
+            metavar="N",
+            help="P4Runtime device id with --address.",
+            rich_help_panel=_SOURCE_PANEL,
+        ),
+    ],
+    "p4info": Annotated[
+        Path | None,
+        typer.Option(
+            "--p4info",
+            metavar="FILE",
+            help="P4Info of the program; none: the switch tells.",
+            rich_help_panel=_SOURCE_PANEL,
+            show_default=False,
+        ),
+    ],
+    "topology": Annotated[
+        str | None,
+        typer.Option(
+            "--topology",
+            metavar="WORDS",
+            help="Names neighbours: leaf-spine:… or FILE.json; with --run the run file tells.",
+            rich_help_panel=_SOURCE_PANEL,
+            show_default=False,
+        ),
+    ],
+    "ca": Annotated[
+        Path | None,
+        typer.Option(
+            "--ca",
+            metavar="PEM",
+            help="Use TLS, and trust this authority.",
+            rich_help_panel=_SOURCE_PANEL,
+            show_default=False,
+        ),
+    ],
+    "cert": Annotated[
+        Path | None,
+        typer.Option(
+            "--cert",
+            metavar="PEM",
+            help="Use TLS with this certificate of ours.",
+            rich_help_panel=_SOURCE_PANEL,
+            show_default=False,
+        ),
+    ],
+    "key": Annotated[
+        Path | None,
+        typer.Option(
+            "--key", metavar="PEM", help="Its key.", rich_help_panel=_SOURCE_PANEL, show_default=False
+        ),
+    ],
+}
+_DEFAULTS: dict[str, Any] = {"output": Form.TABLE, "device_id": 0}
+
+
+@dataclass(frozen=True, slots=True)
+class SourceOptions:
+    """Where the switches are."""
+
+    run: Path | None
+    address: list[str] | None
+    device_id: int
+    p4info: Path | None
+    topology: str | None
+    ca: Path | None
+    cert: Path | None
+    key: Path | None
+
+
+@dataclass(frozen=True, slots=True)
+class LookOptions:
+    """What to show, and how; and where the switches are."""
+
+    source: SourceOptions
+    where: str | None
+    output: Form
+    watch: float | None
+    rounds: int | None
+
+
+def with_source(command: Callable[..., None]) -> Callable[..., None]:
+    """Gives a command that takes `source: SourceOptions` the options of `SourceOptions`."""
+
+    @functools.wraps(command)
+    def wrapper(**given: Any) -> None:
+        source = SourceOptions(**{name: given.pop(name) for name in _SOURCE})
+        command(**given, source=source)
+
+    return with_signature(wrapper, command, "source", _SOURCE)
+
+
+def with_look(command: Callable[..., None]) -> Callable[..., None]:
+    """Gives a command that takes `look: LookOptions` the options of both."""
+
+    @functools.wraps(command)
+    def wrapper(**given: Any) -> None:
+        source = SourceOptions(**{name: given.pop(name) for name in _SOURCE})
+        look = LookOptions(source, **{name: given.pop(name) for name in _LOOK})
+        command(**given, look=look)
+
+    return with_signature(wrapper, command, "look", {**_LOOK, **_SOURCE})
+
+
+def with_signature(
+    wrapper: Callable[..., None], command: Callable[..., None], replaced: str, options: dict[str, Any]
+) -> Callable[..., None]:
+    """Shows typer the command's own parameters and the options instead of the one that bundles them."""
+    own = inspect.signature(command, eval_str=True).parameters
+    parameters = [
+        parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+        for name, parameter in own.items()
+        if name != replaced
+    ]
+    parameters += [
+        inspect.Parameter(
+            name, inspect.Parameter.KEYWORD_ONLY, default=_DEFAULTS.get(name), annotation=annotation
+        )
+        for name, annotation in options.items()
+    ]
+    wrapper.__dict__["__signature__"] = inspect.Signature(parameters)
+    wrapper.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return wrapper

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`tailrace paper`: the figures and tables of the papers, each beside the paper's numbers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tailrace.cli.experiment_options import Again, Cluster, Json, Workers
+
+DEFAULT_OUT = Path("out") / "paper"
+
+
+def paper(
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME", help="list, all, a paper (flowcut), or figures (flowcut_fig8,flowcut_fig9)"
+        ),
+    ] = "list",
+    scale: Annotated[
+        str, typer.Option(help="small (seconds a figure) or paper (the paper's own size)")
+    ] = "small",
+    workers: Workers = 1,
+    cluster: Cluster = None,
+    again: Again = False,
+    out: Annotated[Path, typer.Option(help="folder for the results")] = DEFAULT_OUT,
+    json: Json = False,
+    page: Annotated[
+        Path | None, typer.Option(metavar="FILE.md", help="also write a page of Markdown, figures beside it")
+    ] = None,
+) -> None:
+    """Repeat the papers' experiments: a table, a figure, and every claim as holds or differs.
+
+    What an earlier call has finished is not run again. `tailrace report OUT` makes one page of it all.
+
+    tailrace paper flowcut_fig8 --scale small
+    """
+    from tailrace.cli.paper_command import list_papers, run_papers
+    from tailrace.experiments.run.pool import Where
+
+    if name == "list":
+        list_papers(json=json)
+    else:
+        run_papers(name, scale, out, Where(workers, cluster), again=again, json=json, page=page)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("paper")(paper)

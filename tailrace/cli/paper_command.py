@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `tailrace paper` does once its options are read."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import msgspec
+from rich.table import Table
+
+from tailrace.cli.experiment_command import interruptible
+from tailrace.experiments.errors import RunError
+from tailrace.experiments.paper.claims.claims import DIFFERS, HOLDS
+from tailrace.experiments.paper.document import Document
+from tailrace.experiments.paper.harness import check_scale, prepare, run_paper
+from tailrace.experiments.paper.model import names, read_paper, select
+from tailrace.experiments.paper.show.page import write_page
+from tailrace.experiments.paper.show.table import claims_table, explanations, measured_table
+from tailrace.experiments.run.pool import Where
+from tailrace.experiments.run.progress import Display
+from tailrace.experiments.results.table import show
+from tailrace.words import SpecError
+
+
+class Listed(msgspec.Struct, frozen=True):
+    """A file as `tailrace paper list --json` tells it."""
+
+    name: str
+    paper: str
+    figure: str
+    title: str
+
+
+def list_papers(*, json: bool) -> None:
+    """Show which figures and tables there are."""
+    found = [
+        Listed(name, file.paper, file.figure, file.title) for name in names() for file in [read_paper(name)]
+    ]
+    if json:
+        sys.stdout.write(msgspec.json.format(msgspec.json.encode(found), indent=1).decode() + "\n")
+        return
+    table = Table(header_style="bold")
+    for column in ("name", "paper", "figure", "title"):
+        table.add_column(column)
+    for one in found:
+        table.add_row(one.name, one.paper, one.figure, one.title)
+    show(table, sys.stdout)
+
+
+def run_papers(
+    wanted: str, scale: str, out: Path, where: Where, *, again: bool, json: bool, page: Path | None = None
+) -> None:
+    """Run every figure and table that a name means, one after the other, and show what came of each.
+
+    Args:
+        page: a file of Markdown to write about all of them.
+
+    Raises:
+        SpecError: no such name or scale, a file that is not as it should be, or a page of several papers.
+        RunError: runs failed, or were interrupted.
+    """
+    check_scale(scale)
+    display = Display(sys.stderr)
+    chosen = select(wanted)
+    if page is not None and len({read_paper(name).paper for name in chosen}) > 1:
+        raise SpecError(f"--page: {wanted} are figures of several papers, expected those of one")
+    documents = []
+    with interruptible("what is finished is kept, and need not be run again"):
+        for name, (file, planned) in zip(chosen, prepare(chosen, scale), strict=True):
+            display.say(f"{name}: {file.paper} {file.figure}, {file.title}")
+            document = run_paper(name, file, planned, scale, out, where, display, again=again)
+            documents.append(document)
+            if not json:
+                _show(document)
+    if json:
+        sys.stdout.write(msgspec.json.format(msgspec.json.encode(documents), indent=1).decode() + "\n")
+    if page is not None:
+        write_page(documents, out / scale, page)
+        display.say(f"page: {page}")
+    _conclude(documents, display)
+    display.say(f"results: {out / scale}")
+
+
+def _show(document: Document) -> None:
+    show(measured_table(document), sys.stdout)
+    if document.claims:
+        show(claims_table(document), sys.stdout)
+    for number, text in enumerate(explanations(document), start=1):
+        sys.stdout.write(f"({number}) {text}\n")
+    for text in document.reductions:
+        sys.stdout.write(f"reduced: {text}\n")
+    sys.stdout.write("\n")
+
+
+def _conclude(documents: list[Document], display: Display) -> None:
+    verdicts = [claim.verdict for document in documents for claim in document.claims]
+    held, differed = verdicts.count(HOLDS), verdicts.count(DIFFERS)
+    missing = len(verdicts) - held - differed
+    display.say(f"{len(verdicts)} claims: {held} hold, {differed} differ, {missing} not measured")
+    failed = [f"{document.name}: {text}" for document in documents for text in document.failed]
+    if failed:
+        raise RunError("; ".join(failed))

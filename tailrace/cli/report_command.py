@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `tailrace report` does once its options are read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tailrace.experiments.report.collect import collect
+from tailrace.experiments.report.page import render
+from tailrace.experiments.results.staging import write_file
+from tailrace.words import SpecError
+
+PAGE = "report.html"
+
+
+def write_report(folder: Path, out: Path | None, title: str | None) -> Path:
+    """Make the page of a folder of results; returns its file, FOLDER/report.html unless `out` says another.
+
+    Raises:
+        SpecError: there are no results, or they are not what was written, or the page cannot be written.
+    """
+    page = render(collect(folder), title or f"Results in {folder}")
+    path = folder / PAGE if out is None else out
+    try:
+        write_file(path, page)
+    except OSError as error:
+        raise SpecError(f"{path}: {error.strerror}") from error
+    return path

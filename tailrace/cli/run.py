@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`tailrace run`: one experiment, from words or from a file."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from tailrace.cli.experiment_options import DEFAULT_OUT, File, Json, Out, Pcap, Scale, given, with_experiment
+
+
+@with_experiment
+def run(
+    values: dict[str, Any],
+    experiment: File = None,
+    scheme: Annotated[str | None, typer.Option(help="ecmp, spray, letflow, flowcut, …, with options")] = None,
+    variant: Annotated[
+        str | None, typer.Option(help="of flowcut, rlb, spritz or letflow: see tailrace schemes")
+    ] = None,
+    scale: Scale = None,
+    out: Out = DEFAULT_OUT,
+    json: Json = False,
+    pcap: Pcap = False,
+    stop_at: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="TIME", help="stop at this virtual time, such as 50us, to look inside; may be repeated"
+        ),
+    ] = None,
+    cli: Annotated[bool, typer.Option("--cli", help="bring the fabric up and show Mininet's prompt")] = False,
+) -> None:
+    """Run one experiment: OUT/summary.json, OUT/flows.parquet and a table.
+
+    Options change what EXPERIMENT.toml says.
+
+    At --stop-at the run stands still, and `tailrace tables` and the others look at its switches until a line
+    is entered: tailrace run --scheme flowcut --target virtual --stop-at 20us
+    """
+    from tailrace.cli.experiment_command import Output, open_prompt, run_one
+    from tailrace.experiments.plan.experiment import make
+    from tailrace.experiments.plan.experiment_file import base_experiment
+    from tailrace.words import SpecError
+
+    base = base_experiment(experiment, scale)
+    chosen = make(given({"scheme": scheme, "variant": variant}) | values, base)
+    if cli and stop_at:
+        raise SpecError("--stop-at and --cli do not go together")
+    if cli:
+        open_prompt(chosen)
+    else:
+        run_one(chosen, Output(out, json, pcap), stop_at or ())
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("run")(run)

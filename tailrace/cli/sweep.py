@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`tailrace sweep`: one experiment at every combination of some keys' values."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from tailrace.cli.experiment_options import DEFAULT_OUT, Again, Cluster, File, Json, Out, Scale, Workers, with_experiment
+
+
+@with_experiment
+def sweep(
+    values: dict[str, Any],
+    experiment: File = None,
+    axes: Annotated[
+        list[str],
+        typer.Option("--set", metavar="KEY=A,B,C", help="values of a key, or of an option: scheme.rtt=2,3,4"),
+    ] = [],  # noqa: B006 - typer copies it
+    scale: Scale = None,
+    workers: Workers = 1,
+    cluster: Cluster = None,
+    again: Again = False,
+    out: Out = DEFAULT_OUT,
+    json: Json = False,
+) -> None:
+    """Run an experiment once for every combination of the values of --set, which may be repeated.
+
+    A folder of OUT for each run, OUT/sweep.json and a table. What an earlier call has finished is not run
+    again.
+
+    tailrace sweep it.toml --set scheme=ecmp,spray --set seed=1..5 --workers 4
+    """
+    from tailrace.cli.experiment_command import Output, run_sweep
+    from tailrace.experiments.plan.experiment import make
+    from tailrace.experiments.run.pool import Where
+    from tailrace.experiments.plan.experiment_file import base_experiment
+    from tailrace.words import SpecError
+
+    if not axes:
+        raise SpecError("--set: missing; expected KEY=VALUE,VALUE such as seed=1..5")
+    base = base_experiment(experiment, scale)
+    if base is None and not any(axis.startswith("scheme=") for axis in axes):
+        raise SpecError("EXPERIMENT.toml or --set scheme=…: one must say which scheme runs")
+    first = next((axis.partition("=")[2].split(",")[0] for axis in axes if axis.startswith("scheme=")), None)
+    chosen = make(values if base is not None else {"scheme": first, **values}, base)
+    run_sweep(chosen, axes, Output(out, json), Where(workers, cluster), again=again)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("sweep")(sweep)

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`tailrace topology`: what topology words mean."""
+
+from __future__ import annotations
+
+import enum
+import sys
+from typing import Annotated
+
+import typer
+
+
+class Part(str, enum.Enum):
+    """What --show takes."""
+
+    ALL = "all"
+    SWITCHES = "switches"
+    HOSTS = "hosts"
+    LINKS = "links"
+
+
+class TopologyForm(str, enum.Enum):
+    """What -o takes here."""
+
+    TABLE = "table"
+    JSON = "json"
+
+
+def topology(
+    words: Annotated[
+        str,
+        typer.Argument(
+            metavar="WORDS", help="leaf-spine:leaves=2,spines=4,hosts=8 or FILE.json, for example."
+        ),
+    ],
+    part: Annotated[Part, typer.Option("--show", help="Which part.")] = Part.ALL,
+    output: Annotated[
+        TopologyForm, typer.Option("-o", "--output", help="How to write it.")
+    ] = TopologyForm.TABLE,
+) -> None:
+    """Show the switches, hosts, links and addresses of a topology.
+
+    tailrace topology leaf-spine:leaves=2,spines=4,hosts=2 --show links
+    """
+    from tailrace.cli.topology_text import as_json, as_text
+    from tailrace.topology import parse_topology
+
+    found = parse_topology(words)
+    parts = [item for item in Part if item is not Part.ALL and part in {Part.ALL, item}]
+    names = [item.value for item in parts]
+    sys.stdout.write(as_json(found, names) if output is TopologyForm.JSON else as_text(found, names))
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command."""
+    app.command("topology", rich_help_panel="Explain")(topology)

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A topology as tables for people, and as JSON."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterator, Sequence
+
+from tailrace.cli.options import Form
+from tailrace.cli.output import render
+from tailrace.controller.listing.listing import Column, Listing, Row
+from tailrace.words.units import format_rate, format_time
+from tailrace.topology import Topology
+
+
+def as_json(topology: Topology, parts: Sequence[str]) -> str:
+    """One object: what the topology is made from, and lists of its parts with numbers in ns and bits/s."""
+    found: dict[str, object] = {"kind": topology.kind, "words": topology.words}
+    for part in parts:
+        found[part] = [dataclasses.asdict(item) for item in getattr(topology, part)]
+    if "switches" in found:
+        found["prefixes"] = {
+            switch: [str(prefix) for prefix in topology.prefixes_of(switch)] for switch in topology.leaves
+        }
+    return json.dumps(found, indent=2) + "\n"
+
+
+def as_text(topology: Topology, parts: Sequence[str]) -> str:
+    """A table a part, with a line above that counts it."""
+    makers = {"switches": _switches, "hosts": _hosts, "links": _links}
+    blocks = []
+    for part in parts:
+        rows = tuple(makers[part](topology))
+        columns = tuple(Column(name) for name in rows[0]) if rows else ()
+        table = render(Listing(part, columns, rows), Form.TABLE) if rows else ""
+        blocks.append(f"{len(rows)} {part}\n{table}")
+    return "\n".join(blocks)
+
+
+def _switches(topology: Topology) -> Iterator[Row]:
+    for switch in topology.switches:
+        yield {
+            "switch": switch.name,
+            "id": switch.id,
+            "role": switch.role,
+            "group": switch.group if switch.group >= 0 else None,
+            "prefixes": tuple(topology.prefixes_of(switch.name)),
+            "ports": tuple(f"{port}:{peer.name}" for port, peer in topology.ports_of(switch.name).items()),
+        }
+
+
+def _hosts(topology: Topology) -> Iterator[Row]:
+    for host in topology.hosts:
+        yield {
+            "host": host.name,
+            "ip": host.ip,
+            "mac": host.mac,
+            "switch": host.switch,
+            "port": host.port,
+            "rate": format_rate(host.rate_bps),
+            "delay": format_time(host.delay_ns),
+        }
+
+
+def _links(topology: Topology) -> Iterator[Row]:
+    for link in topology.links:
+        yield {
+            "a": link.a,
+            "a_port": link.a_port,
+            "b": link.b,
+            "b_port": link.b_port,
+            "rate": format_rate(link.rate_bps),
+            "delay": format_time(link.delay_ns),
+        }

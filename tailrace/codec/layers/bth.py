@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""RoCEv2 as we use it: ports, opcodes, and the reserved fields of the BTH (layers: scapy.contrib.roce).
+
+* resv7 of a data packet: packets of the message left, this one included, at most 127; 0 says nothing
+  (Flowcut §IV-C).
+* resv6, outside the ICRC: a path tag that every fabric hop mixes its egress port into.
+* The identification of the IPv4 header is 0 on a first transmission and 1 on a retransmission (the packet
+  is atomic, RFC 6864, so the field is free), which lets a receiver tell loss from reordering.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+from scapy.contrib.roce import AETH, BTH, CNP_OPCODE, CNPPadding
+from scapy.packet import Packet
+
+from tailrace.codec.calls import LEFT_MASK, PSN_MASK
+
+ROCE_PORT = 4791
+MAX_LEFT = LEFT_MASK
+FIRST_TRANSMISSION, RETRANSMISSION = 0, 1
+
+
+class Opcode(IntEnum):
+    """Opcodes of the reliable connection that we send, and the CNP."""
+
+    WRITE_FIRST = 0x06
+    WRITE_MIDDLE = 0x07
+    WRITE_LAST = 0x08
+    WRITE_ONLY = 0x0A
+    ACK = 0x11
+    CNP = CNP_OPCODE
+
+
+class Syndrome(IntEnum):
+    """First byte of the AETH."""
+
+    ACK = 0x1F  # no end-to-end credits
+    NAK_SEQUENCE = 0x60
+    NAK_TRIMMED = 0x7F  # code 31, the last reserved one: the packet whose PSN is the MSN arrived trimmed
+
+
+def left_field(packets_left: int) -> int:
+    """resv7 for a packet after which `packets_left` - 1 follow; packets_left >= 1."""
+    return min(packets_left, MAX_LEFT)
+
+
+def packets_left(packet: Packet) -> int:
+    """resv7 of a packet with a BTH; 0: the sender does not say."""
+    return int(packet[BTH].resv7)
+
+
+def path_tag(packet: Packet) -> int:
+    """resv6 of a packet with a BTH."""
+    return int(packet[BTH].resv6)
+
+
+__all__ = [
+    "AETH",
+    "BTH",
+    "FIRST_TRANSMISSION",
+    "MAX_LEFT",
+    "PSN_MASK",
+    "RETRANSMISSION",
+    "ROCE_PORT",
+    "CNPPadding",
+    "Opcode",
+    "Syndrome",
+    "left_field",
+    "packets_left",
+    "path_tag",
+]

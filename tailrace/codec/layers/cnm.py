@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Congestion notification between switches: a port is about to be paused (RLB §III-B.1)."""
+
+from __future__ import annotations
+
+from scapy.fields import ByteField, IntField, ShortField
+from scapy.packet import Packet, bind_layers
+
+from tailrace.codec.layers.local import Local, Subtype
+
+LEAF_ALL = 0xFFFF
+"""The warning is of packets to every leaf."""
+
+
+class Cnm(Packet):
+    """port:16 of the warning switch, leaf:16, priority:8, hops:8, valid_ticks:32 (0 withdraws)."""
+
+    name = "Cnm"
+    fields_desc = [
+        ShortField("port", 0),
+        ShortField("leaf", LEAF_ALL),
+        ByteField("priority", 0),
+        ByteField("hops", 0),
+        IntField("valid_ticks", 0),
+    ]
+
+
+bind_layers(Local, Cnm, subtype=int(Subtype.CONGESTION))

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pause of one flow, by the ingress switch to the source: XOFF, XOFF with credit, XON (Flowcut §II-B)."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+from scapy.fields import ByteEnumField, IntField
+from scapy.packet import Packet, bind_layers
+
+from tailrace.codec.layers.flow_key import flow_key_fields
+from tailrace.codec.layers.local import Local, Subtype
+
+# The address of MAC control frames: no bridge forwards it, so a pause ends at the next station.
+PAUSE_MAC = "01:80:c2:00:00:01"
+
+
+class PauseOp(IntEnum):
+    """What the source shall do with the flow."""
+
+    XOFF = 1
+    XOFF_CREDIT = 2
+    XON = 3
+
+
+class FlowPause(Packet):
+    """The data flow's key, op:8, credit_bytes:32 (frame bytes that may still be sent; XOFF_CREDIT only)."""
+
+    name = "FlowPause"
+    fields_desc = [
+        *flow_key_fields(),
+        ByteEnumField("op", int(PauseOp.XOFF), {int(op): op.name.lower() for op in PauseOp}),
+        IntField("credit_bytes", 0),
+    ]
+
+
+bind_layers(Local, FlowPause, subtype=int(Subtype.FLOW_PAUSE))

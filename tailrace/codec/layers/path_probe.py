@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Path probe, between Ethernet and IPv4 on fabric links: the RTT from leaf to leaf (RLB §V).
+
+Hosts never see it.
+"""
+
+from __future__ import annotations
+
+from scapy.data import ETHER_TYPES
+from scapy.fields import BitField, IntField, ShortField, XShortEnumField
+from scapy.layers.inet import IP
+from scapy.packet import Packet, bind_layers
+
+from tailrace.codec.layers.local import Local, Subtype
+
+
+class PathProbe(Packet):
+    """A stamp (leaf, path, ticks) to be sent back, and the echo of one (path, ticks, wait)."""
+
+    name = "PathProbe"
+    fields_desc = [
+        BitField("stamped", 0, 1),
+        BitField("echoes", 0, 1),
+        BitField("reserved", 0, 6),
+        ShortField("leaf", 0),
+        ShortField("path", 0),
+        IntField("ticks", 0),
+        ShortField("echo_path", 0),
+        IntField("echo_ticks", 0),
+        IntField("echo_wait", 0),
+        XShortEnumField("next_type", 0x0800, ETHER_TYPES),
+    ]
+
+
+bind_layers(Local, PathProbe, subtype=int(Subtype.PATH_PROBE))
+bind_layers(PathProbe, IP, next_type=0x0800)

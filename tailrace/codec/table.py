@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the codec in C knows of frames: offsets, shifts, masks and numbers, all read from the Scapy layers.
+
+The C code names what it needs (`tv_layout_names` in tv_codec.c), and `offsets` has a value for each name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Protocol
+
+from scapy.contrib.mac_control import MACControlClassBasedFlowControl
+from scapy.layers.inet import IP, UDP
+from scapy.layers.l2 import Dot1Q, Ether
+
+from tailrace.codec import calls
+from tailrace.codec.checksum import ICRC_BYTES, icrc_of_headers
+from tailrace.codec.layout import Layout
+from tailrace.hosts.nic.nic import Nic
+from tailrace.codec.layers import local, pfc, vlan
+from tailrace.codec.layers.bth import AETH, BTH, RETRANSMISSION, ROCE_PORT, Opcode
+from tailrace.codec.layers.dscp import DSCP_SHIFT, Dscp
+from tailrace.codec.layers.flow_pause import FlowPause, PauseOp
+from tailrace.codec.layers.local import Local, Subtype
+from tailrace.codec.layers.nic_shim import ACK_PORT, SHIM_PORT, NicShim
+from tailrace.codec.templates import AETH_BYTES, NIC_ACK, PLAIN, RETH_BYTES, TTL, UDP_PROTOCOL
+from tailrace.codec.wire import CE
+
+IPV4 = 0x0800
+
+
+def _byte(layout: Layout, first: str, last: str | None = None, *, bits: int) -> int:
+    """Offset of fields which the C code reads as one number of so many bits.
+
+    Raises:
+        ValueError: they have another length.
+    """
+    span = layout.span(first, last)
+    if span.bits != bits:
+        raise ValueError(f"{first}: {span.bits} bits, but the codec reads {bits}")
+    return span.byte
+
+
+def _addressing() -> dict[str, int]:
+    """Ethernet, IPv4 and UDP."""
+    plain = PLAIN.layout
+    fragment = plain.span("IP.flags", "IP.frag")
+    version = _byte(plain, "IP.version", "IP.ihl", bits=8)
+    return {
+        "ether_type": _byte(plain, "Ether.type", bits=16),
+        "type_ipv4": IPV4,
+        "type_local": local.ETHER_TYPE,
+        "type_mac_control": pfc.ETHER_TYPE,
+        "ip": plain.start("IP"),
+        "ip_version": version,
+        "ip_no_options": PLAIN.fill({})[version],
+        "ip_tos": _byte(plain, "IP.tos", bits=8),
+        "ip_len": _byte(plain, "IP.len", bits=16),
+        "ip_id": _byte(plain, "IP.id", bits=16),
+        "ip_fragment": _byte(plain, "IP.flags", "IP.frag", bits=16),
+        # more to come (the lowest of the flags), or an offset
+        "ip_fragment_mask": plain.mask("IP.frag") | 1 << plain.shift(fragment, "IP.flags"),
+        "ip_ttl": _byte(plain, "IP.ttl", bits=8),
+        "ip_proto": _byte(plain, "IP.proto", bits=8),
+        "ip_chksum": _byte(plain, "IP.chksum", bits=16),
+        "ip_src": _byte(plain, "IP.src", bits=32),
+        "ip_dst": _byte(plain, "IP.dst", bits=32),
+        "udp": plain.start("UDP"),
+        "udp_sport": _byte(plain, "UDP.sport", bits=16),
+        "udp_dport": _byte(plain, "UDP.dport", bits=16),
+        "udp_len": _byte(plain, "UDP.len", bits=16),
+        "udp_end": Layout(Ether, IP, UDP).size_bytes,
+        "udp_protocol": UDP_PROTOCOL,
+        "initial_ttl": TTL,
+        "ce": CE,
+        "retransmission": RETRANSMISSION,
+        "dscp_shift": DSCP_SHIFT,
+        "dscp_trimmed": Dscp.TRIMMED,
+        "dscp_trimmed_steered": Dscp.TRIMMED_STEERED,
+        "type_vlan": vlan.ETHER_TYPE,
+        "vlan_bytes": Layout(Dot1Q).size_bytes,
+        "port_roce": ROCE_PORT,
+        "port_shim": SHIM_PORT,
+        "port_nic_ack": ACK_PORT,
+    }
+
+
+def _transport() -> dict[str, int]:
+    """BTH, what follows it, and the opcodes."""
+    bth = Layout(BTH)
+    flags = bth.span("BTH.solicited", "BTH.version")
+    pair = bth.span("BTH.fecn", "BTH.dqpn")
+    number = bth.span("BTH.ackreq", "BTH.psn")
+    return {
+        "bth_bytes": bth.size_bytes,
+        "bth_opcode": _byte(bth, "BTH.opcode", bits=8),
+        "bth_flags": _byte(bth, "BTH.solicited", "BTH.version", bits=8),
+        "bth_pad_shift": bth.shift(flags, "BTH.padcount"),
+        "bth_pad_mask": bth.mask("BTH.padcount"),
+        "bth_qpn": _byte(bth, "BTH.fecn", "BTH.dqpn", bits=32),
+        "bth_qpn_mask": bth.mask("BTH.dqpn"),
+        "bth_becn_shift": bth.shift(pair, "BTH.becn"),
+        "bth_tag_shift": bth.shift(pair, "BTH.resv6"),
+        "bth_tag_mask": bth.mask("BTH.resv6"),
+        "bth_psn": _byte(bth, "BTH.ackreq", "BTH.psn", bits=32),
+        "bth_psn_mask": bth.mask("BTH.psn"),
+        "bth_ackreq_shift": bth.shift(number, "BTH.ackreq"),
+        "bth_left_shift": bth.shift(number, "BTH.resv7"),
+        "bth_left_mask": bth.mask("BTH.resv7"),
+        "op_first": Opcode.WRITE_FIRST,
+        "op_middle": Opcode.WRITE_MIDDLE,
+        "op_last": Opcode.WRITE_LAST,
+        "op_only": Opcode.WRITE_ONLY,
+        "op_ack": Opcode.ACK,
+        "op_cnp": Opcode.CNP,
+        "reth_bytes": RETH_BYTES,
+        "aeth_bytes": AETH_BYTES,
+        "aeth_word": _byte(Layout(AETH), "AETH.syndrome", "AETH.msn", bits=32),
+        "icrc_bytes": ICRC_BYTES,
+    }
+
+
+def _nic() -> dict[str, int]:
+    """The shim and the ACK of Flowcut on NICs."""
+    shim, ack = Layout(NicShim), NIC_ACK.layout
+    return {
+        "shim_bytes": shim.size_bytes,
+        "shim_ports": _byte(shim, "NicShim.orig_sport", "NicShim.orig_dport", bits=32),
+        "shim_sport": _byte(shim, "NicShim.orig_sport", bits=16),
+        "shim_ticks": _byte(shim, "NicShim.ticks", bits=32),
+        "nic_ack_bytes": ack.size_bytes,
+        "nic_ack_sport": _byte(ack, "NicAck.orig_sport", bits=16),
+        "nic_ack_count": _byte(ack, "NicAck.bytes", "NicAck.hops", bits=32),
+        "nic_ack_ticks": _byte(ack, "NicAck.ticks", bits=32),
+    }
+
+
+def _control() -> dict[str, int]:
+    """The pause of a flow, and PFC."""
+    pause = Layout(Ether, Local, FlowPause)
+    frame = Layout(Ether, MACControlClassBasedFlowControl)
+    name = MACControlClassBasedFlowControl.__name__
+    operations = sorted(PauseOp)
+    return {
+        "pause_bytes": pause.size_bytes,
+        "pause_subtype": _byte(pause, "Local.subtype", bits=8),
+        "subtype_flow_pause": Subtype.FLOW_PAUSE,
+        "pause_src": _byte(pause, "FlowPause.src", bits=32),
+        "pause_dst": _byte(pause, "FlowPause.dst", bits=32),
+        "pause_sport": _byte(pause, "FlowPause.sport", bits=16),
+        "pause_dport": _byte(pause, "FlowPause.dport", bits=16),
+        "pause_protocol": _byte(pause, "FlowPause.protocol", bits=8),
+        "pause_op": _byte(pause, "FlowPause.op", bits=8),
+        "pause_op_first": operations[0],
+        "pause_op_last": operations[-1],
+        "pause_credit": _byte(pause, "FlowPause.credit_bytes", bits=32),
+        "pfc_bytes": frame.size_bytes,
+        "pfc_op": _byte(frame, f"{name}._op_code", bits=16),
+        "pfc_op_code": pfc.OP_CODE,
+        "pfc_enabled": _byte(frame, f"{name}.c7_enabled", f"{name}.c0_enabled", bits=8),
+        "pfc_times": _byte(frame, f"{name}.c0_pause_time", bits=16),
+    }
+
+
+def _calls() -> dict[str, int]:
+    """How the packet calls of a NIC pack their numbers."""
+    return {
+        "kind_bits": calls.KIND_BITS,
+        "kind_raw": calls.RAW,
+        "kind_data": calls.DATA,
+        "kind_payload": calls.PAYLOAD,
+        "kind_ack": calls.ACK,
+        "kind_nic_ack": calls.NIC_ACK,
+        "qpn_bits": calls.QPN_BITS,
+        "port_bits": calls.PORT_BITS,
+        "sport_shift": calls.SPORT_SHIFT,
+        "becn_shift": calls.BECN_SHIFT,
+        "opcode_shift": calls.OPCODE_SHIFT,
+        "hops_shift": calls.HOPS_SHIFT,
+        "left_shift": calls.LEFT_SHIFT,
+        "tag_shift": calls.TAG_SHIFT,
+        "ce_shift": calls.CE_SHIFT,
+        "retransmission_shift": calls.RETRANSMISSION_SHIFT,
+        "ackreq_shift": calls.ACKREQ_SHIFT,
+        "frame_shift": calls.FRAME_SHIFT,
+        "vlan_shift": calls.VLAN_SHIFT,
+        "vlan_mask": calls.VLAN_MASK,
+        **{f"junk_{name}": number for number, name in enumerate(calls.JUNK_NAMES)},
+    }
+
+
+@cache
+def offsets() -> Mapping[str, int]:
+    """The value of every name in `tv_layout_names`, each 0..2^32-1.
+
+    Raises:
+        ValueError: a field has not the length that the C code takes for granted.
+    """
+    parts: tuple[Callable[[], dict[str, int]], ...] = (_addressing, _transport, _nic, _control, _calls)
+    return {name: int(value) for part in parts for name, value in part().items()}
+
+
+@cache
+def ones() -> tuple[int, ...]:
+    """Offsets from the IPv4 header of the bytes that the ICRC takes as ones: those that do not change it."""
+    zeros = bytes(PLAIN.layout.size_bytes - PLAIN.layout.start("IP"))
+
+    def changed(i: int) -> bytes:
+        return zeros[:i] + b"\xff" + zeros[i + 1 :]
+
+    same = icrc_of_headers(zeros)
+    return tuple(i for i in range(len(zeros)) if icrc_of_headers(changed(i)) == same)
+
+
+class Codec(Protocol):
+    """The extension's part of it."""
+
+    def set_codec(self, values: Mapping[str, int], ones: tuple[int, ...], nic: type) -> None:
+        """Takes `offsets` and `ones`, and the type of NICs that are called with packets instead of frames."""
+        ...
+
+
+def install(extension: Codec) -> None:
+    """Tells the extension what it has to know of frames and NICs; once, before a host gets a NIC.
+
+    Raises:
+        ValueError: the C code cannot work with these headers.
+    """
+    extension.set_codec(offsets(), ones(), Nic)

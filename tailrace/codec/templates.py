@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Headers of a flow's packets, made once by Scapy; `codec.builders` makes frames of them."""
+
+from __future__ import annotations
+
+import socket
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from zlib import crc32
+
+from scapy.layers.inet import IP, UDP
+from scapy.layers.l2 import Ether
+from scapy.packet import Packet
+
+from tailrace.codec.checksum import ICRC_BYTES, icrc_of_headers, ipv4_checksum
+from tailrace.codec.layout import Layout
+from tailrace.codec.layers.bth import AETH, BTH, ROCE_PORT, CNPPadding, Opcode
+from tailrace.codec.layers.dscp import DSCP_SHIFT, Dscp
+from tailrace.codec.layers.nic_shim import ACK_PORT, SHIM_PORT, NicAck, NicShim
+from tailrace.codec.layers.reth import RETH
+
+TTL = 64
+UDP_PROTOCOL = 17
+ECT_0 = 2
+NO_ECT = 0
+
+
+class Stack:
+    """A stack of fixed headers: its layout, and its bytes as Scapy builds them with nothing set."""
+
+    def __init__(self, *layers: type[Packet]) -> None:
+        """Reads the layers, outermost first, down from Ethernet, IPv4 and UDP."""
+        self.layout = Layout(*layers)
+        packet: Packet = Ether(src="00:00:00:00:00:00", dst="00:00:00:00:00:00") / IP(
+            src="127.0.0.1", dst="127.0.0.1", ttl=TTL, flags="DF", id=0
+        )
+        # given checksums, or Scapy would compute them of nothing
+        given: dict[type[Packet], dict[str, Any]] = {UDP: {"chksum": 0}, BTH: {"icrc": 0}}
+        for layer in layers[2:]:
+            packet /= layer(**given.get(layer, {}))
+        self._base = bytes(packet)[: self.layout.size_bytes]
+
+    def fill(self, values: Mapping[str, int]) -> bytearray:
+        """The headers with these fields ("LAYER.field") and the IPv4 checksum set."""
+        return self.refill(self._base, values)
+
+    def refill(self, base: bytes, values: Mapping[str, int]) -> bytearray:
+        """Given headers of this stack with these fields changed, and the IPv4 checksum set."""
+        headers = bytearray(base)
+        values = {**values, "IP.chksum": 0}
+        for name, value in values.items():
+            self.layout.put(headers, name, value)
+        checksum = ipv4_checksum(headers[self.layout.start("IP") : self.layout.start("UDP")])
+        self.layout.put(headers, "IP.chksum", checksum)
+        return headers
+
+
+PLAIN = Stack(Ether, IP, UDP, BTH)
+SHIMMED = Stack(Ether, IP, UDP, NicShim, BTH)
+NIC_ACK = Stack(Ether, IP, UDP, NicAck)
+
+_IP_START = PLAIN.layout.start("IP")
+_UDP_START = PLAIN.layout.start("UDP")
+
+_RETH = Layout(RETH)
+_AETH = Layout(AETH)
+_CNP = Layout(CNPPadding)
+# What a data packet is longer than its payload, Ethernet to ICRC, without the RETH of a first one.
+DATA_OVERHEAD_BYTES = PLAIN.layout.size_bytes + ICRC_BYTES
+SHIM_BYTES = SHIMMED.layout.size_bytes - PLAIN.layout.size_bytes
+RETH_BYTES = _RETH.size_bytes
+AETH_BYTES = _AETH.size_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a NIC's frames go: MAC addresses in colon form, IPv4 addresses in dotted form."""
+
+    src_mac: str
+    dst_mac: str
+    src: str
+    dst: str
+
+    def fields(self, sport: int, dport: int) -> dict[str, int]:
+        """The fields of Ethernet, IPv4 and UDP that these addresses and ports decide."""
+        return {
+            "Ether.src": mac_number(self.src_mac),
+            "Ether.dst": mac_number(self.dst_mac),
+            "IP.src": ip_number(self.src),
+            "IP.dst": ip_number(self.dst),
+            "UDP.sport": sport,
+            "UDP.dport": dport,
+        }
+
+
+def ip_number(address: str) -> int:
+    """An IPv4 address in dotted form as a number; OSError if it is none."""
+    return int.from_bytes(socket.inet_aton(address), "big")
+
+
+def five_tuple_hash(src: str, dst: str, sport: int, dport: int) -> int:
+    """A hash of a UDP flow's 5-tuple, 32 bits, the same on every machine; addresses in dotted form."""
+    return crc32(struct.pack(">IIHHB", ip_number(src), ip_number(dst), sport, dport, UDP_PROTOCOL))
+
+
+def mac_number(address: str) -> int:
+    """A MAC address in colon form as a number; ValueError if it is none."""
+    return int(address.replace(":", ""), 16)
+
+
+def lengths(stack: Stack, body_bytes: int) -> dict[str, int]:
+    """IPv4 and UDP lengths of a frame with `body_bytes` after the stack's headers."""
+    total = stack.layout.size_bytes + body_bytes
+    return {"IP.len": total - _IP_START, "UDP.len": total - _UDP_START}
+
+
+def reth(length_bytes: int) -> bytes:
+    """The RETH of a message of this length, at address 0."""
+    buffer = bytearray(_RETH.size_bytes)
+    _RETH.put(buffer, "RETH.length", length_bytes)
+    return bytes(buffer)
+
+
+def data_headers(
+    address: Address, *, sport: int, qpn: int, ecn: bool, shimmed: bool, dscp: int = Dscp.DEFAULT
+) -> bytes:
+    """Headers of one flow's data packets, down to the BTH.
+
+    Args:
+        sport: the flow's own UDP source port.
+        qpn: queue pair of the receiver.
+        ecn: sent as ECT(0).
+        shimmed: with the shim of NIC-only Flowcut.
+        dscp: class of the packets, as in `codec.layers.dscp`.
+    """
+    stack = SHIMMED if shimmed else PLAIN
+    values = {
+        **address.fields(sport, SHIM_PORT if shimmed else ROCE_PORT),
+        **lengths(stack, ICRC_BYTES),
+        "IP.tos": dscp << DSCP_SHIFT | (ECT_0 if ecn else NO_ECT),
+        "BTH.dqpn": qpn,
+    }
+    if shimmed:
+        values |= {"NicShim.orig_sport": sport, "NicShim.orig_dport": ROCE_PORT}
+    return bytes(stack.fill(values))
+
+
+def ack_headers(address: Address, *, sport: int, qpn: int, dscp: int = Dscp.DEFAULT) -> bytes:
+    """Headers of one flow's acknowledgments, down to the BTH.
+
+    Args:
+        address: from the receiver to the flow's source.
+        sport: UDP source port, unless another one is echoed.
+        qpn: queue pair at the flow's source.
+        dscp: class of the packets, as in `codec.layers.dscp`.
+    """
+    return bytes(
+        PLAIN.fill(
+            {
+                **address.fields(sport, ROCE_PORT),
+                **lengths(PLAIN, AETH_BYTES + ICRC_BYTES),
+                "IP.tos": dscp << DSCP_SHIFT | NO_ECT,
+                "BTH.opcode": int(Opcode.ACK),
+                "BTH.dqpn": qpn,
+            }
+        )
+    )
+
+
+def cnp_frame(address: Address, *, sport: int, qpn: int, dscp: int = Dscp.DEFAULT) -> bytes:
+    """A congestion notification packet, Ethernet to ICRC (InfiniBand annex A17.9.3): BECN, and 16 zeros.
+
+    Args:
+        address: from the receiver of marked packets to their source.
+        sport: UDP source port.
+        qpn: queue pair at the source.
+        dscp: class of the packet, as in `codec.layers.dscp`.
+    """
+    headers = PLAIN.fill(
+        {
+            **address.fields(sport, ROCE_PORT),
+            **lengths(PLAIN, _CNP.size_bytes + ICRC_BYTES),
+            "IP.tos": dscp << DSCP_SHIFT | NO_ECT,
+            "BTH.opcode": int(Opcode.CNP),
+            "BTH.becn": 1,
+            "BTH.dqpn": qpn,
+        }
+    )
+    zeros = bytes(_CNP.size_bytes)
+    crc = crc32(zeros, icrc_of_headers(headers[_IP_START:]))
+    return bytes(headers) + zeros + crc.to_bytes(ICRC_BYTES, "little")
+
+
+def nic_ack_headers(address: Address, *, sport: int, orig_sport: int, orig_dport: int) -> bytes:
+    """Headers of one flow's NIC ACKs (Flowcut §II-D).
+
+    Args:
+        address: from the receiver to the flow's source.
+        sport: UDP source port of the NIC ACKs.
+        orig_sport, orig_dport: the data flow's own ports.
+    """
+    return bytes(
+        NIC_ACK.fill(
+            {
+                **address.fields(sport, ACK_PORT),
+                **lengths(NIC_ACK, 0),
+                "NicAck.orig_sport": orig_sport,
+                "NicAck.orig_dport": orig_dport,
+            }
+        )
+    )

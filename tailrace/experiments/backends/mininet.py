@@ -1,0 +1,308 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs jobs in real time: mininet/run_fabric.py as a process, spoken to through files and JSON lines."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import msgspec
+
+from tailrace.schemes.registry import parse_scheme
+from tailrace.experiments.backends.job import Job, Outcome, Progress, Report
+from tailrace.p4rt.counters import dropped
+from tailrace.experiments.errors import RunError
+from tailrace.experiments.faults.fault import AckLoss, Blackhole, Drop, LinkDown, LinkFault, LinkSlow, SwitchRestart
+from tailrace.experiments.results.gaps import Gaps
+from tailrace.experiments.results.hf2t import Learned
+from tailrace.experiments.plan.known import topology_of
+from tailrace.experiments.results.pfc import pfc_seen
+from tailrace.experiments.results.events import event_of
+from tailrace.words.scale import scaled
+from tailrace.schemes.spritz.frames import endpoint_table
+from tailrace.hosts.flows.flow import FlowRecord
+from tailrace.hosts.flows.paths import PathList
+from tailrace.words import SpecError
+
+ROOT = Path(__file__).resolve().parent.parent
+SCRIPT = ROOT / "mininet" / "run_fabric.py"
+
+_BAD_INPUT = 2
+_STOP_SIGNALS = ((signal.SIGINT, 20.0), (signal.SIGTERM, 10.0), (signal.SIGKILL, 10.0))
+"""What the harness is sent when a run is to end, and for how long it is then waited for, in s."""
+
+
+class HarnessError(RunError):
+    """The harness failed, and what it left explains why."""
+
+
+class _Overload(msgspec.Struct):
+    flag: bool = False
+    reasons: tuple[str, ...] = ()
+
+
+class _Applied(msgspec.Struct):
+    delays: bool = True
+
+
+class _Pfc(msgspec.Struct):
+    """What switches with PFC counted, and how long the traffic was; whether their program did it, and so has
+    counted what was lost among its drops.
+    """
+
+    switches: dict[str, dict[str, Any]]
+    traffic_ns: int
+    in_program: bool = False
+
+
+class _Report(msgspec.Struct):
+    """RESULT.json of the harness, as far as it matters here."""
+
+    flows: tuple[FlowRecord, ...]
+    wall_s: float
+    switches: dict[str, dict[str, int]] = msgspec.field(default_factory=dict)
+    overloaded: _Overload = msgspec.field(default_factory=_Overload)
+    applied: _Applied = msgspec.field(default_factory=_Applied)
+    packet_hops: int | None = None
+    p4_sha256: str | None = None
+    pfc: _Pfc | None = None
+    events: tuple[dict[str, Any], ...] = ()
+    gaps: tuple[tuple[int, int], ...] | None = None
+    unobserved: tuple[str, ...] = ()
+    learned: tuple[Learned, ...] = ()
+
+
+class _Line(msgspec.Struct):
+    """A progress line, or an event, of which only the text matters here."""
+
+    phase: str = ""
+    event: str = ""
+    text: str = ""
+    done: int = 0
+    flows: int = 0
+
+
+class MininetBackend:
+    """Runs one fabric after the other."""
+
+    def __init__(self, script: Path = SCRIPT) -> None:
+        """`script` is the harness; tests bring their own."""
+        self._script = script
+
+    def run(self, job: Job, report: Report) -> Outcome:
+        """Run one job to its end; the harness has gone when this returns, however it returns.
+
+        Raises:
+            SpecError: the harness refuses the job as something that it cannot do.
+            RunError: the run failed.
+        """
+        with _folder() as folder:
+            # a session of its own: the terminal's Ctrl-C reaches us, and we tell the harness
+            process = subprocess.Popen(
+                self._command(job, folder, prompt=False),
+                env=_environment(),
+                stdout=subprocess.PIPE,
+                text=True,
+                start_new_session=True,
+            )
+            try:
+                _follow(process, report)
+                status = process.wait()
+            finally:
+                _stop(process)
+            _check(status, folder)
+            outcome = _outcome(folder / "RESULT.json", job.nic.data_priority)
+            done = sum(record.end_ns is not None for record in outcome.records)
+            report(Progress("done", done, len(job.flows)))
+            return outcome
+
+    def prompt(self, job: Job) -> None:
+        """Bring the fabric up with Mininet's prompt on this terminal, until the user leaves it.
+
+        Raises:
+            SpecError: the harness refuses the job as something that it cannot do.
+            RunError: the fabric could not be brought up.
+        """
+        with _folder() as folder:
+            # the harness shares our terminal and gets the user's Ctrl-C itself; a handler of Python's, unlike
+            # SIG_IGN, is not handed down to it
+            before = signal.signal(signal.SIGINT, _leave_it)
+            try:
+                process = subprocess.Popen(
+                    self._command(job, folder, prompt=True), env=_environment(), text=True
+                )
+                try:
+                    status = process.wait()
+                finally:
+                    _stop(process)
+            finally:
+                signal.signal(signal.SIGINT, before)
+            _check(status, folder)
+
+    def _command(self, job: Job, folder: Path, *, prompt: bool) -> list[str]:
+        """The harness's command line; writes the job into its folder."""
+        path = folder / "JOB.json"
+        path.write_bytes(msgspec.json.encode(_document(job, folder, prompt=prompt)))
+        return [sys.executable, str(self._script), str(path)]
+
+
+@contextmanager
+def _folder() -> Iterator[Path]:
+    """A new folder for a run's job, result and logs; it stays only if the harness failed and left logs."""
+    folder = Path(tempfile.mkdtemp(prefix="tailrace-"))
+    try:
+        yield folder
+    except HarnessError:
+        raise
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _document(job: Job, out: Path, *, prompt: bool) -> dict[str, Any]:
+    """The job as mininet/fabric_job.py reads it."""
+    return {
+        "topology": job.topology,
+        "scheme": job.scheme,
+        "target": job.target,
+        "seed": job.seed,
+        "time_scale": job.time_scale,
+        "flows": job.flows,
+        "paths": _paths(job),
+        "nic": job.nic,
+        "kernel_tcp": job.kernel_tcp,
+        "faults": [_fault(fault) for fault in job.faults],
+        "pfc": None if job.pfc is None else job.pfc.document(),
+        "pcap_dir": None if job.pcap_dir is None else str(job.pcap_dir),
+        "cli": prompt,
+        "out": str(out),
+    }
+
+
+def _paths(job: Job) -> dict[str, dict[str, PathList]]:
+    """The endpoint tables of all that send steered flows, by source and destination address."""
+    topology = scaled(topology_of(job.topology), job.time_scale)
+    table = endpoint_table(topology, scaled(parse_scheme(job.scheme), job.time_scale))
+    found: dict[str, dict[str, PathList]] = {}
+    if table is not None:
+        for flow in job.flows:
+            found.setdefault(flow.src, {})[flow.dst] = table.of(flow.src, flow.dst)
+    return found
+
+
+def _fault(fault: LinkFault) -> dict[str, Any]:
+    """A fault as the harness knows it.
+
+    Raises:
+        SpecError: nothing in Mininet can do it.
+    """
+    match fault:
+        case LinkSlow():
+            times = {"at_ns": fault.at_ns, "until_ns": fault.until_ns}
+            return {"kind": "link-slow", "a": fault.a, "b": fault.b, "factor": fault.factor, **times}
+        case LinkDown():
+            times = {"at_ns": fault.at_ns, "until_ns": fault.until_ns}
+            return {"kind": "link-down", "a": fault.a, "b": fault.b, **times}
+        case Drop():
+            name = "drop"
+        case AckLoss():
+            name = "ack-loss"
+        case Blackhole():
+            name = "blackhole"
+        case SwitchRestart():
+            name = "switch-restart"
+    raise SpecError(f"fault {name}: switches in Mininet cannot do it; use --target virtual")
+
+
+def _environment() -> dict[str, str]:
+    """Our environment, with this project's packages importable wherever the harness is started."""
+    paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+
+
+def _leave_it(_signum: int, _frame: FrameType | None) -> None:
+    """A signal that is not for us."""
+
+
+def _follow(process: subprocess.Popen[str], report: Report) -> None:
+    """Passes the harness's progress on until it closes its output; lines that are no JSON are not ours."""
+    assert process.stdout is not None
+    for text in process.stdout:
+        try:
+            line = msgspec.json.decode(text, type=_Line)
+        except msgspec.DecodeError:
+            continue
+        if line.phase:
+            report(Progress(line.phase, line.done, line.flows))
+        elif line.event:
+            report(Progress("traffic", note=line.text))
+
+
+def _stop(process: subprocess.Popen[str]) -> None:
+    """Ends the harness if it still runs, politely first: it takes its switches and namespaces down itself."""
+    for number, seconds in _STOP_SIGNALS:
+        if process.poll() is not None:
+            break
+        process.send_signal(number)
+        try:
+            process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            continue
+    if process.stdout is not None:
+        process.stdout.close()
+
+
+def _check(status: int, folder: Path) -> None:
+    """Whether the harness did what it was asked for; it has said why not on standard error."""
+    if status == _BAD_INPUT:
+        raise SpecError("the Mininet harness refused the experiment")
+    if status == 0:
+        return
+    how = f"was ended by signal {-status}" if status < 0 else f"failed with exit status {status}"
+    text = f"the Mininet harness {how}"
+    logs = folder / "logs"
+    if logs.is_dir() and any(logs.iterdir()):
+        raise HarnessError(f"{text}; its logs are in {logs}")
+    raise RunError(text)
+
+
+def _outcome(path: Path, priority: int) -> Outcome:
+    """What the harness measured.
+
+    Raises:
+        RunError: it wrote nothing that can be read.
+    """
+    try:
+        found = msgspec.json.decode(path.read_bytes(), type=_Report)
+    except (OSError, msgspec.DecodeError) as error:
+        raise RunError(f"the Mininet harness left no result: {error}") from error
+    pfc = None
+    if found.pfc is not None:
+        pfc = pfc_seen(list(found.pfc.switches.values()), priority, found.pfc.traffic_ns)
+    lost = 0 if pfc is None or found.pfc is None or found.pfc.in_program else pfc.lost
+    reasons = found.overloaded.reasons or (("no reason given",) if found.overloaded.flag else ())
+    return Outcome(
+        records=found.flows,
+        wall_s=found.wall_s,
+        counters=found.switches,
+        dropped=dropped(found.switches.values()) + lost if found.switches else None,
+        overload_reasons=reasons,
+        packet_hops=found.packet_hops,
+        p4_sha256=found.p4_sha256,
+        delays=found.applied.delays,
+        events=tuple(map(event_of, found.events)),
+        pfc=pfc,
+        gaps=None if found.gaps is None else Gaps.merged([found.gaps]),
+        unobserved=found.unobserved,
+        learned=found.learned,
+    )

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which target runs an experiment: BMv2 or the native switch under Mininet, or virtual time."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tailrace.experiments.errors import TargetError
+
+BMV2 = "simple_switch_grpc"
+_PROBE = ("unshare", "--net", "ip", "link", "add", "probe0", "type", "veth", "peer", "name", "probe1")
+_PROBE_TIMEOUT_S = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What this machine can do. `no_mininet` says why Mininet cannot run here; empty where it can."""
+
+    has_bmv2: bool
+    no_mininet: str
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The target, and why it was taken."""
+
+    name: str
+    reason: str
+
+
+def look_at_machine() -> Machine:
+    """Finds out what is installed and allowed."""
+    return Machine(shutil.which(BMV2) is not None, _no_mininet())
+
+
+def _no_mininet() -> str:
+    if os.geteuid() != 0:
+        return "not root"
+    # our own folder of scripts has the same name, but no such module
+    if importlib.util.find_spec("mininet") is None or importlib.util.find_spec("mininet.net") is None:
+        return "Mininet is not installed"
+    for program in ("mnexec", "unshare", "ip"):
+        if shutil.which(program) is None:
+            return f"{program} is not on PATH"
+    try:
+        probe = subprocess.run(_PROBE, capture_output=True, text=True, check=False, timeout=_PROBE_TIMEOUT_S)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"a network namespace cannot be made: {error}"
+    if probe.returncode != 0:
+        return f"a network namespace cannot be made: {probe.stderr.strip() or probe.returncode}"
+    return ""
+
+
+def choose(wanted: str, look: Callable[[], Machine] = look_at_machine) -> Choice:
+    """The target to run on.
+
+    Args:
+        wanted: auto, bmv2, native or virtual.
+        look: finds out what the machine can do; called only where that matters.
+
+    Raises:
+        TargetError: the wanted target cannot run here.
+    """
+    if wanted == "virtual":
+        return Choice("virtual", "as asked for")
+    machine = look()
+    if wanted == "auto":
+        if machine.no_mininet:
+            return Choice("virtual", f"Mininet cannot run here: {machine.no_mininet}")
+        if machine.has_bmv2:
+            return Choice("bmv2", f"{BMV2} is on PATH, and Mininet can run")
+        return Choice("native", f"Mininet can run, and {BMV2} is not on PATH")
+    if machine.no_mininet:
+        raise TargetError(f"target {wanted}: Mininet cannot run here: {machine.no_mininet}")
+    if wanted == "bmv2" and not machine.has_bmv2:
+        raise TargetError(f"target bmv2: {BMV2} is not on PATH")
+    return Choice(wanted, "as asked for")

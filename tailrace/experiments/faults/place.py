@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Places in a topology, as faults name them: links A-B, roles of switches, switches.
+
+Links here are pairs of names: links between the same two switches are one place, and share a fault.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+
+from tailrace.words import SpecError
+from tailrace.topology import Topology
+
+ALL = "all"
+
+Ends = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """Some links; `one_way`: only from the first end to the second."""
+
+    links: tuple[Ends, ...]
+    one_way: bool = False
+
+
+def _fabric(topology: Topology) -> list[Ends]:
+    """All links between switches."""
+    found = list(dict.fromkeys((link.a, link.b) for link in topology.links))
+    if not found:
+        raise SpecError("the topology has no link between switches")
+    return found
+
+
+def one_link(topology: Topology, text: str) -> Ends:
+    """The link A-B, by its ends in either order.
+
+    Raises:
+        SpecError: the topology has no such link.
+    """
+    links = _fabric(topology)
+    for a, b in links:
+        if text in (f"{a}-{b}", f"{b}-{a}"):
+            return a, b
+    raise SpecError(f"the topology has no {text!r}; a link is {links[0][0]}-{links[0][1]}")
+
+
+def some_links(topology: Topology, fraction: float, rng: random.Random) -> list[Ends]:
+    """A fraction of all links, at random, at least one."""
+    links = _fabric(topology)
+    return rng.sample(links, max(1, round(fraction * len(links))))
+
+
+def links_at(topology: Topology, where: str) -> Links:
+    """All links, those of a role, what leads to a switch (its hosts' links, too), or the link A-B.
+
+    Raises:
+        SpecError: the topology has no such place.
+    """
+    links = _fabric(topology)
+    if where == ALL:
+        return Links(tuple(links))
+    roles = {switch.name: switch.role for switch in topology.switches}
+    if where in roles:
+        peers = dict.fromkeys(peer.name for peer in topology.ports_of(where).values())
+        return Links(tuple((peer, where) for peer in peers), one_way=True)
+    if where in roles.values():
+        return Links(tuple((a, b) for a, b in links if where in (roles[a], roles[b])))
+    return Links((one_link(topology, where),))
+
+
+def one_switch(topology: Topology, where: str, rng: random.Random) -> str:
+    """The switch with a name, or one of a role at random, or of all.
+
+    Raises:
+        SpecError: the topology has no such switch.
+    """
+    return where if where in _names(topology) else rng.choice(_of_role(topology, where))
+
+
+def some_switches(topology: Topology, where: str, count: int, rng: random.Random) -> list[str]:
+    """So many switches of a role, or of all, at random.
+
+    Raises:
+        SpecError: the topology has no such role, or not so many.
+    """
+    found = _of_role(topology, where)
+    if count > len(found):
+        raise SpecError(f"the topology has {len(found)} switches that are {where}, found switches={count}")
+    return rng.sample(found, count)
+
+
+def _names(topology: Topology) -> list[str]:
+    return [switch.name for switch in topology.switches]
+
+
+def _of_role(topology: Topology, where: str) -> list[str]:
+    found = [switch.name for switch in topology.switches if where in (ALL, switch.role)]
+    if not found:
+        first = _names(topology)[0]
+        roles = ", ".join(dict.fromkeys(switch.role for switch in topology.switches))
+        raise SpecError(f"the topology has no {where!r}; a switch is {first}, and roles are {roles}")
+    return found

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The figure of a comparison: distributions of completion times, shares of packets out of order, and, where
+the network is lossless, pauses and what is done about them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from msgspec import UnsetType
+
+from tailrace.experiments.figures import plot
+from tailrace.experiments.results.statistics import cumulative
+from tailrace.experiments.figures.ranking import ranking_figure
+from tailrace.experiments.results.result import Result, longest_fct_ns
+from tailrace.experiments.results.rows import measured_rows
+from tailrace.experiments.results.table import LOSSLESS_COLUMNS, has_pfc, lossless_counts
+
+STEM = "comparison"
+FORMATS = ("svg", "png")
+MOST_LINES = len(plot.COLOURS)
+
+
+def draw(results: Sequence[Result], folder: Path) -> list[Path]:
+    """Draw the figure into the folder, once a format; returns the files."""
+    return [plot.save(comparison_figure(results), folder / f"{STEM}.{kind}") for kind in FORMATS]
+
+
+def comparison_figure(results: Sequence[Result]) -> Figure:
+    """A panel of completion times for each case, one of shares out of order, and one of pauses, if any.
+
+    Of more than MOST_LINES schemes a row each: ranking.py.
+    """
+    cases = list(dict.fromkeys(result.case for result in results))
+    labels = list(dict.fromkeys(result.label for result in results))
+    if len(labels) > MOST_LINES:
+        return ranking_figure(results)
+    with plot.style():
+        count = len(cases) + (2 if has_pfc(results) else 1)
+        figure, axes = plot.panels(count, height=3.6, columns=count)
+        for axis, case in zip(axes, cases, strict=False):
+            _completion(axis, case, [result for result in results if result.case == case], labels)
+        _out_of_order(axes[len(cases)], results, cases, labels)
+        if has_pfc(results):
+            _pauses(axes[-1], results, cases, labels)
+        plot.legend(figure, axes[0])
+    return figure
+
+
+def _completion(axis: Axes, case: str, results: Sequence[Result], labels: Sequence[str]) -> None:
+    """One line a scheme: the share of all measured flows that had finished after some time."""
+    unit_ns, unit = plot.time_unit(longest_fct_ns(results))
+    for result in results:
+        number = labels.index(result.label)
+        rows = measured_rows(result.rows)
+        times = [row.fct_ns / unit_ns for row in rows if row.fct_ns is not None]
+        x, y = cumulative(times, len(rows))
+        axis.step(
+            [x[0], *x] if x else [],
+            [0.0, *y] if y else [],
+            where="post",
+            label=result.label,
+            color=plot.colour(number),
+            linestyle=plot.line(number),
+            linewidth=1.8,
+        )
+    axis.set_title(f"Flow completion, {case}")
+    axis.set_xlabel(f"flow completion time ({unit})")
+    axis.set_ylabel("share of flows")
+    axis.set_ylim(0, 1.02)
+    axis.set_xlim(left=0)
+
+
+def _out_of_order(axis: Axes, results: Sequence[Result], cases: Sequence[str], labels: Sequence[str]) -> None:
+    """One bar a case and scheme, with its value above it; no bar where nothing was observed."""
+    width = 0.8 / max(1, len(labels))
+    highest = 0.0
+    for result in results:
+        share = result.summary.packets.out_of_order_fraction
+        if isinstance(share, UnsetType):
+            continue
+        number = labels.index(result.label)
+        x = cases.index(result.case) + (number - (len(labels) - 1) / 2) * width
+        plot.bar(axis, x, 100 * share, width * 0.9, number)
+        axis.annotate(
+            f"{100 * share:.2g}",
+            (x, 100 * share),
+            (0, 2),
+            textcoords="offset points",
+            ha="center",
+            fontsize=8,
+        )
+        highest = max(highest, 100 * share)
+    axis.set_title("Out-of-order packets")
+    axis.set_ylabel("share of received data packets (%)")
+    axis.set_xticks(range(len(cases)), cases)
+    axis.set_ylim(0, max(highest * 1.15, 1))
+    axis.grid(visible=False, axis="x")
+
+
+def _pauses(axis: Axes, results: Sequence[Result], cases: Sequence[str], labels: Sequence[str]) -> None:
+    """Pauses, warnings and recirculations: a bar a scheme, with its value above it."""
+    width = 0.8 / max(1, len(labels))
+    kinds = [" ".join(title.replace("-\n", "").split()) for title in LOSSLESS_COLUMNS]
+    groups = [(case, kind) for case in cases for kind in kinds]
+    highest = 1
+    for result in results:
+        number = labels.index(result.label)
+        for kind, value in zip(kinds, lossless_counts(result.summary), strict=True):
+            if isinstance(value, UnsetType):
+                continue
+            x = groups.index((result.case, kind)) + (number - (len(labels) - 1) / 2) * width
+            plot.bar(axis, x, value, width * 0.9, number)
+            axis.annotate(
+                f"{value:,}", (x, value), (0, 2), textcoords="offset points", ha="center", fontsize=8
+            )
+            highest = max(highest, value)
+    axis.set_title("Pauses, and what is done about them")
+    axis.set_ylabel("number")
+    names = [kind if len(cases) == 1 else f"{kind},\n{case}" for case, kind in groups]
+    axis.set_xticks(range(len(groups)), names)
+    axis.set_ylim(0, highest * 1.15)
+    axis.grid(visible=False, axis="x")

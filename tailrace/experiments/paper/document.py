@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What came of a figure or table: one JSON file, from which tables, figures and the report are made."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from tailrace.experiments.errors import FileError
+from tailrace.experiments.paper.claims.claims import Verdict
+from tailrace.words.files import read_bytes
+
+RESULT = "result.json"
+
+
+class Cell(msgspec.Struct, frozen=True):
+    """One scheme in one case: metrics by name; times in ns, sizes in bytes, shares from 0 to 1.
+
+    value: what a search has chosen, with its option's name; note: what a reader must know about the cell
+    runs: the folders of its runs, one a seed
+    """
+
+    case: str
+    label: str
+    metrics: dict[str, float]
+    value: str = ""
+    note: str = ""
+    runs: tuple[str, ...] = ()
+
+
+class Curve(msgspec.Struct, frozen=True):
+    """A line of a panel: of a search, mean FCT in ns against the searched value; of the memory model, bytes
+    against flows a host.
+    """
+
+    panel: str
+    label: str
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+
+
+class Document(msgspec.Struct, frozen=True, kw_only=True):
+    """result.json of a figure or table. `command` makes it again.
+
+    axes: options and values of a grid, `axis_titles` what they are called
+    drawn: metrics that its figure shows; empty: all, or the first one in a heat map
+    """
+
+    name: str
+    paper: str
+    figure: str
+    title: str
+    source: str
+    about: str
+    kind: str
+    chart: str
+    scale: str
+    command: str
+    version: str | None
+    seeds: tuple[int, ...] = ()
+    setting: dict[str, str] = {}
+    cases: dict[str, str] = {}
+    axes: dict[str, tuple[str, ...]] = {}
+    axis_titles: dict[str, str] = {}
+    drawn: tuple[str, ...] = ()
+    metrics: tuple[str, ...]
+    assumptions: tuple[str, ...] = ()
+    reductions: tuple[str, ...] = ()
+    cells: tuple[Cell, ...]
+    curves: tuple[Curve, ...] = ()
+    claims: tuple[Verdict, ...]
+    failed: tuple[str, ...] = ()
+
+
+def read_document(path: Path) -> Document:
+    """The document in a file.
+
+    Raises:
+        FileError: it cannot be read, or is none.
+    """
+    try:
+        return msgspec.json.decode(read_bytes(path), type=Document)
+    except OSError as error:
+        raise FileError(path, "", error.strerror or str(error)) from error
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise FileError(path, "", f"no result of a paper's figure: {error}") from error

@@ -1,0 +1,311 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What papers plot, computed from the rows and the summary of one run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from msgspec import UnsetType, structs
+
+from tailrace.experiments.workloads.classes import CLASSES, PLAIN
+from tailrace.experiments.results.gaps import GapSummary
+from tailrace.experiments.results.statistics import mean, percentile
+from tailrace.experiments.paper.claims.units import UNITS
+from tailrace.experiments.results.result import Result
+from tailrace.experiments.results.rows import FlowRow, measured_rows
+from tailrace.experiments.results.summary import packets
+from tailrace.words import SpecError
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A metric: its title, the unit in which it is shown (units.py), and how it is computed from a run.
+
+    `compute` gives None where the run has no such value, and is None itself for what no run measures.
+    """
+
+    title: str
+    unit: str
+    compute: Callable[[Result], float | None] | None = None
+
+
+CLASS = "_of_"
+"""Between a metric and a class of flows: `fct_p99_of_bystander`."""
+
+
+def _times(rows: Sequence[FlowRow]) -> list[int]:
+    return [row.fct_ns for row in rows if row.fct_ns is not None]
+
+
+def _percentile(percent: int) -> Callable[[Result], float | None]:
+    def compute(result: Result) -> float | None:
+        # a percentile of the flows that finished would flatter a run in which some did not
+        return float(percentile(_times(_counted(result)), percent)) if result.complete else None
+
+    return compute
+
+
+def _counted(result: Result) -> tuple[FlowRow, ...]:
+    """The flows that count: not those of the background."""
+    return measured_rows(result.rows)
+
+
+def _mean_fct(result: Result) -> float | None:
+    return mean(_times(_counted(result))) if result.complete else None
+
+
+def _runtime(result: Result) -> float | None:
+    """From the first start to the last end."""
+    rows = _counted(result)
+    ends = [row.end_ns for row in rows if row.end_ns is not None]
+    if len(ends) < len(rows):
+        return None
+    return float(max(ends) - min(row.start_ns for row in rows))
+
+
+def _slowdown(result: Result) -> float | None:
+    factors = [row.slowdown for row in _counted(result) if row.slowdown is not None]
+    return mean(factors) if result.complete else None
+
+
+def _slowdown_percentile(percent: int) -> Callable[[Result], float | None]:
+    def compute(result: Result) -> float | None:
+        factors = [row.slowdown for row in _counted(result) if row.slowdown is not None]
+        return percentile(factors, percent) if result.complete else None
+
+    return compute
+
+
+def _out_of_order(result: Result) -> float | None:
+    """Data packets that arrived when another PSN was expected, over all that arrived (Flowcut §III-C2)."""
+    share = result.summary.packets.out_of_order_fraction
+    return share if isinstance(share, float) else None
+
+
+def _ood_p99(result: Result) -> float:
+    """Over the flows, each with its largest degree: how far an arrival was ahead of the one expected."""
+    return float(percentile([row.ood_max for row in _counted(result)], 99))
+
+
+def _pfc(compute: Callable[[Mapping[str, int | float], int], float]) -> Callable[[Result], float | None]:
+    """Something of what PFC did, and of data packets delivered; none where there is no PFC."""
+
+    def found(result: Result) -> float | None:
+        pfc, delivered = result.summary.pfc, result.summary.packets.delivered
+        if isinstance(pfc, UnsetType) or isinstance(delivered, UnsetType) or not delivered:
+            return None
+        return float(compute(pfc, delivered))
+
+    return found
+
+
+def _rlb(name: str) -> Callable[[Result], float | None]:
+    """A counter of all switches that run RLB."""
+
+    def found(result: Result) -> float | None:
+        counters = result.summary.rlb
+        return None if isinstance(counters, UnsetType) else float(counters[name])
+
+    return found
+
+
+def _recirculations(name: str) -> Callable[[Result], float | None]:
+    """How often packets went round, where a program lets them."""
+
+    def found(result: Result) -> float | None:
+        seen = result.summary.recirculations
+        return None if isinstance(seen, UnsetType) else float(getattr(seen, name))
+
+    return found
+
+
+def _flowlets(result: Result) -> float | None:
+    """Flowlets that leaf switches counted; none of programs without flowlets."""
+    seen = result.summary.flowlets
+    return None if isinstance(seen, UnsetType) else float(seen["flowlets_at_leaves"])
+
+
+def _gaps(compute: Callable[[GapSummary], float]) -> Callable[[Result], float | None]:
+    """Something of the gaps between packets of a flow, where NICs measured them and there were any."""
+
+    def found(result: Result) -> float | None:
+        gaps = result.summary.gaps
+        return None if isinstance(gaps, UnsetType) or not gaps.count else compute(gaps)
+
+    return found
+
+
+def _gap(permyriad: int) -> Callable[[Result], float | None]:
+    """A quantile of the gaps between packets of a flow."""
+
+    def found(result: Result) -> float | None:
+        return None if result.gaps is None or not result.gaps.count else result.gaps.quantile_ns(permyriad)
+
+    return found
+
+
+def _hf2t(compute: Callable[[Mapping[str, int]], float]) -> Callable[[Result], float | None]:
+    """Something of what NICs with HF2T did."""
+
+    def found(result: Result) -> float | None:
+        seen = result.summary.hf2t
+        return None if isinstance(seen, UnsetType) else compute(seen)
+
+    return found
+
+
+def _cnps(result: Result) -> float | None:
+    """Congestion notifications that senders got; none of other transports than DCQCN."""
+    seen = result.summary.dcqcn
+    return None if isinstance(seen, UnsetType) else float(seen["cnps_received"])
+
+
+def _lost(result: Result) -> float | None:
+    """Packets that no receiver has got whole: dropped, or trimmed (Spritz Fig. 6 calls both dropped)."""
+    dropped, trimmed = result.summary.packets.dropped, result.summary.packets.trimmed
+    if isinstance(dropped, UnsetType):
+        return None
+    return float(dropped + (0 if isinstance(trimmed, UnsetType) else trimmed))
+
+
+def _draining(result: Result) -> float | None:
+    """Mean over the flows of the share of their run time for which they were stopped (Flowcut Table IV)."""
+    shares = [row.drained_ns / row.fct_ns for row in _counted(result) if row.fct_ns]
+    return mean(shares) if result.complete else None
+
+
+def _whole(name: str) -> Callable[[Result], float | None]:
+    """The sum of a column over the flows that count."""
+    return lambda result: float(sum(getattr(row, name) for row in _counted(result)))
+
+
+METRICS: Mapping[str, Metric] = {
+    "fct_mean": Metric("mean FCT", "us", _mean_fct),
+    "fct_p50": Metric("median FCT", "us", _percentile(50)),
+    "fct_p99": Metric("p99 FCT", "us", _percentile(99)),
+    "fct_max": Metric("largest FCT", "us", _percentile(100)),
+    "runtime": Metric("runtime", "us", _runtime),
+    "slowdown_mean": Metric("mean slowdown", "times", _slowdown),
+    "slowdown_p50": Metric("median slowdown", "times", _slowdown_percentile(50)),
+    "slowdown_p99": Metric("p99 slowdown", "times", _slowdown_percentile(99)),
+    "out_of_order": Metric("packets out of order", "%", _out_of_order),
+    "ood_max": Metric(
+        "out-of-order degree", "", lambda result: float(max(row.ood_max for row in result.rows))
+    ),
+    "ood_p99": Metric("p99 of the out-of-order degree", "", _ood_p99),
+    "pauses": Metric("PFC pauses", "", _pfc(lambda pfc, _delivered: pfc["pauses"])),
+    "pause_rate": Metric("PFC pauses a packet", "%", _pfc(lambda pfc, delivered: pfc["pauses"] / delivered)),
+    "pause_fraction": Metric("time paused", "%", _pfc(lambda pfc, _delivered: pfc["pause_fraction"])),
+    "warnings": Metric("PFC warnings", "", _rlb("warnings_sent")),
+    "recirculated": Metric("recirculations", "", _recirculations("total")),
+    "recirculations": Metric("recirculations a packet", "%", _recirculations("mean")),
+    "recirculations_most": Metric("recirculations of a packet at most", "", _recirculations("most")),
+    "cnps": Metric("CNPs", "", _cnps),
+    "flowlets": Metric("flowlets", "", _flowlets),
+    "stretched": Metric("gaps stretched", "", _hf2t(lambda seen: float(seen["stretched"]))),
+    "natural": Metric("gaps long by themselves", "", _hf2t(lambda seen: float(seen["natural"]))),
+    "stretch": Metric(
+        "mean stretch of a gap", "us", _hf2t(lambda seen: seen["stretched_ns"] / max(seen["stretched"], 1))
+    ),
+    "trainings": Metric("trainings", "", _hf2t(lambda seen: float(seen["trainings"]))),
+    "gaps": Metric("gaps", "", _gaps(lambda seen: float(seen.count))),
+    "gap_p50": Metric("median gap", "us", _gap(5000)),
+    "gap_p99": Metric("p99 gap", "us", _gap(9900)),
+    "gap_p999": Metric("p99.9 gap", "us", _gap(9990)),
+    "gaps_1rtt": Metric("gaps ≥ RTT", "%", _gaps(lambda seen: seen.at_least_1_rtt / seen.count)),
+    "gaps_2rtt": Metric("gaps ≥ 2 RTT", "%", _gaps(lambda seen: seen.at_least_2_rtt / seen.count)),
+    "gaps_3rtt": Metric("gaps ≥ 3 RTT", "%", _gaps(lambda seen: seen.at_least_3_rtt / seen.count)),
+    "rtt": Metric("base RTT", "us", _gaps(lambda seen: float(seen.rtt_ns))),
+    "failures": Metric("failures found", "", _rlb("failures_found")),
+    "overtaken": Metric("packets overtaken", "", _whole("overtaken")),
+    "draining": Metric("time spent draining", "%", _draining),
+    "drains": Metric("drains", "", _whole("drains")),
+    "path_changes": Metric("path changes", "", _whole("path_changes")),
+    "retransmitted": Metric("retransmitted packets", "", _whole("retransmitted")),
+    "lost": Metric("packets trimmed or dropped", "", _lost),
+    "timeouts": Metric("timeouts", "", _whole("timeouts")),
+    "blocked": Metric("paths blocked", "", _whole("blocked")),
+    "explored": Metric("packets on paths drawn", "", _whole("explored")),
+    "completed": Metric(
+        "flows completed", "%", lambda result: result.summary.completed / result.summary.flows
+    ),
+    "gap": Metric("flowlet gap", "us"),
+    "memory": Metric("memory", "KiB"),
+    "packet_bytes": Metric("extra bytes a packet", "B"),
+    "flow_bytes": Metric("extra bytes a flow", "B"),
+    "overhead": Metric("overhead at 1 KiB", "%"),
+    "paths": Metric("paths of a pair at most", ""),
+    "latency": Metric("latency", "ns"),
+    "types": Metric("path types", ""),
+}
+"""All metrics by the names that files and claims use. `gap` is what a search has chosen (tune.py); the last
+ones are computed without a run (model.py: kinds)."""
+
+_NOT_BY_CLASS = (
+    *("lost", "pauses", "pause_rate", "pause_fraction"),
+    *("warnings", "recirculated", "recirculations", "recirculations_most", "cnps", "failures"),
+    *("flowlets", "stretched", "natural", "stretch", "trainings"),
+    *("gaps", "gap_p50", "gap_p99", "gap_p999", "gaps_1rtt", "gaps_2rtt", "gaps_3rtt", "rtt"),
+)
+"""What nobody counts flow by flow."""
+
+
+def metric(name: str) -> Metric:
+    """The metric with a name; that of a class of flows is `fct_p99_of_bystander`.
+
+    Raises:
+        SpecError: there is none.
+    """
+    base, _, flow_class = name.rpartition(CLASS)
+    if flow_class not in CLASSES:
+        base, flow_class = name, ""
+    found = METRICS.get(base)
+    if found is None or (flow_class and base in _NOT_BY_CLASS):
+        raise SpecError(
+            f"metric {name!r} is not known; expected {', '.join(METRICS)}, or one of them with {CLASS} "
+            f"and one of {', '.join(CLASSES)}"
+        )
+    return replace(found, title=f"{found.title}, {flow_class}") if flow_class else found
+
+
+def named(name: str, before_unit: str = " ") -> str:
+    """What a metric is called, with its unit in brackets if it has one.
+
+    Raises:
+        SpecError: there is no such metric.
+    """
+    one = metric(name)
+    unit = UNITS[one.unit].name
+    return f"{one.title}{before_unit}({unit})" if unit else one.title
+
+
+def measure(results: Sequence[Result]) -> dict[str, float]:
+    """Every metric of runs that differ in their seeds only: the mean over them; what one lacks is absent.
+
+    Where there are classes, each metric that can be told for a class alone is there for each class, too.
+    """
+    found = _measure(results, "")
+    for name in dict.fromkeys(row.flow_class for result in results for row in result.rows if row.flow_class):
+        found |= _measure([_only(result, name) for result in results], f"{CLASS}{name}", _NOT_BY_CLASS)
+    return found
+
+
+def _measure(results: Sequence[Result], suffix: str, without: Sequence[str] = ()) -> dict[str, float]:
+    found = {}
+    for name, one in METRICS.items():
+        if one.compute is None or name in without:
+            continue
+        values = [value for result in results if (value := one.compute(result)) is not None]
+        if values and len(values) == len(results):
+            found[name + suffix] = mean(values)
+    return found
+
+
+def _only(result: Result, flow_class: str) -> Result:
+    """The result as if there were the flows of one class alone, and they counted."""
+    rows = tuple(replace(row, flow_class=PLAIN) for row in result.rows if row.flow_class == flow_class)
+    done = sum(row.end_ns is not None for row in rows)
+    found = packets(rows, delivered=sum(row.received for row in rows), dropped=None)
+    summary = structs.replace(result.summary, flows=len(rows), completed=done, packets=found)
+    return replace(result, rows=rows, summary=summary)

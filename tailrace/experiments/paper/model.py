@@ -1,0 +1,330 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A figure or table of a paper as a TOML file: what runs, what is measured, what the paper claims.
+
+    paper = "Flowcut"                       # and figure, title, source, about, assumptions
+    metrics = ["fct_p99", "out_of_order"]   # columns of the table, panels of the figure
+
+    [experiment]                            # keys of experiment files, for every run
+    [scale.small]                           # experiment = {...}, seeds, reductions, values = {gap = [...]}
+    [[case]]                                # name, title, experiment, small, paper, options: one traffic
+    [[scheme]]                              # label, experiment, small, paper, tune = {option = "gap", ...}
+    [grid]                                  # a scheme for every combination of `values`; others are beside it
+    [[claim]]                               # text, value, expect, paper, why or reason
+    [reasons]                               # explanations that several claims share, by name
+
+In files of other kinds nothing is simulated: `memory` and `occupancy` hold parameters of Flowcut's memory
+model (memory.py), `endpoints` and `paths` topologies whose paths are counted or listed (endpoints.py), in
+[[panel]]s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from tailrace.experiments.errors import FileError
+from tailrace.experiments.plan.experiment import Settings
+from tailrace.experiments.paper.claims.expect import Expectation, parse_expectation
+from tailrace.experiments.paper.claims.expression import check_expression
+from tailrace.experiments.paper.claims.units import UNITS
+from tailrace.words.schema import KeyProblemError, convert, in_file, read_toml
+from tailrace.experiments.plan.experiment_file import SCALES
+from tailrace.words import SpecError
+
+FOLDER = Path(__file__).resolve().parent
+"""Where the papers' files lie."""
+
+KINDS = ("runs", "memory", "occupancy", "endpoints", "paths")
+CHARTS = ("bars", "heatmap", "sizes", "gaps", "memory", "endpoints", "none")
+LINES = ("sizes", "gaps")
+"""Charts that show runs as lines (line_charts.py); a search would need lines of its own."""
+
+
+class Scale(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One size: what it changes, the seeds over which metrics are averaged, what it leaves out and why."""
+
+    experiment: Settings = Settings()
+    seeds: Annotated[tuple[Annotated[int, Meta(ge=0)], ...], Meta(min_length=1)] = (1,)
+    reductions: list[str] = []
+    values: dict[str, list[str]] = {}
+
+
+class Scales(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The sizes."""
+
+    small: Scale = Scale()
+    paper: Scale = Scale()
+
+    def of(self, name: str) -> Scale:
+        """The size with a name of SCALES."""
+        return self.small if name == "small" else self.paper
+
+
+class Case(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A traffic in a network; `small` and `paper` change `experiment` at one size.
+
+    only: the size at which the case is there; empty: at both
+    options: what the words of every scheme get in this case, by option
+    """
+
+    name: str
+    title: str = ""
+    only: str = ""
+    experiment: Settings = Settings()
+    small: Settings = Settings()
+    paper: Settings = Settings()
+    options: dict[str, str] = {}
+
+    def of(self, scale: str) -> Settings:
+        """What this case changes at one size only."""
+        return self.small if scale == "small" else self.paper
+
+
+class Tune(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Search of a scheme's option: the value with the best mean FCT and less out of order than `below`."""
+
+    option: str
+    below: Annotated[float, Meta(description="a share of packets over 0 and up to 1", gt=0, le=1)] | None = (
+        None
+    )
+
+
+class Scheme(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A scheme as it is compared; `experiment` holds its words and what else it needs.
+
+    `small` and `paper` change it at one size. `takes` are the options of cases that its words can have.
+    """
+
+    label: str
+    experiment: Settings
+    tune: Tune | None = None
+    small: Settings = Settings()
+    paper: Settings = Settings()
+    takes: list[str] | None = None
+
+    def of(self, scale: str) -> Settings:
+        """What this scheme changes at one size only."""
+        return self.small if scale == "small" else self.paper
+
+
+class Grid(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One scheme at every combination of the values of these options; the first is the x axis.
+
+    titles: what the options are called in a figure
+    """
+
+    scheme: str
+    options: Annotated[list[str], Meta(min_length=1, max_length=2)]
+    titles: dict[str, str] = {}
+
+
+class Panel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Memory against flows a host, a line for each combination of the other parameters; or `topologies`."""
+
+    name: str
+    title: str = ""
+    hosts: tuple[int, ...] = (1024,)
+    rate: tuple[str, ...] = ("200Gbps",)
+    rtt: tuple[str, ...] = ("5us",)
+    flows: tuple[int, ...] = (10_000,)
+    algorithms: tuple[str, ...] = ("full", "ingress", "nic")
+    topologies: tuple[str, ...] = ()
+
+
+class Claim(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A statement of the paper that can be checked.
+
+    value: an expression over metrics (expression.py); without a case in it, it is checked for every case
+    expect: `<= 0.5`, `0.9..1.1`, `about 11.3`, of the value in its unit: see expect.py
+    paper: the paper's number or words, shown beside ours
+    unit: in which both are shown
+    cases: names of the cases that are meant; none: all
+    only: the size at which it can be checked; empty: at both
+    why: what explains a difference, at either size or at one
+    reason: the name of an explanation in the file's `reasons`, for one that several claims share
+    """
+
+    text: str
+    value: str
+    expect: str
+    paper: str = ""
+    unit: str = ""
+    cases: list[str] = []
+    only: str = ""
+    why: str = ""
+    why_small: str = ""
+    why_paper: str = ""
+    reason: str = ""
+
+    def explanation(self, scale: str) -> str:
+        """What explains a difference at one size."""
+        return (self.why_small if scale == "small" else self.why_paper) or self.why
+
+    @property
+    def expectation(self) -> Expectation:
+        """What the value should be."""
+        return parse_expectation(self.expect)
+
+
+class PaperFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A whole file.
+
+    drawn: metrics that bars and heat maps show; empty: all of them, or the first one
+    """
+
+    paper: str
+    figure: str
+    title: str
+    source: str
+    about: str
+    metrics: Annotated[list[str], Meta(min_length=1)]
+    kind: Annotated[str, Meta(description=f"one of {', '.join(KINDS)}")] = "runs"
+    chart: Annotated[str, Meta(description=f"one of {', '.join(CHARTS)}")] = "bars"
+    drawn: list[str] = []
+    assumptions: list[str] = []
+    experiment: Settings = Settings()
+    scale: Scales = Scales()
+    case: list[Case] = []
+    scheme: list[Scheme] = []
+    grid: Grid | None = None
+    panel: list[Panel] = []
+    reasons: dict[str, str] = {}
+    claim: list[Claim] = []
+
+    def cases(self, scale: str) -> list[Case]:
+        """The cases that are there at one size."""
+        return [case for case in self.case if case.only in ("", scale)]
+
+    def claims(self, scale: str) -> list[Claim]:
+        """The claims that are about something there at one size, each with the cases that are, and why."""
+        names = {case.name for case in self.cases(scale)} | {panel.name for panel in self.panel}
+        found = []
+        for claim in self.claim:
+            cases = [name for name in claim.cases if name in names]
+            if claim.only in ("", scale) and (cases or not claim.cases):
+                why = claim.why or self.reasons.get(claim.reason, "")
+                found.append(msgspec.structs.replace(claim, cases=cases, why=why))
+        return found
+
+
+def names() -> list[str]:
+    """The names of all files: paper and figure, such as flowcut_fig8, in their natural order."""
+    return sorted((path.stem for path in FOLDER.glob("*.toml")), key=_natural)
+
+
+def _natural(name: str) -> tuple[str, str, int, str]:
+    """Sorts fig7 before fig10, and figures before tables."""
+    paper, _, rest = name.partition("_")
+    kind = rest.rstrip("0123456789_")
+    number = rest[len(kind) :]
+    return paper, kind, int(number.partition("_")[0] or 0), number
+
+
+def select(wanted: str) -> list[str]:
+    """The files that words mean, with commas between: `all`, a paper, a file, or a figure such as fig8.
+
+    In the order of the papers, each file once.
+
+    Raises:
+        SpecError: a word means none.
+    """
+    chosen = set[str]()
+    for word in wanted.split(","):
+        found = {
+            name for name in names() if word in ("all", name, name.partition("_")[0], name.partition("_")[2])
+        }
+        if not found:
+            papers = dict.fromkeys(name.partition("_")[0] for name in names())
+            raise SpecError(
+                f"paper {word!r} is not known; expected list, all, {', '.join((*papers, *names()))}"
+            )
+        chosen |= found
+    return [name for name in names() if name in chosen]
+
+
+def read_paper(name: str) -> PaperFile:
+    """The file of a figure or table, checked.
+
+    Raises:
+        FileError: it is not as it should be.
+    """
+    return read_paper_file(FOLDER / f"{name}.toml")
+
+
+def read_paper_file(path: Path) -> PaperFile:
+    """A figure's or table's file, checked.
+
+    Raises:
+        FileError: it cannot be read, or a key or value is not what was expected.
+    """
+    values = read_toml(path)
+    try:
+        file = convert(values, PaperFile)
+        _check(file)
+    except KeyProblemError as error:
+        raise in_file(path, error) from error
+    except SpecError as error:
+        raise FileError(path, "", str(error)) from error
+    return file
+
+
+def _check(file: PaperFile) -> None:
+    """What the types cannot say."""
+    _one_of("kind", file.kind, KINDS)
+    _one_of("chart", file.chart, CHARTS)
+    _unique("case", [case.name for case in file.case])
+    for number, case in enumerate(file.case):
+        _one_of(f"case[{number}].only", case.only, ("", *SCALES))
+    _unique("scheme", [scheme.label for scheme in file.scheme])
+    _unique("panel", [panel.name for panel in file.panel])
+    if file.kind == "runs" and not (file.grid or file.scheme):
+        raise KeyProblemError("scheme", "missing; expected schemes or a grid")
+    for name in file.drawn:
+        _one_of("drawn", name, file.metrics)
+    if file.grid:
+        for option in file.grid.titles:
+            _one_of("grid.titles", option, file.grid.options)
+    if file.chart in LINES and any(scheme.tune for scheme in file.scheme):
+        raise KeyProblemError("chart", f"{file.chart} shows no search")
+    options = list(file.grid.options) if file.grid else []
+    options += [scheme.tune.option for scheme in file.scheme if scheme.tune]
+    for scale in SCALES:
+        for option in options:
+            if not file.scale.of(scale).values.get(option):
+                raise KeyProblemError(f"scale.{scale}.values.{option}", "missing; expected a list of values")
+    known = {case.name for case in file.case} | {panel.name for panel in file.panel}
+    for number, claim in enumerate(file.claim):
+        _check_claim(f"claim[{number}]", claim, known)
+        _one_of(f"claim[{number}].reason", claim.reason, ("", *file.reasons))
+        if claim.reason and claim.why:
+            raise KeyProblemError(f"claim[{number}].reason", "there is a why, too; expected one of them")
+
+
+def _check_claim(key: str, claim: Claim, cases: set[str]) -> None:
+    _one_of(f"{key}.unit", claim.unit, tuple(UNITS))
+    _one_of(f"{key}.only", claim.only, ("", *SCALES))
+    for name in claim.cases:
+        _one_of(f"{key}.cases", name, tuple(sorted(cases)))
+    try:
+        check_expression(claim.value)
+    except SpecError as error:
+        raise KeyProblemError(f"{key}.value", str(error)) from error
+    try:
+        parse_expectation(claim.expect)
+    except SpecError as error:
+        raise KeyProblemError(f"{key}.expect", str(error)) from error
+
+
+def _one_of(key: str, value: str, choices: Sequence[str]) -> None:
+    if value not in choices:
+        raise KeyProblemError(key, f"expected one of {', '.join(map(repr, choices))}, found {value!r}")
+
+
+def _unique(key: str, found: Sequence[str]) -> None:
+    for number, name in enumerate(found):
+        if name in found[:number]:
+            raise KeyProblemError(f"{key}[{number}]", f"{name!r} is there twice")

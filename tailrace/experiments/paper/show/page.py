@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The results of a paper's figures as one page of Markdown, with the figures and the trace hashes beside it.
+
+PAGE.md, and a folder PAGE/ with a picture of each figure and `traces.csv`: a row a run, with all that repeats
+it and the hash that shows that it was repeated bit by bit.
+"""
+
+from __future__ import annotations
+
+import csv
+import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import jinja2
+
+from tailrace.experiments.errors import FileError
+from tailrace.experiments.paper.claims.claims import HOLDS, Verdict
+from tailrace.experiments.paper.document import Document
+from tailrace.experiments.paper.claims.expect import ABOUT
+from tailrace.experiments.paper.measure.metrics import metric, named
+from tailrace.experiments.paper.model import read_paper, select
+from tailrace.experiments.paper.show.table import NOT_MEASURED, explanations
+from tailrace.experiments.paper.claims.units import UNITS
+from tailrace.experiments.results.result import SUMMARY, read_summary
+
+PICTURE = ".svg"
+TRACES = "traces.csv"
+_COLUMNS = ("figure", "case", "scheme", "words", "topology", "workload", "faults", "seed", "trace_sha256")
+
+
+def write_page(documents: Sequence[Document], out: Path, page: Path) -> None:
+    """Writes the page of some figures of one paper.
+
+    Args:
+        documents: what came of the figures, in the order in which they are to be shown.
+        out: the folder in which their results are, one folder a figure, with the runs beside them.
+        page: the file to write; its folder has its name without the suffix.
+
+    Raises:
+        FileError: a result is not there, or the page cannot be written.
+    """
+    folder = page.with_suffix("")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for document in documents:
+            picture = out / document.name / (document.name + PICTURE)
+            if picture.exists():
+                shutil.copyfile(picture, folder / picture.name)
+        with (folder / TRACES).open("w", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(_COLUMNS)
+            writer.writerows(_traces(documents, out.parent))
+        page.write_text(_text(documents, folder))
+    except OSError as error:
+        raise FileError(Path(error.filename or page), "", error.strerror or str(error)) from error
+
+
+def _traces(documents: Sequence[Document], runs: Path) -> Iterator[tuple[str | int, ...]]:
+    for document in documents:
+        for cell in document.cells:
+            for run in cell.runs:
+                summary = read_summary(runs / run / SUMMARY)
+                yield (
+                    document.figure,
+                    cell.case,
+                    cell.label,
+                    summary.scheme,
+                    summary.topology,
+                    summary.workload,
+                    " ".join(summary.faults),
+                    summary.seed,
+                    summary.trace_sha256 if isinstance(summary.trace_sha256, str) else "",
+                )
+
+
+def _text(documents: Sequence[Document], folder: Path) -> str:
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("tailrace.experiments.paper", ""),
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+        autoescape=jinja2.select_autoescape(),
+    )
+    shown = [document.name for document in documents]
+    paper = documents[0].name.partition("_")[0]
+    every = select(paper)
+    return environment.get_template("page.md.j2").render(
+        wanted=paper if set(shown) == set(every) else ",".join(shown),
+        missing=[read_paper(name).figure for name in every if name not in shown],
+        documents=documents,
+        folder=folder.name,
+        traces=TRACES,
+        about=ABOUT,
+        scale=documents[0].scale,
+        paper=documents[0].paper,
+        verdicts=[claim for document in documents for claim in document.claims],
+        picture=lambda document: _picture(document, folder),
+        header=_header,
+        rows=_rows,
+        held=_held,
+        notes=_notes,
+        explanations=explanations,
+        shared=_shared(documents),
+    )
+
+
+def _picture(document: Document, folder: Path) -> str:
+    name = document.name + PICTURE
+    return name if (folder / name).exists() else ""
+
+
+def _shared(documents: Sequence[Document]) -> list[str]:
+    """The assumptions of more than one figure, once each."""
+    every = [text for document in documents for text in document.assumptions]
+    return [text for text in dict.fromkeys(every) if every.count(text) > 1]
+
+
+def _held(claims: Sequence[Verdict]) -> int:
+    return sum(claim.verdict == HOLDS for claim in claims)
+
+
+def _header(document: Document) -> list[str]:
+    return (["case"] if len(document.cases) > 1 else []) + ["scheme", *map(named, document.metrics)]
+
+
+def _rows(document: Document) -> Iterator[list[str]]:
+    """The cells of a figure; a heat map's are in its picture and in result.json."""
+    for cell in document.cells:
+        label = f"{cell.label} ({cell.value})" if cell.value else cell.label
+        values = [
+            UNITS[metric(name).unit].text(cell.metrics[name], with_name=False)
+            if name in cell.metrics
+            else NOT_MEASURED
+            for name in document.metrics
+        ]
+        star = " \\*" if cell.note else ""
+        yield ([cell.case] if len(document.cases) > 1 else []) + [label + star, *values]
+
+
+def _notes(document: Document) -> list[str]:
+    return list(dict.fromkeys(cell.note for cell in document.cells if cell.note))

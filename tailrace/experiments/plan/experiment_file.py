@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Experiment files: TOML with the keys of tailrace/experiments/plan/experiment.py.
+
+    scheme = "flowcut:variant=ingress"
+    topology = "fat-tree:k=4,rate=10Gbps"
+    workload = "permutation:size=256KiB"
+    fault = ["link-slow:fraction=0.1,factor=0.1"]
+    seed = 7
+
+    [schemes]                           # instead of `scheme`: what `tailrace compare` compares, by label
+    ecmp = "ecmp"                       # `tailrace run` and `sweep` take the first one
+    "flowcut nic" = "flowcut:variant=nic"
+
+    [scale.paper]                       # what `--scale paper` changes; `small` is the other scale
+    topology = "fat-tree:k=16,rate=200Gbps"
+
+Paths in a file (FILE.json, FILE.csv) count from the folder in which the command runs, as on the command line.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from tailrace.schemes.registry import parse_scheme
+from tailrace.experiments.errors import FileError
+from tailrace.experiments.plan.experiment import Experiment, Settings, make
+from tailrace.words.schema import KeyProblemError, convert, given, in_file, read_toml
+from tailrace.words import SpecError
+
+_LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9 +._-]*")
+"""A label is the name of a folder, too."""
+
+SCALES = ("small", "paper")
+"""Sizes that a file may know: seconds on a laptop, and the size of the paper."""
+
+
+_Schemes = Annotated[
+    dict[str, Annotated[str, Meta(description="a text such as 'flowcut:variant=full'")]],
+    Meta(description="a table of labels with texts such as 'flowcut:variant=full'"),
+]
+
+
+class SizedSettings(Settings, frozen=True, forbid_unknown_fields=True):
+    """What a scale changes; its schemes take the place of those with the same label."""
+
+    schemes: _Schemes = msgspec.field(default_factory=dict)
+
+
+class Scales(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What each scale changes."""
+
+    small: SizedSettings = SizedSettings()
+    paper: SizedSettings = SizedSettings()
+
+    def of(self, scale: str | None) -> SizedSettings:
+        """The changes of a scale; none without one."""
+        if scale is None:
+            return SizedSettings()
+        return self.small if scale == "small" else self.paper
+
+
+class ExperimentFile(Settings, frozen=True, forbid_unknown_fields=True):
+    """A whole experiment file."""
+
+    schemes: _Schemes = msgspec.field(default_factory=dict)
+    scale: Scales = Scales()
+
+
+def read_experiment(path: Path, scale: str | None = None) -> Experiment:
+    """The experiment of a file, at one of its scales.
+
+    Raises:
+        FileError: the file cannot be read, or a key or value is not what was expected.
+    """
+    try:
+        file = convert(read_toml(path), ExperimentFile)
+        settings, changes = given(file), given(file.scale.of(scale))
+        del settings["scale"]
+        if scale is not None and not any(changes.values()):
+            raise FileError(path, f"key 'scale.{scale}'", "missing, and --scale asks for it")
+        settings |= changes
+        del settings["schemes"]
+        for words in _schemes(file, scale).values():
+            settings.setdefault("scheme", words)
+        return make(settings)
+    except KeyProblemError as error:
+        raise in_file(path, error) from error
+
+
+def schemes_of(path: Path | None, scale: str | None = None) -> dict[str, str]:
+    """What an experiment file compares, words by label; empty where it does not say, or without a file.
+
+    Raises:
+        FileError: the file cannot be read, or a scheme in it is none.
+    """
+    if path is None:
+        return {}
+    try:
+        return _schemes(convert(read_toml(path), ExperimentFile), scale)
+    except KeyProblemError as error:
+        raise in_file(path, error) from error
+
+
+def _schemes(file: ExperimentFile, scale: str | None) -> dict[str, str]:
+    """The schemes of a file at one of its scales.
+
+    Raises:
+        KeyProblemError: one is none, or has a label that no folder can have.
+    """
+    changes = file.scale.of(scale).schemes
+    for label in changes:
+        if label not in file.schemes:
+            raise KeyProblemError(f"scale.{scale}.schemes.{label}", "expected a label that is in schemes")
+    found = file.schemes | changes
+    for label, words in found.items():
+        if _LABEL.fullmatch(label) is None:
+            raise KeyProblemError(f"schemes.{label}", "expected a label of letters, digits, spaces and +-._")
+        try:
+            parse_scheme(words)
+        except SpecError as error:
+            raise KeyProblemError(f"schemes.{label}", str(error)) from error
+    return found
+
+
+def base_experiment(path: Path | None, scale: str | None) -> Experiment | None:
+    """What options change: the experiment of a file, None without one.
+
+    Raises:
+        FileError: as `read_experiment`.
+        SpecError: there is no such scale, or it is given without a file.
+    """
+    if scale is not None and scale not in SCALES:
+        raise SpecError(f"--scale: expected one of {', '.join(SCALES)}, found {scale!r}")
+    if path is None:
+        if scale is not None:
+            raise SpecError("--scale needs an experiment file that knows it")
+        return None
+    return read_experiment(path, scale)

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the flows of an experiment can be TCP connections of the hosts' own kernel, and where not."""
+
+from __future__ import annotations
+
+from tailrace.schemes.registry import SchemeConfig
+from tailrace.hosts.options.transports import LINUX_TCP, Transport
+from tailrace.words import SpecError
+
+PROGRAMS = ("ecmp", "letflow")
+"""What the kernel's TCP runs over: programs that ask nothing of a NIC."""
+
+
+def kernel_tcp(transport: Transport, scheme: SchemeConfig, target: str, *, pfc: bool) -> str | None:
+    """The congestion control of the kernel's TCP; None: flows are those of NICs.
+
+    Raises:
+        SpecError: the kernel's TCP cannot do what else is asked for.
+    """
+    if not transport.kernel:
+        return None
+    reasons = {
+        f"it is of real hosts; use the target native or bmv2, not {target}": target == "virtual",
+        f"it runs over {' and '.join(PROGRAMS)}, not {scheme.name}": scheme.program not in PROGRAMS,
+        "NICs stretch gaps, and its packets pass none": scheme.hf2t is not None,
+        "it does not heed the pauses of PFC": pfc,
+    }
+    for reason, applies in reasons.items():
+        if applies:
+            raise SpecError(f"transport {LINUX_TCP}: {reason}")
+    return transport.kernel

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Priority flow control of the data class: words such as ``xoff=256KiB,xon=200KiB`` -> thresholds of a port.
+
+    xoff        a switch pauses the sender on a port when more than this waits that came in there; one
+                bandwidth-delay product without it
+    xon         and lets it go on at or below this; XON_SHARE of xoff without it
+    headroom    room above xoff for what arrives until the pause takes hold; without it what the longest link
+                holds both ways, and HEADROOM_FRAMES frames that had begun
+    buffer      memory of a switch, headrooms included, that all its ports share, but for PORT_FRAMES frames
+                of each port, which data do not get; without it there is no limit
+    alpha       dynamic thresholds: a port gets alpha times what is free of the buffer, and xoff at most
+    storm       what becomes of data when pauses have held a port for too long (words.watchdog): drop, which it
+                is without it, or ignore, pauses; off: they may hold it for ever
+
+`default` is the first three without words. Every port of every switch has the same thresholds, those to hosts
+too, and NICs obey (RLB §II-A). Queues themselves keep the limit that the scheme gives them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from tailrace.schemes.defaults import bdp_bytes
+from tailrace.native.switchd.lossless import parse_alpha
+from tailrace.words import Options, SpecError, parse
+from tailrace.words.watchdog import STORMS, WATCHDOG, Watchdog, of_switch
+from tailrace.topology import Topology
+
+DEFAULT = "default"
+XON_SHARE = 0.8
+HEADROOM_FRAMES = 4
+PORT_FRAMES = 8
+REACTION_NS = 50_000_000
+"""Where switches and hosts are programs: how long one of them may wait for a processor before it obeys."""
+
+_NS_BITS = 8_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """What one port does with what came in by it, and what a switch has for all of them, in bytes; and the
+    watchdog of pauses between switches, from which that of hosts' ports follows (words.watchdog.of_port).
+    """
+
+    xoff_bytes: int
+    xon_bytes: int
+    headroom_bytes: int
+    buffer_bytes: int | None = None
+    alpha: Fraction | None = None
+    port_bytes: int = 0
+    watchdog: Watchdog = WATCHDOG
+
+    def document(self) -> dict[str, int | str | None]:
+        """The same in JSON."""
+        return {
+            "xoff_bytes": self.xoff_bytes,
+            "xon_bytes": self.xon_bytes,
+            "headroom_bytes": self.headroom_bytes,
+            "buffer_bytes": self.buffer_bytes,
+            "alpha": None if self.alpha is None else str(self.alpha),
+            "port_bytes": self.port_bytes,
+            "watchdog": self.watchdog.words(),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Pfc:
+    """PFC as it was written; None is the default."""
+
+    xoff_bytes: int | None = None
+    xon_bytes: int | None = None
+    headroom_bytes: int | None = None
+    buffer_bytes: int | None = None
+    alpha: Fraction | None = None
+    storm: str = "drop"
+
+    def of(
+        self, topology: Topology, frame_bytes: int, reaction_ns: int = 0, time_scale: float = 1
+    ) -> Thresholds:
+        """The thresholds in a topology whose frames have at most so many bytes.
+
+        Args:
+            reaction_ns: how long a neighbour takes to obey, beside the way there.
+            time_scale: how many times slower than stated the topology is already.
+
+        Raises:
+            SpecError: xon is above xoff, or the buffer has no room beside the headrooms.
+        """
+        xoff = bdp_bytes(topology) if self.xoff_bytes is None else self.xoff_bytes
+        xon = int(xoff * XON_SHARE) if self.xon_bytes is None else self.xon_bytes
+        if xon > xoff:
+            raise SpecError(f"pfc: xon ({xon} bytes) is above xoff ({xoff} bytes)")
+        headroom = self.headroom_bytes
+        if headroom is None:
+            headroom = _headroom_bytes(topology, frame_bytes, reaction_ns)
+        watchdog = of_switch(self.storm, time_scale)
+        if self.buffer_bytes is None:
+            return Thresholds(xoff, xon, headroom, watchdog=watchdog)
+        own = PORT_FRAMES * frame_bytes
+        self._check_buffer(topology, self.buffer_bytes, headroom + own)
+        return Thresholds(xoff, xon, headroom, self.buffer_bytes, self.alpha, own, watchdog)
+
+    @staticmethod
+    def _check_buffer(topology: Topology, buffer_bytes: int, port_bytes: int) -> None:
+        # and the one by which packets are recirculated
+        ports = 1 + max(len(topology.ports_of(switch.name)) for switch in topology.switches)
+        if buffer_bytes <= ports * port_bytes:
+            raise SpecError(
+                f"pfc: a buffer of {buffer_bytes} bytes has no room beside what {ports} ports have for "
+                f"themselves, {port_bytes} bytes each with headroom"
+            )
+
+
+def _headroom_bytes(topology: Topology, frame_bytes: int, reaction_ns: int) -> int:
+    """What comes in on any link from the decision to pause until the last frame sent before it was heard."""
+    links = [(link.rate_bps, link.delay_ns) for link in topology.links]
+    links += [(host.rate_bps, host.delay_ns) for host in topology.hosts]
+    # a switch's latency lies before it, as if its wires were so much longer
+    latency_ns = topology.latency_ns
+    held = max(
+        -(-rate_bps * (2 * (delay_ns + latency_ns) + reaction_ns) // _NS_BITS) for rate_bps, delay_ns in links
+    )
+    return held + HEADROOM_FRAMES * frame_bytes
+
+
+def parse_pfc(text: str) -> Pfc:
+    """PFC as words describe it.
+
+    Raises:
+        SpecError: unknown or bad option; one line says which.
+    """
+    if text == DEFAULT:
+        return Pfc()
+    keys = ("xoff", "xon", "headroom", "buffer", "alpha", "storm")
+    options = Options(parse(f"pfc:{text}", "key"), keys)
+
+    def size(name: str) -> int | None:
+        return options.size_bytes(name, least=1) if name in options else None
+
+    alpha = None
+    if "alpha" in options:
+        if "buffer" not in options:
+            raise SpecError("pfc: alpha needs buffer, of which it is a share")
+        try:
+            alpha = parse_alpha(options.text("alpha"))
+        except ValueError:
+            raise options.error("alpha", "a factor from 1/1024 to 1024 such as 1/8") from None
+    storm = options.text("storm") if "storm" in options else STORMS[0]
+    if storm not in STORMS:
+        raise options.error("storm", f"one of {', '.join(STORMS)}")
+    return Pfc(size("xoff"), size("xon"), size("headroom"), size("buffer"), alpha, storm)

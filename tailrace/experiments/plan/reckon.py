@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How much an experiment comes to, reckoned before it is built: flows, packets, entries, samples.
+
+A pattern reckons its flows from its options and the topology before it draws any; what is drawn is counted
+all the same. The largest runs of the papers come to 24 thousand flows, 220 million packets and 100 thousand
+routes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeVar
+
+from tailrace.experiments.workloads.transfer import PatternError
+from tailrace.hosts.flows.flow import FlowSpec
+from tailrace.words import SpecError
+from tailrace.words.limits import refuse_above
+from tailrace.topology import Topology
+
+T = TypeVar("T")
+
+MOST_FLOWS = 2_000_000
+MOST_PACKETS = 20_000_000_000
+MOST_ROUTES = 2_000_000
+"""Of all switches together: a next hop of a switch towards a switch with hosts."""
+
+MOST_SAMPLES = 200_000_000
+"""Of all ports together."""
+
+
+def check_flows(count: float) -> None:
+    """Refuses so many flows; `count` may be what is to be expected of random numbers.
+
+    Raises:
+        PatternError: they are too many.
+    """
+    try:
+        refuse_above("flows", "flows", count, MOST_FLOWS)
+    except SpecError as error:
+        raise PatternError(str(error).removeprefix("flows: ")) from error
+
+
+def counted(items: Iterable[T]) -> Iterator[T]:
+    """The items, but no more than there may be flows; PatternError where there are more."""
+    for number, item in enumerate(items, start=1):
+        if number > MOST_FLOWS:
+            check_flows(number)
+        yield item
+
+
+def check_network(topology: Topology) -> None:
+    """Refuses a network whose routes would fill the memory.
+
+    Raises:
+        SpecError: it is.
+    """
+    routes = len(topology.switches) * len(topology.leaves)
+    refuse_above(f"topology {topology.kind}", "routes", routes, MOST_ROUTES)
+
+
+def check_packets(flows: Sequence[FlowSpec], mtu_bytes: int) -> None:
+    """Refuses flows of more packets than a run can send within days.
+
+    Raises:
+        SpecError: they are.
+    """
+    packets = sum(-(-flow.bytes // mtu_bytes) for flow in flows)
+    refuse_above("workload", f"packets of {mtu_bytes} bytes", packets, MOST_PACKETS)
+
+
+def check_samples(topology: Topology, period_ns: int | None, least_ns: int) -> None:
+    """Refuses samples of queues that would fill the memory; `least_ns` is what the run takes at least.
+
+    Raises:
+        SpecError: they would.
+    """
+    if period_ns is not None:
+        ports = len(topology.hosts) + 2 * len(topology.links)
+        refuse_above("sample", "samples", ports * (least_ns // period_ns), MOST_SAMPLES)

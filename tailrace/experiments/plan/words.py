@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lists of schemes on the command line, and the folder names that stand for schemes and cases."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from tailrace.words import SpecError, parse
+
+CLEAN = "clean"
+"""The case without faults."""
+
+
+def split_schemes(text: str) -> tuple[str, ...]:
+    """The words of each scheme of ``ecmp,letflow:gap=50us,flowcut:variant=ingress,buckets=64``.
+
+    Raises:
+        SpecError: an option without a scheme, no scheme at all, or one given twice.
+    """
+    return split_words(text, "schemes")
+
+
+def split_words(text: str, what: str) -> tuple[str, ...]:
+    """The items of a list that commas separate, where they also separate an item's options.
+
+    A piece ``key=value`` belongs to the item before it.
+
+    Raises:
+        SpecError: an option without an item, no item at all, or one given twice.
+    """
+    found: list[str] = []
+    for piece in (piece.strip() for piece in text.split(",")):
+        head = piece.partition("=")[0]
+        if "=" not in piece or ":" in head:
+            found.append(piece)
+        elif not found:
+            raise SpecError(f"{what}: expected a name before {piece!r}")
+        else:
+            found[-1] += ("," if ":" in found[-1] else ":") + piece
+    if not all(found):
+        raise SpecError(f"{what}: expected names separated by commas, found {text!r}")
+    for words in found:
+        if found.count(words) > 1:
+            raise SpecError(f"{what}: {words!r} is given twice")
+    return tuple(found)
+
+
+def with_option(words: str, key: str, value: str) -> str:
+    """The words with one more option.
+
+    Raises:
+        SpecError: the option is there already, with another value.
+    """
+    parsed = parse(words, "scheme")
+    present = parsed.options.get(key)
+    if present not in (None, value):
+        raise SpecError(f"{parsed.title}: {key}={present} and {key}={value} contradict each other")
+    return replace_option(words, key, value)
+
+
+def replace_option(words: str, key: str, value: str) -> str:
+    """The words with this value of an option, whatever it was before."""
+    parsed = parse(words)
+    parsed.options[key] = value
+    return str(parsed)
+
+
+def slug(text: str) -> str:
+    """A text as the name of a folder."""
+    return re.sub(r"[^A-Za-z0-9.=]+", "-", text).strip("-") or "-"
+
+
+def labels(schemes: Sequence[str]) -> tuple[str, ...]:
+    """A short unique name for each scheme, fit for a folder: the bare name where no other has it."""
+    names = [words.partition(":")[0] for words in schemes]
+    return tuple(
+        name if names.count(name) == 1 else re.sub(r"[^A-Za-z0-9.]+", "-", words)
+        for name, words in zip(names, schemes, strict=True)
+    )
+
+
+def case_name(faults: Sequence[str]) -> str:
+    """The name of a case, fit for a folder: `clean`, or its faults' names joined."""
+    return "+".join(dict.fromkeys(words.partition(":")[0] for words in faults)) or CLEAN

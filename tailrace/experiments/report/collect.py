@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What lies below a folder of results: single runs, comparisons, sweeps, figures of papers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from tailrace.experiments.errors import FileError
+from tailrace.experiments.paper.document import RESULT, Document, read_document
+from tailrace.experiments.paper.grid import RUNS
+from tailrace.experiments.results.result import COMPARISON, SUMMARY, Comparison, Result, read_result
+from tailrace.experiments.run.sweep import SWEEP, SweepDocument
+from tailrace.experiments.plan.words import case_name
+from tailrace.words import SpecError
+from tailrace.words.files import read_bytes
+from tailrace.words.limits import refuse_above
+
+T = TypeVar("T")
+
+MOST_FOLDERS = 1 << 18
+"""That are looked through for results."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Runs that belong together, in their order; `folder` as the user named it, `axes` those of a sweep."""
+
+    kind: str
+    folder: Path
+    results: tuple[Result, ...]
+    failed: tuple[str, ...] = ()
+    axes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """All that a report is about."""
+
+    groups: tuple[Group, ...]
+    documents: tuple[Document, ...]
+
+
+def collect(folder: Path) -> Found:
+    """Everything below a folder.
+
+    Raises:
+        SpecError: there is nothing.
+        FileError: a file is not what its name says.
+    """
+    if not folder.is_dir():
+        raise SpecError(f"{folder}: not a folder")
+    folders = _walk(folder)
+    groups = tuple(_groups(folders))
+    documents = tuple(read_document(below / RESULT) for below in folders if (below / RESULT).exists())
+    if not groups and not documents:
+        raise SpecError(f"{folder}: no results; expected what tailrace run, compare, sweep or paper writes")
+    return Found(groups, tuple(sorted(documents, key=_place)))
+
+
+def _place(document: Document) -> tuple[str, str, str, int]:
+    """Sorts figures before tables, and Fig. 7 before Fig. 10."""
+    digits = "".join(letter if letter.isdigit() else " " for letter in document.name).split()
+    name = document.name.rstrip("0123456789_")
+    return document.scale, document.paper, name, int(digits[0]) if digits else 0
+
+
+def _walk(folder: Path) -> list[Path]:
+    """A folder and all below it, in order; links to folders are not followed, for they may lead anywhere.
+
+    Raises:
+        FileError: one cannot be read.
+        SpecError: there are too many.
+    """
+
+    def refuse(error: OSError) -> None:
+        raise FileError(Path(error.filename or folder), "", error.strerror or str(error)) from error
+
+    found = []
+    try:
+        for place, below, _ in os.walk(folder, onerror=refuse):
+            below.sort()
+            found.append(Path(place))
+            refuse_above(f"report {folder}", "folders", len(found), MOST_FOLDERS)
+    except RecursionError:
+        raise SpecError(f"{folder}: folders are nested too deeply") from None
+    return found
+
+
+def _groups(folders: Sequence[Path]) -> Iterator[Group]:
+    """The runs of folders; those within a comparison or a sweep belong to it, and the runs of papers are told
+    by their figures.
+    """
+    done: Path | None = None
+    for folder in folders:
+        if done is not None and folder.is_relative_to(done):
+            continue
+        done = None
+        if folder != folders[0] and (folder.name == RUNS.name or folder.name.startswith(".")):
+            done = folder
+            continue
+        for group in _group(folder):
+            done = folder
+            yield group
+
+
+def _group(folder: Path) -> Iterator[Group]:
+    """The runs that a folder itself is about, if it is about any."""
+    if (folder / COMPARISON).exists():
+        yield _comparison(folder)
+    elif (folder / SWEEP).exists():
+        yield _sweep(folder)
+    elif (folder / SUMMARY).exists():
+        result = read_result(folder, case="", label="")
+        summary = result.summary
+        named = Result(
+            case_name(summary.faults),
+            summary.scheme.partition(":")[0],
+            summary,
+            result.rows,
+            result.timelines,
+        )
+        yield Group("run", folder, (named,))
+
+
+def _comparison(folder: Path) -> Group:
+    found = _decoded(folder / COMPARISON, Comparison)
+    results = tuple(
+        read_result(folder / entry.case / entry.label, case=entry.case, label=entry.label)
+        for entry in found.runs
+    )
+    failed = tuple(f"{one.case}, {one.label}: {one.reason}" for one in found.failed)
+    return Group("comparison", folder, results, failed)
+
+
+def _sweep(folder: Path) -> Group:
+    found = _decoded(folder / SWEEP, SweepDocument)
+    results, failed = [], []
+    for point in found.points:
+        label = ", ".join(f"{key}={value}" for key, value in point.settings.items())
+        if isinstance(point.failed, str):
+            failed.append(f"{label}: {point.failed}")
+        else:
+            results.append(read_result(folder / point.folder, case="sweep", label=label))
+    return Group("sweep", folder, tuple(results), tuple(failed), found.axes)
+
+
+def _decoded(path: Path, shape: type[T]) -> T:
+    try:
+        return msgspec.json.decode(read_bytes(path), type=shape)
+    except OSError as error:
+        raise FileError(path, "", error.strerror or str(error)) from error
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise FileError(path, "", f"not what tailrace writes: {error}") from error

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Figures of a report about runs: completion times, slowdown by size, order, queues and paths over time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import polars
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from tailrace.experiments.figures import plot
+from tailrace.experiments.results.statistics import cumulative, mean, percentile
+from tailrace.experiments.results.result import Result, longest_fct_ns
+from tailrace.experiments.results.rows import measured_rows
+from tailrace.words.units import format_bytes
+
+_US_NS = 1e3
+_KIB = 1 << 10
+_BINS = 8
+_MOST_LINES = 8
+_MOST_SIZES = 6
+"""With more different sizes than that, slowdowns are shown by ranges of sizes."""
+
+
+def completion_figure(results: Sequence[Result]) -> Figure:
+    """The share of flows that had finished after some time: a panel a case, a line a scheme."""
+    cases, labels = _names(results)
+    with plot.style():
+        figure, axes = plot.panels(len(cases))
+        for axis, case in zip(axes, cases, strict=True):
+            shown = [one for one in results if one.case == case]
+            unit_ns, unit = plot.time_unit(longest_fct_ns(shown))
+            for result in shown:
+                rows = measured_rows(result.rows)
+                times = [row.fct_ns / unit_ns for row in rows if row.fct_ns is not None]
+                x, y = cumulative(times, len(rows))
+                if x:
+                    _steps(axis, [x[0], *x], [0.0, *y], labels.index(result.label), result.label)
+            axis.set_title(case)
+            axis.set_xlabel(f"flow completion time ({unit})")
+            axis.set_ylabel("share of flows")
+            axis.set_ylim(0, 1.02)
+        plot.legend(figure, *axes)
+    return figure
+
+
+def slowdown_figure(results: Sequence[Result]) -> Figure:
+    """Mean and p99 slowdown by flow size; where all flows have one size, the distribution of slowdowns."""
+    cases, labels = _names(results)
+    edges = _edges(sorted({row.bytes for result in results for row in measured_rows(result.rows)}))
+    with plot.style():
+        figure, axes = plot.panels(len(cases))
+        for axis, case in zip(axes, cases, strict=True):
+            for result in (one for one in results if one.case == case):
+                number = labels.index(result.label)
+                if len(edges) > 1:
+                    _by_size(axis, result, edges, number)
+                else:
+                    rows = measured_rows(result.rows)
+                    factors = [row.slowdown for row in rows if row.slowdown is not None]
+                    x, y = cumulative(factors, len(rows))
+                    if x:
+                        _steps(axis, [x[0], *x], [0.0, *y], number, result.label)
+            axis.set_title(case)
+            if len(edges) > 1:
+                plot.logarithmic(axis, "x", lambda size: format_bytes(round(size)), base=2)
+                axis.set_xlabel("flow size up to; solid: mean, dotted: p99")
+                axis.set_ylabel("slowdown (×)")
+            else:
+                axis.set_xlabel("slowdown (×)")
+                axis.set_ylabel("share of flows")
+                axis.set_ylim(0, 1.02)
+        plot.legend(figure, *axes)
+    return figure
+
+
+def _edges(sizes: Sequence[int]) -> list[int]:
+    """Upper ends of the ranges of sizes: all sizes where they are few, else some of even ratio."""
+    if len(sizes) <= _MOST_SIZES:
+        return list(sizes)
+    ratio = (sizes[-1] / sizes[0]) ** (1 / _BINS)
+    return [math.ceil(sizes[0] * ratio**number) for number in range(1, _BINS)] + [sizes[-1]]
+
+
+def _by_size(axis: Axes, result: Result, edges: Sequence[int], number: int) -> None:
+    points = []
+    finished = [row for row in measured_rows(result.rows) if row.slowdown is not None]
+    below = 0
+    for edge in edges:
+        factors = [row.slowdown or 0.0 for row in finished if below < row.bytes <= edge]
+        if factors:
+            points.append((edge, mean(factors), percentile(factors, 99)))
+        below = edge
+    sizes, means, tails = [list(column) for column in zip(*points, strict=True)] or ([], [], [])
+    axis.plot(sizes, means, color=plot.colour(number), marker="o", markersize=3, label=result.label)
+    axis.plot(sizes, tails, color=plot.colour(number), marker="^", markersize=3, linestyle=":")
+
+
+def order_figure(results: Sequence[Result]) -> Figure | None:
+    """Share of packets that arrived out of order: a group of bars a case; None where nobody counted."""
+    cases, labels = _names(results)
+    with plot.style():
+        figure, (axis,) = plot.panels(1, width=min(9.0, max(4.2, 0.5 * len(cases) * len(labels))))
+        width = 0.84 / len(labels)
+        highest = 0.0
+        for result in results:
+            share = result.summary.packets.out_of_order_fraction
+            if not isinstance(share, float):
+                continue
+            number = labels.index(result.label)
+            x = cases.index(result.case) + (number - (len(labels) - 1) / 2) * width
+            plot.bar(axis, x, 100 * share, width * 0.92, number, label=result.label)
+            text = "0" if share == 0 else f"{100 * share:.2g}"
+            axis.annotate(text, (x, 100 * share), (0, 2), textcoords="offset points", ha="center", fontsize=7)
+            highest = max(highest, 100 * share)
+        if not axis.patches:
+            return None
+        axis.set_xticks(range(len(cases)), cases)
+        axis.set_ylabel("packets out of order (%)")
+        axis.set_ylim(0, max(highest * 1.15, 1))
+        axis.grid(visible=False, axis="x")
+        plot.legend(figure, axis)
+    return figure
+
+
+def queue_figure(result: Result) -> Figure | None:
+    """The longest queues over time; None where nobody looked, or nothing ever waited."""
+    table = result.timelines.queues
+    if table is None or table.is_empty():
+        return None
+    with plot.style():
+        figure, (axis,) = plot.panels(1, width=7.5)
+        longest = (
+            table.group_by("switch", "port", "peer")
+            .agg(polars.col("queue_bytes").max())
+            .sort(["queue_bytes", "switch", "port"], descending=[True, False, False])
+            .head(_MOST_LINES)
+        )
+        for number, (switch, port, peer, _) in enumerate(longest.iter_rows()):
+            rows = table.filter((polars.col("switch") == switch) & (polars.col("port") == port)).sort(
+                "time_ns"
+            )
+            axis.plot(
+                [time_ns / _US_NS for time_ns in rows["time_ns"]],
+                [size / _KIB for size in rows["queue_bytes"]],
+                color=plot.colour(number),
+                linewidth=1.2,
+                label=f"{switch} → {peer}",
+            )
+        axis.set_xlabel("virtual time (µs)")
+        axis.set_ylabel("queue (KiB)")
+        axis.set_ylim(bottom=0)
+        plot.legend(figure, axis, columns=4)
+    return figure
+
+
+def path_figure(result: Result) -> Figure | None:
+    """Which switches the packets of watched flows passed, and when; None where none were watched."""
+    table = result.timelines.paths
+    if table is None or table.is_empty():
+        return None
+    flows = table["flow"].unique().sort().to_list()[:_MOST_LINES]
+    with plot.style():
+        figure, axes = plot.panels(len(flows), width=7.5, height=2.6, columns=1)
+        for axis, flow in zip(axes, flows, strict=True):
+            rows = table.filter(polars.col("flow") == flow).sort("time_ns")
+            # switches in the order in which packets pass them
+            order = rows.group_by("switch").agg(polars.col("time_ns").min()).sort("time_ns", "switch")
+            switches = order["switch"].to_list()
+            axis.plot(
+                [time_ns / _US_NS for time_ns in rows["time_ns"]],
+                [switches.index(switch) for switch in rows["switch"]],
+                linestyle="none",
+                marker="|",
+                markersize=6,
+                color=plot.colour(0),
+            )
+            axis.set_yticks(range(len(switches)), switches)
+            axis.invert_yaxis()
+            axis.set_title(f"flow {flow}: packets at switches")
+            axis.set_xlabel("virtual time (µs)")
+    return figure
+
+
+def _names(results: Sequence[Result]) -> tuple[list[str], list[str]]:
+    """Cases and labels, in their order."""
+    cases = list(dict.fromkeys(result.case for result in results))
+    return cases, list(dict.fromkeys(result.label for result in results))
+
+
+def _steps(axis: Axes, x: Sequence[float], y: Sequence[float], number: int, label: str) -> None:
+    colour, dashes = plot.colour(number), plot.line(number)
+    axis.step(x, y, where="post", label=label, color=colour, linestyle=dashes, linewidth=1.6)

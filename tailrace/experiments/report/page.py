@@ -1,0 +1,279 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page: what was found, as HTML with everything in it."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import platform
+import random
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+from matplotlib.figure import Figure
+from msgspec import UnsetType
+
+from tailrace.experiments.faults.fault import LinkDown, LinkSlow, parse_fault
+from tailrace.experiments.paper.show.charts import document_figure, search_figure
+from tailrace.experiments.paper.claims.claims import DIFFERS, HOLDS
+from tailrace.experiments.paper.document import Document
+from tailrace.experiments.paper.measure.metrics import metric
+from tailrace.experiments.paper.claims.units import UNITS
+from tailrace.experiments.figures.plot import inline_svg
+from tailrace.experiments.report.collect import Found, Group
+from tailrace.experiments.report.figures import completion_figure, order_figure, path_figure, queue_figure, slowdown_figure
+from tailrace.experiments.report.map import topology_figure
+from tailrace.experiments.results.result import Result
+from tailrace.experiments.run.run import installed_version
+from tailrace.experiments.results.summary import Summary
+from tailrace.experiments.results.table import COLUMNS, figures
+from tailrace.words import SpecError
+from tailrace.topology import Topology, parse_topology
+
+_TEMPLATE = "page.html.j2"
+_HASH_DIGITS = 12
+_COMMANDS = {"run": "run", "comparison": "compare", "sweep": "sweep"}
+_OPTIONS = {
+    "topology": "topology",
+    "workload": "workload",
+    "target": "target",
+    "seed": "seed",
+    "time_scale": "time_scale",
+    "transport": "transport",
+    "window": "window_bytes",
+    "mtu": "mtu_bytes",
+}
+"""Options of a command, by the key of the summary that tells them."""
+
+_VERDICTS = {HOLDS: "good", DIFFERS: "differs"}
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A figure with what is said below it."""
+
+    svg: Markup
+    caption: str
+
+
+@dataclass(frozen=True, slots=True)
+class GroupView:
+    """A group of runs as the page shows it."""
+
+    anchor: str
+    title: str
+    facts: dict[str, str]
+    command: str
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    pictures: tuple[Picture, ...]
+    failed: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PaperView:
+    """A figure or table of a paper as the page shows it."""
+
+    anchor: str
+    document: Document
+    held: int
+    differed: int
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    notes: tuple[str, ...]
+    pictures: tuple[Picture, ...]
+
+
+def render(found: Found, title: str) -> str:
+    """The whole page."""
+    numbers = itertools.count(1)
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).resolve().parent),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
+    )
+    papers = [_paper(document, numbers) for document in found.documents]
+    return environment.get_template(_TEMPLATE).render(
+        title=title,
+        papers=papers,
+        groups=[_group(group, numbers) for group in found.groups],
+        held=sum(paper.held for paper in papers),
+        differed=sum(paper.differed for paper in papers),
+        verdicts=_VERDICTS,
+        machine=machine(),
+        version=installed_version() or "not installed",
+    )
+
+
+def machine() -> dict[str, str]:
+    """What the page was made on."""
+    return {
+        "system": f"{platform.system()} {platform.release()}",
+        "processor": platform.machine(),
+        "cores": str(os.cpu_count() or 1),
+        "Python": platform.python_version(),
+    }
+
+
+def _pictures(figures: Sequence[tuple[Figure | None, str]], numbers: Iterator[int]) -> tuple[Picture, ...]:
+    """The figures that there are, each with ids of its own."""
+    return tuple(
+        Picture(Markup(inline_svg(figure, f"f{next(numbers)}", caption)), caption)  # noqa: S704 - our own
+        for figure, caption in figures
+        if figure is not None
+    )
+
+
+# ---- papers ----
+
+
+def _paper(document: Document, numbers: Iterator[int]) -> PaperView:
+    verdicts = [claim.verdict for claim in document.claims]
+    titles = []
+    for name in document.metrics:
+        unit = UNITS[metric(name).unit].name
+        titles.append(f"{metric(name).title} ({unit})" if unit else metric(name).title)
+    rows = []
+    for cell in document.cells:
+        values = [
+            UNITS[metric(name).unit].text(cell.metrics[name], with_name=False)
+            if name in cell.metrics
+            else "–"
+            for name in document.metrics
+        ]
+        label = f"{cell.label} ({cell.value})" if cell.value else cell.label
+        rows.append(
+            (document.cases.get(cell.case) or cell.case, label + (" *" if cell.note else ""), *values)
+        )
+    return PaperView(
+        anchor=f"{document.scale}-{document.name}",
+        document=document,
+        held=verdicts.count(HOLDS),
+        differed=verdicts.count(DIFFERS),
+        head=("case", "scheme", *titles),
+        rows=tuple(rows),
+        notes=tuple(dict.fromkeys(cell.note for cell in document.cells if cell.note)),
+        pictures=_pictures(
+            [
+                (document_figure(document), f"{document.figure}: {document.title}"),
+                (search_figure(document), "Mean FCT for every flowlet gap that was tried"),
+            ],
+            numbers,
+        ),
+    )
+
+
+# ---- runs ----
+
+
+def _group(group: Group, numbers: Iterator[int]) -> GroupView:
+    results = group.results
+    figures: list[tuple[Figure | None, str]] = []
+    facts, command = {}, ""
+    if results:
+        summary = results[0].summary
+        facts, command = _facts(results), _command(group)
+        figures = [
+            (completion_figure(results), "Flow completion times"),
+            (
+                slowdown_figure(results),
+                "Slowdown: completion time over that of the flow alone in the network",
+            ),
+            (order_figure(results), "Data packets that arrived out of order"),
+        ]
+        for result in results:
+            name = f"{result.case}, {result.label}"
+            figures.append((queue_figure(result), f"The longest queues: {name}"))
+            figures.append((path_figure(result), f"Paths of watched flows: {name}"))
+        figures.append((_map(results), f"The network: {summary.topology}"))
+    return GroupView(
+        anchor=f"runs-{next(numbers)}",
+        title=f"{group.kind.capitalize()}: {group.folder}",
+        facts=facts,
+        command=command,
+        head=("case", "scheme", *(name.replace("\n", " ").replace("- ", "") for name in COLUMNS[:-1])),
+        rows=tuple(_row(result) for result in results),
+        pictures=_pictures(figures, numbers),
+        failed=group.failed,
+    )
+
+
+def _map(results: Sequence[Result]) -> Figure | None:
+    """The network of the first run; None where the file that describes it is not here any more."""
+    try:
+        topology = parse_topology(results[0].summary.topology)
+    except SpecError:
+        return None
+    faulty = {pair for result in results for pair in _faulty(result.summary, topology)}
+    return topology_figure(topology, faulty)
+
+
+def _row(result: Result) -> tuple[str, ...]:
+    flag = "" if result.complete and not result.summary.overloaded else " (!)"
+    return (result.case, result.label + flag, *_short(figures(result.summary)))
+
+
+def _short(cells: Sequence[str]) -> list[str]:
+    return ["–" if cell == "-" else cell for cell in cells]
+
+
+def _facts(results: Sequence[Result]) -> dict[str, str]:
+    """What all runs have in common; where they differ, every value."""
+    found: dict[str, str] = {}
+    for key in ("topology", "workload", "target", "seed", "transport", "window_bytes", "mtu_bytes", "flows"):
+        values = [getattr(result.summary, key) for result in results]
+        texts = dict.fromkeys(
+            f"{value:,}" if key.endswith("bytes") else str(value)
+            for value in values
+            if not isinstance(value, UnsetType)
+        )
+        found[key.replace("_bytes", " (bytes)")] = ", ".join(texts)
+    found["faults"] = ", ".join(dict.fromkeys(words for result in results for words in result.summary.faults))
+    for key in ("version", "p4_sha256", "trace_sha256"):
+        values = [getattr(result.summary, key) for result in results]
+        texts = dict.fromkeys(value[:_HASH_DIGITS] for value in values if isinstance(value, str))
+        found[key.replace("_", " ")] = ", ".join(texts)
+    return {key: text for key, text in found.items() if text}
+
+
+def _command(group: Group) -> str:
+    """A command that makes the results again, as far as the summaries tell it."""
+    summary = group.results[0].summary
+    swept = {key.partition(".")[0] for key in group.axes}
+    words = ["tailrace", _COMMANDS[group.kind]]
+    if group.kind == "sweep":
+        scheme = {} if "scheme" in swept else {"scheme": (summary.scheme,)}
+        for name, values in (*scheme.items(), *group.axes.items()):
+            words += ["--set", f"{name}={','.join(values)}"]
+    else:
+        schemes = dict.fromkeys(result.summary.scheme for result in group.results)
+        words += ["--scheme" if group.kind == "run" else "--schemes", ",".join(schemes)]
+    for option, key in _OPTIONS.items():
+        value = getattr(summary, key)
+        same = all(getattr(result.summary, key) == value for result in group.results)
+        # what differs follows from what is varied
+        told = option not in group.axes and (same or option in swept)
+        if told and not isinstance(value, UnsetType) and (key, value) != ("time_scale", 1):
+            words += [f"--{option.replace('_', '-')}", str(value)]
+    if "fault" not in swept:
+        for fault in dict.fromkeys(text for result in group.results for text in result.summary.faults):
+            words += ["--fault", fault]
+    return shlex.join(words)
+
+
+def _faulty(summary: Summary, topology: Topology) -> Iterator[frozenset[str]]:
+    """The ends of the links that the faults of a run hit, drawn as the run has drawn them."""
+    for number, words in enumerate(summary.faults):
+        try:
+            hits = parse_fault(words).resolve(topology, random.Random(f"fault {number} {summary.seed}"))
+        except SpecError:
+            continue
+        for hit in hits:
+            if isinstance(hit, LinkSlow | LinkDown):
+                yield frozenset((hit.a, hit.b))

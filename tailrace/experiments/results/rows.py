@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One row a flow, as in flows.parquet: what the NICs measured, and the ideal completion time."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import polars
+
+from tailrace.experiments.workloads.classes import PLAIN, measured
+from tailrace.experiments.errors import FileError
+from tailrace.experiments.results.parquet import read_parquet, write_parquet
+from tailrace.hosts.flows.flow import FlowRecord
+
+
+@dataclass(frozen=True, slots=True)
+class FlowRow:
+    """One flow. Times in ns since the traffic began; None where the flow did not finish.
+
+    `src` and `dst` are host names. `packets` counts data packets sent, retransmissions included;
+    `out_of_order` those that arrived when another PSN was expected, `ood_max` the largest distance between
+    the two. `overtaken` counts first transmissions that arrived after a later one, `timeouts` those of
+    retransmission, `ce_marked` data packets that arrived marked by ECN, `trimmed` those that arrived without
+    their payload, `nacks` what told the sender of them. `explored` counts packets whose path was drawn,
+    `reused` those on a path known to be good, `blocked` paths blocked after a timeout (Spritz §IV).
+    `received` counts data packets that arrived, duplicates too, `cnps_sent` and `cnps_received` the CNPs of
+    DCQCN, of the receiver and at the sender. `stretched` counts gaps between packets that the NIC stretched,
+    by `stretched_ns` in all, and `natural` those beyond the flowlet threshold by themselves (HF2T §4).
+    `flow_class` is the column `class`: classes.py.
+    """
+
+    id: int
+    src: str
+    dst: str
+    bytes: int
+    start_ns: int
+    end_ns: int | None
+    fct_ns: int | None
+    ideal_fct_ns: int
+    slowdown: float | None
+    packets: int
+    retransmitted: int
+    out_of_order: int = 0
+    ood_max: int = 0
+    path_changes: int = 0
+    drains: int = 0
+    drained_ns: int = 0
+    overtaken: int = 0
+    timeouts: int = 0
+    ce_marked: int = 0
+    trimmed: int = 0
+    nacks: int = 0
+    explored: int = 0
+    reused: int = 0
+    blocked: int = 0
+    received: int = 0
+    cnps_sent: int = 0
+    cnps_received: int = 0
+    stretched: int = 0
+    stretched_ns: int = 0
+    natural: int = 0
+    flow_class: str = PLAIN
+
+
+# Explicit, so that a run in which no flow finished writes the same columns.
+SCHEMA = {
+    "id": polars.Int64,
+    "src": polars.String,
+    "dst": polars.String,
+    "bytes": polars.Int64,
+    "start_ns": polars.Int64,
+    "end_ns": polars.Int64,
+    "fct_ns": polars.Int64,
+    "ideal_fct_ns": polars.Int64,
+    "slowdown": polars.Float64,
+    "packets": polars.Int64,
+    "retransmitted": polars.Int64,
+    "out_of_order": polars.Int64,
+    "ood_max": polars.Int64,
+    "path_changes": polars.Int64,
+    "drains": polars.Int64,
+    "drained_ns": polars.Int64,
+    "overtaken": polars.Int64,
+    "timeouts": polars.Int64,
+    "ce_marked": polars.Int64,
+    "trimmed": polars.Int64,
+    "nacks": polars.Int64,
+    "explored": polars.Int64,
+    "reused": polars.Int64,
+    "blocked": polars.Int64,
+    "received": polars.Int64,
+    "cnps_sent": polars.Int64,
+    "cnps_received": polars.Int64,
+    "stretched": polars.Int64,
+    "stretched_ns": polars.Int64,
+    "natural": polars.Int64,
+    "class": polars.String,
+}
+_UNFINISHED = ("end_ns", "fct_ns", "slowdown")
+"""Columns without a value where a flow did not finish."""
+
+_NAMES = {"flow_class": "class"}
+"""Columns that cannot be called as their fields."""
+
+
+def make_row(
+    record: FlowRecord, *, src: str, dst: str, ideal_fct_ns: int, flow_class: str = PLAIN
+) -> FlowRow:
+    """The row of one flow's record; `src` and `dst` are the names of its hosts."""
+    fct_ns = None if record.end_ns is None else record.end_ns - record.start_ns
+    return FlowRow(
+        id=record.id,
+        src=src,
+        dst=dst,
+        bytes=record.bytes,
+        start_ns=record.start_ns,
+        end_ns=record.end_ns,
+        fct_ns=fct_ns,
+        ideal_fct_ns=ideal_fct_ns,
+        slowdown=None if fct_ns is None else fct_ns / ideal_fct_ns,
+        packets=record.packets,
+        retransmitted=record.retransmitted,
+        out_of_order=record.out_of_order,
+        ood_max=record.ood_max,
+        path_changes=record.path_changes,
+        drains=record.drains,
+        drained_ns=record.drained_ns,
+        overtaken=record.overtaken,
+        timeouts=record.timeouts,
+        ce_marked=record.ce_marked,
+        trimmed=record.trimmed,
+        nacks=record.nacks,
+        explored=record.explored,
+        reused=record.reused,
+        blocked=record.blocked,
+        received=record.received,
+        cnps_sent=record.cnps_sent,
+        cnps_received=record.cnps_received,
+        stretched=record.stretched,
+        stretched_ns=record.stretched_ns,
+        natural=record.natural,
+        flow_class=flow_class,
+    )
+
+
+def write_rows(rows: Sequence[FlowRow], path: Path, unobserved: Collection[str] = ()) -> None:
+    """Write flows.parquet, rows by id, without the columns of what nobody has observed."""
+    ordered = sorted(rows, key=lambda row: row.id)
+    columns = [{_NAMES.get(name, name): value for name, value in asdict(row).items()} for row in ordered]
+    write_parquet(polars.DataFrame(columns, schema=SCHEMA).drop(*unobserved, strict=False), path)
+
+
+def read_rows(path: Path) -> tuple[FlowRow, ...]:
+    """The rows of a flows.parquet.
+
+    Raises:
+        FileError: it cannot be read, or has other columns.
+    """
+    found = read_parquet(path, "flows")
+    for name, kind in found.schema.items():
+        if SCHEMA.get(name) != kind:
+            raise FileError(
+                path, "", f"no table of flows: column {name!r} is not expected, or of another type"
+            )
+        if name not in _UNFINISHED and found[name].null_count():
+            raise FileError(path, "", f"no table of flows: column {name!r} has gaps")
+    columns = {column: name for name, column in _NAMES.items()}
+    try:
+        # not strict: a run of an earlier version has fewer columns
+        return tuple(FlowRow(**row) for row in found.rename(columns, strict=False).iter_rows(named=True))
+    except TypeError as error:
+        raise FileError(path, "", f"no table of flows: {error}") from error
+
+
+def measured_rows(rows: Sequence[FlowRow]) -> tuple[FlowRow, ...]:
+    """The rows of the flows that count: all but those of the background."""
+    return tuple(row for row in rows if measured(row.flow_class))

@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: Apache-2.0
+"""summary.json of one run: aggregated from its rows and its switches' counters, and from nothing else.
+
+A key is absent where the thing was not observed: BMv2's traffic manager does not say what it dropped, real
+time has no trace hash, a run in which no flow finished has no completion times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import TypeVar
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from tailrace.p4rt.counters import MOST_RECIRCULATIONS, RECIRCULATIONS
+from tailrace.experiments.results.gaps import GapSummary
+from tailrace.experiments.results.statistics import mean, percentile
+from tailrace.experiments.results.rows import FlowRow
+
+T = TypeVar("T")
+
+FLOWLETS = "flowlets_"
+FLOWLETS_AT_LEAVES = "flowlets_at_leaves"
+"""What the names of counters of flowlets begin with."""
+
+
+class Completion(msgspec.Struct, frozen=True):
+    """Flow completion times of the finished flows, in ns."""
+
+    mean: float
+    p50: int
+    p99: int
+    max: int
+
+
+class Slowdown(msgspec.Struct, frozen=True):
+    """Completion time over the ideal one (tailrace/experiments/results/ideal.py), of the finished flows."""
+
+    mean: float
+    p50: float
+    p99: float
+
+
+class Packets(msgspec.Struct, frozen=True):
+    """Data packets. `sent` counts retransmissions, `delivered` what reached a receiving NIC, in any order.
+
+    `dropped` counts frames of every kind, ACKs too; `trimmed` data packets whose payload a full queue has cut
+    off: what is sent is delivered or among those.
+    `ood_p99` is over flows: each flow's largest out-of-order degree, in packets.
+    """
+
+    sent: int
+    delivered: int | UnsetType = UNSET
+    retransmitted: int | UnsetType = UNSET
+    dropped: int | UnsetType = UNSET
+    trimmed: int | UnsetType = UNSET
+    out_of_order: int | UnsetType = UNSET
+    out_of_order_fraction: float | UnsetType = UNSET
+    ood_p99: int | UnsetType = UNSET
+
+
+class Recirculations(msgspec.Struct, frozen=True):
+    """RLB's recirculations: all of them, for each data packet delivered, and of the packet with the most."""
+
+    total: int
+    mean: float
+    most: int
+
+
+class Class(msgspec.Struct, frozen=True):
+    """The flows of one class (classes.py)."""
+
+    flows: int
+    completed: int
+    fct_ns: Completion | UnsetType = UNSET
+    retransmitted: int = 0
+
+
+class Summary(msgspec.Struct, frozen=True, kw_only=True):
+    """One run. `overload_reasons`, `faults` and `time_scale` tell how to read the rest.
+
+    `task` is the key of the words that it was made from (tailrace/experiments/run/task.py), where it belongs to a sweep.
+    `path_changes`, `drains` and `drained_ns` are sums over the flows, as their receivers and senders saw
+    them. `unobserved` names columns of flows.parquet that a run has not, because nobody could count them.
+    `flows`, `completed` and all times leave out flows of the background; `classes` has them, too.
+    """
+
+    scheme: str
+    variant: str | UnsetType = UNSET
+    topology: str
+    workload: str
+    target: str
+    seed: int
+    faults: tuple[str, ...] = ()
+    time_scale: float
+    transport: str | UnsetType = UNSET
+    window_bytes: int | UnsetType = UNSET
+    mtu_bytes: int | UnsetType = UNSET
+    version: str | UnsetType = UNSET
+    p4_sha256: str | UnsetType = UNSET
+    flows: int
+    completed: int
+    fct_ns: Completion | UnsetType = UNSET
+    slowdown: Slowdown | UnsetType = UNSET
+    classes: dict[str, Class] | UnsetType = UNSET
+    packets: Packets
+    path_changes: int | UnsetType = UNSET
+    drains: int | UnsetType = UNSET
+    drained_ns: int | UnsetType = UNSET
+    flowcut: dict[str, int] | UnsetType = UNSET
+    flowlets: dict[str, int] | UnsetType = UNSET
+    gaps: GapSummary | UnsetType = UNSET
+    spritz: dict[str, int] | UnsetType = UNSET
+    hermes: dict[str, int] | UnsetType = UNSET
+    pfc: dict[str, int | float] | UnsetType = UNSET
+    hf2t: dict[str, int] | UnsetType = UNSET
+    rlb: dict[str, int] | UnsetType = UNSET
+    recirculations: Recirculations | UnsetType = UNSET
+    dcqcn: dict[str, int] | UnsetType = UNSET
+    virtual_ns: int | UnsetType = UNSET
+    wall_s: float
+    packet_hops: int | UnsetType = UNSET
+    packet_hops_per_s: float | UnsetType = UNSET
+    trace_sha256: str | UnsetType = UNSET
+    overloaded: bool
+    overload_reasons: tuple[str, ...] = ()
+    unobserved: tuple[str, ...] | UnsetType = UNSET
+    task: str | UnsetType = UNSET
+
+
+def completion(rows: Sequence[FlowRow]) -> Completion | UnsetType:
+    """Completion times of the finished flows; unset where none finished."""
+    times = [row.fct_ns for row in rows if row.fct_ns is not None]
+    if not times:
+        return UNSET
+    return Completion(mean(times), percentile(times, 50), percentile(times, 99), max(times))
+
+
+def slowdown(rows: Sequence[FlowRow]) -> Slowdown | UnsetType:
+    """Slow-downs of the finished flows; unset where none finished."""
+    factors = [row.slowdown for row in rows if row.slowdown is not None]
+    if not factors:
+        return UNSET
+    return Slowdown(mean(factors), percentile(factors, 50), percentile(factors, 99))
+
+
+def classes(rows: Sequence[FlowRow]) -> dict[str, Class] | UnsetType:
+    """What became of each class; unset where no flow is of any."""
+    found = {}
+    for name in dict.fromkeys(row.flow_class for row in rows if row.flow_class):
+        own = [row for row in rows if row.flow_class == name]
+        done = sum(row.end_ns is not None for row in own)
+        found[name] = Class(len(own), done, completion(own), sum(row.retransmitted for row in own))
+    return found or UNSET
+
+
+def steering(rows: Sequence[FlowRow]) -> dict[str, int]:
+    """What NICs did that choose paths themselves (Spritz §IV): sums over the flows."""
+    return {name: sum(getattr(row, name) for row in rows) for name in ("explored", "reused", "blocked")}
+
+
+def packets(
+    rows: Sequence[FlowRow],
+    *,
+    delivered: int,
+    dropped: int | None,
+    trimmed: int | None = None,
+    unobserved: Collection[str] = (),
+) -> Packets:
+    """Sums over the rows; `delivered` is what the receivers counted, and None is what nobody counted.
+
+    `unobserved` names columns of which the same is true.
+    """
+    ordered = "out_of_order" not in unobserved
+    out_of_order = sum(row.out_of_order for row in rows)
+    return Packets(
+        sent=sum(row.packets for row in rows),
+        delivered=delivered,
+        retransmitted=sum(row.retransmitted for row in rows),
+        dropped=known(dropped),
+        trimmed=known(trimmed),
+        out_of_order=out_of_order if ordered else UNSET,
+        out_of_order_fraction=out_of_order / delivered if delivered and ordered else UNSET,
+        ood_p99=percentile([row.ood_max for row in rows], 99) if rows and ordered else UNSET,
+    )
+
+
+def known(value: T | None) -> T | UnsetType:
+    """The value, or unset where it is None."""
+    return UNSET if value is None else value
+
+
+def counters(
+    switches: Mapping[str, Mapping[str, int]], prefixes: Sequence[str]
+) -> dict[str, int] | UnsetType:
+    """Sums over all switches of the counters whose names begin so; unset where no switch has any.
+
+    Of what a packet does most often that of the switch where it is most.
+    """
+    sums: dict[str, int] = {}
+    for values in switches.values():
+        for name, value in values.items():
+            if name.startswith(tuple(prefixes)):
+                before = sums.get(name, 0)
+                sums[name] = max(before, value) if name == MOST_RECIRCULATIONS else before + value
+    return dict(sorted(sums.items())) if sums else UNSET
+
+
+def flowlets(
+    switches: Mapping[str, Mapping[str, int]], leaves: Collection[str]
+) -> dict[str, int] | UnsetType:
+    """Flowlets that switches began; unset where no switch's program has any.
+
+    Each switch has its own; `flowlets_at_leaves` are those of the switches that hosts are at (HF2T §4.2).
+    """
+    found = counters(switches, (FLOWLETS,))
+    at_leaves = counters({name: switches[name] for name in leaves if name in switches}, (FLOWLETS,))
+    if isinstance(found, UnsetType) or isinstance(at_leaves, UnsetType):
+        return found
+    return found | {FLOWLETS_AT_LEAVES: at_leaves["flowlets_created"]}
+
+
+def notifications(rows: Sequence[FlowRow]) -> dict[str, int]:
+    """CNPs of DCQCN, over all flows."""
+    return {name: sum(getattr(row, name) for row in rows) for name in ("cnps_sent", "cnps_received")}
+
+
+def recirculations(switches: Mapping[str, Mapping[str, int]], delivered: int) -> Recirculations | UnsetType:
+    """How often packets went round; unset where no switch's program lets them."""
+    found = counters(switches, (RECIRCULATIONS,))
+    if isinstance(found, UnsetType) or not delivered:
+        return UNSET
+    total = found[RECIRCULATIONS]
+    return Recirculations(total, total / delivered, found[MOST_RECIRCULATIONS])

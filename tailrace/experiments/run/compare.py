@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Several schemes on the same topology, workload and seed, in a healthy network and with faults."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from tailrace.schemes.registry import parse_scheme
+from tailrace.experiments.backends.job import Backend
+from tailrace.experiments.errors import RunError
+from tailrace.experiments.plan.experiment import Experiment
+from tailrace.experiments.figures.figure import draw
+from tailrace.experiments.plan.nic import only_transport
+from tailrace.experiments.run.pool import Where, run_all
+from tailrace.experiments.run.progress import Display
+from tailrace.experiments.results.result import COMPARISON, Failure, Result, comparison, to_json, write_result
+from tailrace.experiments.run.run import Plan, plan, run
+from tailrace.experiments.results.table import make_table, markdown
+from tailrace.experiments.run.task import Failed, make_task
+from tailrace.hosts.options.transports import parse_transport
+from tailrace.experiments.plan.words import case_name, labels
+
+TABLE = "comparison.md"
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What came of it: results in the order of cases and schemes, and the runs that failed."""
+
+    labels: tuple[str, ...]
+    results: tuple[Result, ...]
+    failed: tuple[Failure, ...]
+
+
+def plans(
+    base: Experiment, schemes: Sequence[str], target: str, names: Sequence[str] = ()
+) -> list[tuple[str, Plan]]:
+    """Label and plan of every run: each scheme without faults, then each with them if there are any.
+
+    A scheme that works over one transport only keeps that, whatever the others go over. `names` are labels to
+    be used instead of those that follow from the words.
+
+    Raises:
+        SpecError: words that do not fit together.
+    """
+    cases: list[tuple[str, ...]] = [()]
+    if base.faults:
+        cases.append(base.faults)
+    return [
+        (label, plan(replace(_over_its_own(base, scheme), faults=faults), target))
+        for faults in cases
+        for label, scheme in zip(names or labels(schemes), schemes, strict=True)
+    ]
+
+
+def _over_its_own(base: Experiment, scheme: str) -> Experiment:
+    """The experiment with a scheme, and without a transport that it cannot work over."""
+    only = only_transport(parse_scheme(scheme))
+    if base.transport is not None and only not in (None, parse_transport(base.transport).name):
+        base = replace(base, transport=None)
+    return replace(base, scheme=scheme)
+
+
+def compare(
+    planned: Sequence[tuple[str, Plan]], backend: Backend, display: Display, pcap_dir: Path | None = None
+) -> Comparison:
+    """Run one plan after the other. A run that fails does not keep the others from running.
+
+    With `pcap_dir`, links are captured to CASE/SCHEME below it.
+
+    Raises:
+        SpecError: the target cannot do what was asked for.
+    """
+    results: list[Result] = []
+    failed: list[Failure] = []
+    for label, one in planned:
+        case = case_name(one.experiment.faults)
+        try:
+            with display.run(f"{case} {label}") as report:
+                captures = None if pcap_dir is None else pcap_dir / case / label
+                results.append(run(one, backend, report, label=label, pcap_dir=captures))
+        except RunError as error:
+            failed.append(Failure(case, label, str(error)))
+    return Comparison(tuple(dict.fromkeys(label for label, _ in planned)), tuple(results), tuple(failed))
+
+
+def compare_at_once(
+    planned: Sequence[tuple[str, Plan]], workers: int, folder: Path, display: Display
+) -> Comparison:
+    """The same with several runs at a time, in virtual time; results that `folder` has already stay.
+
+    Raises:
+        SpecError: the target is not virtual, or a result cannot be written.
+    """
+    tasks = [
+        make_task(one.experiment, one.target, label=label, out=Path(case_name(one.experiment.faults), label))
+        for label, one in planned
+    ]
+    ends = run_all(tasks, folder, Where(workers), display)
+    found = [(task, ends[task.key]) for task in tasks]
+    results = tuple(replace(end, label=task.label) for task, end in found if isinstance(end, Result))
+    failed = tuple(
+        Failure(task.case, task.label, end.reason) for task, end in found if isinstance(end, Failed)
+    )
+    return Comparison(tuple(dict.fromkeys(label for label, _ in planned)), results, failed)
+
+
+def write(done: Comparison, folder: Path) -> None:
+    """Write CASE/SCHEME/{summary.json,flows.parquet}, comparison.json, table and figure into a folder."""
+    for result in done.results:
+        write_result(result, folder / result.case / result.label)
+    document = comparison(done.results, done.labels[0], done.failed)
+    (folder / COMPARISON).write_text(to_json(document), "utf-8")
+    if done.results:
+        (folder / TABLE).write_text(markdown(make_table(done.results, done.labels[0])), "utf-8")
+        draw(done.results, folder)

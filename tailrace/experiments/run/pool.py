@@ -1,0 +1,263 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs many tasks: here one after the other, in a pool of processes, or on a Dask cluster.
+
+The results come back to the process that asked, which writes them: workers need no common file system. A
+task that fails does not keep the others from running.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import multiprocessing
+import signal
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing import resource_tracker
+from pathlib import Path
+from typing import Any
+
+from tailrace.p4rt.errors import ControllerError
+from tailrace.experiments.errors import RunError
+from tailrace.experiments.run.progress import Display
+from tailrace.experiments.results.result import Result
+from tailrace.experiments.run.task import Failed, Task, finished, keep, run_task
+from tailrace.words import SpecError
+
+CONNECT_S = 10
+"""How long a cluster may take to answer."""
+
+NO_WORKER_S = 60.0
+"""How long a cluster may have no worker before what waits for one has failed."""
+
+LOOK_S = 1.0
+"""How often it is looked for workers while nothing ends."""
+
+MOST_WORKERS = 1024
+"""Processes of this machine at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """Where tasks run: so many processes of this machine, or the Dask scheduler at an address."""
+
+    workers: int = 1
+    cluster: str | None = None
+
+
+Ends = dict[str, "Result | Failed"]
+"""What became of each task, by key."""
+
+
+def run_all(
+    tasks: Sequence[Task], root: Path, where: Where, display: Display, *, again: bool = False
+) -> Ends:
+    """Run every task whose result is not below `root` yet, and write the results there.
+
+    Args:
+        tasks: what to run; of tasks with one key only the first is run, and each keeps the result.
+        root: their folders lie below it.
+        where: who runs them.
+        display: shows how far they are.
+        again: also run what was finished before.
+
+    Raises:
+        SpecError: the cluster cannot be reached, or a result cannot be written.
+    """
+    ends: Ends = {}
+    waiting: dict[str, Task] = {}
+    folders: dict[str, dict[Path, Task]] = {}
+    for task in tasks:
+        found = None if again else finished(task, root)
+        if found is not None:
+            ends[task.key] = found
+        else:
+            waiting.setdefault(task.key, task)
+            folders.setdefault(task.key, {})[task.out] = task
+    if ends:
+        display.say(f"{len(ends)} of {len(ends) + len(waiting)} results were there already")
+    for task, end in _ends(tuple(waiting.values()), where, display):
+        if isinstance(end, Result):
+            for same in folders[task.key].values():
+                keep(same, end, root)
+        else:
+            display.warn(f"{task.label}: {end.reason}")
+        ends[task.key] = end
+    return ends
+
+
+def _ends(tasks: Sequence[Task], where: Where, display: Display) -> Iterator[tuple[Task, Result | Failed]]:
+    """Each task with what became of it, as they end."""
+    if not tasks:
+        return
+    if where.cluster is None and where.workers == 1:
+        for number, task in enumerate(tasks, start=1):
+            with display.run(f"{number}/{len(tasks)} {task.label}") as report:
+                yield task, guarded(task, report)
+        return
+    if where.workers > MOST_WORKERS:
+        raise SpecError(f"--workers: expected at most {MOST_WORKERS}, found {where.workers}")
+    if any(task.experiment.target != "virtual" for task in tasks):
+        raise SpecError("several runs at a time would slow each other down in real time: use target virtual")
+    ends = (
+        _in_processes(tasks, where.workers)
+        if where.cluster is None
+        else _on_cluster(tasks, where.cluster, display)
+    )
+    with display.count("runs", len(tasks)) as done:
+        for task, end in ends:
+            done(task.label)
+            yield task, end
+
+
+def guarded(task: Task, *report: Any) -> Result | Failed:
+    """The task's result, or why there is none, as a value that any process can hand back."""
+    try:
+        return run_task(task, *report)
+    except SpecError as error:
+        return Failed(str(error), bad_input=True)
+    except (RunError, ControllerError) as error:
+        return Failed(str(error))
+
+
+# ---- processes of this machine ----
+
+
+def _in_processes(tasks: Sequence[Task], workers: int) -> Iterator[tuple[Task, Result | Failed]]:
+    others = set(multiprocessing.active_children())
+    pool = ProcessPoolExecutor(
+        min(workers, len(tasks)), multiprocessing.get_context("spawn"), initializer=_leave_signals
+    )
+    try:
+        with _without_interrupts():
+            futures = {pool.submit(guarded, task): task for task in tasks}
+        for future in as_completed(futures):
+            try:
+                yield futures[future], future.result()
+            except BrokenProcessPool:
+                yield futures[future], Failed("a worker process has died, perhaps for lack of memory")
+    except BaseException:
+        # what runs would otherwise be waited for
+        for child in set(multiprocessing.active_children()) - others:
+            child.terminate()
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """Within the block Ctrl-C waits. Processes that are started there never get it, also not while they
+    import what they need, before they can say that it is not for them.
+    """
+    # it would be started within the block, and let signals through again
+    resource_tracker.ensure_running()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _leave_signals() -> None:
+    """Ctrl-C is for the process that asked; it ends its workers itself."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+# ---- a Dask cluster ----
+
+
+def _on_cluster(
+    tasks: Sequence[Task], address: str, display: Display
+) -> Iterator[tuple[Task, Result | Failed]]:
+    distributed = _distributed()
+    try:
+        # a client of an address that is none would hang when it is thrown away
+        distributed.comm.get_address_host_port(address)
+    except ValueError as error:
+        raise SpecError(f"cluster {address}: expected HOST:PORT or tcp://HOST:PORT: {error}") from error
+    if "://" in address and not address.startswith("tcp://"):
+        raise SpecError(f"cluster {address}: expected HOST:PORT or tcp://HOST:PORT")
+    try:
+        client = distributed.Client(address, timeout=CONNECT_S, set_as_default=False)
+    except (OSError, ValueError, TimeoutError) as error:
+        raise SpecError(f"cluster {address}: no Dask scheduler answers: {error}") from error
+    with client, client.as_current():
+        futures = {
+            client.submit(guarded, task, key=f"tailrace-{task.key}", pure=False): task for task in tasks
+        }
+        try:
+            for future in _as_completed(client, distributed, list(futures), address, display):
+                yield futures[future], _fetched(future)
+        except BaseException:
+            client.cancel(list(futures), force=True)
+            raise
+
+
+def _as_completed(
+    client: Any, distributed: Any, futures: list[Any], address: str, display: Display
+) -> Iterator[Any]:
+    """The futures as they end.
+
+    Raises:
+        RunError: the cluster had no worker for too long, or its scheduler has gone.
+    """
+    waiting = set(futures)
+    alone_s: float | None = None
+    while waiting:
+        ended = {future for future in waiting if future.done()}
+        waiting -= ended
+        yield from ended
+        if ended or not waiting:
+            continue
+        try:
+            distributed.wait(list(waiting), timeout=LOOK_S, return_when="FIRST_COMPLETED")
+            alone_s = None
+            continue
+        except (TimeoutError, asyncio.TimeoutError):
+            pass
+        if _workers(client, address):
+            alone_s = None
+            continue
+        now_s = time.monotonic()
+        if alone_s is None:
+            alone_s = now_s
+            display.warn(f"cluster {address}: there is no worker; waiting {NO_WORKER_S:g} s for one")
+        elif now_s - alone_s > NO_WORKER_S:
+            raise RunError(
+                f"cluster {address}: no worker for {NO_WORKER_S:g} s; {len(waiting)} runs are left"
+            )
+
+
+def _workers(client: Any, address: str) -> int:
+    """How many workers the cluster has now.
+
+    Raises:
+        RunError: its scheduler does not answer.
+    """
+    try:
+        return len(client.nthreads())
+    except (OSError, TimeoutError, asyncio.TimeoutError, RuntimeError) as error:
+        raise RunError(f"cluster {address}: the scheduler does not answer: {error}") from error
+
+
+def _fetched(future: Any) -> Result | Failed:
+    """What a future holds; a worker that died, or has no Tailrace, is told as a failed task."""
+    if future.status == "finished":
+        found: Result | Failed = future.result()
+        return found
+    error = future.exception()
+    return Failed(f"the worker failed: {type(error).__name__}: {error}")
+
+
+def _distributed() -> Any:
+    """Dask's library, which only those need who have a cluster."""
+    try:
+        return importlib.import_module("distributed")
+    except ImportError:
+        raise SpecError("--cluster needs Dask: install tailrace[cluster]") from None

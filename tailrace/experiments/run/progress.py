@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Progress on standard error: a bar for each run, or two lines where that is no terminal.
+
+A bar shows how many bytes of the flows have arrived, the virtual time, events a second of real time, and how
+long the rest will take if it goes on as it went so far.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import IO
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import Progress as Bars
+
+from tailrace.experiments.backends.job import Progress, Report
+from tailrace.words.units import format_time
+
+_SPEED_S = 30.0
+"""The time over which the speed is averaged that tells how long the rest takes."""
+
+
+class Display:
+    """Shows messages and the progress of runs."""
+
+    def __init__(self, file: IO[str], *, quiet: bool = False) -> None:
+        """Writes to `file`, or nowhere but for warnings when `quiet`."""
+        self._console = Console(file=file, highlight=False, soft_wrap=True)
+        self._quiet = quiet
+
+    def say(self, text: str) -> None:
+        """One line about what is going on."""
+        if not self._quiet:
+            self._console.print(text, markup=False)
+
+    def warn(self, text: str) -> None:
+        """One line that is never left out."""
+        self._console.print(f"warning: {text}", markup=False)
+
+    @contextmanager
+    def run(self, name: str) -> Iterator[Report]:
+        """Shows one run: gives the callback that takes its progress."""
+        if self._quiet:
+            yield _nothing
+        elif self._console.is_terminal:
+            yield from self._bar(name)
+        else:
+            yield from self._lines(name)
+
+    @contextmanager
+    def count(self, what: str, total: int) -> Iterator[Callable[[str], None]]:
+        """Shows how many of many things are done: gives the callback that takes the name of each."""
+        if self._quiet or not self._console.is_terminal:
+            yield self._tally(what, total)
+            return
+        columns = (
+            *(TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()),
+            *(TimeRemainingColumn(), TextColumn("{task.fields[last]}")),
+        )
+        with Bars(*columns, console=self._console, speed_estimate_period=_SPEED_S) as bars:
+            task = bars.add_task(what, total=total, last="")
+            yield lambda name: bars.update(task, advance=1, last=name)
+
+    def _tally(self, what: str, total: int) -> Callable[[str], None]:
+        done = 0
+
+        def one_more(name: str) -> None:
+            nonlocal done
+            done += 1
+            self.say(f"{done} of {total} {what}: {name}")
+
+        return one_more
+
+    def _bar(self, name: str) -> Iterator[Report]:
+        columns = (
+            *(TextColumn("{task.description:<24}"), BarColumn(), TextColumn("{task.fields[flows]}")),
+            *(TextColumn("{task.fields[clock]}"), TimeElapsedColumn(), TimeRemainingColumn()),
+            TextColumn("{task.fields[phase]}"),
+        )
+        pace = _Pace()
+        with Bars(*columns, console=self._console, speed_estimate_period=_SPEED_S) as bars:
+            task = bars.add_task(name, total=None, phase="", flows="", clock="")
+
+            def report(progress: Progress) -> None:
+                if progress.note:
+                    bars.console.print(progress.note, markup=False)
+                    return
+                bars.update(
+                    task,
+                    completed=progress.share,
+                    total=None if progress.share is None else 1.0,
+                    phase=progress.phase,
+                    flows=f"{progress.done}/{progress.flows} flows" if progress.flows else "",
+                    clock=pace.text(progress),
+                )
+
+            yield report
+            bars.update(task, phase="")
+
+    def _lines(self, name: str) -> Iterator[Report]:
+        began_s = time.monotonic()
+        self.say(f"{name} ...")
+        last = Progress("")
+        pace = _Pace()
+        clock = ""
+
+        def report(progress: Progress) -> None:
+            nonlocal last, clock
+            if progress.note:
+                self.say(progress.note)
+                return
+            last = progress
+            clock = pace.text(progress)
+
+        yield report
+        texts = [f"{last.done} of {last.flows} flows", f"{time.monotonic() - began_s:.1f} s", clock]
+        self.say(f"{name}: {', '.join(filter(None, texts))}")
+
+
+class _Pace:
+    """How fast virtual time and events go by."""
+
+    def __init__(self) -> None:
+        self._began_s = time.monotonic()
+
+    def text(self, progress: Progress) -> str:
+        """Virtual time and events a second since the beginning; empty where nobody counts them."""
+        if progress.virtual_ns is None:
+            return ""
+        passed_s = max(time.monotonic() - self._began_s, 1e-3)
+        return f"{format_time(progress.virtual_ns)} virtual, {_short(progress.events / passed_s)} events/s"
+
+
+def _short(number: float) -> str:
+    """A number with a unit prefix, such as 1.2M."""
+    for unit, factor in (("M", 1e6), ("k", 1e3)):
+        if number >= factor:
+            return f"{number / factor:.1f}{unit}"
+    return f"{number:.0f}"
+
+
+def _nothing(_progress: Progress) -> None:
+    """Progress that nobody looks at."""

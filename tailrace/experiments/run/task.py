@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One experiment as a task: words that any process can run, and a folder that keeps what came of them.
+
+A task's key is a hash of everything that decides its result: the words, what the files that they name hold,
+the version of Tailrace, its code and the compiled P4 program. A folder whose summary bears the key holds the
+result of the task, so that a sweep that was interrupted goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import msgspec
+
+from tailrace.experiments.backends.job import Backend, Progress, Report
+from tailrace.experiments.run.code_hash import code_sha256
+from tailrace.experiments.errors import FileError, RunError
+from tailrace.experiments.plan.experiment import Experiment
+from tailrace.experiments.plan.known import program_sha256
+from tailrace.experiments.backends.mininet import MininetBackend
+from tailrace.experiments.results.result import SUMMARY, Result, read_result, read_summary, write_result
+from tailrace.experiments.run.run import installed_version, plan, run
+from tailrace.experiments.results.staging import staged
+from tailrace.experiments.backends.virtual.run import VirtualBackend
+from tailrace.experiments.plan.words import case_name
+from tailrace.words.files import read_bytes
+
+_FORMAT = 2
+"""Counts changes of what a result folder holds."""
+
+_BETWEEN = re.compile("[:,=]")
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """An experiment to run, for `make_task` has checked it.
+
+    `experiment.target` is never auto. `key` is the hash, `label` what a table calls the scheme, `out` the
+    folder for the result, relative to wherever the results of all tasks go.
+    """
+
+    experiment: Experiment
+    label: str
+    out: Path
+    key: str
+
+    @property
+    def case(self) -> str:
+        """`clean`, or the names of the faults."""
+        return case_name(self.experiment.faults)
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A task that did not come to its end; `bad_input` where its words are to blame."""
+
+    reason: str
+    bad_input: bool = False
+
+
+def make_task(experiment: Experiment, target: str, *, label: str, out: Path) -> Task:
+    """The task of an experiment on a target (bmv2, native or virtual).
+
+    Raises:
+        SpecError: words that cannot be used.
+        ControllerError: the scheme's program is not there.
+    """
+    experiment = replace(experiment, target=target)
+    return Task(experiment, label, out, key_of(experiment))
+
+
+def key_of(experiment: Experiment) -> str:
+    """The hash of what decides the result: 64 hexadecimal digits.
+
+    Raises:
+        SpecError: the scheme's words cannot be used.
+    """
+    words = (experiment.topology, experiment.workload or "", *experiment.faults)
+    files = [Path(piece) for text in words for piece in _BETWEEN.split(text) if "." in piece]
+    document = (
+        _FORMAT,
+        experiment,
+        installed_version(),
+        code_sha256(),
+        program_sha256(experiment.scheme, experiment.topology),
+        [hashlib.sha256(_content(path)).hexdigest() for path in files if path.is_file()],
+    )
+    return hashlib.sha256(msgspec.json.encode(document)).hexdigest()
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return read_bytes(path)
+    except OSError as error:
+        raise FileError(path, "", error.strerror or str(error)) from error
+
+
+def _nothing(_progress: Progress) -> None:
+    """Progress that nobody looks at."""
+
+
+def run_task(task: Task, report: Report = _nothing) -> Result:
+    """Run a task to its end, in this process; nothing is written.
+
+    Raises:
+        SpecError: words that do not fit together, or a target that cannot do what they say.
+        RunError: the run failed, or this process has another version of Tailrace than the task's maker.
+    """
+    if key_of(task.experiment) != task.key:
+        raise RunError(
+            "another version of Tailrace, of its programs or of a file than where the task was made"
+        )
+    planned = plan(task.experiment, task.experiment.target)
+    result = run(planned, backend_of(task.experiment.target), report, label=task.label)
+    return replace(result, summary=msgspec.structs.replace(result.summary, task=task.key))
+
+
+def backend_of(target: str) -> Backend:
+    """What runs jobs on a target."""
+    return VirtualBackend() if target == "virtual" else MininetBackend()
+
+
+def finished(task: Task, root: Path) -> Result | None:
+    """The result of a task, where its folder below `root` has it from an earlier time."""
+    folder = root / task.out
+    try:
+        if read_summary(folder / SUMMARY).task != task.key:
+            return None
+        return read_result(folder, case=task.case, label=task.label)
+    except FileError:
+        return None
+
+
+def keep(task: Task, result: Result, root: Path) -> None:
+    """Write a result to its task's folder below `root`, whole or not at all.
+
+    Raises:
+        SpecError: it cannot be written.
+    """
+    with staged(root / task.out) as folder:
+        write_result(result, folder)
+
+
+Settled = Callable[[Task, "Result | Failed"], None]
+"""Is told each task's end, once, in the order in which they end."""

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The pattern that hurts minimal routing most, one for each kind of low-diameter network.
+
+Dragonfly: every host of group i sends to the host with its own place in group i + 1 (J. Kim et al.,
+Technology-Driven, Highly-Scalable Dragonfly Topology, ISCA 2008, §4.2: all minimal paths of a group share
+the few links to the next one).
+
+Slim Fly: routers are put into chains a - x - y - b of neighbours. The hosts of a send to those of y, and
+those of y to those of a; so do x and b. x is the only common neighbour of a and y, and y that of x and b, so
+the minimal paths of a and x share the link from x to y, and those of y and b the link back: each carries the
+traffic of two routers' hosts, any other link that of one (after M. Besta and T. Hoefler, Slim Fly: A Cost
+Effective Low-Diameter Network Topology, SC 2014: routers at distance two whose paths overlap in one link).
+Chains are found by a random greedy search; routers left over, two at best, send to one another in a ring.
+
+Both are permutations: every host sends to one other, and hears from one.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tailrace.experiments.workloads.transfer import PatternError, Transfer
+from tailrace.topology import Host, Topology
+
+_TRIES = 16
+"""Random orders that are tried for fewer routers left over."""
+
+Chain = tuple[str, str, str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Adversarial:
+    """Every host sends `size_bytes`."""
+
+    size_bytes: int
+    jitter_ns: int = 0
+
+    def transfers(self, topology: Topology, rng: random.Random) -> Iterator[Transfer]:
+        """See Pattern."""
+        for sender, receiver in _pairs(topology, rng):
+            yield Transfer(sender, receiver, self.size_bytes, rng.randint(0, self.jitter_ns))
+
+
+def _pairs(topology: Topology, rng: random.Random) -> list[tuple[Host, Host]]:
+    if topology.kind == "dragonfly":
+        return _next_groups(topology)
+    if topology.kind == "slim-fly":
+        return _shared_links(topology, rng)
+    raise PatternError(f"there is one for a dragonfly and for a slim-fly, not for a {topology.kind}")
+
+
+def _next_groups(topology: Topology) -> list[tuple[Host, Host]]:
+    groups: dict[int, list[Host]] = {}
+    for switch in topology.switches:
+        groups.setdefault(switch.group, []).extend(topology.hosts_of(switch.name))
+    if len(groups) < 2:
+        raise PatternError("all hosts are in one group")
+    order = [groups[number] for number in sorted(groups)]
+    following = [*order[1:], order[0]]
+    return [
+        pair for own, others in zip(order, following, strict=True) for pair in zip(own, others, strict=True)
+    ]
+
+
+def _shared_links(topology: Topology, rng: random.Random) -> list[tuple[Host, Host]]:
+    found, left = chains(topology, rng)
+    ways = [way for a, x, y, b in found for way in ((a, y), (y, a), (x, b), (b, x))]
+    if len(left) > 1:
+        ways += zip(left, [*left[1:], left[0]], strict=True)
+    return [
+        pair
+        for sender, receiver in ways
+        for pair in zip(topology.hosts_of(sender), topology.hosts_of(receiver), strict=True)
+    ]
+
+
+def chains(topology: Topology, rng: random.Random) -> tuple[list[Chain], list[str]]:
+    """Chains of routers, and the routers in none: the best of a few random searches."""
+    near: dict[str, set[str]] = {switch.name: set() for switch in topology.switches}
+    for link in topology.links:
+        near[link.a].add(link.b)
+        near[link.b].add(link.a)
+    best: tuple[list[Chain], list[str]] = ([], list(near))
+    for _ in range(_TRIES):
+        found, free = _search(near, rng)
+        if len(free) < len(best[1]):
+            best = found, free
+    return best
+
+
+def _search(near: dict[str, set[str]], rng: random.Random) -> tuple[list[Chain], list[str]]:
+    order = list(near)
+    rng.shuffle(order)
+    free = dict.fromkeys(order)
+    found = []
+    for x in order:
+        chain = _chain(near, free, x) if x in free else None
+        if chain is not None:
+            found.append(chain)
+            for router in chain:
+                del free[router]
+    return found, list(free)
+
+
+def _chain(near: dict[str, set[str]], free: dict[str, None], x: str) -> Chain | None:
+    """A chain of free routers whose second is x; None where there is none."""
+    around = [router for router in free if router in near[x]]
+    for y in around:
+        before = [a for a in around if a != y and a not in near[y] and near[a] & near[y] == {x}]
+        after = [b for b in free if b in near[y] and b not in near[x] and near[b] & near[x] == {y}]
+        for a in before:
+            for b in after:
+                if a != b:
+                    return a, x, y, b
+    return None

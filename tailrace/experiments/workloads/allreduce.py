@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Allreduce: every host ends with the sum of the vectors of all, by messages that wait for one another.
+
+ring       the vector in n parts; in each of 2(n-1) steps every host sends one part to its right neighbour:
+           the one that it has just received, first to sum it up (n-1 steps), then to spread the sums.
+           P. Patarasuk and X. Yuan, Bandwidth optimal all-reduce algorithms for clusters of workstations,
+           2009.
+butterfly  recursive doubling: in step k, of log2 n, hosts whose ranks differ in bit k exchange all they have.
+halving    recursive halving, then doubling, also called Rabenseifner's algorithm: in step k, of log2 n,
+           partners exchange the half of what is left that the other one sums up; then the sums go the same
+           ways back.
+
+The last two as in R. Thakur, R. Rabenseifner and W. Gropp, Optimization of Collective Communication
+Operations in MPICH, 2005, §4. A message waits for all that its sender must have received before; what a host
+computes takes no time. Ranks are given in the order of the hosts.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from tailrace.experiments.workloads.patterns import chosen
+from tailrace.experiments.plan.reckon import check_flows
+from tailrace.experiments.workloads.transfer import PatternError, Transfer
+from tailrace.topology import Host, Topology
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message of a collective.
+
+    Attributes:
+        sender, receiver: ranks.
+        first_part, parts: which of the vector's equal parts it holds; `parts` in a row.
+        total_parts: into how many the vector is cut.
+        after: numbers of earlier messages, from 1.
+        spreads: the receiver takes the parts as they are; otherwise it adds them to its own.
+    """
+
+    sender: int
+    receiver: int
+    first_part: int
+    parts: int
+    total_parts: int
+    after: tuple[int, ...]
+    spreads: bool
+
+    def size_bytes(self, vector_bytes: int) -> int:
+        """Its bytes: the first parts are one byte longer where the vector cannot be cut into equal ones."""
+        size, longer = divmod(vector_bytes, self.total_parts)
+        return self.parts * size + max(0, min(self.first_part + self.parts, longer) - self.first_part)
+
+
+def ring(count: int) -> Iterator[Message]:
+    """The messages of a ring of `count` hosts, step by step."""
+    for step in range(2 * (count - 1)):
+        for rank in range(count):
+            left = (rank - 1) % count
+            after = ((step - 1) * count + left + 1,) if step else ()
+            part = (rank - step) % count
+            yield Message(rank, (rank + 1) % count, part, 1, count, after, step >= count - 1)
+
+
+def butterfly(count: int) -> Iterator[Message]:
+    """The messages of recursive doubling; `count` is a power of two."""
+    for step in range(count.bit_length() - 1):
+        for rank in range(count):
+            # all of them: the partner of the last step may have been faster than those before it
+            after = tuple(k * count + (rank ^ 1 << k) + 1 for k in range(step))
+            yield Message(rank, rank ^ 1 << step, 0, 1, 1, after, spreads=False)
+
+
+def halving(count: int) -> Iterator[Message]:
+    """The messages of recursive halving and doubling; `count` is a power of two."""
+    steps = count.bit_length() - 1
+    # distances of the steps: the halves shrink, then what is summed up grows again
+    bits = [*reversed(range(steps)), *range(steps)]
+    for step, bit in enumerate(bits):
+        spreads = step >= steps
+        for rank in range(count):
+            partner = rank ^ 1 << bit
+            owner = rank if spreads else partner
+            after = tuple(k * count + (rank ^ 1 << bits[k]) + 1 for k in range(step))
+            yield Message(rank, partner, owner >> bit << bit, 1 << bit, count, after, spreads)
+
+
+ALGORITHMS: Mapping[str, Callable[[int], Iterator[Message]]] = {
+    "ring": ring,
+    "butterfly": butterfly,
+    "halving": halving,
+}
+_POWERS_OF_TWO = ("butterfly", "halving")
+
+
+def _messages(algorithm: str, count: int) -> int:
+    """How many messages each of so many hosts sends."""
+    if algorithm == "ring":
+        return 2 * (count - 1)
+    steps = (count - 1).bit_length()
+    return steps if algorithm == "butterfly" else 2 * steps
+
+
+@dataclass(frozen=True, slots=True)
+class Allreduce:
+    """One allreduce of a vector among `hosts_total` hosts drawn at random; 0: among all."""
+
+    algorithm: str
+    size_bytes: int
+    hosts_total: int = 0
+
+    def transfers(self, topology: Topology, rng: random.Random) -> Iterator[Transfer]:
+        """See Pattern."""
+        hosts = chosen(topology, self.hosts_total, rng)
+        self._check(hosts)
+        check_flows(len(hosts) * _messages(self.algorithm, len(hosts)))
+        for message in ALGORITHMS[self.algorithm](len(hosts)):
+            yield Transfer(
+                hosts[message.sender],
+                hosts[message.receiver],
+                message.size_bytes(self.size_bytes),
+                after=message.after,
+            )
+
+    def _check(self, hosts: list[Host]) -> None:
+        count = len(hosts)
+        if self.algorithm in _POWERS_OF_TWO and count & (count - 1):
+            raise PatternError(f"algo={self.algorithm} needs a power of two as hosts=, found {count}")
+        if self.algorithm != "butterfly" and self.size_bytes < count:
+            raise PatternError(f"size must be at least a byte a host, {count}, found {self.size_bytes}")

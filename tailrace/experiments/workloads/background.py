@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A pattern in a shared network: all hosts that take no part in it form a permutation (Spritz §V-B).
+
+The background flows keep one path each, chosen by a hash (steering ECMP), whatever the scheme. They are not
+measured, and a run does not wait for them.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tailrace.experiments.workloads import pairs
+from tailrace.experiments.workloads.classes import BACKGROUND
+from tailrace.experiments.workloads.transfer import ECMP, Pattern, PatternError, Transfer
+from tailrace.topology import Host, Topology
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """`pattern`, and flows of `background_bytes` among the hosts that it leaves alone."""
+
+    pattern: Pattern
+    background_bytes: int
+
+    def transfers(self, topology: Topology, rng: random.Random) -> Iterator[Transfer]:
+        """See Pattern."""
+        taken: set[str] = set()
+        for transfer in self.pattern.transfers(topology, rng):
+            taken |= {transfer.sender.name, transfer.receiver.name}
+            yield transfer
+        rest = [host for host in topology.hosts if host.name not in taken]
+        for sender, receiver in permutation_among(topology, rest, rng):
+            yield Transfer(sender, receiver, self.background_bytes, flow_class=BACKGROUND, steering=ECMP)
+
+
+def permutation_among(
+    topology: Topology, hosts: list[Host], rng: random.Random, apart: str = pairs.HOSTS
+) -> list[pairs.Pair]:
+    """A permutation of some hosts.
+
+    Raises:
+        PatternError: there is none.
+    """
+    found = pairs.permutation(hosts, pairs.groups_of(topology, hosts, apart), rng) if hosts else None
+    if found is None:
+        raise PatternError(f"there is no permutation of the {len(hosts)} hosts that are left")
+    return found

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Many hosts send to one, and others beside them (Spritz §V-C, Fig. 8)."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tailrace.experiments.workloads import pairs
+from tailrace.experiments.workloads.background import permutation_among
+from tailrace.experiments.workloads.classes import BYSTANDER, INCAST, PLAIN
+from tailrace.experiments.workloads.patterns import chosen, named
+from tailrace.experiments.workloads.transfer import PatternError, Transfer
+from tailrace.topology import Host, Topology
+
+
+@dataclass(frozen=True, slots=True)
+class Incast:
+    """`degree` hosts send to one.
+
+    receiver: its name; empty: drawn at random
+    first: the name of the first of the senders, which are then the next hosts; empty: drawn at random
+    bystanders: so many of the other hosts form a permutation; their flows are of a class of their own
+    """
+
+    size_bytes: int
+    degree: int
+    apart: str = pairs.HOSTS
+    jitter_ns: int = 0
+    receiver: str = ""
+    first: str = ""
+    bystanders: int = 0
+
+    def transfers(self, topology: Topology, rng: random.Random) -> Iterator[Transfer]:
+        """See Pattern."""
+        hosts = chosen(topology, 0, rng)
+        target = named(topology, self.receiver) if self.receiver else rng.choice(hosts)
+        senders = self._senders(topology, target, rng)
+        flow_class = INCAST if self.bystanders else PLAIN
+        for sender in senders:
+            yield Transfer(
+                sender, target, self.size_bytes, rng.randint(0, self.jitter_ns), flow_class=flow_class
+            )
+        if not self.bystanders:
+            return
+        rest = [host for host in hosts if host != target and host not in senders]
+        if self.bystanders > len(rest):
+            raise PatternError(f"bystanders must be no more than the other hosts, {len(rest)}")
+        standing = [rest[index] for index in sorted(rng.sample(range(len(rest)), self.bystanders))]
+        for sender, receiver in permutation_among(topology, standing, rng, self.apart):
+            yield Transfer(
+                sender, receiver, self.size_bytes, rng.randint(0, self.jitter_ns), flow_class=BYSTANDER
+            )
+
+    def _senders(self, topology: Topology, target: Host, rng: random.Random) -> list[Host]:
+        hosts = list(topology.hosts)
+        groups = pairs.groups_of(topology, hosts, self.apart)
+        own = groups[hosts.index(target)]
+        others = [host for host, group in zip(hosts, groups, strict=True) if group != own]
+        if self.degree > len(others):
+            raise PatternError(f"degree must be no more than the hosts that can send to one, {len(others)}")
+        if not self.first:
+            return rng.sample(others, self.degree)
+        begin = hosts.index(named(topology, self.first))
+        senders = hosts[begin : begin + self.degree]
+        if len(senders) < self.degree or not set(senders) <= set(others):
+            raise PatternError(
+                f"the {self.degree} hosts from {self.first} on cannot all send to {target.name}"
+            )
+        return senders

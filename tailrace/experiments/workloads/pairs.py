@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who sends to whom: pure functions of hosts, their groups and a random number generator.
+
+No host sends into its own group. The group of a host is itself, its switch where every packet is to cross the
+fabric (the rule of CONGA, used in Flowcut §III-B2), or its switch's group where every packet is to use links
+between groups (Spritz §V-B).
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Hashable, Iterator, Sequence
+
+from tailrace.experiments.workloads.transfer import PatternError
+from tailrace.topology import Host, Topology
+
+Pair = tuple[Host, Host]
+
+HOSTS, SWITCHES, GROUPS = APART = ("any", "remote", "group")
+"""What the two hosts of a pair do not share, as words have it: hosts differ, their switches do, or even the
+groups of those."""
+
+
+def groups_of(topology: Topology, hosts: Sequence[Host], apart: str) -> list[str]:
+    """The group of each host: itself, its switch, or its switch's group, by `apart`, one of APART.
+
+    Raises:
+        PatternError: the topology's switches are in no groups.
+    """
+    if apart == HOSTS:
+        return [host.name for host in hosts]
+    if apart == SWITCHES:
+        return [host.switch for host in hosts]
+    numbers = [topology.switch(host.switch).group for host in hosts]
+    if min(numbers) < 0:
+        raise PatternError(f"peers={GROUPS}: the topology has no groups")
+    return [str(number) for number in numbers]
+
+
+def check_partners(groups: Sequence[Hashable]) -> None:
+    """Raises PatternError where all hosts are of one group, so that none can send."""
+    if len(set(groups)) < 2:
+        raise PatternError("all hosts are on one switch, or in one group, and no flow is to stay there")
+
+
+def permutation(hosts: Sequence[Host], groups: Sequence[Hashable], rng: random.Random) -> list[Pair] | None:
+    """A random permutation in which no host sends into its own group; None where there is none.
+
+    Args:
+        hosts: the senders, and the receivers.
+        groups: the group of each host.
+
+    A random order is repaired by swaps. While host i sends into its own group g, at most |g| - 1 hosts
+    outside g send into g; so if g holds no more than half of the hosts, some host outside g sends outside
+    g, and swapping the two receivers leaves i repaired and breaks nothing. Such a swap always exists, and
+    each repairs one host.
+    """
+    count = len(hosts)
+    if not hosts or 2 * max(Counter(groups).values()) > count:
+        return None
+    order = list(range(count))
+    targets = order.copy()
+    rng.shuffle(targets)
+    for i in order:
+        group = groups[i]
+        if groups[targets[i]] != group:
+            continue
+        partners = [j for j in order if groups[j] != group and groups[targets[j]] != group]
+        j = rng.choice(partners)
+        targets[i], targets[j] = targets[j], targets[i]
+    pairs = [(hosts[i], hosts[targets[i]]) for i in order]
+    rng.shuffle(pairs)
+    return pairs
+
+
+def all_to_all(hosts: Sequence[Host], groups: Sequence[Hashable]) -> Iterator[Pair]:
+    """Every host to every other, in rounds: in round r each sends to the r-th host after it."""
+    count = len(hosts)
+    for shift in range(1, count):
+        for i in range(count):
+            j = (i + shift) % count
+            if groups[i] != groups[j]:
+                yield hosts[i], hosts[j]
+
+
+class Partners:
+    """Draws receivers, each host outside the sender's group being as likely as any other."""
+
+    def __init__(self, hosts: Sequence[Host], groups: Sequence[str]) -> None:
+        """Raises PatternError where some host has no partner."""
+        members: dict[str, list[Host]] = {}
+        for host, group in zip(hosts, groups, strict=True):
+            members.setdefault(group, []).append(host)
+        check_partners(groups)
+        self._hosts = [host for inside in members.values() for host in inside]
+        self._own: dict[str, tuple[int, int]] = {}
+        begin = 0
+        for inside in members.values():
+            self._own.update((host.name, (begin, len(inside))) for host in inside)
+            begin += len(inside)
+
+    def draw(self, sender: Host, rng: random.Random) -> Host:
+        """A receiver."""
+        begin, count = self._own[sender.name]
+        index = rng.randrange(len(self._hosts) - count)
+        return self._hosts[index if index < begin else index + count]

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Open loop: every host starts flows by a Poisson process of its own, whatever has become of earlier ones.
+
+The load is the fraction of a host's link rate that its flows' bytes ask for on average, headers not counted:
+a host with rate R starts `load * R / (8 * mean size)` flows a second. Or it is that of the leaves' uplinks
+(load.py), which all hosts together then load so.
+"""
+
+from __future__ import annotations
+
+import heapq
+import random
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+
+from tailrace.experiments.workloads import pairs
+from tailrace.experiments.workloads.load import FABRIC, HOSTS, host_load
+from tailrace.experiments.workloads.patterns import chosen
+from tailrace.experiments.plan.reckon import check_flows
+from tailrace.experiments.workloads.sizes import SizeCdf
+from tailrace.experiments.workloads.transfer import PatternError, Transfer
+from tailrace.topology import Host, Topology
+
+_BIT_NS = 8_000_000_000
+_DRAWS = 64
+"""Receivers that are drawn before one without a free slot is taken."""
+
+
+def exponential(rng: random.Random) -> float:
+    """A number from the exponential distribution with mean 1.
+
+    By comparisons alone (J. von Neumann, Various techniques used in connection with random digits, 1951), so
+    that no machine's logarithm decides what a seed gives: a run of falling numbers that begins with x is of
+    odd length with probability e^-x; runs of even length count towards the whole part.
+    """
+    whole = 0
+    while True:
+        first = last = rng.random()
+        odd = True
+        while (following := rng.random()) < last:
+            last = following
+            odd = not odd
+        if odd:
+            return whole + first
+        whole += 1
+
+
+def expected_flows(hosts: Iterable[Host], mean_bytes: float, share: float, duration_ns: int) -> float:
+    """How many flows hosts start on average that ask for a share of their links."""
+    return sum(share * host.rate_bps for host in hosts) * duration_ns / (mean_bytes * _BIT_NS)
+
+
+def starts_ns(
+    host: Host, mean_bytes: float, share: float, duration_ns: int, rng: random.Random
+) -> Iterator[int]:
+    """When a host's flows start that ask for a share of its link; none starts at the duration or later."""
+    mean_gap_ns = mean_bytes * _BIT_NS / (share * host.rate_bps)
+    time_ns = mean_gap_ns * exponential(rng)
+    while time_ns < duration_ns:
+        yield int(time_ns)
+        time_ns += mean_gap_ns * exponential(rng)
+
+
+class Slots:
+    """How many flows each receiver has at a time, as far as that can be known beforehand.
+
+    A receiver has so many slots, and a flow takes the one that is free first. It is taken for to have gone
+    when its bytes would have been sent at its share of the receiver's link, the rate over the slots: how long
+    it will take in the network nobody knows when the flows are made.
+    """
+
+    def __init__(self, slots: int) -> None:
+        self._slots = slots
+        self._free_ns: dict[str, list[int]] = {}  # of each receiver's slots, a heap
+
+    def choose(self, draw: Callable[[], Host], now_ns: int) -> Host:
+        """A receiver with a free slot; if many draws find none, the one of them that has one first."""
+        best, best_ns = None, 0
+        for _ in range(_DRAWS):
+            host = draw()
+            free_ns = self._free_ns.setdefault(host.name, [0] * self._slots)[0]
+            if free_ns <= now_ns:
+                return host
+            if best is None or free_ns < best_ns:
+                best, best_ns = host, free_ns
+        assert best is not None, "something was drawn"
+        return best
+
+    def take(self, host: Host, now_ns: int, size_bytes: int) -> None:
+        """Takes a slot of a receiver that was chosen."""
+        heap = self._free_ns[host.name]
+        busy_ns = -(-size_bytes * _BIT_NS * self._slots // host.rate_bps)
+        heapq.heapreplace(heap, max(now_ns, heap[0]) + busy_ns)
+
+
+@dataclass(frozen=True, slots=True)
+class Poisson:
+    """Poisson arrivals for `duration_ns`; receivers are drawn for each flow. Ids rise with the start.
+
+    `senders` limits the flows to a receiver at a time; 0: no limit (Spritz §V-B). `of` says what the load is
+    a share of, one of load.OF.
+    """
+
+    sizes: SizeCdf
+    load: float
+    duration_ns: int
+    apart: str = pairs.HOSTS
+    senders: int = 0
+    of: str = HOSTS
+
+    def transfers(self, topology: Topology, rng: random.Random) -> Iterator[Transfer]:
+        """See Pattern."""
+        hosts = chosen(topology, 0, rng)
+        partners = pairs.Partners(hosts, pairs.groups_of(topology, hosts, self.apart))
+        share = self.load
+        if self.of == FABRIC:
+            share = host_load(topology, hosts, self.apart, self.load)
+        check_flows(expected_flows(hosts, self.sizes.mean_bytes, share, self.duration_ns))
+        arrivals = [
+            (start_ns, place)
+            for place, host in enumerate(hosts)
+            for start_ns in starts_ns(host, self.sizes.mean_bytes, share, self.duration_ns, rng)
+        ]
+        if not arrivals:
+            raise PatternError("no flow begins in so short a duration; expected a longer one, or more load")
+        arrivals.sort()
+        slots = Slots(self.senders) if self.senders else None
+        for start_ns, place in arrivals:
+            sender = hosts[place]
+            if slots is None:
+                yield Transfer(sender, partners.draw(sender, rng), self.sizes.draw(rng), start_ns)
+                continue
+            size_bytes = self.sizes.draw(rng)
+            receiver = slots.choose(partial(partners.draw, sender, rng), start_ns)
+            slots.take(receiver, start_ns, size_bytes)
+            yield Transfer(sender, receiver, size_bytes, start_ns)

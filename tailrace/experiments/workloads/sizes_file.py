@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files of measured flow sizes, and those that come with this package (experiments/cdf/NAME.toml).
+
+    name = "websearch"
+    unit = "bytes"                            nothing else, so that no table of packets is taken for bytes
+    measured = "who measured it, and where"
+    source = "where the numbers were taken from"
+    points = [[4000, 0.0], [5971, 0.077], ..., [28589215, 1.0]]
+
+A point is a size and the share of flows that are no larger; size_cdf.py says what lies between points.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+
+from tailrace.words.schema import KeyProblemError, convert, in_file, read_toml
+from tailrace.experiments.workloads.sizes import SizeCdf
+from tailrace.hosts.flows.flow import MAX_FLOW_BYTES
+from tailrace.words import SpecError
+
+FOLDER = Path(__file__).resolve().parent / "cdf"
+NAMES = ("websearch", "enterprise", "alibaba", "datamining", "hadoop", "webserver", "cachefollower")
+
+_Text = Annotated[str, msgspec.Meta(min_length=1, description="a text")]
+_Points = Annotated[
+    tuple[tuple[int, float], ...],
+    msgspec.Meta(min_length=1, description="points such as [[100, 0.0], [2000, 0.5], [9000, 1.0]]"),
+]
+
+
+class CdfFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a file says; `points` fit together."""
+
+    name: _Text
+    unit: Annotated[Literal["bytes"], msgspec.Meta(description="'bytes'")]
+    measured: _Text
+    source: _Text
+    points: _Points
+
+    @property
+    def sizes(self) -> SizeCdf:
+        """The distribution."""
+        return SizeCdf(self.points)
+
+
+def find_cdf(text: str) -> SizeCdf:
+    """The distribution with one of NAMES, or that of a user's own file.
+
+    Raises:
+        SpecError: neither a name nor a file with the ending .toml.
+        FileError: the file cannot be read, or is not as it should be.
+    """
+    if text in NAMES:
+        return read_cdf(FOLDER / f"{text}.toml").sizes
+    if not text.endswith(".toml"):
+        raise SpecError(f"cdf {text!r} is not known; expected {', '.join(NAMES)} or FILE.toml")
+    return read_cdf(Path(text)).sizes
+
+
+def read_cdf(path: Path) -> CdfFile:
+    """A file's distribution.
+
+    Raises:
+        FileError: the file cannot be read, or is not as it should be.
+    """
+    try:
+        file = convert(read_toml(path), CdfFile)
+        _check(file.points)
+    except KeyProblemError as error:
+        raise in_file(path, error) from error
+    return file
+
+
+def _check(points: tuple[tuple[int, float], ...]) -> None:
+    """Whether the points are those of a cumulative curve."""
+    before = (0, 0.0)
+    for index, (size, share) in enumerate(points):
+        where = f"points[{index}]"
+        if not before[0] <= size <= MAX_FLOW_BYTES:
+            expected = f"expected a size from {before[0]} to {MAX_FLOW_BYTES}"
+            raise KeyProblemError(where, f"{expected}, found {size}")
+        if not before[1] <= share <= 1:
+            raise KeyProblemError(where, f"expected a share from {before[1]:g} to 1, found {share:g}")
+        before = size, share
+    if before[1] != 1:
+        where = f"points[{len(points) - 1}]"
+        raise KeyProblemError(where, f"expected 1 as the last share, found {before[1]:g}")

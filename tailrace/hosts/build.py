@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compiles the NICs' algorithms with mypyc into the cache, where `hosts` finds them.
+
+    python -m tailrace.hosts.build
+
+`hosts.compiled` says which modules are compiled and where a set of them belongs; a set is named by the hash
+of its sources and by the interpreter. Compiled or not, NICs do exactly the same.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import os
+import shlex
+import sys
+from pathlib import Path
+
+from tailrace.hosts import compiled
+from tailrace.toolchain.cc import BuildError, cache_root, compiler, ended_in_order, failure
+from tailrace.toolchain import confined
+from tailrace.toolchain.cache import Folder, open_folder
+
+TOOLS = ("mypy", "setuptools")
+STAMP = "mypy.txt"
+_PACKAGE = "hosts"
+
+
+def tools_version() -> str:
+    """What compiles: mypy and its version.
+
+    Raises:
+        BuildError: mypy or setuptools is not installed.
+    """
+    for tool in TOOLS:
+        try:
+            importlib.metadata.version(tool)
+        except importlib.metadata.PackageNotFoundError:
+            raise BuildError(f"compiling the NICs takes {' and '.join(TOOLS)}: {tool} is missing") from None
+    return f"mypy {importlib.metadata.version('mypy')}\n"
+
+
+def build(cache: Path | None = None) -> Path:
+    """The folder of the compiled modules, made unless it is there; that takes half a minute.
+
+    Args:
+        cache: instead of `toolchain.cc.cache_root()`.
+
+    Raises:
+        BuildError: a tool is missing or failed, or the cache cannot be written.
+    """
+    folder = compiled.folder(cache or cache_root())
+    version, kept, name = tools_version(), open_folder(folder.parent), folder.name
+    if not _is_made(kept, name, version):
+        compiler()
+        with ended_in_order(), kept.lock(name):
+            if not _is_made(kept, name, version):
+                with kept.scratch(name) as scratch:
+                    made = _compile(scratch)
+                    (made / STAMP).write_text(version)
+                    # mypyc's packages look for their modules below a folder that has the name of the package
+                    (made / _PACKAGE).symlink_to(".")
+                    kept.put(name, made)
+    return folder
+
+
+def _is_made(kept: Folder, name: str, version: str) -> bool:
+    try:
+        return kept.sound(name) and Path(kept.place(name), STAMP).read_text() == version
+    except OSError:
+        return False
+
+
+def _compile(scratch: Path) -> Path:
+    """Runs mypyc in a process of its own, which needs much memory; the folder with what it made."""
+    root = Path(compiled.__file__).resolve().parents[1]
+    command = [sys.executable, "-m", "tailrace.hosts.build_setup", str(scratch), compiled.GROUP]
+    command += [str(path.resolve().relative_to(root)) for path in compiled.sources()]
+    cc, packages = compiler(), [str(Path(path).absolute()) for path in sys.path]
+    more = {"TAILRACE_HOSTS": "interpreted", "PYTHONPATH": os.pathsep.join(packages)}
+    more |= {"CC": shlex.join(cc.words), "PYTHONDONTWRITEBYTECODE": "1"}
+    read = confined.readable(Path(cc.words[0]), [root, Path(sys.executable).parent, *packages])
+    run = confined.run(command, scratch, read, cwd=root, more_environment=more)
+    if run.status != 0:
+        raise failure("mypyc", "the NICs", open_folder(scratch.parent), run)
+    return scratch / "lib" / _PACKAGE
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The command; prints the folder."""
+    parser = argparse.ArgumentParser(prog="hosts_build", description="Compiles the NICs with mypyc.")
+    parser.add_argument("--cache", type=Path, help="folder for what is compiled (default: the usual cache)")
+    try:
+        folder = build(parser.parse_args(arguments).cache)
+    except BuildError as e:
+        sys.stderr.write(f"hosts_build: {e}\n")
+        return 1
+    sys.stdout.write(f"{folder}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs mypyc and the C compiler: python -m tailrace.hosts.build_setup SCRATCH GROUP SOURCE...
+
+Run by `hosts_build`, in the folder that holds the package `hosts`. What comes out is in SCRATCH/lib.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from mypyc.build import mypycify
+from setuptools import Distribution
+
+# Types are checked by `make lint`; here mypy needs to know no more than that Scapy's classes have none.
+MYPY_CONFIG = """\
+[mypy]
+namespace_packages = True
+explicit_package_bases = True
+[mypy-scapy.*]
+follow_imports = skip
+ignore_missing_imports = True
+"""
+
+
+def compile_modules(scratch: Path, group: str, sources: list[str]) -> None:
+    """Compiles modules into SCRATCH/lib; ends the process with a message where that fails."""
+    config = scratch / "mypy.ini"
+    config.write_text(MYPY_CONFIG)
+    options = [f"--config-file={config}", f"--cache-dir={scratch / 'mypy'}"]
+    extensions = mypycify([*options, *sources], target_dir=str(scratch / "c"), group_name=group)
+    distribution = Distribution({"name": "hosts-compiled", "ext_modules": extensions})
+    command = distribution.get_command_obj("build_ext")
+    command.build_lib, command.build_temp = str(scratch / "lib"), str(scratch / "objects")
+    command.ensure_finalized()
+    command.run()
+
+
+if __name__ == "__main__":
+    compile_modules(Path(sys.argv[1]), sys.argv[2], sys.argv[3:])

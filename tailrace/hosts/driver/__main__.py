@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command: reads a job, plays its hosts, and writes what the NICs saw."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import select
+import signal
+import sys
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from tailrace.hosts.driver.job import Job, read_job
+from tailrace.hosts.driver.loop import Signals
+from tailrace.hosts.driver.nic_run import NicRun
+from tailrace.hosts.driver.tcp_run import TcpRun
+from tailrace.hosts.errors import ConfigError, DeviceError, HostError, JobError
+
+PROGRAM = "tailrace.hosts.driver"
+_DESCRIPTION = """\
+Plays RDMA NICs on the network interfaces of one machine, in real time; or sends the same flows over the
+kernel's own TCP (kernel_tcp in the job).
+
+JOB.json names hosts (interface, namespace, addresses, rate, delay), flows, and NIC settings; the keys are
+those of Job, HostJob, FlowSpec and NicConfig in hosts/. Sockets are opened in the hosts' namespaces; only
+the interfaces of the job are touched. Needs the right to open packet sockets (root).
+
+Standard output carries one JSON object a line:
+  {"event": "ready"}                           all sockets are open; the line `start` on standard input
+                                               begins the run
+  {"event": "started"}
+  {"event": "progress", "done": 3, "flows": 8, "now_ns": ..., "lag_ns": ...}
+  {"event": "done", "unfinished": 0}           the result file is there
+  {"event": "failed", "text": "one line"}
+"""
+_EPILOG = "Exit: 0 done, 1 the run failed or flows are unfinished, 2 bad input, 128+N ended by signal N."
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one job; the exit code."""
+    parser = argparse.ArgumentParser(
+        prog=f"python -m {PROGRAM}",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("job", metavar="JOB.json", type=Path, help="what to run")
+    given = parser.parse_args(argv)
+    try:
+        return _run(read_job(given.job))
+    except BrokenPipeError:
+        # nobody reads what is written: there is nobody to tell, and Python must not try to at its end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except HostError as error:
+        text = " ".join(str(error).split())
+        _say(event="failed", text=text)
+        sys.stderr.write(f"{PROGRAM}: {text}\n")
+        return 2 if isinstance(error, (ConfigError, JobError)) else 1
+
+
+def _say(**event: Any) -> None:
+    sys.stdout.write(msgspec.json.encode(event).decode() + "\n")
+    sys.stdout.flush()
+
+
+def _run(job: Job) -> int:
+    signals = Signals()
+    with ExitStack() as stack:
+        stack.enter_context(signals.caught())
+        run: NicRun | TcpRun
+        run = NicRun(job, signals, stack) if job.kernel_tcp is None else TcpRun(job, signals, stack)
+        _say(event="ready")
+        if job.wait_for_start:
+            _await_start(signals)
+        if signals.number is None:
+            _say(event="started")
+            run.run(lambda now_ns: _progress(job, run, now_ns))
+        result = run.result(signals.number)
+        if job.result is not None:
+            _write(Path(job.result), msgspec.json.encode(result))
+        unfinished = len(job.flows) - run.done()
+        if signals.number is not None:
+            _say(event="failed", text=f"ended by {signal.Signals(signals.number).name}")
+            return 128 + signals.number
+        _say(event="done", unfinished=unfinished)
+    return 1 if unfinished else 0
+
+
+def _await_start(signals: Signals) -> None:
+    """Waits for the line `start`.
+
+    Raises:
+        JobError: standard input ended, or said something else.
+    """
+    text = b""
+    while signals.number is None and not text.endswith(b"\n"):
+        readable, _, _ = select.select([sys.stdin, signals], [], [])
+        # a signal counts more than an end of input that came with it
+        if sys.stdin in readable and not signals.came():
+            chunk = os.read(sys.stdin.fileno(), 64)
+            if not chunk:
+                raise JobError("standard input ended before the line `start`")
+            text += chunk
+    if signals.number is None and text.strip() != b"start":
+        raise JobError(f"standard input: expected the line `start`, not {text.strip()!r}")
+
+
+def _progress(job: Job, run: NicRun | TcpRun, now_ns: int) -> None:
+    _say(event="progress", done=run.done(), flows=len(job.flows), now_ns=now_ns, lag_ns=run.lag_ns())
+
+
+def _write(path: Path, text: bytes) -> None:
+    part = path.with_name(path.name + ".part")
+    try:
+        part.write_bytes(text)
+        part.replace(path)
+    except OSError as error:
+        raise DeviceError(f"{path}: {error.strerror}") from error
+
+
+if __name__ == "__main__":
+    sys.exit(main())

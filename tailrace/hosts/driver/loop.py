@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The event loop: waits for frames and for the time, and serves all ports in one thread."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from types import FrameType
+
+from tailrace.hosts.driver.lag import Lag
+from tailrace.hosts.driver.port import Port
+
+_NS = 1_000_000_000
+# Longest wait, so that progress is told of in time.
+_IDLE_NS = 50_000_000
+
+
+class Signals:
+    """SIGINT and SIGTERM as a file descriptor that becomes readable, and the number of the first one."""
+
+    def __init__(self) -> None:
+        """Nothing is caught yet; see `caught`."""
+        self.number: int | None = None
+        self._read, self._write = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+
+    def fileno(self) -> int:
+        """Readable after a signal."""
+        return self._read
+
+    def came(self) -> bool:
+        """Whether there was a signal."""
+        return self.number is not None
+
+    def _on_signal(self, number: int, _frame: FrameType | None) -> None:
+        if self.number is None:
+            self.number = number
+            os.write(self._write, b"!")
+
+    @contextmanager
+    def caught(self) -> Iterator[None]:
+        """Catches both signals for the length of a block."""
+        before = {
+            number: signal.signal(number, self._on_signal) for number in (signal.SIGINT, signal.SIGTERM)
+        }
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+            os.close(self._read)
+            os.close(self._write)
+
+
+class Loop:
+    """Serves ports until all their flows are complete, a signal comes, or the time is over."""
+
+    def __init__(self, ports: Sequence[Port], signals: Signals) -> None:
+        """Args: signals: what ends the loop early."""
+        self._ports = ports
+        self._signals = signals
+        self._by_descriptor = {port.socket.fileno(): port for port in ports}
+        self._poll = select.epoll()
+        for descriptor in self._by_descriptor:
+            self._poll.register(descriptor, select.EPOLLIN)
+        self._poll.register(signals.fileno(), select.EPOLLIN)
+        self._start_ns = 0
+        self.wake_lag = Lag()
+        self.wall_ns = 0
+        self.busy_ns = 0
+
+    def close(self) -> None:
+        """Frees the loop's own descriptor."""
+        self._poll.close()
+
+    def run(self, timeout_ns: int | None, progress_ns: int, progress: Callable[[int], None]) -> None:
+        """Runs; the time of the NICs begins at 0 now.
+
+        Args:
+            timeout_ns: ends then at the latest; None: never.
+            progress_ns: how often `progress` is called, with the time.
+
+        Raises:
+            DeviceError: an interface went away.
+        """
+        self._start_ns = time.monotonic_ns()
+        cpu_ns = time.process_time_ns()
+        next_progress_ns = progress_ns
+        while self._signals.number is None and not all(port.nic.idle for port in self._ports):
+            now_ns = self._now_ns()
+            if timeout_ns is not None and now_ns >= timeout_ns:
+                break
+            if now_ns >= next_progress_ns:
+                next_progress_ns = now_ns + progress_ns
+                progress(now_ns)
+            self._wait(self._transmit())
+        self.wall_ns = self._now_ns()
+        self.busy_ns = time.process_time_ns() - cpu_ns
+
+    def _now_ns(self) -> int:
+        return time.monotonic_ns() - self._start_ns
+
+    def _transmit(self) -> int | None:
+        """Lets every port send; when one wants to again."""
+        times = [port.transmit(self._now_ns()) for port in self._ports]
+        return min((time_ns for time_ns in times if time_ns is not None), default=None)
+
+    def _wait(self, until_ns: int | None) -> None:
+        """Waits for a frame or a time, and takes in the frames that are there."""
+        now_ns = self._now_ns()
+        wait_ns = _IDLE_NS if until_ns is None else max(0, min(until_ns - now_ns, _IDLE_NS))
+        if wait_ns:
+            # epoll itself counts in whole ms
+            readable, _, _ = select.select([self._poll], [], [], wait_ns / _NS)
+            woken_ns = self._now_ns()
+            if not readable and until_ns is not None and woken_ns >= until_ns:
+                self.wake_lag.add(woken_ns - until_ns)
+        for descriptor, _ in self._poll.poll(0):
+            port = self._by_descriptor.get(descriptor)
+            if port is not None:
+                port.receive(self._now_ns())

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Does something inside another network namespace."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tailrace.hosts.errors import DeviceError
+
+_CLONE_NEWNET = 0x40000000
+_NAMED = Path("/var/run/netns")
+_OWN = Path("/proc/thread-self/ns/net")
+_LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+def namespace_path(netns: str | int) -> Path:
+    """Where a namespace is found: given by pid, by name, or by the path itself."""
+    if isinstance(netns, int):
+        return Path(f"/proc/{netns}/ns/net")
+    return Path(netns) if "/" in netns else _NAMED / netns
+
+
+@contextmanager
+def inside(netns: str | int | None) -> Iterator[None]:
+    """Runs its block in a network namespace, and this thread returns to its own one afterwards.
+
+    Raises:
+        DeviceError: there is no such namespace, or it may not be entered.
+    """
+    if netns is None:
+        yield
+        return
+    path = namespace_path(netns)
+    own = os.open(_OWN, os.O_RDONLY)
+    try:
+        _enter(path)
+        try:
+            yield
+        finally:
+            _set(own, _OWN)
+    finally:
+        os.close(own)
+
+
+def _enter(path: Path) -> None:
+    try:
+        other = os.open(path, os.O_RDONLY)
+    except OSError as error:
+        raise DeviceError(f"network namespace {path}: {error.strerror}") from error
+    try:
+        _set(other, path)
+    finally:
+        os.close(other)
+
+
+def _set(descriptor: int, path: Path) -> None:
+    if _LIBC.setns(descriptor, _CLONE_NEWNET) != 0:
+        raise DeviceError(f"network namespace {path}: {os.strerror(ctypes.get_errno())}")

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs a job's flows with NICs of our own, each on a packet socket."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import Any
+
+from tailrace.hosts.driver.job import Job, make_nics
+from tailrace.hosts.driver.lag import Lag
+from tailrace.hosts.driver.loop import Loop, Signals
+from tailrace.hosts.driver.packet_socket import PacketSocket
+from tailrace.hosts.driver.port import Port
+from tailrace.hosts.driver.report import flows_done, make_result
+
+
+class NicRun:
+    """The NICs of one job. Make it, `run` it once, then take its `result`."""
+
+    def __init__(self, job: Job, signals: Signals, stack: ExitStack) -> None:
+        """Opens all sockets; `stack` closes them.
+
+        Raises:
+            ConfigError: flows that cannot be run.
+            DeviceError: an interface cannot be used.
+        """
+        self._job = job
+        self._lag = Lag()
+        self._ports: list[Port] = []
+        for host, nic in zip(job.hosts, make_nics(job), strict=True):
+            socket = PacketSocket(host.interface, host.netns)
+            stack.callback(socket.close)
+            self._ports.append(Port(host, nic, socket, self._lag))
+        self._loop = Loop(self._ports, signals)
+        stack.callback(self._loop.close)
+
+    def run(self, progress: Callable[[int], None]) -> None:
+        """Runs until all flows are complete, a signal comes, or the job's time is over.
+
+        Raises:
+            DeviceError: an interface went away.
+        """
+
+        def look(now_ns: int) -> None:
+            for port in self._ports:
+                port.socket.count_dropped()
+            progress(now_ns)
+
+        self._loop.run(self._job.timeout_ns, self._job.progress_ns, look)
+
+    def done(self) -> int:
+        """Flows that are complete at all ends that are here."""
+        return flows_done(self._ports)
+
+    def lag_ns(self) -> int:
+        """The time that 99 % of the frames were not later than."""
+        return self._lag.quantile_ns(0.99)
+
+    def result(self, ended_by: int | None) -> dict[str, Any]:
+        """Everything that the run found: see `hosts.driver.report.make_result`."""
+        return make_result(self._job, self._ports, self._loop, self._lag, ended_by)

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One NIC on one socket: keeps the link's rate and delay."""
+
+from __future__ import annotations
+
+from collections import deque
+
+from tailrace.hosts.driver.job import HostJob
+from tailrace.hosts.driver.lag import Lag
+from tailrace.hosts.driver.packet_socket import PacketSocket
+from tailrace.hosts.nic.nic import Nic
+
+_NS_BITS = 8_000_000_000  # bits in a byte times ns in a second
+# A loop that comes late sends what it owes, but no more than this much of the link's time at once.
+CATCH_UP_NS = 5_000_000
+# A frame that the kernel has no room for is tried again after this time.
+RETRY_NS = 100_000
+_BATCH_FRAMES = 64
+
+
+class Port:
+    """A NIC, its socket, and the frames on their way along the link."""
+
+    def __init__(self, host: HostJob, nic: Nic, socket: PacketSocket, lag: Lag) -> None:
+        """Args: lag: where the lateness of frames is counted."""
+        self.host = host
+        self.nic = nic
+        self.socket = socket
+        self.refused = 0
+        self._lag = lag
+        self._line: deque[tuple[int, bytes]] = deque()  # when a frame is at the far end, and the frame
+        self._free_ns = 0  # when the link takes another frame
+        self._busy = False  # whether there was a frame when it was asked last
+
+    def receive(self, now_ns: int) -> None:
+        """Hands in what has arrived, up to some bound so that other ports have their turn."""
+        for _ in range(_BATCH_FRAMES):
+            frame = self.socket.receive()
+            if frame is None:
+                return
+            self.nic.on_frame(now_ns, frame)
+
+    def transmit(self, now_ns: int) -> int | None:
+        """Sends what is due.
+
+        Returns:
+            when this port wants to send next; None: only after something has arrived.
+        """
+        self._fill(now_ns)
+        line = self._line
+        while line and line[0][0] <= now_ns:
+            due_ns, frame = line[0]
+            if not self.socket.send(frame):
+                self.refused += 1
+                break
+            line.popleft()
+            self._lag.add(now_ns - due_ns)
+        next_ns = self.nic.next_time_ns(now_ns)
+        if next_ns is not None:
+            next_ns = max(next_ns, self._free_ns)
+        if line:
+            due_ns = line[0][0] if line[0][0] > now_ns else now_ns + RETRY_NS
+            next_ns = due_ns if next_ns is None else min(next_ns, due_ns)
+        return next_ns
+
+    def _fill(self, now_ns: int) -> None:
+        while self._free_ns <= now_ns:
+            owes = self._busy and now_ns - self._free_ns <= CATCH_UP_NS
+            start_ns = self._free_ns if owes else now_ns
+            self.nic.be_late(now_ns - start_ns)
+            frame = self.nic.next_frame(now_ns)
+            if frame is None:
+                self._busy = False
+                return
+            self._busy = True
+            self._free_ns = start_ns + -(-frame.length_bytes * _NS_BITS // self.host.rate_bps)
+            self._line.append((self._free_ns + self.host.delay_ns, frame.data))

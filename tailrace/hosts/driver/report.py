@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a run of the driver found, and whether the machine kept up with it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tailrace.hosts.driver.job import Job
+from tailrace.hosts.driver.lag import Lag
+from tailrace.hosts.driver.loop import Loop
+from tailrace.hosts.driver.port import Port
+from tailrace.hosts.gaps.histogram import merged_bins
+from tailrace.hosts.nic.nic import Nic
+from tailrace.hosts.flows.observation import ReceiverObservation, SenderObservation
+from tailrace.codec.templates import DATA_OVERHEAD_BYTES
+
+_NS_BITS = 8_000_000_000  # bits in a byte times ns in a second
+_MIN_LAG_NS = 2_000_000
+_LAG_FRAMES = 5
+_LATE_SHARE = 0.99
+_BUSY_SHARE = 0.9
+
+
+def flows_done(ports: Sequence[Port]) -> int:
+    """Flows that are complete at all ends that are here."""
+    open_flows = {seen.flow.id for seen in _observations(ports) if not _is_done(seen)}
+    return len({seen.flow.id for seen in _observations(ports)} - open_flows)
+
+
+def _observations(ports: Sequence[Port]) -> list[SenderObservation | ReceiverObservation]:
+    return [seen for port in ports for seen in port.nic.records()]
+
+
+def _is_done(seen: SenderObservation | ReceiverObservation) -> bool:
+    return seen.done if isinstance(seen, SenderObservation) else seen.end_ns is not None
+
+
+def overload_lag_ns(job: Job) -> int:
+    """How late 1 % of the frames may be before a run counts as overloaded."""
+    if job.overload_lag_ns is not None:
+        return job.overload_lag_ns
+    slowest_bps = min(host.rate_bps for host in job.hosts)
+    frame_ns = (DATA_OVERHEAD_BYTES + job.nic.mtu_bytes) * _NS_BITS // slowest_bps
+    return max(_MIN_LAG_NS, _LAG_FRAMES * frame_ns)
+
+
+def overload(job: Job, ports: Sequence[Port], loop: Loop, lag: Lag) -> list[str]:
+    """Why the numbers of this run are not to be trusted, one clear line each; empty: they are."""
+    reasons: list[str] = []
+    limit_ns = overload_lag_ns(job)
+    late_ns = lag.quantile_ns(_LATE_SHARE)
+    if late_ns > limit_ns:
+        reasons.append(
+            f"1 % of the hosts' frames left {late_ns / 1e6:.1f} ms late or more, "
+            f"{limit_ns / 1e6:.1f} ms is allowed"
+        )
+    if loop.wall_ns and loop.busy_ns > _BUSY_SHARE * loop.wall_ns:
+        reasons.append(
+            f"the hosts' driver was busy for {100 * loop.busy_ns / loop.wall_ns:.0f} % of the time"
+        )
+    for port in ports:
+        if port.socket.dropped:
+            reasons.append(
+                f"host {port.host.name}: the kernel dropped {port.socket.dropped} frames, not fetched in time"
+            )
+        if port.refused:
+            reasons.append(f"host {port.host.name}: the kernel had no room for a frame {port.refused} times")
+    return reasons
+
+
+def make_result(
+    job: Job, ports: Sequence[Port], loop: Loop, lag: Lag, ended_by: int | None
+) -> dict[str, Any]:
+    """Everything that the run found, as it is written.
+
+    flows: FlowRecords; overload: reasons, none if the machine kept up; counters: of each host's NIC;
+    lag_ns: how late frames left; gaps: those between data packets of a flow, of all hosts, as the least one
+    of each bin and how many, or null where nobody measured them; learned: T of each NIC that stretches gaps,
+    0 where it has not learnt it, and how often it has (hosts.gaps.hf2t); ended_by: the number of a signal, or
+    null.
+    """
+    for port in ports:
+        port.socket.count_dropped()
+    nics = [port.nic for port in ports]
+    learners = [nic.learner for nic in nics]
+    measured = [nic.gaps for nic in nics] if job.nic.measure_gaps else []
+    return {
+        "flows": Nic.merge(*nics),
+        "overload": overload(job, ports, loop, lag),
+        "counters": {port.host.name: dict(port.nic.counters) for port in ports},
+        "lag_ns": {"p50": lag.quantile_ns(0.5), "p99": lag.quantile_ns(_LATE_SHARE), "max": lag.max_ns},
+        "wake_lag_ns": {"p99": loop.wake_lag.quantile_ns(_LATE_SHARE), "max": loop.wake_lag.max_ns},
+        "wall_ns": loop.wall_ns,
+        "busy_ns": loop.busy_ns,
+        "gaps": merged_bins(gaps.bins() for gaps in measured if gaps is not None) if measured else None,
+        "learned": [
+            {"t_ns": learner.t_ns, "trainings": learner.trainings}
+            for learner in learners
+            if learner is not None
+        ],
+        "unfinished": len(job.flows) - flows_done(ports),
+        "ended_by": ended_by,
+    }

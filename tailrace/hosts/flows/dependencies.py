@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Flows that come after others (FlowSpec.after): whether a whole run's flows can all start at last.
+
+A flow may come after flows that have an end at its own source host, for nobody tells a NIC of others. It
+waits at most for the arrival of each of them, so a run without a cycle goes on to its end.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Iterable
+
+from tailrace.hosts.errors import ConfigError
+from tailrace.hosts.flows.flow import FlowSpec
+
+
+def check_dependencies(flows: Iterable[FlowSpec]) -> None:
+    """Checks all flows of a run.
+
+    Raises:
+        ConfigError: a flow comes after one that there is none of, or that has no end at its source host, or
+            after itself by way of others; or a number is given twice, though flows come after others.
+    """
+    every = list(flows)
+    if not any(flow.after for flow in every):
+        return
+    by_id = {flow.id: flow for flow in every}
+    if len(by_id) != len(every):
+        twice = min(number for number, count in Counter(flow.id for flow in every).items() if count > 1)
+        raise ConfigError(f"flow {twice}: there are two flows of this number")
+    waits: dict[int, int] = {}
+    followers: dict[int, list[int]] = {}
+    for flow in every:
+        earlier = set(flow.after)
+        waits[flow.id] = len(earlier)
+        for number in earlier:
+            _check_visible(flow, number, by_id.get(number))
+            followers.setdefault(number, []).append(flow.id)
+    startable = deque(number for number, count in waits.items() if not count)
+    while startable:
+        number = startable.popleft()
+        del waits[number]
+        for follower in followers.get(number, ()):
+            waits[follower] -= 1
+            if not waits[follower]:
+                startable.append(follower)
+    if waits:
+        raise ConfigError(f"flow {_in_a_cycle(waits, by_id)}: it comes after itself, by way of other flows")
+
+
+def _check_visible(flow: FlowSpec, number: int, earlier: FlowSpec | None) -> None:
+    if earlier is None:
+        raise ConfigError(f"flow {flow.id}: it comes after flow {number}, which there is none of")
+    if flow.src not in (earlier.src, earlier.dst):
+        raise ConfigError(
+            f"flow {flow.id}: it comes after flow {number}, which {flow.src} neither sends nor receives"
+        )
+
+
+def _in_a_cycle(waits: dict[int, int], by_id: dict[int, FlowSpec]) -> int:
+    """Steps back from a flow that never starts, to others that never start, until one comes again."""
+    number = min(waits)
+    passed: set[int] = set()
+    while number not in passed:
+        passed.add(number)
+        number = min(earlier for earlier in by_id[number].after if earlier in waits)
+    return number

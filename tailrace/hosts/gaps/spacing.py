@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The gaps between a flow's packets: measured, and stretched by HF2T, where either is wanted."""
+
+from __future__ import annotations
+
+from tailrace.hosts.options.nic import NicConfig
+from tailrace.hosts.gaps.histogram import GapHistogram
+from tailrace.hosts.gaps.hf2t import GO, Learner, Shaper
+
+
+class Spacer:
+    """What the flows of a NIC share of it.
+
+    Attributes:
+        gaps: those of all flows as they really are; None: they are not counted.
+        learner: what is a long gap; None: none is stretched.
+        late_ns: the link has been free for so long before it asks for a packet, which counts as sent then.
+    """
+
+    __slots__ = ("_config", "_link_bps", "gaps", "late_ns", "learner")
+
+    def __init__(self, config: NicConfig) -> None:
+        """Nothing was sent."""
+        self._config = config.hf2t
+        self._link_bps: int = config.link_rate_bps
+        self.gaps: GapHistogram | None = GapHistogram() if config.measure_gaps else None
+        self.learner: Learner | None = Learner(config.hf2t) if config.hf2t is not None else None
+        self.late_ns = 0
+
+    def of(self, flow_bytes: int) -> Spacing | None:
+        """The gaps of a flow of this length; None: they are nobody's business."""
+        config, learner = self._config, self.learner
+        shaper: Shaper | None = None
+        if config is not None and learner is not None and flow_bytes > config.spare_bytes:
+            shaper = Shaper(config, learner, self._link_bps)
+        if shaper is None and self.gaps is None:
+            return None
+        return Spacing(self, shaper)
+
+
+class Spacing:
+    """The gaps of one flow.
+
+    Attributes:
+        shaper: stretches them; None: they stay as they are.
+    """
+
+    __slots__ = ("_last_ns", "_spacer", "shaper")
+
+    def __init__(self, spacer: Spacer, shaper: Shaper | None) -> None:
+        """Args: spacer: the NIC's."""
+        self._spacer = spacer
+        self._last_ns = -1  # when the last packet went; none did
+        self.shaper = shaper
+
+    def hold_ns(self, now_ns: int, frame_bytes: int) -> int:
+        """Asks for a packet that could go now; GO: it goes, and counts as gone; or until when it is held."""
+        spacer, shaper = self._spacer, self.shaper
+        leaves_ns = now_ns - spacer.late_ns
+        if shaper is not None:
+            until_ns = shaper.hold_ns(leaves_ns, self._last_ns, frame_bytes)
+            if until_ns != GO:
+                return until_ns
+        if spacer.gaps is not None and self._last_ns >= 0:
+            spacer.gaps.add(leaves_ns - self._last_ns)
+        self._last_ns = leaves_ns
+        return GO
+
+    def forget(self) -> None:
+        """There is nothing to send any more, for now."""
+        if self.shaper is not None:
+            self.shaper.forget()

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How a flow's bytes are cut into RDMA WRITE packets: opcodes, lengths, payload, and PSNs."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tailrace.codec.calls import OPCODE_SHIFT, PSN_MASK
+from tailrace.codec.layers.bth import Opcode
+
+# Any stretch of a payload tells where it belongs: byte i of a message is i modulo this prime number.
+PATTERN_PERIOD: Final = 251
+_PATTERN: Final = bytes(range(PATTERN_PERIOD)) * (1 << 6)
+_HALF: Final = (PSN_MASK + 1) // 2
+NO_FORM: Final = -1
+
+
+class Message:
+    """One flow's packets, numbered from 0.
+
+    Attributes:
+        packets: how many there are.
+    """
+
+    __slots__ = (
+        "_bytes",
+        "_first_form",
+        "_first_psn",
+        "_last",
+        "_last_form",
+        "_middle_form",
+        "_mtu_bytes",
+        "packets",
+    )
+
+    def __init__(self, length_bytes: int, mtu_bytes: int, first_psn: int) -> None:
+        """Args:
+        length_bytes: of the message, 1 or more.
+        mtu_bytes: payload of a full packet.
+        first_psn: PSN of packet 0.
+        """
+        self._bytes = length_bytes
+        self._mtu_bytes = mtu_bytes
+        self._first_psn = first_psn
+        self.packets = -(-length_bytes // mtu_bytes)
+        self._last = self.packets - 1
+        only = self.packets == 1
+        opening, closing = Opcode.WRITE_FIRST, Opcode.WRITE_LAST
+        if only:
+            opening = closing = Opcode.WRITE_ONLY
+        self._first_form = self.payload_bytes(0) | int(opening) << OPCODE_SHIFT
+        self._middle_form = mtu_bytes | int(Opcode.WRITE_MIDDLE) << OPCODE_SHIFT
+        self._last_form = self.payload_bytes(self._last) | int(closing) << OPCODE_SHIFT
+
+    def form(self, index: int) -> int:
+        """Payload length and opcode of a packet, as in a shape; NO_FORM: there is no such packet."""
+        if index <= 0:
+            return self._first_form if index == 0 else NO_FORM
+        if index < self._last:
+            return self._middle_form
+        return self._last_form if index == self._last else NO_FORM
+
+    def payload_bytes(self, index: int) -> int:
+        """Length of a packet's payload, without padding."""
+        return min(self._mtu_bytes, self._bytes - index * self._mtu_bytes)
+
+    def payload(self, index: int) -> bytes:
+        """A packet's payload, without padding."""
+        start = index * self._mtu_bytes % PATTERN_PERIOD
+        return _PATTERN[start : start + self.payload_bytes(index)]
+
+    def psn(self, index: int) -> int:
+        """The PSN of a packet."""
+        return (self._first_psn + index) & PSN_MASK
+
+    def index(self, psn: int, near: int) -> int:
+        """The packet of this PSN that is nearest to packet `near`; may be out of range."""
+        distance = (psn - self._first_psn - near) & PSN_MASK
+        return near + (distance if distance < _HALF else distance - PSN_MASK - 1)

@@ -1,0 +1,377 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A NIC: many flows in both directions on one link.
+
+Pull model, no I/O and no clock: whoever owns the link tells of every arriving packet, and asks for the next
+one whenever the link is free and its time has come. Frames of control go first, then data flows take turns.
+
+Packets come and go as a few numbers (`codec.calls`): the virtual network reads and builds the frames in C.
+`on_frame` and `next_frame` do the same in Python, for real links.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter, deque
+from collections.abc import Callable
+
+from tailrace.codec.calls import JUNK_NAMES, KIND_BITS, KIND_MASK, NEVER, PORT_BITS, QPN_BITS, Packet
+from tailrace.hosts.options.nic import FlowcutNicConfig, NicConfig
+from tailrace.hosts.nic.end import FlowEnd
+from tailrace.hosts.errors import ConfigError
+from tailrace.hosts.flows.flow import FlowRecord, FlowSpec
+from tailrace.hosts.steering.flowcut import MinRtt
+from tailrace.hosts.nic.dependents import Followers
+from tailrace.codec.frame import Frame
+from tailrace.codec.frames import Builder, deliver
+from tailrace.hosts.gaps.histogram import GapHistogram
+from tailrace.hosts.gaps.hf2t import Learner
+from tailrace.hosts.flows.observation import Observation, merge
+from tailrace.hosts.flows.paths import PathList
+from tailrace.hosts.nic.pause import PfcState
+from tailrace.hosts.nic.receiver import FlowReceiver
+from tailrace.hosts.nic.sender import FlowSender
+from tailrace.hosts.gaps.spacing import Spacer
+from tailrace.hosts.steering.assign import Pilot
+from tailrace.codec.templates import Address, ip_number
+from tailrace.hosts.nic.timers import Timers
+
+
+class Nic:
+    """One NIC.
+
+    Attributes:
+        address: its IPv4 address as a number.
+        arrived_flows: flows of which every byte has arrived here.
+        counters: frames that were of no use, by reason: other, malformed, bad_icrc, not_ours, unexpected.
+    """
+
+    def __init__(
+        self,
+        *,
+        ip: str,
+        mac: str,
+        gateway_mac: str,
+        config: NicConfig,
+        rng: random.Random,
+        paths: Callable[[str], PathList] | None = None,
+    ) -> None:
+        """Args:
+        ip, mac: the NIC's own addresses, in dotted and in colon form.
+        gateway_mac: where it sends all its frames.
+        rng: chooses source ports (Flowcut §II-D, MP-RDMA §3) and paths (Spritz §IV).
+        paths: the endpoint table (Spritz §III-C): the paths to the host with this address, in dotted form.
+            Asked once for each flow that is steered, when it starts.
+        """
+        self.ip = ip
+        self.mac = mac
+        self.config = config
+        self.address: int = ip_number(ip)
+        self.arrived_flows = 0
+        self.counters: Counter[str] = Counter()
+        self._gateway_mac = gateway_mac
+        self._rng = rng
+        self._pilot = Pilot(config, paths, rng)
+        self._min_rtt: MinRtt | None = MinRtt(config.flowcut_nic.ns_per_byte) if config.flowcut_nic else None
+        spaced = config.hf2t is not None or config.measure_gaps
+        self._spacer: Spacer | None = Spacer(config) if spaced else None
+        self._pfc = PfcState(config.link_rate_bps)
+        self._control_priority: int = config.control_priority
+        self._data_priority: int = config.data_priority
+        self._control_until_ns = 0  # PFC holds either of them until then
+        self._data_until_ns = 0
+        self._ends: list[FlowEnd] = []  # by handle
+        self._senders: dict[int, FlowSender] = {}  # by peer
+        self._by_port: dict[int, list[FlowSender]] = {}  # by destination and the flow's own port
+        self._receivers: dict[int, FlowReceiver] = {}  # by peer
+        self._unfinished = 0
+        self._followers = Followers()
+        self._control: deque[Packet] = deque()
+        self._ready: deque[FlowSender] = deque()  # flows that may have something to send
+        self._timers = Timers()
+        self._now_ns = 0
+        self._builder = Builder(self.template)
+        self._addresses: dict[str, Address] = {}
+
+    def add_flow(self, flow: FlowSpec) -> None:
+        """Sends a flow from its start time on, when the flows are complete that it comes after.
+
+        Raises:
+            ConfigError: it is not this NIC's, or cannot be told from another one, or cannot be steered.
+        """
+        dst = ip_number(flow.dst)
+        peer = dst << QPN_BITS | flow.qpn
+        port = dst << PORT_BITS | flow.sport
+        if flow.src != self.ip:
+            raise ConfigError(f"flow {flow.id}: its source {flow.src} is not this host, {self.ip}")
+        if peer in self._senders:
+            raise ConfigError(f"flow {flow.id}: queue pair {flow.qpn} to {flow.dst} is taken")
+        if self._min_rtt is not None and port in self._by_port:
+            raise ConfigError(f"flow {flow.id}: source port {flow.sport} to {flow.dst} is taken")
+        sender = FlowSender(
+            flow,
+            self.config,
+            self._address(flow.dst),
+            len(self._ends),
+            self._min_rtt,
+            self._rng,
+            self._pilot,
+            self._spacer.of(flow.bytes) if self._spacer is not None else None,
+        )
+        self._ends.append(sender)
+        self._senders[peer] = sender
+        self._by_port.setdefault(port, []).append(sender)
+        self._unfinished += 1
+        self._followers.add(sender)
+        self._timers.arm(sender)
+
+    def expect_flow(self, flow: FlowSpec) -> None:
+        """Prepares to receive a flow.
+
+        Raises:
+            ConfigError: it is not for this NIC, or cannot be told from another one.
+        """
+        peer = ip_number(flow.src) << QPN_BITS | flow.qpn
+        if flow.dst != self.ip:
+            raise ConfigError(f"flow {flow.id}: its destination {flow.dst} is not this host, {self.ip}")
+        if peer in self._receivers:
+            raise ConfigError(f"flow {flow.id}: queue pair {flow.qpn} from {flow.src} is taken")
+        receiver = FlowReceiver(flow, self.config, self._address(flow.src), len(self._ends), self._control)
+        self._ends.append(receiver)
+        self._receivers[peer] = receiver
+        self._unfinished += 1
+
+    def template(self, what: int) -> tuple[bytes, bytes]:
+        """Headers of all packets with this `what` but RAW, and what stands before a first packet's payload.
+
+        Raises:
+            IndexError: there is no such end of a flow.
+        """
+        return self._ends[what >> KIND_BITS].template(what & KIND_MASK)
+
+    def _address(self, peer: str) -> Address:
+        found = self._addresses.get(peer)
+        if found is None:
+            found = self._addresses[peer] = Address(self.mac, self._gateway_mac, self.ip, peer)
+        return found
+
+    @property
+    def idle(self) -> bool:
+        """Whether every flow that is sent has been acknowledged, and every expected one has arrived."""
+        return self._unfinished == 0
+
+    # ---- arrivals ----
+
+    def on_frame(self, now_ns: int, frame: bytes, virtual_bytes: int = 0) -> None:
+        """A frame came off the link; never raises, whatever it is.
+
+        Args:
+            now_ns: not before any earlier call's.
+            virtual_bytes: length of the payload that is only counted.
+        """
+        deliver(self, now_ns, frame, virtual_bytes)
+
+    def on_data(self, now_ns: int, peer: int, place: int, shape: int, ticks: int) -> None:
+        """A data packet; ticks: of its shim, or NO_SHIM."""
+        self._now_ns = now_ns
+        receiver = self._receivers.get(peer)
+        if receiver is None:
+            self.counters["unexpected"] += 1
+            return
+        done = receiver.done
+        if not receiver.on_data(now_ns, place, shape, ticks):
+            self.counters["unexpected"] += 1
+            return
+        if not done and receiver.done:
+            self.arrived_flows += 1
+            self._finish(now_ns, receiver.flow.id)
+        self._timers.arm(receiver)
+
+    def on_trimmed(self, now_ns: int, peer: int, place: int, shape: int) -> None:
+        """A data packet without its payload, which a full queue has cut off (Spritz §II-B)."""
+        self._now_ns = now_ns
+        receiver = self._receivers.get(peer)
+        if receiver is None or not receiver.on_trimmed(place, shape):
+            self.counters["unexpected"] += 1
+            return
+        self._timers.arm(receiver)
+
+    def on_ack(self, now_ns: int, peer: int, place: int, aeth: int) -> None:
+        """An ACK or NAK."""
+        self._now_ns = now_ns
+        sender = self._senders.get(peer)
+        if sender is None:
+            self.counters["unexpected"] += 1
+            return
+        done = sender.done
+        sender.on_ack(now_ns, place, aeth)
+        if not done and sender.done:
+            self._finish(now_ns, sender.flow.id)
+        self._wake(sender)
+
+    def on_cnp(self, now_ns: int, peer: int) -> None:
+        """A congestion notification packet."""
+        self._now_ns = now_ns
+        sender = self._senders.get(peer)
+        if sender is None:
+            self.counters["unexpected"] += 1
+        else:
+            sender.on_cnp(now_ns)
+            self._timers.arm(sender)
+
+    def on_nic_ack(self, now_ns: int, flow: int, count: int, ticks: int) -> None:
+        """A NIC ACK (Flowcut §II-D)."""
+        self._now_ns = now_ns
+        found = self._by_port.get(flow)
+        if found is None:
+            self.counters["unexpected"] += 1
+            return
+        sender = found[0]
+        sender.on_nic_ack(now_ns, count, ticks)
+        self._wake(sender)
+
+    def on_flow_pause(
+        self,
+        now_ns: int,
+        src: int,
+        dst: int,
+        sport: int,
+        dport: int,
+        protocol: int,
+        op: int,
+        credit_bytes: int,
+    ) -> None:
+        """A pause of the flow with this 5-tuple on the wire; op: as in the frame, one of PauseOp."""
+        self._now_ns = now_ns
+        if self._min_rtt is None:
+            candidates = self._by_port.get(dst << PORT_BITS | sport, [])
+        else:
+            # ports on the wire are not the flows' own
+            candidates = list(self._senders.values())
+        found = False
+        for sender in candidates:
+            if sender.has_key(src, dst, sport, dport, protocol):
+                found = True
+                sender.on_pause(now_ns, op, credit_bytes)
+                self._wake(sender)
+        if not found:
+            self.counters["unexpected"] += 1
+
+    def on_pfc(self, now_ns: int, quanta: tuple[int, ...]) -> None:
+        """A PFC frame: quanta of each priority, NO_QUANTA where it says nothing."""
+        self._now_ns = now_ns
+        self._pfc.on_pfc(now_ns, quanta)
+        self._control_until_ns = self._pfc.until_ns(self._control_priority)
+        self._data_until_ns = self._pfc.until_ns(self._data_priority)
+
+    def on_junk(self, now_ns: int, reason: int) -> None:
+        """A frame that is of no use; reason: index into JUNK_NAMES."""
+        self._now_ns = now_ns
+        self.counters[JUNK_NAMES[reason]] += 1
+
+    # ---- departures ----
+
+    def next_frame(self, now_ns: int) -> Frame | None:
+        """The frame to send now that the link is free; None: nothing may be sent."""
+        packet = self.next_packet(now_ns)
+        if packet is None or isinstance(packet, int):
+            return None
+        return self._builder.frame(now_ns, packet)
+
+    def next_packet(self, now_ns: int) -> Packet | int | None:
+        """The packet to send now that the link is free.
+
+        Returns:
+            An int: nothing may be sent before that time, which is later than now, unless something arrives;
+            None: nothing before something arrives.
+        """
+        self._now_ns = now_ns
+        if self._timers.ring_ns <= now_ns:
+            self._run_timers(now_ns)
+        if self._control and self._control_until_ns <= now_ns:
+            return self._control.popleft()
+        if self._data_until_ns <= now_ns:
+            ready = self._ready
+            while ready:
+                sender = ready.popleft()
+                packet = sender.next_packet(now_ns)
+                if packet is not None:
+                    if sender.bursting:
+                        ready.appendleft(sender)
+                    else:
+                        ready.append(sender)
+                    self._timers.arm(sender)
+                    return packet
+                sender.queued = False
+                self._timers.arm(sender)
+        next_ns = self._next_ns()
+        if next_ns == NEVER:
+            return None
+        return next_ns if next_ns > now_ns else now_ns + 1
+
+    def be_late(self, late_ns: int) -> None:
+        """The link has been free for so long when it asks next; gaps are those that there are on the link."""
+        if self._spacer is not None:
+            self._spacer.late_ns = late_ns
+
+    def next_time_ns(self, now_ns: int) -> int | None:
+        """The earliest time, now or later, when `next_frame` may have something; None: after `on_frame`."""
+        next_ns = self._next_ns()
+        return max(now_ns, next_ns) if next_ns != NEVER else None
+
+    def _next_ns(self) -> int:
+        next_ns = self._timers.ring_ns
+        if self._control:
+            next_ns = min(next_ns, self._control_until_ns)
+        if self._ready:
+            next_ns = min(next_ns, self._data_until_ns)
+        return next_ns
+
+    # ---- what was seen ----
+
+    def records(self) -> list[Observation]:
+        """What has been seen of every flow, at this end of it."""
+        senders: list[Observation] = [sender.observation(self._now_ns) for sender in self._senders.values()]
+        return [*senders, *[receiver.observation() for receiver in self._receivers.values()]]
+
+    @property
+    def gaps(self) -> GapHistogram | None:
+        """Gaps between the packets of its flows, of all of them; None: nobody counts them."""
+        return self._spacer.gaps if self._spacer is not None else None
+
+    @property
+    def learner(self) -> Learner | None:
+        """What it takes for a long gap (HF2T §4.2); None: it stretches none."""
+        return self._spacer.learner if self._spacer is not None else None
+
+    @staticmethod
+    def merge(*nics: Nic) -> list[FlowRecord]:
+        """One record for each flow that these NICs send."""
+        return merge([observation for nic in nics for observation in nic.records()])
+
+    # ---- notes ----
+
+    def _finish(self, now_ns: int, number: int) -> None:
+        """A flow is complete at this end."""
+        self._unfinished -= 1
+        for sender in self._followers.complete(now_ns, number):
+            self._timers.arm(sender)
+
+    def _wake(self, sender: FlowSender) -> None:
+        """Something happened to a flow: it may have something to send, and its timer may have changed."""
+        if sender.started and not sender.queued and not sender.done:
+            sender.queued = True
+            self._ready.append(sender)
+        self._timers.arm(sender)
+
+    def _run_timers(self, now_ns: int) -> None:
+        end = self._timers.next_due(now_ns)
+        while end is not None:
+            end.on_time(now_ns)
+            if isinstance(end, FlowSender):
+                self._wake(end)
+            else:
+                self._timers.arm(end)
+            end = self._timers.next_due(now_ns)
+
+
+__all__ = ["FlowRecord", "FlowSpec", "FlowcutNicConfig", "Frame", "Nic", "NicConfig"]

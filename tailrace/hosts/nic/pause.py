@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What keeps a NIC from sending: the pause of one flow, and PFC.
+
+A flow's states (Flowcut §II-B, timeout of §IV-A):
+
+    running --XOFF, XOFF with credit--> paused --XON, or the timeout--> running
+
+A paused flow may still send as many frame bytes as its credit says; a frame that does not fit waits. A
+further XOFF renews credit and timeout.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tailrace.codec.calls import NEVER, NO_QUANTA
+from tailrace.codec.layers.flow_pause import PauseOp
+from tailrace.codec.layers.pfc import PRIORITIES, pause_ns
+
+_XON: Final = int(PauseOp.XON)
+_XOFF_CREDIT: Final = int(PauseOp.XOFF_CREDIT)
+
+
+class FlowPauseState:
+    """The pause of one flow."""
+
+    __slots__ = (
+        "_credit_bytes",
+        "_since_ns",
+        "_timeout_ns",
+        "count",
+        "deadline_ns",
+        "paused",
+        "paused_ns",
+        "timeouts",
+    )
+
+    def __init__(self, timeout_ns: int) -> None:
+        """Args: timeout_ns: how long a pause lasts at most."""
+        self._timeout_ns = timeout_ns
+        self._credit_bytes = 0
+        self._since_ns = 0
+        self.deadline_ns = NEVER  # when the flow goes on by itself
+        self.paused = False
+        self.count = 0
+        self.paused_ns = 0
+        self.timeouts = 0
+
+    def on_pause(self, now_ns: int, op: int, credit_bytes: int) -> None:
+        """A pause frame for this flow has arrived."""
+        if op == _XON:
+            self._resume(now_ns)
+            return
+        if not self.paused:
+            self.paused = True
+            self.count += 1
+            self._since_ns = now_ns
+        self._credit_bytes = credit_bytes if op == _XOFF_CREDIT else 0
+        self.deadline_ns = now_ns + self._timeout_ns
+
+    def allows(self, frame_bytes: int) -> bool:
+        """Whether a frame of this length may be sent."""
+        return not self.paused or frame_bytes <= self._credit_bytes
+
+    def on_sent(self, frame_bytes: int) -> None:
+        """A frame has been sent."""
+        if self.paused:
+            self._credit_bytes -= frame_bytes
+
+    def on_time(self, now_ns: int) -> None:
+        """Ends a pause whose XON never came."""
+        if now_ns >= self.deadline_ns:
+            self.timeouts += 1
+            self._resume(now_ns)
+
+    def total_ns(self, now_ns: int) -> int:
+        """Time paused so far."""
+        return self.paused_ns + (now_ns - self._since_ns if self.paused else 0)
+
+    def finish(self, now_ns: int) -> None:
+        """The flow has nothing left to send: its pause counts no further."""
+        self._resume(now_ns)
+
+    def _resume(self, now_ns: int) -> None:
+        if self.paused:
+            self.paused = False
+            self.deadline_ns = NEVER
+            self.paused_ns += now_ns - self._since_ns
+
+
+class PfcState:
+    """PFC of one link: until when each priority is paused."""
+
+    __slots__ = ("_rate_bps", "_until_ns")
+
+    def __init__(self, rate_bps: int) -> None:
+        """Args: rate_bps: rate of the link, which the quanta are counted in."""
+        self._rate_bps = rate_bps
+        self._until_ns = [0] * PRIORITIES
+
+    def on_pfc(self, now_ns: int, quanta: tuple[int, ...]) -> None:
+        """A PFC frame has arrived: quanta of every priority, 0 = go on, NO_QUANTA = not named."""
+        for priority in range(len(quanta)):
+            if quanta[priority] != NO_QUANTA:
+                self._until_ns[priority] = now_ns + pause_ns(quanta[priority], self._rate_bps)
+
+    def until_ns(self, priority: int) -> int:
+        """The first moment at which this priority may send; past or present: now."""
+        return self._until_ns[priority]

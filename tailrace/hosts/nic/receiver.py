@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The destination of one flow: takes packets, answers them, and watches their order."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Final
+
+from tailrace.codec.calls import ACK, ACKREQ_SHIFT, BECN_SHIFT, BYTE_MASK, CE_SHIFT, COUNT_SHIFT, FORM_MASK, FRAME_SHIFT, HOPS_SHIFT, KIND_BITS, NIC_ACK, NO_SHIM, OPCODE_SHIFT, PAYLOAD_MASK, PORT_MASK, PSN_MASK, RAW, RETRANSMISSION_SHIFT, SPORT_SHIFT, SYNDROME_SHIFT, TAG_MASK, TAG_SHIFT, Packet
+from tailrace.hosts.options.nic import DCQCN, NicConfig
+from tailrace.hosts.nic.end import FlowEnd
+from tailrace.hosts.flows.flow import FlowSpec
+from tailrace.hosts.nic.message import NO_FORM, Message
+from tailrace.hosts.flows.observation import ReceiverObservation
+from tailrace.hosts.nic.order import OrderObserver
+from tailrace.codec.layers.bth import ROCE_PORT, Syndrome
+from tailrace.codec.layers.dscp import Dscp
+from tailrace.codec.templates import Address, ack_headers, cnp_frame, nic_ack_headers
+from tailrace.hosts.transport import make_receiver
+from tailrace.hosts.transport.base import NAK, SILENCE, TRIMMED
+from tailrace.hosts.transport.dcqcn.cnp import CnpClock
+
+_ACK_WORD: Final = int(Syndrome.ACK) << SYNDROME_SHIFT
+_NAK_WORD: Final = int(Syndrome.NAK_SEQUENCE) << SYNDROME_SHIFT
+_TRIMMED_WORD: Final = int(Syndrome.NAK_TRIMMED) << SYNDROME_SHIFT
+_NO_TIME: Final = -1
+_NO_TAG: Final = -1
+
+
+class FlowReceiver(FlowEnd):
+    """One flow at its destination."""
+
+    def __init__(
+        self, flow: FlowSpec, config: NicConfig, address: Address, handle: int, control: deque[Packet]
+    ) -> None:
+        """Args:
+        address: from this NIC to the flow's source.
+        handle: number of this end at its NIC.
+        control: takes the answers.
+        """
+        super().__init__()
+        self.flow = flow
+        self.end_ns = _NO_TIME
+        self._address = address
+        self._control = control
+        self._ack_what = handle << KIND_BITS | ACK
+        self._nic_ack_what = handle << KIND_BITS | NIC_ACK
+        self._message = Message(flow.bytes, config.mtu_bytes, config.first_psn)
+        self._transport = make_receiver(self._message.packets, config)
+        self._tells_arrival = self._transport.tells_arrival
+        self._cnps: CnpClock | None = CnpClock(config.dcqcn.cnp_ns) if config.transport == DCQCN else None
+        self._cnp = b""  # the frame, once one was sent
+        self._cnps_sent = 0
+        self._order = OrderObserver()
+        self._bytes = 0
+        self._packets = 0
+        self._out_of_sequence = 0
+        self._path_changes = 0
+        self._tag = _NO_TAG
+        self._ce_marked = 0
+        self._trimmed = 0
+        # what the next answer echoes: of the packet that came last
+        self._sport: int = flow.sport
+        self._marked = False
+
+    @property
+    def done(self) -> bool:
+        """Whether every byte has arrived in order."""
+        return self.end_ns != _NO_TIME
+
+    def template(self, kind: int) -> tuple[bytes, bytes]:
+        """Headers of ACKs or NIC ACKs."""
+        sport, qpn = self.flow.sport, self.flow.qpn
+        if kind == NIC_ACK:
+            headers = nic_ack_headers(self._address, sport=sport, orig_sport=sport, orig_dport=ROCE_PORT)
+        else:
+            headers = ack_headers(self._address, sport=sport, qpn=qpn, dscp=self._dscp())
+        return headers, b""
+
+    def _dscp(self) -> int:
+        """Answers to steered packets are steered."""
+        return int(Dscp.STEERED if self.flow.steering else Dscp.DEFAULT)
+
+    def on_data(self, now_ns: int, place: int, shape: int, ticks: int) -> bool:
+        """A data packet to this queue pair; False: it cannot be one of this flow, and changes nothing.
+
+        Args:
+            place, shape: see `codec.calls`.
+            ticks: of the shim, or NO_SHIM.
+        """
+        transport = self._transport
+        expected = transport.expected
+        index = self._message.index(place & PSN_MASK, expected)
+        form = self._message.form(index)
+        if form == NO_FORM or shape & FORM_MASK != form:
+            return False
+        if ticks != NO_SHIM:
+            # whatever the transport makes of the packet
+            count = (shape >> FRAME_SHIFT) << COUNT_SHIFT | shape >> HOPS_SHIFT & BYTE_MASK
+            self._control.append((self._nic_ack_what, count, ticks))
+        self._observe(index, expected, shape)
+        if self._cnps is not None and shape >> CE_SHIFT & 1 and self._cnps.on_marked(now_ns):
+            self._notify()
+        self._sport = place >> SPORT_SHIFT & PORT_MASK
+        taken = transport.received
+        answer = transport.on_data(now_ns, index, shape >> ACKREQ_SHIFT & 1 == 1)
+        if transport.received != taken:
+            self._bytes += shape & PAYLOAD_MASK
+        if self.end_ns == _NO_TIME and transport.done:
+            self.end_ns = now_ns
+        if answer != SILENCE:
+            self._answer(answer)
+        return True
+
+    def on_trimmed(self, place: int, shape: int) -> bool:
+        """A data packet without its payload; False: it cannot be one of this flow, and changes nothing.
+
+        Args:
+            place, shape: see `codec.calls`.
+        """
+        transport = self._transport
+        index = self._message.index(place & PSN_MASK, transport.expected)
+        form = self._message.form(index)
+        if form == NO_FORM or (shape ^ form) >> OPCODE_SHIFT & BYTE_MASK:
+            return False
+        self._trimmed += 1
+        answer = transport.on_trimmed(index)
+        if answer != SILENCE:
+            self._sport = place >> SPORT_SHIFT & PORT_MASK
+            self._answer(answer)
+        return True
+
+    def _observe(self, index: int, expected: int, shape: int) -> None:
+        self._packets += 1
+        if shape >> CE_SHIFT & 1:
+            self._ce_marked += 1
+            self._marked = True
+        tag = shape >> TAG_SHIFT & TAG_MASK
+        if tag != self._tag:
+            if self._tag != _NO_TAG:
+                self._path_changes += 1
+            self._tag = tag
+        self._order.on_packet(index, shape >> RETRANSMISSION_SHIFT & 1 == 1)
+        if index > expected:
+            self._out_of_sequence += 1
+
+    def deadline_ns(self) -> int:
+        """When something that is held back must go out."""
+        deadline_ns = self._transport.deadline_ns
+        return deadline_ns if self._cnps is None else min(deadline_ns, self._cnps.deadline_ns)
+
+    def on_time(self, now_ns: int) -> None:
+        """Sends the CNP and the answer that were held back, when their time has come."""
+        if self._cnps is not None and self._cnps.on_time(now_ns):
+            self._notify()
+        answer = self._transport.on_time(now_ns)
+        if answer != SILENCE:
+            self._answer(answer)
+
+    def _notify(self) -> None:
+        """Tells the source of congestion (Zhu et al., SIGCOMM 2015, §3.1)."""
+        if not self._cnp:
+            flow = self.flow
+            self._cnp = cnp_frame(self._address, sport=flow.sport, qpn=flow.qpn, dscp=self._dscp())
+        self._cnps_sent += 1
+        self._control.append((RAW, self._cnp, 0))
+
+    def _answer(self, answer: int) -> None:
+        """Echoes the source port of the last packet, and whether any since the last answer was marked."""
+        message = self._message
+        expected = self._transport.expected
+        if answer == NAK:
+            psn, aeth = message.psn(expected), _NAK_WORD | message.psn(self._transport.arrived)
+        elif answer == TRIMMED:
+            psn, aeth = message.psn(expected - 1), _TRIMMED_WORD | message.psn(self._transport.arrived)
+        elif self._tells_arrival:
+            psn, aeth = message.psn(expected - 1), _ACK_WORD | message.psn(self._transport.arrived)
+        else:
+            psn, aeth = message.psn(expected - 1), _ACK_WORD | (1 if self.end_ns != _NO_TIME else 0)
+        place = psn | self._sport << SPORT_SHIFT
+        if self._marked:
+            place |= 1 << BECN_SHIFT
+            self._marked = False
+        self._control.append((self._ack_what, place, aeth))
+
+    def observation(self) -> ReceiverObservation:
+        """What has been seen of the flow here."""
+        return ReceiverObservation(
+            flow=self.flow,
+            end_ns=self.end_ns if self.end_ns != _NO_TIME else None,
+            packets=self._packets,
+            bytes=self._bytes,
+            out_of_order=self._order.out_of_order,
+            overtaken=self._order.overtaken,
+            ood_max=self._order.degree_max,
+            out_of_sequence=self._out_of_sequence,
+            path_changes=self._path_changes,
+            ce_marked=self._ce_marked,
+            trimmed=self._trimmed,
+            cnps_sent=self._cnps_sent,
+        )

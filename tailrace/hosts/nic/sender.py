@@ -1,0 +1,330 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The source of one flow: decides whether it may send, and what."""
+
+from __future__ import annotations
+
+import random
+from typing import Final
+
+from tailrace.codec.calls import ACKREQ_SHIFT, BECN_SHIFT, BYTE_MASK, COUNT_SHIFT, DATA, KIND_BITS, LEFT_MASK, LEFT_SHIFT, MSN_MASK, NEVER, PAYLOAD, PAYLOAD_MASK, PORT_MASK, PSN_MASK, RETRANSMISSION_SHIFT, SPORT_SHIFT, SYNDROME_SHIFT, VLAN_SHIFT, Packet
+from tailrace.hosts.options.nic import NicConfig
+from tailrace.hosts.nic.end import FlowEnd
+from tailrace.hosts.flows.flow import FlowSpec
+from tailrace.hosts.steering.flowcut import FlowcutSender, MinRtt
+from tailrace.hosts.gaps.hf2t import GO
+from tailrace.hosts.nic.message import Message
+from tailrace.hosts.flows.observation import SenderObservation
+from tailrace.codec.layers.bth import ROCE_PORT, Syndrome
+from tailrace.codec.layers.dscp import Dscp
+from tailrace.codec.layers.nic_shim import SHIM_PORT
+from tailrace.hosts.nic.pause import FlowPauseState
+from tailrace.hosts.gaps.spacing import Spacing
+from tailrace.hosts.steering.base import Steering
+from tailrace.hosts.steering.hermes import Hermes
+from tailrace.hosts.steering.assign import Pilot
+from tailrace.codec.templates import DATA_OVERHEAD_BYTES, RETH_BYTES, SHIM_BYTES, UDP_PROTOCOL, Address, data_headers, five_tuple_hash, ip_number, reth
+from tailrace.hosts.transport import make_sender
+from tailrace.hosts.transport.base import NOTHING
+from tailrace.hosts.transport.dcqcn.transport import DcqcnSender
+from tailrace.hosts.transport.dctcp import DctcpSender
+from tailrace.hosts.transport.tcp.transport import TcpSender
+
+_NS_BITS: Final = 8_000_000_000  # bits in a byte times ns in a second
+_NAK_SYNDROME: Final = int(Syndrome.NAK_SEQUENCE)
+_TRIMMED_SYNDROME: Final = int(Syndrome.NAK_TRIMMED)
+_RETH_BYTES: Final[int] = RETH_BYTES
+_ACKREQ: Final = 1 << ACKREQ_SHIFT
+_RETRANSMISSION: Final = 1 << RETRANSMISSION_SHIFT
+_WORD_MASK: Final = 3  # payloads are padded to whole words of 4 bytes
+
+
+class FlowSender(FlowEnd):
+    """One flow at its source. The NIC calls `next_packet` while it is `started` and not `done`.
+
+    Attributes:
+        queued, waits: the NIC's own notes: it is among the ready ones; flows that it still waits for.
+        start_ns: when it may send its first packet; NEVER: that depends on other flows.
+        bursting: its next packet is to leave right behind the last one, before those of other flows.
+    """
+
+    def __init__(
+        self,
+        flow: FlowSpec,
+        config: NicConfig,
+        address: Address,
+        handle: int,
+        min_rtt: MinRtt | None,
+        rng: random.Random,
+        pilot: Pilot,
+        spacing: Spacing | None,
+    ) -> None:
+        """Args:
+        address: from this NIC to the flow's destination.
+        handle: number of this end at its NIC.
+        min_rtt: the NIC's, if it does Flowcut itself.
+        rng: chooses source ports.
+        pilot: gives the flow its steering.
+        spacing: looks after the gaps between its packets.
+
+        Raises:
+            ConfigError: the flow is to be steered, and cannot be.
+        """
+        super().__init__()
+        self.flow = flow
+        self.queued = False
+        self.waits = 0
+        self.start_ns: int = flow.start_ns
+        self.started = False
+        self.bursting = False
+        self._message = Message(flow.bytes, config.mtu_bytes, config.first_psn)
+        self.transport = make_sender(self._message.packets, config, flow.sport, rng)
+        self._dcqcn: DcqcnSender | None = self.transport if isinstance(self.transport, DcqcnSender) else None
+        self._tcp: TcpSender | None = self.transport if isinstance(self.transport, TcpSender) else None
+        self._address = address
+        self._ecn: bool = config.ecn
+        self._pause = FlowPauseState(config.pause_timeout_ns)
+        self._flowcut: FlowcutSender | None = None
+        if config.flowcut_nic is not None and min_rtt is not None:
+            self._flowcut = FlowcutSender(
+                config.flowcut_nic, min_rtt, config.pause_timeout_ns, flow.sport, rng
+            )
+        self._shimmed = self._flowcut is not None
+        self._overhead_bytes: int = DATA_OVERHEAD_BYTES + (SHIM_BYTES if self._shimmed else 0)
+        self._virtual: bool = config.virtual_payload
+        self._what = handle << KIND_BITS | (DATA if config.virtual_payload else PAYLOAD)
+        self._asks_always = config.ack_every == 1
+        # dcqcn keeps it itself
+        self._flow_rate_bps: int = 0 if self._dcqcn is not None else config.flow_rate_bps
+        self._pace_ns = 0
+        self._spacing = spacing
+        self._pilot = pilot
+        self._steered = pilot.algorithm(flow) != ""
+        self._steering: Steering | None = None
+        self._explored = 0
+        self._reused = 0
+        self._blocked = 0
+        self._nacks = 0
+        self._sent = 0
+        self._retransmitted = 0
+        self._congestion_notifications = 0
+
+    @property
+    def done(self) -> bool:
+        """Whether everything has been acknowledged."""
+        return self.transport.done
+
+    def template(self, kind: int) -> tuple[bytes, bytes]:
+        """Headers of data packets, and the RETH."""
+        assert kind in (DATA, PAYLOAD)
+        flow = self.flow
+        headers = data_headers(
+            self._address,
+            sport=flow.sport,
+            qpn=flow.qpn,
+            ecn=self._ecn,
+            shimmed=self._shimmed,
+            dscp=Dscp.STEERED if flow.steering else Dscp.DEFAULT,
+        )
+        return headers, reth(flow.bytes)
+
+    def has_key(self, src: int, dst: int, sport: int, dport: int, protocol: int) -> bool:
+        """Whether the flow has this 5-tuple on the wire now."""
+        return (
+            sport == self.transport.sport
+            and dport == (SHIM_PORT if self._shimmed else ROCE_PORT)
+            and protocol == UDP_PROTOCOL
+            and src == ip_number(self.flow.src)
+            and dst == ip_number(self.flow.dst)
+        )
+
+    def next_packet(self, now_ns: int) -> Packet | None:
+        """The next data packet; None: nothing may be sent now."""
+        if now_ns < self._pace_ns or (self._flowcut is not None and self._flowcut.draining):
+            return None
+        transport, message = self.transport, self._message
+        index = transport.peek()
+        if index == NOTHING:
+            if self._spacing is not None:
+                self._spacing.forget()
+            return None
+        form = message.form(index)
+        frame_bytes = self._overhead_bytes + ((form & PAYLOAD_MASK) + _WORD_MASK & ~_WORD_MASK)
+        if index == 0:
+            frame_bytes += _RETH_BYTES
+        if not self._pause.allows(frame_bytes):
+            return None
+        if self._spacing is not None:
+            until_ns = self._spacing.hold_ns(now_ns, frame_bytes)
+            if until_ns != GO:
+                # whoever shortens it has us asked again, and so does the timer
+                self._pace_ns = until_ns
+                return None
+        left = message.packets - index
+        shape = form | (left if left < LEFT_MASK else LEFT_MASK) << LEFT_SHIFT
+        if index < transport.fresh:
+            shape |= _RETRANSMISSION
+            self._retransmitted += 1
+        # asks for an answer where waiting for more packets would be in vain
+        if self._asks_always or not transport.window_open_after(index):
+            shape |= _ACKREQ
+        self._on_sent(now_ns, index, frame_bytes)
+        place = message.psn(index) | transport.sport << SPORT_SHIFT
+        if self._steering is not None and self._steering.vlans:
+            shape |= self._steering.vlans[transport.sport] << VLAN_SHIFT
+        if self._virtual:
+            return (self._what, place, shape)
+        return (self._what, place, shape, message.payload(index))
+
+    def _on_sent(self, now_ns: int, index: int, frame_bytes: int) -> None:
+        self.transport.on_sent(now_ns, index)
+        self._pause.on_sent(frame_bytes)
+        if self._flowcut is not None:
+            self._flowcut.on_sent(now_ns, frame_bytes)
+        if self._flow_rate_bps:
+            start_ns = max(now_ns, self._pace_ns)
+            self._pace_ns = start_ns + -(-frame_bytes * _NS_BITS // self._flow_rate_bps)
+        if self._dcqcn is not None:
+            self._dcqcn.on_frame(now_ns, frame_bytes)
+            self._pace(now_ns, self._dcqcn)
+        if self._tcp is not None:
+            self.bursting = self._tcp.burst_left > 0
+        self._sent += 1
+
+    def _pace(self, now_ns: int, dcqcn: DcqcnSender) -> None:
+        """The next frame goes no earlier than DCQCN allows."""
+        ready_ns = dcqcn.pacer.ready_ns
+        self._pace_ns = ready_ns if ready_ns > now_ns else 0
+
+    def on_ack(self, now_ns: int, place: int, aeth: int) -> None:
+        """An ACK, NAK or NACK of this flow; one that makes no sense changes nothing."""
+        transport, message = self.transport, self._message
+        syndrome = aeth >> SYNDROME_SHIFT
+        sport = place >> SPORT_SHIFT & PORT_MASK
+        nak = syndrome == _NAK_SYNDROME
+        index = message.index(place & PSN_MASK, transport.acked)
+        arrived = message.index(aeth & MSN_MASK, index)
+        expected = index if nak else index + 1
+        if syndrome == _TRIMMED_SYNDROME:
+            self._nacks += 1
+            transport.on_trimmed(now_ns, expected, arrived, sport)
+        else:
+            transport.on_ack(now_ns, nak, expected, arrived, sport, place >> BECN_SHIFT & 1 == 1)
+        if transport.done:
+            self._finish(now_ns)
+
+    def _start(self, now_ns: int) -> None:
+        self.started = True
+        if self._steered:
+            flow = self.flow
+            flow_hash = five_tuple_hash(flow.src, flow.dst, flow.sport, ROCE_PORT)
+            self._steer(self._pilot.start(now_ns, flow, flow_hash))
+
+    def _finish(self, now_ns: int) -> None:
+        self._pause.finish(now_ns)
+        if self._flowcut is not None:
+            self._flowcut.finish(now_ns)
+        steering = self._steering
+        if steering is not None:
+            self._count_steering()
+            # it takes much room, and a run may have many flows
+            self._steer(None)
+            self._pilot.finish(now_ns, self.flow, steering)
+
+    def _steer(self, steering: Steering | None) -> None:
+        self._steering = steering
+        if isinstance(self.transport, DctcpSender):
+            self.transport.steering = steering
+        elif self._dcqcn is not None:
+            self._dcqcn.steering = steering if isinstance(steering, Hermes) else None
+
+    def _count_steering(self) -> None:
+        steering = self._steering
+        if steering is not None:
+            self._explored, self._reused = steering.explored, steering.reused
+            self._blocked = steering.blocked
+
+    def on_pause(self, now_ns: int, op: int, credit_bytes: int) -> None:
+        """A switch asks the flow to stop or to go on."""
+        if not self.transport.done:
+            self._pause.on_pause(now_ns, op, credit_bytes)
+
+    def on_nic_ack(self, now_ns: int, count: int, ticks: int) -> None:
+        """The destination NIC has seen a packet of this flow."""
+        if self._flowcut is None:
+            return
+        self._flowcut.on_nic_ack(
+            now_ns,
+            data_bytes=count >> COUNT_SHIFT,
+            hops=count & BYTE_MASK,
+            ticks=ticks,
+            left=self._message.packets - self.transport.fresh,
+        )
+        self.transport.sport = self._flowcut.wire_sport
+
+    def on_cnp(self, now_ns: int) -> None:
+        """The destination NIC has seen congestion."""
+        self._congestion_notifications += 1
+        if self._dcqcn is not None and not self.transport.done:
+            self._dcqcn.on_cnp(now_ns)
+            self._pace(now_ns, self._dcqcn)
+
+    def deadline_ns(self) -> int:
+        """When `on_time` has something to do."""
+        if not self.started:
+            return self.start_ns
+        transport = self.transport
+        if transport.done:
+            return NEVER
+        deadline_ns = transport.deadline_ns
+        if self._pause.deadline_ns < deadline_ns:
+            deadline_ns = self._pause.deadline_ns
+        if self._pace_ns and self._pace_ns < deadline_ns:
+            deadline_ns = self._pace_ns
+        if self._flowcut is not None:
+            deadline_ns = min(deadline_ns, self._flowcut.deadline_ns())
+        if self._dcqcn is not None:
+            deadline_ns = min(deadline_ns, self._dcqcn.rate.deadline_ns)
+        return deadline_ns
+
+    def on_time(self, now_ns: int) -> None:
+        """Lets run off whatever is due."""
+        if not self.started and now_ns >= self.start_ns:
+            self._start(now_ns)
+        if now_ns >= self._pace_ns:
+            self._pace_ns = 0
+        if self.transport.done:
+            return
+        self.transport.on_time(now_ns)
+        if self._dcqcn is not None:
+            self._dcqcn.on_rate_time(now_ns)
+            self._pace(now_ns, self._dcqcn)
+        self._pause.on_time(now_ns)
+        if self._flowcut is not None:
+            self._flowcut.on_time(now_ns)
+            self.transport.sport = self._flowcut.wire_sport
+
+    def observation(self, now_ns: int) -> SenderObservation:
+        """What has been seen of the flow here."""
+        flowcut = self._flowcut
+        shaper = self._spacing.shaper if self._spacing is not None else None
+        self._count_steering()
+        return SenderObservation(
+            flow=self.flow,
+            start_ns=self.start_ns if self.start_ns != NEVER else self.flow.start_ns,
+            done=self.transport.done,
+            packets=self._sent,
+            retransmitted=self._retransmitted,
+            drains=self._pause.count + (flowcut.drains if flowcut else 0),
+            drained_ns=self._pause.total_ns(now_ns) + (flowcut.total_ns(now_ns) if flowcut else 0),
+            reroutes=flowcut.reroutes if flowcut else 0,
+            pause_timeouts=self._pause.timeouts + (flowcut.timeouts if flowcut else 0),
+            timeouts=self.transport.timeouts,
+            congestion_notifications=self._congestion_notifications,
+            nacks=self._nacks,
+            explored=self._explored,
+            reused=self._reused,
+            blocked=self._blocked,
+            stretched=shaper.stretched if shaper is not None else 0,
+            stretched_ns=shaper.stretched_ns if shaper is not None else 0,
+            natural=shaper.natural if shaper is not None else 0,
+        )

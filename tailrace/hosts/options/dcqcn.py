@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Settings of what NICs do in lossless networks (RLB §II-A): the rate control DCQCN, and Hermes' sensing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tailrace.hosts.errors import check_setting
+
+ADDITIVE_SHARE = 1000
+"""R_AI is the link's rate divided by this: 40 Mb/s of 40 Gb/s."""
+
+HYPER_SHARE = 100
+"""R_HAI likewise."""
+
+
+@dataclass(frozen=True, slots=True)
+class DcqcnConfig:
+    """The transport dcqcn: go-back-N paced by DCQCN (Zhu et al., SIGCOMM 2015).
+
+    The values are those that the paper uses in its data centres of 40 Gb/s (§3.1, §5), but where they are
+    called an assumption. Increases are shares of the link's rate, so that a flow needs as many steps back to
+    it at any rate (assumption; so do the simulations of HPCC, SIGCOMM 2019); times and the counter stay as
+    they are.
+
+    Args:
+        cnp_ns: a receiver sends at most one CNP of a flow in this time (N = 50 us).
+        alpha_ns: alpha falls whenever there was no CNP for this time (K = 55 us; it must be more than N).
+        gain: weight of the newest feedback in alpha (g = 1/256); rounded to a multiple of 2^-30.
+        timer_ns: the rate rises this often after a cut (T = 55 us).
+        counter_bytes: and whenever so many bytes of frames have been sent (B = 10 MB).
+        recovery_steps: rises by either of the two that only halve the way back to the rate before the cut
+            (F = 5).
+        additive_bps: what the target rate gains in each rise after these (R_AI = 40 Mb/s); None: as large a
+            share of the flow's link.
+        hyper_bps: what it gains once timer and counter are both beyond them; None: a hundredth of the link.
+            Assumption: the paper has the phase and no number; in 802.1Qau, whose state machine it takes over,
+            it is ten times the additive step.
+        least_bps: no cut goes below. Assumption: the default of 802.1Qau.
+        clamp: every CNP takes the present rate for the target rate (eq. 1). False: only one that comes after
+            a rise does, so that after several CNPs in a row a flow goes back to the rate before the first.
+    """
+
+    cnp_ns: int = 50_000
+    alpha_ns: int = 55_000
+    gain: float = 1 / 256
+    timer_ns: int = 55_000
+    counter_bytes: int = 10_000_000
+    recovery_steps: int = 5
+    additive_bps: int | None = None
+    hyper_bps: int | None = None
+    least_bps: int = 10_000_000
+    clamp: bool = True
+
+    def __post_init__(self) -> None:
+        """Raises ConfigError on values that make no sense."""
+        for name in ("cnp_ns", "alpha_ns", "timer_ns", "counter_bytes", "least_bps"):
+            check_setting(getattr(self, name) > 0, f"{name} is {getattr(self, name)}, expected more than 0")
+        for name in ("recovery_steps", "additive_bps", "hyper_bps"):
+            value = getattr(self, name)
+            check_setting(value is None or value >= 0, f"{name} is {value}, expected 0 or more")
+        check_setting(0 < self.gain <= 1, f"gain is {self.gain}, expected more than 0 and at most 1")
+
+
+@dataclass(frozen=True, slots=True)
+class HermesConfig:
+    """Hermes at the sender (Zhang et al., SIGCOMM 2017): what its paths are like, and when a flow leaves one.
+
+    Its authors recommend: T_ECN 40 %, T_RTT_low 20-40 us and T_RTT_high 1.5 times the delay of one hop above
+    the base RTT, Delta_RTT the delay of one hop, Delta_ECN 3-10 %, R 20-40 % of the link, S 100-800 KB. The
+    delay of one hop is that of a queue at which marking begins: 80 us at 10 Gb/s there. Where they give a
+    range, the defaults are in its middle, S excepted.
+
+    Args:
+        base_rtt_ns: a round trip without queues; 0: the smallest one that the NIC has seen to the place.
+        hop_ns: delay of one hop whose queue is marked: Delta_RTT, and what the two thresholds are made of.
+        rtt_low: a good path's RTT is below base_rtt_ns and so many hop_ns (30 of 80 us).
+        rtt_high: a congested path's RTT is above base_rtt_ns and so many hop_ns.
+        ecn_threshold: T_ECN, share of marked packets: a good path's is below, a congested path's above.
+        ecn_better: Delta_ECN, by which the share of a notably better path is less.
+        size_bytes: S: a flow that has sent no more than this keeps a congested path. Assumption: 600 KB,
+            within the range.
+        rate_share: R: so does one that sends at this share of its link or faster.
+        rate_ns: time over which sending rates are averaged. Assumption: that of CONGA (SIGCOMM 2014), whose
+            estimator it is.
+        timeouts: more of them on a path, with nothing acknowledged meanwhile, are a failure.
+        lost_share: so is a larger share of retransmissions on a path that is not congested (1 %).
+        interval_ns: time over which this share is taken (10 ms).
+        least_packets: an interval in which a path has got fewer packets is not judged. Assumption: so many
+            that a single retransmission is no more than lost_share.
+        stale_ns: what was sensed longer ago counts no more. Assumption: the interval of the authors' probes
+            (500 us), which bring news of every path by then.
+        failed_ns: so long a path that has failed is not taken. Assumption: ten times interval_ns.
+    """
+
+    base_rtt_ns: int = 0
+    hop_ns: int = 80_000
+    rtt_low: float = 0.375
+    rtt_high: float = 1.5
+    ecn_threshold: float = 0.4
+    ecn_better: float = 0.05
+    size_bytes: int = 600_000
+    rate_share: float = 0.3
+    rate_ns: int = 160_000
+    timeouts: int = 3
+    lost_share: float = 0.01
+    interval_ns: int = 10_000_000
+    least_packets: int = 100
+    stale_ns: int = 500_000
+    failed_ns: int = 100_000_000
+
+    def __post_init__(self) -> None:
+        """Raises ConfigError on values that make no sense."""
+        for name in ("rate_ns", "interval_ns", "stale_ns", "failed_ns"):
+            check_setting(getattr(self, name) > 0, f"{name} is {getattr(self, name)}, expected more than 0")
+        for name in ("base_rtt_ns", "hop_ns", "rtt_low", "size_bytes", "timeouts", "least_packets"):
+            check_setting(getattr(self, name) >= 0, f"{name} is {getattr(self, name)}, expected 0 or more")
+        for name in ("ecn_threshold", "ecn_better", "rate_share", "lost_share"):
+            check_setting(0 <= getattr(self, name) <= 1, f"{name} is {getattr(self, name)}, expected 0..1")
+        check_setting(
+            self.rtt_high >= self.rtt_low,
+            f"rtt_high is {self.rtt_high}, expected rtt_low or more, that is {self.rtt_low}",
+        )

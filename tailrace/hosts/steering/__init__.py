@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which path each packet takes: load balancing by the sender (Spritz §IV), and what it is compared with."""
+
+from __future__ import annotations
+
+from tailrace.hosts.options.nic import SteeringConfig
+from tailrace.hosts.flows.paths import PathList
+from tailrace.hosts.steering.base import Steering
+from tailrace.hosts.steering.assign import Pilot, make_steering
+
+__all__ = ["PathList", "Pilot", "Steering", "SteeringConfig", "make_steering"]

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Gives each flow of a NIC its steering when it starts, and may keep it for the next one (Spritz §IV).
+
+What Scout and Spray know of the paths to a host can be kept between connections, and is stale after a while
+(§IV, Connection Established): what a flow knew in the end goes to the next one to the same host that starts
+within `keep_ns`.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+from tailrace.hosts.options.nic import HERMES, NicConfig, SteeringConfig, steered_by
+from tailrace.hosts.options.dcqcn import HermesConfig
+from tailrace.hosts.errors import ConfigError
+from tailrace.hosts.flows.flow import FlowSpec
+from tailrace.hosts.flows.paths import PathList
+from tailrace.hosts.steering.base import Steering
+from tailrace.hosts.steering.flicr import Flicr
+from tailrace.hosts.steering.flow_ecmp import FlowEcmp
+from tailrace.hosts.steering.hermes import Hermes
+from tailrace.hosts.steering.hermes_paths import HermesHost, HermesPaths
+from tailrace.hosts.steering.ops import Ops
+from tailrace.hosts.steering.scout import Scout
+from tailrace.hosts.steering.spray import Spray
+from tailrace.hosts.steering.spritz import Spritz
+
+
+def make_steering(
+    algorithm: str, config: SteeringConfig, paths: PathList, flow_hash: int, rng: random.Random
+) -> Steering:
+    """The steering of one flow.
+
+    Args:
+        algorithm: as in SteeringConfig, but hermes; that of `config` does not count.
+        paths: from the flow's source to its destination.
+        flow_hash: of the flow's 5-tuple, for ecmp.
+        rng: draws paths.
+    """
+    if algorithm == "scout":
+        return Scout(config, paths, rng)
+    if algorithm == "spray":
+        return Spray(config, paths, rng)
+    if algorithm == "ops":
+        return Ops(paths, rng)
+    if algorithm == "ecmp":
+        return FlowEcmp(paths, flow_hash)
+    return Flicr(config, paths, rng)
+
+
+class Pilot:
+    """One NIC's."""
+
+    def __init__(
+        self, config: NicConfig, paths: Callable[[str], PathList] | None, rng: random.Random
+    ) -> None:
+        """Args:
+        paths: the endpoint table; None: there is none, and no flow can be steered.
+        rng: draws paths.
+        """
+        self._transport: str = config.transport
+        self._own: str = config.steering.algorithm if config.steering else ""
+        self._config: SteeringConfig = config.steering or SteeringConfig()
+        self._keep_ns: int = self._config.keep_ns
+        self._hermes: HermesConfig = config.hermes
+        self._link_bps: int = config.link_rate_bps
+        self._paths = paths
+        self._rng = rng
+        # of flows that have ended, by algorithm and destination, with the time; the oldest first
+        self._kept: dict[str, tuple[int, Spritz]] = {}
+        # of Hermes, by destination and by the place where it is
+        self._hermes_hosts: dict[str, HermesHost] = {}
+        self._hermes_paths: dict[str, HermesPaths] = {}
+
+    def algorithm(self, flow: FlowSpec) -> str:
+        """What steers a flow; "": nothing does.
+
+        Raises:
+            ConfigError: it should be steered, and cannot be.
+        """
+        algorithm: str = flow.steering or self._own
+        if algorithm and self._transport != steered_by(algorithm):
+            raise ConfigError(
+                f"flow {flow.id}: steering {algorithm} needs transport {steered_by(algorithm)}, "
+                f"not {self._transport}"
+            )
+        if algorithm and self._paths is None:
+            raise ConfigError(f"flow {flow.id}: steering {algorithm} needs paths, and its NIC knows none")
+        return algorithm
+
+    def start(self, now_ns: int, flow: FlowSpec, flow_hash: int) -> Steering | None:
+        """The steering of a flow that starts now; None: it is not steered.
+
+        Args:
+            flow_hash: of its 5-tuple.
+
+        Raises:
+            ConfigError: as `algorithm`, or from the endpoint table.
+        """
+        algorithm = self.algorithm(flow)
+        if not algorithm or self._paths is None:
+            return None
+        if algorithm == HERMES:
+            return self._start_hermes(flow.dst, self._paths(flow.dst))
+        key = f"{algorithm} {flow.dst}"
+        if key in self._kept:
+            ended_ns, steering = self._kept[key]
+            del self._kept[key]
+            if now_ns - ended_ns <= self._keep_ns:
+                steering.explored = steering.reused = steering.blocked = 0
+                return steering
+        return make_steering(algorithm, self._config, self._paths(flow.dst), flow_hash, self._rng)
+
+    def _start_hermes(self, dst: str, paths: PathList) -> Hermes:
+        """A new flow, which shares what is known of the paths."""
+        host = self._hermes_hosts.get(dst)
+        if host is None:
+            place = paths.place or dst
+            known = self._hermes_paths.get(place)
+            if known is None:
+                known = self._hermes_paths[place] = HermesPaths(self._hermes, paths)
+            host = self._hermes_hosts[dst] = HermesHost(self._hermes, known, len(paths.evs))
+        return Hermes(self._hermes, paths, host, self._link_bps, self._rng)
+
+    def finish(self, now_ns: int, flow: FlowSpec, steering: Steering) -> None:
+        """A flow has ended, and needs its steering no more."""
+        if not self._keep_ns or not isinstance(steering, Spritz):
+            return
+        key = f"{self.algorithm(flow)} {flow.dst}"
+        if key in self._kept:
+            del self._kept[key]  # it goes to the end
+        self._kept[key] = (now_ns, steering)
+        stale: list[str] = []
+        for other, (ended_ns, _) in self._kept.items():
+            if now_ns - ended_ns <= self._keep_ns:
+                break
+            stale.append(other)
+        for other in stale:
+            del self._kept[other]

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Flicr: a flow keeps its path until that is congested, then draws another one (Spritz §V-A).
+
+The paper names Flicr as its coarse-grained baseline and describes only its purpose: paths change seldom, so
+that little is reordered, yet they heed congestion. Assumptions:
+
+* Time is cut into epochs of `flicr_epoch_ns`, one round-trip time say. When more than `flicr_mark` of the
+  packets of the present path that were answered in an epoch were marked or trimmed, the flow draws another
+  path by weight. (Such epochs and the default of 5 % are those of FlowBender, CoNEXT'14, by one of Flicr's
+  authors.)
+* A flow that has sent nothing for an epoch is a new flowlet: it draws a path, too.
+* A timeout on the present path ends the epoch at once, with another path. No path is remembered as bad.
+"""
+
+from __future__ import annotations
+
+import random
+
+from tailrace.hosts.options.nic import SteeringConfig
+from tailrace.hosts.flows.paths import PathList
+from tailrace.hosts.steering.base import ACK, TIMEOUT, Steering
+from tailrace.hosts.steering.weights import Weights
+
+
+class Flicr(Steering):
+    """One flow.
+
+    Attributes:
+        ev: the present path; 0: none yet.
+    """
+
+    __slots__ = (
+        "_answered",
+        "_congested",
+        "_epoch_ends_ns",
+        "_epoch_ns",
+        "_evs",
+        "_last_sent_ns",
+        "_mark",
+        "_rng",
+        "_weights",
+        "ev",
+    )
+
+    def __init__(self, config: SteeringConfig, paths: PathList, rng: random.Random) -> None:
+        """Args:
+        paths: the flow's.
+        rng: draws among them.
+        """
+        super().__init__(paths)
+        self._rng = rng
+        self._evs: tuple[int, ...] = paths.evs
+        self._weights = Weights(paths.weights)
+        self._epoch_ns: int = config.flicr_epoch_ns
+        self._mark: float = config.flicr_mark
+        self._epoch_ends_ns = 0
+        self._last_sent_ns = 0
+        self._answered = 0
+        self._congested = 0
+        self.ev = 0
+
+    def next_ev(self, now_ns: int) -> int:
+        """The present path, or another one where a flowlet begins."""
+        if self.ev == 0 or now_ns - self._last_sent_ns > self._epoch_ns:
+            self._draw(now_ns)
+        else:
+            self.reused += 1
+        self._last_sent_ns = now_ns
+        return self.ev
+
+    def on_feedback(self, now_ns: int, feedback: int, ev: int) -> None:
+        """Answers on other paths than the present one are old news."""
+        if ev != self.ev:
+            return
+        if feedback == TIMEOUT:
+            self.ev = 0
+            return
+        self._answered += 1
+        if feedback != ACK:
+            self._congested += 1
+        if now_ns >= self._epoch_ends_ns:
+            if self._congested > self._mark * self._answered:
+                self.ev = 0
+            else:
+                self._begin_epoch(now_ns)
+
+    def _draw(self, now_ns: int) -> None:
+        self.explored += 1
+        self.ev = self._evs[self._weights.draw(self._rng)]
+        self._begin_epoch(now_ns)
+
+    def _begin_epoch(self, now_ns: int) -> None:
+        self._epoch_ends_ns = now_ns + self._epoch_ns
+        self._answered = 0
+        self._congested = 0

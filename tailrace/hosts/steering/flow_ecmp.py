@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ECMP over all paths, minimal or not: a flow has one, by the hash of its 5-tuple, for ever (Spritz §V-A)."""
+
+from __future__ import annotations
+
+from tailrace.hosts.flows.paths import PathList
+from tailrace.hosts.steering.base import Steering
+
+
+class FlowEcmp(Steering):
+    """One flow."""
+
+    __slots__ = ("_ev",)
+
+    def __init__(self, paths: PathList, flow_hash: int) -> None:
+        """Args:
+        paths: the flow's.
+        flow_hash: of its 5-tuple.
+        """
+        super().__init__(paths)
+        self._ev: int = paths.evs[flow_hash % len(paths.evs)]
+
+    def next_ev(self, now_ns: int) -> int:  # noqa: ARG002  (part of the interface)
+        """The flow's path."""
+        self.reused += 1
+        return self._ev
+
+    def on_feedback(self, now_ns: int, feedback: int, ev: int) -> None:
+        """Its path does not change."""

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hermes: a flow leaves its path when it must, or when that pays (Zhang et al., SIGCOMM 2017, §3.2).
+
+The path of a flow is its UDP source port, which switches map to a next hop. For every packet:
+
+    the flow is new, has had a timeout, or its path has failed:
+        the good path on which this NIC sends least; else such a grey one; else any that has not failed
+    its path is congested, the flow has sent more than S bytes and sends at less than R:
+        of the good paths that are notably better the one on which this NIC sends least; else such a grey one;
+        else it stays. Notably better: by more than Delta_RTT and by more than Delta_ECN
+    otherwise it stays
+
+What the paths are like stands in `hosts.steering.hermes_paths`.
+
+Assumptions where the description leaves a choice: of equal paths one is drawn. Where all paths have failed,
+any of them is drawn. Frames count, from Ethernet to ICRC, retransmissions too.
+"""
+
+from __future__ import annotations
+
+import random
+
+from tailrace.hosts.options.dcqcn import HermesConfig
+from tailrace.hosts.flows.paths import PathList
+from tailrace.hosts.steering.base import TIMEOUT, Steering
+from tailrace.hosts.steering.hermes_paths import CONGESTED, FAILED, GOOD, GREY, HermesHost, RateMeter
+
+_NS_BITS = 8_000_000_000  # bits in a byte times ns in a second
+_NO_PATH = -1
+
+
+class Hermes(Steering):
+    """One flow.
+
+    Attributes:
+        path: index of its path; negative: it has none yet.
+        sent_bytes: what it has sent.
+    """
+
+    __slots__ = (
+        "_evs",
+        "_host",
+        "_meter",
+        "_rate_bytes",
+        "_rng",
+        "_size_bytes",
+        "_timed_out",
+        "path",
+        "sent_bytes",
+    )
+
+    def __init__(
+        self, config: HermesConfig, paths: PathList, host: HermesHost, link_bps: int, rng: random.Random
+    ) -> None:
+        """Args:
+        paths: the flow's, from which `host` was made, too.
+        host: what the NIC knows of them.
+        link_bps: rate of the NIC's link.
+        rng: draws among equal paths.
+        """
+        super().__init__(paths)
+        self._evs: tuple[int, ...] = paths.evs
+        self._host = host
+        self._rng = rng
+        self._size_bytes: int = config.size_bytes
+        self._meter = RateMeter(config.rate_ns)
+        self._rate_bytes: int = int(config.rate_share * link_bps * config.rate_ns / _NS_BITS)
+        self._timed_out = False
+        self.path = _NO_PATH
+        self.sent_bytes = 0
+
+    def next_ev(self, now_ns: int) -> int:
+        """The path of the packet that is sent now."""
+        before, path = self.path, self.path
+        kind = FAILED if path == _NO_PATH or self._timed_out else self._host.kind(now_ns, path)
+        if kind == FAILED:
+            self._timed_out = False
+            path = self._new_path(now_ns)
+        elif (
+            kind == CONGESTED
+            and self.sent_bytes > self._size_bytes
+            and self._meter.read(now_ns) < self._rate_bytes
+        ):
+            path = self._better_path(now_ns)
+        if path == before:
+            self.reused += 1
+        else:
+            self.explored += 1
+            self.path = path
+        return self._evs[path]
+
+    def _new_path(self, now_ns: int) -> int:
+        kinds = [self._host.kind(now_ns, path) for path in range(len(self._evs))]
+        for wanted in (GOOD, GREY):
+            found = [path for path in range(len(kinds)) if kinds[path] == wanted]
+            if found:
+                return self._least_used(now_ns, found)
+        found = [path for path in range(len(kinds)) if kinds[path] != FAILED]
+        return self._draw(found or list(range(len(kinds))))
+
+    def _better_path(self, now_ns: int) -> int:
+        host, present = self._host, self.path
+        for wanted in (GOOD, GREY):
+            found = [
+                path
+                for path in range(len(self._evs))
+                if host.kind(now_ns, path) == wanted and host.paths.notably_better(now_ns, path, present)
+            ]
+            if found:
+                return self._least_used(now_ns, found)
+        return present
+
+    def _least_used(self, now_ns: int, found: list[int]) -> int:
+        used = [self._host.paths.used_bytes(now_ns, path) for path in found]
+        least = min(used)
+        return self._draw([found[i] for i in range(len(found)) if used[i] == least])
+
+    def _draw(self, found: list[int]) -> int:
+        return found[0] if len(found) == 1 else found[int(self._rng.random() * len(found))]
+
+    def on_frame(self, now_ns: int, frame_bytes: int) -> None:
+        """The packet that was sent just now has this length as a frame."""
+        self.sent_bytes += frame_bytes
+        self._meter.add(now_ns, frame_bytes)
+        self._host.paths.on_frame(now_ns, self.path, frame_bytes)
+
+    def on_feedback(self, now_ns: int, feedback: int, ev: int) -> None:
+        """What has become of a packet; NACK: it must be sent again."""
+        path = self._host.paths.find(ev)
+        if path < 0:
+            return
+        if self._host.on_feedback(now_ns, feedback, path):
+            self.blocked += 1
+        if feedback == TIMEOUT:
+            self._timed_out = True
+
+    def on_rtt(self, now_ns: int, ev: int, rtt_ns: int) -> None:
+        """A packet was acknowledged after this time."""
+        path = self._host.paths.find(ev)
+        if path >= 0:
+            self._host.paths.on_rtt(now_ns, path, rtt_ns)

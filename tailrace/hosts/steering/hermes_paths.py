@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a NIC knows of the paths to a place, as Hermes senses it (Zhang et al., SIGCOMM 2017, §3.1).
+
+    good         its share of marked packets is below T_ECN, and its RTT below T_RTT_low
+    congested    its share of marked packets is above T_ECN, and its RTT above T_RTT_high
+    grey         neither
+    failed       to one host: more than 3 timeouts, and nothing acknowledged meanwhile (a black hole);
+                 to all: more than 1 % of its packets within 10 ms went again, and it is not congested
+
+All flows of a NIC to hosts at the same place share what they sense; a place is what PathList.place names.
+
+DEVIATION: there are no probes, and NICs of a rack do not tell each other. A path that this NIC has heard
+nothing of for `stale_ns` is taken for good, with the base RTT and no marks: nothing speaks against it.
+
+Assumptions where the description leaves a choice: RTT and share of marks are moving averages with the weights
+that are usual for them, 1/8 (TCP) and 1/16 (DCTCP); after a silence the RTT is that of the first packet, and
+the share begins at 0. Shares of retransmissions are taken in intervals that follow each other; one that is
+over is judged when the next packet of the place is sent. One NAK or timeout is one retransmission, whatever
+goes again after it. Failures pass after `failed_ns`.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tailrace.hosts.options.dcqcn import HermesConfig
+from tailrace.hosts.flows.paths import PathList
+from tailrace.hosts.steering.base import ACK, ACK_ECN, NACK, TIMEOUT
+
+# Kinds of paths.
+GOOD: Final = 0
+GREY: Final = 1
+CONGESTED: Final = 2
+FAILED: Final = 3
+
+RTT_SHIFT: Final = 3  # weight 1/8
+ECN_SHIFT: Final = 4  # weight 1/16
+SHARE_BITS: Final = 20  # shares are in parts of 2^-20
+SHARE_ONE: Final = 1 << SHARE_BITS
+_NEVER_HEARD: Final = -1
+_METER_SHIFT: Final = 3  # what a meter forgets at a time: 1/8
+_METER_MOST: Final = 400  # after so many times nothing is left of 2^62 bytes
+
+
+class RateMeter:
+    """A sending rate: bytes of late, the discounting rate estimator of CONGA (SIGCOMM 2014).
+
+    They fall by 1/8 in every eighth of the averaging time, so that a steady rate shows as what it sends in
+    the whole of it.
+    """
+
+    __slots__ = ("_bytes", "_every_ns", "_since_ns")
+
+    def __init__(self, time_ns: int) -> None:
+        """Args: time_ns: averaging time."""
+        self._every_ns = max(1, time_ns >> _METER_SHIFT)
+        self._since_ns = 0
+        self._bytes = 0
+
+    def add(self, now_ns: int, sent_bytes: int) -> None:
+        """Bytes are sent."""
+        self._bytes = self.read(now_ns) + sent_bytes
+
+    def read(self, now_ns: int) -> int:
+        """What is left of them."""
+        periods = (now_ns - self._since_ns) // self._every_ns
+        if periods > 0:
+            self._since_ns += periods * self._every_ns
+            if periods >= _METER_MOST:
+                self._bytes = 0
+            for _ in range(periods if self._bytes else 0):
+                self._bytes -= -(-self._bytes >> _METER_SHIFT)
+        return self._bytes
+
+
+class HermesPaths:
+    """All paths to a place."""
+
+    __slots__ = (
+        "_base_rtt_ns",
+        "_ecn",
+        "_ecn_better",
+        "_ecn_threshold",
+        "_failed_ns",
+        "_failed_until_ns",
+        "_heard_ns",
+        "_high_ns",
+        "_hop_ns",
+        "_index",
+        "_interval_ends_ns",
+        "_interval_ns",
+        "_learns",
+        "_least_packets",
+        "_lost",
+        "_lost_share",
+        "_low_ns",
+        "_meters",
+        "_rtt_ns",
+        "_sent",
+        "_stale_ns",
+    )
+
+    def __init__(self, config: HermesConfig, paths: PathList) -> None:
+        """Nothing is known of the paths."""
+        size = len(paths.evs)
+        self._index: dict[int, int] = {ev: path for path, ev in enumerate(paths.evs)}
+        self._learns: bool = config.base_rtt_ns == 0
+        self._base_rtt_ns: int = config.base_rtt_ns
+        self._hop_ns: int = config.hop_ns
+        self._low_ns: int = int(config.rtt_low * config.hop_ns)  # above the base RTT
+        self._high_ns: int = int(config.rtt_high * config.hop_ns)
+        self._ecn_threshold: int = int(config.ecn_threshold * SHARE_ONE)
+        self._ecn_better: int = int(config.ecn_better * SHARE_ONE)
+        self._stale_ns: int = config.stale_ns
+        self._failed_ns: int = config.failed_ns
+        self._interval_ns: int = config.interval_ns
+        self._lost_share: float = config.lost_share
+        self._least_packets: int = config.least_packets
+        self._interval_ends_ns = 0
+        self._heard_ns: list[int] = [_NEVER_HEARD] * size
+        self._rtt_ns: list[int] = [0] * size  # 0: none since the last silence
+        self._ecn: list[int] = [0] * size
+        self._sent: list[int] = [0] * size  # packets in this interval
+        self._lost: list[int] = [0] * size
+        self._failed_until_ns: list[int] = [0] * size
+        self._meters: list[RateMeter] = [RateMeter(config.rate_ns) for _ in range(size)]
+
+    def find(self, ev: int) -> int:
+        """The path of an EV; negative: none."""
+        return self._index.get(ev, -1)
+
+    # ---- what is sensed ----
+
+    def on_frame(self, now_ns: int, path: int, frame_bytes: int) -> None:
+        """A packet is sent."""
+        if now_ns >= self._interval_ends_ns:
+            self._judge(now_ns)
+        self._sent[path] += 1
+        self._meters[path].add(now_ns, frame_bytes)
+
+    def on_mark(self, now_ns: int, path: int, marked: bool) -> None:
+        """A packet was answered, and was marked or not."""
+        self._hear(now_ns, path)
+        ecn = self._ecn[path]
+        self._ecn[path] = ecn + (((SHARE_ONE if marked else 0) - ecn) >> ECN_SHIFT)
+
+    def on_rtt(self, now_ns: int, path: int, rtt_ns: int) -> None:
+        """A packet was acknowledged after this time."""
+        self._hear(now_ns, path)
+        before = self._rtt_ns[path]
+        self._rtt_ns[path] = max(1, before + ((rtt_ns - before) >> RTT_SHIFT) if before else rtt_ns)
+        if self._learns and (self._base_rtt_ns == 0 or rtt_ns < self._base_rtt_ns):
+            self._base_rtt_ns = rtt_ns
+
+    def on_lost(self, path: int) -> None:
+        """A packet goes again."""
+        self._lost[path] += 1
+
+    def _hear(self, now_ns: int, path: int) -> None:
+        if not self._known(now_ns, path):
+            self._rtt_ns[path] = 0
+            self._ecn[path] = 0
+        self._heard_ns[path] = now_ns
+
+    def _judge(self, now_ns: int) -> None:
+        """An interval is over: which paths lose too much?"""
+        self._interval_ends_ns = now_ns + self._interval_ns
+        for path in range(len(self._sent)):
+            sent, lost = self._sent[path], self._lost[path]
+            self._sent[path] = self._lost[path] = 0
+            enough = sent >= self._least_packets
+            if enough and lost > self._lost_share * sent and self.kind(now_ns, path) != CONGESTED:
+                self._failed_until_ns[path] = now_ns + self._failed_ns
+
+    # ---- what comes of it ----
+
+    def _known(self, now_ns: int, path: int) -> bool:
+        heard_ns = self._heard_ns[path]
+        return heard_ns != _NEVER_HEARD and now_ns - heard_ns <= self._stale_ns
+
+    def rtt_ns(self, now_ns: int, path: int) -> int:
+        """Round-trip time of a path."""
+        if self._known(now_ns, path) and self._rtt_ns[path]:
+            return self._rtt_ns[path]
+        return self._base_rtt_ns
+
+    def ecn(self, now_ns: int, path: int) -> int:
+        """Share of marked packets on a path, in parts of SHARE_ONE."""
+        return self._ecn[path] if self._known(now_ns, path) else 0
+
+    def kind(self, now_ns: int, path: int) -> int:
+        """GOOD, GREY, CONGESTED or FAILED."""
+        if now_ns < self._failed_until_ns[path]:
+            return FAILED
+        if not self._known(now_ns, path):
+            return GOOD
+        ecn, queued_ns = self._ecn[path], self.rtt_ns(now_ns, path) - self._base_rtt_ns
+        if ecn < self._ecn_threshold and queued_ns < self._low_ns:
+            return GOOD
+        if ecn > self._ecn_threshold and queued_ns > self._high_ns:
+            return CONGESTED
+        return GREY
+
+    def notably_better(self, now_ns: int, path: int, present: int) -> bool:
+        """Whether one path is better than another one by both margins."""
+        return (
+            self.rtt_ns(now_ns, present) - self.rtt_ns(now_ns, path) > self._hop_ns
+            and self.ecn(now_ns, present) - self.ecn(now_ns, path) > self._ecn_better
+        )
+
+    def used_bytes(self, now_ns: int, path: int) -> int:
+        """How fast this NIC sends on a path, as a RateMeter has it."""
+        return self._meters[path].read(now_ns)
+
+
+class HermesHost:
+    """The same paths to one host at the place: a black hole takes the packets of pairs of hosts.
+
+    Attributes:
+        paths: what all hosts at the place have in common.
+    """
+
+    __slots__ = ("_failed_ns", "_failed_until_ns", "_most_timeouts", "_timeouts", "paths")
+
+    def __init__(self, config: HermesConfig, paths: HermesPaths, size: int) -> None:
+        """Args: size: how many paths there are."""
+        self.paths = paths
+        self._most_timeouts: int = config.timeouts
+        self._failed_ns: int = config.failed_ns
+        self._timeouts: list[int] = [0] * size
+        self._failed_until_ns: list[int] = [0] * size
+
+    def kind(self, now_ns: int, path: int) -> int:
+        """GOOD, GREY, CONGESTED or FAILED."""
+        return FAILED if now_ns < self._failed_until_ns[path] else self.paths.kind(now_ns, path)
+
+    def on_feedback(self, now_ns: int, feedback: int, path: int) -> bool:
+        """What has become of a packet; whether the path has failed by that."""
+        if feedback in (ACK, ACK_ECN):
+            self._timeouts[path] = 0
+            self.paths.on_mark(now_ns, path, feedback == ACK_ECN)
+            return False
+        if feedback in (NACK, TIMEOUT):
+            self.paths.on_lost(path)
+        if feedback != TIMEOUT:
+            return False
+        self._timeouts[path] += 1
+        if self._timeouts[path] <= self._most_timeouts:
+            return False
+        self._timeouts[path] = 0
+        self._failed_until_ns[path] = now_ns + self._failed_ns
+        return True

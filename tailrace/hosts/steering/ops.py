@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Oblivious packet spraying: every packet on a path drawn by weight, whatever becomes of it (Spritz §V-A)."""
+
+from __future__ import annotations
+
+import random
+
+from tailrace.hosts.flows.paths import PathList
+from tailrace.hosts.steering.base import Steering
+from tailrace.hosts.steering.weights import Weights
+
+
+class Ops(Steering):
+    """One flow; with equal weights OPS (u), and Valiant's scheme as it was first defined."""
+
+    __slots__ = ("_evs", "_rng", "_weights")
+
+    def __init__(self, paths: PathList, rng: random.Random) -> None:
+        """Args:
+        paths: the flow's.
+        rng: draws among them.
+        """
+        super().__init__(paths)
+        self._evs: tuple[int, ...] = paths.evs
+        self._weights = Weights(paths.weights)
+        self._rng = rng
+
+    def next_ev(self, now_ns: int) -> int:  # noqa: ARG002  (part of the interface)
+        """A path by weight."""
+        self.explored += 1
+        return self._evs[self._weights.draw(self._rng)]
+
+    def on_feedback(self, now_ns: int, feedback: int, ev: int) -> None:
+        """It is oblivious."""

@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every transport has in common: a window of packets, cumulative acknowledgments, and a timeout.
+
+Packets of a flow are numbered from 0 without wrapping; the NIC turns numbers into PSNs and back.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Final
+
+from tailrace.codec.calls import NEVER
+from tailrace.hosts.options.nic import NicConfig
+
+NOTHING: Final = -1  # no packet
+
+# What a receiver answers: nothing now; that it has everything before `expected`; that `expected` is missing;
+# that what has arrived was trimmed.
+SILENCE: Final = 0
+ACK: Final = 1
+NAK: Final = 2
+TRIMMED: Final = 3
+
+
+class Sender(ABC):
+    """The sending side of one flow.
+
+    Attributes:
+        acked: packets 0..acked-1 have been acknowledged.
+        fresh: packets fresh.. have never been sent.
+        deadline_ns: when `on_time` has something to do.
+        sport: UDP source port of the packet that was sent or peeked at last.
+        packets: length of the flow.
+        timeouts: retransmission timeouts.
+    """
+
+    __slots__ = (
+        "_backoff",
+        "_rto_backoff",
+        "_rto_ns",
+        "_window_packets",
+        "acked",
+        "deadline_ns",
+        "fresh",
+        "packets",
+        "sport",
+        "timeouts",
+    )
+
+    def __init__(self, packets: int, config: NicConfig, sport: int) -> None:
+        """Args:
+        packets: length of the flow, 1 or more.
+        sport: the flow's own UDP source port.
+        """
+        self._window_packets: int = config.window_packets
+        self._rto_ns: int = config.rto_ns
+        self._rto_backoff: int = config.rto_backoff
+        self._backoff = 0
+        self.packets = packets
+        self.acked = 0
+        self.fresh = 0
+        self.timeouts = 0
+        self.deadline_ns = NEVER
+        self.sport = sport
+
+    @property
+    def done(self) -> bool:
+        """Whether everything has been acknowledged."""
+        return self.acked == self.packets
+
+    @abstractmethod
+    def peek(self) -> int:
+        """The packet to send next; NOTHING: none now."""
+
+    @abstractmethod
+    def on_sent(self, now_ns: int, index: int) -> None:
+        """Packet `index`, which was peeked at, is sent; `sport` is its source port then."""
+
+    @abstractmethod
+    def on_ack(self, now_ns: int, nak: bool, expected: int, arrived: int, sport: int, marked: bool) -> None:
+        """What the receiver says; old news and nonsense are ignored.
+
+        Args:
+            nak: it misses packet `expected`; otherwise it has everything before it.
+            arrived: the packet that it answers: with a NAK, or if the receiver tells of arrivals; anything
+                otherwise.
+            sport: source port of the packet that it answers.
+            marked: that packet met congestion, or one before it that was not answered.
+        """
+
+    @abstractmethod
+    def on_trimmed(self, now_ns: int, expected: int, arrived: int, sport: int) -> None:
+        """The receiver has got packet `arrived` without its payload; otherwise as `on_ack`."""
+
+    @abstractmethod
+    def on_time(self, now_ns: int) -> None:
+        """Lets the timeout run off, if it is over."""
+
+    def window_open_after(self, index: int) -> bool:
+        """Whether the window lets a packet follow `index`."""
+        following = index + 1
+        return following < self.packets and following < self.acked + self._window_packets
+
+
+class OneTimerSender(Sender):
+    """A sender whose one timeout is for whatever is outstanding."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def _advance(self, index: int) -> None:
+        """Packet `index`, which was peeked at, has been sent."""
+
+    @abstractmethod
+    def _on_progress(self) -> None:
+        """`acked` has grown."""
+
+    @abstractmethod
+    def _on_nak(self, arrived: int) -> None:
+        """The receiver misses packet `acked`; `arrived`, which was sent later, it has seen."""
+
+    @abstractmethod
+    def _on_timeout(self) -> None:
+        """Nothing was acknowledged for too long, though packets are outstanding."""
+
+    @abstractmethod
+    def on_echo(self, arrived: int, sport: int, marked: bool) -> None:
+        """What the answer that was just handled echoes of the packet that caused it, as in `on_ack`."""
+
+    def on_sent(self, now_ns: int, index: int) -> None:
+        """Packet `index`, which was peeked at, is sent."""
+        self._advance(index)
+        if index >= self.fresh:
+            self.fresh = index + 1
+        if self.deadline_ns == NEVER:
+            self._restart(now_ns)
+
+    def on_ack(self, now_ns: int, nak: bool, expected: int, arrived: int, sport: int, marked: bool) -> None:
+        """What the receiver says, and what it echoes."""
+        self.on_answer(now_ns, nak, expected, arrived)
+        self.on_echo(arrived, sport, marked)
+
+    def on_trimmed(self, now_ns: int, expected: int, arrived: int, sport: int) -> None:
+        """Receivers of these senders take trimmed packets for lost ones, and do not speak of them."""
+
+    def on_answer(self, now_ns: int, nak: bool, expected: int, arrived: int) -> None:
+        """What the receiver says, as in `on_ack`."""
+        if self.acked < expected <= self.fresh:
+            self.acked = expected
+            self._backoff = 0
+            self._on_progress()
+            self.deadline_ns = NEVER
+        if nak and self.acked == expected < arrived < self.fresh:
+            self._on_nak(arrived)
+            self.deadline_ns = NEVER
+        if self.deadline_ns == NEVER and self.acked < self.fresh:
+            self._restart(now_ns)
+
+    def on_time(self, now_ns: int) -> None:
+        """Lets the timeout run off, if it is over."""
+        if now_ns >= self.deadline_ns:
+            self.timeouts += 1
+            self._backoff = min(self._backoff + 1, self._rto_backoff)
+            self.deadline_ns = NEVER
+            self._on_timeout()
+
+    def _restart(self, now_ns: int) -> None:
+        self.deadline_ns = now_ns + (self._rto_ns << self._backoff)
+
+
+class Receiver(ABC):
+    """The receiving side of one flow. Its answers are SILENCE, ACK, NAK or TRIMMED.
+
+    Attributes:
+        expected: packets 0..expected-1 have been delivered.
+        arrived: the packet that came last.
+        received: different packets that were taken.
+        deadline_ns: when `on_time` has something to do.
+        tells_arrival: the MSN of an ACK is the PSN of the packet that it answers.
+    """
+
+    __slots__ = (
+        "_ack_delay_ns",
+        "_ack_every",
+        "_packets",
+        "_unanswered",
+        "arrived",
+        "deadline_ns",
+        "expected",
+        "received",
+        "tells_arrival",
+    )
+
+    def __init__(self, packets: int, config: NicConfig) -> None:
+        """Args: packets: length of the flow, 1 or more."""
+        self._packets = packets
+        self._ack_every: int = config.ack_every
+        self._ack_delay_ns: int = config.ack_delay_ns
+        self._unanswered = 0
+        self.expected = 0
+        self.arrived = 0
+        self.received = 0
+        self.deadline_ns = NEVER
+        self.tells_arrival = False
+
+    @property
+    def done(self) -> bool:
+        """Whether everything has been delivered."""
+        return self.expected == self._packets
+
+    def on_data(self, now_ns: int, index: int, ackreq: bool) -> int:
+        """A packet has arrived; what to answer at once."""
+        self.arrived = index
+        if index == self.expected:
+            self._deliver()
+            return self._coalesce(now_ns, ackreq)
+        if index < self.expected:
+            return self._answer(ACK)
+        return self._beyond()
+
+    @abstractmethod
+    def on_trimmed(self, index: int) -> int:
+        """A packet has arrived without its payload; what to answer at once."""
+
+    def on_time(self, now_ns: int) -> int:
+        """The acknowledgment that was held back, if it was for long enough."""
+        return self._answer(ACK) if now_ns >= self.deadline_ns else SILENCE
+
+    @abstractmethod
+    def _deliver(self) -> None:
+        """Takes the expected packet."""
+
+    @abstractmethod
+    def _beyond(self) -> int:
+        """What arrived is beyond the expected packet."""
+
+    def _coalesce(self, now_ns: int, ackreq: bool) -> int:
+        self._unanswered += 1
+        if ackreq or self._unanswered >= self._ack_every or self.expected == self._packets:
+            return self._answer(ACK)
+        if self.deadline_ns == NEVER:
+            self.deadline_ns = now_ns + self._ack_delay_ns
+        return SILENCE
+
+    def _answer(self, answer: int) -> int:
+        """An answer tells everything, so nothing is held back any more."""
+        self._unanswered = 0
+        self.deadline_ns = NEVER
+        return answer

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""dctcp: selective repeat with an ECN window, for packets that each take their own path (Spritz §IV-C, §V-A).
+
+* The receiver takes packets in any order within its bitmap and answers each of them at once: what it has in
+  order, the packet itself, its source port (the EV) and its mark. A trimmed packet is answered by a NACK.
+* A packet is lost when a NACK says so, or when nothing was heard of it for the timeout: each packet in flight
+  has a clock of its own. That later ones have arrived says nothing where packets overtake each other.
+* What was lost goes again before anything new, on another path if the steering chooses one.
+* The steering is told what has become of each packet: see `hosts.steering.base`.
+
+Assumptions where the description leaves a choice: an answer that was overtaken by later ones counts as any
+other. The timeout doubles, `rto_backoff` times at most, when a packet times out that was sent after the last
+doubling, and nothing was heard since.
+"""
+
+from __future__ import annotations
+
+from tailrace.codec.calls import NEVER, PORT_BITS, PORT_MASK
+from tailrace.hosts.options.nic import NicConfig
+from tailrace.hosts.steering.base import ACK as GOOD
+from tailrace.hosts.steering.base import ACK_ECN, NACK, TIMEOUT, Steering
+from tailrace.hosts.transport.base import ACK, NOTHING, SILENCE, TRIMMED, Sender
+from tailrace.hosts.transport.ecn_window import EcnWindow
+from tailrace.hosts.transport.mp_rdma import MpRdmaReceiver
+
+
+class DctcpSender(Sender):
+    """Sends what was lost first, then what is new, on the paths that the steering chooses.
+
+    Attributes:
+        steering: chooses source ports; None: the flow's own one.
+        window: how much may be in flight.
+    """
+
+    __slots__ = ("_backed_off_ns", "_flight", "_lost", "_timeout_is_loss", "steering", "window")
+
+    def __init__(self, packets: int, config: NicConfig, sport: int) -> None:
+        """Args:
+        packets: length of the flow, 1 or more.
+        sport: the flow's own UDP source port.
+        """
+        super().__init__(packets, config, sport)
+        # the receiver's bitmap bounds what may be outstanding, the window what is in flight
+        self._window_packets = config.bitmap_packets
+        self._flight: dict[int, int] = {}  # time and source port of packets under way, the oldest first
+        self._lost: dict[int, bool] = {}  # packets to be sent again, in this order
+        self._backed_off_ns = 0  # packets sent before had half the timeout
+        self._timeout_is_loss: bool = config.dctcp.timeout_is_loss
+        self.steering: Steering | None = None
+        self.window = EcnWindow(config)
+
+    @property
+    def in_flight(self) -> int:
+        """Packets under way."""
+        return len(self._flight)
+
+    def peek(self) -> int:
+        """A lost packet or the first fresh one, if the window lets it go."""
+        if len(self._flight) >= self.window.packets:
+            return NOTHING
+        if self._lost:
+            return next(iter(self._lost))
+        fresh = self.fresh
+        return fresh if fresh < self.packets and fresh < self.acked + self._window_packets else NOTHING
+
+    def on_sent(self, now_ns: int, index: int) -> None:
+        """Packet `index` is sent, on a path of its own."""
+        steering = self.steering
+        if steering is not None:
+            self.sport = steering.next_ev(now_ns)
+        if index == self.fresh:
+            self.fresh = index + 1
+        else:
+            del self._lost[index]
+        self._flight[index] = now_ns << PORT_BITS | self.sport
+        if self.deadline_ns == NEVER:
+            self.deadline_ns = now_ns + (self._rto_ns << self._backoff)
+
+    def on_ack(self, now_ns: int, nak: bool, expected: int, arrived: int, sport: int, marked: bool) -> None:
+        """Packet `arrived` is there, and all before `expected`."""
+        if nak or not (0 <= arrived < self.fresh and 0 <= expected <= self.fresh):
+            return
+        flight = self._flight
+        if arrived in flight:
+            self.window.learn(now_ns - (flight[arrived] >> PORT_BITS))
+            del flight[arrived]
+        elif self._lost and arrived in self._lost:
+            del self._lost[arrived]
+        self._hear(now_ns, expected)
+        if self.steering is not None:
+            self.steering.on_feedback(now_ns, ACK_ECN if marked else GOOD, sport)
+        self.window.on_ack(now_ns, marked, len(flight))
+
+    def on_trimmed(self, now_ns: int, expected: int, arrived: int, sport: int) -> None:
+        """Packet `arrived` must go again, if it is the one that was sent last under this number."""
+        if not (0 <= arrived < self.fresh and 0 <= expected <= self.fresh):
+            return
+        self._hear(now_ns, expected)
+        if self.steering is not None:
+            self.steering.on_feedback(now_ns, NACK, sport)
+        flight = self._flight
+        if arrived in flight and flight[arrived] & PORT_MASK == sport:
+            del flight[arrived]
+            self._lost[arrived] = True
+            self.window.on_loss(now_ns, len(flight))
+
+    def _hear(self, now_ns: int, expected: int) -> None:
+        """The receiver has everything before `expected`."""
+        if self.acked < expected:
+            flight, lost = self._flight, self._lost
+            for index in range(self.acked, expected):
+                if index in flight:
+                    del flight[index]
+                elif lost and index in lost:
+                    del lost[index]
+            self.acked = expected
+        if self._backoff:
+            self._backoff = 0
+            self.deadline_ns = now_ns  # the clocks run shorter again
+
+    def on_time(self, now_ns: int) -> None:
+        """What nothing was heard of for too long is lost."""
+        if now_ns < self.deadline_ns:
+            return
+        self.deadline_ns = NEVER
+        expired: list[int] = []
+        for index, sent in self._flight.items():
+            due_ns = self._due_ns(sent >> PORT_BITS)
+            if due_ns > now_ns:
+                self.deadline_ns = due_ns
+                break
+            expired.append(index)
+        for index in expired:
+            self._expire(now_ns, index)
+
+    def _due_ns(self, sent_ns: int) -> int:
+        backoff = self._backoff
+        if backoff and sent_ns < self._backed_off_ns:
+            backoff -= 1
+        return sent_ns + (self._rto_ns << backoff)
+
+    def _expire(self, now_ns: int, index: int) -> None:
+        sent = self._flight[index]
+        del self._flight[index]
+        self._lost[index] = True
+        self.timeouts += 1
+        if sent >> PORT_BITS >= self._backed_off_ns:
+            self._backoff = min(self._backoff + 1, self._rto_backoff)
+            self._backed_off_ns = now_ns
+        if self.steering is not None:
+            self.steering.on_feedback(now_ns, TIMEOUT, sent & PORT_MASK)
+        if self._timeout_is_loss:
+            self.window.on_loss(now_ns, len(self._flight))
+
+
+class DctcpReceiver(MpRdmaReceiver):
+    """Takes packets in any order within its bitmap, and answers each of them, trimmed ones too."""
+
+    __slots__ = ()
+
+    def on_trimmed(self, index: int) -> int:
+        """A NACK; of a packet that is here already, an acknowledgment."""
+        if not 0 <= index < self._packets:
+            return SILENCE
+        self.arrived = index
+        position = index - self.expected - 1
+        here = position < -1 or (position >= 0 and self._bitmap >> position & 1 == 1)
+        return self._answer(ACK if here else TRIMMED)

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Selective repeat, for networks that reorder: only what is missing is sent again.
+
+The receiver remembers packets beyond the expected one in a bitmap of bounded length. Each of them is
+answered by a NAK that names the expected PSN and, in the MSN field of the AETH, the PSN that has just come,
+so that the sender keeps the same bitmap. A packet is taken for lost when one `reorder_packets` later has
+arrived, or at a timeout.
+"""
+
+from __future__ import annotations
+
+from tailrace.hosts.options.nic import NicConfig
+from tailrace.hosts.transport.base import NAK, NOTHING, SILENCE, OneTimerSender, Receiver
+
+
+class SelectiveRepeatSender(OneTimerSender):
+    """Sends what was lost first, then what is new."""
+
+    __slots__ = ("_arrived", "_lost", "_lost_at", "_pruned", "_reorder_packets", "_scanned", "_top")
+
+    def __init__(self, packets: int, config: NicConfig, sport: int) -> None:
+        """Args: packets: length of the flow, 1 or more."""
+        super().__init__(packets, config, sport)
+        self._reorder_packets: int = config.reorder_packets
+        self._arrived: set[int] = set()  # beyond `acked`
+        self._lost: list[int] = []  # ascending; those from _lost_at on are still to be sent
+        self._lost_at = 0
+        self._pruned = 0  # `_arrived` holds nothing before it
+        self._scanned = 0  # packets before it were looked at for losses
+        self._top = 0  # the greatest number that has arrived
+
+    def peek(self) -> int:
+        """A lost packet, or the first fresh one if the window lets it go."""
+        lost = self._next_lost()
+        if lost != NOTHING:
+            return lost
+        fresh = self.fresh
+        return fresh if self.window_open_after(fresh - 1) else NOTHING
+
+    def _next_lost(self) -> int:
+        lost = self._lost
+        while self._lost_at < len(lost):
+            index = lost[self._lost_at]
+            if index >= self.acked and index not in self._arrived:
+                return index
+            self._lost_at += 1
+        if lost:
+            lost.clear()
+            self._lost_at = 0
+        return NOTHING
+
+    def _advance(self, index: int) -> None:
+        if index < self.fresh:
+            self._lost_at += 1
+
+    def _on_progress(self) -> None:
+        if self._arrived:
+            self._arrived.difference_update(range(self._pruned, self.acked + 1))
+        self._pruned = self.acked
+        self._scanned = max(self._scanned, self.acked)
+
+    def _on_nak(self, arrived: int) -> None:
+        self._arrived.add(arrived)
+        self._top = max(self._top, arrived)
+        end = self._top - self._reorder_packets + 1
+        for index in range(self._scanned, end):
+            if index not in self._arrived:
+                self._lost.append(index)
+        self._scanned = max(self._scanned, end)
+
+    def on_echo(self, arrived: int, sport: int, marked: bool) -> None:
+        """A window that does not change: there is nothing to learn."""
+
+    def _on_timeout(self) -> None:
+        outstanding = range(self.acked, self.fresh)
+        self._lost = [index for index in outstanding if index not in self._arrived]
+        self._lost_at = 0
+        self._scanned = self.fresh
+
+
+class SelectiveRepeatReceiver(Receiver):
+    """Takes packets in any order within its bitmap."""
+
+    __slots__ = ("_bitmap", "_bitmap_packets")
+
+    def __init__(self, packets: int, config: NicConfig) -> None:
+        """Args: packets: length of the flow, 1 or more."""
+        super().__init__(packets, config)
+        self._bitmap_packets: int = config.bitmap_packets
+        self._bitmap = 0  # bit i: packet expected + 1 + i is here
+
+    def on_trimmed(self, index: int) -> int:  # noqa: ARG002
+        """As if it were lost."""
+        return SILENCE
+
+    def _deliver(self) -> None:
+        self.received += 1
+        if not self._bitmap:
+            self.expected += 1
+            return
+        # the expected packet, and as many as follow it without a gap
+        run = (~self._bitmap & self._bitmap + 1).bit_length()
+        self.expected += run
+        self._bitmap >>= run
+
+    def _beyond(self) -> int:
+        return self._answer(NAK) if self._keep() else SILENCE
+
+    def _keep(self) -> bool:
+        """Notes what arrived beyond the expected packet; whether the bitmap has room for it."""
+        position = self.arrived - self.expected - 1
+        if position >= self._bitmap_packets:
+            return False
+        if not self._bitmap >> position & 1:
+            self._bitmap |= 1 << position
+            self.received += 1
+        return True

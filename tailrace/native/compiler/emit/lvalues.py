@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How headers and fields lie in the generated PHV, and C text that reaches them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from tailrace.native.compiler.emit.text import Code, identifier, storage
+from tailrace.native.compiler.errors import ProgramError
+from tailrace.native.compiler.expr import HeaderInst, HeaderRef, StackElem, StackLast, UnionInst, UnionMember, UnionRef, UnionStackElem
+from tailrace.native.compiler.model import FieldType, HeaderType, Model, limbs_of
+
+if TYPE_CHECKING:
+    from tailrace.native.compiler.emit.values import Values
+
+
+def type_name(t: HeaderType) -> str:
+    """The C struct of a header type."""
+    return f"struct ht{t.index}_{identifier(t.name)}"
+
+
+def union_type_name(model: Model, kind: str) -> str:
+    """The C struct of a union type."""
+    return f"struct ut{union_kinds(model).index(kind)}_{identifier(kind)}"
+
+
+def union_kinds(model: Model) -> list[str]:
+    """The types of unions that there are, in order."""
+    return list(dict.fromkeys(u.type for u in model.unions))
+
+
+def labels(prefix: str, names: Sequence[str]) -> dict[str, str]:
+    """A C label for each of some nodes.
+
+    Raises:
+        ProgramError: two have one name.
+    """
+    found: dict[str, str] = {}
+    for i, name in enumerate(names):
+        if name in found:
+            raise ProgramError(f'two nodes have the name "{name}"')
+        found[name] = f"{prefix}_{i}_{identifier(name)}"
+    return found
+
+
+def field_name(t: HeaderType, position: int) -> str:
+    """The C member of a field."""
+    return f"f{position}_{identifier(t.fields[position].name)}"
+
+
+def set_valid(code: Code, t: HeaderType, place: str, valid: int) -> None:
+    """Makes a header of a type valid (1) or invalid (0); its hidden field follows."""
+    code.line(f"{place}.valid = {valid};")
+    if t.hidden is not None:
+        code.line(f"{place}.{field_name(t, t.hidden)} = {valid};")
+
+
+def declare_field(t: HeaderType, position: int, f: FieldType) -> str:
+    """The declaration of a field's storage."""
+    name = field_name(t, position)
+    if f.varbit:
+        return f"uint32_t vl_bits; uint8_t {name}[{max(1, f.bits // 8)}];"
+    if f.bits > 128:
+        return f"uint64_t {name}[{limbs_of(f.bits)}];"
+    return f"{storage(f.bits)} {name};"
+
+
+class Places:
+    """C text for the places of headers, stacks and unions in ``struct tr_phv *h``."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self.pointer = "h"
+
+    def stack(self, index: int) -> str:
+        """The array of a header stack."""
+        return f"{self.pointer}->s{index}_{identifier(self.model.stacks[index].name)}"
+
+    def stack_next(self, index: int) -> str:
+        """The counter of a header stack: elements the parser filled."""
+        return f"{self.pointer}->next_s{index}"
+
+    def union_stack(self, index: int) -> str:
+        """The array of a stack of unions."""
+        return f"{self.pointer}->us{index}_{identifier(self.model.union_stacks[index].name)}"
+
+    def union_stack_next(self, index: int) -> str:
+        """The counter of a stack of unions."""
+        return f"{self.pointer}->next_us{index}"
+
+    def union_inst(self, index: int) -> str:
+        """A union by its index, wherever it lies."""
+        u = self.model.unions[index]
+        if u.stack is not None:
+            return f"{self.union_stack(u.stack[0])}[{u.stack[1]}]"
+        return f"{self.pointer}->u{index}_{identifier(u.name)}"
+
+    def header_inst(self, index: int) -> str:
+        """A header by its index, wherever it lies."""
+        header = self.model.headers[index]
+        if header.union is not None:
+            return f"{self.union_inst(header.union[0])}.m{header.union[1]}"
+        if header.stack is not None:
+            return f"{self.stack(header.stack[0])}[{header.stack[1]}]"
+        return f"{self.pointer}->h{index}_{identifier(header.name)}"
+
+    def union(self, ref: UnionRef, code: Code, values: Values) -> str:
+        """A union; one chosen at run time becomes a pointer, to a blank one when out of range."""
+        if isinstance(ref, UnionInst):
+            return self.union_inst(ref.index)
+        array, count = self.union_stack(ref.stack), len(self.model.union_stacks[ref.stack].unions)
+        kind = union_type_name(self.model, self.model.union_of(ref).type)
+        if isinstance(ref, UnionStackElem):
+            index = values.index(ref.index)
+        else:
+            index = f"(uint64_t){self.union_stack_next(ref.stack)} - 1"
+        return _pick(code, kind, array, count, index)
+
+    def header(self, ref: HeaderRef, code: Code, values: Values) -> str:
+        """A header; one chosen at run time becomes a pointer, to a blank one when out of range."""
+        if isinstance(ref, HeaderInst):
+            return self.header_inst(ref.index)
+        if isinstance(ref, UnionMember):
+            return f"{self.union(ref.union, code, values)}.m{ref.member}"
+        array, count = self.stack(ref.stack), len(self.model.stacks[ref.stack].headers)
+        kind = type_name(self.model.type_of(ref))
+        if isinstance(ref, StackElem):
+            index = values.index(ref.index)
+        else:
+            assert isinstance(ref, StackLast)
+            index = f"(uint64_t){self.stack_next(ref.stack)} - 1"
+        return _pick(code, kind, array, count, index)
+
+    def siblings(self, ref: HeaderRef, place: str) -> list[str]:
+        """Places of the other members of a header's union; valid members exclude each other."""
+        if isinstance(ref, UnionMember):
+            own, count = ref.member, len(self.model.union_of(ref.union).members)
+            base = place.rsplit(".", 1)[0]
+        elif isinstance(ref, HeaderInst):
+            place_in_union = self.model.headers[ref.index].union
+            if place_in_union is None:
+                return []
+            union_index, own = place_in_union
+            count = len(self.model.unions[union_index].members)
+            base = self.union_inst(union_index)
+        else:
+            return []
+        return [f"{base}.m{k}" for k in range(count) if k != own]
+
+
+def _pick(code: Code, kind: str, array: str, count: int, index: str) -> str:
+    blank, i, pointer = code.temp(), code.temp(), code.temp()
+    code.line(f"{kind} {blank};")
+    code.line(f"uint64_t {i} = {index};")
+    code.line(f"if ({i} >= {count})")
+    code.line(f"    memset(&{blank}, 0, sizeof {blank});")
+    code.line(f"{kind} *{pointer} = {i} < {count} ? &{array}[{i}] : &{blank};")
+    return f"(*{pointer})"

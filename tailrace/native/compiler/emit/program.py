@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The whole C file of a program: a pure function of its model."""
+
+from __future__ import annotations
+
+from tailrace.native.compiler.emit.actions import emit_actions
+from tailrace.native.compiler.emit.calculations import emit_calculations, emit_checksums
+from tailrace.native.compiler.emit.carried import Carried, carried
+from tailrace.native.compiler.emit.headers import carried_bytes, emit_standard, emit_type_functions, emit_types
+from tailrace.native.compiler.emit.lvalues import Places, field_name
+from tailrace.native.compiler.emit.parser import ParserEmitter, emit_deparser
+from tailrace.native.compiler.emit.pipelines import MATCH, PipelineEmitter, data_limbs, key_words
+from tailrace.native.compiler.emit.registers import cell_bytes, emit_register, layout
+from tailrace.native.compiler.emit.text import Code, string
+from tailrace.native.compiler.emit.values import Values
+from tailrace.native.compiler.expr import FieldRef, HeaderInst
+from tailrace.native.compiler.model import Digest, Model, Table, limbs_of
+
+_HEAD = """\
+/* Generated from a P4 program by Tailrace's compiler. Do not edit. */
+#include "tr_core.h"
+#include "tr_hash.h"
+#include "tr_wide.h"
+"""
+
+
+def emit(model: Model) -> str:
+    """The C text of a program; it exports ``const tr_program tr_program_entry``.
+
+    Raises:
+        ProgramError: the program uses something that has no translation.
+    """
+    code = Code()
+    kept = carried(model)
+    emit_types(code, model, kept)
+    emit_standard(code, model)
+    emit_type_functions(code, model)
+    for r, cell in zip(model.registers, layout(model).cells, strict=True):
+        emit_register(code, r, cell)
+    emit_calculations(code, model)
+    emit_actions(code, model)
+    emit_checksums(code, model)
+    ParserEmitter(code, model).emit()
+    emit_deparser(code, model)
+    PipelineEmitter(code, model, model.ingress).emit()
+    PipelineEmitter(code, model, model.egress).emit()
+    _emit_field_lists(code, model)
+    _emit_digests(code, model)
+    code.include("tr_v1model.h")
+    code.line("")
+    _emit_description(code, model, kept)
+    return _HEAD + "\n" + code.text()
+
+
+def _emit_field_lists(code: Code, model: Model) -> None:
+    places = Places(model)
+    code.line("static void trp_copy_fields(struct tr_phv *to, const struct tr_phv *from,")
+    code.open("    uint32_t list)")
+    code.line("(void)to;")
+    code.line("(void)from;")
+    code.open("switch (list)")
+    for field_list in model.field_lists:
+        code.line(f"case {field_list.id}:")
+        for ref in field_list.fields:
+            code.line(f"    {_copy(places, model, ref)}")
+        code.line("    break;")
+    code.line("default:")
+    code.line("    break;")
+    code.close()
+    code.close()
+    code.line("")
+    code.open("static void trp_reset_metadata(struct tr_phv *h)")
+    for header in model.headers:
+        if header.metadata:
+            place = places.header_inst(header.index)
+            code.line(f"memset(&{place}, 0, sizeof {place});")
+    code.close()
+    code.line("")
+
+
+def _copy(places: Places, model: Model, ref: FieldRef) -> str:
+    assert isinstance(ref.header, HeaderInst)
+    inst = places.header_inst(ref.header.index)[1:]
+    member = f"{inst}.{field_name(model.type_of(ref.header), ref.field)}"
+    if model.field_type(ref).bits > 128:
+        return f"memcpy(to{member}, from{member}, sizeof to{member});"
+    return f"to{member} = from{member};"
+
+
+def _emit_digests(code: Code, model: Model) -> None:
+    code.open("static void trp_digest(tr_switch *s, tr_pkt *p, struct tr_phv *h)")
+    code.line("(void)s;")
+    code.line("(void)h;")
+    code.open("switch (p->digest)")
+    for d in model.digests:
+        code.line(f"case {d.index + 1}:")
+        code.depth += 1
+        code.open("")
+        n = digest_limbs(d)
+        code.line(f"uint64_t record[{max(n, 1)}];")
+        values, at = Values(model, Places(model), code), 0
+        for e, bits in d.values:
+            values.limbs(e, bits, "record", at)
+            at += limbs_of(bits)
+        code.line(f"tr_digest_push(s, {d.index}, s->now_ps, record, {n});")
+        code.line("break;")
+        code.close()
+        code.depth -= 1
+    code.line("default:")
+    code.line("    break;")
+    code.close()
+    code.close()
+    code.line("")
+
+
+def digest_limbs(d: Digest) -> int:
+    """Limbs of one record."""
+    return sum(limbs_of(bits) for bits in d.field_bits)
+
+
+def _emit_description(code: Code, model: Model, kept: Carried) -> None:
+    for t in model.tables:
+        if t.key:
+            code.open(f"static const tr_key_field key_{t.index}[] =")
+            for k in t.key:
+                code.line(f"{{{k.offset}, {k.nbytes}, {int(k.kind == 'range')}}},")
+            code.close(";")
+    _emit_array(code, "tr_table_desc", "tables", [_table(model, t) for t in model.tables])
+    profiles = []
+    for p in model.profiles:
+        limbs = max((data_limbs(model, t) for t in model.tables if t.profile == p.index), default=0)
+        profiles.append(f"{{{string(p.name)}, {p.max_size}, {limbs}}}")
+    _emit_array(code, "tr_profile_desc", "profiles", profiles)
+    counters = [f"{{{string(c.name)}, {c.size}u, 0, 0}}" for c in model.counters]
+    _emit_array(code, "tr_array_desc", "counters", counters)
+    found = layout(model)
+    registers = [
+        f"{{{string(r.name)}, {r.size}u, {r.bits}, {cell_bytes(r.bits)}, {c.block}, {c.offset}, {c.stride}}}"
+        for r, c in zip(model.registers, found.cells, strict=True)
+    ]
+    _emit_array(code, "tr_array_desc", "registers", registers)
+    blocks = [f"{{{b.size}u, {b.stride}}}" for b in found.blocks]
+    _emit_array(code, "tr_block_desc", "blocks", blocks)
+    meters = [f"{{{string(m.name)}, {m.size}u, {int(m.unit == 'bytes')}, 0}}" for m in model.meters]
+    _emit_array(code, "tr_array_desc", "meters", meters)
+    vsets = [f"{{{string(v.name)}, {v.size}u, {v.bits}, {v.key_bytes}}}" for v in model.vsets]
+    _emit_array(code, "tr_array_desc", "vsets", vsets)
+    code.line("extern const tr_program tr_program_entry;")
+    code.open("const tr_program tr_program_entry =")
+    code.line(".abi = TR_ABI,")
+    code.line(".phv_size = sizeof(struct tr_phv),")
+    code.line(f".phv_carried = {carried_bytes(model, kept)},")
+    code.line(f".name = {string(model.name)},")
+    for name in ("tables", "profiles", "counters", "registers", "meters", "vsets"):
+        code.line(f".n_{name} = {len(getattr(model, name))},")
+        code.line(f".{name} = {name if getattr(model, name) else 'NULL'},")
+    code.line(f".n_blocks = {len(blocks)},")
+    code.line(f".blocks = {'blocks' if blocks else 'NULL'},")
+    code.line(f".digest_limbs = {max((digest_limbs(d) for d in model.digests), default=0)},")
+    code.line(".ingress = trm_ingress,")
+    code.line(".egress = trm_egress,")
+    code.close(";")
+
+
+def _table(model: Model, t: Table) -> str:
+    return (
+        f"{{{string(t.name)}, {MATCH[t.match_kind]}, {t.key_bytes}, {key_words(t)}, {t.max_size}, "
+        f"{data_limbs(model, t)}, {int(t.kind != 'simple')}, {-1 if t.profile is None else t.profile}, "
+        f"{f'key_{t.index}' if t.key else 'NULL'}, {len(t.key)}}}"
+    )
+
+
+def _emit_array(code: Code, kind: str, name: str, items: list[str]) -> None:
+    if not items:
+        return
+    code.open(f"static const {kind} {name}[] =")
+    for item in items:
+        code.line(item + ",")
+    code.close(";")

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a JSON file's bytes to a program that switches can load."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import hashlib
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tailrace.toolchain.cc import HEADERS, BuildError, Recipe, RefusedSourceError, files_digest
+from tailrace.native.compiler.read.bmv2_json import read_bmv2_json
+from tailrace.native.compiler.emit import emit
+from tailrace.native.compiler.errors import NotCompiledError, ProgramError, at
+from tailrace.native.compiler.model import Model
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A compiled program: its model, and the shared object with its code."""
+
+    model: Model
+    library: Path
+    sha256: str
+    source: str = "<json>"
+    recipe: Recipe | None = field(default=None, repr=False, compare=False)
+
+    def load(self) -> ctypes.CDLL:
+        """The code in this process; made again should the cache have lost it.
+
+        Raises:
+            ProgramError: that failed.
+        """
+        try:
+            return ctypes.CDLL(str(self.library)) if self.recipe is None else self.recipe.load()
+        except (BuildError, OSError) as error:
+            raise _not_compiled(self.source, error) from None
+
+
+def _c_text(model: Model, source: str) -> list[str]:
+    try:
+        return [emit(model)]
+    except RecursionError:
+        raise ProgramError(at(source, "expressions are nested too deeply")) from None
+
+
+def _not_compiled(source: str, error: Exception) -> ProgramError:
+    return NotCompiledError(at(source, str(error)), refused=isinstance(error, RefusedSourceError))
+
+
+def load_program(
+    text: bytes, *, source: str = "<json>", cache_dir: Path | None = None, sanitize: bool = False
+) -> Program:
+    """Reads and compiles a program; the code comes from the cache when nothing has changed.
+
+    Args:
+        text: BMv2 JSON as p4c writes it.
+        source: its file name, for messages.
+        cache_dir: where compiled code is kept; None: the user's cache folder.
+        sanitize: compile with address and undefined-behaviour sanitizers.
+
+    Raises:
+        ProgramError: the JSON is bad or uses something unsupported; NotCompiledError: the C compiler failed.
+    """
+    model = read_bmv2_json(text, source)
+    digest = hashlib.sha256(text).hexdigest()
+    made_by = files_digest(Path(__file__).parent, "*.py"), files_digest(HEADERS, "*.h")
+    recipe = Recipe(
+        "program",
+        [digest, *made_by],
+        # no lambda: a program may come from another process, and be made again here
+        functools.partial(_c_text, model, source),
+        sanitize=sanitize,
+        cache_dir=cache_dir,
+    )
+    try:
+        return Program(model, recipe.path(), digest, source, recipe)
+    except BuildError as error:
+        raise _not_compiled(source, error) from None

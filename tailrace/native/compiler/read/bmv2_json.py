@@ -1,0 +1,381 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads the BMv2 JSON that p4c writes for v1model into a checked model.
+
+Source: behavioral-model docs/JSON_format.md, versions 2.0 to 2.24, and what simple_switch's reader takes
+beyond it: keys that it gives a default, and the forms of the first versions (p4c-bm, and p4c until 2020).
+What the switch does not have is refused by name; nothing is skipped.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from tailrace.native.compiler.errors import ProgramError, at
+from tailrace.native.compiler.expr import Const, Expr, FieldRef, HeaderInst, IsValid, Op, ValidBit
+from tailrace.native.compiler.read.json_text import decode_json
+from tailrace.native.compiler.model import Action, CalcInput, Calculation, Checksum, ConstInput, Counter, Digest, FieldList, HeaderInput, Meter, Model, Pipeline, Register
+from tailrace.native.compiler.read.node import Node, enter, lookup
+from tailrace.native.compiler.read.actions import ActionReader, Names
+from tailrace.native.compiler.read.expr import ExprReader
+from tailrace.native.compiler.read.headers import Headers, read_headers
+from tailrace.native.compiler.read.parser import ParserReader, read_deparser, read_vsets
+from tailrace.native.compiler.read.tables import TableReader
+
+JSON_MAJOR = 2
+
+_CORE_ERRORS = (
+    "NoError",
+    "PacketTooShort",
+    "NoMatch",
+    "StackOutOfBounds",
+    "HeaderTooShort",
+    "ParserTimeout",
+    "ParserInvalidArgument",
+)
+"""The order in which BMv2 numbers the errors of core.p4 that a program does not list."""
+
+_IPV4_CHECKSUM_BITS = (80, 96)
+"""Where a checksum of type "ipv4" lies in its header."""
+
+ALGORITHMS = frozenset(
+    {
+        "crc8_custom",
+        "crc16",
+        "crc16_custom",
+        "crcCCITT",
+        "crc32",
+        "crc32_custom",
+        "crc64_custom",
+        "csum16",
+        "cksum16",
+        "xor16",
+        "xor32",
+        "identity",
+        "random",
+        "xxh64",
+        "bmv2_hash",
+        "hash_ex",
+    }
+)
+
+# BMv2's names of the fields that its targets use -> ours
+_ALIASES = {
+    "queueing_metadata.enq_timestamp": "enq_timestamp",
+    "queueing_metadata.enq_qdepth": "enq_qdepth",
+    "queueing_metadata.deq_timedelta": "deq_timedelta",
+    "queueing_metadata.deq_qdepth": "deq_qdepth",
+    "queueing_metadata.qid": "qid",
+    "intrinsic_metadata.ingress_global_timestamp": "ingress_global_timestamp",
+    "intrinsic_metadata.egress_global_timestamp": "egress_global_timestamp",
+    "intrinsic_metadata.mcast_grp": "mcast_grp",
+    "intrinsic_metadata.egress_rid": "egress_rid",
+    "intrinsic_metadata.priority": "priority",
+}
+
+_REQUIRED = ("ingress_port", "packet_length", "instance_type", "egress_spec", "egress_port")
+
+
+def read_bmv2_json(text: bytes, source: str = "<json>") -> Model:
+    """Reads a program.
+
+    Args:
+        text: the JSON file's bytes.
+        source: name of the file, for messages.
+
+    Raises:
+        ProgramError: the text is no JSON, is inconsistent, or uses something unsupported.
+    """
+    value = decode_json(text, source)
+    root = Node(value, source)
+    if not isinstance(value, dict) or "pipelines" not in value:
+        root.fail("not a BMv2 JSON file: an object with pipelines is expected")
+    try:
+        return _Reader(root).model()
+    except RecursionError:
+        raise ProgramError(at(source, "expressions are nested too deeply")) from None
+
+
+class _Reader:
+    """Reads the parts of a program in the order in which they refer to each other."""
+
+    def __init__(self, root: Node) -> None:
+        self.root = root
+        self.headers: Headers = read_headers(root)
+        self.exprs = ExprReader(self.headers, _names(root, "register_arrays"))
+
+    def model(self) -> Model:
+        root = self.root
+        self._check_version()
+        digests = self._digests()
+        lists = self._field_lists()
+        names = Names(
+            self.exprs.registers,
+            _names(root, "counter_arrays"),
+            _names(root, "meter_arrays"),
+            _names(root, "calculations"),
+            {f.id for f in lists},
+            {d.id: d.index for d in digests},
+        )
+        reader = ActionReader(self.exprs, names)
+        actions, ids = self._actions(reader)
+        errors = self._errors()
+        vsets = _names(root, "parse_vsets")
+        parser_reader = ParserReader(self.headers, reader, vsets, errors.values())
+        parser = parser_reader.parser(_only(root, "parsers", "parser"))
+        deparser = _only(root, "deparsers", "deparser")
+        reader.params = 0
+        calls = tuple(reader.primitive(n) for n in deparser.optional_elements("primitives"))
+        calculations = self._calculations()
+        checksums = self._checksums(calculations)
+        tables = TableReader(self.exprs, actions, ids, self._direct_meters())
+        tables.first_selector = len(calculations)
+        ingress, egress = self._pipelines(tables)
+        for node in tables.selectors:
+            calculations.append(self._calculation(len(calculations), f"selector_{len(calculations)}", node))
+        table_names = {t.name: t.index for t in tables.tables}
+        program = root.get("program")
+        return Model(
+            name=program.text() if program is not None else "program",
+            header_types=tuple(self.headers.types),
+            headers=tuple(self.headers.headers),
+            stacks=tuple(self.headers.stacks),
+            unions=tuple(self.headers.unions),
+            union_stacks=tuple(self.headers.union_stacks),
+            standard=self._standard(),
+            errors=errors,
+            parser=parser,
+            vsets=read_vsets(root, parser_reader.vset_fields),
+            deparser=read_deparser(deparser, self.headers),
+            deparser_calls=calls,
+            calculations=tuple(calculations),
+            checksums=checksums,
+            actions=actions,
+            tables=tuple(tables.tables),
+            ingress=ingress,
+            egress=egress,
+            profiles=tuple(tables.profiles),
+            counters=self._counters(table_names),
+            meters=self._meters(table_names),
+            registers=self._registers(),
+            digests=digests,
+            field_lists=lists,
+        )
+
+    def _check_version(self) -> None:
+        meta = self.root.get("__meta__")
+        version = meta.get("version") if meta is not None else None
+        if version is not None:
+            major = version.pair()[0].integer()
+            if major != JSON_MAJOR:
+                age = "newer" if major > JSON_MAJOR else "older"
+                version.fail(f"JSON format {major}.x is {age} than {JSON_MAJOR}.x")
+        for extern in self.root.optional_elements("extern_instances"):
+            extern.fail(f'extern "{extern.text_at("type", "")}" is not supported')
+
+    def _standard(self) -> dict[str, FieldRef]:
+        """standard_metadata and what BMv2's aliases make of its fields."""
+        found: dict[str, FieldRef] = {}
+        for name, index in (("standard_metadata", self.headers.header_names.get("standard_metadata")),):
+            if index is None:
+                self.root["headers"].fail(f'no header is named "{name}"')
+            htype = self.headers.types[self.headers.headers[index].type]
+            for i, f in enumerate(htype.fields):
+                found[f.name] = FieldRef(HeaderInst(index), i)
+        for name in _REQUIRED:
+            if name not in found:
+                self.root["headers"].fail(f'standard_metadata has no field "{name}"')
+        self._named_by_bmv2(found)
+        return found
+
+    def _named_by_bmv2(self, found: dict[str, FieldRef]) -> None:
+        """The fields that BMv2 finds under names of its own: aliases, or headers of those names (P4_14)."""
+        for name, ours in _ALIASES.items():
+            header, field = name.split(".")
+            index = self.headers.header_names.get(header)
+            alias = self.headers.aliases.get(name)
+            if isinstance(alias, FieldRef):
+                found[ours] = alias
+            elif index is not None:
+                at = self.headers.positions[self.headers.headers[index].type].get(field)
+                if at is not None:
+                    found[ours] = FieldRef(HeaderInst(index), at)
+
+    def _errors(self) -> dict[str, int]:
+        found: dict[str, int] = {}
+        for node in self.root.optional_elements("errors"):
+            name, number = node.pair()
+            if name.text() in found or number.integer(0, 2**31 - 2) in found.values():
+                node.fail("the name or the number stands twice")
+            found[name.text()] = number.integer()
+        for core in _CORE_ERRORS:
+            if core not in found:
+                found[core] = max(found.values(), default=-1) + 1
+        return found
+
+    def _actions(self, reader: ActionReader) -> tuple[tuple[Action, ...], dict[int, int]]:
+        actions: list[Action] = []
+        ids: dict[int, int] = {}
+        for node in self.root.optional_elements("actions"):
+            number = node.integer_at("id")
+            if number in ids:
+                node.fail(f"two actions have id {number}")
+            ids[number] = len(actions)
+            actions.append(reader.action(len(actions), node))
+        return tuple(actions), ids
+
+    def _pipelines(self, reader: TableReader) -> tuple[Pipeline, Pipeline]:
+        nodes = {n["name"].text(): n for n in self.root["pipelines"].elements()}
+        if set(nodes) != {"ingress", "egress"}:
+            self.root["pipelines"].fail('expected the pipelines "ingress" and "egress"')
+        return reader.pipeline(nodes["ingress"]), reader.pipeline(nodes["egress"])
+
+    def _calculations(self) -> list[Calculation]:
+        nodes = self.root.optional_elements("calculations")
+        return [self._calculation(i, n["name"].text(), n) for i, n in enumerate(nodes)]
+
+    def _calculation(self, index: int, name: str, node: Node) -> Calculation:
+        algo = node["algo"].text()
+        if algo not in ALGORITHMS:
+            node["algo"].fail(f'hash algorithm "{algo}" is not supported')
+        inputs: list[CalcInput] = []
+        payload = False
+        for n in node.optional_elements("input"):
+            kind = n["type"].text()
+            if kind == "payload":
+                payload = True
+            elif kind == "hexstr":
+                bits = n["bitwidth"].integer(1, 4096)
+                inputs.append(ConstInput(n["value"].hex_number() & ((1 << bits) - 1), bits))
+            elif kind == "header":
+                inputs.append(HeaderInput(self.headers.header(n["value"])))
+            elif kind == "field":
+                inputs.append(self.headers.target(n["value"]))
+            else:
+                n["type"].fail(f'input type "{kind}" is not supported')
+        return Calculation(index, name, algo, tuple(inputs), payload)
+
+    def _checksums(self, calculations: list[Calculation]) -> tuple[Checksum, ...]:
+        names = _names(self.root, "calculations")
+        sums: list[Checksum] = []
+        for n in self.root.optional_elements("checksums"):
+            target = self.headers.target(n["target"])
+            node = n.get("if_cond")
+            cond = None if node is None else self.exprs.boolean(node)
+            kind = n["type"].text()
+            if kind == "generic":
+                index = lookup(names, n["calculation"], "calculation")
+            elif kind == "ipv4":
+                index = len(calculations)
+                calculations.append(self._ipv4_checksum(index, n["target"], target))
+                valid = IsValid(target.header)
+                cond = valid if cond is None else Op("and", (valid, cond))
+            else:
+                n["type"].fail(f'checksum type "{kind}" is not supported')
+            sums.append(Checksum(target, index, cond, n.flag_at("verify", True), n.flag_at("update", True)))
+        return tuple(sums)
+
+    def _ipv4_checksum(self, index: int, node: Node, target: FieldRef) -> Calculation:
+        """BMv2's other kind of checksum: over all of the target's header, its own place as zero."""
+        fields = self.headers.types[self.headers.type_of(target.header)].wire
+        start = sum(f.bits for f in fields[: target.field])
+        if (start, start + fields[target.field].bits) != _IPV4_CHECKSUM_BITS:
+            node.fail("a checksum of type ipv4 must be the bytes 10 and 11 of its header")
+        inputs: list[CalcInput] = [FieldRef(target.header, i) for i in range(len(fields))]
+        inputs[target.field] = ConstInput(0, fields[target.field].bits)
+        return Calculation(index, f"ipv4_{index}", "csum16", tuple(inputs), False)
+
+    def _counters(self, tables: dict[str, int]) -> tuple[Counter, ...]:
+        found = []
+        for i, n in enumerate(self.root.optional_elements("counter_arrays")):
+            direct = n.flag_at("is_direct")
+            size = 0 if direct else n.integer_at("size", 0, 2**40)
+            found.append(Counter(i, n["name"].text(), size, direct, _binding(n, tables)))
+        return tuple(found)
+
+    def _direct_meters(self) -> dict[str, tuple[int, FieldRef]]:
+        found: dict[str, tuple[int, FieldRef]] = {}
+        for i, n in enumerate(self.root.optional_elements("meter_arrays")):
+            if n.flag_at("is_direct"):
+                found[n["name"].text()] = (i, self.headers.target(n["result_target"]))
+        return found
+
+    def _meters(self, tables: dict[str, int]) -> tuple[Meter, ...]:
+        found = []
+        for i, n in enumerate(self.root.optional_elements("meter_arrays")):
+            direct = n.flag_at("is_direct")
+            unit = _meter_unit(n["type"])
+            if n.integer_at("rate_count") != 2:
+                n["rate_count"].fail("only two-rate meters are supported")
+            size = 0 if direct else n.integer_at("size", 0, 2**40)
+            found.append(Meter(i, n["name"].text(), size, direct, _binding(n, tables), unit))
+        return tuple(found)
+
+    def _registers(self) -> tuple[Register, ...]:
+        found = []
+        for i, n in enumerate(self.root.optional_elements("register_arrays")):
+            bits = n["bitwidth"].integer(1, 4096)
+            found.append(Register(i, n["name"].text(), n.integer_at("size", 0, 2**40), bits))
+        return tuple(found)
+
+    def _digests(self) -> tuple[Digest, ...]:
+        found = []
+        for i, n in enumerate(self.root.optional_elements("learn_lists")):
+            values = tuple(self._element(e) for e in n.optional_elements("elements"))
+            found.append(Digest(i, n["name"].text(), n["id"].integer(), values))
+        return tuple(found)
+
+    def _element(self, node: Node) -> tuple[Expr, int]:
+        e = self.exprs.number(node)
+        if isinstance(e, FieldRef):
+            ftype = self.headers.types[self.headers.type_of(e.header)].fields[e.field]
+            if ftype.varbit:
+                node.fail("a varbit field cannot be in a digest")
+            return e, ftype.bits
+        if isinstance(e, ValidBit):
+            return e, 1
+        if isinstance(e, Const):
+            return e, max(1, e.value.bit_length())
+        return node.fail("expected a field or a constant")
+
+    def _field_lists(self) -> tuple[FieldList, ...]:
+        found = []
+        for n in self.root.optional_elements("field_lists"):
+            fields = []
+            for e in n.optional_elements("elements"):
+                kind = e["type"].text()
+                if kind == "field":
+                    fields.append(self.headers.target(e["value"]))
+                elif kind != "hexstr":  # a constant needs no keeping
+                    e["type"].fail("expected a field or a constant")
+            found.append(FieldList(n["id"].integer(0, 2**15 - 1), tuple(fields)))
+        return tuple(found)
+
+
+def _meter_unit(node: Node) -> Literal["packets", "bytes"]:
+    unit = node.text()
+    if unit == "packets":
+        return "packets"
+    if unit == "bytes":
+        return "bytes"
+    return node.fail("expected packets or bytes")
+
+
+def _binding(node: Node, tables: dict[str, int]) -> int | None:
+    """The table of a direct counter or meter, where the program says it; BMv2 goes by the tables."""
+    name = node.name_at("binding") if node.flag_at("is_direct") else None
+    return None if name is None else lookup(tables, node["binding"], "table")
+
+
+def _names(root: Node, key: str) -> dict[str, int]:
+    names: dict[str, int] = {}
+    for i, node in enumerate(root.optional_elements(key)):
+        enter(names, node, i, key.rstrip("s").replace("_", " "))
+    return names
+
+
+def _only(root: Node, key: str, name: str) -> Node:
+    """The one element of that name; v1model runs no other one."""
+    nodes = [n for n in root[key].elements() if n["name"].text() == name]
+    if len(nodes) != 1:
+        root[key].fail(f'expected one element named "{name}"')
+    return nodes[0]

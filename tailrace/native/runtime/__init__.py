@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The switch core and its Python face."""
+
+from tailrace.native.runtime.build import BuildError
+from tailrace.native.runtime.switch import Switch
+from tailrace.native.runtime.types import Account, ActionCall, BufferConfig, BufferLook, DigestRecord, GroupRef, MemberRef, MeterRates, Output, PfcConfig, PfcLimits, PfcStats, PortStats, Replica, StateError, SwitchConfig
+
+__all__ = [
+    "Account",
+    "ActionCall",
+    "BufferConfig",
+    "BufferLook",
+    "BuildError",
+    "DigestRecord",
+    "GroupRef",
+    "MemberRef",
+    "MeterRates",
+    "Output",
+    "PfcConfig",
+    "PfcLimits",
+    "PfcStats",
+    "PortStats",
+    "Replica",
+    "StateError",
+    "Switch",
+    "SwitchConfig",
+]

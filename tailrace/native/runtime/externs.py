@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Counters, registers, meters and value sets of a switch, by their index in the program's model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from ctypes import Array, c_uint8, c_uint64
+
+from tailrace.native.compiler.model import limbs_of
+from tailrace.native.runtime import lib
+from tailrace.native.runtime.core import Core, checked, rates_of
+from tailrace.native.runtime.encoding import int_to_limbs, limbs_to_int
+from tailrace.native.runtime.types import MeterRates, StateError
+
+CELLS = 4096
+"""Cells that are read or written at one time, under the lock: some 10 us."""
+
+Raw = Array[c_uint64]
+
+
+def slices(size: int, most: int = CELLS) -> Iterator[tuple[int, int]]:
+    """(first, number) of the parts of an array, in order."""
+    for first in range(0, size, most):
+        yield first, min(most, size - first)
+
+
+class Externs(Core):
+    """State that a program reads and writes."""
+
+    def counter_read(self, counter: int, index: int) -> tuple[int, int]:
+        """Bytes and packets of a counter's cell."""
+        return self.counter_cells(counter, index, 1)[0]
+
+    def counter_read_all(self, counter: int) -> list[tuple[int, int]]:
+        """Bytes and packets of all cells."""
+        size = self.model.counters[counter].size
+        return [cell for first, n in slices(size) for cell in self.counter_cells(counter, first, n)]
+
+    def counter_cells(self, counter: int, first: int, count: int) -> list[tuple[int, int]]:
+        """Bytes and packets of some cells, all at one time; at most `CELLS`, as packets wait meanwhile."""
+        cells = self.counter_raw(counter, first, count)
+        return list(zip(cells[::2], cells[1::2], strict=True))
+
+    def counter_raw(self, counter: int, first: int, count: int) -> Raw:
+        """The same as it is stored, for `counter_store`."""
+        cells = (c_uint64 * (2 * count))()
+        rc = self._lib.tr_counter_read(self.handle, counter, first, count, cells)
+        checked(rc, f"counter {counter}[{first}]")
+        return cells
+
+    def counter_store(self, counter: int, first: int, cells: Raw) -> None:
+        """Sets cells from `first` on: bytes and packets of each."""
+        rc = self._lib.tr_counter_write(self.handle, counter, first, len(cells) // 2, cells)
+        checked(rc, f"counter {counter}[{first}]")
+
+    def counter_write(self, counter: int, index: int, bytes_: int, packets: int) -> None:
+        """Sets a counter's cell."""
+        self.counter_store(counter, index, (c_uint64 * 2)(bytes_, packets))
+
+    def register_read(self, register: int, index: int) -> int:
+        """The number in a register's cell."""
+        return self.register_cells(register, index, 1)[0]
+
+    def register_read_all(self, register: int) -> list[int]:
+        """The numbers of all cells."""
+        size = self.model.registers[register].size
+        return [cell for first, n in slices(size) for cell in self.register_cells(register, first, n)]
+
+    def register_cells(self, register: int, first: int, count: int) -> list[int]:
+        """The numbers of some cells, all at one time; at most `CELLS`, as packets wait meanwhile."""
+        per_cell = limbs_of(self.model.registers[register].bits)
+        limbs = self.register_raw(register, first, count)
+        if per_cell == 1:
+            return list(limbs)
+        return [limbs_to_int(limbs[i * per_cell : (i + 1) * per_cell]) for i in range(count)]
+
+    def register_raw(self, register: int, first: int, count: int) -> Raw:
+        """The same as limbs, for `register_store`."""
+        limbs = (c_uint64 * (count * limbs_of(self.model.registers[register].bits)))()
+        rc = self._lib.tr_register_read(self.handle, register, first, count, limbs)
+        checked(rc, f"register {register}[{first}]")
+        return limbs
+
+    def register_store(self, register: int, first: int, limbs: Raw) -> None:
+        """Sets cells from `first` on: the limbs of each, which must fit its width."""
+        count = len(limbs) // limbs_of(self.model.registers[register].bits)
+        rc = self._lib.tr_register_write(self.handle, register, first, count, limbs)
+        checked(rc, f"register {register}[{first}]")
+
+    def register_write(self, register: int, index: int, value: int) -> None:
+        """Sets a register's cell.
+
+        Raises:
+            StateError: index or value out of range.
+        """
+        self.register_fill(register, index, 1, value)
+
+    def register_fill(self, register: int, first: int, count: int, value: int) -> None:
+        """Sets some cells to one number, all at one time; at most `CELLS`, as packets wait meanwhile.
+
+        Raises:
+            StateError: index or value out of range.
+        """
+        limbs = int_to_limbs(value, self.model.registers[register].bits)
+        self.register_store(register, first, (c_uint64 * (count * len(limbs)))(*(limbs * count)))
+
+    def register_reset(self, register: int) -> None:
+        """Sets all cells to zero."""
+        for first, n in slices(self.model.registers[register].size):
+            self.register_fill(register, first, n, 0)
+
+    def meter_cells(self, meter: int, first: int, count: int) -> list[MeterRates | None]:
+        """The rates of some cells, None where none are set; at most `CELLS`, as packets wait meanwhile."""
+        rates, configured = (lib.CMeterRates * count)(), (c_uint8 * count)()
+        rc = self._lib.tr_meter_read(self.handle, meter, first, count, rates, configured)
+        checked(rc, f"meter {meter}[{first}]")
+        return [
+            MeterRates(r.cir, r.cburst, r.pir, r.pburst) if has else None
+            for r, has in zip(rates, configured, strict=True)
+        ]
+
+    def meter_set(self, meter: int, index: int, rates: MeterRates | None) -> None:
+        """Configures a meter's cell; None: every packet is green.
+
+        A cell that has these rates already goes on as it is.
+        """
+        self.meter_fill(meter, index, 1, rates)
+
+    def meter_fill(self, meter: int, first: int, count: int, rates: MeterRates | None) -> None:
+        """Configures some cells alike; at most `CELLS`, as packets wait meanwhile."""
+        rc = self._lib.tr_meter_write(self.handle, meter, first, count, rates_of(rates))
+        checked(rc, f"meter {meter}[{first}]")
+
+    def vset_set(self, vset: int, members: Sequence[tuple[bytes, bytes]]) -> None:
+        """Replaces the members of a value set: packed (value, mask) pairs."""
+        values = b"".join(v for v, _ in members)
+        masks = b"".join(m for _, m in members)
+        expected = len(members) * self.model.vsets[vset].key_bytes
+        if len(values) != expected or len(masks) != expected:
+            raise StateError("invalid", f"value set {vset}: members have the wrong length")
+        rc = self._lib.tr_vset_write(self.handle, vset, values, masks, len(members))
+        checked(rc, f"value set {vset}")

@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A v1model switch in this process: packets and times in, packets and times out, all state open.
+
+    program = load_program(Path("l3.json").read_bytes())
+    switch = Switch(program)
+    switch.table_insert(0, key, mask, prefix_bits=24, target=ActionCall(1, (0x020000000001, 2)))
+    switch.inject(1, frame, at_ns=0)
+    switch.run(1_000)
+    switch.outputs()          # [Output(port=2, data=b"...", time_ns=0)]
+
+Every call takes an internal lock, so state may be read and written from any thread while a
+real-time loop runs the same switch. Tables, profiles and so on are named by their index in the
+program's model (``program.model.table("ingress.ipv4_lpm").index``).
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from ctypes import byref, c_uint64, c_void_p
+
+from tailrace.native.compiler.model import Model, limbs_of
+from tailrace.native.compiler.program import Program
+from tailrace.native.runtime import lib
+from tailrace.native.runtime.core import checked, ps
+from tailrace.native.runtime.encoding import TargetEncoder, limbs_to_int
+from tailrace.native.runtime.externs import Externs
+from tailrace.native.runtime.ports import Ports
+from tailrace.native.runtime.tables import Tables
+from tailrace.native.runtime.types import ActionCall, DigestRecord, Output, PfcConfig, StateError, SwitchConfig
+
+LEVELS = ("trace", "info", "warning", "error")
+# tr_run returns early when packets circle without time passing; so often it is called again
+_IDLE_ROUNDS = 64
+_DIGESTS = 1024
+STORM_DIGESTS = ("pfc_storm_t", "pfc_restored_t")
+"""Of p4src/pfc/watch.p4: a storm has begun, one is over; port and priority."""
+
+LogCallback = Callable[[str, str], None]
+
+
+class Switch(Tables, Externs, Ports):
+    """One switch. Close it when it is no longer needed, or use it in a ``with`` statement."""
+
+    def __init__(self, program: Program | None, config: SwitchConfig | None = None) -> None:
+        self.config = config or SwitchConfig()
+        c = self.config
+        if not 1 <= c.priority_queues <= lib.MAX_PRIORITIES:
+            raise StateError("range", f"priority_queues must be from 1 to {lib.MAX_PRIORITIES}")
+        if c.tick_ns < 1:
+            raise StateError("range", "tick_ns must be at least 1")
+        self._lib = lib.load()
+        self._code: ctypes.CDLL | None = None
+        self._log: object = None
+        self._program: Program | None = None
+        raw = lib.CSwitchConfig(
+            c.drop_port,
+            c.priority_queues,
+            ps(c.tick_ns),
+            c.queue_depth_packets,
+            c.queue_depth_bytes,
+            c.port_rate_bps,
+            ps(c.port_delay_ns),
+            c.recirc_rate_bps,
+            c.seed,
+        )
+        handle = self._lib.tr_switch_new(None, byref(raw))
+        if not handle:
+            raise StateError("memory", "out of memory")
+        self.handle = c_void_p(handle)
+        self.load(program)
+        if c.pfc is not None:
+            self.port_pfc(lib.MAX_PORTS, c.pfc)
+            if c.cpu_port is not None:
+                # a controller neither pauses nor is paused, and needs no headroom
+                self.port_pfc(c.cpu_port, PfcConfig((), 0, 0, 0))
+        if c.buffer is not None:
+            self.buffer_config(c.buffer)
+
+    def __enter__(self) -> Switch:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Frees the switch; it must not be used any more."""
+        if self.handle.value is not None:
+            self._lib.tr_switch_free(self.handle)
+            self.handle = c_void_p(None)
+
+    def load(self, program: Program | None) -> None:
+        """Replaces the program; all state is that of a new switch, ports keep their settings.
+
+        Without a program every packet is dropped.
+        """
+        entry = None
+        code = None
+        if program is not None:
+            code = program.load()
+            entry = ctypes.addressof(ctypes.c_char.in_dll(code, "tr_program_entry"))
+        checked(self._lib.tr_switch_load(self.handle, entry), "program")
+        self._code, self._program = code, program
+        if program is not None:
+            self._tell_storms(program.model)
+            self._encode = TargetEncoder(program.model)
+            self._install(program.model)
+
+    def _tell_storms(self, model: Model) -> None:
+        """Storms of PFC are told by digests of the program, if it has those of p4src/pfc/watch.p4."""
+        known = {digest.name: digest.index for digest in model.digests if len(digest.values) == 2}
+        begun, over = (known.get(name, -1) for name in STORM_DIGESTS)
+        checked(self._lib.tr_pfc_tell_storms(self.handle, begun, over), "digests of storms")
+
+    def _install(self, model: Model) -> None:
+        for t in model.tables:
+            if t.default_action is not None:
+                self.table_set_default(t.index, None)
+            for e in t.entries:
+                try:
+                    self.table_insert(
+                        t.index,
+                        e.key,
+                        e.mask,
+                        prefix_bits=e.prefix_bits,
+                        priority=e.priority,
+                        target=ActionCall(e.action, e.data),
+                    )
+                except StateError as error:
+                    if error.code != "exists":
+                        raise
+                    # of two equal entries the first one wins, the second can never match
+
+    def exchange(self, other: Switch) -> None:
+        """Takes the program and all state of another switch, on which no packet has been, for its own.
+
+        Packets in flight are lost, ports keep their settings. It cannot fail, and more state takes no longer.
+        """
+        self._lib.tr_switch_exchange(self.handle, other.handle)
+        self._code, other._code = other._code, self._code
+        self._program, other._program = other._program, self._program
+        for switch in (self, other):
+            if switch._program is not None:
+                switch._encode = TargetEncoder(switch._program.model)
+
+    def clock(self, now_ns: int) -> None:
+        """Sets the time for entries and meters made from now on, where no packet tells it."""
+        self._lib.tr_switch_clock(self.handle, ps(now_ns))
+
+    # ---- data plane ----
+
+    def inject(self, port: int, data: bytes, at_ns: int, *, virtual_bytes: int = 0) -> None:
+        """A frame arrives on a port, its last bit at ``at_ns``.
+
+        Args:
+            virtual_bytes: payload bytes behind ``data`` that exist as a length only.
+
+        Raises:
+            StateError: no such port, or a time that the switch cannot count (0 to 213 days).
+        """
+        if not 0 <= at_ns <= lib.MAX_NS:
+            raise StateError("range", f"{at_ns} ns is no time that a switch can count")
+        at_ps = at_ns * lib.PS_PER_NS
+        self._lib.tr_switch_lock(self.handle)
+        try:
+            rc = self._lib.tr_rx_virtual(self.handle, port, data, len(data), virtual_bytes, at_ps)
+        finally:
+            self._lib.tr_switch_unlock(self.handle)
+        checked(rc, f"port {port}")
+
+    def run(self, until_ns: int) -> int | None:
+        """Does everything that is due up to ``until_ns``.
+
+        Returns:
+            the time of the next event, the first whole ns that is not before it; None when nothing waits.
+
+        Raises:
+            StateError: packets circle (resubmit, recirculate) without time passing.
+        """
+        until_ps = ps(until_ns)
+        for _ in range(_IDLE_ROUNDS):
+            self._lib.tr_switch_lock(self.handle)
+            try:
+                next_ps = int(self._lib.tr_run(self.handle, until_ps))
+            finally:
+                self._lib.tr_switch_unlock(self.handle)
+            if next_ps > until_ps:
+                return None if next_ps == lib.NEVER else -(-next_ps // lib.PS_PER_NS)
+        raise StateError("invalid", "packets circle through the switch without time passing")
+
+    def outputs(self) -> list[Output]:
+        """Takes the frames that have been sent, in the order of sending."""
+        found: list[Output] = []
+        out = lib.COut()
+        self._lib.tr_switch_lock(self.handle)
+        try:
+            while self._lib.tr_pop(self.handle, byref(out)):
+                data = ctypes.string_at(out.data, out.len) if out.len else b""
+                found.append(Output(out.port, data, out.time_ps // lib.PS_PER_NS, out.virt))
+                self._lib.tr_release(self.handle, out.slot)
+        finally:
+            self._lib.tr_switch_unlock(self.handle)
+        return found
+
+    def digests(self) -> list[DigestRecord]:
+        """Takes the digest messages that wait."""
+        found: list[DigestRecord] = []
+        if self._program is None or not self.model.digests:
+            return found
+        most = max(sum(limbs_of(b) for b in d.field_bits) for d in self.model.digests)
+        time_ps, limbs = c_uint64(), (c_uint64 * max(most, 1))()
+        for _ in range(_DIGESTS):  # more may come as fast as they are taken
+            index = self._lib.tr_digest_pop(self.handle, byref(time_ps), limbs, most)
+            if index < 0:
+                break
+            values, at = [], 0
+            for bits in self.model.digests[index].field_bits:
+                values.append(limbs_to_int(limbs[at : at + limbs_of(bits)]))
+                at += limbs_of(bits)
+            found.append(DigestRecord(index, time_ps.value // lib.PS_PER_NS, tuple(values)))
+        return found
+
+    def set_log(self, callback: LogCallback | None, *, trace: bool = False) -> None:
+        """Sends log_msg texts and errors to ``callback(level, text)``, with trace every packet's way."""
+
+        def call(_: object, level: int, text: bytes) -> None:
+            assert callback is not None
+            callback(LEVELS[level], text.decode(errors="replace"))
+
+        function = lib.LOG_FN(call) if callback is not None else lib.LOG_FN()
+        self._lib.tr_set_log(self.handle, function, None, int(trace))
+        # the C side holds a bare pointer: keep the function alive as long as it may be called
+        self._log = function

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Client arbitration of one device, without any I/O (P4Runtime specification 5.3, 5.4 and 16.2).
+
+For each role the server remembers the highest election id that it has ever seen: that of the default role for
+ever, that of another one as long as it has a stream. The live client that holds
+this id is the primary of the role; every other client is a backup. When the primary goes away nobody is
+promoted: the role has no primary until a client announces an id that is at least as high.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from finsy.proto import p4r
+
+from tailrace.native.server.errors import Code, P4RtError, invalid, not_found
+
+DEFAULT_ROLE = ""
+
+MAX_ROLE_BYTES = 256
+"""Length of a role's name."""
+
+
+@dataclass(eq=False, slots=True)
+class Client:
+    """One stream. `role` is None until its first arbitration; an `election_id` of None is never primary."""
+
+    role: str | None = None
+    election_id: int | None = None
+
+
+@dataclass(slots=True)
+class _Role:
+    highest: int | None = None
+    primary: Client | None = None
+    clients: list[Client] = field(default_factory=list)
+
+
+Notices = list[tuple[Client, p4r.MasterArbitrationUpdate]]
+
+
+def election_of(message: p4r.Uint128) -> int:
+    """The 128-bit election id in a message."""
+    return (message.high << 64) | message.low
+
+
+def set_election(message: p4r.Uint128, election_id: int) -> None:
+    """Writes a 128-bit election id into a message."""
+    message.high = election_id >> 64
+    message.low = election_id & (1 << 64) - 1
+
+
+class Arbiter:
+    """Who may write to one device, by role.
+
+    With `lenient`, role.config is ignored, as by simple_switch_grpc: every role has the full pipeline.
+    """
+
+    def __init__(self, device_id: int, max_streams: int, *, lenient: bool = False) -> None:
+        self.device_id = device_id
+        self.max_streams = max_streams
+        self._lenient = lenient
+        self._roles: dict[str, _Role] = {DEFAULT_ROLE: _Role()}
+
+    def update(self, client: Client, message: p4r.MasterArbitrationUpdate) -> Notices:
+        """Handles an arbitration message of `client`; returns whom to tell what, in this order.
+
+        Raises:
+            P4RtError: the stream has to end with this error.
+        """
+        name = self._check(client, message)
+        election_id = election_of(message.election_id) if message.HasField("election_id") else None
+        role = self._roles.setdefault(name, _Role())
+        others = (c.election_id for c in role.clients if c is not client)
+        if election_id is not None and election_id in others:
+            raise invalid(f"election id {election_id} is already used by another client")
+        if client.role is None:
+            if len(role.clients) >= self.max_streams:
+                raise P4RtError(Code.RESOURCE_EXHAUSTED, f"more than {self.max_streams} streams for a role")
+            client.role = name
+            role.clients.append(client)
+        client.election_id = election_id
+        if election_id is not None and (role.highest is None or election_id >= role.highest):
+            role.highest = election_id
+            role.primary = client
+            # the new primary hears last, when everyone else knows (specification 5.3)
+            return self._notices(name, [*(c for c in role.clients if c is not client), client])
+        if role.primary is client:
+            role.primary = None
+            return self._notices(name, role.clients)
+        return self._notices(name, [client])
+
+    def disconnect(self, client: Client) -> Notices:
+        """Forgets a client whose stream has ended; returns whom to tell what."""
+        if client.role is None:
+            return []
+        name, client.role = client.role, None
+        role = self._roles[name]
+        role.clients.remove(client)
+        if not role.clients and name != DEFAULT_ROLE:
+            del self._roles[name]  # names are the clients': nothing is kept for those who may never come back
+            return []
+        if role.primary is not client:
+            return []
+        role.primary = None
+        return self._notices(name, role.clients)
+
+    def is_primary(self, client: Client) -> bool:
+        """Whether the client of this stream is the primary of its role."""
+        return client.role is not None and self._roles[client.role].primary is client
+
+    def primaries(self) -> list[Client]:
+        """The live primaries of all roles."""
+        return [role.primary for role in self._roles.values() if role.primary is not None]
+
+    def highest(self) -> int | None:
+        """The highest election id that the default role has seen; None: none."""
+        return self._roles[DEFAULT_ROLE].highest
+
+    def no_streams(self) -> bool:
+        """Whether no client has a live session with the device."""
+        return not any(role.clients for role in self._roles.values())
+
+    def authorize(self, role: str, election_id: int | None) -> None:
+        """Checks a request of a unary RPC that changes the device.
+
+        Raises:
+            P4RtError: NOT_FOUND for an unknown role, PERMISSION_DENIED for anyone but its primary.
+        """
+        state = self._roles.get(role)
+        if state is None:
+            raise not_found(f"role '{role}' is not known")
+        if election_id is None or state.primary is None or state.primary.election_id != election_id:
+            raise P4RtError(Code.PERMISSION_DENIED, "the client is not the primary of this role")
+
+    def _check(self, client: Client, message: p4r.MasterArbitrationUpdate) -> str:
+        if message.device_id != self.device_id:
+            if client.role is not None:
+                raise P4RtError(Code.FAILED_PRECONDITION, "a stream cannot change its device id")
+            raise not_found(f"device {message.device_id} is not known")
+        name = message.role.name
+        size = len(name.encode())
+        if size > MAX_ROLE_BYTES:
+            raise invalid(f"role.name has {size} bytes; the limit is {MAX_ROLE_BYTES}")
+        if client.role is not None and client.role != name:
+            raise P4RtError(Code.FAILED_PRECONDITION, "a stream cannot change its role")
+        if message.role.HasField("config") and not self._lenient:
+            raise invalid("role.config: no role configuration scheme is agreed upon; leave it unset")
+        return name
+
+    def _notices(self, name: str, clients: list[Client]) -> Notices:
+        role = self._roles[name]
+        notices: Notices = []
+        for client in clients:
+            update = p4r.MasterArbitrationUpdate(device_id=self.device_id)
+            if name != DEFAULT_ROLE:
+                update.role.name = name
+            if role.highest is not None:
+                set_election(update.election_id, role.highest)
+            if role.primary is client:
+                update.status.code = Code.OK
+            elif role.primary is not None:
+                update.status.code = Code.ALREADY_EXISTS
+                update.status.message = "another client is primary"
+            else:
+                update.status.code = Code.NOT_FOUND
+                update.status.message = "there is no primary"
+            notices.append((client, update))
+        return notices

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Action messages to calls of the data plane and back (P4Runtime specification 9.1.2)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from finsy.proto import p4i, p4r
+
+from tailrace.native.runtime import ActionCall
+from tailrace.native.server.entities.bytestring import decode, encode
+from tailrace.native.server.errors import Code, P4RtError, invalid
+from tailrace.native.server.entities.schema import ABSENT, ActionPlan, absent
+
+_DENIED_IN_TABLE: int = p4i.ActionRef.DEFAULT_ONLY
+_DENIED_AS_DEFAULT: int = p4i.ActionRef.TABLE_ONLY
+
+
+class ActionSpec(NamedTuple):
+    """An action with its data, as the client gave it and as the data plane takes it."""
+
+    plan: ActionPlan
+    call: ActionCall
+
+    def fill(self, action: p4r.TableAction) -> None:
+        """Writes the action in canonical form into an empty message."""
+        self.fill_action(action.action)
+
+    def fill_action(self, action: p4r.Action) -> None:
+        """Writes the action in canonical form into an empty message."""
+        action.action_id = self.plan.id
+        for param, value in zip(self.plan.ordered, self.call.data, strict=True):
+            item = action.params.add()
+            item.param_id = param.id
+            item.value = encode(value)
+
+
+def parse_action(
+    action: p4r.Action, actions: dict[int, ActionPlan], owner: str, *, default: bool = False
+) -> ActionSpec:
+    """The call that an Action message asks for; `owner` is the table or profile that has `actions`.
+
+    Raises:
+        P4RtError: INVALID_ARGUMENT, OUT_OF_RANGE or, for an action outside of its scope, PERMISSION_DENIED.
+    """
+    plan = actions.get(action.action_id)
+    if plan is None:
+        raise invalid(f"{owner} has no action with id {action.action_id}")
+    if plan.index == ABSENT:
+        raise absent(f"action '{plan.name}' of {owner}")
+    if plan.scope == (_DENIED_AS_DEFAULT if default else _DENIED_IN_TABLE):
+        where = "as default action" if default else "in entries"
+        raise P4RtError(Code.PERMISSION_DENIED, f"action '{plan.name}' must not be used {where} of {owner}")
+    params = plan.params
+    if len(action.params) != len(params):
+        raise _wrong_params(action, plan)
+    if not params:
+        return ActionSpec(plan, ActionCall(plan.index, ()))
+    data = [-1] * len(params)
+    for given in action.params:
+        param = params.get(given.param_id)
+        if param is None:
+            raise invalid(f"action '{plan.name}' has no parameter with id {given.param_id}")
+        value = given.value
+        number = int.from_bytes(value, "big")
+        if number >> param.bits or not value:
+            decode(value, param.bits, f"action '{plan.name}', parameter '{param.name}'")
+        data[param.position] = number
+    if -1 in data:
+        raise _wrong_params(action, plan)
+    return ActionSpec(plan, ActionCall(plan.index, tuple(data)))
+
+
+def _wrong_params(action: p4r.Action, plan: ActionPlan) -> P4RtError:
+    given = [param.param_id for param in action.params]
+    for param in plan.ordered:
+        if param.id not in given:
+            return invalid(f"action '{plan.name}': parameter '{param.name}' is missing")
+    return invalid(f"action '{plan.name}' takes {len(plan.params)} parameters, each once")

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What entries were written as, parsed once for all switches that share a pipeline.
+
+The switches of a network hold much the same: of a hundred thousand entries a few thousand differ.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from finsy.proto import p4r
+
+from tailrace.native.runtime import MeterRates
+from tailrace.native.server.entities.actions import ActionSpec
+from tailrace.native.server.entities.match import PackedKey
+
+MOST_BYTES = 512
+"""Longer messages are not kept."""
+
+MOST_KEPT = 1 << 14
+"""Forms of one table that are kept; beyond, all are forgotten."""
+
+
+@dataclass(slots=True)
+class Form:
+    """What a TableEntry says, in a table whose entries have actions of their own.
+
+    `shown` is what a Read answers for key, priority and action alone, once one has asked.
+    """
+
+    packed: PackedKey
+    target: ActionSpec
+    rates: MeterRates | None
+    shown: p4r.Entity | None = None
+
+
+class Forms:
+    """The forms of one table, by the octets of the TableEntry, all of which have been checked."""
+
+    def __init__(self) -> None:
+        self._kept: dict[bytes, Form] = {}
+
+    def find(self, octets: bytes) -> Form | None:
+        """The form of a message that was met before."""
+        return self._kept.get(octets)
+
+    def keep(self, octets: bytes, form: Form) -> None:
+        """Remembers a form."""
+        if len(octets) > MOST_BYTES:
+            return
+        if len(self._kept) >= MOST_KEPT:
+            self._kept.clear()
+        self._kept[octets] = form

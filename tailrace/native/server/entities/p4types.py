@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""P4Data for the types that P4Info describes: a type becomes a plan, which turns P4Data into integers and
+back.
+
+In the data plane a value of any type is a list of unsigned integers, one for each scalar inside it, in order
+of declaration. Signed scalars are kept in two's complement of their width.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+
+from finsy.proto import p4d, p4t
+
+from tailrace.native.server.entities.bytestring import decode, decode_signed, encode, encode_signed
+from tailrace.native.server.errors import P4RtError, invalid
+
+
+class TypePlan(ABC):
+    """How values of one P4 type look in the data plane; `widths` are the bits of its scalars."""
+
+    widths: tuple[int, ...]
+
+    @abstractmethod
+    def encode(self, values: Iterator[int], data: p4d.P4Data) -> None:
+        """Takes this type's scalars from `values` and puts them into `data`."""
+
+    @abstractmethod
+    def decode(self, data: p4d.P4Data, what: str) -> list[int]:
+        """The scalars in `data`; `what` names it in errors (INVALID_ARGUMENT, OUT_OF_RANGE)."""
+
+
+class _Bits(TypePlan):
+    def __init__(self, bits: int) -> None:
+        self.widths = (bits,)
+
+    def encode(self, values: Iterator[int], data: p4d.P4Data) -> None:
+        data.bitstring = encode(next(values))
+
+    def decode(self, data: p4d.P4Data, what: str) -> list[int]:
+        if data.WhichOneof("data") != "bitstring":
+            raise invalid(f"{what}: a bitstring is expected")
+        return [decode(data.bitstring, self.widths[0], what)]
+
+
+class _SignedBits(_Bits):
+    def encode(self, values: Iterator[int], data: p4d.P4Data) -> None:
+        value, bits = next(values), self.widths[0]
+        data.bitstring = encode_signed(value - (1 << bits) if value >> (bits - 1) else value)
+
+    def decode(self, data: p4d.P4Data, what: str) -> list[int]:
+        if data.WhichOneof("data") != "bitstring":
+            raise invalid(f"{what}: a bitstring is expected")
+        return [decode_signed(data.bitstring, self.widths[0], what) & (1 << self.widths[0]) - 1]
+
+
+class _Bool(TypePlan):
+    widths = (1,)
+
+    def encode(self, values: Iterator[int], data: p4d.P4Data) -> None:
+        data.bool = bool(next(values))
+
+    def decode(self, data: p4d.P4Data, what: str) -> list[int]:
+        if data.WhichOneof("data") != "bool":
+            raise invalid(f"{what}: a bool is expected")
+        return [int(data.bool)]
+
+
+class _SerializableEnum(TypePlan):
+    def __init__(self, bits: int) -> None:
+        self.widths = (bits,)
+
+    def encode(self, values: Iterator[int], data: p4d.P4Data) -> None:
+        data.enum_value = encode(next(values))
+
+    def decode(self, data: p4d.P4Data, what: str) -> list[int]:
+        if data.WhichOneof("data") != "enum_value":
+            raise invalid(f"{what}: an enum value is expected")
+        return [decode(data.enum_value, self.widths[0], what)]
+
+
+class _Members(TypePlan):
+    """A struct or a tuple."""
+
+    def __init__(self, kind: str, members: Sequence[TypePlan]) -> None:
+        self.kind = kind
+        self.members = members
+        self.widths = tuple(bits for member in members for bits in member.widths)
+
+    def encode(self, values: Iterator[int], data: p4d.P4Data) -> None:
+        like = data.struct if self.kind == "struct" else data.tuple
+        like.SetInParent()
+        for member in self.members:
+            member.encode(values, like.members.add())
+
+    def decode(self, data: p4d.P4Data, what: str) -> list[int]:
+        if data.WhichOneof("data") != self.kind:
+            raise invalid(f"{what}: a {self.kind} is expected")
+        given = data.struct.members if self.kind == "struct" else data.tuple.members
+        if len(given) != len(self.members):
+            raise invalid(f"{what}: {len(self.members)} members are expected, not {len(given)}")
+        return [
+            value
+            for plan, member in zip(self.members, given, strict=True)
+            for value in plan.decode(member, what)
+        ]
+
+
+class _Header(TypePlan):
+    def __init__(self, widths: tuple[int, ...]) -> None:
+        self.widths = widths
+
+    def encode(self, values: Iterator[int], data: p4d.P4Data) -> None:
+        data.header.is_valid = True
+        for _ in self.widths:
+            data.header.bitstrings.append(encode(next(values)))
+
+    def decode(self, data: p4d.P4Data, what: str) -> list[int]:
+        if data.WhichOneof("data") != "header" or not data.header.is_valid:
+            raise invalid(f"{what}: a valid header is expected")
+        if len(data.header.bitstrings) != len(self.widths):
+            raise invalid(
+                f"{what}: {len(self.widths)} fields are expected, not {len(data.header.bitstrings)}"
+            )
+        fields = zip(data.header.bitstrings, self.widths, strict=True)
+        return [decode(value, bits, what) for value, bits in fields]
+
+
+def plan_of(spec: p4t.P4DataTypeSpec, info: p4t.P4TypeInfo, what: str) -> TypePlan:
+    """The plan of a type in P4Info; `what` names its owner in errors.
+
+    Raises:
+        P4RtError: INVALID_ARGUMENT when P4Info contradicts itself or the type cannot be a data-plane scalar
+        or record.
+    """
+    return _plan(spec, info, what, 0)
+
+
+def _plan(spec: p4t.P4DataTypeSpec, info: p4t.P4TypeInfo, what: str, depth: int) -> TypePlan:
+    if depth > 32:
+        raise invalid(f"{what}: its type in P4Info is nested without end")
+    kind = spec.WhichOneof("type_spec")
+    if kind == "bitstring":
+        return _bitstring(spec.bitstring, what)
+    if kind == "bool":
+        return _Bool()
+    if kind == "tuple":
+        return _Members("tuple", [_plan(m, info, what, depth + 1) for m in spec.tuple.members])
+    if kind == "struct" and spec.struct.name in info.structs:
+        members = info.structs[spec.struct.name].members
+        return _Members("struct", [_plan(m.type_spec, info, what, depth + 1) for m in members])
+    if kind == "header" and spec.header.name in info.headers:
+        fields = info.headers[spec.header.name].members
+        return _Header(tuple(_bitstring(f.type_spec, what).widths[0] for f in fields))
+    if kind == "serializable_enum" and spec.serializable_enum.name in info.serializable_enums:
+        return _SerializableEnum(
+            info.serializable_enums[spec.serializable_enum.name].underlying_type.bitwidth
+        )
+    if kind == "new_type" and spec.new_type.name in info.new_types:
+        new_type = info.new_types[spec.new_type.name]
+        if new_type.WhichOneof("representation") == "original_type":
+            return _plan(new_type.original_type, info, what, depth + 1)
+        if new_type.translated_type.WhichOneof("sdn_type") == "sdn_bitwidth":
+            return _Bits(new_type.translated_type.sdn_bitwidth)
+    raise _unsupported(what, kind)
+
+
+def _bitstring(spec: p4t.P4BitstringLikeTypeSpec, what: str) -> TypePlan:
+    kind = spec.WhichOneof("type_spec")
+    if kind == "bit" and spec.bit.bitwidth > 0:
+        return _Bits(spec.bit.bitwidth)
+    if kind == "int" and spec.int.bitwidth > 0:
+        return _SignedBits(spec.int.bitwidth)
+    raise _unsupported(what, kind)
+
+
+def _unsupported(what: str, kind: str | None) -> P4RtError:
+    return invalid(f"{what}: type '{kind}' in P4Info is not known or not supported here")

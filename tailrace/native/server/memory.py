@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Memory that clients may make the switch use: reckoned before it is taken, as the machine would not say no.
+
+The kernel gives more than there is and ends the process when it is used, so what a program declares and what
+clients write is counted here against one limit.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from tailrace.native.compiler.model import Model
+from tailrace.native.server.errors import exhausted
+
+# Bytes of what is kept for one of them, measured on CPython 3.11 with the core's part, rounded up.
+ENTRY = 1536
+MEMBER = 1024
+COPY = 192
+GROUP = 1024
+GROUP_MEMBER = 384
+REPLICA = 512
+REPLICATED = 1024
+SET_MEMBER = 512
+
+_COUNTER_CELL = 16
+_METER_CELL = 88
+_CGROUP_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
+
+
+def default_limit() -> int:
+    """Half of the machine's memory, or of what the control group allows, in bytes."""
+    whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    for path in _CGROUP_LIMITS:
+        try:
+            whole = min(whole, int(path.read_text("ascii")))
+        except (OSError, ValueError):
+            continue  # no such controller, or "max"
+    return whole // 2
+
+
+def array_bytes(model: Model) -> int:
+    """What the arrays of a program need from the beginning."""
+    return (
+        sum(_COUNTER_CELL * counter.size for counter in model.counters)
+        + sum(_METER_CELL * meter.size for meter in model.meters)
+        + sum(_cell_bytes(register.bits) * register.size for register in model.registers)
+    )
+
+
+def _cell_bytes(bits: int) -> int:
+    """A register's cell: 1, 2, 4 or 8 bytes, or a multiple of 8."""
+    return next((size for size in (1, 2, 4, 8) if bits <= 8 * size), (bits + 63) // 64 * 8)
+
+
+class Memory:
+    """The bytes that all pipelines of a device may take together."""
+
+    def __init__(self, limit: int | None = None) -> None:
+        self.limit = default_limit() if limit is None else limit
+        self.used = 0
+
+    def fits(self, size: int, what: str) -> None:
+        """Refuses what would never fit, whatever else there is.
+
+        Raises:
+            P4RtError: RESOURCE_EXHAUSTED, with both figures.
+        """
+        if size > self.limit:
+            raise exhausted(f"{what} needs {size} bytes; the limit is {self.limit} (--memory)")
+
+
+class Account:
+    """What one pipeline has taken of it."""
+
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+        self._used = 0
+
+    def take(self, size: int, what: str) -> None:
+        """Notes that bytes are about to be used; for a negative number, that they are free again.
+
+        Raises:
+            P4RtError: RESOURCE_EXHAUSTED: there are not so many left.
+        """
+        memory = self._memory
+        if size > 0 and memory.used + size > memory.limit:
+            raise exhausted(
+                f"{what} needs {size} bytes more; {memory.used} of {memory.limit} are in use (--memory)"
+            )
+        memory.used += size
+        self._used += size
+
+    def note(self, size: int, what: str) -> None:
+        """Notes bytes of what takes the place of something as large; only what would never fit is refused.
+
+        Raises:
+            P4RtError: RESOURCE_EXHAUSTED.
+        """
+        self._memory.fits(size, what)
+        self._memory.used += size
+        self._used += size
+
+    def give(self, size: int) -> None:
+        """Notes that bytes are free again."""
+        self.take(-size, "")
+
+    def close(self) -> None:
+        """Gives everything back."""
+        self.give(self._used)

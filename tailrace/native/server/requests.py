@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Requests from the octets that clients send: bounded, and parsed in parts, as large ones hold others up.
+
+A message is the sum of its parts, wherever it is cut between two fields (protobuf encoding guide, "Last One
+Wins"), so a large one is parsed field by field.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from typing import TypeVar
+
+from finsy.proto import p4r
+from google.protobuf.message import DecodeError, Message
+
+from tailrace.native.server.errors import P4RtError, exhausted, invalid
+
+MAX_PART = 1 << 20
+"""Octets of one field of a request: of an update with a large group for one."""
+MAX_SMALL = 1 << 18
+"""Octets of a message of a stream, or of a request that holds a few numbers."""
+MAX_P4INFO = 2 << 20
+"""Octets of a SetForwardingPipelineConfigRequest beside the program."""
+MAX_PROGRAM = 32 << 20
+"""Octets of p4_device_config."""
+
+_AT_ONCE = 1 << 16
+_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+_CONFIG, _DEVICE_CONFIG = (
+    p4r.SetForwardingPipelineConfigRequest.CONFIG_FIELD_NUMBER,
+    p4r.ForwardingPipelineConfig.P4_DEVICE_CONFIG_FIELD_NUMBER,
+)
+
+_M = TypeVar("_M", bound=Message)
+
+
+def parsed(kind: type[_M], octets: bytes, most: int = MAX_SMALL) -> _M:
+    """A message that is not large.
+
+    Raises:
+        P4RtError: RESOURCE_EXHAUSTED; INVALID_ARGUMENT: it is not such a message.
+    """
+    if len(octets) > most:
+        raise exhausted(f"{_name(kind)} has {len(octets)} bytes; the limit is {most}")
+    return _decoded(kind, kind(), octets)
+
+
+def parsed_config(octets: bytes) -> p4r.SetForwardingPipelineConfigRequest:
+    """A SetForwardingPipelineConfigRequest.
+
+    Raises:
+        P4RtError: RESOURCE_EXHAUSTED; INVALID_ARGUMENT: it is not such a message.
+    """
+    kind = p4r.SetForwardingPipelineConfigRequest
+    program = 0
+    for number, begin, end in _fields(kind, octets, 0, len(octets)):
+        if number == _CONFIG:
+            inner = _fields(kind, octets, begin, end)
+            program += sum(stop - start for field, start, stop in inner if field == _DEVICE_CONFIG)
+    if program > MAX_PROGRAM:
+        raise exhausted(f"p4_device_config has {program} bytes; the limit is {MAX_PROGRAM}")
+    if len(octets) - program > MAX_P4INFO:
+        raise exhausted(f"p4info has {len(octets) - program} bytes; the limit is {MAX_P4INFO}")
+    return _decoded(kind, kind(), octets)
+
+
+def parsing(kind: type[_M], octets: bytes) -> Generator[None, None, _M]:
+    """A message of many fields, none of them large; in steps, between which others may be served.
+
+    Raises:
+        P4RtError: RESOURCE_EXHAUSTED; INVALID_ARGUMENT: it is not such a message.
+    """
+    message = kind()
+    begin = end = 0
+    if len(octets) > _AT_ONCE:
+        for _, start, end in _fields(kind, octets, 0, len(octets)):
+            if end - start > MAX_PART:
+                raise exhausted(f"{_name(kind)}: a part has {end - start} bytes; the limit is {MAX_PART}")
+            if end - begin > _AT_ONCE:
+                _decoded(kind, message, octets[begin:end])
+                begin = end
+                yield
+    return _decoded(kind, message, octets[begin:])
+
+
+def _decoded(kind: type[_M], message: _M, octets: bytes) -> _M:
+    try:
+        message.MergeFromString(octets)
+    except (DecodeError, ValueError) as error:
+        raise _bad(kind) from error
+    return message
+
+
+def _fields(kind: type[Message], octets: bytes, at: int, end: int) -> Iterator[tuple[int, int, int]]:
+    """Number, begin and end of every field's value between two places."""
+    while at < end:
+        tag, at = _varint(kind, octets, at, end)
+        wire, begin = tag & 7, at
+        if wire == _VARINT:
+            _, at = _varint(kind, octets, at, end)
+        elif wire == _BYTES:
+            size, begin = _varint(kind, octets, at, end)
+            at = begin + size
+        elif wire in (_FIXED64, _FIXED32):
+            at += 8 if wire == _FIXED64 else 4
+        else:
+            raise _bad(kind)
+        if at > end:
+            raise _bad(kind)
+        yield tag >> 3, begin, at
+
+
+def _varint(kind: type[Message], octets: bytes, at: int, end: int) -> tuple[int, int]:
+    value = shift = 0
+    while at < end and shift < 70:
+        octet = octets[at]
+        at += 1
+        value |= (octet & 0x7F) << shift
+        if octet < 0x80:
+            return value, at
+        shift += 7
+    raise _bad(kind)
+
+
+def _name(kind: type[Message]) -> str:
+    return kind.DESCRIPTOR.full_name
+
+
+def _bad(kind: type[Message]) -> P4RtError:
+    return invalid(f"the octets are no {_name(kind)}")

@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The gRPC server of the switch: assembly, TLS, and the tasks that carry events from the data plane to
+clients.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Protocol
+
+import grpc
+import grpc.aio
+
+from tailrace.native.runtime import StateError
+from tailrace.native.server.device import Device
+from tailrace.native.server.errors import P4RtError
+from tailrace.native.server.service import DataPlane, P4RuntimeService, rpc_handler
+from tailrace.native.server.statistics_service import statistics_handler
+
+_log = logging.getLogger(__name__)
+
+TICK_S = 0.05
+"""How often timeouts and the status of ports are looked at."""
+
+STOP_S = 0.3
+"""How long calls may take to end when the server does."""
+
+MAX_MESSAGE_BYTES = 64 << 20
+MAX_METADATA_BYTES = 1 << 20
+MAX_CALLS = 1024
+"""Calls of one connection at a time; further ones wait in the client."""
+
+_OPTIONS = (
+    ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
+    ("grpc.max_send_message_length", -1),
+    ("grpc.max_concurrent_streams", MAX_CALLS),
+    ("grpc.max_metadata_size", MAX_METADATA_BYTES),
+    # without this a second server on the same address would start and take half of the clients
+    ("grpc.so_reuseport", 0),
+)
+
+
+class ServerError(Exception):
+    """The server cannot start; one line for the user."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tls:
+    """PEM-encoded TLS material; with `client_auth` clients need a certificate that `root` has signed."""
+
+    key: bytes
+    certificate: bytes
+    root: bytes | None = None
+    client_auth: bool = False
+
+
+class RealTimePlane(DataPlane, Protocol):
+    """The ports of a running switch: see native.switchd.ports.IoLoop."""
+
+    @property
+    def events_fd(self) -> int:
+        """Readable while packet-ins or digests wait."""
+        ...
+
+    def port_up(self, port: int) -> bool:
+        """Whether a port's interface is up."""
+        ...
+
+
+def new_server() -> grpc.aio.Server:
+    """A gRPC server with room for large messages. Make it inside an event loop."""
+    return grpc.aio.server(options=_OPTIONS)
+
+
+def listen(server: grpc.aio.Server, address: str, tls: Tls | None = None) -> int:
+    """Binds a server that has not started to `address` (HOST:PORT); the port, which matters for port 0.
+
+    Raises:
+        ServerError: the address cannot be used, or the TLS material is no good.
+    """
+    try:
+        if tls is None:
+            port = server.add_insecure_port(address)
+        else:
+            credentials = grpc.ssl_server_credentials([(tls.key, tls.certificate)], tls.root, tls.client_auth)
+            port = server.add_secure_port(address, credentials)
+    except (RuntimeError, ValueError) as error:
+        raise ServerError(f"cannot listen on {address}: {_listen_problem(tls)}") from error
+    if port == 0 and not address.startswith("unix"):
+        raise ServerError(f"cannot listen on {address}: {_listen_problem(tls)}")
+    return port
+
+
+class Server:
+    """The gRPC server around one device. Make and use it inside an event loop."""
+
+    def __init__(self, device: Device, data_plane: DataPlane) -> None:
+        self._executor = ThreadPoolExecutor(max_workers=2, thread_name_prefix="compile")
+        self.service = P4RuntimeService(device, data_plane, self._executor)
+        self._server = new_server()
+        counts = statistics_handler({device.settings.device_id: self.statistics})
+        self._server.add_generic_rpc_handlers((rpc_handler(self.service), counts))
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def start(self, address: str, tls: Tls | None = None) -> int:
+        """Listens on `address` (HOST:PORT); the port, which matters for port 0.
+
+        Raises:
+            ServerError: the address cannot be used, or the TLS material is no good.
+        """
+        port = listen(self._server, address, tls)
+        await self._server.start()
+        return port
+
+    def statistics(self) -> dict[str, object]:
+        """What the device's ports and memory have counted, and what was lost on the way to clients."""
+        return {**self.service.device.statistics(), "clients": self.service.statistics()}
+
+    def watch(self, plane: RealTimePlane, ports: Iterable[int]) -> None:
+        """Carries events, timeouts and port status from a real-time data plane until `stop`."""
+        asyncio.get_running_loop().add_reader(plane.events_fd, self.service.deliver_events)
+        self._tasks.append(asyncio.create_task(self._tick(plane, tuple(ports))))
+
+    async def _tick(self, plane: RealTimePlane, ports: tuple[int, ...]) -> None:
+        while True:
+            try:
+                for port in ports:
+                    self.service.device.port_changed(port, up=plane.port_up(port))
+                self.service.deliver_events()
+                self.service.deliver_idle()
+            except (P4RtError, StateError) as error:
+                _log.error("ports and timeouts: %s", error)  # the next tick finds the rest
+            await asyncio.sleep(TICK_S)
+
+    async def stop(self) -> None:
+        """Ends all streams and calls at once."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(self._server.stop(None), STOP_S)
+        self._executor.shutdown(wait=False, cancel_futures=True)
+
+
+def _listen_problem(tls: Tls | None) -> str:
+    """What gRPC, which gives no reason, may have found wrong."""
+    problem = "the address is in use or not one of this machine"
+    return problem if tls is None else f"{problem}, or the TLS files are no good"
+
+
+async def serve(
+    device: Device,
+    plane: RealTimePlane,
+    address: str,
+    tls: Tls | None,
+    ports: Iterable[int],
+    on_ready: Callable[[int], None],
+    ended: asyncio.Event,
+) -> None:
+    """Serves until `ended`; `on_ready` is called with the port once clients can connect.
+
+    Raises:
+        ServerError: the server cannot start.
+    """
+    loop = asyncio.get_running_loop()
+    server = Server(device, plane)
+    try:
+        port = await server.start(address, tls)
+        server.watch(plane, ports)
+        on_ready(port)
+        await ended.wait()
+    finally:
+        with contextlib.suppress(ValueError):
+            loop.remove_reader(plane.events_fd)
+        await server.stop()

@@ -1,0 +1,474 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The P4Runtime gRPC service: streams, and the translation of errors. All decisions are `device`'s.
+
+Everything runs on one asyncio event loop, so what a request does between two turns (turns.py) needs no locks.
+Only the compilation of a program, which takes long, happens elsewhere.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from concurrent.futures import Executor
+from types import TracebackType
+from typing import Any, NoReturn, Protocol, TypeVar
+
+import grpc
+import grpc.aio
+from finsy.proto import p4r
+from google.protobuf.message import Message
+
+from tailrace.native.runtime import StateError
+from tailrace.native.server.arbitration import Client, Notices
+from tailrace.native.server.context import from_state_error, in_slices
+from tailrace.native.server.device import Device, Pipeline, capabilities, failed
+from tailrace.native.server.errors import MAX_MESSAGE, Code, P4RtError, batch_status, exhausted
+from tailrace.native.server.requests import parsed, parsed_config, parsing
+from tailrace.native.server.state import Result
+from tailrace.native.server.streams import Stream
+from tailrace.native.server.turns import Turns
+from tailrace.native.switchd.ports import PortError
+from tailrace.words.text import one_line
+
+_log = logging.getLogger(__name__)
+
+_STATUS = {code.value[0]: code for code in grpc.StatusCode}
+
+MAX_STREAMS = 256
+"""Streams of one device."""
+MAX_READS = 256
+"""Reads under way."""
+MAX_ANSWERING = 512 << 20
+"""Bytes of pipeline configurations that clients have asked for and not taken yet."""
+MAX_INTAKE = 256 << 20
+"""Octets of all requests under way, of which one may have 64 MiB."""
+STALLED_S = 60.0
+"""How long a Read waits for a client that does not take its answers."""
+FLUSH_S = 5.0
+"""How long a stream that ends with an error waits for its client to take what was sent before."""
+PACKETS_AT_ONCE = 256
+"""Packet-ins between two turns of others."""
+MAX_DETAILS = 512 << 10
+"""Bytes of what became of the elements of a batch; clients refuse more metadata than they were set up for."""
+MAX_LOG = 1000
+
+_AnyContext = grpc.aio.ServicerContext[Any, Any]
+_M = TypeVar("_M", bound=Message)
+
+
+class DataPlane(Protocol):
+    """What the service needs of the ports: see native.switchd.ports.IoLoop."""
+
+    def now_ns(self) -> int:
+        """The clock that the switch is called with."""
+        ...
+
+    def send_packet_out(self, data: bytes) -> None:
+        """Injects a frame on the CPU port; PortError when that is not possible."""
+        ...
+
+    def packet_ins(self) -> list[bytes]:
+        """Takes the frames that the switch sent to the CPU port."""
+        ...
+
+
+class BatchError(Exception):
+    """Something in a Write or Read failed."""
+
+    def __init__(self, what: str, results: list[Result]) -> None:
+        super().__init__(what)
+        self.what = what
+        self.results = results
+
+
+class P4RuntimeService:
+    """The service for one device. Calls raise P4RtError or BatchError: see `rpc_handler`."""
+
+    def __init__(self, device: Device, data_plane: DataPlane, executor: Executor) -> None:
+        self.device = device
+        self._data_plane = data_plane
+        self._executor = executor
+        self._streams: dict[Client, Stream] = {}
+        self._turns = Turns()
+        self._writing = asyncio.Lock()
+        self._reads = 0
+        self._answering = 0
+        self._dropped = 0
+        self._frames: deque[bytes] = deque()
+        self._burials: set[asyncio.Task[None]] = set()
+
+    # ---- unary calls ----
+
+    async def write(self, request: p4r.WriteRequest, _context: _AnyContext) -> p4r.WriteResponse:
+        """Specification 12."""
+        results: list[Result] = []
+        steps = self.device.writing(request, results)
+        if request.atomicity == p4r.WriteRequest.ROLLBACK_ON_ERROR:
+            async with self._writing:
+                await self._turns.all(steps)
+        else:
+            await self._turns.locked(steps, self._writing)
+        if failed(results):
+            raise BatchError("write failed", results)
+        return p4r.WriteResponse()
+
+    async def read(self, request: p4r.ReadRequest, _context: _AnyContext) -> AsyncIterator[p4r.ReadResponse]:
+        """Specification 13: what could be read, and then the status of every request."""
+        if self._reads >= MAX_READS:
+            raise exhausted(f"{self._reads} Reads are under way; the limit is {MAX_READS}")
+        self._reads += 1
+        results: list[Result] = []
+        slices = self.device.reading(request, results)
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        assert task is not None
+        try:
+            for number, response in enumerate(slices):
+                if number:
+                    await self._turns.next()
+                if response is not None:
+                    # who takes nothing for so long holds a place that others want
+                    timer = loop.call_later(STALLED_S, task.cancel)
+                    yield response
+                    timer.cancel()
+        finally:
+            self._reads -= 1
+        if failed(results):
+            raise BatchError("read failed", results)
+
+    async def set_config(
+        self, request: p4r.SetForwardingPipelineConfigRequest, _context: _AnyContext
+    ) -> p4r.SetForwardingPipelineConfigResponse:
+        """Specification 14."""
+        self.device.authorize(request)
+        loop = asyncio.get_running_loop()
+        prepared = await loop.run_in_executor(self._executor, self.device.prepare, request)
+        async with self._writing:
+            # the client may have lost its role while the program was compiled
+            self.device.authorize(request)
+            await self._turns.all(in_slices(self.device.configuring(request.action, prepared)))
+        for pipeline in self.device.dropped():
+            burial = asyncio.create_task(self._bury(pipeline))
+            self._burials.add(burial)
+            burial.add_done_callback(self._burials.discard)
+        return p4r.SetForwardingPipelineConfigResponse()
+
+    async def _bury(self, pipeline: Pipeline) -> None:
+        """Frees a pipeline, which may hold a million entries, beside everything else."""
+        await asyncio.get_running_loop().run_in_executor(self._executor, pipeline.free)
+        await self._turns.all(pipeline.forget())
+
+    async def get_config(
+        self, request: p4r.GetForwardingPipelineConfigRequest, context: _AnyContext
+    ) -> bytes:
+        """Specification 15."""
+        self.device.check_device(request.device_id)
+        answer = self.device.answer(request.response_type)
+        if self._answering and self._answering + len(answer) > MAX_ANSWERING:
+            raise exhausted(
+                f"{self._answering} bytes of answers wait for clients; the limit is {MAX_ANSWERING}"
+            )
+        self._answering += len(answer)
+
+        done: Any = lambda _: self._answered(len(answer))  # noqa: E731 - its type is no protocol
+        context.add_done_callback(done)
+        return answer
+
+    def _answered(self, size: int) -> None:
+        self._answering -= size
+
+    async def capabilities(
+        self, _request: p4r.CapabilitiesRequest, _context: _AnyContext
+    ) -> p4r.CapabilitiesResponse:
+        """Specification 17."""
+        return capabilities()
+
+    # ---- the stream ----
+
+    async def stream_channel(
+        self, request_iterator: AsyncIterator[p4r.StreamMessageRequest], context: _AnyContext
+    ) -> None:
+        """Specification 5 and 16: one client's session, which lasts as long as the stream."""
+        if len(self._streams) >= MAX_STREAMS:
+            raise exhausted(f"{len(self._streams)} streams are open; the limit is {MAX_STREAMS}")
+        stream = Stream()
+        self._streams[stream.client] = stream
+        writer = asyncio.create_task(stream.write_all(context))
+        try:
+            async for message in request_iterator:
+                self._handle(stream, message)
+                await stream.room()
+            await self._finish(stream, writer)
+        except P4RtError:
+            await self._finish(stream, writer)
+            raise
+        finally:
+            if stream.error is not None:
+                _log.warning("a stream was cut off: %s", stream.error)
+            writer.cancel()
+            self._dropped += stream.dropped
+            if stream.dropped:
+                _log.warning("%d packet-ins and notifications were lost to a slow primary", stream.dropped)
+            del self._streams[stream.client]
+            self._tell(self.device.arbiter.disconnect(stream.client))
+            await asyncio.gather(writer, return_exceptions=True)
+
+    @staticmethod
+    async def _finish(stream: Stream, writer: asyncio.Task[None]) -> None:
+        """Lets what was sent arrive: no status can follow a message that is still on its way."""
+        stream.close()
+        done, _ = await asyncio.wait({writer}, timeout=FLUSH_S)
+        if not done:
+            raise asyncio.CancelledError  # the client takes nothing, this neither
+
+    def _handle(self, stream: Stream, message: p4r.StreamMessageRequest) -> None:
+        kind = message.WhichOneof("update")
+        if kind == "arbitration":
+            self._tell(self.device.arbiter.update(stream.client, message.arbitration))
+            return
+        try:
+            self._handle_other(stream, kind, message)
+        except P4RtError as error:
+            response = p4r.StreamMessageResponse()
+            response.error.canonical_code = error.code
+            response.error.message = error.message
+            if kind == "packet":
+                response.error.packet_out.packet_out.CopyFrom(message.packet)
+            elif kind == "digest_ack":
+                response.error.digest_list_ack.digest_list_ack.CopyFrom(message.digest_ack)
+            else:
+                response.error.other.other.CopyFrom(message.other)
+            stream.offer(response)
+
+    def _handle_other(self, stream: Stream, kind: str | None, message: p4r.StreamMessageRequest) -> None:
+        if kind in ("packet", "digest_ack") and not self.device.arbiter.is_primary(stream.client):
+            raise P4RtError(Code.PERMISSION_DENIED, "the client is not the primary of its role")
+        if kind == "packet":
+            frame = self.device.packet_out(message.packet)
+            try:
+                self._data_plane.send_packet_out(frame)
+            except PortError as error:
+                raise P4RtError(Code.INVALID_ARGUMENT, str(error)) from error
+        elif kind == "digest_ack":
+            self.device.acknowledge(message.digest_ack)
+        elif kind == "other":
+            raise P4RtError(Code.UNIMPLEMENTED, "other stream messages are not supported")
+        else:
+            raise P4RtError(Code.INVALID_ARGUMENT, "the stream message is empty")
+
+    def _tell(self, notices: Notices) -> None:
+        for client, update in notices:
+            stream = self._streams.get(client)
+            if stream is not None:
+                stream.send(p4r.StreamMessageResponse(arbitration=update))
+
+    def _offer(self, message: p4r.StreamMessageResponse) -> None:
+        """Sends a notification to the primaries of all roles: each role has the full pipeline."""
+        for client in self.device.arbiter.primaries():
+            self._streams[client].offer(message)
+
+    # ---- events ----
+
+    def deliver_events(self) -> None:
+        """Sends the packet-ins and the digest lists that wait in the data plane; of many, some later."""
+        if not self._frames:
+            self._frames.extend(self._data_plane.packet_ins())
+        for _ in range(min(len(self._frames), PACKETS_AT_ONCE)):
+            packet = self.device.packet_in(self._frames.popleft())
+            if packet is not None:
+                self._offer(p4r.StreamMessageResponse(packet=packet))
+        for digest in self.device.digest_lists(self._data_plane.now_ns()):
+            digest.timestamp = time.time_ns()
+            self._offer(p4r.StreamMessageResponse(digest=digest))
+        if self._frames:
+            asyncio.get_running_loop().call_soon(self.deliver_events)
+
+    def statistics(self) -> dict[str, int]:
+        """What was lost on the way to clients."""
+        dropped = self._dropped + sum(stream.dropped for stream in self._streams.values())
+        return {"notifications_dropped": dropped, "digests_forgotten": self.device.digests_forgotten()}
+
+    def deliver_idle(self) -> None:
+        """Sends the idle timeouts that have run out."""
+        entries = self.device.idle_entries(self._data_plane.now_ns())
+        if entries:
+            response = p4r.StreamMessageResponse()
+            response.idle_timeout_notification.timestamp = time.time_ns()
+            response.idle_timeout_notification.table_entry.extend(entries)
+            self._offer(response)
+
+
+class Behaviours(Protocol):
+    """The calls of the service: of one device, or of many behind one address (native.virtual.serve)."""
+
+    @property
+    def write(self) -> Callable[..., Any]:
+        """Write."""
+        ...
+
+    @property
+    def read(self) -> Callable[..., Any]:
+        """Read."""
+        ...
+
+    @property
+    def set_config(self) -> Callable[..., Any]:
+        """SetForwardingPipelineConfig."""
+        ...
+
+    @property
+    def get_config(self) -> Callable[..., Any]:
+        """GetForwardingPipelineConfig."""
+        ...
+
+    @property
+    def capabilities(self) -> Callable[..., Any]:
+        """Capabilities."""
+        ...
+
+    @property
+    def stream_channel(self) -> Callable[..., Any]:
+        """StreamChannel."""
+        ...
+
+
+class Intake:
+    """Octets of the requests that are being handled or wait."""
+
+    def __init__(self) -> None:
+        self._octets = 0
+
+    @contextlib.contextmanager
+    def of(self, octets: int) -> Iterator[None]:
+        """Counts a request for as long as it takes.
+
+        Raises:
+            P4RtError: RESOURCE_EXHAUSTED: too many others are there.
+        """
+        if self._octets and self._octets + octets > MAX_INTAKE:
+            raise exhausted(f"requests of {self._octets} bytes are under way; the limit is {MAX_INTAKE}")
+        self._octets += octets
+        try:
+            yield
+        finally:
+            self._octets -= octets
+
+
+def rpc_handler(service: Behaviours) -> grpc.GenericRpcHandler[Any, Any]:
+    """The service as a gRPC server takes it: bounds requests, and answers errors with canonical codes."""
+    turns, intake = Turns(), Intake()
+
+    def unary(
+        call: Callable[..., Any], parse: Callable[[bytes], Awaitable[Any]]
+    ) -> grpc.RpcMethodHandler[Any, Any]:
+        async def handle(octets: bytes, context: _AnyContext) -> Any:
+            async with _Errors(context):
+                with intake.of(len(octets)):
+                    return await call(await parse(octets), context)
+
+        return grpc.unary_unary_rpc_method_handler(handle, response_serializer=_serialize)
+
+    async def read(octets: bytes, context: _AnyContext) -> AsyncIterator[p4r.ReadResponse]:
+        async with _Errors(context):
+            with intake.of(len(octets)):
+                request = await _in_parts(p4r.ReadRequest, octets, turns)
+                async for response in service.read(request, context):
+                    yield response
+
+    async def stream_channel(octets: AsyncIterator[bytes], context: _AnyContext) -> None:
+        async with _Errors(context):
+            await service.stream_channel(_messages(octets), context)
+
+    async def write(octets: bytes) -> p4r.WriteRequest:
+        return await _in_parts(p4r.WriteRequest, octets, turns)
+
+    async def set_config(octets: bytes) -> p4r.SetForwardingPipelineConfigRequest:
+        return parsed_config(octets)
+
+    async def get_config(octets: bytes) -> p4r.GetForwardingPipelineConfigRequest:
+        return parsed(p4r.GetForwardingPipelineConfigRequest, octets)
+
+    async def capabilities(octets: bytes) -> p4r.CapabilitiesRequest:
+        return parsed(p4r.CapabilitiesRequest, octets)
+
+    handlers = {
+        "Write": unary(service.write, write),
+        "Read": grpc.unary_stream_rpc_method_handler(read, response_serializer=_serialize),
+        "SetForwardingPipelineConfig": unary(service.set_config, set_config),
+        "GetForwardingPipelineConfig": unary(service.get_config, get_config),
+        "StreamChannel": grpc.stream_stream_rpc_method_handler(
+            stream_channel, response_serializer=_serialize
+        ),
+        "Capabilities": unary(service.capabilities, capabilities),
+    }
+    return grpc.method_handlers_generic_handler("p4.v1.P4Runtime", handlers)
+
+
+async def _messages(stream: AsyncIterator[bytes]) -> AsyncIterator[p4r.StreamMessageRequest]:
+    async for octets in stream:
+        yield parsed(p4r.StreamMessageRequest, octets)
+
+
+async def _in_parts(kind: type[_M], octets: bytes, turns: Turns) -> _M:
+    steps = parsing(kind, octets)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            message: _M = end.value
+            return message
+        await turns.next()
+
+
+def _serialize(message: Message | bytes) -> bytes:
+    return message if isinstance(message, bytes) else message.SerializeToString()
+
+
+class _Errors:
+    """Turns every exception of a call into a canonical code with one line."""
+
+    def __init__(self, context: _AnyContext) -> None:
+        self._context = context
+
+    async def __aenter__(self) -> None:
+        pass
+
+    async def __aexit__(
+        self, _kind: object, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is None or isinstance(error, grpc.aio.AbortError) or not isinstance(error, Exception):
+            return
+        if isinstance(error, BatchError):
+            await _abort_batch(self._context, error)
+        if isinstance(error, StateError):
+            error = from_state_error(error)
+        elif isinstance(error, MemoryError):
+            error = exhausted("out of memory")
+        elif not isinstance(error, P4RtError):
+            while trace is not None and trace.tb_next is not None:
+                trace = trace.tb_next
+            place = "" if trace is None else f"{trace.tb_frame.f_code.co_name}:{trace.tb_lineno}: "
+            _log.error("%s", one_line(f"internal error: {place}{type(error).__name__}: {error}", MAX_LOG))
+            error = P4RtError(Code.INTERNAL, "internal error; see the switch's log")
+        await self._context.abort(_STATUS[error.code], error.message)
+
+
+async def _abort_batch(context: _AnyContext, failure: BatchError) -> NoReturn:
+    status = batch_status(failure.what, failure.results).SerializeToString()
+    message = failure.what
+    if len(status) > MAX_DETAILS:
+        # what each became is more than a client may take: say how many failed, and the first of them
+        bad = [(n, r) for n, r in enumerate(failure.results, 1) if r is not None]
+        number, first = bad[0]
+        message = one_line(
+            f"{failure.what}: {len(bad)} of {len(failure.results)}; the first, number {number}: "
+            f"{first.code.name}: {first.message}",
+            MAX_MESSAGE,
+        )
+    else:
+        context.set_trailing_metadata((("grpc-status-details-bin", status),))
+    await context.abort(grpc.StatusCode.UNKNOWN, message)
+    raise AssertionError("abort returned")

@@ -1,0 +1,406 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The forwarding state of one pipeline: every entity, the batches of Write, the requests of Read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+
+from finsy.proto import p4r
+
+from tailrace.native.runtime import StateError
+from tailrace.native.server.context import DELETE, ENTITY, INSERT, LOOKED_AT, MODIFY, SLICE, Context, Responses, Undo, Work, from_state_error
+from tailrace.native.server.entities.digests import Digests
+from tailrace.native.server.errors import Code, P4RtError, exhausted, invalid, not_found
+from tailrace.native.server.entities.externs import Counters, Meters, Registers, ValueSets, only_modify
+from tailrace.native.server.entities.meters import parse_rates, refuse_colour_counters
+from tailrace.native.server.entities.pre import Replication
+from tailrace.native.server.entities.profiles import Profile
+from tailrace.native.server.entities.reader import TableReader, chosen_profiles, demand_of_groups, demand_of_members, no_table, read_groups, read_members
+from tailrace.native.server.entities.schema import Schema, absent
+from tailrace.native.server.entities.tables import Table, check_counter
+
+_OWNER_IDS = {
+    "table_entry": ("table_id",),
+    "direct_counter_entry": ("table_entry", "table_id"),
+    "direct_meter_entry": ("table_entry", "table_id"),
+    "action_profile_member": ("action_profile_id",),
+    "action_profile_group": ("action_profile_id",),
+    "counter_entry": ("counter_id",),
+    "meter_entry": ("meter_id",),
+    "register_entry": ("register_id",),
+    "value_set_entry": ("value_set_id",),
+    "digest_entry": ("digest_id",),
+}
+"""Where the kinds of entities say what they belong to."""
+
+Result = P4RtError | None
+"""What became of one update or request: None is success."""
+
+MAX_IDLE = 1000
+"""Entries in one idle timeout notification."""
+
+_BYTES_OF_WORK = 2
+"""Bytes of a message, of a group for one, that are a unit of work beyond that of the entity."""
+_ANSWER_BYTES = 48
+"""What an entity, or a member or replica within one, takes of an answer; reckoned before it is read."""
+
+_Writer = Callable[[int, p4r.Entity, Undo | None], Work | None]
+"""What applies an update, or says in which steps."""
+
+_Reader = tuple[Callable[[p4r.Entity, Responses], Work], Callable[[p4r.Entity], int]]
+"""What answers a request, and what says for how many entities it asks."""
+
+
+class State:
+    """All entities of one pipeline on one switch, which must just have loaded the program of `schema`."""
+
+    def __init__(self, schema: Schema, context: Context) -> None:
+        self.schema = schema
+        self.context = context
+        self.profiles = {plan.id: Profile(plan, context) for plan in schema.profiles.values()}
+        self.tables = {
+            plan.id: Table(plan, schema, context, self.profiles[plan.profile.id] if plan.profile else None)
+            for plan in schema.tables.values()
+        }
+        self.digests = Digests(schema, context)
+        self.reader = TableReader(self.tables, context)
+        self.counters = Counters(schema.counters, context)
+        self.meters = Meters(schema.meters, context)
+        self.registers = Registers(schema.registers, context)
+        self._value_sets = ValueSets(schema, context)
+        self._replication = Replication(context)
+        self._writers = self._make_writers()
+        self._readers = self._make_readers()
+
+    def _make_writers(self) -> dict[str | None, _Writer]:
+        return {
+            "action_profile_member": self._write_member,
+            "action_profile_group": self._write_group,
+            "direct_counter_entry": self._write_direct_counter,
+            "direct_meter_entry": self._write_direct_meter,
+            "counter_entry": lambda k, e, u: self.counters.write(k, e.counter_entry, u),
+            "meter_entry": lambda k, e, u: self.meters.write(k, e.meter_entry, u),
+            "register_entry": lambda k, e, u: self.registers.write(k, e.register_entry, u),
+            "value_set_entry": lambda k, e, u: self._value_sets.write(k, e.value_set_entry, u),
+            "digest_entry": lambda k, e, u: self.digests.write(k, e.digest_entry, u),
+            "packet_replication_engine_entry": (
+                lambda k, e, u: self._replication.write(k, e.packet_replication_engine_entry, u)
+            ),
+        }
+
+    def _make_readers(self) -> dict[str | None, _Reader]:
+        return {
+            "table_entry": (
+                lambda e, out: self.reader.entries(e.table_entry, out),
+                lambda e: self.reader.demand(e.table_entry),
+            ),
+            "action_profile_member": (
+                lambda e, out: read_members(self.profiles, e.action_profile_member, out),
+                lambda e: demand_of_members(self.profiles, e.action_profile_member),
+            ),
+            "action_profile_group": (
+                lambda e, out: read_groups(self.profiles, e.action_profile_group, out),
+                lambda e: demand_of_groups(self.profiles, e.action_profile_group),
+            ),
+            "direct_counter_entry": (
+                lambda e, out: self.reader.counters(e.direct_counter_entry, out),
+                lambda e: self.reader.demand(e.direct_counter_entry.table_entry),
+            ),
+            "direct_meter_entry": (
+                lambda e, out: self.reader.meters(e.direct_meter_entry, out),
+                lambda e: self.reader.demand(e.direct_meter_entry.table_entry),
+            ),
+            "counter_entry": (
+                lambda e, out: self.counters.read(e.counter_entry, out),
+                lambda e: self.counters.demand(e.counter_entry.counter_id, e.counter_entry),
+            ),
+            "meter_entry": (
+                lambda e, out: self.meters.read(e.meter_entry, out),
+                lambda e: self.meters.demand(e.meter_entry.meter_id, e.meter_entry),
+            ),
+            "register_entry": (
+                lambda e, out: self.registers.read(e.register_entry, out),
+                lambda e: self.registers.demand(e.register_entry.register_id, e.register_entry),
+            ),
+            "value_set_entry": (
+                lambda e, out: self._value_sets.read(e.value_set_entry, out),
+                lambda e: self._value_sets.demand(e.value_set_entry),
+            ),
+            "digest_entry": (
+                lambda e, out: self.digests.read(e.digest_entry, out),
+                lambda e: self.digests.demand(e.digest_entry),
+            ),
+            "packet_replication_engine_entry": (
+                lambda e, out: self._replication.read(e.packet_replication_engine_entry, out),
+                lambda e: self._replication.demand(e.packet_replication_engine_entry),
+            ),
+        }
+
+    def close(self) -> Work:
+        """Forgets everything; in steps, as there may be a million entries. It must not be used any more."""
+        self._writers.clear()  # they point here
+        self._readers.clear()
+        for table in self.tables.values():
+            table.by_handle.clear()
+            while table.entries:
+                table.entries.popitem()
+                yield LOOKED_AT
+        for profile in self.profiles.values():
+            for stored in (profile.one_shots, profile.groups, profile.members):
+                while stored:
+                    stored.popitem()
+                    yield LOOKED_AT
+
+    # ---- Write ----
+
+    def write(self, updates: Iterable[p4r.Update], results: list[Result]) -> Work:
+        """Applies each update on its own, in order (CONTINUE_ON_ERROR).
+
+        Args:
+            results: gets what became of each update.
+        """
+        for update in updates:
+            result = yield from self._apply(update, None)
+            results.append(result)
+
+    def write_all_or_none(self, updates: Sequence[p4r.Update], results: list[Result]) -> Work:
+        """Applies the updates in order; when one fails, the state is as before (ROLLBACK_ON_ERROR).
+
+        Also when it is closed before its end. What was taken back, or not tried, is reported as ABORTED.
+
+        Args:
+            results: gets what became of each update, at the end.
+
+        Raises:
+            P4RtError: RESOURCE_EXHAUSTED: too many updates.
+        """
+        most = self.context.limits.rollback
+        if len(updates) > most:
+            raise exhausted(f"a ROLLBACK_ON_ERROR batch has {most} updates at most, not {len(updates)}")
+        undo = Undo()
+        done = False
+        try:
+            for position, update in enumerate(updates):
+                error = yield from self._apply(update, undo)
+                if error is not None:
+                    results += [P4RtError(Code.ABORTED, "rolled back: another update failed")] * len(updates)
+                    results[position] = error
+                    return
+            done = True
+            results += [None] * len(updates)
+        finally:
+            if not done:
+                for step in reversed(undo):
+                    step()
+
+    def apply(self, update: p4r.Update, undo: Undo | None) -> Result:
+        """Applies one update at once; the error it ends with."""
+        steps = self._apply(update, undo)
+        while True:
+            try:
+                next(steps)
+            except StopIteration as end:
+                result: Result = end.value
+                return result
+
+    def _apply(self, update: p4r.Update, undo: Undo | None) -> Generator[int, None, Result]:
+        kind = update.type
+        entity = update.entity
+        which = entity.WhichOneof("entity")
+        work = ENTITY
+        result: Result = None
+        try:
+            if self.schema.absent:
+                self._refuse_absent(which, entity)
+            if which == "table_entry" and INSERT <= kind <= DELETE:
+                message = entity.table_entry
+                table = self.tables.get(message.table_id)
+                if table is None:
+                    raise no_table(message.table_id)
+                table.write(kind, message, undo)
+                if table.profile is not None:
+                    work += message.ByteSize() // _BYTES_OF_WORK
+            else:
+                work += entity.ByteSize() // _BYTES_OF_WORK
+                steps = self._apply_other(kind, which, entity, undo)
+                if steps is not None:
+                    yield from steps
+        except P4RtError as error:
+            result = error
+        except StateError as error:
+            result = from_state_error(error)
+        yield work
+        return result
+
+    def _apply_other(
+        self, kind: int, which: str | None, entity: p4r.Entity, undo: Undo | None
+    ) -> Work | None:
+        if kind not in (INSERT, MODIFY, DELETE):
+            raise invalid(f"update type {kind} is not INSERT, MODIFY or DELETE")
+        if which == "extern_entry":
+            raise P4RtError(Code.UNIMPLEMENTED, "v1model has no other externs")
+        writer = self._writers.get(which)
+        if writer is None:
+            raise invalid("the update has no entity")
+        return writer(kind, entity, undo)
+
+    def _write_member(self, kind: int, entity: p4r.Entity, undo: Undo | None) -> None:
+        message = entity.action_profile_member
+        self._profile(message.action_profile_id).write_member(kind, message, undo)
+
+    def _write_group(self, kind: int, entity: p4r.Entity, undo: Undo | None) -> None:
+        message = entity.action_profile_group
+        self._profile(message.action_profile_id).write_group(kind, message, undo)
+
+    def _profile(self, profile_id: int) -> Profile:
+        if profile_id == 0:
+            raise not_found("action_profile_id is missing")
+        return chosen_profiles(self.profiles, profile_id)[0]
+
+    def _refuse_absent(self, which: str | None, entity: p4r.Entity) -> None:
+        """Refuses what names an object that only P4Info has."""
+        message = getattr(entity, which) if which is not None else None
+        if message is not None and which in _OWNER_IDS:
+            for step in _OWNER_IDS[which]:
+                message = getattr(message, step)
+            if message in self.schema.absent:
+                raise absent(self.schema.absent[message])
+
+    def _table(self, table_id: int) -> Table:
+        table = self.tables.get(table_id)
+        if table is None:
+            raise no_table(table_id)
+        return table
+
+    def _write_direct_counter(self, kind: int, entity: p4r.Entity, undo: Undo | None) -> None:
+        message = entity.direct_counter_entry
+        only_modify(kind, "a direct counter")
+        table = self._table(message.table_entry.table_id)
+        if not table.plan.counter:
+            raise invalid(f"table '{table.plan.name}' has no direct counter")
+        entry = table.find(message.table_entry)
+        if message.HasField("data"):
+            check_counter(message.data)
+            table.set_counter(entry, message.data, undo)
+
+    def _write_direct_meter(self, kind: int, entity: p4r.Entity, undo: Undo | None) -> None:
+        message = entity.direct_meter_entry
+        only_modify(kind, "a direct meter")
+        if message.HasField("counter_data"):
+            raise refuse_colour_counters()
+        table = self._table(message.table_entry.table_id)
+        if table.plan.meter is None:
+            raise invalid(f"table '{table.plan.name}' has no direct meter")
+        entry = table.find(message.table_entry)
+        rates = parse_rates(message.config, table.plan.meter) if message.HasField("config") else None
+        table.set_meter(entry, rates, undo)
+
+    # ---- Read ----
+
+    def read(
+        self, requests: Sequence[p4r.Entity], results: list[Result]
+    ) -> Iterator[p4r.ReadResponse | None]:
+        """Answers every request that makes sense, a slice of work at a time.
+
+        Each slice is consistent. What is written between two slices may or may not be seen; what was there
+        all the time is answered once.
+
+        Args:
+            results: gets what became of each request.
+
+        Returns:
+            the answers; None after a slice that found none.
+
+        Raises:
+            P4RtError: RESOURCE_EXHAUSTED: the answer would be too large; nothing was read.
+        """
+        yield from self._reckon(requests)
+        out = Responses()
+        most, size, done = self.context.limits.read_bytes, 0, 0
+        for request in requests:
+            steps = self._read(request, out)
+            while True:
+                try:
+                    done += next(steps)
+                except StopIteration:
+                    results.append(None)
+                    done += LOOKED_AT
+                    break
+                except P4RtError as error:
+                    results.append(error)
+                    done += ENTITY
+                    break
+                except StateError as error:
+                    results.append(from_state_error(error))
+                    done += ENTITY
+                    break
+                if done >= SLICE:
+                    message = None if out.empty else out.take()
+                    size += 0 if message is None else message.ByteSize()
+                    if size > most:
+                        raise exhausted(
+                            f"the answer to {len(results)} of {len(requests)} requests has {size} bytes; "
+                            f"the limit is {most}"
+                        )
+                    yield message
+                    done = 0
+            if done >= SLICE:
+                yield None if out.empty else out.take()
+                done = 0
+        if not out.empty:
+            yield out.take()
+
+    def _reckon(self, requests: Sequence[p4r.Entity]) -> Iterator[None]:
+        """Adds up what the requests ask for, before anything is answered."""
+        most, size = self.context.limits.read_bytes, 0
+        for number, request in enumerate(requests, 1):
+            reader = self._readers.get(request.WhichOneof("entity"))
+            if reader is not None:
+                size += _ANSWER_BYTES * reader[1](request)
+            if number % SLICE == 0:
+                yield None
+        if size > most:
+            raise exhausted(
+                f"the Read asks for {size // _ANSWER_BYTES} entities, some {size} bytes, in {len(requests)} "
+                f"requests; the limit is {most} bytes"
+            )
+
+    def _read(self, request: p4r.Entity, out: Responses) -> Work:
+        which = request.WhichOneof("entity")
+        if self.schema.absent:
+            self._refuse_absent(which, request)
+        if which == "extern_entry":
+            raise P4RtError(Code.UNIMPLEMENTED, "v1model has no other externs")
+        reader = self._readers.get(which)
+        if reader is None:
+            raise invalid("the request has no entity")
+        yield from reader[0](request, out)
+
+    def entities(self, request: p4r.Entity) -> Iterator[p4r.Entity]:
+        """What a Read of one request answers, entity by entity; nothing may be written meanwhile."""
+        out = Responses()
+        for _ in self._read(request, out):
+            yield from out.take().entities
+
+    # ---- events ----
+
+    def port_changed(self, port: int) -> None:
+        """Applies the status of a port to groups and replicas that depend on it."""
+        for profile in self.profiles.values():
+            profile.port_changed(port)
+        self._replication.port_changed(port)
+
+    def idle(self, now_ns: int, most: int = MAX_IDLE) -> list[p4r.TableEntry]:
+        """Entries that were not hit for their timeout, each again only after another timeout.
+
+        Of many at most `most` are found, and further ones with the next call.
+        """
+        found: list[p4r.TableEntry] = []
+        for table in self.tables.values():
+            if not table.plan.idle_timeout or len(found) >= most:
+                continue
+            for entry in table.expired(now_ns, most - len(found)):
+                message = p4r.TableEntry()
+                self.reader.fill_key(table, entry, message)
+                found.append(message)
+        return found

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Counts of a running switch as a JSON file, for those who look at it from outside.
+
+    {"time_ns": ..., "ports": {"1": {"rx_packets": ..., "pfc": {"0": {"xoff_sent": ...}}}},
+     "buffer": {"shared_most_bytes": ...}, "drops": {"pfc_headroom": ...}}
+
+Fields are those of native.runtime's PortStats, PfcStats and BufferLook; of priorities that PFC never touched
+there is nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict
+from pathlib import Path
+
+from tailrace.native.runtime import Switch
+from tailrace.native.switchd.lossless import PRIORITIES
+
+
+def statistics(switch: Switch, ports: Iterable[int], now_ns: int) -> dict[str, object]:
+    """All counts up to a time."""
+    return {
+        "time_ns": now_ns,
+        "ports": {str(port): _port(switch, port, now_ns) for port in sorted(ports)},
+        "buffer": asdict(switch.buffer()),
+        "drops": switch.drops(),
+    }
+
+
+def _port(switch: Switch, port: int, now_ns: int) -> dict[str, object]:
+    found = {priority: asdict(switch.pfc_stats(port, priority, now_ns)) for priority in range(PRIORITIES)}
+    touched = {str(priority): counts for priority, counts in found.items() if any(counts.values())}
+    return {**asdict(switch.port_stats(port)), "pfc": touched}
+
+
+def write_statistics(path: Path, switch: Switch, ports: Iterable[int], now_ns: int) -> None:
+    """Replaces a file by one with all counts, so that nobody reads half of one.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    part = path.with_name(f"{path.name}.part")
+    part.write_text(json.dumps(statistics(switch, ports, now_ns)) + "\n")
+    part.replace(path)

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Counts of the traffic manager over gRPC, beside P4Runtime, which has no place for them.
+
+    /tailrace.Statistics/Get    a device id as text -> JSON as native.server.statistics has it
+
+Anybody may ask: it changes nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import grpc
+import grpc.aio
+
+SERVICE, METHOD = "tailrace.Statistics", "Get"
+_MAX_ID = 20
+"""Digits of a device id."""
+
+Statistics = Callable[[], dict[str, object]]
+
+
+def statistics_handler(devices: Mapping[int, Statistics]) -> grpc.GenericRpcHandler[Any, Any]:
+    """The service as a gRPC server takes it, for the devices with these ids."""
+
+    async def get(request: bytes, context: grpc.aio.ServicerContext[bytes, bytes]) -> bytes:
+        text = request[:_MAX_ID].decode(errors="replace")
+        found = devices.get(int(text)) if text.isdecimal() and len(request) <= _MAX_ID else None
+        if found is None:
+            await context.abort(grpc.StatusCode.NOT_FOUND, f"device {text!r} is not known")
+            raise AssertionError("abort returned")
+        return json.dumps(found()).encode()
+
+    handlers = {METHOD: grpc.unary_unary_rpc_method_handler(get)}
+    handler: grpc.GenericRpcHandler[Any, Any] = grpc.method_handlers_generic_handler(SERVICE, handlers)
+    return handler

@@ -1,0 +1,295 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command `tailrace_switch_grpc`: a v1model switch on network interfaces with a P4Runtime server.
+
+What takes long to import is imported only when the command line has been understood.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import logging
+import logging.handlers
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tailrace.native.switchd.lossless import buffer_config, pfc_configs
+from tailrace.native.switchd.options import PROGRAM, OptionError, Options, make_parser, parse_options
+from tailrace.words.text import one_line, printable
+
+if TYPE_CHECKING:
+    from tailrace.native.compiler import Program
+    from tailrace.native.runtime import Switch
+    from tailrace.native.server.compiling import Compiler
+    from tailrace.native.server.device import Device
+    from tailrace.native.switchd.ports import IoLoop
+    from tailrace.native.server.server import Tls
+    from tailrace.native.switchd.signals import Signals
+
+JSON_VERSION = "2.24"
+
+_MAX_MESSAGE = 1000
+_SWITCH_INTERVAL_S = 0.001
+_GC_THRESHOLD = (2_000, 10, 1_000_000)
+
+_LEVELS = {"trace": 5, "debug": 10, "info": 20, "warn": 30, "warning": 30, "error": 40, "off": 100}
+
+
+class StartError(Exception):
+    """The switch cannot start; one line for the user."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the switch until SIGTERM or SIGINT.
+
+    Args:
+        argv: words of the command line; None: those of the process.
+
+    Returns:
+        the exit code: 0 done, 2 bad input.
+    """
+    parser = make_parser()
+    try:
+        given, options = parse_options(parser, sys.argv[1:] if argv is None else argv)
+    except OptionError as error:
+        return _fail(str(error))
+    if given.help:
+        parser.print_help()
+        return 0
+    if given.version or given.json_version:
+        print(_version() if given.version else JSON_VERSION)
+        return 0
+    for warning in options.warnings:
+        print(f"{PROGRAM}: warning: {warning}", file=sys.stderr)
+    logging.raiseExceptions = False  # nobody may read standard output any more
+    from tailrace.native.switchd.signals import EndedError, Signals
+
+    try:
+        with Signals(_leave_at_once) as signals:
+            _run(options, signals)
+    except StartError as error:
+        return _fail(str(error))
+    except EndedError:
+        return 0
+    return 0
+
+
+def _leave_at_once() -> None:
+    """Ends the process without freeing what the system frees as well, and faster."""
+    with contextlib.suppress(OSError, ValueError):
+        sys.stdout.flush()
+    os._exit(0)
+
+
+def _fail(message: str) -> int:
+    print(f"{PROGRAM}: {one_line(message, _MAX_MESSAGE)}", file=sys.stderr)
+    return 2
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("tailrace")
+    except PackageNotFoundError:
+        return "0 (not installed)"
+
+
+def _run(options: Options, signals: Signals) -> None:
+    # gRPC writes several lines of its own about an address in use
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+    from tailrace.native.compiler import ProgramError
+    from tailrace.native.runtime import BuildError, StateError
+    from tailrace.native.server.compiling import Compiler
+    from tailrace.native.switchd.ports import PortError
+    from tailrace.native.server.server import ServerError
+
+    compiler = Compiler()
+    try:
+        _serve(options, signals, compiler)
+    except (BuildError, PortError, ProgramError, ServerError, StateError) as error:
+        raise StartError(str(error)) from error
+    finally:
+        compiler.stop()
+
+
+def _rates_bps(options: Options) -> dict[int, int]:
+    """The rate of each port, 0: no limit; what comes later wins."""
+    found = dict.fromkeys(options.interfaces, 0)
+    for port, rate in options.port_rates:
+        if not rate.pps:
+            found |= dict.fromkeys(_numbers(port, options), rate.bps)
+    return found
+
+
+def _serve(options: Options, signals: Signals, compiler: Compiler) -> None:
+    import asyncio
+
+    from tailrace.native.runtime import Switch, SwitchConfig
+    from tailrace.native.server.context import Limits, Ports
+    from tailrace.native.server.device import Device, Settings
+    from tailrace.native.server.memory import default_limit
+    from tailrace.native.switchd.ports import IoLoop
+
+    tls = _tls(options)
+    program = _load(options.program)
+    pfc = pfc_configs(options.pfc, options.pfc_watchdog, _rates_bps(options))
+    config = SwitchConfig(
+        device_id=options.device_id,
+        cpu_port=options.cpu_port,
+        drop_port=options.drop_port,
+        priority_queues=options.priority_queues,
+        tick_ns=options.tick_ns,
+        queue_depth_packets=options.queue_depth[0],
+        queue_depth_bytes=options.queue_depth[1],
+        recirc_rate_bps=options.recirc_rate_bps,
+        pfc=pfc.get(None),
+        buffer=buffer_config(options.buffer),
+    )
+    # threads share the interpreter in small portions; what requests leave behind is freed at once, as a
+    # search for cycles among a million entries would stop everybody
+    sys.setswitchinterval(_SWITCH_INTERVAL_S)
+    gc.set_threshold(*_GC_THRESHOLD)
+    with Switch(program, config) as switch:
+        _configure_ports(switch, options)
+        for port, own in pfc.items():
+            if port is not None:
+                switch.port_pfc(port, own)
+        _configure_log(switch, options)
+        with IoLoop(switch, options.interfaces, options.cpu_port, options.pcap) as loop:
+            settings = Settings(
+                options.device_id,
+                options.bmv2_compat,
+                memory_limit=options.memory or default_limit(),
+                limits=Limits(options.max_mc_groups),
+            )
+            device = Device(switch, settings, loop.now_ns, compiler, Ports(frozenset(options.interfaces)))
+            loop.start()
+            report = _reporter(options, switch, loop)
+            try:
+                # a loop that is not closed: calls of clients who take nothing would have to be waited for
+                asyncio.new_event_loop().run_until_complete(
+                    _serving(options, signals, device, loop, tls, report)
+                )
+            finally:
+                signals.served()
+                switch.set_log(None)
+                compiler.stop()
+            if report is not None:
+                report()
+            # the captures are complete; freeing a million entries one by one takes longer than ending
+            loop.close()
+            _leave_at_once()
+
+
+async def _serving(
+    options: Options,
+    signals: Signals,
+    device: Device,
+    loop: IoLoop,
+    tls: Tls | None,
+    report: Callable[[], None] | None,
+) -> None:
+    from tailrace.native.server.server import serve
+
+    ended = signals.serving()
+    if report is not None:
+        signals.report_with(report)
+    await serve(device, loop, options.address, tls, options.interfaces, lambda _: _ready(options), ended)
+
+
+def _reporter(options: Options, switch: Switch, loop: IoLoop) -> Callable[[], None] | None:
+    """Writes the statistics, if anybody wants them."""
+    from tailrace.native.server.statistics import write_statistics
+
+    path = options.statistics
+    if path is None:
+        return None
+
+    def report() -> None:
+        try:
+            write_statistics(path, switch, options.interfaces, loop.now_ns())
+        except OSError as error:
+            print(f"{PROGRAM}: {path}: {error.strerror}", file=sys.stderr)
+
+    return report
+
+
+def _ready(options: Options) -> None:
+    with contextlib.suppress(OSError):  # nobody may read it
+        print(f"Server listening on {options.address}", flush=True)
+
+
+def _load(path: Path | None) -> Program | None:
+    from tailrace.native.compiler import load_program
+
+    if path is None:
+        return None
+    return load_program(_read(path), source=str(path))
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise StartError(f"{path}: {error.strerror}") from error
+
+
+def _tls(options: Options) -> Tls | None:
+    from tailrace.native.server.server import Tls
+
+    if not options.ssl or options.ssl_key is None or options.ssl_cert is None:
+        return None
+    root = None if options.ssl_cacert is None else _read(options.ssl_cacert)
+    return Tls(_read(options.ssl_key), _read(options.ssl_cert), root, options.ssl_client_auth)
+
+
+def _configure_ports(switch: Switch, options: Options) -> None:
+    for port, rate in options.port_rates:
+        for number in _numbers(port, options):
+            if rate.pps:
+                switch.queue_config(number, rate_pps=rate.pps)
+            else:
+                switch.port_config(number, rate_bps=rate.bps)
+    for port, delay_ns in options.port_delays:
+        for number in _numbers(port, options):
+            switch.port_config(number, delay_ns=delay_ns)
+
+
+def _numbers(port: int | None, options: Options) -> list[int]:
+    return [port] if port is not None else sorted(options.interfaces)
+
+
+def _configure_log(switch: Switch, options: Options) -> None:
+    if not options.log_console and options.log_file is None:
+        return
+    handler: logging.Handler = logging.StreamHandler(sys.stdout)
+    if options.log_file is not None:
+        # BMv2 adds the suffix too
+        name = options.log_file.with_name(options.log_file.name + ".txt")
+        try:
+            handler = logging.handlers.RotatingFileHandler(
+                name, maxBytes=options.log_file_max_size, backupCount=options.log_file_max_files
+            )
+        except OSError as error:
+            raise StartError(f"{name}: {error.strerror}") from error
+    handler.setFormatter(
+        logging.Formatter("[%(asctime)s.%(msecs)03d] [%(levelname)s] %(message)s", "%H:%M:%S")
+    )
+    logging.addLevelName(_LEVELS["trace"], "trace")
+    log = logging.getLogger("tailrace.switch")
+    log.handlers[:] = [handler]
+    log.propagate = False
+    log.setLevel(_LEVELS[options.log_level])
+    if options.log_level != "off":
+        switch.set_log(
+            lambda level, text: log.log(_LEVELS[level], "%s", printable(text)),
+            trace=options.log_level == "trace",
+        )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,459 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line of the switch: simple_switch_grpc's options, in any order around `--`, and ours.
+
+Source: behavioral-model src/bm_sim/options_parse.cpp and targets/simple_switch_grpc/main.cpp.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NoReturn
+
+from tailrace.native.switchd.lossless import BufferSpec, PfcSpec, WatchdogSpec, parse_buffer, parse_pfc, parse_port_watchdog
+from tailrace.native.switchd.units import Rate, parse_depth, parse_rate
+from tailrace.words.units import parse_bytes, parse_time_ns
+
+PROGRAM = "tailrace_switch_grpc"
+# simple_switch_grpc listens on every interface; who wants that says so.
+DEFAULT_ADDRESS = "127.0.0.1:9559"
+MAX_PORT = 511
+LEVELS = ("trace", "debug", "info", "warn", "error", "off")
+
+# accepted because scripts give them, and without meaning here
+_IGNORED_WITH_VALUE = (
+    "thrift-port",
+    "nanolog",
+    "notifications-addr",
+    "max-port-count",
+    "dump-packet-data",
+    "max-l1-entries",
+    "max-l2-entries",
+)
+_IGNORED_FLAGS = ("log-flush", "disable-swap", "warn-on-invalid-hdr-read", "ret-zero-on-invalid-hdr-read")
+_WARNED = {
+    "debugger": "there is no debugger",
+    "debugger-addr": "there is no debugger",
+    "load-modules": "there are no modules",
+}
+_REFUSED = {
+    "use-files": "packets cannot be read from files; use the Python API",
+    "packet-in": "packets cannot be taken from a nanomsg socket",
+    "restore-state": "BMv2's state files cannot be read",
+    "dp-grpc-server-addr": "packets cannot be injected over gRPC; use packet-outs or the Python API",
+}
+
+
+class OptionError(Exception):
+    """A bad command line; one line for the user."""
+
+
+@dataclass(slots=True)
+class Options:
+    """What the command line asks for; times in ns, rates as units.Rate, depths in packets and bytes."""
+
+    program: Path | None
+    interfaces: dict[int, str]
+    address: str = DEFAULT_ADDRESS
+    device_id: int = 0
+    cpu_port: int | None = None
+    drop_port: int = MAX_PORT
+    priority_queues: int = 1
+    max_mc_groups: int = 4096
+    pcap: Path | None = None
+    log_console: bool = False
+    log_file: Path | None = None
+    log_level: str = "trace"
+    log_file_max_size: int = 5242880
+    log_file_max_files: int = 3
+    ssl: bool = False
+    ssl_cacert: Path | None = None
+    ssl_cert: Path | None = None
+    ssl_key: Path | None = None
+    ssl_client_auth: bool = False
+    bmv2_compat: bool = False
+    tick_ns: int = 1000
+    port_rates: list[tuple[int | None, Rate]] = field(default_factory=list)
+    port_delays: list[tuple[int | None, int]] = field(default_factory=list)
+    queue_depth: tuple[int, int] = (64, 0)
+    recirc_rate_bps: int = 0
+    pfc: list[PfcSpec] = field(default_factory=list)
+    pfc_watchdog: list[WatchdogSpec] = field(default_factory=list)
+    buffer: BufferSpec | None = None
+    statistics: Path | None = None
+    memory: int = 0
+    warnings: list[str] = field(default_factory=list)
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise OptionError(message)
+
+
+def _typed(parse: Callable[[str], object], what: str) -> Callable[[str], object]:
+    def convert(text: str) -> object:
+        try:
+            return parse(text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(f"'{text}' is not {what}") from error
+
+    return convert
+
+
+def _number(text: str) -> int:
+    value = int(text, 0)
+    if value < 0:
+        raise ValueError(text)
+    return value
+
+
+def _memory(text: str) -> int:
+    value = parse_bytes(text)
+    if value == 0:
+        raise ValueError(text)
+    return value
+
+
+def _interface(text: str) -> tuple[int, str]:
+    number, at, name = text.partition("@")
+    if not at or not name:
+        raise ValueError(text)
+    return _number(number), name
+
+
+def _per_port(parse: Callable[[str], object]) -> Callable[[str], object]:
+    def convert(text: str) -> object:
+        port, colon, value = text.rpartition(":")
+        return (_number(port) if colon else None, parse(value))
+
+    return convert
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """The parser of all options."""
+    parser = _Parser(
+        prog=PROGRAM,
+        description="v1model switch with a P4Runtime server; takes simple_switch_grpc's command line.",
+        add_help=False,
+    )
+    number = _typed(_number, "a number")
+    parser.add_argument("program", nargs="*", metavar="JSON", help="compiled P4 program (BMv2 JSON)")
+    _add_bmv2_options(parser, number)
+    _add_target_options(parser, number)
+    _add_own_options(parser, number)
+    for name in _IGNORED_WITH_VALUE:
+        parser.add_argument(f"--{name}", metavar="X", help="accepted, without effect")
+    for name in _IGNORED_FLAGS:
+        parser.add_argument(f"--{name}", action="store_true", help="accepted, without effect")
+    for name, reason in _WARNED.items():
+        nargs = 0 if name == "debugger" else None
+        _add_marked(parser, name, nargs, f"ignored: {reason}")
+    for name, reason in _REFUSED.items():
+        _add_marked(parser, name, None, f"refused: {reason}")
+    return parser
+
+
+def _add_marked(parser: argparse.ArgumentParser, name: str, nargs: int | None, text: str) -> None:
+    if nargs == 0:
+        parser.add_argument(f"--{name}", action="store_true", default=None, help=text)
+    else:
+        parser.add_argument(f"--{name}", metavar="X", help=text)
+
+
+def _add_bmv2_options(parser: argparse.ArgumentParser, number: Callable[[str], object]) -> None:
+    add = parser.add_argument
+    add("-h", "--help", action="store_true", help="show this text")
+    add("-v", "--version", action="store_true", help="show the version")
+    add("--json-version", action="store_true", help="show the newest BMv2 JSON version that is understood")
+    add(
+        "-i",
+        "--interface",
+        action="append",
+        default=[],
+        metavar="PORT@INTERFACE",
+        type=_typed(_interface, "PORT@INTERFACE"),
+        help="attach a network interface; repeatable",
+    )
+    add("--no-p4", action="store_true", help="start without a program and wait for one over P4Runtime")
+    add("--device-id", type=number, default=0, metavar="N", help="P4Runtime device id (default: 0)")
+    add(
+        "--pcap",
+        nargs="?",
+        const=".",
+        metavar="DIR",
+        help="capture every port's packets in pcap files in DIR (default: here)",
+    )
+    add("--log-console", action="store_true", help="log on standard output")
+    add("--log-file", type=Path, metavar="FILE", help="log to FILE.txt")
+    add(
+        "-L",
+        "--log-level",
+        choices=LEVELS,
+        default="trace",
+        metavar="LEVEL",
+        help=f"{', '.join(LEVELS)} (default: trace)",
+    )
+    add(
+        "--log-file-max-size",
+        type=number,
+        default=5242880,
+        metavar="BYTES",
+        help="size at which the log file is rotated (default: 5242880)",
+    )
+    add(
+        "--log-file-max-files",
+        type=number,
+        default=3,
+        metavar="N",
+        help="rotated log files kept (default: 3)",
+    )
+
+
+def _add_target_options(parser: argparse.ArgumentParser, number: Callable[[str], object]) -> None:
+    add = parser.add_argument
+    add(
+        "--grpc-server-addr",
+        default=DEFAULT_ADDRESS,
+        metavar="HOST:PORT",
+        help=f"address of the P4Runtime server (default: {DEFAULT_ADDRESS})",
+    )
+    add("--grpc-server-ssl", action="store_true", help="use TLS")
+    add(
+        "--grpc-server-cacert", type=Path, metavar="PEM", help="CA certificate that clients are verified with"
+    )
+    add("--grpc-server-cert", type=Path, metavar="PEM", help="certificate of the server")
+    add("--grpc-server-key", type=Path, metavar="PEM", help="key of the server")
+    add("--grpc-server-with-client-auth", action="store_true", help="require a certificate of clients")
+    add("--cpu-port", type=number, metavar="N", help="port of packet-ins and packet-outs (default: none)")
+    add("--drop-port", type=number, default=MAX_PORT, metavar="N", help="port that drops (default: 511)")
+    add("--priority-queues", type=number, default=1, metavar="N", help="queues for each port (default: 1)")
+    add("--max-mc-groups", type=number, default=4096, metavar="N", help="multicast groups (default: 4096)")
+
+
+def _add_own_options(parser: argparse.ArgumentParser, number: Callable[[str], object]) -> None:
+    own = parser.add_argument_group("options that simple_switch_grpc does not have")
+    add = own.add_argument
+    add(
+        "--bmv2-compat",
+        action="store_true",
+        help="lenient where simple_switch_grpc is (docs/switch.md lists it)",
+    )
+    add("--tick-ns", type=number, default=1000, metavar="NS", help="unit of P4 timestamps (default: 1000)")
+    add(
+        "--port-rate",
+        action="append",
+        default=[],
+        type=_typed(_per_port(parse_rate), "[PORT:]RATE"),
+        metavar="[PORT:]RATE",
+        help="rate of a port or of all, as 100Mbps, 2.5Gbps or 1000pps (default: no limit)",
+    )
+    add(
+        "--port-delay",
+        action="append",
+        default=[],
+        type=_typed(_per_port(parse_time_ns), "[PORT:]TIME"),
+        metavar="[PORT:]TIME",
+        help="delay behind a port or all, as 10us or 1ms (default: 0)",
+    )
+    add(
+        "--queue-depth",
+        type=_typed(parse_depth, "a depth such as 64, 64pkts or 100KiB"),
+        default=(64, 0),
+        metavar="N[pkts]|BYTES",
+        help="depth of each queue (default: 64 packets)",
+    )
+    add(
+        "--recirc-rate",
+        type=_typed(parse_rate, "a rate in bit/s"),
+        metavar="RATE",
+        help="rate of the recirculation port, in bit/s (default: no limit)",
+    )
+    add(
+        "--pfc",
+        action="append",
+        default=[],
+        type=_typed(parse_pfc, "[PORT:]PRIORITIES:xoff=BYTES,xon=BYTES,headroom=BYTES[,quanta=N]"),
+        metavar="SPEC",
+        help="lossless priorities of a port or all, as 3,4:xoff=96KiB,xon=64KiB,headroom=48KiB; repeatable",
+    )
+    add(
+        "--pfc-watchdog",
+        action="append",
+        default=[],
+        type=_typed(
+            parse_port_watchdog,
+            "[PORTS:]detect=TIME,restore=TIME,share=5%,action=drop|ignore, or host, or off",
+        ),
+        metavar="SPEC",
+        help="when pauses have held a queue for too long, of some ports or all: detect=200ms,restore=200ms,"
+        "share=100%%,action=drop (which is the default), 1,2:host for ports of hosts, or off; repeatable",
+    )
+    add(
+        "--buffer",
+        type=_typed(parse_buffer, "BYTES[,alpha=FRACTION][,port=BYTES]"),
+        metavar="BYTES[,alpha=A][,port=BYTES]",
+        help="memory of all ports together, headrooms included; with alpha thresholds are dynamic, at most A "
+        "times what is free; what each port has for packets that are not lossless (default: no limit)",
+    )
+    add(
+        "--memory",
+        type=_typed(_memory, "BYTES, as 2GiB"),
+        default=0,
+        metavar="BYTES",
+        help="memory that programs and clients may make the switch use (default: half of the machine's)",
+    )
+    add(
+        "--statistics",
+        type=Path,
+        metavar="FILE",
+        help="write counts of ports, PFC, buffer and drops to FILE at the end, and at SIGUSR1",
+    )
+
+
+def parse_options(
+    parser: argparse.ArgumentParser, words: Sequence[str]
+) -> tuple[argparse.Namespace, Options]:
+    """The options on a command line.
+
+    Raises:
+        OptionError: it makes no sense, or asks for something that cannot be done.
+    """
+    # target options may stand before or after `--`, so the separator itself means nothing
+    given = parser.parse_intermixed_args([word for word in words if word != "--"])
+    if given.help or given.version or given.json_version:
+        return given, Options(None, {})
+    for name, reason in _REFUSED.items():
+        if getattr(given, name.replace("-", "_")) is not None:
+            raise OptionError(f"--{name}: {reason}")
+    options = Options(_program(given), _interfaces(given.interface))
+    for name, reason in _WARNED.items():
+        if getattr(given, name.replace("-", "_")) is not None:
+            options.warnings.append(f"--{name} is ignored: {reason}")
+    _copy(given, options)
+    _check(options)
+    return given, options
+
+
+def _program(given: argparse.Namespace) -> Path | None:
+    names = list(given.program)
+    if (
+        given.pcap is not None
+        and not names
+        and given.pcap.endswith(".json")
+        and not Path(given.pcap).is_dir()
+    ):
+        # `--pcap X.json` means the option without its value
+        names, given.pcap = [given.pcap], "."
+    if len(names) > 1:
+        raise OptionError(f"'{names[1]}' is one argument too many")
+    if given.no_p4:
+        return None
+    if not names:
+        raise OptionError("a JSON file or --no-p4 is needed")
+    return Path(names[0])
+
+
+def _interfaces(given: Sequence[tuple[int, str]]) -> dict[int, str]:
+    interfaces: dict[int, str] = {}
+    for port, name in given:
+        if port in interfaces:
+            raise OptionError(f"port {port} is given twice, as {interfaces[port]} and {name}")
+        if port > MAX_PORT:
+            raise OptionError(f"port {port} exceeds {MAX_PORT}")
+        interfaces[port] = name
+    return interfaces
+
+
+def _copy(given: argparse.Namespace, options: Options) -> None:
+    options.address = given.grpc_server_addr
+    options.device_id = given.device_id
+    options.cpu_port = given.cpu_port
+    options.drop_port = given.drop_port
+    options.priority_queues = given.priority_queues
+    options.max_mc_groups = given.max_mc_groups
+    options.pcap = None if given.pcap is None else Path(given.pcap)
+    options.log_console, options.log_file, options.log_level = (
+        given.log_console,
+        given.log_file,
+        given.log_level,
+    )
+    options.log_file_max_size = given.log_file_max_size
+    options.log_file_max_files = given.log_file_max_files
+    options.ssl, options.ssl_client_auth = given.grpc_server_ssl, given.grpc_server_with_client_auth
+    options.ssl_cacert, options.ssl_cert = given.grpc_server_cacert, given.grpc_server_cert
+    options.ssl_key = given.grpc_server_key
+    options.bmv2_compat, options.tick_ns = given.bmv2_compat, given.tick_ns
+    options.port_rates, options.port_delays = given.port_rate, given.port_delay
+    options.queue_depth, options.pfc, options.pfc_watchdog = (
+        given.queue_depth,
+        given.pfc,
+        given.pfc_watchdog,
+    )
+    options.buffer, options.statistics = given.buffer, given.statistics
+    options.memory = given.memory
+    if given.recirc_rate is not None:
+        if given.recirc_rate.pps:
+            raise OptionError("--recirc-rate is in bit/s")
+        options.recirc_rate_bps = given.recirc_rate.bps
+    if given.no_p4 and given.program:
+        options.warnings.append(f"{given.program[0]} is ignored: --no-p4 is given")
+
+
+def _check_pfc(options: Options) -> None:
+    for spec in options.pfc:
+        if spec.port is not None and spec.port not in options.interfaces:
+            raise OptionError(f"--pfc: there is no port {spec.port}")
+        if max(spec.priorities) >= options.priority_queues:
+            queues = options.priority_queues
+            raise OptionError(
+                f"--pfc: there is no queue of priority {max(spec.priorities)} with --priority-queues {queues}"
+            )
+    _check_watchdogs(options)
+    if options.statistics is not None and not options.statistics.parent.is_dir():
+        raise OptionError(f"--statistics: '{options.statistics.parent}' is not a directory")
+
+
+def _check_watchdogs(options: Options) -> None:
+    lossless = {spec.port for spec in options.pfc}
+    if options.pfc_watchdog and not lossless:
+        raise OptionError("--pfc-watchdog: nothing is lossless without --pfc")
+    for port in {port for spec in options.pfc_watchdog for port in spec.ports or ()}:
+        if port not in options.interfaces:
+            raise OptionError(f"--pfc-watchdog: there is no port {port}")
+        if not lossless & {None, port}:
+            raise OptionError(f"--pfc-watchdog: port {port} has no --pfc")
+
+
+def _check(options: Options) -> None:
+    cpu_port = options.cpu_port
+    if cpu_port is not None:
+        if not 0 < cpu_port <= MAX_PORT:
+            raise OptionError(f"--cpu-port {cpu_port} is not in 1..{MAX_PORT}")
+        if cpu_port in options.interfaces:
+            raise OptionError(f"--cpu-port {cpu_port} is the port of {options.interfaces[cpu_port]}")
+        if cpu_port == options.drop_port:
+            raise OptionError(f"--cpu-port {cpu_port} is the drop port; move that with --drop-port")
+    if not 0 < options.priority_queues <= 8:
+        raise OptionError("--priority-queues is not in 1..8")
+    _check_pfc(options)
+    if options.max_mc_groups == 0 or options.tick_ns == 0:
+        raise OptionError("--max-mc-groups and --tick-ns must be above 0")
+    if options.log_console and options.log_file:
+        raise OptionError("--log-console and --log-file exclude each other")
+    if options.log_file_max_size == 0:
+        raise OptionError("--log-file-max-size must be above 0")
+    if options.pcap is not None and not options.pcap.is_dir():
+        raise OptionError(f"--pcap: '{options.pcap}' is not a directory")
+    files = (options.ssl_cacert, options.ssl_cert, options.ssl_key)
+    if options.ssl and (options.ssl_cert is None or options.ssl_key is None):
+        raise OptionError("--grpc-server-ssl needs --grpc-server-cert and --grpc-server-key")
+    if options.ssl_client_auth and options.ssl and options.ssl_cacert is None:
+        raise OptionError("--grpc-server-with-client-auth needs --grpc-server-cacert")
+    if options.ssl_client_auth and not options.ssl:
+        raise OptionError(
+            "--grpc-server-with-client-auth needs --grpc-server-ssl: without it nobody is asked"
+        )
+    if not options.ssl and any(files):
+        options.warnings.append("TLS options are ignored without --grpc-server-ssl")

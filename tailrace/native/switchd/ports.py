@@ -1,0 +1,306 @@
+"""Ports of the native switch: starts and stops the C thread that moves frames, and speaks with it.
+
+The thread itself is `native/switchd/io/*.c`; this module only opens ports, hands frames of the control plane
+in and out, and reads counters. No call here holds the interpreter lock while it waits.
+"""
+
+# SPDX-License-Identifier: Apache-2.0
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from types import TracebackType
+from typing import Protocol
+
+from tailrace.native.runtime.build import BuildError, library_recipe, runtime_library
+
+__all__ = ["IoLoop", "PortError", "PortStatus", "SwitchHandle", "io_library", "io_sources", "open_library"]
+
+_HERE = Path(__file__).resolve().parent
+_NO_CPU_PORT = 0xFFFFFFFF
+_ERROR_BYTES = 256
+_FRAME_BYTES = 65664
+_MAX_PORT = 511
+
+MOST_FRAMES = 4096
+"""Packet-ins that wait in the loop at most (TRI_CPU_FRAMES)."""
+
+
+class PortError(Exception):
+    """A port that cannot be opened; the text is one line for the user."""
+
+
+class SwitchHandle(Protocol):
+    """What the loop needs of a switch: the address of its `tr_switch`."""
+
+    @property
+    def handle(self) -> ctypes.c_void_p:
+        """The address; valid until the switch is closed, which must be after the loop has stopped."""
+
+
+@dataclass(frozen=True, slots=True)
+class PortStatus:
+    """State and counters of one port since the start, in the order of `tri_port_info` (tri_loop.h).
+
+    Frames are counted one by one; `_bytes` without frame check sequence. Drops stand under their reason.
+    """
+
+    up: int
+    deleted: int
+    blocked: int
+    rx_packets: int
+    rx_bytes: int
+    tx_packets: int
+    tx_bytes: int
+    rx_kernel_drops: int
+    rx_own: int
+    rx_too_long: int
+    rx_offload: int
+    rx_refused: int
+    checksums: int
+    super_frames: int
+    tags: int
+    tx_down: int
+    tx_too_long: int
+    tx_invalid: int
+    tx_refused: int
+    tx_errors: int
+    tx_waits: int
+    pcap_errors: int
+
+
+_FIELDS = len(fields(PortStatus))
+
+
+def io_sources() -> tuple[list[Path], list[Path]]:
+    """The C sources of the loop and the include folders they need."""
+    return sorted((_HERE / "io").glob("*.c")), [_HERE / "io", _HERE.parent / "runtime"]
+
+
+def open_library(path: Path) -> ctypes.CDLL:
+    """Loads a build of the loop and declares its functions (tri_loop.h)."""
+    return _declared(ctypes.CDLL(str(path)))
+
+
+def _declared(lib: ctypes.CDLL) -> ctypes.CDLL:
+    void, u32, u64, text = ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint64, ctypes.c_char_p
+    frame = ctypes.c_char_p
+    for name, result, arguments in (
+        ("tri_new", void, [void, u32, text, text]),
+        ("tri_add_port", ctypes.c_int, [void, u32, text, text]),
+        ("tri_start", ctypes.c_int, [void, text]),
+        ("tri_stop", None, [void]),
+        ("tri_free", None, [void]),
+        ("tri_now", u64, [void]),
+        ("tri_inject", ctypes.c_int, [void, u32, frame, u32]),
+        ("tri_events_fd", ctypes.c_int, [void]),
+        ("tri_events_clear", None, [void]),
+        ("tri_packet_in", ctypes.c_int64, [void, text, u32]),
+        ("tri_packet_in_drops", u64, [void]),
+        ("tri_port_read", ctypes.c_int, [void, u32, ctypes.POINTER(u64 * _FIELDS)]),
+    ):
+        function = getattr(lib, name)
+        function.restype = result
+        function.argtypes = arguments
+    return lib
+
+
+@functools.cache
+def io_library(sanitize: bool = False) -> ctypes.CDLL:
+    """The loop for the real switch core, compiled where that has not been done yet.
+
+    Args:
+        sanitize: the build with sanitizers; must be that of the core.
+
+    Raises:
+        BuildError: no C compiler, or no place for what it makes.
+    """
+    runtime_library(sanitize)  # its symbols are what the loop calls
+    sources, include = io_sources()
+    recipe = library_recipe("libtailrace_io", sources, include, sanitize=sanitize, link=("-lpthread",))
+    return _declared(recipe.load())
+
+
+class IoLoop:
+    """The ports of one switch and the thread that serves them.
+
+    Every method may be called from any thread; after close() all of them raise PortError. The switch must
+    outlive the loop.
+    """
+
+    def __init__(
+        self,
+        sw: SwitchHandle,
+        ports: Mapping[int, str],
+        cpu_port: int | None = None,
+        pcap_dir: Path | None = None,
+        *,
+        library: ctypes.CDLL | None = None,
+    ) -> None:
+        """Opens every interface of `ports` (port number to interface name).
+
+        Args:
+            sw: the switch core.
+            ports: 0 to 511 each, interfaces of this network namespace, none twice; may be empty.
+            cpu_port: port whose frames go to packet_ins(); None: there is none.
+            pcap_dir: folder for `<interface>_in.pcap` and `<interface>_out.pcap`; None: no captures.
+            library: another build of the C code (tests).
+
+        Raises:
+            PortError: an interface that does not exist, may not be opened or is given twice, or a bad number.
+        """
+        try:
+            self._lib = library if library is not None else io_library()
+        except BuildError as error:
+            raise PortError(str(error)) from None
+        self._sw = sw
+        self._ports = dict(ports)
+        self._cpu_port = cpu_port
+        self._error = ctypes.create_string_buffer(_ERROR_BYTES)
+        self._lock = threading.RLock()  # no call into C may outlive close()
+        self._frame = ctypes.create_string_buffer(_FRAME_BYTES)
+        self._started = False
+        if cpu_port is not None and not 0 <= cpu_port <= _MAX_PORT:
+            raise PortError(f"CPU port {cpu_port} is out of range (0 to {_MAX_PORT})")
+        folder = None if pcap_dir is None else str(pcap_dir).encode()
+        cpu = _NO_CPU_PORT if cpu_port is None else cpu_port
+        loop = self._lib.tri_new(sw.handle, cpu, folder, self._error)
+        if not loop:
+            raise PortError(self._message())
+        self._loop: int | None = loop
+        try:
+            for number, name in self._ports.items():
+                self._add(loop, number, name)
+        except PortError:
+            self.close()
+            raise
+
+    def _message(self) -> str:
+        return self._error.value.decode(errors="replace")
+
+    def _add(self, loop: int, number: int, name: str) -> None:
+        if not 0 <= number <= _MAX_PORT:
+            raise PortError(f"port {number} is out of range (0 to {_MAX_PORT})")
+        if self._lib.tri_add_port(loop, number, name.encode(errors="surrogateescape"), self._error) != 0:
+            raise PortError(self._message())
+
+    def _open(self) -> int:
+        if self._loop is None:
+            raise PortError("the ports are closed")
+        return self._loop
+
+    def start(self) -> None:
+        """Starts the thread. Call once.
+
+        Raises:
+            PortError: the system gives no thread or descriptor, or the loop was started before.
+        """
+        if self._started:
+            raise PortError("the ports were started before")
+        with self._lock:
+            if self._lib.tri_start(self._open(), self._error) != 0:
+                raise PortError(self._message())
+            self._started = True
+
+    def stop(self) -> None:
+        """Ends the thread and closes all sockets and files: the same as close()."""
+        self.close()
+
+    def close(self) -> None:
+        """Ends the thread, closes everything, leaves nothing behind. Harmless when repeated."""
+        with self._lock:
+            loop, self._loop = self._loop, None
+            if loop is not None:
+                self._lib.tri_free(loop)
+
+    def __enter__(self) -> IoLoop:
+        """The loop itself, not yet started."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Closes the loop."""
+        self.close()
+
+    @property
+    def ports(self) -> dict[int, str]:
+        """Port number to interface name, as given."""
+        return dict(self._ports)
+
+    def now_ns(self) -> int:
+        """The clock that the core is called with: ns since this object was made, never runs backwards."""
+        with self._lock:
+            return int(self._lib.tri_now(self._open()))
+
+    def inject(self, port: int, data: bytes) -> None:
+        """Hands `data` to the core as received on `port` now.
+
+        Raises:
+            PortError: no such port number, or the core has no memory left.
+        """
+        with self._lock:
+            loop = self._open()
+            refused = not 0 <= port <= _MAX_PORT or self._lib.tri_inject(loop, port, data, len(data)) != 0
+        if refused:
+            raise PortError(f"port {port} takes no frame of {len(data)} bytes")
+
+    def send_packet_out(self, data: bytes) -> None:
+        """Hands `data` to the core as received on the CPU port now.
+
+        Raises:
+            PortError: there is no CPU port.
+        """
+        if self._cpu_port is None:
+            raise PortError("there is no CPU port")
+        self.inject(self._cpu_port, data)
+
+    @property
+    def events_fd(self) -> int:
+        """Descriptor that is readable while packet-ins or digests may wait; never read it yourself."""
+        with self._lock:
+            return int(self._lib.tri_events_fd(self._open()))
+
+    def packet_ins(self) -> list[bytes]:
+        """Frames that the core sent to the CPU port and nobody has fetched, oldest first.
+
+        At most MOST_FRAMES, as more may come as fast as they are fetched. Makes events_fd unreadable first,
+        so fetch digests after this call: then no event is ever missed.
+        """
+        frames: list[bytes] = []
+        with self._lock:
+            loop = self._open()
+            self._lib.tri_events_clear(loop)
+            for _ in range(MOST_FRAMES):
+                length = self._lib.tri_packet_in(loop, self._frame, _FRAME_BYTES)
+                if length < 0:
+                    break
+                frames.append(ctypes.string_at(self._frame, min(length, _FRAME_BYTES)))
+        return frames
+
+    def packet_in_drops(self) -> int:
+        """Frames for the CPU port that were lost because 4096 already waited."""
+        with self._lock:
+            return int(self._lib.tri_packet_in_drops(self._open()))
+
+    def status(self, port: int) -> PortStatus:
+        """State and counters of `port`.
+
+        Raises:
+            KeyError: no such port.
+        """
+        values = (ctypes.c_uint64 * _FIELDS)()
+        if port not in self._ports:
+            raise KeyError(port)
+        with self._lock:
+            self._lib.tri_port_read(self._open(), port, ctypes.byref(values))
+        return PortStatus(*values)
+
+    def port_up(self, port: int) -> bool:
+        """Whether the interface of `port` is up and has carrier. KeyError when there is no such port."""
+        return bool(self.status(port).up)

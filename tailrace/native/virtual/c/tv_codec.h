@@ -1,0 +1,156 @@
+/* Reads and writes the frames of hosts: what tailrace.codec.wire.parse and
+ * tailrace.codec.templates do in Python, for the hot path of the virtual network.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Nothing is known here of any header but its meaning: every offset, shift,
+ * mask and number comes from tailrace.codec.table, which reads them
+ * from the Scapy layers and from hosts. A frame may have a virtual payload: a
+ * length that stands for as many zeros right before the ICRC.
+ *
+ * No function allocates, and none reads beyond a frame, whatever is in it.
+ */
+#ifndef TV_CODEC_H
+#define TV_CODEC_H
+
+#include <stdint.h>
+
+/* Everything that is handed in once. Offsets are in bytes: from the start of
+ * the frame, or, named bth_*, shim_* and aeth_*, of that header; names are
+ * those of tailrace.codec.table. */
+#define TV_LAYOUT(X)                                                          \
+    /* Ethernet */                                                            \
+    X(ether_type) X(type_ipv4) X(type_local) X(type_mac_control)              \
+    /* IPv4 and UDP */                                                        \
+    X(ip) X(ip_version) X(ip_no_options) X(ip_tos) X(ip_len) X(ip_id)         \
+    X(ip_fragment) X(ip_fragment_mask) X(ip_ttl) X(ip_proto) X(ip_chksum)     \
+    X(ip_src) X(ip_dst) X(udp) X(udp_sport) X(udp_dport) X(udp_len)           \
+    X(udp_end) X(udp_protocol) X(initial_ttl) X(ce) X(retransmission)         \
+    X(dscp_shift) X(dscp_trimmed) X(dscp_trimmed_steered)                     \
+    X(type_vlan) X(vlan_bytes)                                                \
+    X(port_roce) X(port_shim) X(port_nic_ack)                                 \
+    /* BTH */                                                                 \
+    X(bth_bytes) X(bth_opcode) X(bth_flags) X(bth_pad_shift)                  \
+    X(bth_pad_mask) X(bth_qpn) X(bth_qpn_mask) X(bth_becn_shift)              \
+    X(bth_tag_shift) X(bth_tag_mask) X(bth_psn) X(bth_psn_mask)               \
+    X(bth_ackreq_shift) X(bth_left_shift) X(bth_left_mask)                    \
+    X(op_first) X(op_middle) X(op_last) X(op_only) X(op_ack) X(op_cnp)        \
+    X(reth_bytes) X(aeth_bytes) X(aeth_word) X(icrc_bytes)                    \
+    /* NIC shim and NIC ACK */                                                \
+    X(shim_bytes) X(shim_ports) X(shim_sport) X(shim_ticks)                   \
+    X(nic_ack_bytes) X(nic_ack_sport) X(nic_ack_count) X(nic_ack_ticks)       \
+    /* pause of a flow, PFC */                                                \
+    X(pause_bytes) X(pause_subtype) X(subtype_flow_pause) X(pause_src)        \
+    X(pause_dst) X(pause_sport) X(pause_dport) X(pause_protocol)              \
+    X(pause_op) X(pause_op_first) X(pause_op_last) X(pause_credit)            \
+    X(pfc_bytes) X(pfc_op) X(pfc_op_code) X(pfc_enabled) X(pfc_times)         \
+    /* the packet calls of a NIC: tailrace.codec.calls */                              \
+    X(kind_bits) X(kind_raw) X(kind_data) X(kind_payload) X(kind_ack)         \
+    X(kind_nic_ack) X(qpn_bits) X(port_bits) X(sport_shift) X(becn_shift)     \
+    X(opcode_shift) X(hops_shift) X(left_shift) X(tag_shift) X(ce_shift)      \
+    X(retransmission_shift) X(ackreq_shift) X(frame_shift)                    \
+    X(vlan_shift) X(vlan_mask)                                                \
+    X(junk_other) X(junk_malformed) X(junk_bad_icrc) X(junk_not_ours)
+
+typedef struct tv_layout {
+#define TV_FIELD(name) uint32_t name;
+    TV_LAYOUT(TV_FIELD)
+#undef TV_FIELD
+} tv_layout;
+
+#define TV_PFC_PRIORITIES 8u
+#define TV_HEADERS_ROOM 64u    /* of the headers that an ICRC begins with */
+#define TV_TEMPLATE_ROOM 96u   /* of a template, and of what is built of it
+                                  but for the payload, the ICRC, a VLAN tag */
+#define TV_ICRC_BYTES 4u
+#define TV_VLAN_BYTES 4u
+#define TV_BUILD_ROOM (TV_TEMPLATE_ROOM + TV_ICRC_BYTES + TV_VLAN_BYTES)
+
+typedef struct tv_codec {
+    tv_layout at;
+    uint32_t headers_bytes;          /* IPv4, UDP and BTH */
+    uint32_t icrc_start;             /* the register before them */
+    uint8_t volatile_ones[TV_HEADERS_ROOM]; /* ones where the ICRC has ones */
+    uint8_t opcodes[256];            /* enum tv_opcode */
+} tv_codec;
+
+enum tv_opcode { TV_OP_OTHER, TV_OP_DATA, TV_OP_DATA_RETH, TV_OP_ACK,
+                 TV_OP_CNP };
+
+enum tv_kind { TV_JUNK, TV_DATA, TV_TRIMMED, TV_ACK, TV_CNP, TV_NIC_ACK,
+               TV_FLOW_PAUSE, TV_PFC };
+
+/* What a frame says; only the fields of its kind are set. */
+typedef struct tv_packet {
+    uint32_t kind;       /* enum tv_kind */
+    uint32_t reason;     /* TV_JUNK: index into tailrace.codec.calls.JUNK_NAMES */
+    uint32_t src, dst;   /* of IPv4; TV_FLOW_PAUSE: of the flow */
+    uint32_t qpn, psn;
+    uint32_t wire_sport; /* TV_DATA, TV_TRIMMED, TV_ACK: of UDP */
+    uint32_t sport;      /* TV_DATA: the flow's own; TV_NIC_ACK,
+                            TV_FLOW_PAUSE: of the flow that is spoken of */
+    uint32_t dport, protocol, op, credit_bytes; /* TV_FLOW_PAUSE */
+    uint32_t aeth;       /* TV_ACK: syndrome and MSN */
+    uint32_t becn;       /* TV_ACK, TV_CNP: 0 or 1 */
+    uint32_t count;      /* TV_NIC_ACK: data bytes and hops */
+    int64_t ticks;       /* TV_DATA: -1 without shim; TV_NIC_ACK */
+    uint64_t shape;      /* TV_DATA, TV_TRIMMED: as in tailrace.codec.calls */
+    int32_t quanta[TV_PFC_PRIORITIES]; /* TV_PFC: -1 where not named */
+} tv_packet;
+
+/* Names of the fields of tv_layout, in order, NULL at the end. */
+extern const char *const tv_layout_names[];
+
+/* Makes a codec of the values of tv_layout in order, and of the offsets from
+ * the IPv4 header on that count as ones in the ICRC. 0, or -1 if the values
+ * make no sense to this code. */
+int tv_codec_init(tv_codec *c, const uint32_t *values, uint32_t count,
+                  const uint32_t *ones, uint32_t ones_count);
+
+/* Reads a frame, without FCS, whatever it is; returns p->kind. */
+uint32_t tv_parse(const tv_codec *c, const uint8_t *frame, uint32_t len,
+                  uint32_t virt, tv_packet *p);
+
+/* The unchanging bytes of one direction of a flow. */
+typedef struct tv_template {
+    uint32_t head_bytes; /* headers */
+    uint32_t body_bytes; /* RETH of data packets */
+    uint32_t shimmed;
+    uint8_t bytes[TV_TEMPLATE_ROOM]; /* headers, then body */
+} tv_template;
+
+/* Takes headers and body for packets of a kind (kind_* of the layout). 0, or
+ * -1 if their lengths are not those of such packets. */
+int tv_template_init(const tv_codec *c, tv_template *t, uint32_t kind,
+                     const uint8_t *head, uint32_t head_bytes,
+                     const uint8_t *body, uint32_t body_bytes);
+
+/* Builders write a frame to `frame`, which has room for TV_BUILD_ROOM, and
+ * return its length; `place`, `shape`, `aeth` and `count` are those of
+ * tailrace.codec.calls. */
+
+/* Data with a virtual payload, whose length with padding goes to `virt`.
+ * 0: it would be longer than IPv4 can say. */
+uint32_t tv_build_data(const tv_codec *c, const tv_template *t, uint64_t place,
+                       uint64_t shape, uint32_t ticks, uint8_t *frame,
+                       uint32_t *virt);
+
+/* Data with a real payload of the length that the shape says: what comes
+ * before it goes to `frame`, its padding and the ICRC to `tail`, which has
+ * room for TV_TAIL_ROOM. Returns the length of the first part, and that of the
+ * second in `tail_bytes`; 0 as above. */
+#define TV_TAIL_ROOM 8u
+uint32_t tv_build_payload(const tv_codec *c, const tv_template *t,
+                          uint64_t place, uint64_t shape, uint32_t ticks,
+                          const uint8_t *payload, uint8_t *frame,
+                          uint8_t *tail, uint32_t *tail_bytes);
+
+uint32_t tv_build_ack(const tv_codec *c, const tv_template *t, uint64_t place,
+                      uint32_t aeth, uint8_t *frame);
+
+uint32_t tv_build_nic_ack(const tv_codec *c, const tv_template *t,
+                          uint32_t count, uint32_t ticks, uint8_t *frame);
+
+/* Length of a payload in a shape. */
+uint32_t tv_shape_payload(const tv_codec *c, uint64_t shape);
+
+#endif

@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The parts of a virtual network, and its clock."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from tailrace.native.compiler import Program
+from tailrace.native.runtime import Switch, SwitchConfig
+from tailrace.native.server.device import Prepared
+from tailrace.native.virtual.core import NEVER_PS, PS_PER_NS, Running, Stop, new_net
+from tailrace.native.virtual.endpoint import Endpoint
+from tailrace.native.virtual.errors import NetworkError
+from tailrace.codec.nic import NicLike
+from tailrace.native.virtual.prng import SplitMix64
+from tailrace.native.virtual.switch_node import SwitchNode
+from tailrace.native.virtual.wire import End, Wire
+from tailrace.words.watchdog import of_host
+from tailrace.topology import Topology
+
+Progress = Callable[[int, int], None]
+"""progress(now_ns, events)"""
+
+_NO_CPU_PORT = -1
+
+
+class Fabric:
+    """Switches, hosts and wires by name, and callbacks at their time."""
+
+    def __init__(
+        self,
+        topology: Topology,
+        programs: Program | Mapping[str, Program] | None,
+        config: SwitchConfig,
+        seed: int,
+    ) -> None:
+        self.topology = topology
+        self.wires: list[Wire] = []
+        self._seed = seed
+        self._config = config
+        self._net = new_net()
+        self._numbers: dict[str, int] = {}
+        self._hosts: set[str] = set()
+        self._nodes: dict[str, SwitchNode] = {}
+        self._endpoints: dict[str, Endpoint] = {}
+        self._callbacks: list[tuple[int, int, Callable[[], None]]] = []
+        self._sequence = itertools.count()
+        self._add_switches(programs)
+        for host in topology.hosts:
+            self._numbers[host.name] = self._net.add_host(host.name)
+            self._hosts.add(host.name)
+        for host in topology.hosts:
+            end = End(host.switch, host.port)
+            self._add_wire(End(host.name, 0), end, host.rate_bps, host.delay_ns)
+            self._add_wire(end, End(host.name, 0), host.rate_bps, host.delay_ns)
+        self._guard_hosts()
+        for link in topology.links:
+            a, b = End(link.a, link.a_port), End(link.b, link.b_port)
+            self._add_wire(a, b, link.rate_bps, link.delay_ns)
+            self._add_wire(b, a, link.rate_bps, link.delay_ns)
+
+    # ---- assembly ----
+
+    def _add_switches(self, programs: Program | Mapping[str, Program] | None) -> None:
+        prepared: dict[bytes, Prepared] = {}
+        cpu_port = self._config.cpu_port
+        for item in self.topology.switches:
+            seed = SplitMix64(self._seed, item.id).next()
+            program = programs.get(item.name) if isinstance(programs, Mapping) else programs
+            if program is None and programs is not None:
+                raise NetworkError(f"there is no program for {item.name}")
+            switch = Switch(program, replace(self._config, device_id=item.id, seed=seed))
+            assert switch.handle.value is not None
+            number = self._net.add_switch(
+                item.name, switch.handle.value, _NO_CPU_PORT if cpu_port is None else cpu_port
+            )
+            node = SwitchNode(item.name, number, switch, self._net)
+            self._numbers[item.name] = number
+            self._nodes[item.name] = node
+            self._endpoints[item.name] = Endpoint(
+                node,
+                device_id=item.id,
+                cpu_port=cpu_port,
+                ports=frozenset(self.topology.ports_of(item.name)),
+                clock=lambda: self.now_ns,
+                prepared=prepared,
+            )
+
+    def _guard_hosts(self) -> None:
+        """Pauses of hosts are watched as suits their ports, unless PFC comes with a watchdog of its own."""
+        pfc = self._config.pfc
+        if pfc is None or pfc.watchdog is not None:
+            return
+        for host in self.topology.hosts:
+            watchdog = of_host(host.rate_bps, pfc.least_xoff_bytes)
+            self.switch(host.switch).port_pfc(host.port, replace(pfc, watchdog=watchdog))
+
+    def _add_wire(self, source: End, target: End, rate_bps: int, delay_ns: int) -> None:
+        """Joins two ports; the latency of a switch belongs to the wires that lead to it."""
+        if target.node in self._nodes:
+            delay_ns += self.topology.latency_ns
+        number = self._net.add_wire(
+            self._numbers[source.node],
+            source.port,
+            self._numbers[target.node],
+            target.port,
+            rate_bps,
+            delay_ns * PS_PER_NS,
+        )
+        self.wires.append(Wire(self._net, number, source, target, rate_bps, delay_ns))
+
+    def attach(self, host: str, nic: NicLike) -> None:
+        """Puts a NIC into a host.
+
+        Raises:
+            NetworkError: there is no such host.
+        """
+        if host not in self._hosts:
+            raise NetworkError(f"there is no host {host}")
+        self._net.attach(self._numbers[host], nic)
+
+    # ---- parts ----
+
+    def switch(self, name: str) -> Switch:
+        """The switch itself; KeyError where there is none."""
+        return self._nodes[name].switch
+
+    def p4rt(self, name: str) -> Endpoint:
+        """P4Runtime of a switch; KeyError where there is none."""
+        return self._endpoints[name]
+
+    def wires_between(self, a: str, b: str) -> list[Wire]:
+        """The wires from `a` to `b`, both switches or hosts, by port.
+
+        Raises:
+            NetworkError: there is none.
+        """
+        found = [wire for wire in self.wires if wire.source.node == a and wire.target.node == b]
+        if not found:
+            raise NetworkError(f"there is no link between {a} and {b}")
+        return sorted(found, key=lambda wire: wire.source.port)
+
+    def _both_ways(self, a: str, b: str) -> list[Wire]:
+        return self.wires_between(a, b) + self.wires_between(b, a)
+
+    # ---- time ----
+
+    @property
+    def now_ps(self) -> int:
+        """The virtual time in picoseconds."""
+        return self._net.now_ps
+
+    @property
+    def now_ns(self) -> int:
+        """The virtual time in whole nanoseconds."""
+        return self._net.now_ps // PS_PER_NS
+
+    @property
+    def events(self) -> int:
+        """Arrivals of frames, and times at which NICs were asked for one, since the start."""
+        return self._net.events
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether every NIC is idle and no frame is under way."""
+        return self._net.at_rest()
+
+    def call_at(self, time_ns: int | None, callback: Callable[[], None]) -> None:
+        """Calls back at a virtual time, before anything else that happens then; None or a past time: now.
+
+        Raises:
+            NetworkError: a NIC calls this while the network runs: others may be past that time.
+        """
+        if self._net.running == Running.WINDOW:
+            raise NetworkError("a NIC cannot change the network or have itself called back while it runs")
+        if time_ns is None or time_ns <= self.now_ns:
+            callback()
+        else:
+            heapq.heappush(self._callbacks, (time_ns, next(self._sequence), callback))
+            self._net.cut(time_ns * PS_PER_NS)
+
+    def _next_callback_ps(self) -> int:
+        return self._callbacks[0][0] * PS_PER_NS if self._callbacks else NEVER_PS
+
+    def _call_back(self, now_ps: int) -> None:
+        """Does what is to be done before anything else at a time."""
+        self._net.set_now(now_ps)
+        while self._next_callback_ps() <= now_ps:
+            heapq.heappop(self._callbacks)[2]()
+
+    def _go(self, until_ns: int | None, *, stop_at_rest: bool, progress: Progress | None, every: int) -> None:
+        """Runs to a time, itself included, or for ever; with `stop_at_rest` not longer than until at rest."""
+        net = self._net
+        limit_ps = NEVER_PS if until_ns is None else until_ns * PS_PER_NS + 1
+        mark = NEVER_PS if progress is None else net.events + every
+        net.poll()
+        while True:
+            stop = net.run(min(limit_ps, self._next_callback_ps()), stop_at_rest, mark)
+            while progress is not None and net.events >= mark:
+                progress(self.now_ns, mark)
+                mark += every
+            if stop == Stop.REST:
+                return
+            callback_ps = self._next_callback_ps()
+            if stop == Stop.LIMIT and callback_ps < limit_ps:
+                self._call_back(callback_ps)
+            elif stop == Stop.LIMIT:
+                if until_ns is not None:
+                    net.set_now(until_ns * PS_PER_NS)
+                return

@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Looking on: counts, the trace hash, taps, captures, samples of queues, paths of flows."""
+
+from __future__ import annotations
+
+import hashlib
+from array import array
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from ipaddress import IPv4Address
+from pathlib import Path
+from typing import NamedTuple
+
+from tailrace.native.virtual.account import Account
+from tailrace.native.virtual.core import PS_PER_NS, Net
+from tailrace.native.virtual.errors import NetworkError
+from tailrace.native.virtual.fabric import Fabric
+from tailrace.native.virtual.wire import Tap, Wire
+
+_ANY_PORT = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """Counts of frames since the start.
+
+    `packet_hops`: taken in by switches, packet-outs too; `delivered`: by wires; `lost`: to faults, of which
+    `cut` were on links that went down or were down, `dropped` taken by `drop`, `swallowed` by `blackhole`;
+    `unwired`: sent to a port without a wire.
+    """
+
+    packet_hops: int
+    delivered: int
+    cut: int
+    dropped: int
+    swallowed: int
+    unwired: int
+
+    @property
+    def lost(self) -> int:
+        """All that faults took."""
+        return self.cut + self.dropped + self.swallowed
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """Ports of switches, looked at periodically.
+
+    `ports` says which; the columns of a port (by its place there) have a number for each of `times_ns`.
+    """
+
+    ports: tuple[tuple[str, int], ...]
+    times_ns: Sequence[int]
+    _queued: Sequence[int]
+    _sent: Sequence[int]
+    _paused: Sequence[int]
+
+    def queue_bytes(self, port: int) -> Sequence[int]:
+        """What waits in all queues of the port."""
+        return self._queued[port :: len(self.ports)]
+
+    def tx_bytes(self, port: int) -> Sequence[int]:
+        """What the port has begun to send since the sample before."""
+        return self._sent[port :: len(self.ports)]
+
+    def paused(self, port: int) -> Sequence[int]:
+        """A bit for each priority of the port that obeys a pause."""
+        return self._paused[port :: len(self.ports)]
+
+
+class Sight(NamedTuple):
+    """A packet of a watched flow has arrived at a switch. `psn` is None where it carries no such number."""
+
+    time_ps: int
+    switch: str
+    in_port: int
+    psn: int | None
+
+
+class Watch:
+    """The path of a flow over time."""
+
+    def __init__(self, net: Net, number: int, names: Sequence[str]) -> None:
+        """For the network; `names` by number of the switch."""
+        self._net = net
+        self._number = number
+        self._names = names
+
+    def sights(self) -> list[Sight]:
+        """All arrivals so far, by time."""
+        return [
+            Sight(time_ps, self._names[switch], port, psn)
+            for time_ps, switch, port, psn in self._net.watched(self._number)
+        ]
+
+
+def _column(code: str, raw: bytes | None) -> array[int]:
+    values = array(code)
+    values.frombytes(raw or b"")
+    return values
+
+
+class Looking(Fabric):
+    """A network that can be looked at."""
+
+    _sampled: tuple[Wire, ...] = ()
+
+    def traffic(self) -> Traffic:
+        """What has happened since the start."""
+        return Traffic(*self._net.traffic())
+
+    def account(self) -> Account:
+        """Where all frames are at this moment. What somebody put into a switch by hand is not known here."""
+        switches, wires = self._net.account()
+        hosts = self._hosts
+        ends = [(wire.name, wire.source.node in hosts, wire.target.node in hosts) for wire in self.wires]
+        reasons: Counter[str] = Counter()
+        for node in self._nodes.values():
+            reasons.update(node.switch.drops())
+        by_name = dict(zip(self._nodes, switches, strict=True))
+        return Account.of(by_name, zip(ends, wires, strict=True), reasons)
+
+    @property
+    def trace_sha256(self) -> str:
+        """A hash of everything that every wire has delivered, and when."""
+        return hashlib.sha256(self._net.trace()).hexdigest()
+
+    def tap(self, tap: Tap, wires: list[Wire] | None = None) -> None:
+        """Calls `tap` for everything that happens on some wires, or on all.
+
+        From then on the network handles one instant after the other, so that taps see everything in its order
+        and may look at any part of the network; that is slow.
+        """
+        for wire in self.wires if wires is None else wires:
+            wire.tap(tap)
+
+    def capture(self, path: Path, wires: list[Wire] | None = None) -> None:
+        """Writes what arrives on some wires, or on all, to a pcapng file, which `close` ends.
+
+        Frames are in the order of their times, and in the file whenever the network stands.
+
+        Raises:
+            NetworkError: the file cannot be written.
+        """
+        chosen = self.wires if wires is None else wires
+        self._net.capture(path, [(wire.index, wire.name) for wire in chosen])
+
+    def sample(self, period_ns: int, wires: list[Wire] | None = None) -> None:
+        """Looks at the ports of switches that some wires (None: all) begin at, now and periodically.
+
+        Each sample takes 9 bytes of memory a port. What was sampled before is forgotten.
+
+        Raises:
+            NetworkError: the period is not positive, or a wire begins at a host.
+        """
+        if period_ns < 1:
+            raise NetworkError(f"a period of {period_ns} ns is not positive")
+        found = [wire for wire in self.wires if wire.source.node in self._nodes] if wires is None else wires
+        for wire in found:
+            if wire.source.node not in self._nodes:
+                raise NetworkError(f"{wire.name} begins at no switch")
+        self._net.sample(period_ns * PS_PER_NS, [wire.index for wire in found])
+        self._sampled = tuple(found)
+
+    def samples(self) -> Samples:
+        """What was sampled so far.
+
+        Raises:
+            NetworkError: `sample` was not called.
+        """
+        if not self._sampled:
+            raise NetworkError("nothing is sampled")
+        times, queued, sent, paused = self._net.samples()
+        ports = tuple((wire.source.node, wire.source.port) for wire in self._sampled)
+        times_ns = array("Q", (time_ps // PS_PER_NS for time_ps in _column("Q", times)))
+        return Samples(ports, times_ns, _column("I", queued), _column("I", sent), paused or b"")
+
+    def watch_flow(self, src: str, dst: str, sport: int | None = None) -> Watch:
+        """Records from now on where packets from one IPv4 address to another arrive.
+
+        Args:
+            sport: the flow's own source port, also where a NIC has put another one in its place; None: any.
+
+        Raises:
+            NetworkError: an address is none.
+        """
+        try:
+            a, b = int(IPv4Address(src)), int(IPv4Address(dst))
+        except ValueError as error:
+            raise NetworkError(f"no flow to watch: {error}") from None
+        number = self._net.watch(a, b, _ANY_PORT if sport is None else sport)
+        names = list(self._nodes)
+        return Watch(self._net, number, names)

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which frames a fault is about, as data, so that the network decides it without calling Python."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from scapy.layers.l2 import Ether
+
+from tailrace.codec.layout import Layout
+from tailrace.codec.layers.detour import Detour
+from tailrace.codec.layers.local import ETHER_TYPE, Local, Subtype
+
+_LAYOUT, _DETOUR = Layout(Ether, Local), Layout(Local, Detour)
+_TYPE, _NEXT = _LAYOUT.span("Ether.type"), _DETOUR.span("Detour.next_type")
+_MOST_SUBTYPES = 64
+
+
+@dataclass(frozen=True, slots=True)
+class FrameMatch:
+    """Frames of the local EtherType match when their subtype is one of `subtypes`, all others by `others`.
+
+    A detour header is looked behind: it says nothing of what the frame is.
+    """
+
+    others: bool
+    subtypes: frozenset[int] = frozenset()
+
+    ALL: ClassVar[FrameMatch]
+    FLOWS: ClassVar[FrameMatch]
+    """A flow's own frames, data and acknowledgments of its transport; none that switches send each other."""
+    FLOWCUT_ACK: ClassVar[FrameMatch]
+    """ACKs of Flowcut between switches."""
+
+    def __post_init__(self) -> None:
+        """Refuses what the network cannot look for.
+
+        Raises:
+            ValueError: a subtype is not within 0..63.
+        """
+        if not all(0 <= subtype < _MOST_SUBTYPES for subtype in self.subtypes):
+            raise ValueError(f"subtypes must be within 0..{_MOST_SUBTYPES - 1}")
+
+    @property
+    def mask(self) -> int:
+        """A bit for each subtype."""
+        return sum(1 << subtype for subtype in self.subtypes)
+
+    def __call__(self, frame: bytes) -> bool:
+        """Whether a frame matches: what the network does in C, for those who have a frame at hand."""
+        kind, at = frame[_TYPE.byte : _TYPE.end], _LAYOUT.start("Local")
+        while int.from_bytes(kind, "big") == ETHER_TYPE and at < len(frame):
+            if frame[at] != Subtype.DETOUR:
+                return frame[at] in self.subtypes
+            at += _DETOUR.size_bytes
+            if at > len(frame):
+                break
+            kind = frame[at - _DETOUR.size_bytes :][_NEXT.byte : _NEXT.end]
+        return self.others
+
+
+FrameMatch.ALL = FrameMatch(True, frozenset(range(_MOST_SUBTYPES)))
+FrameMatch.FLOWS = FrameMatch(True, frozenset({int(Subtype.DATA_SHIM)}))
+FrameMatch.FLOWCUT_ACK = FrameMatch(False, frozenset({int(Subtype.FLOWCUT_ACK)}))

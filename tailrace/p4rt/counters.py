@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The counters of a switch as sums by name: `port_tx`, `flowcut_created`, `drops.NO_ROUTE`.
+
+A counter with one cell keeps its name; one with a cell for each port is summed; the drops are kept apart by
+reason. Of RLB's recirculations there is also how often the packet went round that did so most often.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from finsy.proto import p4r
+
+from tailrace.p4rt.programs import Program
+
+DROPS = "drops"
+TRIMS = "trims"
+RECIRCULATIONS = "recirculations"
+"""A cell for each number of times that a packet had gone round before."""
+
+MOST_RECIRCULATIONS = "recirculations_most"
+_REASONS = "DropReason_t"
+
+
+def requests(program: Program) -> list[p4r.Entity]:
+    """What to read from a switch that runs this program: all cells of all its indexed counters."""
+    return [
+        p4r.Entity(counter_entry=p4r.CounterEntry(counter_id=counter.preamble.id))
+        for counter in program.p4info.counters
+    ]
+
+
+def sums(program: Program, entities: Iterable[p4r.Entity]) -> dict[str, int]:
+    """Packets by counter name, from what a switch answered; drop reasons that never happened are left out."""
+    names = {counter.preamble.id: counter.preamble.alias for counter in program.p4info.counters}
+    found = {name: 0 for name in names.values() if name != DROPS}
+    if RECIRCULATIONS in found:
+        found[MOST_RECIRCULATIONS] = 0
+    for entity in entities:
+        entry = entity.counter_entry
+        name, packets = names[entry.counter_id], entry.data.packet_count
+        if name == RECIRCULATIONS and packets:
+            found[MOST_RECIRCULATIONS] = max(found[MOST_RECIRCULATIONS], entry.index.index + 1)
+        if name != DROPS:
+            found[name] += packets
+        elif packets:
+            reason = program.enum_name(_REASONS, entry.index.index)
+            found[f"{DROPS}.{reason}"] = packets
+    return found
+
+
+def trimmed(switches: Iterable[Mapping[str, int]]) -> int | None:
+    """Packets whose payload these switches cut off; None where their program never does."""
+    found = [values[TRIMS] for values in switches if TRIMS in values]
+    return sum(found) if found else None
+
+
+def dropped(switches: Iterable[Mapping[str, int]]) -> int:
+    """Packets that the programs of these switches dropped, for any reason."""
+    return sum(value for values in switches for name, value in values.items() if name.startswith(f"{DROPS}."))

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The least updates that turn what a switch holds into what it should hold, and the order in which to make
+them.
+
+No packet may meet a route to a group that is not there. So groups and all else are written before routes, and
+what is no longer wanted is deleted in the reverse order. P4Runtime promises no order within one write, so
+every stage is a write of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from finsy.proto import p4r
+
+from tailrace.p4rt.canonical import Key, Value, action_value, canonical
+from tailrace.p4rt.programs import Program
+
+_LAST = "ipv4_routes"
+"""The table whose entries refer to others."""
+
+
+ByKey = dict[Key, tuple[Value, p4r.Entity]]
+"""Entities by key, with their values."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One difference: `update` is what to do, `before` what the switch holds, `after` what it should hold."""
+
+    update: p4r.Update
+    before: p4r.Entity | None
+    after: p4r.Entity | None
+
+
+def by_key(entities: Iterable[p4r.Entity]) -> ByKey:
+    """Entities by what names them; the last one where several have the same name."""
+    found = {}
+    for entity in entities:
+        key, value = canonical(entity)
+        found[key] = (value, entity)
+    return found
+
+
+def diff(program: Program, intended: Iterable[p4r.Entity], actual: Iterable[p4r.Entity]) -> list[Change]:
+    """The differences, in no order that matters: see `stages`.
+
+    Default actions that nobody intends count as wrong where they are not those of the program.
+    """
+    return diff_by_key(program, by_key(intended), by_key(actual))
+
+
+def diff_by_key(program: Program, wanted: ByKey, held: ByKey) -> list[Change]:
+    """As `diff`, of entities by key."""
+    changes = []
+    for key, (value, entity) in wanted.items():
+        before = held.get(key)
+        if before is None:
+            kind = p4r.Update.MODIFY if key[0] == "default" else p4r.Update.INSERT
+            changes.append(Change(p4r.Update(type=kind, entity=entity), None, entity))
+        elif before[0] != value:
+            changes.append(Change(p4r.Update(type=p4r.Update.MODIFY, entity=entity), before[1], entity))
+    initial = _initial_defaults(program)
+    for key, (value, entity) in held.items():
+        if key in wanted or initial.get(key) == value:
+            continue
+        if key[0] == "default":
+            reset = p4r.Entity()
+            reset.table_entry.table_id = entity.table_entry.table_id
+            reset.table_entry.is_default_action = True
+            changes.append(Change(p4r.Update(type=p4r.Update.MODIFY, entity=reset), entity, None))
+        else:
+            changes.append(Change(p4r.Update(type=p4r.Update.DELETE, entity=_identity(entity)), entity, None))
+    return changes
+
+
+def _identity(entity: p4r.Entity) -> p4r.Entity:
+    """The part of an entity that a delete names."""
+    if entity.WhichOneof("entity") != "table_entry":
+        return entity
+    entry = entity.table_entry
+    found = p4r.Entity()
+    found.table_entry.table_id = entry.table_id
+    found.table_entry.priority = entry.priority
+    found.table_entry.match.extend(entry.match)
+    return found
+
+
+def _initial_defaults(program: Program) -> dict[Key, Value]:
+    """The default actions that the program itself has, by key."""
+    found: dict[Key, Value] = {}
+    for table in program.p4info.tables:
+        if table.HasField("initial_default_action"):
+            initial = table.initial_default_action
+            action = p4r.Action(action_id=initial.action_id)
+            for argument in initial.arguments:
+                action.params.add(param_id=argument.param_id, value=argument.value)
+            found["default", table.preamble.id] = ("action", *action_value(action))
+    return found
+
+
+def stages(program: Program, changes: Iterable[Change]) -> list[list[p4r.Update]]:
+    """The updates of some changes, as writes to be made one after the other."""
+    last = program.table(_LAST).preamble.id
+    order: tuple[list[p4r.Update], ...] = ([], [], [], [])
+    for change in changes:
+        update = change.update
+        is_last = update.entity.table_entry.table_id == last
+        if update.type == p4r.Update.DELETE:
+            order[2 if is_last else 3].append(update)
+        else:
+            order[1 if is_last else 0].append(update)
+    return [stage for stage in order if stage]

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Entities as P4Runtime messages: finsy's encoding, made once for all entities that say the same.
+
+The switches of a network hold much the same: a route by the same port to the same leaf is one of a few
+thousand, however many switches have it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from dataclasses import fields
+from functools import lru_cache
+from operator import attrgetter
+
+from finsy import P4TableAction, P4TableEntry
+from finsy.p4entity import P4Entity
+from finsy.proto import p4r
+
+from tailrace.p4rt.programs import Program
+
+MOST_KEPT = 1 << 16
+"""Messages that are kept for each program; beyond, all are forgotten."""
+
+_PROGRAMS_KEPT = 16
+
+_NAMED = ("table_id", "match", "action", "is_default_action", "priority", "meter_config")
+_others = attrgetter(*(field.name for field in fields(P4TableEntry) if field.name not in _NAMED))
+_NO_OTHERS = _others(P4TableEntry())
+"""What an entry has beside `_NAMED`, where nothing of it is set."""
+
+
+@lru_cache(_PROGRAMS_KEPT)
+def _kept(program: Program) -> dict[Hashable, p4r.Entity]:
+    """The messages of a program, by what `_said` says."""
+    del program  # a dictionary of its own is all that it needs
+    return {}
+
+
+def _said(entity: P4Entity) -> Hashable:
+    """All that an entity says, as something to look up; None for kinds that are rare."""
+    if type(entity) is not P4TableEntry or _others(entity) != _NO_OTHERS:
+        return None
+    action = entity.action
+    if type(action) is not P4TableAction:
+        return None
+    meter = entity.meter_config
+    return (
+        entity.table_id,
+        entity.is_default_action,
+        entity.priority,
+        None if meter is None else (meter.cir, meter.cburst, meter.pir, meter.pburst, meter.eburst),
+        tuple(entity.match.items()) if entity.match else (),
+        action.name,
+        tuple(action.args.items()),
+    )
+
+
+def encode(program: Program, entities: Iterable[P4Entity]) -> list[p4r.Entity]:
+    """Entities as P4Runtime messages, which are shared: nobody may change them."""
+    kept, schema = _kept(program), program.schema
+    found = []
+    for entity in entities:
+        said = _said(entity)
+        message = None if said is None else kept.get(said)
+        if message is None:
+            message = entity.encode(schema)
+            if said is not None:
+                if len(kept) >= MOST_KEPT:
+                    kept.clear()
+                kept[said] = message
+        found.append(message)
+    return found

@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a P4Info field holds, and its value from P4Runtime's bytes.
+
+P4Info tells a width, sometimes a type, rarely a format. The kind of a field is the first of these that
+applies:
+
+1. its type is a serializable enum: the member's name;
+2. annotation @format(IPV4_ADDRESS), @format(IPV6_ADDRESS) or @format(MAC_ADDRESS);
+3. width 0 (P4Runtime's SDN strings): text;
+4. width 9: a port (v1model's PortId_t is the only 9-bit type that programs use);
+5. width 32, 48 or 128 and a name that speaks of an address: IPv4, MAC or IPv6;
+6. width above 64: hexadecimal; otherwise a number.
+
+A name speaks of an address when one of its words is in ADDRESS_WORDS, or two are "next" and "hop", and none
+in OTHER_WORDS. Only the last part of a name counts (`dstAddr` of `hdr.ipv4.dstAddr`); its words are split
+at underscores and capitals.
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
+from typing import cast
+
+from finsy.proto import p4i, p4r, p4t
+
+from tailrace.p4rt.values import Interval, Mac, Masked, Port, Value, Wide
+
+PeerOf = Callable[[int], "str | None"]
+"""Name of the neighbour at a port of the switch that is being read."""
+
+PORT_BITS = 9
+_JSON_BITS = 64
+ADDRESS_WORDS = frozenset(
+    {"addr", "address", "dest", "destination", "dip", "dmac", "dst", "gateway", "gw", "ip", "ipv4", "ipv6"}
+    | {"mac", "nexthop", "nhop", "sip", "smac", "source", "src"}
+)
+OTHER_WORDS = frozenset(
+    {"bytes", "checksum", "count", "csum", "hash", "id", "index", "label", "latency", "len", "length", "port"}
+    | {"proto", "protocol", "size", "time", "ttl", "type"}
+)
+_ADDRESS_BITS = {32: "IPV4", 48: "MAC", 128: "IPV6"}
+_WORD = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
+_FORMATS = {"IPV4_ADDRESS": "IPV4", "IPV6_ADDRESS": "IPV6", "MAC_ADDRESS": "MAC"}
+
+
+class Kind(enum.Enum):
+    """How a field's bits are shown."""
+
+    NUMBER = "number"
+    WIDE = "wide number"
+    ENUM = "enum"
+    IPV4 = "IPv4 address"
+    IPV6 = "IPv6 address"
+    MAC = "MAC address"
+    PORT = "port"
+    TEXT = "text"
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A match field, an action's parameter, a member of a struct or an index."""
+
+    name: str
+    width: int
+    """In bits; 0 for text (P4Runtime's SDN strings)."""
+    kind: Kind
+    members: Mapping[int, str]
+    """Names of an enum's values, else empty."""
+
+    @property
+    def is_ipv4(self) -> bool:
+        """Whether it holds IPv4 addresses."""
+        return self.kind is Kind.IPV4
+
+    def value(self, number: int, peer_of: PeerOf) -> Value:
+        """The typed value of the field's bits."""
+        if self.kind is Kind.ENUM:
+            return self.members.get(number, str(number))
+        if self.kind is Kind.PORT:
+            return Port(number, peer_of(number))
+        return _PLAIN.get(self.kind, _as_number)(number)
+
+    def from_bytes(self, data: bytes, peer_of: PeerOf) -> Value:
+        """The typed value of a P4Runtime bytestring."""
+        if self.kind is Kind.TEXT:
+            return data.decode(errors="replace")
+        return self.value(int.from_bytes(data, "big"), peer_of)
+
+    def from_match(self, match: p4r.FieldMatch, peer_of: PeerOf) -> Value:
+        """The typed value of what an entry matches the field with."""
+        which = match.WhichOneof("field_match_type")
+        if which == "exact":
+            return self.from_bytes(match.exact.value, peer_of)
+        if which == "optional":
+            return self.from_bytes(match.optional.value, peer_of)
+        if which == "lpm":
+            ones = (1 << match.lpm.prefix_len) - 1
+            mask = ones << (self.width - match.lpm.prefix_len)
+            return self._masked(match.lpm.value, mask, peer_of, prefix=True)
+        if which == "ternary":
+            mask = int.from_bytes(match.ternary.mask, "big")
+            return self._masked(match.ternary.value, mask, peer_of, prefix=False)
+        if which == "range":
+            return Interval(
+                self.from_bytes(match.range.low, peer_of), self.from_bytes(match.range.high, peer_of)
+            )
+        return None
+
+    def _masked(self, data: bytes, mask: int, peer_of: PeerOf, *, prefix: bool) -> Value:
+        """Addresses under a mask of leading ones become networks; a ternary value under all ones is plain."""
+        number, ones = int.from_bytes(data, "big"), mask.bit_count()
+        if mask == (1 << self.width) - 1 and not prefix:
+            return self.value(number, peer_of)
+        leading = mask == ((1 << ones) - 1) << (self.width - ones)
+        if leading and self.kind is Kind.IPV4:
+            return IPv4Network((number, ones))
+        if leading and self.kind is Kind.IPV6:
+            return IPv6Network((number, ones))
+        return Masked(self.value(number, peer_of), mask, self.width)
+
+
+def _as_number(number: int) -> Value:
+    return number
+
+
+_PLAIN: Mapping[Kind, Callable[[int], Value]] = {
+    Kind.IPV4: IPv4Address,
+    Kind.IPV6: IPv6Address,
+    Kind.MAC: Mac,
+    Kind.WIDE: Wide,
+}
+
+
+def make_field(
+    name: str,
+    width: int,
+    *,
+    annotations: tuple[str, ...] = (),
+    type_name: str = "",
+    types: p4t.P4TypeInfo | None = None,
+) -> Field:
+    """Decides what a field holds, by the rules at the top of this file.
+
+    Args:
+        name: as P4Info has it, with or without the headers before it.
+        width: in bits.
+        annotations: P4Info's, as text.
+        type_name: name of the P4 type, if it has one.
+        types: P4Info's types, to look the name up.
+    """
+    members = enum_members(types, type_name)
+    if members:
+        return Field(name, width, Kind.ENUM, members)
+    return Field(name, width, _kind(name, width, annotations), {})
+
+
+def _kind(name: str, width: int, annotations: tuple[str, ...]) -> Kind:
+    for annotation in annotations:
+        for text, kind in _FORMATS.items():
+            if annotation.startswith("@format") and text in annotation:
+                return Kind[kind]
+    if width == 0:
+        return Kind.TEXT
+    if width == PORT_BITS:
+        return Kind.PORT
+    if width in _ADDRESS_BITS and _speaks_of_address(name):
+        return Kind[_ADDRESS_BITS[width]]
+    return Kind.WIDE if width > _JSON_BITS else Kind.NUMBER
+
+
+def _speaks_of_address(name: str) -> bool:
+    last = re.sub(r"\[.*\]$", "", name).rsplit(".", 1)[-1]
+    words = {word.lower() for word in _WORD.findall(last)}
+    if words & OTHER_WORDS:
+        return False
+    return bool(words & ADDRESS_WORDS) or {"next", "hop"} <= words
+
+
+def enum_members(types: p4t.P4TypeInfo | None, type_name: str) -> Mapping[int, str]:
+    """Names of the values of a serializable enum; empty when there is no such enum."""
+    if types is None or type_name not in types.serializable_enums:
+        return {}
+    members = types.serializable_enums[type_name].members
+    return {int.from_bytes(member.value, "big"): member.name for member in members}
+
+
+def match_fields(table: p4i.Table, types: p4t.P4TypeInfo) -> dict[int, Field]:
+    """The key of a table, by field id."""
+    return {
+        field.id: make_field(
+            field.name,
+            field.bitwidth,
+            annotations=tuple(field.annotations),
+            type_name=field.type_name.name,
+            types=types,
+        )
+        for field in table.match_fields
+    }
+
+
+def parameters(action: p4i.Action, types: p4t.P4TypeInfo) -> dict[int, Field]:
+    """The parameters of an action, by id."""
+    return {
+        param.id: make_field(
+            param.name,
+            param.bitwidth,
+            annotations=tuple(param.annotations),
+            type_name=param.type_name.name,
+            types=types,
+        )
+        for param in action.params
+    }
+
+
+def type_width(spec: p4t.P4DataTypeSpec) -> int:
+    """Width in bits of a plain type; 0 when it is none."""
+    which = spec.bitstring.WhichOneof("type_spec")
+    if which is None:
+        return 0
+    return cast(int, getattr(spec.bitstring, which).bitwidth)

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Switches within the process, such as those of the virtual network: everything happens at once.
+
+install_all(network.p4rt, intent(topology, scheme, target), refused=P4RtError)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Protocol
+
+from finsy.proto import p4r
+
+from tailrace.p4rt import digests
+from tailrace.p4rt import programs
+from tailrace.p4rt.digests import Digest
+from tailrace.p4rt.endpoint import run_at_once
+from tailrace.p4rt.errors import ReadError, SwitchError, WriteError
+from tailrace.schemes.intent import SwitchIntent
+from tailrace.p4rt.programs import Program
+from tailrace.controller.reconcile import Report, install
+
+
+class Switch(Protocol):
+    """P4Runtime of a switch as plain calls: native.virtual.endpoint.Endpoint is one."""
+
+    name: str
+
+    def write(self, request: p4r.WriteRequest) -> None:
+        """Carries out a Write."""
+        ...
+
+    def read(self, request: p4r.ReadRequest) -> Iterator[p4r.ReadResponse]:
+        """Carries out a Read."""
+        ...
+
+    def set_pipeline(self, request: p4r.SetForwardingPipelineConfigRequest) -> None:
+        """Carries out a SetForwardingPipelineConfig."""
+        ...
+
+    def digest_lists(self) -> list[p4r.DigestList]:
+        """Takes the digests that wait."""
+        ...
+
+    def acknowledge(self, message: p4r.DigestListAck) -> None:
+        """Says that a list was received."""
+        ...
+
+    def pipeline(self, response_type: int, /) -> p4r.GetForwardingPipelineConfigResponse:
+        """Answers a GetForwardingPipelineConfig."""
+        ...
+
+
+class InProcess:
+    """The endpoint of such a switch. Nothing waits, so `run_at_once` can run what uses it."""
+
+    def __init__(self, switch: Switch, refused: type[Exception]) -> None:
+        """`refused` is what the switch's calls raise where a server would answer with an error."""
+        self._switch = switch
+        self._refused = refused
+
+    @property
+    def name(self) -> str:
+        """The switch's name."""
+        return self._switch.name
+
+    async def read(self, requests: Sequence[p4r.Entity]) -> list[p4r.Entity]:
+        """See Endpoint."""
+        try:
+            responses = self._switch.read(p4r.ReadRequest(entities=requests))
+            return [entity for response in responses for entity in response.entities]
+        except self._refused as error:
+            raise ReadError(self.name, str(error)) from error
+
+    async def write(self, updates: Sequence[p4r.Update]) -> None:
+        """See Endpoint."""
+        try:
+            self._switch.write(p4r.WriteRequest(updates=updates))
+        except self._refused as error:
+            raise WriteError(self.name, str(error)) from error
+
+    def digests(self, program: Program) -> list[Digest]:
+        """Takes the digests that wait, and acknowledges them; the switch runs the program.
+
+        Raises:
+            SwitchError: it refuses.
+        """
+        found = []
+        try:
+            for message in self._switch.digest_lists():
+                found += digests.decode(program, self.name, message)
+                self._switch.acknowledge(digests.acknowledgement(message))
+        except self._refused as error:
+            raise SwitchError(self.name, str(error)) from error
+        return found
+
+    async def cookie(self) -> int | None:
+        """See Endpoint."""
+        response = self._switch.pipeline(p4r.GetForwardingPipelineConfigRequest.COOKIE_ONLY)
+        return response.config.cookie.cookie if response.config.HasField("cookie") else None
+
+    async def push(self, program: Program) -> None:
+        """See Endpoint."""
+        request = p4r.SetForwardingPipelineConfigRequest()
+        request.action = p4r.SetForwardingPipelineConfigRequest.VERIFY_AND_COMMIT
+        request.config.p4info.CopyFrom(program.p4info)
+        request.config.p4_device_config = program.json
+        request.config.cookie.cookie = program.cookie
+        try:
+            self._switch.set_pipeline(request)
+        except self._refused as error:
+            raise SwitchError(self.name, f"program {program.name} was refused: {error}") from error
+
+
+def install_all(
+    switch: Callable[[str], Switch],
+    intents: Mapping[str, SwitchIntent],
+    *,
+    refused: type[Exception],
+    load: Callable[[str], Program] = programs.load,
+) -> dict[str, Report]:
+    """Makes every switch of a network hold its intent; what was written, by switch.
+
+    Args:
+        switch: gives the switch with a name.
+        refused: what a switch's calls raise where a server would answer with an error.
+        load: where programs come from.
+
+    Raises:
+        SwitchError: a switch refuses something.
+    """
+    reports = {}
+    for name, found in intents.items():
+        endpoint = InProcess(switch(name), refused)
+        _, reports[name] = run_at_once(install(endpoint, load(found.program), found.entities))
+    return reports

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The compiled P4 programs: their P4Info, their BMv2 JSON, and the numbers that the P4 source decides."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from finsy import P4Schema
+from finsy.proto import p4i
+from google.protobuf import text_format
+
+from tailrace.p4rt.errors import ProgramError
+
+BUILD = Path(__file__).resolve().parent.parent / "p4src" / "build"
+"""Where the compiler's output lies."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Program:
+    """A compiled program. `schema` is finsy's view of `p4info`; `cookie` identifies the pair of files."""
+
+    name: str
+    p4info: p4i.P4Info
+    schema: P4Schema
+    json: bytes
+    sha256: str
+    cookie: int
+
+    def enum(self, type_name: str, member: str) -> int:
+        """The value of a member of an enum of the P4 source.
+
+        Raises:
+            ProgramError: the program has no such member.
+        """
+        for found in self.p4info.type_info.serializable_enums[type_name].members:
+            if found.name == member:
+                return int.from_bytes(found.value, "big")
+        raise ProgramError(f"program {self.name}: P4Info has no {type_name}.{member}")
+
+    def enum_name(self, type_name: str, value: int) -> str:
+        """The member of an enum that has a value; the value itself as text where none has."""
+        for found in self.p4info.type_info.serializable_enums[type_name].members:
+            if int.from_bytes(found.value, "big") == value:
+                return found.name
+        return str(value)
+
+    def constant(self, key: str) -> int:
+        """A number of the annotation `@switch[...]` of the P4 source's main, such as `cpu_port`.
+
+        Raises:
+            ProgramError: it is not there.
+        """
+        for annotation in self.p4info.pkg_info.structured_annotations:
+            if annotation.name == "switch":
+                for pair in annotation.kv_pair_list.kv_pairs:
+                    if pair.key == key:
+                        return pair.value.int64_value
+        raise ProgramError(f"program {self.name}: P4Info has no annotation @switch[{key}]")
+
+    def table(self, alias: str) -> p4i.Table:
+        """The P4Info of a table.
+
+        Raises:
+            ProgramError: there is none.
+        """
+        for table in self.p4info.tables:
+            if table.preamble.alias == alias:
+                return table
+        raise ProgramError(f"program {self.name}: P4Info has no table {alias}")
+
+    def has_table(self, alias: str) -> bool:
+        """Whether the program has a table."""
+        return any(table.preamble.alias == alias for table in self.p4info.tables)
+
+    def largest(self, action: str, param: str) -> int:
+        """The largest value that fits a parameter of an action.
+
+        Raises:
+            ProgramError: there is no such parameter.
+        """
+        for found in self.p4info.actions:
+            if found.preamble.alias == action:
+                for candidate in found.params:
+                    if candidate.name == param:
+                        return (1 << candidate.bitwidth) - 1
+        raise ProgramError(f"program {self.name}: P4Info has no parameter {action}.{param}")
+
+    def register_size(self, alias: str) -> int:
+        """The number of cells of a register.
+
+        Raises:
+            ProgramError: there is none.
+        """
+        for register in self.p4info.registers:
+            if register.preamble.alias == alias:
+                return register.size
+        raise ProgramError(f"program {self.name}: P4Info has no register {alias}")
+
+
+@functools.cache
+def load(name: str, build: Path = BUILD) -> Program:
+    """The program NAME.json with NAME.p4info.txtpb; read once.
+
+    Raises:
+        ProgramError: a file is missing or no good.
+    """
+    info_path, json_path = build / f"{name}.p4info.txtpb", build / f"{name}.json"
+    try:
+        info_text, json = info_path.read_bytes(), json_path.read_bytes()
+    except OSError as error:
+        raise ProgramError(f"program {name}: {error.filename}: {error.strerror}") from None
+    info = p4i.P4Info()
+    try:
+        text_format.Parse(info_text, info)
+    except (text_format.ParseError, UnicodeDecodeError) as error:
+        raise ProgramError(f"program {name}: {info_path}: {str(error).splitlines()[0]}") from None
+    digest = hashlib.sha256(info_text + b"\0" + json).digest()
+    cookie = int.from_bytes(digest[:8], "big")
+    return Program(name, info, P4Schema(info), json, digest.hex(), cookie)

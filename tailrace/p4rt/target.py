@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a switch of a target is like, as far as the controller must know: ticks, and PFC that it lacks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tailrace.words import SpecError
+from tailrace.words.watchdog import Watchdog
+
+
+@dataclass(frozen=True, slots=True)
+class EmulatedPfc:
+    """Thresholds, in bytes of what one port brought and still waits, of PFC that the program itself does.
+
+    watchdog: of pauses between switches, as words.watchdog has it
+    """
+
+    xoff_bytes: int
+    xon_bytes: int
+    watchdog: str = Watchdog().words()
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A target. `tick_ns` is the unit of v1model's timestamps there, in ns.
+
+    pfc: where the traffic manager has none and the program stands in for it; else None
+    """
+
+    tick_ns: int
+    name: str
+    pfc: EmulatedPfc | None = None
+
+    def ticks(self, time_ns: int) -> int:
+        """The ticks that are not shorter than a time."""
+        return -(-time_ns // self.tick_ns)
+
+
+_TICK_NS = {"bmv2": 1_000, "native": 1_000, "virtual": 1}
+
+
+def target(name: str, tick_ns: int | None = None, pfc: EmulatedPfc | None = None) -> Target:
+    """The target with a name; `tick_ns` where its switches are started with another tick than usual.
+
+    Raises:
+        SpecError: the name is not known, or BMv2 is to have another tick than its own.
+    """
+    usual = _TICK_NS.get(name)
+    if usual is None:
+        raise SpecError(f"target {name!r} is not known; expected {', '.join(_TICK_NS)}")
+    if tick_ns is None:
+        tick_ns = usual
+    if tick_ns < 1 or (name == "bmv2" and tick_ns != usual):
+        raise SpecError(f"target {name}: its clock cannot have ticks of {tick_ns} ns")
+    return Target(tick_ns, name, pfc)

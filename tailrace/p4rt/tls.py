@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""TLS of the client side: whom to trust, and who the client is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from finsy import GRPCCredentialsTLS
+
+from tailrace.p4rt.errors import TlsError
+from tailrace.words.files import read_bytes
+
+_MOST_BYTES = 1 << 20
+"""Of a certificate with those that vouch for it, or of a key."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tls:
+    """PEM files. `ca` signs the switches' certificates (None: the system's authorities); `cert` and `key` are
+    the client's own, both or neither.
+    """
+
+    ca: Path | None = None
+    cert: Path | None = None
+    key: Path | None = None
+
+    def credentials(self) -> GRPCCredentialsTLS:
+        """What gRPC needs.
+
+        Raises:
+            TlsError: a file cannot be read, or only one of certificate and key is given.
+        """
+        if (self.cert is None) != (self.key is None):
+            raise TlsError("TLS: a client needs a certificate and its key, only one of them is given")
+        return GRPCCredentialsTLS(cacert=_read(self.ca), cert=_read(self.cert), private_key=_read(self.key))
+
+
+def _read(path: Path | None) -> bytes | None:
+    if path is None:
+        return None
+    try:
+        text = read_bytes(path, _MOST_BYTES)
+    except OSError as error:
+        raise TlsError(f"TLS: {path}: {error.strerror}") from None
+    if b"-----BEGIN " not in text:
+        raise TlsError(f"TLS: {path}: not a PEM file")
+    return text

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A program as its P4Info describes it, ready for decoding: names, fields and actions by id."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from finsy.proto import p4i, p4r
+
+from tailrace.p4rt.fields import Field, Kind, PeerOf, enum_members, match_fields, parameters
+from tailrace.p4rt.values import Value
+
+ENUM_FIELDS = {
+    ("discard", "reason"): "DropReason_t",
+    ("drops", "index"): "DropReason_t",
+    ("policed", "index"): "Policed_t",
+    ("limit_host", "reason"): "Policed_t",
+    ("set_flowcut", "first_path"): "FirstPath_t",
+    ("set_flowcut", "mode"): "FlowcutMode_t",
+}
+"""(action or counter, field) -> enum. p4c leaves the type of these fields out of P4Info; a program without
+the enum shows numbers."""
+
+PORT_COUNTERS = frozenset(
+    {
+        *("warnings_sent", "warnings_withdrawn", "warnings_received"),
+        *("pfc_sent", "pfc_pauses_sent", "pfc_received", "pfc_waits"),
+    }
+)
+"""Counters with a cell for each port, whose names do not say so."""
+
+_SPECIAL_PORTS = {
+    "cpu_port": "CPU",
+    "drop_port": "drop",
+    "mirror_port": "mirror",
+    "pause_port": "pause",
+    "waiting_port": "waiting",
+}
+_SWITCH_ANNOTATION = "switch"
+
+
+@dataclass(frozen=True, slots=True)
+class ActionView:
+    """An action and its parameters by id."""
+
+    name: str
+    parameters: Mapping[int, Field]
+
+    def arguments(self, action: p4r.Action, peer_of: PeerOf) -> dict[str, Value]:
+        """Typed arguments by name, in the order of the declaration."""
+        given = {param.param_id: param.value for param in action.params}
+        return {
+            field.name: field.from_bytes(given[number], peer_of)
+            for number, field in self.parameters.items()
+            if number in given
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class TableView:
+    """A table: its key by field id, and what an entry may have."""
+
+    id: int
+    name: str
+    fields: Mapping[int, Field]
+    match_types: Mapping[int, str]
+    action_ids: tuple[int, ...]
+    counts: bool
+    """Whether it has a direct counter."""
+    meters: bool
+    """Whether it has a direct meter."""
+    const_default: bool
+    is_const: bool
+    profile_id: int
+    """Its action profile or selector, else 0."""
+
+    def key(self, match: tuple[p4r.FieldMatch, ...], peer_of: PeerOf) -> dict[str, Value]:
+        """Typed key by field name, in the order of the declaration; None where the entry does not care."""
+        given = {field.field_id: field for field in match}
+        return {
+            field.name: field.from_match(given[number], peer_of) if number in given else None
+            for number, field in self.fields.items()
+        }
+
+
+class ProgramView:
+    """Everything by id, from one P4Info message."""
+
+    def __init__(self, info: p4i.P4Info) -> None:
+        """Reads the message; nothing of it can be wrong, only unknown."""
+        self.info = info
+        types = info.type_info
+        self.actions = {
+            action.preamble.id: ActionView(
+                action.preamble.alias,
+                {
+                    number: self._with_enum(action.preamble.alias, field)
+                    for number, field in parameters(action, types).items()
+                },
+            )
+            for action in info.actions
+        }
+        direct = {counter.direct_table_id for counter in info.direct_counters}
+        metered = {meter.direct_table_id for meter in info.direct_meters}
+        self.tables = {
+            table.preamble.id: TableView(
+                table.preamble.id,
+                table.preamble.alias,
+                match_fields(table, types),
+                {field.id: p4i.MatchField.MatchType.Name(field.match_type) for field in table.match_fields},
+                tuple(ref.id for ref in table.action_refs),
+                table.preamble.id in direct,
+                table.preamble.id in metered,
+                bool(table.const_default_action_id),
+                table.is_const_table,
+                table.implementation_id,
+            )
+            for table in info.tables
+        }
+        self.special_ports = self._special_ports()
+
+    @property
+    def name(self) -> str:
+        """The program's name, empty where P4Info does not tell."""
+        return self.info.pkg_info.name
+
+    def table(self, name: str) -> TableView | None:
+        """The table with an alias or a full name."""
+        for view, table in zip(self.tables.values(), self.info.tables, strict=True):
+            if name in {table.preamble.alias, table.preamble.name}:
+                return view
+        return None
+
+    def enum(self, name: str) -> Mapping[int, str]:
+        """Names of an enum's values; empty where there is no such enum."""
+        return enum_members(self.info.type_info, name)
+
+    def enum_value(self, name: str, member: str) -> int | None:
+        """The number of an enum's member."""
+        return next((number for number, text in self.enum(name).items() if text == member), None)
+
+    def register_size(self, name: str) -> int:
+        """The cells of a register; 0 where there is none."""
+        return next((found.size for found in self.info.registers if found.preamble.alias == name), 0)
+
+    def index_field(self, owner: str) -> Field:
+        """What the index of a counter, register or meter counts.
+
+        A port where the owner's name speaks of ports, or it is one of our counters of ports; else a number.
+        """
+        by_port = owner in PORT_COUNTERS or "port" in owner.lower().split("_")
+        kind = Kind.PORT if by_port else Kind.NUMBER
+        return self._with_enum(owner, Field("index", 32, kind, {}))
+
+    def _with_enum(self, owner: str, field: Field) -> Field:
+        members = self.enum(ENUM_FIELDS.get((owner, field.name), ""))
+        return dataclasses.replace(field, kind=Kind.ENUM, members=members) if members else field
+
+    def _special_ports(self) -> dict[int, str]:
+        """Ports that are no interfaces, from the annotation @switch[cpu_port=…] of the program."""
+        found = {}
+        for annotation in self.info.pkg_info.structured_annotations:
+            if annotation.name == _SWITCH_ANNOTATION:
+                for pair in annotation.kv_pair_list.kv_pairs:
+                    if pair.key in _SPECIAL_PORTS:
+                        found[pair.value.int64_value] = _SPECIAL_PORTS[pair.key]
+        return found

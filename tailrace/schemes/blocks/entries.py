@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Entries that every program has: port roles, groups, routes, and configuration as default actions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from ipaddress import IPv4Network
+
+from finsy import P4TableAction, P4TableEntry, P4TableMatch
+from finsy.p4entity import P4Entity
+
+from tailrace.schemes.defaults import known
+from tailrace.schemes.dragonfly.groups import DragonflyPlan
+from tailrace.p4rt.errors import IntentError
+from tailrace.schemes.blocks.groups import Groups
+from tailrace.p4rt.programs import Program
+from tailrace.schemes.registry import BoundedConfig, SchemeConfig
+from tailrace.p4rt.target import Target
+from tailrace.topology import Switch, Topology
+from tailrace.topology.paths.bounded import BoundedPaths
+
+ENTRIES_SHARED = 1 << 16
+"""Entries of one kind that are kept for other switches; nobody may change an entry."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """All that the entries of one switch follow from. `config` has been resolved.
+
+    dragonfly: where the program is one of Dragonflies
+    bounded: where it is `spritz`
+    """
+
+    topology: Topology
+    switch: Switch
+    groups: Groups
+    program: Program
+    target: Target
+    config: SchemeConfig
+    dragonfly: DragonflyPlan | None = None
+    bounded: BoundedPaths | None = None
+
+
+def default_action(table: str, action: str, **args: int) -> P4TableEntry:
+    """The entry that sets the default action of a table."""
+    return P4TableEntry(table, is_default_action=True, action=P4TableAction(action, **args))
+
+
+def fitting(plan: Plan, what: str, action: str, param: str, value: int) -> int:
+    """A value for a parameter, which must hold it.
+
+    Raises:
+        IntentError: it does not.
+    """
+    largest = plan.program.largest(action, param)
+    if not 0 <= value <= largest:
+        raise IntentError(
+            f"scheme {plan.config.name}: {what} is {value} in units of the switch, at most {largest} fit"
+        )
+    return value
+
+
+def configuration(plan: Plan) -> Iterator[P4Entity]:
+    """Configuration of the common blocks."""
+    config = plan.config
+    yield default_action(
+        "switch_config",
+        "set_switch",
+        switch_id=fitting(plan, "switch id", "set_switch", "switch_id", plan.switch.id),
+        hash_seed=fitting(plan, "seed", "set_switch", "hash_seed", config.hash_seed),
+    )
+    limit_bytes = known(config.queue_limit_bytes)
+    trims = isinstance(config, BoundedConfig) and config.mode and config.trim
+    limit = "set_queue_trim" if trims else "set_queue_limit"
+    yield default_action(
+        "queue_config", limit, limit_bytes=fitting(plan, "queue limit", limit, "limit_bytes", limit_bytes)
+    )
+    red = config.red
+    yield default_action(
+        "red_config",
+        "set_red",
+        kmin_bytes=0 if red is None else fitting(plan, "kmin", "set_red", "kmin_bytes", red.kmin_bytes),
+        kmax_bytes=0 if red is None else fitting(plan, "kmax", "set_red", "kmax_bytes", red.kmax_bytes),
+        pmax_permille=0 if red is None else red.pmax_permille,
+    )
+
+
+def port_roles(plan: Plan) -> Iterator[P4Entity]:
+    """Ports that lead to switches are trusted; all others stay ports of hosts, the program's default. Those
+    of hosts in the topology send with its addresses only (schemes.blocks.limits), where the scheme has a
+    guard.
+
+    Programs of Dragonflies tell those within a group from others.
+    """
+    for port, peer in plan.topology.ports_of(plan.switch.name).items():
+        if peer.kind == "switch":
+            within = plan.topology.switch(peer.name).group == plan.switch.group
+            role = "group_port" if plan.dragonfly is not None and within else "fabric_port"
+        elif plan.config.source_guard:
+            role = "guarded_port"
+        else:
+            continue
+        yield P4TableEntry("port_role", match=P4TableMatch(ingress_port=port), action=P4TableAction(role))
+
+
+def group_members(plan: Plan, table: str = "group_members", action: str = "member") -> Iterator[P4Entity]:
+    """The slots of every group, in a table with key and parameter of `group_members`."""
+    for group in plan.groups.groups:
+        for slot, port in enumerate(group.slots):
+            yield P4TableEntry(
+                table,
+                match=P4TableMatch(group=group.id, slot=slot),
+                action=P4TableAction(action, port=port),
+            )
+
+
+def routes(plan: Plan) -> Iterator[P4Entity]:
+    """The switch's own hosts, and the prefixes of all leaves that can be reached."""
+    for host in plan.topology.hosts_of(plan.switch.name):
+        yield P4TableEntry(
+            "ipv4_routes",
+            match=P4TableMatch(dst=f"{host.ip}/32"),
+            action=P4TableAction("to_host", port=host.port, dst_mac=host.mac),
+        )
+    for leaf, group in plan.groups.of_leaf.items():
+        for prefix in plan.topology.prefixes_of(leaf):
+            yield _to_group(prefix, group.id, len(group.slots))
+
+
+@lru_cache(ENTRIES_SHARED)
+def _to_group(prefix: IPv4Network, group: int, size: int) -> P4TableEntry:
+    return P4TableEntry(
+        "ipv4_routes",
+        match=P4TableMatch(dst=str(prefix)),
+        action=P4TableAction("to_group", group=group, size=size),
+    )

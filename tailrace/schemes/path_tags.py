@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hermes in an experiment: the path tags of every pair of hosts, and what its sensing expects of a network.
+
+The leaf of a sender takes the UDP source port modulo the size of the group of next hops (p4src/hermes), a
+multiple of their number, so as many source ports in a row name all paths. They begin at a multiple of that
+number among the ports that are nobody's in particular. Tag and next hop agree as long as every link is up.
+
+In networks of more than two tiers the tag decides the first hop only; further ones are those of ECMP, which
+hashes the tag, too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tailrace.schemes.defaults import base_rtt_ns, bdp_bytes, sending_ns
+from tailrace.schemes.registry import SchemeConfig
+from tailrace.words.scale import scaled
+from tailrace.hosts.options.dcqcn import HermesConfig
+from tailrace.hosts.steering.flowcut import FIRST_PORT, LAST_PORT
+from tailrace.hosts.flows.paths import PathList
+from tailrace.words import SpecError
+from tailrace.topology import Topology
+from tailrace.topology.paths.shortest import next_hops
+
+_EQUAL = 1.0
+
+
+def follows_tags(scheme: SchemeConfig) -> bool:
+    """Whether the leaf of a sender goes by its path tag."""
+    return scheme.follows_tags
+
+
+class TagTable:
+    """Path lists by source and destination address; those of the same two leaves are the same object."""
+
+    def __init__(self, topology: Topology) -> None:
+        self._topology = topology
+        self._hops = next_hops(topology)
+        self._lists: dict[tuple[str, str], PathList] = {}
+
+    def of(self, source_ip: str, target_ip: str) -> PathList:
+        """The paths from one host to another one."""
+        source, target = (self._topology.host_by_ip(ip).switch for ip in (source_ip, target_ip))
+        found = self._lists.get((source, target))
+        if found is None:
+            found = self._lists[source, target] = self._make(source, target)
+        return found
+
+    def _make(self, source: str, target: str) -> PathList:
+        # between hosts of one leaf there is but one
+        size = 1 if source == target else len(self._hops[source][target])
+        first = -(-FIRST_PORT // size) * size
+        if first + size - 1 > LAST_PORT:
+            raise SpecError(f"scheme hermes: {source} has {size} next hops, more than there are tags")
+        return PathList(tuple(range(first, first + size)), (0,) * size, (_EQUAL,) * size, place=target)
+
+
+def hermes_config(topology: Topology, scheme: SchemeConfig, scale: float) -> HermesConfig:
+    """Hermes' parameters for a network at its time scale, under a scheme that is complete.
+
+    The delay of one hop is that of a queue from which on RED marks everything, at the fastest link; of one
+    BDP where nothing marks. (Its authors have DCTCP, which marks all from one length on: assumption.)
+    """
+    queue_bytes = bdp_bytes(topology) if scheme.red is None else scheme.red.kmax_bytes
+    return replace(
+        scaled(HermesConfig(), scale),
+        base_rtt_ns=base_rtt_ns(topology),
+        hop_ns=sending_ns(queue_bytes, topology.fastest_bps),
+    )

@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: Apache-2.0
+"""RLB: thresholds and times, what slots lead to, the numbers of leaves, and ways for warnings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from finsy import P4CloneSessionEntry, P4MulticastGroupEntry, P4TableAction, P4TableEntry, P4TableMatch
+from finsy.p4entity import P4Entity
+
+from tailrace.schemes.blocks.entries import Plan, configuration, default_action, fitting, group_members, port_roles, routes
+from tailrace.schemes.drill_app import candidates
+from tailrace.schemes.letflow_app import flowlet_config
+from tailrace.schemes.presto_app import flowcell_config
+from tailrace.schemes.defaults import FRAME_BYTES, known, sending_ns
+from tailrace.p4rt.errors import IntentError
+from tailrace.schemes.rlb.defaults import fabric_rate_bps
+from tailrace.schemes.rlb.declaration import DRILL, DYNAMIC, LETFLOW, PRESTO, RlbConfig
+
+FIRST_SESSION = 256
+"""Clone session of port 0; that of port p is so much higher."""
+
+UPSTREAM_GROUP = 1
+"""Multicast group of all ports to switches, by which warnings are passed on."""
+
+FIRST_RELAY = 1024
+"""Multicast group, for port 0, of copies of a warning for all leaves; that of port p is so much higher."""
+
+ROOM_PACKETS = 512
+"""Packets that may recirculate at a time; BMv2 and the native switch hold 1024 and drop the rest."""
+
+_PORTS_A_PART, _PORT_BITS, _PARTS = 16, 16, 4
+_ONE = 1 << 16
+"""1 in 16.16 fixed point."""
+
+_NS_BITS = 8_000_000_000
+
+
+def entities(plan: Plan) -> Iterator[P4Entity]:
+    """What a switch holds, in the order in which it is to be written: routes last.
+
+    Raises:
+        IntentError: a value does not fit the program, or the network is larger than it.
+    """
+    _check(plan)
+    yield from _replication(plan)
+    yield from configuration(plan)
+    yield _warning_config(plan)
+    yield _recirculation_config(plan)
+    yield _probe_config(plan)
+    yield _failure_config(plan)
+    yield from _selector(plan)
+    yield from port_roles(plan)
+    yield from group_members(plan)
+    yield from _next_hops(plan)
+    yield from _leaves(plan)
+    yield from routes(plan)
+
+
+def _config(plan: Plan) -> RlbConfig:
+    assert isinstance(plan.config, RlbConfig)
+    return plan.config
+
+
+def _fabric_ports(plan: Plan) -> list[int]:
+    ports = plan.topology.ports_of(plan.switch.name).items()
+    return sorted(port for port, peer in ports if peer.kind == "switch")
+
+
+def _check(plan: Plan) -> None:
+    """Refuses networks with more leaves, ports or next hops than there is room for."""
+    name = plan.switch.name
+    ports = plan.program.register_size("port_warned_until_ticks")
+    leaves = plan.program.register_size("echo_port")
+    hops = _PARTS * _PORTS_A_PART
+    if len(plan.topology.leaves) > leaves:
+        raise IntentError(f"scheme rlb: {plan.topology.words} has more than {leaves} leaves")
+    if any(port >= ports for port in _fabric_ports(plan)):
+        raise IntentError(f"scheme rlb: {name} has links to switches at ports from {ports} on")
+    if any(len(group.slots) > hops for group in plan.groups.groups):
+        raise IntentError(f"scheme rlb: {name} has more than {hops} equal next hops")
+
+
+def _replication(plan: Plan) -> Iterator[P4Entity]:
+    """A clone session for each port to a switch, one group of all of them, and in a switch that is no leaf
+    for each of them a group of the leaves behind it: a copy for each goes round.
+
+    Warnings go in front of data, except on BMv2, which refuses a class of service: there they wait behind it.
+    """
+    ports = _fabric_ports(plan)
+    first = 0 if plan.target.name == "bmv2" else plan.program.constant("priority_queues") - 1
+    for port in ports:
+        yield P4CloneSessionEntry(FIRST_SESSION + port, class_of_service=first, replicas=[port])
+    if ports:
+        yield P4MulticastGroupEntry(UPSTREAM_GROUP, replicas=ports)
+    mirror = plan.program.constant("mirror_port")
+    for port in () if plan.switch.name in plan.topology.leaves else ports:
+        copies = [(mirror, number + 1) for number in _leaves_behind(plan, port)]
+        if copies:
+            yield P4MulticastGroupEntry(FIRST_RELAY + port, replicas=copies)
+
+
+def _leaves_behind(plan: Plan, port: int) -> list[int]:
+    """The numbers of the leaves towards which a port is a next hop."""
+    of_leaf = plan.groups.of_leaf
+    leaves = enumerate(plan.topology.leaves)
+    return [number for number, leaf in leaves if leaf in of_leaf and port in of_leaf[leaf].ports]
+
+
+def _warning_config(plan: Plan) -> P4Entity:
+    config, target = _config(plan), plan.target
+    leaves, no_leaf = list(plan.topology.leaves), plan.program.constant("leaf_all")
+    valid_ticks = target.ticks(known(config.valid_ns))
+    values = {
+        "dt_ticks": target.ticks(known(config.dt_ns)),
+        "warn_bytes": known(config.warn_bytes),
+        "pause_bytes": known(config.pause_bytes),
+        "margin_ticks": target.ticks(known(config.margin_ns)),
+        "valid_ticks": valid_ticks,
+        "refresh_ticks": valid_ticks // 2,
+        "stay_ticks": target.ticks(config.stay_ns) if config.stay_ns else 0,
+    }
+    return default_action(
+        "warning_config",
+        "set_warnings",
+        own_leaf=leaves.index(plan.switch.name) if plan.switch.name in leaves else no_leaf,
+        first_session=FIRST_SESSION,
+        upstream_group=UPSTREAM_GROUP,
+        first_relay=FIRST_RELAY,
+        **{name: fitting(plan, name, "set_warnings", name, value) for name, value in values.items()},
+    )
+
+
+def _recirculation_config(plan: Plan) -> P4Entity:
+    config, target = _config(plan), plan.target
+    rate_bps = fabric_rate_bps(plan.topology)
+    inflow = (config.flows - 1) * rate_bps * target.tick_ns * _ONE // _NS_BITS
+    values = {
+        "inflow": inflow,
+        "usual_ticks": target.ticks(sending_ns(FRAME_BYTES, rate_bps)),
+        "trust_ticks": target.ticks(known(config.keep_ns)),
+    }
+    return default_action(
+        "recirculation_config",
+        "set_recirculation",
+        dynamic=int(config.limit == DYNAMIC),
+        most=config.most,
+        room=ROOM_PACKETS,
+        **{name: fitting(plan, name, "set_recirculation", name, value) for name, value in values.items()},
+    )
+
+
+def _probe_config(plan: Plan) -> P4Entity:
+    """Leaves alone measure."""
+    leaf = plan.switch.name in plan.topology.leaves
+    period = plan.target.ticks(known(_config(plan).probe_ns)) if leaf else 0
+    keep = plan.target.ticks(known(_config(plan).keep_ns))
+    return default_action(
+        "probe_config",
+        "set_probes",
+        period_ticks=fitting(plan, "probe", "set_probes", "period_ticks", period),
+        keep_ticks=fitting(plan, "age", "set_probes", "keep_ticks", keep),
+    )
+
+
+def _failure_config(plan: Plan) -> P4Entity:
+    config = _config(plan)
+    interval = plan.target.ticks(known(config.fault_ns)) if config.fault else 0
+    return default_action(
+        "failure_config",
+        "set_failures",
+        interval_ticks=fitting(plan, "interval", "set_failures", "interval_ticks", interval),
+        most=config.fault,
+    )
+
+
+def _selector(plan: Plan) -> Iterator[P4Entity]:
+    """What the selector needs by itself."""
+    config = _config(plan)
+    if config.variant == PRESTO:
+        yield flowcell_config(plan, config.cell_bytes)
+    elif config.variant == LETFLOW:
+        yield flowlet_config(plan, known(config.gap_ns))
+    elif config.variant == DRILL:
+        yield from candidates(plan)
+
+
+def next_hop_parts(ports: tuple[int, ...]) -> dict[str, int]:
+    """The ports of the slots as the parameters of `set_next_hops`: 16 bits each, 16 in a part."""
+    parts = dict.fromkeys((f"ports{number}" for number in range(_PARTS)), 0)
+    for slot, port in enumerate(ports):
+        part, place = divmod(slot, _PORTS_A_PART)
+        parts[f"ports{part}"] |= port << place * _PORT_BITS
+    return parts
+
+
+def _next_hops(plan: Plan) -> Iterator[P4Entity]:
+    for group in plan.groups.groups:
+        action = P4TableAction("set_next_hops", count=len(group.slots), **next_hop_parts(group.slots))
+        yield P4TableEntry("next_hops", match=P4TableMatch(group=group.id), action=action)
+
+
+def _leaves(plan: Plan) -> Iterator[P4Entity]:
+    """The number of each leaf: by the prefixes behind it, and with the group that leads to it."""
+    for number, leaf in enumerate(plan.topology.leaves):
+        group = plan.groups.of_leaf.get(leaf)
+        if group is None:
+            continue
+        yield P4TableEntry(
+            "leaf_groups",
+            match=P4TableMatch(leaf=number),
+            action=P4TableAction("leaf_group", group=group.id),
+        )
+        for prefix in plan.topology.prefixes_of(leaf):
+            yield P4TableEntry(
+                "leaves", match=P4TableMatch(dst=str(prefix)), action=P4TableAction("leaf", leaf=number)
+            )

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Source-guided adaptive routing: roles, the ECMP tables of two of them, and default routes (Spritz §III).
+
+Lists of ports are numbered: FIRST_FAR, FIRST_NEAR and SECOND. All paths and the non-minimal ones of the
+coarse-grained mode (§III-D) share them: as in Valiant's routing, a drawn path may be a minimal one by chance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from ipaddress import IPv4Network
+
+from finsy import P4TableAction, P4TableEntry, P4TableMatch
+from finsy.p4entity import P4Entity
+
+from tailrace.schemes.blocks.entries import ENTRIES_SHARED, Plan, configuration, default_action, fitting, group_members, port_roles, routes
+from tailrace.schemes.defaults import known
+from tailrace.schemes.spritz.defaults import longest_links
+from tailrace.schemes.spritz.declaration import CLASS, BoundedConfig
+from tailrace.topology.paths.bounded import BoundedPaths
+from tailrace.topology.kinds import SLIM_FLY
+
+FIRST_FAR, FIRST_NEAR, SECOND = range(3)
+
+_CLASSES = ("ALL", "NONMINIMAL")
+_TAGGED = ("MINIMAL", "NONMINIMAL")
+
+
+@dataclass(frozen=True, slots=True)
+class _List:
+    """A list of ports for a role, and whether for destinations in the own group (topology.paths.bounded)."""
+
+    number: int
+    role: str
+    near: bool
+    ports: tuple[int, ...]
+
+
+def entities(plan: Plan) -> Iterator[P4Entity]:
+    """What a switch holds, in the order in which it is to be written: routes last.
+
+    Raises:
+        IntentError: a value does not fit the program.
+    """
+    config = plan.config
+    assert isinstance(config, BoundedConfig)
+    mode = config.mode.upper().replace("-", "_")
+    yield from configuration(plan)
+    number = plan.program.enum("SpritzMode_t", mode)
+    yield default_action("spritz_config", "set_spritz", mode=number, host_marks=int(config.marks))
+    if config.mode == CLASS:
+        yield from _tags(plan)
+    yield from port_roles(plan)
+    yield from group_members(plan)
+    yield from _second_role(plan)
+    yield from _path_lists(plan)
+    yield from _destinations(plan)
+    yield from routes(plan)
+
+
+def paths_of(plan: Plan) -> BoundedPaths:
+    """The paths that the entries lead along."""
+    return known(plan.bounded)
+
+
+def _tags(plan: Plan) -> Iterator[P4Entity]:
+    """What VLAN tags mean; no tag is the default table."""
+    for name in _TAGGED:
+        yield P4TableEntry(
+            "vlan_classes",
+            match=P4TableMatch(vid=plan.program.enum("VlanId_t", name)),
+            action=P4TableAction("vlan_class", **{"class": plan.program.enum("PathClass_t", name)}),
+        )
+
+
+def _second_role(plan: Plan) -> Iterator[P4Entity]:
+    """Packets straight from the switch of their source, where that leaves the second link to this one."""
+    paths, name = paths_of(plan), plan.switch.name
+    for port, peer in plan.topology.ports_of(name).items():
+        if peer.kind == "switch" and paths.goes_on(peer.name, peer.port, near=False):
+            for prefix in plan.topology.prefixes_of(peer.name):
+                yield P4TableEntry(
+                    "second_role",
+                    match=P4TableMatch(ingress_port=port, src=str(prefix)),
+                    action=P4TableAction("second"),
+                )
+
+
+def _lists(plan: Plan) -> Iterator[_List]:
+    """The lists of a switch; empty ones have no entry, and the default table takes their place."""
+    tables = paths_of(plan).ports(plan.switch.name)
+    yield _List(FIRST_FAR, "FIRST", False, tables.first_far)
+    if plan.topology.kind != SLIM_FLY:
+        yield _List(FIRST_NEAR, "FIRST", True, tables.first_near)
+    yield _List(SECOND, "SECOND", False, tables.second)
+
+
+def _path_lists(plan: Plan) -> Iterator[P4Entity]:
+    paths, program = paths_of(plan), plan.program
+    longest = sum(longest_links(plan.topology)[0])
+    for found in _lists(plan):
+        for slot, port in enumerate(found.ports):
+            goes_on = found.role == "FIRST" and paths.goes_on(plan.switch.name, port, near=found.near)
+            yield P4TableEntry(
+                "path_slots",
+                match=P4TableMatch(list=found.number, slot=slot),
+                action=P4TableAction(
+                    "path_slot",
+                    port=port,
+                    goes_on=int(goes_on),
+                    links=_most_links(longest, found, goes_on=goes_on),
+                ),
+            )
+        for name in _CLASSES if found.ports else ():
+            yield P4TableEntry(
+                "path_lists",
+                match=P4TableMatch(
+                    role=program.enum("Role_t", found.role),
+                    near=int(found.near),
+                    **{"class": program.enum("PathClass_t", name)},
+                ),
+                action=P4TableAction("path_list", list=found.number, size=len(found.ports)),
+            )
+
+
+def _most_links(longest: int, found: _List, *, goes_on: bool) -> int:
+    """The links of the longest path that goes on by a port of a list; `longest` is that of all paths."""
+    if found.near:
+        return min(2, len(found.ports))
+    if found.role == "SECOND":
+        return longest - 1
+    # with groups only a link within one has a second choice after it
+    return longest if goes_on else longest - 1
+
+
+def _destinations(plan: Plan) -> Iterator[P4Entity]:
+    """The default table: a static minimal next hop towards each other switch that can be reached."""
+    paths, name = paths_of(plan), plan.switch.name
+    fit = set[int]()
+    for leaf in plan.topology.leaves:
+        port = paths.default_port(name, leaf) if leaf != name else None
+        links = paths.default_links(name, leaf)
+        if port is None or links is None:
+            continue
+        if links not in fit:
+            fit.add(fitting(plan, "length of a path", "destination", "links", links))
+        near = int(paths.is_near(name, leaf))
+        for prefix in plan.topology.prefixes_of(leaf):
+            yield _destination(prefix, near, links, port)
+
+
+@lru_cache(ENTRIES_SHARED)
+def _destination(prefix: IPv4Network, near: int, links: int, port: int) -> P4TableEntry:
+    return P4TableEntry(
+        "destinations",
+        match=P4TableMatch(dst=str(prefix)),
+        action=P4TableAction("destination", near=near, links=links, port=port),
+    )

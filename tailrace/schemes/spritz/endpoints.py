@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an endpoint is told of its paths: an EV, a latency and a weight for each (Spritz §III-C, §IV).
+
+A weight is eq. 1 of Spritz, the latency of the longest path of the list over that of the path; all but the
+longest paths' are multiplied by the scheme's scale (§V-A). Uniform weights are all 1.
+
+Coarse-grained (§III-D) an endpoint knows of classes of paths only. Its list has COARSE_EVS values for each
+class, which switches hash together with the rest of the 5-tuple; each goes with the VLAN ID of its class, and
+has the mean latency of the class.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from tailrace.p4rt import programs
+from tailrace.p4rt.errors import IntentError
+from tailrace.schemes.spritz.declaration import COARSE, LATENCY, SPRITZ, BoundedConfig, SpritzConfig, SteeredConfig
+from tailrace.schemes.base import SchemeConfig
+from tailrace.words import SpecError
+from tailrace.topology import Topology
+from tailrace.topology.paths.bounded import FRAME_BYTES, MINIMAL, NON_MINIMAL, BoundedPaths
+
+Entry = tuple[int, int, float]
+"""EV, latency in ps, weight."""
+
+COARSE_EVS = 8
+_FIRST_COARSE_EV = 0xC000
+
+_NO_PATH: tuple[Entry, ...] = ((1, 0, 1.0),)
+"""Between hosts of one switch, where no EV is read."""
+
+_LISTS_KEPT = 4096
+_CLASSES = {MINIMAL: "MINIMAL", NON_MINIMAL: "NONMINIMAL"}
+"""The members of the P4 source's VlanId_t."""
+
+
+class EndpointPaths:
+    """The EV lists of all endpoints; hosts of one switch share them."""
+
+    def __init__(self, paths: BoundedPaths, *, weights: str, scale: float, coarse: bool = False) -> None:
+        """`weights` and `scale`: see SteeredConfig; `coarse`: lists are of classes of paths.
+
+        Raises:
+            ProgramError: VLAN IDs are needed, and the program is missing.
+        """
+        self.paths = paths
+        self._weights, self._scale = weights, scale
+        self._coarse = coarse
+        vid = programs.load(SPRITZ).enum if coarse else None
+        self._vids = {} if vid is None else {name: vid("VlanId_t", key) for name, key in _CLASSES.items()}
+        self._entries = lru_cache(_LISTS_KEPT)(self._make)
+
+    def of(self, src_ip: str, dst_ip: str) -> tuple[Entry, ...]:
+        """The list from host to host: minimal paths first, then by latency, links and EV.
+
+        One entry of latency 0 for hosts of one switch.
+
+        Raises:
+            KeyError: no host has such an address.
+        """
+        return self.between(*self._switches(src_ip, dst_ip))
+
+    def vlans_of(self, src_ip: str, dst_ip: str) -> tuple[int, ...]:
+        """The VLAN ID of each entry of the same list; empty where packets carry none.
+
+        Raises:
+            KeyError: no host has such an address.
+        """
+        src, dst = self._switches(src_ip, dst_ip)
+        if not self._coarse or src == dst:
+            return ()
+        return tuple(self._vids[name] for name in self._classes(src, dst) for _ in range(COARSE_EVS))
+
+    def between(self, src: str, dst: str) -> tuple[Entry, ...]:
+        """The list from switch to switch."""
+        return self._entries(src, dst) if src != dst else _NO_PATH
+
+    def _switches(self, src_ip: str, dst_ip: str) -> tuple[str, str]:
+        topology = self.paths.topology
+        return topology.host_by_ip(src_ip).switch, topology.host_by_ip(dst_ip).switch
+
+    def _classes(self, src: str, dst: str) -> dict[str, int]:
+        """The classes of paths that there are, each with its mean latency in ps."""
+        found: dict[str, list[int]] = {}
+        for path in self.paths.between(src, dst):
+            found.setdefault(path.category, []).append(path.latency_ps)
+        return {name: sum(latencies) // len(latencies) for name, latencies in found.items()}
+
+    def _make(self, src: str, dst: str) -> tuple[Entry, ...]:
+        if self._coarse:
+            means = [ps for ps in self._classes(src, dst).values() for _ in range(COARSE_EVS)]
+            found = list(enumerate(means, _FIRST_COARSE_EV))
+        else:
+            found = self.paths.entries(src, dst)
+        longest_ps = max(latency_ps for _, latency_ps in found)
+        # few latencies, and as few objects for them
+        weights = {latency_ps: self._weight(latency_ps, longest_ps) for _, latency_ps in found}
+        return tuple((ev, latency_ps, weights[latency_ps]) for ev, latency_ps in found)
+
+    def _weight(self, latency_ps: int, longest_ps: int) -> float:
+        if self._weights != LATENCY or latency_ps == longest_ps:
+            return 1.0
+        return longest_ps / latency_ps * self._scale
+
+
+def endpoint_paths(topology: Topology, config: SchemeConfig) -> EndpointPaths:
+    """The EV lists that go with a scheme; uniform weights where it has none.
+
+    Raises:
+        IntentError: the topology has no such paths.
+        ProgramError: the program is missing.
+    """
+    frame_bytes = config.frame_bytes if isinstance(config, BoundedConfig) else None
+    try:
+        paths = BoundedPaths(topology, frame_bytes=frame_bytes or FRAME_BYTES)
+    except SpecError as error:
+        raise IntentError(f"scheme {config.name}: {error}") from None
+    if not isinstance(config, SteeredConfig):
+        return EndpointPaths(paths, weights="", scale=1.0)
+    coarse = isinstance(config, SpritzConfig) and config.control == COARSE
+    return EndpointPaths(paths, weights=config.weights, scale=config.scale, coarse=coarse)

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Builds a topology piece by piece: gives ids, ports and addresses.
+
+On every switch the hosts have the first ports, from 1, and links follow in the order in which they are added.
+The n-th switch with hosts (from 1) has the prefix 10.n/24 (n as two octets), its i-th host (from 0) ends in
+2 + i, and MAC addresses hold the address.
+"""
+
+from __future__ import annotations
+
+from tailrace.words import SpecError, Words
+from tailrace.words.limits import refuse_above
+from tailrace.topology.model import Host, Link, Narrow, Switch, Topology
+from tailrace.topology.families.options import LinkOptions
+
+_FIRST_HOST = 2
+_MAX_HOSTS = 255 - _FIRST_HOST
+_MAX_LEAVES = (1 << 16) - 1
+
+MOST_HOSTS = 1 << 16
+MOST_SWITCHES = 1 << 13
+MOST_LINKS = 1 << 18
+"""Of one network. The largest of the papers have a thirtieth of each, or less."""
+
+
+def host_address(leaf: int, host: int) -> str:
+    """The address of a host (from 0) at a leaf (from 1)."""
+    return f"10.{leaf >> 8}.{leaf & 0xFF}.{_FIRST_HOST + host}"
+
+
+def host_mac(ip: str) -> str:
+    """The MAC address that goes with an address: 02:00 and its four bytes."""
+    return ":".join(["02", "00", *(f"{int(part):02x}" for part in ip.split("."))])
+
+
+def check_size(title: str, *, switches: int, hosts: int, links: int) -> None:
+    """Refuses a network that is too large; `links` are those between switches.
+
+    Raises:
+        SpecError: it is.
+    """
+    refuse_above(title, "switches", switches, MOST_SWITCHES)
+    refuse_above(title, "hosts", hosts, MOST_HOSTS)
+    refuse_above(title, "links", links, MOST_LINKS)
+
+
+class Builder:
+    """Collects the parts of one topology; all links have the same rate."""
+
+    def __init__(self, words: Words, links: LinkOptions) -> None:
+        self._words = words
+        self._options = links
+        self._switches: list[Switch] = []
+        self._hosts: list[Host] = []
+        self._links: list[Link] = []
+        self._ports: dict[str, int] = {}
+        self._groups: dict[str, int] = {}
+        self._leaves = 0
+
+    def expect(self, *, switches: int, hosts: int, links: int) -> None:
+        """Says beforehand how large the network will be, so that none is begun that is too large.
+
+        Raises:
+            SpecError: it is.
+        """
+        check_size(self._words.title, switches=switches, hosts=hosts, links=links)
+
+    def switch(self, name: str, role: str, group: int = -1, hosts: int = 0) -> str:
+        """Adds a switch with a number of hosts; its name.
+
+        Raises:
+            SpecError: more hosts or leaves than the addressing has room for.
+        """
+        self._switches.append(Switch(name, len(self._switches) + 1, role, group))
+        self._ports[name] = hosts
+        self._groups[name] = group
+        if hosts:
+            self._leaves += 1
+            if hosts > _MAX_HOSTS:
+                raise SpecError(f"{self._words.title}: a switch can have {_MAX_HOSTS} hosts, not {hosts}")
+            if self._leaves > _MAX_LEAVES:
+                raise SpecError(f"{self._words.title}: at most {_MAX_LEAVES} switches can have hosts")
+        for index in range(hosts):
+            ip = host_address(self._leaves, index)
+            number = len(self._hosts) + 1
+            links = self._options
+            self._hosts.append(
+                Host(f"h{number}", number, ip, host_mac(ip), name, index + 1, links.rate_bps, links.host_ns)
+            )
+        return name
+
+    def link(self, a: str, b: str) -> None:
+        """Links the next free ports of two switches."""
+        self.link_ports(a, self._next(a), b, self._next(b))
+
+    def link_ports(self, a: str, a_port: int, b: str, b_port: int) -> None:
+        """Links chosen ports of two switches."""
+        within = self._groups[a] == self._groups[b]
+        delay_ns = self._options.local_ns if within else self._options.global_ns
+        self._links.append(Link(a, a_port, b, b_port, self._options.rate_bps, delay_ns))
+
+    def _next(self, switch: str) -> int:
+        self._ports[switch] += 1
+        return self._ports[switch]
+
+    def topology(self, narrow: tuple[Narrow, ...] = ()) -> Topology:
+        """What was built; SpecError where it is no usable network."""
+        words = self._words
+        return Topology(
+            words.name,
+            str(words),
+            tuple(self._switches),
+            tuple(self._hosts),
+            tuple(self._links),
+            self._options.latency_ns,
+            narrow,
+        )

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Slim Fly: McKay-Miller-Širáň graphs, of diameter 2 (Besta and Hoefler, SC 2014).
+
+For a prime power q = 4w + d with d one of -1, 0, 1 there are 2q² routers (s, x, y), s in {0, 1}, x and y in
+GF(q), each with (3q - d) / 2 links and p hosts:
+
+    (0, x, y) - (0, x, y')   where y - y' is in X
+    (1, m, c) - (1, m, c')   where c - c' is in X'
+    (0, x, y) - (1, m, c)    where y = m*x + c
+
+X and X' are sets of powers of a primitive element: the even and the odd ones; for d = -1 the even ones below
+2w with the odd ones from 2w - 1 on, and the other way round.
+"""
+
+from __future__ import annotations
+
+from tailrace.words import Options, Words
+from tailrace.topology.families.build import Builder
+from tailrace.topology.families.galois import Field, field, prime_power
+from tailrace.topology.model import Topology
+from tailrace.topology.families.options import GROUP_LINK_KEYS, links_of
+
+_LARGEST = 32
+
+
+def generators(gf: Field) -> tuple[frozenset[int], frozenset[int]]:
+    """The sets X and X' of a field with q = 4w + d elements, d one of -1, 0, 1."""
+    powers = gf.powers()
+    order = len(powers)
+    if gf.q % 4 == 3:
+        half = (gf.q + 1) // 2  # 2w
+        x = [*range(0, half - 1, 2), *range(half - 1, 2 * half - 2, 2)]
+        y = [*range(1, half, 2), *range(half, 2 * half - 1, 2)]
+    else:
+        size = gf.q // 2
+        x = [2 * i for i in range(size)]
+        y = [2 * i + 1 for i in range(size)]
+    return frozenset(powers[i % order] for i in x), frozenset(powers[i % order] for i in y)
+
+
+def slim_fly(words: Words) -> Topology:
+    """slim-fly:p=,q=,local=,global=,host= (p: hosts on each router, half of its links rounded up unless
+    given). Routers with the same (s, x) are a group.
+
+    Raises:
+        SpecError: a bad option; q is no prime power, is 2, or is too large.
+    """
+    options = Options(words, ("p", "q", *GROUP_LINK_KEYS))
+    q = options.integer("q", 5, least=3, most=_LARGEST)
+    if prime_power(q) is None or q % 4 == 2:
+        raise options.error("q", f"a power of a prime from 3 to {_LARGEST}")
+    delta = {0: 0, 1: 1, 3: -1}[q % 4]
+    degree = (3 * q - delta) // 2
+    hosts = options.integer("p", (degree + 1) // 2, least=1)
+    builder = Builder(words, links_of(options))
+    builder.expect(switches=2 * q * q, hosts=2 * q * q * hosts, links=q * q * degree)
+    gf = field(q)
+    name = {
+        (side, x, y): builder.switch(f"r{side}_{x}_{y}", "router", side * q + x, hosts)
+        for side in (0, 1)
+        for x in range(q)
+        for y in range(q)
+    }
+    for side, chosen in enumerate(generators(gf)):
+        for x in range(q):
+            for y in range(q):
+                for other in range(y + 1, q):
+                    if gf.add[y][gf.negative(other)] in chosen:
+                        builder.link(name[side, x, y], name[side, x, other])
+    for x in range(q):
+        for m in range(q):
+            for c in range(q):
+                builder.link(name[0, x, gf.add[gf.mul[m][x]][c]], name[1, m, c])
+    return builder.topology()

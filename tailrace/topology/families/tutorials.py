@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads topology.json as the p4lang tutorials write it.
+
+    {"hosts": {"h1": {"ip": "10.0.1.1/24", "mac": "08:00:00:00:01:11"}}, "switches": {"s1": {...}},
+     "links": [["h1", "s1-p1"], ["s1-p2", "s2-p1", latency, bandwidth]]}
+
+A latency is a text with a unit, or a number of ms; a bandwidth is a number of Mb/s. Names and ports are kept;
+what says how to run the exercise (commands, programs, runtime files) is not read.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from tailrace.words import Options, SpecError, UnitError, Words
+from tailrace.words.files import read_text
+from tailrace.words.units import parse_time_ns
+from tailrace.topology.families.build import check_size, host_mac
+from tailrace.topology.model import Host, Link, Switch, Topology
+from tailrace.topology.families.options import LINK_KEYS, links_of
+
+_SWITCH_END = re.compile(r"(.+)-p([0-9]{1,6})")
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
+"""Names go into names of files and of interfaces."""
+
+_IP = re.compile(r"[0-9]{1,3}(?:\.[0-9]{1,3}){3}")
+_MOST_NUMBER = 1e12
+"""Of ms and Mb/s."""
+
+_MS = 1_000_000
+_MBPS = 1_000_000
+
+
+class _Reader:
+    """One file; every message names it and the key."""
+
+    def __init__(self, words: Words) -> None:
+        self._file = words.name
+        self._options = links_of(Options(words, LINK_KEYS))
+        self._switches: dict[str, Switch] = {}
+        self._hosts: dict[str, Any] = {}
+        self._numbers: dict[str, int] = {}
+        self._attached: dict[str, Host] = {}
+        self._links: list[Link] = []
+
+    def error(self, key: str, problem: str) -> SpecError:
+        return SpecError(f"{self._file}: {key}: {problem}")
+
+    def read(self, words: Words) -> Topology:
+        data = self._load()
+        for key, kind in (("hosts", dict), ("switches", dict), ("links", list)):
+            if not isinstance(data.get(key), kind):
+                raise self.error(key, "expected a list" if kind is list else "expected an object")
+        self._hosts = data["hosts"]
+        check_size(
+            f"topology {self._file}",
+            switches=len(data["switches"]),
+            hosts=len(self._hosts),
+            links=len(data["links"]),
+        )
+        names = list(data["switches"])
+        for key, found in (("hosts", self._hosts), ("switches", names)):
+            for name in found:
+                if _NAME.fullmatch(name) is None:
+                    raise self.error(key, f"{name[:40]!r}: expected a name of letters, digits and _.-")
+        self._numbers = {name: number for number, name in enumerate(self._hosts, 1)}
+        known = set(names)
+        for index, link in enumerate(data["links"]):
+            self._link(f"links[{index}]", link, known)
+        with_hosts = {host.switch for host in self._attached.values()}
+        for number, name in enumerate(names, 1):
+            self._switches[name] = Switch(name, number, "leaf" if name in with_hosts else "spine")
+        for name in self._hosts:
+            if name not in self._attached:
+                raise self.error(f"hosts.{name}", "has no link")
+        hosts = tuple(self._attached[name] for name in self._hosts)
+        switches, links = tuple(self._switches.values()), tuple(self._links)
+        return Topology(self._file, str(words), switches, hosts, links, self._options.latency_ns)
+
+    def _load(self) -> dict[str, Any]:
+        try:
+            data = json.loads(read_text(Path(self._file)))
+        except OSError as error:
+            raise SpecError(f"{self._file}: {error.strerror}") from None
+        except UnicodeDecodeError:
+            raise SpecError(f"{self._file}: not UTF-8 text") from None
+        except json.JSONDecodeError as error:
+            raise SpecError(f"{self._file}: line {error.lineno}: {error.msg}") from None
+        except ValueError as error:  # a number of more digits than Python turns into one
+            raise SpecError(f"{self._file}: {error}") from None
+        except RecursionError:
+            raise SpecError(f"{self._file}: nested too deeply") from None
+        if not isinstance(data, dict):
+            raise SpecError(f"{self._file}: expected an object with hosts, switches and links")
+        return data
+
+    def _link(self, key: str, link: Any, switches: set[str]) -> None:
+        well_formed = isinstance(link, list) and 2 <= len(link) <= 4
+        if not well_formed or not all(isinstance(end, str) for end in link[:2]):
+            raise self.error(key, 'expected ["h1", "s1-p1", latency, bandwidth]')
+        delay_ns = self._latency(key, link[2]) if len(link) > 2 else self._options.global_ns
+        rate_bps = self._bandwidth(key, link[3]) if len(link) > 3 else self._options.rate_bps
+        a, b = (self._end(key, text, switches) for text in link[:2])
+        if a[1] and b[1]:
+            self._links.append(Link(a[0], a[1], b[0], b[1], rate_bps, delay_ns))
+        elif a[1] or b[1]:
+            host, (switch, port) = (a[0], b) if b[1] else (b[0], a)
+            self._attach(key, host, switch, port, rate_bps, delay_ns)
+        else:
+            raise self.error(key, "joins two hosts")
+
+    def _end(self, key: str, text: str, switches: set[str]) -> tuple[str, int]:
+        """(switch, port), or (host, 0)."""
+        if text in self._hosts:
+            return text, 0
+        match = _SWITCH_END.fullmatch(text)
+        if match is None or match[1] not in switches:
+            raise self.error(key, f"{text!r} is neither a host nor a port of a switch such as s1-p1")
+        if int(match[2]) < 1:
+            raise self.error(key, f"{text!r}: ports count from 1")
+        return match[1], int(match[2])
+
+    def _attach(self, key: str, name: str, switch: str, port: int, rate_bps: int, delay_ns: int) -> None:
+        if name in self._attached:
+            raise self.error(key, f"{name} has a second link")
+        fields = self._hosts[name]
+        ip = fields.get("ip") if isinstance(fields, dict) else None
+        if not isinstance(ip, str):
+            raise self.error(f"hosts.{name}.ip", "expected an address such as 10.0.1.1/24")
+        ip = ip.partition("/")[0]
+        mac = fields.get("mac")
+        if mac is None and _IP.fullmatch(ip):
+            mac = host_mac(ip)
+        if not isinstance(mac, str) or not re.fullmatch(r"[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){5}", mac):
+            raise self.error(f"hosts.{name}.mac", "expected an address such as 08:00:00:00:01:11")
+        self._attached[name] = Host(
+            name, self._numbers[name], ip, mac.lower(), switch, port, rate_bps, delay_ns
+        )
+
+    def _latency(self, key: str, value: object) -> int:
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= _MOST_NUMBER:
+            return round(value * _MS)
+        if isinstance(value, str):
+            try:
+                return parse_time_ns(value)
+            except UnitError:
+                pass  # the error below says what is expected
+        raise self.error(key, f"{repr(value)[:40]} is no latency, in ms or with a unit")
+
+    def _bandwidth(self, key: str, value: object) -> int:
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value <= _MOST_NUMBER:
+            return round(value * _MBPS)
+        raise self.error(key, f"{repr(value)[:40]} is no bandwidth in Mb/s")
+
+
+def read_topology_json(words: Words) -> Topology:
+    """The topology in the file `words.name`.
+
+    rate= and delay= are for links to which it gives none, latency= is that of its switches.
+
+    Raises:
+        SpecError: no such file, or its content is no topology; the line names file and line or key.
+    """
+    return _Reader(words).read(words)

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Look-up tables of a topology, and the checks that making them amounts to."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from ipaddress import AddressValueError, IPv4Address, IPv4Network
+from typing import TYPE_CHECKING
+
+from tailrace.words import SpecError
+
+if TYPE_CHECKING:
+    from tailrace.topology.model import Topology
+
+_PREFIX_BITS = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """What is at the other end of a port: a `host` or a `switch`, and its port there (0 for a host)."""
+
+    kind: str
+    name: str
+    port: int
+    rate_bps: int
+    delay_ns: int
+
+
+class Index:
+    """Look-ups of one topology, made once."""
+
+    def __init__(self, topology: Topology) -> None:
+        """Checks the topology.
+
+        Raises:
+            SpecError: it is no usable network.
+        """
+        self._title = f"topology {topology.kind}"
+        names = [switch.name for switch in topology.switches] + [host.name for host in topology.hosts]
+        self._refuse_duplicates("name", names)
+        self._refuse_duplicates("switch id", [item.id for item in topology.switches])
+        self._refuse_duplicates("host id", [item.id for item in topology.hosts])
+        self._refuse_duplicates("address", [item.ip for item in topology.hosts])
+        self._refuse_duplicates("MAC address", [item.mac for item in topology.hosts])
+        if not topology.switches:
+            raise self._error("there is no switch")
+        if not topology.hosts:
+            raise self._error("there is no host")
+        if topology.latency_ns < 0:
+            raise self._error("the latency of a switch must not be negative")
+        self.switches = {switch.name: switch for switch in topology.switches}
+        self.hosts = {host.name: host for host in topology.hosts}
+        self.by_ip = {host.ip: host for host in topology.hosts}
+        self.ports = self._make_ports(topology)
+        self.hosts_of = {
+            name: tuple(self.hosts[peer.name] for peer in ports.values() if peer.kind == "host")
+            for name, ports in self.ports.items()
+        }
+        self.leaves = tuple(name for name, hosts in self.hosts_of.items() if hosts)
+        self._check_connected()
+        self.prefixes = self._make_prefixes() | self._narrow_prefixes(topology)
+
+    def _error(self, text: str) -> SpecError:
+        return SpecError(f"{self._title}: {text}")
+
+    def _refuse_duplicates(self, what: str, values: Iterable[object]) -> None:
+        for value, count in Counter(values).items():
+            if count > 1:
+                raise self._error(f"{what} {value} is used {count} times")
+
+    def _make_ports(self, topology: Topology) -> dict[str, dict[int, Peer]]:
+        from tailrace.topology.model import MAX_PORT  # the model imports this module
+
+        ports: dict[str, dict[int, Peer]] = {name: {} for name in self.switches}
+
+        def add(switch: str, port: int, peer: Peer) -> None:
+            if switch not in ports:
+                raise self._error(f"{peer.name} is linked to {switch}, which is no switch")
+            if not 1 <= port <= MAX_PORT:
+                raise self._error(f"port {port} of {switch} is not between 1 and {MAX_PORT}")
+            if port in ports[switch]:
+                other = ports[switch][port].name
+                raise self._error(f"port {port} of {switch} is linked to {other} and {peer.name}")
+            if peer.rate_bps <= 0:
+                raise self._error(f"the rate of the link {switch}-{peer.name} must be more than 0")
+            if peer.delay_ns < 0:
+                raise self._error(f"the delay of the link {switch}-{peer.name} must not be negative")
+            ports[switch][port] = peer
+
+        for host in topology.hosts:
+            add(host.switch, host.port, Peer("host", host.name, 0, host.rate_bps, host.delay_ns))
+        for link in topology.links:
+            if link.a == link.b:
+                raise self._error(f"a link joins {link.a} to itself")
+            add(link.a, link.a_port, Peer("switch", link.b, link.b_port, link.rate_bps, link.delay_ns))
+            add(link.b, link.b_port, Peer("switch", link.a, link.a_port, link.rate_bps, link.delay_ns))
+        return {name: dict(sorted(found.items())) for name, found in ports.items()}
+
+    def _check_connected(self) -> None:
+        start = next(iter(self.switches))
+        reached, waiting = {start}, [start]
+        while waiting:
+            for peer in self.ports[waiting.pop()].values():
+                if peer.kind == "switch" and peer.name not in reached:
+                    reached.add(peer.name)
+                    waiting.append(peer.name)
+        for name in self.switches:
+            if name not in reached:
+                raise self._error(f"not connected: there is no path from {start} to {name}")
+
+    def _make_prefixes(self) -> dict[str, tuple[IPv4Network, ...]]:
+        """A /24 for each that only one switch uses, else single addresses."""
+        users: dict[IPv4Network, set[str]] = {}
+        of_host: dict[str, IPv4Network] = {}
+        for host in self.hosts.values():
+            try:
+                address = IPv4Address(host.ip)
+            except AddressValueError:
+                raise self._error(f"{host.name}: {host.ip!r} is no IPv4 address") from None
+            of_host[host.name] = network = IPv4Network((int(address), _PREFIX_BITS), strict=False)
+            users.setdefault(network, set()).add(host.switch)
+        prefixes: dict[str, tuple[IPv4Network, ...]] = {}
+        for name, hosts in self.hosts_of.items():
+            own = {host: of_host[host.name] for host in hosts}
+            found = {net if len(users[net]) == 1 else IPv4Network(host.ip) for host, net in own.items()}
+            prefixes[name] = tuple(sorted(found))
+        return prefixes
+
+    def _narrow_prefixes(self, topology: Topology) -> dict[str, tuple[IPv4Network, ...]]:
+        for narrow in topology.narrow:
+            if narrow.host not in self.hosts:
+                raise self._error(f"narrow: there is no host {narrow.host!r}")
+        return {narrow.host: (IPv4Network(self.hosts[narrow.host].ip),) for narrow in topology.narrow}
+
+    def prefix(self, switch: str) -> IPv4Network:
+        """The smallest network that holds all prefixes of a switch; KeyError where it has no hosts."""
+        prefixes = self.prefixes[switch]
+        if not prefixes:
+            raise KeyError(f"{switch} has no hosts")
+        network = prefixes[0]
+        while not all(prefix.subnet_of(network) for prefix in prefixes):
+            network = network.supernet()
+        return network

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One static minimal next hop from each switch to each leaf: the default forwarding table of Spritz §III-A.
+
+Minimal next hops are, in a Dragonfly, the own links to the destination's group or else the switches of the
+own group that have such links (topology.paths.dragonfly: `onward`), and everywhere else those of shortest paths. Of
+these, sorted by port, (id of the switch + position of the leaf) mod their number is taken, so that the load
+is spread and nothing need be drawn. A packet that follows the table gets nearer with every switch, so it
+never loops.
+"""
+
+from __future__ import annotations
+
+from tailrace.topology.kinds import DRAGONFLY
+from tailrace.topology.paths.dragonfly import Legs
+from tailrace.topology.model import Topology
+from tailrace.topology.paths.shortest import Down, next_hops
+
+
+class DefaultRoutes:
+    """The default tables of all switches while the links in `down` are dead."""
+
+    def __init__(self, topology: Topology, down: Down = frozenset()) -> None:
+        """Next hops are looked up when they are asked for."""
+        self._topology = topology
+        self._down = down
+        self._ids = {switch.name: switch.id for switch in topology.switches}
+        self._positions = {leaf: position for position, leaf in enumerate(topology.leaves)}
+        self._legs = Legs(topology, down) if topology.kind == DRAGONFLY else None
+        self._ports: dict[str, dict[str, list[int]]] = {name: {} for name in self._ids}
+        for link in topology.links:
+            if (link.a, link.a_port) not in down and (link.b, link.b_port) not in down:
+                self._ports[link.a].setdefault(link.b, []).append(link.a_port)
+                self._ports[link.b].setdefault(link.a, []).append(link.b_port)
+        self._neighbours = {name: frozenset(found) for name, found in self._ports.items()}
+        self._farther: dict[str, dict[str, tuple[int, ...]]] | None = None
+        self._taken: dict[tuple[str, str], int | None] = {}
+
+    def minimal(self, switch: str, leaf: str) -> tuple[int, ...]:
+        """All minimal next hops to another switch, sorted; none where it cannot be reached."""
+        if self._legs is not None:
+            return tuple(sorted(set(self._legs.towards(switch, leaf).onward)))
+        ports = self._ports[switch]
+        if leaf in ports:
+            return tuple(sorted(ports[leaf]))
+        between = self._neighbours[switch] & self._neighbours[leaf]
+        if between:
+            return tuple(sorted(port for name in between for port in ports[name]))
+        # no network of diameter two gets here before a link fails
+        if self._farther is None:
+            self._farther = next_hops(self._topology, self._down)
+        return self._farther[switch][leaf]
+
+    def port(self, switch: str, leaf: str) -> int | None:
+        """The static next hop to another switch; None where it cannot be reached."""
+        key = (switch, leaf)
+        if key not in self._taken:
+            ports = self.minimal(switch, leaf)
+            choice = self._ids[switch] + self._positions[leaf]
+            self._taken[key] = ports[choice % len(ports)] if ports else None
+        return self._taken[key]
+
+
+def minimal_next_hops(topology: Topology, down: Down = frozenset()) -> dict[str, dict[str, tuple[int, ...]]]:
+    """For each switch and each other leaf all minimal next hops of packets from hosts, sorted.
+
+    In a Dragonfly they are own links to the destination's group and switches of the own group that have such
+    links: who gets the packet next sends it there, so it does not loop.
+    """
+    if topology.kind != DRAGONFLY:
+        return next_hops(topology, down)
+    legs = Legs(topology, down)
+    names = [switch.name for switch in topology.switches]
+    return {
+        name: {
+            leaf: tuple(sorted(set(legs.towards(name, leaf).entering)))
+            for leaf in topology.leaves
+            if leaf != name
+        }
+        for name in names
+    }

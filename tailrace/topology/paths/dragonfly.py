@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Minimal paths of a Dragonfly (Kim et al. 2008): at most one link within a group, then one to another group,
+then at most one within that.
+
+Unlike shortest paths they never lead through a third group, and they use every link between two groups. Next
+hops depend on where a packet came from:
+
+    entering   from a host or another group: own links to the destination's group, and the switches of the own
+               group that have such links, once for each
+    onward     from a switch of the own group: own links, so that nobody hands a packet around; where there is
+               none, which happens to acknowledgments that return another way, switches that have some
+
+Where links are down and leave no such path, next hops are those of shortest paths. No packet loops even so: a
+shortest path gets nearer at each switch, and the first switch with a minimal path makes the rest one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tailrace.topology.model import Topology
+from tailrace.topology.paths.shortest import Down, next_hops
+
+MINIMAL_SWITCHES = 4
+"""The most switches on a minimal path."""
+
+DETOUR_SWITCHES = 6
+"""The most switches on a path through one other group."""
+
+Ports = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Leg:
+    """Next hops, sorted; a port is there as often as paths begin with it. `minimal`: the paths are."""
+
+    entering: Ports
+    onward: Ports
+    minimal: bool = True
+
+
+class Legs:
+    """The minimal next hops of all switches of a Dragonfly while the links in `down` are dead."""
+
+    def __init__(self, topology: Topology, down: Down = frozenset()) -> None:
+        """Looks the links up once."""
+        self._topology = topology
+        self._group = {switch.name: switch.group for switch in topology.switches}
+        self._local: dict[str, dict[int, str]] = {name: {} for name in self._group}
+        self._global: dict[str, dict[int, str]] = {name: {} for name in self._group}
+        for link in topology.links:
+            if (link.a, link.a_port) not in down and (link.b, link.b_port) not in down:
+                within = self._group[link.a] == self._group[link.b]
+                table = self._local if within else self._global
+                table[link.a][link.a_port] = link.b
+                table[link.b][link.b_port] = link.a
+        self._shortest = next_hops(topology, down) if down else None
+        members: dict[int, int] = {}
+        for group in self._group.values():
+            members[group] = members.get(group, 0) + 1
+        self._whole = {
+            group: all(len(set(self._local[n].values())) == members[group] - 1 for n in self._in(group))
+            for group in members
+        }
+        self._cache: dict[tuple[str, int], Leg] = {}
+        self._broken = bool(down)
+        self._ending: dict[tuple[int, str], bool] = {}
+
+    def _in(self, group: int) -> Iterator[str]:
+        return (name for name, own in self._group.items() if own == group)
+
+    @property
+    def groups(self) -> tuple[int, ...]:
+        """The groups, in order."""
+        return tuple(sorted(self._whole))
+
+    def is_global(self, switch: str, port: int) -> bool:
+        """Whether a live port of a switch leads to another group."""
+        return port in self._global[switch]
+
+    def towards_group(self, switch: str, group: int) -> Leg:
+        """Next hops to another group, wherever in it."""
+        key = (switch, group)
+        if key not in self._cache:
+            self._cache[key] = self._far(switch, group, None)
+        return self._cache[key]
+
+    def towards(self, switch: str, leaf: str) -> Leg:
+        """Next hops to another switch; empty where it cannot be reached."""
+        group = self._group[leaf]
+        if group == self._group[switch]:
+            direct = tuple(sorted(port for port, peer in self._local[switch].items() if peer == leaf))
+            leg = Leg(direct, direct)
+        elif self._whole[group]:
+            leg = self.towards_group(switch, group)
+        else:
+            leg = self._far(switch, group, leaf)
+        if not leg.entering and self._shortest is not None:
+            shortest = self._shortest[switch][leaf]
+            return Leg(shortest, shortest, minimal=False)
+        return leg
+
+    def detours_end(self, group: int, leaf: str) -> bool:
+        """Whether all switches of a group have minimal paths to a leaf of another one: no packet that is sent
+        through the group comes back.
+        """
+        if not self._broken:
+            return True
+        key = (group, leaf)
+        if key not in self._ending:
+            self._ending[key] = all(
+                leg.minimal and leg.entering for leg in (self.towards(name, leaf) for name in self._in(group))
+            )
+        return self._ending[key]
+
+    def _own(self, switch: str, group: int, leaf: str | None) -> list[int]:
+        """Own links to a group, from whose other end the leaf can be reached."""
+        return [
+            port
+            for port, peer in self._global[switch].items()
+            if self._group[peer] == group
+            and (leaf is None or peer == leaf or leaf in self._local[peer].values())
+        ]
+
+    def _far(self, switch: str, group: int, leaf: str | None) -> Leg:
+        own = self._own(switch, group, leaf)
+        via = [port for port, peer in self._local[switch].items() for _ in self._own(peer, group, leaf)]
+        return Leg(tuple(sorted(own + via)), tuple(sorted(own or via)))

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pieces of ways from switch to switch, with what Spritz counts of them: local and global links, and latency.
+
+The latency of a way is that of its links, each its propagation and the sending of a full frame (Spritz, Table
+I); hosts' links, switches and queues are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tailrace.topology.model import Topology
+
+FRAME_BYTES = 4160
+"""A full frame of Spritz, Table II: 64 bytes of headers and 4096 of payload."""
+
+_PS_PER_NS = 1_000
+_PS_BITS = 8 * 10**12
+"""Bits a byte times ps a second: bytes * _PS_BITS / bits a second is ps."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hop:
+    """A port of a switch that leads to another one; `is_local`: of the same group."""
+
+    port: int
+    peer: str
+    is_local: bool
+    latency_ps: int
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A way: its switches, of which the first sends by the first port, and so on."""
+
+    switches: tuple[str, ...]
+    ports: tuple[int, ...] = ()
+    local: int = 0
+    global_: int = 0
+    latency_ps: int = 0
+
+    def sends(self) -> Iterator[tuple[str, int]]:
+        """The ports by which it leaves its switches, each with the switch."""
+        return zip(self.switches, self.ports, strict=False)
+
+    def then(self, hop: Hop) -> Piece:
+        """One link longer."""
+        return Piece(
+            (*self.switches, hop.peer),
+            (*self.ports, hop.port),
+            self.local + hop.is_local,
+            self.global_ + (not hop.is_local),
+            self.latency_ps + hop.latency_ps,
+        )
+
+    def joined(self, rest: Piece) -> Piece:
+        """With the way that begins where this one ends."""
+        return Piece(
+            (*self.switches, *rest.switches[1:]),
+            (*self.ports, *rest.ports),
+            self.local + rest.local,
+            self.global_ + rest.global_,
+            self.latency_ps + rest.latency_ps,
+        )
+
+
+def link_ps(delay_ns: int, rate_bps: int, frame_bytes: int) -> int:
+    """The latency of a link: its propagation and the sending of a frame, rounded up to ps."""
+    return delay_ns * _PS_PER_NS - (-frame_bytes * _PS_BITS // rate_bps)
+
+
+def hops_of(topology: Topology, frame_bytes: int) -> dict[str, dict[int, Hop]]:
+    """What each port of each switch leads to, where that is a switch."""
+    group = {switch.name: switch.group for switch in topology.switches}
+    hops: dict[str, dict[int, Hop]] = {name: {} for name in group}
+    for link in topology.links:
+        is_local = group[link.a] == group[link.b]
+        latency_ps = link_ps(link.delay_ns, link.rate_bps, frame_bytes)
+        hops[link.a][link.a_port] = Hop(link.a_port, link.b, is_local, latency_ps)
+        hops[link.b][link.b_port] = Hop(link.b_port, link.a, is_local, latency_ps)
+    return hops

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rates, times and sizes with units, as command lines and files give them, and back to text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from decimal import Decimal
+
+from tailrace.words.errors import UnitError
+
+MOST_INTEGER = (1 << 63) - 1
+"""What TOML, JSON, parquet and the switches' clocks hold."""
+
+_MOST_CHARACTERS = 100
+_NUMBER = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z/]*)")
+_BPS = {"bps": 1, "Kbps": 10**3, "Mbps": 10**6, "Gbps": 10**9, "Tbps": 10**12}
+_TIMES = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
+_BINARY = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
+_SIZES = _BINARY | {"KB": 10**3, "MB": 10**6, "GB": 10**9}
+
+
+def split(text: str) -> tuple[Decimal, str]:
+    """A quantity as its number and its unit, which may be empty.
+
+    Raises:
+        UnitError: the text is no number with a unit after it.
+    """
+    # the length first: what is to be shown, and turned into a number, is bounded by it
+    match = _NUMBER.fullmatch(text.strip()) if len(text) <= _MOST_CHARACTERS else None
+    if match is None:
+        raise UnitError(f"{text[:_MOST_CHARACTERS]!r} is no number with a unit")
+    return Decimal(match[1]), match[2]
+
+
+def whole(value: Decimal, text: str) -> int:
+    """The value as an integer; UnitError where it is none (`text` is what the user wrote)."""
+    if value > MOST_INTEGER:
+        raise UnitError(f"{text!r} is more than {MOST_INTEGER} of the smallest unit")
+    if value != int(value):
+        raise UnitError(f"{text!r} is no whole number of the smallest unit")
+    return int(value)
+
+
+def _parse(text: str, units: Mapping[str, int], what: str, smallest: str) -> int:
+    value, unit = split(text)
+    factor = units.get(unit or smallest)
+    if factor is None:
+        raise UnitError(f"{text!r} is no {what}; units are {', '.join(units)}")
+    return whole(value * factor, text)
+
+
+def parse_rate_bps(text: str) -> int:
+    """A rate such as 200Gbps, in bits/s; a bare number is bits/s, and the case of the unit does not matter.
+
+    Raises:
+        UnitError: the text is no rate.
+    """
+    value, unit = split(text)
+    factor = {name.lower(): factor for name, factor in _BPS.items()}.get(unit.lower() or "bps")
+    if factor is None:
+        raise UnitError(f"{text!r} is no rate; units are {', '.join(_BPS)}")
+    return whole(value * factor, text)
+
+
+def parse_time_ns(text: str) -> int:
+    """A time such as 10us, in ns; a bare number is ns.
+
+    Raises:
+        UnitError: the text is no time.
+    """
+    return _parse(text, _TIMES, "time", "ns")
+
+
+def parse_bytes(text: str) -> int:
+    """A size such as 8MiB, in bytes; a bare number is bytes.
+
+    Raises:
+        UnitError: the text is no size.
+    """
+    return _parse(text, _SIZES, "size", "B")
+
+
+def _format(value: int, units: Mapping[str, int]) -> str:
+    """The value in the largest unit that is not larger than it, with at most three decimals."""
+    name, factor = next(
+        ((name, factor) for name, factor in reversed(list(units.items())) if abs(value) >= factor),
+        next(iter(units.items())),
+    )
+    number = f"{value / factor:.3f}".rstrip("0").rstrip(".")
+    return f"{number}{name}"
+
+
+def format_rate(rate_bps: int) -> str:
+    """A rate for people, such as 200Gbps; rounded to three decimals."""
+    return _format(rate_bps, _BPS)
+
+
+def format_time(time_ns: int) -> str:
+    """A time for people, such as 1.5us; rounded to three decimals."""
+    return _format(time_ns, _TIMES)
+
+
+def format_bytes(size_bytes: int) -> str:
+    """A size for people, such as 8MiB; rounded to three decimals."""
+    return _format(size_bytes, _BINARY)

@@ -1,0 +1,457 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The codec in C against the one in Python: what every frame says, and every byte of every packet.
+
+codec.frames does in Python what the host port does in C, and tests/hosts compares it with Scapy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scapy.contrib.roce import BTH
+from scapy.layers.inet import IP, UDP
+from scapy.layers.l2 import Ether
+from scapy.packet import Raw
+
+from tailrace.codec import calls
+from tailrace.codec.builders import with_vlan
+from tailrace.codec.calls import ACK, DATA, KIND_BITS, NIC_ACK, PAYLOAD, RAW, Packet
+from tailrace.codec.frame import Frame
+from tailrace.codec.frames import Builder, deliver
+from tailrace.codec.layout import Layout
+from tailrace.codec.layers.bth import ROCE_PORT, Opcode, Syndrome
+from tailrace.codec.layers.dscp import DSCP_SHIFT, Dscp
+from tailrace.codec.layers.flow_pause import FlowPause
+from tailrace.codec.layers.local import Local, Subtype
+from tailrace.codec.layers.nic_shim import NicShim
+from tailrace.codec.layers.pfc import pfc_frame
+from tailrace.codec.templates import Address, ack_headers, data_headers, ip_number, nic_ack_headers, reth
+from tailrace.codec.wire import DATA_OPCODES, parse, restore
+from tests.hosts.trimming import trim
+from tests.native.virtual.host_rig import Rig
+
+FULL = settings(max_examples=400, deadline=None, derandomize=True)
+bits = st.integers
+HERE = Address("02:00:0a:00:00:01", "02:00:00:00:00:fe", "10.0.0.1", "10.0.1.2")
+
+
+@dataclass
+class PacketNic:
+    """Sends packets one after the other, notes what it is told."""
+
+    packets: list[Packet] = field(default_factory=list)
+    templates: dict[int, tuple[bytes, bytes]] = field(default_factory=dict)
+    told: list[tuple[object, ...]] = field(default_factory=list)
+    address: int = ip_number(HERE.dst)
+    idle: bool = True
+
+    def on_data(self, now_ns: int, peer: int, place: int, shape: int, ticks: int) -> None:
+        self.told.append(("data", now_ns, peer, place, shape, ticks))
+
+    def on_trimmed(self, now_ns: int, peer: int, place: int, shape: int) -> None:
+        self.told.append(("trimmed", now_ns, peer, place, shape))
+
+    def on_ack(self, now_ns: int, peer: int, place: int, aeth: int) -> None:
+        self.told.append(("ack", now_ns, peer, place, aeth))
+
+    def on_cnp(self, now_ns: int, peer: int) -> None:
+        self.told.append(("cnp", now_ns, peer))
+
+    def on_nic_ack(self, now_ns: int, flow: int, count: int, ticks: int) -> None:
+        self.told.append(("nic_ack", now_ns, flow, count, ticks))
+
+    def on_flow_pause(self, now_ns: int, *numbers: int) -> None:
+        self.told.append(("flow_pause", now_ns, *numbers))
+
+    def on_pfc(self, now_ns: int, quanta: Sequence[int]) -> None:
+        self.told.append(("pfc", now_ns, tuple(quanta)))
+
+    def on_junk(self, now_ns: int, reason: int) -> None:
+        self.told.append(("junk", now_ns, calls.JUNK_NAMES[reason]))
+
+    def next_packet(self, now_ns: int) -> Packet | int | None:
+        return self.packets.pop(0) if self.packets else None
+
+    def template(self, what: int) -> tuple[bytes, bytes]:
+        return self.templates[what >> KIND_BITS]
+
+
+def rig(nic: PacketNic) -> Rig:
+    return Rig(nic, PacketNic)
+
+
+def told_in_c(frame: bytes, virtual_bytes: int, now_ns: int) -> tuple[object, ...]:
+    """What a NIC is told of a frame by the host port."""
+    nic = PacketNic()
+    host = rig(nic)
+    host.arrive(now_ns * 1000 + 999, frame, virtual_bytes)
+    host.run()
+    (told,) = nic.told
+    return told
+
+
+def told_in_python(frame: bytes, virtual_bytes: int, now_ns: int) -> tuple[object, ...]:
+    nic = PacketNic()
+    deliver(nic, now_ns, frame, virtual_bytes)
+    (told,) = nic.told
+    return told
+
+
+@dataclass(frozen=True)
+class Given:
+    """A packet to send, when, and what it is built from."""
+
+    now_ns: int
+    packet: Packet
+    template: tuple[bytes, bytes]
+
+    def build(self) -> Frame:
+        return Builder(lambda what: self.template).frame(self.now_ns, self.packet)
+
+
+ports = bits(0, 0xFFFF)
+words24 = bits(0, 2**24 - 1)
+words32 = bits(0, 2**32 - 1)
+macs = bits(0, 2**48 - 1).map(lambda number: ":".join(f"{byte:02x}" for byte in number.to_bytes(6, "big")))
+ips = st.sampled_from([HERE.dst, "10.255.0.9", "255.255.255.255", "0.0.0.0"])
+dscps = st.sampled_from(2 * [Dscp.DEFAULT, Dscp.STEERED] + [Dscp.TRIMMED, Dscp.TRIMMED_STEERED])
+vlans = st.sampled_from(6 * [0] + [1, calls.VLAN_MASK])
+addresses = st.builds(Address, macs, macs, ips, ips)
+
+
+@st.composite
+def data_packets(draw):
+    virtual = draw(st.booleans())
+    payload = draw(bits(0, 65000) | st.sampled_from([1, 4096, 9000])) if virtual else draw(bits(0, 90))
+    opcode = draw(st.sampled_from(DATA_OPCODES))
+    place = draw(ports) << calls.SPORT_SHIFT | draw(words24)
+    shape = payload | opcode << calls.OPCODE_SHIFT | draw(bits(0, calls.LEFT_MASK)) << calls.LEFT_SHIFT
+    shape |= draw(bits(0, 1)) << calls.RETRANSMISSION_SHIFT | draw(bits(0, 1)) << calls.ACKREQ_SHIFT
+    shape |= draw(vlans) << calls.VLAN_SHIFT
+    headers = data_headers(
+        draw(addresses),
+        sport=draw(ports),
+        qpn=draw(words24),
+        ecn=draw(st.booleans()),
+        shimmed=draw(st.booleans()),
+        dscp=draw(dscps),
+    )
+    what = draw(bits(0, 50)) << KIND_BITS | (DATA if virtual else PAYLOAD)
+    packet = (
+        (what, place, shape)
+        if virtual
+        else (what, place, shape, draw(st.binary(min_size=payload, max_size=payload)))
+    )
+    return Given(draw(bits(0, 2**40)), packet, (headers, reth(draw(words32))))
+
+
+@st.composite
+def ack_packets(draw):
+    headers = ack_headers(draw(addresses), sport=draw(ports), qpn=draw(words24), dscp=draw(dscps))
+    place = draw(bits(0, 1)) << calls.BECN_SHIFT | draw(ports) << calls.SPORT_SHIFT | draw(words24)
+    return Given(
+        draw(bits(0, 9)), (draw(bits(0, 50)) << KIND_BITS | ACK, place, draw(words32)), (headers, b"")
+    )
+
+
+@st.composite
+def nic_ack_packets(draw):
+    headers = nic_ack_headers(
+        draw(addresses), sport=draw(ports), orig_sport=draw(ports), orig_dport=ROCE_PORT
+    )
+    what = draw(bits(0, 50)) << KIND_BITS | NIC_ACK
+    return Given(draw(bits(0, 9)), (what, draw(words32), draw(words32)), (headers, b""))
+
+
+def tagged(given: Given) -> bool:
+    """Whether the packet has a VLAN tag, so that no host reads it."""
+    kind = given.packet[0] % (1 << KIND_BITS)
+    return kind in (DATA, PAYLOAD) and bool(given.packet[2] >> calls.VLAN_SHIFT)
+
+
+packets = data_packets() | ack_packets() | nic_ack_packets()
+
+
+@st.composite
+def control_frames(draw):
+    """Pauses, PFC, CNPs and packets with other opcodes, by Scapy, with odd numbers."""
+    kind = draw(st.sampled_from(["pause", "local", "pfc", "cnp"]))
+    if kind == "pfc":
+        quanta = draw(st.dictionaries(bits(0, 7), ports))
+        return bytes(pfc_frame("02:00:00:00:00:01", quanta))
+    if kind == "local":
+        return bytes(Ether(type=0x88B5) / Local(subtype=draw(bits(0, 9))) / Raw(draw(st.binary(max_size=40))))
+    if kind == "pause":
+        fields = {"sport": draw(ports), "dport": draw(ports), "protocol": draw(bits(0, 255))}
+        body = FlowPause(
+            op=draw(bits(0, 5)), credit_bytes=draw(words32), src=HERE.src, dst=HERE.dst, **fields
+        )
+        return bytes(Ether() / Local(subtype=int(Subtype.FLOW_PAUSE)) / body)
+    bth = BTH(
+        opcode=draw(st.sampled_from([int(Opcode.CNP), 0, 0x11, 255])), dqpn=draw(words24), fecn=1, becn=1
+    )
+    packet = Ether() / IP(src=HERE.src, dst=draw(ips)) / UDP(sport=1, dport=ROCE_PORT, chksum=0) / bth
+    return bytes(packet / Raw(bytes(draw(bits(0, 20)))))
+
+
+@st.composite
+def mutated(draw, frame: bytes):
+    """The frame with some bits flipped, or shorter, or longer."""
+    changed = bytearray(frame)
+    for _ in range(draw(bits(0, 3))):
+        if changed:
+            changed[draw(bits(0, len(changed) - 1))] ^= 1 << draw(bits(0, 7))
+    if draw(st.booleans()):
+        del changed[draw(bits(0, len(changed))) :]
+    return bytes(changed) + draw(st.binary(max_size=6))
+
+
+@FULL
+@given(packets)
+def test_packets_are_built_as_in_python(given):
+    """Every byte, and the length of a virtual payload."""
+    nic = PacketNic([given.packet], {given.packet[0] >> KIND_BITS: given.template})
+    host = rig(nic)
+    host.poll(given.now_ns * 1000 + 1)
+    host.run(given.now_ns * 1000 + 2)
+    ((_, _, data, virtual_bytes),) = host.sent
+    assert given.build() == Frame(data, virtual_bytes)
+
+
+@FULL
+@given(packets)
+def test_frames_are_read_as_in_python(given):
+    """What our own NICs send."""
+    frame = given.build()
+    told = told_in_c(frame.data, frame.virtual_bytes, given.now_ns)
+    assert told_in_python(frame.data, frame.virtual_bytes, given.now_ns) == told
+
+
+@FULL
+@given(packets.filter(lambda given: not tagged(given)), st.data())
+def test_frames_are_read_as_switches_leave_them(given, data):
+    """TTL, ECN, path tag and notifications are written on the way; padding of Ethernet comes behind."""
+    frame = given.build()
+    packet = Ether(frame.data)
+    ip = packet[IP]
+    ip.ttl, ip.chksum = data.draw(bits(1, 255)), None
+    ip.tos = data.draw(dscps) << DSCP_SHIFT | data.draw(bits(0, 3))
+    del ip.len
+    changed = bytearray(frame.data)
+    headers = bytes(packet)[14:34]
+    changed[14:16], changed[22:26] = headers[0:2], headers[8:12]
+    place = Layout(Ether, IP, UDP, BTH).span("BTH.fecn", "BTH.resv6").byte
+    if given.packet[0] % (1 << KIND_BITS) != NIC_ACK:
+        shim = (
+            Layout(NicShim).size_bytes
+            if len(given.template[0]) > Layout(Ether, IP, UDP, BTH).size_bytes
+            else 0
+        )
+        changed[place + shim] = data.draw(bits(0, 255))
+    padded = bytes(changed) + bytes(data.draw(bits(0, 9)))
+    assert told_in_python(padded, frame.virtual_bytes, 7) == told_in_c(padded, frame.virtual_bytes, 7)
+
+
+@FULL
+@given(packets, st.data())
+def test_broken_frames_are_read_as_in_python(given, data):
+    """Whatever is changed, cut off or added, and whatever length the virtual payload is said to have."""
+    frame = given.build()
+    broken = data.draw(mutated(frame.data))
+    lengths = st.just(frame.virtual_bytes) | bits(0, 8) | bits(0, 1 << 17)
+    virtual_bytes = data.draw(lengths)
+    assert told_in_python(broken, virtual_bytes, 7) == told_in_c(broken, virtual_bytes, 7)
+
+
+@FULL
+@given(data_packets(), st.booleans(), st.data())
+def test_trimmed_packets_are_read_as_in_python(given, steered, data):
+    """Whole, and with anything changed, cut off or added, a virtual payload too."""
+    frame = trim(given.build().data, steered=steered)
+    for changed, virtual_bytes in ((frame, 0), (data.draw(mutated(frame)), data.draw(bits(0, 8)))):
+        assert told_in_python(changed, virtual_bytes, 7) == told_in_c(changed, virtual_bytes, 7)
+
+
+@FULL
+@given(control_frames(), st.data())
+def test_control_frames_are_read_as_in_python(frame, data):
+    """Pauses, PFC, CNPs, and what comes near them."""
+    for changed in (frame, data.draw(mutated(frame))):
+        assert told_in_python(changed, 0, 3) == told_in_c(changed, 0, 3)
+
+
+@FULL
+@given(st.binary(max_size=90), st.sampled_from(["0800", "88b5", "8808", "86dd"]), bits(0, 4000))
+def test_noise_is_read_as_in_python(noise, ether_type, virtual_bytes):
+    """Any bytes behind an Ethernet header, or fewer."""
+    frame = noise[:12] + bytes.fromhex(ether_type) + noise[12:] if len(noise) > 20 else noise
+    assert told_in_python(frame, virtual_bytes, 0) == told_in_c(frame, virtual_bytes, 0)
+
+
+def test_every_kind_of_packet_is_read():
+    """None of the comparisons above is empty: data with and without shim, answers, control, and each junk."""
+    data = Given(
+        5,
+        (
+            1 << KIND_BITS | DATA,
+            77 << calls.SPORT_SHIFT | 9,
+            4096 | Opcode.WRITE_MIDDLE << calls.OPCODE_SHIFT,
+        ),
+        (data_headers(HERE, sport=77, qpn=3, ecn=True, shimmed=True), reth(1)),
+    ).build()
+    restored = restore(data.data)
+    ack = Given(
+        5, (ACK, 1 << calls.BECN_SHIFT, Syndrome.ACK << 24), (ack_headers(HERE, sport=1, qpn=2), b"")
+    ).build()
+    count = Given(
+        5, (NIC_ACK, 9 << 8, 1), (nic_ack_headers(HERE, sport=1, orig_sport=2, orig_dport=3), b"")
+    ).build()
+    other = Given(
+        5,
+        (ACK, 0, 0),
+        (ack_headers(Address(HERE.src_mac, HERE.dst_mac, HERE.dst, HERE.src), sport=1, qpn=2), b""),
+    ).build()
+    cnp = (
+        Ether()
+        / IP(src=HERE.src, dst=HERE.dst)
+        / UDP(dport=ROCE_PORT, chksum=0)
+        / BTH(opcode=int(Opcode.CNP))
+    )
+    pause = Ether() / Local(subtype=int(Subtype.FLOW_PAUSE)) / FlowPause()
+    frames = [
+        (data.data, 4096, "data"),
+        (restored, 4096, "data"),
+        (trim(restored), 0, "trimmed"),
+        (trim(restored, steered=True), 0, "trimmed"),
+        (trim(ack.data), 0, "other"),
+        (with_vlan(restored, 1), 4096, "other"),
+        (ack.data, 0, "ack"),
+        (count.data, 0, "nic_ack"),
+        (bytes(cnp), 0, "cnp"),
+        (bytes(pause), 0, "flow_pause"),
+        (bytes(pfc_frame("02:00:00:00:00:01", {3: 4})), 0, "pfc"),
+        (other.data, 0, "not_ours"),
+        (data.data, 4095, "malformed"),
+        (ack.data[:-1] + bytes([ack.data[-1] ^ 1]), 0, "bad_icrc"),
+        (bytes(14), 0, "other"),
+    ]
+    told = [told_in_c(frame, virtual_bytes, 1) for frame, virtual_bytes, _ in frames]
+    assert [name for _, _, name in frames] == [what[2] if what[0] == "junk" else what[0] for what in told]
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(data_packets().filter(lambda given: not tagged(given)))
+def test_long_virtual_payloads_count_as_zeros(given):
+    """The ICRC over a virtual payload is that over as many real zeros."""
+    frame = given.build()
+    at = len(frame.data) - 4
+    real = frame.data[:at] + bytes(frame.virtual_bytes) + frame.data[at:]
+    assert told_in_c(frame.data, frame.virtual_bytes, 1) == told_in_c(real, 0, 1)
+    assert parse(real) == parse(frame.data, frame.virtual_bytes)
+
+
+def test_raw_frames_are_sent_as_they_are():
+    """And a NIC may use its packets again."""
+    packet = (RAW, b"anything at all", 5)
+    host = rig(PacketNic([packet, packet]))
+    host.poll()
+    host.run()
+    assert [(b"anything at all", 5)] * 2 == [sent[2:] for sent in host.sent]
+
+
+def test_a_time_instead_of_a_packet():
+    """The NIC is asked again then; None: when something arrives."""
+
+    class Later(PacketNic):
+        def next_packet(self, now_ns: int) -> Packet | int | None:
+            self.told.append(("asked", now_ns))
+            return 40 if now_ns < 40 else None
+
+    nic = Later()
+    host = Rig(nic, Later)
+    host.poll()
+    host.run()
+    host.arrive(90_500, bytes(14))
+    host.run()
+    assert [("asked", 0), ("asked", 40), ("junk", 90, "other"), ("asked", 90)] == nic.told
+
+
+PLAIN_HEADERS = data_headers(HERE, sport=1, qpn=2, ecn=False, shimmed=False)
+ONLY = Opcode.WRITE_ONLY << calls.OPCODE_SHIFT
+
+
+@pytest.mark.parametrize(
+    ("packet", "template", "error"),
+    [
+        ((DATA,), (PLAIN_HEADERS, reth(1)), TypeError),
+        ((DATA, 0, -1), (PLAIN_HEADERS, reth(1)), OverflowError),
+        ((DATA, "0", 0), (PLAIN_HEADERS, reth(1)), TypeError),
+        ((7, 0, 0), (PLAIN_HEADERS, reth(1)), ValueError),
+        ((DATA, 0, ONLY | 0xFFFF), (PLAIN_HEADERS, reth(1)), ValueError),
+        ((DATA, 0, ONLY), (PLAIN_HEADERS[:-1], reth(1)), ValueError),
+        ((DATA, 0, ONLY), (PLAIN_HEADERS, b""), ValueError),
+        ((DATA, 0, ONLY), (bytes(500), bytes(500)), ValueError),
+        ((DATA, 0, ONLY), None, TypeError),
+        ((ACK, 0, 0), (PLAIN_HEADERS, reth(1)), ValueError),
+        ((NIC_ACK, 0, 0), (PLAIN_HEADERS, reth(1)), ValueError),
+        ((1 << 61 | DATA, 0, ONLY), (PLAIN_HEADERS, reth(1)), (ValueError, MemoryError)),
+        ((PAYLOAD, 0, ONLY), (PLAIN_HEADERS, reth(1)), TypeError),
+        ((PAYLOAD, 0, ONLY | 3, b"four"), (PLAIN_HEADERS, reth(1)), ValueError),
+        ((PAYLOAD, 0, ONLY | 0xFFFF, bytes(0xFFFF)), (PLAIN_HEADERS, reth(1)), ValueError),
+        ((RAW, "text", 0), None, TypeError),
+        ("packet", None, TypeError),
+    ],
+)
+def test_packets_that_are_none_are_refused(packet, template, error):
+    """Each with an exception that comes out of the run; nothing is sent."""
+
+    class Careless(PacketNic):
+        def template(self, what: int) -> Any:
+            return template
+
+    host = Rig(Careless([packet]), Careless)
+    host.poll()
+    with pytest.raises(error):
+        host.run()
+    assert [] == host.sent
+
+
+@pytest.mark.parametrize(
+    "name", ["on_data", "on_ack", "on_cnp", "on_nic_ack", "on_flow_pause", "on_pfc", "on_junk"]
+)
+def test_exceptions_of_packet_calls_come_out(name):
+    """Every call's, as they are."""
+
+    class Angry(PacketNic):
+        def __getattribute__(self, wanted: str) -> object:
+            if wanted != name:
+                return super().__getattribute__(wanted)
+
+            def fail(*numbers: object) -> None:
+                raise LookupError(name)
+
+            return fail
+
+    frames = {
+        "on_data": Given(1, (DATA, 0, ONLY), (PLAIN_HEADERS, reth(1))).build().data,
+        "on_ack": Given(1, (ACK, 0, 0), (ack_headers(HERE, sport=1, qpn=2), b"")).build().data,
+        "on_nic_ack": nic_ack_headers(HERE, sport=1, orig_sport=2, orig_dport=3),
+        "on_cnp": bytes(
+            Ether()
+            / IP(src=HERE.src, dst=HERE.dst)
+            / UDP(dport=ROCE_PORT, chksum=0)
+            / BTH(opcode=int(Opcode.CNP))
+        ),
+        "on_flow_pause": bytes(Ether() / Local(subtype=int(Subtype.FLOW_PAUSE)) / FlowPause()),
+        "on_pfc": bytes(pfc_frame("02:00:00:00:00:01", {0: 1})),
+        "on_junk": b"",
+    }
+    host = Rig(Angry(), Angry)
+    host.arrive(0, frames[name])
+    with pytest.raises(LookupError, match=name):
+        host.run()

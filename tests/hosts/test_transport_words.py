@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The transport of an experiment: its words, what NICs and queues make of dcqcn, and the path tags of Hermes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec import UNSET
+
+from tailrace.schemes.defaults import base_rtt_ns
+from tailrace.schemes.registry import parse_scheme
+from tailrace.p4rt.target import target
+from tailrace.experiments.plan.experiment import make
+from tailrace.experiments.plan.nic import NO_WINDOW, nic_config, transport_of
+from tailrace.schemes.path_tags import TagTable, follows_tags, hermes_config
+from tailrace.experiments.run.run import plan, run
+from tailrace.words.schema import KeyProblemError
+from tailrace.hosts.options.transports import TcpWords, Transport, parse_transport
+from tailrace.experiments.backends.virtual.run import VirtualBackend
+from tailrace.hosts.options.nic import TRANSPORTS, NicConfig
+from tailrace.hosts.options.dcqcn import DcqcnConfig, HermesConfig
+from tailrace.hosts.options.tcp import TcpConfig
+from tailrace.words import SpecError
+from tailrace.topology import Topology, parse_topology
+
+FABRIC = "leaf-spine:leaves=3,spines=4,hosts=2,rate=10Gbps,delay=1us"
+WORKLOAD = "permutation:size=64KiB"
+
+
+def topology() -> Topology:
+    return parse_topology(FABRIC)
+
+
+def planned(**values: Any) -> NicConfig:
+    experiment = make({"scheme": "ecmp", "topology": FABRIC, "workload": WORKLOAD, **values})
+    return plan(experiment, "virtual").job.nic
+
+
+def test_names_are_words() -> None:
+    """Every transport by its name alone, with the published settings of dcqcn."""
+    assert [Transport(name) for name in TRANSPORTS] == [parse_transport(name) for name in TRANSPORTS]
+
+
+def test_all_words_of_dcqcn() -> None:
+    """Times, bytes, rates."""
+    words = "dcqcn:cnp=40us,alpha=45us,timer=300us,counter=150KB,gain=0.5,steps=3,ai=5Mbps,hai=50Mbps,least=1Mbps,clamp=no"
+    expected = DcqcnConfig(
+        40_000, 45_000, 0.5, 300_000, 150_000, 3, 5_000_000, 50_000_000, 1_000_000, clamp=False
+    )
+    assert expected == parse_transport(words).dcqcn
+
+
+def test_all_words_of_tcp() -> None:
+    """Packets, bytes, times."""
+    expected = TcpWords(TcpConfig(4, 9000, 5), ack_every=2, ack_delay_ns=3000, rto_ns=10_000_000, ecn=True)
+    words = "tcp:iw=4,tso=9KB,ack=2,delay=3us,dupacks=5,rto=10ms,ecn=yes"
+    assert expected == parse_transport(words).tcp
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "rdma", "gbn:timer=1us", "dcqcn:", "dcqcn:timer=0", "dcqcn:gain=0", "dcqcn:gain=2", "dcqcn:rate=1",
+        "gbn:iw=3", "tcp:timer=1us", "tcp:iw=0", "tcp:iw=1e9", "tcp:ack=0", "tcp:delay=0", "tcp:delay=1s",
+        "tcp:tso=0", "tcp:tso=2MiB", "tcp:rto=0", "tcp:rto=2m", "tcp:rto=100s", "tcp:dupacks=0", "tcp:ecn=2",
+    ],
+)  # fmt: skip
+def test_bad_words(text: str) -> None:
+    """One line that names the key."""
+    with pytest.raises(KeyProblemError, match=r"^transport[ :][^\n]+$"):
+        make({"scheme": "ecmp", "transport": text})
+
+
+@pytest.mark.parametrize("scale", [1, 100])
+def test_marks_of_dcqcn_grow_with_the_rate(scale: float) -> None:
+    """Those of the paper's deployment at its 40 Gb/s; slower networks of real time keep them, as all sizes."""
+    words = {"scheme": "ecmp", "workload": WORKLOAD, "transport": "dcqcn", "time_scale": scale}
+    found = {}
+    for rate in ("40Gbps", "100Gbps"):
+        fabric = f"leaf-spine:leaves=3,spines=4,hosts=2,rate={rate},delay=1us"
+        red = parse_scheme(plan(make({**words, "topology": fabric}), "virtual").job.scheme).red
+        assert red is not None
+        found[rate] = (red.kmin_bytes, red.kmax_bytes)
+    assert found == {"40Gbps": (5_000, 200_000), "100Gbps": (12_500, 500_000)}
+
+
+def test_dcqcn_has_no_window_and_marks_by_default() -> None:
+    """As the paper's deployment marks, at a quarter of its rate; what is given stays."""
+    experiment = make({"scheme": "ecmp", "topology": FABRIC, "workload": WORKLOAD, "transport": "dcqcn"})
+    job = plan(experiment, "virtual").job
+    assert ("dcqcn", NO_WINDOW, DcqcnConfig()) == (job.nic.transport, job.nic.window_bytes, job.nic.dcqcn)
+    red = parse_scheme(job.scheme).red
+    assert red is not None
+    assert (1_250, 50_000, 10) == (red.kmin_bytes, red.kmax_bytes, red.pmax_permille)
+    own = plan(make({"scheme": "ecmp:kmax=30KB"}, experiment), "virtual").job
+    assert parse_scheme("ecmp:kmax=30KB").red == parse_scheme(own.scheme).red
+    assert 4096 == planned(transport="dcqcn", window="4KiB").window_bytes
+
+
+@pytest.mark.parametrize("scale", [1, 100])
+def test_tcp_finds_its_window_in_a_bounded_queue(scale: float) -> None:
+    """Two bandwidth-delay products, or two bursts, in any scale of time; room for all flows where PFC holds."""
+    words = {"scheme": "ecmp", "topology": FABRIC, "workload": WORKLOAD, "transport": "tcp"}
+    job = plan(make({**words, "time_scale": scale}), "virtual").job
+    assert ("tcp", NO_WINDOW, False) == (job.nic.transport, job.nic.window_bytes, job.nic.ecn)
+    assert (32, 16_000 * scale) == (job.nic.ack_every, job.nic.ack_delay_ns)
+    assert 2 * 65_536 == parse_scheme(job.scheme).queue_limit_bytes
+    own = plan(make({**words, "scheme": "ecmp:queue=9KB", "transport": "tcp:rto=1ms"}), "virtual").job
+    assert (9000, 1_000_000) == (parse_scheme(own.scheme).queue_limit_bytes, own.nic.rto_ns)
+    lossless = plan(make({**words, "pfc": "default"}), "virtual").job
+    room = parse_scheme(lossless.scheme).queue_limit_bytes
+    assert room is not None
+    assert room > sum(flow.bytes for flow in lossless.flows)
+
+
+def test_tcp_in_a_network() -> None:
+    """An incast overflows the queue, and everything arrives all the same."""
+    words = {
+        "scheme": "ecmp",
+        "topology": FABRIC,
+        "workload": "incast:degree=4,size=256KiB",
+        "transport": "tcp",
+    }
+    result = run(plan(make(words), "virtual"), VirtualBackend(), lambda _progress: None, label="it")
+    summary = result.summary
+    assert ("tcp", UNSET, 4) == (summary.transport, summary.window_bytes, summary.completed)
+    assert isinstance(summary.packets.dropped, int)
+    assert isinstance(summary.packets.retransmitted, int)
+    assert summary.packets.retransmitted >= summary.packets.dropped > 0
+    assert 0 == summary.packets.out_of_order
+
+
+def test_other_transports_are_as_they_were() -> None:
+    """A window, and no marks."""
+    experiment = make({"scheme": "ecmp", "topology": FABRIC, "workload": WORKLOAD})
+    job = plan(experiment, "virtual").job
+    assert "gbn" == job.nic.transport
+    assert job.nic.window_bytes > 0
+    assert parse_scheme(job.scheme).red is None
+
+
+def test_dcqcn_is_slowed_down_with_everything() -> None:
+    """Times are longer and rates lower; bytes stay."""
+    nic = planned(transport="dcqcn:ai=40Mbps,hai=400Mbps,timer=55us", time_scale=100)
+    expected = DcqcnConfig(
+        cnp_ns=5_000_000,
+        alpha_ns=5_500_000,
+        timer_ns=5_500_000,
+        additive_bps=400_000,
+        hyper_bps=4_000_000,
+        least_bps=100_000,
+    )
+    assert expected == nic.dcqcn
+
+
+def test_path_tags_name_next_hops() -> None:
+    """As many ports in a row as the leaf has next hops, from a multiple of that on; hosts of a leaf share them."""
+    network = topology()
+    table = TagTable(network)
+    hosts = {host.name: host.ip for host in network.hosts}
+    paths = table.of(hosts["h1"], hosts["h3"])
+    assert 4 == len(paths.evs)
+    assert [0, 1, 2, 3] == [ev % 4 for ev in paths.evs]
+    assert min(paths.evs) >= 49152
+    assert paths is table.of(hosts["h2"], hosts["h4"])
+    other = table.of(hosts["h1"], hosts["h5"])
+    assert (paths.evs, False) == (other.evs, paths.place == other.place)
+    assert 1 == len(table.of(hosts["h1"], hosts["h2"]).evs)
+
+
+def test_hermes_brings_its_transport_and_its_settings() -> None:
+    """dcqcn, and thresholds that follow from the network."""
+    network = topology()
+    scheme = parse_scheme("hermes:kmin=5KB,kmax=200KB,pmax=0.01")
+    assert follows_tags(scheme)
+    assert not follows_tags(parse_scheme("ecmp"))
+    transport = transport_of(None, scheme, steered=False)
+    assert Transport("dcqcn") == transport
+    more: dict[str, Any] = {"mtu": 1024, "reorder": None, "switches": target("virtual")}
+    nic = nic_config(network, scheme, transport=transport, window=NO_WINDOW, **more)
+    assert nic.steering is not None
+    assert "hermes" == nic.steering.algorithm
+    expected = HermesConfig(base_rtt_ns=base_rtt_ns(network), hop_ns=160_000)
+    assert expected == nic.hermes == hermes_config(network, scheme, 1)
+    with pytest.raises(SpecError, match="scheme hermes needs dcqcn, found 'gbn'"):
+        nic_config(network, scheme, transport=Transport("gbn"), window=1000, **more)
+
+
+def test_dcqcn_in_a_network() -> None:
+    """An incast marks, and everything arrives; without a window the summary names none."""
+    words = {
+        "scheme": "ecmp",
+        "topology": FABRIC,
+        "workload": "incast:degree=4,size=256KiB",
+        "transport": "dcqcn",
+    }
+    result = run(plan(make(words), "virtual"), VirtualBackend(), lambda _progress: None, label="it")
+    assert ("dcqcn", UNSET, 0) == (
+        result.summary.transport,
+        result.summary.window_bytes,
+        result.summary.packets.retransmitted,
+    )
+    assert result.summary.flows == result.summary.completed
+    assert sum(row.ce_marked for row in result.rows) > 0
+
+
+def test_hermes_in_a_network() -> None:
+    """Flows of one NIC to one leaf begin on different next hops, and the summary tells how paths were chosen."""
+    words = {"scheme": "hermes", "topology": FABRIC, "workload": "alltoall:size=16KiB"}
+    result = run(plan(make(words), "virtual"), VirtualBackend(), lambda _progress: None, label="it")
+    summary = result.summary
+    assert ("dcqcn", summary.flows, 0) == (
+        summary.transport,
+        summary.completed,
+        summary.packets.retransmitted,
+    )
+    assert isinstance(summary.hermes, dict)
+    assert UNSET is summary.spritz
+    assert summary.packets.sent == summary.hermes["explored"] + summary.hermes["reused"]
+    assert summary.hermes["explored"] == summary.flows

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Messages that are made once for all switches are those that finsy makes for each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from finsy import P4CloneSessionEntry, P4CounterData, P4TableAction, P4TableEntry, P4TableMatch
+from finsy.p4entity import P4Entity
+from finsy.proto import p4r
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tailrace.p4rt import encoding
+from tailrace.p4rt import programs
+from tailrace.p4rt.canonical import action_value, canonical, table_key
+from tailrace.p4rt.encoding import encode
+from tailrace.schemes.intent import intent
+from tailrace.schemes.registry import parse_scheme
+from tailrace.p4rt.target import target
+from tailrace.topology import parse_topology
+
+ECMP = programs.load("ecmp")
+
+_DRAGONFLY, _SLIM_FLY = "dragonfly:p=2,a=4,h=2", "slim-fly:q=5"
+NETWORKS = [
+    ("ecmp", "fat-tree:k=4"),
+    ("spray", "leaf-spine:leaves=3,spines=3,hosts=2"),
+    ("letflow", _DRAGONFLY),
+    ("presto", "leaf-spine:leaves=2,spines=3,hosts=1"),
+    ("drill", "fat-tree:k=4"),
+    ("flowcut", "fat-tree:k=4"),
+    ("flowcut", _DRAGONFLY),
+    ("valiant", _DRAGONFLY),
+    ("spritz:variant=spray", _DRAGONFLY),
+    ("spritz:variant=scout", _SLIM_FLY),
+]
+
+
+@pytest.mark.parametrize(("scheme", "topology"), NETWORKS)
+def test_as_finsy(scheme: str, topology: str) -> None:
+    """All entities of all switches, without and with a dead link, and once more from what is kept."""
+    network = parse_topology(topology)
+    link = network.links[0]
+    for down in (frozenset(), frozenset({(link.a, link.a_port)})):
+        found = intent(network, parse_scheme(scheme), target("virtual"), down)
+        for _ in range(2):
+            for switch in found.values():
+                program = programs.load(switch.program)
+                wanted = [entity.encode(program.schema) for entity in switch.entities]
+                assert wanted == encode(program, switch.entities)
+
+
+def _route(dst: str, group: int, **more: Any) -> P4TableEntry:
+    action = P4TableAction("to_group", group=group, size=2)
+    return P4TableEntry("ipv4_routes", match=P4TableMatch(dst=dst), action=action, **more)
+
+
+@st.composite
+def routes(draw: st.DrawFn) -> P4Entity:
+    """One of few entities, which often differ in one thing only, be it one that is seldom set."""
+    seldom: list[dict[str, Any]] = [
+        {},
+        {"priority": 1},
+        {"metadata": b"x"},
+        {"controller_metadata": 3},
+        {"idle_timeout_ns": 5},
+        {"is_const": True},
+        {"time_since_last_hit": 0},
+        {"counter_data": P4CounterData(byte_count=1, packet_count=1)},
+    ]
+    more = draw(st.sampled_from(seldom))
+    entry = _route(draw(st.sampled_from(["10.0.0.0/24", "10.0.1.0/24"])), draw(st.integers(1, 2)), **more)
+    if draw(st.booleans()):
+        entry.action = P4TableAction("to_host", port=1, dst_mac="02:00:00:00:00:01")
+    return draw(st.sampled_from([entry, P4CloneSessionEntry(1, replicas=[1])]))
+
+
+@settings(derandomize=True, deadline=None)
+@given(found=st.lists(routes(), max_size=30))
+def test_what_differs_is_told_apart(found: list[P4Entity]) -> None:
+    """Whatever was encoded before, an entity's message is its own."""
+    assert [entity.encode(ECMP.schema) for entity in found] == encode(ECMP, found)
+
+
+def test_a_changed_entity() -> None:
+    """An entity that is changed after it was encoded gets another message."""
+    entry = _route("10.0.2.0/24", 1)
+    before = encode(ECMP, [entry])[0]
+    entry.action = P4TableAction("to_group", group=2, size=2)
+    assert [entry.encode(ECMP.schema)] == encode(ECMP, [entry])
+    assert before != encode(ECMP, [entry])[0]
+
+
+def test_programs_are_told_apart() -> None:
+    """The same entity has other numbers in another program."""
+    entries = [_route("10.0.3.0/24", 1)]
+    for name in ("ecmp", "spritz", "dragonfly"):
+        program = programs.load(name)
+        assert [entries[0].encode(program.schema)] == encode(program, entries)
+
+
+def test_no_more_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Messages stay right where there are more than are kept."""
+    monkeypatch.setattr(encoding, "MOST_KEPT", 3)
+    entries = [_route(f"10.1.{number % 7}.0/24", 1) for number in range(30)]
+    assert [entry.encode(ECMP.schema) for entry in entries] == encode(ECMP, entries)
+
+
+def test_errors_are_finsys() -> None:
+    """What finsy refuses is refused every time."""
+    for _ in range(2):
+        with pytest.raises(ValueError, match="no_such_field"):
+            encode(ECMP, [P4TableEntry("ipv4_routes", match=P4TableMatch(no_such_field=1))])
+
+
+octets = st.binary(max_size=3)
+
+
+@st.composite
+def table_entries(draw: st.DrawFn) -> p4r.Entity:
+    """Any table entry, well made or not."""
+    entity = p4r.Entity()
+    entry = entity.table_entry
+    entry.table_id = draw(st.integers(1, 2))
+    entry.priority = draw(st.integers(0, 1))
+    entry.is_default_action = draw(st.booleans())
+    for number in draw(st.lists(st.integers(1, 11), max_size=3)):
+        match = entry.match.add(field_id=number)
+        kind = draw(st.sampled_from(["exact", "lpm", "ternary"]))
+        getattr(match, kind).value = draw(octets)
+    entry.action.action.action_id = draw(st.integers(1, 2))
+    for number in draw(st.lists(st.integers(1, 3), max_size=3)):
+        entry.action.action.params.add(param_id=number, value=draw(octets))
+    return entity
+
+
+@settings(derandomize=True, deadline=None, max_examples=300)
+@given(entity=table_entries())
+def test_kept_keys_are_right(entity: p4r.Entity) -> None:
+    """Key and value that are looked up are those of the entity itself, whatever message holds it."""
+    entry = entity.table_entry
+    expected = (table_key(entry), ("action", *action_value(entry.action.action)))
+    copy = p4r.Entity()
+    copy.CopyFrom(entity)
+    assert expected == canonical(entity) == canonical(copy)
+    entry.table_id += 5
+    assert canonical(copy) == expected
+    assert canonical(entity)[0] != expected[0]

@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the controller writes into the switches of a Dragonfly, and the parameters of its schemes."""
+
+from __future__ import annotations
+
+import pytest
+from finsy import P4TableEntry
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tailrace.p4rt import programs
+from tailrace.schemes.defaults import age_ns, bdp_bytes, longest_path, resolve
+from tailrace.schemes.dragonfly.groups import plan_dragonfly
+from tailrace.p4rt.encoding import encode
+from tailrace.p4rt.errors import IntentError
+from tailrace.schemes.intent import SwitchIntent, intent
+from tailrace.schemes.registry import DragonflyPaths, FlowcutConfig, LetflowConfig, MpRdmaConfig, RedConfig, RoutedConfig, parse_scheme
+from tailrace.p4rt.target import target
+from tailrace.words import SpecError
+from tailrace.topology import parse_topology
+from tailrace.topology.paths.dragonfly import Legs
+
+VIRTUAL = target("virtual")
+PAPER = parse_topology("dragonfly:p=16,a=16,h=3,groups=4")
+SMALL = parse_topology("dragonfly:p=1,a=3,h=2,groups=4")
+FAT_TREE = parse_topology("fat-tree:k=4")
+SCHEMES = (
+    "minimal", "valiant:per=flow", "ugal-l:per=flowlet", "letflow", "letflow:path=shortest", "flowcut",
+    "flowcut:variant=ingress,path=valiant", "flowcut:path=shortest", "flowcut:variant=nic", "mp-rdma",
+)  # fmt: skip
+
+
+def entries(found: SwitchIntent, table: str) -> dict[tuple[int, ...], dict[str, int]]:
+    """Entries of a table: key to action data."""
+    rows = {}
+    for entity in found.entities:
+        if isinstance(entity, P4TableEntry) and entity.table_id == table and entity.match is not None:
+            args = getattr(entity.action, "args")  # noqa: B009 - actions of action profiles have none
+            rows[tuple(int(value) for value in entity.match.values())] = args
+    return rows
+
+
+def config(found: SwitchIntent, table: str) -> dict[str, int]:
+    """The arguments of a keyless table."""
+    for entity in found.entities:
+        if isinstance(entity, P4TableEntry) and entity.table_id == table:
+            return dict(getattr(entity.action, "args"))  # noqa: B009 - as above
+    raise KeyError(table)
+
+
+@pytest.mark.parametrize("words", SCHEMES)
+def test_encodes(words: str) -> None:
+    """All entities fit their program's P4Info, and no two name the same entry."""
+    for found in intent(SMALL, parse_scheme(words), VIRTUAL).values():
+        messages = encode(programs.load(found.program), found.entities)
+        assert len({message.SerializeToString(deterministic=True) for message in messages}) == len(messages)
+
+
+def test_program() -> None:
+    """In a Dragonfly adaptive schemes take its paths unless told otherwise; elsewhere there are none."""
+    expected = {
+        "ecmp": ("ecmp", "ecmp"),
+        "letflow": ("letflow", "dragonfly"),
+        "letflow:path=shortest": ("letflow", "letflow"),
+        "flowcut": ("flowcut", "flowcut_dragonfly"),
+        "flowcut:variant=ingress": ("flowcut", "flowcut_dragonfly"),
+        "flowcut:variant=nic": ("ecmp", "dragonfly"),
+        "flowcut:path=shortest": ("flowcut", "flowcut"),
+        "mp-rdma": ("ecmp", "ecmp"),
+    }
+    found = {
+        words: tuple(resolve(parse_scheme(words), topology).program for topology in (FAT_TREE, SMALL))
+        for words in expected
+    }
+    assert expected == found
+
+
+def test_words() -> None:
+    """Rule, grain and share; what is not given is the paper's or an assumption."""
+    assert DragonflyPaths(rule="minimal", grain="flow") == parse_scheme("minimal").dragonfly_paths
+    assert DragonflyPaths(rule="valiant", grain="packet") == parse_scheme("valiant").dragonfly_paths
+    ugal = parse_scheme("ugal-l:per=flowlet,gap=3us,queue=1MB")
+    assert isinstance(ugal, RoutedConfig)
+    assert DragonflyPaths(rule="ugal-l", grain="flowlet", gap_ns=3000) == ugal.dragonfly_paths
+    letflow = resolve(parse_scheme("letflow:gap=2us"), SMALL)
+    assert DragonflyPaths(rule="ugal-l", grain="flowlet", gap_ns=2000) == letflow.dragonfly_paths
+    nic = resolve(parse_scheme("flowcut:variant=nic,share=0.25,age=1ms"), SMALL)
+    assert nic.dragonfly_paths == DragonflyPaths(
+        rule="mixed", grain="flow", gap_ns=1_000_000, minimal_share=0.25
+    )
+    sticky = resolve(parse_scheme("flowcut:variant=nic,path=ugal-l,age=1ms"), SMALL).dragonfly_paths
+    assert DragonflyPaths(rule="ugal-l", grain="flowlet", gap_ns=1_000_000) == sticky
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("ugal-l:per=flow", "per must be one of packet, flowlet, found 'flow'"),
+        ("minimal:per=hop", "per must be one of flow, packet, flowlet, found 'hop'"),
+        ("valiant:gap=1us", "gap must be given only where per=flowlet is"),
+        ("letflow:path=longest", "path must be one of shortest, minimal, valiant, ugal-l, mixed"),
+        ("flowcut:path=valiant,share=0.5", "share must be given only where path is mixed"),
+        ("letflow:share=2", "share must be at most 1"),
+        ("mp-rdma:gap=1us", "unknown key 'gap'"),
+    ],
+)
+def test_refusals(words: str, message: str) -> None:
+    """Bad words are refused in one line."""
+    with pytest.raises(SpecError) as caught:
+        parse_scheme(words)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("words", ["minimal", "ugal-l", "letflow:path=ugal-l", "flowcut:path=valiant"])
+def test_other_topologies(words: str) -> None:
+    """Paths of a Dragonfly are refused where there is none."""
+    with pytest.raises(IntentError, match=r"paths are those of a Dragonfly, which fat-tree:k=4 is not"):
+        intent(FAT_TREE, parse_scheme(words), VIRTUAL)
+
+
+def test_mp_rdma_marks() -> None:
+    """Switches mark between a fifth of a BDP and four fifths, or as told."""
+    bdp = bdp_bytes(FAT_TREE)
+    found = config(intent(FAT_TREE, parse_scheme("mp-rdma"), VIRTUAL)["edge1_1"], "red_config")
+    assert {"kmin_bytes": bdp // 5, "kmax_bytes": bdp * 4 // 5, "pmax_permille": 1000} == found
+    told = resolve(parse_scheme("mp-rdma:kmin=1KB,kmax=9KB,pmax=0.5"), FAT_TREE)
+    assert isinstance(told, MpRdmaConfig)
+    assert RedConfig(kmin_bytes=1000, kmax_bytes=9000, pmax_permille=500) == told.red
+
+
+def test_age_covers_detours() -> None:
+    """Packets live longer where they may go through a third group, and longer still around faults."""
+    minimal, detour = (FlowcutConfig(path=path, queue_limit_bytes=100_000) for path in ("minimal", "ugal-l"))
+    assert (4, 6) == (longest_path(SMALL, minimal), longest_path(SMALL, detour))
+    assert age_ns(SMALL, minimal) < age_ns(SMALL, detour)
+    ring = parse_topology("dragonfly:p=1,a=6,h=1,groups=2")
+    down = frozenset((link.a, link.a_port) for link in ring.links if link.a == "r1_1" and link.b != "r1_2")
+    assert longest_path(ring, detour, down) >= longest_path(ring, detour)
+
+
+def test_rule_of_each_scheme() -> None:
+    """Rule, grain and share reach the switch by the numbers of the P4 source."""
+    program = programs.load("dragonfly")
+    for words, rule, grain, share in (
+        ("minimal", "MINIMAL", "FLOW", 128),
+        ("valiant", "VALIANT", "PACKET", 128),
+        ("ugal-l", "UGAL_L", "PACKET", 128),
+        ("letflow", "UGAL_L", "FLOWLET", 128),
+        ("flowcut:variant=nic,share=0.25", "MIXED", "FLOW", 64),
+    ):
+        found = config(intent(SMALL, parse_scheme(words), VIRTUAL)["r1_1"], "path_config")
+        expected = {"rule": program.enum("PathRule_t", rule), "grain": program.enum("Grain_t", grain)}
+        assert expected | {"minimal_share": share} == found
+
+
+def test_flowlet_gap_of_nics_is_the_age() -> None:
+    """Where UGAL-L chooses for Flowcut in NICs, a path may be left only when nothing can be in flight."""
+    words = "flowcut:variant=nic,path=ugal-l"
+    found = config(intent(SMALL, parse_scheme(words), VIRTUAL)["r1_1"], "flowlet_config")
+    resolved = resolve(parse_scheme(words), SMALL)
+    assert isinstance(resolved, FlowcutConfig)
+    assert {"gap_ticks": resolved.age_ns} == found
+
+
+def test_paths_of_the_paper() -> None:
+    """Four groups with 16 links between each two: 16 minimal paths, 32 detours, of 2 or 3 and 4 or 5 links."""
+    found = intent(PAPER, parse_scheme("ugal-l"), VIRTUAL)["r2_7"]
+    minimal, detours = entries(found, "minimal_paths"), entries(found, "detours")
+    far = entries(found, "far_groups")
+    assert {(1,), (3,), (4,)} == set(far)
+    for (toward,), row in far.items():
+        assert (16, 0, 16, 32) == (row["paths"], row["list"], row["count"], row["detours"])
+        paths = [minimal[toward, slot] for slot in range(16)]
+        assert sorted(path["links"] for path in paths) == [2, *[3] * 15]
+        own = [detours[0, slot] for slot in range(row["first"], row["first"] + 16)]
+        assert {toward} == {link["group"] for link in own}
+        assert sorted(link["links"] for link in own) == [4, *[5] * 15]
+        assert {path["port"] for path in paths} == {link["port"] for link in own}
+    assert 48 == len(minimal) == len(detours)
+    onward = entries(found, "onward_groups")
+    members = entries(found, "group_members")
+    for toward in (1, 3, 4):
+        row = onward[toward,]
+        ports = {members[row["group"], slot]["port"] for slot in range(row["size"])}
+        assert {PAPER.switch(PAPER.ports_of("r2_7")[port].name).group + 1 for port in ports} == {toward}
+
+
+def test_roles() -> None:
+    """Programs of Dragonflies tell links within a group from others; for ECMP all links are alike."""
+    for words, within in (("minimal", "group_port"), ("flowcut", "group_port"), ("ecmp", "fabric_port")):
+        found = {
+            entity.match["ingress_port"]: getattr(entity.action, "alias", str(entity.action))
+            for entity in intent(SMALL, parse_scheme(words), VIRTUAL)["r1_1"].entities
+            if isinstance(entity, P4TableEntry)
+            and entity.table_id == "port_role"
+            and entity.match is not None
+        }
+        roles = {port: role for port, role in found.items() if "guarded_port" not in role}
+        peers = {port: peer for port, peer in SMALL.ports_of("r1_1").items() if peer.kind == "switch"}
+        assert set(found) == set(SMALL.ports_of("r1_1"))
+        assert set(roles) == set(peers)
+        for port, peer in peers.items():
+            expected = within if SMALL.switch(peer.name).group == 0 else "fabric_port"
+            assert expected in roles[port]
+
+
+@settings(derandomize=True, deadline=None, max_examples=40)
+@given(st.data())
+def test_failures_move_only_dead_slots(data: st.DataObject) -> None:
+    """A group keeps its number and size, and its slots keep the ports that they can still lead by."""
+    words = data.draw(st.sampled_from(["dragonfly:p=1,a=3,h=2,groups=4", "dragonfly:p=1,a=2,h=5,groups=3"]))
+    topology = parse_topology(words)
+    dead = data.draw(st.sets(st.sampled_from(topology.links), max_size=3))
+    usual = Legs(topology)
+    current = Legs(topology, frozenset((link.a, link.a_port) for link in dead))
+    for switch in topology.switches:
+        before = plan_dragonfly(topology, usual, usual, switch.name)
+        after = plan_dragonfly(topology, usual, current, switch.name)
+        slots = {group.id: group.slots for group in before.groups.groups}
+        for group in after.groups.groups:
+            if group.id in slots and set(group.slots) <= set(slots[group.id]):
+                assert len(group.slots) == len(slots[group.id])
+                pairs = zip(slots[group.id], group.slots, strict=True)
+                assert all(a == b for a, b in pairs if a in group.ports)
+
+
+@settings(derandomize=True, deadline=None, max_examples=40)
+@given(st.data())
+def test_detours_after_failures(data: st.DataObject) -> None:
+    """No list leads through a group from which packets would come back, and blocks to leave out are where they are
+    said to be.
+    """
+    topology = parse_topology("dragonfly:p=1,a=3,h=2,groups=4")
+    dead = data.draw(st.sets(st.sampled_from(topology.links), max_size=5))
+    legs = Legs(topology, frozenset((link.a, link.a_port) for link in dead))
+    for switch in topology.switches:
+        plan = plan_dragonfly(topology, Legs(topology), legs, switch.name)
+        for leaf, group in plan.groups.of_leaf.items():
+            far = plan.far.get(group.id)
+            if far is None:
+                continue
+            own = topology.switch(leaf).group
+            links = plan.detours[far.detours]
+            left_out = range(far.first, far.first + far.count)
+            assert {own + 1} >= {links[slot].group for slot in left_out}
+            rest = {link.group for slot, link in enumerate(links) if slot not in left_out}
+            assert own + 1 not in rest
+            assert all(legs.detours_end(third - 1, leaf) for third in rest)
+
+
+def test_letflow_elsewhere_is_as_ever() -> None:
+    """A fat tree knows no other paths than its next hops."""
+    found = resolve(LetflowConfig(), FAT_TREE)
+    assert (None, "shortest") == (found.dragonfly_paths, getattr(found, "path", None))

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""PFC that the program stands in for: what the controller installs for it, and for whom not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from finsy import P4CloneSessionEntry, P4TableAction, P4TableEntry
+
+from tailrace.p4rt import programs
+from tailrace.schemes.blocks.pfc import QUANTA
+from tailrace.p4rt.digests import Digest
+from tailrace.p4rt.errors import IntentError
+from tailrace.schemes.intent import intent
+from tailrace.schemes.registry import parse_scheme
+from tailrace.controller.storms import storm_of
+from tailrace.p4rt.target import EmulatedPfc, target
+from tailrace.words.watchdog import of_switch
+from tailrace.topology import parse_topology
+
+_FAST = parse_topology("leaf-spine:leaves=2,spines=2,hosts=2,rate=10Mbps")
+TOPOLOGY = replace(_FAST, hosts=tuple(replace(host, rate_bps=5_000_000) for host in _FAST.hosts))
+PFC = EmulatedPfc(30_000, 20_000)
+LOSSLESS = ("ecmp", "presto", "letflow", "drill", "hermes", "rlb:pfc=30000,flows=1")
+
+
+def entries(scheme: str, pfc: EmulatedPfc | None) -> dict[str, list[P4TableEntry]]:
+    """The entries of leaf1 for PFC, by table."""
+    found: dict[str, list[P4TableEntry]] = {}
+    for entity in intent(TOPOLOGY, parse_scheme(scheme), target("bmv2", pfc=pfc))["leaf1"].entities:
+        if isinstance(entity, P4TableEntry) and entity.table_id.startswith("pfc_"):
+            found.setdefault(entity.table_id, []).append(entity)
+    return found
+
+
+@pytest.mark.parametrize("scheme", LOSSLESS)
+def test_thresholds_and_rates(scheme: str) -> None:
+    """Each port gets the length of a quantum at its rate; the pause is renewed within that of the fastest."""
+    found = entries(scheme, PFC)
+    (config,) = found["pfc_config"]
+    assert isinstance(config.action, P4TableAction)
+    assert (config.action.args["xoff_bytes"], config.action.args["xon_bytes"]) == (30_000, 20_000)
+    ticks_10, ticks_5 = 51.2, 102.4  # 512 bits, in microseconds
+    assert abs(config.action.args["refresh_ticks"] - QUANTA * ticks_10 / 2) < 2
+    assert config.action.args["room"] == (480 if scheme.startswith("rlb") else 992)
+    units = {}
+    for entry in found["pfc_ports"]:
+        assert entry.match is not None and isinstance(entry.action, P4TableAction)
+        units[entry.match["port"]] = entry.action.args["quantum"] / (1 << 16)
+    peers = TOPOLOGY.ports_of("leaf1")
+    assert units.keys() == peers.keys()
+    for port, peer in peers.items():
+        assert units[port] == pytest.approx(ticks_10 if peer.kind == "switch" else ticks_5, abs=1e-4)
+
+
+def test_clones_go_where_pause_frames_are_made() -> None:
+    """One session, to a port without a link."""
+    entities = intent(TOPOLOGY, parse_scheme("drill"), target("bmv2", pfc=PFC))["leaf1"].entities
+    (session,) = [one for one in entities if isinstance(one, P4CloneSessionEntry)]
+    assert session.session_id == 2
+    assert list(session.replicas) == [508]
+
+
+@pytest.mark.parametrize("scheme", LOSSLESS)
+def test_nothing_where_the_traffic_manager_has_it(scheme: str) -> None:
+    """The program's defaults stay: off."""
+    assert entries(scheme, None) == {}
+
+
+def test_a_program_that_cannot() -> None:
+    """Refused by name."""
+    with pytest.raises(IntentError, match="scheme flowcut: target bmv2 has no PFC, and the program flowcut"):
+        entries("flowcut", PFC)
+
+
+def test_watchdogs() -> None:
+    """Hosts' ports are watched closely, those of switches as switches do it; each by its own rate."""
+    program = programs.load("ecmp")
+    peers = TOPOLOGY.ports_of("leaf1")
+    for words, action in (("drop", "DROP"), ("ignore", "IGNORE"), ("off", None)):
+        pfc = EmulatedPfc(30_000, 20_000, of_switch(words).words())
+        for entry in entries("ecmp", pfc)["pfc_ports"]:
+            assert entry.match is not None and isinstance(entry.action, P4TableAction)
+            args, peer = entry.action.args, peers[entry.match["port"]]
+            if action is None:
+                assert args["detect_ticks"] == 0
+                continue
+            assert args["storm"] == program.enum("Storm_t", action)
+            if peer.kind == "switch":
+                assert (args["detect_ticks"], args["restore_ticks"], args["leak"]) == (200_000, 200_000, 0)
+            else:
+                # 30 kB, and 65,535 quanta, at 5 Mbit/s
+                assert (args["detect_ticks"], args["restore_ticks"]) == (48_000, 6_710_784)
+                assert args["leak"] / (1 << 16) == pytest.approx(0.05 / 0.95, rel=1e-3)
+
+
+def test_storms_are_told() -> None:
+    """With their port's neighbour; other digests are not taken for one."""
+    told = storm_of(Digest("leaf1", "pfc_storm_t", {"port": 1, "priority": 0}, 7), TOPOLOGY, 9)
+    assert told is not None
+    assert (told.kind, told.subject, told.facts["time_ns"]) == ("pfc-storm", "leaf1-h1", 7)
+    over = storm_of(Digest("leaf1", "pfc_restored_t", {"port": 99, "priority": 0}), TOPOLOGY, 9)
+    assert over is not None
+    assert (over.kind, over.facts["neighbour"], over.facts["time_ns"]) == ("pfc-restored", "nobody", 9)
+    assert storm_of(Digest("leaf1", "failure_alert_t", {"port": 1}), TOPOLOGY, 9) is None

@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: Apache-2.0
+"""RLB's words, the bounds of its thresholds (RLB §III-B.3), and what its switches hold."""
+
+from __future__ import annotations
+
+import pytest
+from finsy import P4CloneSessionEntry, P4MulticastGroupEntry, P4TableAction, P4TableEntry
+
+from tailrace.p4rt import programs
+from tailrace.schemes.rlb.app import FIRST_RELAY, FIRST_SESSION, UPSTREAM_GROUP, next_hop_parts
+from tailrace.schemes.defaults import base_rtt_ns, resolve
+from tailrace.p4rt.encoding import encode
+from tailrace.p4rt.errors import IntentError
+from tailrace.schemes.intent import SwitchIntent, intent
+from tailrace.schemes.registry import parse_scheme
+from tailrace.schemes.rlb.declaration import MOST_COUNTED, VARIANTS, RlbConfig
+from tailrace.p4rt.target import target
+from tailrace.words import SpecError
+from tailrace.topology import parse_topology
+
+PAPER = "leaf-spine:leaves=12,spines=12,hosts=2,rate=40Gbps,delay=2us"
+SMALL = "leaf-spine:leaves=3,spines=2,hosts=2,rate=40Gbps,delay=2us"
+IN_FLIGHT = 10_000  # dC: 40 Gbps for 2 us
+
+
+def resolved(words: str, topology: str = PAPER) -> RlbConfig:
+    config = resolve(parse_scheme(words), parse_topology(topology))
+    assert isinstance(config, RlbConfig)
+    return config
+
+
+def test_words() -> None:
+    """Every key has its place."""
+    given = "rlb:variant=letflow,pfc=100KB,qth=20KB,dt=3us,flows=4,margin=9us,valid=50us,probe=1ms"
+    config = parse_scheme(given + ",limit=fixed,most=3,fault=2,interval=7us,hold=80us,gap=5us,seed=9")
+    assert config == RlbConfig(
+        variant="letflow",
+        pause_bytes=100_000,
+        warn_bytes=20_000,
+        dt_ns=3_000,
+        flows=4,
+        margin_ns=9_000,
+        valid_ns=50_000,
+        probe_ns=1_000_000,
+        limit="fixed",
+        most=3,
+        fault=2,
+        fault_ns=7_000,
+        hold_ns=80_000,
+        gap_ns=5_000,
+        hash_seed=9,
+    )
+    unlimited = parse_scheme("rlb:limit=none")
+    assert isinstance(unlimited, RlbConfig)
+    assert unlimited.most == MOST_COUNTED
+    assert {parse_scheme(f"rlb:variant={name}").program for name in VARIANTS} == {
+        "rlb_presto", "rlb_letflow", "rlb_drill", "rlb_hermes",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("rlb:dt=0", "dt"),
+        ("rlb:variant=conga", "variant"),
+        ("rlb:limit=some", "limit"),
+        ("rlb:limit=none,most=3", "most"),
+        ("rlb:most=256", "most"),
+        ("rlb:flows=0", "flows"),
+        ("rlb:variant=drill,cell=64KiB", "cell"),
+        ("rlb:variant=presto,gap=1us", "gap"),
+        ("rlb:threshold=3", "threshold"),
+        ("rlb:hold=0", "hold"),
+        ("rlb:fault=0,hold=1ms", "hold"),
+        ("rlb:fault=0,interval=1ms", "interval"),
+    ],
+)
+def test_bad_words(words: str, said: str) -> None:
+    """One line that names the key."""
+    with pytest.raises(SpecError, match=said) as error:
+        parse_scheme(words)
+    assert "\n" not in str(error.value)
+
+
+def test_defaults_are_the_papers() -> None:
+    """256 KB, an interval of a link's delay, a base RTT between probes."""
+    config = resolved("rlb")
+    assert (config.pause_bytes, config.warn_bytes) == (260_000, 65_000)
+    assert config.dt_ns == 2_000
+    assert config.probe_ns == base_rtt_ns(parse_topology(PAPER))
+    slow = resolved("rlb", "leaf-spine:leaves=2,spines=2,hosts=1,rate=10Gbps,delay=2us")
+    assert (slow.pause_bytes, slow.warn_bytes) == (256_000, 64_000)
+
+
+@pytest.mark.parametrize("flows", [1, 2, 15])
+def test_bounds_of_the_warning_threshold(flows: int) -> None:
+    """[dC, Q_PFC - dC(n - 1)]: both ends are taken, a byte beyond is refused with the bounds."""
+    words = f"rlb:pfc=256KB,flows={flows}"
+    most = 256_000 - IN_FLIGHT * (flows - 1)
+    for good in (IN_FLIGHT, most):
+        assert resolved(f"{words},qth={good}").warn_bytes == good
+    for bad in (IN_FLIGHT - 1, most + 1):
+        with pytest.raises(IntentError, match=f"from {IN_FLIGHT} to {most} bytes"):
+            resolved(f"{words},qth={bad}")
+
+
+@pytest.mark.parametrize("words", ["rlb", "rlb:qth=64KB", "rlb:qth=110KB,flows=2,pfc=120KB", "rlb:dt=1us"])
+def test_margin_covers_the_way_of_a_warning(words: str) -> None:
+    """Two links of 2 us to the leaf, and two for what is under way, whatever the thresholds."""
+    assert resolved(words).margin_ns == 8_000
+
+
+def test_margin_covers_samples() -> None:
+    """A longer time between samples asks for as much more."""
+    assert resolved("rlb:dt=3us").margin_ns == 12_000
+
+
+def test_hold_time() -> None:
+    """100 base RTTs, at least an interval; less is refused."""
+    rtt_ns = base_rtt_ns(parse_topology(PAPER))
+    assert resolved("rlb").hold_ns == 100 * rtt_ns
+    assert resolved("rlb:interval=1s").hold_ns == 1_000_000_000
+    assert resolved("rlb:interval=2us,hold=2us").hold_ns == 2_000
+    with pytest.raises(IntentError, match="hold must be at least interval, 2000 ns"):
+        resolved("rlb:interval=2us,hold=1us")
+
+
+def test_no_bounds_at_all() -> None:
+    """Where more is in flight than fits below Q_PFC, no threshold can work."""
+    with pytest.raises(IntentError, match="no qth is possible"):
+        resolved("rlb:pfc=100KB,flows=15")
+
+
+def held(name: str, words: str = "rlb:variant=presto") -> SwitchIntent:
+    return intent(parse_topology(SMALL), parse_scheme(words), target("virtual"))[name]
+
+
+def arguments(entry: P4TableEntry) -> dict[str, int]:
+    """What the action of an entry says."""
+    assert isinstance(entry.action, P4TableAction)
+    return {name: int(value) for name, value in entry.action.args.items()}
+
+
+def entries(found: SwitchIntent, table: str) -> list[P4TableEntry]:
+    return [e for e in found.entities if isinstance(e, P4TableEntry) and e.table_id == table]
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_every_entity_fits_the_program(variant: str) -> None:
+    """What all switches of a leaf-spine hold can be written to the compiled program."""
+    found = intent(parse_topology(SMALL), parse_scheme(f"rlb:variant={variant}"), target("virtual"))
+    program = programs.load(f"rlb_{variant}")
+    for switch in found.values():
+        assert len(encode(program, switch.entities)) == len(switch.entities)
+
+
+def test_leaves_and_spines_differ() -> None:
+    """A leaf has its number and probes; a spine has neither. All have a way to tell each neighbour."""
+    topology = parse_topology(SMALL)
+    for switch in topology.switches:
+        found = held(switch.name)
+        (warnings,), (probes,) = entries(found, "warning_config"), entries(found, "probe_config")
+        is_leaf = switch.name in topology.leaves
+        no_leaf = programs.load(found.program).constant("leaf_all")
+        expected = topology.leaves.index(switch.name) if is_leaf else no_leaf
+        assert arguments(warnings)["own_leaf"] == expected
+        assert (arguments(probes)["period_ticks"] != 0) == is_leaf
+        ports = [p for p, peer in topology.ports_of(switch.name).items() if peer.kind == "switch"]
+        sessions = [e.session_id for e in found.entities if isinstance(e, P4CloneSessionEntry)]
+        assert sorted(sessions) == [FIRST_SESSION + port for port in sorted(ports)]
+        groups = {e.multicast_group_id: e for e in found.entities if isinstance(e, P4MulticastGroupEntry)}
+        assert set(groups.pop(UPSTREAM_GROUP).replicas) == set(ports)
+        assert set(groups) == (set() if is_leaf else {FIRST_RELAY + port for port in ports})
+        others = [leaf for leaf in topology.leaves if leaf != switch.name]
+        assert len(entries(found, "leaf_groups")) == len(others)
+
+
+@pytest.mark.parametrize(("name", "queue"), [("virtual", 7), ("native", 7), ("bmv2", 0)])
+def test_warnings_go_first_where_they_can(name: str, queue: int) -> None:
+    """BMv2 takes no class of service; a slow clock has thresholds in its own ticks."""
+    topology = parse_topology("leaf-spine:leaves=2,spines=2,hosts=1,rate=100Mbps,delay=1ms")
+    found = intent(topology, parse_scheme("rlb:variant=presto"), target(name))[topology.leaves[0]]
+    sessions = [e for e in found.entities if isinstance(e, P4CloneSessionEntry)]
+    assert {session.class_of_service for session in sessions} == {queue}
+    (warnings,) = entries(found, "warning_config")
+    assert arguments(warnings)["dt_ticks"] == 1_000_000 // target(name).tick_ns
+
+
+def test_slots_are_the_same_in_both_tables() -> None:
+    """`next_hops` says of every slot what `group_members` says."""
+    found = held(parse_topology(SMALL).leaves[0])
+    members = {}
+    for entry in entries(found, "group_members"):
+        assert entry.match is not None
+        members[entry.match["group"], entry.match["slot"]] = arguments(entry)["port"]
+    for entry in entries(found, "next_hops"):
+        assert entry.match is not None
+        parts = arguments(entry)
+        ports = tuple(members.pop((entry.match["group"], slot)) for slot in range(parts.pop("count")))
+        assert parts == next_hop_parts(ports)
+    assert members == {}
+
+
+def test_parts_of_many_next_hops() -> None:
+    """16 ports a part, each 16 bits, the first at the right."""
+    ports = tuple(range(100, 140))
+    parts = next_hop_parts(ports)
+    for slot, port in enumerate(ports):
+        assert parts[f"ports{slot // 16}"] >> 16 * (slot % 16) & 0xFFFF == port
+    assert parts["ports3"] == 0

@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Schemes from words, and the parameters that follow from the topology."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tailrace.p4rt import programs
+from tailrace.schemes.defaults import age_ns, base_rtt_ns, bdp_bytes, resolve
+from tailrace.p4rt.errors import IntentError, ProgramError
+from tailrace.schemes.registry import GROWTH_OFF, DrillConfig, EcmpConfig, FlowcutConfig, HermesConfig, LetflowConfig, PrestoConfig, RedConfig, SprayConfig, parse_scheme
+from tailrace.p4rt.target import target
+from tailrace.words import SpecError
+from tailrace.topology import parse_topology
+
+
+def test_parse() -> None:
+    """Words become a configuration; what is not given stays open or has the default of the paper."""
+    assert EcmpConfig(hash_seed=7) == parse_scheme("ecmp:seed=7")
+    assert SprayConfig(queue_limit_bytes=65536) == parse_scheme("spray:queue=64KiB")
+    assert LetflowConfig(gap_ns=500_000) == parse_scheme("letflow:gap=500us")
+    assert PrestoConfig(cell_bytes=32 * 1024, hash_seed=1) == parse_scheme("presto:cell=32KiB,seed=1")
+    assert parse_scheme("presto") == parse_scheme("presto:cell=64KiB")
+    assert DrillConfig(queue_limit_bytes=0) == parse_scheme("drill:queue=0")
+    assert HermesConfig() == parse_scheme("hermes")
+    red = RedConfig(kmin_bytes=1000, kmax_bytes=4000, pmax_permille=200)
+    assert EcmpConfig(red=red) == parse_scheme("ecmp:kmin=1KB,kmax=4KB,pmax=0.2")
+    flowcut = parse_scheme("flowcut:variant=ingress,buckets=64,rtt=3,growth=off,alpha=0.25,age=1ms,left=8")
+    assert flowcut == FlowcutConfig(
+        variant="ingress",
+        buckets=64,
+        rtt_threshold=3.0,
+        growth_threshold=GROWTH_OFF,
+        alpha=0.25,
+        age_ns=1_000_000,
+        min_left_packets=8,
+    )
+    default = parse_scheme("flowcut")
+    assert isinstance(default, FlowcutConfig)
+    assert ("full", 4.0, 0, 0) == (
+        default.variant, default.rtt_threshold, default.resume_bytes, default.credit_bytes,
+    )  # fmt: skip
+
+
+def test_program() -> None:
+    """A scheme runs the program of its name; Flowcut in NICs runs over ECMP."""
+    words = ("ecmp", "spray", "letflow", "flowcut", "flowcut:variant=ingress", "flowcut:variant=nic")
+    found = [parse_scheme(text).program for text in words]
+    assert ["ecmp", "spray", "letflow", "flowcut", "flowcut", "ecmp"] == found
+    for text in ("presto", "drill", "hermes"):
+        assert text == parse_scheme(text).program
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("hula", "scheme 'hula' is not known; expected ecmp, spray, letflow, flowcut"),
+        ("spray:gap=1us", "scheme spray: unknown key 'gap'; expected queue, kmin, kmax, pmax, seed"),
+        ("letflow:gap=0us", "gap must be more than 0"),
+        ("presto:cell=0", "cell must be "),
+        ("presto:cell=big", "cell must be a size such as 64KiB"),
+        ("drill:samples=3", "scheme drill: unknown key 'samples'; expected queue, kmin, kmax, pmax, seed"),
+        ("hermes:cell=64KiB", "scheme hermes: unknown key 'cell'"),
+        ("flowcut:variant=edge", "variant must be one of full, ingress, nic, found 'edge'"),
+        ("flowcut:buckets=48", "buckets must be a power of two, found '48'"),
+        ("flowcut:alpha=1.5", "alpha must be at most 1"),
+        ("flowcut:alpha=0", "alpha must be at least"),
+        ("flowcut:rtt=0.5", "rtt must be at least 1"),
+        ("flowcut:slowest=0", "slowest must be more than 0"),
+        ("flowcut:growth=fast", "growth must be a number"),
+        ("ecmp:kmin=5KB,kmax=4KB", "kmin must be at most kmax"),
+        ("ecmp:pmax=0.1", "kmax must be given where kmin or pmax is"),
+        ("ecmp:seed=4294967296", "seed must be at most 4294967295"),
+    ],
+)
+def test_refusals(words: str, message: str) -> None:
+    """Bad words are refused in one line."""
+    with pytest.raises(SpecError) as caught:
+        parse_scheme(words)
+    assert message in str(caught.value)
+
+
+TOPOLOGY = parse_topology("leaf-spine:leaves=2,spines=4,hosts=8,rate=10Gbps,delay=1us")
+
+
+def test_base_rtt() -> None:
+    """Four links of 1 us there and back, and four times a frame of 1600 bytes at 10 Gb/s (1.28 us)."""
+    assert 8_000 + 4 * 1_280 == base_rtt_ns(TOPOLOGY)
+    assert 10_000_000_000 * 13_120 // 8_000_000_000 == bdp_bytes(TOPOLOGY)
+
+
+def test_age() -> None:
+    """The age by hand: three switches with full queues at a tenth of the rate, twice, and the ACK's way."""
+    config = FlowcutConfig(queue_limit_bytes=100_000)
+    frame_ns, queue_ns = 12_800, 812_800  # 16,000 bits and 1,016,000 bits... at 1 Gb/s
+    assert 2 * (3 * queue_ns + 3 * 2 * frame_ns + 2 * 4_000) == age_ns(TOPOLOGY, config)
+    slower = replace(config, slowest_fraction=0.05)
+    assert age_ns(TOPOLOGY, slower) > 1.9 * age_ns(TOPOLOGY, config)
+
+
+def test_age_covers_longer_paths_after_faults() -> None:
+    """When a fault makes paths longer, packets live longer."""
+    topology = parse_topology("leaf-spine:leaves=3,spines=2,hosts=1,rate=10Gbps")
+    config = FlowcutConfig(queue_limit_bytes=100_000)
+    down = frozenset({("leaf1", 2), ("leaf2", 3)})
+    assert age_ns(topology, config, down) > age_ns(topology, config)
+
+
+def test_age_needs_a_queue_limit() -> None:
+    """Without a limit nothing bounds a packet's life, so the user must say the age."""
+    with pytest.raises(IntentError, match="age must be given where queue=0"):
+        resolve(parse_scheme("flowcut:queue=0"), TOPOLOGY)
+    resolved = resolve(parse_scheme("flowcut:queue=0,age=1s"), TOPOLOGY)
+    assert isinstance(resolved, FlowcutConfig)
+    assert resolved.age_ns == 1_000_000_000
+
+
+def test_resolve() -> None:
+    """Everything that was left open is filled in; what was given stays; resolving again changes nothing."""
+    flowcut = resolve(FlowcutConfig(), TOPOLOGY)
+    assert isinstance(flowcut, FlowcutConfig)
+    assert 8 * bdp_bytes(TOPOLOGY) == flowcut.queue_limit_bytes
+    assert (0.75, 11) == (flowcut.growth_threshold, flowcut.min_left_packets)
+    assert flowcut.age_ns == age_ns(TOPOLOGY, flowcut)
+    assert flowcut == resolve(flowcut, TOPOLOGY)
+    letflow = resolve(LetflowConfig(), TOPOLOGY)
+    assert isinstance(letflow, LetflowConfig)
+    assert letflow.gap_ns == base_rtt_ns(TOPOLOGY)
+    ecmp = resolve(EcmpConfig(queue_limit_bytes=5), TOPOLOGY)
+    assert (5, 0.07) == (ecmp.queue_limit_bytes, ecmp.control_share)
+    assert ecmp == resolve(ecmp, TOPOLOGY)
+    bdp = bdp_bytes(TOPOLOGY)
+    marks = RedConfig(kmin_bytes=bdp // 5, kmax_bytes=4 * bdp // 5, pmax_permille=1000)
+    assert (marks, None) == (resolve(HermesConfig(), TOPOLOGY).red, resolve(DrillConfig(), TOPOLOGY).red)
+    slow = resolve(FlowcutConfig(), parse_topology("leaf-spine:rate=1Mbps,hosts=1"))
+    assert slow.queue_limit_bytes == 64 * 1600
+
+
+def test_targets() -> None:
+    """Ticks are those of the target's clock, and times are rounded up to them."""
+    assert (1000, 1000, 1) == (target("bmv2").tick_ns, target("native").tick_ns, target("virtual").tick_ns)
+    assert (3, 3, 2001) == (
+        target("bmv2").ticks(2001),
+        target("bmv2").ticks(3000),
+        target("virtual").ticks(2001),
+    )
+    assert target("native", 50).ticks(101) == 3
+    for bad in (("tofino", None), ("bmv2", 1), ("native", 0)):
+        with pytest.raises(SpecError):
+            target(*bad)
+
+
+def test_programs() -> None:
+    """P4Info tells names, enums, sizes and the numbers of the source; what is not there is an error."""
+    flowcut = programs.load("flowcut")
+    assert flowcut is programs.load("flowcut")
+    assert flowcut.cookie != programs.load("ecmp").cookie
+    assert (1, 2) == (flowcut.enum("FlowcutMode_t", "INGRESS"), flowcut.enum("FlowcutMode_t", "FULL"))
+    assert ("FULL", "9") == (flowcut.enum_name("FlowcutMode_t", 2), flowcut.enum_name("FlowcutMode_t", 9))
+    assert 510 == flowcut.constant("cpu_port")
+    assert 0xFFFF == flowcut.largest("to_group", "group")
+    for ask in (
+        lambda: flowcut.enum("FlowcutMode_t", "HALF"),
+        lambda: flowcut.constant("colour"),
+        lambda: flowcut.table("none"),
+        lambda: flowcut.largest("to_group", "none"),
+        lambda: flowcut.register_size("none"),
+        lambda: programs.load("none"),
+    ):
+        with pytest.raises(ProgramError, match="program "):
+            ask()
+
+
+def test_broken_program(tmp_path: Path) -> None:
+    """A P4Info that is none is refused in one line with its name."""
+    (tmp_path / "x.json").write_text("{}")
+    (tmp_path / "x.p4info.txtpb").write_text("tables {\n nonsense")
+    with pytest.raises(ProgramError) as caught:
+        programs.load("x", tmp_path)
+    assert "x.p4info.txtpb" in str(caught.value)
+    assert "\n" not in str(caught.value)

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Words of the schemes over bounded simple paths, and their defaults: Spritz, Table II."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tailrace.schemes.defaults import base_rtt_ns, bdp_bytes, longest_bdp_bytes, longest_rtt_ns, propagation_ns, resolve
+from tailrace.p4rt.errors import IntentError
+from tailrace.schemes.spritz.defaults import TIMER_RTTS, longest_links
+from tailrace.schemes.registry import BoundedConfig, EcmpConfig, FlicrConfig, OpsConfig, RedConfig, RoutedConfig, SpritzConfig, parse_scheme
+from tailrace.words import SpecError
+from tailrace.topology import parse_topology
+
+TABLE_2 = "rate=400Gbps,local=25ns,global=500ns,host=25ns,latency=500ns"
+DRAGONFLY = parse_topology(f"dragonfly:p=4,a=8,h=4,{TABLE_2}")
+SLIM_FLY = parse_topology(f"slim-fly:p=7,q=9,{TABLE_2}")
+FRAME = 4160
+IRREGULAR = str(Path(__file__).parents[1] / "flowcut" / "irregular.json")
+
+
+def resolved(words: str, topology=DRAGONFLY) -> BoundedConfig:
+    config = resolve(parse_scheme(words), topology)
+    assert isinstance(config, BoundedConfig)
+    return config
+
+
+def test_words() -> None:
+    """What is given is taken; what is not is the paper's."""
+    assert SpritzConfig() == parse_scheme("spritz")
+    expected = SpritzConfig(
+        variant="spray", weights="uniform", explore_packets=10, ecn_packets=0, buffer=4, timer_ns=5_000, bias=2.5,
+        control="coarse", trim=False, repair=True, frame_bytes=1100, hash_seed=3, queue_limit_bytes=9_000,
+    )  # fmt: skip
+    words = "variant=spray,weights=uniform,explore=10,ecn=0,buffer=4,timer=5us,bias=2.5,mode=coarse,trim=off"
+    assert expected == parse_scheme(f"spritz:{words},repair=on,frame=1100,seed=3,queue=9KB")
+    assert OpsConfig(weights="latency", scale=2.0) == parse_scheme("ops:weights=latency,scale=2")
+    assert FlicrConfig(trim=False) == parse_scheme("flicr:trim=no")
+    assert EcmpConfig(over="all", frame_bytes=FRAME) == parse_scheme("ecmp:over=all,frame=4160")
+
+
+@pytest.mark.parametrize(
+    ("words", "program", "mode", "steering"),
+    [
+        ("spritz", "spritz", "steered", "scout"),
+        ("spritz:variant=spray", "spritz", "steered", "spray"),
+        ("spritz:mode=coarse", "spritz", "class", "scout"),
+        ("ops", "spritz", "steered", "ops"),
+        ("flicr", "spritz", "steered", "flicr"),
+        ("ecmp:over=all", "spritz", "steered", "ecmp"),
+        ("ecmp", "ecmp", "", ""),
+        ("minimal", "dragonfly", "", ""),
+        ("minimal:draw=hop", "spritz", "minimal", ""),
+        ("valiant:draw=hop", "spritz", "random", ""),
+        ("ugal-l:draw=hop", "spritz", "ugal-l", ""),
+        ("ugal-l:draw=group", "dragonfly", "", ""),
+    ],
+)
+def test_programs(words: str, program: str, mode: str, steering: str) -> None:
+    """What switches run and do, and what NICs do."""
+    config = resolved(words)
+    assert (program, mode, steering) == (config.program, config.mode, config.steering)
+
+
+def test_slim_fly_has_no_groups_to_route_by() -> None:
+    """There minimal, Valiant and UGAL-L draw hop by hop."""
+    for words, mode in (("minimal", "minimal"), ("valiant", "random"), ("ugal-l", "ugal-l")):
+        config = resolved(words, SLIM_FLY)
+        assert ("spritz", mode, None) == (config.program, config.mode, config.dragonfly_paths)
+    group = resolved("ugal-l")
+    assert isinstance(group, RoutedConfig)
+    assert "group" == group.draw
+    assert group.dragonfly_paths is not None
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("spritz:variant=walk", "variant must be one of scout, spray, found 'walk'"),
+        ("spritz:weights=heavy", "weights must be one of latency, uniform"),
+        ("spritz:weights=uniform,scale=2", "scale must be given only where weights=latency is"),
+        ("ops:scale=2", "scale must be given only where weights=latency is"),
+        ("flicr:scale=0", "scale must be more than 0"),
+        ("spritz:buffer=0", "buffer must be at least 1"),
+        ("spritz:explore=-1", "explore must be at least 0"),
+        ("spritz:timer=0ns", "timer must be more than 0"),
+        ("spritz:bias=-1", "bias must be at least 0"),
+        ("spritz:mode=rough", "mode must be one of fine, coarse"),
+        ("spritz:trim=maybe", "trim must be yes or no"),
+        ("spritz:frame=63", "frame must be at least 64"),
+        ("flicr:variant=scout", "scheme flicr: unknown key 'variant'"),
+        ("ecmp:over=some", "over must be one of minimal, all"),
+        ("ecmp:trim=on", "trim must be given only where over=all is"),
+        ("valiant:draw=group,repair=on", "repair must be given only where draw=hop is"),
+        ("valiant:draw=hop,per=flow", "per must be given only where draw=group is"),
+        ("minimal:draw=path", "draw must be one of group, hop"),
+    ],
+)
+def test_bad_words(words: str, message: str) -> None:
+    """One line says what is wrong."""
+    with pytest.raises(SpecError) as caught:
+        parse_scheme(words)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("words", "topology", "message"),
+    [
+        ("spritz", IRREGULAR, f"^scheme spritz: topology {IRREGULAR} has no bounded simple paths; only dra"),
+        ("ops", IRREGULAR, f"^scheme ops: topology {IRREGULAR} has no bounded"),
+        ("ecmp:over=all", IRREGULAR, f"^scheme ecmp: topology {IRREGULAR} has no bounded"),
+        ("valiant:draw=hop", IRREGULAR, f"^scheme valiant: topology {IRREGULAR} has no bounded"),
+        ("valiant", "fat-tree:k=4", "^scheme valiant: valiant paths are those of a Dragonfly"),
+        ("minimal:draw=group", "slim-fly:q=3", "^scheme minimal: minimal paths are those of a Dragonfly"),
+        ("valiant:per=flow", "slim-fly:q=3", "^scheme valiant: per=flow goes with draw=group"),
+        ("ugal-l:trim=on", "dragonfly:p=1,a=2,h=1", "^scheme ugal-l: trim goes with draw=hop"),
+    ],
+)
+def test_topologies(words: str, topology: str, message: str) -> None:
+    """Schemes and topologies that do not go together are refused in one line."""
+    with pytest.raises(IntentError, match=message):
+        resolve(parse_scheme(words), parse_topology(topology))
+
+
+def test_table_2() -> None:
+    """88 and 92 frames a BDP, thresholds of 0.5 and 0.1 of it, RED from 0.2 to 0.8 of a queue of one BDP."""
+    assert (88 * FRAME, 92 * FRAME) == (longest_bdp_bytes(DRAGONFLY), longest_bdp_bytes(SLIM_FLY))
+    spritz = resolved("spritz")
+    assert isinstance(spritz, SpritzConfig)
+    assert (44, 8) == (spritz.explore_packets, spritz.ecn_packets)
+    assert 88 * FRAME == spritz.queue_limit_bytes
+    red = RedConfig(kmin_bytes=88 * FRAME // 5, kmax_bytes=88 * FRAME * 4 // 5, pmax_permille=1000)
+    assert (red, True, False, FRAME) == (spritz.red, spritz.trim, spritz.repair, spritz.frame_bytes)
+    assert (3.0, "latency", 8, 0.0) == (spritz.scale, spritz.weights, spritz.buffer, spritz.bias)
+    assert TIMER_RTTS * longest_rtt_ns(DRAGONFLY) == spritz.timer_ns
+    assert spritz == resolve(spritz, DRAGONFLY)
+    for words in ("ops", "flicr", "ecmp:over=all", "ugal-l:draw=hop"):
+        assert (88 * FRAME, red) == (resolved(words).queue_limit_bytes, resolved(words).red)
+
+
+def test_what_is_given_stays() -> None:
+    """And RED follows a given limit; without one it follows the BDP."""
+    spritz = resolved("spritz:explore=0,ecn=3,timer=1us,queue=10KB,trim=off")
+    assert isinstance(spritz, SpritzConfig)
+    assert (0, 3, 1_000) == (spritz.explore_packets, spritz.ecn_packets, spritz.timer_ns)
+    assert RedConfig(kmin_bytes=2_000, kmax_bytes=8_000, pmax_permille=1000) == spritz.red
+    assert (10_000, False) == (spritz.queue_limit_bytes, spritz.trim)
+    assert (
+        RedConfig(kmin_bytes=1, kmax_bytes=2, pmax_permille=500) == resolved("ops:kmin=1,kmax=2,pmax=0.5").red
+    )
+    unlimited = resolved("ops:queue=0")
+    assert (0, 88 * FRAME // 5) == (unlimited.queue_limit_bytes, unlimited.red and unlimited.red.kmin_bytes)
+
+
+def test_longest_rtt() -> None:
+    """By hand: 3 local and 2 global links, 2 of hosts, 6 switches and 7 frames of 83.2 ns there; 2 local links
+    and 1 global, 4 switches and 5 ACKs of 1.28 ns back.
+    """
+    there = 3 * 25 + 2 * 500 + 2 * 25 + 6 * 500 + 7 * 83.2
+    back = 2 * 25 + 500 + 2 * 25 + 4 * 500 + 5 * 1.28
+    assert round(there + back + 0.5) == longest_rtt_ns(DRAGONFLY)
+    assert ((3, 2), (2, 1)) == longest_links(DRAGONFLY)
+    assert ((0, 4), (0, 2)) == longest_links(SLIM_FLY)
+    expected = {
+        "dragonfly:p=1,a=4,h=1,groups=2": ((2, 1), (2, 1)), "dragonfly:p=1,a=4,h=1,groups=1": ((2, 0), (1, 0)),
+        "dragonfly:p=1,a=2,h=1,groups=1": ((1, 0), (1, 0)), "dragonfly:p=1,a=1,h=1,groups=1": ((0, 0), (0, 0)),
+        "dragonfly:p=1,a=1,h=2": ((0, 2), (0, 1)), "slim-fly:q=3,local=2us,global=1us": ((4, 0), (2, 0)),
+        "leaf-spine:leaves=2": ((2, 0), (2, 0)), "leaf-spine:leaves=1": ((0, 0), (0, 0)),
+        "fat-tree:k=4": ((2, 2), (2, 2)),
+    }  # fmt: skip
+    assert expected == {words: longest_links(parse_topology(words)) for words in expected}
+
+
+def test_larger_frames_take_longer() -> None:
+    """A frame of another size is the scheme's to say."""
+    small = parse_scheme("spritz:frame=1100")
+    assert longest_rtt_ns(DRAGONFLY, small) < longest_rtt_ns(DRAGONFLY)
+    assert longest_bdp_bytes(DRAGONFLY, small) == longest_bdp_bytes(DRAGONFLY, frame_bytes=1100)
+    assert 0 == longest_bdp_bytes(DRAGONFLY, small) % 1100
+
+
+def test_latency_of_switches_counts() -> None:
+    """In the delay of a path each of its switches does, so in a round trip each twice."""
+    plain, slow = (parse_topology(f"leaf-spine:leaves=2,latency={latency}") for latency in ("0ns", "400ns"))
+    assert propagation_ns(plain, 3) + 3 * 400 == propagation_ns(slow, 3)
+    assert base_rtt_ns(plain) + 2 * 3 * 400 == base_rtt_ns(slow)
+    assert bdp_bytes(plain) < bdp_bytes(slow)

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What endpoints are told: EVs, latencies, and the weights of Spritz eq. 1."""
+
+from __future__ import annotations
+
+from collections import Counter
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from tailrace.p4rt import programs
+from tailrace.p4rt.errors import IntentError
+from tailrace.schemes.registry import parse_scheme
+from tailrace.schemes.spritz.endpoints import COARSE_EVS, EndpointPaths, endpoint_paths
+from tailrace.topology import parse_topology
+
+TABLE_2 = "rate=400Gbps,local=25ns,global=500ns,host=25ns"
+DRAGONFLY = parse_topology(f"dragonfly:p=4,a=8,h=4,{TABLE_2}")
+FIRST, LAST = DRAGONFLY.hosts[0], DRAGONFLY.hosts[-1]
+IRREGULAR = str(Path(__file__).parents[1] / "flowcut" / "irregular.json")
+
+
+def of(words: str) -> EndpointPaths:
+    return endpoint_paths(DRAGONFLY, parse_scheme(words))
+
+
+def test_weights() -> None:
+    """The paper's example: 799.6 ns beside 1491.0 ns is 1.86, times the scale; the longest path has 1."""
+    weights = {latency: weight for _, latency, weight in of("spritz:scale=1").of(FIRST.ip, LAST.ip)}
+    assert 1.0 == weights[1_491_000] == min(weights.values())
+    assert 1.86 == round(weights[799_600], 2)
+    scaled = {latency: weight for _, latency, weight in of("spritz").of(FIRST.ip, LAST.ip)}
+    assert weights.keys() == scaled.keys()
+    for latency, weight in scaled.items():
+        exact = Fraction(1_491_000, latency) * 3 if latency != 1_491_000 else Fraction(1)
+        assert weight == pytest.approx(float(exact), rel=1e-12)
+
+
+@pytest.mark.parametrize("words", ["spritz:weights=uniform", "ops", "ecmp:over=all", "minimal:draw=hop"])
+def test_uniform(words: str) -> None:
+    """All weights are 1, also where switches choose and only background flows use a list."""
+    assert {1.0} == {weight for _, _, weight in of(words).of(FIRST.ip, LAST.ip)}
+
+
+def test_lists() -> None:
+    """They are those of the switches of the hosts."""
+    endpoints = of("spritz")
+    paths = endpoints.paths.between(FIRST.switch, LAST.switch)
+    found = endpoints.of(FIRST.ip, LAST.ip)
+    assert [(path.ev, path.latency_ps) for path in paths] == [entry[:2] for entry in found]
+    assert 32 == len(found)
+    neighbour = DRAGONFLY.hosts[1]
+    assert neighbour.switch == FIRST.switch
+    assert ((1, 0, 1.0),) == endpoints.of(FIRST.ip, neighbour.ip)
+    assert () == endpoints.vlans_of(FIRST.ip, LAST.ip)
+    with pytest.raises(KeyError):
+        endpoints.of(FIRST.ip, "192.0.2.1")
+
+
+def test_frame_sets_latencies() -> None:
+    """A frame that is 4000 bytes smaller is sent 80 ns sooner on each link."""
+    full, small = (of(f"ops:frame={size}").of(FIRST.ip, LAST.ip) for size in (4160, 160))
+    sooner = {ev: latency for ev, latency, _ in small}
+    links = {path.ev: len(path.ports) for path in of("ops").paths.between(FIRST.switch, LAST.switch)}
+    assert {ev: 80_000 * count for ev, count in links.items()} == {ev: ps - sooner[ev] for ev, ps, _ in full}
+
+
+def test_classes() -> None:
+    """Coarse-grained, some EVs for each class, each with its VLAN ID; within a group there is one class only."""
+    endpoints = of("spritz:mode=coarse")
+    found = endpoints.of(FIRST.ip, LAST.ip)
+    vids = endpoints.vlans_of(FIRST.ip, LAST.ip)
+    vid = programs.load("spritz").enum
+    minimal, detour = vid("VlanId_t", "MINIMAL"), vid("VlanId_t", "NONMINIMAL")
+    assert [minimal] * COARSE_EVS + [detour] * COARSE_EVS == list(vids)
+    assert len({ev for ev, _, _ in found}) == len(found) == len(vids)
+    assert {799_600: COARSE_EVS} == {
+        k: v for k, v in Counter(entry[1] for entry in found).items() if k < 10**6
+    }
+    assert found[0][2] > found[-1][2] == 1.0
+    near = next(host for host in DRAGONFLY.hosts if host.switch == "r1_2")
+    assert {minimal} == set(endpoints.vlans_of(FIRST.ip, near.ip))
+    assert () == endpoints.vlans_of(FIRST.ip, DRAGONFLY.hosts[1].ip)
+
+
+def test_other_topologies() -> None:
+    """They have no such lists."""
+    with pytest.raises(IntentError, match=f"scheme ops: topology {IRREGULAR} has no bounded simple paths"):
+        endpoint_paths(parse_topology(IRREGULAR), parse_scheme("ops"))

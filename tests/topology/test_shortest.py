@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Next hops are those of all shortest paths, as networkx finds them."""
+
+from __future__ import annotations
+
+import networkx as nx
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tailrace.topology import Host, Link, Switch, Topology, max_switches_on_path, next_hops, parse_topology
+from tailrace.topology.families.build import host_address, host_mac
+from tailrace.topology.paths.shortest import Down
+
+FAMILIES = (
+    "leaf-spine:leaves=3,spines=3,hosts=1",
+    "fat-tree:k=4",
+    "fat-tree:k=4,taper=2",
+    "dragonfly:p=1,a=3,h=1",
+    "dragonfly:p=1,a=4,h=2,groups=3",
+    "slim-fly:q=3,p=1",
+)
+
+
+def brute_force(topology: Topology, down: Down) -> dict[str, dict[str, tuple[int, ...]]]:
+    """The same by networkx, from whole paths: the ports of the first links of all shortest ones."""
+    graph: nx.MultiGraph[str] = nx.MultiGraph()
+    graph.add_nodes_from(switch.name for switch in topology.switches)
+    for link in topology.links:
+        ends = {link.a: link.a_port, link.b: link.b_port}
+        if not set(ends.items()) & down:
+            graph.add_edge(link.a, link.b, ports=ends)
+    found: dict[str, dict[str, tuple[int, ...]]] = {}
+    for switch in topology.switches:
+        found[switch.name] = {}
+        for leaf in topology.leaves:
+            if leaf == switch.name:
+                continue
+            ports: set[int] = set()
+            if nx.has_path(graph, switch.name, leaf):
+                for path in nx.all_shortest_paths(nx.Graph(graph), switch.name, leaf):
+                    edges = graph.get_edge_data(path[0], path[1]).values()
+                    ports |= {edge["ports"][switch.name] for edge in edges}
+            found[switch.name][leaf] = tuple(sorted(ports))
+    return found
+
+
+@pytest.mark.parametrize("words", FAMILIES)
+def test_families(words: str) -> None:
+    """In every family the next hops are those of all shortest paths."""
+    topology = parse_topology(words)
+    assert brute_force(topology, frozenset()) == next_hops(topology)
+
+
+@st.composite
+def networks(draw: st.DrawFn) -> tuple[Topology, Down]:
+    """A connected network with parallel links, hosts at some switches, and some links down."""
+    count = draw(st.integers(1, 7))
+    names = [f"s{i}" for i in range(count)]
+    leaves = draw(st.sets(st.sampled_from(names), min_size=1))
+    pairs = [(draw(st.integers(0, i - 1)), i) for i in range(1, count)]
+    if count > 1:
+        more = st.tuples(st.integers(0, count - 1), st.integers(0, count - 1)).filter(lambda p: p[0] != p[1])
+        pairs += draw(st.lists(more, max_size=8))
+    used = dict.fromkeys(names, 0)
+    hosts, links = [], []
+    for number, name in enumerate(sorted(leaves), 1):
+        used[name] += 1
+        ip = host_address(number, 0)
+        hosts.append(Host(f"h{number}", number, ip, host_mac(ip), name, used[name], 1, 0))
+    for a, b in pairs:
+        used[names[a]] += 1
+        used[names[b]] += 1
+        links.append(Link(names[a], used[names[a]], names[b], used[names[b]], 1, 0))
+    dead = draw(st.sets(st.sampled_from(links))) if links else set()
+    down = frozenset((link.a, link.a_port) if draw(st.booleans()) else (link.b, link.b_port) for link in dead)
+    switches = tuple(Switch(name, i + 1, "leaf") for i, name in enumerate(names))
+    return Topology("test", "test", switches, tuple(hosts), tuple(links)), down
+
+
+@settings(derandomize=True, deadline=None, max_examples=150)
+@given(networks())
+def test_any_network(case: tuple[Topology, Down]) -> None:
+    """In any network, with any links down, the next hops are those of all shortest paths."""
+    topology, down = case
+    assert brute_force(topology, down) == next_hops(topology, down)
+
+
+def test_fat_tree_is_up_down() -> None:
+    """In a fat tree every uplink leads to another pod, and only one port leads down."""
+    topology = parse_topology("fat-tree:k=4")
+    hops = next_hops(topology)
+    assert (3, 4) == hops["edge1_1"]["edge3_2"] == hops["edge1_1"]["edge1_2"]
+    assert (3, 4) == hops["agg1_1"]["edge2_1"]
+    assert (2,) == hops["agg1_1"]["edge1_2"]
+    assert (3,) == hops["core1"]["edge3_1"]
+
+
+def test_unreachable() -> None:
+    """A leaf that is cut off has no next hops, and still has some to nobody."""
+    topology = parse_topology("leaf-spine:leaves=2,spines=1,hosts=1")
+    hops = next_hops(topology, frozenset({("spine1", 2)}))
+    assert {"leaf1": {"leaf2": ()}, "leaf2": {"leaf1": ()}, "spine1": {"leaf1": (1,), "leaf2": ()}} == hops
+    assert max_switches_on_path(topology, frozenset({("spine1", 2)})) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "switches"),
+    [("leaf-spine:leaves=1", 1), ("leaf-spine", 3), ("fat-tree:k=4", 5), ("dragonfly", 4), ("slim-fly", 3)],
+)
+def test_longest_path(words: str, switches: int) -> None:
+    """The longest shortest path is that of the family's diameter."""
+    assert switches == max_switches_on_path(parse_topology(words))
