@@ -16,9 +16,9 @@ import grpc
 
 from bench import core, footprint, holdup, pipeline, tables, virtual
 from bench.result import Result, table
-from tailrace.toolchain.cc import BuildError
 from tailrace.native.compiler import ProgramError
 from tailrace.native.runtime import StateError
+from tailrace.toolchain.cc import BuildError
 
 BENCHMARKS: dict[str, Callable[[bool], list[Result]]] = {
     "pipeline": pipeline.run,

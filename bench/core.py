@@ -23,15 +23,15 @@ from scapy.packet import Raw
 
 from bench.pipeline import one_core
 from bench.result import Result
-from tailrace.p4rt.inprocess import install_all
-from tailrace.schemes.intent import intent
-from tailrace.schemes.registry import parse_scheme
-from tailrace.p4rt.target import target
 from tailrace.codec.layers.bth import BTH, ROCE_PORT, Opcode
 from tailrace.native.runtime import lib
 from tailrace.native.runtime.build import RUNTIME, library_recipe, runtime_library
 from tailrace.native.server.errors import P4RtError
 from tailrace.native.virtual import Network
+from tailrace.p4rt.inprocess import install_all
+from tailrace.p4rt.target import target
+from tailrace.schemes.intent import intent
+from tailrace.schemes.registry import parse_scheme
 from tailrace.topology import GATEWAY_MAC, Host, Topology, parse_topology
 
 GROUP = "core, one core"

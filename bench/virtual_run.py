@@ -9,14 +9,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-import tailrace.hosts
 from bench.virtual import TOPOLOGY, Figures, Load, SetUp
-from tailrace.p4rt import programs
-from tailrace.schemes.defaults import resolve
-from tailrace.p4rt.inprocess import install_all
-from tailrace.schemes.intent import intent
-from tailrace.schemes.registry import parse_scheme
-from tailrace.p4rt.target import target
+from tailrace import hosts
 from tailrace.experiments.backends.job import Job
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.run.run import plan
@@ -26,6 +20,12 @@ from tailrace.native.server.errors import P4RtError
 from tailrace.native.virtual import Network
 from tailrace.native.virtual.build import extension
 from tailrace.native.virtual.endpoint import compiled
+from tailrace.p4rt import programs
+from tailrace.p4rt.inprocess import install_all
+from tailrace.p4rt.target import target
+from tailrace.schemes.defaults import resolve
+from tailrace.schemes.intent import intent
+from tailrace.schemes.registry import parse_scheme
 from tailrace.topology import GATEWAY_MAC, Topology, parse_topology
 
 

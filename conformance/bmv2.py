@@ -8,11 +8,11 @@ import socket
 import subprocess
 from pathlib import Path
 
-from tailrace.bmv2.thrift import ThriftClient
 from conformance.dataplane import Dataplane
 from conformance.p4rt import Client
 from conformance.plan import Plan
 from conformance.program import CompiledProgram
+from tailrace.bmv2.thrift import ThriftClient
 
 EXECUTABLE = "simple_switch_grpc"
 DEVICE_ID = 1

@@ -13,25 +13,25 @@ from pathlib import Path
 from finsy import P4PacketIn
 from finsy.proto import p4r
 
+from tailrace.controller.asking.answers import REASON_OF
+from tailrace.controller.asking.relay import OutLeft, RelayServer
+from tailrace.controller.linkwatch import Answers, LinkMonitor, Settings, link_names
+from tailrace.controller.session import DEFAULT_ELECTION_ID, Hooks, Session, State
 from tailrace.p4rt import programs
 from tailrace.p4rt.client import Address
-from tailrace.schemes.defaults import resolve
 from tailrace.p4rt.digests import Digest
 from tailrace.p4rt.encoding import encode
 from tailrace.p4rt.errors import ControllerError, SwitchError, UnreachableError
 from tailrace.p4rt.events import CONTROLLER, LATE, LINK_DOWN
 from tailrace.p4rt.events import Event as Event
-from tailrace.schemes.rlb.failures import Out
-from tailrace.schemes.rlb.faulty_paths import FaultyPaths, missing_ports
-from tailrace.controller.asking.answers import REASON_OF
-from tailrace.controller.asking.relay import OutLeft, RelayServer
-from tailrace.schemes.intent import SwitchIntent, intent
-from tailrace.controller.linkwatch import Answers, LinkMonitor, Settings, link_names
 from tailrace.p4rt.programs import Program
-from tailrace.schemes.registry import SchemeConfig
-from tailrace.controller.session import DEFAULT_ELECTION_ID, Hooks, Session, State
 from tailrace.p4rt.target import Target
 from tailrace.p4rt.tls import Tls
+from tailrace.schemes.defaults import resolve
+from tailrace.schemes.intent import SwitchIntent, intent
+from tailrace.schemes.registry import SchemeConfig
+from tailrace.schemes.rlb.failures import Out
+from tailrace.schemes.rlb.faulty_paths import FaultyPaths, missing_ports
 from tailrace.topology import Topology
 from tailrace.topology.paths.shortest import Down
 

@@ -22,14 +22,14 @@ from finsy import P4PacketIn, P4PacketOut
 from finsy.grpcutil import GRPCStatusCode
 from finsy.proto import p4r
 
+from tailrace.controller.reconcile import Report, install, read_all
 from tailrace.p4rt import digests
 from tailrace.p4rt.client import Address, Client, connect
 from tailrace.p4rt.digests import Digest
 from tailrace.p4rt.errors import ElectionError, SwitchError, UnreachableError
-from tailrace.schemes.intent import SwitchIntent
 from tailrace.p4rt.programs import Program
-from tailrace.controller.reconcile import Report, install, read_all
 from tailrace.p4rt.tls import Tls
+from tailrace.schemes.intent import SwitchIntent
 
 DEFAULT_ELECTION_ID = 1000
 """Announced first. A controller whose id is taken tries the one below, so as many can wait as backups."""

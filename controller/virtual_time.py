@@ -12,12 +12,12 @@ from collections.abc import Callable, Collection
 from functools import partial
 
 from tailrace.controller import storms
-from tailrace.p4rt.digests import Digest
-from tailrace.schemes.rlb.faulty_paths import FaultyPaths
-from tailrace.p4rt.inprocess import InProcess
-from tailrace.p4rt.programs import Program
 from tailrace.native.server.errors import P4RtError
 from tailrace.native.virtual import Network
+from tailrace.p4rt.digests import Digest
+from tailrace.p4rt.inprocess import InProcess
+from tailrace.p4rt.programs import Program
+from tailrace.schemes.rlb.faulty_paths import FaultyPaths
 from tailrace.topology.paths.shortest import Down
 
 

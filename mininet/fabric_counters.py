@@ -10,10 +10,10 @@ from fabric_errors import FabricError
 from fabric_plan import Plan, SwitchPlan
 from finsy.proto import p4r
 
+from tailrace.p4rt import counters
 from tailrace.p4rt.client import Address, connect
 from tailrace.p4rt.errors import ControllerError
 from tailrace.p4rt.programs import Program
-from tailrace.p4rt import counters
 
 PORT_RX = "port_rx"
 """The counter of frames that a program took, by port."""

@@ -29,11 +29,11 @@ from typing import Literal
 import msgspec
 from fabric_errors import InputError
 
-from tailrace.hosts.options.nic import NicConfig
 from tailrace.hosts.flows.flow import FlowSpec
 from tailrace.hosts.flows.paths import PathList
-from tailrace.words.watchdog import Watchdog, parse_watchdog
+from tailrace.hosts.options.nic import NicConfig
 from tailrace.topology import Topology
+from tailrace.words.watchdog import Watchdog, parse_watchdog
 
 
 class Fault(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

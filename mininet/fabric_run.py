@@ -29,15 +29,16 @@ from fabric_sandbox import note_run_file
 from fabric_traffic import Traffic
 from fabric_watch import Watch
 
+from tailrace.codec.templates import DATA_OVERHEAD_BYTES
 from tailrace.controller import runfile
 from tailrace.p4rt import programs
-from tailrace.schemes.defaults import known, resolve
-from tailrace.schemes.rlb.defaults import fabric_rate_bps
-from tailrace.schemes.registry import parse_scheme
 from tailrace.p4rt.target import target
-from tailrace.words.scale import scaled
-from tailrace.codec.templates import DATA_OVERHEAD_BYTES
+from tailrace.schemes.defaults import known, resolve
+from tailrace.schemes.registry import parse_scheme
+from tailrace.schemes.rlb.defaults import fabric_rate_bps
+from tailrace.toolchain.artifacts import P4_BUILD
 from tailrace.topology import Topology
+from tailrace.words.scale import scaled
 
 RESULT = "RESULT.json"
 CAPTURE = Path(__file__).with_name("fabric_capture.py")
@@ -87,7 +88,7 @@ class Run:
         note_run_file(self._run_dir, runfile.default_path())
         if job.target == NATIVE:
             self.report.phase("compile")
-            fabric_switches.compile_ahead(programs.BUILD / f"{self._program.name}.json")
+            fabric_switches.compile_ahead(P4_BUILD / f"{self._program.name}.json")
         self.report.phase("fabric")
         plan = slowed(self._plan, job.faults)
         net = FabricNet(plan, self._start_switch)

@@ -22,9 +22,9 @@ from fabric_report import Report
 from fabric_sandbox import make_run_dir, remove_stale, run_sandboxed
 
 from tailrace.p4rt.errors import ControllerError
-from tailrace.words.scale import scaled
-from tailrace.words import SpecError
 from tailrace.topology import Topology, parse_topology
+from tailrace.words import SpecError
+from tailrace.words.scale import scaled
 
 _TOOLS = {"mnexec": "mininet", "ifconfig": "net-tools", "ip": "iproute2", "ethtool": "ethtool"}
 _SYSTEM_PATHS = ("/usr/sbin", "/sbin")

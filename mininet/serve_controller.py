@@ -20,16 +20,16 @@ from pathlib import Path
 import msgspec
 
 from tailrace.controller import runfile
-from tailrace.p4rt.client import Address
 from tailrace.controller.controller import Controller
+from tailrace.controller.linkwatch import Settings as LinkSettings
+from tailrace.p4rt.client import Address
 from tailrace.p4rt.errors import ControllerError
 from tailrace.p4rt.events import Event, structured
-from tailrace.controller.linkwatch import Settings as LinkSettings
-from tailrace.schemes.registry import parse_scheme
 from tailrace.p4rt.target import EmulatedPfc, target
-from tailrace.words.scale import scaled
-from tailrace.words import SpecError
+from tailrace.schemes.registry import parse_scheme
 from tailrace.topology import parse_topology
+from tailrace.words import SpecError
+from tailrace.words.scale import scaled
 
 READY_S = 60.0
 """A switch must hold its entries by then; each further switch has two seconds more."""

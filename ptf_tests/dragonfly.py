@@ -13,9 +13,9 @@ from p4.v1 import p4runtime_pb2
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet
 
+from ptf_tests.fabric import DOWNLINK, UPLINK_GROUP, FabricTest
 from tailrace.codec.layers.detour import Detour
 from tailrace.codec.layers.local import ETHER_TYPE, Local
-from ptf_tests.fabric import DOWNLINK, UPLINK_GROUP, FabricTest
 
 THIRD_GROUP, FOURTH_GROUP = 21, 22
 ONWARD_GROUP = 31

@@ -16,8 +16,6 @@ from p4.v1 import p4runtime_pb2
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet
 
-from tailrace.codec.layers.bth import ROCE_PORT
-from tailrace.codec.layers.data_shim import DataShim
 from ptf_tests.fabric import (
     FLOW,
     HOST_PORT,
@@ -28,6 +26,8 @@ from ptf_tests.fabric import (
     FabricTest,
 )
 from ptf_tests.frames import MOVED, UNTRACKED, Flow, flowcut_ack, roce, shimmed, tagged
+from tailrace.codec.layers.bth import ROCE_PORT
+from tailrace.codec.layers.data_shim import DataShim
 
 WAYS = 4  # of a bucket: what an answer to READ_FLOWS holds
 NEVER_TICKS = 10**12

@@ -14,9 +14,6 @@ from p4.v1 import p4runtime_pb2
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet
 
-from tailrace.codec.layers.cnm import Cnm
-from tailrace.codec.layers.flow_pause import PAUSE_MAC
-from tailrace.codec.layers.path_probe import PathProbe
 from ptf_tests.fabric import (
     DOWNLINK,
     FLOW,
@@ -30,6 +27,9 @@ from ptf_tests.fabric import (
     FabricTest,
 )
 from ptf_tests.frames import Flow, Local, mac_of, number_of, roce
+from tailrace.codec.layers.cnm import Cnm
+from tailrace.codec.layers.flow_pause import PAUSE_MAC
+from tailrace.codec.layers.path_probe import PathProbe
 
 OWN_LEAF, REMOTE_LEAF, SLOW_LEAF, NO_LEAF = 1, 2, 3, 0xFFFF
 FIRST_SESSION, UPSTREAM_GROUP, FIRST_RELAY = 256, 1, 1024

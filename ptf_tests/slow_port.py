@@ -11,9 +11,9 @@ from typing import Any
 
 from ptf import testutils
 
-from tailrace.bmv2.thrift import ThriftClient
 from ptf_tests.fabric import OTHER_HOST, OTHER_HOST_PORT, SLOW_REMOTE, FabricTest
 from ptf_tests.frames import Flow, roce
+from tailrace.bmv2.thrift import ThriftClient
 
 FILLERS = 8
 ATTEMPTS = 20

@@ -12,8 +12,6 @@ from __future__ import annotations
 
 from scapy.packet import Packet
 
-from tailrace.codec.layers.bth import AETH, Opcode
-from tailrace.codec.layers.dscp import Dscp
 from ptf_tests.base import Keys
 from ptf_tests.fabric import (
     HOST,
@@ -25,6 +23,8 @@ from ptf_tests.fabric import (
     FabricTest,
 )
 from ptf_tests.frames import Flow, number_of, roce, tagged
+from tailrace.codec.layers.bth import AETH, Opcode
+from tailrace.codec.layers.dscp import Dscp
 
 LOCALS, GLOBALS = (2, 3), (4, 5)
 NEAR, OTHER_NEAR = "10.0.6.2", "10.0.7.2"

@@ -12,9 +12,6 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
 
-from tailrace.codec.layers.bth import BTH, Opcode
-from tailrace.codec.layers.dscp import DSCP_SHIFT, Dscp
-from tailrace.codec.layers.nic_shim import ACK_PORT
 from ptf_tests.fabric import (
     DOWNLINK,
     FLOW,
@@ -30,6 +27,9 @@ from ptf_tests.fabric import (
 from ptf_tests.frames import GATEWAY_MAC, Flow, mac_of, roce, tagged
 from ptf_tests.slow_port import FILLERS, SlowPortTest
 from ptf_tests.test_queues import control_packets
+from tailrace.codec.layers.bth import BTH, Opcode
+from tailrace.codec.layers.dscp import DSCP_SHIFT, Dscp
+from tailrace.codec.layers.nic_shim import ACK_PORT
 
 LOCAL = Flow(HOST, OTHER_HOST)
 MOST_BYTES = 78

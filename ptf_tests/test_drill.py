@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from ptf.testutils import group
 
-from tailrace.codec.layers.bth import AETH, Opcode
 from ptf_tests.fabric import HOST, HOST_PORT, REMOTE, UPLINKS, FabricTest
 from ptf_tests.frames import Flow, roce
 from ptf_tests.slow_port import ATTEMPTS, FILLER_BYTES, FILLERS, SlowPortTest
+from tailrace.codec.layers.bth import AETH, Opcode
 
 PAIR_REMOTE, PAIR_GROUP, FREE_PORT = "10.0.9.2", 9, UPLINKS[0]
 CANDIDATES = ("remembered_members", "first_members", "other_members")

@@ -11,9 +11,9 @@ from collections import Counter
 
 from ptf.testutils import group
 
-from tailrace.codec.layers.bth import Opcode
 from ptf_tests.fabric import FLOW, HOST, HOST_PORT, REMOTE, UPLINK_GROUP, UPLINKS, FabricTest
 from ptf_tests.frames import Flow, roce, tagged
+from tailrace.codec.layers.bth import Opcode
 
 FLOWS = 96
 FIRST_SPORT = 50000

@@ -15,10 +15,10 @@ from scapy.layers.inet import IP, TCP, UDP
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
 
-from tailrace.codec.layers.nic_shim import SHIM_PORT, NicShim, ShimmedBTH
 from ptf_tests.fabric import DOWNLINK, HOST, HOST_PORT, OTHER_HOST, OTHER_HOST_PORT, REMOTE, UPLINKS
 from ptf_tests.flowcut import FlowcutTest
 from ptf_tests.frames import GATEWAY_MAC, Flow, flowcut_ack, mac_of, roce, shimmed
+from tailrace.codec.layers.nic_shim import SHIM_PORT, NicShim, ShimmedBTH
 
 FLOW = Flow(REMOTE, HOST, sport=0xABCD)
 STAMPS = [(0x01020304 + i, 0x0A0B + i) for i in range(7)]

@@ -10,11 +10,11 @@ from p4.v1 import p4runtime_pb2
 from ptf.testutils import group
 from scapy.layers.l2 import Ether
 
-from tailrace.codec.layers.data_shim import DataShim
 from ptf_tests.dragonfly import FOURTH_GROUP, ONWARD_GROUP, THIRD_GROUP, DragonflyTest, Link, detoured
 from ptf_tests.fabric import DOWNLINK, FLOW, HOST_PORT, UPLINKS, FabricTest
 from ptf_tests.flowcut import FlowcutTest, Sent
 from ptf_tests.frames import MOVED, roce, shimmed, tagged
+from tailrace.codec.layers.data_shim import DataShim
 
 A, B, C = UPLINKS
 

@@ -14,11 +14,11 @@ from ptf.testutils import group
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet
 
-from tailrace.codec.layers.data_shim import DataShim
 from ptf_tests.fabric import DOWNLINK, FLOW, HOST, OTHER_HOST, REMOTE, SLOW_REMOTE, UPLINKS
 from ptf_tests.flowcut import WAYS, FlowcutTest, Sent
 from ptf_tests.frames import Flow, flowcut_ack, roce, shimmed
 from ptf_tests.slow_port import SlowPortTest
+from tailrace.codec.layers.data_shim import DataShim
 
 BELOW = (77, 3)  # the stamp of the switch below: its clock, the port of its host
 FLOWS = [Flow(HOST, REMOTE, sport=6000 + i) for i in range(WAYS + 1)]

@@ -14,11 +14,11 @@ from scapy.layers.inet import ICMP, IP
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
 
-from tailrace.codec.layers.bth import AETH, Opcode
-from tailrace.codec.layers.data_shim import DataShim
 from ptf_tests.fabric import DOWNLINK, FLOW, HOST, HOST_PORT, REMOTE, UPLINKS
 from ptf_tests.flowcut import FlowcutTest
 from ptf_tests.frames import GATEWAY_MAC, mac_of, roce, shimmed, tagged
+from tailrace.codec.layers.bth import AETH, Opcode
+from tailrace.codec.layers.data_shim import DataShim
 
 STAMPS = [(100 + i, 10 + i) for i in range(7)]
 TICKS_PER_S = 1_000_000

@@ -10,9 +10,9 @@ from ptf.testutils import group
 from scapy.layers.inet import IP, TCP
 from scapy.layers.l2 import Ether
 
-from tailrace.codec.layers.bth import AETH, Opcode
 from ptf_tests.fabric import DOWNLINK, FLOW, HOST, HOST_PORT, REMOTE, UPLINKS, FabricTest
 from ptf_tests.frames import GATEWAY_MAC, Flow, mac_of, roce
+from tailrace.codec.layers.bth import AETH, Opcode
 
 TAGS = 32
 

@@ -11,10 +11,10 @@ from scapy.layers.inet import ICMP, IP, TCP, UDP, IPOption_Router_Alert
 from scapy.layers.l2 import Dot1Q, Ether
 from scapy.packet import Packet, Raw
 
-from tailrace.codec.layers.bth import AETH, Opcode
-from tailrace.codec.layers.nic_shim import ACK_PORT, SHIM_PORT, NicAck, NicShim, ShimmedBTH
 from ptf_tests.fabric import DOWNLINK, HOST, HOST_PORT, OTHER_HOST, OTHER_HOST_PORT, REMOTE, FabricTest
 from ptf_tests.frames import GATEWAY_MAC, PAYLOAD, Flow, flowcut_ack, mac_of, roce, shimmed
+from tailrace.codec.layers.bth import AETH, Opcode
+from tailrace.codec.layers.nic_shim import ACK_PORT, SHIM_PORT, NicAck, NicShim, ShimmedBTH
 
 LOCAL = Flow(HOST, OTHER_HOST)
 FROM_FABRIC = Flow(REMOTE, HOST)

@@ -12,7 +12,6 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
 
-from tailrace.codec.layers.nic_shim import SHIM_PORT, NicShim, ShimmedBTH
 from ptf_tests.fabric import (
     FLOW,
     HOST,
@@ -25,6 +24,7 @@ from ptf_tests.fabric import (
     FabricTest,
 )
 from ptf_tests.frames import GATEWAY_MAC, Flow, mac_of, roce, tagged
+from tailrace.codec.layers.nic_shim import SHIM_PORT, NicShim, ShimmedBTH
 
 TAGS = (0, 1, 5, 31, 32, 62, 63)
 

@@ -15,14 +15,14 @@ from ptf.testutils import group
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
 
-from tailrace.bmv2.thrift import ThriftClient
-from tailrace.codec.layers.bth import BTH, Opcode
-from tailrace.codec.layers.flow_pause import PAUSE_MAC
-from tailrace.codec.layers.pfc import ETHER_TYPE, pfc_frame
 from ptf_tests.fabric import HOST, HOST_PORT, OTHER_HOST, OTHER_HOST_PORT, REMOTE, SLOW_REMOTE, UPLINKS
 from ptf_tests.frames import GATEWAY_MAC, Flow, mac_of, number_of, roce
 from ptf_tests.rlb import RlbTest
 from ptf_tests.slow_port import ATTEMPTS, FILLER_BYTES, FILLERS, SlowPortTest
+from tailrace.bmv2.thrift import ThriftClient
+from tailrace.codec.layers.bth import BTH, Opcode
+from tailrace.codec.layers.flow_pause import PAUSE_MAC
+from tailrace.codec.layers.pfc import ETHER_TYPE, pfc_frame
 
 DATA, OTHER_CLASS = 0, 3
 LONG = 0xFFFF

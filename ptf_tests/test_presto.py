@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from ptf.testutils import group
 
-from tailrace.codec.layers.bth import AETH, Opcode
 from ptf_tests.fabric import FLOW, HOST, HOST_PORT, REMOTE, UPLINKS, FabricTest
 from ptf_tests.frames import Flow, roce
+from tailrace.codec.layers.bth import AETH, Opcode
 
 PER_CELL = 3
 FRAME = roce(FLOW)

@@ -11,11 +11,11 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet
 
-from tailrace.codec.layers.bth import AETH, Opcode
-from tailrace.codec.layers.nic_shim import ACK_PORT, NicAck
 from ptf_tests.fabric import FLOW, HOST, HOST_PORT, OTHER_HOST, OTHER_HOST_PORT, SLOW_REMOTE, FabricTest
 from ptf_tests.frames import GATEWAY_MAC, Flow, mac_of, roce, tagged
 from ptf_tests.slow_port import FILLER_BYTES, FILLERS, SlowPortTest
+from tailrace.codec.layers.bth import AETH, Opcode
+from tailrace.codec.layers.nic_shim import ACK_PORT, NicAck
 
 SLOW_FLOW = Flow(HOST, SLOW_REMOTE)
 

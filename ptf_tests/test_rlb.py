@@ -9,13 +9,13 @@ from __future__ import annotations
 from ptf.testutils import group
 from scapy.layers.l2 import Ether
 
-from tailrace.codec.layers.bth import AETH, Opcode
-from tailrace.codec.layers.cnm import LEAF_ALL, Cnm
-from tailrace.codec.layers.path_probe import PathProbe
 from ptf_tests.fabric import DOWNLINK, FLOW, HOST, HOST_PORT, REMOTE, ROLELESS_PORT, SLOW_REMOTE, UPLINKS
 from ptf_tests.frames import Flow, mac_of, roce, tagged
 from ptf_tests.rlb import BACK, FOREVER, NO_LEAF, OWN_LEAF, REMOTE_LEAF, RlbTest, cnm, probed
 from ptf_tests.slow_port import ATTEMPTS, FILLER_BYTES, FILLERS, SlowPortTest
+from tailrace.codec.layers.bth import AETH, Opcode
+from tailrace.codec.layers.cnm import LEAF_ALL, Cnm
+from tailrace.codec.layers.path_probe import PathProbe
 
 FAST, OTHER, LAST = UPLINKS
 # Where FAST is warned a flow's hash says which of the others it takes: FLOW takes OTHER, and this one LAST.

@@ -11,7 +11,6 @@ from scapy.layers.inet import ICMP, IP, TCP, UDP
 from scapy.layers.l2 import ARP, Ether
 from scapy.packet import Packet, Raw
 
-from tailrace.codec.layers.bth import AETH, Opcode
 from ptf_tests.fabric import (
     DOWNLINK,
     HOST,
@@ -24,6 +23,7 @@ from ptf_tests.fabric import (
 )
 from ptf_tests.frames import GATEWAY_MAC, Flow, mac_of, number_of, roce
 from ptf_tests.test_queues import control_packets
+from tailrace.codec.layers.bth import AETH, Opcode
 
 SECOND_ADDRESS, STRANGER = "10.0.1.77", "10.0.9.9"
 

@@ -10,9 +10,9 @@ from collections import Counter
 
 from ptf.testutils import group
 
-from tailrace.codec.layers.bth import AETH, Opcode
 from ptf_tests.fabric import FLOW, HOST_PORT, UPLINKS, FabricTest
 from ptf_tests.frames import roce
+from tailrace.codec.layers.bth import AETH, Opcode
 
 PACKETS = 96
 

@@ -12,7 +12,6 @@ from scapy.layers.inet import IP, TCP
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
 
-from tailrace.codec.layers.dscp import Dscp
 from ptf_tests.fabric import HOST, HOST_PORT, OTHER_HOST, OTHER_HOST_PORT, REMOTE, UPLINKS
 from ptf_tests.frames import GATEWAY_MAC, Flow, classed, mac_of, roce
 from ptf_tests.spritz import (
@@ -29,6 +28,7 @@ from ptf_tests.spritz import (
     kinds,
     steered,
 )
+from tailrace.codec.layers.dscp import Dscp
 
 UNKNOWN_VID = 77
 MODES = ("MINIMAL", "STEERED", "CLASS", "RANDOM", "UGAL_L")

@@ -11,8 +11,6 @@ from scapy.layers.inet import IP, TCP, UDP
 from scapy.layers.l2 import Ether
 from scapy.packet import Raw
 
-from tailrace.codec.layers.dscp import Dscp
-from tailrace.codec.layers.nic_shim import SHIM_PORT, NicShim, ShimmedBTH
 from ptf_tests.fabric import HOST, HOST_PORT, OTHER_HOST, OTHER_HOST_PORT, REMOTE, SLOW_REMOTE
 from ptf_tests.frames import GATEWAY_MAC, Flow, classed, cut, mac_of, roce, tagged
 from ptf_tests.slow_port import ATTEMPTS, FILLER_BYTES, FILLERS, SlowPortTest
@@ -28,6 +26,8 @@ from ptf_tests.spritz import (
     kinds,
     steered,
 )
+from tailrace.codec.layers.dscp import Dscp
+from tailrace.codec.layers.nic_shim import SHIM_PORT, NicShim, ShimmedBTH
 
 TRIMMED_BYTES, TAG_BYTES = 54, 4
 FLOW = Flow(HOST, REMOTE)

@@ -22,8 +22,8 @@ c_sources() {
     python=$("$BIN/python" -c 'import sysconfig; print(sysconfig.get_path("include"))')
     while IFS= read -r -d '' file; do
         "$CC" -std=gnu11 -Wall -Wextra -Werror -fsyntax-only \
-            -I native/runtime -I native/virtual -isystem "$python" -I "$(dirname "$file")" "$file" || status=1
-    done < <(find native bench conformance tests -name '*.c' -print0 2>/dev/null | sort -z)
+            -I tailrace/native/runtime/c -I tailrace/native/virtual/c -isystem "$python" -I "$(dirname "$file")" "$file" || status=1
+    done < <(find tailrace bench conformance tests -name '*.c' -print0 2>/dev/null | sort -z)
     return $status
 }
 
@@ -35,7 +35,7 @@ shell_sources() {
 
 python_folders() {
     local folder
-    for folder in native bench bmv2 conformance spec topology hosts controller cli experiments ptf_tests scripts tests; do
+    for folder in tailrace bench conformance ptf_tests scripts tests; do
         if [ -n "$(find "$folder" -name '*.py' -print -quit 2>/dev/null)" ]; then
             echo "$folder"
         fi

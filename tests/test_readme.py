@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from tailrace.experiments.plan.experiment import KEYS
 from tailrace.experiments.faults.fault import parse_fault
-from tailrace.experiments.run.run import plan
+from tailrace.experiments.plan.experiment import KEYS
 from tailrace.experiments.plan.experiment_file import read_experiment
+from tailrace.experiments.run.run import plan
 from tailrace.experiments.workloads.workload import parse_workload
 from tailrace.native.switchd.options import make_parser
 from tailrace.words import SpecError
@@ -80,7 +80,7 @@ def test_switch_options() -> None:
 
 def test_folders_exist() -> None:
     """Every folder in the table is there."""
-    folders = re.findall(r"^\| `([\w/]+/)` \|", README, re.MULTILINE)
+    folders = re.findall(r"^\| `([\w/]+/)`", README, re.MULTILINE)
     assert folders
     assert [folder for folder in folders if not (ROOT / folder).is_dir()] == []
 

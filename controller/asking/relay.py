@@ -33,8 +33,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tailrace.p4rt.errors import ControllerError
 from tailrace.controller.asking.answers import REASON_OF
+from tailrace.p4rt.errors import ControllerError
 from tailrace.p4rt.read_errors import NoAnswerError, RelayError
 
 READ_OPS = frozenset(REASON_OF)

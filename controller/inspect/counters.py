@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from finsy.proto import p4i, p4r
 
-from tailrace.p4rt.read_errors import SwitchRefusedError
-from tailrace.controller.listing.listing import Column, Listing, Row, in_order
 from tailrace.controller.inspect.node import Node
+from tailrace.controller.listing.listing import Column, Listing, Row, in_order
+from tailrace.p4rt.read_errors import SwitchRefusedError
 from tailrace.p4rt.values import Value
 
 COLUMNS = (

@@ -7,20 +7,20 @@ from collections.abc import Sequence
 
 from finsy.proto import p4r
 
+from tailrace.controller.inspect.groups import replica_port
+from tailrace.controller.inspect.node import Node
+from tailrace.controller.inspect.tables import row_of
+from tailrace.controller.listing.listing import Column, Listing, Row, in_order
+from tailrace.controller.reconcile import differences
 from tailrace.p4rt import programs
+from tailrace.p4rt.connection import GrpcConnection
 from tailrace.p4rt.diff import Change
 from tailrace.p4rt.endpoint import run_at_once
 from tailrace.p4rt.errors import ReadError
-from tailrace.p4rt.connection import GrpcConnection
+from tailrace.p4rt.programs import Program
 from tailrace.p4rt.read_errors import SwitchRefusedError
-from tailrace.controller.inspect.groups import replica_port
-from tailrace.controller.listing.listing import Column, Listing, Row, in_order
-from tailrace.controller.inspect.node import Node
-from tailrace.controller.inspect.tables import row_of
 from tailrace.p4rt.values import Port, Value, text_of
 from tailrace.schemes.intent import SwitchIntent
-from tailrace.p4rt.programs import Program
-from tailrace.controller.reconcile import differences
 
 COLUMNS = (
     Column("switch", key=True),

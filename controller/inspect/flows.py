@@ -8,10 +8,10 @@ from ipaddress import IPv4Address
 
 from tailrace.controller.asking.answers import Bucket, FlowEntry, parse_bucket
 from tailrace.controller.asking.asking import Asker, answers, require_op
-from tailrace.p4rt.read_errors import NotOfferedError
-from tailrace.controller.listing.listing import Column, Listing, Row, in_order
 from tailrace.controller.inspect.node import Node
 from tailrace.controller.inspect.tables import read_tables
+from tailrace.controller.listing.listing import Column, Listing, Row, in_order
+from tailrace.p4rt.read_errors import NotOfferedError
 from tailrace.p4rt.values import Port
 
 COLUMNS = (

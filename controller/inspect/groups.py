@@ -16,12 +16,12 @@ from typing import Any
 
 from finsy.proto import p4r
 
-from tailrace.p4rt.read_errors import SwitchRefusedError
-from tailrace.controller.listing.listing import Column, Listing, Row, in_order
 from tailrace.controller.inspect.node import Node
-from tailrace.p4rt.view import TableView
 from tailrace.controller.inspect.tables import call_text, plain_action, read_entries, row_of
+from tailrace.controller.listing.listing import Column, Listing, Row, in_order
+from tailrace.p4rt.read_errors import SwitchRefusedError
 from tailrace.p4rt.values import Port, Value, number_of, sort_key
+from tailrace.p4rt.view import TableView
 
 COLUMNS = (
     Column("switch", key=True),

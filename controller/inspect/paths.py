@@ -16,13 +16,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
 
-from tailrace.p4rt.read_errors import NotOfferedError
 from tailrace.controller.inspect.groups import GROUP_KEY, ecmp_groups, entry_ports, group_tables, read_groups
-from tailrace.controller.listing.listing import Column, Listing, Row
 from tailrace.controller.inspect.node import Node
-from tailrace.p4rt.view import TableView
 from tailrace.controller.inspect.tables import DEFAULT, read_tables
+from tailrace.controller.listing.listing import Column, Listing, Row
+from tailrace.p4rt.read_errors import NotOfferedError
 from tailrace.p4rt.values import Port, Value
+from tailrace.p4rt.view import TableView
 from tailrace.topology import Host, Topology
 
 _ONWARD, _TOWARD = "onward_groups", "toward"

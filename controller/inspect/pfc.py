@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tailrace.p4rt.connection import GrpcConnection
 from tailrace.controller.inspect.counters import read_cells
 from tailrace.controller.inspect.node import Node
+from tailrace.p4rt.connection import GrpcConnection
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,12 +13,12 @@ from dataclasses import astuple
 from tailrace.controller.asking.answers import parse_queues
 from tailrace.controller.asking.asking import Asker, answers, require_op
 from tailrace.controller.inspect.counters import read_cells
-from tailrace.p4rt.read_errors import NotOfferedError
-from tailrace.controller.listing.listing import Column, Listing, Row, in_order
 from tailrace.controller.inspect.node import Node
 from tailrace.controller.inspect.pfc import read_pfc
 from tailrace.controller.inspect.rlb import in_ns, knows_warnings, read_ports
 from tailrace.controller.inspect.tables import read_tables
+from tailrace.controller.listing.listing import Column, Listing, Row, in_order
+from tailrace.p4rt.read_errors import NotOfferedError
 from tailrace.p4rt.values import Port, Value
 
 COLUMNS = (

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 
 from finsy.proto import p4d, p4i, p4r, p4t
 
-from tailrace.p4rt.read_errors import NotOfferedError, SwitchRefusedError
-from tailrace.p4rt.fields import make_field, type_width
-from tailrace.controller.listing.listing import Column, Listing, Row, in_order
 from tailrace.controller.inspect.node import Node
+from tailrace.controller.listing.listing import Column, Listing, Row, in_order
+from tailrace.p4rt.fields import make_field, type_width
+from tailrace.p4rt.read_errors import NotOfferedError, SwitchRefusedError
 from tailrace.p4rt.values import Value
 
 COLUMNS = (

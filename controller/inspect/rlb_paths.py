@@ -12,11 +12,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tailrace.controller.asking.answers import PathState
-from tailrace.controller.listing.listing import Column, Listing, Row
+from tailrace.controller.asking.relay import OutLeft
 from tailrace.controller.inspect.node import Node
 from tailrace.controller.inspect.paths import Walk
-from tailrace.controller.asking.relay import OutLeft
 from tailrace.controller.inspect.rlb import PathKey, in_ns
+from tailrace.controller.listing.listing import Column, Listing, Row
 from tailrace.p4rt.values import Port, Value
 from tailrace.topology import Topology, next_hops
 from tailrace.topology.paths.restricted import Hops, with_narrow

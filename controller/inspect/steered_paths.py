@@ -11,13 +11,13 @@ import random
 from collections.abc import Iterable, Iterator, Mapping
 from ipaddress import IPv4Address, IPv4Network
 
-from tailrace.p4rt.read_errors import NotOfferedError
-from tailrace.controller.listing.listing import Column, Listing, Row
 from tailrace.controller.inspect.node import Node
 from tailrace.controller.inspect.tables import read_tables
+from tailrace.controller.listing.listing import Column, Listing, Row
+from tailrace.p4rt.read_errors import NotOfferedError
 from tailrace.p4rt.values import Port, Value
-from tailrace.schemes.spritz.walk import ALL, ROLES, TABLES, EvWalk, EvWalker, SteeredTables
 from tailrace.schemes.spritz.endpoints import EndpointPaths
+from tailrace.schemes.spritz.walk import ALL, ROLES, TABLES, EvWalk, EvWalker, SteeredTables
 from tailrace.topology import Host, Topology
 from tailrace.topology.paths.bounded import BoundedPath
 

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator
 
 from finsy.proto import p4r
 
-from tailrace.p4rt.read_errors import SwitchRefusedError
-from tailrace.controller.listing.listing import Column, Listing, Row, in_order
 from tailrace.controller.inspect.node import Node
-from tailrace.p4rt.view import TableView
+from tailrace.controller.listing.listing import Column, Listing, Row, in_order
+from tailrace.p4rt.read_errors import SwitchRefusedError
 from tailrace.p4rt.values import Value
+from tailrace.p4rt.view import TableView
 
 COLUMNS = (
     Column("switch", key=True),

@@ -17,7 +17,8 @@ from tailrace.cli.errors import DEBUG, PROGRAM
 
 COMMANDS = (
     *("run", "compare", "sweep", "paper", "report"),
-    *("tables", "groups", "paths", "flows", "queues", "counters", "registers", "diff", "shell"),
+    *("look.tables", "look.groups", "look.paths", "look.flows", "look.queues", "look.counters"),
+    *("look.registers", "look.diff", "look.shell"),
     *("topology", "schemes"),
 )
 """Modules of this package, in the order of the help."""
@@ -49,7 +50,7 @@ def make_app() -> typer.Typer:
     )
     app.callback(invoke_without_command=True)(_options)
     for name in COMMANDS:
-        importlib.import_module(f"cli.{name}").register(app)
+        importlib.import_module(f"tailrace.cli.{name}").register(app)
     return app
 
 

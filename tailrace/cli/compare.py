@@ -7,7 +7,16 @@ from typing import Annotated, Any
 
 import typer
 
-from tailrace.cli.experiment_options import DEFAULT_OUT, File, Json, Out, Pcap, Scale, Workers, with_experiment
+from tailrace.cli.experiment_options import (
+    DEFAULT_OUT,
+    File,
+    Json,
+    Out,
+    Pcap,
+    Scale,
+    Workers,
+    with_experiment,
+)
 from tailrace.experiments.plan.defaults import SCHEMES
 
 

@@ -9,28 +9,28 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tailrace.experiments.plan import budget
 from tailrace.experiments.backends.job import Backend
-from tailrace.experiments.run.compare import Comparison, compare, compare_at_once, plans, write
-from tailrace.experiments.errors import RunError
-from tailrace.experiments.plan.experiment import Experiment
 from tailrace.experiments.backends.mininet import MininetBackend
+from tailrace.experiments.backends.target import choose
+from tailrace.experiments.backends.virtual.run import Stops, VirtualBackend
+from tailrace.experiments.errors import RunError
+from tailrace.experiments.plan import budget
+from tailrace.experiments.plan.experiment import Experiment
+from tailrace.experiments.plan.words import labels
+from tailrace.experiments.results.result import Result, comparison, problems, to_json, write_result
+from tailrace.experiments.results.staging import staged, write_file
+from tailrace.experiments.results.table import make_sweep_table, make_table, show
+from tailrace.experiments.run.compare import Comparison, compare, compare_at_once, plans, write
 from tailrace.experiments.run.pool import Where, run_all
 from tailrace.experiments.run.progress import Display
-from tailrace.experiments.results.result import Result, comparison, problems, to_json, write_result
 from tailrace.experiments.run.run import Plan, plan, run
 from tailrace.experiments.run.signals import Interrupted, stoppable
-from tailrace.experiments.results.staging import staged, write_file
 from tailrace.experiments.run.sweep import SWEEP, document, parse_axis, points
-from tailrace.experiments.results.table import make_sweep_table, make_table, show
-from tailrace.experiments.backends.target import choose
 from tailrace.experiments.run.task import Failed, backend_of
-from tailrace.experiments.backends.virtual.run import Stops, VirtualBackend
-from tailrace.experiments.plan.words import labels
+from tailrace.topology import parse_topology
 from tailrace.words import SpecError
 from tailrace.words.errors import UnitError
 from tailrace.words.units import format_time, parse_time_ns
-from tailrace.topology import parse_topology
 
 _PCAP = "pcap"
 

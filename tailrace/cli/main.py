@@ -18,14 +18,13 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from tailrace.cli.errors import BAD_INPUT, DEBUG, DONE, FAILED, INTERRUPTED, PROGRAM, TERMINATED, FailedError
+from tailrace.toolchain.artifacts import ROOT
 
 if TYPE_CHECKING:
     import typer
 
 _MOST_CHARACTERS = 1000
 """Of the line that tells of an error."""
-
-_ROOT = Path(__file__).resolve().parents[1]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -117,8 +116,8 @@ def _run(words: list[str]) -> int:
     import typer
     from typer.exceptions import TyperException
 
-    from tailrace.p4rt.errors import ControllerError
     from tailrace.experiments.errors import RunError
+    from tailrace.p4rt.errors import ControllerError
     from tailrace.words import SpecError
 
     try:
@@ -147,8 +146,8 @@ def _place(error: BaseException) -> str:
     """The last place of ours that an error went through."""
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         path = Path(frame.filename)
-        if path.is_relative_to(_ROOT) and "site-packages" not in path.parts:
-            return f" at {path.relative_to(_ROOT)}:{frame.lineno}"
+        if path.is_relative_to(ROOT) and "site-packages" not in path.parts:
+            return f" at {path.relative_to(ROOT)}:{frame.lineno}"
     return ""
 
 

@@ -24,11 +24,41 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 
+from tailrace.experiments.plan.defaults import (
+    BASELINE,
+    DEAD_LINK,
+    FLOWLETS,
+    HF2T_GAP,
+    HF2T_PFC,
+    HF2T_SEED,
+    HF2T_TOPOLOGY,
+    HF2T_TRAIN,
+    HF2T_TRANSPORT,
+    HF2T_WORKLOAD,
+    LOSSLESS,
+    LOSSLESS_OPTIONS,
+    LOSSLESS_PFC,
+    LOSSLESS_SEED,
+    LOSSLESS_TOPOLOGY,
+    LOSSLESS_VARIANT,
+    LOSSLESS_WINDOW,
+    LOSSLESS_WORKLOAD,
+    LOSSLESS_WORKLOAD_ELSEWHERE,
+    PREDICTION_OPTIONS,
+    SCHEMES,
+    SEED,
+    SLOW_LINK,
+    STEERED,
+    STEERED_BASELINES,
+    STEERED_TOPOLOGY,
+    TAGGED,
+    TAGGED_TRANSPORT,
+    TOPOLOGY,
+)
+from tailrace.experiments.plan.words import replace_option, split_schemes
 from tailrace.hosts.options.hf2t_words import HF2T, OFF
 from tailrace.hosts.options.hf2t_words import KEYS as HF2T_KEYS
 from tailrace.schemes.selectors import LETFLOW_VARIANTS
-from tailrace.experiments.plan.defaults import BASELINE, DEAD_LINK, FLOWLETS, HF2T_GAP, HF2T_PFC, HF2T_SEED, HF2T_TOPOLOGY, HF2T_TRAIN, HF2T_TRANSPORT, HF2T_WORKLOAD, LOSSLESS, LOSSLESS_OPTIONS, LOSSLESS_PFC, LOSSLESS_SEED, LOSSLESS_TOPOLOGY, LOSSLESS_VARIANT, LOSSLESS_WINDOW, LOSSLESS_WORKLOAD, LOSSLESS_WORKLOAD_ELSEWHERE, PREDICTION_OPTIONS, SCHEMES, SEED, SLOW_LINK, STEERED, STEERED_BASELINES, STEERED_TOPOLOGY, TAGGED, TAGGED_TRANSPORT, TOPOLOGY
-from tailrace.experiments.plan.words import replace_option, split_schemes
 from tailrace.words import SpecError, parse
 
 WITH_VARIANTS = ("flowcut", STEERED, LOSSLESS)

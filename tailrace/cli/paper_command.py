@@ -17,9 +17,9 @@ from tailrace.experiments.paper.harness import check_scale, prepare, run_paper
 from tailrace.experiments.paper.model import names, read_paper, select
 from tailrace.experiments.paper.show.page import write_page
 from tailrace.experiments.paper.show.table import claims_table, explanations, measured_table
+from tailrace.experiments.results.table import show
 from tailrace.experiments.run.pool import Where
 from tailrace.experiments.run.progress import Display
-from tailrace.experiments.results.table import show
 from tailrace.words import SpecError
 
 

@@ -9,20 +9,27 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from tailrace.schemes.defaults import needs_marks, resolve
 from tailrace.controller.listing.listing import Column, Listing, Row
-from tailrace.p4rt.values import Value, text_of
-from tailrace.schemes.registry import ALPHA_STEPS, FIRST_PATHS, VARIANTS, BoundedConfig, SchemeConfig, parse_scheme
-from tailrace.schemes.spritz.declaration import CONTROLS, DRAWS, OVERS, WEIGHTS
-from tailrace.schemes.spritz.declaration import VARIANTS as SPRITZ_VARIANTS
 from tailrace.hosts.options.hf2t_words import HF2T, Hf2tWords
+from tailrace.p4rt.values import Value, text_of
+from tailrace.schemes.defaults import needs_marks, resolve
 from tailrace.schemes.dragonfly.paths import GRAINS, PATHS
+from tailrace.schemes.registry import (
+    ALPHA_STEPS,
+    FIRST_PATHS,
+    VARIANTS,
+    BoundedConfig,
+    SchemeConfig,
+    parse_scheme,
+)
 from tailrace.schemes.rlb.declaration import LIMITS
 from tailrace.schemes.rlb.declaration import VARIANTS as RLB_VARIANTS
 from tailrace.schemes.selectors import LETFLOW_VARIANTS
+from tailrace.schemes.spritz.declaration import CONTROLS, DRAWS, OVERS, WEIGHTS
+from tailrace.schemes.spritz.declaration import VARIANTS as SPRITZ_VARIANTS
+from tailrace.topology import Topology
 from tailrace.words import SpecError
 from tailrace.words.units import format_bytes, format_time
-from tailrace.topology import Topology
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,17 @@ from typing import Annotated, Any
 
 import typer
 
-from tailrace.cli.experiment_options import DEFAULT_OUT, Again, Cluster, File, Json, Out, Scale, Workers, with_experiment
+from tailrace.cli.experiment_options import (
+    DEFAULT_OUT,
+    Again,
+    Cluster,
+    File,
+    Json,
+    Out,
+    Scale,
+    Workers,
+    with_experiment,
+)
 
 
 @with_experiment
@@ -34,8 +44,8 @@ def sweep(
     """
     from tailrace.cli.experiment_command import Output, run_sweep
     from tailrace.experiments.plan.experiment import make
-    from tailrace.experiments.run.pool import Where
     from tailrace.experiments.plan.experiment_file import base_experiment
+    from tailrace.experiments.run.pool import Where
     from tailrace.words import SpecError
 
     if not axes:

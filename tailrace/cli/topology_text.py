@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from tailrace.cli.options import Form
 from tailrace.cli.output import render
 from tailrace.controller.listing.listing import Column, Listing, Row
-from tailrace.words.units import format_rate, format_time
 from tailrace.topology import Topology
+from tailrace.words.units import format_rate, format_time
 
 
 def as_json(topology: Topology, parts: Sequence[str]) -> str:

@@ -7,8 +7,8 @@ from zlib import crc32
 
 from scapy.layers.inet import IP, UDP
 
-from tailrace.codec.layout import Layout
 from tailrace.codec.layers.bth import BTH
+from tailrace.codec.layout import Layout
 
 ICRC_BYTES = 4
 

@@ -7,7 +7,41 @@ from collections.abc import Callable
 from typing import Protocol, cast
 
 from tailrace.codec.builders import AckTemplate, DataTemplate, NicAckTemplate, with_vlan
-from tailrace.codec.calls import ACK, ACKREQ_SHIFT, BECN_SHIFT, BYTE_MASK, CE_SHIFT, COUNT_SHIFT, FRAME_SHIFT, HOPS_SHIFT, JUNK_NAMES, KIND_BITS, KIND_MASK, LEFT_MASK, LEFT_SHIFT, NIC_ACK, NOT_OURS, OPCODE_SHIFT, PAYLOAD, PAYLOAD_MASK, PORT_BITS, PORT_MASK, PSN_MASK, QPN_BITS, RAW, RETRANSMISSION_SHIFT, SPORT_SHIFT, SYNDROME_SHIFT, TAG_SHIFT, VLAN_MASK, VLAN_SHIFT, Packet, Raw, Small, WithPayload
+from tailrace.codec.calls import (
+    ACK,
+    ACKREQ_SHIFT,
+    BECN_SHIFT,
+    BYTE_MASK,
+    CE_SHIFT,
+    COUNT_SHIFT,
+    FRAME_SHIFT,
+    HOPS_SHIFT,
+    JUNK_NAMES,
+    KIND_BITS,
+    KIND_MASK,
+    LEFT_MASK,
+    LEFT_SHIFT,
+    NIC_ACK,
+    NOT_OURS,
+    OPCODE_SHIFT,
+    PAYLOAD,
+    PAYLOAD_MASK,
+    PORT_BITS,
+    PORT_MASK,
+    PSN_MASK,
+    QPN_BITS,
+    RAW,
+    RETRANSMISSION_SHIFT,
+    SPORT_SHIFT,
+    SYNDROME_SHIFT,
+    TAG_SHIFT,
+    VLAN_MASK,
+    VLAN_SHIFT,
+    Packet,
+    Raw,
+    Small,
+    WithPayload,
+)
 from tailrace.codec.frame import Frame
 from tailrace.codec.wire import WITH_RETH, ZEROS, Ack, Cnp, Data, Junk, NicAcked, Pause, Pfc, parse
 

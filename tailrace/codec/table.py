@@ -16,16 +16,16 @@ from scapy.layers.l2 import Dot1Q, Ether
 
 from tailrace.codec import calls
 from tailrace.codec.checksum import ICRC_BYTES, icrc_of_headers
-from tailrace.codec.layout import Layout
-from tailrace.hosts.nic.nic import Nic
 from tailrace.codec.layers import local, pfc, vlan
 from tailrace.codec.layers.bth import AETH, BTH, RETRANSMISSION, ROCE_PORT, Opcode
 from tailrace.codec.layers.dscp import DSCP_SHIFT, Dscp
 from tailrace.codec.layers.flow_pause import FlowPause, PauseOp
 from tailrace.codec.layers.local import Local, Subtype
 from tailrace.codec.layers.nic_shim import ACK_PORT, SHIM_PORT, NicShim
+from tailrace.codec.layout import Layout
 from tailrace.codec.templates import AETH_BYTES, NIC_ACK, PLAIN, RETH_BYTES, TTL, UDP_PROTOCOL
 from tailrace.codec.wire import CE
+from tailrace.hosts.nic.nic import Nic
 
 IPV4 = 0x0800
 

@@ -15,11 +15,11 @@ from scapy.layers.l2 import Ether
 from scapy.packet import Packet
 
 from tailrace.codec.checksum import ICRC_BYTES, icrc_of_headers, ipv4_checksum
-from tailrace.codec.layout import Layout
 from tailrace.codec.layers.bth import AETH, BTH, ROCE_PORT, CNPPadding, Opcode
 from tailrace.codec.layers.dscp import DSCP_SHIFT, Dscp
 from tailrace.codec.layers.nic_shim import ACK_PORT, SHIM_PORT, NicAck, NicShim
 from tailrace.codec.layers.reth import RETH
+from tailrace.codec.layout import Layout
 
 TTL = 64
 UDP_PROTOCOL = 17

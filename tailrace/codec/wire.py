@@ -17,13 +17,13 @@ from scapy.layers.l2 import Ether
 
 from tailrace.codec.calls import NO_QUANTA, NO_SHIM
 from tailrace.codec.checksum import ICRC_BYTES, icrc_of_headers, ipv4_checksum
-from tailrace.codec.layout import Layout
 from tailrace.codec.layers import local, pfc
 from tailrace.codec.layers.bth import AETH, BTH, RETRANSMISSION, ROCE_PORT, Opcode
 from tailrace.codec.layers.dscp import DSCP_SHIFT, TRIMMED
 from tailrace.codec.layers.flow_pause import FlowPause, PauseOp
 from tailrace.codec.layers.local import Local, Subtype
 from tailrace.codec.layers.nic_shim import ACK_PORT, SHIM_PORT, NicAck, NicShim
+from tailrace.codec.layout import Layout
 from tailrace.codec.templates import AETH_BYTES, NIC_ACK, PLAIN, RETH_BYTES, TTL, UDP_PROTOCOL
 
 MAX_PAYLOAD_BYTES = 1 << 16

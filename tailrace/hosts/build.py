@@ -17,13 +17,14 @@ import sys
 from pathlib import Path
 
 from tailrace.hosts import compiled
-from tailrace.toolchain.cc import BuildError, cache_root, compiler, ended_in_order, failure
 from tailrace.toolchain import confined
+from tailrace.toolchain.artifacts import ROOT
 from tailrace.toolchain.cache import Folder, open_folder
+from tailrace.toolchain.cc import BuildError, cache_root, compiler, ended_in_order, failure
 
 TOOLS = ("mypy", "setuptools")
 STAMP = "mypy.txt"
-_PACKAGE = "hosts"
+_PACKAGE = Path("tailrace", "hosts")
 
 
 def tools_version() -> str:
@@ -59,7 +60,8 @@ def build(cache: Path | None = None) -> Path:
                     made = _compile(scratch)
                     (made / STAMP).write_text(version)
                     # mypyc's packages look for their modules below a folder that has the name of the package
-                    (made / _PACKAGE).symlink_to(".")
+                    (made / _PACKAGE.parent).mkdir()
+                    (made / _PACKAGE).symlink_to("..")
                     kept.put(name, made)
     return folder
 
@@ -73,14 +75,13 @@ def _is_made(kept: Folder, name: str, version: str) -> bool:
 
 def _compile(scratch: Path) -> Path:
     """Runs mypyc in a process of its own, which needs much memory; the folder with what it made."""
-    root = Path(compiled.__file__).resolve().parents[1]
     command = [sys.executable, "-m", "tailrace.hosts.build_setup", str(scratch), compiled.GROUP]
-    command += [str(path.resolve().relative_to(root)) for path in compiled.sources()]
+    command += [str(path.relative_to(ROOT)) for path in compiled.sources()]
     cc, packages = compiler(), [str(Path(path).absolute()) for path in sys.path]
     more = {"TAILRACE_HOSTS": "interpreted", "PYTHONPATH": os.pathsep.join(packages)}
     more |= {"CC": shlex.join(cc.words), "PYTHONDONTWRITEBYTECODE": "1"}
-    read = confined.readable(Path(cc.words[0]), [root, Path(sys.executable).parent, *packages])
-    run = confined.run(command, scratch, read, cwd=root, more_environment=more)
+    read = confined.readable(Path(cc.words[0]), [ROOT, Path(sys.executable).parent, *packages])
+    run = confined.run(command, scratch, read, cwd=ROOT, more_environment=more)
     if run.status != 0:
         raise failure("mypyc", "the NICs", open_folder(scratch.parent), run)
     return scratch / "lib" / _PACKAGE

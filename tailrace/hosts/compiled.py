@@ -16,6 +16,7 @@ import sysconfig
 from pathlib import Path
 from typing import Final
 
+from tailrace.toolchain.artifacts import PACKAGE
 from tailrace.toolchain.cache import open_folder, root
 from tailrace.toolchain.errors import BuildError
 
@@ -26,76 +27,34 @@ AUTO: Final = "auto"
 COMPILED: Final = "compiled"
 INTERPRETED: Final = "interpreted"
 # The shared library of a set is the module GROUP__mypyc.
-GROUP: Final = "hosts.compiled_set"
+GROUP: Final = "tailrace.hosts.compiled_set"
 BUILD_COMMAND: Final = "python -m tailrace.hosts.build"
-MODULES: Final = (
-    "tailrace.codec.calls",
-    "tailrace.hosts.nic.end",
-    "tailrace.hosts.steering.flowcut",
-    "tailrace.hosts.nic.dependents",
-    "tailrace.hosts.gaps.histogram",
-    "tailrace.hosts.gaps.hf2t",
-    "tailrace.hosts.nic.message",
-    "tailrace.hosts.nic.nic",
-    "tailrace.hosts.nic.order",
-    "tailrace.hosts.transport.dcqcn.pacer",
-    "tailrace.hosts.nic.pause",
-    "tailrace.hosts.nic.receiver",
-    "tailrace.hosts.nic.sender",
-    "tailrace.hosts.gaps.spacing",
-    "tailrace.hosts.steering",
-    "tailrace.hosts.steering.base",
-    "tailrace.hosts.steering.flicr",
-    "tailrace.hosts.steering.flow_ecmp",
-    "tailrace.hosts.steering.hermes",
-    "tailrace.hosts.steering.hermes_paths",
-    "tailrace.hosts.steering.ops",
-    "tailrace.hosts.steering.assign",
-    "tailrace.hosts.steering.scout",
-    "tailrace.hosts.steering.spray",
-    "tailrace.hosts.steering.spritz",
-    "tailrace.hosts.steering.weights",
-    "tailrace.hosts.nic.timers",
-    "tailrace.hosts.transport",
-    "tailrace.hosts.transport.base",
-    "tailrace.hosts.transport.dcqcn.transport",
-    "tailrace.hosts.transport.dcqcn.cnp",
-    "tailrace.hosts.transport.dcqcn.rate",
-    "tailrace.hosts.transport.dctcp",
-    "tailrace.hosts.transport.ecn_window",
-    "tailrace.hosts.transport.go_back_n",
-    "tailrace.hosts.transport.mp_rdma",
-    "tailrace.hosts.transport.selective_repeat",
-    "tailrace.hosts.transport.tcp.transport",
-    "tailrace.hosts.transport.tcp.rto",
-    "tailrace.hosts.transport.tcp.scoreboard",
-    "tailrace.hosts.transport.tcp.window",
-)
+FOLDERS: Final = ("gaps", "nic", "steering", "transport")
+"""What is compiled, whole: Python looks into a compiled package for its other modules in the set alone."""
+
+_PACKAGE: Final = PACKAGE / "hosts"
+_CODEC: Final = PACKAGE / "codec"
 _DRIVER: Final = "driver"
-_PACKAGE: Final = Path(__file__).parent
 _DIGITS: Final = 32
 
 
 def sources() -> list[Path]:
     """The source file of each module."""
-    paths: list[Path] = []
-    for name in MODULES:
-        path = _PACKAGE.joinpath(*name.split(".")[1:])
-        paths.append(path / "__init__.py" if path.is_dir() else path.with_suffix(".py"))
-    return paths
+    return sorted(path for folder in FOLDERS for path in (_PACKAGE / folder).rglob("*.py"))
 
 
 def digest() -> str:
     """What a set is known by: a hash of the sources and of this Python's binary interface.
 
-    All sources but the driver's count: compiled modules hold numbers and types of those they import.
+    All sources but the driver's count, and those of `codec`: compiled modules hold numbers and types of those
+    they import.
     """
     hashed = hashlib.sha256()
     for part in (sys.implementation.cache_tag, sysconfig.get_config_var("EXT_SUFFIX"), GROUP):
         hashed.update(f"{part}\0".encode())
-    for path in sorted(_PACKAGE.rglob("*.py")):
-        name = path.relative_to(_PACKAGE)
-        if name.parts[0] != _DRIVER:
+    for path in sorted([*_PACKAGE.rglob("*.py"), *_CODEC.rglob("*.py")]):
+        name = path.relative_to(PACKAGE)
+        if _DRIVER not in name.parts:
             hashed.update(f"{name.as_posix()}\0".encode())
             hashed.update(path.read_bytes())
     return hashed.hexdigest()[:_DIGITS]

@@ -13,7 +13,12 @@ from finsy.proto import p4i, p4r, p4r_grpc, rpc_status
 from google.protobuf import text_format
 from google.protobuf.message import DecodeError
 
-from tailrace.p4rt.read_errors import InspectError, NotOfferedError, SwitchRefusedError, SwitchUnreachableError
+from tailrace.p4rt.read_errors import (
+    InspectError,
+    NotOfferedError,
+    SwitchRefusedError,
+    SwitchUnreachableError,
+)
 from tailrace.p4rt.tls import Tls
 from tailrace.words import SpecError
 from tailrace.words.files import MOST_TEXT_BYTES, read_bytes

@@ -11,14 +11,13 @@ from typing import Protocol
 
 from finsy.proto import p4r
 
-from tailrace.p4rt import digests
-from tailrace.p4rt import programs
+from tailrace.controller.reconcile import Report, install
+from tailrace.p4rt import digests, programs
 from tailrace.p4rt.digests import Digest
 from tailrace.p4rt.endpoint import run_at_once
 from tailrace.p4rt.errors import ReadError, SwitchError, WriteError
-from tailrace.schemes.intent import SwitchIntent
 from tailrace.p4rt.programs import Program
-from tailrace.controller.reconcile import Report, install
+from tailrace.schemes.intent import SwitchIntent
 
 
 class Switch(Protocol):

@@ -13,8 +13,8 @@ from finsy.proto import p4i
 from google.protobuf import text_format
 
 from tailrace.p4rt.errors import ProgramError
+from tailrace.toolchain.artifacts import P4_BUILD
 
-BUILD = Path(__file__).resolve().parent.parent / "p4src" / "build"
 """Where the compiler's output lies."""
 
 
@@ -101,7 +101,7 @@ class Program:
 
 
 @functools.cache
-def load(name: str, build: Path = BUILD) -> Program:
+def load(name: str, build: Path = P4_BUILD) -> Program:
     """The program NAME.json with NAME.p4info.txtpb; read once.
 
     Raises:

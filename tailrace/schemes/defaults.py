@@ -21,7 +21,8 @@ All times come from the links' rates and delays, so they scale with the topology
     RED           of MP-RDMA and Hermes, which need ECN marks: from a fifth of a BDP to four fifths of one
                   (assumption)
 
-Schemes over bounded simple paths (the program `spritz`) have defaults of their own: see schemes.spritz.defaults;
+Schemes over bounded simple paths (the program `spritz`) have defaults of their own: see
+schemes.spritz.defaults;
 and so has RLB: see schemes.rlb.defaults.
 """
 
@@ -31,11 +32,20 @@ from dataclasses import replace
 from typing import TypeVar
 
 from tailrace.p4rt.errors import IntentError
-from tailrace.schemes.spritz.defaults import longest_bdp_bytes, longest_rtt_ns, resolve_bounded
-from tailrace.schemes.rlb.defaults import resolve_rlb
-from tailrace.schemes.registry import BoundedConfig, FlowcutConfig, LetflowConfig, MpRdmaConfig, RedConfig, RlbConfig, RoutedConfig, SchemeConfig
-from tailrace.schemes.spritz.declaration import GROUP, HOP
 from tailrace.schemes.dragonfly.paths import MIXED, SHORTEST, UGAL_L
+from tailrace.schemes.registry import (
+    BoundedConfig,
+    FlowcutConfig,
+    LetflowConfig,
+    MpRdmaConfig,
+    RedConfig,
+    RlbConfig,
+    RoutedConfig,
+    SchemeConfig,
+)
+from tailrace.schemes.rlb.defaults import resolve_rlb
+from tailrace.schemes.spritz.declaration import GROUP, HOP
+from tailrace.schemes.spritz.defaults import longest_bdp_bytes, longest_rtt_ns, resolve_bounded
 from tailrace.topology import Topology, max_switches_on_path
 from tailrace.topology.kinds import DRAGONFLY, SLIM_FLY
 from tailrace.topology.paths.dragonfly import DETOUR_SWITCHES, MINIMAL_SWITCHES

@@ -8,28 +8,27 @@ from dataclasses import dataclass
 
 from finsy.p4entity import P4Entity
 
-from tailrace.p4rt import digests
-from tailrace.p4rt import programs
-from tailrace.schemes.blocks import limits, pfc
-from tailrace.schemes.blocks import entries as common
-from tailrace.schemes.dragonfly import app as dragonfly
+from tailrace.p4rt import digests, programs
+from tailrace.p4rt.errors import IntentError
+from tailrace.p4rt.programs import Program
+from tailrace.p4rt.target import Target
 from tailrace.schemes import drill_app as drill
 from tailrace.schemes import ecmp_app as ecmp
-from tailrace.schemes.flowcut import app as flowcut
-from tailrace.schemes.flowcut import dragonfly as flowcut_dragonfly
 from tailrace.schemes import letflow_app as letflow
 from tailrace.schemes import presto_app as presto
-from tailrace.schemes.rlb import app as rlb
-from tailrace.schemes.spritz import app as spritz
-from tailrace.schemes.defaults import known, resolve
-from tailrace.schemes.dragonfly.groups import plan_dragonfly
-from tailrace.p4rt.errors import IntentError
-from tailrace.schemes.rlb.failures import End
+from tailrace.schemes.blocks import entries as common
+from tailrace.schemes.blocks import limits, pfc
 from tailrace.schemes.blocks.groups import plan_groups, without
-from tailrace.p4rt.programs import Program
+from tailrace.schemes.defaults import known, resolve
+from tailrace.schemes.dragonfly import app as dragonfly
+from tailrace.schemes.dragonfly.groups import plan_dragonfly
+from tailrace.schemes.flowcut import app as flowcut
+from tailrace.schemes.flowcut import dragonfly as flowcut_dragonfly
 from tailrace.schemes.registry import BoundedConfig, FlowcutConfig, SchemeConfig
+from tailrace.schemes.rlb import app as rlb
 from tailrace.schemes.rlb.declaration import VARIANTS, RlbConfig
-from tailrace.p4rt.target import Target
+from tailrace.schemes.rlb.failures import End
+from tailrace.schemes.spritz import app as spritz
 from tailrace.topology import Switch, Topology, next_hops
 from tailrace.topology.paths.bounded import BoundedPaths
 from tailrace.topology.paths.default_routes import minimal_next_hops

@@ -7,7 +7,15 @@ from collections.abc import Iterator
 
 from finsy.p4entity import P4Entity
 
-from tailrace.schemes.blocks.entries import Plan, configuration, default_action, fitting, group_members, port_roles, routes
+from tailrace.schemes.blocks.entries import (
+    Plan,
+    configuration,
+    default_action,
+    fitting,
+    group_members,
+    port_roles,
+    routes,
+)
 from tailrace.schemes.defaults import known
 from tailrace.schemes.registry import LetflowConfig
 

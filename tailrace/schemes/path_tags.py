@@ -13,15 +13,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tailrace.schemes.defaults import base_rtt_ns, bdp_bytes, sending_ns
-from tailrace.schemes.registry import SchemeConfig
-from tailrace.words.scale import scaled
+from tailrace.hosts.flows.paths import PathList
 from tailrace.hosts.options.dcqcn import HermesConfig
 from tailrace.hosts.steering.flowcut import FIRST_PORT, LAST_PORT
-from tailrace.hosts.flows.paths import PathList
-from tailrace.words import SpecError
+from tailrace.schemes.defaults import base_rtt_ns, bdp_bytes, sending_ns
+from tailrace.schemes.registry import SchemeConfig
 from tailrace.topology import Topology
 from tailrace.topology.paths.shortest import next_hops
+from tailrace.words import SpecError
+from tailrace.words.scale import scaled
 
 _EQUAL = 1.0
 

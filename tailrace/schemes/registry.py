@@ -8,13 +8,33 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tailrace.schemes.spritz.declaration import DRAGONFLY, READERS, BoundedConfig, EcmpConfig, FlicrConfig, MinimalConfig, OpsConfig, RoutedConfig, SpritzConfig, SteeredConfig, UgalLConfig, ValiantConfig
-from tailrace.schemes.base import COMMON, DEFAULT_SHARE, DragonflyPaths, RedConfig, SchemeConfig, common_options
+from tailrace.schemes.base import (
+    COMMON,
+    DEFAULT_SHARE,
+    DragonflyPaths,
+    RedConfig,
+    SchemeConfig,
+    common_options,
+)
 from tailrace.schemes.dragonfly.paths import PATH_KEYS, SHORTEST, UGAL_L, path_options, share
 from tailrace.schemes.rlb.declaration import READERS as RLB_READERS
 from tailrace.schemes.rlb.declaration import RlbConfig
 from tailrace.schemes.selectors import READERS as SELECTOR_READERS
 from tailrace.schemes.selectors import DrillConfig, HermesConfig, LetflowConfig, PrestoConfig
+from tailrace.schemes.spritz.declaration import (
+    DRAGONFLY,
+    READERS,
+    BoundedConfig,
+    EcmpConfig,
+    FlicrConfig,
+    MinimalConfig,
+    OpsConfig,
+    RoutedConfig,
+    SpritzConfig,
+    SteeredConfig,
+    UgalLConfig,
+    ValiantConfig,
+)
 from tailrace.words import Options, SpecError, Words, parse
 
 __all__ = [

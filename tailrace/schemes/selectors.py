@@ -7,10 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tailrace.schemes.spritz.declaration import DRAGONFLY
-from tailrace.schemes.base import COMMON, DEFAULT_SHARE, DragonflyPaths, SchemeConfig, common_options, gap_ns
 from tailrace.hosts.options.hf2t_words import HF2T
+from tailrace.schemes.base import COMMON, DEFAULT_SHARE, DragonflyPaths, SchemeConfig, common_options, gap_ns
 from tailrace.schemes.dragonfly.paths import PATH_KEYS, SHORTEST, path_options
+from tailrace.schemes.spritz.declaration import DRAGONFLY
 from tailrace.words import Options, Words
 
 DEFAULT_CELL_BYTES = 64 * 1024

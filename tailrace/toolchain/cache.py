@@ -23,9 +23,20 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from tailrace.words.text import one_line
 from tailrace.toolchain.errors import BuildError
-from tailrace.toolchain.seals import READ, SEAL, content_of, distrust, folder_seal, in_memory, never_used_path, seal_file, sound_folder, trusted
+from tailrace.toolchain.seals import (
+    READ,
+    SEAL,
+    content_of,
+    distrust,
+    folder_seal,
+    in_memory,
+    never_used_path,
+    seal_file,
+    sound_folder,
+    trusted,
+)
+from tailrace.words.text import one_line
 
 VARIABLE = "TAILRACE_CACHE"
 SCRATCH = ".build-"

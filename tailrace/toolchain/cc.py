@@ -23,12 +23,12 @@ from pathlib import Path
 from types import FrameType
 from typing import TypeVar
 
-from tailrace.words.text import one_line
 from tailrace.toolchain import cache, confined
+from tailrace.toolchain.artifacts import RUNTIME
 from tailrace.toolchain.errors import BuildError, RefusedSourceError
+from tailrace.words.text import one_line
 
 __all__ = [
-    "HEADERS",
     "BuildError",
     "Recipe",
     "RefusedSourceError",
@@ -41,7 +41,6 @@ __all__ = [
     "shared_library",
 ]
 
-HEADERS = Path(__file__).parent / "runtime"
 FLAGS = ("-std=gnu11", "-O2", "-g1", "-fPIC", "-shared", "-fno-strict-aliasing", "-fvisibility=default")
 SANITIZE_FLAGS = (
     "-fsanitize=address,undefined",
@@ -131,7 +130,7 @@ class Recipe:
     """everything the object depends on; their hash names it"""
     sources: Callable[[], Sequence[Path | str]]
     """called when it must be made: paths of C files, or C text"""
-    include: Sequence[Path] = (HEADERS,)
+    include: Sequence[Path] = (RUNTIME,)
     """folders for ``#include``"""
     sanitize: bool = False
     """with address and undefined-behaviour sanitizers"""
@@ -261,7 +260,7 @@ def cached(
     name: str,
     inputs: Sequence[bytes | str],
     sources: Callable[[], Sequence[Path | str]],
-    include: Sequence[Path] = (HEADERS,),
+    include: Sequence[Path] = (RUNTIME,),
     *,
     sanitize: bool = False,
     cache_dir: Path | None = None,
@@ -274,7 +273,7 @@ def cached(
 def library_recipe(
     name: str,
     sources: Sequence[Path],
-    include: Sequence[Path] = (HEADERS,),
+    include: Sequence[Path] = (RUNTIME,),
     *,
     sanitize: bool = False,
     link: Sequence[str] = (),
@@ -288,7 +287,7 @@ def library_recipe(
 def shared_library(
     name: str,
     sources: Sequence[Path],
-    include: Sequence[Path] = (HEADERS,),
+    include: Sequence[Path] = (RUNTIME,),
     *,
     sanitize: bool = False,
     link: Sequence[str] = (),

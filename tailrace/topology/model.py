@@ -62,7 +62,9 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Narrow:
-    """A host to which only the first `paths` of equal next hops lead, at every switch: tailrace/topology/paths/restricted.py."""
+    """A host to which only the first `paths` of equal next hops lead, at every switch:
+    tailrace/topology/paths/restricted.py.
+    """
 
     host: str
     paths: int

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tailrace.words import SpecError, Words, parse
 from tailrace.topology.families.dragonfly import dragonfly
 from tailrace.topology.families.fat_tree import fat_tree
 from tailrace.topology.families.leaf_spine import leaf_spine
-from tailrace.topology.model import Topology
 from tailrace.topology.families.slim_fly import slim_fly
 from tailrace.topology.families.tutorials import read_topology_json
+from tailrace.topology.model import Topology
+from tailrace.words import SpecError, Words, parse
 
 _KINDS: dict[str, Callable[[Words], Topology]] = {
     "leaf-spine": leaf_spine,

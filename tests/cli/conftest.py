@@ -13,8 +13,8 @@ import pytest
 from tailrace.cli.main import main
 from tailrace.controller import runfile
 from tailrace.controller.runfile import RunFile, RunSwitch
-from tests.controller.inspect.served import ServedSwitch, install_scheme, served
 from tailrace.topology import Topology, parse_topology
+from tests.controller.inspect.served import ServedSwitch, install_scheme, served
 
 WORDS = "leaf-spine:leaves=2,spines=2,hosts=2,rate=10Mbps,delay=1ms"
 SCHEME = "flowcut:buckets=4"

@@ -17,11 +17,11 @@ from typing import Any
 import pytest
 from finsy import P4TableAction, P4TableEntry, P4TableMatch
 
-from tailrace.p4rt import programs
 from tailrace.controller.asking.relay import RelayServer
+from tailrace.p4rt import programs
+from tailrace.p4rt.target import target
 from tailrace.schemes.intent import intent
 from tailrace.schemes.registry import parse_scheme
-from tailrace.p4rt.target import target
 from tailrace.words.scale import scaled
 from tests.cli.conftest import SCHEME, Command, Fabric, write_run_file
 from tests.cli.frames import data_frame

@@ -11,16 +11,16 @@ from typing import Any
 import pytest
 from scapy.layers.l2 import Ether
 
-from tailrace.controller import runfile
-from tailrace.p4rt import programs
-from tailrace.schemes.intent import intent
-from tailrace.controller.runfile import RunFile, RunSwitch
-from tailrace.schemes.registry import parse_scheme
-from tailrace.p4rt.target import target
 from tailrace.codec.layers.cnm import Cnm
 from tailrace.codec.layers.local import Local
+from tailrace.controller import runfile
+from tailrace.controller.runfile import RunFile, RunSwitch
 from tailrace.native.runtime import PfcConfig
 from tailrace.native.server.context import Ports
+from tailrace.p4rt import programs
+from tailrace.p4rt.target import target
+from tailrace.schemes.intent import intent
+from tailrace.schemes.registry import parse_scheme
 from tests.cli.conftest import Command, Outcome
 from tests.controller.faulty_leaf import LEAF, SCHEME, TOPOLOGY, UPLINKS, FaultyLeaf
 from tests.controller.inspect.served import ServedSwitch, install_scheme, served

@@ -12,14 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tailrace.codec import calls
-from tailrace.hosts.options.nic import FlowcutNicConfig, NicConfig
 from tailrace.codec.frames import Builder, deliver
-from tailrace.hosts.nic.nic import Nic
 from tailrace.codec.layers.bth import BTH, Opcode
 from tailrace.codec.layers.dscp import Dscp
 from tailrace.codec.layers.flow_pause import PauseOp
 from tailrace.codec.templates import Address, data_headers
 from tailrace.codec.wire import ZEROS, Data, Junk, parse
+from tailrace.hosts.nic.nic import Nic
+from tailrace.hosts.options.nic import FlowcutNicConfig, NicConfig
 from tests.hosts.by_packets import ByPackets, Numbers
 from tests.hosts.network import VirtualNetwork, flow, make_nic
 from tests.hosts.trimming import trim

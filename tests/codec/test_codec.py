@@ -23,13 +23,13 @@ from tailrace.codec.builders import with_vlan
 from tailrace.codec.calls import ACK, DATA, KIND_BITS, NIC_ACK, PAYLOAD, RAW, Packet
 from tailrace.codec.frame import Frame
 from tailrace.codec.frames import Builder, deliver
-from tailrace.codec.layout import Layout
 from tailrace.codec.layers.bth import ROCE_PORT, Opcode, Syndrome
 from tailrace.codec.layers.dscp import DSCP_SHIFT, Dscp
 from tailrace.codec.layers.flow_pause import FlowPause
 from tailrace.codec.layers.local import Local, Subtype
 from tailrace.codec.layers.nic_shim import NicShim
 from tailrace.codec.layers.pfc import pfc_frame
+from tailrace.codec.layout import Layout
 from tailrace.codec.templates import Address, ack_headers, data_headers, ip_number, nic_ack_headers, reth
 from tailrace.codec.wire import DATA_OPCODES, parse, restore
 from tests.hosts.trimming import trim

@@ -8,7 +8,16 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Dot1Q, Ether
 from scapy.packet import Packet, Raw
 
-from tailrace.codec.layers.bth import AETH, BTH, MAX_LEFT, Opcode, Syndrome, left_field, packets_left, path_tag
+from tailrace.codec.layers.bth import (
+    AETH,
+    BTH,
+    MAX_LEFT,
+    Opcode,
+    Syndrome,
+    left_field,
+    packets_left,
+    path_tag,
+)
 from tailrace.codec.layers.data_shim import DataShim, Stamp
 from tailrace.codec.layers.dscp import DSCP_SHIFT, Dscp
 from tailrace.codec.layers.flow_pause import PAUSE_MAC, FlowPause, PauseOp

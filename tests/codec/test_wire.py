@@ -12,7 +12,6 @@ from scapy.packet import Packet, Raw
 
 from tailrace.codec.builders import AckTemplate, DataTemplate, NicAckTemplate, with_vlan
 from tailrace.codec.checksum import ICRC_BYTES
-from tailrace.codec.layout import Layout
 from tailrace.codec.layers.bth import AETH, BTH, Opcode, Syndrome
 from tailrace.codec.layers.dscp import Dscp
 from tailrace.codec.layers.flow_pause import FlowPause, PauseOp
@@ -20,6 +19,7 @@ from tailrace.codec.layers.local import Local, Subtype
 from tailrace.codec.layers.nic_shim import NicAck, NicShim, ShimmedBTH
 from tailrace.codec.layers.pfc import pfc_frame
 from tailrace.codec.layers.reth import RETH
+from tailrace.codec.layout import Layout
 from tailrace.codec.templates import Address, ack_headers, data_headers, ip_number, nic_ack_headers, reth
 from tailrace.codec.wire import ZEROS, Ack, Cnp, Data, Junk, NicAcked, Pause, Pfc, parse, restore
 from tests.hosts.trimming import TRIMMED_BYTES, trim

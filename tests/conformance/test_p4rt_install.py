@@ -27,7 +27,15 @@ def address() -> Iterator[str]:
     """A native switch without interfaces, serving P4Runtime."""
     (port,) = free_ports(1)
     server = f"127.0.0.1:{port}"
-    command = [sys.executable, "-m", "tailrace.native.switchd.cli", "--no-p4", "--device-id", str(DEVICE_ID), "--"]
+    command = [
+        sys.executable,
+        "-m",
+        "tailrace.native.switchd.cli",
+        "--no-p4",
+        "--device-id",
+        str(DEVICE_ID),
+        "--",
+    ]
     process = subprocess.Popen([*command, "--grpc-server-addr", server], cwd=BUILD.parent.parent.parent)
     try:
         yield server

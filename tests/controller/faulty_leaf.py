@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from tailrace.p4rt.client import Address
+from tailrace.topology import parse_topology
 from tests.controller.inspect.served import ServedSwitch, served
 from tests.p4src.frames import roce
-from tailrace.topology import parse_topology
 
 TOPOLOGY = parse_topology("leaf-spine:leaves=2,spines=3,hosts=1,rate=10Mbps,delay=1ms")
 LEAF = "leaf1"

@@ -16,22 +16,22 @@ from typing import Any
 import pytest
 from finsy.proto import p4r
 
-from tailrace.p4rt import programs
-from tailrace.p4rt.client import Address, connect
-from tailrace.controller.controller import Controller, Event
-from tailrace.p4rt.errors import ControllerError, SwitchError, TlsError, UnreachableError, WriteError
 from tailrace.controller.asking.relay import RelayServer
+from tailrace.controller.controller import Controller, Event
 from tailrace.controller.linkwatch import Settings
 from tailrace.controller.reconcile import differences
-from tailrace.schemes.registry import SchemeConfig, parse_scheme
 from tailrace.controller.session import State
-from tailrace.p4rt.target import target
-from tailrace.p4rt.tls import Tls
 from tailrace.native.server.server import Server
 from tailrace.native.server.server import Tls as ServerTls
 from tailrace.native.virtual import Network
-from tests.controller.conftest import SwitchProcess, SwitchStarter
+from tailrace.p4rt import programs
+from tailrace.p4rt.client import Address, connect
+from tailrace.p4rt.errors import ControllerError, SwitchError, TlsError, UnreachableError, WriteError
+from tailrace.p4rt.target import target
+from tailrace.p4rt.tls import Tls
+from tailrace.schemes.registry import SchemeConfig, parse_scheme
 from tailrace.topology import Topology, parse_topology
+from tests.controller.conftest import SwitchProcess, SwitchStarter
 
 READY_S = 120.0
 """Far longer than anything takes: only a hang runs into it."""

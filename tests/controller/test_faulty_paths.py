@@ -13,18 +13,18 @@ from typing import Any
 
 from finsy.proto import p4r
 
-from tailrace.p4rt import programs
-from tailrace.p4rt.client import Address, connect
-from tailrace.controller.controller import Controller
-from tailrace.p4rt.digests import Digest
-from tailrace.p4rt.events import Event
-from tailrace.schemes.rlb.faulty_paths import member_ports
 from tailrace.controller.asking.relay import RelayClient
+from tailrace.controller.controller import Controller
 from tailrace.controller.linkwatch import Settings
 from tailrace.controller.reconcile import differences, read_all
-from tailrace.schemes.registry import parse_scheme
 from tailrace.controller.session import State
+from tailrace.p4rt import programs
+from tailrace.p4rt.client import Address, connect
+from tailrace.p4rt.digests import Digest
+from tailrace.p4rt.events import Event
 from tailrace.p4rt.target import target
+from tailrace.schemes.registry import parse_scheme
+from tailrace.schemes.rlb.faulty_paths import member_ports
 from tests.controller.faulty_leaf import LEAF, TOPOLOGY, UPLINKS, FaultyLeaf, fabric
 from tests.controller.faulty_leaf import SCHEME as WORDS
 

@@ -9,14 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tailrace.controller import lldp
-from tailrace.p4rt import programs
-from tailrace.p4rt.inprocess import install_all
-from tailrace.schemes.intent import intent
 from tailrace.controller.linkwatch import LinkMonitor, link_names
-from tailrace.schemes.registry import parse_scheme
-from tailrace.p4rt.target import target
 from tailrace.native.server.errors import P4RtError
 from tailrace.native.virtual import Network
+from tailrace.p4rt import programs
+from tailrace.p4rt.inprocess import install_all
+from tailrace.p4rt.target import target
+from tailrace.schemes.intent import intent
+from tailrace.schemes.registry import parse_scheme
 from tailrace.topology import parse_topology
 
 MISSED = 3

@@ -13,6 +13,17 @@ from finsy.proto import p4i, p4r
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tailrace.controller.reconcile import (
+    Report,
+    differences,
+    everything,
+    has_mutable_default,
+    install,
+    read_all,
+    reconcile,
+)
+from tailrace.native.server.errors import P4RtError
+from tailrace.native.virtual import Network
 from tailrace.p4rt import programs
 from tailrace.p4rt.canonical import canonical
 from tailrace.p4rt.diff import diff, stages
@@ -20,13 +31,10 @@ from tailrace.p4rt.encoding import encode
 from tailrace.p4rt.endpoint import run_at_once
 from tailrace.p4rt.errors import ReadError, ReconcileError, SwitchError, WriteError
 from tailrace.p4rt.inprocess import InProcess, install_all
-from tailrace.schemes.intent import intent
 from tailrace.p4rt.programs import Program
-from tailrace.controller.reconcile import Report, differences, everything, has_mutable_default, install, read_all, reconcile
-from tailrace.schemes.registry import parse_scheme
 from tailrace.p4rt.target import target
-from tailrace.native.server.errors import P4RtError
-from tailrace.native.virtual import Network
+from tailrace.schemes.intent import intent
+from tailrace.schemes.registry import parse_scheme
 from tailrace.topology import parse_topology
 
 TOPOLOGY = parse_topology("leaf-spine:leaves=3,spines=3,hosts=2,rate=10Gbps")

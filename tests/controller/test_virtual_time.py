@@ -12,21 +12,21 @@ from pathlib import Path
 import pytest
 from finsy.proto import p4r
 
-from tailrace.p4rt import programs
-from tailrace.schemes.defaults import base_rtt_ns
-from tailrace.p4rt.events import Event
-from tailrace.schemes.rlb.faulty_paths import member_ports
 from tailrace.experiments.backends.job import Outcome, Progress
-from tailrace.experiments.errors import FileError
-from tailrace.experiments.plan.experiment import Experiment
-from tailrace.experiments.faults.fault import LinkDown
-from tailrace.experiments.run.run import plan
-from tailrace.experiments.results.events import EVENTS, read_events, write_events
-from tailrace.experiments.backends.virtual.run import Standing, Stops, VirtualBackend
 from tailrace.experiments.backends.virtual.faults import REACTION_RTTS
+from tailrace.experiments.backends.virtual.run import Standing, Stops, VirtualBackend
+from tailrace.experiments.errors import FileError
+from tailrace.experiments.faults.fault import LinkDown
+from tailrace.experiments.plan.experiment import Experiment
+from tailrace.experiments.results.events import EVENTS, read_events, write_events
+from tailrace.experiments.run.run import plan
 from tailrace.native.virtual import Network
-from tests.controller.faulty_leaf import LEAVES
+from tailrace.p4rt import programs
+from tailrace.p4rt.events import Event
+from tailrace.schemes.defaults import base_rtt_ns
+from tailrace.schemes.rlb.faulty_paths import member_ports
 from tailrace.topology import parse_topology
+from tests.controller.faulty_leaf import LEAVES
 
 WORDS = "leaf-spine:leaves=2,spines=3,hosts=4,rate=10Gbps,delay=1us"
 RTT_NS = base_rtt_ns(parse_topology(WORDS))

@@ -14,24 +14,25 @@ import msgspec
 import polars
 import pytest
 
-from tailrace.cli.main import main
-from tailrace.schemes.defaults import resolve
-from tailrace.schemes.registry import LetflowConfig, RlbConfig, parse_scheme
-from tailrace.experiments.backends.job import Job, Outcome
 from tailrace.cli.experiment_command import Output, run_several
-from tailrace.experiments.run.compare import Comparison, compare, plans
-from tailrace.experiments.plan.experiment import Experiment, make
+from tailrace.cli.main import main
+from tailrace.experiments.backends.job import Job, Outcome
 from tailrace.experiments.figures.figure import MOST_LINES, comparison_figure
+from tailrace.experiments.plan.experiment import Experiment, make
+from tailrace.experiments.plan.experiment_file import base_experiment, read_experiment, schemes_of
 from tailrace.experiments.plan.nic import only_transport
-from tailrace.experiments.run.progress import Display
 from tailrace.experiments.results.result import Comparison as Document
 from tailrace.experiments.results.table import make_table, markdown
-from tailrace.experiments.plan.experiment_file import base_experiment, read_experiment, schemes_of
+from tailrace.experiments.run.compare import Comparison, compare, plans
+from tailrace.experiments.run.progress import Display
+from tailrace.schemes.defaults import resolve
+from tailrace.schemes.registry import LetflowConfig, RlbConfig, parse_scheme
+from tailrace.toolchain.artifacts import PACKAGE
+from tailrace.topology import parse_topology
 from tailrace.words import SpecError
 from tests.experiments.fake import FakeBackend, record
-from tailrace.topology import parse_topology
 
-COMMON = Path(__file__).parents[2] / "experiments" / "common.toml"
+COMMON = PACKAGE / "experiments" / "presets" / "common.toml"
 SYSTEMS = ("flowcut", "rlb", "spritz")
 BASELINES = {"ecmp", "spray", "presto", "drill", "letflow", "hermes", "mp-rdma", "ops", "flicr"}
 FILE = """

@@ -14,15 +14,15 @@ import pytest
 from matplotlib.figure import Figure
 
 from tailrace.experiments.backends.job import Job, Outcome
-from tailrace.experiments.workloads.classes import BACKGROUND
-from tailrace.experiments.run.compare import compare, plans, write
 from tailrace.experiments.errors import RunError
-from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.figures.figure import comparison_figure
-from tailrace.experiments.run.progress import Display
+from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.report.figures import completion_figure, slowdown_figure
 from tailrace.experiments.results.result import comparison, p99_ratio
 from tailrace.experiments.results.table import make_table, show
+from tailrace.experiments.run.compare import compare, plans, write
+from tailrace.experiments.run.progress import Display
+from tailrace.experiments.workloads.classes import BACKGROUND
 from tailrace.words import SpecError
 from tests.experiments.fake import FakeBackend, record
 

@@ -9,10 +9,10 @@ import pytest
 
 from tailrace.cli.experiment_options import EXPERIMENT
 from tailrace.experiments.plan.experiment import KEYS, Experiment, make
-from tailrace.experiments.plan.nic import parse_window, window_bytes
 from tailrace.experiments.plan.experiment_file import read_experiment
-from tailrace.words import SpecError
+from tailrace.experiments.plan.nic import parse_window, window_bytes
 from tailrace.topology import parse_topology
+from tailrace.words import SpecError
 
 FULL = """
 scheme = "flowcut"

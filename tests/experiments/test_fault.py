@@ -9,10 +9,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tailrace.experiments.faults.fault import AckLoss, Blackhole, Drop, LinkDown, LinkSlow, SwitchRestart, last_change_ns, parse_fault
-from tailrace.words.scale import scaled
-from tailrace.words import SpecError
+from tailrace.experiments.faults.fault import (
+    AckLoss,
+    Blackhole,
+    Drop,
+    LinkDown,
+    LinkSlow,
+    SwitchRestart,
+    last_change_ns,
+    parse_fault,
+)
 from tailrace.topology import parse_topology
+from tailrace.words import SpecError
+from tailrace.words.scale import scaled
 
 FABRIC = parse_topology("leaf-spine:leaves=3,spines=4,hosts=2")
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from msgspec import UNSET
 
-from tailrace.experiments.results import summary
-from tailrace.experiments.plan.experiment import make
-from tailrace.experiments.paper.measure.metrics import measure
-from tailrace.experiments.run.run import plan, run
 from tailrace.experiments.backends.virtual.run import VirtualBackend
+from tailrace.experiments.paper.measure.metrics import measure
+from tailrace.experiments.plan.experiment import make
+from tailrace.experiments.results import summary
+from tailrace.experiments.run.run import plan, run
 
 FLOWS = 16
 

@@ -15,18 +15,18 @@ from hypothesis import strategies as st
 from msgspec import UNSET
 
 from tailrace.cli.main import main
-from tailrace.schemes.defaults import base_rtt_ns
-from tailrace.experiments.errors import FileError
-from tailrace.experiments.plan.experiment import make
-from tailrace.experiments.results.gaps import GAPS, Gaps, GapSummary, clear_gaps, read_gaps, write_gaps
-from tailrace.experiments.plan.known import topology_of
-from tailrace.experiments.paper.measure.metrics import measure
-from tailrace.experiments.results.result import Result, read_result, write_result
-from tailrace.experiments.run.run import plan, run
-from tailrace.words.schema import KeyProblemError
-from tailrace.experiments.results.staging import staged
 from tailrace.experiments.backends.virtual.run import VirtualBackend
+from tailrace.experiments.errors import FileError
+from tailrace.experiments.paper.measure.metrics import measure
+from tailrace.experiments.plan.experiment import make
+from tailrace.experiments.plan.known import topology_of
+from tailrace.experiments.results.gaps import GAPS, Gaps, GapSummary, clear_gaps, read_gaps, write_gaps
+from tailrace.experiments.results.result import Result, read_result, write_result
+from tailrace.experiments.results.staging import staged
+from tailrace.experiments.run.run import plan, run
 from tailrace.hosts.gaps.histogram import GapHistogram
+from tailrace.schemes.defaults import base_rtt_ns
+from tailrace.words.schema import KeyProblemError
 from tailrace.words.units import parse_bytes
 
 TOPOLOGY = "leaf-spine:leaves=2,spines=2,hosts=2,rate=10Gbps,delay=1us"

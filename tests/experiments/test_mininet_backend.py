@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from tailrace.experiments.backends.job import Job, PfcSeen, Progress
+from tailrace.experiments.backends.mininet import MininetBackend
 from tailrace.experiments.errors import RunError
 from tailrace.experiments.plan.experiment import make
-from tailrace.experiments.backends.mininet import MininetBackend
 from tailrace.experiments.run.run import plan
 from tailrace.experiments.run.signals import Interrupted, stoppable
 from tailrace.words import SpecError

@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import pytest
 
+from tailrace.experiments.plan.nic import nic_config
+from tailrace.hosts.gaps.histogram import WHOLE
+from tailrace.hosts.options import hf2t as config_hf2t
 from tailrace.hosts.options import hf2t_words as scheme_hf2t
+from tailrace.hosts.options.transports import Transport
+from tailrace.p4rt.target import target
 from tailrace.schemes.defaults import resolve
 from tailrace.schemes.registry import parse_scheme
-from tailrace.p4rt.target import target
-from tailrace.experiments.plan.nic import nic_config
-from tailrace.hosts.options.transports import Transport
-from tailrace.hosts.options import hf2t as config_hf2t
-from tailrace.hosts.gaps.histogram import WHOLE
 from tailrace.topology import parse_topology
 
 _TOPOLOGY = parse_topology("dragonfly:p=1,a=2,h=1")

@@ -7,9 +7,9 @@ import re
 
 import pytest
 
-from tailrace.schemes.registry import RlbConfig, parse_scheme
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.run.run import Plan, plan
+from tailrace.schemes.registry import RlbConfig, parse_scheme
 from tailrace.words import SpecError
 
 

@@ -8,13 +8,13 @@ import random
 
 import pytest
 
-from tailrace.experiments.workloads.sizes_file import find_cdf
 from tailrace.experiments.plan.experiment import make
-from tailrace.experiments.workloads.poisson import exponential
 from tailrace.experiments.run.run import plan
+from tailrace.experiments.workloads.poisson import exponential
+from tailrace.experiments.workloads.sizes_file import find_cdf
 from tailrace.experiments.workloads.workload import parse_workload
-from tests.experiments.test_size_cdf import CERTAIN, mean_square
 from tailrace.topology import parse_topology
+from tests.experiments.test_size_cdf import CERTAIN, mean_square
 
 RATE_BPS = 10_000_000_000
 FABRIC = parse_topology("leaf-spine:leaves=3,spines=2,hosts=4,rate=10Gbps")

@@ -7,14 +7,13 @@ import pytest
 from finsy.proto import p4r
 from msgspec import UNSET, json
 
-from tailrace.p4rt import programs
-from tailrace.p4rt import counters
-from tailrace.experiments.results import summary
-from tailrace.experiments.plan.experiment import make
+from tailrace.experiments.backends.virtual.run import VirtualBackend
 from tailrace.experiments.paper.measure.metrics import measure
+from tailrace.experiments.plan.experiment import make
+from tailrace.experiments.results import summary
 from tailrace.experiments.results.result import Result
 from tailrace.experiments.run.run import plan, run
-from tailrace.experiments.backends.virtual.run import VirtualBackend
+from tailrace.p4rt import counters, programs
 
 WORDS = {
     "target": "virtual",

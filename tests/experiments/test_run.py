@@ -11,8 +11,8 @@ import pytest
 
 from tailrace.experiments.backends.job import Job, Outcome, Progress
 from tailrace.experiments.errors import RunError
-from tailrace.experiments.plan.experiment import Experiment, make
 from tailrace.experiments.faults.fault import LinkDown
+from tailrace.experiments.plan.experiment import Experiment, make
 from tailrace.experiments.results.ideal import Ideal
 from tailrace.experiments.results.result import problems, to_json, write_result
 from tailrace.experiments.run.run import plan, run

@@ -7,10 +7,10 @@ from functools import cache
 
 import pytest
 
+from tailrace.experiments.backends.virtual.run import VirtualBackend
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.results.result import Result
 from tailrace.experiments.run.run import plan, run
-from tailrace.experiments.backends.virtual.run import VirtualBackend
 
 TOPOLOGY = "leaf-spine:leaves=2,spines=4,hosts=4,rate=10Gbps,delay=1us"
 

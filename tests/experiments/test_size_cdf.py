@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tailrace.experiments.workloads.sizes_file import FOLDER, NAMES, find_cdf, read_cdf
 from tailrace.experiments.workloads.sizes import SizeCdf
+from tailrace.experiments.workloads.sizes_file import FOLDER, NAMES, find_cdf, read_cdf
 from tailrace.words import SpecError
 
 COUNT = 20_000

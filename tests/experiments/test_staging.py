@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tailrace.experiments.run.signals import Interrupted, stoppable
 from tailrace.experiments.results.staging import staged
+from tailrace.experiments.run.signals import Interrupted, stoppable
 from tailrace.words import SpecError
 
 

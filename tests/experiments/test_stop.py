@@ -21,15 +21,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tailrace.cli.errors import FailedError
-from tailrace.cli.main import main
 from tailrace.cli.look.shell import find_python
+from tailrace.cli.main import main
 from tailrace.controller import runfile
+from tailrace.experiments.backends.target import Machine, choose
+from tailrace.experiments.backends.virtual.run import Standing, Stops, VirtualBackend
+from tailrace.experiments.backends.virtual.stop import Lines, let_look
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.results.result import Result
 from tailrace.experiments.run.run import plan, run
-from tailrace.experiments.backends.virtual.stop import Lines, let_look
-from tailrace.experiments.backends.target import Machine, choose
-from tailrace.experiments.backends.virtual.run import Standing, Stops, VirtualBackend
 
 TOPOLOGY = "leaf-spine:leaves=2,spines=2,hosts=2,rate=10Gbps,delay=1us"
 WORKLOAD = "permutation:size=64KiB,peers=remote"
@@ -299,6 +299,8 @@ def test_bad_stops(
 ) -> None:
     """One line, exit status 2."""
     machine = Machine(has_bmv2=True, no_mininet="")
-    monkeypatch.setattr("tailrace.cli.experiment_command.choose", lambda wanted: choose(wanted, lambda: machine))
+    monkeypatch.setattr(
+        "tailrace.cli.experiment_command.choose", lambda wanted: choose(wanted, lambda: machine)
+    )
     status = main(["run", "--scheme", "ecmp", *WORDS, *words, "--out", str(tmp_path / "out")])
     assert (status, message in capsys.readouterr().err) == (2, True)

@@ -10,11 +10,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tailrace.experiments.run import code_hash
-from tailrace.experiments.run import task as tasks
 from tailrace.experiments.errors import RunError
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.results.result import SUMMARY
+from tailrace.experiments.run import code_hash
+from tailrace.experiments.run import task as tasks
 from tailrace.experiments.run.task import finished, keep, key_of, make_task, run_task
 
 WORDS = {
@@ -69,10 +69,11 @@ def test_key_changes_with_what_a_file_holds(tmp_path: Path) -> None:
 
 def test_the_key_depends_on_the_code(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A change of a NIC's algorithm makes other tasks of the same words; one of a report does not."""
-    for folder in ("hosts", "experiments/report"):
+    for folder in ("hosts", "experiments/report", "scripts"):
         (tmp_path / folder).mkdir(parents=True)
         (tmp_path / folder / "one.py").write_text("1")
-    monkeypatch.setattr(code_hash, "_ROOT", tmp_path)
+    monkeypatch.setattr(code_hash, "PACKAGE", tmp_path)
+    monkeypatch.setattr(code_hash, "MININET", tmp_path / "scripts")
 
     def digest() -> str:
         code_hash.code_sha256.cache_clear()

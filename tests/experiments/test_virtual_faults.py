@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from tailrace.schemes.defaults import base_rtt_ns
-from tailrace.experiments.plan.experiment import make
+from tailrace.experiments.backends.virtual.faults import REACTION_RTTS, VirtualFaults
+from tailrace.experiments.backends.virtual.run import VirtualBackend
 from tailrace.experiments.faults.fault import Blackhole, LinkDown, SwitchRestart
+from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.results.result import Result
 from tailrace.experiments.run.run import plan, run
-from tailrace.experiments.backends.virtual.run import VirtualBackend
-from tailrace.experiments.backends.virtual.faults import REACTION_RTTS, VirtualFaults
 from tailrace.native.virtual import Network
+from tailrace.schemes.defaults import base_rtt_ns
 from tailrace.topology import parse_topology
 
 FABRIC = parse_topology("leaf-spine:leaves=2,spines=2,hosts=2,rate=10Gbps,delay=1us")

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import pytest
 
-from tailrace.experiments.plan import defaults
 from tailrace.cli.make_run import command
+from tailrace.experiments.plan import defaults
 from tailrace.experiments.plan.words import case_name, labels, split_schemes
 from tailrace.words import SpecError
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from finsy.proto import p4i, p4r
 
-from tailrace.p4rt import programs
 from tailrace.native.virtual.endpoint import Endpoint
+from tailrace.p4rt import programs
 from tests.flowcut.frames import Key
 from tests.flowcut.oracle import WAYS
 

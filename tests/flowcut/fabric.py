@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-from tailrace.p4rt.inprocess import install_all
-from tailrace.schemes.intent import intent
-from tailrace.schemes.registry import SchemeConfig
-from tailrace.p4rt.target import target
 from tailrace.native.server.errors import P4RtError
 from tailrace.native.virtual import Network
+from tailrace.p4rt.inprocess import install_all
+from tailrace.p4rt.target import target
+from tailrace.schemes.intent import intent
+from tailrace.schemes.registry import SchemeConfig
 from tailrace.topology import Topology
 
 Down = frozenset[tuple[str, int]]

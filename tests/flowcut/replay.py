@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections import Counter, defaultdict, deque
 from dataclasses import dataclass
 
+from tailrace.topology import Topology, next_hops
 from tests.flowcut.dump import Dump, DumpedEntry
 from tests.flowcut.frames import Key, Kind, Parsed, Stamp
 from tests.flowcut.oracle import Bucket, Entry, MismatchError, Oracle
 from tests.flowcut.watch import Event, Watch
-from tailrace.topology import Topology, next_hops
 
 _ANY_PORT = -1
 _MOST_CONTROL_BYTES = 200

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable
 
 from finsy import P4TableAction, P4TableEntry
 
+from tailrace.native.virtual import Network
+from tailrace.p4rt.target import target
 from tailrace.schemes.intent import intent
 from tailrace.schemes.registry import FlowcutConfig, parse_scheme
-from tailrace.p4rt.target import target
-from tailrace.native.virtual import Network
 from tests.flowcut.flow_hash import flow_hash
 from tests.flowcut.frames import Key
 from tests.flowcut.oracle import MismatchError, Oracle, OracleConfig

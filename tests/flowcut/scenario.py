@@ -11,13 +11,13 @@ from pathlib import Path
 
 from hypothesis import strategies as st
 
-from tailrace.schemes.registry import parse_scheme
 from tailrace.native.virtual import Network
 from tailrace.native.virtual.wire import FrameTest
+from tailrace.schemes.registry import parse_scheme
+from tailrace.topology import Host, Link, Topology, parse_topology
 from tests.flowcut.fabric import build, control
 from tests.flowcut.frames import ETHERTYPE_TAILRACE, ROCE, TCP, UDP, Kind, parse
 from tests.flowcut.sources import Packet, Script
-from tailrace.topology import Host, Link, Topology, parse_topology
 
 TOPOLOGIES = (
     "leaf-spine:leaves=2,spines=2,hosts=2,rate=1Gbps,delay=1us",

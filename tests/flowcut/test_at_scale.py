@@ -16,9 +16,9 @@ from dataclasses import dataclass
 import pytest
 
 from tailrace.experiments.backends.job import Outcome
+from tailrace.experiments.backends.virtual.run import VirtualBackend
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.run.run import plan
-from tailrace.experiments.backends.virtual.run import VirtualBackend
 from tailrace.native.virtual import Network
 from tailrace.topology import parse_topology
 

@@ -11,17 +11,17 @@ from itertools import product
 
 import pytest
 
-from tailrace.schemes.defaults import base_rtt_ns, known, resolve
-from tailrace.schemes.registry import FlowcutConfig, parse_scheme
+from tailrace.experiments.backends.virtual.run import VirtualBackend
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.run.run import plan, run
-from tailrace.experiments.backends.virtual.run import VirtualBackend
 from tailrace.native.virtual import Network, Wire, WireEvent
+from tailrace.schemes.defaults import base_rtt_ns, known, resolve
+from tailrace.schemes.registry import FlowcutConfig, parse_scheme
+from tailrace.topology import Topology, parse_topology
 from tests.flowcut.fabric import build, control
 from tests.flowcut.frames import ROCE, UDP, Key, Kind, parse
 from tests.flowcut.order import OrderCheck
 from tests.flowcut.sources import Packet, Script, attach
-from tailrace.topology import Topology, parse_topology
 
 LEAF_SPINE = "leaf-spine:leaves=2,spines=4,hosts=4,rate=10Gbps,delay=1us"
 FAT_TREE = "fat-tree:k=4,rate=10Gbps,delay=1us"

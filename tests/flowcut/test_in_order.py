@@ -9,13 +9,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from tailrace.schemes.registry import parse_scheme
+from tailrace.topology import Topology, parse_topology
 from tests.flowcut.fabric import build
 from tests.flowcut.frames import ROCE, UDP
 from tests.flowcut.order import OrderCheck
 from tests.flowcut.run import Run
 from tests.flowcut.scenario import Scenario, scenarios
 from tests.flowcut.sources import Packet, Script, attach
-from tailrace.topology import Topology, parse_topology
 
 _SETTINGS = settings(
     max_examples=40,

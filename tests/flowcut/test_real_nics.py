@@ -12,16 +12,16 @@ from dataclasses import dataclass, replace
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tailrace.schemes.defaults import known, resolve
-from tailrace.schemes.registry import FlowcutConfig, parse_scheme
-from tailrace.hosts.options.nic import FlowcutNicConfig, NicConfig
 from tailrace.hosts.flows.flow import FlowRecord, FlowSpec
 from tailrace.hosts.nic.nic import Nic
+from tailrace.hosts.options.nic import FlowcutNicConfig, NicConfig
 from tailrace.native.virtual import Network
+from tailrace.schemes.defaults import known, resolve
+from tailrace.schemes.registry import FlowcutConfig, parse_scheme
+from tailrace.topology import GATEWAY_MAC, Topology
 from tests.flowcut.frames import DATA_OPCODES, ETHERTYPE_IPV4, NIC_DATA, ROCE, UDP, Key
 from tests.flowcut.run import Run
 from tests.flowcut.scenario import Scenario, scenarios
-from tailrace.topology import GATEWAY_MAC, Topology
 
 _SETTINGS = settings(
     max_examples=40,

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address
 
-from tests.guards.source import constants, members
 from tailrace.topology import GATEWAY_MAC, Host
+from tests.guards.source import constants, members
 
 LONG_BYTES = 1400
 SHORT_PAYLOAD = 20

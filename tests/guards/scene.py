@@ -12,11 +12,11 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from tailrace.schemes.registry import parse_scheme
 from tailrace.native.virtual import Network
+from tailrace.schemes.registry import parse_scheme
+from tailrace.topology import Host, Topology, parse_topology
 from tests.flowcut.fabric import build
 from tests.guards.kinds import Kind, all_plain, plain, roce_data
-from tailrace.topology import Host, Topology, parse_topology
 
 LEAST_SHARE = 0.9
 WARM_UP_BYTES = 240_000

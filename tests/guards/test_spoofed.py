@@ -8,16 +8,16 @@ from dataclasses import dataclass, field
 import pytest
 from finsy.proto import p4r
 
-from tailrace.schemes.defaults import resolve
-from tailrace.p4rt.programs import load
-from tailrace.schemes.registry import parse_scheme
 from tailrace.native.virtual import Network
+from tailrace.p4rt.programs import load
+from tailrace.schemes.defaults import resolve
+from tailrace.schemes.registry import parse_scheme
+from tailrace.topology import Host, parse_topology
 from tests.flowcut.fabric import build
 from tests.guards.kinds import ICMP, TCP, Ipv4, Kind, bth, ethernet, ipv4
 from tests.guards.places import DRAGONFLY, FLOWCUT, LAST_LINK, RLB, ROUTED, SELECTORS, STEERED
 from tests.guards.scene import OutFrame, Place
 from tests.guards.source import constants
-from tailrace.topology import Host, parse_topology
 
 FRAMES = 600
 REPLY_PORTS = dict(constants("UDP_"))

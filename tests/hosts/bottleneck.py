@@ -6,9 +6,9 @@ from __future__ import annotations
 import random
 from collections import Counter
 
-from tailrace.hosts.options.nic import NicConfig
 from tailrace.codec.frame import Frame
 from tailrace.codec.wire import Data, Parsed
+from tailrace.hosts.options.nic import NicConfig
 from tests.hosts.marking import marked
 from tests.hosts.network import VirtualNetwork, make_nic
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 from tailrace.codec.frame import Frame
 from tailrace.codec.frames import Builder
-from tailrace.hosts.nic.nic import Nic
-from tailrace.hosts.flows.observation import Observation
 from tailrace.codec.templates import ip_number
+from tailrace.hosts.flows.observation import Observation
+from tailrace.hosts.nic.nic import Nic
 
 # Written without codec.calls, so that a mistake there cannot hide here.
 RAW, DATA, PAYLOAD, ACK, NIC_ACK = 0, 1, 2, 3, 4

@@ -8,14 +8,14 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from tailrace.hosts.options.nic import NicConfig
-from tailrace.hosts.flows.flow import FlowRecord, FlowSpec
 from tailrace.codec.frame import Frame
-from tailrace.hosts.nic.nic import Nic
-from tailrace.hosts.flows.observation import ReceiverObservation, SenderObservation
-from tailrace.hosts.flows.paths import PathList
 from tailrace.codec.templates import ip_number
 from tailrace.codec.wire import Data, Parsed, parse
+from tailrace.hosts.flows.flow import FlowRecord, FlowSpec
+from tailrace.hosts.flows.observation import ReceiverObservation, SenderObservation
+from tailrace.hosts.flows.paths import PathList
+from tailrace.hosts.nic.nic import Nic
+from tailrace.hosts.options.nic import NicConfig
 
 RATE_BPS = 8_000_000_000  # a byte takes a nanosecond
 END_NS = 60_000_000_000

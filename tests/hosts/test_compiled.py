@@ -13,44 +13,18 @@ from pathlib import Path
 import pytest
 
 from tailrace.hosts import compiled
-from tailrace.toolchain import cc
-from tailrace.toolchain import cache
-
-ROOT = Path(compiled.__file__).resolve().parents[1]
-# What must stay interpreted: it needs Scapy, is looked into by others, or talks to the kernel.
-NOT_COMPILED = {
-    "hosts",
-    "tailrace.codec.builders",
-    "tailrace.codec.checksum",
-    "tailrace.hosts.compiled",
-    "tailrace.hosts.options.nic",
-    "tailrace.hosts.options.hf2t",
-    "tailrace.hosts.options.dcqcn",
-    "tailrace.hosts.options.tcp",
-    "tailrace.hosts.flows.dependencies",
-    "tailrace.hosts.errors",
-    "tailrace.hosts.flows.flow",
-    "tailrace.codec.frame",
-    "tailrace.codec.frames",
-    "tailrace.codec.layout",
-    "tailrace.hosts.flows.observation",
-    "tailrace.hosts.flows.paths",
-    "tailrace.codec.templates",
-    "tailrace.codec.wire",
-}
+from tailrace.toolchain import cache, cc
+from tailrace.toolchain.artifacts import PACKAGE, ROOT
 
 
-def test_every_module_is_compiled_or_known_not_to_be():
-    """A new algorithm is not forgotten."""
-    found = set()
-    for path in (ROOT / "hosts").rglob("*.py"):
-        parts = ["hosts", *path.relative_to(ROOT / "hosts").with_suffix("").parts]
-        name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-        if not name.startswith(("tailrace.codec.layers", "tailrace.hosts.driver")):
-            found.add(name)
-    assert set(compiled.MODULES) | NOT_COMPILED == found
-    assert not set(compiled.MODULES) & NOT_COMPILED
-    assert all(path.is_file() for path in compiled.sources())
+def test_what_is_compiled_is_compiled_whole():
+    """A new algorithm is not forgotten: Python would look for it in the set, and nowhere else."""
+    for folder in compiled.FOLDERS:
+        found = sorted((PACKAGE / "hosts" / folder).rglob("*.py"))
+        assert found
+        assert set(found) <= set(compiled.sources())
+    tops = {path.relative_to(PACKAGE / "hosts").parts[0] for path in compiled.sources()}
+    assert tops == set(compiled.FOLDERS)
 
 
 def test_sets_lie_where_all_compiled_things_lie(monkeypatch, tmp_path):
@@ -65,16 +39,19 @@ def test_sets_lie_where_all_compiled_things_lie(monkeypatch, tmp_path):
 
 def test_a_set_is_found_by_the_sources_only(monkeypatch, tmp_path):
     """Another text of any module is another set; the driver does not count."""
-    package = tmp_path / "hosts"
-    (package / "driver").mkdir(parents=True)
-    (package / "nic.py").write_text("1")
-    (package / "driver" / "loop.py").write_text("1")
-    monkeypatch.setattr(compiled, "_PACKAGE", package)
-    before = compiled.digest()
-    (package / "driver" / "loop.py").write_text("2")
-    assert before == compiled.digest()
-    (package / "nic.py").write_text("2")
-    assert before != compiled.digest()
+    files = {name: tmp_path / name for name in ("hosts/nic.py", "codec/calls.py", "hosts/driver/loop.py")}
+    for file in files.values():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("1")
+    monkeypatch.setattr(compiled, "PACKAGE", tmp_path)
+    monkeypatch.setattr(compiled, "_PACKAGE", tmp_path / "hosts")
+    monkeypatch.setattr(compiled, "_CODEC", tmp_path / "codec")
+    digests = [compiled.digest()]
+    for file in files.values():
+        file.write_text("2")
+        digests.append(compiled.digest())
+    assert len(set(digests)) == 3
+    assert digests[-1] == digests[-2]
 
 
 def seal_set(folder: Path) -> None:
@@ -110,7 +87,7 @@ def test_the_variable_decides(monkeypatch, tmp_path):
     assert compiled.find() is None
     monkeypatch.setenv("TAILRACE_HOSTS", "compiled")
     with pytest.raises(
-        ImportError, match=r"these sources are not compiled: python -m native\.virtual\.hosts"
+        ImportError, match=r"these sources are not compiled: python -m tailrace\.hosts\.build"
     ):
         compiled.find()
     compiled.folder(tmp_path).mkdir()

@@ -16,17 +16,17 @@ from scapy.contrib.roce import BTH, CNPPadding, cnp
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
-from tailrace.words.scale import scaled
 from tailrace.codec.calls import NEVER
-from tailrace.hosts.options.nic import DCQCN, NicConfig
-from tailrace.hosts.options.dcqcn import DcqcnConfig, HermesConfig
-from tailrace.hosts.errors import ConfigError
-from tailrace.hosts.transport.dcqcn.pacer import Pacer
 from tailrace.codec.layers.bth import Opcode
 from tailrace.codec.layers.dscp import DSCP_SHIFT, Dscp
 from tailrace.codec.layers.pfc import pfc_frame
 from tailrace.codec.templates import Address, cnp_frame, ip_number
 from tailrace.codec.wire import Cnp, Data, parse
+from tailrace.hosts.errors import ConfigError
+from tailrace.hosts.options.dcqcn import DcqcnConfig, HermesConfig
+from tailrace.hosts.options.nic import DCQCN, NicConfig
+from tailrace.hosts.transport.dcqcn.pacer import Pacer
+from tailrace.words.scale import scaled
 from tests.hosts.bottleneck import Bottleneck
 from tests.hosts.network import RATE_BPS, VirtualNetwork, flow, make_nic
 from tests.hosts.steering.fabric import Paths

@@ -8,9 +8,9 @@ from fractions import Fraction
 
 import pytest
 
-from tailrace.hosts.options.hf2t import LEAST_TRAIN_GAPS, TAIL_GAPS, Hf2tConfig, train_gaps
 from tailrace.hosts.errors import ConfigError
 from tailrace.hosts.gaps.hf2t import GO, UNKNOWN, Learner, Shaper
+from tailrace.hosts.options.hf2t import LEAST_TRAIN_GAPS, TAIL_GAPS, Hf2tConfig, train_gaps
 
 FRAME_BYTES = 1082
 LINK_BPS = 100_000_000_000

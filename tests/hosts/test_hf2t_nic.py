@@ -14,15 +14,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tailrace.hosts.options.nic import NicConfig
-from tailrace.hosts.options.hf2t import Hf2tConfig
-from tailrace.hosts.options.dcqcn import DcqcnConfig
 from tailrace.codec.frame import Frame
-from tailrace.hosts.gaps.histogram import bin_of, low_ns
-from tailrace.hosts.nic.nic import Nic
 from tailrace.codec.layers.flow_pause import PauseOp
 from tailrace.codec.layers.pfc import pfc_frame
 from tailrace.codec.wire import Data, Parsed
+from tailrace.hosts.gaps.histogram import bin_of, low_ns
+from tailrace.hosts.nic.nic import Nic
+from tailrace.hosts.options.dcqcn import DcqcnConfig
+from tailrace.hosts.options.hf2t import Hf2tConfig
+from tailrace.hosts.options.nic import NicConfig
 from tests.hosts.network import RATE_BPS, Arrival, VirtualNetwork, flow, make_nic
 from tests.hosts.same_story import KINDS, unruly
 from tests.hosts.steering.fabric import Paths

@@ -18,8 +18,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tailrace.hosts.options.hf2t import Hf2tConfig
 from tailrace.hosts.gaps.hf2t import GO, Learner, Shaper
+from tailrace.hosts.options.hf2t import Hf2tConfig
 from tests.hosts.hf2t_oracle import OracleLearner, Packet, edge, shape
 
 TRACES = Path(__file__).parent / "traces" / "dcqcn_websearch.csv"

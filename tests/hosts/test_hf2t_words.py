@@ -8,18 +8,18 @@ from dataclasses import replace
 import pytest
 
 from tailrace.cli.scheme_text import listing
-from tailrace.schemes.defaults import base_rtt_ns, resolve
-from tailrace.schemes.registry import LetflowConfig, SchemeConfig, parse_scheme
-from tailrace.hosts.options.hf2t_words import KEYS, Hf2tWords
-from tailrace.p4rt.target import Target, target
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.nic import REAL_TIME_MARGIN_NS, hf2t_config
 from tailrace.experiments.plan.pfc import REACTION_NS
 from tailrace.experiments.run.run import plan
-from tailrace.words.scale import scaled
 from tailrace.hosts.options.hf2t import Hf2tConfig, train_gaps
-from tailrace.words import SpecError
+from tailrace.hosts.options.hf2t_words import KEYS, Hf2tWords
+from tailrace.p4rt.target import Target, target
+from tailrace.schemes.defaults import base_rtt_ns, resolve
+from tailrace.schemes.registry import LetflowConfig, SchemeConfig, parse_scheme
 from tailrace.topology import parse_topology
+from tailrace.words import SpecError
+from tailrace.words.scale import scaled
 
 SCHEMES = (
     *(

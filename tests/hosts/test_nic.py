@@ -11,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tailrace.codec.builders import AckTemplate
-from tailrace.hosts.options.nic import FlowcutNicConfig, NicConfig
+from tailrace.codec.templates import Address, ack_headers
+from tailrace.codec.wire import Data
 from tailrace.hosts.errors import ConfigError
 from tailrace.hosts.flows.flow import FlowSpec
 from tailrace.hosts.nic.message import PATTERN_PERIOD, Message
 from tailrace.hosts.nic.nic import Nic
-from tailrace.codec.templates import Address, ack_headers
-from tailrace.codec.wire import Data
+from tailrace.hosts.options.nic import FlowcutNicConfig, NicConfig
 from tests.hosts.network import VirtualNetwork, address, flow, make_nic
 
 

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scapy.layers.l2 import Ether
 
-from tailrace.hosts.options.nic import NicConfig
 from tailrace.codec.layers.flow_pause import FlowPause, PauseOp
 from tailrace.codec.layers.local import Local, Subtype
 from tailrace.codec.layers.pfc import pfc_frame
 from tailrace.codec.wire import Ack, Data
+from tailrace.hosts.options.nic import NicConfig
 from tests.hosts.network import VirtualNetwork, flow, make_nic
 
 FLOW = flow(1, 60_000)

@@ -12,13 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tailrace.codec.calls import NEVER
+from tailrace.hosts.errors import ConfigError
 from tailrace.hosts.options.nic import NicConfig
 from tailrace.hosts.options.tcp import TcpConfig
-from tailrace.hosts.errors import ConfigError
 from tailrace.hosts.transport import make_receiver, make_sender
 from tailrace.hosts.transport.base import ACK, NOTHING, SILENCE
-from tailrace.hosts.transport.tcp.transport import LOSS, OPEN, RECOVERY, TcpSender
 from tailrace.hosts.transport.tcp.rto import RtoClock
+from tailrace.hosts.transport.tcp.transport import LOSS, OPEN, RECOVERY, TcpSender
 from tests.hosts.sending import send_all
 from tests.hosts.tcp_oracle import MANY, SenderOracle, TimerOracle, WindowOracle
 

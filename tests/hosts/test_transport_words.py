@@ -8,21 +8,21 @@ from typing import Any
 import pytest
 from msgspec import UNSET
 
-from tailrace.schemes.defaults import base_rtt_ns
-from tailrace.schemes.registry import parse_scheme
-from tailrace.p4rt.target import target
+from tailrace.experiments.backends.virtual.run import VirtualBackend
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.nic import NO_WINDOW, nic_config, transport_of
-from tailrace.schemes.path_tags import TagTable, follows_tags, hermes_config
 from tailrace.experiments.run.run import plan, run
-from tailrace.words.schema import KeyProblemError
-from tailrace.hosts.options.transports import TcpWords, Transport, parse_transport
-from tailrace.experiments.backends.virtual.run import VirtualBackend
-from tailrace.hosts.options.nic import TRANSPORTS, NicConfig
 from tailrace.hosts.options.dcqcn import DcqcnConfig, HermesConfig
+from tailrace.hosts.options.nic import TRANSPORTS, NicConfig
 from tailrace.hosts.options.tcp import TcpConfig
-from tailrace.words import SpecError
+from tailrace.hosts.options.transports import TcpWords, Transport, parse_transport
+from tailrace.p4rt.target import target
+from tailrace.schemes.defaults import base_rtt_ns
+from tailrace.schemes.path_tags import TagTable, follows_tags, hermes_config
+from tailrace.schemes.registry import parse_scheme
 from tailrace.topology import Topology, parse_topology
+from tailrace.words import SpecError
+from tailrace.words.schema import KeyProblemError
 
 FABRIC = "leaf-spine:leaves=3,spines=4,hosts=2,rate=10Gbps,delay=1us"
 WORKLOAD = "permutation:size=64KiB"

@@ -6,9 +6,9 @@ from __future__ import annotations
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
-from tailrace.codec.layout import Layout
 from tailrace.codec.layers.bth import BTH
 from tailrace.codec.layers.dscp import DSCP_SHIFT, Dscp
+from tailrace.codec.layout import Layout
 
 TRIMMED_BYTES = 54
 """Ethernet, IPv4, UDP and BTH."""

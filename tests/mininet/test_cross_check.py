@@ -16,16 +16,16 @@ from scapy.layers.l2 import Ether
 from scapy.packet import Packet
 from scapy.utils import PcapReader
 
-from tailrace.experiments.backends.job import Job
-from tailrace.experiments.plan.experiment import make
-from tailrace.experiments.backends.mininet import MininetBackend
-from tailrace.experiments.run.run import plan
-from tailrace.experiments.backends.virtual.run import VirtualBackend
-from tailrace.hosts.flows.flow import FlowRecord
 from tailrace.codec.layers.bth import BTH, Opcode
+from tailrace.experiments.backends.job import Job
+from tailrace.experiments.backends.mininet import MininetBackend
+from tailrace.experiments.backends.virtual.run import VirtualBackend
+from tailrace.experiments.plan.experiment import make
+from tailrace.experiments.run.run import plan
+from tailrace.hosts.flows.flow import FlowRecord
 from tailrace.native.virtual import Network, Wire, WireEvent
-from tests.mininet.conftest import ROOT, Harness
 from tailrace.topology import parse_topology
+from tests.mininet.conftest import ROOT, Harness
 
 # on most ways through it two switches, one after the other, choose among paths
 TOPOLOGY = str(ROOT / "tests" / "flowcut" / "irregular.json")

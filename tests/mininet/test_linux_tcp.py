@@ -13,15 +13,15 @@ import pytest
 from fabric_errors import InputError
 from fabric_job import Job, Pfc, check_job
 
-from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.backends.mininet import MininetBackend
+from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.results.result import write_result
 from tailrace.experiments.run.run import plan, run
+from tailrace.topology import parse_topology
 from tailrace.words import SpecError
 from tests import shaping
 from tests.mininet.conftest import Harness
 from tests.mininet.test_runs import flow, result
-from tailrace.topology import parse_topology
 
 FLOW_BYTES = 60_000
 SEGMENT_BYTES = 1024

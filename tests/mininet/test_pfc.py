@@ -16,15 +16,15 @@ from fabric_errors import InputError
 from fabric_job import Job, Pfc, check_job
 from fabric_plan import command, make_plan
 
-from tailrace.p4rt import programs
-from tailrace.p4rt.target import EmulatedPfc
 from tailrace.experiments.results.pfc import pfc_seen
 from tailrace.native.switchd.lossless import WatchdogSpec
 from tailrace.native.switchd.options import make_parser, parse_options
+from tailrace.p4rt import programs
+from tailrace.p4rt.target import EmulatedPfc
+from tailrace.topology import parse_topology
 from tailrace.words.watchdog import Watchdog
 from tests.mininet.conftest import Harness
 from tests.mininet.test_runs import flow, result
-from tailrace.topology import parse_topology
 
 TOPOLOGY = parse_topology("leaf-spine:leaves=2,spines=1,hosts=2,rate=10Mbps")
 LIMITS: dict[str, Any] = {"xoff_bytes": 6000, "xon_bytes": 3000, "headroom_bytes": 200_000}

@@ -15,8 +15,8 @@ from scapy.utils import PcapReader
 from tailrace.schemes.defaults import resolve
 from tailrace.schemes.registry import parse_scheme
 from tailrace.schemes.spritz.endpoints import EndpointPaths, endpoint_paths
-from tests.mininet.conftest import Harness
 from tailrace.topology import Topology, parse_topology
+from tests.mininet.conftest import Harness
 
 MS = 1_000_000
 WORDS = "dragonfly:p=1,a=2,h=1,rate=10Gbps,delay=1us,latency=500ns"

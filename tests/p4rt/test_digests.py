@@ -9,23 +9,22 @@ from pathlib import Path
 import pytest
 from finsy.proto import p4r
 
-from tailrace.p4rt import digests
-from tailrace.p4rt import programs
+from tailrace.controller.reconcile import differences, reconcile
+from tailrace.native.server.errors import P4RtError
+from tailrace.native.virtual import Network
+from tailrace.p4rt import digests, programs
 from tailrace.p4rt.digests import ACK_TIMEOUT_NS, Digest
 from tailrace.p4rt.encoding import encode
 from tailrace.p4rt.endpoint import run_at_once
 from tailrace.p4rt.errors import ReadError
-from tailrace.schemes.rlb.failures import DIGEST
 from tailrace.p4rt.inprocess import InProcess
-from tailrace.schemes.intent import intent
 from tailrace.p4rt.programs import Program
-from tailrace.controller.reconcile import differences, reconcile
-from tailrace.schemes.registry import parse_scheme
 from tailrace.p4rt.target import target
-from tailrace.native.server.errors import P4RtError
-from tailrace.native.virtual import Network
-from tests.controller.inspect.served import read_program
+from tailrace.schemes.intent import intent
+from tailrace.schemes.registry import parse_scheme
+from tailrace.schemes.rlb.failures import DIGEST
 from tailrace.topology import parse_topology
+from tests.controller.inspect.served import read_program
 
 TOPOLOGY = parse_topology("leaf-spine:leaves=1,spines=1,hosts=1")
 LEARNING = Path(__file__).resolve().parents[1] / "programs" / "build"

@@ -12,13 +12,12 @@ from finsy.proto import p4r
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tailrace.p4rt import encoding
-from tailrace.p4rt import programs
+from tailrace.p4rt import encoding, programs
 from tailrace.p4rt.canonical import action_value, canonical, table_key
 from tailrace.p4rt.encoding import encode
+from tailrace.p4rt.target import target
 from tailrace.schemes.intent import intent
 from tailrace.schemes.registry import parse_scheme
-from tailrace.p4rt.target import target
 from tailrace.topology import parse_topology
 
 ECMP = programs.load("ecmp")

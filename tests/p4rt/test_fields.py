@@ -12,7 +12,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tailrace.p4rt.fields import Kind, make_field
-from tailrace.p4rt.values import Interval, Mac, Masked, Port, Value, Wide, json_of, natural_key, sort_key, text_of
+from tailrace.p4rt.values import (
+    Interval,
+    Mac,
+    Masked,
+    Port,
+    Value,
+    Wide,
+    json_of,
+    natural_key,
+    sort_key,
+    text_of,
+)
 
 
 def nobody(_port: int) -> None:

@@ -7,8 +7,8 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 
 from tailrace.native.virtual import Network, Wire, WireEvent
-from tests.flowcut.frames import ETHERTYPE_TAILRACE, Key, Kind, Parsed, parse
 from tailrace.topology import Topology
+from tests.flowcut.frames import ETHERTYPE_TAILRACE, Key, Kind, Parsed, parse
 
 DETOUR, DETOUR_BYTES = 6, 5
 _TYPE_AT, _TYPE_BYTES = 12, 2

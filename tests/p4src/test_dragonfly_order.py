@@ -12,8 +12,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tailrace.schemes.registry import parse_scheme
 from tailrace.hosts.nic.nic import Nic
+from tailrace.schemes.registry import parse_scheme
+from tailrace.topology import parse_topology
 from tests.flowcut.fabric import build
 from tests.flowcut.frames import ROCE, UDP
 from tests.flowcut.order import OrderCheck
@@ -21,7 +22,6 @@ from tests.flowcut.run import Run
 from tests.flowcut.scenario import Scenario
 from tests.flowcut.sources import Packet, Script, attach
 from tests.flowcut.test_real_nics import Hosts, attach_nics, roce_data
-from tailrace.topology import parse_topology
 
 TOPOLOGIES = (
     "dragonfly:p=2,a=3,h=1,rate=1Gbps,delay=1us",

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tailrace.schemes.registry import parse_scheme
 from tailrace.native.virtual import Network, Wire, WireEvent
+from tailrace.schemes.registry import parse_scheme
+from tailrace.topology import Link, Topology, max_switches_on_path, parse_topology
 from tests.flowcut.fabric import build, control
 from tests.flowcut.frames import ROCE, UDP
 from tests.flowcut.sources import Packet, Script, attach
 from tests.p4src.dragonfly_ways import Ways
-from tailrace.topology import Link, Topology, max_switches_on_path, parse_topology
 
 TOPOLOGIES = (
     "dragonfly:p=1,a=3,h=1,rate=1Gbps",

@@ -11,11 +11,11 @@ from itertools import pairwise, permutations, product
 import pytest
 
 from tailrace.schemes.registry import parse_scheme
+from tailrace.topology import Topology, parse_topology
+from tailrace.topology.paths.bounded import BoundedPaths
 from tests.flowcut.fabric import build
 from tests.p4src.rig import enum_of
 from tests.p4src.spritz_ways import Probe, Way, send
-from tailrace.topology import Topology, parse_topology
-from tailrace.topology.paths.bounded import BoundedPaths
 
 TOPOLOGIES = (
     "dragonfly:p=1,a=3,h=1,rate=1Gbps",

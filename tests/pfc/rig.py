@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet
 
-from tailrace.schemes.blocks.pfc import leak
 from tailrace.codec.layers.bth import BTH, Opcode
 from tailrace.codec.layers.pfc import ETHER_TYPE, pfc_frame
 from tailrace.native.runtime import Output, Replica
+from tailrace.schemes.blocks.pfc import leak
 from tailrace.words.watchdog import NO_WATCHDOG, Watchdog
 from tests.p4src.frames import roce
 from tests.p4src.rig import DOWNLINK, HOST, HOST_PORT, REMOTE, UPLINKS, Rig, enum_of, number

@@ -14,21 +14,21 @@ from functools import cache
 
 from hypothesis import strategies as st
 
-from tailrace.schemes.defaults import known, resolve
-from tailrace.p4rt.inprocess import install_all
-from tailrace.schemes.intent import intent
-from tailrace.schemes.registry import RlbConfig, parse_scheme
-from tailrace.schemes.rlb.declaration import LIMITS, NO_LIMIT, VARIANTS
-from tailrace.p4rt.target import target
 from tailrace.experiments.plan.nic import NO_WINDOW
 from tailrace.experiments.plan.pfc import Pfc
-from tailrace.hosts.options.nic import DCQCN, TRANSPORTS, NicConfig
 from tailrace.hosts.flows.flow import FlowSpec
 from tailrace.hosts.nic.nic import Nic
+from tailrace.hosts.options.nic import DCQCN, TRANSPORTS, NicConfig
 from tailrace.native.runtime import BufferConfig, PfcConfig, Switch, SwitchConfig
 from tailrace.native.server.errors import P4RtError
 from tailrace.native.virtual import Network
 from tailrace.native.virtual.network import SWITCH_CONFIG
+from tailrace.p4rt.inprocess import install_all
+from tailrace.p4rt.target import target
+from tailrace.schemes.defaults import known, resolve
+from tailrace.schemes.intent import intent
+from tailrace.schemes.registry import RlbConfig, parse_scheme
+from tailrace.schemes.rlb.declaration import LIMITS, NO_LIMIT, VARIANTS
 from tailrace.topology import GATEWAY_MAC, Topology, parse_topology
 
 TOPOLOGIES = (

@@ -8,8 +8,8 @@ from collections import Counter
 
 from hypothesis import HealthCheck, example, given, settings
 
-from tailrace.schemes.defaults import known
 from tailrace.hosts.nic.nic import Nic
+from tailrace.schemes.defaults import known
 from tests.rlb.scenario import TOPOLOGIES, Run, Scenario, counter, register, scenarios
 
 _SETTINGS = settings(

@@ -9,16 +9,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tailrace.p4rt import programs
-from tailrace.schemes.defaults import age_ns, bdp_bytes, longest_path, resolve
-from tailrace.schemes.dragonfly.groups import plan_dragonfly
 from tailrace.p4rt.encoding import encode
 from tailrace.p4rt.errors import IntentError
-from tailrace.schemes.intent import SwitchIntent, intent
-from tailrace.schemes.registry import DragonflyPaths, FlowcutConfig, LetflowConfig, MpRdmaConfig, RedConfig, RoutedConfig, parse_scheme
 from tailrace.p4rt.target import target
-from tailrace.words import SpecError
+from tailrace.schemes.defaults import age_ns, bdp_bytes, longest_path, resolve
+from tailrace.schemes.dragonfly.groups import plan_dragonfly
+from tailrace.schemes.intent import SwitchIntent, intent
+from tailrace.schemes.registry import (
+    DragonflyPaths,
+    FlowcutConfig,
+    LetflowConfig,
+    MpRdmaConfig,
+    RedConfig,
+    RoutedConfig,
+    parse_scheme,
+)
 from tailrace.topology import parse_topology
 from tailrace.topology.paths.dragonfly import Legs
+from tailrace.words import SpecError
 
 VIRTUAL = target("virtual")
 PAPER = parse_topology("dragonfly:p=16,a=16,h=3,groups=4")

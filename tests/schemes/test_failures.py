@@ -8,17 +8,17 @@ from finsy.proto import p4r
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tailrace.schemes.defaults import resolve
 from tailrace.p4rt.digests import Digest
 from tailrace.p4rt.encoding import encode
 from tailrace.p4rt.events import Event, structured
+from tailrace.p4rt.programs import Program, load
+from tailrace.p4rt.target import target
+from tailrace.schemes.blocks.groups import without
+from tailrace.schemes.defaults import resolve
+from tailrace.schemes.intent import intent
+from tailrace.schemes.registry import parse_scheme
 from tailrace.schemes.rlb.failures import DIGEST, MOST_DOUBLINGS, Failures
 from tailrace.schemes.rlb.faulty_paths import ALREADY_OUT, LAST_WAY, TAKEN_OUT, FaultyPaths, missing_ports
-from tailrace.schemes.blocks.groups import without
-from tailrace.schemes.intent import intent
-from tailrace.p4rt.programs import Program, load
-from tailrace.schemes.registry import parse_scheme
-from tailrace.p4rt.target import target
 from tailrace.topology import parse_topology
 
 HOLD = 1_000

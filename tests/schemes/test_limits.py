@@ -8,15 +8,15 @@ from finsy import P4TableEntry
 from finsy.proto import p4r
 
 from tailrace.p4rt import programs
-from tailrace.schemes.blocks.limits import HOST_BURST_BYTES, PORT_BURST_BYTES
 from tailrace.p4rt.canonical import canonical
 from tailrace.p4rt.encoding import encode
+from tailrace.p4rt.target import target
+from tailrace.schemes.blocks.limits import HOST_BURST_BYTES, PORT_BURST_BYTES
 from tailrace.schemes.intent import intent
 from tailrace.schemes.registry import parse_scheme
-from tailrace.p4rt.target import target
+from tailrace.topology import parse_topology
 from tailrace.words import SpecError
 from tests.schemes.walker import Tables
-from tailrace.topology import parse_topology
 
 VIRTUAL = target("virtual")
 FABRIC = parse_topology("leaf-spine:leaves=2,spines=2,hosts=2,rate=10Gbps")

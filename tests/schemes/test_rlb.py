@@ -7,16 +7,16 @@ import pytest
 from finsy import P4CloneSessionEntry, P4MulticastGroupEntry, P4TableAction, P4TableEntry
 
 from tailrace.p4rt import programs
-from tailrace.schemes.rlb.app import FIRST_RELAY, FIRST_SESSION, UPSTREAM_GROUP, next_hop_parts
-from tailrace.schemes.defaults import base_rtt_ns, resolve
 from tailrace.p4rt.encoding import encode
 from tailrace.p4rt.errors import IntentError
+from tailrace.p4rt.target import target
+from tailrace.schemes.defaults import base_rtt_ns, resolve
 from tailrace.schemes.intent import SwitchIntent, intent
 from tailrace.schemes.registry import parse_scheme
+from tailrace.schemes.rlb.app import FIRST_RELAY, FIRST_SESSION, UPSTREAM_GROUP, next_hop_parts
 from tailrace.schemes.rlb.declaration import MOST_COUNTED, VARIANTS, RlbConfig
-from tailrace.p4rt.target import target
-from tailrace.words import SpecError
 from tailrace.topology import parse_topology
+from tailrace.words import SpecError
 
 PAPER = "leaf-spine:leaves=12,spines=12,hosts=2,rate=40Gbps,delay=2us"
 SMALL = "leaf-spine:leaves=3,spines=2,hosts=2,rate=40Gbps,delay=2us"

@@ -9,12 +9,23 @@ from pathlib import Path
 import pytest
 
 from tailrace.p4rt import programs
-from tailrace.schemes.defaults import age_ns, base_rtt_ns, bdp_bytes, resolve
 from tailrace.p4rt.errors import IntentError, ProgramError
-from tailrace.schemes.registry import GROWTH_OFF, DrillConfig, EcmpConfig, FlowcutConfig, HermesConfig, LetflowConfig, PrestoConfig, RedConfig, SprayConfig, parse_scheme
 from tailrace.p4rt.target import target
-from tailrace.words import SpecError
+from tailrace.schemes.defaults import age_ns, base_rtt_ns, bdp_bytes, resolve
+from tailrace.schemes.registry import (
+    GROWTH_OFF,
+    DrillConfig,
+    EcmpConfig,
+    FlowcutConfig,
+    HermesConfig,
+    LetflowConfig,
+    PrestoConfig,
+    RedConfig,
+    SprayConfig,
+    parse_scheme,
+)
 from tailrace.topology import parse_topology
+from tailrace.words import SpecError
 
 
 def test_parse() -> None:

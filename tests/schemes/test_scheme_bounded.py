@@ -7,12 +7,28 @@ from pathlib import Path
 
 import pytest
 
-from tailrace.schemes.defaults import base_rtt_ns, bdp_bytes, longest_bdp_bytes, longest_rtt_ns, propagation_ns, resolve
 from tailrace.p4rt.errors import IntentError
+from tailrace.schemes.defaults import (
+    base_rtt_ns,
+    bdp_bytes,
+    longest_bdp_bytes,
+    longest_rtt_ns,
+    propagation_ns,
+    resolve,
+)
+from tailrace.schemes.registry import (
+    BoundedConfig,
+    EcmpConfig,
+    FlicrConfig,
+    OpsConfig,
+    RedConfig,
+    RoutedConfig,
+    SpritzConfig,
+    parse_scheme,
+)
 from tailrace.schemes.spritz.defaults import TIMER_RTTS, longest_links
-from tailrace.schemes.registry import BoundedConfig, EcmpConfig, FlicrConfig, OpsConfig, RedConfig, RoutedConfig, SpritzConfig, parse_scheme
-from tailrace.words import SpecError
 from tailrace.topology import parse_topology
+from tailrace.words import SpecError
 
 TABLE_2 = "rate=400Gbps,local=25ns,global=500ns,host=25ns,latency=500ns"
 DRAGONFLY = parse_topology(f"dragonfly:p=4,a=8,h=4,{TABLE_2}")

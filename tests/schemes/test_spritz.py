@@ -9,15 +9,15 @@ from itertools import permutations
 import pytest
 
 from tailrace.p4rt import programs
-from tailrace.schemes.spritz.app import FIRST_FAR, FIRST_NEAR, SECOND
 from tailrace.p4rt.encoding import encode
+from tailrace.p4rt.target import target
 from tailrace.schemes.intent import SwitchIntent, intent
 from tailrace.schemes.registry import parse_scheme
+from tailrace.schemes.spritz.app import FIRST_FAR, FIRST_NEAR, SECOND
 from tailrace.schemes.spritz.walk import EvWalk
-from tailrace.p4rt.target import target
-from tests.schemes.planned import default, planned_walker, rows
 from tailrace.topology import Topology, parse_topology
 from tailrace.topology.paths.bounded import BoundedPaths
+from tests.schemes.planned import default, planned_walker, rows
 
 VIRTUAL = target("virtual")
 SMALL = (

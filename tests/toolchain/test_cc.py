@@ -17,9 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from tailrace.toolchain import cc
+from tailrace.toolchain import cache, cc, confined
 from tailrace.toolchain.cc import BuildError, Recipe
-from tailrace.toolchain import cache, confined
 from tests.processes import not_ignored
 
 ROOT = Path(__file__).parents[2]

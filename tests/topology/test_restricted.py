@@ -6,12 +6,12 @@ from __future__ import annotations
 import pytest
 from finsy import P4TableAction, P4TableEntry
 
+from tailrace.p4rt.target import target
 from tailrace.schemes.intent import intent
 from tailrace.schemes.registry import parse_scheme
-from tailrace.p4rt.target import target
-from tailrace.words import SpecError
 from tailrace.topology import Narrow, next_hops, parse_topology
 from tailrace.topology.paths.restricted import with_narrow
+from tailrace.words import SpecError
 
 FABRIC = parse_topology("leaf-spine:leaves=2,spines=4,hosts=2,narrow=h3/2")
 

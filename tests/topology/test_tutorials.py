@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from tailrace.words import SpecError
 from tailrace.topology import parse_topology
 from tailrace.topology.model import Topology
+from tailrace.words import SpecError
 
 
 def pod() -> dict[str, Any]:

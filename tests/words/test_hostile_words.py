@@ -11,21 +11,21 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tailrace.schemes.registry import parse_scheme
-from tailrace.experiments.plan.experiment import KEYS, make
-from tailrace.experiments.faults.fault import parse_fault
 from tailrace.cli.make_run import command
+from tailrace.experiments.faults.fault import parse_fault
+from tailrace.experiments.plan.experiment import KEYS, make
 from tailrace.experiments.plan.nic import parse_window
 from tailrace.experiments.plan.pfc import parse_pfc
+from tailrace.experiments.plan.words import split_schemes
 from tailrace.experiments.run.run import plan
 from tailrace.experiments.run.sweep import parse_axis
-from tailrace.hosts.options.transports import parse_transport
-from tailrace.experiments.plan.words import split_schemes
 from tailrace.experiments.workloads.workload import parse_workload
+from tailrace.hosts.options.transports import parse_transport
+from tailrace.schemes.registry import parse_scheme
+from tailrace.topology import parse_topology
 from tailrace.words import SpecError, parse
 from tailrace.words.limits import FACTOR
 from tailrace.words.units import parse_bytes, parse_rate_bps, parse_time_ns
-from tailrace.topology import parse_topology
 
 SOON_S = 20.0
 """Generous, for a busy machine: what is not reckoned first takes hours."""

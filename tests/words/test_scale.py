@@ -9,10 +9,10 @@ import pytest
 
 from tailrace.experiments.faults.fault import LinkDown, LinkSlow
 from tailrace.experiments.results.ideal import Ideal
-from tailrace.words.scale import scaled
-from tailrace.hosts.options.nic import FlowcutNicConfig, NicConfig
 from tailrace.hosts.flows.flow import FlowSpec
+from tailrace.hosts.options.nic import FlowcutNicConfig, NicConfig
 from tailrace.topology import parse_topology
+from tailrace.words.scale import scaled
 
 FABRIC = parse_topology("leaf-spine:leaves=2,spines=2,hosts=2,rate=10Gbps,delay=1us")
 

@@ -10,7 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tailrace.words import SpecError, UnitError
-from tailrace.words.units import format_bytes, format_rate, format_time, parse_bytes, parse_rate_bps, parse_time_ns
+from tailrace.words.units import (
+    format_bytes,
+    format_rate,
+    format_time,
+    parse_bytes,
+    parse_rate_bps,
+    parse_time_ns,
+)
 
 
 @pytest.mark.parametrize(

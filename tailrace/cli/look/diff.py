@@ -23,11 +23,11 @@ def diff(*, switches: SwitchNames = None, look: LookOptions) -> None:
     from tailrace.cli.look.network import Network, each
     from tailrace.controller.inspect.differences import COLUMNS, read_differences
     from tailrace.controller.listing.listing import Listing, merge
+    from tailrace.p4rt.target import target
     from tailrace.schemes.intent import intent
     from tailrace.schemes.registry import parse_scheme
-    from tailrace.p4rt.target import target
-    from tailrace.words.scale import scaled
     from tailrace.words import SpecError
+    from tailrace.words.scale import scaled
 
     def read(network: Network) -> Listing:
         run, topology = network.run, network.topology

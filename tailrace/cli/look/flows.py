@@ -18,10 +18,10 @@ def flows(*, switches: SwitchNames = None, look: LookOptions) -> None:
     """
     from tailrace.cli.look.look import show
     from tailrace.cli.look.network import Network, each
-    from tailrace.p4rt.read_errors import NotOfferedError
     from tailrace.controller.inspect.flows import COLUMNS, keeps_flows, read_flows
-    from tailrace.controller.listing.listing import Listing, merge
     from tailrace.controller.inspect.node import Node
+    from tailrace.controller.listing.listing import Listing, merge
+    from tailrace.p4rt.read_errors import NotOfferedError
 
     def read(network: Network) -> Listing:
         def one(node: Node) -> Listing:

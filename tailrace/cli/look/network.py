@@ -13,17 +13,17 @@ from pathlib import Path
 from typing import TypeVar
 
 from tailrace.controller import runfile
-from tailrace.p4rt.client import Address
 from tailrace.controller.asking.asking import Asker, Primary
+from tailrace.controller.asking.relay import OutLeft, RelayClient
+from tailrace.controller.inspect.node import Node
+from tailrace.controller.runfile import RunFile
+from tailrace.p4rt.client import Address
 from tailrace.p4rt.connection import GrpcConnection, load_p4info
 from tailrace.p4rt.read_errors import RelayError
-from tailrace.controller.inspect.node import Node
-from tailrace.controller.asking.relay import OutLeft, RelayClient
-from tailrace.controller.runfile import RunFile
 from tailrace.p4rt.tls import Tls
-from tailrace.words import SpecError
 from tailrace.topology import Topology, parse_topology
 from tailrace.topology.paths.shortest import Down
+from tailrace.words import SpecError
 
 _AT_ONCE = 16
 """Switches that are read at the same time."""

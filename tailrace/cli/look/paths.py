@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
     from tailrace.cli.look.network import Network
     from tailrace.controller.asking.answers import PathState
-    from tailrace.controller.listing.listing import Listing
     from tailrace.controller.inspect.node import Node
     from tailrace.controller.inspect.paths import Walk
+    from tailrace.controller.listing.listing import Listing
     from tailrace.topology import Host, Topology
 
 

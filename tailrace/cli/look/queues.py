@@ -19,9 +19,9 @@ def queues(*, switches: SwitchNames = None, look: LookOptions) -> None:
     """
     from tailrace.cli.look.look import show
     from tailrace.cli.look.network import Network, each
-    from tailrace.controller.listing.listing import Listing, merge
     from tailrace.controller.inspect.node import Node
     from tailrace.controller.inspect.queues import columns_of, read_queues
+    from tailrace.controller.listing.listing import Listing, merge
 
     def read(network: Network) -> Listing:
         def one(node: Node) -> Listing:

@@ -25,8 +25,8 @@ def registers(
 
     from tailrace.cli.look.look import show
     from tailrace.cli.look.network import each
-    from tailrace.controller.listing.listing import merge
     from tailrace.controller.inspect.registers import COLUMNS, read_registers
+    from tailrace.controller.listing.listing import merge
 
     read = partial(read_registers, zeros=zeros)
     show(look, lambda network: merge("registers", COLUMNS, each(network.select(switches or ()), read)))

@@ -12,9 +12,10 @@ import typer
 
 from tailrace.cli.complete import complete_switch
 from tailrace.cli.options import SourceOptions, with_source
+from tailrace.toolchain.artifacts import ROOT
 
 VENV = ".venv-ptf"
-ROOTS = (Path(__file__).resolve().parents[1], Path(sys.prefix).parent)
+ROOTS = (ROOT, Path(sys.prefix).parent)
 """Where `make setup` puts the environment: beside the sources, which is beside our own environment."""
 
 _MODULE = "p4runtime_sh"

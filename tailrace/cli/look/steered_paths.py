@@ -6,15 +6,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from tailrace.cli.look.network import Network
-from tailrace.schemes.defaults import resolve
-from tailrace.controller.listing.listing import Listing
 from tailrace.controller.inspect.node import Node
 from tailrace.controller.inspect.steered_paths import Pair, check_lists, check_sample, read_lists, walker_of
+from tailrace.controller.listing.listing import Listing
+from tailrace.schemes.defaults import resolve
 from tailrace.schemes.registry import BoundedConfig, parse_scheme
 from tailrace.schemes.spritz.declaration import SPRITZ
 from tailrace.schemes.spritz.endpoints import EndpointPaths, endpoint_paths
-from tailrace.words import SpecError
 from tailrace.topology import Topology, parse_topology
+from tailrace.words import SpecError
 
 
 def endpoints_of(network: Network, topology: Topology) -> EndpointPaths | None:

@@ -18,8 +18,8 @@ def tables(*, switches: SwitchNames = None, look: LookOptions) -> None:
     """
     from tailrace.cli.look.look import show
     from tailrace.cli.look.network import each
-    from tailrace.controller.listing.listing import merge
     from tailrace.controller.inspect.tables import COLUMNS, read_tables
+    from tailrace.controller.listing.listing import merge
 
     show(look, lambda network: merge("tables", COLUMNS, each(network.select(switches or ()), read_tables)))
 

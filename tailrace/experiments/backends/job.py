@@ -8,14 +8,14 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from tailrace.p4rt.events import Event
 from tailrace.experiments.faults.fault import LinkFault
+from tailrace.experiments.plan.pfc import Thresholds
 from tailrace.experiments.results.gaps import Gaps
 from tailrace.experiments.results.hf2t import Learned
-from tailrace.experiments.plan.pfc import Thresholds
 from tailrace.experiments.results.timelines import NO_TIMELINES, Timelines
-from tailrace.hosts.options.nic import NicConfig
 from tailrace.hosts.flows.flow import FlowRecord, FlowSpec
+from tailrace.hosts.options.nic import NicConfig
+from tailrace.p4rt.events import Event
 
 
 @dataclass(frozen=True, slots=True)

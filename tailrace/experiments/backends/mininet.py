@@ -17,24 +17,32 @@ from typing import Any
 
 import msgspec
 
-from tailrace.schemes.registry import parse_scheme
 from tailrace.experiments.backends.job import Job, Outcome, Progress, Report
-from tailrace.p4rt.counters import dropped
 from tailrace.experiments.errors import RunError
-from tailrace.experiments.faults.fault import AckLoss, Blackhole, Drop, LinkDown, LinkFault, LinkSlow, SwitchRestart
+from tailrace.experiments.faults.fault import (
+    AckLoss,
+    Blackhole,
+    Drop,
+    LinkDown,
+    LinkFault,
+    LinkSlow,
+    SwitchRestart,
+)
+from tailrace.experiments.plan.known import topology_of
+from tailrace.experiments.results.events import event_of
 from tailrace.experiments.results.gaps import Gaps
 from tailrace.experiments.results.hf2t import Learned
-from tailrace.experiments.plan.known import topology_of
 from tailrace.experiments.results.pfc import pfc_seen
-from tailrace.experiments.results.events import event_of
-from tailrace.words.scale import scaled
-from tailrace.schemes.spritz.frames import endpoint_table
 from tailrace.hosts.flows.flow import FlowRecord
 from tailrace.hosts.flows.paths import PathList
+from tailrace.p4rt.counters import dropped
+from tailrace.schemes.registry import parse_scheme
+from tailrace.schemes.spritz.frames import endpoint_table
+from tailrace.toolchain.artifacts import MININET, ROOT
 from tailrace.words import SpecError
+from tailrace.words.scale import scaled
 
-ROOT = Path(__file__).resolve().parent.parent
-SCRIPT = ROOT / "mininet" / "run_fabric.py"
+SCRIPT = MININET / "run_fabric.py"
 
 _BAD_INPUT = 2
 _STOP_SIGNALS = ((signal.SIGINT, 20.0), (signal.SIGTERM, 10.0), (signal.SIGKILL, 10.0))

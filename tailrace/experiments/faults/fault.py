@@ -29,8 +29,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from tailrace.experiments.faults.place import ALL, links_at, one_link, one_switch, some_links, some_switches
-from tailrace.words import Options, SpecError, parse
 from tailrace.topology import Topology
+from tailrace.words import Options, SpecError, parse
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,10 +13,10 @@ from matplotlib.figure import Figure
 from msgspec import UnsetType
 
 from tailrace.experiments.figures import plot
-from tailrace.experiments.results.statistics import cumulative
 from tailrace.experiments.figures.ranking import ranking_figure
 from tailrace.experiments.results.result import Result, longest_fct_ns
 from tailrace.experiments.results.rows import measured_rows
+from tailrace.experiments.results.statistics import cumulative
 from tailrace.experiments.results.table import LOSSLESS_COLUMNS, has_pfc, lossless_counts
 
 STEM = "comparison"

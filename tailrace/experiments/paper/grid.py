@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tailrace.experiments.plan.experiment import Settings, make
 from tailrace.experiments.paper.model import Case, PaperFile, Scale, Scheme, Tune
-from tailrace.words.schema import KeyProblemError, given
-from tailrace.experiments.run.task import Task, make_task
+from tailrace.experiments.plan.experiment import Settings, make
 from tailrace.experiments.plan.words import replace_option, with_option
+from tailrace.experiments.run.task import Task, make_task
 from tailrace.words import SpecError
+from tailrace.words.schema import KeyProblemError, given
 
 RUNS = Path("runs")
 """The folder of all runs; figures share those that they have in common."""

@@ -11,26 +11,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from tailrace.experiments.paper.show.charts import draw_document
 from tailrace.experiments.paper.claims.claims import judge
 from tailrace.experiments.paper.document import RESULT, Cell, Curve, Document
+from tailrace.experiments.paper.grid import Bar, bars
 from tailrace.experiments.paper.measure.endpoints import endpoint_values, path_values
 from tailrace.experiments.paper.measure.gap_curves import gap_curves
-from tailrace.experiments.paper.grid import Bar, bars
 from tailrace.experiments.paper.measure.memory import lines, memory_values, occupancy_values
 from tailrace.experiments.paper.measure.metrics import measure, metric
-from tailrace.experiments.paper.model import FOLDER, LINES, PaperFile, read_paper
 from tailrace.experiments.paper.measure.sizes import by_size
+from tailrace.experiments.paper.model import FOLDER, LINES, PaperFile, read_paper
+from tailrace.experiments.paper.show.charts import draw_document
 from tailrace.experiments.paper.tune import choose
+from tailrace.experiments.plan.experiment_file import SCALES
+from tailrace.experiments.results.result import Result, to_json
+from tailrace.experiments.results.staging import staged
 from tailrace.experiments.run.pool import Ends, Where, run_all
 from tailrace.experiments.run.progress import Display
-from tailrace.experiments.results.result import Result, to_json
 from tailrace.experiments.run.run import installed_version
-from tailrace.words.schema import KeyProblemError, given, in_file
-from tailrace.experiments.results.staging import staged
 from tailrace.experiments.run.task import Failed
-from tailrace.experiments.plan.experiment_file import SCALES
 from tailrace.words import SpecError
+from tailrace.words.schema import KeyProblemError, given, in_file
 from tailrace.words.units import parse_time_ns
 
 

@@ -27,15 +27,15 @@ import msgspec
 from msgspec import Meta
 
 from tailrace.experiments.errors import FileError
-from tailrace.experiments.plan.experiment import Settings
 from tailrace.experiments.paper.claims.expect import Expectation, parse_expectation
 from tailrace.experiments.paper.claims.expression import check_expression
 from tailrace.experiments.paper.claims.units import UNITS
-from tailrace.words.schema import KeyProblemError, convert, in_file, read_toml
+from tailrace.experiments.plan.experiment import Settings
 from tailrace.experiments.plan.experiment_file import SCALES
 from tailrace.words import SpecError
+from tailrace.words.schema import KeyProblemError, convert, in_file, read_toml
 
-FOLDER = Path(__file__).resolve().parent
+FOLDER = Path(__file__).resolve().parent / "files"
 """Where the papers' files lie."""
 
 KINDS = ("runs", "memory", "occupancy", "endpoints", "paths")

@@ -11,19 +11,19 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from tailrace.schemes.registry import parse_scheme
-from tailrace.experiments.plan import defaults
 from tailrace.experiments.faults.fault import parse_fault
+from tailrace.experiments.plan import defaults
 from tailrace.experiments.plan.known import topology_of
 from tailrace.experiments.plan.nic import parse_window
 from tailrace.experiments.plan.pfc import parse_pfc
-from tailrace.words.schema import KeyProblemError, convert, given
-from tailrace.hosts.options.transports import NAMES as TRANSPORT_NAMES
-from tailrace.hosts.options.transports import parse_transport
 from tailrace.experiments.plan.words import with_option
 from tailrace.experiments.workloads.workload import parse_workload
 from tailrace.hosts.options.nic import MAX_MTU_BYTES
+from tailrace.hosts.options.transports import NAMES as TRANSPORT_NAMES
+from tailrace.hosts.options.transports import parse_transport
+from tailrace.schemes.registry import parse_scheme
 from tailrace.words import SpecError
+from tailrace.words.schema import KeyProblemError, convert, given
 from tailrace.words.units import parse_bytes, parse_time_ns
 
 MOST_REORDER = (1 << 22) - 1
@@ -41,7 +41,8 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     mtu:     payload of a full packet
     reorder: packets; selective repeat takes one for lost when another so much later has arrived
-    pfc:     priority flow control of data: default, or tailrace/experiments/plan/pfc.py's words; none without it
+    pfc:     priority flow control of data: default, or tailrace/experiments/plan/pfc.py's words; none without
+    it
     sample:  how often queues are looked at, for the report's timelines; without it they are not
     watch:   the flows whose path is recorded, by number from 1 on
     gaps:    whether NICs measure the gaps between data packets of a flow
@@ -98,9 +99,10 @@ class Experiment:
     """One experiment. `make` checks the words; this only holds them.
 
     `workload` None is defaults.workload, `flows` the number of flows where the workload leaves it open,
-    `time_scale` None lets the target choose (tailrace/experiments/plan/budget.py), `transport`, `window` (words) and
-    `reorder` None are the defaults of tailrace/experiments/plan/nic.py, `pfc` None is without, `sample_ns` None takes no
-    samples, `watch` names flows whose path is recorded, `gaps` has NICs measure gaps between packets.
+    `time_scale` None lets the target choose (tailrace/experiments/plan/budget.py), `transport`, `window`
+    (words) and `reorder` None are the defaults of tailrace/experiments/plan/nic.py, `pfc` None is without,
+    `sample_ns` None takes no samples, `watch` names flows whose path is recorded, `gaps` has NICs measure
+    gaps between packets.
     """
 
     scheme: str

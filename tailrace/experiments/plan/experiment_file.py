@@ -26,11 +26,11 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from tailrace.schemes.registry import parse_scheme
 from tailrace.experiments.errors import FileError
 from tailrace.experiments.plan.experiment import Experiment, Settings, make
-from tailrace.words.schema import KeyProblemError, convert, given, in_file, read_toml
+from tailrace.schemes.registry import parse_scheme
 from tailrace.words import SpecError
+from tailrace.words.schema import KeyProblemError, convert, given, in_file, read_toml
 
 _LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9 +._-]*")
 """A label is the name of a folder, too."""

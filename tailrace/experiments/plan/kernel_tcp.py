@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from tailrace.schemes.registry import SchemeConfig
 from tailrace.hosts.options.transports import LINUX_TCP, Transport
+from tailrace.schemes.registry import SchemeConfig
 from tailrace.words import SpecError
 
 PROGRAMS = ("ecmp", "letflow")

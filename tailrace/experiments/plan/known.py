@@ -8,8 +8,8 @@ from functools import cache, lru_cache
 from tailrace.p4rt import programs
 from tailrace.schemes.defaults import resolve
 from tailrace.schemes.registry import parse_scheme
-from tailrace.words import parse
 from tailrace.topology import Topology, parse_topology
+from tailrace.words import parse
 
 _KEPT = 16
 

@@ -12,8 +12,8 @@ PFC. With dcqcn queues mark as in the paper's deployment at 40 Gb/s (DCQCN, SIGC
 in proportion, unless the scheme says how. Where NICs choose paths by Hermes, the transport is dcqcn.
 
 HF2T stretches gaps to the pause that begins a flowlet in the scheme, or to a base RTT, which is what it would
-be, and learns T from as many gaps as its percentile needs (tailrace/hosts/options/hf2t.py), unless the words say
-otherwise.
+be, and learns T from as many gaps as its percentile needs (tailrace/hosts/options/hf2t.py), unless the words
+say otherwise.
 
 Where switches steer by entropy values, or draw paths hop by hop (the program `spritz`, Spritz §V-A), packets
 take paths of many lengths and queues are bounded, so it is otherwise:
@@ -39,28 +39,40 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from tailrace.schemes.defaults import base_rtt_ns, bdp_bytes, control_share, known, resolve
-from tailrace.schemes.spritz.defaults import longest_bdp_bytes, longest_links, longest_rtt_ns
-from tailrace.schemes.registry import BoundedConfig, FlowcutConfig, SchemeConfig, SpritzConfig, parse_scheme
-from tailrace.schemes.registry import MpRdmaConfig as MpRdmaScheme
-from tailrace.p4rt.target import Target
-from tailrace.experiments.workloads.under_way import most_at_once
-from tailrace.experiments.plan.defaults import MTU_BYTES
 from tailrace.experiments.faults.fault import LinkFault, LinkSlow
-from tailrace.experiments.results.ideal import HEADER_BYTES, wire_bytes
-from tailrace.schemes.path_tags import follows_tags, hermes_config
+from tailrace.experiments.plan.defaults import MTU_BYTES
 from tailrace.experiments.plan.pfc import REACTION_NS
-from tailrace.words.scale import scaled
-from tailrace.schemes.spritz.frames import FRAME_HEADER_BYTES, STEERED_PROGRAM, frame_bytes
-from tailrace.hosts.options.transports import Transport, parse_transport, with_tcp
 from tailrace.experiments.plan.words import replace_option, with_option
-from tailrace.hosts.options.nic import DCQCN, HERMES, STEERABLE, TCP, TRANSPORTS, WITHOUT_WINDOW, DctcpConfig, FlowcutNicConfig, MpRdmaConfig, NicConfig, SteeringConfig
-from tailrace.hosts.options.hf2t import Hf2tConfig, train_gaps
+from tailrace.experiments.results.ideal import HEADER_BYTES, wire_bytes
+from tailrace.experiments.workloads.under_way import most_at_once
 from tailrace.hosts.flows.flow import FlowSpec
 from tailrace.hosts.gaps.histogram import WHOLE
-from tailrace.words import SpecError
-from tailrace.words.units import parse_bytes, split
+from tailrace.hosts.options.hf2t import Hf2tConfig, train_gaps
+from tailrace.hosts.options.nic import (
+    DCQCN,
+    HERMES,
+    STEERABLE,
+    TCP,
+    TRANSPORTS,
+    WITHOUT_WINDOW,
+    DctcpConfig,
+    FlowcutNicConfig,
+    MpRdmaConfig,
+    NicConfig,
+    SteeringConfig,
+)
+from tailrace.hosts.options.transports import Transport, parse_transport, with_tcp
+from tailrace.p4rt.target import Target
+from tailrace.schemes.defaults import base_rtt_ns, bdp_bytes, control_share, known, resolve
+from tailrace.schemes.path_tags import follows_tags, hermes_config
+from tailrace.schemes.registry import BoundedConfig, FlowcutConfig, SchemeConfig, SpritzConfig, parse_scheme
+from tailrace.schemes.registry import MpRdmaConfig as MpRdmaScheme
+from tailrace.schemes.spritz.defaults import longest_bdp_bytes, longest_links, longest_rtt_ns
+from tailrace.schemes.spritz.frames import FRAME_HEADER_BYTES, STEERED_PROGRAM, frame_bytes
 from tailrace.topology import Topology
+from tailrace.words import SpecError
+from tailrace.words.scale import scaled
+from tailrace.words.units import parse_bytes, split
 
 WINDOW_BDPS = 2
 STEERED_WINDOW_BDPS = 1.5
@@ -88,8 +100,8 @@ DCQCN_RATE_BPS = 40_000_000_000
 
 REAL_TIME_MARGIN_NS = 5_000_000
 """HF2T stretches gaps by so much more in real time, where a run may have 1 % of its frames 2 ms late or later
-before it counts as overloaded (tailrace/hosts/driver/report.py): that is for the packet before the gap, which must not
-make it shorter, and as much and some more for switches that are late, too.
+before it counts as overloaded (tailrace/hosts/driver/report.py): that is for the packet before the gap, which
+must not make it shorter, and as much and some more for switches that are late, too.
 """
 
 REAL_TIME_MARGIN_PART = 20

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tailrace.p4rt import programs
-from tailrace.schemes.blocks import pfc as emulation
-from tailrace.schemes.defaults import resolve
-from tailrace.p4rt.errors import ControllerError
-from tailrace.schemes.registry import RlbConfig, SchemeConfig, parse_scheme
 from tailrace.experiments.plan.pfc import Pfc, Thresholds, parse_pfc
 from tailrace.experiments.plan.words import with_option
-from tailrace.words import SpecError
+from tailrace.p4rt import programs
+from tailrace.p4rt.errors import ControllerError
+from tailrace.schemes.blocks import pfc as emulation
+from tailrace.schemes.defaults import resolve
+from tailrace.schemes.registry import RlbConfig, SchemeConfig, parse_scheme
 from tailrace.topology import Topology
+from tailrace.words import SpecError
 
 
 def pfc_of(words: str | None, scheme: SchemeConfig, topology: Topology) -> Pfc | None:

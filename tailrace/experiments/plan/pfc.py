@@ -9,7 +9,8 @@
     buffer      memory of a switch, headrooms included, that all its ports share, but for PORT_FRAMES frames
                 of each port, which data do not get; without it there is no limit
     alpha       dynamic thresholds: a port gets alpha times what is free of the buffer, and xoff at most
-    storm       what becomes of data when pauses have held a port for too long (words.watchdog): drop, which it
+    storm       what becomes of data when pauses have held a port for too long (words.watchdog): drop, which
+    it
                 is without it, or ignore, pauses; off: they may hold it for ever
 
 `default` is the first three without words. Every port of every switch has the same thresholds, those to hosts
@@ -21,11 +22,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from tailrace.schemes.defaults import bdp_bytes
 from tailrace.native.switchd.lossless import parse_alpha
+from tailrace.schemes.defaults import bdp_bytes
+from tailrace.topology import Topology
 from tailrace.words import Options, SpecError, parse
 from tailrace.words.watchdog import STORMS, WATCHDOG, Watchdog, of_switch
-from tailrace.topology import Topology
 
 DEFAULT = "default"
 XON_SHARE = 0.8

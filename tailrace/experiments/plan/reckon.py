@@ -13,9 +13,9 @@ from typing import TypeVar
 
 from tailrace.experiments.workloads.transfer import PatternError
 from tailrace.hosts.flows.flow import FlowSpec
+from tailrace.topology import Topology
 from tailrace.words import SpecError
 from tailrace.words.limits import refuse_above
-from tailrace.topology import Topology
 
 T = TypeVar("T")
 

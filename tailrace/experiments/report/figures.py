@@ -11,9 +11,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tailrace.experiments.figures import plot
-from tailrace.experiments.results.statistics import cumulative, mean, percentile
 from tailrace.experiments.results.result import Result, longest_fct_ns
 from tailrace.experiments.results.rows import measured_rows
+from tailrace.experiments.results.statistics import cumulative, mean, percentile
 from tailrace.words.units import format_bytes
 
 _US_NS = 1e3

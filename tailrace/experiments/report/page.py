@@ -18,21 +18,27 @@ from matplotlib.figure import Figure
 from msgspec import UnsetType
 
 from tailrace.experiments.faults.fault import LinkDown, LinkSlow, parse_fault
-from tailrace.experiments.paper.show.charts import document_figure, search_figure
+from tailrace.experiments.figures.plot import inline_svg
 from tailrace.experiments.paper.claims.claims import DIFFERS, HOLDS
+from tailrace.experiments.paper.claims.units import UNITS
 from tailrace.experiments.paper.document import Document
 from tailrace.experiments.paper.measure.metrics import metric
-from tailrace.experiments.paper.claims.units import UNITS
-from tailrace.experiments.figures.plot import inline_svg
+from tailrace.experiments.paper.show.charts import document_figure, search_figure
 from tailrace.experiments.report.collect import Found, Group
-from tailrace.experiments.report.figures import completion_figure, order_figure, path_figure, queue_figure, slowdown_figure
+from tailrace.experiments.report.figures import (
+    completion_figure,
+    order_figure,
+    path_figure,
+    queue_figure,
+    slowdown_figure,
+)
 from tailrace.experiments.report.map import topology_figure
 from tailrace.experiments.results.result import Result
-from tailrace.experiments.run.run import installed_version
 from tailrace.experiments.results.summary import Summary
 from tailrace.experiments.results.table import COLUMNS, figures
-from tailrace.words import SpecError
+from tailrace.experiments.run.run import installed_version
 from tailrace.topology import Topology, parse_topology
+from tailrace.words import SpecError
 
 _TEMPLATE = "page.html.j2"
 _HASH_DIGITS = 12

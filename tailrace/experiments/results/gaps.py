@@ -3,9 +3,9 @@
 
     gaps.parquet   low_ns, count   the gaps of all flows of all NICs: a row a bin, by its smallest gap
 
-Bins are those of tailrace/hosts/gaps/histogram.py, at most 1/128 wide relative to `low_ns`. A bin counts by its lower edge, so
-that gaps of at least a threshold, but less than a 128th above it, may be missing from what `at_least` says,
-and nothing is there that should not be.
+Bins are those of tailrace/hosts/gaps/histogram.py, at most 1/128 wide relative to `low_ns`. A bin counts by
+its lower edge, so that gaps of at least a threshold, but less than a 128th above it, may be missing from what
+`at_least` says, and nothing is there that should not be.
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from tailrace.experiments.results.statistics import percentile
 from tailrace.experiments.results.rows import FlowRow
+from tailrace.experiments.results.statistics import percentile
 from tailrace.hosts.gaps.hf2t import UNKNOWN
 from tailrace.hosts.nic.nic import Nic
 

@@ -22,8 +22,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from tailrace.codec.checksum import ICRC_BYTES
-from tailrace.hosts.flows.flow import FlowSpec
 from tailrace.codec.templates import PLAIN, RETH_BYTES
+from tailrace.hosts.flows.flow import FlowSpec
 from tailrace.topology import Host, Topology, next_hops
 
 HEADER_BYTES = PLAIN.layout.size_bytes + ICRC_BYTES

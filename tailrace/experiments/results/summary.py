@@ -13,10 +13,10 @@ from typing import TypeVar
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from tailrace.p4rt.counters import MOST_RECIRCULATIONS, RECIRCULATIONS
 from tailrace.experiments.results.gaps import GapSummary
-from tailrace.experiments.results.statistics import mean, percentile
 from tailrace.experiments.results.rows import FlowRow
+from tailrace.experiments.results.statistics import mean, percentile
+from tailrace.p4rt.counters import MOST_RECIRCULATIONS, RECIRCULATIONS
 
 T = TypeVar("T")
 
@@ -80,10 +80,10 @@ class Class(msgspec.Struct, frozen=True):
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
     """One run. `overload_reasons`, `faults` and `time_scale` tell how to read the rest.
 
-    `task` is the key of the words that it was made from (tailrace/experiments/run/task.py), where it belongs to a sweep.
-    `path_changes`, `drains` and `drained_ns` are sums over the flows, as their receivers and senders saw
-    them. `unobserved` names columns of flows.parquet that a run has not, because nobody could count them.
-    `flows`, `completed` and all times leave out flows of the background; `classes` has them, too.
+    `task` is the key of the words that it was made from (tailrace/experiments/run/task.py), where it belongs
+    to a sweep. `path_changes`, `drains` and `drained_ns` are sums over the flows, as their receivers and
+    senders saw them. `unobserved` names columns of flows.parquet that a run has not, because nobody could
+    count them. `flows`, `completed` and all times leave out flows of the background; `classes` has them, too.
     """
 
     scheme: str

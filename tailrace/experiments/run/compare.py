@@ -7,20 +7,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tailrace.schemes.registry import parse_scheme
 from tailrace.experiments.backends.job import Backend
 from tailrace.experiments.errors import RunError
-from tailrace.experiments.plan.experiment import Experiment
 from tailrace.experiments.figures.figure import draw
+from tailrace.experiments.plan.experiment import Experiment
 from tailrace.experiments.plan.nic import only_transport
+from tailrace.experiments.plan.words import case_name, labels
+from tailrace.experiments.results.result import COMPARISON, Failure, Result, comparison, to_json, write_result
+from tailrace.experiments.results.table import make_table, markdown
 from tailrace.experiments.run.pool import Where, run_all
 from tailrace.experiments.run.progress import Display
-from tailrace.experiments.results.result import COMPARISON, Failure, Result, comparison, to_json, write_result
 from tailrace.experiments.run.run import Plan, plan, run
-from tailrace.experiments.results.table import make_table, markdown
 from tailrace.experiments.run.task import Failed, make_task
 from tailrace.hosts.options.transports import parse_transport
-from tailrace.experiments.plan.words import case_name, labels
+from tailrace.schemes.registry import parse_scheme
 
 TABLE = "comparison.md"
 

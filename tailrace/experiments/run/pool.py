@@ -21,11 +21,11 @@ from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import Any
 
-from tailrace.p4rt.errors import ControllerError
 from tailrace.experiments.errors import RunError
-from tailrace.experiments.run.progress import Display
 from tailrace.experiments.results.result import Result
+from tailrace.experiments.run.progress import Display
 from tailrace.experiments.run.task import Failed, Task, finished, keep, run_task
+from tailrace.p4rt.errors import ControllerError
 from tailrace.words import SpecError
 
 CONNECT_S = 10

@@ -11,38 +11,49 @@ from pathlib import Path
 
 from msgspec import UNSET, UnsetType
 
-from tailrace.schemes.defaults import base_rtt_ns
-from tailrace.schemes.registry import SchemeConfig, parse_scheme
-from tailrace.p4rt.target import target as switch_target
-from tailrace.experiments.plan import budget
-from tailrace.experiments.plan import defaults
 from tailrace.experiments.backends.job import Backend, Job, Outcome, Progress, Report
-from tailrace.experiments.workloads.classes import PLAIN, measured
-from tailrace.p4rt.counters import trimmed
 from tailrace.experiments.errors import RunError
-from tailrace.experiments.plan.experiment import Experiment
 from tailrace.experiments.faults.fault import parse_fault
-from tailrace.experiments.results.hf2t import summary as hf2t_summary
-from tailrace.experiments.results.ideal import Ideal, wire_bytes
+from tailrace.experiments.plan import budget, defaults
+from tailrace.experiments.plan.experiment import Experiment
 from tailrace.experiments.plan.kernel_tcp import kernel_tcp
 from tailrace.experiments.plan.known import topology_of
 from tailrace.experiments.plan.nic import complete_scheme, nic_config, room_bytes, transport_of, window_bytes
 from tailrace.experiments.plan.pause import check_emulated, pfc_of, with_pause
 from tailrace.experiments.plan.pfc import REACTION_NS, Thresholds
 from tailrace.experiments.plan.reckon import check_network, check_packets
+from tailrace.experiments.plan.words import case_name, replace_option
+from tailrace.experiments.results.hf2t import summary as hf2t_summary
+from tailrace.experiments.results.ideal import Ideal, wire_bytes
 from tailrace.experiments.results.result import Result
 from tailrace.experiments.results.rows import FlowRow, make_row, measured_rows
-from tailrace.words.scale import scaled
-from tailrace.schemes.spritz.frames import steered_scheme
-from tailrace.experiments.results.summary import Summary, classes, completion, counters, flowlets, known, notifications, packets, recirculations, slowdown, steering
-from tailrace.hosts.options.transports import LINUX_TCP
-from tailrace.experiments.plan.words import case_name, replace_option
+from tailrace.experiments.results.summary import (
+    Summary,
+    classes,
+    completion,
+    counters,
+    flowlets,
+    known,
+    notifications,
+    packets,
+    recirculations,
+    slowdown,
+    steering,
+)
+from tailrace.experiments.workloads.classes import PLAIN, measured
 from tailrace.experiments.workloads.workload import parse_workload
-from tailrace.hosts.options.nic import DCQCN, HERMES
-from tailrace.hosts.flows.dependencies import check_dependencies
 from tailrace.hosts.errors import ConfigError
-from tailrace.words import SpecError, parse
+from tailrace.hosts.flows.dependencies import check_dependencies
+from tailrace.hosts.options.nic import DCQCN, HERMES
+from tailrace.hosts.options.transports import LINUX_TCP
+from tailrace.p4rt.counters import trimmed
+from tailrace.p4rt.target import target as switch_target
+from tailrace.schemes.defaults import base_rtt_ns
+from tailrace.schemes.registry import SchemeConfig, parse_scheme
+from tailrace.schemes.spritz.frames import steered_scheme
 from tailrace.topology import Topology
+from tailrace.words import SpecError, parse
+from tailrace.words.scale import scaled
 
 RLB_COUNTERS = ("warnings_", "recirculations_refused", "probes_", "path_rtts_", "failures_")
 """What the names of RLB's own counters begin with."""

@@ -22,13 +22,13 @@ from msgspec import UNSET, UnsetType
 
 from tailrace.experiments.plan import defaults
 from tailrace.experiments.plan.experiment import KEYS, Experiment, Settings, make
+from tailrace.experiments.plan.words import replace_option, slug, split_words
 from tailrace.experiments.results.result import Result
-from tailrace.words.schema import KeyProblemError, convert
 from tailrace.experiments.results.summary import Summary
 from tailrace.experiments.run.task import Failed, Task, make_task
-from tailrace.experiments.plan.words import replace_option, slug, split_words
 from tailrace.words import SpecError
 from tailrace.words.limits import refuse_above
+from tailrace.words.schema import KeyProblemError, convert
 
 SWEEP = "sweep.json"
 NO_FAULT = "none"

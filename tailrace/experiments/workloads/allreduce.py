@@ -21,8 +21,8 @@ import random
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from tailrace.experiments.workloads.patterns import chosen
 from tailrace.experiments.plan.reckon import check_flows
+from tailrace.experiments.workloads.patterns import chosen
 from tailrace.experiments.workloads.transfer import PatternError, Transfer
 from tailrace.topology import Host, Topology
 

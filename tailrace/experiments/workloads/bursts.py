@@ -11,8 +11,8 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tailrace.experiments.workloads.classes import BACKGROUND, MONITORED
 from tailrace.experiments.plan.reckon import check_flows
+from tailrace.experiments.workloads.classes import BACKGROUND, MONITORED
 from tailrace.experiments.workloads.transfer import Pattern, PatternError, Transfer
 from tailrace.topology import Topology
 

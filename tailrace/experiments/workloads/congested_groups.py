@@ -28,9 +28,9 @@ import random
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from tailrace.experiments.plan.reckon import check_flows
 from tailrace.experiments.workloads.classes import BACKGROUND, MONITORED
 from tailrace.experiments.workloads.pairs import Pair
-from tailrace.experiments.plan.reckon import check_flows
 from tailrace.experiments.workloads.transfer import ECMP, PatternError, Transfer
 from tailrace.topology import Host, Topology
 

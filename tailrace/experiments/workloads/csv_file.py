@@ -20,10 +20,10 @@ from pathlib import Path
 from tailrace.experiments.errors import FileError
 from tailrace.experiments.workloads.ports import SourcePorts
 from tailrace.experiments.workloads.transfer import Transfer
+from tailrace.topology import Host, Topology
 from tailrace.words import UnitError
 from tailrace.words.files import MOST_BYTES, read_text
 from tailrace.words.units import parse_bytes, parse_time_ns
-from tailrace.topology import Host, Topology
 
 _NEEDED = ("src", "dst", "bytes", "start")
 _OPTIONAL = ("sport", "after")

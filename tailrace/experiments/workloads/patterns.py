@@ -8,8 +8,8 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from tailrace.experiments.workloads import pairs
 from tailrace.experiments.plan.reckon import check_flows
+from tailrace.experiments.workloads import pairs
 from tailrace.experiments.workloads.sizes import SizeCdf
 from tailrace.experiments.workloads.transfer import PatternError, Transfer
 from tailrace.topology import Host, Topology

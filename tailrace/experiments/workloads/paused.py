@@ -20,10 +20,10 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from tailrace.experiments.plan.reckon import check_flows
 from tailrace.experiments.workloads.classes import BACKGROUND, MONITORED
 from tailrace.experiments.workloads.load import uplink_bps
 from tailrace.experiments.workloads.poisson import expected_flows, starts_ns
-from tailrace.experiments.plan.reckon import check_flows
 from tailrace.experiments.workloads.sizes import SizeCdf
 from tailrace.experiments.workloads.transfer import PatternError, Transfer
 from tailrace.topology import Host, Topology

@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
+from tailrace.experiments.plan.reckon import check_flows
 from tailrace.experiments.workloads import pairs
 from tailrace.experiments.workloads.load import FABRIC, HOSTS, host_load
 from tailrace.experiments.workloads.patterns import chosen
-from tailrace.experiments.plan.reckon import check_flows
 from tailrace.experiments.workloads.sizes import SizeCdf
 from tailrace.experiments.workloads.transfer import PatternError, Transfer
 from tailrace.topology import Host, Topology

@@ -17,10 +17,10 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from tailrace.words.schema import KeyProblemError, convert, in_file, read_toml
 from tailrace.experiments.workloads.sizes import SizeCdf
 from tailrace.hosts.flows.flow import MAX_FLOW_BYTES
 from tailrace.words import SpecError
+from tailrace.words.schema import KeyProblemError, convert, in_file, read_toml
 
 FOLDER = Path(__file__).resolve().parent / "cdf"
 NAMES = ("websearch", "enterprise", "alibaba", "datamining", "hadoop", "webserver", "cachefollower")

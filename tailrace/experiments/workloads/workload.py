@@ -61,30 +61,30 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from tailrace.experiments.plan.reckon import counted
 from tailrace.experiments.workloads.adversarial import Adversarial
+from tailrace.experiments.workloads.allreduce import ALGORITHMS, Allreduce
 from tailrace.experiments.workloads.background import Shared
 from tailrace.experiments.workloads.bursts import Bursty
-from tailrace.experiments.workloads.sizes_file import find_cdf
 from tailrace.experiments.workloads.classes import PLAIN
-from tailrace.experiments.workloads.allreduce import ALGORITHMS, Allreduce
+from tailrace.experiments.workloads.congested_groups import GROUP, HASH, PATHS, SENDERS, Motivating
 from tailrace.experiments.workloads.csv_file import Rows, read_rows
 from tailrace.experiments.workloads.incast import Incast
 from tailrace.experiments.workloads.load import HOSTS as OF_HOSTS
 from tailrace.experiments.workloads.load import OF
-from tailrace.experiments.workloads.congested_groups import GROUP, HASH, PATHS, SENDERS, Motivating
 from tailrace.experiments.workloads.pairs import APART, HOSTS, SWITCHES
 from tailrace.experiments.workloads.patterns import AllToAll, ClosedLoop, Permutation, RandomPairs
 from tailrace.experiments.workloads.paused import Paused
 from tailrace.experiments.workloads.poisson import Poisson
 from tailrace.experiments.workloads.ports import SOURCE_PORTS, SourcePorts
-from tailrace.experiments.plan.reckon import counted
 from tailrace.experiments.workloads.sizes import SizeCdf
+from tailrace.experiments.workloads.sizes_file import find_cdf
 from tailrace.experiments.workloads.transfer import Pattern, PatternError
-from tailrace.hosts.flows.dependencies import check_dependencies
 from tailrace.hosts.errors import ConfigError
+from tailrace.hosts.flows.dependencies import check_dependencies
 from tailrace.hosts.flows.flow import FlowSpec
-from tailrace.words import Options, SpecError, parse
 from tailrace.topology import Topology
+from tailrace.words import Options, SpecError, parse
 
 __all__ = ["DEFAULT_BYTES", "FIRST_QPN", "SOURCE_PORTS", "Workload", "parse_workload"]
 

@@ -21,7 +21,7 @@ from tailrace.hosts.driver.nic_run import NicRun
 from tailrace.hosts.driver.tcp_run import TcpRun
 from tailrace.hosts.errors import ConfigError, DeviceError, HostError, JobError
 
-PROGRAM = "tailrace.hosts.driver"
+PROGRAM = "hosts.driver"
 _DESCRIPTION = """\
 Plays RDMA NICs on the network interfaces of one machine, in real time; or sends the same flows over the
 kernel's own TCP (kernel_tcp in the job).

@@ -11,15 +11,15 @@ from pathlib import Path
 
 import msgspec
 
-from tailrace.hosts.options.nic import DctcpConfig, FlowcutNicConfig, MpRdmaConfig, NicConfig, SteeringConfig
-from tailrace.hosts.options.hf2t import Hf2tConfig
-from tailrace.hosts.options.dcqcn import DcqcnConfig, HermesConfig
-from tailrace.hosts.options.tcp import TcpConfig
-from tailrace.hosts.flows.dependencies import check_dependencies
 from tailrace.hosts.errors import ConfigError, JobError
+from tailrace.hosts.flows.dependencies import check_dependencies
 from tailrace.hosts.flows.flow import FlowSpec
-from tailrace.hosts.nic.nic import Nic
 from tailrace.hosts.flows.paths import PathList
+from tailrace.hosts.nic.nic import Nic
+from tailrace.hosts.options.dcqcn import DcqcnConfig, HermesConfig
+from tailrace.hosts.options.hf2t import Hf2tConfig
+from tailrace.hosts.options.nic import DctcpConfig, FlowcutNicConfig, MpRdmaConfig, NicConfig, SteeringConfig
+from tailrace.hosts.options.tcp import TcpConfig
 
 _IPV4 = re.compile(r"\d{1,3}(\.\d{1,3}){3}")
 _MAC = re.compile(r"[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5}")

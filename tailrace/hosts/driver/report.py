@@ -6,14 +6,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tailrace.codec.templates import DATA_OVERHEAD_BYTES
 from tailrace.hosts.driver.job import Job
 from tailrace.hosts.driver.lag import Lag
 from tailrace.hosts.driver.loop import Loop
 from tailrace.hosts.driver.port import Port
+from tailrace.hosts.flows.observation import ReceiverObservation, SenderObservation
 from tailrace.hosts.gaps.histogram import merged_bins
 from tailrace.hosts.nic.nic import Nic
-from tailrace.hosts.flows.observation import ReceiverObservation, SenderObservation
-from tailrace.codec.templates import DATA_OVERHEAD_BYTES
 
 _NS_BITS = 8_000_000_000  # bits in a byte times ns in a second
 _MIN_LAG_NS = 2_000_000

@@ -15,7 +15,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final
 
-from tailrace.hosts.flows.dependencies import check_dependencies
+from tailrace.codec.templates import ip_number
 from tailrace.hosts.driver.job import Job
 from tailrace.hosts.driver.lag import Lag
 from tailrace.hosts.driver.loop import Signals
@@ -23,8 +23,8 @@ from tailrace.hosts.driver.netns import inside
 from tailrace.hosts.driver.tcp_flow import MOST_SEGMENT_BYTES, TcpFlow, open_flow
 from tailrace.hosts.driver.tcp_tap import Ends, TcpTap
 from tailrace.hosts.errors import ConfigError, DeviceError
+from tailrace.hosts.flows.dependencies import check_dependencies
 from tailrace.hosts.gaps.histogram import merged_bins
-from tailrace.codec.templates import ip_number
 
 UNOBSERVED: Final = ("out_of_order", "ood_max", "overtaken", "path_changes", "ce_marked", "trimmed")
 """Fields of FlowRecord that nobody has counted: packets are the kernel's, and it tells of none of these."""

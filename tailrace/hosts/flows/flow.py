@@ -6,8 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tailrace.codec.calls import PORT_MASK, QPN_MASK
-from tailrace.hosts.options.nic import ALGORITHMS
 from tailrace.hosts.errors import ConfigError
+from tailrace.hosts.options.nic import ALGORITHMS
 
 MAX_FLOW_BYTES = (1 << 32) - 1  # the RETH's length field
 MAX_START_NS = 1 << 60

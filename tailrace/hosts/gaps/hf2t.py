@@ -28,8 +28,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from tailrace.hosts.options.hf2t import Hf2tConfig
 from tailrace.hosts.gaps.histogram import WHOLE, GapHistogram
+from tailrace.hosts.options.hf2t import Hf2tConfig
 
 UNKNOWN: Final = 0  # T is not learnt yet
 GO: Final = 0  # a packet may go
@@ -43,8 +43,8 @@ class Learner:
     """What one NIC takes for a long gap.
 
     T is the percentile of the first `train_gaps` gaps: the shortest gap such that no more than the rest, 1 %
-    say, are as long or longer (to 1/128: hosts.gaps.histogram). Each further `train_gaps` gaps are a window. A window
-    disagrees with T where
+    say, are as long or longer (to 1/128: hosts.gaps.histogram). Each further `train_gaps` gaps are a window.
+    A window disagrees with T where
         more than twice the rest are as long as T or longer, or
         less than half of the rest are, and its own percentile is shorter than T by more than 1/16.
     When two windows in a row do, T becomes the percentile of the second one. Chance in one window, or a

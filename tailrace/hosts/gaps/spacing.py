@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from tailrace.hosts.options.nic import NicConfig
-from tailrace.hosts.gaps.histogram import GapHistogram
 from tailrace.hosts.gaps.hf2t import GO, Learner, Shaper
+from tailrace.hosts.gaps.histogram import GapHistogram
+from tailrace.hosts.options.nic import NicConfig
 
 
 class Spacer:

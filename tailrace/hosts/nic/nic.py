@@ -15,25 +15,25 @@ from collections import Counter, deque
 from collections.abc import Callable
 
 from tailrace.codec.calls import JUNK_NAMES, KIND_BITS, KIND_MASK, NEVER, PORT_BITS, QPN_BITS, Packet
-from tailrace.hosts.options.nic import FlowcutNicConfig, NicConfig
-from tailrace.hosts.nic.end import FlowEnd
-from tailrace.hosts.errors import ConfigError
-from tailrace.hosts.flows.flow import FlowRecord, FlowSpec
-from tailrace.hosts.steering.flowcut import MinRtt
-from tailrace.hosts.nic.dependents import Followers
 from tailrace.codec.frame import Frame
 from tailrace.codec.frames import Builder, deliver
-from tailrace.hosts.gaps.histogram import GapHistogram
-from tailrace.hosts.gaps.hf2t import Learner
+from tailrace.codec.templates import Address, ip_number
+from tailrace.hosts.errors import ConfigError
+from tailrace.hosts.flows.flow import FlowRecord, FlowSpec
 from tailrace.hosts.flows.observation import Observation, merge
 from tailrace.hosts.flows.paths import PathList
+from tailrace.hosts.gaps.hf2t import Learner
+from tailrace.hosts.gaps.histogram import GapHistogram
+from tailrace.hosts.gaps.spacing import Spacer
+from tailrace.hosts.nic.dependents import Followers
+from tailrace.hosts.nic.end import FlowEnd
 from tailrace.hosts.nic.pause import PfcState
 from tailrace.hosts.nic.receiver import FlowReceiver
 from tailrace.hosts.nic.sender import FlowSender
-from tailrace.hosts.gaps.spacing import Spacer
-from tailrace.hosts.steering.assign import Pilot
-from tailrace.codec.templates import Address, ip_number
 from tailrace.hosts.nic.timers import Timers
+from tailrace.hosts.options.nic import FlowcutNicConfig, NicConfig
+from tailrace.hosts.steering.assign import Pilot
+from tailrace.hosts.steering.flowcut import MinRtt
 
 
 class Nic:

@@ -6,16 +6,40 @@ from __future__ import annotations
 from collections import deque
 from typing import Final
 
-from tailrace.codec.calls import ACK, ACKREQ_SHIFT, BECN_SHIFT, BYTE_MASK, CE_SHIFT, COUNT_SHIFT, FORM_MASK, FRAME_SHIFT, HOPS_SHIFT, KIND_BITS, NIC_ACK, NO_SHIM, OPCODE_SHIFT, PAYLOAD_MASK, PORT_MASK, PSN_MASK, RAW, RETRANSMISSION_SHIFT, SPORT_SHIFT, SYNDROME_SHIFT, TAG_MASK, TAG_SHIFT, Packet
-from tailrace.hosts.options.nic import DCQCN, NicConfig
-from tailrace.hosts.nic.end import FlowEnd
-from tailrace.hosts.flows.flow import FlowSpec
-from tailrace.hosts.nic.message import NO_FORM, Message
-from tailrace.hosts.flows.observation import ReceiverObservation
-from tailrace.hosts.nic.order import OrderObserver
+from tailrace.codec.calls import (
+    ACK,
+    ACKREQ_SHIFT,
+    BECN_SHIFT,
+    BYTE_MASK,
+    CE_SHIFT,
+    COUNT_SHIFT,
+    FORM_MASK,
+    FRAME_SHIFT,
+    HOPS_SHIFT,
+    KIND_BITS,
+    NIC_ACK,
+    NO_SHIM,
+    OPCODE_SHIFT,
+    PAYLOAD_MASK,
+    PORT_MASK,
+    PSN_MASK,
+    RAW,
+    RETRANSMISSION_SHIFT,
+    SPORT_SHIFT,
+    SYNDROME_SHIFT,
+    TAG_MASK,
+    TAG_SHIFT,
+    Packet,
+)
 from tailrace.codec.layers.bth import ROCE_PORT, Syndrome
 from tailrace.codec.layers.dscp import Dscp
 from tailrace.codec.templates import Address, ack_headers, cnp_frame, nic_ack_headers
+from tailrace.hosts.flows.flow import FlowSpec
+from tailrace.hosts.flows.observation import ReceiverObservation
+from tailrace.hosts.nic.end import FlowEnd
+from tailrace.hosts.nic.message import NO_FORM, Message
+from tailrace.hosts.nic.order import OrderObserver
+from tailrace.hosts.options.nic import DCQCN, NicConfig
 from tailrace.hosts.transport import make_receiver
 from tailrace.hosts.transport.base import NAK, SILENCE, TRIMMED
 from tailrace.hosts.transport.dcqcn.cnp import CnpClock

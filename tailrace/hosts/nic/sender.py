@@ -6,23 +6,53 @@ from __future__ import annotations
 import random
 from typing import Final
 
-from tailrace.codec.calls import ACKREQ_SHIFT, BECN_SHIFT, BYTE_MASK, COUNT_SHIFT, DATA, KIND_BITS, LEFT_MASK, LEFT_SHIFT, MSN_MASK, NEVER, PAYLOAD, PAYLOAD_MASK, PORT_MASK, PSN_MASK, RETRANSMISSION_SHIFT, SPORT_SHIFT, SYNDROME_SHIFT, VLAN_SHIFT, Packet
-from tailrace.hosts.options.nic import NicConfig
-from tailrace.hosts.nic.end import FlowEnd
-from tailrace.hosts.flows.flow import FlowSpec
-from tailrace.hosts.steering.flowcut import FlowcutSender, MinRtt
-from tailrace.hosts.gaps.hf2t import GO
-from tailrace.hosts.nic.message import Message
-from tailrace.hosts.flows.observation import SenderObservation
+from tailrace.codec.calls import (
+    ACKREQ_SHIFT,
+    BECN_SHIFT,
+    BYTE_MASK,
+    COUNT_SHIFT,
+    DATA,
+    KIND_BITS,
+    LEFT_MASK,
+    LEFT_SHIFT,
+    MSN_MASK,
+    NEVER,
+    PAYLOAD,
+    PAYLOAD_MASK,
+    PORT_MASK,
+    PSN_MASK,
+    RETRANSMISSION_SHIFT,
+    SPORT_SHIFT,
+    SYNDROME_SHIFT,
+    VLAN_SHIFT,
+    Packet,
+)
 from tailrace.codec.layers.bth import ROCE_PORT, Syndrome
 from tailrace.codec.layers.dscp import Dscp
 from tailrace.codec.layers.nic_shim import SHIM_PORT
-from tailrace.hosts.nic.pause import FlowPauseState
+from tailrace.codec.templates import (
+    DATA_OVERHEAD_BYTES,
+    RETH_BYTES,
+    SHIM_BYTES,
+    UDP_PROTOCOL,
+    Address,
+    data_headers,
+    five_tuple_hash,
+    ip_number,
+    reth,
+)
+from tailrace.hosts.flows.flow import FlowSpec
+from tailrace.hosts.flows.observation import SenderObservation
+from tailrace.hosts.gaps.hf2t import GO
 from tailrace.hosts.gaps.spacing import Spacing
-from tailrace.hosts.steering.base import Steering
-from tailrace.hosts.steering.hermes import Hermes
+from tailrace.hosts.nic.end import FlowEnd
+from tailrace.hosts.nic.message import Message
+from tailrace.hosts.nic.pause import FlowPauseState
+from tailrace.hosts.options.nic import NicConfig
 from tailrace.hosts.steering.assign import Pilot
-from tailrace.codec.templates import DATA_OVERHEAD_BYTES, RETH_BYTES, SHIM_BYTES, UDP_PROTOCOL, Address, data_headers, five_tuple_hash, ip_number, reth
+from tailrace.hosts.steering.base import Steering
+from tailrace.hosts.steering.flowcut import FlowcutSender, MinRtt
+from tailrace.hosts.steering.hermes import Hermes
 from tailrace.hosts.transport import make_sender
 from tailrace.hosts.transport.base import NOTHING
 from tailrace.hosts.transport.dcqcn.transport import DcqcnSender

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from tailrace.hosts.options.hf2t import Hf2tConfig
-from tailrace.hosts.options.dcqcn import DcqcnConfig, HermesConfig
-from tailrace.hosts.options.tcp import TcpConfig
-from tailrace.hosts.errors import check_setting
 from tailrace.codec.layers.bth import PSN_MASK
+from tailrace.hosts.errors import check_setting
+from tailrace.hosts.options.dcqcn import DcqcnConfig, HermesConfig
+from tailrace.hosts.options.hf2t import Hf2tConfig
+from tailrace.hosts.options.tcp import TcpConfig
 
 MS_NS = 1_000_000
 TRANSPORTS = ("gbn", "sr", "mp-rdma", "dctcp", "dcqcn", "tcp")

@@ -17,9 +17,17 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field, replace
 
-from tailrace.hosts.options.nic import DCQCN, TCP, TRANSPORTS, NicConfig
 from tailrace.hosts.options.dcqcn import DcqcnConfig
-from tailrace.hosts.options.tcp import LEAST_BURST_BYTES, MODERATION_NS, MODERATION_PACKETS, MOST_BURST_BYTES, MOST_DUPLICATES, MOST_INITIAL_PACKETS, TcpConfig
+from tailrace.hosts.options.nic import DCQCN, TCP, TRANSPORTS, NicConfig
+from tailrace.hosts.options.tcp import (
+    LEAST_BURST_BYTES,
+    MODERATION_NS,
+    MODERATION_PACKETS,
+    MOST_BURST_BYTES,
+    MOST_DUPLICATES,
+    MOST_INITIAL_PACKETS,
+    TcpConfig,
+)
 from tailrace.words import Options, SpecError, parse
 from tailrace.words.units import format_bytes, format_time
 

@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from tailrace.hosts.options.nic import SteeringConfig
 from tailrace.hosts.flows.paths import PathList
-from tailrace.hosts.steering.base import Steering
+from tailrace.hosts.options.nic import SteeringConfig
 from tailrace.hosts.steering.assign import Pilot, make_steering
+from tailrace.hosts.steering.base import Steering
 
 __all__ = ["PathList", "Pilot", "Steering", "SteeringConfig", "make_steering"]

@@ -11,11 +11,11 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
-from tailrace.hosts.options.nic import HERMES, NicConfig, SteeringConfig, steered_by
-from tailrace.hosts.options.dcqcn import HermesConfig
 from tailrace.hosts.errors import ConfigError
 from tailrace.hosts.flows.flow import FlowSpec
 from tailrace.hosts.flows.paths import PathList
+from tailrace.hosts.options.dcqcn import HermesConfig
+from tailrace.hosts.options.nic import HERMES, NicConfig, SteeringConfig, steered_by
 from tailrace.hosts.steering.base import Steering
 from tailrace.hosts.steering.flicr import Flicr
 from tailrace.hosts.steering.flow_ecmp import FlowEcmp

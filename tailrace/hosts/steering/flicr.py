@@ -16,8 +16,8 @@ from __future__ import annotations
 
 import random
 
-from tailrace.hosts.options.nic import SteeringConfig
 from tailrace.hosts.flows.paths import PathList
+from tailrace.hosts.options.nic import SteeringConfig
 from tailrace.hosts.steering.base import ACK, TIMEOUT, Steering
 from tailrace.hosts.steering.weights import Weights
 

@@ -21,9 +21,9 @@ import random
 from typing import Final
 
 from tailrace.codec.calls import NEVER
-from tailrace.hosts.options.nic import FlowcutNicConfig
-from tailrace.codec.layout import Layout
 from tailrace.codec.layers.nic_shim import NicShim
+from tailrace.codec.layout import Layout
+from tailrace.hosts.options.nic import FlowcutNicConfig
 
 TICKS_MASK: Final[int] = Layout(NicShim).mask("NicShim.ticks")
 # Source ports that are nobody's in particular (RFC 6335).

@@ -20,8 +20,8 @@ from __future__ import annotations
 
 import random
 
-from tailrace.hosts.options.dcqcn import HermesConfig
 from tailrace.hosts.flows.paths import PathList
+from tailrace.hosts.options.dcqcn import HermesConfig
 from tailrace.hosts.steering.base import TIMEOUT, Steering
 from tailrace.hosts.steering.hermes_paths import CONGESTED, FAILED, GOOD, GREY, HermesHost, RateMeter
 

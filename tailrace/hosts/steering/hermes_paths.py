@@ -23,8 +23,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from tailrace.hosts.options.dcqcn import HermesConfig
 from tailrace.hosts.flows.paths import PathList
+from tailrace.hosts.options.dcqcn import HermesConfig
 from tailrace.hosts.steering.base import ACK, ACK_ECN, NACK, TIMEOUT
 
 # Kinds of paths.

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import random
 
-from tailrace.hosts.options.nic import SteeringConfig
 from tailrace.hosts.flows.paths import PathList
+from tailrace.hosts.options.nic import SteeringConfig
 from tailrace.hosts.steering.base import ACK, ACK_ECN, NACK, TIMEOUT
 from tailrace.hosts.steering.spritz import Spritz
 

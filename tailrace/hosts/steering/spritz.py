@@ -25,8 +25,8 @@ from abc import abstractmethod
 from typing import Final
 
 from tailrace.codec.calls import NEVER
-from tailrace.hosts.options.nic import SteeringConfig
 from tailrace.hosts.flows.paths import PathList
+from tailrace.hosts.options.nic import SteeringConfig
 from tailrace.hosts.steering.base import ACK, ACK_ECN, Steering
 from tailrace.hosts.steering.weights import Weights
 

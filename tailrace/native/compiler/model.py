@@ -11,7 +11,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
-from tailrace.native.compiler.expr import Expr, FieldRef, HeaderInst, HeaderRef, UnionInst, UnionMember, UnionRef
+from tailrace.native.compiler.expr import (
+    Expr,
+    FieldRef,
+    HeaderInst,
+    HeaderRef,
+    UnionInst,
+    UnionMember,
+    UnionRef,
+)
 
 MatchKind = Literal["exact", "lpm", "ternary", "range"]
 

@@ -9,11 +9,12 @@ import hashlib
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tailrace.toolchain.cc import HEADERS, BuildError, Recipe, RefusedSourceError, files_digest
-from tailrace.native.compiler.read.bmv2_json import read_bmv2_json
 from tailrace.native.compiler.emit import emit
 from tailrace.native.compiler.errors import NotCompiledError, ProgramError, at
 from tailrace.native.compiler.model import Model
+from tailrace.native.compiler.read.bmv2_json import read_bmv2_json
+from tailrace.toolchain.artifacts import RUNTIME
+from tailrace.toolchain.cc import BuildError, Recipe, RefusedSourceError, files_digest
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,7 @@ def load_program(
     """
     model = read_bmv2_json(text, source)
     digest = hashlib.sha256(text).hexdigest()
-    made_by = files_digest(Path(__file__).parent, "*.py"), files_digest(HEADERS, "*.h")
+    made_by = files_digest(Path(__file__).parent, "*.py"), files_digest(RUNTIME, "*.h")
     recipe = Recipe(
         "program",
         [digest, *made_by],

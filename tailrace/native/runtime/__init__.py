@@ -3,7 +3,24 @@
 
 from tailrace.native.runtime.build import BuildError
 from tailrace.native.runtime.switch import Switch
-from tailrace.native.runtime.types import Account, ActionCall, BufferConfig, BufferLook, DigestRecord, GroupRef, MemberRef, MeterRates, Output, PfcConfig, PfcLimits, PfcStats, PortStats, Replica, StateError, SwitchConfig
+from tailrace.native.runtime.types import (
+    Account,
+    ActionCall,
+    BufferConfig,
+    BufferLook,
+    DigestRecord,
+    GroupRef,
+    MemberRef,
+    MeterRates,
+    Output,
+    PfcConfig,
+    PfcLimits,
+    PfcStats,
+    PortStats,
+    Replica,
+    StateError,
+    SwitchConfig,
+)
 
 __all__ = [
     "Account",

@@ -5,11 +5,9 @@ from __future__ import annotations
 
 import ctypes
 import functools
-from pathlib import Path
 
+from tailrace.toolchain.artifacts import RUNTIME
 from tailrace.toolchain.cc import BuildError, library_recipe, shared_library
-
-RUNTIME = Path(__file__).parent
 
 
 @functools.cache

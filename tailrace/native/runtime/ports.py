@@ -9,7 +9,16 @@ from fractions import Fraction
 
 from tailrace.native.runtime import lib
 from tailrace.native.runtime.core import Core, checked, ps
-from tailrace.native.runtime.types import Account, BufferConfig, BufferLook, PfcConfig, PfcStats, PortStats, Replica, StateError
+from tailrace.native.runtime.types import (
+    Account,
+    BufferConfig,
+    BufferLook,
+    PfcConfig,
+    PfcStats,
+    PortStats,
+    Replica,
+    StateError,
+)
 from tailrace.words.watchdog import Watchdog
 
 

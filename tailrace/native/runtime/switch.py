@@ -27,7 +27,14 @@ from tailrace.native.runtime.encoding import TargetEncoder, limbs_to_int
 from tailrace.native.runtime.externs import Externs
 from tailrace.native.runtime.ports import Ports
 from tailrace.native.runtime.tables import Tables
-from tailrace.native.runtime.types import ActionCall, DigestRecord, Output, PfcConfig, StateError, SwitchConfig
+from tailrace.native.runtime.types import (
+    ActionCall,
+    DigestRecord,
+    Output,
+    PfcConfig,
+    StateError,
+    SwitchConfig,
+)
 
 LEVELS = ("trace", "info", "warning", "error")
 # tr_run returns early when packets circle without time passing; so often it is called again

@@ -8,16 +8,36 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from finsy.proto import p4r
 
 from tailrace.native.runtime import StateError
-from tailrace.native.server.context import DELETE, ENTITY, INSERT, LOOKED_AT, MODIFY, SLICE, Context, Responses, Undo, Work, from_state_error
+from tailrace.native.server.context import (
+    DELETE,
+    ENTITY,
+    INSERT,
+    LOOKED_AT,
+    MODIFY,
+    SLICE,
+    Context,
+    Responses,
+    Undo,
+    Work,
+    from_state_error,
+)
 from tailrace.native.server.entities.digests import Digests
-from tailrace.native.server.errors import Code, P4RtError, exhausted, invalid, not_found
 from tailrace.native.server.entities.externs import Counters, Meters, Registers, ValueSets, only_modify
 from tailrace.native.server.entities.meters import parse_rates, refuse_colour_counters
 from tailrace.native.server.entities.pre import Replication
 from tailrace.native.server.entities.profiles import Profile
-from tailrace.native.server.entities.reader import TableReader, chosen_profiles, demand_of_groups, demand_of_members, no_table, read_groups, read_members
+from tailrace.native.server.entities.reader import (
+    TableReader,
+    chosen_profiles,
+    demand_of_groups,
+    demand_of_members,
+    no_table,
+    read_groups,
+    read_members,
+)
 from tailrace.native.server.entities.schema import Schema, absent
 from tailrace.native.server.entities.tables import Table, check_counter
+from tailrace.native.server.errors import Code, P4RtError, exhausted, invalid, not_found
 
 _OWNER_IDS = {
     "table_entry": ("table_id",),

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from tailrace.native.runtime import Switch
     from tailrace.native.server.compiling import Compiler
     from tailrace.native.server.device import Device
-    from tailrace.native.switchd.ports import IoLoop
     from tailrace.native.server.server import Tls
+    from tailrace.native.switchd.ports import IoLoop
     from tailrace.native.switchd.signals import Signals
 
 JSON_VERSION = "2.24"
@@ -104,8 +104,8 @@ def _run(options: Options, signals: Signals) -> None:
     from tailrace.native.compiler import ProgramError
     from tailrace.native.runtime import BuildError, StateError
     from tailrace.native.server.compiling import Compiler
-    from tailrace.native.switchd.ports import PortError
     from tailrace.native.server.server import ServerError
+    from tailrace.native.switchd.ports import PortError
 
     compiler = Compiler()
     try:

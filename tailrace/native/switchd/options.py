@@ -12,7 +12,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn
 
-from tailrace.native.switchd.lossless import BufferSpec, PfcSpec, WatchdogSpec, parse_buffer, parse_pfc, parse_port_watchdog
+from tailrace.native.switchd.lossless import (
+    BufferSpec,
+    PfcSpec,
+    WatchdogSpec,
+    parse_buffer,
+    parse_pfc,
+    parse_port_watchdog,
+)
 from tailrace.native.switchd.units import Rate, parse_depth, parse_rate
 from tailrace.words.units import parse_bytes, parse_time_ns
 

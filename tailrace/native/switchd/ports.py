@@ -18,6 +18,7 @@ from types import TracebackType
 from typing import Protocol
 
 from tailrace.native.runtime.build import BuildError, library_recipe, runtime_library
+from tailrace.toolchain.artifacts import RUNTIME
 
 __all__ = ["IoLoop", "PortError", "PortStatus", "SwitchHandle", "io_library", "io_sources", "open_library"]
 
@@ -79,7 +80,7 @@ _FIELDS = len(fields(PortStatus))
 
 def io_sources() -> tuple[list[Path], list[Path]]:
     """The C sources of the loop and the include folders they need."""
-    return sorted((_HERE / "io").glob("*.c")), [_HERE / "io", _HERE.parent / "runtime"]
+    return sorted((_HERE / "io").glob("*.c")), [_HERE / "io", RUNTIME]
 
 
 def open_library(path: Path) -> ctypes.CDLL:

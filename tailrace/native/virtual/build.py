@@ -11,10 +11,10 @@ from importlib.machinery import ExtensionFileLoader
 from pathlib import Path
 from types import ModuleType
 
-from tailrace.toolchain.cc import HEADERS, BuildError, Recipe, files_digest
 from tailrace.native.runtime import lib
+from tailrace.toolchain.artifacts import RUNTIME, VIRTUAL
+from tailrace.toolchain.cc import BuildError, Recipe, files_digest
 
-_HERE = Path(__file__).parent
 _NAME = "tailrace_virtual"
 
 
@@ -30,11 +30,11 @@ def extension() -> ModuleType:
     include = Path(sysconfig.get_paths()["include"])
     if not (include / "Python.h").exists():
         raise BuildError(f"no {include / 'Python.h'} (Debian, Ubuntu: install python3-dev)")
-    sources = sorted(_HERE.glob("tv_*.c"))
+    sources = sorted(VIRTUAL.glob("tv_*.c"))
     inputs: list[bytes | str] = [path.name + "\0" + path.read_text() for path in sources]
-    inputs += [files_digest(folder, "*.h") for folder in (HEADERS, _HERE)]
+    inputs += [files_digest(folder, "*.h") for folder in (RUNTIME, VIRTUAL)]
     inputs += [sys.version, str(sysconfig.get_config_var("SOABI"))]
-    return Recipe(_NAME, inputs, lambda: sources, (HEADERS, _HERE, include)).use(_import, ImportError)
+    return Recipe(_NAME, inputs, lambda: sources, (RUNTIME, VIRTUAL, include)).use(_import, ImportError)
 
 
 def _import(path: str) -> ModuleType:

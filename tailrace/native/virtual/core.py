@@ -12,14 +12,14 @@ from typing import Protocol, cast
 
 from scapy.layers.inet import UDP
 
-from tailrace.codec.layout import Layout
+from tailrace.codec import table as codec_layout
 from tailrace.codec.layers import local
 from tailrace.codec.layers.bth import BTH, ROCE_PORT
 from tailrace.codec.layers.data_shim import DataShim, Stamp
 from tailrace.codec.layers.detour import Detour
 from tailrace.codec.layers.local import Subtype
 from tailrace.codec.layers.nic_shim import SHIM_PORT, NicShim
-from tailrace.codec import table as codec_layout
+from tailrace.codec.layout import Layout
 from tailrace.native.virtual.build import extension
 from tailrace.native.virtual.errors import NetworkError
 

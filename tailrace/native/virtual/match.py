@@ -8,9 +8,9 @@ from typing import ClassVar
 
 from scapy.layers.l2 import Ether
 
-from tailrace.codec.layout import Layout
 from tailrace.codec.layers.detour import Detour
 from tailrace.codec.layers.local import ETHER_TYPE, Local, Subtype
+from tailrace.codec.layout import Layout
 
 _LAYOUT, _DETOUR = Layout(Ether, Local), Layout(Local, Detour)
 _TYPE, _NEXT = _LAYOUT.span("Ether.type"), _DETOUR.span("Detour.next_type")

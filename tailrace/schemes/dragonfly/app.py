@@ -8,12 +8,19 @@ from collections.abc import Iterator
 from finsy import P4TableAction, P4TableEntry, P4TableMatch
 from finsy.p4entity import P4Entity
 
-from tailrace.schemes.blocks.entries import Plan, configuration, default_action, group_members, port_roles, routes
-from tailrace.schemes.letflow_app import flowlet_config
+from tailrace.schemes.blocks.entries import (
+    Plan,
+    configuration,
+    default_action,
+    group_members,
+    port_roles,
+    routes,
+)
 from tailrace.schemes.defaults import known
 from tailrace.schemes.dragonfly.groups import DragonflyPlan
-from tailrace.schemes.registry import DragonflyPaths
 from tailrace.schemes.dragonfly.paths import SHARE_STEPS
+from tailrace.schemes.letflow_app import flowlet_config
+from tailrace.schemes.registry import DragonflyPaths
 
 
 def entities(plan: Plan) -> Iterator[P4Entity]:

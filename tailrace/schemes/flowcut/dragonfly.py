@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from finsy import P4TableAction, P4TableEntry, P4TableMatch
 from finsy.p4entity import P4Entity
 
-from tailrace.schemes.flowcut import app as flowcut
 from tailrace.schemes.blocks.entries import Plan, group_members, port_roles, routes
 from tailrace.schemes.dragonfly.app import legs, path_config
+from tailrace.schemes.flowcut import app as flowcut
 
 
 def entities(plan: Plan) -> Iterator[P4Entity]:

@@ -8,14 +8,22 @@ from collections.abc import Iterator
 from finsy import P4CloneSessionEntry, P4MulticastGroupEntry, P4TableAction, P4TableEntry, P4TableMatch
 from finsy.p4entity import P4Entity
 
-from tailrace.schemes.blocks.entries import Plan, configuration, default_action, fitting, group_members, port_roles, routes
+from tailrace.p4rt.errors import IntentError
+from tailrace.schemes.blocks.entries import (
+    Plan,
+    configuration,
+    default_action,
+    fitting,
+    group_members,
+    port_roles,
+    routes,
+)
+from tailrace.schemes.defaults import FRAME_BYTES, known, sending_ns
 from tailrace.schemes.drill_app import candidates
 from tailrace.schemes.letflow_app import flowlet_config
 from tailrace.schemes.presto_app import flowcell_config
-from tailrace.schemes.defaults import FRAME_BYTES, known, sending_ns
-from tailrace.p4rt.errors import IntentError
-from tailrace.schemes.rlb.defaults import fabric_rate_bps
 from tailrace.schemes.rlb.declaration import DRILL, DYNAMIC, LETFLOW, PRESTO, RlbConfig
+from tailrace.schemes.rlb.defaults import fabric_rate_bps
 
 FIRST_SESSION = 256
 """Clone session of port 0; that of port p is so much higher."""

@@ -10,7 +10,14 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from tailrace.schemes.base import COMMON, SchemeConfig, common_options, gap_ns
-from tailrace.schemes.selectors import DEFAULT_CELL_BYTES, DrillConfig, HermesConfig, LetflowConfig, PrestoConfig, cell_bytes
+from tailrace.schemes.selectors import (
+    DEFAULT_CELL_BYTES,
+    DrillConfig,
+    HermesConfig,
+    LetflowConfig,
+    PrestoConfig,
+    cell_bytes,
+)
 from tailrace.words import Options, Words
 
 PRESTO, LETFLOW = PrestoConfig.name, LetflowConfig.name

@@ -12,18 +12,18 @@ from typing import Any
 from finsy import P4TableAction, P4TableEntry
 from finsy.proto import p4r
 
-from tailrace.schemes.defaults import known
+from tailrace.controller.storms import storm_of
 from tailrace.p4rt.digests import Digest
 from tailrace.p4rt.events import Event
-from tailrace.schemes.rlb.failures import Alert, End, Failures, Out, alert_of
-from tailrace.schemes.blocks.groups import without
 from tailrace.p4rt.programs import Program
-from tailrace.schemes.registry import RlbConfig, SchemeConfig
-from tailrace.controller.storms import storm_of
 from tailrace.p4rt.target import Target
-from tailrace.words.units import format_time
+from tailrace.schemes.blocks.groups import without
+from tailrace.schemes.defaults import known
+from tailrace.schemes.registry import RlbConfig, SchemeConfig
+from tailrace.schemes.rlb.failures import Alert, End, Failures, Out, alert_of
 from tailrace.topology import Topology
 from tailrace.topology.paths.shortest import Down, next_hops
+from tailrace.words.units import format_time
 
 TAKEN_OUT, ALREADY_OUT, LAST_WAY = "taken-out", "already-out", "last-way"
 """What became of the path of an alert; the last way stays in use, for nothing else is left."""

@@ -15,12 +15,21 @@ from ipaddress import IPv4Network
 from finsy import P4TableAction, P4TableEntry, P4TableMatch
 from finsy.p4entity import P4Entity
 
-from tailrace.schemes.blocks.entries import ENTRIES_SHARED, Plan, configuration, default_action, fitting, group_members, port_roles, routes
+from tailrace.schemes.blocks.entries import (
+    ENTRIES_SHARED,
+    Plan,
+    configuration,
+    default_action,
+    fitting,
+    group_members,
+    port_roles,
+    routes,
+)
 from tailrace.schemes.defaults import known
-from tailrace.schemes.spritz.defaults import longest_links
 from tailrace.schemes.spritz.declaration import CLASS, BoundedConfig
-from tailrace.topology.paths.bounded import BoundedPaths
+from tailrace.schemes.spritz.defaults import longest_links
 from tailrace.topology.kinds import SLIM_FLY
+from tailrace.topology.paths.bounded import BoundedPaths
 
 FIRST_FAR, FIRST_NEAR, SECOND = range(3)
 

@@ -20,12 +20,12 @@ from collections import Counter
 from dataclasses import fields, replace
 
 from tailrace.p4rt.errors import IntentError
-from tailrace.schemes.spritz.declaration import BoundedConfig, RoutedConfig, SpritzConfig
 from tailrace.schemes.base import RedConfig, SchemeConfig
-from tailrace.words import SpecError
+from tailrace.schemes.spritz.declaration import BoundedConfig, RoutedConfig, SpritzConfig
 from tailrace.topology import Topology, max_switches_on_path
 from tailrace.topology.kinds import SLIM_FLY, TREES, check_kind
 from tailrace.topology.paths.segments import FRAME_BYTES, link_ps
+from tailrace.words import SpecError
 
 ACK_BYTES = 64
 """The headers of Spritz, Table II."""

@@ -15,11 +15,18 @@ from functools import lru_cache
 
 from tailrace.p4rt import programs
 from tailrace.p4rt.errors import IntentError
-from tailrace.schemes.spritz.declaration import COARSE, LATENCY, SPRITZ, BoundedConfig, SpritzConfig, SteeredConfig
 from tailrace.schemes.base import SchemeConfig
-from tailrace.words import SpecError
+from tailrace.schemes.spritz.declaration import (
+    COARSE,
+    LATENCY,
+    SPRITZ,
+    BoundedConfig,
+    SpritzConfig,
+    SteeredConfig,
+)
 from tailrace.topology import Topology
 from tailrace.topology.paths.bounded import FRAME_BYTES, MINIMAL, NON_MINIMAL, BoundedPaths
+from tailrace.words import SpecError
 
 Entry = tuple[int, int, float]
 """EV, latency in ps, weight."""

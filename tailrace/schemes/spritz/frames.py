@@ -6,16 +6,16 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import lru_cache
 
-from tailrace.schemes.defaults import known, resolve
-from tailrace.schemes.spritz.defaults import ACK_BYTES
-from tailrace.schemes.registry import BoundedConfig, SchemeConfig, parse_scheme
-from tailrace.schemes.spritz.declaration import SPRITZ
-from tailrace.schemes.spritz.endpoints import EndpointPaths, endpoint_paths
-from tailrace.schemes.path_tags import TagTable, follows_tags
-from tailrace.words.scale import scaled
 from tailrace.experiments.plan.words import with_option
 from tailrace.hosts.flows.paths import PathList
+from tailrace.schemes.defaults import known, resolve
+from tailrace.schemes.path_tags import TagTable, follows_tags
+from tailrace.schemes.registry import BoundedConfig, SchemeConfig, parse_scheme
+from tailrace.schemes.spritz.declaration import SPRITZ
+from tailrace.schemes.spritz.defaults import ACK_BYTES
+from tailrace.schemes.spritz.endpoints import EndpointPaths, endpoint_paths
 from tailrace.topology import Topology
+from tailrace.words.scale import scaled
 
 STEERED_PROGRAM = SPRITZ
 """The P4 program whose switches steer by entropy values, or draw paths hop by hop."""

@@ -8,10 +8,10 @@ The n-th switch with hosts (from 1) has the prefix 10.n/24 (n as two octets), it
 
 from __future__ import annotations
 
+from tailrace.topology.families.options import LinkOptions
+from tailrace.topology.model import Host, Link, Narrow, Switch, Topology
 from tailrace.words import SpecError, Words
 from tailrace.words.limits import refuse_above
-from tailrace.topology.model import Host, Link, Narrow, Switch, Topology
-from tailrace.topology.families.options import LinkOptions
 
 _FIRST_HOST = 2
 _MAX_HOSTS = 255 - _FIRST_HOST

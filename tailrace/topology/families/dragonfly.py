@@ -12,10 +12,10 @@ other routers of its group in their order, then global links.
 
 from __future__ import annotations
 
-from tailrace.words import Options, Words
 from tailrace.topology.families.build import Builder
-from tailrace.topology.model import Topology
 from tailrace.topology.families.options import GROUP_LINK_KEYS, links_of
+from tailrace.topology.model import Topology
+from tailrace.words import Options, Words
 
 
 def dragonfly(words: Words) -> Topology:

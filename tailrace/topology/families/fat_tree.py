@@ -11,11 +11,11 @@ Ports: edge: hosts, then aggregation switches; agg: edges, then cores; core: por
 
 from __future__ import annotations
 
-from tailrace.words import Options, SpecError, Words
 from tailrace.topology.families.build import Builder
+from tailrace.topology.families.options import LINK_KEYS, links_of
 from tailrace.topology.model import Topology
 from tailrace.topology.paths.restricted import KEY, narrow_of
-from tailrace.topology.families.options import LINK_KEYS, links_of
+from tailrace.words import Options, SpecError, Words
 
 
 def fat_tree(words: Words) -> Topology:

@@ -6,11 +6,11 @@ Port h + j of a leaf with h hosts leads to spine j; port i of a spine leads to l
 
 from __future__ import annotations
 
-from tailrace.words import Options, Words
 from tailrace.topology.families.build import Builder
+from tailrace.topology.families.options import LINK_KEYS, links_of
 from tailrace.topology.model import Topology
 from tailrace.topology.paths.restricted import KEY, narrow_of
-from tailrace.topology.families.options import LINK_KEYS, links_of
+from tailrace.words import Options, Words
 
 
 def leaf_spine(words: Words) -> Topology:

@@ -14,11 +14,11 @@ X and X' are sets of powers of a primitive element: the even and the odd ones; f
 
 from __future__ import annotations
 
-from tailrace.words import Options, Words
 from tailrace.topology.families.build import Builder
 from tailrace.topology.families.galois import Field, field, prime_power
-from tailrace.topology.model import Topology
 from tailrace.topology.families.options import GROUP_LINK_KEYS, links_of
+from tailrace.topology.model import Topology
+from tailrace.words import Options, Words
 
 _LARGEST = 32
 

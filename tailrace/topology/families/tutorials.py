@@ -15,12 +15,12 @@ import re
 from pathlib import Path
 from typing import Any
 
+from tailrace.topology.families.build import check_size, host_mac
+from tailrace.topology.families.options import LINK_KEYS, links_of
+from tailrace.topology.model import Host, Link, Switch, Topology
 from tailrace.words import Options, SpecError, UnitError, Words
 from tailrace.words.files import read_text
 from tailrace.words.units import parse_time_ns
-from tailrace.topology.families.build import check_size, host_mac
-from tailrace.topology.model import Host, Link, Switch, Topology
-from tailrace.topology.families.options import LINK_KEYS, links_of
 
 _SWITCH_END = re.compile(r"(.+)-p([0-9]{1,6})")
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bounded simple paths of Dragonfly, Slim Fly and trees, and the entropy value (EV) of each (Spritz §III).
 
-A source chooses up to the first two links of a path, and default tables (topology.paths.default_routes) the rest:
+A source chooses up to the first two links of a path, and default tables (topology.paths.default_routes) the
+rest:
 
     Dragonfly, to another group     s -EV1, local-> s' -EV2, global-> i      s -EV1, global-> i
     Dragonfly, within the group     s -EV1, local-> d                        s -EV1, local-> s'
@@ -32,13 +33,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from tailrace.words import SpecError
-from tailrace.topology.paths.default_routes import DefaultRoutes
-from tailrace.topology.paths.endpoint_table import endpoint_bytes, longest_list
 from tailrace.topology.kinds import SLIM_FLY, TREES, check_kind
 from tailrace.topology.model import Topology
+from tailrace.topology.paths.default_routes import DefaultRoutes
+from tailrace.topology.paths.endpoint_table import endpoint_bytes, longest_list
 from tailrace.topology.paths.segments import FRAME_BYTES, Hop, Piece, hops_of
 from tailrace.topology.paths.shortest import Down
+from tailrace.words import SpecError
 
 __all__ = [
     "EV_SLOTS",

@@ -2,17 +2,17 @@
 """One static minimal next hop from each switch to each leaf: the default forwarding table of Spritz §III-A.
 
 Minimal next hops are, in a Dragonfly, the own links to the destination's group or else the switches of the
-own group that have such links (topology.paths.dragonfly: `onward`), and everywhere else those of shortest paths. Of
-these, sorted by port, (id of the switch + position of the leaf) mod their number is taken, so that the load
-is spread and nothing need be drawn. A packet that follows the table gets nearer with every switch, so it
-never loops.
+own group that have such links (topology.paths.dragonfly: `onward`), and everywhere else those of shortest
+paths. Of these, sorted by port, (id of the switch + position of the leaf) mod their number is taken, so that
+the load is spread and nothing need be drawn. A packet that follows the table gets nearer with every switch,
+so it never loops.
 """
 
 from __future__ import annotations
 
 from tailrace.topology.kinds import DRAGONFLY
-from tailrace.topology.paths.dragonfly import Legs
 from tailrace.topology.model import Topology
+from tailrace.topology.paths.dragonfly import Legs
 from tailrace.topology.paths.shortest import Down, next_hops
 
 

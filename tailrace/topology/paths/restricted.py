@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tailrace.words import Options
 from tailrace.topology.model import Narrow, Topology
+from tailrace.words import Options
 
 KEY = "narrow"
 

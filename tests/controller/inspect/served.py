@@ -16,22 +16,22 @@ from finsy import P4Schema
 from finsy.proto import p4i, p4r
 from google.protobuf import text_format
 
-from tailrace.p4rt import programs
-from tailrace.p4rt.endpoint import run_at_once
-from tailrace.p4rt.connection import GrpcConnection
-from tailrace.schemes.intent import intent
-from tailrace.p4rt.programs import Program
 from tailrace.controller.reconcile import reconcile
-from tailrace.schemes.registry import parse_scheme
-from tailrace.p4rt.target import target
 from tailrace.native.compiler import load_program
 from tailrace.native.runtime import Switch, SwitchConfig
 from tailrace.native.server.context import Ports
 from tailrace.native.server.device import Device, Settings
 from tailrace.native.server.errors import Code
 from tailrace.native.server.server import Server
-from tests.native.server.conftest import CPU_PORT, TIMEOUT_S, ManualPlane, Session
+from tailrace.p4rt import programs
+from tailrace.p4rt.connection import GrpcConnection
+from tailrace.p4rt.endpoint import run_at_once
+from tailrace.p4rt.programs import Program
+from tailrace.p4rt.target import target
+from tailrace.schemes.intent import intent
+from tailrace.schemes.registry import parse_scheme
 from tailrace.topology import Topology
+from tests.native.server.conftest import CPU_PORT, TIMEOUT_S, ManualPlane, Session
 
 PRIORITIES = 8
 ELECTION_IDS = itertools.count(1 << 80)

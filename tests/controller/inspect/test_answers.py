@@ -7,9 +7,23 @@ import json
 
 import pytest
 
-from tailrace.controller.asking.answers import BUCKET, FLOW_ENTRY, PATH_STATE, PORT_QUEUES, RLB_PORT, FlowEntry, Layout, PathState, RlbPort, parse_bucket, parse_path, parse_queues, parse_rlb_port
+from tailrace.controller.asking.answers import (
+    BUCKET,
+    FLOW_ENTRY,
+    PATH_STATE,
+    PORT_QUEUES,
+    RLB_PORT,
+    FlowEntry,
+    Layout,
+    PathState,
+    RlbPort,
+    parse_bucket,
+    parse_path,
+    parse_queues,
+    parse_rlb_port,
+)
 from tailrace.p4rt.read_errors import InspectError
-from tailrace.p4rt.programs import BUILD
+from tailrace.toolchain.artifacts import P4_BUILD
 
 
 @pytest.mark.parametrize(
@@ -23,7 +37,7 @@ from tailrace.p4rt.programs import BUILD
     ],
 )
 def test_layouts_are_those_of_the_program(header: str, layout: Layout) -> None:
-    compiled = json.loads((BUILD / "rlb_drill.json").read_bytes())
+    compiled = json.loads((P4_BUILD / "rlb_drill.json").read_bytes())
     (found,) = [item for item in compiled["header_types"] if item["name"] == header]
     assert [(name, width) for name, width, *_ in found["fields"]] == list(layout.items())
 

@@ -9,13 +9,13 @@ from itertools import permutations
 import pytest
 from finsy.proto import p4i, p4r
 
-from tailrace.p4rt import programs
 from tailrace.controller.inspect.node import Node
 from tailrace.controller.inspect.paths import Walker
-from tailrace.schemes.registry import parse_scheme
 from tailrace.native.virtual import Network
-from tests.flowcut.fabric import build
+from tailrace.p4rt import programs
+from tailrace.schemes.registry import parse_scheme
 from tailrace.topology import parse_topology
+from tests.flowcut.fabric import build
 
 
 class InProcess:

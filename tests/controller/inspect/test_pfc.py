@@ -8,14 +8,14 @@ from concurrent.futures import ThreadPoolExecutor
 import grpc
 import pytest
 
-from tailrace.p4rt.connection import GrpcConnection
-from tailrace.p4rt.read_errors import SwitchRefusedError, SwitchUnreachableError
 from tailrace.controller.inspect.node import Node
 from tailrace.controller.inspect.pfc import PfcPort, read_pfc
 from tailrace.native.runtime import PfcConfig
 from tailrace.native.server.context import Ports
-from tests.controller.inspect.served import install_scheme, served
+from tailrace.p4rt.connection import GrpcConnection
+from tailrace.p4rt.read_errors import SwitchRefusedError, SwitchUnreachableError
 from tailrace.topology import parse_topology
+from tests.controller.inspect.served import install_scheme, served
 
 TOPOLOGY = parse_topology("leaf-spine:leaves=1,spines=1,hosts=1,rate=10Mbps,delay=1ms")
 PAUSE = bytes.fromhex("0180c2000001" + "020000000001" + "8808" + "0101" + "0001" + "ffff" + "0000" * 7)

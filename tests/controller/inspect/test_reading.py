@@ -21,19 +21,19 @@ from finsy import (
 from finsy.p4entity import P4Entity
 from finsy.proto import p4i, p4r
 
-from tailrace.p4rt.endpoint import run_at_once
 from tailrace.controller.asking import asking
-from tailrace.p4rt.connection import GrpcConnection, load_p4info
 from tailrace.controller.inspect.counters import read_counters
-from tailrace.p4rt.read_errors import NotOfferedError, NotPrimaryError, SwitchRefusedError
-from tailrace.p4rt.fields import Kind
 from tailrace.controller.inspect.groups import read_groups
-from tailrace.controller.listing.listing import Listing, Row
 from tailrace.controller.inspect.node import Node
-from tailrace.p4rt.view import ProgramView
 from tailrace.controller.inspect.registers import data_value, read_registers
 from tailrace.controller.inspect.tables import read_tables
+from tailrace.controller.listing.listing import Listing, Row
+from tailrace.p4rt.connection import GrpcConnection, load_p4info
+from tailrace.p4rt.endpoint import run_at_once
+from tailrace.p4rt.fields import Kind
+from tailrace.p4rt.read_errors import NotOfferedError, NotPrimaryError, SwitchRefusedError
 from tailrace.p4rt.values import json_of, text_of
+from tailrace.p4rt.view import ProgramView
 from tailrace.words import SpecError
 from tests.controller.inspect.served import Primary, ServedSwitch, read_program, served
 

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from tailrace.controller.asking.relay import MAX_INDEX, RelayClient, RelayServer
 from tailrace.p4rt.errors import UnreachableError
 from tailrace.p4rt.read_errors import NoAnswerError, RelayError
-from tailrace.controller.asking.relay import MAX_INDEX, RelayClient, RelayServer
 
 TIMEOUT_S = 60.0
 

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tailrace.controller.listing.listing import Column, Listing, Row
-from tailrace.p4rt.values import Interval, Mac, Masked, Port
 from tailrace.controller.listing.where import Where, WhereError
+from tailrace.p4rt.values import Interval, Mac, Masked, Port
 from tailrace.words import SpecError
 
 COLUMNS = tuple(Column(name) for name in ("name", "count", "ratio", "match", "ports", "up", "none"))

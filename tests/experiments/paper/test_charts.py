@@ -9,8 +9,8 @@ import msgspec
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-from tailrace.experiments.paper.show.charts import document_figure
 from tailrace.experiments.paper.document import Cell, Document
+from tailrace.experiments.paper.show.charts import document_figure
 from tests.experiments.paper.blank import blank
 
 _SCHEMES = ("minimal", "valiant", "ugal-l", "ecmp", "flicr", "ops-u", "ops-w", "scout", "spray-u", "spray-w")

@@ -8,7 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tailrace.experiments.paper.claims.expect import ABOUT, parse_expectation
-from tailrace.experiments.paper.claims.expression import NotMeasuredError, check_expression, evaluate, names_cases
+from tailrace.experiments.paper.claims.expression import (
+    NotMeasuredError,
+    check_expression,
+    evaluate,
+    names_cases,
+)
 from tailrace.words import SpecError
 
 VALUES = {

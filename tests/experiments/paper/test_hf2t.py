@@ -7,13 +7,13 @@ import pytest
 
 from tailrace.experiments.paper.claims.claims import NOT_MEASURED, judge
 from tailrace.experiments.paper.document import Document
-from tailrace.experiments.paper.measure.gap_curves import SPREAD, TAIL
 from tailrace.experiments.paper.grid import bars
 from tailrace.experiments.paper.harness import prepare
+from tailrace.experiments.paper.measure.gap_curves import SPREAD, TAIL
 from tailrace.experiments.paper.measure.metrics import METRICS
-from tailrace.experiments.paper.model import names, read_paper, select
 from tailrace.experiments.paper.measure.sizes import NAMES as BY_SIZE
 from tailrace.experiments.paper.measure.sizes import RANGES
+from tailrace.experiments.paper.model import names, read_paper, select
 from tailrace.experiments.plan.experiment_file import SCALES
 from tests.experiments.paper.small import cells, check_everything_ran, run_small
 

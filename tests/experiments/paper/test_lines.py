@@ -12,18 +12,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tailrace.experiments.backends.job import Outcome
-from tailrace.experiments.workloads.classes import BACKGROUND
+from tailrace.experiments.paper.claims.expression import NotMeasuredError, evaluate
+from tailrace.experiments.paper.document import Cell, Document
+from tailrace.experiments.paper.grid import bars
+from tailrace.experiments.paper.measure.gap_curves import PARTS, SPREAD, TAIL, gap_curves
+from tailrace.experiments.paper.measure.sizes import NAMES, RANGES, by_size, ends_bytes, slowdowns
+from tailrace.experiments.paper.model import read_paper_file
+from tailrace.experiments.paper.show.charts import document_figure, search_figure
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.results.gaps import Gaps
-from tailrace.experiments.paper.show.charts import document_figure, search_figure
-from tailrace.experiments.paper.document import Cell, Document
-from tailrace.experiments.paper.claims.expression import NotMeasuredError, evaluate
-from tailrace.experiments.paper.measure.gap_curves import PARTS, SPREAD, TAIL, gap_curves
-from tailrace.experiments.paper.grid import bars
-from tailrace.experiments.paper.model import read_paper_file
-from tailrace.experiments.paper.measure.sizes import NAMES, RANGES, by_size, ends_bytes, slowdowns
 from tailrace.experiments.results.result import Result
 from tailrace.experiments.run.run import plan, run
+from tailrace.experiments.workloads.classes import BACKGROUND
 from tailrace.hosts.gaps.histogram import GapHistogram
 from tailrace.words import SpecError
 from tests.experiments.fake import FakeBackend, record

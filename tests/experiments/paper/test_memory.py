@@ -9,7 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tailrace.experiments.paper.measure.memory import COSTS, MTU_BYTES, active_flows, memory_bytes, tailrace_cost
+from tailrace.experiments.paper.measure.memory import (
+    COSTS,
+    MTU_BYTES,
+    active_flows,
+    memory_bytes,
+    tailrace_cost,
+)
 
 GBPS = 10**9
 US_NS = 1000

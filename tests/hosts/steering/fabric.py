@@ -6,10 +6,10 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, field
 
-from tailrace.hosts.options.nic import NicConfig
 from tailrace.codec.frame import Frame
-from tailrace.hosts.flows.paths import PathList
 from tailrace.codec.wire import Data, Parsed
+from tailrace.hosts.flows.paths import PathList
+from tailrace.hosts.options.nic import NicConfig
 from tests.hosts.marking import marked
 from tests.hosts.network import VirtualNetwork, make_nic
 from tests.hosts.trimming import trim

@@ -6,8 +6,8 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from tailrace.hosts.options.dcqcn import HermesConfig
 from tailrace.hosts.flows.paths import PathList
+from tailrace.hosts.options.dcqcn import HermesConfig
 from tailrace.hosts.steering.base import TIMEOUT
 from tailrace.hosts.steering.hermes import Hermes
 from tailrace.hosts.steering.hermes_paths import CONGESTED, FAILED, GOOD, GREY, HermesHost, HermesPaths

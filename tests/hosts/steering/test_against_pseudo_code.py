@@ -6,8 +6,8 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tailrace.hosts.options.nic import SteeringConfig
 from tailrace.hosts.flows.paths import PathList
+from tailrace.hosts.options.nic import SteeringConfig
 from tailrace.hosts.steering.scout import Scout
 from tailrace.hosts.steering.spray import Spray
 from tailrace.hosts.steering.spritz import Spritz

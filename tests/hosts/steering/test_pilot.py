@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from tailrace.hosts.options.nic import DctcpConfig, FlowcutNicConfig, NicConfig, SteeringConfig
 from tailrace.hosts.errors import ConfigError
 from tailrace.hosts.flows.flow import FlowSpec
 from tailrace.hosts.flows.paths import PathList
+from tailrace.hosts.options.nic import DctcpConfig, FlowcutNicConfig, NicConfig, SteeringConfig
 from tailrace.hosts.steering import Pilot
 from tailrace.hosts.steering.base import ACK
 from tailrace.hosts.steering.flow_ecmp import FlowEcmp

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tailrace.hosts.options.nic import SteeringConfig
 from tailrace.hosts.flows.paths import PathList
+from tailrace.hosts.options.nic import SteeringConfig
 from tailrace.hosts.steering import make_steering
 from tailrace.hosts.steering.base import ACK, ACK_ECN, NACK, TIMEOUT, Steering
 from tests.hosts.steering.path_lists import path_list

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tailrace.hosts.options.nic import ALGORITHMS, DctcpConfig, NicConfig, SteeringConfig, steered_by
 from tailrace.codec.layers.dscp import Dscp
-from tailrace.hosts.flows.paths import PathList
 from tailrace.codec.wire import Ack, Data
+from tailrace.hosts.flows.paths import PathList
+from tailrace.hosts.options.nic import ALGORITHMS, DctcpConfig, NicConfig, SteeringConfig, steered_by
 from tests.hosts.network import VirtualNetwork, flow, make_nic
 from tests.hosts.steering.fabric import Paths
 from tests.hosts.steering.path_lists import path_list

@@ -15,8 +15,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tailrace.native.compiler import ProgramError, emit, load_program
-from tailrace.native.compiler.read.bmv2_json import read_bmv2_json
 from tailrace.native.compiler.emit.text import STRING_BYTES, Code, identifier, string
+from tailrace.native.compiler.read.bmv2_json import read_bmv2_json
 from tailrace.native.runtime import Switch
 from tests.native.bmv2_builder import Builder, assign, call, const, field
 

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tailrace.native.compiler.read.bmv2_json import read_bmv2_json
 from tailrace.native.compiler.model import Model
+from tailrace.native.compiler.read.bmv2_json import read_bmv2_json
 from tests.native.old_forms import REWRITES, Json
 
 ROOT = Path(__file__).parents[3]

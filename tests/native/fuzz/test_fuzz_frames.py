@@ -14,12 +14,12 @@ from pathlib import Path
 
 import pytest
 
-from tailrace.native.compiler.read.bmv2_json import read_bmv2_json
 from tailrace.native.compiler.emit import emit
+from tailrace.native.compiler.read.bmv2_json import read_bmv2_json
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent.parent
-RUNTIME = ROOT / "native" / "runtime"
+RUNTIME = ROOT / "tailrace" / "native" / "runtime" / "c"
 PROGRAMS = sorted((ROOT / "tests" / "programs" / "build").glob("*.json"))
 FRAMES = int(os.environ.get("TAILRACE_FUZZ_FRAMES", "20000"))
 SEED = int(os.environ.get("TAILRACE_FUZZ_SEED", "1"))

@@ -24,7 +24,7 @@ from tailrace.native.server.device import Device, Settings
 from tailrace.native.server.errors import Code
 from tailrace.native.server.server import Server
 
-BUILD = Path(__file__).parents[3] / "programs" / "build"
+BUILD = Path(__file__).parents[2] / "programs" / "build"
 CPU_PORT = 510
 TIMEOUT_S = 60.0
 """Far longer than anything takes: only a hang runs into it."""

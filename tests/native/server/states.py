@@ -10,8 +10,8 @@ from finsy.proto import p4r
 from tailrace.native.compiler import Program
 from tailrace.native.runtime import Switch
 from tailrace.native.server.context import Context, Limits, Ports, finish
-from tailrace.native.server.memory import Account, Memory
 from tailrace.native.server.entities.schema import Schema
+from tailrace.native.server.memory import Account, Memory
 from tailrace.native.server.state import Result, State
 
 

@@ -7,7 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tailrace.native.server.entities.bytestring import Width, decode, decode_signed, encode, encode_signed, shortest
+from tailrace.native.server.entities.bytestring import (
+    Width,
+    decode,
+    decode_signed,
+    encode,
+    encode_signed,
+    shortest,
+)
 from tailrace.native.server.errors import Code, P4RtError
 
 BITS = st.integers(1, 140)

@@ -186,7 +186,7 @@ def test_mutated_programs(make_rig, name: str) -> None:
     rig.primary()
     rng = random.Random(3)
     request = rig.config_request(name)
-    build = Path(__file__).parents[3] / "programs" / "build"
+    build = Path(__file__).parents[2] / "programs" / "build"
     text = (build / f"{name}.json").read_bytes()
     for _ in range(60):
         request.config.p4_device_config = mutated(text, rng)

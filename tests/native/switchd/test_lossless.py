@@ -14,9 +14,18 @@ import pytest
 
 from tailrace.native.compiler import load_program
 from tailrace.native.runtime import BufferConfig, PfcConfig, PfcLimits, Switch, SwitchConfig
-from tailrace.native.switchd.lossless import BufferSpec, PfcSpec, WatchdogSpec, buffer_config, parse_buffer, parse_pfc, parse_port_watchdog, pfc_configs
-from tailrace.native.switchd.options import OptionError, make_parser, parse_options
 from tailrace.native.server.statistics import write_statistics
+from tailrace.native.switchd.lossless import (
+    BufferSpec,
+    PfcSpec,
+    WatchdogSpec,
+    buffer_config,
+    parse_buffer,
+    parse_pfc,
+    parse_port_watchdog,
+    pfc_configs,
+)
+from tailrace.native.switchd.options import OptionError, make_parser, parse_options
 from tailrace.words.watchdog import NO_WATCHDOG, Watchdog, of_host, parse_watchdog
 from tests.eventually import LONG_S, eventually
 

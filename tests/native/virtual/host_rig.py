@@ -10,11 +10,11 @@ from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
 from typing import Any
 
-from tailrace.native import virtual
-from tailrace.toolchain.cc import shared_library
 from tailrace.codec.table import offsets, ones
+from tailrace.toolchain.artifacts import VIRTUAL
+from tailrace.toolchain.cc import shared_library
 
-_FOLDER = Path(virtual.__file__).parent
+_FOLDER = VIRTUAL
 _SOURCES = [
     *_FOLDER.glob("tv_nic*.c"),
     *(_FOLDER / f"tv_{name}.c" for name in ("host", "codec", "build", "crc")),

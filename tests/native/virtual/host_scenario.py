@@ -12,13 +12,13 @@ import sys
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
-import tailrace.hosts
-from tailrace.hosts.options.nic import FlowcutNicConfig, NicConfig
+from tailrace import hosts
+from tailrace.codec.nic import NicLike
 from tailrace.hosts.flows.flow import FlowSpec
 from tailrace.hosts.nic.nic import Nic
-from tailrace.codec.nic import NicLike
-from tests.native.virtual import l3
+from tailrace.hosts.options.nic import FlowcutNicConfig, NicConfig
 from tailrace.topology import GATEWAY_MAC
+from tests.native.virtual import l3
 
 WORDS = "leaf-spine:leaves=2,spines=2,hosts=2,rate=10Gbps,delay=1us"
 LIMIT_NS = 100_000_000

@@ -12,8 +12,8 @@ from tailrace.native.runtime import PfcConfig
 from tailrace.native.virtual import SWITCH_CONFIG, FrameMatch, Network
 from tailrace.native.virtual.account import Account
 from tailrace.native.virtual.looking import Sight, Traffic
-from tests.native.virtual.l3 import Frame, ListNic, install, network, packet, program
 from tailrace.topology import Topology, parse_topology
+from tests.native.virtual.l3 import Frame, ListNic, install, network, packet, program
 
 SPAN_NS = 30_000
 """Faults and first sendings fall into this time."""

@@ -6,13 +6,13 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from tailrace.schemes.registry import parse_scheme
-from tailrace.hosts.options.nic import NicConfig
 from tailrace.hosts.flows.flow import FlowSpec
 from tailrace.hosts.nic.nic import Nic
+from tailrace.hosts.options.nic import NicConfig
 from tailrace.native.virtual import Network
-from tests.flowcut.fabric import build
+from tailrace.schemes.registry import parse_scheme
 from tailrace.topology import GATEWAY_MAC, parse_topology
+from tests.flowcut.fabric import build
 
 
 def fabric(topology: str, scheme: str, seed: int = 0) -> tuple[Network, dict[str, Nic]]:

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from tailrace.hosts.compiled import COMPILED, INTERPRETED, VARIABLE
 from tailrace.codec.frame import Frame
-from tailrace.hosts.nic.nic import Nic
 from tailrace.hosts import build as hosts_build
+from tailrace.hosts.compiled import COMPILED, INTERPRETED, VARIABLE
+from tailrace.hosts.nic.nic import Nic
 from tests.native.virtual import l3
 from tests.native.virtual.host_scenario import CONFIGS, run
 

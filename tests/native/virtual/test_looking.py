@@ -15,9 +15,9 @@ from tailrace.codec.layers.bth import BTH
 from tailrace.codec.layers.nic_shim import ShimmedBTH
 from tailrace.native.virtual import Network, NetworkError, Wire, WireEvent
 from tailrace.native.virtual.account import Amount
+from tailrace.topology import Topology
 from tests.native.virtual.l3 import Frame, ListNic, attach_all, network, packet, topology
 from tests.native.virtual.roce import add_flows, fabric
-from tailrace.topology import Topology
 
 _LEAF_SPINE = "leaf-spine:leaves=2,spines=2,hosts=2,rate=10Gbps,delay=1us"
 

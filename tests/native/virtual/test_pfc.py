@@ -12,10 +12,10 @@ from tailrace.experiments.plan.pfc import Pfc
 from tailrace.native.runtime import BufferConfig, PfcConfig
 from tailrace.native.virtual import SWITCH_CONFIG, Network
 from tailrace.native.virtual.account import Account
+from tailrace.topology import Topology
 from tests.native.virtual.chain import chain, host
 from tests.native.virtual.l3 import OVERHEAD_BYTES, Frame, network, packet
 from tests.native.virtual.obeying import ObeyingNic
-from tailrace.topology import Topology
 
 _GBPS = 10**9
 

@@ -9,15 +9,15 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from tailrace.hosts.options.nic import NicConfig
 from tailrace.hosts.flows.flow import FlowRecord, FlowSpec
 from tailrace.hosts.nic.nic import Nic
+from tailrace.hosts.options.nic import NicConfig
 from tailrace.native.runtime import PfcConfig, SwitchConfig
 from tailrace.native.virtual import SWITCH_CONFIG
 from tailrace.native.virtual.account import Account
+from tailrace.topology import GATEWAY_MAC, parse_topology
 from tests.native.virtual.chain import chain
 from tests.native.virtual.l3 import OVERHEAD_BYTES, Frame, attach_all, network, packet
-from tailrace.topology import GATEWAY_MAC, parse_topology
 
 _GBPS = 10**9
 _BATCHES = 50

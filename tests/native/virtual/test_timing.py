@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tailrace.hosts.options.nic import NicConfig
 from tailrace.hosts.flows.flow import FlowSpec
 from tailrace.hosts.nic.nic import Nic
+from tailrace.hosts.options.nic import NicConfig
 from tailrace.native.virtual import Wire, WireEvent
+from tailrace.topology import GATEWAY_MAC
 from tests.native.virtual.chain import arrivals_ps, chain
 from tests.native.virtual.l3 import OVERHEAD_BYTES, Frame, attach_all, network, packet
-from tailrace.topology import GATEWAY_MAC
 
 _SETTINGS = settings(max_examples=60, derandomize=True, deadline=None, database=None)
 _GBPS = 10**9

@@ -17,11 +17,11 @@ from tailrace.codec.layers.pfc import pfc_frame
 from tailrace.native.runtime import PfcConfig, PfcStats
 from tailrace.native.virtual import SWITCH_CONFIG
 from tailrace.native.virtual.account import Account
+from tailrace.topology import Topology
 from tailrace.words.watchdog import NO_WATCHDOG, Watchdog, of_host
 from tests.native.virtual.chain import chain, host
 from tests.native.virtual.l3 import OVERHEAD_BYTES, Frame, network, packet
 from tests.native.virtual.obeying import ObeyingNic
-from tailrace.topology import Topology
 
 RATE_BPS = 10**10
 _SIZE = 1500

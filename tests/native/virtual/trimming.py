@@ -7,14 +7,14 @@ import random
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tailrace.hosts.options.nic import NicConfig
 from tailrace.hosts.flows.flow import FlowRecord, FlowSpec
 from tailrace.hosts.nic.nic import Nic
+from tailrace.hosts.options.nic import NicConfig
 from tailrace.native.runtime import ActionCall, Switch
 from tailrace.native.virtual import Network, Wire, WireEvent
 from tailrace.native.virtual.account import Account
-from tests.p4src.rig import address_number, program
 from tailrace.topology import GATEWAY_MAC, parse_topology
+from tests.p4src.rig import address_number, program
 
 SWITCH = "leaf1"
 SLICE_NS = 20_000

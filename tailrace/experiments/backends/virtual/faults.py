@@ -7,10 +7,18 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
 
-from tailrace.schemes.defaults import base_rtt_ns
-from tailrace.experiments.faults.fault import AckLoss, Blackhole, Drop, LinkDown, LinkFault, LinkSlow, SwitchRestart
+from tailrace.experiments.faults.fault import (
+    AckLoss,
+    Blackhole,
+    Drop,
+    LinkDown,
+    LinkFault,
+    LinkSlow,
+    SwitchRestart,
+)
 from tailrace.hosts.flows.flow import FlowSpec
 from tailrace.native.virtual import FrameMatch, Network
+from tailrace.schemes.defaults import base_rtt_ns
 from tailrace.topology import Topology
 from tailrace.topology.paths.shortest import Down
 

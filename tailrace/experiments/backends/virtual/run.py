@@ -9,48 +9,47 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from functools import partial
 
-from tailrace.p4rt import programs
-from tailrace.schemes.defaults import base_rtt_ns, resolve
-from tailrace.p4rt.endpoint import run_at_once
-from tailrace.p4rt.errors import ControllerError
-from tailrace.p4rt.events import Event
-from tailrace.schemes.rlb.failures import Out
-from tailrace.schemes.rlb.faulty_paths import FaultyPaths
-from tailrace.p4rt.inprocess import InProcess, install_all
-from tailrace.schemes.intent import intent
-from tailrace.schemes.rlb.defaults import fabric_rate_bps
-from tailrace.schemes.registry import parse_scheme
-from tailrace.p4rt.target import target
-from tailrace.p4rt import counters
+from tailrace.controller.virtual_time import VirtualAlerts
 from tailrace.experiments.backends.job import Job, Outcome, PfcSeen, Progress, Report
+from tailrace.experiments.backends.virtual.faults import VirtualFaults, reaction_ns
+from tailrace.experiments.backends.virtual.uncollected import uncollected
 from tailrace.experiments.errors import RunError
 from tailrace.experiments.faults.fault import LinkSlow, last_change_ns
+from tailrace.experiments.plan.known import topology_of
+from tailrace.experiments.plan.pfc import Thresholds
+from tailrace.experiments.plan.reckon import check_samples
 from tailrace.experiments.results.gaps import Gaps
 from tailrace.experiments.results.hf2t import learned
 from tailrace.experiments.results.ideal import Ideal
-from tailrace.experiments.plan.known import topology_of
-from tailrace.experiments.plan.pfc import Thresholds
 from tailrace.experiments.results.pfc import pfc_seen
-from tailrace.experiments.plan.reckon import check_samples
-from tailrace.words.scale import scaled
-from tailrace.schemes.spritz.frames import endpoint_table
 from tailrace.experiments.results.timelines import Timelines, path_table, queue_table
-from tailrace.experiments.backends.virtual.uncollected import uncollected
-from tailrace.controller.virtual_time import VirtualAlerts
-from tailrace.experiments.backends.virtual.faults import VirtualFaults, reaction_ns
 from tailrace.hosts.errors import ConfigError
-from tailrace.hosts.nic.nic import Nic
 from tailrace.hosts.flows.observation import ReceiverObservation
+from tailrace.hosts.nic.nic import Nic
 from tailrace.native.runtime import BufferConfig, PfcConfig, SwitchConfig
 from tailrace.native.server.errors import P4RtError
 from tailrace.native.server.statistics import statistics
 from tailrace.native.virtual import Network, NetworkError
 from tailrace.native.virtual.looking import Watch
 from tailrace.native.virtual.network import SWITCH_CONFIG
-from tailrace.words import SpecError
-from tailrace.words.watchdog import of_port
+from tailrace.p4rt import counters, programs
+from tailrace.p4rt.endpoint import run_at_once
+from tailrace.p4rt.errors import ControllerError
+from tailrace.p4rt.events import Event
+from tailrace.p4rt.inprocess import InProcess, install_all
+from tailrace.p4rt.target import target
+from tailrace.schemes.defaults import base_rtt_ns, resolve
+from tailrace.schemes.intent import intent
+from tailrace.schemes.registry import parse_scheme
+from tailrace.schemes.rlb.defaults import fabric_rate_bps
+from tailrace.schemes.rlb.failures import Out
+from tailrace.schemes.rlb.faulty_paths import FaultyPaths
+from tailrace.schemes.spritz.frames import endpoint_table
 from tailrace.topology import GATEWAY_MAC
 from tailrace.topology.paths.shortest import Down
+from tailrace.words import SpecError
+from tailrace.words.scale import scaled
+from tailrace.words.watchdog import of_port
 
 PATIENCE = 50
 """A run ends with flows unfinished after so many times the ideal time of all flows one after the other."""

@@ -15,14 +15,14 @@ import threading
 from collections.abc import Callable, Iterator
 
 from tailrace.controller import runfile
-from tailrace.schemes.defaults import resolve
 from tailrace.controller.runfile import RunFile, RunSwitch
-from tailrace.schemes.registry import parse_scheme
-from tailrace.p4rt.target import target
 from tailrace.experiments.backends.virtual.run import Standing
 from tailrace.native.virtual.serve import serving
-from tailrace.words.units import format_time
+from tailrace.p4rt.target import target
+from tailrace.schemes.defaults import resolve
+from tailrace.schemes.registry import parse_scheme
 from tailrace.topology import parse_topology
+from tailrace.words.units import format_time
 
 LOOPBACK = "127.0.0.1"
 STANDARD_INPUT = 0

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tailrace.experiments.plan.known import topology_of
 from tailrace.experiments.paper.document import Curve
 from tailrace.experiments.paper.model import Panel, PaperFile
+from tailrace.experiments.plan.known import topology_of
 from tailrace.topology import Topology
 from tailrace.topology.paths.bounded import BoundedPaths, endpoint_bytes, longest_list
 

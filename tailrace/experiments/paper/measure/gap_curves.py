@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import accumulate
 
-from tailrace.experiments.results.gaps import Gaps
 from tailrace.experiments.paper.document import Cell, Curve
+from tailrace.experiments.results.gaps import Gaps
 from tailrace.experiments.results.result import Result
 
 PARTS = 4

@@ -20,11 +20,11 @@ from fractions import Fraction
 
 from scapy.layers.l2 import Ether
 
-from tailrace.experiments.paper.model import Panel, PaperFile
-from tailrace.codec.layout import Layout
 from tailrace.codec.layers.data_shim import DataShim, Stamp
 from tailrace.codec.layers.flowcut_ack import FlowcutAck
 from tailrace.codec.layers.local import Local
+from tailrace.codec.layout import Layout
+from tailrace.experiments.paper.model import Panel, PaperFile
 from tailrace.words.units import parse_rate_bps, parse_time_ns
 
 MTU_BYTES = 2048

@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 
 from msgspec import UnsetType, structs
 
-from tailrace.experiments.workloads.classes import CLASSES, PLAIN
-from tailrace.experiments.results.gaps import GapSummary
-from tailrace.experiments.results.statistics import mean, percentile
 from tailrace.experiments.paper.claims.units import UNITS
+from tailrace.experiments.results.gaps import GapSummary
 from tailrace.experiments.results.result import Result
 from tailrace.experiments.results.rows import FlowRow, measured_rows
+from tailrace.experiments.results.statistics import mean, percentile
 from tailrace.experiments.results.summary import packets
+from tailrace.experiments.workloads.classes import CLASSES, PLAIN
 from tailrace.words import SpecError
 
 

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 
 import msgspec
 
-from tailrace.experiments.results.statistics import percentile
-from tailrace.experiments.paper.document import Cell, Curve
 from tailrace.experiments.paper.claims.expression import BY_SIZE
+from tailrace.experiments.paper.document import Cell, Curve
 from tailrace.experiments.results.result import Result
 from tailrace.experiments.results.rows import FlowRow, measured_rows
+from tailrace.experiments.results.statistics import percentile
 
 RANGES = 10
 PERCENTS = (50, 99)

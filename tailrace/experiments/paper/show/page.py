@@ -16,12 +16,12 @@ import jinja2
 
 from tailrace.experiments.errors import FileError
 from tailrace.experiments.paper.claims.claims import HOLDS, Verdict
-from tailrace.experiments.paper.document import Document
 from tailrace.experiments.paper.claims.expect import ABOUT
+from tailrace.experiments.paper.claims.units import UNITS
+from tailrace.experiments.paper.document import Document
 from tailrace.experiments.paper.measure.metrics import metric, named
 from tailrace.experiments.paper.model import read_paper, select
 from tailrace.experiments.paper.show.table import NOT_MEASURED, explanations
-from tailrace.experiments.paper.claims.units import UNITS
 from tailrace.experiments.results.result import SUMMARY, read_summary
 
 PICTURE = ".svg"

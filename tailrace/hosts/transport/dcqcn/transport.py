@@ -2,8 +2,9 @@
 """dcqcn: go-back-N at the rate that DCQCN allows (Zhu et al., SIGCOMM 2015), by paths that Hermes chooses.
 
 Without a CNP a flow goes as fast as its link lets it, from its first packet on; PFC and a window, if there is
-one, hold it back as any other. See `hosts.transport.dcqcn.rate` for the rate, `hosts.transport.dcqcn.pacer` for what comes of
-it, `hosts.transport.dcqcn.cnp` for the receiver's part and `hosts.steering.hermes` for the paths.
+one, hold it back as any other. See `hosts.transport.dcqcn.rate` for the rate, `hosts.transport.dcqcn.pacer`
+for what comes of it, `hosts.transport.dcqcn.cnp` for the receiver's part and `hosts.steering.hermes` for the
+paths.
 
 What Hermes is told of a path: of each acknowledgment the mark, and the round-trip time of the packet that it
 answers, unless that was sent more than once (Karn's rule); of a NAK that makes the flow go back, and of a
@@ -15,9 +16,9 @@ from __future__ import annotations
 
 from tailrace.codec.calls import PORT_BITS, PORT_MASK
 from tailrace.hosts.options.nic import NicConfig
-from tailrace.hosts.transport.dcqcn.pacer import Pacer
 from tailrace.hosts.steering.base import ACK, ACK_ECN, NACK, TIMEOUT
 from tailrace.hosts.steering.hermes import Hermes
+from tailrace.hosts.transport.dcqcn.pacer import Pacer
 from tailrace.hosts.transport.dcqcn.rate import DcqcnRate
 from tailrace.hosts.transport.go_back_n import GoBackNSender
 

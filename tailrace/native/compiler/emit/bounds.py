@@ -8,7 +8,18 @@ from machine words.
 from __future__ import annotations
 
 from tailrace.native.compiler.errors import ProgramError
-from tailrace.native.compiler.expr import BoolConst, Const, Expr, FieldRef, Local, Lookahead, Op, RegisterCell, StackCount, ValidBit
+from tailrace.native.compiler.expr import (
+    BoolConst,
+    Const,
+    Expr,
+    FieldRef,
+    Local,
+    Lookahead,
+    Op,
+    RegisterCell,
+    StackCount,
+    ValidBit,
+)
 from tailrace.native.compiler.model import Model, Param
 
 Bounds = tuple[int, int]

@@ -4,7 +4,15 @@
 from __future__ import annotations
 
 from tailrace.native.compiler.emit.carried import Carried
-from tailrace.native.compiler.emit.lvalues import Places, declare_field, field_name, set_valid, type_name, union_kinds, union_type_name
+from tailrace.native.compiler.emit.lvalues import (
+    Places,
+    declare_field,
+    field_name,
+    set_valid,
+    type_name,
+    union_kinds,
+    union_type_name,
+)
 from tailrace.native.compiler.emit.packing import chunks, pack
 from tailrace.native.compiler.emit.text import Code, storage
 from tailrace.native.compiler.expr import HeaderInst

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING
 
 from tailrace.native.compiler.emit.text import Code, identifier, storage
 from tailrace.native.compiler.errors import ProgramError
-from tailrace.native.compiler.expr import HeaderInst, HeaderRef, StackElem, StackLast, UnionInst, UnionMember, UnionRef, UnionStackElem
+from tailrace.native.compiler.expr import (
+    HeaderInst,
+    HeaderRef,
+    StackElem,
+    StackLast,
+    UnionInst,
+    UnionMember,
+    UnionRef,
+    UnionStackElem,
+)
 from tailrace.native.compiler.model import FieldType, HeaderType, Model, limbs_of
 
 if TYPE_CHECKING:

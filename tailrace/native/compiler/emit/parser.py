@@ -9,7 +9,18 @@ from tailrace.native.compiler.emit.text import Code, literal
 from tailrace.native.compiler.emit.values import Values
 from tailrace.native.compiler.errors import ProgramError
 from tailrace.native.compiler.expr import Expr, FieldRef, HeaderInst, Lookahead, UnionMember, UnionStackLast
-from tailrace.native.compiler.model import Advance, Extract, Model, ParserOp, ParserSet, ParseState, Primitive, Transition, Verify, limbs_of
+from tailrace.native.compiler.model import (
+    Advance,
+    Extract,
+    Model,
+    ParserOp,
+    ParserSet,
+    ParseState,
+    Primitive,
+    Transition,
+    Verify,
+    limbs_of,
+)
 from tailrace.native.compiler.walk import parts
 
 # core.p4's numbering, for programs whose JSON lists no errors

@@ -6,7 +6,12 @@ from __future__ import annotations
 from tailrace.native.compiler.emit.actions import emit_actions
 from tailrace.native.compiler.emit.calculations import emit_calculations, emit_checksums
 from tailrace.native.compiler.emit.carried import Carried, carried
-from tailrace.native.compiler.emit.headers import carried_bytes, emit_standard, emit_type_functions, emit_types
+from tailrace.native.compiler.emit.headers import (
+    carried_bytes,
+    emit_standard,
+    emit_type_functions,
+    emit_types,
+)
 from tailrace.native.compiler.emit.lvalues import Places, field_name
 from tailrace.native.compiler.emit.parser import ParserEmitter, emit_deparser
 from tailrace.native.compiler.emit.pipelines import MATCH, PipelineEmitter, data_limbs, key_words

@@ -20,7 +20,25 @@ from tailrace.native.compiler.emit.bounds import Bounds, BoundsOf, union, width
 from tailrace.native.compiler.emit.lvalues import Places, field_name
 from tailrace.native.compiler.emit.text import Code, literal
 from tailrace.native.compiler.errors import ProgramError
-from tailrace.native.compiler.expr import COMPARISONS, BoolConst, Const, Expr, FieldRef, IsValid, IsValidUnion, Local, Lookahead, Op, RegisterCell, SameHeader, SameUnion, StackCount, UnionRef, ValidBit, is_boolean
+from tailrace.native.compiler.expr import (
+    COMPARISONS,
+    BoolConst,
+    Const,
+    Expr,
+    FieldRef,
+    IsValid,
+    IsValidUnion,
+    Local,
+    Lookahead,
+    Op,
+    RegisterCell,
+    SameHeader,
+    SameUnion,
+    StackCount,
+    UnionRef,
+    ValidBit,
+    is_boolean,
+)
 from tailrace.native.compiler.model import Model, Param, limbs_of
 
 _MODULAR = {"+", "-", "*", "|", "^", "&", "~", "<<", "?"}

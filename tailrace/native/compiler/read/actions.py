@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from tailrace.native.compiler.expr import Const, Expr, FieldRef, Op, is_boolean
 from tailrace.native.compiler.model import Action, Param, Primitive, Source
-from tailrace.native.compiler.read.node import Node, lookup
 from tailrace.native.compiler.read.expr import ExprReader
+from tailrace.native.compiler.read.node import Node, lookup
 from tailrace.native.compiler.walk import locals_of
 
 

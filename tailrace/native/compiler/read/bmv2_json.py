@@ -12,12 +12,26 @@ from typing import Literal
 
 from tailrace.native.compiler.errors import ProgramError, at
 from tailrace.native.compiler.expr import Const, Expr, FieldRef, HeaderInst, IsValid, Op, ValidBit
-from tailrace.native.compiler.read.json_text import decode_json
-from tailrace.native.compiler.model import Action, CalcInput, Calculation, Checksum, ConstInput, Counter, Digest, FieldList, HeaderInput, Meter, Model, Pipeline, Register
-from tailrace.native.compiler.read.node import Node, enter, lookup
+from tailrace.native.compiler.model import (
+    Action,
+    CalcInput,
+    Calculation,
+    Checksum,
+    ConstInput,
+    Counter,
+    Digest,
+    FieldList,
+    HeaderInput,
+    Meter,
+    Model,
+    Pipeline,
+    Register,
+)
 from tailrace.native.compiler.read.actions import ActionReader, Names
 from tailrace.native.compiler.read.expr import ExprReader
 from tailrace.native.compiler.read.headers import Headers, read_headers
+from tailrace.native.compiler.read.json_text import decode_json
+from tailrace.native.compiler.read.node import Node, enter, lookup
 from tailrace.native.compiler.read.parser import ParserReader, read_deparser, read_vsets
 from tailrace.native.compiler.read.tables import TableReader
 

@@ -3,9 +3,37 @@
 
 from __future__ import annotations
 
-from tailrace.native.compiler.expr import ARITHMETIC, CASTS, COMPARISONS, LOGIC, BoolConst, Const, Expr, FieldRef, HeaderInst, HeaderRef, IsValid, IsValidUnion, Local, Lookahead, Op, RegisterCell, SameHeader, SameUnion, StackCount, StackElem, StackLast, UnionInst, UnionMember, UnionRef, UnionStackElem, UnionStackLast, is_boolean
-from tailrace.native.compiler.read.node import Node, lookup
+from tailrace.native.compiler.expr import (
+    ARITHMETIC,
+    CASTS,
+    COMPARISONS,
+    LOGIC,
+    BoolConst,
+    Const,
+    Expr,
+    FieldRef,
+    HeaderInst,
+    HeaderRef,
+    IsValid,
+    IsValidUnion,
+    Local,
+    Lookahead,
+    Op,
+    RegisterCell,
+    SameHeader,
+    SameUnion,
+    StackCount,
+    StackElem,
+    StackLast,
+    UnionInst,
+    UnionMember,
+    UnionRef,
+    UnionStackElem,
+    UnionStackLast,
+    is_boolean,
+)
 from tailrace.native.compiler.read.headers import Headers
+from tailrace.native.compiler.read.node import Node, lookup
 
 _HEADER = (HeaderInst, StackElem, StackLast, UnionMember)
 _UNION = (UnionInst, UnionStackElem)

@@ -5,7 +5,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from tailrace.native.compiler.expr import FieldRef, HeaderInst, HeaderRef, StackLast, UnionInst, UnionMember, UnionRef, UnionStackLast, ValidBit
+from tailrace.native.compiler.expr import (
+    FieldRef,
+    HeaderInst,
+    HeaderRef,
+    StackLast,
+    UnionInst,
+    UnionMember,
+    UnionRef,
+    UnionStackLast,
+    ValidBit,
+)
 from tailrace.native.compiler.model import FieldType, Header, HeaderStack, HeaderType, Union, UnionStack
 from tailrace.native.compiler.read.node import Node, enter, lookup
 

@@ -5,11 +5,34 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from tailrace.native.compiler.expr import Const, Expr, FieldRef, HeaderInst, HeaderRef, Lookahead, Op, StackCount, ValidBit, is_boolean
-from tailrace.native.compiler.model import Advance, Extract, HeaderType, KeyPart, Parser, ParserOp, ParserSet, ParseState, Transition, ValueSet, Verify
-from tailrace.native.compiler.read.node import Node, enter, lookup
+from tailrace.native.compiler.expr import (
+    Const,
+    Expr,
+    FieldRef,
+    HeaderInst,
+    HeaderRef,
+    Lookahead,
+    Op,
+    StackCount,
+    ValidBit,
+    is_boolean,
+)
+from tailrace.native.compiler.model import (
+    Advance,
+    Extract,
+    HeaderType,
+    KeyPart,
+    Parser,
+    ParserOp,
+    ParserSet,
+    ParseState,
+    Transition,
+    ValueSet,
+    Verify,
+)
 from tailrace.native.compiler.read.actions import ActionReader
 from tailrace.native.compiler.read.headers import Headers
+from tailrace.native.compiler.read.node import Node, enter, lookup
 from tailrace.native.compiler.walk import with_locals
 
 

@@ -7,10 +7,20 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from tailrace.native.compiler.expr import Expr, FieldRef, HeaderRef, IsValid, Op, ValidBit
-from tailrace.native.compiler.model import Action, ActionCallNode, Conditional, ConstEntry, KeyField, MatchKind, Pipeline, Profile, Table
-from tailrace.native.compiler.read.node import Node, enter, lookup
+from tailrace.native.compiler.model import (
+    Action,
+    ActionCallNode,
+    Conditional,
+    ConstEntry,
+    KeyField,
+    MatchKind,
+    Pipeline,
+    Profile,
+    Table,
+)
 from tailrace.native.compiler.read.actions import source_of
 from tailrace.native.compiler.read.expr import ExprReader
+from tailrace.native.compiler.read.node import Node, enter, lookup
 
 # "optional" matches a value or anything: a ternary match with a full or an empty mask
 _MATCH_KINDS: dict[str, MatchKind] = {

@@ -10,8 +10,18 @@ from finsy.proto import p4r
 
 from tailrace.native.runtime import Replica, StateError
 from tailrace.native.server import memory
+from tailrace.native.server.context import (
+    DELETE,
+    ENTITY,
+    INSERT,
+    MAX_PORT,
+    Context,
+    Responses,
+    Undo,
+    Work,
+    check_metadata,
+)
 from tailrace.native.server.entities.bytestring import decode, shortest
-from tailrace.native.server.context import DELETE, ENTITY, INSERT, MAX_PORT, Context, Responses, Undo, Work, check_metadata
 from tailrace.native.server.errors import Code, P4RtError, exhausted, invalid, not_found
 
 MAX_GROUP = 0xFFFF

@@ -16,12 +16,21 @@ from finsy.proto import p4r
 
 from tailrace.native.runtime import StateError, Switch
 from tailrace.native.server import memory
+from tailrace.native.server.context import DELETE, INSERT, Context, Undo, from_state_error
 from tailrace.native.server.entities.actions import ActionSpec, parse_action
 from tailrace.native.server.entities.bytestring import decode, shortest
-from tailrace.native.server.context import DELETE, INSERT, Context, Undo, from_state_error
-from tailrace.native.server.errors import Code, P4RtError, exhausted, invalid, not_found
-from tailrace.native.server.entities.members import Group, GroupSpec, IndirectSpec, Member, MemberSpec, OneShotSpec, Watch, Weighted
+from tailrace.native.server.entities.members import (
+    Group,
+    GroupSpec,
+    IndirectSpec,
+    Member,
+    MemberSpec,
+    OneShotSpec,
+    Watch,
+    Weighted,
+)
 from tailrace.native.server.entities.schema import ProfilePlan
+from tailrace.native.server.errors import Code, P4RtError, exhausted, invalid, not_found
 
 PORT_BITS = 32
 

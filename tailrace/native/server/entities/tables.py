@@ -9,16 +9,24 @@ from typing import cast
 from finsy.proto import p4r
 
 from tailrace.native.runtime import ActionCall, GroupRef, MemberRef, MeterRates, StateError, Switch
+from tailrace.native.server.context import (
+    DELETE,
+    INSERT,
+    MODIFY,
+    Context,
+    Undo,
+    check_metadata,
+    from_state_error,
+)
 from tailrace.native.server.entities.actions import ActionSpec, parse_action
-from tailrace.native.server.context import DELETE, INSERT, MODIFY, Context, Undo, check_metadata, from_state_error
 from tailrace.native.server.entities.entry import DEFAULT_HANDLE, Entry, Identity, TargetSpec
-from tailrace.native.server.errors import Code, P4RtError, invalid, not_found
 from tailrace.native.server.entities.forms import Form, Forms
 from tailrace.native.server.entities.match import PackedKey
 from tailrace.native.server.entities.members import IndirectSpec
 from tailrace.native.server.entities.meters import parse_rates, refuse_colour_counters
 from tailrace.native.server.entities.profiles import Profile
 from tailrace.native.server.entities.schema import Schema, TablePlan
+from tailrace.native.server.errors import Code, P4RtError, invalid, not_found
 
 EXPIRED_SLICES = 16
 """Slices of a table in which one call looks for entries that have run out; the next goes on behind them."""

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Listings: rows of typed values, filters over them, rates."""

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pages, charts and tables of a paper's figures."""
