@@ -25,7 +25,6 @@ from tailrace.codec.layers.nic_shim import ACK_PORT, SHIM_PORT, NicShim
 from tailrace.codec.layout import Layout
 from tailrace.codec.templates import AETH_BYTES, NIC_ACK, PLAIN, RETH_BYTES, TTL, UDP_PROTOCOL
 from tailrace.codec.wire import CE
-from tailrace.hosts.nic.nic import Nic
 
 IPV4 = 0x0800
 
@@ -216,15 +215,15 @@ def ones() -> tuple[int, ...]:
 class Codec(Protocol):
     """The extension's part of it."""
 
-    def set_codec(self, values: Mapping[str, int], ones: tuple[int, ...], nic: type) -> None:
-        """Takes `offsets` and `ones`, and the type of NICs that are called with packets instead of frames."""
+    def set_codec(self, values: Mapping[str, int], ones: tuple[int, ...]) -> None:
+        """Takes `offsets` and `ones`."""
         ...
 
 
 def install(extension: Codec) -> None:
-    """Tells the extension what it has to know of frames and NICs; once, before a host gets a NIC.
+    """Tells the extension what it has to know of frames; once, before a host gets a NIC.
 
     Raises:
         ValueError: the C code cannot work with these headers.
     """
-    extension.set_codec(offsets(), ones(), Nic)
+    extension.set_codec(offsets(), ones())

@@ -81,14 +81,10 @@ class PacketNic:
         return self.templates[what >> KIND_BITS]
 
 
-def rig(nic: PacketNic) -> Rig:
-    return Rig(nic, PacketNic)
-
-
 def told_in_c(frame: bytes, virtual_bytes: int, now_ns: int) -> tuple[object, ...]:
     """What a NIC is told of a frame by the host port."""
     nic = PacketNic()
-    host = rig(nic)
+    host = Rig(nic)
     host.arrive(now_ns * 1000 + 999, frame, virtual_bytes)
     host.run()
     (told,) = nic.told
@@ -216,7 +212,7 @@ def mutated(draw, frame: bytes):
 def test_packets_are_built_as_in_python(given):
     """Every byte, and the length of a virtual payload."""
     nic = PacketNic([given.packet], {given.packet[0] >> KIND_BITS: given.template})
-    host = rig(nic)
+    host = Rig(nic)
     host.poll(given.now_ns * 1000 + 1)
     host.run(given.now_ns * 1000 + 2)
     ((_, _, data, virtual_bytes),) = host.sent
@@ -358,7 +354,7 @@ def test_long_virtual_payloads_count_as_zeros(given):
 def test_raw_frames_are_sent_as_they_are():
     """And a NIC may use its packets again."""
     packet = (RAW, b"anything at all", 5)
-    host = rig(PacketNic([packet, packet]))
+    host = Rig(PacketNic([packet, packet]))
     host.poll()
     host.run()
     assert [(b"anything at all", 5)] * 2 == [sent[2:] for sent in host.sent]
@@ -373,7 +369,7 @@ def test_a_time_instead_of_a_packet():
             return 40 if now_ns < 40 else None
 
     nic = Later()
-    host = Rig(nic, Later)
+    host = Rig(nic)
     host.poll()
     host.run()
     host.arrive(90_500, bytes(14))
@@ -414,7 +410,7 @@ def test_packets_that_are_none_are_refused(packet, template, error):
         def template(self, what: int) -> Any:
             return template
 
-    host = Rig(Careless([packet]), Careless)
+    host = Rig(Careless([packet]))
     host.poll()
     with pytest.raises(error):
         host.run()
@@ -451,7 +447,7 @@ def test_exceptions_of_packet_calls_come_out(name):
         "on_pfc": bytes(pfc_frame("02:00:00:00:00:01", {0: 1})),
         "on_junk": b"",
     }
-    host = Rig(Angry(), Angry)
+    host = Rig(Angry())
     host.arrive(0, frames[name])
     with pytest.raises(LookupError, match=name):
         host.run()

@@ -38,13 +38,11 @@ def extension() -> Any:
 
 
 class Rig:
-    """One host. NICs of type `packet_nic` are called with packets, all others with frames."""
+    """One host, and its wires."""
 
-    def __init__(
-        self, nic: object, packet_nic: type, *, rate_bps: int = 8_000_000_000, delay_ps: int = 0
-    ) -> None:
+    def __init__(self, nic: object, *, rate_bps: int = 8_000_000_000, delay_ps: int = 0) -> None:
         self._c = extension()
-        self._c.set_codec(offsets(), ones(), packet_nic)
+        self._c.set_codec(offsets(), ones())
         self._rig = self._c.make(rate_bps, delay_ps)
         self.attach(nic)
 

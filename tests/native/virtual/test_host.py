@@ -18,14 +18,6 @@ from tests.native.virtual.l3 import Frame, ListNic
 ANSWER_BYTES = 14
 
 
-class Nobody:
-    """The type of no NIC: all are called with frames."""
-
-
-def rig(nic: object, **wire: int) -> Rig:
-    return Rig(nic, Nobody, **wire)
-
-
 @dataclass
 class ScriptNic:
     """Sends frames at their times, and as many more as arrivals ask for; notes every call with its time.
@@ -105,7 +97,7 @@ def test_a_host_does_what_the_model_does(script, times, data, rate_bps):
     ]
     arrivals = [(time, bytes([data.draw(st.integers(0, 2))])) for time in times]
     one, other = ScriptNic(list(frames)), ScriptNic(list(frames))
-    host, model = rig(one, rate_bps=rate_bps), Model(other, arrivals, rate_bps)
+    host, model = Rig(one, rate_bps=rate_bps), Model(other, arrivals, rate_bps)
     for time, frame in arrivals:
         host.arrive(time, frame)
     host.poll()
@@ -122,7 +114,7 @@ def test_a_host_does_what_the_model_does(script, times, data, rate_bps):
 def test_rounding_does_not_add_up():
     """Frames in a row on a wire whose bytes last no whole number of ps end when their sum says."""
     nic = ListNic([(0, Frame(bytes(100)))] * 99)
-    host = rig(nic, rate_bps=7_000_000_000)
+    host = Rig(nic, rate_bps=7_000_000_000)
     host.poll()
     host.run()
     assert [count * 100 * 8 * 10**12 // (7 * 10**9) for count in range(1, 100)] == [
@@ -132,7 +124,7 @@ def test_rounding_does_not_add_up():
 
 def test_bytes_at_400_gigabit_last_20_ps():
     """A frame's last bit is there to the picosecond, behind the wire's delay."""
-    host = rig(ListNic([(3, Frame(bytes(101), 4000))]), rate_bps=400_000_000_000, delay_ps=5)
+    host = Rig(ListNic([(3, Frame(bytes(101), 4000))]), rate_bps=400_000_000_000, delay_ps=5)
     host.poll()
     host.run()
     assert [(3000, 3000 + 4101 * 20 + 5)] == [sent[:2] for sent in host.sent]
@@ -140,7 +132,7 @@ def test_bytes_at_400_gigabit_last_20_ps():
 
 def test_a_new_rate_is_that_of_the_next_frame():
     """A frame that is being sent ends as it began."""
-    host = rig(ListNic([(0, Frame(bytes(100)))] * 2))
+    host = Rig(ListNic([(0, Frame(bytes(100)))] * 2))
     host.poll()
     host.run(1)
     host.set_rate(800_000_000)
@@ -151,7 +143,7 @@ def test_a_new_rate_is_that_of_the_next_frame():
 def test_lost_frames_are_not_handed_in():
     """What a fault took counts as an event and as a frame, but the NIC hears nothing."""
     nic = ScriptNic()
-    host = rig(nic)
+    host = Rig(nic)
     host.arrive(500, b"\x01", lost=True)
     assert 1 == host.run()
     assert [] == nic.calls
@@ -161,7 +153,7 @@ def test_lost_frames_are_not_handed_in():
 def test_virtual_bytes_arrive():
     """The NIC gets the frame with the length of its virtual payload, at whole ns."""
     nic = ListNic()
-    host = rig(nic)
+    host = Rig(nic)
     host.arrive(1999, b"abc", 4096)
     host.run()
     assert [(1, b"abc", 4096)] == nic.arrived
@@ -170,7 +162,7 @@ def test_virtual_bytes_arrive():
 def test_a_nic_s_clock_does_not_run_back():
     """A poll for a time before that of a timer which the NIC has seen is for that time."""
     nic = ScriptNic([(7, Frame(bytes(20)))])
-    host = rig(nic)
+    host = Rig(nic)
     host.poll()
     host.run(8000)
     nic.script.append((0, Frame(bytes(20))))
@@ -183,7 +175,7 @@ def test_a_nic_s_clock_does_not_run_back():
 def test_idle_is_asked_afresh():
     """Whatever the NIC says now."""
     nic = ScriptNic()
-    host = rig(nic)
+    host = Rig(nic)
     assert not host.idle
     nic.idle = True
     assert host.idle
@@ -215,7 +207,7 @@ class Broken:
 def test_exceptions_come_out(failing):
     """What a NIC raises is raised by the run, and the NIC is free when the host is."""
     nic = Broken(failing)
-    host = rig(nic)
+    host = Rig(nic)
     host.arrive(10, b"x")
     with pytest.raises(LookupError, match=failing):
         host.run()
@@ -238,7 +230,7 @@ def test_exceptions_come_out(failing):
 def test_frames_that_are_none_are_refused(frame, error):
     """Each with the exception that says why."""
     nic = ScriptNic([(0, frame)])
-    host = rig(nic)
+    host = Rig(nic)
     host.poll()
     with pytest.raises(error):
         host.run()
@@ -261,7 +253,7 @@ class Hasty(ScriptNic):
 )
 def test_times_are_never_in_the_past_nor_beyond_all(said, woken):
     """A time that has passed is the next ns, one that never comes is none."""
-    host = rig(ScriptNic([(said, Frame(b""))]) if said > 0 else Hasty(said))
+    host = Rig(ScriptNic([(said, Frame(b""))]) if said > 0 else Hasty(said))
     host.poll()
     host.run(1)
     assert (NEVER if woken is None else woken * 1000) == host.next_ps
@@ -270,7 +262,7 @@ def test_times_are_never_in_the_past_nor_beyond_all(said, woken):
 def test_what_is_no_nic_is_refused():
     """At once, by the name of what it lacks."""
     with pytest.raises(AttributeError, match="on_frame"):
-        rig(object())
+        Rig(object())
 
 
 def test_a_nic_cannot_replace_itself():
@@ -282,7 +274,7 @@ def test_a_nic_cannot_replace_itself():
             arrived.append(self.__class__.__name__)
             host.attach(ScriptNic())
 
-    host = rig(Restless())
+    host = Rig(Restless())
     host.arrive(5, b"x")
     host.arrive(9, b"x")
     with pytest.raises(RuntimeError, match="while it is called"):

@@ -20,8 +20,8 @@ tv_host *tv_host_new(tv_wire *in, tv_wire *out);
 
 void tv_host_free(tv_host *h);
 
-/* Puts a NIC into the host, in place of another one: a tailrace.hosts.nic.nic.Nic, which is
- * called with packets, or any other NicLike, which is called with frames.
+/* Puts a NIC into the host, in place of another one: one with a method next_packet
+ * is called with packets, any other one with frames (tv_nic.h).
  * 0; -1 with an exception set: it lacks a method, or the other one is being
  * called. */
 int tv_host_attach(tv_host *h, PyObject *nic);

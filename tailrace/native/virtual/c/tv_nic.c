@@ -21,9 +21,8 @@ tv_nic *tv_nic_new(PyObject *object)
         PyErr_NoMemory();
         return NULL;
     }
-    int packets = tv_nic_packet_type ? PyObject_IsInstance(object, tv_nic_packet_type) : 0;
-    if (packets < 0)
-        goto fail;
+    /* what else is asked for a packet must be there, too */
+    int packets = PyObject_HasAttrString(object, packet_calls[NEXT_PACKET]);
     n->packets = packets;
     n->object = Py_NewRef(object);
     const char *const *names = packets ? packet_calls : frame_calls;

@@ -3,8 +3,9 @@
  * SPDX-License-Identifier: Apache-2.0
  *
  * Two kinds of NIC. A frame NIC (tailrace.codec.nic.NicLike) takes and gives
- * frames. A packet NIC (tailrace.hosts.nic.nic.Nic) takes and gives the numbers in them, as
- * tailrace.codec.calls describes; frames are read and made here, by tv_codec.
+ * frames. A packet NIC, told by its method next_packet, takes and gives the
+ * numbers in them, as tailrace.codec.calls describes; frames are read and made
+ * here, by tv_codec.
  *
  * A result of -1 means that a Python exception is set.
  */

@@ -31,10 +31,8 @@ struct tv_nic {
     uint32_t long_tail_room;
 };
 
-/* How packets are read and made, and the type of NICs that take packets; NULL
- * as long as nobody has said (tv_nic_setup.c). */
+/* How packets are read and made (tv_nic_setup.c). */
 extern tv_codec tv_nic_codec;
-extern PyObject *tv_nic_packet_type;
 /* Names of attributes. */
 extern PyObject *tv_nic_idle_attr, *tv_nic_data_attr, *tv_nic_virtual_attr;
 

@@ -1,11 +1,10 @@
-/* The extension's function set_codec: what C has to know of frames and NICs.
+/* The extension's function set_codec: what C has to know of frames.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "tv_host.h"
 #include "tv_nic_port.h"
 
 tv_codec tv_nic_codec;
-PyObject *tv_nic_packet_type;
 PyObject *tv_nic_idle_attr, *tv_nic_data_attr, *tv_nic_virtual_attr;
 
 /* The value of a name of the layout. 0, -1. */
@@ -25,11 +24,11 @@ static int read_value(PyObject *values, const char *name, uint32_t *out)
 static PyObject *set_codec(PyObject *module, PyObject *args)
 {
     (void)module;
-    PyObject *values, *ones, *nic;
+    PyObject *values, *ones;
     uint32_t layout[sizeof(tv_layout) / sizeof(uint32_t)];
     uint32_t masked[TV_HEADERS_ROOM];
-    if (!PyArg_ParseTuple(args, "OO!O!:set_codec", &values, &PyTuple_Type,
-                          &ones, &PyType_Type, &nic))
+    if (!PyArg_ParseTuple(args, "OO!:set_codec", &values, &PyTuple_Type,
+                          &ones))
         return NULL;
     uint32_t count = 0;
     for (; tv_layout_names[count]; count++)
@@ -49,15 +48,13 @@ static PyObject *set_codec(PyObject *module, PyObject *args)
                         "the codec cannot work with this layout of headers");
         return NULL;
     }
-    Py_XSETREF(tv_nic_packet_type, Py_NewRef(nic));
     Py_RETURN_NONE;
 }
 
 static PyMethodDef functions[] = {
     {"set_codec", set_codec, METH_VARARGS,
-     "set_codec(values, ones, nic): once, before hosts get NICs: the layout of "
-     "frames\n(tailrace.codec.table), and the type of NICs that are "
-     "called with packets."},
+     "set_codec(values, ones): once, before hosts get NICs: the layout of "
+     "frames\n(tailrace.codec.table)."},
     {NULL, NULL, 0, NULL}};
 
 int tv_host_module(PyObject *module)
