@@ -6,7 +6,11 @@ The network never looks into a frame. `hosts.nic.nic.Nic` is one implementation,
 
 from __future__ import annotations
 
+import functools
 from typing import Protocol
+
+from tailrace.codec.build import codec_extension
+from tailrace.codec.table import offsets, ones
 
 
 class FrameLike(Protocol):
@@ -42,3 +46,36 @@ class NicLike(Protocol):
     def next_time_ns(self, now_ns: int) -> int | None:
         """When `next_frame` may have something that it does not have now; None: after `on_frame` only."""
         ...
+
+
+class Port(Protocol):
+    """A NIC behind the codec in C (tc_python.c), for whoever owns its wire."""
+
+    def arrive(self, now_ns: int, frame: bytes, virtual_bytes: int = 0, /) -> None:
+        """A frame has arrived, whatever it is: the NIC is told of it by one call."""
+        ...
+
+    def depart(self, now_ns: int, /) -> tuple[bytes, int] | int | None:
+        """The frame to send now that the wire is free, and its virtual bytes.
+
+        Returns:
+            an int: nothing before that time, which is later than now, unless something arrives; None: nothing
+            before something arrives.
+        """
+        ...
+
+
+@functools.cache
+def _codec() -> object:
+    return codec_extension().Codec(offsets(), ones())
+
+
+def port(nic: NicLike) -> Port:
+    """The port of a NIC.
+
+    Raises:
+        BuildError: the C part cannot be compiled.
+        AttributeError: it is no NIC.
+    """
+    made: Port = codec_extension().Port(_codec(), nic)
+    return made

@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the codec in C knows of frames: offsets, shifts, masks and numbers, all read from the Scapy layers.
 
-The C code names what it needs (`tv_layout_names` in tv_codec.c), and `offsets` has a value for each name.
+The C code names what it needs (`tc_layout_names` in tc_codec.c), and `offsets` has a value for each name.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Protocol
 
 from scapy.contrib.mac_control import MACControlClassBasedFlowControl
 from scapy.layers.inet import IP, UDP
@@ -191,7 +190,7 @@ def _calls() -> dict[str, int]:
 
 @cache
 def offsets() -> Mapping[str, int]:
-    """The value of every name in `tv_layout_names`, each 0..2^32-1.
+    """The value of every name in `tc_layout_names`, each 0..2^32-1.
 
     Raises:
         ValueError: a field has not the length that the C code takes for granted.
@@ -210,20 +209,3 @@ def ones() -> tuple[int, ...]:
 
     same = icrc_of_headers(zeros)
     return tuple(i for i in range(len(zeros)) if icrc_of_headers(changed(i)) == same)
-
-
-class Codec(Protocol):
-    """The extension's part of it."""
-
-    def set_codec(self, values: Mapping[str, int], ones: tuple[int, ...]) -> None:
-        """Takes `offsets` and `ones`."""
-        ...
-
-
-def install(extension: Codec) -> None:
-    """Tells the extension what it has to know of frames; once, before a host gets a NIC.
-
-    Raises:
-        ValueError: the C code cannot work with these headers.
-    """
-    extension.set_codec(offsets(), ones())

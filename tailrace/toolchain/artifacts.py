@@ -17,6 +17,9 @@ P4_BUILD = ROOT / "p4src" / "build"
 RUNTIME = PACKAGE / "native" / "runtime" / "c"
 """The C core of the native switch, with the headers that compiled programs include."""
 
+CODEC = PACKAGE / "codec" / "c"
+"""What reads and writes frames in C, and the port between C and a NIC in Python."""
+
 VIRTUAL = PACKAGE / "native" / "virtual" / "c"
 """The virtual-time network in C."""
 

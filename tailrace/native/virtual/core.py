@@ -12,7 +12,6 @@ from typing import Protocol, cast
 
 from scapy.layers.inet import UDP
 
-from tailrace.codec import table as codec_layout
 from tailrace.codec.layers import local
 from tailrace.codec.layers.bth import BTH, ROCE_PORT
 from tailrace.codec.layers.data_shim import DataShim, Stamp
@@ -20,6 +19,7 @@ from tailrace.codec.layers.detour import Detour
 from tailrace.codec.layers.local import Subtype
 from tailrace.codec.layers.nic_shim import SHIM_PORT, NicShim
 from tailrace.codec.layout import Layout
+from tailrace.codec.nic import Port
 from tailrace.native.virtual.build import extension
 from tailrace.native.virtual.errors import NetworkError
 
@@ -83,7 +83,7 @@ class Net(Protocol):
     def add_wire(
         self, source: int, source_port: int, target: int, target_port: int, rate_bps: int, delay_ps: int, /
     ) -> int: ...
-    def attach(self, host: int, nic: object, /) -> None: ...
+    def attach(self, host: int, port: Port, /) -> None: ...
     def set_formats(
         self,
         local_type: int,
@@ -140,7 +140,6 @@ class Net(Protocol):
 def _module() -> ModuleType:
     module = extension()
     module.set_error(NetworkError)
-    codec_layout.install(module)
     return module
 
 

@@ -8,7 +8,7 @@ import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from tailrace.codec.nic import NicLike
+from tailrace.codec.nic import NicLike, port
 from tailrace.native.compiler import Program
 from tailrace.native.runtime import Switch, SwitchConfig
 from tailrace.native.server.device import Prepared
@@ -120,7 +120,7 @@ class Fabric:
         """
         if host not in self._hosts:
             raise NetworkError(f"there is no host {host}")
-        self._net.attach(self._numbers[host], nic)
+        self._net.attach(self._numbers[host], port(nic))
 
     # ---- parts ----
 

@@ -31,13 +31,13 @@ typedef struct rig {
 
 uint64_t tv_wire_next(const tv_wire *w)
 {
-    return w->first < w->count ? w->frames[w->first].time_ps : TV_NEVER;
+    return w->first < w->count ? w->frames[w->first].time_ps : TC_NEVER;
 }
 
-int tv_wire_take(tv_wire *w, tv_frame *out)
+int tv_wire_take(tv_wire *w, tc_frame *out)
 {
     const arrival *a = &w->frames[w->first++];
-    *out = (tv_frame){a->time_ps, a->len, a->virt, a->data};
+    *out = (tc_frame){a->time_ps, a->len, a->virt, a->data};
     return !a->lost;
 }
 
@@ -116,12 +116,12 @@ static PyObject *none_unless(int bad)
 static PyObject *attach(PyObject *module, PyObject *args)
 {
     (void)module;
-    PyObject *capsule, *nic;
+    PyObject *capsule, *port;
     rig *r;
-    if (!PyArg_ParseTuple(args, "OO", &capsule, &nic) ||
+    if (!PyArg_ParseTuple(args, "OO", &capsule, &port) ||
         !(r = rig_of(capsule)))
         return NULL;
-    return none_unless(tv_host_attach(r->host, nic));
+    return none_unless(tv_host_attach(r->host, port));
 }
 
 static PyObject *arrive(PyObject *module, PyObject *args)
@@ -222,7 +222,7 @@ static PyObject *sent(PyObject *module, PyObject *capsule)
 
 static PyMethodDef functions[] = {
     {"make", make, METH_VARARGS, "make(rate_bps, delay_ps) -> rig"},
-    {"attach", attach, METH_VARARGS, "attach(rig, nic)"},
+    {"attach", attach, METH_VARARGS, "attach(rig, port)"},
     {"arrive", arrive, METH_VARARGS,
      "arrive(rig, time_ps, frame, virtual_bytes, lost)"},
     {"run", run, METH_VARARGS, "run(rig, end_ps) -> events"},
@@ -241,8 +241,5 @@ static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "host_rig",
 
 PyMODINIT_FUNC PyInit_host_rig(void)
 {
-    PyObject *module = PyModule_Create(&definition);
-    if (module && tv_host_module(module) < 0)
-        Py_CLEAR(module);
-    return module;
+    return PyModule_Create(&definition);
 }

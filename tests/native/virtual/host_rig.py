@@ -4,21 +4,14 @@
 from __future__ import annotations
 
 import functools
-import sysconfig
-from importlib.machinery import ExtensionFileLoader
-from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
 from typing import Any
 
-from tailrace.codec.table import offsets, ones
-from tailrace.toolchain.artifacts import VIRTUAL
-from tailrace.toolchain.cc import shared_library
+from tailrace.codec.build import codec_extension
+from tailrace.codec.nic import port
+from tailrace.toolchain.artifacts import CODEC, VIRTUAL
+from tailrace.toolchain.extension import extension as make
 
-_FOLDER = VIRTUAL
-_SOURCES = [
-    *_FOLDER.glob("tv_nic*.c"),
-    *(_FOLDER / f"tv_{name}.c" for name in ("host", "codec", "build", "crc")),
-]
 NEVER = 2**64 - 1
 
 Sent = tuple[int, int, bytes, int]
@@ -28,27 +21,22 @@ Sent = tuple[int, int, bytes, int]
 @functools.cache
 def extension() -> Any:
     """The host port and host_rig.c as one extension module."""
-    sources = [*sorted(_SOURCES), Path(__file__).with_suffix(".c")]
-    path = shared_library("host_rig", sources, [_FOLDER, Path(sysconfig.get_paths()["include"])])
-    spec = spec_from_loader("host_rig", ExtensionFileLoader("host_rig", str(path)))
-    assert spec is not None and spec.loader is not None
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    codec_extension()
+    sources = [VIRTUAL / "tv_host.c", Path(__file__).with_suffix(".c")]
+    return make("host_rig", sources, (CODEC, VIRTUAL))
 
 
 class Rig:
     """One host, and its wires."""
 
-    def __init__(self, nic: object, *, rate_bps: int = 8_000_000_000, delay_ps: int = 0) -> None:
+    def __init__(self, nic: Any, *, rate_bps: int = 8_000_000_000, delay_ps: int = 0) -> None:
         self._c = extension()
-        self._c.set_codec(offsets(), ones())
         self._rig = self._c.make(rate_bps, delay_ps)
         self.attach(nic)
 
-    def attach(self, nic: object) -> None:
+    def attach(self, nic: Any) -> None:
         """Puts another NIC in its place."""
-        self._c.attach(self._rig, nic)
+        self._c.attach(self._rig, port(nic))
 
     def arrive(self, time_ps: int, frame: bytes, virtual_bytes: int = 0, *, lost: bool = False) -> None:
         """A frame that will have arrived at a time, not before any given earlier; a lost one only ends."""

@@ -20,33 +20,25 @@
 #include <Python.h>
 #include <stdint.h>
 
-#define TV_NEVER UINT64_MAX
+#include "tc_frame.h"
+
 #define TV_PS_PER_NS UINT64_C(1000)
 #define TV_PS_PER_S UINT64_C(1000000000000)
 /* Nothing shorter goes over a wire: what is shorter takes as long. */
 #define TV_LEAST_BYTES 14u
-/* Longest frame a wire takes, real and virtual bytes together. */
-#define TV_MOST_BYTES (2u * 1024 * 1024)
 
 typedef struct tv_net tv_net;
 typedef struct tv_wire tv_wire;
 typedef struct tv_host tv_host;
 
-/* A frame that has arrived. */
-typedef struct tv_frame {
-    uint64_t time_ps;    /* when its last bit was in */
-    uint32_t len, virt;  /* bytes at data; payload bytes that are a length */
-    const uint8_t *data; /* valid until the next call with the same wire */
-} tv_frame;
-
 /* ---- receiving ---- */
 
-/* When the next frame arrives, TV_NEVER: none is under way. */
+/* When the next frame arrives, TC_NEVER: none is under way. */
 uint64_t tv_wire_next(const tv_wire *w);
 /* Takes it, whatever the time is (the caller takes in the order of times).
  * 1: delivered (hashed, tapped, counted); 0: a fault took it, out->time_ps is
  * set and nothing else; -1: exception. */
-int tv_wire_take(tv_wire *w, tv_frame *out);
+int tv_wire_take(tv_wire *w, tc_frame *out);
 
 /* ---- sending ---- */
 
@@ -65,7 +57,7 @@ uint64_t tv_wire_delay_ps(const tv_wire *w);
  *
  *   tv_host *tv_host_new(tv_wire *in, tv_wire *out);   NULL with an exception
  *   void tv_host_free(tv_host *h);
- *   int tv_host_attach(tv_host *h, PyObject *nic);     0, -1
+ *   int tv_host_attach(tv_host *h, PyObject *port);    0, -1
  *   uint64_t tv_host_next(const tv_host *h);
  *       time of its next event, that of tv_wire_next(in) among them
  *   int tv_host_run(tv_host *h, uint64_t end_ps);
@@ -83,9 +75,6 @@ uint64_t tv_wire_delay_ps(const tv_wire *w);
  *       a frame was sent; timers do not count. 0: none yet
  *   int tv_host_traverse(tv_host *h, visitproc visit, void *arg);
  *       for Python's cycle collector: Py_VISIT of the NIC and all it holds
- *   int tv_host_module(PyObject *module);
- *       called once when the extension is made: adds functions and types of
- *       the host port and the codec to it. 0, -1
  */
 
 #endif

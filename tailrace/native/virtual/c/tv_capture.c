@@ -188,7 +188,7 @@ static int reserve(tv_capture *c, size_t bytes)
 }
 
 static int add(tv_capture *c, uint32_t interface, const tv_wire *w, int lost,
-               const tv_frame *f)
+               const tc_frame *f)
 {
     uint32_t size = 32 + ((f->len + 3) & ~3u) +
                     (lost ? 4 + (uint32_t)sizeof lost_comment + 4 : 0);
@@ -216,7 +216,7 @@ static int add(tv_capture *c, uint32_t interface, const tv_wire *w, int lost,
     return 0;
 }
 
-int tv_capture_add(const tv_wire *w, int lost, const tv_frame *f)
+int tv_capture_add(const tv_wire *w, int lost, const tc_frame *f)
 {
     for (const tv_captured *c = w->captures; c; c = c->next)
         if (c->capture->file &&

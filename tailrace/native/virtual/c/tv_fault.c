@@ -65,7 +65,7 @@ static int hole_has(const tv_hole *h, uint64_t pair)
     return 0;
 }
 
-int tv_hole_takes(const tv_node *n, const tv_frame *f)
+int tv_hole_takes(const tv_node *n, const tc_frame *f)
 {
     const uint8_t *ip =
         tv_match_ipv4(&n->net->formats, f->data, f->len);

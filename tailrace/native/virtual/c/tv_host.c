@@ -3,11 +3,11 @@
  */
 #include "tv_host.h"
 
-#include "tv_nic.h"
+#include "tc_nic.h"
 
 struct tv_host {
     tv_wire *in, *out;
-    tv_nic *nic;         /* NULL: silent */
+    tc_nic *nic;         /* NULL: silent */
     uint64_t wake_ps;    /* when to ask the NIC; while sending: when free */
     uint64_t free_ps;    /* when the last bit of the last frame has left */
     uint64_t rate_bps;   /* at which that was sent */
@@ -26,7 +26,7 @@ tv_host *tv_host_new(tv_wire *in, tv_wire *out)
     }
     h->in = in;
     h->out = out;
-    h->wake_ps = TV_NEVER;
+    h->wake_ps = TC_NEVER;
     return h;
 }
 
@@ -34,23 +34,23 @@ void tv_host_free(tv_host *h)
 {
     if (!h)
         return;
-    tv_nic_free(h->nic);
+    Py_CLEAR(h->nic);
     PyMem_Free(h);
 }
 
-int tv_host_attach(tv_host *h, PyObject *nic)
+int tv_host_attach(tv_host *h, PyObject *port)
 {
     if (h->called) {
         PyErr_SetString(PyExc_RuntimeError,
                         "a NIC cannot be replaced while it is called");
         return -1;
     }
-    tv_nic *made = tv_nic_new(nic);
-    if (!made)
+    if (!PyObject_TypeCheck(port, &tc_nic_type)) {
+        PyErr_Format(PyExc_TypeError, "a %s is no port of a NIC",
+                     Py_TYPE(port)->tp_name);
         return -1;
-    tv_nic *old = h->nic;
-    h->nic = made;
-    tv_nic_free(old);
+    }
+    Py_XSETREF(h->nic, (tc_nic *)Py_NewRef(port));
     return 0;
 }
 
@@ -66,7 +66,7 @@ static int arrivals(tv_host *h, uint64_t now_ps, int *delivered)
 {
     int count = 0;
     while (tv_wire_next(h->in) == now_ps) {
-        tv_frame frame;
+        tc_frame frame;
         int taken = tv_wire_take(h->in, &frame);
         if (taken < 0)
             return -1;
@@ -75,7 +75,7 @@ static int arrivals(tv_host *h, uint64_t now_ps, int *delivered)
         if (!taken || !h->nic)
             continue;
         *delivered = 1;
-        if (tv_nic_arrive(h->nic, now_ps / TV_PS_PER_NS, &frame) < 0)
+        if (tc_nic_arrive(h->nic, now_ps / TV_PS_PER_NS, &frame) < 0)
             return -1;
     }
     return count;
@@ -91,32 +91,32 @@ static void occupy(tv_host *h, uint64_t now_ps, uint64_t bytes)
     if (h->free_ps < now_ps)
         h->free_ps = now_ps;
     h->rate_bps = rate_bps;
-    /* TV_MOST_BYTES are less than 2^64 of these, with any remainder */
+    /* TC_MOST_BYTES are less than 2^64 of these, with any remainder */
     uint64_t work = bytes * 8 * TV_PS_PER_S + h->remainder;
     h->free_ps += work / rate_bps;
     h->remainder = work % rate_bps;
 }
 
-_Static_assert(TV_MOST_BYTES * UINT64_C(8) <
+_Static_assert(TC_MOST_BYTES * UINT64_C(8) <
                    (UINT64_MAX - TV_PS_PER_S) / TV_PS_PER_S,
                "a frame's serialisation in ps");
 
 /* Asks the NIC for a frame, the wire being free, and sends it. 0, -1. */
 static int ask(tv_host *h, uint64_t now_ps)
 {
-    tv_departure d;
+    tc_departure d;
     uint64_t next_ns;
-    int found = tv_nic_depart(h->nic, now_ps / TV_PS_PER_NS, &d, &next_ns);
+    int found = tc_nic_depart(h->nic, now_ps / TV_PS_PER_NS, &d, &next_ns);
     if (found < 0)
         return -1;
     if (!found) {
-        h->wake_ps = next_ns > TV_NEVER / TV_PS_PER_NS
-                         ? TV_NEVER
+        h->wake_ps = next_ns > TC_NEVER / TV_PS_PER_NS
+                         ? TC_NEVER
                          : next_ns * TV_PS_PER_NS;
         return 0;
     }
     uint64_t bytes = (uint64_t)d.head_len + d.tail_len + d.virt;
-    if (bytes > TV_MOST_BYTES) {
+    if (bytes > TC_MOST_BYTES) {
         PyErr_Format(PyExc_ValueError, "a NIC sends a frame of %llu bytes",
                      (unsigned long long)bytes);
         return -1;
@@ -137,7 +137,7 @@ static int run(tv_host *h, uint64_t end_ps)
         if (h->told_ps < now_ps)
             h->told_ps = now_ps;
         if (due)
-            h->wake_ps = TV_NEVER;
+            h->wake_ps = TC_NEVER;
         int arrived = arrivals(h, now_ps, &due);
         if (arrived < 0)
             return -1;
@@ -161,7 +161,7 @@ int tv_host_run(tv_host *h, uint64_t end_ps)
 
 int tv_host_idle(tv_host *h)
 {
-    return h->nic ? tv_nic_idle(h->nic) : 1;
+    return h->nic ? tc_nic_idle(h->nic) : 1;
 }
 
 int tv_host_poll(tv_host *h, uint64_t now_ps)
@@ -184,5 +184,7 @@ uint64_t tv_host_last_ps(const tv_host *h)
 
 int tv_host_traverse(tv_host *h, visitproc visit, void *arg)
 {
-    return h && h->nic ? tv_nic_traverse(h->nic, visit, arg) : 0;
+    if (h)
+        Py_VISIT(h->nic);
+    return 0;
 }

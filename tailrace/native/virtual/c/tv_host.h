@@ -20,13 +20,12 @@ tv_host *tv_host_new(tv_wire *in, tv_wire *out);
 
 void tv_host_free(tv_host *h);
 
-/* Puts a NIC into the host, in place of another one: one with a method next_packet
- * is called with packets, any other one with frames (tv_nic.h).
- * 0; -1 with an exception set: it lacks a method, or the other one is being
+/* Puts a NIC into the host, by its port (tc_nic.h), in place of another one.
+ * 0; -1 with an exception set: it is no port, or the other one is being
  * called. */
-int tv_host_attach(tv_host *h, PyObject *nic);
+int tv_host_attach(tv_host *h, PyObject *port);
 
-/* Time of the next event, arrivals included; TV_NEVER: there is none. */
+/* Time of the next event, arrivals included; TC_NEVER: there is none. */
 uint64_t tv_host_next(const tv_host *h);
 
 /* Handles all events before end_ps. How many there were: arrivals, and times
@@ -48,9 +47,5 @@ uint64_t tv_host_last_ps(const tv_host *h);
 
 /* Visits what the host holds of Python, for the cycle collector. */
 int tv_host_traverse(tv_host *h, visitproc visit, void *arg);
-
-/* Adds the function set_codec to the extension (see tv_nic.c). 0; -1 with an
- * exception set. */
-int tv_host_module(PyObject *module);
 
 #endif

@@ -30,9 +30,9 @@ static int schedule_grow(tv_schedule *s)
         return -1;
     }
     for (uint32_t i = s->cap; i < cap; i++)
-        s->next[i] = TV_NEVER;
+        s->next[i] = TC_NEVER;
     for (uint32_t i = s->cap / TV_BLOCK; i < cap / TV_BLOCK; i++) {
-        s->least[i] = TV_NEVER;
+        s->least[i] = TC_NEVER;
         s->stale[i] = 0;
     }
     s->cap = cap;
@@ -60,10 +60,10 @@ static void schedule_set(tv_schedule *s, uint32_t node, uint64_t time_ps)
 /* The earliest time of all nodes. */
 static uint64_t schedule_first(tv_schedule *s)
 {
-    uint64_t first = TV_NEVER;
+    uint64_t first = TC_NEVER;
     for (uint32_t b = 0; b < s->blocks; b++) {
         if (s->stale[b]) {
-            uint64_t least = TV_NEVER;
+            uint64_t least = TC_NEVER;
             const uint64_t *next = s->next + b * TV_BLOCK;
             for (uint32_t i = 0; i < TV_BLOCK; i++)
                 least = next[i] < least ? next[i] : least;
@@ -144,7 +144,7 @@ void tv_net_clear(tv_net *net)
  * hosts what comes from switches, which have done their window by then. */
 static uint64_t look_ahead(tv_net *net)
 {
-    uint64_t ahead_ps = TV_NEVER;
+    uint64_t ahead_ps = TC_NEVER;
     for (uint32_t i = 0; i < net->n_wires; i++) {
         tv_wire *w = net->wires[i];
         const tr_switch *core = net->nodes[w->source]->core;
@@ -187,7 +187,7 @@ int tv_net_at_rest(tv_net *net)
 
 static uint64_t plus(uint64_t a, uint64_t b)
 {
-    return a > TV_NEVER - b ? TV_NEVER : a + b;
+    return a > TC_NEVER - b ? TC_NEVER : a + b;
 }
 
 static int run_window(tv_net *net, uint64_t end_ps)
@@ -263,7 +263,7 @@ static enum tv_stop run(tv_net *net, int stop_at_rest, uint64_t mark)
         uint64_t sample_ps = tv_sample_next(net);
         uint64_t limit_ps = net->limit_ps;
         uint64_t end_ps = sample_ps < limit_ps ? sample_ps : limit_ps;
-        if (first_ps == TV_NEVER && limit_ps == TV_NEVER)
+        if (first_ps == TC_NEVER && limit_ps == TC_NEVER)
             return TV_STOP_LIMIT;
         if (first_ps >= end_ps) {
             if (end_ps == limit_ps)

@@ -205,7 +205,7 @@ int tv_node_enter(tv_node *n, uint32_t port, const uint8_t *data,
                   uint32_t len, uint64_t now_ps);
 uint64_t tv_node_next(const tv_node *n);
 /* Whether a fault swallows a frame at the entry of a switch. */
-int tv_hole_takes(const tv_node *n, const tv_frame *f);
+int tv_hole_takes(const tv_node *n, const tc_frame *f);
 void tv_hole_free(tv_hole *h);
 int tv_hole_add(tv_node *n, const uint64_t *pairs, uint32_t count,
                 uint64_t from_ps, uint64_t until_ps);
@@ -272,12 +272,12 @@ int tv_net_error(const char *format, ...);
 /* ---- looking on ---- */
 
 /* tv_tap.c: calls a Python tap; 0, -1. */
-int tv_tap_tell(tv_wire *w, enum tv_event event, const tv_frame *f);
+int tv_tap_tell(tv_wire *w, enum tv_event event, const tc_frame *f);
 /* tv_capture.c: pcapng files of what arrives on wires. What cannot be written
  * is a NetworkError; NULL, -1. */
 tv_capture *tv_capture_new(tv_net *net, const char *path);
 int tv_capture_wire(tv_capture *c, tv_wire *w, const char *name);
-int tv_capture_add(const tv_wire *w, int lost, const tv_frame *f);
+int tv_capture_add(const tv_wire *w, int lost, const tc_frame *f);
 /* Writes what has arrived before the current window, when it is much or when
  * all is asked for; 0, -1. */
 int tv_capture_flush(tv_net *net, int all);
@@ -296,7 +296,7 @@ struct tv_watch {
     tv_sight *sights;
     size_t n, cap;
 };
-int tv_watch_arrival(const tv_node *n, const tv_wire *w, const tv_frame *f);
+int tv_watch_arrival(const tv_node *n, const tv_wire *w, const tc_frame *f);
 void tv_watch_free(tv_watch *w);
 /* tv_sample.c: ports looked at again and again. */
 struct tv_sampler {
@@ -309,7 +309,7 @@ struct tv_sampler {
     uint32_t *queue_bytes, *tx_bytes; /* by row, then port */
     uint8_t *paused;
 };
-/* When the next sample is due, TV_NEVER; takes it; 0, -1. */
+/* When the next sample is due, TC_NEVER; takes it; 0, -1. */
 uint64_t tv_sample_next(const tv_net *net);
 int tv_sample_take(tv_net *net);
 void tv_sample_free(tv_sampler *s);

@@ -21,7 +21,7 @@ tv_node *tv_node_new(tv_net *net, const char *name)
         return NULL;
     }
     n->net = net;
-    n->core_next_ps = TV_NEVER;
+    n->core_next_ps = TC_NEVER;
     n->cpu_port = UINT32_MAX;
     return n;
 }
@@ -68,7 +68,7 @@ int tv_node_add_in(tv_node *n, tv_wire *w)
         return -1;
     }
     n->in[n->n_in] = w;
-    n->in_next[n->n_in] = TV_NEVER;
+    n->in_next[n->n_in] = TC_NEVER;
     n->n_in = count;
     for (uint32_t i = 0; i < count; i++)
         n->in[i]->next_ps = &n->in_next[i];
@@ -132,7 +132,7 @@ int tv_node_settle(tv_node *n, uint64_t now_ps)
     uint64_t next = tr_next(n->core);
     for (int i = 0; next <= now_ps && i < IDLE_ROUNDS; i++)
         next = tr_run(n->core, now_ps);
-    net->awake += (next != TV_NEVER) - (n->core_next_ps != TV_NEVER);
+    net->awake += (next != TC_NEVER) - (n->core_next_ps != TC_NEVER);
     n->core_next_ps = next;
     if (net->last_ps < now_ps)
         net->last_ps = now_ps;
@@ -205,7 +205,7 @@ static int no_frame(const tv_node *n, uint32_t port, uint32_t len)
 static int take_in(tv_node *n, tv_wire *w)
 {
     tv_net *net = n->net;
-    tv_frame f;
+    tc_frame f;
     net->events++;
     int delivered = tv_wire_take(w, &f);
     if (delivered <= 0) {

@@ -96,15 +96,15 @@ static PyObject *add_wire(tv_object *self, PyObject *args)
     return PyLong_FromUnsignedLong(w->index);
 }
 
-/* attach(host, nic) */
+/* attach(host, port of its NIC) */
 static PyObject *attach(tv_object *self, PyObject *args)
 {
     unsigned node;
-    PyObject *nic;
-    if (!PyArg_ParseTuple(args, "IO", &node, &nic))
+    PyObject *port;
+    if (!PyArg_ParseTuple(args, "IO", &node, &port))
         return NULL;
     tv_node *n = tv_py_host(self, node);
-    if (!n || tv_host_attach(n->host, nic) < 0)
+    if (!n || tv_host_attach(n->host, port) < 0)
         return NULL;
     n->attached = 1;
     Py_RETURN_NONE;

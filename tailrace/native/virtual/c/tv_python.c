@@ -276,8 +276,7 @@ PyMODINIT_FUNC PyInit_tailrace_virtual(void)
         add_methods(type, tv_py_fault_methods) < 0 ||
         add_methods(type, tv_py_look_methods) < 0 ||
         add_methods(type, tv_py_account_methods) < 0 ||
-        PyModule_AddObjectRef(module, "Net", type) < 0 ||
-        tv_host_module(module) < 0)
+        PyModule_AddObjectRef(module, "Net", type) < 0)
         Py_CLEAR(module);
     Py_XDECREF(type);
     return module;

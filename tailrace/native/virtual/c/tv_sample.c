@@ -7,7 +7,7 @@
 
 uint64_t tv_sample_next(const tv_net *net)
 {
-    return net->sampler ? net->sampler->next_ps : TV_NEVER;
+    return net->sampler ? net->sampler->next_ps : TC_NEVER;
 }
 
 /* Larger copies; the old arrays stay on failure. */

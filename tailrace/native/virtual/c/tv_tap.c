@@ -3,7 +3,7 @@
  */
 #include "tv_net.h"
 
-int tv_tap_tell(tv_wire *w, enum tv_event event, const tv_frame *f)
+int tv_tap_tell(tv_wire *w, enum tv_event event, const tc_frame *f)
 {
     PyObject *frame =
         PyBytes_FromStringAndSize((const char *)f->data, f->len);

@@ -55,7 +55,7 @@ static int record(tv_watch *w, tv_sight sight)
     return 0;
 }
 
-int tv_watch_arrival(const tv_node *n, const tv_wire *w, const tv_frame *f)
+int tv_watch_arrival(const tv_node *n, const tv_wire *w, const tc_frame *f)
 {
     tv_net *net = n->net;
     const uint8_t *ip = tv_match_ipv4(&net->formats, f->data, f->len);

@@ -20,7 +20,7 @@ uint64_t tv_serialise_ps(uint64_t bytes, uint64_t rate_bps)
 {
     if (!rate_bps)
         return 0;
-    if (bytes <= TV_MOST_BYTES)
+    if (bytes <= TC_MOST_BYTES)
         return bytes * (8 * TV_PS_PER_S) / rate_bps;
     return (uint64_t)((unsigned __int128)bytes * (8 * TV_PS_PER_S) / rate_bps);
 }
@@ -128,7 +128,7 @@ static void ring_pop(tv_wire *w, uint32_t size)
         w->wrapped = 0;
     }
     *w->next_ps = w->count ? ((const flight *)(w->ring + w->head))->arrival_ps
-                           : TV_NEVER;
+                           : TC_NEVER;
     tv_wire_prefetch(w);
 }
 
@@ -179,7 +179,7 @@ int tv_wire_send(tv_wire *w, uint64_t now_ps, uint64_t arrival_ps,
         tv_schedule_lower(&net->schedule, w->target, arrival_ps);
     }
     if (__builtin_expect(w->tap != NULL, 0)) {
-        tv_frame sent = {now_ps, len, virt, bytes};
+        tc_frame sent = {now_ps, len, virt, bytes};
         return tv_tap_tell(w, TV_SENT, &sent);
     }
     return 0;
@@ -204,7 +204,7 @@ static int lost(const tv_wire *w, const flight *f, const uint8_t *bytes)
     return taken ? 1 + TV_LOSS_DROP : 0;
 }
 
-static int take_lost(tv_wire *w, enum tv_loss kind, const tv_frame *f)
+static int take_lost(tv_wire *w, enum tv_loss kind, const tc_frame *f)
 {
     w->lost[kind].frames++;
     w->lost[kind].virt += f->virt;
@@ -215,7 +215,7 @@ static int take_lost(tv_wire *w, enum tv_loss kind, const tv_frame *f)
     return 0;
 }
 
-int tv_wire_take(tv_wire *w, tv_frame *out)
+int tv_wire_take(tv_wire *w, tc_frame *out)
 {
     const flight *f = (const flight *)(w->ring + w->head);
     uint64_t time_ps = f->arrival_ps;

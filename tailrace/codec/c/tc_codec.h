@@ -9,15 +9,15 @@
  *
  * No function allocates, and none reads beyond a frame, whatever is in it.
  */
-#ifndef TV_CODEC_H
-#define TV_CODEC_H
+#ifndef TC_CODEC_H
+#define TC_CODEC_H
 
 #include <stdint.h>
 
 /* Everything that is handed in once. Offsets are in bytes: from the start of
  * the frame, or, named bth_*, shim_* and aeth_*, of that header; names are
  * those of tailrace.codec.table. */
-#define TV_LAYOUT(X)                                                          \
+#define TC_LAYOUT(X)                                                          \
     /* Ethernet */                                                            \
     X(ether_type) X(type_ipv4) X(type_local) X(type_mac_control)              \
     /* IPv4 and UDP */                                                        \
@@ -51,106 +51,106 @@
     X(vlan_shift) X(vlan_mask)                                                \
     X(junk_other) X(junk_malformed) X(junk_bad_icrc) X(junk_not_ours)
 
-typedef struct tv_layout {
-#define TV_FIELD(name) uint32_t name;
-    TV_LAYOUT(TV_FIELD)
-#undef TV_FIELD
-} tv_layout;
+typedef struct tc_layout {
+#define TC_FIELD(name) uint32_t name;
+    TC_LAYOUT(TC_FIELD)
+#undef TC_FIELD
+} tc_layout;
 
-#define TV_PFC_PRIORITIES 8u
-#define TV_HEADERS_ROOM 64u    /* of the headers that an ICRC begins with */
-#define TV_TEMPLATE_ROOM 96u   /* of a template, and of what is built of it
+#define TC_PFC_PRIORITIES 8u
+#define TC_HEADERS_ROOM 64u    /* of the headers that an ICRC begins with */
+#define TC_TEMPLATE_ROOM 96u   /* of a template, and of what is built of it
                                   but for the payload, the ICRC, a VLAN tag */
-#define TV_ICRC_BYTES 4u
-#define TV_VLAN_BYTES 4u
-#define TV_BUILD_ROOM (TV_TEMPLATE_ROOM + TV_ICRC_BYTES + TV_VLAN_BYTES)
+#define TC_ICRC_BYTES 4u
+#define TC_VLAN_BYTES 4u
+#define TC_BUILD_ROOM (TC_TEMPLATE_ROOM + TC_ICRC_BYTES + TC_VLAN_BYTES)
 
-typedef struct tv_codec {
-    tv_layout at;
+typedef struct tc_codec {
+    tc_layout at;
     uint32_t headers_bytes;          /* IPv4, UDP and BTH */
     uint32_t icrc_start;             /* the register before them */
-    uint8_t volatile_ones[TV_HEADERS_ROOM]; /* ones where the ICRC has ones */
-    uint8_t opcodes[256];            /* enum tv_opcode */
-} tv_codec;
+    uint8_t volatile_ones[TC_HEADERS_ROOM]; /* ones where the ICRC has ones */
+    uint8_t opcodes[256];            /* enum tc_opcode */
+} tc_codec;
 
-enum tv_opcode { TV_OP_OTHER, TV_OP_DATA, TV_OP_DATA_RETH, TV_OP_ACK,
-                 TV_OP_CNP };
+enum tc_opcode { TC_OP_OTHER, TC_OP_DATA, TC_OP_DATA_RETH, TC_OP_ACK,
+                 TC_OP_CNP };
 
-enum tv_kind { TV_JUNK, TV_DATA, TV_TRIMMED, TV_ACK, TV_CNP, TV_NIC_ACK,
-               TV_FLOW_PAUSE, TV_PFC };
+enum tc_kind { TC_JUNK, TC_DATA, TC_TRIMMED, TC_ACK, TC_CNP, TC_NIC_ACK,
+               TC_FLOW_PAUSE, TC_PFC };
 
 /* What a frame says; only the fields of its kind are set. */
-typedef struct tv_packet {
-    uint32_t kind;       /* enum tv_kind */
-    uint32_t reason;     /* TV_JUNK: index into tailrace.codec.calls.JUNK_NAMES */
-    uint32_t src, dst;   /* of IPv4; TV_FLOW_PAUSE: of the flow */
+typedef struct tc_packet {
+    uint32_t kind;       /* enum tc_kind */
+    uint32_t reason;     /* TC_JUNK: index into tailrace.codec.calls.JUNK_NAMES */
+    uint32_t src, dst;   /* of IPv4; TC_FLOW_PAUSE: of the flow */
     uint32_t qpn, psn;
-    uint32_t wire_sport; /* TV_DATA, TV_TRIMMED, TV_ACK: of UDP */
-    uint32_t sport;      /* TV_DATA: the flow's own; TV_NIC_ACK,
-                            TV_FLOW_PAUSE: of the flow that is spoken of */
-    uint32_t dport, protocol, op, credit_bytes; /* TV_FLOW_PAUSE */
-    uint32_t aeth;       /* TV_ACK: syndrome and MSN */
-    uint32_t becn;       /* TV_ACK, TV_CNP: 0 or 1 */
-    uint32_t count;      /* TV_NIC_ACK: data bytes and hops */
-    int64_t ticks;       /* TV_DATA: -1 without shim; TV_NIC_ACK */
-    uint64_t shape;      /* TV_DATA, TV_TRIMMED: as in tailrace.codec.calls */
-    int32_t quanta[TV_PFC_PRIORITIES]; /* TV_PFC: -1 where not named */
-} tv_packet;
+    uint32_t wire_sport; /* TC_DATA, TC_TRIMMED, TC_ACK: of UDP */
+    uint32_t sport;      /* TC_DATA: the flow's own; TC_NIC_ACK,
+                            TC_FLOW_PAUSE: of the flow that is spoken of */
+    uint32_t dport, protocol, op, credit_bytes; /* TC_FLOW_PAUSE */
+    uint32_t aeth;       /* TC_ACK: syndrome and MSN */
+    uint32_t becn;       /* TC_ACK, TC_CNP: 0 or 1 */
+    uint32_t count;      /* TC_NIC_ACK: data bytes and hops */
+    int64_t ticks;       /* TC_DATA: -1 without shim; TC_NIC_ACK */
+    uint64_t shape;      /* TC_DATA, TC_TRIMMED: as in tailrace.codec.calls */
+    int32_t quanta[TC_PFC_PRIORITIES]; /* TC_PFC: -1 where not named */
+} tc_packet;
 
-/* Names of the fields of tv_layout, in order, NULL at the end. */
-extern const char *const tv_layout_names[];
+/* Names of the fields of tc_layout, in order, NULL at the end. */
+extern const char *const tc_layout_names[];
 
-/* Makes a codec of the values of tv_layout in order, and of the offsets from
+/* Makes a codec of the values of tc_layout in order, and of the offsets from
  * the IPv4 header on that count as ones in the ICRC. 0, or -1 if the values
  * make no sense to this code. */
-int tv_codec_init(tv_codec *c, const uint32_t *values, uint32_t count,
+int tc_codec_init(tc_codec *c, const uint32_t *values, uint32_t count,
                   const uint32_t *ones, uint32_t ones_count);
 
 /* Reads a frame, without FCS, whatever it is; returns p->kind. */
-uint32_t tv_parse(const tv_codec *c, const uint8_t *frame, uint32_t len,
-                  uint32_t virt, tv_packet *p);
+uint32_t tc_parse(const tc_codec *c, const uint8_t *frame, uint32_t len,
+                  uint32_t virt, tc_packet *p);
 
 /* The unchanging bytes of one direction of a flow. */
-typedef struct tv_template {
+typedef struct tc_template {
     uint32_t head_bytes; /* headers */
     uint32_t body_bytes; /* RETH of data packets */
     uint32_t shimmed;
-    uint8_t bytes[TV_TEMPLATE_ROOM]; /* headers, then body */
-} tv_template;
+    uint8_t bytes[TC_TEMPLATE_ROOM]; /* headers, then body */
+} tc_template;
 
 /* Takes headers and body for packets of a kind (kind_* of the layout). 0, or
  * -1 if their lengths are not those of such packets. */
-int tv_template_init(const tv_codec *c, tv_template *t, uint32_t kind,
+int tc_template_init(const tc_codec *c, tc_template *t, uint32_t kind,
                      const uint8_t *head, uint32_t head_bytes,
                      const uint8_t *body, uint32_t body_bytes);
 
-/* Builders write a frame to `frame`, which has room for TV_BUILD_ROOM, and
+/* Builders write a frame to `frame`, which has room for TC_BUILD_ROOM, and
  * return its length; `place`, `shape`, `aeth` and `count` are those of
  * tailrace.codec.calls. */
 
 /* Data with a virtual payload, whose length with padding goes to `virt`.
  * 0: it would be longer than IPv4 can say. */
-uint32_t tv_build_data(const tv_codec *c, const tv_template *t, uint64_t place,
+uint32_t tc_build_data(const tc_codec *c, const tc_template *t, uint64_t place,
                        uint64_t shape, uint32_t ticks, uint8_t *frame,
                        uint32_t *virt);
 
 /* Data with a real payload of the length that the shape says: what comes
  * before it goes to `frame`, its padding and the ICRC to `tail`, which has
- * room for TV_TAIL_ROOM. Returns the length of the first part, and that of the
+ * room for TC_TAIL_ROOM. Returns the length of the first part, and that of the
  * second in `tail_bytes`; 0 as above. */
-#define TV_TAIL_ROOM 8u
-uint32_t tv_build_payload(const tv_codec *c, const tv_template *t,
+#define TC_TAIL_ROOM 8u
+uint32_t tc_build_payload(const tc_codec *c, const tc_template *t,
                           uint64_t place, uint64_t shape, uint32_t ticks,
                           const uint8_t *payload, uint8_t *frame,
                           uint8_t *tail, uint32_t *tail_bytes);
 
-uint32_t tv_build_ack(const tv_codec *c, const tv_template *t, uint64_t place,
+uint32_t tc_build_ack(const tc_codec *c, const tc_template *t, uint64_t place,
                       uint32_t aeth, uint8_t *frame);
 
-uint32_t tv_build_nic_ack(const tv_codec *c, const tv_template *t,
+uint32_t tc_build_nic_ack(const tc_codec *c, const tc_template *t,
                           uint32_t count, uint32_t ticks, uint8_t *frame);
 
 /* Length of a payload in a shape. */
-uint32_t tv_shape_payload(const tv_codec *c, uint64_t shape);
+uint32_t tc_shape_payload(const tc_codec *c, uint64_t shape);
 
 #endif

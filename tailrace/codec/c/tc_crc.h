@@ -2,29 +2,29 @@
  * many zeros at once.
  * SPDX-License-Identifier: Apache-2.0
  *
- * States are the raw register: TV_CRC_START at first, complemented in the end.
+ * States are the raw register: TC_CRC_START at first, complemented in the end.
  * The register is linear in its bits when zeros follow, so n zeros are a few
  * table look-ups however large n is.
  */
-#ifndef TV_CRC_H
-#define TV_CRC_H
+#ifndef TC_CRC_H
+#define TC_CRC_H
 
 #include <stdint.h>
 
-#define TV_CRC_START UINT32_MAX
-#define TV_CRC_MAX_ZEROS ((1u << 17) - 1)
+#define TC_CRC_START UINT32_MAX
+#define TC_CRC_MAX_ZEROS ((1u << 17) - 1)
 
 /* Fills the tables; before anything else, any number of times. */
-void tv_crc_init(void);
+void tc_crc_init(void);
 
 /* The register after n more bytes. */
-uint32_t tv_crc_bytes(uint32_t reg, const uint8_t *data, uint32_t n);
+uint32_t tc_crc_bytes(uint32_t reg, const uint8_t *data, uint32_t n);
 
 /* The register after n more bytes, each ORed with the byte of `ones`. */
-uint32_t tv_crc_masked(uint32_t reg, const uint8_t *data, const uint8_t *ones,
+uint32_t tc_crc_masked(uint32_t reg, const uint8_t *data, const uint8_t *ones,
                        uint32_t n);
 
-/* The register after n more zeros, n <= TV_CRC_MAX_ZEROS. */
-uint32_t tv_crc_zeros(uint32_t reg, uint32_t n);
+/* The register after n more zeros, n <= TC_CRC_MAX_ZEROS. */
+uint32_t tc_crc_zeros(uint32_t reg, uint32_t n);
 
 #endif

@@ -1,31 +1,31 @@
 /* Numbers in network byte order, and what the ICRC begins with.
  * SPDX-License-Identifier: Apache-2.0
  *
- * For tv_codec.c and tv_build.c.
+ * For tc_codec.c and tc_build.c.
  */
-#ifndef TV_BYTES_H
-#define TV_BYTES_H
+#ifndef TC_BYTES_H
+#define TC_BYTES_H
 
-#include "tv_codec.h"
+#include "tc_codec.h"
 
-static inline uint32_t tv_get16(const uint8_t *p)
+static inline uint32_t tc_get16(const uint8_t *p)
 {
     return (uint32_t)p[0] << 8 | p[1];
 }
 
-static inline uint32_t tv_get32(const uint8_t *p)
+static inline uint32_t tc_get32(const uint8_t *p)
 {
     return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 |
            p[3];
 }
 
-static inline void tv_put16(uint8_t *p, uint32_t value)
+static inline void tc_put16(uint8_t *p, uint32_t value)
 {
     p[0] = (uint8_t)(value >> 8);
     p[1] = (uint8_t)value;
 }
 
-static inline void tv_put32(uint8_t *p, uint32_t value)
+static inline void tc_put32(uint8_t *p, uint32_t value)
 {
     p[0] = (uint8_t)(value >> 24);
     p[1] = (uint8_t)(value >> 16);
@@ -35,13 +35,13 @@ static inline void tv_put32(uint8_t *p, uint32_t value)
 
 /* The sum of n bytes as 16-bit numbers, carries added: 0xffff for a correct
  * header. n is even. */
-static inline uint32_t tv_ones_sum(const uint8_t *p, uint32_t n)
+static inline uint32_t tc_ones_sum(const uint8_t *p, uint32_t n)
 {
     uint64_t sum = 0;
     for (; n >= 4; n -= 4, p += 4)
-        sum += tv_get32(p);
+        sum += tc_get32(p);
     if (n)
-        sum += tv_get16(p);
+        sum += tc_get16(p);
     sum = (sum & 0xffffffffu) + (sum >> 32);
     sum = (sum & 0xffff) + (sum >> 16);
     sum = (sum & 0xffff) + (sum >> 16);
@@ -50,10 +50,10 @@ static inline uint32_t tv_ones_sum(const uint8_t *p, uint32_t n)
 
 /* The CRC register after the headers of a frame; those of a shimmed frame as
  * they were before the shim. */
-uint32_t tv_icrc_headers(const tv_codec *c, const uint8_t *frame, int shimmed);
+uint32_t tc_icrc_headers(const tc_codec *c, const uint8_t *frame, int shimmed);
 
 /* The same of bytes after the headers, and then of zeros. */
-uint32_t tv_icrc_body(uint32_t reg, const uint8_t *body, uint32_t n,
+uint32_t tc_icrc_body(uint32_t reg, const uint8_t *body, uint32_t n,
                       uint32_t zeros);
 
 #endif

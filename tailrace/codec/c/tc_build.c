@@ -4,17 +4,17 @@
  * A template has all that stays the same; what changes with a packet is
  * written over it, and the IPv4 checksum and the ICRC are made anew.
  */
-#include "tv_bytes.h"
+#include "tc_bytes.h"
 
 #include <string.h>
 
 #define MAX_IP_BYTES 0xffffu
 
-int tv_template_init(const tv_codec *c, tv_template *t, uint32_t kind,
+int tc_template_init(const tc_codec *c, tc_template *t, uint32_t kind,
                      const uint8_t *head, uint32_t head_bytes,
                      const uint8_t *body, uint32_t body_bytes)
 {
-    const tv_layout *l = &c->at;
+    const tc_layout *l = &c->at;
     uint32_t plain = l->udp_end + l->bth_bytes;
     int data = kind == l->kind_data || kind == l->kind_payload;
     int shimmed = data && head_bytes == plain + l->shim_bytes;
@@ -34,7 +34,7 @@ int tv_template_init(const tv_codec *c, tv_template *t, uint32_t kind,
     return 0;
 }
 
-uint32_t tv_shape_payload(const tv_codec *c, uint64_t shape)
+uint32_t tc_shape_payload(const tc_codec *c, uint64_t shape)
 {
     return (uint32_t)(shape & ((1ull << c->at.opcode_shift) - 1));
 }
@@ -42,43 +42,43 @@ uint32_t tv_shape_payload(const tv_codec *c, uint64_t shape)
 static void put_icrc(uint8_t *p, uint32_t reg)
 {
     uint32_t icrc = ~reg;
-    for (uint32_t i = 0; i < TV_ICRC_BYTES; i++)
+    for (uint32_t i = 0; i < TC_ICRC_BYTES; i++)
         p[i] = (uint8_t)(icrc >> (8 * i));
 }
 
-static uint32_t place_sport(const tv_layout *l, uint64_t place)
+static uint32_t place_sport(const tc_layout *l, uint64_t place)
 {
     return (uint32_t)(place >> l->sport_shift & 0xffff);
 }
 
-static uint32_t place_psn(const tv_layout *l, uint64_t place)
+static uint32_t place_psn(const tc_layout *l, uint64_t place)
 {
     return (uint32_t)place & l->bth_psn_mask;
 }
 
 /* Headers and RETH of a data packet; `body_bytes` is all between BTH and ICRC.
  * Returns the length, 0 if the packet is too long. */
-static uint32_t put_data(const tv_codec *c, const tv_template *t,
+static uint32_t put_data(const tc_codec *c, const tc_template *t,
                          uint64_t place, uint64_t shape, uint32_t ticks,
                          uint32_t payload_bytes, uint8_t *f)
 {
-    const tv_layout *l = &c->at;
+    const tc_layout *l = &c->at;
     uint32_t opcode = (uint32_t)(shape >> l->opcode_shift & 0xff);
-    int reth = c->opcodes[opcode] == TV_OP_DATA_RETH;
+    int reth = c->opcodes[opcode] == TC_OP_DATA_RETH;
     uint32_t len = t->head_bytes + (reth ? t->body_bytes : 0);
     uint32_t padding = -payload_bytes & l->bth_pad_mask;
-    uint32_t ip_len = len - l->ip + payload_bytes + padding + TV_ICRC_BYTES;
+    uint32_t ip_len = len - l->ip + payload_bytes + padding + TC_ICRC_BYTES;
     if (ip_len > MAX_IP_BYTES)
         return 0;
     memcpy(f, t->bytes, sizeof t->bytes);
 
     uint32_t again = (uint32_t)(shape >> l->retransmission_shift & 1);
-    tv_put16(f + l->ip_len, ip_len);
-    tv_put16(f + l->ip_id, again ? l->retransmission : 0);
-    tv_put16(f + l->ip_chksum, 0);
-    tv_put16(f + l->ip_chksum, ~tv_ones_sum(f + l->ip, l->udp - l->ip));
-    tv_put16(f + l->udp_sport, place_sport(l, place));
-    tv_put16(f + l->udp_len, ip_len - (l->udp - l->ip));
+    tc_put16(f + l->ip_len, ip_len);
+    tc_put16(f + l->ip_id, again ? l->retransmission : 0);
+    tc_put16(f + l->ip_chksum, 0);
+    tc_put16(f + l->ip_chksum, ~tc_ones_sum(f + l->ip, l->udp - l->ip));
+    tc_put16(f + l->udp_sport, place_sport(l, place));
+    tc_put16(f + l->udp_len, ip_len - (l->udp - l->ip));
 
     uint8_t *bth = f + t->head_bytes - l->bth_bytes;
     uint32_t left = (uint32_t)(shape >> l->left_shift) & l->bth_left_mask;
@@ -87,86 +87,86 @@ static uint32_t put_data(const tv_codec *c, const tv_template *t,
     bth[l->bth_flags] = (uint8_t)(
         (bth[l->bth_flags] & ~(l->bth_pad_mask << l->bth_pad_shift)) |
         padding << l->bth_pad_shift);
-    tv_put32(bth + l->bth_psn, ackreq << l->bth_ackreq_shift |
+    tc_put32(bth + l->bth_psn, ackreq << l->bth_ackreq_shift |
                                    left << l->bth_left_shift |
                                    place_psn(l, place));
     if (t->shimmed)
-        tv_put32(f + l->udp_end + l->shim_ticks, ticks);
+        tc_put32(f + l->udp_end + l->shim_ticks, ticks);
     return len;
 }
 
 /* Puts the 802.1Q tag that a shape asks for into a frame of len bytes; returns
  * the length with it. */
-static uint32_t put_vlan(const tv_layout *l, uint64_t shape, uint8_t *f,
+static uint32_t put_vlan(const tc_layout *l, uint64_t shape, uint8_t *f,
                          uint32_t len)
 {
     uint32_t vlan = (uint32_t)(shape >> l->vlan_shift) & l->vlan_mask;
     if (!vlan)
         return len;
     uint8_t *at = f + l->ether_type;
-    memmove(at + TV_VLAN_BYTES, at, len - l->ether_type);
-    tv_put16(at, l->type_vlan);
-    tv_put16(at + 2, vlan);
-    return len + TV_VLAN_BYTES;
+    memmove(at + TC_VLAN_BYTES, at, len - l->ether_type);
+    tc_put16(at, l->type_vlan);
+    tc_put16(at + 2, vlan);
+    return len + TC_VLAN_BYTES;
 }
 
-uint32_t tv_build_data(const tv_codec *c, const tv_template *t, uint64_t place,
+uint32_t tc_build_data(const tc_codec *c, const tc_template *t, uint64_t place,
                        uint64_t shape, uint32_t ticks, uint8_t *frame,
                        uint32_t *virt)
 {
-    uint32_t payload = tv_shape_payload(c, shape);
+    uint32_t payload = tc_shape_payload(c, shape);
     uint32_t len = put_data(c, t, place, shape, ticks, payload, frame);
     if (len == 0)
         return 0;
     *virt = payload + (-payload & c->at.bth_pad_mask);
-    uint32_t reg = tv_icrc_headers(c, frame, (int)t->shimmed);
-    reg = tv_icrc_body(reg, frame + t->head_bytes, len - t->head_bytes, *virt);
+    uint32_t reg = tc_icrc_headers(c, frame, (int)t->shimmed);
+    reg = tc_icrc_body(reg, frame + t->head_bytes, len - t->head_bytes, *virt);
     put_icrc(frame + len, reg);
-    return put_vlan(&c->at, shape, frame, len + TV_ICRC_BYTES);
+    return put_vlan(&c->at, shape, frame, len + TC_ICRC_BYTES);
 }
 
-uint32_t tv_build_payload(const tv_codec *c, const tv_template *t,
+uint32_t tc_build_payload(const tc_codec *c, const tc_template *t,
                           uint64_t place, uint64_t shape, uint32_t ticks,
                           const uint8_t *payload, uint8_t *frame,
                           uint8_t *tail, uint32_t *tail_bytes)
 {
-    uint32_t bytes = tv_shape_payload(c, shape);
+    uint32_t bytes = tc_shape_payload(c, shape);
     uint32_t padding = -bytes & c->at.bth_pad_mask;
     uint32_t len = put_data(c, t, place, shape, ticks, bytes, frame);
     if (len == 0)
         return 0;
-    uint32_t reg = tv_icrc_headers(c, frame, (int)t->shimmed);
-    reg = tv_icrc_body(reg, frame + t->head_bytes, len - t->head_bytes, 0);
-    reg = tv_icrc_body(reg, payload, bytes, padding);
+    uint32_t reg = tc_icrc_headers(c, frame, (int)t->shimmed);
+    reg = tc_icrc_body(reg, frame + t->head_bytes, len - t->head_bytes, 0);
+    reg = tc_icrc_body(reg, payload, bytes, padding);
     memset(tail, 0, padding);
     put_icrc(tail + padding, reg);
-    *tail_bytes = padding + TV_ICRC_BYTES;
+    *tail_bytes = padding + TC_ICRC_BYTES;
     return put_vlan(&c->at, shape, frame, len);
 }
 
-uint32_t tv_build_ack(const tv_codec *c, const tv_template *t, uint64_t place,
+uint32_t tc_build_ack(const tc_codec *c, const tc_template *t, uint64_t place,
                       uint32_t aeth, uint8_t *frame)
 {
-    const tv_layout *l = &c->at;
+    const tc_layout *l = &c->at;
     uint8_t *bth = frame + l->udp_end, *body = bth + l->bth_bytes;
     memcpy(frame, t->bytes, sizeof t->bytes);
-    tv_put16(frame + l->udp_sport, place_sport(l, place));
+    tc_put16(frame + l->udp_sport, place_sport(l, place));
     uint32_t becn = (uint32_t)(place >> l->becn_shift & 1);
-    tv_put32(bth + l->bth_qpn, tv_get32(bth + l->bth_qpn) |
+    tc_put32(bth + l->bth_qpn, tc_get32(bth + l->bth_qpn) |
                                    becn << l->bth_becn_shift);
-    tv_put32(bth + l->bth_psn, place_psn(l, place));
-    tv_put32(body + l->aeth_word, aeth);
-    uint32_t reg = tv_icrc_headers(c, frame, 0);
-    put_icrc(body + l->aeth_bytes, tv_icrc_body(reg, body, l->aeth_bytes, 0));
-    return l->udp_end + l->bth_bytes + l->aeth_bytes + TV_ICRC_BYTES;
+    tc_put32(bth + l->bth_psn, place_psn(l, place));
+    tc_put32(body + l->aeth_word, aeth);
+    uint32_t reg = tc_icrc_headers(c, frame, 0);
+    put_icrc(body + l->aeth_bytes, tc_icrc_body(reg, body, l->aeth_bytes, 0));
+    return l->udp_end + l->bth_bytes + l->aeth_bytes + TC_ICRC_BYTES;
 }
 
-uint32_t tv_build_nic_ack(const tv_codec *c, const tv_template *t,
+uint32_t tc_build_nic_ack(const tc_codec *c, const tc_template *t,
                           uint32_t count, uint32_t ticks, uint8_t *frame)
 {
-    const tv_layout *l = &c->at;
+    const tc_layout *l = &c->at;
     memcpy(frame, t->bytes, sizeof t->bytes);
-    tv_put32(frame + l->nic_ack_count, count);
-    tv_put32(frame + l->nic_ack_ticks, ticks);
+    tc_put32(frame + l->nic_ack_count, count);
+    tc_put32(frame + l->nic_ack_ticks, ticks);
     return t->head_bytes;
 }

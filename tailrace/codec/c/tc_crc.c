@@ -1,11 +1,11 @@
 /* CRC-32 by tables: eight bytes a step, and runs of zeros by powers of two.
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "tv_crc.h"
+#include "tc_crc.h"
 
 #define POLYNOMIAL 0xEDB88320u
 #define STEP 8u
-#define POWERS 17u /* of two, that make up TV_CRC_MAX_ZEROS */
+#define POWERS 17u /* of two, that make up TC_CRC_MAX_ZEROS */
 #define NIBBLES 8u
 
 /* slice[k][b]: the register after byte b and k zeros, from 0 */
@@ -14,7 +14,7 @@ static uint32_t slice[STEP][256];
  * zeros */
 static uint32_t zeros[POWERS][NIBBLES][16];
 
-_Static_assert(TV_CRC_MAX_ZEROS == (1u << POWERS) - 1, "POWERS");
+_Static_assert(TC_CRC_MAX_ZEROS == (1u << POWERS) - 1, "POWERS");
 
 static uint32_t apply(uint32_t z[NIBBLES][16], uint32_t reg)
 {
@@ -38,7 +38,7 @@ static void init_slices(void)
                 slice[0][slice[k - 1][b] & 255] ^ slice[k - 1][b] >> 8;
 }
 
-void tv_crc_init(void)
+void tc_crc_init(void)
 {
     init_slices();
     for (uint32_t k = 0; k < POWERS; k++)
@@ -71,7 +71,7 @@ static inline uint32_t step(uint32_t reg, uint64_t word)
            slice[1][word >> 48 & 255] ^ slice[0][word >> 56];
 }
 
-uint32_t tv_crc_bytes(uint32_t reg, const uint8_t *data, uint32_t n)
+uint32_t tc_crc_bytes(uint32_t reg, const uint8_t *data, uint32_t n)
 {
     for (; n >= STEP; n -= STEP, data += STEP)
         reg = step(reg, load(data));
@@ -80,7 +80,7 @@ uint32_t tv_crc_bytes(uint32_t reg, const uint8_t *data, uint32_t n)
     return reg;
 }
 
-uint32_t tv_crc_masked(uint32_t reg, const uint8_t *data, const uint8_t *ones,
+uint32_t tc_crc_masked(uint32_t reg, const uint8_t *data, const uint8_t *ones,
                        uint32_t n)
 {
     for (; n >= STEP; n -= STEP, data += STEP, ones += STEP)
@@ -90,7 +90,7 @@ uint32_t tv_crc_masked(uint32_t reg, const uint8_t *data, const uint8_t *ones,
     return reg;
 }
 
-uint32_t tv_crc_zeros(uint32_t reg, uint32_t n)
+uint32_t tc_crc_zeros(uint32_t reg, uint32_t n)
 {
     for (; n; n &= n - 1)
         reg = apply(zeros[__builtin_ctz(n)], reg);

@@ -3,7 +3,7 @@
  *
  * A packet's template is asked for once and kept.
  */
-#include "tv_nic_port.h"
+#include "tc_nic_port.h"
 
 #include <string.h>
 
@@ -28,7 +28,7 @@ static int read_number(PyObject *said, uint64_t *out)
 /* What a NIC says of the next time: None or a number. 0, -1. */
 static int read_time(PyObject *said, uint64_t now_ns, uint64_t *next_ns)
 {
-    *next_ns = TV_NEVER;
+    *next_ns = TC_NEVER;
     if (said == Py_None)
         return 0;
     int overflow;
@@ -43,14 +43,14 @@ static int read_time(PyObject *said, uint64_t now_ns, uint64_t *next_ns)
 }
 
 /* Bytes and a number of virtual bytes are sent as they are. 1, -1. */
-static int send_raw(tv_nic *n, PyObject *data, PyObject *virtual_bytes,
-                    tv_departure *out)
+static int send_raw(tc_nic *n, PyObject *data, PyObject *virtual_bytes,
+                    tc_departure *out)
 {
     uint64_t virt;
     if (read_number(virtual_bytes, &virt) < 0 ||
         PyObject_GetBuffer(data, &n->buffer, PyBUF_SIMPLE) < 0)
         return -1;
-    if (virt > TV_MOST_BYTES || n->buffer.len > (Py_ssize_t)TV_MOST_BYTES) {
+    if (virt > TC_MOST_BYTES || n->buffer.len > (Py_ssize_t)TC_MOST_BYTES) {
         PyErr_SetString(PyExc_ValueError, "a NIC sends too long a frame");
         return -1;
     }
@@ -60,15 +60,15 @@ static int send_raw(tv_nic *n, PyObject *data, PyObject *virtual_bytes,
     return 1;
 }
 
-static int depart_frame(tv_nic *n, uint64_t now_ns, tv_departure *out,
+static int depart_frame(tc_nic *n, uint64_t now_ns, tc_departure *out,
                         uint64_t *next_ns)
 {
-    PyObject *frame = tv_nic_call(n, NEXT_FRAME, now_ns, NULL, 0);
+    PyObject *frame = tc_nic_call(n, NEXT_FRAME, now_ns, NULL, 0);
     if (!frame)
         return -1;
     if (frame == Py_None) {
         Py_DECREF(frame);
-        PyObject *said = tv_nic_call(n, NEXT_TIME, now_ns, NULL, 0);
+        PyObject *said = tc_nic_call(n, NEXT_TIME, now_ns, NULL, 0);
         if (!said)
             return -1;
         int bad = read_time(said, now_ns, next_ns);
@@ -76,8 +76,8 @@ static int depart_frame(tv_nic *n, uint64_t now_ns, tv_departure *out,
         return bad;
     }
     n->sent = frame;
-    PyObject *data = PyObject_GetAttr(frame, tv_nic_data_attr);
-    PyObject *virt = data ? PyObject_GetAttr(frame, tv_nic_virtual_attr) : NULL;
+    PyObject *data = PyObject_GetAttrString(frame, "data");
+    PyObject *virt = data ? PyObject_GetAttrString(frame, "virtual_bytes") : NULL;
     int result = virt ? send_raw(n, data, virt, out) : -1;
     Py_XDECREF(data);
     Py_XDECREF(virt);
@@ -85,7 +85,7 @@ static int depart_frame(tv_nic *n, uint64_t now_ns, tv_departure *out,
 }
 
 /* Asks for the template of packets `what` and keeps it. NULL: exception. */
-static tv_template *learn(tv_nic *n, uint64_t what, uint64_t slot)
+static tc_template *learn(tc_nic *n, uint64_t what, uint64_t slot)
 {
     PyObject *args[2] = {NULL, PyLong_FromUnsignedLongLong(what)};
     if (!args[1])
@@ -98,7 +98,7 @@ static tv_template *learn(tv_nic *n, uint64_t what, uint64_t slot)
         return NULL;
     const char *head, *body;
     Py_ssize_t head_len, body_len;
-    tv_template *made = NULL;
+    tc_template *made = NULL;
     if (!PyTuple_Check(said))
         PyErr_SetString(PyExc_TypeError, "a NIC's template is no tuple");
     if (!PyTuple_Check(said) ||
@@ -110,10 +110,10 @@ static tv_template *learn(tv_nic *n, uint64_t what, uint64_t slot)
         PyErr_NoMemory();
         goto out;
     }
-    uint32_t kind = (uint32_t)(what & ((1ull << tv_nic_codec.at.kind_bits) - 1));
-    if (head_len > (Py_ssize_t)TV_TEMPLATE_ROOM ||
-        body_len > (Py_ssize_t)TV_TEMPLATE_ROOM ||
-        tv_template_init(&tv_nic_codec, made, kind, (const uint8_t *)head,
+    uint32_t kind = (uint32_t)(what & ((1ull << n->codec->at.kind_bits) - 1));
+    if (head_len > (Py_ssize_t)TC_TEMPLATE_ROOM ||
+        body_len > (Py_ssize_t)TC_TEMPLATE_ROOM ||
+        tc_template_init(n->codec, made, kind, (const uint8_t *)head,
                          (uint32_t)head_len, (const uint8_t *)body,
                          (uint32_t)body_len) < 0) {
         PyErr_Format(PyExc_ValueError,
@@ -130,18 +130,18 @@ out:
 }
 
 /* The template of packets `what`, NULL with an exception. */
-static tv_template *template_of(tv_nic *n, uint64_t what, uint32_t kind)
+static tc_template *template_of(tc_nic *n, uint64_t what, uint32_t kind)
 {
     const uint64_t most = PY_SSIZE_T_MAX / TEMPLATES / sizeof *n->templates;
-    uint64_t handle = what >> tv_nic_codec.at.kind_bits;
-    uint64_t slot = handle * TEMPLATES + (kind == tv_nic_codec.at.kind_nic_ack);
+    uint64_t handle = what >> n->codec->at.kind_bits;
+    uint64_t slot = handle * TEMPLATES + (kind == n->codec->at.kind_nic_ack);
     if (handle > most / 4) {
         PyErr_SetString(PyExc_ValueError, "a NIC's handle is out of range");
         return NULL;
     }
     if (slot >= n->template_count) {
         uint64_t count = 2 * (slot + TEMPLATES);
-        tv_template **grown =
+        tc_template **grown =
             PyMem_Realloc(n->templates, count * sizeof *grown);
         if (!grown) {
             PyErr_NoMemory();
@@ -152,7 +152,7 @@ static tv_template *template_of(tv_nic *n, uint64_t what, uint32_t kind)
         n->templates = grown;
         n->template_count = count;
     }
-    tv_template *t = n->templates[slot];
+    tc_template *t = n->templates[slot];
     return t ? t : learn(n, what, slot);
 }
 
@@ -164,7 +164,7 @@ static int too_long(void)
 }
 
 /* Puts a real payload and what comes behind it into one piece. 0, -1. */
-static int join_tail(tv_nic *n, const uint8_t *payload, uint32_t bytes,
+static int join_tail(tc_nic *n, const uint8_t *payload, uint32_t bytes,
                      uint32_t tail_bytes)
 {
     uint32_t room = bytes + tail_bytes;
@@ -183,9 +183,9 @@ static int join_tail(tv_nic *n, const uint8_t *payload, uint32_t bytes,
 }
 
 /* (what, place, shape, payload). 1, -1. */
-static int send_payload(tv_nic *n, const tv_template *t, uint64_t place,
+static int send_payload(tc_nic *n, const tc_template *t, uint64_t place,
                         uint64_t shape, uint64_t now_ns, PyObject *packet,
-                        tv_departure *out)
+                        tc_departure *out)
 {
     if (PyTuple_GET_SIZE(packet) != 4) {
         PyErr_SetString(PyExc_TypeError, "a NIC's packet lacks its payload");
@@ -194,7 +194,7 @@ static int send_payload(tv_nic *n, const tv_template *t, uint64_t place,
     if (PyObject_GetBuffer(PyTuple_GET_ITEM(packet, 3), &n->buffer,
                            PyBUF_SIMPLE) < 0)
         return -1;
-    uint32_t bytes = tv_shape_payload(&tv_nic_codec, shape), tail_bytes;
+    uint32_t bytes = tc_shape_payload(n->codec, shape), tail_bytes;
     if (n->buffer.len != (Py_ssize_t)bytes) {
         PyErr_Format(PyExc_ValueError,
                      "a NIC's payload has %zd bytes, its packet says %u",
@@ -202,46 +202,46 @@ static int send_payload(tv_nic *n, const tv_template *t, uint64_t place,
         return -1;
     }
     uint32_t len =
-        tv_build_payload(&tv_nic_codec, t, place, shape, (uint32_t)now_ns,
+        tc_build_payload(n->codec, t, place, shape, (uint32_t)now_ns,
                          n->buffer.buf, n->frame, n->tail, &tail_bytes);
     if (!len)
         return too_long();
     if (join_tail(n, n->buffer.buf, bytes, tail_bytes) < 0)
         return -1;
-    *out = (tv_departure){.head = n->frame, .head_len = len,
+    *out = (tc_departure){.head = n->frame, .head_len = len,
                           .tail = n->long_tail,
                           .tail_len = bytes + tail_bytes};
     return 1;
 }
 
 /* (what, a, b) of a kind that has a template. 1, -1. */
-static int send_packet(tv_nic *n, uint64_t what, uint64_t a, uint64_t b,
-                       uint64_t now_ns, PyObject *packet, tv_departure *out)
+static int send_packet(tc_nic *n, uint64_t what, uint64_t a, uint64_t b,
+                       uint64_t now_ns, PyObject *packet, tc_departure *out)
 {
-    const tv_layout *l = &tv_nic_codec.at;
+    const tc_layout *l = &n->codec->at;
     uint32_t kind = (uint32_t)(what & ((1ull << l->kind_bits) - 1));
-    tv_template *t = template_of(n, what, kind);
+    tc_template *t = template_of(n, what, kind);
     if (!t)
         return -1;
     out->head = n->frame;
     if (kind == l->kind_data) {
-        out->head_len = tv_build_data(&tv_nic_codec, t, a, b, (uint32_t)now_ns,
+        out->head_len = tc_build_data(n->codec, t, a, b, (uint32_t)now_ns,
                                       n->frame, &out->virt);
         return out->head_len ? 1 : too_long();
     }
     if (kind == l->kind_payload)
         return send_payload(n, t, a, b, now_ns, packet, out);
     if (kind == l->kind_ack)
-        out->head_len = tv_build_ack(&tv_nic_codec, t, a, (uint32_t)b, n->frame);
+        out->head_len = tc_build_ack(n->codec, t, a, (uint32_t)b, n->frame);
     else
-        out->head_len = tv_build_nic_ack(&tv_nic_codec, t, (uint32_t)a, (uint32_t)b,
+        out->head_len = tc_build_nic_ack(n->codec, t, (uint32_t)a, (uint32_t)b,
                                          n->frame);
     return 1;
 }
 
 /* A tuple of next_packet. 1, -1; takes the reference. */
-static int depart_packet(tv_nic *n, uint64_t now_ns, PyObject *packet,
-                         tv_departure *out)
+static int depart_packet(tc_nic *n, uint64_t now_ns, PyObject *packet,
+                         tc_departure *out)
 {
     n->sent = packet;
     if (PyTuple_GET_SIZE(packet) < 3) {
@@ -251,7 +251,7 @@ static int depart_packet(tv_nic *n, uint64_t now_ns, PyObject *packet,
     uint64_t what, a, b;
     if (read_number(PyTuple_GET_ITEM(packet, 0), &what) < 0)
         return -1;
-    if (what == tv_nic_codec.at.kind_raw)
+    if (what == n->codec->at.kind_raw)
         return send_raw(n, PyTuple_GET_ITEM(packet, 1),
                         PyTuple_GET_ITEM(packet, 2), out);
     if (read_number(PyTuple_GET_ITEM(packet, 1), &a) < 0 ||
@@ -260,14 +260,14 @@ static int depart_packet(tv_nic *n, uint64_t now_ns, PyObject *packet,
     return send_packet(n, what, a, b, now_ns, packet, out);
 }
 
-int tv_nic_depart(tv_nic *n, uint64_t now_ns, tv_departure *out,
+int tc_nic_depart(tc_nic *n, uint64_t now_ns, tc_departure *out,
                   uint64_t *next_ns)
 {
     memset(out, 0, sizeof *out);
-    tv_nic_release(n);
+    tc_nic_release(n);
     if (!n->packets)
         return depart_frame(n, now_ns, out, next_ns);
-    PyObject *said = tv_nic_call(n, NEXT_PACKET, now_ns, NULL, 0);
+    PyObject *said = tc_nic_call(n, NEXT_PACKET, now_ns, NULL, 0);
     if (!said)
         return -1;
     if (PyTuple_Check(said))

@@ -1,32 +1,32 @@
 /* Reads frames by the rules of tailrace.codec.wire.parse, in the same order.
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "tv_bytes.h"
-#include "tv_crc.h"
+#include "tc_bytes.h"
+#include "tc_crc.h"
 
 #include <string.h>
 
-#define TV_FIELD(name) #name,
-const char *const tv_layout_names[] = {TV_LAYOUT(TV_FIELD) 0};
-#undef TV_FIELD
+#define TC_FIELD(name) #name,
+const char *const tc_layout_names[] = {TC_LAYOUT(TC_FIELD) 0};
+#undef TC_FIELD
 
-#define LAYOUT_FIELDS (sizeof(tv_layout) / sizeof(uint32_t))
+#define LAYOUT_FIELDS (sizeof(tc_layout) / sizeof(uint32_t))
 #define LOCAL_ROUTE_HEADER_BYTES 8 /* of ones: InfiniBand annex A17.3.3 */
 
 /* Whether the sizes are ones that the buffers here have room for. */
-static int sensible(const tv_layout *l)
+static int sensible(const tc_layout *l)
 {
     uint32_t headers = l->udp_end - l->ip + l->bth_bytes;
     uint32_t head = l->udp_end + l->shim_bytes + l->bth_bytes;
-    return l->icrc_bytes == TV_ICRC_BYTES &&
-           l->vlan_bytes == TV_VLAN_BYTES && headers <= TV_HEADERS_ROOM &&
-           head + l->reth_bytes <= TV_TEMPLATE_ROOM &&
-           head + l->aeth_bytes <= TV_TEMPLATE_ROOM &&
-           l->nic_ack_bytes <= TV_TEMPLATE_ROOM &&
+    return l->icrc_bytes == TC_ICRC_BYTES &&
+           l->vlan_bytes == TC_VLAN_BYTES && headers <= TC_HEADERS_ROOM &&
+           head + l->reth_bytes <= TC_TEMPLATE_ROOM &&
+           head + l->aeth_bytes <= TC_TEMPLATE_ROOM &&
+           l->nic_ack_bytes <= TC_TEMPLATE_ROOM &&
            l->ip_src < l->udp_end && l->ip_dst < l->udp_end;
 }
 
-int tv_codec_init(tv_codec *c, const uint32_t *values, uint32_t count,
+int tc_codec_init(tc_codec *c, const uint32_t *values, uint32_t count,
                   const uint32_t *ones, uint32_t ones_count)
 {
     static const uint8_t route_header[LOCAL_ROUTE_HEADER_BYTES] = {
@@ -35,7 +35,7 @@ int tv_codec_init(tv_codec *c, const uint32_t *values, uint32_t count,
         return -1;
     memset(c, 0, sizeof *c);
     memcpy(&c->at, values, sizeof c->at);
-    const tv_layout *l = &c->at;
+    const tc_layout *l = &c->at;
     if (!sensible(l))
         return -1;
     c->headers_bytes = l->udp_end - l->ip + l->bth_bytes;
@@ -44,15 +44,15 @@ int tv_codec_init(tv_codec *c, const uint32_t *values, uint32_t count,
             return -1;
         c->volatile_ones[ones[i]] = 255;
     }
-    c->opcodes[l->op_middle & 255] = TV_OP_DATA;
-    c->opcodes[l->op_last & 255] = TV_OP_DATA;
-    c->opcodes[l->op_first & 255] = TV_OP_DATA_RETH;
-    c->opcodes[l->op_only & 255] = TV_OP_DATA_RETH;
-    c->opcodes[l->op_ack & 255] = TV_OP_ACK;
-    c->opcodes[l->op_cnp & 255] = TV_OP_CNP;
-    tv_crc_init();
+    c->opcodes[l->op_middle & 255] = TC_OP_DATA;
+    c->opcodes[l->op_last & 255] = TC_OP_DATA;
+    c->opcodes[l->op_first & 255] = TC_OP_DATA_RETH;
+    c->opcodes[l->op_only & 255] = TC_OP_DATA_RETH;
+    c->opcodes[l->op_ack & 255] = TC_OP_ACK;
+    c->opcodes[l->op_cnp & 255] = TC_OP_CNP;
+    tc_crc_init();
     c->icrc_start =
-        tv_crc_bytes(TV_CRC_START, route_header, sizeof route_header);
+        tc_crc_bytes(TC_CRC_START, route_header, sizeof route_header);
     return 0;
 }
 
@@ -61,86 +61,86 @@ static inline uint32_t shorter(uint32_t length, uint32_t by)
     return length < by ? 0 : length - by;
 }
 
-uint32_t tv_icrc_headers(const tv_codec *c, const uint8_t *frame, int shimmed)
+uint32_t tc_icrc_headers(const tc_codec *c, const uint8_t *frame, int shimmed)
 {
-    const tv_layout *l = &c->at;
+    const tc_layout *l = &c->at;
     const uint8_t *headers = frame + l->ip;
-    uint8_t restored[TV_TEMPLATE_ROOM];
+    uint8_t restored[TC_TEMPLATE_ROOM];
     if (shimmed) {
         memcpy(restored, frame, l->udp_end);
         memcpy(restored + l->udp_sport, frame + l->udp_end + l->shim_ports, 4);
-        tv_put16(restored + l->ip_len,
-                 shorter(tv_get16(frame + l->ip_len), l->shim_bytes));
-        tv_put16(restored + l->udp_len,
-                 shorter(tv_get16(frame + l->udp_len), l->shim_bytes));
+        tc_put16(restored + l->ip_len,
+                 shorter(tc_get16(frame + l->ip_len), l->shim_bytes));
+        tc_put16(restored + l->udp_len,
+                 shorter(tc_get16(frame + l->udp_len), l->shim_bytes));
         memcpy(restored + l->udp_end, frame + l->udp_end + l->shim_bytes,
                l->bth_bytes);
         headers = restored + l->ip;
     }
-    return tv_crc_masked(c->icrc_start, headers, c->volatile_ones,
+    return tc_crc_masked(c->icrc_start, headers, c->volatile_ones,
                          c->headers_bytes);
 }
 
-uint32_t tv_icrc_body(uint32_t reg, const uint8_t *body, uint32_t n,
+uint32_t tc_icrc_body(uint32_t reg, const uint8_t *body, uint32_t n,
                       uint32_t zeros)
 {
-    return tv_crc_zeros(tv_crc_bytes(reg, body, n), zeros);
+    return tc_crc_zeros(tc_crc_bytes(reg, body, n), zeros);
 }
 
-static uint32_t junk(tv_packet *p, uint32_t reason)
+static uint32_t junk(tc_packet *p, uint32_t reason)
 {
     p->reason = reason;
-    return p->kind = TV_JUNK;
+    return p->kind = TC_JUNK;
 }
 
-static uint32_t parse_nic_ack(const tv_codec *c, const uint8_t *f, int64_t end,
-                              tv_packet *p)
+static uint32_t parse_nic_ack(const tc_codec *c, const uint8_t *f, int64_t end,
+                              tc_packet *p)
 {
-    const tv_layout *l = &c->at;
+    const tc_layout *l = &c->at;
     if (end != (int64_t)l->nic_ack_bytes)
         return junk(p, l->junk_malformed);
-    p->sport = tv_get16(f + l->nic_ack_sport);
-    p->count = tv_get32(f + l->nic_ack_count);
-    p->ticks = tv_get32(f + l->nic_ack_ticks);
-    return p->kind = TV_NIC_ACK;
+    p->sport = tc_get16(f + l->nic_ack_sport);
+    p->count = tc_get32(f + l->nic_ack_count);
+    p->ticks = tc_get32(f + l->nic_ack_ticks);
+    return p->kind = TC_NIC_ACK;
 }
 
 /* An ACK or CNP whose BTH is at `bth`, with so many bytes behind it. */
-static uint32_t parse_answer(const tv_codec *c, const uint8_t *bth,
-                             int64_t body_bytes, uint32_t opcode, tv_packet *p)
+static uint32_t parse_answer(const tc_codec *c, const uint8_t *bth,
+                             int64_t body_bytes, uint32_t opcode, tc_packet *p)
 {
-    const tv_layout *l = &c->at;
-    if (opcode == TV_OP_OTHER)
+    const tc_layout *l = &c->at;
+    if (opcode == TC_OP_OTHER)
         return junk(p, l->junk_other);
-    p->becn = tv_get32(bth + l->bth_qpn) >> l->bth_becn_shift & 1;
-    if (opcode == TV_OP_CNP)
-        return p->kind = TV_CNP;
+    p->becn = tc_get32(bth + l->bth_qpn) >> l->bth_becn_shift & 1;
+    if (opcode == TC_OP_CNP)
+        return p->kind = TC_CNP;
     if (body_bytes != l->aeth_bytes)
         return junk(p, l->junk_malformed);
-    p->aeth = tv_get32(bth + l->bth_bytes + l->aeth_word);
-    return p->kind = TV_ACK;
+    p->aeth = tc_get32(bth + l->bth_bytes + l->aeth_word);
+    return p->kind = TC_ACK;
 }
 
 /* What all packets with a BTH have. */
-static void read_bth(const tv_codec *c, const uint8_t *f, const uint8_t *bth,
-                     tv_packet *p)
+static void read_bth(const tc_codec *c, const uint8_t *f, const uint8_t *bth,
+                     tc_packet *p)
 {
-    const tv_layout *l = &c->at;
-    p->qpn = tv_get32(bth + l->bth_qpn) & l->bth_qpn_mask;
-    p->psn = tv_get32(bth + l->bth_psn) & l->bth_psn_mask;
-    p->wire_sport = tv_get16(f + l->udp_sport);
+    const tc_layout *l = &c->at;
+    p->qpn = tc_get32(bth + l->bth_qpn) & l->bth_qpn_mask;
+    p->psn = tc_get32(bth + l->bth_psn) & l->bth_psn_mask;
+    p->wire_sport = tc_get16(f + l->udp_sport);
 }
 
-static uint32_t parse_data(const tv_codec *c, const uint8_t *f,
-                           const uint8_t *bth, uint32_t payload, tv_packet *p)
+static uint32_t parse_data(const tc_codec *c, const uint8_t *f,
+                           const uint8_t *bth, uint32_t payload, tc_packet *p)
 {
-    const tv_layout *l = &c->at;
+    const tc_layout *l = &c->at;
     uint32_t ttl = f[l->ip_ttl], tos = f[l->ip_tos];
     uint32_t hops = ttl <= l->initial_ttl ? l->initial_ttl - ttl : 0;
-    uint32_t tag = tv_get32(bth + l->bth_qpn) >> l->bth_tag_shift;
-    uint32_t again = tv_get16(f + l->ip_id) == l->retransmission;
-    uint32_t ackreq = tv_get32(bth + l->bth_psn) >> l->bth_ackreq_shift;
-    uint32_t frame_bytes = l->ip + tv_get16(f + l->ip_len);
+    uint32_t tag = tc_get32(bth + l->bth_qpn) >> l->bth_tag_shift;
+    uint32_t again = tc_get16(f + l->ip_id) == l->retransmission;
+    uint32_t ackreq = tc_get32(bth + l->bth_psn) >> l->bth_ackreq_shift;
+    uint32_t frame_bytes = l->ip + tc_get16(f + l->ip_len);
     p->shape = (uint64_t)payload |
                (uint64_t)bth[l->bth_opcode] << l->opcode_shift |
                (uint64_t)hops << l->hops_shift |
@@ -149,38 +149,38 @@ static uint32_t parse_data(const tv_codec *c, const uint8_t *f,
                (uint64_t)again << l->retransmission_shift |
                (uint64_t)ackreq << l->ackreq_shift |
                (uint64_t)frame_bytes << l->frame_shift;
-    return p->kind = TV_DATA;
+    return p->kind = TC_DATA;
 }
 
 /* A data packet that ends behind its BTH: nothing vouches for its headers but
  * the IPv4 checksum. */
-static uint32_t parse_trimmed(const tv_codec *c, const uint8_t *f, int64_t end,
-                              uint32_t virt, tv_packet *p)
+static uint32_t parse_trimmed(const tc_codec *c, const uint8_t *f, int64_t end,
+                              uint32_t virt, tc_packet *p)
 {
-    const tv_layout *l = &c->at;
+    const tc_layout *l = &c->at;
     const uint8_t *bth = f + l->udp_end;
     if (virt || end != (int64_t)(l->udp_end + l->bth_bytes))
         return junk(p, l->junk_malformed);
     uint32_t opcode = c->opcodes[bth[l->bth_opcode]];
-    if (opcode != TV_OP_DATA && opcode != TV_OP_DATA_RETH)
+    if (opcode != TC_OP_DATA && opcode != TC_OP_DATA_RETH)
         return junk(p, l->junk_other);
     read_bth(c, f, bth, p);
     parse_data(c, f, bth, 0, p);
-    return p->kind = TV_TRIMMED;
+    return p->kind = TC_TRIMMED;
 }
 
 /* A frame with a BTH, which ends at `end`, behind a shim or not. */
-static uint32_t parse_roce(const tv_codec *c, const uint8_t *f, int64_t end,
-                           uint32_t virt, int shimmed, tv_packet *p)
+static uint32_t parse_roce(const tc_codec *c, const uint8_t *f, int64_t end,
+                           uint32_t virt, int shimmed, tc_packet *p)
 {
-    const tv_layout *l = &c->at;
+    const tc_layout *l = &c->at;
     uint32_t start = l->udp_end + (shimmed ? l->shim_bytes : 0);
     uint32_t body = start + l->bth_bytes;
-    int64_t real = end - TV_ICRC_BYTES - body;
+    int64_t real = end - TC_ICRC_BYTES - body;
     if (real < 0)
         return junk(p, l->junk_malformed);
     /* virt is below 2^16 here: it is part of the IPv4 length */
-    uint32_t reg = tv_icrc_body(tv_icrc_headers(c, f, shimmed), f + body,
+    uint32_t reg = tc_icrc_body(tc_icrc_headers(c, f, shimmed), f + body,
                                 (uint32_t)real, virt);
     const uint8_t *icrc = f + body + real;
     if (~reg != ((uint32_t)icrc[3] << 24 | (uint32_t)icrc[2] << 16 |
@@ -191,41 +191,41 @@ static uint32_t parse_roce(const tv_codec *c, const uint8_t *f, int64_t end,
     int64_t payload = real + virt;
     uint32_t opcode = c->opcodes[bth[l->bth_opcode]];
     read_bth(c, f, bth, p);
-    if (opcode != TV_OP_DATA && opcode != TV_OP_DATA_RETH)
+    if (opcode != TC_OP_DATA && opcode != TC_OP_DATA_RETH)
         return parse_answer(c, bth, payload, opcode, p);
     payload -= bth[l->bth_flags] >> l->bth_pad_shift & l->bth_pad_mask;
-    payload -= opcode == TV_OP_DATA_RETH ? l->reth_bytes : 0;
+    payload -= opcode == TC_OP_DATA_RETH ? l->reth_bytes : 0;
     if (payload < 0)
         return junk(p, l->junk_malformed);
     p->sport = p->wire_sport;
     p->ticks = -1;
     if (shimmed) {
-        p->sport = tv_get16(f + l->udp_end + l->shim_sport);
-        p->ticks = tv_get32(f + l->udp_end + l->shim_ticks);
+        p->sport = tc_get16(f + l->udp_end + l->shim_sport);
+        p->ticks = tc_get32(f + l->udp_end + l->shim_ticks);
     }
     return parse_data(c, f, bth, (uint32_t)payload, p);
 }
 
-static uint32_t parse_ipv4(const tv_codec *c, const uint8_t *f, uint32_t len,
-                           uint32_t virt, tv_packet *p)
+static uint32_t parse_ipv4(const tc_codec *c, const uint8_t *f, uint32_t len,
+                           uint32_t virt, tc_packet *p)
 {
-    const tv_layout *l = &c->at;
+    const tc_layout *l = &c->at;
     if (len < l->udp_end)
         return junk(p, l->junk_malformed);
-    uint32_t port = tv_get16(f + l->udp_dport);
+    uint32_t port = tc_get16(f + l->udp_dport);
     if (f[l->ip_proto] != l->udp_protocol ||
         (port != l->port_roce && port != l->port_shim &&
          port != l->port_nic_ack))
         return junk(p, l->junk_other);
-    uint32_t ip_len = tv_get16(f + l->ip_len);
+    uint32_t ip_len = tc_get16(f + l->ip_len);
     int64_t end = (int64_t)l->ip + ip_len - virt;
     if (f[l->ip_version] != l->ip_no_options ||
-        tv_get16(f + l->ip_fragment) & l->ip_fragment_mask || end > len ||
-        tv_get16(f + l->udp_len) + (l->udp - l->ip) != ip_len ||
-        tv_ones_sum(f + l->ip, l->udp - l->ip) != 0xffff)
+        tc_get16(f + l->ip_fragment) & l->ip_fragment_mask || end > len ||
+        tc_get16(f + l->udp_len) + (l->udp - l->ip) != ip_len ||
+        tc_ones_sum(f + l->ip, l->udp - l->ip) != 0xffff)
         return junk(p, l->junk_malformed);
-    p->src = tv_get32(f + l->ip_src);
-    p->dst = tv_get32(f + l->ip_dst);
+    p->src = tc_get32(f + l->ip_src);
+    p->dst = tc_get32(f + l->ip_dst);
     if (port == l->port_nic_ack)
         return parse_nic_ack(c, f, end, p);
     uint32_t dscp = (uint32_t)f[l->ip_tos] >> l->dscp_shift;
@@ -235,10 +235,10 @@ static uint32_t parse_ipv4(const tv_codec *c, const uint8_t *f, uint32_t len,
     return parse_roce(c, f, end, virt, port == l->port_shim, p);
 }
 
-static uint32_t parse_local(const tv_codec *c, const uint8_t *f, uint32_t len,
-                            tv_packet *p)
+static uint32_t parse_local(const tc_codec *c, const uint8_t *f, uint32_t len,
+                            tc_packet *p)
 {
-    const tv_layout *l = &c->at;
+    const tc_layout *l = &c->at;
     if (len < l->pause_bytes)
         return junk(p, l->junk_malformed);
     if (f[l->pause_subtype] != l->subtype_flow_pause)
@@ -246,38 +246,38 @@ static uint32_t parse_local(const tv_codec *c, const uint8_t *f, uint32_t len,
     p->op = f[l->pause_op];
     if (p->op < l->pause_op_first || p->op > l->pause_op_last)
         return junk(p, l->junk_malformed);
-    p->src = tv_get32(f + l->pause_src);
-    p->dst = tv_get32(f + l->pause_dst);
-    p->sport = tv_get16(f + l->pause_sport);
-    p->dport = tv_get16(f + l->pause_dport);
+    p->src = tc_get32(f + l->pause_src);
+    p->dst = tc_get32(f + l->pause_dst);
+    p->sport = tc_get16(f + l->pause_sport);
+    p->dport = tc_get16(f + l->pause_dport);
     p->protocol = f[l->pause_protocol];
-    p->credit_bytes = tv_get32(f + l->pause_credit);
-    return p->kind = TV_FLOW_PAUSE;
+    p->credit_bytes = tc_get32(f + l->pause_credit);
+    return p->kind = TC_FLOW_PAUSE;
 }
 
-static uint32_t parse_pfc(const tv_codec *c, const uint8_t *f, uint32_t len,
-                          tv_packet *p)
+static uint32_t parse_pfc(const tc_codec *c, const uint8_t *f, uint32_t len,
+                          tc_packet *p)
 {
-    const tv_layout *l = &c->at;
+    const tc_layout *l = &c->at;
     if (len < l->pfc_bytes)
         return junk(p, l->junk_malformed);
-    if (tv_get16(f + l->pfc_op) != l->pfc_op_code)
+    if (tc_get16(f + l->pfc_op) != l->pfc_op_code)
         return junk(p, l->junk_other);
     uint32_t enabled = f[l->pfc_enabled];
-    for (uint32_t i = 0; i < TV_PFC_PRIORITIES; i++) {
-        uint32_t quanta = tv_get16(f + l->pfc_times + 2 * i);
+    for (uint32_t i = 0; i < TC_PFC_PRIORITIES; i++) {
+        uint32_t quanta = tc_get16(f + l->pfc_times + 2 * i);
         p->quanta[i] = enabled >> i & 1 ? (int32_t)quanta : -1;
     }
-    return p->kind = TV_PFC;
+    return p->kind = TC_PFC;
 }
 
-uint32_t tv_parse(const tv_codec *c, const uint8_t *frame, uint32_t len,
-                  uint32_t virt, tv_packet *p)
+uint32_t tc_parse(const tc_codec *c, const uint8_t *frame, uint32_t len,
+                  uint32_t virt, tc_packet *p)
 {
-    const tv_layout *l = &c->at;
+    const tc_layout *l = &c->at;
     if (len < l->ip)
         return junk(p, l->junk_malformed);
-    uint32_t type = tv_get16(frame + l->ether_type);
+    uint32_t type = tc_get16(frame + l->ether_type);
     if (type == l->type_ipv4)
         return parse_ipv4(c, frame, len, virt, p);
     if (type == l->type_local)

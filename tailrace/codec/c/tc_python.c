@@ -1,0 +1,186 @@
+/* The extension tailrace_codec: the types Codec (how frames are read and made)
+ * and Port (a NIC behind it), as Python sees them.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * The extension is loaded with its symbols for all: others that have NICs at
+ * their wires find tc_nic_* here, so there is one copy of everything.
+ */
+#include "tc_nic.h"
+#include "tc_nic_port.h"
+
+/* ---- Codec ---- */
+
+/* The value of a name of the layout. 0, -1. */
+static int read_value(PyObject *values, const char *name, uint32_t *out)
+{
+    PyObject *value = PyMapping_GetItemString(values, name);
+    if (!value)
+        return -1;
+    unsigned long number = PyLong_AsUnsignedLong(value);
+    Py_DECREF(value);
+    if (number == (unsigned long)-1 && PyErr_Occurred())
+        return -1;
+    *out = (uint32_t)number;
+    return 0;
+}
+
+/* 0, -1. */
+static int read_codec(tc_codec *codec, PyObject *values, PyObject *ones)
+{
+    uint32_t layout[sizeof(tc_layout) / sizeof(uint32_t)];
+    uint32_t masked[TC_HEADERS_ROOM];
+    uint32_t count = 0;
+    for (; tc_layout_names[count]; count++)
+        if (read_value(values, tc_layout_names[count], &layout[count]) < 0)
+            return -1;
+    Py_ssize_t masked_count = PyTuple_GET_SIZE(ones);
+    for (Py_ssize_t i = 0; i < masked_count && i < TC_HEADERS_ROOM; i++) {
+        masked[i] =
+            (uint32_t)PyLong_AsUnsignedLong(PyTuple_GET_ITEM(ones, i));
+        if (PyErr_Occurred())
+            return -1;
+    }
+    if (masked_count > TC_HEADERS_ROOM ||
+        tc_codec_init(codec, layout, count, masked, (uint32_t)masked_count) <
+            0) {
+        PyErr_SetString(PyExc_ValueError,
+                        "the codec cannot work with this layout of headers");
+        return -1;
+    }
+    return 0;
+}
+
+static PyObject *codec_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    PyObject *values, *ones;
+    if ((kwargs && PyDict_Size(kwargs)) ||
+        !PyArg_ParseTuple(args, "OO!:Codec", &values, &PyTuple_Type, &ones))
+        return NULL;
+    tc_codec_object *self = (tc_codec_object *)type->tp_alloc(type, 0);
+    if (self && read_codec(&self->codec, values, ones) < 0)
+        Py_CLEAR(self);
+    return (PyObject *)self;
+}
+
+PyTypeObject tc_codec_type = {
+    PyVarObject_HEAD_INIT(NULL, 0)
+    .tp_name = "tailrace_codec.Codec",
+    .tp_doc = "Codec(values, ones): how frames are read and made "
+              "(tailrace.codec.table).",
+    .tp_basicsize = sizeof(tc_codec_object),
+    .tp_flags = Py_TPFLAGS_DEFAULT,
+    .tp_new = codec_new,
+};
+
+/* ---- Port ---- */
+
+static PyObject *port_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    PyObject *codec, *nic;
+    if ((kwargs && PyDict_Size(kwargs)) ||
+        !PyArg_ParseTuple(args, "O!O:Port", &tc_codec_type, &codec, &nic))
+        return NULL;
+    tc_nic *self = (tc_nic *)type->tp_alloc(type, 0);
+    if (!self)
+        return NULL;
+    self->owner = (tc_codec_object *)Py_NewRef(codec);
+    self->codec = &self->owner->codec;
+    if (tc_nic_init(self, nic) < 0)
+        Py_CLEAR(self);
+    return (PyObject *)self;
+}
+
+static void port_dealloc(tc_nic *self)
+{
+    PyObject_GC_UnTrack(self);
+    tc_nic_free(self);
+    Py_TYPE(self)->tp_free((PyObject *)self);
+}
+
+static PyObject *port_arrive(tc_nic *self, PyObject *args)
+{
+    unsigned long long now_ns;
+    Py_buffer data;
+    unsigned virt = 0;
+    if (!PyArg_ParseTuple(args, "Ky*|I:arrive", &now_ns, &data, &virt))
+        return NULL;
+    int bad = data.len > (Py_ssize_t)TC_MOST_BYTES;
+    if (bad) {
+        PyErr_SetString(PyExc_ValueError, "too long a frame");
+    } else {
+        tc_frame frame = {.len = (uint32_t)data.len, .virt = virt,
+                          .data = data.buf};
+        bad = tc_nic_arrive(self, now_ns, &frame);
+    }
+    PyBuffer_Release(&data);
+    if (bad)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+static PyObject *port_depart(tc_nic *self, PyObject *args)
+{
+    unsigned long long now_ns;
+    if (!PyArg_ParseTuple(args, "K:depart", &now_ns))
+        return NULL;
+    tc_departure d;
+    uint64_t next_ns;
+    int found = tc_nic_depart(self, now_ns, &d, &next_ns);
+    if (found < 0)
+        return NULL;
+    if (!found && next_ns == TC_NEVER)
+        Py_RETURN_NONE;
+    if (!found)
+        return PyLong_FromUnsignedLongLong(next_ns);
+    PyObject *frame =
+        PyBytes_FromStringAndSize(NULL, (Py_ssize_t)d.head_len + d.tail_len);
+    if (!frame)
+        return NULL;
+    char *bytes = PyBytes_AS_STRING(frame);
+    memcpy(bytes, d.head, d.head_len);
+    if (d.tail_len)
+        memcpy(bytes + d.head_len, d.tail, d.tail_len);
+    return Py_BuildValue("(NI)", frame, (unsigned)d.virt);
+}
+
+static PyMethodDef port_methods[] = {
+    {"arrive", (PyCFunction)port_arrive, METH_VARARGS,
+     "arrive(now_ns, frame, virtual_bytes=0): a frame has come in."},
+    {"depart", (PyCFunction)port_depart, METH_VARARGS,
+     "depart(now_ns) -> (frame, virtual_bytes); or a time, later than now, "
+     "before which\nthere is nothing to send; or None: nothing before "
+     "something arrives."},
+    {0},
+};
+
+PyTypeObject tc_nic_type = {
+    PyVarObject_HEAD_INIT(NULL, 0)
+    .tp_name = "tailrace_codec.Port",
+    .tp_doc = "Port(codec, nic): frames to a NIC's calls, and its packets to "
+              "frames.",
+    .tp_basicsize = sizeof(tc_nic),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
+    .tp_new = port_new,
+    .tp_dealloc = (destructor)port_dealloc,
+    .tp_traverse = (traverseproc)tc_nic_traverse,
+    .tp_clear = (inquiry)tc_nic_clear,
+    .tp_methods = port_methods,
+};
+
+/* ---- the module ---- */
+
+static struct PyModuleDef module_def = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "tailrace_codec",
+    .m_doc = "Reads and makes the frames of hosts, in C.",
+    .m_size = -1,
+};
+
+PyMODINIT_FUNC PyInit_tailrace_codec(void)
+{
+    PyObject *module = PyModule_Create(&module_def);
+    if (module && (PyModule_AddType(module, &tc_codec_type) < 0 ||
+                   PyModule_AddType(module, &tc_nic_type) < 0))
+        Py_CLEAR(module);
+    return module;
+}
