@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """How a NIC and whoever owns its wire speak of packets: few numbers, each with several fields.
 
-The owner of the wire reads frames and builds them (`codec.frames` in Python, native/virtual in C); the NIC
-only decides. One call per arriving frame, one per frame to send, and nothing but numbers in between:
+The port in C (`codec.nic`) reads frames and builds them for whoever owns the wire; the NIC only decides. One
+call per arriving frame, one per frame to send, and nothing but numbers in between:
 
     what   handle << KIND_BITS | kind              which end of which flow, and what kind of packet
     peer   IPv4 address << QPN_BITS | queue pair   the other end, and the queue pair in the BTH

@@ -1,20 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where the fields of a stack of headers lie, read from the fields_desc of their Scapy layers.
 
-The fast codec takes every offset and width from here, so that no width is written twice. Names are
+The codec takes every offset and width from here, so that no width is written twice. Names are
 "LAYER.field".
 """
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from scapy.fields import FCSField, PacketListField
 from scapy.packet import Packet
-
-_CODES = {8: "B", 16: "H", 24: "3s", 32: "I", 48: "6s", 64: "Q"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +80,3 @@ class Layout:
         word = int.from_bytes(buffer[first:last], "big")
         word = word & ~(self.mask(name) << shift) | value << shift
         buffer[first:last] = word.to_bytes(last - first, "big")
-
-    def reader(self, spans: Iterable[Span]) -> struct.Struct:
-        """A struct that unpacks these spans, in the order of the packet, from the start of the stack."""
-        code, position = ">", 0
-        for span in spans:
-            code += f"{span.byte - position}x" * (span.byte > position) + _CODES[span.bits]
-            position = span.end
-        return struct.Struct(code + f"{self.size_bytes - position}x" * (self.size_bytes > position))

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the network needs of a host: frames are pulled when the wire is free, and handed over on arrival.
+"""What NICs and the owners of their wires see of each other, in virtual time and in real time alike.
 
-The network never looks into a frame. `hosts.nic.nic.Nic` is one implementation, tests have smaller ones.
+    owner -> Port.arrive(frame) -> Nic.on_data, on_ack, ...   one call a frame, whatever it is
+    owner -> Port.depart()      -> Nic.next_packet            whenever the wire is free and it is time
+
+`hosts.nic.nic.Nic` is a NIC; one in plain Python needs the same methods, or those of `FrameNic`.
 """
 
 from __future__ import annotations
@@ -10,42 +13,92 @@ import functools
 from typing import Protocol
 
 from tailrace.codec.build import codec_extension
+from tailrace.codec.calls import Packet
 from tailrace.codec.table import offsets, ones
 
 
-class FrameLike(Protocol):
-    """A frame to send: its bytes, and payload bytes behind them that exist as a length only."""
-
-    @property
-    def data(self) -> bytes:
-        """The bytes that exist."""
-        ...
-
-    @property
-    def virtual_bytes(self) -> int:
-        """How many more bytes the wire carries."""
-        ...
-
-
-class NicLike(Protocol):
-    """A host's NIC. It reads no clock: every call tells it the time."""
+class _Sends(Protocol):
+    """What every NIC has. It reads no clock: calls tell it the time, which never goes back."""
 
     @property
     def idle(self) -> bool:
         """Whether it has nothing left to do: timers that may still fire do not matter any more."""
         ...
 
-    def on_frame(self, now_ns: int, frame: bytes, virtual_bytes: int = 0) -> None:
-        """A frame has arrived, its last bit at `now_ns`."""
+    def next_packet(self, now_ns: int) -> Packet | int | None:
+        """The packet to send now; called only while the wire is free.
+
+        Returns:
+            an int: nothing before that time, later than now, unless something arrives; None: nothing before
+            something arrives.
+        """
         ...
 
-    def next_frame(self, now_ns: int) -> FrameLike | None:
-        """The frame to send now; called only while the wire is free."""
+
+class FrameNic(_Sends, Protocol):
+    """A NIC that is handed frames as they are. It sends raw packets; others if it has a `template`, too."""
+
+    def on_frame(self, now_ns: int, frame: bytes, virtual_bytes: int, /) -> None:
+        """A frame has arrived, its last bit at `now_ns`; virtual_bytes: of a payload that is only counted."""
         ...
 
-    def next_time_ns(self, now_ns: int) -> int | None:
-        """When `next_frame` may have something that it does not have now; None: after `on_frame` only."""
+
+class PacketNic(_Sends, Protocol):
+    """A NIC that is told what frames say; see `codec.calls` for the numbers."""
+
+    @property
+    def address(self) -> int:
+        """Its IPv4 address: what is for another one is junk."""
         ...
+
+    def template(self, what: int) -> tuple[bytes, bytes]:
+        """Headers of all packets with this `what`, and what a first packet has before its payload; kept."""
+        ...
+
+    def on_data(self, now_ns: int, peer: int, place: int, shape: int, ticks: int) -> None:
+        """A data packet."""
+        ...
+
+    def on_trimmed(self, now_ns: int, peer: int, place: int, shape: int) -> None:
+        """A data packet whose payload a switch cut off: length 0, and the frame's length as it is now."""
+        ...
+
+    def on_ack(self, now_ns: int, peer: int, place: int, aeth: int) -> None:
+        """An ACK or NAK."""
+        ...
+
+    def on_cnp(self, now_ns: int, peer: int) -> None:
+        """A congestion notification packet."""
+        ...
+
+    def on_nic_ack(self, now_ns: int, flow: int, count: int, ticks: int) -> None:
+        """A NIC ACK."""
+        ...
+
+    def on_flow_pause(
+        self,
+        now_ns: int,
+        src: int,
+        dst: int,
+        sport: int,
+        dport: int,
+        protocol: int,
+        op: int,
+        credit_bytes: int,
+    ) -> None:
+        """A pause of one flow."""
+        ...
+
+    def on_pfc(self, now_ns: int, quanta: tuple[int, ...]) -> None:
+        """A PFC frame."""
+        ...
+
+    def on_junk(self, now_ns: int, reason: int) -> None:
+        """A frame that is of no use."""
+        ...
+
+
+Nic = PacketNic | FrameNic
 
 
 class Port(Protocol):
@@ -56,12 +109,7 @@ class Port(Protocol):
         ...
 
     def depart(self, now_ns: int, /) -> tuple[bytes, int] | int | None:
-        """The frame to send now that the wire is free, and its virtual bytes.
-
-        Returns:
-            an int: nothing before that time, which is later than now, unless something arrives; None: nothing
-            before something arrives.
-        """
+        """The frame to send now that the wire is free, and its virtual bytes; else as `next_packet`."""
         ...
 
 
@@ -70,7 +118,7 @@ def _codec() -> object:
     return codec_extension().Codec(offsets(), ones())
 
 
-def port(nic: NicLike) -> Port:
+def port(nic: Nic) -> Port:
     """The port of a NIC.
 
     Raises:

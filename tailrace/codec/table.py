@@ -22,8 +22,7 @@ from tailrace.codec.layers.flow_pause import FlowPause, PauseOp
 from tailrace.codec.layers.local import Local, Subtype
 from tailrace.codec.layers.nic_shim import ACK_PORT, SHIM_PORT, NicShim
 from tailrace.codec.layout import Layout
-from tailrace.codec.templates import AETH_BYTES, NIC_ACK, PLAIN, RETH_BYTES, TTL, UDP_PROTOCOL
-from tailrace.codec.wire import CE
+from tailrace.codec.templates import AETH_BYTES, ECN_CE, NIC_ACK, PLAIN, RETH_BYTES, TTL, UDP_PROTOCOL
 
 IPV4 = 0x0800
 
@@ -71,7 +70,7 @@ def _addressing() -> dict[str, int]:
         "udp_end": Layout(Ether, IP, UDP).size_bytes,
         "udp_protocol": UDP_PROTOCOL,
         "initial_ttl": TTL,
-        "ce": CE,
+        "ce": ECN_CE,
         "retransmission": RETRANSMISSION,
         "dscp_shift": DSCP_SHIFT,
         "dscp_trimmed": Dscp.TRIMMED,

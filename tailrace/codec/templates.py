@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Headers of a flow's packets, made once by Scapy; `codec.builders` makes frames of them."""
+"""Headers of a flow's packets, made once by Scapy; the codec in C makes frames of them."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ TTL = 64
 UDP_PROTOCOL = 17
 ECT_0 = 2
 NO_ECT = 0
+ECN_CE = 3
 
 
 class Stack:
@@ -44,11 +45,7 @@ class Stack:
 
     def fill(self, values: Mapping[str, int]) -> bytearray:
         """The headers with these fields ("LAYER.field") and the IPv4 checksum set."""
-        return self.refill(self._base, values)
-
-    def refill(self, base: bytes, values: Mapping[str, int]) -> bytearray:
-        """Given headers of this stack with these fields changed, and the IPv4 checksum set."""
-        headers = bytearray(base)
+        headers = bytearray(self._base)
         values = {**values, "IP.chksum": 0}
         for name, value in values.items():
             self.layout.put(headers, name, value)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The fast codec against Scapy, and against anything at all."""
+"""The codec in C, field by field: frames against Scapy, what they say, and anything at all."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Dot1Q, Ether
 from scapy.packet import Packet, Raw
 
-from tailrace.codec.builders import AckTemplate, DataTemplate, NicAckTemplate, with_vlan
+from tailrace.codec import calls
 from tailrace.codec.checksum import ICRC_BYTES
 from tailrace.codec.layers.bth import AETH, BTH, Opcode, Syndrome
 from tailrace.codec.layers.dscp import Dscp
@@ -21,7 +21,8 @@ from tailrace.codec.layers.pfc import pfc_frame
 from tailrace.codec.layers.reth import RETH
 from tailrace.codec.layout import Layout
 from tailrace.codec.templates import Address, ack_headers, data_headers, ip_number, nic_ack_headers, reth
-from tailrace.codec.wire import ZEROS, Ack, Cnp, Data, Junk, NicAcked, Pause, Pfc, parse, restore
+from tests.codec.frames import Ack, Cnp, Data, Frame, Junk, NicAcked, Pause, Pfc, build, parse
+from tests.codec.oracle import restored
 from tests.hosts.trimming import TRIMMED_BYTES, trim
 
 HERE = Address("02:00:0a:00:00:01", "02:00:00:00:00:fe", "10.0.0.1", "10.0.1.2")
@@ -52,35 +53,29 @@ def data_fields(draw):
     }
 
 
-def build(fields: dict) -> tuple[bytes, int]:
-    """The frame by the template, and the length of its virtual payload."""
-    template = DataTemplate(
-        data_headers(
-            HERE,
-            sport=fields["sport"],
-            qpn=fields["qpn"],
-            ecn=fields["ecn"],
-            shimmed=fields["shimmed"],
-            dscp=fields["dscp"],
-        )
+def made(fields: dict, vlan: int = 0) -> Frame:
+    """The frame by the codec."""
+    headers = data_headers(
+        HERE,
+        sport=fields["sport"],
+        qpn=fields["qpn"],
+        ecn=fields["ecn"],
+        shimmed=fields["shimmed"],
+        dscp=fields["dscp"],
     )
-    payload = fields["payload"] + bytes(-len(fields["payload"]) % 4)
-    body = reth(1000) if fields["opcode"] in (Opcode.WRITE_FIRST, Opcode.WRITE_ONLY) else b""
-    virtual_bytes = len(payload) if fields["virtual"] else 0
-    frame = template.build(
-        opcode=fields["opcode"],
-        psn=fields["psn"],
-        left=fields["left"],
-        ackreq=fields["ackreq"],
-        retransmission=fields["retransmission"],
-        sport=fields["wire_sport" if fields["shimmed"] else "sport"],
-        ticks=fields["ticks"],
-        body=body if virtual_bytes else body + payload,
-        padding=-len(fields["payload"]) % 4,
-        virtual_bytes=virtual_bytes,
-        zeros=ZEROS,
-    )
-    return frame, virtual_bytes
+    payload = fields["payload"]
+    place = fields["wire_sport" if fields["shimmed"] else "sport"] << calls.SPORT_SHIFT | fields["psn"]
+    shape = len(payload) | fields["opcode"] << calls.OPCODE_SHIFT | fields["left"] << calls.LEFT_SHIFT
+    shape |= fields["retransmission"] << calls.RETRANSMISSION_SHIFT | fields["ackreq"] << calls.ACKREQ_SHIFT
+    shape |= vlan << calls.VLAN_SHIFT
+    packet = (calls.DATA, place, shape) if fields["virtual"] else (calls.PAYLOAD, place, shape, payload)
+    return build(packet, (headers, reth(1000)), fields["ticks"])
+
+
+def acked(template: bytes, *, psn: int, aeth: int, sport: int, becn: bool) -> bytes:
+    """An ACK or NAK by the codec."""
+    place = becn << calls.BECN_SHIFT | sport << calls.SPORT_SHIFT | psn
+    return build((calls.ACK, place, aeth), (template, b"")).data
 
 
 def scapy_packet(fields: dict) -> Packet:
@@ -118,7 +113,7 @@ def scapy_packet(fields: dict) -> Packet:
 @given(data_fields())
 def test_data_frames_are_scapy_s(fields):
     """Every byte of a data frame is what Scapy builds, ICRC included; a virtual payload is left out."""
-    frame, virtual_bytes = build(fields)
+    frame, virtual_bytes = made(fields)
     expected = bytes(scapy_packet(fields))
     cut = len(expected) - ICRC_BYTES
     assert expected[: cut - virtual_bytes] + expected[cut:] == frame
@@ -128,7 +123,7 @@ def test_data_frames_are_scapy_s(fields):
 @given(data_fields())
 def test_data_frames_are_read_back(fields):
     """Everything that a frame says is read, and an original port is restored."""
-    frame, virtual_bytes = build(fields)
+    frame, virtual_bytes = made(fields)
     parsed = parse(frame, virtual_bytes)
     assert isinstance(parsed, Data)
     assert (ip_number(HERE.src), ip_number(HERE.dst)) == (parsed.src, parsed.dst)
@@ -147,7 +142,7 @@ def test_data_frames_are_read_back(fields):
 def test_trimmed_frames_are_read(fields, tag, ttl, ecn):
     """All that the headers say, as of the whole frame, but no payload; there is no ICRC to look at."""
     fields |= {"shimmed": False, "virtual": False}
-    packet = Ether(build(fields)[0])
+    packet = Ether(made(fields).data)
     packet[BTH].resv6, packet[IP].ttl, packet[IP].tos, packet[IP].chksum = tag, ttl, ecn, None
     whole, cut = bytes(packet), trim(bytes(packet), steered=fields["dscp"] == Dscp.STEERED)
     before, after = parse(whole), parse(cut)
@@ -160,7 +155,7 @@ def test_trimmed_frames_are_read(fields, tag, ttl, ecn):
 @given(data_fields(), st.data())
 def test_what_is_trimmed_elsewhere_is_junk(fields, data):
     """A frame of that class which does not end after its BTH, or is no data, says nothing that could be trusted."""
-    whole, _ = build({**fields, "shimmed": False, "virtual": False})
+    whole, _ = made({**fields, "shimmed": False, "virtual": False})
     cut = trim(whole)
     assert parse(cut, data.draw(bits(1, 100))) is Junk.MALFORMED
     assert parse(cut[: data.draw(bits(14, TRIMMED_BYTES - 1))]) is Junk.MALFORMED
@@ -180,27 +175,27 @@ def test_what_is_trimmed_elsewhere_is_junk(fields, data):
 @given(data_fields(), bits(1, 4095))
 def test_vlan_tags_are_scapy_s(fields, vlan):
     """A tag in front of the EtherType, and nothing else changes; a host that gets one does not read on."""
-    frame, virtual_bytes = build(fields)
+    frame, virtual_bytes = made(fields)
     plain = Ether(frame)
     tagged = Ether(src=plain.src, dst=plain.dst) / Dot1Q(vlan=vlan, type=plain.type)
-    assert bytes(tagged) + frame[len(Ether()) :] == with_vlan(frame, vlan)
-    assert parse(with_vlan(frame, vlan), virtual_bytes) is Junk.OTHER
+    assert (bytes(tagged) + frame[len(Ether()) :], virtual_bytes) == made(fields, vlan)
+    assert parse(*made(fields, vlan)) is Junk.OTHER
 
 
 @FULL
 @given(data_fields())
 def test_restoring_gives_the_frame_without_shim(fields):
     """The far end gets the very frame that the sender would have sent without Flowcut."""
-    shimmed, _ = build({**fields, "shimmed": True})
-    plain, _ = build({**fields, "shimmed": False})
-    assert plain == restore(shimmed)
+    shimmed, _ = made({**fields, "shimmed": True, "virtual": False})
+    plain, _ = made({**fields, "shimmed": False, "virtual": False})
+    assert plain == restored(shimmed)
 
 
 @FULL
 @given(data_fields(), bits(0, 63), bits(1, 64), bits(0, 3))
 def test_what_switches_change_does_not_break_the_icrc(fields, tag, ttl, ecn):
     """TTL, ECN, FECN, BECN and the path tag may change on the way, and the receiver sees them."""
-    frame, virtual_bytes = build({**fields, "virtual": False})
+    frame, virtual_bytes = made({**fields, "virtual": False})
     packet = Ether(frame)
     bth = packet[ShimmedBTH if fields["shimmed"] else BTH]
     bth.resv6, bth.fecn, bth.becn = tag, 1, 1
@@ -214,7 +209,7 @@ def test_what_switches_change_does_not_break_the_icrc(fields, tag, ttl, ecn):
 @given(data_fields(), st.data())
 def test_any_other_change_is_noticed(fields, data):
     """A flipped bit anywhere outside the volatile fields makes the frame junk, or none for us."""
-    frame, virtual_bytes = build(fields)
+    frame, virtual_bytes = made(fields)
     stack = (Ether, IP, UDP, NicShim, BTH) if fields["shimmed"] else (Ether, IP, UDP, BTH)
     layout = Layout(*stack)
     free = {*range(layout.start("IP")), layout.span("BTH.fecn", "BTH.resv6").byte}
@@ -240,9 +235,8 @@ def test_any_other_change_is_noticed(fields, data):
 )
 def test_acknowledgments_are_scapy_s_and_read_back(psn, msn, syndrome, sport, becn, dscp):
     """ACK and NAK: bytes and meaning; they echo the source port and congestion of what they answer."""
-    template = AckTemplate(ack_headers(HERE, sport=999, qpn=77, dscp=dscp))
-    template.build(psn=1, aeth=0, sport=998, becn=not becn)
-    frame = template.build(psn=psn, aeth=syndrome << 24 | msn, sport=sport, becn=becn)
+    template = ack_headers(HERE, sport=999, qpn=77, dscp=dscp)
+    frame = acked(template, psn=psn, aeth=syndrome << 24 | msn, sport=sport, becn=becn)
     ip = IP(src=HERE.src, dst=HERE.dst, ttl=64, flags="DF", id=0, tos=dscp << 2)
     packet = Ether(src=HERE.src_mac, dst=HERE.dst_mac) / ip / UDP(sport=sport, dport=4791, chksum=0)
     packet /= BTH(opcode=int(Opcode.ACK), dqpn=77, psn=psn, becn=int(becn)) / AETH(
@@ -254,8 +248,8 @@ def test_acknowledgments_are_scapy_s_and_read_back(psn, msn, syndrome, sport, be
 
 def test_nic_acks_are_scapy_s_and_read_back():
     """NIC ACK: bytes and meaning."""
-    template = NicAckTemplate(nic_ack_headers(HERE, sport=999, orig_sport=77, orig_dport=4791))
-    frame = template.build(count=1090 << 8 | 3, ticks=2**31)
+    template = nic_ack_headers(HERE, sport=999, orig_sport=77, orig_dport=4791)
+    frame = build((calls.NIC_ACK, 1090 << 8 | 3, 2**31), (template, b"")).data
     ip = IP(src=HERE.src, dst=HERE.dst, ttl=64, flags="DF", id=0)
     packet = Ether(src=HERE.src_mac, dst=HERE.dst_mac) / ip / UDP(sport=999, dport=4794, chksum=0)
     packet /= NicAck(orig_sport=77, orig_dport=4791, bytes=1090, hops=3, ticks=2**31)
@@ -285,7 +279,7 @@ def test_control_frames_are_read():
 
 def test_ethernet_padding_is_cut_off():
     """Frames of less than 60 bytes come padded from a real wire."""
-    frame = AckTemplate(ack_headers(HERE, sport=999, qpn=77)).build(psn=1, aeth=0, sport=999, becn=False)
+    frame = acked(ack_headers(HERE, sport=999, qpn=77), psn=1, aeth=0, sport=999, becn=False)
     assert parse(frame) == parse(frame + bytes(11))
 
 
@@ -300,7 +294,7 @@ def test_no_frame_raises(frame, virtual_bytes):
 @given(data_fields(), bits(0, 200), st.binary(max_size=4), bits(0, 120), bits(0, 100))
 def test_no_cut_or_overwritten_frame_raises(fields, keep, noise, place, virtual_bytes):
     """Nor does any frame that begins like one of ours."""
-    frame, _ = build(fields)
+    frame, _ = made(fields)
     broken = bytearray(frame[:keep])
     broken[place : place + len(noise)] = noise
     parse(bytes(broken), virtual_bytes)

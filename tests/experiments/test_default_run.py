@@ -7,13 +7,13 @@ from collections import defaultdict
 
 import pytest
 
-from tailrace.codec.wire import Data, parse
 from tailrace.experiments.backends.virtual.run import VirtualBackend
 from tailrace.experiments.plan import defaults
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.results.result import Result
 from tailrace.experiments.run.run import plan, run
 from tailrace.native.virtual import Network, Wire, WireEvent
+from tests.codec.frames import Data, parse
 
 Uplinks = dict[str, set[int]]
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from tailrace.native.virtual import Network
 from tests.flowcut.frames import ROCE, XON, Key, Kind, make, parse
+from tests.frame_nic import FrameNic
 
 _MOST_LEFT = 127
 
@@ -60,7 +61,7 @@ class OutFrame:
 
 
 @dataclass
-class ScriptNic:
+class ScriptNic(FrameNic):
     """All flows of one host, whoever is ready first."""
 
     flows: list[_Flow] = field(default_factory=list)

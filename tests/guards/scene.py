@@ -16,6 +16,7 @@ from tailrace.native.virtual import Network
 from tailrace.schemes.registry import parse_scheme
 from tailrace.topology import Host, Topology, parse_topology
 from tests.flowcut.fabric import build
+from tests.frame_nic import FrameNic
 from tests.guards.kinds import Kind, all_plain, plain, roce_data
 
 LEAST_SHARE = 0.9
@@ -42,7 +43,7 @@ class OutFrame:
 
 
 @dataclass
-class Flood:
+class Flood(FrameNic):
     """A NIC that sends the same frame over and over almost as fast as its link carries it, until a time.
 
     Between two it pauses for up to half of a frame's time: of two senders in step, one could find a full
@@ -66,13 +67,13 @@ class Flood:
         return True
 
     def next_time_ns(self, now_ns: int) -> int | None:
-        """See NicLike."""
+        """See codec.nic."""
         if now_ns >= self.until_ns:
             return None
         return max(now_ns, self.from_ns)
 
     def next_frame(self, now_ns: int) -> OutFrame | None:
-        """See NicLike."""
+        """See codec.nic."""
         if not self.from_ns <= now_ns < self.until_ns:
             return None
         self.from_ns = now_ns + self._rng.randrange(self._frame_ns, self._frame_ns + self._gap_ns)
@@ -83,7 +84,7 @@ class Flood:
 
 
 @dataclass
-class Sink:
+class Sink(FrameNic):
     """A NIC that counts the victim's packets."""
 
     counts_from_ns: int = 0
@@ -91,15 +92,15 @@ class Sink:
     idle: bool = True
 
     def next_time_ns(self, now_ns: int) -> int | None:
-        """See NicLike."""
+        """See codec.nic."""
         return None
 
     def next_frame(self, now_ns: int) -> OutFrame | None:
-        """See NicLike."""
+        """See codec.nic."""
         return None
 
     def on_frame(self, now_ns: int, frame: bytes, virtual_bytes: int = 0) -> None:
-        """See NicLike."""
+        """See codec.nic."""
         if frame.endswith(_MARK) and now_ns >= self.counts_from_ns:
             self.arrived += 1
 

@@ -14,6 +14,7 @@ from tailrace.schemes.defaults import resolve
 from tailrace.schemes.registry import parse_scheme
 from tailrace.topology import Host, parse_topology
 from tests.flowcut.fabric import build
+from tests.frame_nic import FrameNic
 from tests.guards.kinds import ICMP, TCP, Ipv4, Kind, bth, ethernet, ipv4
 from tests.guards.places import DRAGONFLY, FLOWCUT, LAST_LINK, RLB, ROUTED, SELECTORS, STEERED
 from tests.guards.scene import OutFrame, Place
@@ -27,7 +28,7 @@ LIMITED_BROADCAST = "255.255.255.255"
 
 
 @dataclass
-class Script:
+class Script(FrameNic):
     """A NIC that sends some frames once, and keeps what it gets."""
 
     frames: list[bytes] = field(default_factory=list)
@@ -35,19 +36,19 @@ class Script:
 
     @property
     def idle(self) -> bool:
-        """See NicLike."""
+        """See codec.nic."""
         return not self.frames
 
     def next_time_ns(self, now_ns: int) -> int | None:
-        """See NicLike."""
+        """See codec.nic."""
         return now_ns if self.frames else None
 
     def next_frame(self, now_ns: int) -> OutFrame | None:
-        """See NicLike."""
+        """See codec.nic."""
         return OutFrame(self.frames.pop(0)) if self.frames else None
 
     def on_frame(self, now_ns: int, frame: bytes, virtual_bytes: int = 0) -> None:
-        """See NicLike."""
+        """See codec.nic."""
         self.arrived.append(frame)
 
 

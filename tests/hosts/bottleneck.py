@@ -6,9 +6,8 @@ from __future__ import annotations
 import random
 from collections import Counter
 
-from tailrace.codec.frame import Frame
-from tailrace.codec.wire import Data, Parsed
 from tailrace.hosts.options.nic import NicConfig
+from tests.codec.frames import Data, Frame, Parsed
 from tests.hosts.marking import marked
 from tests.hosts.network import VirtualNetwork, make_nic
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from tailrace.codec.frame import Frame
-from tailrace.codec.frames import Builder
 from tailrace.codec.templates import ip_number
 from tailrace.hosts.flows.observation import Observation
 from tailrace.hosts.nic.nic import Nic
+from tests.codec.frames import Frame
 
 # Written without codec.calls, so that a mistake there cannot hide here.
 RAW, DATA, PAYLOAD, ACK, NIC_ACK = 0, 1, 2, 3, 4
@@ -27,7 +26,7 @@ class Numbers:
 
 @dataclass
 class ByPackets:
-    """A NIC with the frames' face, which takes and gives packets only."""
+    """A NIC that notes each packet it gives, and is told of packets only."""
 
     nic: Nic
     numbers: Numbers
@@ -36,8 +35,8 @@ class ByPackets:
         self.ip = self.nic.ip
         self.counters = self.nic.counters
         self.add_flow, self.expect_flow = self.nic.add_flow, self.nic.expect_flow
-        self._builder = Builder(self.nic.template)
-        self._quiet_until_ns: int | None = 0
+        self.template = self.nic.template
+        self.given: tuple = ()
 
     @property
     def idle(self) -> bool:
@@ -46,20 +45,19 @@ class ByPackets:
     def records(self) -> list[Observation]:
         return self.nic.records()
 
-    def next_frame(self, now_ns: int) -> Frame | None:
-        packet = self.nic.next_packet(now_ns)
-        if not isinstance(packet, tuple):
-            assert packet is None or packet > now_ns
-            self._quiet_until_ns = packet
-            return None
-        self._quiet_until_ns = now_ns
-        frame = self._builder.frame(now_ns, packet)
-        self.numbers.packets[id(frame)] = frame, self, packet, now_ns
-        return frame
+    def on_frame(self, now_ns: int, frame: bytes, virtual_bytes: int) -> None:
+        raise AssertionError("a frame is read")
 
-    def next_time_ns(self, now_ns: int) -> int | None:
-        """What `next_packet` said last."""
-        return self._quiet_until_ns
+    def next_packet(self, now_ns: int) -> tuple | int | None:
+        packet = self.nic.next_packet(now_ns)
+        assert packet is None or isinstance(packet, tuple) or packet > now_ns
+        if isinstance(packet, tuple):
+            self.given = packet
+        return packet
+
+    def note(self, now_ns: int, frame: Frame) -> None:
+        """The frame is that of the packet which it gave last."""
+        self.numbers.packets[id(frame)] = frame, self, self.given, now_ns
 
     def on_packet_of(self, now_ns: int, frame: Frame) -> None:
         """The frame has arrived: tells the NIC of its packet as it was sent, hops and marks being zero."""

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from tailrace.codec.checksum import ipv4_checksum
-from tailrace.codec.frame import Frame
+from tests.codec.frames import Frame
 
 IP, UDP, TOS, CHECKSUM, CE = 14, 34, 15, slice(24, 26), 3
 

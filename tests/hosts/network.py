@@ -8,14 +8,14 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from tailrace.codec.frame import Frame
+from tailrace.codec.nic import port
 from tailrace.codec.templates import ip_number
-from tailrace.codec.wire import Data, Parsed, parse
 from tailrace.hosts.flows.flow import FlowRecord, FlowSpec
 from tailrace.hosts.flows.observation import ReceiverObservation, SenderObservation
 from tailrace.hosts.flows.paths import PathList
 from tailrace.hosts.nic.nic import Nic
 from tailrace.hosts.options.nic import NicConfig
+from tests.codec.frames import Data, Frame, Parsed, parse
 
 RATE_BPS = 8_000_000_000  # a byte takes a nanosecond
 END_NS = 60_000_000_000
@@ -80,6 +80,7 @@ class VirtualNetwork:
         self._free_ns = {id(nic): 0 for nic in self.nics}
         self._wake_ns: dict[int, int] = {}
         self._by_ip = {ip_number(nic.ip): nic for nic in self.nics}
+        self._ports = {id(nic): port(nic) for nic in self.nics}
 
     def add(self, *flows: FlowSpec) -> None:
         """Adds flows at both their ends."""
@@ -105,12 +106,10 @@ class VirtualNetwork:
         now_ns = self.now_ns
         if now_ns < self._free_ns[id(nic)]:
             return
-        frame = nic.next_frame(now_ns)
-        if frame is None:
-            next_ns = nic.next_time_ns(now_ns)
-            if next_ns is not None and not nic.idle:
-                assert next_ns > now_ns, "a NIC that has nothing to send must not say that it has"
-                self._wake(nic, next_ns)
+        frame = self._depart(nic)
+        if not isinstance(frame, Frame):
+            if frame is not None and not nic.idle:
+                self._wake(nic, frame)
             return
         left_ns = now_ns + frame.length_bytes
         self._free_ns[id(nic)] = left_ns
@@ -122,6 +121,15 @@ class VirtualNetwork:
             peer = self._by_ip[int.from_bytes(frame.data[30:34], "big")]
             self.at(left_ns + delay_ns, lambda: self._deliver(peer, frame, parsed))
 
+    def _depart(self, nic: Nic) -> Frame | int | None:
+        """What the NIC sends now, or when it may have something; None: when something arrives."""
+        sent = self._ports[id(nic)].depart(self.now_ns)
+        return Frame(*sent) if isinstance(sent, tuple) else sent
+
+    def hand_in(self, nic: Nic, frame: bytes, virtual_bytes: int = 0) -> None:
+        """A frame is at a NIC now."""
+        self._ports[id(nic)].arrive(self.now_ns, frame, virtual_bytes)
+
     def _wake(self, nic: Nic, time_ns: int) -> None:
         if self._wake_ns.get(id(nic), 0) != time_ns:
             self._wake_ns[id(nic)] = time_ns
@@ -130,7 +138,7 @@ class VirtualNetwork:
     def _deliver(self, nic: Nic, frame: Frame, parsed: Parsed) -> None:
         frame = self.change(frame, parsed)
         self.arrivals.append(Arrival(self.now_ns, nic, frame, parsed))
-        nic.on_frame(self.now_ns, frame.data, frame.virtual_bytes)
+        self.hand_in(nic, frame.data, frame.virtual_bytes)
 
     def data_arrivals(self) -> list[Data]:
         return [arrival.parsed for arrival in self.arrivals if isinstance(arrival.parsed, Data)]

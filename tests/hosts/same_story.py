@@ -13,11 +13,11 @@ from typing import Any
 
 import tailrace.hosts.nic.nic
 from tailrace import hosts
-from tailrace.codec.wire import Data
 from tailrace.hosts.options.dcqcn import DcqcnConfig, HermesConfig
 from tailrace.hosts.options.hf2t import Hf2tConfig
 from tailrace.hosts.options.nic import ALGORITHMS, HERMES, FlowcutNicConfig, NicConfig, SteeringConfig
 from tailrace.hosts.options.tcp import TcpConfig
+from tests.codec.frames import Data
 from tests.hosts.network import RATE_BPS, flow
 from tests.hosts.steering.fabric import Paths
 

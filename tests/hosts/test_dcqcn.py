@@ -21,12 +21,12 @@ from tailrace.codec.layers.bth import Opcode
 from tailrace.codec.layers.dscp import DSCP_SHIFT, Dscp
 from tailrace.codec.layers.pfc import pfc_frame
 from tailrace.codec.templates import Address, cnp_frame, ip_number
-from tailrace.codec.wire import Cnp, Data, parse
 from tailrace.hosts.errors import ConfigError
 from tailrace.hosts.options.dcqcn import DcqcnConfig, HermesConfig
 from tailrace.hosts.options.nic import DCQCN, NicConfig
 from tailrace.hosts.transport.dcqcn.pacer import Pacer
 from tailrace.words.scale import scaled
+from tests.codec.frames import Cnp, Data, parse
 from tests.hosts.bottleneck import Bottleneck
 from tests.hosts.network import RATE_BPS, VirtualNetwork, flow, make_nic
 from tests.hosts.steering.fabric import Paths
@@ -169,7 +169,7 @@ def test_pfc_stops_it():
     network = two_nics()
     network.add(flow(1, 60 * MTU))
     pause = bytes(pfc_frame("02:00:00:00:00:fe", {0: 100}))
-    network.at(5000, lambda: network.nics[0].on_frame(5000, pause))
+    network.at(5000, lambda: network.hand_in(network.nics[0], pause))
     network.run()
     times = sent_ns(network)
     until_ns = 5000 + 100 * 512 // 8

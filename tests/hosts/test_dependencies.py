@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tailrace.codec.wire import Data
 from tailrace.hosts.errors import ConfigError
 from tailrace.hosts.flows.dependencies import check_dependencies
 from tailrace.hosts.flows.flow import FlowSpec
 from tailrace.hosts.flows.observation import SenderObservation
 from tailrace.hosts.options.nic import NicConfig
+from tests.codec.frames import Data
 from tests.hosts.network import VirtualNetwork, flow, make_nic
 
 

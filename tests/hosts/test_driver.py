@@ -16,13 +16,13 @@ from pathlib import Path
 
 import pytest
 
-from tailrace.codec.wire import Ack, Data, parse
 from tailrace.hosts.driver.__main__ import main
 from tailrace.hosts.driver.lag import Lag
 from tailrace.hosts.driver.netns import namespace_path
 from tailrace.hosts.driver.packet_socket import PacketSocket
 from tailrace.hosts.options.hf2t import Hf2tConfig
 from tailrace.hosts.options.nic import FlowcutNicConfig, NicConfig, SteeringConfig
+from tests.codec.frames import Ack, Data, parse
 
 CLONE_NEWNET = 0x40000000
 LIBC = ctypes.CDLL(None, use_errno=True)

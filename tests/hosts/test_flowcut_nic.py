@@ -10,10 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tailrace.codec.frame import Frame
-from tailrace.codec.wire import Data, NicAcked, Parsed
 from tailrace.hosts.options.nic import FlowcutNicConfig, NicConfig
 from tailrace.hosts.steering.flowcut import FIRST_PORT, FlowcutSender, MinRtt
+from tests.codec.frames import Data, Frame, NicAcked, Parsed
 from tests.hosts.network import VirtualNetwork, flow, make_nic
 
 US = 1000

@@ -14,15 +14,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tailrace.codec.frame import Frame
 from tailrace.codec.layers.flow_pause import PauseOp
 from tailrace.codec.layers.pfc import pfc_frame
-from tailrace.codec.wire import Data, Parsed
 from tailrace.hosts.gaps.histogram import bin_of, low_ns
 from tailrace.hosts.nic.nic import Nic
 from tailrace.hosts.options.dcqcn import DcqcnConfig
 from tailrace.hosts.options.hf2t import Hf2tConfig
 from tailrace.hosts.options.nic import NicConfig
+from tests.codec.frames import Data, Frame, Parsed
 from tests.hosts.network import RATE_BPS, Arrival, VirtualNetwork, flow, make_nic
 from tests.hosts.same_story import KINDS, unruly
 from tests.hosts.steering.fabric import Paths
@@ -62,7 +61,7 @@ def pfc(quanta: int) -> bytes:
 
 def tell(network: VirtualNetwork, time_ns: int, frame: bytes, nic: Nic) -> None:
     """A frame arrives at a NIC."""
-    network.at(time_ns, lambda: nic.on_frame(time_ns, frame))
+    network.at(time_ns, lambda: network.hand_in(nic, frame))
 
 
 def departures(network: VirtualNetwork) -> dict[int, list[Arrival]]:
@@ -353,8 +352,9 @@ def test_gaps_are_those_on_the_link_although_it_asks_late():
     nic.add_flow(flow(1, 5_000))
     for now_ns, late_ns, goes in ((5_000, 0, True), (6_000, 310, True), (7_000, 0, False)):
         nic.be_late(late_ns)
-        assert goes == (nic.next_frame(now_ns) is not None)
+        sent = nic.next_packet(now_ns)
+        assert goes == isinstance(sent, tuple)
     assert nic.gaps is not None
     # 690 ns after the first one; the third could go after 1310 ns, and is held
     assert [(low_ns(bin_of(690)), 1)] == nic.gaps.bins()
-    assert 5_690 + STRETCHED_NS == nic.next_time_ns(7_000)
+    assert 5_690 + STRETCHED_NS == sent

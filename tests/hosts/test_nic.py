@@ -10,14 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tailrace.codec.builders import AckTemplate
+from tailrace.codec.calls import ACK, SPORT_SHIFT
+from tailrace.codec.nic import port
 from tailrace.codec.templates import Address, ack_headers
-from tailrace.codec.wire import Data
 from tailrace.hosts.errors import ConfigError
 from tailrace.hosts.flows.flow import FlowSpec
 from tailrace.hosts.nic.message import PATTERN_PERIOD, Message
 from tailrace.hosts.nic.nic import Nic
 from tailrace.hosts.options.nic import FlowcutNicConfig, NicConfig
+from tests.codec.frames import Data, build
 from tests.hosts.network import VirtualNetwork, address, flow, make_nic
 
 
@@ -98,7 +99,7 @@ def test_no_frame_disturbs_a_flow(noise):
             frame_bytes = bytearray(network.sent[index % len(network.sent)].frame.data)
             frame_bytes[what[0] % len(frame_bytes)] ^= what[1]
             frame = bytes(frame_bytes)
-        nic.on_frame(network.now_ns, frame)
+        network.hand_in(nic, frame)
 
     for number, what in enumerate(noise):
         for nic in network.nics:
@@ -109,19 +110,19 @@ def test_no_frame_disturbs_a_flow(noise):
 
 
 def acknowledgment(address_: Address, qpn: int, psn: int, aeth: int) -> bytes:
-    template = AckTemplate(ack_headers(address_, sport=1, qpn=qpn))
-    return template.build(psn=psn, aeth=aeth, sport=1, becn=False)
+    return build((ACK, 1 << SPORT_SHIFT | psn, aeth), (ack_headers(address_, sport=1, qpn=qpn), b"")).data
 
 
 def test_frames_of_others_are_counted():
     """Another host's packet, an unknown queue pair, an ACK of nothing, and ARP."""
     nic = make_nic(2, NicConfig())
+    its_port = port(nic)
     there = Address("02:00:0a:00:00:01", "02:00:0a:00:00:02", "10.0.0.1", "10.0.0.2")
     elsewhere = dataclasses.replace(there, dst="10.0.0.3")
     for where in (there, elsewhere):
-        nic.on_frame(0, acknowledgment(where, 1, 0, 0))
-    nic.on_frame(0, bytes(12) + b"\x08\x06" + bytes(46))
-    nic.on_frame(0, b"short")
+        its_port.arrive(0, acknowledgment(where, 1, 0, 0))
+    its_port.arrive(0, bytes(12) + b"\x08\x06" + bytes(46))
+    its_port.arrive(0, b"short")
     assert {"unexpected": 1, "not_ours": 1, "other": 1, "malformed": 1} == dict(nic.counters)
 
 
@@ -132,9 +133,9 @@ def test_acknowledgments_of_what_was_never_sent_change_nothing():
     back = Address("02:00:0a:00:00:02", "02:00:0a:00:00:01", "10.0.0.2", "10.0.0.1")
     for psn in (0, 4, 5, 2**23, 2**24 - 1):
         for syndrome in (0x1F, 0x60):
-            nic.on_frame(0, acknowledgment(back, 101, psn, syndrome << 24 | psn))
+            port(nic).arrive(0, acknowledgment(back, 101, psn, syndrome << 24 | psn))
     assert not nic.idle
-    assert nic.next_frame(0) is not None
+    assert isinstance(nic.next_packet(0), tuple)
     assert [1] == [seen.packets for seen in nic.records()]
 
 

@@ -13,8 +13,8 @@ from scapy.layers.l2 import Ether
 from tailrace.codec.layers.flow_pause import FlowPause, PauseOp
 from tailrace.codec.layers.local import Local, Subtype
 from tailrace.codec.layers.pfc import pfc_frame
-from tailrace.codec.wire import Ack, Data
 from tailrace.hosts.options.nic import NicConfig
+from tests.codec.frames import Ack, Data
 from tests.hosts.network import VirtualNetwork, flow, make_nic
 
 FLOW = flow(1, 60_000)
@@ -39,7 +39,7 @@ def network(**settings_: Any) -> VirtualNetwork:
 
 
 def tell(joined: VirtualNetwork, time_ns: int, frame: bytes, nic: int = 0) -> None:
-    joined.at(time_ns, lambda: joined.nics[nic].on_frame(time_ns, frame))
+    joined.at(time_ns, lambda: joined.hand_in(joined.nics[nic], frame))
 
 
 def sending_times(joined: VirtualNetwork, kind: type = Data) -> list[int]:

@@ -11,10 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tailrace.codec.frame import Frame
-from tailrace.codec.wire import Data, Parsed
 from tailrace.hosts.options.nic import NicConfig
 from tailrace.hosts.options.tcp import TcpConfig
+from tests.codec.frames import Data, Frame, Parsed
 from tests.hosts.bottleneck import Bottleneck
 from tests.hosts.network import VirtualNetwork, flow, make_nic
 

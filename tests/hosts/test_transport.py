@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from tailrace.codec.calls import NEVER
 from tailrace.codec.checksum import ipv4_checksum
 from tailrace.codec.layers.bth import Syndrome
-from tailrace.codec.wire import Ack, Data
 from tailrace.hosts.options.nic import NicConfig
 from tailrace.hosts.transport import make_receiver
 from tailrace.hosts.transport.base import ACK, SILENCE
+from tests.codec.frames import Ack, Data
 from tests.hosts.network import VirtualNetwork, flow, make_nic
 
 ALL = ("gbn", "sr", "mp-rdma", "dctcp", "dcqcn")

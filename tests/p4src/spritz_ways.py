@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from tailrace.native.virtual import Network, Wire, WireEvent
 from tests.flowcut.frames import ROCE, UDP, make
 from tests.flowcut.sources import OutFrame
+from tests.frame_nic import FrameNic
 
 FRAME_BYTES, TAG_BYTES = 80, 4
 _TYPE_AT, _VLAN = 12, b"\x81\x00"
@@ -26,7 +27,7 @@ class Probe:
 
 
 @dataclass
-class Nic:
+class Nic(FrameNic):
     """Sends frames in their order, one each `gap_ns`."""
 
     gap_ns: int

@@ -1,4 +1,4 @@
-/* Reads frames by the rules of tailrace.codec.wire.parse, in the same order.
+/* Reads frames. What switches may have changed is no error; all else is junk.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "tc_bytes.h"

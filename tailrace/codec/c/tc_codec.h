@@ -1,5 +1,4 @@
-/* Reads and writes the frames of hosts: what tailrace.codec.wire.parse and
- * tailrace.codec.templates do in Python, for the hot path of the virtual network.
+/* Reads and writes the frames of hosts, for virtual time and real time alike.
  * SPDX-License-Identifier: Apache-2.0
  *
  * Nothing is known here of any header but its meaning: every offset, shift,

@@ -6,34 +6,37 @@
  */
 #include "tc_nic_port.h"
 
-static const char *const packet_calls[] = {
+static const char *const names[CALLS] = {
     "on_data",       "on_trimmed", "on_ack",  "on_cnp",      "on_nic_ack",
-    "on_flow_pause", "on_pfc",     "on_junk", "next_packet", "template"};
-static const char *const frame_calls[] = {"on_frame", "next_frame",
-                                          "next_time_ns"};
+    "on_flow_pause", "on_pfc",     "on_junk", "next_packet", "on_frame",
+    "template"};
 
 #define MOST_ARGUMENTS 8
 
+/* Looks a method up. 0, -1. */
+static int look_up(tc_nic *n, int which)
+{
+    n->calls[which] = PyObject_GetAttrString(n->object, names[which]);
+    return n->calls[which] ? 0 : -1;
+}
+
 int tc_nic_init(tc_nic *n, PyObject *object)
 {
-    /* what else is asked for a packet must be there, too */
-    int packets = PyObject_HasAttrString(object, packet_calls[NEXT_PACKET]);
-    n->packets = packets;
     n->object = Py_NewRef(object);
-    const char *const *names = packets ? packet_calls : frame_calls;
-    for (int i = 0; i < (packets ? PACKET_CALLS : FRAME_CALLS); i++)
-        if (!(n->calls[i] = PyObject_GetAttrString(object, names[i])))
+    if (PyObject_HasAttrString(object, names[TEMPLATE]) &&
+        look_up(n, TEMPLATE) < 0)
+        return -1;
+    if (PyObject_HasAttrString(object, names[ON_FRAME]))
+        return look_up(n, ON_FRAME) < 0 ? -1 : look_up(n, NEXT_PACKET);
+    for (int i = 0; i <= NEXT_PACKET; i++)
+        if (look_up(n, i) < 0)
             return -1;
-    if (packets) {
-        PyObject *address = PyObject_GetAttrString(object, "address");
-        if (!address)
-            return -1;
-        n->address = (uint32_t)PyLong_AsUnsignedLong(address);
-        Py_DECREF(address);
-        if (PyErr_Occurred())
-            return -1;
-    }
-    return 0;
+    PyObject *address = PyObject_GetAttrString(object, "address");
+    if (!address)
+        return -1;
+    n->address = (uint32_t)PyLong_AsUnsignedLong(address);
+    Py_DECREF(address);
+    return PyErr_Occurred() ? -1 : 0;
 }
 
 void tc_nic_release(tc_nic *n)
@@ -57,7 +60,7 @@ void tc_nic_free(tc_nic *n)
 int tc_nic_clear(tc_nic *n)
 {
     tc_nic_release(n);
-    for (int i = 0; i < PACKET_CALLS; i++)
+    for (int i = 0; i < CALLS; i++)
         Py_CLEAR(n->calls[i]);
     Py_CLEAR(n->object);
     return 0;
@@ -67,7 +70,7 @@ int tc_nic_traverse(tc_nic *n, visitproc visit, void *arg)
 {
     Py_VISIT(n->object);
     Py_VISIT(n->owner);
-    for (int i = 0; i < PACKET_CALLS; i++)
+    for (int i = 0; i < CALLS; i++)
         Py_VISIT(n->calls[i]);
     Py_VISIT(n->sent);
     return 0;
@@ -237,7 +240,7 @@ static int arrive_packet(tc_nic *n, uint64_t now_ns, const tc_frame *frame)
 
 int tc_nic_arrive(tc_nic *n, uint64_t now_ns, const tc_frame *frame)
 {
-    if (n->packets)
+    if (!n->calls[ON_FRAME])
         return arrive_packet(n, now_ns, frame);
     PyObject *given[] = {
         PyBytes_FromStringAndSize((const char *)frame->data, frame->len),

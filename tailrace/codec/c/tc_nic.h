@@ -2,10 +2,9 @@
  * departs.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Two kinds of NIC. A frame NIC (tailrace.codec.nic.NicLike) takes and gives
- * frames. A packet NIC, told by its method next_packet, takes and gives the
- * numbers in them, as tailrace.codec.calls describes; frames are read and made
- * here, by tc_codec.
+ * A NIC (tailrace.codec.nic) takes and gives the numbers in frames, as
+ * tailrace.codec.calls describes; frames are read and made here, by tc_codec.
+ * One that has a method on_frame is handed frames as they are instead.
  *
  * A port is the Python object Port(codec, nic) of the extension
  * tailrace_codec (tc_python.c); whoever owns the wire calls it from C or from

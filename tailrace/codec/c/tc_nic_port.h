@@ -10,10 +10,11 @@
 #include "tc_codec.h"
 #include "tc_nic.h"
 
-/* Methods of a packet NIC, and of a frame NIC; names in tc_nic.c. */
+/* Methods of a NIC; names in tc_nic.c. It has the first ones or on_frame, and
+ * must have a template if it sends packets that are made here. */
 enum { ON_DATA, ON_TRIMMED, ON_ACK, ON_CNP, ON_NIC_ACK, ON_FLOW_PAUSE, ON_PFC,
-       ON_JUNK, NEXT_PACKET, TEMPLATE, PACKET_CALLS };
-enum { ON_FRAME, NEXT_FRAME, NEXT_TIME, FRAME_CALLS };
+       ON_JUNK, PARSED_CALLS, NEXT_PACKET = PARSED_CALLS, ON_FRAME, TEMPLATE,
+       CALLS };
 
 /* The type Codec: how packets are read and made. */
 typedef struct tc_codec_object {
@@ -28,9 +29,8 @@ struct tc_nic {
     tc_codec_object *owner;
     const tc_codec *codec;         /* the owner's */
     PyObject *object;
-    PyObject *calls[PACKET_CALLS]; /* bound methods, by kind of NIC */
-    int packets;                   /* a packet NIC */
-    uint32_t address;              /* packet NIC: its own, IPv4 */
+    PyObject *calls[CALLS];        /* bound methods; NULL: it has none */
+    uint32_t address;              /* its own, IPv4, unless it has on_frame */
     uint64_t now_ns;
     PyObject *now;                 /* the same; NULL: not made yet */
     tc_template **templates;       /* by end of a flow and kind */

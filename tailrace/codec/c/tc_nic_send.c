@@ -1,4 +1,4 @@
-/* What a NIC in Python has to send: frames, or packets that are made frames.
+/* What a NIC in Python has to send: packets, which are made frames here.
  * SPDX-License-Identifier: Apache-2.0
  *
  * A packet's template is asked for once and kept.
@@ -60,33 +60,14 @@ static int send_raw(tc_nic *n, PyObject *data, PyObject *virtual_bytes,
     return 1;
 }
 
-static int depart_frame(tc_nic *n, uint64_t now_ns, tc_departure *out,
-                        uint64_t *next_ns)
-{
-    PyObject *frame = tc_nic_call(n, NEXT_FRAME, now_ns, NULL, 0);
-    if (!frame)
-        return -1;
-    if (frame == Py_None) {
-        Py_DECREF(frame);
-        PyObject *said = tc_nic_call(n, NEXT_TIME, now_ns, NULL, 0);
-        if (!said)
-            return -1;
-        int bad = read_time(said, now_ns, next_ns);
-        Py_DECREF(said);
-        return bad;
-    }
-    n->sent = frame;
-    PyObject *data = PyObject_GetAttrString(frame, "data");
-    PyObject *virt = data ? PyObject_GetAttrString(frame, "virtual_bytes") : NULL;
-    int result = virt ? send_raw(n, data, virt, out) : -1;
-    Py_XDECREF(data);
-    Py_XDECREF(virt);
-    return result;
-}
-
 /* Asks for the template of packets `what` and keeps it. NULL: exception. */
 static tc_template *learn(tc_nic *n, uint64_t what, uint64_t slot)
 {
+    if (!n->calls[TEMPLATE]) {
+        PyErr_SetString(PyExc_TypeError,
+                        "a NIC that has no template sends a packet");
+        return NULL;
+    }
     PyObject *args[2] = {NULL, PyLong_FromUnsignedLongLong(what)};
     if (!args[1])
         return NULL;
@@ -265,8 +246,6 @@ int tc_nic_depart(tc_nic *n, uint64_t now_ns, tc_departure *out,
 {
     memset(out, 0, sizeof *out);
     tc_nic_release(n);
-    if (!n->packets)
-        return depart_frame(n, now_ns, out, next_ns);
     PyObject *said = tc_nic_call(n, NEXT_PACKET, now_ns, NULL, 0);
     if (!said)
         return -1;

@@ -19,7 +19,7 @@ from tailrace.codec.calls import LEFT_MASK, PSN_MASK
 
 ROCE_PORT = 4791
 MAX_LEFT = LEFT_MASK
-FIRST_TRANSMISSION, RETRANSMISSION = 0, 1
+RETRANSMISSION = 1
 
 
 class Opcode(IntEnum):
@@ -59,7 +59,6 @@ def path_tag(packet: Packet) -> int:
 __all__ = [
     "AETH",
     "BTH",
-    "FIRST_TRANSMISSION",
     "MAX_LEFT",
     "PSN_MASK",
     "RETRANSMISSION",

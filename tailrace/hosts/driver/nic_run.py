@@ -13,6 +13,8 @@ from tailrace.hosts.driver.loop import Loop, Signals
 from tailrace.hosts.driver.packet_socket import PacketSocket
 from tailrace.hosts.driver.port import Port
 from tailrace.hosts.driver.report import flows_done, make_result
+from tailrace.hosts.errors import DeviceError
+from tailrace.toolchain.errors import BuildError
 
 
 class NicRun:
@@ -23,7 +25,7 @@ class NicRun:
 
         Raises:
             ConfigError: flows that cannot be run.
-            DeviceError: an interface cannot be used.
+            DeviceError: an interface cannot be used, or the codec in C cannot be compiled.
         """
         self._job = job
         self._lag = Lag()
@@ -31,7 +33,10 @@ class NicRun:
         for host, nic in zip(job.hosts, make_nics(job), strict=True):
             socket = PacketSocket(host.interface, host.netns)
             stack.callback(socket.close)
-            self._ports.append(Port(host, nic, socket, self._lag))
+            try:
+                self._ports.append(Port(host, nic, socket, self._lag))
+            except BuildError as error:
+                raise DeviceError(f"the codec of NICs: {error}") from error
         self._loop = Loop(self._ports, signals)
         stack.callback(self._loop.close)
 

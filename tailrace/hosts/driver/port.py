@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections import deque
 
+from tailrace.codec.nic import port
 from tailrace.hosts.driver.job import HostJob
 from tailrace.hosts.driver.lag import Lag
 from tailrace.hosts.driver.packet_socket import PacketSocket
@@ -22,14 +23,20 @@ class Port:
     """A NIC, its socket, and the frames on their way along the link."""
 
     def __init__(self, host: HostJob, nic: Nic, socket: PacketSocket, lag: Lag) -> None:
-        """Args: lag: where the lateness of frames is counted."""
+        """Args: lag: where the lateness of frames is counted.
+
+        Raises:
+            BuildError: the codec in C cannot be compiled.
+        """
         self.host = host
         self.nic = nic
+        self._port = port(nic)
         self.socket = socket
         self.refused = 0
         self._lag = lag
         self._line: deque[tuple[int, bytes]] = deque()  # when a frame is at the far end, and the frame
         self._free_ns = 0  # when the link takes another frame
+        self._next_ns: int | None = 0  # when the NIC is to be asked for one, unless something arrives
         self._busy = False  # whether there was a frame when it was asked last
 
     def receive(self, now_ns: int) -> None:
@@ -38,7 +45,7 @@ class Port:
             frame = self.socket.receive()
             if frame is None:
                 return
-            self.nic.on_frame(now_ns, frame)
+            self._port.arrive(now_ns, frame)
 
     def transmit(self, now_ns: int) -> int | None:
         """Sends what is due.
@@ -55,9 +62,7 @@ class Port:
                 break
             line.popleft()
             self._lag.add(now_ns - due_ns)
-        next_ns = self.nic.next_time_ns(now_ns)
-        if next_ns is not None:
-            next_ns = max(next_ns, self._free_ns)
+        next_ns = self._next_ns
         if line:
             due_ns = line[0][0] if line[0][0] > now_ns else now_ns + RETRY_NS
             next_ns = due_ns if next_ns is None else min(next_ns, due_ns)
@@ -68,10 +73,14 @@ class Port:
             owes = self._busy and now_ns - self._free_ns <= CATCH_UP_NS
             start_ns = self._free_ns if owes else now_ns
             self.nic.be_late(now_ns - start_ns)
-            frame = self.nic.next_frame(now_ns)
-            if frame is None:
+            sent = self._port.depart(now_ns)
+            if not isinstance(sent, tuple):
                 self._busy = False
+                self._next_ns = sent
                 return
+            frame, virtual_bytes = sent
             self._busy = True
-            self._free_ns = start_ns + -(-frame.length_bytes * _NS_BITS // self.host.rate_bps)
-            self._line.append((self._free_ns + self.host.delay_ns, frame.data))
+            length_bytes = len(frame) + virtual_bytes
+            self._free_ns = start_ns + -(-length_bytes * _NS_BITS // self.host.rate_bps)
+            self._next_ns = self._free_ns
+            self._line.append((self._free_ns + self.host.delay_ns, frame))

@@ -4,8 +4,8 @@
 Pull model, no I/O and no clock: whoever owns the link tells of every arriving packet, and asks for the next
 one whenever the link is free and its time has come. Frames of control go first, then data flows take turns.
 
-Packets come and go as a few numbers (`codec.calls`): the virtual network reads and builds the frames in C.
-`on_frame` and `next_frame` do the same in Python, for real links.
+Packets come and go as a few numbers (`codec.calls`); frames are read and built by the port in C (`codec.nic`)
+at whose other side the link is.
 """
 
 from __future__ import annotations
@@ -15,8 +15,6 @@ from collections import Counter, deque
 from collections.abc import Callable
 
 from tailrace.codec.calls import JUNK_NAMES, KIND_BITS, KIND_MASK, NEVER, PORT_BITS, QPN_BITS, Packet
-from tailrace.codec.frame import Frame
-from tailrace.codec.frames import Builder, deliver
 from tailrace.codec.templates import Address, ip_number
 from tailrace.hosts.errors import ConfigError
 from tailrace.hosts.flows.flow import FlowRecord, FlowSpec
@@ -89,7 +87,6 @@ class Nic:
         self._ready: deque[FlowSender] = deque()  # flows that may have something to send
         self._timers = Timers()
         self._now_ns = 0
-        self._builder = Builder(self.template)
         self._addresses: dict[str, Address] = {}
 
     def add_flow(self, flow: FlowSpec) -> None:
@@ -160,15 +157,6 @@ class Nic:
         return self._unfinished == 0
 
     # ---- arrivals ----
-
-    def on_frame(self, now_ns: int, frame: bytes, virtual_bytes: int = 0) -> None:
-        """A frame came off the link; never raises, whatever it is.
-
-        Args:
-            now_ns: not before any earlier call's.
-            virtual_bytes: length of the payload that is only counted.
-        """
-        deliver(self, now_ns, frame, virtual_bytes)
 
     def on_data(self, now_ns: int, peer: int, place: int, shape: int, ticks: int) -> None:
         """A data packet; ticks: of its shim, or NO_SHIM."""
@@ -270,13 +258,6 @@ class Nic:
 
     # ---- departures ----
 
-    def next_frame(self, now_ns: int) -> Frame | None:
-        """The frame to send now that the link is free; None: nothing may be sent."""
-        packet = self.next_packet(now_ns)
-        if packet is None or isinstance(packet, int):
-            return None
-        return self._builder.frame(now_ns, packet)
-
     def next_packet(self, now_ns: int) -> Packet | int | None:
         """The packet to send now that the link is free.
 
@@ -312,11 +293,6 @@ class Nic:
         """The link has been free for so long when it asks next; gaps are those that there are on the link."""
         if self._spacer is not None:
             self._spacer.late_ns = late_ns
-
-    def next_time_ns(self, now_ns: int) -> int | None:
-        """The earliest time, now or later, when `next_frame` may have something; None: after `on_frame`."""
-        next_ns = self._next_ns()
-        return max(now_ns, next_ns) if next_ns != NEVER else None
 
     def _next_ns(self) -> int:
         next_ns = self._timers.ring_ns
@@ -374,4 +350,4 @@ class Nic:
             end = self._timers.next_due(now_ns)
 
 
-__all__ = ["FlowRecord", "FlowSpec", "FlowcutNicConfig", "Frame", "Nic", "NicConfig"]
+__all__ = ["FlowRecord", "FlowSpec", "FlowcutNicConfig", "Nic", "NicConfig"]

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The virtual-time network: compiled switches and NICs in one process, deterministic from a seed."""
 
-from tailrace.codec.nic import FrameLike, NicLike
 from tailrace.native.virtual.endpoint import BatchError, Endpoint
 from tailrace.native.virtual.errors import NetworkError
 from tailrace.native.virtual.looking import Samples, Sight, Traffic, Watch
@@ -14,11 +13,9 @@ __all__ = [
     "BatchError",
     "End",
     "Endpoint",
-    "FrameLike",
     "FrameMatch",
     "Network",
     "NetworkError",
-    "NicLike",
     "Samples",
     "Sight",
     "Tap",

@@ -8,7 +8,7 @@ import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from tailrace.codec.nic import NicLike, port
+from tailrace.codec.nic import Nic, port
 from tailrace.native.compiler import Program
 from tailrace.native.runtime import Switch, SwitchConfig
 from tailrace.native.server.device import Prepared
@@ -112,7 +112,7 @@ class Fabric:
         )
         self.wires.append(Wire(self._net, number, source, target, rate_bps, delay_ns))
 
-    def attach(self, host: str, nic: NicLike) -> None:
+    def attach(self, host: str, nic: Nic) -> None:
         """Puts a NIC into a host.
 
         Raises:

@@ -6,10 +6,9 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, field
 
-from tailrace.codec.frame import Frame
-from tailrace.codec.wire import Data, Parsed
 from tailrace.hosts.flows.paths import PathList
 from tailrace.hosts.options.nic import NicConfig
+from tests.codec.frames import Data, Frame, Parsed
 from tests.hosts.marking import marked
 from tests.hosts.network import VirtualNetwork, make_nic
 from tests.hosts.trimming import trim

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from tailrace.codec.wire import Data
 from tailrace.hosts.errors import ConfigError
 from tailrace.hosts.flows.flow import FlowSpec
 from tailrace.hosts.options.dcqcn import HermesConfig
 from tailrace.hosts.options.nic import NicConfig, SteeringConfig
 from tailrace.hosts.steering.assign import Pilot
 from tailrace.hosts.steering.hermes import Hermes
+from tests.codec.frames import Data
 from tests.hosts.network import RATE_BPS, flow
 from tests.hosts.steering.fabric import Paths
 from tests.hosts.steering.hermes_story import FIRST, path_list, settings_of

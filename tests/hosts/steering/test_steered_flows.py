@@ -12,9 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tailrace.codec.layers.dscp import Dscp
-from tailrace.codec.wire import Ack, Data
+from tailrace.codec.nic import port
 from tailrace.hosts.flows.paths import PathList
 from tailrace.hosts.options.nic import ALGORITHMS, DctcpConfig, NicConfig, SteeringConfig, steered_by
+from tests.codec.frames import Ack, Data
 from tests.hosts.network import VirtualNetwork, flow, make_nic
 from tests.hosts.steering.fabric import Paths
 from tests.hosts.steering.path_lists import path_list
@@ -206,10 +207,12 @@ def test_coarse_classes_are_tags_of_the_data():
     one = dataclasses.replace(config("ops"), virtual_payload=False)
     sender = make_nic(1, one, paths=lambda host: listed)
     sender.add_flow(flow(1, 30_000))
+    its_port = port(sender)
     seen = set()
     for now_ns in range(30):
-        frame = sender.next_frame(now_ns)
-        assert frame is not None
-        assert b"\x81\x00" == frame.data[12:14]
-        seen.add((int.from_bytes(frame.data[38:40], "big"), int.from_bytes(frame.data[14:16], "big")))
+        sent = its_port.depart(now_ns)
+        assert isinstance(sent, tuple)
+        frame, _ = sent
+        assert b"\x81\x00" == frame[12:14]
+        seen.add((int.from_bytes(frame[38:40], "big"), int.from_bytes(frame[14:16], "big")))
     assert {(500, 2), (501, 3), (502, 3)} == seen

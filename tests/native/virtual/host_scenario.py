@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
 from tailrace import hosts
-from tailrace.codec.nic import NicLike
+from tailrace.codec import nic as interface
 from tailrace.hosts.flows.flow import FlowSpec
 from tailrace.hosts.nic.nic import Nic
 from tailrace.hosts.options.nic import FlowcutNicConfig, NicConfig
@@ -42,7 +42,9 @@ class Result:
     counters: list[dict[str, int]]
 
 
-def run(config: NicConfig, carry: Callable[[Nic], NicLike] = lambda nic: nic, *, loss: float = 0.0) -> Result:
+def run(
+    config: NicConfig, carry: Callable[[Nic], interface.Nic] = lambda nic: nic, *, loss: float = 0.0
+) -> Result:
     """Every host sends to two others, over wires that lose some frames; `carry` makes of a NIC what is attached."""
     topo = l3.topology(WORDS)
     with l3.network(topo, seed=5) as net:

@@ -13,6 +13,7 @@ from tailrace.native.compiler import Program, load_program
 from tailrace.native.runtime import ActionCall, SwitchConfig
 from tailrace.native.virtual import SWITCH_CONFIG, Network
 from tailrace.topology import Topology, next_hops, parse_topology
+from tests.frame_nic import FrameNic
 
 BUILD = Path(__file__).parents[2] / "programs" / "build"
 OVERHEAD_BYTES = 34
@@ -91,7 +92,7 @@ class Frame:
 
 
 @dataclass
-class ListNic:
+class ListNic(FrameNic):
     """Sends each frame at its time or as soon as the wire is free after it; notes what arrives."""
 
     script: list[tuple[int, Frame]] = field(default_factory=list)

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from tailrace.codec.wire import Pfc, parse
 from tailrace.hosts.nic.pause import PfcState
+from tests.codec.frames import Pfc, parse
 from tests.native.virtual.l3 import Frame, ListNic
 
 _ETHER_TYPE = b"\x88\x08"

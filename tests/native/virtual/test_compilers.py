@@ -15,7 +15,7 @@ from tests.native.virtual.roce import add_flows, fabric
 
 _ROOT = Path(__file__).parents[3]
 _PROGRAM = """
-from native import cc
+from tailrace.toolchain import cc
 cc.FLAGS = (*cc.FLAGS, {flag!r})
 from tests.native.virtual.test_compilers import busy_trace
 print(busy_trace())

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.frame_nic import FrameNic
 from tests.native.virtual.host_rig import NEVER, Rig
 from tests.native.virtual.l3 import Frame, ListNic
 
@@ -19,7 +20,7 @@ ANSWER_BYTES = 14
 
 
 @dataclass
-class ScriptNic:
+class ScriptNic(FrameNic):
     """Sends frames at their times, and as many more as arrivals ask for; notes every call with its time.
 
     A frame that arrives asks for as many frames as its first byte says.
@@ -181,7 +182,7 @@ def test_idle_is_asked_afresh():
     assert host.idle
 
 
-class Broken:
+class Broken(FrameNic):
     """A NIC whose `failing` method raises."""
 
     idle = True
@@ -261,7 +262,7 @@ def test_times_are_never_in_the_past_nor_beyond_all(said, woken):
 
 def test_what_is_no_nic_is_refused():
     """At once, by the name of what it lacks."""
-    with pytest.raises(AttributeError, match="on_frame"):
+    with pytest.raises(AttributeError, match="on_data"):
         Rig(object())
 
 

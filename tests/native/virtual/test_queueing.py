@@ -16,6 +16,7 @@ from tailrace.native.runtime import PfcConfig, SwitchConfig
 from tailrace.native.virtual import SWITCH_CONFIG
 from tailrace.native.virtual.account import Account
 from tailrace.topology import GATEWAY_MAC, parse_topology
+from tests.frame_nic import FrameNic
 from tests.native.virtual.chain import chain
 from tests.native.virtual.l3 import OVERHEAD_BYTES, Frame, attach_all, network, packet
 
@@ -41,7 +42,7 @@ def test_two_flows_that_send_all_the_time_share_a_link_frame_by_frame() -> None:
 
 
 @dataclass
-class PoissonNic:
+class PoissonNic(FrameNic):
     """Sends equal frames whose gaps are exponential; notes when each was ready, and when it arrived."""
 
     frame: Frame
