@@ -29,7 +29,7 @@ from fabric_sandbox import note_run_file
 from fabric_traffic import Traffic
 from fabric_watch import Watch
 
-from tailrace.codec.templates import DATA_OVERHEAD_BYTES
+from tailrace.codec.sizes import HEADER_BYTES
 from tailrace.controller import runfile
 from tailrace.p4rt import programs
 from tailrace.p4rt.target import target
@@ -69,7 +69,7 @@ class Run:
         self._recirculates = scheme.recirculates
         self._program = programs.load(scheme.program)
         self._tick_ns = target(job.target).tick_ns
-        self._frame_bytes = job.nic.mtu_bytes + DATA_OVERHEAD_BYTES
+        self._frame_bytes = job.nic.mtu_bytes + HEADER_BYTES
         self._plan = make_plan(topology, job.target, run_dir, self._logs)
         self.links = Links(self._plan, self._frame_bytes)
         self._processes: list[Process] = []

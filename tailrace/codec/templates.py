@@ -64,8 +64,6 @@ _UDP_START = PLAIN.layout.start("UDP")
 _RETH = Layout(RETH)
 _AETH = Layout(AETH)
 _CNP = Layout(CNPPadding)
-# What a data packet is longer than its payload, Ethernet to ICRC, without the RETH of a first one.
-DATA_OVERHEAD_BYTES = PLAIN.layout.size_bytes + ICRC_BYTES
 SHIM_BYTES = SHIMMED.layout.size_bytes - PLAIN.layout.size_bytes
 RETH_BYTES = _RETH.size_bytes
 AETH_BYTES = _AETH.size_bytes

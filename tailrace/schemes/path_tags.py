@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tailrace.codec.layers.bth import FIRST_PORT, LAST_PORT
 from tailrace.hosts.flows.paths import PathList
 from tailrace.hosts.options.dcqcn import HermesConfig
-from tailrace.hosts.steering.flowcut import FIRST_PORT, LAST_PORT
 from tailrace.schemes.defaults import base_rtt_ns, bdp_bytes, sending_ns
 from tailrace.schemes.registry import SchemeConfig
 from tailrace.topology import Topology

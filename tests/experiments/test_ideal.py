@@ -8,7 +8,8 @@ from fractions import Fraction
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tailrace.experiments.results.ideal import HEADER_BYTES, Hop, Ideal, wire_bytes
+from tailrace.codec.sizes import HEADER_BYTES, wire_bytes
+from tailrace.experiments.results.ideal import Hop, Ideal
 from tailrace.hosts.flows.flow import FlowSpec
 from tailrace.topology import Host, Link, Switch, Topology, parse_topology
 

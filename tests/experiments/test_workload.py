@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tailrace.codec.layers.bth import SOURCE_PORTS
 from tailrace.experiments.workloads import pairs
-from tailrace.experiments.workloads.ports import MORE_PORTS, SOURCE_PORTS
+from tailrace.experiments.workloads.ports import MORE_PORTS
 from tailrace.experiments.workloads.workload import parse_workload
 from tailrace.hosts.flows.flow import FlowSpec
 from tailrace.topology import Host, Topology, parse_topology

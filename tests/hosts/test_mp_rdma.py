@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tailrace.codec.layers.bth import FIRST_PORT, LAST_PORT
 from tailrace.hosts.errors import ConfigError
 from tailrace.hosts.options.nic import FlowcutNicConfig, MpRdmaConfig, NicConfig
-from tailrace.hosts.steering.flowcut import FIRST_PORT, LAST_PORT
 from tailrace.hosts.transport.base import ACK, NOTHING, SILENCE
 from tailrace.hosts.transport.mp_rdma import MpRdmaReceiver, MpRdmaSender
 from tests.codec.frames import Ack, Data

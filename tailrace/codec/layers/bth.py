@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import Final
 
 from scapy.contrib.roce import AETH, BTH, CNP_OPCODE, CNPPadding
 from scapy.packet import Packet
@@ -18,6 +19,10 @@ from scapy.packet import Packet
 from tailrace.codec.calls import LEFT_MASK, PSN_MASK
 
 ROCE_PORT = 4791
+# UDP source ports from which NICs take a flow's entropy: those that are nobody's in particular (RFC 6335).
+FIRST_PORT: Final = 49152
+LAST_PORT: Final = 65535
+SOURCE_PORTS = range(FIRST_PORT, LAST_PORT + 1)
 MAX_LEFT = LEFT_MASK
 RETRANSMISSION = 1
 
@@ -59,10 +64,13 @@ def path_tag(packet: Packet) -> int:
 __all__ = [
     "AETH",
     "BTH",
+    "FIRST_PORT",
+    "LAST_PORT",
     "MAX_LEFT",
     "PSN_MASK",
     "RETRANSMISSION",
     "ROCE_PORT",
+    "SOURCE_PORTS",
     "CNPPadding",
     "Opcode",
     "Syndrome",

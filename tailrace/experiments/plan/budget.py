@@ -13,7 +13,7 @@ import math
 import os
 from dataclasses import dataclass
 
-from tailrace.experiments.results.ideal import HEADER_BYTES
+from tailrace.codec.sizes import HEADER_BYTES
 from tailrace.topology import Topology, max_switches_on_path
 
 _US = 1e-6

@@ -39,11 +39,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from tailrace.codec.sizes import HEADER_BYTES, wire_bytes
 from tailrace.experiments.faults.fault import LinkFault, LinkSlow
 from tailrace.experiments.plan.defaults import MTU_BYTES
 from tailrace.experiments.plan.pfc import REACTION_NS
 from tailrace.experiments.plan.words import replace_option, with_option
-from tailrace.experiments.results.ideal import HEADER_BYTES, wire_bytes
 from tailrace.experiments.workloads.under_way import most_at_once
 from tailrace.hosts.flows.flow import FlowSpec
 from tailrace.hosts.gaps.histogram import WHOLE

@@ -21,15 +21,10 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from tailrace.codec.checksum import ICRC_BYTES
-from tailrace.codec.templates import PLAIN, RETH_BYTES
+from tailrace.codec.sizes import wire_bytes
 from tailrace.hosts.flows.flow import FlowSpec
 from tailrace.topology import Host, Topology, next_hops
 
-HEADER_BYTES = PLAIN.layout.size_bytes + ICRC_BYTES
-"""What a data packet has beside its payload: Ethernet, IPv4, UDP, BTH and ICRC."""
-
-_PAD_TO_BYTES = 4
 _BIT_NS = 8 * 1_000_000_000
 
 
@@ -39,20 +34,6 @@ class Hop:
 
     rate_bps: int
     delay_ns: int
-
-
-def wire_bytes(flow_bytes: int, mtu_bytes: int) -> tuple[int, int]:
-    """Bytes on the wire of a flow's packets: all of them together, and the largest."""
-    full, rest = divmod(flow_bytes, mtu_bytes)
-    payloads = full * _padded(mtu_bytes) + _padded(rest)
-    total = payloads + (full + (rest > 0)) * HEADER_BYTES + RETH_BYTES
-    largest = _padded(mtu_bytes if full else rest) + HEADER_BYTES
-    return total, largest
-
-
-def _padded(size_bytes: int) -> int:
-    """A payload with its padding."""
-    return -(-size_bytes // _PAD_TO_BYTES) * _PAD_TO_BYTES
 
 
 class Ideal:

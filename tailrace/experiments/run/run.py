@@ -11,6 +11,7 @@ from pathlib import Path
 
 from msgspec import UNSET, UnsetType
 
+from tailrace.codec.sizes import wire_bytes
 from tailrace.experiments.backends.job import Backend, Job, Outcome, Progress, Report
 from tailrace.experiments.errors import RunError
 from tailrace.experiments.faults.fault import parse_fault
@@ -24,7 +25,7 @@ from tailrace.experiments.plan.pfc import REACTION_NS, Thresholds
 from tailrace.experiments.plan.reckon import check_network, check_packets
 from tailrace.experiments.plan.words import case_name, replace_option
 from tailrace.experiments.results.hf2t import summary as hf2t_summary
-from tailrace.experiments.results.ideal import Ideal, wire_bytes
+from tailrace.experiments.results.ideal import Ideal
 from tailrace.experiments.results.result import Result
 from tailrace.experiments.results.rows import FlowRow, make_row, measured_rows
 from tailrace.experiments.results.summary import (

@@ -5,13 +5,11 @@ from __future__ import annotations
 
 import random
 
+from tailrace.codec.layers.bth import SOURCE_PORTS
 from tailrace.experiments.workloads.transfer import PatternError
 from tailrace.topology import Host
 
-SOURCE_PORTS = range(0xC000, 0x10000)
-"""UDP source ports from which RoCEv2 NICs take a flow's entropy."""
-
-MORE_PORTS = range(0x400, 0xC000)
+MORE_PORTS = range(0x400, SOURCE_PORTS.start)
 """What a pair of hosts takes once it has used all of those: every other port that is not reserved."""
 
 _TRIES = 64

@@ -61,6 +61,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from tailrace.codec.layers.bth import SOURCE_PORTS
 from tailrace.experiments.plan.reckon import counted
 from tailrace.experiments.workloads.adversarial import Adversarial
 from tailrace.experiments.workloads.allreduce import ALGORITHMS, Allreduce
@@ -76,7 +77,7 @@ from tailrace.experiments.workloads.pairs import APART, HOSTS, SWITCHES
 from tailrace.experiments.workloads.patterns import AllToAll, ClosedLoop, Permutation, RandomPairs
 from tailrace.experiments.workloads.paused import Paused
 from tailrace.experiments.workloads.poisson import Poisson
-from tailrace.experiments.workloads.ports import SOURCE_PORTS, SourcePorts
+from tailrace.experiments.workloads.ports import SourcePorts
 from tailrace.experiments.workloads.sizes import SizeCdf
 from tailrace.experiments.workloads.sizes_file import find_cdf
 from tailrace.experiments.workloads.transfer import Pattern, PatternError

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tailrace.codec.templates import DATA_OVERHEAD_BYTES
+from tailrace.codec.sizes import HEADER_BYTES
 from tailrace.hosts.driver.job import Job
 from tailrace.hosts.driver.lag import Lag
 from tailrace.hosts.driver.loop import Loop
@@ -41,7 +41,7 @@ def overload_lag_ns(job: Job) -> int:
     if job.overload_lag_ns is not None:
         return job.overload_lag_ns
     slowest_bps = min(host.rate_bps for host in job.hosts)
-    frame_ns = (DATA_OVERHEAD_BYTES + job.nic.mtu_bytes) * _NS_BITS // slowest_bps
+    frame_ns = (HEADER_BYTES + job.nic.mtu_bytes) * _NS_BITS // slowest_bps
     return max(_MIN_LAG_NS, _LAG_FRAMES * frame_ns)
 
 

@@ -30,8 +30,8 @@ from tailrace.codec.calls import (
 from tailrace.codec.layers.bth import ROCE_PORT, Syndrome
 from tailrace.codec.layers.dscp import Dscp
 from tailrace.codec.layers.nic_shim import SHIM_PORT
+from tailrace.codec.sizes import HEADER_BYTES
 from tailrace.codec.templates import (
-    DATA_OVERHEAD_BYTES,
     RETH_BYTES,
     SHIM_BYTES,
     UDP_PROTOCOL,
@@ -119,7 +119,7 @@ class FlowSender(FlowEnd):
                 config.flowcut_nic, min_rtt, config.pause_timeout_ns, flow.sport, rng
             )
         self._shimmed = self._flowcut is not None
-        self._overhead_bytes: int = DATA_OVERHEAD_BYTES + (SHIM_BYTES if self._shimmed else 0)
+        self._overhead_bytes: int = HEADER_BYTES + (SHIM_BYTES if self._shimmed else 0)
         self._virtual: bool = config.virtual_payload
         self._what = handle << KIND_BITS | (DATA if config.virtual_payload else PAYLOAD)
         self._asks_always = config.ack_every == 1

@@ -21,14 +21,12 @@ import random
 from typing import Final
 
 from tailrace.codec.calls import NEVER
+from tailrace.codec.layers.bth import FIRST_PORT, LAST_PORT
 from tailrace.codec.layers.nic_shim import NicShim
 from tailrace.codec.layout import Layout
 from tailrace.hosts.options.nic import FlowcutNicConfig
 
 TICKS_MASK: Final[int] = Layout(NicShim).mask("NicShim.ticks")
-# Source ports that are nobody's in particular (RFC 6335).
-FIRST_PORT: Final = 49152
-LAST_PORT: Final = 65535
 
 
 class MinRtt:

@@ -25,8 +25,8 @@ from __future__ import annotations
 import random
 from collections import deque
 
+from tailrace.codec.layers.bth import FIRST_PORT, LAST_PORT
 from tailrace.hosts.options.nic import NicConfig
-from tailrace.hosts.steering.flowcut import FIRST_PORT, LAST_PORT
 from tailrace.hosts.transport.base import ACK, NOTHING, SILENCE
 from tailrace.hosts.transport.selective_repeat import SelectiveRepeatReceiver, SelectiveRepeatSender
 
