@@ -70,7 +70,6 @@ NO_QUANTA: Final = -1  # the quanta of a priority that a PFC frame does not spea
 
 # Why a frame is of no use, by number; "unexpected" frames are found by the NIC itself.
 JUNK_NAMES: Final = ("other", "malformed", "bad_icrc", "not_ours")
-NOT_OURS: Final = 3
 
 # A time that never comes.
 NEVER: Final = 1 << 61

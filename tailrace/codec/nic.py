@@ -5,6 +5,12 @@
     owner -> Port.depart()      -> Nic.next_packet            whenever the wire is free and it is time
 
 `hosts.nic.nic.Nic` is a NIC; one in plain Python needs the same methods, or those of `FrameNic`.
+
+A NIC in Python, compiled or not, is called once a packet, not once a window with an array of all that
+arrives in it. An array keeps every trace, but then the NIC must know when its wire is free, since what it
+sends next follows from what has arrived by then: the host's loop (tv_host.c) would stand in every NIC a
+second time. It is worth that only where a NIC is C itself, so arrays belong between C and C;
+docs/virtual.md has the figures.
 """
 
 from __future__ import annotations

@@ -97,19 +97,29 @@ static void port_dealloc(tc_nic *self)
     Py_TYPE(self)->tp_free((PyObject *)self);
 }
 
+/* For PyArg_ParseTuple, whose own formats cut off what is too large. */
+static int to_number(PyObject *given, void *out)
+{
+    unsigned long long value = PyLong_AsUnsignedLongLong(given);
+    if (value == (unsigned long long)-1 && PyErr_Occurred())
+        return 0;
+    *(uint64_t *)out = value;
+    return 1;
+}
+
 static PyObject *port_arrive(tc_nic *self, PyObject *args)
 {
-    unsigned long long now_ns;
+    uint64_t now_ns, virt = 0;
     Py_buffer data;
-    unsigned virt = 0;
-    if (!PyArg_ParseTuple(args, "Ky*|I:arrive", &now_ns, &data, &virt))
+    if (!PyArg_ParseTuple(args, "O&y*|O&:arrive", to_number, &now_ns, &data,
+                          to_number, &virt))
         return NULL;
-    int bad = data.len > (Py_ssize_t)TC_MOST_BYTES;
+    int bad = data.len > (Py_ssize_t)TC_MOST_BYTES || virt > TC_MOST_BYTES;
     if (bad) {
         PyErr_SetString(PyExc_ValueError, "too long a frame");
     } else {
-        tc_frame frame = {.len = (uint32_t)data.len, .virt = virt,
-                          .data = data.buf};
+        tc_frame frame = {.len = (uint32_t)data.len,
+                          .virt = (uint32_t)virt, .data = data.buf};
         bad = tc_nic_arrive(self, now_ns, &frame);
     }
     PyBuffer_Release(&data);
@@ -120,11 +130,10 @@ static PyObject *port_arrive(tc_nic *self, PyObject *args)
 
 static PyObject *port_depart(tc_nic *self, PyObject *args)
 {
-    unsigned long long now_ns;
-    if (!PyArg_ParseTuple(args, "K:depart", &now_ns))
-        return NULL;
     tc_departure d;
-    uint64_t next_ns;
+    uint64_t now_ns, next_ns;
+    if (!PyArg_ParseTuple(args, "O&:depart", to_number, &now_ns))
+        return NULL;
     int found = tc_nic_depart(self, now_ns, &d, &next_ns);
     if (found < 0)
         return NULL;
