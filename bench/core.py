@@ -24,11 +24,10 @@ from scapy.packet import Raw
 from bench.pipeline import one_core
 from bench.result import Result
 from tailrace.codec.layers.bth import BTH, ROCE_PORT, Opcode
+from tailrace.controller.reconcile import install_all
 from tailrace.native.runtime import lib
 from tailrace.native.runtime.build import RUNTIME, library_recipe, runtime_library
-from tailrace.native.server.errors import P4RtError
 from tailrace.native.virtual import Network
-from tailrace.p4rt.inprocess import install_all
 from tailrace.p4rt.target import target
 from tailrace.schemes.intent import intent
 from tailrace.schemes.registry import parse_scheme
@@ -190,7 +189,7 @@ def fabric(library: ctypes.CDLL, scheme: str, words: str) -> Iterator[Fabric]:
     topology = parse_topology(words)
     with Network(topology, seed=1) as network:
         intents = intent(topology, parse_scheme(scheme), target("virtual"))
-        install_all(network.p4rt, intents, refused=P4RtError)
+        install_all(network.p4rt, intents)
         found = Fabric(library, network, topology)
         try:
             yield found

@@ -11,17 +11,16 @@ from pathlib import Path
 
 from bench.virtual import TOPOLOGY, Figures, Load, SetUp
 from tailrace import hosts
+from tailrace.controller.reconcile import install_all
 from tailrace.experiments.backends.job import Job
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.run.run import plan
 from tailrace.hosts.nic.nic import Nic
 from tailrace.native.runtime.build import runtime_library
-from tailrace.native.server.errors import P4RtError
 from tailrace.native.virtual import Network
 from tailrace.native.virtual.build import extension
 from tailrace.native.virtual.endpoint import compiled
 from tailrace.p4rt import programs
-from tailrace.p4rt.inprocess import install_all
 from tailrace.p4rt.target import target
 from tailrace.schemes.defaults import resolve
 from tailrace.schemes.intent import intent
@@ -35,7 +34,7 @@ class BenchError(RuntimeError):
 
 def _configure(network: Network, scheme: str) -> None:
     intents = intent(network.topology, parse_scheme(scheme), target("virtual"))
-    install_all(network.p4rt, intents, refused=P4RtError)
+    install_all(network.p4rt, intents)
 
 
 def _attach(network: Network, job: Job) -> dict[str, Nic]:

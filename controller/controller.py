@@ -24,11 +24,12 @@ from tailrace.p4rt.encoding import encode
 from tailrace.p4rt.errors import ControllerError, SwitchError, UnreachableError
 from tailrace.p4rt.events import CONTROLLER, LATE, LINK_DOWN
 from tailrace.p4rt.events import Event as Event
+from tailrace.p4rt.intent import SwitchIntent
 from tailrace.p4rt.programs import Program
 from tailrace.p4rt.target import Target
 from tailrace.p4rt.tls import Tls
 from tailrace.schemes.defaults import resolve
-from tailrace.schemes.intent import SwitchIntent, intent
+from tailrace.schemes.intent import intent
 from tailrace.schemes.registry import SchemeConfig
 from tailrace.schemes.rlb.failures import Out
 from tailrace.schemes.rlb.faulty_paths import FaultyPaths, missing_ports

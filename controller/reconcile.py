@@ -7,17 +7,20 @@ anew. A second run writes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from finsy.grpcutil import GRPCStatusCode
 from finsy.p4entity import P4Entity
 from finsy.proto import p4i, p4r
 
+from tailrace.p4rt import programs
 from tailrace.p4rt.diff import Change, by_key, diff, diff_by_key, stages
 from tailrace.p4rt.encoding import encode
-from tailrace.p4rt.endpoint import Endpoint, Readable
+from tailrace.p4rt.endpoint import Endpoint, Readable, run_at_once
 from tailrace.p4rt.errors import ReadError, ReconcileError, WriteError
+from tailrace.p4rt.inprocess import InProcess, Switch
+from tailrace.p4rt.intent import SwitchIntent
 from tailrace.p4rt.programs import Program
 
 BATCH = 500
@@ -167,3 +170,24 @@ async def install(endpoint: Endpoint, program: Program, intended: Iterable[P4Ent
     if pushed:
         await endpoint.push(program)
     return pushed, await reconcile(endpoint, program, intended)
+
+
+def install_all(
+    switch: Callable[[str], Switch],
+    intents: Mapping[str, SwitchIntent],
+    *,
+    load: Callable[[str], Program] = programs.load,
+) -> dict[str, Report]:
+    """Makes every switch of a network within the process hold its intent; what was written, by switch.
+
+    Args:
+        switch: gives the switch with a name.
+        load: where programs come from.
+
+    Raises:
+        SwitchError: a switch refuses something.
+    """
+    return {
+        name: run_at_once(install(InProcess(switch(name)), load(found.program), found.entities))[1]
+        for name, found in intents.items()
+    }

@@ -27,9 +27,9 @@ from tailrace.p4rt import digests
 from tailrace.p4rt.client import Address, Client, connect
 from tailrace.p4rt.digests import Digest
 from tailrace.p4rt.errors import ElectionError, SwitchError, UnreachableError
+from tailrace.p4rt.intent import SwitchIntent
 from tailrace.p4rt.programs import Program
 from tailrace.p4rt.tls import Tls
-from tailrace.schemes.intent import SwitchIntent
 
 DEFAULT_ELECTION_ID = 1000
 """Announced first. A controller whose id is taken tries the one below, so as many can wait as backups."""

@@ -10,15 +10,37 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from functools import partial
+from typing import Protocol
 
 from tailrace.controller import storms
-from tailrace.native.server.errors import P4RtError
-from tailrace.native.virtual import Network
 from tailrace.p4rt.digests import Digest
-from tailrace.p4rt.inprocess import InProcess
+from tailrace.p4rt.inprocess import InProcess, Switch
 from tailrace.p4rt.programs import Program
 from tailrace.schemes.rlb.faulty_paths import FaultyPaths
+from tailrace.topology import Topology
 from tailrace.topology.paths.shortest import Down
+
+
+class Network(Protocol):
+    """Switches and one clock, which stands still while anybody is called: native.virtual.Network is one."""
+
+    @property
+    def topology(self) -> Topology:
+        """What the network is made of."""
+        ...
+
+    @property
+    def now_ns(self) -> int:
+        """Time, from 0."""
+        ...
+
+    def call_at(self, time_ns: int | None, callback: Callable[[], None]) -> None:
+        """Calls back at a time, before all else that happens then; now where it is None or past."""
+        ...
+
+    def p4rt(self, name: str) -> Switch:
+        """P4Runtime of a switch."""
+        ...
 
 
 class VirtualAlerts:
@@ -50,7 +72,7 @@ class VirtualAlerts:
         self._delay_ns = delay_ns
         self._down = down
         self._rewrite = rewrite
-        self._switches = [InProcess(network.p4rt(item.name), P4RtError) for item in network.topology.switches]
+        self._switches = [InProcess(network.p4rt(item.name)) for item in network.topology.switches]
         self._wakes: set[int] = set()
         told = {digest.preamble.alias for digest in program.p4info.digests}
         self._listens = bool(told if lossless else told - storms.DIGESTS)

@@ -17,10 +17,10 @@ from tailrace.p4rt.connection import GrpcConnection
 from tailrace.p4rt.diff import Change
 from tailrace.p4rt.endpoint import run_at_once
 from tailrace.p4rt.errors import ReadError
+from tailrace.p4rt.intent import SwitchIntent
 from tailrace.p4rt.programs import Program
 from tailrace.p4rt.read_errors import SwitchRefusedError
 from tailrace.p4rt.values import Port, Value, text_of
-from tailrace.schemes.intent import SwitchIntent
 
 COLUMNS = (
     Column("switch", key=True),

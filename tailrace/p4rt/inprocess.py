@@ -1,27 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
 """Switches within the process, such as those of the virtual network: everything happens at once.
 
-install_all(network.p4rt, intent(topology, scheme, target), refused=P4RtError)
+install_all(network.p4rt, intent(topology, scheme, target))
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from finsy.proto import p4r
 
-from tailrace.controller.reconcile import Report, install
-from tailrace.p4rt import digests, programs
+from tailrace.p4rt import digests
 from tailrace.p4rt.digests import Digest
-from tailrace.p4rt.endpoint import run_at_once
 from tailrace.p4rt.errors import ReadError, SwitchError, WriteError
 from tailrace.p4rt.programs import Program
-from tailrace.schemes.intent import SwitchIntent
+from tailrace.p4rt.status import P4RtError
 
 
 class Switch(Protocol):
-    """P4Runtime of a switch as plain calls: native.virtual.endpoint.Endpoint is one."""
+    """P4Runtime of a switch as plain calls, which raise P4RtError where a server would answer with an error:
+    native.virtual.endpoint.Endpoint is one.
+    """
 
     name: str
 
@@ -53,10 +53,8 @@ class Switch(Protocol):
 class InProcess:
     """The endpoint of such a switch. Nothing waits, so `run_at_once` can run what uses it."""
 
-    def __init__(self, switch: Switch, refused: type[Exception]) -> None:
-        """`refused` is what the switch's calls raise where a server would answer with an error."""
+    def __init__(self, switch: Switch) -> None:
         self._switch = switch
-        self._refused = refused
 
     @property
     def name(self) -> str:
@@ -68,14 +66,14 @@ class InProcess:
         try:
             responses = self._switch.read(p4r.ReadRequest(entities=requests))
             return [entity for response in responses for entity in response.entities]
-        except self._refused as error:
-            raise ReadError(self.name, str(error)) from error
+        except P4RtError as error:
+            raise ReadError(self.name, error.message, error.code.name) from error
 
     async def write(self, updates: Sequence[p4r.Update]) -> None:
         """See Endpoint."""
         try:
             self._switch.write(p4r.WriteRequest(updates=updates))
-        except self._refused as error:
+        except P4RtError as error:
             raise WriteError(self.name, str(error)) from error
 
     def digests(self, program: Program) -> list[Digest]:
@@ -89,7 +87,7 @@ class InProcess:
             for message in self._switch.digest_lists():
                 found += digests.decode(program, self.name, message)
                 self._switch.acknowledge(digests.acknowledgement(message))
-        except self._refused as error:
+        except P4RtError as error:
             raise SwitchError(self.name, str(error)) from error
         return found
 
@@ -107,29 +105,5 @@ class InProcess:
         request.config.cookie.cookie = program.cookie
         try:
             self._switch.set_pipeline(request)
-        except self._refused as error:
+        except P4RtError as error:
             raise SwitchError(self.name, f"program {program.name} was refused: {error}") from error
-
-
-def install_all(
-    switch: Callable[[str], Switch],
-    intents: Mapping[str, SwitchIntent],
-    *,
-    refused: type[Exception],
-    load: Callable[[str], Program] = programs.load,
-) -> dict[str, Report]:
-    """Makes every switch of a network hold its intent; what was written, by switch.
-
-    Args:
-        switch: gives the switch with a name.
-        refused: what a switch's calls raise where a server would answer with an error.
-        load: where programs come from.
-
-    Raises:
-        SwitchError: a switch refuses something.
-    """
-    reports = {}
-    for name, found in intents.items():
-        endpoint = InProcess(switch(name), refused)
-        _, reports[name] = run_at_once(install(endpoint, load(found.program), found.entities))
-    return reports

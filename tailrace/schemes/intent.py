@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
 
 from finsy.p4entity import P4Entity
 
 from tailrace.p4rt import digests, programs
 from tailrace.p4rt.errors import IntentError
+from tailrace.p4rt.intent import SwitchIntent
 from tailrace.p4rt.programs import Program
 from tailrace.p4rt.target import Target
 from tailrace.schemes import drill_app as drill
@@ -51,20 +51,6 @@ _APPS: dict[str, Callable[[common.Plan], Iterator[P4Entity]]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class SwitchIntent:
-    """What one switch must hold: a program, and entities in the order in which they are written.
-
-    Default actions of tables without a key hold the configuration; `config` is the scheme with all
-    parameters.
-    """
-
-    switch: str
-    program: str
-    entities: tuple[P4Entity, ...]
-    config: SchemeConfig
-
-
 def intent(
     topology: Topology,
     scheme: SchemeConfig,
@@ -96,7 +82,7 @@ def intent(
         entities = (*digests.entries(program), *pfc.emulation(plan), *limits.entries(plan))
         entities = (*entities, *_APPS[config.program](plan))
         _check_sizes(plan, entities)
-        found[switch.name] = SwitchIntent(switch.name, config.program, entities, config)
+        found[switch.name] = SwitchIntent(switch.name, config.program, entities)
     return found
 
 

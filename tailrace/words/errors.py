@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is wrong with words that a user gave.
 
-SpecError            a word, key or value that cannot be used
-└── UnitError        a text that is no such quantity
+SpecError                a word, key or value that cannot be used
+├── UnitError            a text that is no such quantity
+├── FileError            a file: its name, the key or line, what was expected
+└── KeyProblemError      a value of a key or option (schema.py)
 """
 
 from __future__ import annotations
+
+from pathlib import Path
 
 
 class SpecError(ValueError):
@@ -14,3 +18,12 @@ class SpecError(ValueError):
 
 class UnitError(SpecError):
     """A text that is no such quantity."""
+
+
+class FileError(SpecError):
+    """Something in a file is not as expected."""
+
+    def __init__(self, path: Path, where: str, problem: str) -> None:
+        """Name the file, the key or line in it (may be empty), and what is wrong or expected."""
+        place = f"{path}: {where}" if where else str(path)
+        super().__init__(f"{place}: {problem}")

@@ -15,8 +15,8 @@ from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_typ
 import msgspec
 import tomli
 
-from tailrace.experiments.errors import FileError
 from tailrace.words import SpecError
+from tailrace.words.errors import FileError
 from tailrace.words.files import read_text
 
 T = TypeVar("T")

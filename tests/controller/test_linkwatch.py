@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 
 from tailrace.controller import lldp
 from tailrace.controller.linkwatch import LinkMonitor, link_names
-from tailrace.native.server.errors import P4RtError
+from tailrace.controller.reconcile import install_all
 from tailrace.native.virtual import Network
 from tailrace.p4rt import programs
-from tailrace.p4rt.inprocess import install_all
 from tailrace.p4rt.target import target
 from tailrace.schemes.intent import intent
 from tailrace.schemes.registry import parse_scheme
@@ -63,7 +62,7 @@ class Fabric:
         self.topology = parse_topology(words)
         self.network = Network(self.topology)
         intents = intent(self.topology, parse_scheme("flowcut"), target("virtual"))
-        install_all(self.network.p4rt, intents, refused=P4RtError)
+        install_all(self.network.p4rt, intents)
         self.monitor = LinkMonitor(self.topology, MISSED)
         self.program = programs.load("flowcut")
         self.connected = {switch.name for switch in self.topology.switches}

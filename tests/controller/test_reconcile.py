@@ -19,10 +19,10 @@ from tailrace.controller.reconcile import (
     everything,
     has_mutable_default,
     install,
+    install_all,
     read_all,
     reconcile,
 )
-from tailrace.native.server.errors import P4RtError
 from tailrace.native.virtual import Network
 from tailrace.p4rt import programs
 from tailrace.p4rt.canonical import canonical
@@ -30,7 +30,7 @@ from tailrace.p4rt.diff import diff, stages
 from tailrace.p4rt.encoding import encode
 from tailrace.p4rt.endpoint import run_at_once
 from tailrace.p4rt.errors import ReadError, ReconcileError, SwitchError, WriteError
-from tailrace.p4rt.inprocess import InProcess, install_all
+from tailrace.p4rt.inprocess import InProcess
 from tailrace.p4rt.programs import Program
 from tailrace.p4rt.target import target
 from tailrace.schemes.intent import intent
@@ -49,7 +49,7 @@ INTENTS = [
 def switch() -> Iterator[InProcess]:
     """A switch that runs the flowcut program, and keeps what the tests leave in it."""
     network = Network(TOPOLOGY)
-    endpoint = InProcess(network.p4rt("leaf1"), P4RtError)
+    endpoint = InProcess(network.p4rt("leaf1"))
     run_at_once(endpoint.push(FLOWCUT))
     yield endpoint
 
@@ -187,7 +187,7 @@ def test_routes_are_written_last_and_deleted_first() -> None:
 def test_install_pushes_once() -> None:
     """A program is pushed where another one or none runs; then only entries are written."""
     network = Network(TOPOLOGY)
-    endpoint = InProcess(network.p4rt("leaf1"), P4RtError)
+    endpoint = InProcess(network.p4rt("leaf1"))
     assert run_at_once(endpoint.cookie()) is None
     pushed, report = run_at_once(install(endpoint, FLOWCUT, INTENTS[0]))
     assert pushed
@@ -207,14 +207,14 @@ def test_install_all() -> None:
     """Every switch of a network is made to hold its intent; a fault changes only what it must."""
     network = Network(TOPOLOGY)
     scheme, virtual = parse_scheme("flowcut"), target("virtual")
-    first = install_all(network.p4rt, intent(TOPOLOGY, scheme, virtual), refused=P4RtError)
+    first = install_all(network.p4rt, intent(TOPOLOGY, scheme, virtual))
     assert {switch.name for switch in TOPOLOGY.switches} == set(first)
     assert all(report.writes for report in first.values())
     fault = intent(TOPOLOGY, scheme, virtual, frozenset({("leaf1", 3)}))
-    changed = install_all(network.p4rt, fault, refused=P4RtError)
+    changed = install_all(network.p4rt, fault)
     assert changed["leaf1"].writes
     assert changed["spine2"].modified <= 1
-    again = install_all(network.p4rt, fault, refused=P4RtError)
+    again = install_all(network.p4rt, fault)
     assert {Report()} == set(again.values())
 
 
@@ -263,7 +263,7 @@ def test_a_switch_that_refuses() -> None:
 
 def test_errors_name_the_switch() -> None:
     """Refused calls within the process are errors that begin with the switch's name."""
-    endpoint = InProcess(Network(TOPOLOGY).p4rt("spine1"), P4RtError)
+    endpoint = InProcess(Network(TOPOLOGY).p4rt("spine1"))
     with pytest.raises(ReadError, match="spine1: "):
         run_at_once(endpoint.read(list(everything(FLOWCUT))))
     with pytest.raises(WriteError, match="spine1: "):

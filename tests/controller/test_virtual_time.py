@@ -15,7 +15,6 @@ from finsy.proto import p4r
 from tailrace.experiments.backends.job import Outcome, Progress
 from tailrace.experiments.backends.virtual.faults import REACTION_RTTS
 from tailrace.experiments.backends.virtual.run import Standing, Stops, VirtualBackend
-from tailrace.experiments.errors import FileError
 from tailrace.experiments.faults.fault import LinkDown
 from tailrace.experiments.plan.experiment import Experiment
 from tailrace.experiments.results.events import EVENTS, read_events, write_events
@@ -26,6 +25,7 @@ from tailrace.p4rt.events import Event
 from tailrace.schemes.defaults import base_rtt_ns
 from tailrace.schemes.rlb.faulty_paths import member_ports
 from tailrace.topology import parse_topology
+from tailrace.words.errors import FileError
 from tests.controller.faulty_leaf import LEAVES
 
 WORDS = "leaf-spine:leaves=2,spines=3,hosts=4,rate=10Gbps,delay=1us"

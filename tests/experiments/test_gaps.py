@@ -16,7 +16,6 @@ from msgspec import UNSET
 
 from tailrace.cli.main import main
 from tailrace.experiments.backends.virtual.run import VirtualBackend
-from tailrace.experiments.errors import FileError
 from tailrace.experiments.paper.measure.metrics import measure
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.known import topology_of
@@ -26,6 +25,7 @@ from tailrace.experiments.results.staging import staged
 from tailrace.experiments.run.run import plan, run
 from tailrace.hosts.gaps.histogram import GapHistogram
 from tailrace.schemes.defaults import base_rtt_ns
+from tailrace.words.errors import FileError
 from tailrace.words.schema import KeyProblemError
 from tailrace.words.units import parse_bytes
 

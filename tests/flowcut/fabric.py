@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
-from tailrace.native.server.errors import P4RtError
+from tailrace.controller.reconcile import install_all
 from tailrace.native.virtual import Network
-from tailrace.p4rt.inprocess import install_all
 from tailrace.p4rt.target import target
 from tailrace.schemes.intent import intent
 from tailrace.schemes.registry import SchemeConfig
@@ -17,7 +16,7 @@ Down = frozenset[tuple[str, int]]
 def control(network: Network, scheme: SchemeConfig, down: Down = frozenset()) -> None:
     """Makes every switch hold what the controller intends while the links in `down` are dead."""
     plans = intent(network.topology, scheme, target("virtual"), down)
-    install_all(network.p4rt, plans, refused=P4RtError)
+    install_all(network.p4rt, plans)
 
 
 def build(topology: Topology, scheme: SchemeConfig, seed: int = 0) -> Network:

@@ -9,6 +9,7 @@ from finsy import P4TableAction, P4TableEntry
 
 from tailrace.native.virtual import Network
 from tailrace.p4rt.target import target
+from tailrace.schemes.defaults import resolve
 from tailrace.schemes.intent import intent
 from tailrace.schemes.registry import FlowcutConfig, parse_scheme
 from tests.flowcut.flow_hash import flow_hash
@@ -46,7 +47,9 @@ class Run:
         self.scenario = scenario
         self.network = scenario.network()
         topology = self.network.topology
-        self.plans = intent(topology, parse_scheme(scenario.scheme), target("virtual"))
+        scheme = parse_scheme(scenario.scheme)
+        self.plans = intent(topology, scheme, target("virtual"))
+        self._config = resolve(scheme, topology)
         self.flows = list(attach_nics(self.network, scenario))
         self.order = OrderCheck(self.network, identify)
         self.watches = {switch.name: Watch(self.network, switch.name) for switch in topology.switches}
@@ -58,9 +61,8 @@ class Run:
         self.network.close()
 
     def config(self, switch: str) -> FlowcutConfig:
-        config = self.plans[switch].config
-        assert isinstance(config, FlowcutConfig)
-        return config
+        assert isinstance(self._config, FlowcutConfig)
+        return self._config
 
     def _written(self, switch: str, table: str) -> dict[str, int]:
         """The action data that the controller gave a keyless table."""

@@ -14,10 +14,9 @@ from dataclasses import replace
 
 import pytest
 
+from tailrace.controller.reconcile import install_all
 from tailrace.native.runtime import PfcConfig
-from tailrace.native.server.errors import P4RtError
 from tailrace.native.virtual import SWITCH_CONFIG, Network
-from tailrace.p4rt.inprocess import install_all
 from tailrace.p4rt.target import target
 from tailrace.schemes.intent import intent
 from tailrace.schemes.registry import parse_scheme
@@ -54,7 +53,7 @@ def _network(scheme: str, topology: Topology, pfc: PfcConfig) -> Iterator[Networ
     config = replace(SWITCH_CONFIG, pfc=pfc, recirc_rate_bps=RATE_BPS)
     with Network(topology, config=config) as network:
         intents = intent(topology, parse_scheme(scheme), target("virtual"))
-        install_all(network.p4rt, intents, refused=P4RtError)
+        install_all(network.p4rt, intents)
         yield network
 
 

@@ -10,7 +10,6 @@ import pytest
 from finsy.proto import p4r
 
 from tailrace.controller.reconcile import differences, reconcile
-from tailrace.native.server.errors import P4RtError
 from tailrace.native.virtual import Network
 from tailrace.p4rt import digests, programs
 from tailrace.p4rt.digests import ACK_TIMEOUT_NS, Digest
@@ -95,7 +94,7 @@ def test_reconciled_as_everything_else(endpoint: type[InProcess]) -> None:
     found = intent(TOPOLOGY, parse_scheme("rlb"), target("virtual"))["leaf1"]
     program = programs.load(found.program)
     with Network(TOPOLOGY) as network:
-        switch = endpoint(network.p4rt("leaf1"), P4RtError)
+        switch = endpoint(network.p4rt("leaf1"))
         run_at_once(switch.push(program))
         run_at_once(reconcile(switch, program, found.entities))
         assert run_at_once(reconcile(switch, program, found.entities)).writes == 0
@@ -127,7 +126,7 @@ def test_other_refusals_are_errors() -> None:
     found = intent(TOPOLOGY, parse_scheme("rlb"), target("virtual"))["leaf1"]
     program = programs.load(found.program)
     with Network(TOPOLOGY) as network:
-        switch = Broken(network.p4rt("leaf1"), P4RtError)
+        switch = Broken(network.p4rt("leaf1"))
         run_at_once(switch.push(program))
         with pytest.raises(ReadError, match="leaf1: out of order"):
             run_at_once(reconcile(switch, program, found.entities))

@@ -14,16 +14,15 @@ from functools import cache
 
 from hypothesis import strategies as st
 
+from tailrace.controller.reconcile import install_all
 from tailrace.experiments.plan.nic import NO_WINDOW
 from tailrace.experiments.plan.pfc import Pfc
 from tailrace.hosts.flows.flow import FlowSpec
 from tailrace.hosts.nic.nic import Nic
 from tailrace.hosts.options.nic import DCQCN, TRANSPORTS, NicConfig
 from tailrace.native.runtime import BufferConfig, PfcConfig, Switch, SwitchConfig
-from tailrace.native.server.errors import P4RtError
 from tailrace.native.virtual import Network
 from tailrace.native.virtual.network import SWITCH_CONFIG
-from tailrace.p4rt.inprocess import install_all
 from tailrace.p4rt.target import target
 from tailrace.schemes.defaults import known, resolve
 from tailrace.schemes.intent import intent
@@ -140,7 +139,7 @@ class Run:
     def control(self, down: frozenset[tuple[str, int]]) -> None:
         """Makes all switches hold what they should while the links in `down` are dead."""
         plans = intent(self.topology, self.scenario.scheme, target("virtual"), down)
-        install_all(self.network.p4rt, plans, refused=P4RtError)
+        install_all(self.network.p4rt, plans)
 
     def _flows(self) -> list[FlowSpec]:
         rng, hosts, flows = self._rng, self.topology.hosts, []

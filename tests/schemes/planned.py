@@ -9,7 +9,7 @@ from ipaddress import IPv4Address, IPv4Network
 from finsy import P4TableEntry
 
 from tailrace.p4rt import programs
-from tailrace.schemes.intent import SwitchIntent
+from tailrace.p4rt.intent import SwitchIntent
 from tailrace.schemes.spritz.walk import ALL, ROLES, EvWalker, SteeredTables
 from tailrace.topology import Topology
 

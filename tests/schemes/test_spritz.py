@@ -10,8 +10,9 @@ import pytest
 
 from tailrace.p4rt import programs
 from tailrace.p4rt.encoding import encode
+from tailrace.p4rt.intent import SwitchIntent
 from tailrace.p4rt.target import target
-from tailrace.schemes.intent import SwitchIntent, intent
+from tailrace.schemes.intent import intent
 from tailrace.schemes.registry import parse_scheme
 from tailrace.schemes.spritz.app import FIRST_FAR, FIRST_NEAR, SECOND
 from tailrace.schemes.spritz.walk import EvWalk

@@ -7,7 +7,7 @@ from ipaddress import IPv4Address, IPv4Network
 
 from finsy import P4MeterConfig, P4TableEntry
 
-from tailrace.schemes.intent import SwitchIntent
+from tailrace.p4rt.intent import SwitchIntent
 from tailrace.topology import Topology
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import msgspec
 
-from tailrace.experiments.errors import FileError
 from tailrace.experiments.paper.claims.claims import Verdict
+from tailrace.words.errors import FileError
 from tailrace.words.files import read_bytes
 
 RESULT = "result.json"

@@ -26,13 +26,13 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from tailrace.experiments.errors import FileError
 from tailrace.experiments.paper.claims.expect import Expectation, parse_expectation
 from tailrace.experiments.paper.claims.expression import check_expression
 from tailrace.experiments.paper.claims.units import UNITS
 from tailrace.experiments.plan.experiment import Settings
 from tailrace.experiments.plan.experiment_file import SCALES
 from tailrace.words import SpecError
+from tailrace.words.errors import FileError
 from tailrace.words.schema import KeyProblemError, convert, in_file, read_toml
 
 FOLDER = Path(__file__).resolve().parent / "files"

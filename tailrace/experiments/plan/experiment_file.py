@@ -26,10 +26,10 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from tailrace.experiments.errors import FileError
 from tailrace.experiments.plan.experiment import Experiment, Settings, make
 from tailrace.schemes.registry import parse_scheme
 from tailrace.words import SpecError
+from tailrace.words.errors import FileError
 from tailrace.words.schema import KeyProblemError, convert, given, in_file, read_toml
 
 _LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9 +._-]*")

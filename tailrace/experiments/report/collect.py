@@ -11,13 +11,13 @@ from typing import TypeVar
 
 import msgspec
 
-from tailrace.experiments.errors import FileError
 from tailrace.experiments.paper.document import RESULT, Document, read_document
 from tailrace.experiments.paper.grid import RUNS
 from tailrace.experiments.plan.words import case_name
 from tailrace.experiments.results.result import COMPARISON, SUMMARY, Comparison, Result, read_result
 from tailrace.experiments.run.sweep import SWEEP, SweepDocument
 from tailrace.words import SpecError
+from tailrace.words.errors import FileError
 from tailrace.words.files import read_bytes
 from tailrace.words.limits import refuse_above
 

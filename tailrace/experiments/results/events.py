@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tailrace.experiments.errors import FileError
 from tailrace.p4rt.events import Event, structured
+from tailrace.words.errors import FileError
 from tailrace.words.files import read_text
 
 EVENTS = "events.jsonl"

@@ -17,9 +17,9 @@ from pathlib import Path
 import msgspec
 import polars
 
-from tailrace.experiments.errors import FileError
 from tailrace.experiments.results.parquet import read_parquet, write_parquet
 from tailrace.hosts.gaps.histogram import WHOLE, Bin, merged_bins
+from tailrace.words.errors import FileError
 
 GAPS = "gaps.parquet"
 RTTS = (1, 2, 3)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import polars
 
-from tailrace.experiments.errors import FileError
+from tailrace.words.errors import FileError
 from tailrace.words.files import read_bytes
 
 _PANIC = "PanicException"

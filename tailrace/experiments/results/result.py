@@ -10,13 +10,13 @@ from pathlib import Path
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from tailrace.experiments.errors import FileError
 from tailrace.experiments.results.events import read_events, write_events
 from tailrace.experiments.results.gaps import Gaps, read_gaps, write_gaps
 from tailrace.experiments.results.rows import FlowRow, measured_rows, read_rows, write_rows
 from tailrace.experiments.results.summary import Summary
 from tailrace.experiments.results.timelines import NO_TIMELINES, Timelines, read_timelines, write_timelines
 from tailrace.p4rt.events import Event
+from tailrace.words.errors import FileError
 from tailrace.words.files import read_bytes
 
 SUMMARY = "summary.json"

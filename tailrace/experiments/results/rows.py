@@ -9,10 +9,10 @@ from pathlib import Path
 
 import polars
 
-from tailrace.experiments.errors import FileError
 from tailrace.experiments.results.parquet import read_parquet, write_parquet
 from tailrace.experiments.workloads.classes import PLAIN, measured
 from tailrace.hosts.flows.flow import FlowRecord
+from tailrace.words.errors import FileError
 
 
 @dataclass(frozen=True, slots=True)

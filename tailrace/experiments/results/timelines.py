@@ -16,10 +16,10 @@ from typing import Any
 
 import polars
 
-from tailrace.experiments.errors import FileError
 from tailrace.experiments.results.parquet import read_parquet, write_parquet
 from tailrace.native.virtual.looking import Samples, Sight
 from tailrace.topology import Topology
+from tailrace.words.errors import FileError
 
 QUEUES, PATHS = "queues.parquet", "paths.parquet"
 

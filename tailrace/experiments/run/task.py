@@ -19,7 +19,7 @@ import msgspec
 from tailrace.experiments.backends.job import Backend, Progress, Report
 from tailrace.experiments.backends.mininet import MininetBackend
 from tailrace.experiments.backends.virtual.run import VirtualBackend
-from tailrace.experiments.errors import FileError, RunError
+from tailrace.experiments.errors import RunError
 from tailrace.experiments.plan.experiment import Experiment
 from tailrace.experiments.plan.known import program_sha256
 from tailrace.experiments.plan.words import case_name
@@ -27,6 +27,7 @@ from tailrace.experiments.results.result import SUMMARY, Result, read_result, re
 from tailrace.experiments.results.staging import staged
 from tailrace.experiments.run.code_hash import code_sha256
 from tailrace.experiments.run.run import installed_version, plan, run
+from tailrace.words.errors import FileError
 from tailrace.words.files import read_bytes
 
 _FORMAT = 2

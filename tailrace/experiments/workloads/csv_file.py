@@ -17,11 +17,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tailrace.experiments.errors import FileError
 from tailrace.experiments.workloads.ports import SourcePorts
 from tailrace.experiments.workloads.transfer import Transfer
 from tailrace.topology import Host, Topology
 from tailrace.words import UnitError
+from tailrace.words.errors import FileError
 from tailrace.words.files import MOST_BYTES, read_text
 from tailrace.words.units import parse_bytes, parse_time_ns
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from finsy.proto import p4r
 
-from tailrace.native.server.errors import Code, P4RtError, invalid, not_found
+from tailrace.p4rt.status import Code, P4RtError, invalid, not_found
 
 DEFAULT_ROLE = ""
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from finsy.proto import p4r
 
 from tailrace.native.runtime import StateError, Switch
-from tailrace.native.server.errors import Code, P4RtError, exhausted
 from tailrace.native.server.memory import Account
+from tailrace.p4rt.status import Code, P4RtError, exhausted
 
 INSERT: int = p4r.Update.INSERT
 MODIFY: int = p4r.Update.MODIFY

@@ -19,13 +19,13 @@ from tailrace.native.server.arbitration import Arbiter, election_of
 from tailrace.native.server.context import Context, Limits, Ports, Work, finish, from_state_error, in_slices
 from tailrace.native.server.device_config import program_json
 from tailrace.native.server.entities.schema import Schema, build_schema
-from tailrace.native.server.errors import Code, P4RtError, invalid, not_found
 from tailrace.native.server.memory import Account, Memory, array_bytes
 from tailrace.native.server.not_compiled import refusal
 from tailrace.native.server.packetio import PacketIo
 from tailrace.native.server.reconcile import transfer
 from tailrace.native.server.state import Result, State
 from tailrace.native.server.statistics import statistics
+from tailrace.p4rt.status import Code, P4RtError, invalid, not_found
 
 API_VERSION = "1.5.0"
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from codecs import BOM_UTF8
 
-from tailrace.native.server.errors import P4RtError, invalid
+from tailrace.p4rt.status import P4RtError, invalid
 
 _DEVICE_DATA = 3
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5

@@ -11,7 +11,7 @@ import os
 from pathlib import Path
 
 from tailrace.native.compiler.model import Model
-from tailrace.native.server.errors import exhausted
+from tailrace.p4rt.status import exhausted
 
 # Bytes of what is kept for one of them, measured on CPython 3.11 with the core's part, rounded up.
 ENTRY = 1536

@@ -7,7 +7,7 @@ import logging
 
 from tailrace.native.compiler import ProgramError
 from tailrace.native.compiler.errors import NotCompiledError
-from tailrace.native.server.errors import Code, P4RtError, invalid
+from tailrace.p4rt.status import Code, P4RtError, invalid
 
 _log = logging.getLogger("tailrace.switch")
 

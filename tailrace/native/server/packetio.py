@@ -14,7 +14,7 @@ from finsy.proto import p4i, p4r
 
 from tailrace.native.server.entities.bytestring import decode, encode
 from tailrace.native.server.entities.schema import sdn_bits
-from tailrace.native.server.errors import P4RtError, invalid
+from tailrace.p4rt.status import P4RtError, invalid
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from finsy.proto import p4r
 
 from tailrace.native.server.context import DELETE, ENTITY, INSERT, MODIFY, Work
-from tailrace.native.server.errors import P4RtError
 from tailrace.native.server.state import State
+from tailrace.p4rt.status import P4RtError
 
 
 def transfer(old: State, new: State) -> Work:

@@ -13,7 +13,7 @@ from typing import TypeVar
 from finsy.proto import p4r
 from google.protobuf.message import DecodeError, Message
 
-from tailrace.native.server.errors import P4RtError, exhausted, invalid
+from tailrace.p4rt.status import P4RtError, exhausted, invalid
 
 MAX_PART = 1 << 20
 """Octets of one field of a request: of an update with a large group for one."""

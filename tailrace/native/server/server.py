@@ -18,9 +18,9 @@ import grpc.aio
 
 from tailrace.native.runtime import StateError
 from tailrace.native.server.device import Device
-from tailrace.native.server.errors import P4RtError
 from tailrace.native.server.service import DataPlane, P4RuntimeService, rpc_handler
 from tailrace.native.server.statistics_service import statistics_handler
+from tailrace.p4rt.status import P4RtError
 
 _log = logging.getLogger(__name__)
 

@@ -26,12 +26,12 @@ from tailrace.native.runtime import StateError
 from tailrace.native.server.arbitration import Client, Notices
 from tailrace.native.server.context import from_state_error, in_slices
 from tailrace.native.server.device import Device, Pipeline, capabilities, failed
-from tailrace.native.server.errors import MAX_MESSAGE, Code, P4RtError, batch_status, exhausted
 from tailrace.native.server.requests import parsed, parsed_config, parsing
 from tailrace.native.server.state import Result
 from tailrace.native.server.streams import Stream
 from tailrace.native.server.turns import Turns
 from tailrace.native.switchd.ports import PortError
+from tailrace.p4rt.status import MAX_MESSAGE, Code, P4RtError, batch_status, exhausted
 from tailrace.words.text import one_line
 
 _log = logging.getLogger(__name__)

@@ -37,7 +37,7 @@ from tailrace.native.server.entities.reader import (
 )
 from tailrace.native.server.entities.schema import Schema, absent
 from tailrace.native.server.entities.tables import Table, check_counter
-from tailrace.native.server.errors import Code, P4RtError, exhausted, invalid, not_found
+from tailrace.p4rt.status import Code, P4RtError, exhausted, invalid, not_found
 
 _OWNER_IDS = {
     "table_entry": ("table_id",),

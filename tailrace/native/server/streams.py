@@ -11,7 +11,7 @@ import grpc
 from finsy.proto import p4r
 
 from tailrace.native.server.arbitration import Client
-from tailrace.native.server.errors import P4RtError, exhausted
+from tailrace.p4rt.status import P4RtError, exhausted
 
 _log = logging.getLogger(__name__)
 

@@ -25,10 +25,10 @@ from tailrace.native.compiler import Program, load_program
 from tailrace.native.server.arbitration import Client, set_election
 from tailrace.native.server.context import Ports
 from tailrace.native.server.device import Device, Prepared, Settings
-from tailrace.native.server.errors import Code, P4RtError
 from tailrace.native.server.state import Result
 from tailrace.native.virtual.errors import NetworkError
 from tailrace.native.virtual.switch_node import SwitchNode
+from tailrace.p4rt.status import Code, P4RtError
 
 ELECTION_ID = 1
 _Request = p4r.WriteRequest | p4r.SetForwardingPipelineConfigRequest

@@ -21,12 +21,12 @@ from tailrace.native.compiler import load_program
 from tailrace.native.runtime import Switch, SwitchConfig
 from tailrace.native.server.context import Ports
 from tailrace.native.server.device import Device, Settings
-from tailrace.native.server.errors import Code
 from tailrace.native.server.server import Server
 from tailrace.p4rt import programs
 from tailrace.p4rt.connection import GrpcConnection
 from tailrace.p4rt.endpoint import run_at_once
 from tailrace.p4rt.programs import Program
+from tailrace.p4rt.status import Code
 from tailrace.p4rt.target import target
 from tailrace.schemes.intent import intent
 from tailrace.schemes.registry import parse_scheme

@@ -21,8 +21,8 @@ from tailrace.native.compiler import Program, load_program
 from tailrace.native.runtime import Output, Switch, SwitchConfig
 from tailrace.native.server.context import Ports
 from tailrace.native.server.device import Device, Settings
-from tailrace.native.server.errors import Code
 from tailrace.native.server.server import Server
+from tailrace.p4rt.status import Code
 
 BUILD = Path(__file__).parents[2] / "programs" / "build"
 CPU_PORT = 510

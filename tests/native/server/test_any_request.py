@@ -16,7 +16,7 @@ from google.protobuf.message import Message
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tailrace.native.server.errors import MAX_MESSAGE
+from tailrace.p4rt.status import MAX_MESSAGE
 from tests.native.server.conftest import TIMEOUT_S, Rig, details_of
 
 CALLS: dict[str, type[Message]] = {

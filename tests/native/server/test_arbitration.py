@@ -8,7 +8,7 @@ import pytest
 from finsy.proto import p4r
 
 from tailrace.native.server.device import Settings
-from tailrace.native.server.errors import Code
+from tailrace.p4rt.status import Code
 
 
 def test_highest_id_ever_seen_is_primary_and_nobody_is_promoted(make_rig):

@@ -10,7 +10,7 @@ import pytest
 from finsy.proto import p4r
 
 from tailrace.native.server.device import Settings
-from tailrace.native.server.errors import Code
+from tailrace.p4rt.status import Code
 from tests.native.bmv2_builder import Builder, call, const, field
 
 INSERT, MODIFY, DELETE = p4r.Update.INSERT, p4r.Update.MODIFY, p4r.Update.DELETE

@@ -15,8 +15,8 @@ from tailrace.native.server.arbitration import MAX_ROLE_BYTES, Arbiter, Client
 from tailrace.native.server.context import INSERT
 from tailrace.native.server.device import Settings
 from tailrace.native.server.entities.digests import MAX_LIST, MAX_UNACKNOWLEDGED
-from tailrace.native.server.errors import MAX_MESSAGE, Code, P4RtError
 from tailrace.native.server.streams import QUEUED_BYTES, QUEUED_MESSAGES, Stream
+from tailrace.p4rt.status import MAX_MESSAGE, Code, P4RtError
 from tests.native.server.conftest import TIMEOUT_S, Rig, RigMaker
 from tests.native.server.states import new_state
 from tests.native.server.test_stateful_batches import program

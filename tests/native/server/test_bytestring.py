@@ -15,7 +15,7 @@ from tailrace.native.server.entities.bytestring import (
     encode_signed,
     shortest,
 )
-from tailrace.native.server.errors import Code, P4RtError
+from tailrace.p4rt.status import Code, P4RtError
 
 BITS = st.integers(1, 140)
 

@@ -9,7 +9,7 @@ from finsy.proto import p4r
 
 from tailrace.native.server.context import Limits
 from tailrace.native.server.device import Settings
-from tailrace.native.server.errors import Code
+from tailrace.p4rt.status import Code
 
 INSERT, MODIFY, DELETE = 1, 2, 3
 OK = Code.OK

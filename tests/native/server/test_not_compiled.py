@@ -13,7 +13,7 @@ from finsy.proto import p4i, p4r
 from tailrace.native.compiler import load_program
 from tailrace.native.runtime import Switch
 from tailrace.native.server.device import Device, Settings
-from tailrace.native.server.errors import Code, P4RtError
+from tailrace.p4rt.status import Code, P4RtError
 from tests.native.bmv2_builder import Builder
 
 SAYS = "/secret/source.c:7:1: error: root:x:0:0 is no type"

@@ -10,7 +10,7 @@ import pytest
 from finsy.proto import p4r
 
 from tailrace.native.server.device_config import program_json
-from tailrace.native.server.errors import Code, P4RtError
+from tailrace.p4rt.status import Code, P4RtError
 
 VERIFY, SAVE, COMMIT_NEW, COMMIT, RECONCILE = 1, 2, 3, 4, 5
 

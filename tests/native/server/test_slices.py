@@ -20,9 +20,9 @@ from tailrace.native.compiler import Program, load_program
 from tailrace.native.runtime import externs
 from tailrace.native.server.context import ENTITY, SLICE, Limits
 from tailrace.native.server.entities.schema import Schema, build_schema
-from tailrace.native.server.errors import Code, P4RtError
 from tailrace.native.server.requests import MAX_PART, parsing
 from tailrace.native.server.state import Result, State
+from tailrace.p4rt.status import Code, P4RtError
 from tests.native.server import states
 from tests.native.server.conftest import BUILD, TIMEOUT_S
 from tests.native.server.test_stateful_batches import id_of

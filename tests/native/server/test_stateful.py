@@ -11,7 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from tailrace.native.compiler import load_program
 from tailrace.native.server.context import Ports
 from tailrace.native.server.device import Settings
-from tailrace.native.server.errors import Code
+from tailrace.p4rt.status import Code
 from tests.native.server.conftest import BUILD, Rig
 
 INSERT, MODIFY, DELETE = 1, 2, 3

@@ -15,9 +15,9 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from tailrace.native.compiler import Program, load_program
 from tailrace.native.server.context import finish
 from tailrace.native.server.entities.schema import Schema, build_schema
-from tailrace.native.server.errors import Code
 from tailrace.native.server.reconcile import transfer
 from tailrace.native.server.state import State
+from tailrace.p4rt.status import Code
 from tests.native.server import states
 
 BUILD = Path(__file__).parents[2] / "programs" / "build"

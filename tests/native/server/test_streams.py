@@ -8,8 +8,8 @@ import pytest
 from finsy.proto import p4r
 
 from tailrace.native.server.device import Settings
-from tailrace.native.server.errors import Code
 from tailrace.native.switchd.ports import PortError
+from tailrace.p4rt.status import Code
 
 INSERT, MODIFY, DELETE = 1, 2, 3
 OK = Code.OK

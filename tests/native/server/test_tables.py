@@ -7,7 +7,7 @@ import grpc
 import pytest
 from finsy.proto import p4r
 
-from tailrace.native.server.errors import Code
+from tailrace.p4rt.status import Code
 
 INSERT, MODIFY, DELETE = 1, 2, 3
 OK = Code.OK

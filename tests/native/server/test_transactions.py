@@ -13,7 +13,7 @@ from finsy.proto import p4r
 from tailrace.native.runtime import StateError, Switch
 from tailrace.native.runtime import lib as runtime
 from tailrace.native.server.device import Settings
-from tailrace.native.server.errors import Code
+from tailrace.p4rt.status import Code
 from tests.native.server.conftest import TIMEOUT_S, Rig, RigMaker
 
 SAVE, COMMIT_NEW, COMMIT, RECONCILE = 2, 3, 4, 5

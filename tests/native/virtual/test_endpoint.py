@@ -12,10 +12,10 @@ import pytest
 from finsy.proto import p4i, p4r, p4r_grpc
 from google.protobuf import text_format
 
-from tailrace.native.server.errors import Code, P4RtError
 from tailrace.native.server.server import Server
 from tailrace.native.virtual import BatchError, Network
 from tailrace.native.virtual.endpoint import ELECTION_ID, Endpoint
+from tailrace.p4rt.status import Code, P4RtError
 from tests.native.virtual.l3 import BUILD, Frame, attach_all, packet, topology
 
 SET = p4r.SetForwardingPipelineConfigRequest

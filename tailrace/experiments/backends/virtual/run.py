@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from functools import partial
 
+from tailrace.controller.reconcile import install_all
 from tailrace.controller.virtual_time import VirtualAlerts
 from tailrace.experiments.backends.job import Job, Outcome, PfcSeen, Progress, Report
 from tailrace.experiments.backends.virtual.faults import VirtualFaults, reaction_ns
@@ -27,7 +28,6 @@ from tailrace.hosts.errors import ConfigError
 from tailrace.hosts.flows.observation import ReceiverObservation
 from tailrace.hosts.nic.nic import Nic
 from tailrace.native.runtime import BufferConfig, PfcConfig, SwitchConfig
-from tailrace.native.server.errors import P4RtError
 from tailrace.native.server.statistics import statistics
 from tailrace.native.virtual import Network, NetworkError
 from tailrace.native.virtual.looking import Watch
@@ -36,7 +36,8 @@ from tailrace.p4rt import counters, programs
 from tailrace.p4rt.endpoint import run_at_once
 from tailrace.p4rt.errors import ControllerError
 from tailrace.p4rt.events import Event
-from tailrace.p4rt.inprocess import InProcess, install_all
+from tailrace.p4rt.inprocess import InProcess
+from tailrace.p4rt.status import P4RtError
 from tailrace.p4rt.target import target
 from tailrace.schemes.defaults import base_rtt_ns, resolve
 from tailrace.schemes.intent import intent
@@ -167,7 +168,7 @@ class _Run:
         with uncollected():
             intents = intent(self._topology, self._scheme, target("virtual"), down, out=self._paths.ends)
             wanted = {name: found for name, found in intents.items() if names is None or name in names}
-            install_all(network.p4rt, wanted, refused=P4RtError)
+            install_all(network.p4rt, wanted)
 
     def _switch_config(self) -> SwitchConfig:
         """How switches are set up: with PFC of the data class, and a rate at which packets go round, where
@@ -354,7 +355,7 @@ class _Run:
         return Gaps.merged(nic.gaps.bins() for nic in nics if nic.gaps is not None)
 
     def _counters(self, network: Network, switch: str) -> dict[str, int]:
-        endpoint = InProcess(network.p4rt(switch), P4RtError)
+        endpoint = InProcess(network.p4rt(switch))
         requests = counters.requests(self._program)
         return counters.sums(self._program, run_at_once(endpoint.read(requests)))
 

@@ -14,7 +14,6 @@ from pathlib import Path
 
 import jinja2
 
-from tailrace.experiments.errors import FileError
 from tailrace.experiments.paper.claims.claims import HOLDS, Verdict
 from tailrace.experiments.paper.claims.expect import ABOUT
 from tailrace.experiments.paper.claims.units import UNITS
@@ -23,6 +22,7 @@ from tailrace.experiments.paper.measure.metrics import metric, named
 from tailrace.experiments.paper.model import read_paper, select
 from tailrace.experiments.paper.show.table import NOT_MEASURED, explanations
 from tailrace.experiments.results.result import SUMMARY, read_summary
+from tailrace.words.errors import FileError
 
 PICTURE = ".svg"
 TRACES = "traces.csv"

@@ -10,7 +10,7 @@ from finsy.proto import p4i, p4r
 from tailrace.native.runtime import ActionCall
 from tailrace.native.server.entities.bytestring import decode, encode
 from tailrace.native.server.entities.schema import ABSENT, ActionPlan, absent
-from tailrace.native.server.errors import Code, P4RtError, invalid
+from tailrace.p4rt.status import Code, P4RtError, invalid
 
 _DENIED_IN_TABLE: int = p4i.ActionRef.DEFAULT_ONLY
 _DENIED_AS_DEFAULT: int = p4i.ActionRef.TABLE_ONLY

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from tailrace.native.server.errors import Code, P4RtError
+from tailrace.p4rt.status import Code, P4RtError
 
 
 def encode(value: int) -> bytes:

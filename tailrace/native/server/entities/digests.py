@@ -18,7 +18,7 @@ from finsy.proto import p4r
 from tailrace.native.runtime import DigestRecord
 from tailrace.native.server.context import DELETE, ENTITY, INSERT, Context, Responses, Undo, Work
 from tailrace.native.server.entities.schema import DigestPlan, Schema
-from tailrace.native.server.errors import Code, P4RtError, invalid, not_found
+from tailrace.p4rt.status import Code, P4RtError, invalid, not_found
 from tailrace.words.text import printable
 
 _log = logging.getLogger(__name__)

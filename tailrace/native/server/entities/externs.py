@@ -19,7 +19,7 @@ from tailrace.native.server.entities.match import Kind, PackedKey
 from tailrace.native.server.entities.meters import fill_config, parse_rates, refuse_colour_counters
 from tailrace.native.server.entities.schema import ArrayPlan, MeterPlan, RegisterPlan, Schema, ValueSetPlan
 from tailrace.native.server.entities.tables import check_counter
-from tailrace.native.server.errors import Code, P4RtError, exhausted, invalid, not_found
+from tailrace.p4rt.status import Code, P4RtError, exhausted, invalid, not_found
 
 _P = TypeVar("_P", bound=ArrayPlan | MeterPlan | RegisterPlan)
 _Q = TypeVar("_Q", ArrayPlan, MeterPlan, RegisterPlan, ValueSetPlan)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from finsy.proto import p4r
 
 from tailrace.native.server.entities.bytestring import Width, shortest
-from tailrace.native.server.errors import P4RtError, invalid
+from tailrace.p4rt.status import P4RtError, invalid
 
 if TYPE_CHECKING:
     from google.protobuf.internal.containers import RepeatedCompositeFieldContainer

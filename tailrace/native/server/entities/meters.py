@@ -7,7 +7,7 @@ from finsy.proto import p4i, p4r
 
 from tailrace.native.runtime import MeterRates
 from tailrace.native.server.entities.schema import MeterPlan
-from tailrace.native.server.errors import Code, P4RtError, invalid
+from tailrace.p4rt.status import Code, P4RtError, invalid
 
 
 def parse_rates(config: p4r.MeterConfig, meter: MeterPlan) -> MeterRates:

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from finsy.proto import p4d, p4t
 
 from tailrace.native.server.entities.bytestring import decode, decode_signed, encode, encode_signed
-from tailrace.native.server.errors import P4RtError, invalid
+from tailrace.p4rt.status import P4RtError, invalid
 
 
 class TypePlan(ABC):

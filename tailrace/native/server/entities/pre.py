@@ -22,7 +22,7 @@ from tailrace.native.server.context import (
     check_metadata,
 )
 from tailrace.native.server.entities.bytestring import decode, shortest
-from tailrace.native.server.errors import Code, P4RtError, exhausted, invalid, not_found
+from tailrace.p4rt.status import Code, P4RtError, exhausted, invalid, not_found
 
 MAX_GROUP = 0xFFFF
 MAX_SESSION = 32767

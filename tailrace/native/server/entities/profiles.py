@@ -30,7 +30,7 @@ from tailrace.native.server.entities.members import (
     Weighted,
 )
 from tailrace.native.server.entities.schema import ProfilePlan
-from tailrace.native.server.errors import Code, P4RtError, exhausted, invalid, not_found
+from tailrace.p4rt.status import Code, P4RtError, exhausted, invalid, not_found
 
 PORT_BITS = 32
 

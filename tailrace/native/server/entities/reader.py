@@ -13,7 +13,7 @@ from tailrace.native.server.entities.entry import DEFAULT_HANDLE, Entry
 from tailrace.native.server.entities.meters import fill_config, refuse_colour_counters
 from tailrace.native.server.entities.profiles import Profile
 from tailrace.native.server.entities.tables import Table
-from tailrace.native.server.errors import P4RtError, invalid, not_found
+from tailrace.p4rt.status import P4RtError, invalid, not_found
 
 
 def no_table(table_id: int) -> P4RtError:

@@ -17,7 +17,7 @@ from finsy.proto import p4i
 from tailrace.native.compiler.model import Model
 from tailrace.native.server.entities.match import KeyPlan, Kind, MatchField, key_plan
 from tailrace.native.server.entities.p4types import TypePlan, plan_of
-from tailrace.native.server.errors import Code, P4RtError, invalid
+from tailrace.p4rt.status import Code, P4RtError, invalid
 
 if TYPE_CHECKING:
     from tailrace.native.server.entities.forms import Forms

@@ -26,7 +26,7 @@ from tailrace.native.server.entities.members import IndirectSpec
 from tailrace.native.server.entities.meters import parse_rates, refuse_colour_counters
 from tailrace.native.server.entities.profiles import Profile
 from tailrace.native.server.entities.schema import Schema, TablePlan
-from tailrace.native.server.errors import Code, P4RtError, invalid, not_found
+from tailrace.p4rt.status import Code, P4RtError, invalid, not_found
 
 EXPIRED_SLICES = 16
 """Slices of a table in which one call looks for entries that have run out; the next goes on behind them."""
