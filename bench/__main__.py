@@ -18,6 +18,7 @@ from bench import core, footprint, holdup, pipeline, tables, virtual
 from bench.result import Result, table
 from tailrace.native.compiler import ProgramError
 from tailrace.native.runtime import StateError
+from tailrace.p4rt.errors import ControllerError
 from tailrace.toolchain.cc import BuildError
 
 BENCHMARKS: dict[str, Callable[[bool], list[Result]]] = {
@@ -91,7 +92,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as error:
         print(f"bench: {error}", file=sys.stderr)
         return 2
-    except (BuildError, ProgramError, StateError, RuntimeError, grpc.RpcError) as error:
+    except (BuildError, ControllerError, ProgramError, StateError, RuntimeError, grpc.RpcError) as error:
         text = error.details() if isinstance(error, grpc.Call) else error
         print(f"bench: {text}", file=sys.stderr)
         return 1

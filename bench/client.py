@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import queue
 import signal
 import socket
 import subprocess
@@ -12,14 +11,15 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path
 from types import TracebackType
 
 import grpc
-from finsy.proto import p4i, p4r, p4r_grpc
-from google.protobuf import text_format
+from finsy.proto import p4i, p4r
 
 from bench import routes
+from tailrace.p4rt.connection import GrpcConnection
+from tailrace.p4rt.endpoint import run_at_once
+from tailrace.p4rt.programs import Program
 
 DEVICE_ID = 1
 ELECTION_ID = 1
@@ -86,58 +86,40 @@ class Client:
     """The primary controller of the switch at `address`, for a `with` block."""
 
     def __init__(self, address: str) -> None:
-        self._channel = grpc.insecure_channel(address)
-        self._stub = p4r_grpc.P4RuntimeStub(self._channel)
-        self._requests: queue.Queue[p4r.StreamMessageRequest | None] = queue.Queue()
+        self._connection = GrpcConnection("bench", address, DEVICE_ID)
+        self._client = self._connection.client
         self._p4info = p4i.P4Info()
 
     def __enter__(self) -> Client:
-        arbitration = p4r.StreamMessageRequest()
-        arbitration.arbitration.device_id = DEVICE_ID
-        arbitration.arbitration.election_id.low = ELECTION_ID
-        self._requests.put(arbitration)
-        # kept for as long as the client lives: a stream that is collected is a controller that has left
-        self._stream = self._stub.StreamChannel(iter(self._requests.get, None))
-        answer = next(iter(self._stream))
-        if answer.arbitration.status.code:
-            raise RuntimeError(f"not primary: {answer.arbitration.status.message}")
+        run_at_once(self._client.become_primary(ELECTION_ID))
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._requests.put(None)
-        self._channel.close()
+        self._connection.close()
 
-    def push(self, p4info: Path, program: Path) -> None:
-        """Load the program: P4Info as text, BMv2 JSON as it is."""
-        text_format.Parse(p4info.read_text("utf-8"), self._p4info)
-        request = p4r.SetForwardingPipelineConfigRequest(
-            device_id=DEVICE_ID, action=p4r.SetForwardingPipelineConfigRequest.VERIFY_AND_COMMIT
-        )
-        request.election_id.low = ELECTION_ID
-        request.config.p4info.CopyFrom(self._p4info)
-        request.config.p4_device_config = program.read_bytes()
-        self._stub.SetForwardingPipelineConfig(request)
+    def push(self, program: Program) -> None:
+        """Load the program."""
+        run_at_once(self._client.push(program))
+        self._p4info = program.p4info
 
     def route_request(self, numbers: Iterable[int]) -> p4r.WriteRequest:
         """One write that inserts the routes of `numbers` (routes.network)."""
         table = next(t.preamble.id for t in self._p4info.tables if t.preamble.name == routes.ROUTE)
         action = next(a.preamble.id for a in self._p4info.actions if a.preamble.name == routes.FORWARD)
-        request = p4r.WriteRequest(device_id=DEVICE_ID)
-        request.election_id.low = ELECTION_ID
+        updates = []
         for number in numbers:
-            update = request.updates.add(type=p4r.Update.INSERT)
-            entry = update.entity.table_entry
-            entry.table_id = table
+            entry = p4r.TableEntry(table_id=table)
             match = entry.match.add(field_id=1)
             match.lpm.value = routes.network(number).to_bytes(4, "big")
             match.lpm.prefix_len = 24
             entry.action.action.action_id = action
             entry.action.action.params.add(param_id=1, value=routes.NEXT_HOP.to_bytes(6, "big"))
             entry.action.action.params.add(param_id=2, value=routes.EGRESS_PORT.to_bytes(2, "big"))
-        return request
+            updates.append(p4r.Update(type=p4r.Update.INSERT, entity=p4r.Entity(table_entry=entry)))
+        return self._client.write_request(updates)
 
     def write(self, request: p4r.WriteRequest) -> None:
-        """Send one write. Raises grpc.RpcError when any of its updates fails."""
-        self._stub.Write(request)
+        """Send one write. Raises WriteError when any of its updates fails."""
+        run_at_once(self._client.carry_out(request))

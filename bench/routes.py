@@ -12,7 +12,6 @@ from tailrace.native.runtime import ActionCall, Switch
 
 BUILD = Path(__file__).resolve().parent.parent / "tests" / "programs" / "build"
 JSON = BUILD / "basic_l3.json"
-P4INFO = BUILD / "basic_l3.p4info.txtpb"
 
 ROUTE = "L3Ingress.route"
 FORWARD = "L3Ingress.forward"

@@ -9,6 +9,7 @@ from bench import routes
 from bench.client import Client, running_switch
 from bench.result import Result
 from tailrace.native.runtime import Switch, SwitchConfig
+from tailrace.p4rt import programs
 
 GROUP = "table inserts"
 ENTRIES = 10_000
@@ -31,7 +32,7 @@ def _over_api(entries: int) -> float:
 def _over_grpc(entries: int) -> float:
     """Seconds for `entries` inserts in batches of BATCH; the messages are made before the clock starts."""
     with running_switch() as address, Client(address) as client:
-        client.push(routes.P4INFO, routes.JSON)
+        client.push(programs.load(routes.JSON.stem, routes.BUILD))
         requests = [
             client.route_request(range(first, min(first + BATCH, entries)))
             for first in range(0, entries, BATCH)

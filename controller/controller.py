@@ -18,7 +18,7 @@ from tailrace.controller.asking.relay import OutLeft, RelayServer
 from tailrace.controller.linkwatch import Answers, LinkMonitor, Settings, link_names
 from tailrace.controller.session import DEFAULT_ELECTION_ID, Hooks, Session, State
 from tailrace.p4rt import programs
-from tailrace.p4rt.client import Address
+from tailrace.p4rt.channel import Address
 from tailrace.p4rt.digests import Digest
 from tailrace.p4rt.encoding import encode
 from tailrace.p4rt.errors import ControllerError, SwitchError, UnreachableError

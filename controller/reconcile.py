@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from finsy.grpcutil import GRPCStatusCode
 from finsy.p4entity import P4Entity
 from finsy.proto import p4i, p4r
 
@@ -22,6 +21,7 @@ from tailrace.p4rt.errors import ReadError, ReconcileError, WriteError
 from tailrace.p4rt.inprocess import InProcess, Switch
 from tailrace.p4rt.intent import SwitchIntent
 from tailrace.p4rt.programs import Program
+from tailrace.p4rt.status import Code
 
 BATCH = 500
 """Updates in one write; far below gRPC's usual 4 MiB a message."""
@@ -101,7 +101,7 @@ async def _read_digests(endpoint: Readable, program: Program) -> list[p4r.Entity
         try:
             found += await endpoint.read([request])
         except ReadError as error:
-            if error.code != GRPCStatusCode.NOT_FOUND.name:
+            if error.code != Code.NOT_FOUND.name:
                 raise
     return found
 

@@ -20,9 +20,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from tailrace.p4rt.errors import RunFileError
 from tailrace.p4rt.target import EmulatedPfc
-from tailrace.words import UnitError
+from tailrace.words import SpecError, UnitError
 from tailrace.words.files import read_text
 from tailrace.words.watchdog import parse_watchdog
 from tailrace.words.words import check_text
@@ -31,6 +30,10 @@ _NAME = "current.json"
 _MOST_BYTES = 16 << 20
 _MOST_SCALE = 1e12
 _SWITCH = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
+
+
+class RunFileError(SpecError):
+    """There is no run file, or none that can be read."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,16 +19,18 @@ from dataclasses import dataclass
 from enum import Enum
 
 from finsy import P4PacketIn, P4PacketOut
-from finsy.grpcutil import GRPCStatusCode
 from finsy.proto import p4r
 
 from tailrace.controller.reconcile import Report, install, read_all
 from tailrace.p4rt import digests
-from tailrace.p4rt.client import Address, Client, connect
+from tailrace.p4rt.channel import Address
+from tailrace.p4rt.client import Client, connect
 from tailrace.p4rt.digests import Digest
 from tailrace.p4rt.errors import ElectionError, SwitchError, UnreachableError
 from tailrace.p4rt.intent import SwitchIntent
 from tailrace.p4rt.programs import Program
+from tailrace.p4rt.requests import election_of
+from tailrace.p4rt.status import Code
 from tailrace.p4rt.tls import Tls
 
 DEFAULT_ELECTION_ID = 1000
@@ -190,14 +192,13 @@ class Session:
 
     def _arbitrated(self, client: Client, update: p4r.MasterArbitrationUpdate) -> None:
         code = update.status.code
-        if code == GRPCStatusCode.OK:
+        if code == Code.OK:
             if self.state in (State.LOST, State.BACKUP):
                 self._set_state(State.PRIMARY)
             self._wake.set()
-        elif code == GRPCStatusCode.NOT_FOUND:
+        elif code == Code.NOT_FOUND:
             self._set_state(State.BACKUP)
-            highest = (update.election_id.high << 64) | update.election_id.low
-            self._election_id = max(self._election_id, highest)
+            self._election_id = max(self._election_id, election_of(update.election_id))
             client.announce(self._election_id)
         else:
             self._set_state(State.BACKUP)

@@ -11,7 +11,8 @@ from fabric_plan import Plan, SwitchPlan
 from finsy.proto import p4r
 
 from tailrace.p4rt import counters
-from tailrace.p4rt.client import Address, connect
+from tailrace.p4rt.channel import Address
+from tailrace.p4rt.client import connect
 from tailrace.p4rt.errors import ControllerError
 from tailrace.p4rt.programs import Program
 

@@ -22,7 +22,7 @@ import msgspec
 from tailrace.controller import runfile
 from tailrace.controller.controller import Controller
 from tailrace.controller.linkwatch import Settings as LinkSettings
-from tailrace.p4rt.client import Address
+from tailrace.p4rt.channel import Address
 from tailrace.p4rt.errors import ControllerError
 from tailrace.p4rt.events import Event, structured
 from tailrace.p4rt.target import EmulatedPfc, target

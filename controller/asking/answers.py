@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from tailrace.p4rt.read_errors import InspectError
+from tailrace.p4rt.errors import SwitchError
 
 Layout = Mapping[str, int]
 """Width in bits of each field, in the order of the wire; all whole bytes."""
@@ -128,10 +128,10 @@ class RlbPort:
 
 
 def parse_bucket(payload: bytes, switch: str) -> Bucket:
-    """Reads an answer to READ_FLOWS. Raises InspectError when it is none."""
+    """Reads an answer to READ_FLOWS. Raises SwitchError when it is none."""
     head, ways = _take(payload, BUCKET, switch), payload[size_bytes(BUCKET) :]
     if len(ways) % size_bytes(FLOW_ENTRY):
-        raise InspectError(f"{switch}: an answer to READ_FLOWS of {len(payload)} bytes fits no bucket")
+        raise SwitchError(switch, f"an answer to READ_FLOWS of {len(payload)} bytes fits no bucket")
     now = head["now_ticks"]
     return Bucket(
         tuple(_flows(ways, now, switch)),
@@ -141,12 +141,12 @@ def parse_bucket(payload: bytes, switch: str) -> Bucket:
 
 
 def parse_queues(payload: bytes, switch: str) -> Queues:
-    """Reads an answer to READ_PORT. Raises InspectError when it is none."""
+    """Reads an answer to READ_PORT. Raises SwitchError when it is none."""
     return Queues(**_take(payload, PORT_QUEUES, switch))
 
 
 def parse_path(payload: bytes, switch: str) -> PathState:
-    """Reads an answer to READ_PATH. Raises InspectError when it is none."""
+    """Reads an answer to READ_PATH. Raises SwitchError when it is none."""
     found = _take(payload, PATH_STATE, switch)
     now, rtt = found["now_ticks"], found["rtt_ticks"] or None
     until = max(found["warned_until_ticks"], found["port_warned_until_ticks"])
@@ -155,7 +155,7 @@ def parse_path(payload: bytes, switch: str) -> PathState:
 
 
 def parse_rlb_port(payload: bytes, switch: str) -> RlbPort:
-    """Reads an answer to READ_RLB_PORT. Raises InspectError when it is none."""
+    """Reads an answer to READ_RLB_PORT. Raises SwitchError when it is none."""
     found = _take(payload, RLB_PORT, switch)
     warned = found["own_warning_ticks"]
     return RlbPort(
@@ -195,7 +195,7 @@ def _signed(number: int, width: int) -> int:
 def _take(data: bytes, layout: Layout, switch: str) -> dict[str, int]:
     """The fields at the beginning of some bytes."""
     if len(data) < size_bytes(layout):
-        raise InspectError(f"{switch}: the switch's answer is cut off after {len(data)} bytes")
+        raise SwitchError(switch, f"the switch's answer is cut off after {len(data)} bytes")
     fields, at = {}, 0
     for name, width in layout.items():
         fields[name] = int.from_bytes(data[at : at + width // 8], "big")

@@ -34,8 +34,12 @@ from pathlib import Path
 from typing import Any
 
 from tailrace.controller.asking.answers import REASON_OF
-from tailrace.p4rt.errors import ControllerError
-from tailrace.p4rt.read_errors import NoAnswerError, RelayError
+from tailrace.p4rt.errors import ControllerError, NoAnswerError
+
+
+class RelayError(ControllerError):
+    """The socket of the running controller does not do as it should."""
+
 
 READ_OPS = frozenset(REASON_OF)
 """Members of PacketOutOp_t that change nothing in a switch."""
@@ -245,8 +249,8 @@ def _payload_of(answer: dict[str, Any], switch: str) -> tuple[int, bytes]:
     if error is not None and index is None:
         raise RelayError(str(error))
     if error is not None:
-        text = str(error)
-        raise NoAnswerError(text if text.startswith(switch) else f"{switch}: {text} (index {index})")
+        text, own = str(error), f"{switch}: "
+        raise NoAnswerError(switch, text[len(own) :] if text.startswith(own) else f"{text} (index {index})")
     return int(str(index)), bytes.fromhex(str(answer.get("payload", "")))
 
 

@@ -9,7 +9,8 @@ from finsy.proto import p4i, p4r
 
 from tailrace.controller.inspect.node import Node
 from tailrace.controller.listing.listing import Column, Listing, Row, in_order
-from tailrace.p4rt.read_errors import SwitchRefusedError
+from tailrace.p4rt.errors import RefusedError
+from tailrace.p4rt.status import Code
 from tailrace.p4rt.values import Value
 
 COLUMNS = (
@@ -30,7 +31,7 @@ def read_counters(node: Node, *, zeros: bool = False) -> Listing:
         zeros: also cells that never counted; a counter of ports has hundreds.
 
     Raises:
-        InspectError: the switch cannot be read.
+        SwitchError: the switch cannot be read.
     """
     rows = [*_indirect(node), *_direct(node)]
     kept = rows if zeros else [row for row in rows if row["packets"] or row["bytes"]]
@@ -42,7 +43,7 @@ def read_cells(node: Node, name: str) -> dict[int, int]:
     """The packets that each cell of a counter has counted, by index; empty where there is no such counter.
 
     Raises:
-        InspectError: the switch cannot be read.
+        SwitchError: the switch cannot be read.
     """
     for counter in node.program.info.counters:
         if counter.preamble.alias == name:
@@ -68,8 +69,8 @@ def _direct(node: Node) -> Iterator[Row]:
         pattern = p4r.DirectCounterEntry(table_entry=p4r.TableEntry(table_id=table.id))
         try:
             found = node.connection.read([p4r.Entity(direct_counter_entry=pattern)])
-        except SwitchRefusedError as error:
-            if error.code != "UNIMPLEMENTED":
+        except RefusedError as error:
+            if error.code != Code.UNIMPLEMENTED.name:
                 raise
             continue  # BMv2 has none for some tables
         for entity in found:

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from finsy.proto import p4r
 
 from tailrace.controller.inspect.groups import replica_port
@@ -16,10 +14,8 @@ from tailrace.p4rt import programs
 from tailrace.p4rt.connection import GrpcConnection
 from tailrace.p4rt.diff import Change
 from tailrace.p4rt.endpoint import run_at_once
-from tailrace.p4rt.errors import ReadError
 from tailrace.p4rt.intent import SwitchIntent
 from tailrace.p4rt.programs import Program
-from tailrace.p4rt.read_errors import SwitchRefusedError
 from tailrace.p4rt.values import Port, Value, text_of
 
 COLUMNS = (
@@ -35,21 +31,6 @@ MISSING, UNEXPECTED, CHANGED, PROGRAM = "missing", "unexpected", "changed", "pro
 """Values of the column `difference`."""
 
 
-class _Reading:
-    """A connection as the endpoint that `differences` reads from; nothing in it waits for an event loop."""
-
-    def __init__(self, connection: GrpcConnection) -> None:
-        self.name = connection.name
-        self._connection = connection
-
-    async def read(self, requests: Sequence[p4r.Entity]) -> list[p4r.Entity]:
-        try:
-            return self._connection.read(requests)
-        except SwitchRefusedError as error:
-            text = str(error).removeprefix(f"{self.name}: ")
-            raise ReadError(self.name, text, error.code) from error
-
-
 def read_differences(node: Node, intent: SwitchIntent) -> Listing:
     """One row a difference; none where all is as intended.
 
@@ -62,11 +43,11 @@ def read_differences(node: Node, intent: SwitchIntent) -> Listing:
     """
     connection, program = node.connection, programs.load(intent.program)
     assert isinstance(connection, GrpcConnection), "what a switch holds is compared over gRPC"
-    cookie = connection.cookie()
+    cookie = run_at_once(connection.client.cookie())
     if cookie != program.cookie:
         rows = [_program_row(node.name, program, cookie)]
     else:
-        changes = run_at_once(differences(_Reading(connection), program, intent.entities))
+        changes = run_at_once(differences(connection.client, program, intent.entities))
         rows = [_row(node, change) for change in changes]
     names = frozenset(key for row in rows if isinstance(row["match"], dict) for key in row["match"])
     return Listing("diff", COLUMNS, in_order(COLUMNS, rows), names)

@@ -11,7 +11,7 @@ from tailrace.controller.asking.asking import Asker, answers, require_op
 from tailrace.controller.inspect.node import Node
 from tailrace.controller.inspect.tables import read_tables
 from tailrace.controller.listing.listing import Column, Listing, Row, in_order
-from tailrace.p4rt.read_errors import NotOfferedError
+from tailrace.p4rt.errors import NotOfferedError
 from tailrace.p4rt.values import Port
 
 COLUMNS = (
@@ -57,10 +57,10 @@ def read_flows(node: Node, asker: Asker) -> Listing:
 
     Raises:
         NotOfferedError: the program keeps no flow table.
-        InspectError: the switch cannot be read.
+        SwitchError: the switch cannot be read.
     """
     if not keeps_flows(node):
-        raise NotOfferedError(f"{node.name}: {node.title} keeps no flow table")
+        raise NotOfferedError(node.name, f"{node.title} keeps no flow table")
     require_op(node.program, node.name, node.title, _OP)
     buckets, age_ticks = _config(node)
     found = answers(asker, node.name, _OP, range(buckets))
@@ -80,7 +80,7 @@ def _config(node: Node) -> tuple[int, int]:
         match found:
             case [int(mask), int(age_ticks)]:
                 return mask + 1, age_ticks
-    raise NotOfferedError(f"{node.name}: {_CONFIG} does not tell {_MASK} and {_AGE}")
+    raise NotOfferedError(node.name, f"{_CONFIG} does not tell {_MASK} and {_AGE}")
 
 
 def _rows(node: Node, index: int, bucket: Bucket, age_ticks: int) -> Iterator[Row]:

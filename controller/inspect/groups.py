@@ -19,7 +19,8 @@ from finsy.proto import p4r
 from tailrace.controller.inspect.node import Node
 from tailrace.controller.inspect.tables import call_text, plain_action, read_entries, row_of
 from tailrace.controller.listing.listing import Column, Listing, Row, in_order
-from tailrace.p4rt.read_errors import SwitchRefusedError
+from tailrace.p4rt.errors import RefusedError
+from tailrace.p4rt.status import Code
 from tailrace.p4rt.values import Port, Value, number_of, sort_key
 from tailrace.p4rt.view import TableView
 
@@ -38,7 +39,7 @@ GROUP_KEY = "group"
 
 
 def read_groups(node: Node) -> Listing:
-    """Groups of a switch. Raises InspectError when it cannot be read."""
+    """Groups of a switch. Raises SwitchError when it cannot be read."""
     rows = [*_ecmp(node), *_selectors(node), *_multicast(node), *_clones(node)]
     return Listing("groups", COLUMNS, in_order(COLUMNS, rows), frozenset({"weight", "instance", "action"}))
 
@@ -150,8 +151,8 @@ def _clones(node: Node) -> Iterator[Row]:
 def _read_replication(node: Node, pattern: p4r.PacketReplicationEngineEntry) -> list[p4r.Entity]:
     try:
         return node.connection.read([p4r.Entity(packet_replication_engine_entry=pattern)])
-    except SwitchRefusedError as error:
-        if error.code in {"UNIMPLEMENTED", "NOT_FOUND"}:
+    except RefusedError as error:
+        if error.code in {Code.UNIMPLEMENTED.name, Code.NOT_FOUND.name}:
             return []
         raise
 

@@ -29,7 +29,7 @@ class Node:
 
     @cached_property
     def program(self) -> ProgramView:
-        """The program's description, asked for once. Raises InspectError."""
+        """The program's description, asked for once. Raises SwitchError."""
         return ProgramView(self.connection.p4info())
 
     @property

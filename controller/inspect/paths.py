@@ -20,7 +20,7 @@ from tailrace.controller.inspect.groups import GROUP_KEY, ecmp_groups, entry_por
 from tailrace.controller.inspect.node import Node
 from tailrace.controller.inspect.tables import DEFAULT, read_tables
 from tailrace.controller.listing.listing import Column, Listing, Row
-from tailrace.p4rt.read_errors import NotOfferedError
+from tailrace.p4rt.errors import NotOfferedError
 from tailrace.p4rt.values import Port, Value
 from tailrace.p4rt.view import TableView
 from tailrace.topology import Host, Topology
@@ -57,12 +57,12 @@ class Router:
     """The forwarding of one switch, read once."""
 
     def __init__(self, node: Node) -> None:
-        """Reads routes and groups. Raises InspectError."""
+        """Reads routes and groups. Raises SwitchError."""
         self.node = node
         tables = [table for table in node.program.tables.values() if _is_route_table(table)]
         names = {table.name for table in node.program.tables.values()}
         if not tables:
-            raise NotOfferedError(f"{node.name}: {node.title} has no table keyed by an IPv4 address alone")
+            raise NotOfferedError(node.name, f"{node.title} has no table keyed by an IPv4 address alone")
         self._rows = read_tables(node, frozenset(table.name for table in tables)).rows
         self._groups: dict[Value, list[Port]] = {}
         for table in group_tables(node):
@@ -152,7 +152,7 @@ class Walker:
         self._routers: dict[str, Router] = {}
 
     def walk(self, src: Host, dst: Host) -> Walk:
-        """All paths between two hosts. Raises InspectError when a switch on them cannot be read."""
+        """All paths between two hosts. Raises SwitchError when a switch on them cannot be read."""
         start = (src.switch, False)
         steps, hops = self._steps(start, dst)
         rows, problems = [], []
@@ -188,7 +188,7 @@ class Walker:
     def _router(self, name: str) -> Router:
         if name not in self._routers:
             if name not in self._nodes:
-                raise NotOfferedError(f"{name}: not among the switches that can be read")
+                raise NotOfferedError(name, "not among the switches that can be read")
             self._routers[name] = Router(self._nodes[name])
         return self._routers[name]
 

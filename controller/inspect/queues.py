@@ -18,7 +18,7 @@ from tailrace.controller.inspect.pfc import read_pfc
 from tailrace.controller.inspect.rlb import in_ns, knows_warnings, read_ports
 from tailrace.controller.inspect.tables import read_tables
 from tailrace.controller.listing.listing import Column, Listing, Row, in_order
-from tailrace.p4rt.read_errors import NotOfferedError
+from tailrace.p4rt.errors import NotOfferedError
 from tailrace.p4rt.values import Port, Value
 
 COLUMNS = (
@@ -60,7 +60,7 @@ def read_queues(node: Node, asker: Asker) -> Listing:
 
     Raises:
         NotOfferedError: the program does not answer such questions, or no ports are known.
-        InspectError: the switch cannot be read.
+        SwitchError: the switch cannot be read.
     """
     require_op(node.program, node.name, node.title, _OP)
     found = answers(asker, node.name, _OP, known_ports(node))
@@ -124,5 +124,5 @@ def known_ports(node: Node) -> list[int]:
                 found |= {value.number for value in cell.values() if isinstance(value, Port)}
     ports = sorted(found - set(special) - {0})
     if not ports:
-        raise NotOfferedError(f"{node.name}: no table names a port; give --topology to name them")
+        raise NotOfferedError(node.name, "no table names a port; give --topology to name them")
     return ports

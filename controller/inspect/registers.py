@@ -11,8 +11,9 @@ from finsy.proto import p4d, p4i, p4r, p4t
 
 from tailrace.controller.inspect.node import Node
 from tailrace.controller.listing.listing import Column, Listing, Row, in_order
+from tailrace.p4rt.errors import NotOfferedError, RefusedError
 from tailrace.p4rt.fields import make_field, type_width
-from tailrace.p4rt.read_errors import NotOfferedError, SwitchRefusedError
+from tailrace.p4rt.status import Code
 from tailrace.p4rt.values import Value
 
 COLUMNS = (
@@ -32,11 +33,11 @@ def read_registers(node: Node, *, zeros: bool = False) -> Listing:
 
     Raises:
         NotOfferedError: the program has no registers, or the target does not show them.
-        InspectError: the switch cannot be read.
+        SwitchError: the switch cannot be read.
     """
     registers = node.program.info.registers
     if not registers:
-        raise NotOfferedError(f"{node.name}: {node.title} has no registers")
+        raise NotOfferedError(node.name, f"{node.title} has no registers")
     rows = [row for register in registers for row in _rows(node, register, zeros)]
     return Listing("registers", COLUMNS, in_order(COLUMNS, rows))
 
@@ -45,11 +46,12 @@ def _rows(node: Node, register: p4i.Register, zeros: bool) -> Iterator[Row]:
     pattern = p4r.RegisterEntry(register_id=register.preamble.id)
     try:
         found = node.connection.read([p4r.Entity(register_entry=pattern)])
-    except SwitchRefusedError as error:
-        if error.code == "UNIMPLEMENTED":
+    except RefusedError as error:
+        if error.code == Code.UNIMPLEMENTED.name:
             raise NotOfferedError(
-                f"{node.name}: this switch shows no registers over P4Runtime (BMv2 refuses them);"
-                " `tailrace flows` and `tailrace queues` read state by packets"
+                node.name,
+                "this switch shows no registers over P4Runtime (BMv2 refuses them);"
+                " `tailrace flows` and `tailrace queues` read state by packets",
             ) from error
         raise
     name, types = register.preamble.alias, node.program.info.type_info

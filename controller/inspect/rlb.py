@@ -25,7 +25,7 @@ def read_paths(node: Node, asker: Asker, paths: Iterable[PathKey]) -> dict[PathK
     """What an RLB switch knows of some paths; of those that it has no room for, nothing.
 
     Raises:
-        InspectError: the switch cannot be read.
+        SwitchError: the switch cannot be read.
     """
     require_op(node.program, node.name, node.title, _PATH_OP)
     ports = node.program.register_size(_PORTS)
@@ -39,7 +39,7 @@ def read_ports(node: Node, asker: Asker, ports: Iterable[int]) -> dict[int, RlbP
     """What an RLB switch says of its ports.
 
     Raises:
-        InspectError: the switch cannot be read.
+        SwitchError: the switch cannot be read.
     """
     require_op(node.program, node.name, node.title, _PORT_OP)
     found = answers(asker, node.name, _PORT_OP, ports)

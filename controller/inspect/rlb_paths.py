@@ -74,7 +74,7 @@ class RlbPaths:
         self._hops = with_narrow(self.topology, next_hops(self.topology))
 
     def listing(self, walks: Sequence[Walk]) -> Listing:
-        """All ports of all hops, in the order of the walks. Raises InspectError."""
+        """All ports of all hops, in the order of the walks. Raises SwitchError."""
         hops = [hop for walk in walks for row in walk.rows for hop in self._ports_of(row)]
         wanted: dict[str, dict[PathKey, None]] = {}
         for hop in hops:

@@ -14,7 +14,7 @@ from ipaddress import IPv4Address, IPv4Network
 from tailrace.controller.inspect.node import Node
 from tailrace.controller.inspect.tables import read_tables
 from tailrace.controller.listing.listing import Column, Listing, Row
-from tailrace.p4rt.read_errors import NotOfferedError
+from tailrace.p4rt.errors import NotOfferedError
 from tailrace.p4rt.values import Port, Value
 from tailrace.schemes.spritz.endpoints import EndpointPaths
 from tailrace.schemes.spritz.walk import ALL, ROLES, TABLES, EvWalk, EvWalker, SteeredTables
@@ -74,7 +74,7 @@ def _list_rows(endpoints: EndpointPaths, src: Host, dst: Host) -> Iterator[Row]:
 
 
 def check_lists(endpoints: EndpointPaths, walker: EvWalker, pairs: Iterable[Pair]) -> Listing:
-    """All paths of pairs of hosts, walked. Raises InspectError when a switch cannot be read.
+    """All paths of pairs of hosts, walked. Raises SwitchError when a switch cannot be read.
 
     In each pair, here as below, the hosts are on different switches.
     """
@@ -134,22 +134,22 @@ def _note(path: BoundedPath, walk: EvWalk) -> str:
 def walker_of(topology: Topology, nodes: Mapping[str, Node]) -> EvWalker:
     """A walker through what switches hold now, each read when first needed.
 
-    Walks raise InspectError where a switch cannot be read.
+    Walks raise SwitchError where a switch cannot be read.
     """
 
     def read(name: str) -> SteeredTables:
         if name not in nodes:
-            raise NotOfferedError(f"{name}: not among the switches that can be read")
+            raise NotOfferedError(name, "not among the switches that can be read")
         return read_steered(nodes[name])
 
     return EvWalker(topology, read)
 
 
 def read_steered(node: Node) -> SteeredTables:
-    """The entries of a switch that decide where an EV leads. Raises InspectError."""
+    """The entries of a switch that decide where an EV leads. Raises SwitchError."""
     names = {table.name for table in node.program.tables.values()}
     if not names.issuperset(TABLES):
-        raise NotOfferedError(f"{node.name}: {node.title} does not steer packets by an EV")
+        raise NotOfferedError(node.name, f"{node.title} does not steer packets by an EV")
     tables = SteeredTables()
     for row in read_tables(node, frozenset(TABLES)).rows:
         match, params = row["match"], row["params"]

@@ -9,7 +9,8 @@ from finsy.proto import p4r
 
 from tailrace.controller.inspect.node import Node
 from tailrace.controller.listing.listing import Column, Listing, Row, in_order
-from tailrace.p4rt.read_errors import SwitchRefusedError
+from tailrace.p4rt.errors import RefusedError
+from tailrace.p4rt.status import Code
 from tailrace.p4rt.values import Value
 from tailrace.p4rt.view import TableView
 
@@ -36,7 +37,7 @@ def read_tables(node: Node, only: frozenset[str] = frozenset()) -> Listing:
         only: names of tables; empty: all.
 
     Raises:
-        InspectError: the switch cannot be read.
+        SwitchError: the switch cannot be read.
     """
     tables = [table for table in node.program.tables.values() if not only or table.name in only]
     rows = [row for table in tables for row in _rows(node, table)]
@@ -55,8 +56,8 @@ def read_entries(node: Node, table: TableView) -> list[p4r.TableEntry]:
         default = p4r.TableEntry(table_id=table.id, is_default_action=True)
         try:
             found += node.connection.read([p4r.Entity(table_entry=default)])
-        except SwitchRefusedError as error:
-            if error.code not in {"UNIMPLEMENTED", "NOT_FOUND"}:
+        except RefusedError as error:
+            if error.code not in {Code.UNIMPLEMENTED.name, Code.NOT_FOUND.name}:
                 raise
     return [entity.table_entry for entity in found]
 

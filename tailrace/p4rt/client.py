@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""P4Runtime of one switch over gRPC: calls and the stream, on finsy's stubs and error decoding.
+"""P4Runtime of one switch over gRPC: its calls and the stream, and how their errors are told.
+
+    async with connect("leaf1", address) as client:     in an event loop
+    connection = GrpcConnection("leaf1", …)             without one (connection.py); the same code
 
 finsy's own client holds every call to ten seconds; a native switch may take longer to compile a program that
 it meets for the first time.
@@ -7,60 +10,57 @@ it meets for the first time.
 
 from __future__ import annotations
 
-import asyncio
+import json
+import queue
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any
 
 import grpc
-from finsy import P4ClientError
-from finsy.grpcutil import GRPCStatusCode
-from finsy.proto import p4r, p4r_grpc
+from finsy.proto import p4i, p4r
 
-from tailrace.p4rt.errors import ElectionError, ReadError, SwitchError, UnreachableError, WriteError
+from tailrace.p4rt import requests
+from tailrace.p4rt.channel import Address, Channel, LoopChannel, Stream, StreamEndedError
+from tailrace.p4rt.errors import (
+    ElectionError,
+    NoAnswerError,
+    NotOfferedError,
+    ReadError,
+    RefusedError,
+    SwitchError,
+    UnreachableError,
+    WriteError,
+)
 from tailrace.p4rt.programs import Program
+from tailrace.p4rt.status import Code, refusals
 from tailrace.p4rt.tls import Tls
 
 CALL_S = 30.0
 PUSH_S = 300.0
-MOST_WAITING = 1024
-"""Messages for the stream that may wait; more means that the switch reads none."""
 
-_OPTIONS: list[tuple[str, int]] = [
-    ("grpc.max_receive_message_length", -1),
-    ("grpc.max_send_message_length", -1),
-    # errors of a batch travel in trailers
-    ("grpc.max_metadata_size", 1 << 20),
-    # a switch that comes back is to be found soon, whatever its channel has learned before
-    ("grpc.initial_reconnect_backoff_ms", 100),
-    ("grpc.max_reconnect_backoff_ms", 1000),
-    ("grpc.use_local_subchannel_pool", 1),
-    ("grpc.enable_http_proxy", 0),
-]
-
-
-@dataclass(frozen=True, slots=True)
-class Address:
-    """Where a switch is: a gRPC target such as `127.0.0.1:50051` or `unix:/tmp/leaf1.sock`, and its device
-    id.
-    """
-
-    address: str
-    device_id: int
+_NO_PIPELINE = "no program is loaded; push one, or give its P4Info with --p4info FILE"
+_STREAM = "stream"
 
 
 class Client:
     """An open channel to one switch. `election_id` goes with whatever changes the switch."""
 
-    def __init__(self, name: str, address: Address, channel: grpc.aio.Channel) -> None:
+    def __init__(
+        self,
+        name: str,
+        address: Address,
+        channel: Channel,
+        *,
+        call_s: float = CALL_S,
+        encrypted: bool = False,
+    ) -> None:
         self._name = name
         self._device_id = address.device_id
         self._address = address.address
-        self._stub: Any = p4r_grpc.P4RuntimeStub(channel)
-        self._stream: Any = None
-        self._writer: asyncio.Task[None] | None = None
-        self._waiting: asyncio.Queue[p4r.StreamMessageRequest] = asyncio.Queue(MOST_WAITING)
+        self._channel = channel
+        self._call_s = call_s
+        self._encrypted = encrypted
+        self._stream: Stream | None = None
         self.election_id = p4r.Uint128()
 
     @property
@@ -68,77 +68,109 @@ class Client:
         """The switch's name."""
         return self._name
 
-    def _fail(self, error: grpc.RpcError, what: str, kind: type[SwitchError]) -> NoReturn:
-        known = P4ClientError(error, what)
-        if known.code in (
-            GRPCStatusCode.UNAVAILABLE,
-            GRPCStatusCode.CANCELLED,
-            GRPCStatusCode.DEADLINE_EXCEEDED,
-        ):
-            raise UnreachableError(
-                self._name, f"no answer at {self._address}: {_line(known.message)}"
-            ) from error
-        if known.is_election_id_used:
-            raise ElectionError(self._name, "another controller has the same election id") from error
+    def _failure(self, error: Any, what: str, kind: type[RefusedError] = RefusedError) -> SwitchError:
+        """The error of a call: an RpcError that is a Call too, a class that gRPC's stubs do not know."""
+        code, details = error.code(), _line(error.details() or "")
+        if code is grpc.StatusCode.UNAVAILABLE:
+            why = f": {details}" if self._encrypted else ""
+            return UnreachableError(self._name, f"no P4Runtime server answers at {self._address}{why}")
+        if code in (grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.CANCELLED):
+            return UnreachableError(self._name, f"no answer at {self._address}: {code.value[1]}")
+        if what is _STREAM and code is grpc.StatusCode.INVALID_ARGUMENT:  # P4Runtime §5.3
+            used = requests.election_of(self.election_id)
+            return ElectionError(self._name, f"another client has the election id {used}")
         failures = {
-            index: f"{one.canonical_code.name}: {one.message}" for index, one in known.details.items()
+            index: f"{one.code.name}: {_line(one.message)}"
+            for index, one in refusals(error.trailing_metadata() or ()).items()
         }
-        first = next(iter(failures.values()), f"{known.code.name}: {known.message}")
-        text = f"{what} was refused: {_line(first)}"
-        if len(failures) > 1:
-            text += f" (and {len(failures) - 1} more)"
-        if kind is WriteError:
-            raise WriteError(self._name, text, failures) from error
-        if kind is ReadError:
-            codes = (one.canonical_code.name for one in known.details.values())
-            raise ReadError(self._name, text, next(codes, known.code.name)) from error
-        raise kind(self._name, text) from error
+        first = next(iter(failures.values()), f"{code.name}: {details or 'no reason given'}")
+        more = f" (and {len(failures) - 1} more)" if len(failures) > 1 else ""
+        return kind(self._name, f"{what} was refused: {first}{more}", first.partition(":")[0], failures)
 
     # ---- calls ----
 
-    async def read(self, requests: Sequence[p4r.Entity]) -> list[p4r.Entity]:
+    async def read(self, entities: Sequence[p4r.Entity]) -> list[p4r.Entity]:
         """See Endpoint."""
-        request = p4r.ReadRequest(device_id=self._device_id, entities=requests)
-        found: list[p4r.Entity] = []
+        request = p4r.ReadRequest(device_id=self._device_id, entities=entities)
         try:
-            async for response in self._stub.Read(request, timeout=CALL_S):
-                found.extend(response.entities)
+            answers = await self._channel.all(self._channel.stub.Read(request, timeout=self._call_s))
         except grpc.RpcError as error:
-            self._fail(error, "read", ReadError)
-        return found
+            raise self._failure(error, "read", ReadError) from error
+        return [entity for answer in answers for entity in answer.entities]
+
+    def write_request(self, updates: Sequence[p4r.Update]) -> p4r.WriteRequest:
+        """What `carry_out` takes."""
+        return p4r.WriteRequest(device_id=self._device_id, election_id=self.election_id, updates=updates)
+
+    async def carry_out(self, request: p4r.WriteRequest) -> None:
+        """Carries out a request that is ready. Raises as `write`."""
+        try:
+            await self._channel.one(self._channel.stub.Write(request, timeout=self._call_s))
+        except grpc.RpcError as error:
+            raise self._failure(error, "write", WriteError) from error
 
     async def write(self, updates: Sequence[p4r.Update]) -> None:
         """See Endpoint."""
-        request = p4r.WriteRequest(device_id=self._device_id, election_id=self.election_id, updates=updates)
+        await self.carry_out(self.write_request(updates))
+
+    async def _pipeline(self, what: str, wanted: int) -> p4r.ForwardingPipelineConfig:
+        """The configuration; an empty one where the switch runs no program."""
+        request = p4r.GetForwardingPipelineConfigRequest(device_id=self._device_id)
+        request.response_type = wanted  # type: ignore[assignment]
+        call = self._channel.stub.GetForwardingPipelineConfig
         try:
-            await self._stub.Write(request, timeout=CALL_S)
+            answer = await self._channel.one(call(request, timeout=self._call_s))
         except grpc.RpcError as error:
-            self._fail(error, "write", WriteError)
+            if error.code() is grpc.StatusCode.FAILED_PRECONDITION:  # how BMv2 says that it runs none
+                return p4r.ForwardingPipelineConfig()
+            raise self._failure(error, f"reading the {what}") from error
+        found: p4r.ForwardingPipelineConfig = answer.config
+        return found
 
     async def cookie(self) -> int | None:
         """See Endpoint."""
-        request = p4r.GetForwardingPipelineConfigRequest(device_id=self._device_id)
-        request.response_type = p4r.GetForwardingPipelineConfigRequest.COOKIE_ONLY
-        try:
-            response = await self._stub.GetForwardingPipelineConfig(request, timeout=CALL_S)
-        except grpc.RpcError as error:
-            if error.code() == grpc.StatusCode.FAILED_PRECONDITION:  # how BMv2 says that it runs none
-                return None
-            self._fail(error, "reading the pipeline's cookie", SwitchError)
-        return response.config.cookie.cookie if response.config.HasField("cookie") else None
+        config = await self._pipeline("pipeline's cookie", p4r.GetForwardingPipelineConfigRequest.COOKIE_ONLY)
+        return config.cookie.cookie if config.HasField("cookie") else None
+
+    async def p4info(self) -> p4i.P4Info:
+        """The program's description.
+
+        Raises:
+            NotOfferedError: no program is loaded.
+            SwitchError: the switch is gone.
+        """
+        wanted = p4r.GetForwardingPipelineConfigRequest.P4INFO_AND_COOKIE
+        info = (await self._pipeline("program's P4Info", wanted)).p4info
+        if not info.ByteSize():
+            raise NotOfferedError(self._name, _NO_PIPELINE)
+        return info
 
     async def push(self, program: Program) -> None:
         """See Endpoint."""
-        request = p4r.SetForwardingPipelineConfigRequest(device_id=self._device_id)
+        request = requests.push(program)
+        request.device_id = self._device_id
         request.election_id.CopyFrom(self.election_id)
-        request.action = p4r.SetForwardingPipelineConfigRequest.VERIFY_AND_COMMIT
-        request.config.p4info.CopyFrom(program.p4info)
-        request.config.p4_device_config = program.json
-        request.config.cookie.cookie = program.cookie
         try:
-            await self._stub.SetForwardingPipelineConfig(request, timeout=PUSH_S)
+            await self._channel.one(self._channel.stub.SetForwardingPipelineConfig(request, timeout=PUSH_S))
         except grpc.RpcError as error:
-            self._fail(error, f"program {program.name}", SwitchError)
+            raise self._failure(error, f"program {program.name}") from error
+
+    async def statistics(self) -> dict[str, Any] | None:
+        """What the traffic manager has counted; None where the switch is another one than ours.
+
+        Raises:
+            SwitchError: the switch is gone, or refuses.
+        """
+        call = self._channel.raw.unary_unary(f"/{'/'.join(requests.STATISTICS)}", bytes, bytes)
+        try:
+            text = await self._channel.one(call(str(self._device_id).encode(), timeout=self._call_s))
+        except grpc.RpcError as error:
+            failure = self._failure(error, "reading statistics")
+            if isinstance(failure, RefusedError) and failure.code == Code.UNIMPLEMENTED.name:
+                return None
+            raise failure from error
+        found: dict[str, Any] = json.loads(text)
+        return found
 
     # ---- stream ----
 
@@ -149,60 +181,71 @@ class Client:
             UnreachableError: the stream has ended, or the switch takes nothing any more.
         """
         if self._stream is None:
-            self._stream = self._stub.StreamChannel()
-            self._writer = asyncio.create_task(self._write_out())
-        if self._writer is None or self._writer.done():
-            raise UnreachableError(self._name, f"the stream to {self._address} has ended")
+            self._stream = self._channel.stream()
         try:
-            self._waiting.put_nowait(message)
-        except asyncio.QueueFull:
+            self._stream.send(message)
+        except StreamEndedError:
+            raise UnreachableError(self._name, f"the stream to {self._address} has ended") from None
+        except queue.Full:
             raise UnreachableError(self._name, f"the switch at {self._address} takes no messages") from None
 
-    async def _write_out(self) -> None:
-        """Writes message after message. Alone: gRPC allows one write at a time, and a write that is
-        cancelled, say with the question that it is for, would take the stream with it.
-        """
-        try:
-            while True:
-                await self._stream.write(await self._waiting.get())
-        except (grpc.RpcError, grpc.aio.UsageError, asyncio.InvalidStateError):
-            self._stream.cancel()  # so that who receives learns of it
-
-    async def close(self) -> None:
-        """Ends the stream, and with it this client's part in the election."""
-        if self._writer is not None:
-            self._writer.cancel()
-            await asyncio.gather(self._writer, return_exceptions=True)
-        if self._stream is not None:
-            self._stream.cancel()
-
-    async def receive(self) -> p4r.StreamMessageResponse:
-        """The next message of the stream.
+    async def receive(self, timeout_s: float | None = None) -> p4r.StreamMessageResponse:
+        """The next message of the stream, on which something has been sent.
 
         Raises:
+            NoAnswerError: there is none in the time.
+            ElectionError: another client has the election id.
             SwitchError: the stream has ended.
         """
+        assert self._stream is not None, "the first message that is sent opens the stream"
         try:
-            message = await self._stream.read()
+            message = await self._stream.receive(timeout_s)
         except grpc.RpcError as error:
-            self._fail(error, "stream", SwitchError)
-        except (grpc.aio.UsageError, asyncio.InvalidStateError) as error:
-            raise UnreachableError(self._name, f"the stream to {self._address} has ended") from error
-        if not isinstance(message, p4r.StreamMessageResponse):
-            raise UnreachableError(self._name, f"the switch at {self._address} has closed the stream")
+            raise self._failure(error, _STREAM) from error
+        except StreamEndedError as error:
+            raise UnreachableError(self._name, f"the switch at {self._address} closed the stream") from error
+        if message is None:
+            raise NoAnswerError(self._name, f"no message in {timeout_s:g} s")
         return message
 
     def announce(self, election_id: int) -> None:
         """Asks to be the primary controller with an election id; the answer comes on the stream."""
-        self.election_id = p4r.Uint128(high=election_id >> 64, low=election_id & ((1 << 64) - 1))
+        requests.set_election(self.election_id, election_id)
         message = p4r.StreamMessageRequest()
         message.arbitration.device_id = self._device_id
         message.arbitration.election_id.CopyFrom(self.election_id)
         self.send(message)
 
+    async def become_primary(self, election_id: int) -> None:
+        """Waits until this client is primary: with this election id, or the highest one that the switch
+        remembers of a controller which has gone (P4Runtime §5.3).
+
+        Raises:
+            ElectionError: another controller is primary, or has the id.
+            SwitchError: the switch is gone, or does not answer.
+        """
+        while True:
+            self.announce(election_id)
+            answer = await self.receive(self._call_s)
+            while not answer.HasField("arbitration"):
+                answer = await self.receive(self._call_s)
+            update = answer.arbitration
+            if update.status.code == Code.OK:
+                return
+            highest = requests.election_of(update.election_id)
+            if update.status.code != Code.NOT_FOUND or highest <= election_id:
+                raise ElectionError(self._name, f"another controller is primary (election id {highest})")
+            election_id = highest
+
+    async def close(self) -> None:
+        """Ends the stream, and with it this client's part in the election."""
+        stream, self._stream = self._stream, None
+        if stream is not None:
+            await stream.close()
+
 
 def _line(text: str) -> str:
-    return " ".join(text.split()) or "no reason given"
+    return " ".join(text.split())
 
 
 @asynccontextmanager
@@ -212,14 +255,9 @@ async def connect(name: str, address: Address, tls: Tls | None = None) -> AsyncI
     Raises:
         TlsError: TLS files are no good.
     """
-    if tls is None:
-        channel = grpc.aio.insecure_channel(address.address, options=_OPTIONS)
-    else:
-        channel = grpc.aio.secure_channel(
-            address.address, tls.credentials().to_client_credentials(), options=_OPTIONS
-        )
-    async with channel:
-        client = Client(name, address, channel)
+    channel = LoopChannel(address.address, tls)
+    async with channel.raw:
+        client = Client(name, address, channel, encrypted=tls is not None)
         try:
             yield client
         finally:

@@ -21,8 +21,8 @@ class Readable(Protocol):
         """The switch's name, for messages."""
         ...
 
-    async def read(self, requests: Sequence[p4r.Entity]) -> list[p4r.Entity]:
-        """The entities that match the requests.
+    async def read(self, entities: Sequence[p4r.Entity]) -> list[p4r.Entity]:
+        """The entities that match the patterns.
 
         Raises:
             SwitchError: the read was refused, or the switch is gone.

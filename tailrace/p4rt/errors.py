@@ -1,31 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """What can go wrong in the control plane; every text is one line for the user.
 
-spec.SpecError           the user's words cannot be used (exit status 2)
-├── IntentError          topology, scheme and target do not go together
-└── RunFileError         no run file, or none that can be read
 ControllerError          a run fails (exit status 1)
 ├── ProgramError         a compiled program is missing or no good
 ├── TlsError             TLS files cannot be used
 └── SwitchError          something about one switch, which it names
     ├── UnreachableError     nobody answers, or the switch went away
-    ├── ElectionError        another controller has our election id
-    ├── ReadError            a read was refused
-    ├── WriteError           updates were refused
+    ├── ElectionError        another controller is primary, or has our election id
+    ├── RefusedError         the switch answers with an error
+    │   ├── ReadError        to a read
+    │   └── WriteError       to some updates
+    ├── NotOfferedError      the program or the target has no such thing (registers on BMv2, no flow table)
+    ├── NoAnswerError        something was asked by a packet or on the stream, nothing came back in time
     └── ReconcileError       the switch does not keep what is written
 """
 
 from __future__ import annotations
-
-from tailrace.words import SpecError
-
-
-class IntentError(SpecError):
-    """Topology, scheme and target do not go together."""
-
-
-class RunFileError(SpecError):
-    """There is no run file, or none that can be read."""
 
 
 class ControllerError(Exception):
@@ -41,11 +31,12 @@ class TlsError(ControllerError):
 
 
 class SwitchError(ControllerError):
-    """Something about one switch, which the text begins with."""
+    """Something about one switch. Its text begins with the switch's name; `problem` is what follows."""
 
-    def __init__(self, switch: str, text: str) -> None:
-        super().__init__(f"{switch}: {text}")
+    def __init__(self, switch: str, problem: str) -> None:
+        super().__init__(f"{switch}: {problem}")
         self.switch = switch
+        self.problem = problem
 
 
 class UnreachableError(SwitchError):
@@ -53,23 +44,40 @@ class UnreachableError(SwitchError):
 
 
 class ElectionError(SwitchError):
-    """Another controller has our election id."""
+    """Another controller is primary, or has our election id. Only the primary may change a switch, send and
+    receive packets (P4Runtime §5, §16.1).
+    """
 
 
-class ReadError(SwitchError):
-    """A read was refused. `code` is gRPC's name of the reason, empty where it is not known."""
+class RefusedError(SwitchError):
+    """The switch answers with an error.
 
-    def __init__(self, switch: str, text: str, code: str = "") -> None:
-        super().__init__(switch, text)
+    code: the canonical name of the (first) reason, empty where it is not known
+    failures: of a batch, which (by index) and why
+    """
+
+    def __init__(
+        self, switch: str, problem: str, code: str = "", failures: dict[int, str] | None = None
+    ) -> None:
+        super().__init__(switch, problem)
         self.code = code
-
-
-class WriteError(SwitchError):
-    """Updates were refused. `failures` says which (index in the batch) and why."""
-
-    def __init__(self, switch: str, text: str, failures: dict[int, str] | None = None) -> None:
-        super().__init__(switch, text)
         self.failures = failures or {}
+
+
+class ReadError(RefusedError):
+    """A read was refused."""
+
+
+class WriteError(RefusedError):
+    """Updates were refused; those that `failures` does not name were carried out where it names any."""
+
+
+class NotOfferedError(SwitchError):
+    """The program or its target does not have what was asked for."""
+
+
+class NoAnswerError(SwitchError):
+    """Nothing came back in time."""
 
 
 class ReconcileError(SwitchError):

@@ -11,9 +11,9 @@ from typing import Protocol
 
 from finsy.proto import p4r
 
-from tailrace.p4rt import digests
+from tailrace.p4rt import digests, requests
 from tailrace.p4rt.digests import Digest
-from tailrace.p4rt.errors import ReadError, SwitchError, WriteError
+from tailrace.p4rt.errors import ReadError, RefusedError, WriteError
 from tailrace.p4rt.programs import Program
 from tailrace.p4rt.status import P4RtError
 
@@ -61,20 +61,20 @@ class InProcess:
         """The switch's name."""
         return self._switch.name
 
-    async def read(self, requests: Sequence[p4r.Entity]) -> list[p4r.Entity]:
+    async def read(self, entities: Sequence[p4r.Entity]) -> list[p4r.Entity]:
         """See Endpoint."""
         try:
-            responses = self._switch.read(p4r.ReadRequest(entities=requests))
+            responses = self._switch.read(p4r.ReadRequest(entities=entities))
             return [entity for response in responses for entity in response.entities]
         except P4RtError as error:
-            raise ReadError(self.name, error.message, error.code.name) from error
+            raise ReadError(self.name, str(error), error.code.name) from error
 
     async def write(self, updates: Sequence[p4r.Update]) -> None:
         """See Endpoint."""
         try:
             self._switch.write(p4r.WriteRequest(updates=updates))
         except P4RtError as error:
-            raise WriteError(self.name, str(error)) from error
+            raise WriteError(self.name, str(error), error.code.name) from error
 
     def digests(self, program: Program) -> list[Digest]:
         """Takes the digests that wait, and acknowledges them; the switch runs the program.
@@ -88,7 +88,7 @@ class InProcess:
                 found += digests.decode(program, self.name, message)
                 self._switch.acknowledge(digests.acknowledgement(message))
         except P4RtError as error:
-            raise SwitchError(self.name, str(error)) from error
+            raise RefusedError(self.name, str(error), error.code.name) from error
         return found
 
     async def cookie(self) -> int | None:
@@ -98,12 +98,8 @@ class InProcess:
 
     async def push(self, program: Program) -> None:
         """See Endpoint."""
-        request = p4r.SetForwardingPipelineConfigRequest()
-        request.action = p4r.SetForwardingPipelineConfigRequest.VERIFY_AND_COMMIT
-        request.config.p4info.CopyFrom(program.p4info)
-        request.config.p4_device_config = program.json
-        request.config.cookie.cookie = program.cookie
         try:
-            self._switch.set_pipeline(request)
+            self._switch.set_pipeline(requests.push(program))
         except P4RtError as error:
-            raise SwitchError(self.name, f"program {program.name} was refused: {error}") from error
+            text = f"program {program.name} was refused: {error}"
+            raise RefusedError(self.name, text, error.code.name) from error

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one error type of the P4Runtime server, and how errors travel in gRPC trailers."""
+"""The one error type of P4Runtime servers, and how errors travel in gRPC trailers."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from enum import IntEnum
 
 from finsy.proto import p4r, rpc_status
+from google.protobuf.message import DecodeError
 
 from tailrace.words.text import one_line
 
@@ -63,6 +64,10 @@ def exhausted(message: str) -> P4RtError:
     return P4RtError(Code.RESOURCE_EXHAUSTED, message)
 
 
+DETAILS = "grpc-status-details-bin"
+"""The key of a batch's status in the trailers."""
+
+
 def batch_status(message: str, errors: Sequence[P4RtError | None]) -> rpc_status.Status:
     """The status of a batch in which something failed: UNKNOWN with one p4.v1.Error for each element, in
     order.
@@ -77,3 +82,21 @@ def batch_status(message: str, errors: Sequence[P4RtError | None]) -> rpc_status
             detail.message = error.message
         status.details.add().Pack(detail)
     return status
+
+
+def refusals(trailers: Iterable[tuple[str, str | bytes]]) -> dict[int, P4RtError]:
+    """What failed, by index, as `batch_status` put it into the trailers of an answer; empty without one."""
+    found: dict[int, P4RtError] = {}
+    for packed in (value for key, value in trailers if key == DETAILS and isinstance(value, bytes)):
+        try:
+            for index, element in enumerate(rpc_status.Status.FromString(packed).details):
+                detail = p4r.Error()
+                if element.Unpack(detail) and detail.canonical_code:
+                    found[index] = P4RtError(_code(detail.canonical_code), detail.message)
+        except DecodeError:
+            continue  # the status itself is told all the same
+    return found
+
+
+def _code(number: int) -> Code:
+    return Code(number) if number in Code._value2member_map_ else Code.UNKNOWN

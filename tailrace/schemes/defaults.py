@@ -31,8 +31,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TypeVar
 
-from tailrace.p4rt.errors import IntentError
 from tailrace.schemes.dragonfly.paths import MIXED, SHORTEST, UGAL_L
+from tailrace.schemes.errors import IntentError
 from tailrace.schemes.registry import (
     BoundedConfig,
     FlowcutConfig,

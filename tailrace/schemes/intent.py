@@ -8,7 +8,6 @@ from collections.abc import Callable, Collection, Iterator
 from finsy.p4entity import P4Entity
 
 from tailrace.p4rt import digests, programs
-from tailrace.p4rt.errors import IntentError
 from tailrace.p4rt.intent import SwitchIntent
 from tailrace.p4rt.programs import Program
 from tailrace.p4rt.target import Target
@@ -22,6 +21,7 @@ from tailrace.schemes.blocks.groups import plan_groups, without
 from tailrace.schemes.defaults import known, resolve
 from tailrace.schemes.dragonfly import app as dragonfly
 from tailrace.schemes.dragonfly.groups import plan_dragonfly
+from tailrace.schemes.errors import IntentError
 from tailrace.schemes.flowcut import app as flowcut
 from tailrace.schemes.flowcut import dragonfly as flowcut_dragonfly
 from tailrace.schemes.registry import BoundedConfig, FlowcutConfig, SchemeConfig

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tailrace.p4rt.client import Address
+from tailrace.p4rt.channel import Address
 
 ROOT = Path(__file__).resolve().parents[2]
 STOP_S = 30.0

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from tailrace.p4rt.client import Address
+from tailrace.p4rt.channel import Address
 from tailrace.topology import parse_topology
 from tests.controller.inspect.served import ServedSwitch, served
 from tests.p4src.frames import roce

@@ -25,7 +25,8 @@ from tailrace.native.server.server import Server
 from tailrace.native.server.server import Tls as ServerTls
 from tailrace.native.virtual import Network
 from tailrace.p4rt import programs
-from tailrace.p4rt.client import Address, connect
+from tailrace.p4rt.channel import Address
+from tailrace.p4rt.client import connect
 from tailrace.p4rt.errors import ControllerError, SwitchError, TlsError, UnreachableError, WriteError
 from tailrace.p4rt.target import target
 from tailrace.p4rt.tls import Tls
@@ -282,7 +283,7 @@ def test_nobody_there() -> None:
         controller = Controller(PAIR, FLOWCUT, nowhere, target("native"), links=QUIET)
         await controller.start()
         await until(lambda: all(session.error is not None for session in controller.sessions.values()))
-        with pytest.raises(UnreachableError, match=r"leaf1: no answer at 127\.0\.0\.1:1: "):
+        with pytest.raises(UnreachableError, match=r"leaf1: no P4Runtime server answers at 127\.0\.0\.1:1"):
             await controller.wait_ready(0.0)
         with pytest.raises(UnreachableError, match="leaf1: there is no connection"):
             await controller.ask("leaf1", "READ_PORT", 1)

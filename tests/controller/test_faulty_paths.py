@@ -19,7 +19,8 @@ from tailrace.controller.linkwatch import Settings
 from tailrace.controller.reconcile import differences, read_all
 from tailrace.controller.session import State
 from tailrace.p4rt import programs
-from tailrace.p4rt.client import Address, connect
+from tailrace.p4rt.channel import Address
+from tailrace.p4rt.client import connect
 from tailrace.p4rt.digests import Digest
 from tailrace.p4rt.events import Event
 from tailrace.p4rt.target import target

@@ -233,7 +233,7 @@ class Fake:
     async def write(self, updates: Sequence[p4r.Update]) -> None:
         if self.refuses:
             self.refuses -= 1
-            raise WriteError(self.name, "write was refused: FULL: no room", {0: "FULL: no room"})
+            raise WriteError(self.name, "write was refused: FULL: no room", failures={0: "FULL: no room"})
         for update in () if self.forgets else updates:
             self.held[canonical(update.entity)[0]] = update.entity
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from tailrace.controller import runfile
-from tailrace.controller.runfile import RunFile, RunSwitch
-from tailrace.p4rt.errors import RunFileError, TlsError
+from tailrace.controller.runfile import RunFile, RunFileError, RunSwitch
+from tailrace.p4rt.errors import TlsError
 from tailrace.p4rt.tls import Tls
 from tailrace.words import SpecError
 

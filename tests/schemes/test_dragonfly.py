@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from tailrace.p4rt import programs
 from tailrace.p4rt.encoding import encode
-from tailrace.p4rt.errors import IntentError
 from tailrace.p4rt.intent import SwitchIntent
 from tailrace.p4rt.target import target
 from tailrace.schemes.defaults import age_ns, bdp_bytes, longest_path, resolve
 from tailrace.schemes.dragonfly.groups import plan_dragonfly
+from tailrace.schemes.errors import IntentError
 from tailrace.schemes.intent import intent
 from tailrace.schemes.registry import (
     DragonflyPaths,

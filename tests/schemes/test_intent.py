@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from tailrace.p4rt import programs
 from tailrace.p4rt.encoding import encode
-from tailrace.p4rt.errors import IntentError
 from tailrace.p4rt.intent import SwitchIntent
 from tailrace.p4rt.target import target
+from tailrace.schemes.errors import IntentError
 from tailrace.schemes.intent import intent
 from tailrace.schemes.registry import parse_scheme
 from tailrace.topology import Host, Link, Switch, Topology, max_switches_on_path, next_hops, parse_topology

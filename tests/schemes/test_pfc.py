@@ -11,9 +11,9 @@ from finsy import P4CloneSessionEntry, P4TableAction, P4TableEntry
 from tailrace.controller.storms import storm_of
 from tailrace.p4rt import programs
 from tailrace.p4rt.digests import Digest
-from tailrace.p4rt.errors import IntentError
 from tailrace.p4rt.target import EmulatedPfc, target
 from tailrace.schemes.blocks.pfc import QUANTA
+from tailrace.schemes.errors import IntentError
 from tailrace.schemes.intent import intent
 from tailrace.schemes.registry import parse_scheme
 from tailrace.topology import parse_topology

@@ -8,10 +8,10 @@ from finsy import P4CloneSessionEntry, P4MulticastGroupEntry, P4TableAction, P4T
 
 from tailrace.p4rt import programs
 from tailrace.p4rt.encoding import encode
-from tailrace.p4rt.errors import IntentError
 from tailrace.p4rt.intent import SwitchIntent
 from tailrace.p4rt.target import target
 from tailrace.schemes.defaults import base_rtt_ns, resolve
+from tailrace.schemes.errors import IntentError
 from tailrace.schemes.intent import intent
 from tailrace.schemes.registry import parse_scheme
 from tailrace.schemes.rlb.app import FIRST_RELAY, FIRST_SESSION, UPSTREAM_GROUP, next_hop_parts

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from tailrace.p4rt import programs
-from tailrace.p4rt.errors import IntentError, ProgramError
+from tailrace.p4rt.errors import ProgramError
 from tailrace.p4rt.target import target
 from tailrace.schemes.defaults import age_ns, base_rtt_ns, bdp_bytes, resolve
+from tailrace.schemes.errors import IntentError
 from tailrace.schemes.registry import (
     GROWTH_OFF,
     DrillConfig,

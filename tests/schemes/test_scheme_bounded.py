@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from tailrace.p4rt.errors import IntentError
 from tailrace.schemes.defaults import (
     base_rtt_ns,
     bdp_bytes,
@@ -16,6 +15,7 @@ from tailrace.schemes.defaults import (
     propagation_ns,
     resolve,
 )
+from tailrace.schemes.errors import IntentError
 from tailrace.schemes.registry import (
     BoundedConfig,
     EcmpConfig,

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tailrace.p4rt import programs
-from tailrace.p4rt.errors import IntentError
+from tailrace.schemes.errors import IntentError
 from tailrace.schemes.registry import parse_scheme
 from tailrace.schemes.spritz.endpoints import COARSE_EVS, EndpointPaths, endpoint_paths
 from tailrace.topology import parse_topology

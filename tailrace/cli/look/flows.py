@@ -21,7 +21,7 @@ def flows(*, switches: SwitchNames = None, look: LookOptions) -> None:
     from tailrace.controller.inspect.flows import COLUMNS, keeps_flows, read_flows
     from tailrace.controller.inspect.node import Node
     from tailrace.controller.listing.listing import Listing, merge
-    from tailrace.p4rt.read_errors import NotOfferedError
+    from tailrace.p4rt.errors import NotOfferedError
 
     def read(network: Network) -> Listing:
         def one(node: Node) -> Listing:
@@ -31,7 +31,7 @@ def flows(*, switches: SwitchNames = None, look: LookOptions) -> None:
         nodes = network.select(switches or ())
         keeping = [node for node, keeps in zip(nodes, each(nodes, keeps_flows), strict=True) if keeps]
         if not keeping:
-            raise NotOfferedError(f"{nodes[0].name}: {nodes[0].title} keeps no flow table; flowcut does")
+            raise NotOfferedError(nodes[0].name, f"{nodes[0].title} keeps no flow table; flowcut does")
         return merge("flows", COLUMNS, each(keeping, one))
 
     show(look, read)

@@ -14,12 +14,11 @@ from typing import TypeVar
 
 from tailrace.controller import runfile
 from tailrace.controller.asking.asking import Asker, Primary
-from tailrace.controller.asking.relay import OutLeft, RelayClient
+from tailrace.controller.asking.relay import OutLeft, RelayClient, RelayError
 from tailrace.controller.inspect.node import Node
 from tailrace.controller.runfile import RunFile
-from tailrace.p4rt.client import Address
+from tailrace.p4rt.channel import Address
 from tailrace.p4rt.connection import GrpcConnection, load_p4info
-from tailrace.p4rt.read_errors import RelayError
 from tailrace.p4rt.tls import Tls
 from tailrace.topology import Topology, parse_topology
 from tailrace.topology.paths.shortest import Down
@@ -82,7 +81,7 @@ class Network:
         """Who can put questions to a switch: the running controller, or this process as primary.
 
         Raises:
-            InspectError: neither.
+            ControllerError: neither.
         """
         relay = self.relay()
         if relay is not None:
@@ -97,7 +96,7 @@ class Network:
         """The ends of links that are down, and the paths that are out, as the controller takes them.
 
         Raises:
-            InspectError: it went away meanwhile.
+            RelayError: it went away meanwhile.
         """
         relay = self.relay()
         if relay is not None:

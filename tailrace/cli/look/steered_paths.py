@@ -72,7 +72,7 @@ class Steered:
 
         Raises:
             SpecError: all hosts are on one switch.
-            InspectError: a switch cannot be read.
+            SwitchError: a switch cannot be read.
         """
         walker = walker_of(self._topology, self._nodes)
         chosen = self._of_switches(pairs)

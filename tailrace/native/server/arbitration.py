@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from finsy.proto import p4r
 
+from tailrace.p4rt.requests import election_of, set_election
 from tailrace.p4rt.status import Code, P4RtError, invalid, not_found
 
 DEFAULT_ROLE = ""
@@ -37,17 +38,6 @@ class _Role:
 
 
 Notices = list[tuple[Client, p4r.MasterArbitrationUpdate]]
-
-
-def election_of(message: p4r.Uint128) -> int:
-    """The 128-bit election id in a message."""
-    return (message.high << 64) | message.low
-
-
-def set_election(message: p4r.Uint128, election_id: int) -> None:
-    """Writes a 128-bit election id into a message."""
-    message.high = election_id >> 64
-    message.low = election_id & (1 << 64) - 1
 
 
 class Arbiter:

@@ -15,7 +15,7 @@ from finsy.proto import p4i, p4r
 
 from tailrace.native.compiler import Program, ProgramError
 from tailrace.native.runtime import StateError, Switch
-from tailrace.native.server.arbitration import Arbiter, election_of
+from tailrace.native.server.arbitration import Arbiter
 from tailrace.native.server.context import Context, Limits, Ports, Work, finish, from_state_error, in_slices
 from tailrace.native.server.device_config import program_json
 from tailrace.native.server.entities.schema import Schema, build_schema
@@ -25,6 +25,7 @@ from tailrace.native.server.packetio import PacketIo
 from tailrace.native.server.reconcile import transfer
 from tailrace.native.server.state import Result, State
 from tailrace.native.server.statistics import statistics
+from tailrace.p4rt.requests import election_of
 from tailrace.p4rt.status import Code, P4RtError, invalid, not_found
 
 API_VERSION = "1.5.0"

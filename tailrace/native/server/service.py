@@ -31,7 +31,7 @@ from tailrace.native.server.state import Result
 from tailrace.native.server.streams import Stream
 from tailrace.native.server.turns import Turns
 from tailrace.native.switchd.ports import PortError
-from tailrace.p4rt.status import MAX_MESSAGE, Code, P4RtError, batch_status, exhausted
+from tailrace.p4rt.status import DETAILS, MAX_MESSAGE, Code, P4RtError, batch_status, exhausted
 from tailrace.words.text import one_line
 
 _log = logging.getLogger(__name__)
@@ -469,6 +469,6 @@ async def _abort_batch(context: _AnyContext, failure: BatchError) -> NoReturn:
             MAX_MESSAGE,
         )
     else:
-        context.set_trailing_metadata((("grpc-status-details-bin", status),))
+        context.set_trailing_metadata(((DETAILS, status),))
     await context.abort(grpc.StatusCode.UNKNOWN, message)
     raise AssertionError("abort returned")

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Counts of the traffic manager over gRPC, beside P4Runtime, which has no place for them.
 
-    /tailrace.Statistics/Get    a device id as text -> JSON as native.server.statistics has it
-
 Anybody may ask: it changes nothing.
 """
 
@@ -15,7 +13,8 @@ from typing import Any
 import grpc
 import grpc.aio
 
-SERVICE, METHOD = "tailrace.Statistics", "Get"
+from tailrace.p4rt.requests import STATISTICS
+
 _MAX_ID = 20
 """Digits of a device id."""
 
@@ -33,6 +32,7 @@ def statistics_handler(devices: Mapping[int, Statistics]) -> grpc.GenericRpcHand
             raise AssertionError("abort returned")
         return json.dumps(found()).encode()
 
-    handlers = {METHOD: grpc.unary_unary_rpc_method_handler(get)}
-    handler: grpc.GenericRpcHandler[Any, Any] = grpc.method_handlers_generic_handler(SERVICE, handlers)
+    service, method = STATISTICS
+    handlers = {method: grpc.unary_unary_rpc_method_handler(get)}
+    handler: grpc.GenericRpcHandler[Any, Any] = grpc.method_handlers_generic_handler(service, handlers)
     return handler

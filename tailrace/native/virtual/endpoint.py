@@ -22,12 +22,13 @@ from collections.abc import Callable, Iterator, MutableMapping
 from finsy.proto import p4r
 
 from tailrace.native.compiler import Program, load_program
-from tailrace.native.server.arbitration import Client, set_election
+from tailrace.native.server.arbitration import Client
 from tailrace.native.server.context import Ports
 from tailrace.native.server.device import Device, Prepared, Settings
 from tailrace.native.server.state import Result
 from tailrace.native.virtual.errors import NetworkError
 from tailrace.native.virtual.switch_node import SwitchNode
+from tailrace.p4rt.requests import set_election
 from tailrace.p4rt.status import Code, P4RtError
 
 ELECTION_ID = 1

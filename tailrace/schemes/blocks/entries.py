@@ -11,12 +11,12 @@ from ipaddress import IPv4Network
 from finsy import P4TableAction, P4TableEntry, P4TableMatch
 from finsy.p4entity import P4Entity
 
-from tailrace.p4rt.errors import IntentError
 from tailrace.p4rt.programs import Program
 from tailrace.p4rt.target import Target
 from tailrace.schemes.blocks.groups import Groups
 from tailrace.schemes.defaults import known
 from tailrace.schemes.dragonfly.groups import DragonflyPlan
+from tailrace.schemes.errors import IntentError
 from tailrace.schemes.registry import BoundedConfig, SchemeConfig
 from tailrace.topology import Switch, Topology
 from tailrace.topology.paths.bounded import BoundedPaths

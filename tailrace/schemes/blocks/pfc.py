@@ -18,8 +18,8 @@ from collections.abc import Iterator
 from finsy import P4CloneSessionEntry, P4TableAction, P4TableEntry, P4TableMatch
 from finsy.p4entity import P4Entity
 
-from tailrace.p4rt.errors import IntentError
 from tailrace.schemes.blocks.entries import Plan, default_action, fitting
+from tailrace.schemes.errors import IntentError
 from tailrace.schemes.rlb.app import ROOM_PACKETS
 from tailrace.topology import GATEWAY_MAC
 from tailrace.words.watchdog import Watchdog, of_port, parse_watchdog

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from finsy import P4CloneSessionEntry, P4TableAction, P4TableEntry, P4TableMatch
 from finsy.p4entity import P4Entity
 
-from tailrace.p4rt.errors import IntentError
 from tailrace.schemes.blocks.entries import (
     Plan,
     configuration,
@@ -22,6 +21,7 @@ from tailrace.schemes.blocks.entries import (
     routes,
 )
 from tailrace.schemes.defaults import known, longest_path
+from tailrace.schemes.errors import IntentError
 from tailrace.schemes.registry import ALPHA_STEPS, FlowcutConfig
 
 _BUCKET_REGISTER = "untracked_bytes"

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from finsy import P4CloneSessionEntry, P4MulticastGroupEntry, P4TableAction, P4TableEntry, P4TableMatch
 from finsy.p4entity import P4Entity
 
-from tailrace.p4rt.errors import IntentError
 from tailrace.schemes.blocks.entries import (
     Plan,
     configuration,
@@ -20,6 +19,7 @@ from tailrace.schemes.blocks.entries import (
 )
 from tailrace.schemes.defaults import FRAME_BYTES, known, sending_ns
 from tailrace.schemes.drill_app import candidates
+from tailrace.schemes.errors import IntentError
 from tailrace.schemes.letflow_app import flowlet_config
 from tailrace.schemes.presto_app import flowcell_config
 from tailrace.schemes.rlb.declaration import DRILL, DYNAMIC, LETFLOW, PRESTO, RlbConfig

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tailrace.p4rt.errors import IntentError
+from tailrace.schemes.errors import IntentError
 from tailrace.schemes.rlb.declaration import LETFLOW, RlbConfig
 from tailrace.topology import Topology
 

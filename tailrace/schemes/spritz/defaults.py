@@ -19,8 +19,8 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import fields, replace
 
-from tailrace.p4rt.errors import IntentError
 from tailrace.schemes.base import RedConfig, SchemeConfig
+from tailrace.schemes.errors import IntentError
 from tailrace.schemes.spritz.declaration import BoundedConfig, RoutedConfig, SpritzConfig
 from tailrace.topology import Topology, max_switches_on_path
 from tailrace.topology.kinds import SLIM_FLY, TREES, check_kind

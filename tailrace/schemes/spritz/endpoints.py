@@ -14,8 +14,8 @@ from __future__ import annotations
 from functools import lru_cache
 
 from tailrace.p4rt import programs
-from tailrace.p4rt.errors import IntentError
 from tailrace.schemes.base import SchemeConfig
+from tailrace.schemes.errors import IntentError
 from tailrace.schemes.spritz.declaration import (
     COARSE,
     LATENCY,

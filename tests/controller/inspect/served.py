@@ -6,14 +6,14 @@ from __future__ import annotations
 import asyncio
 import itertools
 import threading
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
 from finsy import P4Schema
-from finsy.proto import p4i, p4r
+from finsy.proto import p4i
 from google.protobuf import text_format
 
 from tailrace.controller.reconcile import reconcile
@@ -23,15 +23,15 @@ from tailrace.native.server.context import Ports
 from tailrace.native.server.device import Device, Settings
 from tailrace.native.server.server import Server
 from tailrace.p4rt import programs
+from tailrace.p4rt.client import Client
 from tailrace.p4rt.connection import GrpcConnection
 from tailrace.p4rt.endpoint import run_at_once
 from tailrace.p4rt.programs import Program
-from tailrace.p4rt.status import Code
 from tailrace.p4rt.target import target
 from tailrace.schemes.intent import intent
 from tailrace.schemes.registry import parse_scheme
 from tailrace.topology import Topology
-from tests.native.server.conftest import CPU_PORT, TIMEOUT_S, ManualPlane, Session
+from tests.native.server.conftest import CPU_PORT, TIMEOUT_S, ManualPlane
 
 PRIORITIES = 8
 ELECTION_IDS = itertools.count(1 << 80)
@@ -152,42 +152,11 @@ class Primary:
     """A controller that is primary while it is open: an endpoint whose calls do not wait for an event loop."""
 
     def __init__(self, switch: ServedSwitch) -> None:
-        self.name = f"device {switch.device_id}"
-        self.election_id = next(ELECTION_IDS)
-        self._device_id = switch.device_id
-        self._connection = GrpcConnection(self.name, switch.address, switch.device_id)
-        self._session = Session(self._connection.stub)
-        self._session.arbitrate(self.election_id, device_id=switch.device_id)
-        assert self._session.status() == Code.OK
+        self._connection = GrpcConnection(f"device {switch.device_id}", switch.address, switch.device_id)
 
-    def __enter__(self) -> Primary:
-        return self
+    def __enter__(self) -> Client:
+        run_at_once(self._connection.client.become_primary(next(ELECTION_IDS)))
+        return self._connection.client
 
     def __exit__(self, *_: object) -> None:
-        self._session.close()
         self._connection.close()
-
-    @property
-    def _election(self) -> p4r.Uint128:
-        return p4r.Uint128(high=self.election_id >> 64, low=self.election_id & (1 << 64) - 1)
-
-    async def read(self, requests: Sequence[p4r.Entity]) -> list[p4r.Entity]:
-        return self._connection.read(requests)
-
-    async def write(self, updates: Sequence[p4r.Update]) -> None:
-        request = p4r.WriteRequest(device_id=self._device_id, election_id=self._election, updates=updates)
-        self._connection.stub.Write(request, timeout=TIMEOUT_S)
-
-    async def cookie(self) -> int | None:
-        return self._connection.cookie()
-
-    async def push(self, program: Program) -> None:
-        request = p4r.SetForwardingPipelineConfigRequest(
-            device_id=self._device_id,
-            election_id=self._election,
-            action=p4r.SetForwardingPipelineConfigRequest.VERIFY_AND_COMMIT,
-        )
-        request.config.p4info.CopyFrom(program.p4info)
-        request.config.p4_device_config = program.json
-        request.config.cookie.cookie = program.cookie
-        self._connection.stub.SetForwardingPipelineConfig(request, timeout=TIMEOUT_S)

@@ -22,7 +22,7 @@ from tailrace.controller.asking.answers import (
     parse_queues,
     parse_rlb_port,
 )
-from tailrace.p4rt.read_errors import InspectError
+from tailrace.p4rt.errors import SwitchError
 from tailrace.toolchain.artifacts import P4_BUILD
 
 
@@ -106,7 +106,7 @@ def test_queues() -> None:
 
 @pytest.mark.parametrize("size", [0, 1, 17])
 def test_answers_that_are_cut_off(size: int) -> None:
-    with pytest.raises(InspectError, match="s1"):
+    with pytest.raises(SwitchError, match="s1"):
         parse_bucket(bytes(size), "s1") if size else parse_queues(bytes(size), "s1")
 
 
@@ -140,5 +140,5 @@ def test_ports_of_rlb() -> None:
         recirculating=2,
     )
     assert parse_rlb_port(full, "s") == RlbPort(4, 3, 2)
-    with pytest.raises(InspectError, match="s: the switch's answer is cut off"):
+    with pytest.raises(SwitchError, match="s: the switch's answer is cut off"):
         parse_rlb_port(full[:-1], "s")

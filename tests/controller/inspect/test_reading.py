@@ -30,8 +30,8 @@ from tailrace.controller.inspect.tables import read_tables
 from tailrace.controller.listing.listing import Listing, Row
 from tailrace.p4rt.connection import GrpcConnection, load_p4info
 from tailrace.p4rt.endpoint import run_at_once
+from tailrace.p4rt.errors import ElectionError, NotOfferedError, RefusedError
 from tailrace.p4rt.fields import Kind
-from tailrace.p4rt.read_errors import NotOfferedError, NotPrimaryError, SwitchRefusedError
 from tailrace.p4rt.values import json_of, text_of
 from tailrace.p4rt.view import ProgramView
 from tailrace.words import SpecError
@@ -184,7 +184,7 @@ class Refusing:
 
     def read(self, entities: Sequence[p4r.Entity]) -> list[p4r.Entity]:
         if entities[0].WhichOneof("entity") == self._refused:
-            raise SwitchRefusedError(f"b1: refused ({self._code})", self._code)
+            raise RefusedError("b1", "refused", self._code)
         return []
 
 
@@ -192,7 +192,7 @@ def test_registers_that_the_target_does_not_show() -> None:
     info = load_p4info(BUILD / "p4rt_all.p4info.txtpb")
     with pytest.raises(NotOfferedError, match="shows no registers"):
         read_registers(Node("b1", Refusing(info, "register_entry", "UNIMPLEMENTED")))
-    with pytest.raises(SwitchRefusedError):
+    with pytest.raises(RefusedError):
         read_registers(Node("b1", Refusing(info, "register_entry", "INTERNAL")))
 
 
@@ -202,7 +202,7 @@ def test_what_else_a_target_may_lack() -> None:
         read_groups(Node("b1", Refusing(info, "packet_replication_engine_entry", "UNIMPLEMENTED"))).rows == ()
     )
     assert read_counters(Node("b1", Refusing(info, "direct_counter_entry", "UNIMPLEMENTED"))).rows == ()
-    with pytest.raises(SwitchRefusedError):
+    with pytest.raises(RefusedError):
         read_tables(Node("b1", Refusing(info, "table_entry", "INTERNAL")))
 
 
@@ -249,7 +249,7 @@ def test_two_commands_at_a_time_without_controller() -> None:
     program = ProgramView(p4i.P4Info())
     with served() as (fresh,):
         connection = GrpcConnection("s1", fresh.address, fresh.device_id)
-        taken = pytest.raises(NotPrimaryError, match="another client has the election id 1")
+        taken = pytest.raises(ElectionError, match="another client has the election id 1")
         with asking.Primary(connection, program), taken:
             asking.Primary(connection, program)
         with asking.Primary(connection, program):

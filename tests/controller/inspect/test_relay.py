@@ -12,9 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tailrace.controller.asking.relay import MAX_INDEX, RelayClient, RelayServer
-from tailrace.p4rt.errors import UnreachableError
-from tailrace.p4rt.read_errors import NoAnswerError, RelayError
+from tailrace.controller.asking.relay import MAX_INDEX, RelayClient, RelayError, RelayServer
+from tailrace.p4rt.errors import NoAnswerError, UnreachableError
 
 TIMEOUT_S = 60.0
 

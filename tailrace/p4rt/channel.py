@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: Apache-2.0
+"""gRPC channels to one switch, for code in an event loop and for code that waits itself.
+
+What is called and how errors are read is the same for both (client.py). Here is what is not: how an answer is
+waited for, and the stream.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+import threading
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import grpc
+import grpc.aio
+from finsy.proto import p4r, p4r_grpc
+
+from tailrace.p4rt.tls import Tls
+
+MOST_WAITING = 1024
+"""Messages for the stream that may wait; more means that the switch reads none."""
+
+_OPTIONS: list[tuple[str, int]] = [
+    ("grpc.max_receive_message_length", -1),
+    ("grpc.max_send_message_length", -1),
+    # errors of a batch travel in trailers
+    ("grpc.max_metadata_size", 1 << 20),
+    # a switch that comes back is to be found soon, whatever its channel has learned before
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.max_reconnect_backoff_ms", 1000),
+    ("grpc.use_local_subchannel_pool", 1),
+    ("grpc.enable_http_proxy", 0),
+]
+_CLOSE_S = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a switch is: a gRPC target such as `127.0.0.1:50051` or `unix:/tmp/leaf1.sock`, and its device
+    id.
+    """
+
+    address: str
+    device_id: int
+
+
+class StreamEndedError(Exception):
+    """The stream is over, and no error says why."""
+
+
+class Stream(Protocol):
+    """An open StreamChannel. Both calls raise StreamEndedError when it has ended."""
+
+    def send(self, message: p4r.StreamMessageRequest) -> None:
+        """Has a message on its way when this returns. Raises queue.Full when the switch reads none."""
+        ...
+
+    async def receive(self, timeout_s: float | None) -> p4r.StreamMessageResponse | None:
+        """The next message; None after the time. Raises grpc.RpcError when the switch ends the stream."""
+        ...
+
+    async def close(self) -> None:
+        """Ends it."""
+        ...
+
+
+class Channel(Protocol):
+    """An open channel. `stub` gives what `one` and `all` wait for."""
+
+    stub: Any
+    raw: Any
+
+    async def one(self, call: Any) -> Any:
+        """The answer of a call. Raises grpc.RpcError."""
+        ...
+
+    async def all(self, call: Any) -> list[Any]:
+        """The answers of a call that has several. Raises grpc.RpcError."""
+        ...
+
+    def stream(self) -> Stream:
+        """Opens a StreamChannel."""
+        ...
+
+
+class LoopChannel:
+    """For code in an event loop."""
+
+    def __init__(self, address: str, tls: Tls | None) -> None:
+        self.raw = _opened(grpc.aio, address, tls)
+        self.stub: Any = p4r_grpc.P4RuntimeStub(self.raw)
+
+    async def one(self, call: Any) -> Any:
+        """See Channel."""
+        return await call
+
+    async def all(self, call: Any) -> list[Any]:
+        """See Channel."""
+        return [answer async for answer in call]
+
+    def stream(self) -> Stream:
+        """See Channel."""
+        return _LoopStream(self.stub.StreamChannel())
+
+
+class BlockingChannel:
+    """For code without an event loop: nothing here waits for one, so `run_at_once` can run what uses it."""
+
+    def __init__(self, address: str, tls: Tls | None) -> None:
+        self.raw = _opened(grpc, address, tls)
+        self.stub: Any = p4r_grpc.P4RuntimeStub(self.raw)
+
+    async def one(self, call: Any) -> Any:
+        """See Channel."""
+        return call
+
+    async def all(self, call: Any) -> list[Any]:
+        """See Channel."""
+        return list(call)
+
+    def stream(self) -> Stream:
+        """See Channel."""
+        return _BlockingStream(self.stub)
+
+
+def _opened(kind: Any, address: str, tls: Tls | None) -> Any:
+    """A channel of grpc or grpc.aio."""
+    if tls is None:
+        return kind.insecure_channel(address, options=_OPTIONS)
+    return kind.secure_channel(address, tls.credentials().to_client_credentials(), options=_OPTIONS)
+
+
+class _LoopStream:
+    def __init__(self, call: Any) -> None:
+        self._call = call
+        self._waiting: asyncio.Queue[p4r.StreamMessageRequest] = asyncio.Queue(MOST_WAITING)
+        self._writer = asyncio.create_task(self._write_out())
+        self._reading: asyncio.Task[Any] | None = None
+
+    def send(self, message: p4r.StreamMessageRequest) -> None:
+        if self._writer.done():
+            raise StreamEndedError
+        try:
+            self._waiting.put_nowait(message)
+        except asyncio.QueueFull:
+            raise queue.Full from None
+
+    async def _write_out(self) -> None:
+        """Writes message after message. Alone: gRPC allows one write at a time, and a write that is
+        cancelled, say with the question that it is for, would take the stream with it.
+        """
+        try:
+            while True:
+                await self._call.write(await self._waiting.get())
+        except (grpc.RpcError, grpc.aio.UsageError, asyncio.InvalidStateError):
+            self._call.cancel()  # so that who receives learns of it
+
+    async def receive(self, timeout_s: float | None) -> p4r.StreamMessageResponse | None:
+        # a read that is cancelled would take the stream with it, too, so it goes on after the time
+        reading = self._reading = self._reading or asyncio.ensure_future(self._call.read())
+        done, _ = await asyncio.wait({reading}, timeout=timeout_s)
+        if not done:
+            return None
+        self._reading = None
+        try:
+            message = reading.result()
+        except (grpc.aio.UsageError, asyncio.InvalidStateError) as error:
+            raise StreamEndedError from error
+        if not isinstance(message, p4r.StreamMessageResponse):
+            raise StreamEndedError
+        return message
+
+    async def close(self) -> None:
+        tasks = [task for task in (self._writer, self._reading) if task is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self._call.cancel()
+
+
+class _BlockingStream:
+    def __init__(self, stub: Any) -> None:
+        self._requests: queue.Queue[p4r.StreamMessageRequest | None] = queue.Queue(MOST_WAITING)
+        self._received: queue.Queue[p4r.StreamMessageResponse | Exception] = queue.Queue()
+        self._call = stub.StreamChannel(iter(self._requests.get, None))
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def send(self, message: p4r.StreamMessageRequest) -> None:
+        self._requests.put_nowait(message)
+
+    def _read(self) -> None:
+        try:
+            for message in self._call:
+                self._received.put(message)
+            self._received.put(StreamEndedError())
+        except grpc.RpcError as error:
+            self._received.put(error)
+
+    async def receive(self, timeout_s: float | None) -> p4r.StreamMessageResponse | None:
+        try:
+            found = self._received.get(timeout=timeout_s if timeout_s is None else max(timeout_s, 0.0))
+        except queue.Empty:
+            return None
+        if isinstance(found, Exception):
+            self._received.put(found)  # whoever asks again learns the same
+            raise found
+        return found
+
+    async def close(self) -> None:
+        self._call.cancel()
+        self._requests.put(None)
+        self._reader.join(_CLOSE_S)

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One client, with an event loop and without: the same answers and the same errors."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import AsyncExitStack
+from typing import Any, Protocol
+
+import pytest
+from finsy.proto import p4r
+
+from tailrace.p4rt import programs
+from tailrace.p4rt.channel import Address
+from tailrace.p4rt.client import Client, connect
+from tailrace.p4rt.connection import GrpcConnection
+from tailrace.p4rt.endpoint import run_at_once
+from tailrace.p4rt.errors import (
+    ElectionError,
+    NoAnswerError,
+    NotOfferedError,
+    ReadError,
+    UnreachableError,
+    WriteError,
+)
+from tests.controller.inspect.served import ServedSwitch, served
+
+NOWHERE = Address("127.0.0.1:1", 1)
+
+
+class Open(Protocol):
+    """Opens a client of the switch at an address, until the test ends."""
+
+    async def __call__(self, address: Address) -> Client: ...
+
+
+Body = Callable[[Open], Coroutine[Any, Any, None]]
+
+
+def in_a_loop(body: Body) -> None:
+    async def run() -> None:
+        async with AsyncExitStack() as stack:
+            await body(lambda address: stack.enter_async_context(connect("s1", address)))
+
+    asyncio.run(run())
+
+
+def without_one(body: Body) -> None:
+    opened: list[GrpcConnection] = []
+
+    async def open_one(address: Address) -> Client:
+        opened.append(GrpcConnection("s1", address.address, address.device_id))
+        return opened[-1].client
+
+    try:
+        run_at_once(body(open_one))
+    finally:
+        for connection in opened:
+            connection.close()
+
+
+both = pytest.mark.parametrize("run", [in_a_loop, without_one])
+
+
+@pytest.fixture
+def switch() -> Iterator[ServedSwitch]:
+    with served() as (place,):
+        yield place
+
+
+def address_of(switch: ServedSwitch) -> Address:
+    return Address(switch.address, switch.device_id)
+
+
+@both
+def test_one_is_primary(run: Callable[[Body], None], switch: ServedSwitch) -> None:
+    """Nobody else while it is; afterwards with the id that the switch remembers, however low it begins."""
+
+    async def body(open_one: Open) -> None:
+        first, second = await open_one(address_of(switch)), await open_one(address_of(switch))
+        await first.become_primary(1 << 100)
+        with pytest.raises(ElectionError, match="another client has the election id"):
+            await second.become_primary(1 << 100)
+        await second.close()
+        with pytest.raises(ElectionError, match=f"another controller is primary .election id {1 << 100}"):
+            await second.become_primary(5)
+        with pytest.raises(NoAnswerError, match=r"s1: no message in 0\.01 s"):
+            while True:
+                await first.receive(0.01)  # of the elections
+        await second.close()
+        await first.close()
+        await second.become_primary(5)
+        await second.push(programs.load("ecmp"))
+
+    run(body)
+
+
+@both
+def test_what_is_refused(run: Callable[[Body], None], switch: ServedSwitch) -> None:
+    """Each refusal has the switch's code and reason; of a batch, by index."""
+
+    async def body(open_one: Open) -> None:
+        client, program = await open_one(address_of(switch)), programs.load("ecmp")
+        assert await client.cookie() is None
+        with pytest.raises(NotOfferedError, match="no program is loaded"):
+            await client.p4info()
+        await client.become_primary(7)
+        await client.push(program)
+        assert (await client.cookie(), await client.p4info()) == (program.cookie, program.p4info)
+        unknown = p4r.Entity(table_entry=p4r.TableEntry(table_id=77))
+        with pytest.raises(ReadError, match="s1: read was refused: NOT_FOUND: ") as read:
+            await client.read([unknown])
+        assert read.value.code == "NOT_FOUND"
+        group = p4r.Entity()
+        group.packet_replication_engine_entry.multicast_group_entry.multicast_group_id = 3
+        updates = [p4r.Update(type=p4r.Update.INSERT, entity=entity) for entity in (unknown, group, unknown)]
+        with pytest.raises(WriteError, match=r"write was refused: NOT_FOUND: .*\(and 1 more\)") as write:
+            await client.write(updates)
+        assert (set(write.value.failures), write.value.code) == ({0, 2}, "NOT_FOUND")
+        found = await client.statistics()
+        assert found is not None
+        assert "ports" in found
+
+    run(body)
+
+
+@both
+def test_nobody_there(run: Callable[[Body], None]) -> None:
+    async def body(open_one: Open) -> None:
+        client = await open_one(NOWHERE)
+        for call in (client.cookie, client.p4info, client.statistics, lambda: client.become_primary(1)):
+            with pytest.raises(
+                UnreachableError, match=r"^s1: no P4Runtime server answers at 127\.0\.0\.1:1$"
+            ):
+                await call()
+
+    run(body)
+
+
+@both
+def test_a_server_that_goes_away(run: Callable[[Body], None]) -> None:
+    """Who waits for a message, or sends one, learns of it."""
+
+    async def body(open_one: Open) -> None:
+        with served() as (switch,):
+            client = await open_one(address_of(switch))
+            await client.become_primary(1)
+        with pytest.raises(UnreachableError):
+            await client.receive()
+        with pytest.raises(UnreachableError):
+            await client.receive(0.1)
+
+    run(body)
