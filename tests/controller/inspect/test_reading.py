@@ -248,10 +248,11 @@ def test_bad_p4info_files(tmp_path: Path, content: bytes, part: str) -> None:
 def test_two_commands_at_a_time_without_controller() -> None:
     program = ProgramView(p4i.P4Info())
     with served() as (fresh,):
-        connection = GrpcConnection("s1", fresh.address, fresh.device_id)
+        first, second = (GrpcConnection("s1", fresh.address, fresh.device_id) for _ in range(2))
         taken = pytest.raises(ElectionError, match="another client has the election id 1")
-        with asking.Primary(connection, program), taken:
-            asking.Primary(connection, program)
-        with asking.Primary(connection, program):
+        with asking.Primary(first, program), taken:
+            asking.Primary(second, program)
+        with asking.Primary(second, program):
             pass  # the first has gone
-        connection.close()
+        first.close()
+        second.close()
