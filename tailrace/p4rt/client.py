@@ -61,7 +61,7 @@ class Client:
         self._call_s = call_s
         self._encrypted = encrypted
         self._stream: Stream | None = None
-        self.election_id = p4r.Uint128()
+        self.election_id = 0
 
     @property
     def name(self) -> str:
@@ -77,8 +77,7 @@ class Client:
         if code in (grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.CANCELLED):
             return UnreachableError(self._name, f"no answer at {self._address}: {code.value[1]}")
         if what is _STREAM and code is grpc.StatusCode.INVALID_ARGUMENT:  # P4Runtime §5.3
-            used = requests.election_of(self.election_id)
-            return ElectionError(self._name, f"another client has the election id {used}")
+            return ElectionError(self._name, f"another client has the election id {self.election_id}")
         failures = {
             index: f"{one.code.name}: {_line(one.message)}"
             for index, one in refusals(error.trailing_metadata() or ()).items()
@@ -86,6 +85,11 @@ class Client:
         first = next(iter(failures.values()), f"{code.name}: {details or 'no reason given'}")
         more = f" (and {len(failures) - 1} more)" if len(failures) > 1 else ""
         return kind(self._name, f"{what} was refused: {first}{more}", first.partition(":")[0], failures)
+
+    def _election(self) -> p4r.Uint128:
+        message = p4r.Uint128()
+        requests.set_election(message, self.election_id)
+        return message
 
     # ---- calls ----
 
@@ -100,7 +104,7 @@ class Client:
 
     def write_request(self, updates: Sequence[p4r.Update]) -> p4r.WriteRequest:
         """What `carry_out` takes."""
-        return p4r.WriteRequest(device_id=self._device_id, election_id=self.election_id, updates=updates)
+        return p4r.WriteRequest(device_id=self._device_id, election_id=self._election(), updates=updates)
 
     async def carry_out(self, request: p4r.WriteRequest) -> None:
         """Carries out a request that is ready. Raises as `write`."""
@@ -149,7 +153,7 @@ class Client:
         """See Endpoint."""
         request = requests.push(program)
         request.device_id = self._device_id
-        request.election_id.CopyFrom(self.election_id)
+        requests.set_election(request.election_id, self.election_id)
         try:
             await self._channel.one(self._channel.stub.SetForwardingPipelineConfig(request, timeout=PUSH_S))
         except grpc.RpcError as error:
@@ -210,10 +214,10 @@ class Client:
 
     def announce(self, election_id: int) -> None:
         """Asks to be the primary controller with an election id; the answer comes on the stream."""
-        requests.set_election(self.election_id, election_id)
+        self.election_id = election_id
         message = p4r.StreamMessageRequest()
         message.arbitration.device_id = self._device_id
-        message.arbitration.election_id.CopyFrom(self.election_id)
+        requests.set_election(message.arbitration.election_id, election_id)
         self.send(message)
 
     async def become_primary(self, election_id: int) -> None:

@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values from TOML or the command line -> frozen msgspec structs, with errors that name the key.
+"""Values from TOML, JSON or the command line -> frozen msgspec structs, with errors that name the key.
 
 A field says what it expects by `msgspec.Meta(description=...)`. The first thing that is not as a struct wants
 it becomes a KeyProblemError: the key with its path (`case[1].workload`), what was expected, what was found.
+Dataclasses within structs are treated alike. msgspec's own error is one text; so where a value does not fit,
+its parts are tried one by one, and the first that does not fit its own type is told.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
+import dataclasses
+import json
+from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 import tomli
@@ -26,18 +30,7 @@ Struct = TypeVar("Struct", bound=msgspec.Struct)
 MOST_BYTES = 4 << 20
 """Of a file: an experiment, or a distribution of sizes."""
 
-_MESSAGE = re.compile(r"(?P<problem>.*?)(?: - at `\$(?P<path>.*)`)?", re.DOTALL)
-_STEP = re.compile(r"\.?(?P<name>[A-Za-z_]\w*)|\[(?P<index>\d+|\.\.\.)\]")
-_PLAIN = {
-    "`str`": "a text",
-    "`int`": "a whole number",
-    "`float`": "a number",
-    "`bool`": "true or false",
-    "`array`": "a list",
-    "`object`": "a table",
-}
-_LENGTH = re.compile(r"`array` of length (\d+)")
-_FIELD = re.compile(r"field `(?P<name>[^`]*)`")
+_PLAIN = {str: "a text", int: "a whole number", float: "a number", bool: "true or false", type(None): "null"}
 
 
 class KeyProblemError(SpecError):
@@ -50,16 +43,17 @@ class KeyProblemError(SpecError):
         self.problem = problem
 
 
-def convert(values: Mapping[str, Any], shape: type[Struct], *, strict: bool = True) -> Struct:
+def convert(values: Any, shape: type[Struct], *, strict: bool = True) -> Struct:
     """The values as a struct; without `strict` texts may stand for numbers.
 
     Raises:
         KeyProblemError: an unknown or missing key, or a value of another type or out of its range.
     """
-    try:
-        return msgspec.convert(values, shape, strict=strict)
-    except msgspec.ValidationError as error:
-        raise _told(str(error), values, shape) from None
+    found, error = _converted(values, shape, strict)
+    if error is not None:
+        raise _problem("", values, shape, strict, error) from None
+    _check_known("", values, shape)
+    return found  # type: ignore[no-any-return]
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -69,17 +63,40 @@ def read_toml(path: Path) -> dict[str, Any]:
         FileError: it cannot be read, or is no TOML.
     """
     try:
-        return tomli.loads(read_text(path, MOST_BYTES).replace("\r\n", "\n"))
-    except OSError as error:
-        raise FileError(path, "", error.strerror or str(error)) from error
-    except UnicodeDecodeError as error:
-        raise FileError(path, "", "not UTF-8 text") from error
+        return tomli.loads(_text_of(path, MOST_BYTES).replace("\r\n", "\n"))
     except tomli.TOMLDecodeError as error:
         raise FileError(path, "", f"not TOML: {error}") from error
     except RecursionError as error:
         raise FileError(path, "", "nested too deeply") from error
     except ValueError as error:  # a number of more digits than Python turns into one
         raise FileError(path, "", f"not TOML: {error}") from error
+
+
+def read_json(path: Path, shape: type[Struct], most_bytes: int = MOST_BYTES) -> Struct:
+    """The struct that a JSON file holds.
+
+    Raises:
+        FileError: it cannot be read, is no JSON, or not what the struct wants.
+    """
+    try:
+        return convert(json.loads(_text_of(path, most_bytes)), shape)
+    except json.JSONDecodeError as error:
+        raise FileError(path, f"line {error.lineno}", error.msg) from error
+    except RecursionError as error:
+        raise FileError(path, "", "nested too deeply") from error
+    except KeyProblemError as error:
+        raise FileError(path, error.key, error.problem) from error
+    except ValueError as error:  # a number of more digits than Python turns into one
+        raise FileError(path, "", str(error)) from error
+
+
+def _text_of(path: Path, most_bytes: int) -> str:
+    try:
+        return read_text(path, most_bytes)
+    except OSError as error:
+        raise FileError(path, "", error.strerror or str(error)) from error
+    except UnicodeDecodeError as error:
+        raise FileError(path, "", "not UTF-8 text") from error
 
 
 def in_file(path: Path, error: KeyProblemError) -> FileError:
@@ -96,79 +113,153 @@ def given(struct: msgspec.Struct) -> dict[str, Any]:
     }
 
 
-# ---- msgspec's messages in our words ----
+# ---- what does not fit, and where ----
 
 
-def _told(text: str, values: Any, shape: type[msgspec.Struct]) -> KeyProblemError:
-    match = _MESSAGE.fullmatch(text)
-    assert match is not None, "the pattern takes every text"
-    steps = [step["name"] or step["index"] for step in _STEP.finditer(match["path"] or "")]
-    key = (match["path"] or "").lstrip(".")
-    hint, found = _follow(steps, shape, values)
-    field = _FIELD.search(match["problem"])
-    if field is not None:
-        name = f"{key}.{field['name']}" if key else field["name"]
-        if "unknown" in match["problem"]:
-            return KeyProblemError(name, f"unknown key; expected {', '.join(_fields(hint))}")
-        expected = _description(_hints(hint).get(field["name"]))
-        return KeyProblemError(name, f"missing; expected {expected}" if expected else "missing")
-    wanted = match["problem"].removeprefix("Expected ").partition(", got")[0]
-    expected = _description(hint) or _PLAIN.get(wanted) or _LENGTH.sub(r"a list of \1 values", wanted)
-    return KeyProblemError(key, f"expected {expected}, found {_shown(found)}")
+class _Field(NamedTuple):
+    hint: Any
+    required: bool
 
 
-def _shown(value: object) -> str:
-    """A value as messages repeat it."""
-    text = repr(value)
-    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."
+def _decode(kind: type, value: object) -> object:
+    """Paths are texts. Raising this is how msgspec is told that a type is not known."""
+    if kind is Path and isinstance(value, str):
+        return Path(value)
+    raise NotImplementedError
 
 
-def _follow(steps: list[str], hint: Any, value: Any) -> tuple[Any, Any]:
-    """The type and the value at a path."""
-    for step in steps:
-        if step == "...":
-            # a value of a mapping; msgspec does not say of which key
-            hint, value = _mapped(hint), "another value"
-        elif step.isdigit():
-            hint = _element(hint)
-            value = value[int(step)] if isinstance(value, (list, tuple)) else value
-        else:
-            hint = _hints(hint).get(step)
-            value = value.get(step) if isinstance(value, Mapping) else value
-    return hint, value
+def _converted(value: Any, hint: Any, strict: bool) -> tuple[Any, Exception | None]:
+    try:
+        return msgspec.convert(value, hint, strict=strict, dec_hook=_decode), None
+    except (msgspec.ValidationError, OverflowError) as error:
+        return None, error
 
 
-def _bare(hint: Any) -> Any:
-    """The type without its description and without UNSET."""
+def _problem(key: str, value: Any, hint: Any, strict: bool, error: Exception) -> KeyProblemError:
+    """What is wrong with a value that does not fit its type: with the first part of it that does not."""
+    try:
+        for name, part, inner in _parts(key, value, hint):
+            why = _converted(part, inner, strict)[1]
+            if why is not None:
+                return _problem(name, part, inner, strict, why)
+    except KeyProblemError as found:
+        return found
+    if error.__cause__ is not None:  # of a struct's own check
+        return KeyProblemError(key, str(error.__cause__))
+    return KeyProblemError(key, f"expected {_expected(hint)}, found {_shown(value)}")
+
+
+def _check_known(key: str, value: Any, hint: Any) -> None:
+    """Refuses unknown keys of dataclasses, which msgspec passes over."""
+    if _has_dataclass(hint):
+        for name, part, inner in _parts(key, value, hint):
+            _check_known(name, part, inner)
+
+
+def _parts(key: str, value: Any, hint: Any) -> Iterator[tuple[str, Any, Any]]:
+    """Key, value and type of each part. Raises KeyProblemError on unknown and missing keys."""
+    kind = _option(hint, value)
+    args = get_args(kind)
+    if isinstance(value, Mapping) and _is_record(kind):
+        fields = _fields(kind)
+        for name, part in value.items():
+            inner = f"{key}.{name}" if key else str(name)
+            if name in fields:
+                yield inner, part, fields[name].hint
+            elif name != _tag(kind)[0]:
+                raise KeyProblemError(inner, f"unknown key; expected {', '.join(fields)}")
+        for name, field in fields.items():
+            if field.required and name not in value:
+                expected = _expected(field.hint)
+                raise KeyProblemError(f"{key}.{name}" if key else name, f"missing; expected {expected}")
+    elif isinstance(value, Mapping) and get_origin(kind) is dict:
+        yield from ((f"{key}.{name}" if key else str(name), part, args[1]) for name, part in value.items())
+    elif isinstance(value, (list, tuple)) and get_origin(kind) in (list, tuple):
+        hints = [args[0]] * len(value) if get_origin(kind) is list or args[1:] == (...,) else list(args)
+        if len(hints) == len(value):
+            yield from (
+                (f"{key}[{i}]", part, inner) for i, (part, inner) in enumerate(zip(value, hints, strict=True))
+            )
+
+
+def _option(hint: Any, value: Any) -> Any:
+    """The type without its description; of several, the one that a value with parts can be meant for."""
+    options = _options(hint)
+    if isinstance(value, Mapping):
+        fitting = [kind for kind in options if _is_record(kind) or get_origin(kind) is dict]
+        tagged = [kind for kind in fitting if _tag(kind)[0] and value.get(_tag(kind)[0]) == _tag(kind)[1]]
+        fitting = tagged or [kind for kind in fitting if not _tag(kind)[0]]
+    elif isinstance(value, (list, tuple)):
+        fitting = [kind for kind in options if get_origin(kind) in (list, tuple)]
+    else:
+        fitting = options
+    return fitting[0] if fitting else None
+
+
+def _options(hint: Any) -> list[Any]:
+    """What a type allows, without descriptions and without UNSET."""
     if get_origin(hint) is Annotated:
-        return _bare(get_args(hint)[0])
+        return _options(get_args(hint)[0])
     if get_origin(hint) is Union or type(hint).__name__ == "UnionType":
-        options = [option for option in get_args(hint) if option is not msgspec.UnsetType]
-        structs = [option for option in options if isinstance(_bare(option), type)]
-        return _bare((structs or options)[0])
-    return hint
+        return [kind for option in get_args(hint) for kind in _options(option)]
+    return [] if hint is msgspec.UnsetType else [hint]
 
 
-def _hints(hint: Any) -> dict[str, Any]:
-    bare = _bare(hint)
-    if isinstance(bare, type) and issubclass(bare, msgspec.Struct):
-        return get_type_hints(bare, include_extras=True)
-    return {}
+def _is_record(kind: Any) -> bool:
+    return isinstance(kind, type) and (issubclass(kind, msgspec.Struct) or dataclasses.is_dataclass(kind))
 
 
-def _fields(hint: Any) -> tuple[str, ...]:
-    bare = _bare(hint)
-    return bare.__struct_encode_fields__ if hasattr(bare, "__struct_encode_fields__") else ()
+def _tag(kind: Any) -> tuple[str | None, Any]:
+    """Key and value by which a struct is told from others."""
+    config = getattr(kind, "__struct_config__", None)
+    return (None, None) if config is None else (config.tag_field, config.tag)
 
 
-def _element(hint: Any) -> Any:
-    args = get_args(_bare(hint))
-    return args[0] if args else None
+@cache
+def _fields(kind: type) -> dict[str, _Field]:
+    hints = get_type_hints(kind, include_extras=True)
+    if issubclass(kind, msgspec.Struct):
+        return {f.encode_name: _Field(hints[f.name], f.required) for f in msgspec.structs.fields(kind)}
+    missing = dataclasses.MISSING
+    return {
+        f.name: _Field(hints[f.name], f.default is missing and f.default_factory is missing)
+        for f in dataclasses.fields(kind)  # type: ignore[arg-type]
+    }
 
 
-def _mapped(hint: Any) -> Any:
-    args = get_args(_bare(hint))
-    return args[1] if len(args) > 1 else None
+@cache
+def _has_dataclass(hint: Any) -> bool:
+    for kind in _options(hint):
+        if _is_record(kind):
+            if not issubclass(kind, msgspec.Struct):
+                return True
+            if any(_has_dataclass(field.hint) for field in _fields(kind).values()):
+                return True
+        elif any(_has_dataclass(inner) for inner in get_args(kind) if get_origin(kind) is not Literal):
+            return True
+    return False
+
+
+# ---- in words ----
+
+
+def _expected(hint: Any) -> str:
+    """What a field's Meta says that it expects, else what its type allows."""
+    return _description(hint) or " or ".join(dict.fromkeys(map(_plain, _options(hint))))
+
+
+def _plain(kind: Any) -> str:
+    origin, args = get_origin(kind), get_args(kind)
+    if origin is Literal:
+        return " or ".join(map(repr, args))
+    if origin is tuple and args[1:] != (...,):
+        return f"a list of {len(args)} values"
+    if origin in (list, tuple):
+        return "a list"
+    if origin is dict or _is_record(kind):
+        tag = _tag(kind)
+        return f"a table with {tag[0]} {tag[1]!r}" if tag[0] else "a table"
+    return _PLAIN.get(kind, "a path" if kind is Path else "another value")
 
 
 def _description(hint: Any) -> str:
@@ -177,7 +268,12 @@ def _description(hint: Any) -> str:
         for note in get_args(hint)[1:]:
             if isinstance(note, msgspec.Meta) and note.description:
                 return note.description
-    for option in get_args(hint) if get_origin(hint) is not Annotated else ():
-        if found := _description(option):
-            return found
-    return ""
+        return _description(get_args(hint)[0])
+    several = get_origin(hint) is Union or type(hint).__name__ == "UnionType"
+    return next(filter(None, map(_description, get_args(hint))), "") if several else ""
+
+
+def _shown(value: object) -> str:
+    """A value as messages repeat it."""
+    text = repr(value)
+    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."
