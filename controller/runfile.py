@@ -12,41 +12,47 @@ files; the folder is the user's alone.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
-import re
 import tempfile
-from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
 
 from tailrace.p4rt.target import EmulatedPfc
-from tailrace.words import SpecError, UnitError
-from tailrace.words.files import read_text
+from tailrace.words import SpecError
+from tailrace.words.errors import FileError
+from tailrace.words.schema import read_json
 from tailrace.words.watchdog import parse_watchdog
-from tailrace.words.words import check_text
+from tailrace.words.words import MOST_CHARACTERS, check_text
 
 _NAME = "current.json"
 _MOST_BYTES = 16 << 20
 _MOST_SCALE = 1e12
-_SWITCH = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
+
+_Text = Annotated[str, Meta(max_length=MOST_CHARACTERS)]
+_Name = Annotated[
+    str, Meta(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}\Z", description="the name of a switch")
+]
 
 
 class RunFileError(SpecError):
     """There is no run file, or none that can be read."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunSwitch:
+class RunSwitch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Where a switch is: a gRPC target, its device id, and the program that it runs."""
 
-    address: str
+    address: _Text
     device_id: int
-    program: str
+    program: _Text
+
+    def __post_init__(self) -> None:
+        check_text(self.address, "address")
 
 
-@dataclass(frozen=True, slots=True)
-class RunFile:
+class RunFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A running network.
 
     topology, scheme: words; what runs is slower by `time_scale` (words.scale)
@@ -56,16 +62,22 @@ class RunFile:
     pfc: PFC that the program does because the traffic manager has none
     """
 
-    topology: str
-    scheme: str
-    target: str
+    topology: _Text
+    scheme: _Text
+    target: _Text
     tick_ns: int
-    relay: str | None
-    switches: dict[str, RunSwitch]
-    time_scale: float = 1.0
-    down: tuple[tuple[str, int], ...] = ()
-    out: tuple[tuple[str, int, int], ...] = ()
+    relay: Annotated[_Text | None, Meta(description="a path or null")]
+    switches: dict[_Name, RunSwitch]
+    time_scale: Annotated[float, Meta(gt=0, le=_MOST_SCALE, description="a number above 0")] = 1.0
+    down: tuple[Annotated[tuple[str, int], Meta(description="a switch and a port")], ...] = ()
+    out: tuple[Annotated[tuple[str, int, int], Meta(description="a switch, a port and a time")], ...] = ()
     pfc: EmulatedPfc | None = None
+
+    def __post_init__(self) -> None:
+        for key in ("topology", "scheme", "target", "relay"):
+            check_text(getattr(self, key) or "", key)
+        if self.pfc is not None:
+            parse_watchdog(self.pfc.watchdog)
 
 
 def default_path() -> Path:
@@ -97,7 +109,7 @@ def write(path: Path | None, content: RunFile) -> Path:
             temporary.unlink()
         opened = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(opened, "w", encoding="utf-8") as file:
-            json.dump(asdict(content), file, indent=1)
+            file.write(msgspec.json.format(msgspec.json.encode(content), indent=1).decode())
         temporary.replace(place)
     except OSError as error:
         raise RunFileError(f"run file {place}: {error.strerror}") from None
@@ -123,101 +135,13 @@ def read(path: Path | None = None) -> RunFile:
         RunFileError: there is none, or its content is no good; the line names the file and the key.
     """
     place = path or default_path()
+    if not place.exists():
+        raise RunFileError(f"no network is running (there is no {place}); start one, or give --run FILE")
     try:
         if path is None:
             _check_folder(place.parent)
-        data = json.loads(read_text(place, _MOST_BYTES))
-    except FileNotFoundError:
-        raise RunFileError(
-            f"no network is running (there is no {place}); start one, or give --run FILE"
-        ) from None
+        return read_json(place, RunFile, _MOST_BYTES)
     except OSError as error:
         raise RunFileError(f"run file {place}: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise RunFileError(f"run file {place}: not UTF-8 text") from None
-    except (ValueError, RecursionError) as error:
-        if isinstance(error, json.JSONDecodeError):
-            where = f"line {error.lineno}: {error.msg}"
-        else:
-            where = "nested too deeply" if isinstance(error, RecursionError) else str(error)
-        raise RunFileError(f"run file {place}: {where}") from None
-    return _Reader(place).run_file(data)
-
-
-class _Reader:
-    """Checks the content of a file."""
-
-    def __init__(self, place: Path) -> None:
-        self._place = place
-
-    def _take(self, data: Any, where: str, key: str, kind: type | tuple[type, ...], expected: str) -> Any:
-        name = f"{where}.{key}" if where else key
-        if not isinstance(data, dict) or key not in data:
-            raise RunFileError(f"run file {self._place}: {name} is missing")
-        value = data[key]
-        if not isinstance(value, kind) or isinstance(value, bool):
-            raise RunFileError(f"run file {self._place}: {name}: expected {expected}")
-        if isinstance(value, str):
-            check_text(value, f"run file {self._place}: {name}")
-        return value
-
-    def run_file(self, data: Any) -> RunFile:
-        switches = self._take(data, "", "switches", dict, "an object")
-        for name in switches:
-            if _SWITCH.fullmatch(name) is None:
-                raise RunFileError(f"run file {self._place}: switches: {name[:40]!r} is no name of a switch")
-        return RunFile(
-            topology=self._take(data, "", "topology", str, "a text"),
-            scheme=self._take(data, "", "scheme", str, "a text"),
-            target=self._take(data, "", "target", str, "a text"),
-            tick_ns=self._take(data, "", "tick_ns", int, "a whole number"),
-            relay=self._take(data, "", "relay", (str, type(None)), "a path or null"),
-            switches={name: self._switch(f"switches.{name}", item) for name, item in switches.items()},
-            time_scale=self._scale(data),
-            down=self._down(data),
-            out=self._out(data),
-            pfc=self._pfc(data),
-        )
-
-    def _scale(self, data: Any) -> float:
-        if "time_scale" not in data:
-            return 1.0
-        scale: float = self._take(data, "", "time_scale", (int, float), "a number")
-        if not 0 < scale <= _MOST_SCALE:
-            raise RunFileError(f"run file {self._place}: time_scale: expected a number above 0")
-        return float(scale)
-
-    def _down(self, data: Any) -> tuple[tuple[str, int], ...]:
-        ends = self._take(data, "", "down", list, "a list") if "down" in data else []
-        for end in ends:
-            if not (isinstance(end, list) and list(map(type, end)) == [str, int]):
-                raise RunFileError(f"run file {self._place}: down: expected pairs of a switch and a port")
-        return tuple((switch, port) for switch, port in ends)
-
-    def _out(self, data: Any) -> tuple[tuple[str, int, int], ...]:
-        paths = self._take(data, "", "out", list, "a list") if "out" in data else []
-        for path in paths:
-            if not (isinstance(path, list) and list(map(type, path)) == [str, int, int]):
-                raise RunFileError(f"run file {self._place}: out: expected a switch, a port and a time each")
-        return tuple((switch, port, left_ns) for switch, port, left_ns in paths)
-
-    def _pfc(self, data: Any) -> EmulatedPfc | None:
-        if not isinstance(data, dict) or data.get("pfc") is None:
-            return None
-        found = self._take(data, "", "pfc", dict, "an object or null")
-        xoff, xon = (self._take(found, "pfc", key, int, "bytes") for key in ("xoff_bytes", "xon_bytes"))
-        if "watchdog" not in found:
-            return EmulatedPfc(xoff, xon)
-        watchdog = self._take(found, "pfc", "watchdog", str, "a text")
-        try:
-            parse_watchdog(watchdog)
-        except UnitError as error:
-            raise RunFileError(f"run file {self._place}: pfc: watchdog: {error}") from None
-        return EmulatedPfc(xoff, xon, watchdog)
-
-    def _switch(self, where: str, data: Any) -> RunSwitch:
-        return RunSwitch(
-            address=self._take(data, where, "address", str, "a text"),
-            device_id=self._take(data, where, "device_id", int, "a whole number"),
-            program=self._take(data, where, "program", str, "a text"),
-        )
+    except FileError as error:
+        raise RunFileError(f"run file {error}") from None

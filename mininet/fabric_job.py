@@ -24,15 +24,19 @@ cli               show Mininet's prompt instead of running the flows at once
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 from fabric_errors import InputError
+from msgspec import Meta
 
 from tailrace.hosts.flows.flow import FlowSpec
 from tailrace.hosts.flows.paths import PathList
 from tailrace.hosts.options.nic import NicConfig
 from tailrace.topology import Topology
+from tailrace.words.errors import FileError
+from tailrace.words.files import MOST_BYTES
+from tailrace.words.schema import read_json
 from tailrace.words.watchdog import Watchdog, parse_watchdog
 
 
@@ -71,7 +75,7 @@ class Job(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     target: Literal["native", "bmv2"]
     out: Path
     seed: int = 0
-    time_scale: float = 1.0
+    time_scale: Annotated[float, Meta(gt=0, description="a number above 0")] = 1.0
     flows: tuple[FlowSpec, ...] = ()
     nic: NicConfig = NicConfig()
     paths: dict[str, dict[str, PathList]] = {}
@@ -81,17 +85,6 @@ class Job(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     pcap_dir: Path | None = None
     cli: bool = False
 
-    def __post_init__(self) -> None:
-        if self.time_scale <= 0:
-            raise ValueError(f"time_scale is {self.time_scale}, expected more than 0")
-
-
-def _decode(kind: type, value: object) -> object:
-    """Paths are text in JSON. Raising this is how msgspec is told that it does not know a type."""
-    if kind is Path and isinstance(value, str):
-        return Path(value)
-    raise NotImplementedError
-
 
 def read_job(path: Path) -> Job:
     """The job in a file.
@@ -100,11 +93,9 @@ def read_job(path: Path) -> Job:
         InputError: the file cannot be read, or is no such job.
     """
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Job, dec_hook=_decode)
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}") from error
-    except msgspec.DecodeError as error:
-        raise InputError(f"{path}: {error}") from error
+        return read_json(path, Job, MOST_BYTES)
+    except FileError as error:
+        raise InputError(str(error)) from error
 
 
 def check_job(job: Job, topology: Topology) -> None:

@@ -14,7 +14,6 @@ import json
 import os
 import signal
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
@@ -35,8 +34,7 @@ READY_S = 60.0
 """A switch must hold its entries by then; each further switch has two seconds more."""
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What to control: words as in the job, and each switch's gRPC target and device id.
 
     run_file: where other terminals find the network; None: the usual place.

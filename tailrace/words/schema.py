@@ -79,7 +79,8 @@ def read_json(path: Path, shape: type[Struct], most_bytes: int = MOST_BYTES) -> 
         FileError: it cannot be read, is no JSON, or not what the struct wants.
     """
     try:
-        return convert(json.loads(_text_of(path, most_bytes)), shape)
+        # NaN and the like become texts, which no number is
+        return convert(json.loads(_text_of(path, most_bytes), parse_constant=str), shape)
     except json.JSONDecodeError as error:
         raise FileError(path, f"line {error.lineno}", error.msg) from error
     except RecursionError as error:
@@ -122,10 +123,10 @@ class _Field(NamedTuple):
 
 
 def _decode(kind: type, value: object) -> object:
-    """Paths are texts. Raising this is how msgspec is told that a type is not known."""
-    if kind is Path and isinstance(value, str):
-        return Path(value)
-    raise NotImplementedError
+    """Paths, the only type that msgspec does not know itself, are texts."""
+    if isinstance(value, str):
+        return kind(value)
+    raise TypeError("a path is a text")
 
 
 def _converted(value: Any, hint: Any, strict: bool) -> tuple[Any, Exception | None]:
@@ -142,9 +143,10 @@ def _problem(key: str, value: Any, hint: Any, strict: bool, error: Exception) ->
             why = _converted(part, inner, strict)[1]
             if why is not None:
                 return _problem(name, part, inner, strict, why)
+        _check_known(key, value, hint)
     except KeyProblemError as found:
         return found
-    if error.__cause__ is not None:  # of a struct's own check
+    if error.__cause__ is not None and _is_record(_option(hint, value)):  # its own check
         return KeyProblemError(key, str(error.__cause__))
     return KeyProblemError(key, f"expected {_expected(hint)}, found {_shown(value)}")
 
@@ -173,7 +175,9 @@ def _parts(key: str, value: Any, hint: Any) -> Iterator[tuple[str, Any, Any]]:
                 expected = _expected(field.hint)
                 raise KeyProblemError(f"{key}.{name}" if key else name, f"missing; expected {expected}")
     elif isinstance(value, Mapping) and get_origin(kind) is dict:
-        yield from ((f"{key}.{name}" if key else str(name), part, args[1]) for name, part in value.items())
+        for name, part in value.items():
+            yield key, name, args[0]
+            yield (f"{key}.{name}" if key else str(name)), part, args[1]
     elif isinstance(value, (list, tuple)) and get_origin(kind) in (list, tuple):
         hints = [args[0]] * len(value) if get_origin(kind) is list or args[1:] == (...,) else list(args)
         if len(hints) == len(value):

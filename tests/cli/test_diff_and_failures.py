@@ -328,7 +328,7 @@ def test_ctrl_c_ends_a_watch_with_status_0(fabric: Fabric) -> None:
 def test_starting_imports_nothing_heavy() -> None:
     """So that help and completion are fast."""
     code = (
-        "import sys, cli.main; cli.main.make_app();"
+        "import sys; from tailrace.cli.main import make_app; make_app();"
         "heavy = {'finsy', 'grpc', 'scapy', 'polars', 'matplotlib', 'networkx', 'google.protobuf', 'mininet'};"
         "print(sorted(heavy & set(sys.modules)))"
     )

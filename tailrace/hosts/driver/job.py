@@ -4,25 +4,27 @@
 from __future__ import annotations
 
 import random
-import re
 from collections import Counter
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
+from msgspec import Meta
 
 from tailrace.hosts.errors import ConfigError, JobError
 from tailrace.hosts.flows.dependencies import check_dependencies
 from tailrace.hosts.flows.flow import FlowSpec
 from tailrace.hosts.flows.paths import PathList
 from tailrace.hosts.nic.nic import Nic
-from tailrace.hosts.options.dcqcn import DcqcnConfig, HermesConfig
-from tailrace.hosts.options.hf2t import Hf2tConfig
-from tailrace.hosts.options.nic import DctcpConfig, FlowcutNicConfig, MpRdmaConfig, NicConfig, SteeringConfig
-from tailrace.hosts.options.tcp import TcpConfig
+from tailrace.hosts.options.nic import NicConfig
+from tailrace.words.errors import FileError
+from tailrace.words.files import MOST_BYTES
+from tailrace.words.schema import read_json
 
-_IPV4 = re.compile(r"\d{1,3}(\.\d{1,3}){3}")
-_MAC = re.compile(r"[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5}")
+_BYTE = r"(25[0-5]|2[0-4]\d|1?\d?\d)"
+_Ipv4 = Annotated[str, Meta(pattern=rf"^{_BYTE}(\.{_BYTE}){{3}}\Z", description="an IPv4 address")]
+_Mac = Annotated[str, Meta(pattern=r"^[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5}\Z", description="a MAC address")]
 
 
 class HostJob(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -41,11 +43,11 @@ class HostJob(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     name: str
     interface: str
-    ip: str
-    mac: str
-    gateway_mac: str
-    rate_bps: int
-    delay_ns: int = 0
+    ip: _Ipv4
+    mac: _Mac
+    gateway_mac: _Mac
+    rate_bps: Annotated[int, Meta(gt=0, description="bits a second, more than 0")]
+    delay_ns: Annotated[int, Meta(ge=0, description="ns, 0 or more")] = 0
     netns: str | int | None = None
     paths: dict[str, PathList] = {}
 
@@ -67,7 +69,7 @@ class Job(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             of 5 full frames at the slowest host, but at least 2 ms.
     """
 
-    hosts: tuple[HostJob, ...]
+    hosts: Annotated[tuple[HostJob, ...], Meta(min_length=1, description="at least one host")]
     flows: tuple[FlowSpec, ...]
     nic: NicConfig
     seed: int = 0
@@ -78,6 +80,14 @@ class Job(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     overload_lag_ns: int | None = None
     kernel_tcp: str | None = None
 
+    def __post_init__(self) -> None:
+        if self.nic.virtual_payload:
+            raise ValueError("nic: virtual_payload is for virtual time only")
+        for key in ("name", "ip"):
+            twice = [value for value, n in Counter(getattr(h, key) for h in self.hosts).items() if n > 1]
+            if twice:
+                raise ValueError(f"hosts: {key} {twice[0]} is given twice")
+
 
 def read_job(path: Path) -> Job:
     """Reads and checks a job.
@@ -86,68 +96,9 @@ def read_job(path: Path) -> Job:
         JobError: the file cannot be read, or is no job; one line that names the place.
     """
     try:
-        text = path.read_bytes()
-    except OSError as error:
-        raise JobError(f"{path}: {error.strerror}") from error
-    try:
-        _refuse_unknown(msgspec.json.decode(text))
-        job = msgspec.json.decode(text, type=Job)
-        _check(job)
-    except (msgspec.DecodeError, JobError) as error:
-        raise JobError(f"{path}: {error}") from error
-    return job
-
-
-def _refuse_unknown(raw: object) -> None:
-    """Keys of the dataclasses, which msgspec would pass over."""
-    if not isinstance(raw, dict):
-        return
-    nic, flows, hosts = raw.get("nic"), raw.get("flows"), raw.get("hosts")
-    parts: list[tuple[str, object, type]] = [("nic", nic, NicConfig)]
-    if isinstance(nic, dict):
-        parts.append(("nic.flowcut_nic", nic.get("flowcut_nic"), FlowcutNicConfig))
-        parts.append(("nic.mp_rdma", nic.get("mp_rdma"), MpRdmaConfig))
-        parts.append(("nic.dctcp", nic.get("dctcp"), DctcpConfig))
-        parts.append(("nic.steering", nic.get("steering"), SteeringConfig))
-        parts.append(("nic.dcqcn", nic.get("dcqcn"), DcqcnConfig))
-        parts.append(("nic.hermes", nic.get("hermes"), HermesConfig))
-        parts.append(("nic.tcp", nic.get("tcp"), TcpConfig))
-        parts.append(("nic.hf2t", nic.get("hf2t"), Hf2tConfig))
-    if isinstance(flows, list):
-        parts += [("flows", flow, FlowSpec) for flow in flows]
-    if isinstance(hosts, list):
-        tables = [host.get("paths") for host in hosts if isinstance(host, dict)]
-        lists = [one for table in tables if isinstance(table, dict) for one in table.values()]
-        parts += [("tailrace.hosts.flows.paths", one, PathList) for one in lists]
-    for where, part, kind in parts:
-        if isinstance(part, dict):
-            known = {one.name for one in fields(kind)}
-            for key in sorted(part.keys() - known):
-                raise JobError(f"{where}: unknown key {key!r}; expected {', '.join(sorted(known))}")
-
-
-def _check(job: Job) -> None:
-    if not job.hosts:
-        raise JobError("hosts: there is none")
-    if job.nic.virtual_payload:
-        raise JobError("nic: virtual_payload is for virtual time only")
-    for host in job.hosts:
-        if host.rate_bps <= 0:
-            raise JobError(f"host {host.name}: rate_bps is {host.rate_bps}, expected more than 0")
-        if host.delay_ns < 0:
-            raise JobError(f"host {host.name}: delay_ns is {host.delay_ns}, expected 0 or more")
-        if not _IPV4.fullmatch(host.ip) or max(map(int, host.ip.split("."))) > 0xFF:
-            raise JobError(f"host {host.name}: {host.ip!r} is no IPv4 address")
-        for mac in (host.mac, host.gateway_mac):
-            if not _MAC.fullmatch(mac):
-                raise JobError(f"host {host.name}: {mac!r} is no MAC address")
-    for what, values in (
-        ("name", [host.name for host in job.hosts]),
-        ("ip", [host.ip for host in job.hosts]),
-    ):
-        twice = [value for value, count in Counter(values).items() if count > 1]
-        if twice:
-            raise JobError(f"hosts: {what} {twice[0]} is given twice")
+        return read_json(path, Job, MOST_BYTES)
+    except FileError as error:
+        raise JobError(str(error)) from error
 
 
 def _check_paths(job: Job) -> None:
