@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
-from tailrace.native.compiler.expr import Const, Expr, FieldRef, Op, is_boolean
+from tailrace.native.compiler.expr import Const, Expr, FieldRef, Op
 from tailrace.native.compiler.model import Action, Param, Primitive, Source
 from tailrace.native.compiler.read.expr import ExprReader
 from tailrace.native.compiler.read.node import Node, lookup
@@ -36,6 +37,10 @@ def source_of(node: Node) -> Source | None:
     return Source(name.text(), line.integer())
 
 
+_SYNONYMS = {"modify_field": "assign", "copy_header": "assign_header"}
+
+_IN_PLACE = {"add_to_field": "+", "subtract_from_field": "-"}
+
 # P4_14 arithmetic primitives, as operators
 _BINARY = {
     "add": "+",
@@ -55,50 +60,46 @@ class ActionReader:
         self.exprs = exprs
         self.names = names
         self.params = 0
-        self._simple: dict[str, Callable[[list[Node]], tuple[object, ...]]] = {
-            "assign": self._assign,
-            "assign_VL": lambda a: (self._field(a[0]), self._field(a[1])),
-            "assign_header": lambda a: (self.exprs.header(a[0]), self.exprs.header(a[1])),
-            "assign_union": lambda a: (self.exprs.union(a[0]), self.exprs.union(a[1])),
-            "assign_header_stack": self._stacks,
-            "assign_union_stack": self._stacks,
-            "add_header": lambda a: (self.exprs.header(a[0]),),
-            "mark_to_drop": self._standard_header,
-            "remove_header": lambda a: (self.exprs.header(a[0]),),
-            "push": lambda a: (self.exprs.stack(a[0]), self.exprs.number(a[1])),
-            "pop": lambda a: (self.exprs.stack(a[0]), self.exprs.number(a[1])),
-            "register_read": lambda a: (self._cut_field(a[0]), self._register(a[1]), self._num(a[2])),
-            "register_write": lambda a: (self._register(a[0]), self._num(a[1]), self._num(a[2])),
-            "count": lambda a: (self._object(a[0], self.names.counters, "counter"), self._num(a[1])),
-            "execute_meter": lambda a: (
-                self._object(a[0], self.names.meters, "meter"),
-                self._num(a[1]),
-                self._cut_field(a[2]),
-            ),
-            "modify_field_rng_uniform": lambda a: (self._cut_field(a[0]), self._num(a[1]), self._num(a[2])),
-            "modify_field_with_hash_based_offset": lambda a: (
-                self._cut_field(a[0]),
-                self._num(a[1]),
-                self._object(a[2], self.names.calculations, "calculation"),
-                self._num(a[3]),
-            ),
-            "clone_ingress_pkt_to_egress": lambda a: (self._num(a[0]), self._list(a[1])),
-            "clone_egress_pkt_to_egress": lambda a: (self._num(a[0]), self._list(a[1])),
-            "resubmit": lambda a: (self._list(a[0]),),
-            "recirculate": lambda a: (self._list(a[0]),),
-            "generate_digest": lambda a: (self._digest(a[1]),),
-            "truncate": lambda a: (self._num(a[0]),),
-            "assert": lambda a: (self.exprs.expr(a[0]),),
-            "assume": lambda a: (self.exprs.expr(a[0]),),
-            "log_msg": self._log_msg,
-            "_jump": lambda a: (self._offset(a[0]),),
-            "_jump_if_zero": lambda a: (self.exprs.expr(a[0]), self._offset(a[1])),
+        field, cut, num = self._field, self._cut_field, exprs.number
+        header, union, stack, expr = exprs.header, exprs.union, exprs.stack, exprs.expr
+        fields, offset = self._list, self._offset
+        register = self._object(names.registers, "register")
+        counter, meter = self._object(names.counters, "counter"), self._object(names.meters, "meter")
+        calculation = self._object(names.calculations, "calculation")
+        # how each parameter of a primitive is read; None: it is not
+        self._simple: dict[str, tuple[Callable[[Node], Any] | None, ...]] = {
+            "exit": (),
+            "no_op": (),
+            "drop": (),
+            "assign": (field, exprs.as_number),
+            "assign_VL": (field, field),
+            "assign_header": (header, header),
+            "assign_union": (union, union),
+            "assign_header_stack": (stack, stack),
+            "assign_union_stack": (stack, stack),
+            "add_header": (header,),
+            "mark_to_drop": (self._standard_header,),
+            "remove_header": (header,),
+            "push": (stack, num),
+            "pop": (stack, num),
+            "register_read": (cut, register, num),
+            "register_write": (register, num, num),
+            "count": (counter, num),
+            "execute_meter": (meter, num, cut),
+            "modify_field_rng_uniform": (cut, num, num),
+            "modify_field_with_hash_based_offset": (cut, num, calculation, num),
+            "clone_ingress_pkt_to_egress": (num, fields),
+            "clone_egress_pkt_to_egress": (num, fields),
+            "resubmit": (fields,),
+            "recirculate": (fields,),
+            "generate_digest": (None, self._digest),
+            "truncate": (num,),
+            "assert": (expr,),
+            "assume": (expr,),
+            "log_msg": (lambda node: node["value"].text(), self._logged),
+            "_jump": (offset,),
+            "_jump_if_zero": (expr, offset),
         }
-        self._arity = {"register_read": 3, "register_write": 3, "execute_meter": 3}
-        self._arity |= {"modify_field_rng_uniform": 3, "modify_field_with_hash_based_offset": 4}
-        for one in ("mark_to_drop", "add_header", "remove_header", "resubmit", "recirculate", "truncate"):
-            self._arity[one] = 1
-        self._arity |= {"assert": 1, "assume": 1, "_jump": 1}
 
     def action(self, index: int, node: Node) -> Action:
         """Reads one action."""
@@ -127,58 +128,43 @@ class ActionReader:
         return Primitive(op, operands, place, text)
 
     def _operands(self, node: Node, op: str, args: list[Node]) -> tuple[str, tuple[object, ...]]:
-        if op in ("exit", "no_op"):
-            return op, ()
-        if op == "drop":
-            return op, ()
-        if op == "modify_field":
-            op = "assign"
-        if op == "copy_header":
-            op = "assign_header"
-        if op in _BINARY or op in ("add_to_field", "subtract_from_field"):
+        op = _SYNONYMS.get(op, op)
+        if op in _BINARY or op in _IN_PLACE:
             return "assign", self._p4_14(node, op, args)
-        read = self._simple.get(op)
-        if read is None:
+        readers = self._simple.get(op)
+        if readers is None:
             node["op"].fail(f'primitive "{op}" is not supported')
-        expected = self._arity.get(op, 2)
-        if len(args) != expected:
-            node["parameters"].fail(f'primitive "{op}" takes {expected} parameters')
-        return op, read(args)
+        if len(args) != len(readers) and readers:  # what takes none may be given any
+            node["parameters"].fail(f'primitive "{op}" takes {len(readers)} parameters')
+        pairs = zip(readers, args, strict=False)
+        found = tuple(read(arg) for read, arg in pairs if read is not None)
+        if op in ("assign_header_stack", "assign_union_stack") and found[0][1] != found[1][1]:
+            args[0].fail("a stack of headers is assigned to one of unions")
+        return op, found
 
     def _p4_14(self, node: Node, op: str, args: list[Node]) -> tuple[object, ...]:
-        in_place = op in ("add_to_field", "subtract_from_field")
-        if len(args) != (2 if in_place else 3):
+        sign = _IN_PLACE.get(op)
+        if len(args) != (3 if sign is None else 2):
             node["parameters"].fail(f'wrong number of parameters of "{op}"')
         dst = self._field(args[0])
-        if in_place:
-            sign = "+" if op == "add_to_field" else "-"
-            return dst, Op(sign, (dst, self._num(args[1])))
-        return dst, Op(_BINARY[op], (self._num(args[1]), self._num(args[2])))
+        if sign is not None:
+            return dst, Op(sign, (dst, self.exprs.number(args[1])))
+        return dst, Op(_BINARY[op], (self.exprs.number(args[1]), self.exprs.number(args[2])))
 
     def _check_locals(self, node: Node, operand: object) -> None:
         for index in locals_of(operand):
             if index >= self.params:
                 node.fail(f"parameter {index} is used, the action has {self.params}")
 
-    def _assign(self, args: list[Node]) -> tuple[object, ...]:
-        value = self.exprs.expr(args[1])
-        return self._field(args[0]), Op("b2d", (value,)) if is_boolean(value) else value
-
-    def _standard_header(self, args: list[Node]) -> tuple[object, ...]:
+    def _standard_header(self, node: Node) -> tuple[FieldRef, ...]:
         """The fields egress_spec and mcast_grp of standard_metadata or of a copy of it."""
-        header = self.exprs.headers.header(args[0]["value"])
-        kind = self.exprs.headers.type_of(header)
-        fields = self.exprs.headers.positions[kind]
+        header = self.exprs.headers.header(node["value"])
+        fields = self.exprs.headers.positions[self.exprs.headers.type_of(header)]
         if "egress_spec" not in fields:
-            args[0].fail("expected standard_metadata or a copy of it")
-        found = [FieldRef(header, fields[name]) for name in ("egress_spec", "mcast_grp") if name in fields]
-        return (tuple(found),)
-
-    def _stacks(self, args: list[Node]) -> tuple[object, ...]:
-        left, right = self.exprs.stack(args[0]), self.exprs.stack(args[1])
-        if left[1] != right[1]:
-            args[0].fail("a stack of headers is assigned to one of unions")
-        return left, right
+            node.fail("expected standard_metadata or a copy of it")
+        return tuple(
+            FieldRef(header, fields[name]) for name in ("egress_spec", "mcast_grp") if name in fields
+        )
 
     def _field(self, node: Node) -> FieldRef:
         e = self.exprs.expr(node)
@@ -194,14 +180,9 @@ class ActionReader:
             node.fail("this primitive cannot write a saturating field")
         return ref
 
-    def _num(self, node: Node) -> Expr:
-        return self.exprs.number(node)
-
-    def _register(self, node: Node) -> int:
-        return self._object(node, self.names.registers, "register")
-
-    def _object(self, node: Node, table: dict[str, int], what: str) -> int:
-        return lookup(table, node["value"], what)
+    @staticmethod
+    def _object(table: dict[str, int], what: str) -> Callable[[Node], int]:
+        return lambda node: lookup(table, node["value"], what)
 
     def _offset(self, node: Node) -> int:
         e = self.exprs.expr(node)
@@ -222,13 +203,6 @@ class ActionReader:
             node.fail("no such digest")
         return self.names.digests[e.value]
 
-    def _log_msg(self, args: list[Node]) -> tuple[object, ...]:
-        text = args[0]["value"].text()
-        values = args[1]["value"]
-        if not values.value:
-            return text, ()
-        numbers = []
-        for n in values.elements():
-            e = self.exprs.expr(n)
-            numbers.append(Op("b2d", (e,)) if is_boolean(e) else e)
-        return text, tuple(numbers)
+    def _logged(self, node: Node) -> tuple[Expr, ...]:
+        values = node["value"]
+        return tuple(map(self.exprs.as_number, values.elements())) if values.value else ()

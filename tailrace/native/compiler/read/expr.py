@@ -55,6 +55,11 @@ class ExprReader:
             node.fail("expected a number, found a boolean expression")
         return e
 
+    def as_number(self, node: Node) -> Expr:
+        """An expression that yields a number, or a boolean as 0 or 1."""
+        e = self.expr(node)
+        return Op("b2d", (e,)) if is_boolean(e) else e
+
     def boolean(self, node: Node) -> Expr:
         """An expression that yields a boolean."""
         e = self.expr(node)

@@ -15,7 +15,6 @@ from tailrace.native.compiler.expr import (
     Op,
     StackCount,
     ValidBit,
-    is_boolean,
 )
 from tailrace.native.compiler.model import (
     Advance,
@@ -136,11 +135,10 @@ class ParserReader:
         if op == "extract_VL" and len(args) == 2:
             return self._extract(args[0], self.exprs.number(args[1]))
         if op == "set" and len(args) == 2:
-            value = self.exprs.expr(args[1])
             target = self.exprs.expr(args[0])
             if not isinstance(target, FieldRef):
                 args[0].fail("expected a field")
-            return ParserSet(target, Op("b2d", (value,)) if is_boolean(value) else value)
+            return ParserSet(target, self.exprs.as_number(args[1]))
         if op == "verify" and len(args) == 2:
             condition = self.exprs.expr(args[0])
             return Verify(condition, self._error_code(args[1]))
