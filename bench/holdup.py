@@ -16,6 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import grpc
 from finsy.proto import p4r, p4r_grpc
@@ -138,7 +139,8 @@ class Primary:
                 if not take:
                     return
         except grpc.RpcError as error:
-            if grpc.StatusCode.RESOURCE_EXHAUSTED.name not in str(error):
+            refused: Any = error  # a Call, too
+            if refused.code() is not grpc.StatusCode.RESOURCE_EXHAUSTED:
                 raise
 
     def fill(self, register: str) -> None:

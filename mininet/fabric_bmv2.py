@@ -10,13 +10,20 @@ has its next packet when it is opened, and the more of a processor it costs.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 from fabric_plan import PRIORITY_QUEUES, SwitchPlan, queue_packets
-from fabric_thrift import thrift
+from fabric_report import FabricError
 
 from tailrace.bmv2.thrift import ThriftClient
 from tailrace.p4rt.programs import Program
+
+THRIFT_START_S = 5.0
+"""The Thrift server starts a little after the P4Runtime server."""
+
+_POLL_S = 0.05
 
 WAITING_FACTOR = 3
 WAITING_PPS = 500
@@ -76,3 +83,28 @@ def pfc_registers(plan: SwitchPlan) -> dict[str, list[int]]:
     """
     with thrift(plan.thrift_port, plan.name) as client:
         return {name: client.register_read_all(register) for name, register in _REGISTERS.items()}
+
+
+@contextmanager
+def thrift(port: int, name: str) -> Iterator[ThriftClient]:
+    """A connection to one simple_switch_grpc in this network namespace. `name`: the switch's, for messages.
+
+    Raises:
+        FabricError: the server does not answer, or refuses what is asked of it inside the context.
+    """
+    try:
+        with _connect(port) as client:
+            yield client
+    except OSError as error:
+        raise FabricError(f"{name}: {error.strerror or error}") from error
+
+
+def _connect(port: int) -> ThriftClient:
+    deadline = time.monotonic() + THRIFT_START_S
+    while True:
+        try:
+            return ThriftClient(port)
+        except ConnectionRefusedError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(_POLL_S)

@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 from typing import BinaryIO
 
-from fabric_netns import inside
+from fabric_sandbox import inside
 
 MAGIC_NS, LINKTYPE_ETHERNET = 0xA1B23C4D, 1
 SNAP_BYTES = 16384

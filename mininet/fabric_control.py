@@ -11,11 +11,10 @@ from typing import Any
 
 import fabric_pfc
 import msgspec
-from fabric_errors import FabricError
 from fabric_job import Job
 from fabric_plan import NATIVE, Plan
 from fabric_process import Process
-from fabric_report import Report
+from fabric_report import FabricError, Report
 from fabric_watch import Watch
 
 from tailrace.p4rt.events import LATE, LINK_DOWN

@@ -6,8 +6,8 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 
-from fabric_errors import FabricError
 from fabric_plan import Plan, SwitchPlan
+from fabric_report import FabricError
 from finsy.proto import p4r
 
 from tailrace.p4rt import counters

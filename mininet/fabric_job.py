@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import msgspec
-from fabric_errors import InputError
+from fabric_report import InputError
 from msgspec import Meta
 
 from tailrace.hosts.flows.flow import FlowSpec

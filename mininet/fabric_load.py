@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from fabric_errors import FabricError
+from fabric_report import FabricError
 
 LATE_SHARE = 0.25
 """A process that waits for this share of a frame's time, on average, is late."""

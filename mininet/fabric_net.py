@@ -8,10 +8,10 @@ import socket
 import subprocess
 from collections.abc import Callable, Sequence
 
-from fabric_errors import FabricError, InputError
-from fabric_netns import claim_nic_ports, path_of
 from fabric_plan import FABRIC_MTU, FRAME_BYTES, Plan, SwitchPlan, host_interface
 from fabric_process import Process
+from fabric_report import FabricError, InputError
+from fabric_sandbox import claim_nic_ports, path_of
 
 from tailrace.topology import GATEWAY_MAC
 from tailrace.topology import Host as HostData

@@ -15,10 +15,10 @@ from typing import Any
 
 from fabric_bmv2 import pfc_registers
 from fabric_counters import Reading
-from fabric_errors import FabricError
 from fabric_job import Pfc
 from fabric_plan import BMV2, DATA_PRIORITY, SwitchPlan
 from fabric_process import Process
+from fabric_report import FabricError
 
 from tailrace.p4rt.programs import Program
 from tailrace.p4rt.target import target

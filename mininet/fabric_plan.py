@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from fabric_errors import InputError
+from fabric_report import InputError
 
 from tailrace.topology import Topology
 

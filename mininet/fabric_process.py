@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import IO
 
-from fabric_errors import FabricError
+from fabric_report import FabricError
 
 STOP_S = 5.0
 

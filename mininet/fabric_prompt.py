@@ -10,8 +10,8 @@ from functools import partial
 from pathlib import Path
 from subprocess import DEVNULL
 
-from fabric_errors import FabricError
 from fabric_net import FabricNet
+from fabric_report import FabricError
 from fabric_run import Run
 from mininet.cli import CLI
 from mininet.log import error, output

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run says while it runs: JSON lines for the program that started it, or plain lines for people."""
+"""What a run says: JSON lines for the program that started it or plain lines for people, and why it failed.
+
+FabricError        the run failed: exit 1
+  InputError       the job, or this machine, does not allow the run: exit 2
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,17 @@ import json
 import os
 import sys
 
-from fabric_errors import FabricError
+
+class FabricError(Exception):
+    """The run failed; `exit_code` is what the process ends with."""
+
+    exit_code = 1
+
+
+class InputError(FabricError):
+    """The job asks for what cannot be done, or something is missing on this machine."""
+
+    exit_code = 2
 
 
 class Report:

@@ -12,16 +12,15 @@ from typing import Any
 
 import fabric_bmv2
 import fabric_counters
+import fabric_links
 import fabric_pfc
 import fabric_switches
-import fabric_tcp
 from fabric_control import Control, doubts
 from fabric_faults import links_of, schedule, slowed
 from fabric_job import Job
-from fabric_links import Links
+from fabric_links import Links, add_delays
 from fabric_load import Load, LoadWatch
 from fabric_net import FabricNet
-from fabric_netem import add_delays
 from fabric_plan import BMV2, NATIVE, Plan, SwitchPlan, make_plan
 from fabric_process import Process, end_all
 from fabric_report import Report
@@ -167,7 +166,7 @@ class Run:
         """
         self.report.phase("hosts")
         if self.job.kernel_tcp is not None:
-            fabric_tcp.shape(net, self.job.nic.mtu_bytes)
+            fabric_links.shape(net, self.job.nic.mtu_bytes)
         # what was late while the fabric came up has nothing to do with what is measured
         self._told = len(self._events)
         traffic = Traffic(self.job, net, self._run_dir, self._logs, self.watch)

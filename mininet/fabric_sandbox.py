@@ -21,18 +21,22 @@ import os
 import select
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from fabric_errors import FabricError, InputError
+from fabric_report import FabricError, InputError
 
 PREFIX = "tailrace-run-"
 LEDGER = "ledger.json"
 GRACE_S = 20.0
 """How long the harness may take to end after it was asked to."""
+
+NIC_PORTS = (4791, 4793, 4794)
+"""UDP ports that the hosts' NICs speak on: RoCEv2, and the NIC-only Flowcut's data and ACKs."""
 
 _NEW_MOUNTS, _NEW_PIDS, _NEW_NET = 0x00020000, 0x20000000, 0x40000000
 _MS_NOSUID, _MS_NODEV, _MS_NOEXEC, _MS_REC, _MS_PRIVATE = 2, 4, 8, 0x4000, 1 << 18
@@ -197,3 +201,42 @@ def _prepare() -> None:
         if knob.exists():
             knob.write_text("1")
     subprocess.run(["ip", "link", "set", "dev", "lo", "up"], check=True)
+
+
+# ---- the namespaces of others ----
+
+
+def path_of(pid: int) -> str:
+    """The network namespace of a process, as a file that others may open."""
+    return f"/proc/{pid}/ns/net"
+
+
+def _enter_net(descriptor: int) -> None:
+    if _libc.setns(descriptor, _NEW_NET) != 0:
+        raise FabricError(f"cannot enter a network namespace: {os.strerror(ctypes.get_errno())}")
+
+
+@contextmanager
+def inside(pid: int) -> Iterator[None]:
+    """What this thread opens meanwhile belongs to the network namespace of process `pid`."""
+    with Path("/proc/thread-self/ns/net").open("rb") as home, Path(path_of(pid)).open("rb") as there:
+        _enter_net(there.fileno())
+        try:
+            yield
+        finally:
+            _enter_net(home.fileno())
+
+
+def claim_nic_ports(pid: int) -> list[socket.socket]:
+    """Binds the NICs' UDP ports in a host's own stack and lets what arrives there run over.
+
+    The NIC works on a packet socket beside that stack, which would answer its frames with ICMP errors.
+    """
+    claimed = []
+    with inside(pid):
+        for port in NIC_PORTS:
+            one = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 0)
+            one.bind(("0.0.0.0", port))  # noqa: S104 - all addresses of that host
+            claimed.append(one)
+    return claimed

@@ -8,9 +8,9 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from fabric_errors import FabricError
 from fabric_plan import SwitchPlan, command
 from fabric_process import Process
+from fabric_report import FabricError
 
 START_S = 30.0
 """A switch that does not listen by then is given up; each further switch gets a second more."""

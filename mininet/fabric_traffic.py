@@ -11,13 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from fabric_errors import FabricError
 from fabric_faults import Step
 from fabric_job import Job
 from fabric_net import FabricNet
 from fabric_plan import host_interface
 from fabric_process import Process
-from fabric_report import Report
+from fabric_report import FabricError, Report
 from fabric_watch import TURN_S, Watch
 
 from tailrace.topology import GATEWAY_MAC

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from fabric_errors import FabricError
 from fabric_process import Process
+from fabric_report import FabricError
 
 TURN_S = 0.1
 """How often processes are looked at that say nothing."""

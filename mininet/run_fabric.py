@@ -15,10 +15,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from fabric_errors import FabricError, InputError
 from fabric_job import Job, check_job, read_job
 from fabric_plan import check_target
-from fabric_report import Report
+from fabric_report import FabricError, InputError, Report
 from fabric_sandbox import make_run_dir, remove_stale, run_sandboxed
 
 from tailrace.p4rt.errors import ControllerError

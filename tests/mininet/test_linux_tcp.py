@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fabric_errors import InputError
 from fabric_job import Job, Pfc, check_job
+from fabric_report import InputError
 
 from tailrace.experiments.backends.mininet import MininetBackend
 from tailrace.experiments.plan.experiment import make

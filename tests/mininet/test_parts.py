@@ -14,17 +14,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from fabric_bmv2 import thrift
 from fabric_capture import open_file, write_frame
 from fabric_control import doubts
-from fabric_errors import FabricError, InputError
 from fabric_faults import schedule, slowed
 from fabric_job import Fault
 from fabric_links import Links
 from fabric_load import Interface, LoadWatch, Usage
 from fabric_plan import Plan, command, make_plan
 from fabric_process import Process, last_line
+from fabric_report import FabricError, InputError
 from fabric_sandbox import LEDGER, make_run_dir, remove_stale, start_time
-from fabric_thrift import thrift
 from fabric_watch import Watch
 from scapy.layers.l2 import Dot1Q, Ether
 from scapy.utils import PcapReader

@@ -12,9 +12,9 @@ import fabric_pfc
 import pytest
 from fabric_bmv2 import WAITING_FACTOR, WAITING_PPS, inner_rates
 from fabric_counters import Reading
-from fabric_errors import InputError
 from fabric_job import Job, Pfc, check_job
 from fabric_plan import command, make_plan
+from fabric_report import InputError
 
 from tailrace.experiments.results.pfc import pfc_seen
 from tailrace.native.switchd.lossless import WatchdogSpec
