@@ -29,12 +29,15 @@ import contextlib
 import json
 import socket
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
 
 from tailrace.controller.asking.answers import REASON_OF
 from tailrace.p4rt.errors import ControllerError, NoAnswerError
+from tailrace.words.schema import KeyProblemError, convert
 
 
 class RelayError(ControllerError):
@@ -254,30 +257,31 @@ def _payload_of(answer: dict[str, Any], switch: str) -> tuple[int, bytes]:
     return int(str(index)), bytes.fromhex(str(answer.get("payload", "")))
 
 
-@dataclass(frozen=True, slots=True)
-class _Request:
+class _Request(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a client asks; switch and indices are empty where the controller itself is asked."""
 
     op: str
-    switch: str
-    indices: tuple[int, ...]
+    switch: str = ""
+    indices: Annotated[
+        tuple[Annotated[int, Meta(ge=0, le=MAX_INDEX, description=f"a number up to {MAX_INDEX}")], ...],
+        Meta(description="a list of numbers"),
+    ] = ()
+
+    def __post_init__(self) -> None:
+        if self.op not in READ_OPS | _OWN:
+            known = ", ".join(sorted(READ_OPS | _OWN))
+            raise ValueError(f"op {self.op!r} is not for reading; expected one of {known}")
+        if self.op in READ_OPS and not self.switch:
+            raise ValueError("a request to read names a switch")
 
 
 def _parse_request(line: bytes) -> _Request:
     try:
-        request = json.loads(line)
-        op = request["op"]
-        switch, indices = ("", []) if op in _OWN else (request["switch"], request["indices"])
-    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        return convert(json.loads(line), _Request)
+    except KeyProblemError as error:
+        raise RelayError(str(error)) from error
+    except (ValueError, RecursionError) as error:
         raise RelayError("a request is a JSON object with switch, op and indices") from error
-    if op not in READ_OPS | _OWN:
-        known = ", ".join(sorted(READ_OPS | _OWN))
-        raise RelayError(f"op {op!r} is not for reading; expected one of {known}")
-    if not isinstance(switch, str) or not isinstance(indices, list):
-        raise RelayError("switch is a name and indices is a list")
-    if not all(type(index) is int and 0 <= index <= MAX_INDEX for index in indices):
-        raise RelayError(f"indices are whole numbers from 0 to {MAX_INDEX}")
-    return _Request(op, switch, tuple(indices))
 
 
 async def _send(writer: asyncio.StreamWriter, message: dict[str, Any]) -> None:
