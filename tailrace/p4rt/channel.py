@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import queue
 import threading
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -211,5 +212,6 @@ class _BlockingStream:
 
     async def close(self) -> None:
         self._call.cancel()
-        self._requests.put(None)
+        with suppress(queue.Full):  # who takes them waits only where there are none
+            self._requests.put_nowait(None)
         self._reader.join(_CLOSE_S)

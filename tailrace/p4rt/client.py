@@ -78,13 +78,12 @@ class Client:
             return UnreachableError(self._name, f"no answer at {self._address}: {code.value[1]}")
         if what is _STREAM and code is grpc.StatusCode.INVALID_ARGUMENT:  # P4Runtime §5.3
             return ElectionError(self._name, f"another client has the election id {self.election_id}")
-        failures = {
-            index: f"{one.code.name}: {_line(one.message)}"
-            for index, one in refusals(error.trailing_metadata() or ()).items()
-        }
+        refused = refusals(error.trailing_metadata() or ())
+        failures = {index: f"{one.code.name}: {one.message}" for index, one in refused.items()}
         first = next(iter(failures.values()), f"{code.name}: {details or 'no reason given'}")
         more = f" (and {len(failures) - 1} more)" if len(failures) > 1 else ""
-        return kind(self._name, f"{what} was refused: {first}{more}", first.partition(":")[0], failures)
+        name = next((one.code.name for one in refused.values()), code.name)
+        return kind(self._name, f"{what} was refused: {first}{more}", name, failures)
 
     def _election(self) -> p4r.Uint128:
         message = p4r.Uint128()
