@@ -9,8 +9,6 @@ from finsy.proto import p4i, p4r
 
 from tailrace.controller.inspect.node import Node
 from tailrace.controller.listing.listing import Column, Listing, Row, in_order
-from tailrace.p4rt.errors import RefusedError
-from tailrace.p4rt.status import Code
 from tailrace.p4rt.values import Value
 
 COLUMNS = (
@@ -67,13 +65,8 @@ def _direct(node: Node) -> Iterator[Row]:
     for counter in node.program.info.direct_counters:
         table = node.program.tables[counter.direct_table_id]
         pattern = p4r.DirectCounterEntry(table_entry=p4r.TableEntry(table_id=table.id))
-        try:
-            found = node.connection.read([p4r.Entity(direct_counter_entry=pattern)])
-        except RefusedError as error:
-            if error.code != Code.UNIMPLEMENTED.name:
-                raise
-            continue  # BMv2 has none for some tables
-        for entity in found:
+        # BMv2 has none for some tables
+        for entity in node.read_if_offered(p4r.Entity(direct_counter_entry=pattern)):
             entry = entity.direct_counter_entry
             match: dict[str, Value] = (
                 {"default": True}

@@ -19,8 +19,6 @@ from finsy.proto import p4r
 from tailrace.controller.inspect.node import Node
 from tailrace.controller.inspect.tables import call_text, plain_action, read_entries, row_of
 from tailrace.controller.listing.listing import Column, Listing, Row, in_order
-from tailrace.p4rt.errors import RefusedError
-from tailrace.p4rt.status import Code
 from tailrace.p4rt.values import Port, Value, number_of, sort_key
 from tailrace.p4rt.view import TableView
 
@@ -149,12 +147,7 @@ def _clones(node: Node) -> Iterator[Row]:
 
 
 def _read_replication(node: Node, pattern: p4r.PacketReplicationEngineEntry) -> list[p4r.Entity]:
-    try:
-        return node.connection.read([p4r.Entity(packet_replication_engine_entry=pattern)])
-    except RefusedError as error:
-        if error.code in {Code.UNIMPLEMENTED.name, Code.NOT_FOUND.name}:
-            return []
-        raise
+    return node.read_if_offered(p4r.Entity(packet_replication_engine_entry=pattern))
 
 
 def _replicas(node: Node, replicas: Any) -> tuple[list[Port], tuple[Value, ...]]:

@@ -7,7 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from finsy.proto import p4r
+
 from tailrace.p4rt.connection import Connection
+from tailrace.p4rt.errors import RefusedError
+from tailrace.p4rt.status import Code
 from tailrace.p4rt.view import ProgramView
 
 
@@ -36,6 +40,15 @@ class Node:
     def title(self) -> str:
         """What the program is called in messages."""
         return self.program_name or self.program.name or "its program"
+
+    def read_if_offered(self, pattern: p4r.Entity) -> list[p4r.Entity]:
+        """What matches a pattern; nothing where the target has no such thing. Raises SwitchError."""
+        try:
+            return self.connection.read([pattern])
+        except RefusedError as error:
+            if error.code in (Code.UNIMPLEMENTED.name, Code.NOT_FOUND.name):
+                return []
+            raise
 
     def peer_of(self, port: int) -> str | None:
         """The neighbour at a port, or what the program calls the port."""

@@ -9,8 +9,6 @@ from finsy.proto import p4r
 
 from tailrace.controller.inspect.node import Node
 from tailrace.controller.listing.listing import Column, Listing, Row, in_order
-from tailrace.p4rt.errors import RefusedError
-from tailrace.p4rt.status import Code
 from tailrace.p4rt.values import Value
 from tailrace.p4rt.view import TableView
 
@@ -54,11 +52,7 @@ def read_entries(node: Node, table: TableView) -> list[p4r.TableEntry]:
     found = node.connection.read([p4r.Entity(table_entry=pattern)])
     if table.profile_id == 0:
         default = p4r.TableEntry(table_id=table.id, is_default_action=True)
-        try:
-            found += node.connection.read([p4r.Entity(table_entry=default)])
-        except RefusedError as error:
-            if error.code not in {Code.UNIMPLEMENTED.name, Code.NOT_FOUND.name}:
-                raise
+        found += node.read_if_offered(p4r.Entity(table_entry=default))
     return [entity.table_entry for entity in found]
 
 
