@@ -6,13 +6,13 @@
     compile_p4.py --check SOURCE_DIR BUILD_DIR    compare sources and output with SHA256SUMS (needs no p4c)
 
 A program is a `.p4` file that instantiates `main`; every other `.p4` or `.h` file is an include. The output
-of `a/b/name.p4` is `BUILD_DIR/name.json` and `BUILD_DIR/name.p4info.txtpb`. `BUILD_DIR/SHA256SUMS` holds the
-digest of every source and of every output, so that a change of either is noticed on machines without a
-compiler. A warning of p4c is an error. Where one cannot be avoided in the source, the program says so in a
-line `// p4c-warns: START OF THE WARNING`, below the reason.
+of `a/b/name.p4` is `BUILD_DIR/name.json` and `BUILD_DIR/name.p4info.txtpb`. Both say what p4c says, with a
+line for each table, parser state, primitive and so on, and are the same bytes wherever they are made.
+`BUILD_DIR/SHA256SUMS` holds the digest of every source and of every output, so that a change of either is
+noticed on machines without a compiler. A warning of p4c is an error. Where one cannot be avoided in the
+source, the program says so in a line `// p4c-warns: START OF THE WARNING`, below the reason.
 
-Exit codes: 0 done or up to date, 1 a program
-does not compile or the output is stale, 2 bad usage.
+Exit codes: 0 done or up to date, 1 a program does not compile or the output is stale, 2 bad usage.
 """
 
 from __future__ import annotations
@@ -24,11 +24,14 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Container
 from pathlib import Path
 
 SUMS = "SHA256SUMS"
 SOURCE_SUFFIXES = (".p4", ".h")
 KNOWN_WARNING = re.compile(r"^// p4c-warns: (.+)$", re.MULTILINE)
+INNER_LISTS = {"action_profiles", "conditionals", "parse_states", "primitives", "tables"}
+"""The lists inside parsers, pipelines and actions that have a line an element."""
 MAIN = re.compile(r"^[^/\n]*\)\s*main\s*;", re.MULTILINE)
 
 
@@ -96,7 +99,37 @@ def compile_program(command: list[str], source_dir: Path, program: Path, build_d
     document = json.loads(json_path.read_text("utf-8"))
     document["program"] = str(relative)
     relocate(document, source_dir)
-    json_path.write_text(json.dumps(document, indent=1) + "\n", "utf-8")
+    json_path.write_text(json_lines(document, document.keys()) + "\n", "utf-8")
+    p4info_path.write_text(text_lines(p4info_path.read_text("utf-8")), "utf-8")
+
+
+def json_lines(node: object, lists: Container[str], indent: str = "\n") -> str:
+    """`node` as JSON on one line; but where a list under one of the keys `lists` has several elements, each
+    has its own line, and so on with the `INNER_LISTS` of these elements.
+    """
+    if not isinstance(node, dict):
+        return json.dumps(node, separators=(",", ":"))
+    parts = []
+    for key, value in node.items():
+        if key in lists and isinstance(value, list):
+            inner, outer = (indent + " ", indent) if len(value) > 1 else ("", "")
+            elements = [inner + json_lines(element, INNER_LISTS, inner or indent) for element in value]
+            text = f"[{','.join(elements)}{outer}]"
+        else:
+            text = json.dumps(value, separators=(",", ":"))
+        parts.append(f"{json.dumps(key)}:{text}")
+    return f"{{{','.join(parts)}}}"
+
+
+def text_lines(text: str) -> str:
+    """Protobuf's text form as p4c prints it, with each field at the top on one line; comments stay."""
+    lines: list[str] = []
+    for line in text.splitlines():
+        if line[:1] in (" ", "}"):
+            lines[-1] += " " + line.strip()
+        elif line:
+            lines.append(line)
+    return "\n".join(lines) + "\n"
 
 
 def unexpected(line: str, known: list[str]) -> bool:

@@ -93,10 +93,10 @@ class Namespace:
 
 
 def switch_numbers(p4info: Path) -> dict[str, int]:
-    """Numbers that the programs expect of their switch: the annotation `switch` in a P4Info text file."""
-    text = p4info.read_text("utf-8")
-    block = re.search(r'structured_annotations \{\s+name: "switch"(.*?)\n  \}', text, re.DOTALL)
-    pairs = re.findall(r'key: "(\w+)"\s+value \{\s+int64_value: (\d+)', block.group(1)) if block else []
+    """Numbers that the programs expect of their switch: the annotation `switch` in a P4Info file."""
+    pair = r' kv_pairs \{ key: "(\w+)" value \{ int64_value: (\d+) \} \}'
+    block = re.search(rf'name: "switch" kv_pair_list \{{((?:{pair})+) \}}', p4info.read_text("utf-8"))
+    pairs = re.findall(pair, block.group(1)) if block else []
     if not pairs:
         raise PtfError(f'{p4info}: no annotation "switch" in pkg_info')
     return {key: int(value) for key, value in pairs}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every header on the wire, decided here once. hosts/packets mirrors the formats in Scapy; a test builds each
-// header there and has the compiled parser read it, and the reverse.
+// Every header on the wire, decided here once. tailrace/codec/layers mirrors the formats in Scapy; a test builds
+// each header there and has the compiled parser read it, and the reverse.
 #ifndef COMMON_HEADERS_P4
 #define COMMON_HEADERS_P4
 #include "common/types.p4"

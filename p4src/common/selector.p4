@@ -8,8 +8,8 @@
 //       second   the slot that it would take if that were closed; another one wherever the group has two
 //
 // It balances DATA; all else takes its ECMP slot. It is applied once a packet, for it may remember what it chose.
-// group_size is at least 1 (common/routes.p4). A port may have several slots (controller/groups.py): then neighbouring
-// slots belong to different ports as long as no link is down.
+// group_size is at least 1 (common/routes.p4). A port may have several slots (tailrace/schemes/blocks/
+// groups.py): then neighbouring slots belong to different ports as long as no link is down.
 #ifndef COMMON_SELECTOR_P4
 #define COMMON_SELECTOR_P4
 #include "common/ecmp.p4"

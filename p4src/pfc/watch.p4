@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The watchdog of pauses, as a traffic manager has one (native/runtime/tr_watch.c): a port that pauses hold for too long
-// is in a storm, in which pauses close nothing, and what waits and comes is dropped, or is sent all the same.
+// The watchdog of pauses, as a traffic manager has one (tailrace/native/runtime/c/tr_watch.c): a port that pauses hold
+// for too long is in a storm, in which pauses close nothing; what waits and comes is dropped, or is sent all the same.
 //
 //   ingress, what comes round   held for `detect_ticks` -> storm: the port is open -> digest
 //   ingress, a pause            settles the account; in a storm it only puts off the storm's end
