@@ -12,6 +12,7 @@ from tailrace.words.errors import FileError
 from tailrace.words.files import read_bytes
 
 RESULT = "result.json"
+_LINE = 100
 
 
 class Cell(msgspec.Struct, frozen=True):
@@ -45,6 +46,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
 
     axes: options and values of a grid, `axis_titles` what they are called
     drawn: metrics that its figure shows; empty: all, or the first one in a heat map
+    rounded: numbers have been read off a page and so have its three significant digits
     """
 
     name: str
@@ -71,6 +73,19 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     curves: tuple[Curve, ...] = ()
     claims: tuple[Verdict, ...]
     failed: tuple[str, ...] = ()
+    rounded: bool = False
+
+
+def as_lines(document: Document) -> str:
+    """The document as JSON with a line a key, and a line an element where a list is long."""
+    lines = []
+    for key, value in msgspec.to_builtins(document).items():
+        text = msgspec.json.encode(value).decode()
+        if isinstance(value, list | tuple) and len(text) > _LINE:
+            elements = ",\n  ".join(msgspec.json.encode(element).decode() for element in value)
+            text = f"[\n  {elements}\n ]"
+        lines.append(f' "{key}": {text}')
+    return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
 def read_document(path: Path) -> Document:

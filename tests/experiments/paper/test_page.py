@@ -8,11 +8,15 @@ import json
 import re
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from tailrace.cli.main import main
 from tailrace.experiments.paper.claims.claims import HOLDS
 from tailrace.experiments.paper.document import Document, read_document
+from tailrace.experiments.paper.show.page import page_text
+
+RESULTS = Path(__file__).resolve().parents[3] / "docs" / "results"
 
 
 @pytest.fixture(scope="module")
@@ -77,3 +81,41 @@ def test_a_page_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFix
     error = capsys.readouterr().err.strip().splitlines()[-1]
     assert str(target) in error
     assert "Traceback" not in error
+
+
+def test_numbers_stand_beside_the_picture(written: Path) -> None:
+    """All that the page shows is in its JSON, exactly as measured; a line a cell."""
+    path = written.with_suffix("") / "flowcut_fig12.json"
+    kept, document = read_document(path), document_of(written)
+    assert page_text([kept], written.with_suffix("")) == written.read_text("utf-8")
+    assert [cell.metrics for cell in kept.cells] == [
+        {name: cell.metrics[name] for name in document.metrics if name in cell.metrics}
+        for cell in document.cells
+    ]
+    assert kept.claims == document.claims
+    assert kept.curves == document.curves
+    text = path.read_text("utf-8")
+    assert '"runs":[]' in text and "/" + document.cells[0].runs[0] not in text
+    assert sum(line.startswith('  {"case":') for line in text.splitlines()) == len(document.cells)
+
+
+@pytest.mark.parametrize("page", sorted(RESULTS.glob("*.md")), ids=lambda page: page.stem)
+def test_pages_of_the_project_say_what_their_numbers_say(page: Path) -> None:
+    """Each figure's JSON holds every number of its section, and every figure has one."""
+    text, folder = page.read_text("utf-8"), page.with_suffix("")
+    names = re.findall(r'(?m)^<a id="(\w+)"></a>$', text)
+    assert sorted(names) == sorted(path.stem for path in folder.glob("*.json"))
+    documents = [read_document(folder / f"{name}.json") for name in names]
+    assert text == page_text(documents, folder)
+    assert {path.stem for path in folder.glob("*.svg")} <= set(names)
+
+
+def test_a_number_of_a_page_is_no_free_choice() -> None:
+    """The comparison above would see another digit."""
+    page = RESULTS / "flowcut.md"
+    document = read_document(RESULTS / "flowcut" / "flowcut_fig8.json")
+    cell = document.cells[0]
+    other = msgspec.structs.replace(cell, metrics=cell.metrics | {"fct_p99": cell.metrics["fct_p99"] * 1.01})
+    changed = msgspec.structs.replace(document, cells=(other, *document.cells[1:]))
+    row = next(line for line in page_text([changed], page.with_suffix("")).splitlines() if "| ecmp |" in line)
+    assert row not in page.read_text("utf-8")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The results of a paper's figures as one page of Markdown, with the figures and the trace hashes beside it.
 
-PAGE.md, and a folder PAGE/ with a picture of each figure and `traces.csv`: a row a run, with all that repeats
-it and the hash that shows that it was repeated bit by bit.
+PAGE.md, and a folder PAGE/ with a picture of each figure, its numbers as JSON (document.py), and
+`traces.csv`: a row a run, with all that repeats it and the hash that shows that it was repeated bit by bit.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import jinja2
+import msgspec
 
 from tailrace.experiments.paper.claims.claims import HOLDS, Verdict
 from tailrace.experiments.paper.claims.expect import ABOUT
 from tailrace.experiments.paper.claims.units import UNITS
-from tailrace.experiments.paper.document import Document
+from tailrace.experiments.paper.document import Document, as_lines
 from tailrace.experiments.paper.measure.metrics import metric, named
 from tailrace.experiments.paper.model import read_paper, select
 from tailrace.experiments.paper.show.table import NOT_MEASURED, explanations
@@ -25,6 +26,7 @@ from tailrace.experiments.results.result import SUMMARY, read_summary
 from tailrace.words.errors import FileError
 
 PICTURE = ".svg"
+NUMBERS = ".json"
 TRACES = "traces.csv"
 _COLUMNS = ("figure", "case", "scheme", "words", "topology", "workload", "faults", "seed", "trace_sha256")
 
@@ -47,11 +49,13 @@ def write_page(documents: Sequence[Document], out: Path, page: Path) -> None:
             picture = out / document.name / (document.name + PICTURE)
             if picture.exists():
                 shutil.copyfile(picture, folder / picture.name)
+            numbers = folder / (document.name + NUMBERS)
+            numbers.write_text(as_lines(shown_by(document)), "utf-8")
         with (folder / TRACES).open("w", newline="") as file:
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow(_COLUMNS)
             writer.writerows(_traces(documents, out.parent))
-        page.write_text(_text(documents, folder))
+        page.write_text(page_text(documents, folder), "utf-8")
     except OSError as error:
         raise FileError(Path(error.filename or page), "", error.strerror or str(error)) from error
 
@@ -74,9 +78,23 @@ def _traces(documents: Sequence[Document], runs: Path) -> Iterator[tuple[str | i
                 )
 
 
-def _text(documents: Sequence[Document], folder: Path) -> str:
+def shown_by(document: Document) -> Document:
+    """What a page shows of a figure: its own metrics, and not where the runs lie."""
+    cells = tuple(
+        msgspec.structs.replace(
+            cell,
+            metrics={name: cell.metrics[name] for name in document.metrics if name in cell.metrics},
+            runs=(),
+        )
+        for cell in document.cells
+    )
+    return msgspec.structs.replace(document, cells=cells)
+
+
+def page_text(documents: Sequence[Document], folder: Path) -> str:
+    """The page, for which `shown_by` of each figure is enough; `folder` is where the pictures are."""
     environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("tailrace.experiments.paper", ""),
+        loader=jinja2.PackageLoader("tailrace.experiments.paper.show", ""),
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
