@@ -95,7 +95,7 @@ def test_make_targets_exist() -> None:
 
 def test_links_lead_somewhere() -> None:
     """Every relative link and picture of README and docs/ is a file or folder of the project."""
-    pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    pages = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
     missing = [
         f"{page.name}: {target}"
         for page in pages
@@ -103,3 +103,30 @@ def test_links_lead_somewhere() -> None:
         if not (page.parent / target).exists()
     ]
     assert [] == missing
+
+
+FOLDERS = "tailrace|controller|mininet|bench|conformance|ptf_tests|scripts|tests|docs|p4src"
+PLACEHOLDERS = ("NAME", "ROOM", "SCHEME")
+
+
+def test_named_files_exist() -> None:
+    """Every file and folder of ours that a document or a comment in P4 names is there."""
+    texts = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "p4src").rglob("*.p4")]
+    missing = [
+        f"{path.relative_to(ROOT)}: {name}"
+        for path in sorted(texts)
+        for name in re.findall(
+            rf"(?<![\w./:-])((?:{FOLDERS})/[\w./-]*\w/?)(?![\w*])", path.read_text("utf-8")
+        )
+        if not any(word in name for word in PLACEHOLDERS) and not (ROOT / name).exists()
+    ]
+    assert missing == []
+
+
+def test_the_version_to_cite_is_the_projects() -> None:
+    """CITATION.cff has the version of pyproject.toml, and the licence."""
+    cited = (ROOT / "CITATION.cff").read_text("utf-8")
+    project = (ROOT / "pyproject.toml").read_text("utf-8")
+    for key in ("version", "license"):
+        (value,) = re.findall(rf'^{key} = "(.*)"$', project, re.MULTILINE)
+        assert re.findall(rf"^{key}: (.*)$", cited, re.MULTILINE) == [value]

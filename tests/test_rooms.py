@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import collections
 import graphlib
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
@@ -197,6 +198,19 @@ def test_folders_are_small() -> None:
 def test_c_folders_are_small() -> None:
     """But two, which are one subsystem each."""
     assert crowded((ROOT / "tailrace").rglob("*.[ch]")) == set(C_EXCEPTIONS)
+
+
+def test_the_picture_has_all_rooms_and_no_other_arrows() -> None:
+    """Of docs/architecture.md."""
+    text = (
+        (ROOT / "docs" / "architecture.md").read_text("utf-8").partition("```mermaid")[2].partition("```")[0]
+    )
+    rooms = dict(re.findall(r'^ +(\w+)\["([\w.]+): .*"\]$', text, re.MULTILINE))
+    arrows = re.findall(r"^ +(\w+) -->\|.*\| (\w+)$", text, re.MULTILINE)
+    assert len(rooms) + len(arrows) + 1 == len([line for line in text.splitlines() if line.strip()])
+    assert set(rooms.values()) == set(MAY) - {"bmv2"}, "bmv2 has its words below the picture"
+    assert [(a, b) for a, b in arrows if forbidden(rooms[a], rooms[b])] == []
+    assert {end for arrow in arrows for end in arrow} == set(rooms)
 
 
 # ---- the finder itself ----
