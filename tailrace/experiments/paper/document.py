@@ -46,7 +46,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
 
     axes: options and values of a grid, `axis_titles` what they are called
     drawn: metrics that its figure shows; empty: all, or the first one in a heat map
-    rounded: numbers have been read off a page and so have its three significant digits
+    rounded: numbers have been read off a page, lines off its picture, and have their digits: three or six
     """
 
     name: str

@@ -14,6 +14,7 @@ import pytest
 from tailrace.cli.main import main
 from tailrace.experiments.paper.claims.claims import HOLDS
 from tailrace.experiments.paper.document import Document, read_document
+from tailrace.experiments.paper.model import LINES
 from tailrace.experiments.paper.show.page import page_text
 
 RESULTS = Path(__file__).resolve().parents[3] / "docs" / "results"
@@ -108,6 +109,8 @@ def test_pages_of_the_project_say_what_their_numbers_say(page: Path) -> None:
     documents = [read_document(folder / f"{name}.json") for name in names]
     assert text == page_text(documents, folder)
     assert {path.stem for path in folder.glob("*.svg")} <= set(names)
+    lines = ("memory", "endpoints", *LINES)
+    assert [d.name for d in documents if bool(d.curves) != (d.chart in lines)] == []
 
 
 def test_a_number_of_a_page_is_no_free_choice() -> None:
