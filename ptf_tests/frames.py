@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Frames of hosts and of neighbouring switches, built with the layers of hosts/packets."""
+"""Frames of hosts and of neighbouring switches, built with the layers of tailrace/codec/layers."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The closed sets of numbers in hosts/packets are those of the P4 sources, name by name."""
+"""The closed sets of numbers in tailrace/codec/layers are those of the P4 sources, name by name."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Frames for the tests of single switches, built with the layers of hosts/packets."""
+"""Frames for the tests of single switches, built with the layers of tailrace/codec/layers."""
 
 from __future__ import annotations
 

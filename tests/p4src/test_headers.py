@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The formats of hosts/packets are those of p4src/common/headers.p4 (DESIGN §5): the same fields in the same bits, and
-what Scapy builds the compiled parser reads, and the reverse."""
+"""The formats of tailrace/codec/layers are those of p4src/common/headers.p4: the same fields in the same bits, and what
+Scapy builds the compiled parser reads, and the reverse."""
 
 from __future__ import annotations
 
