@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The keys of some words, declared once, in the struct that holds their values.
+
+    @dataclass(frozen=True, slots=True)
+    class Ring:
+        switches: Annotated[int, keys.integer("switches", "switches of the ring", least=3)] = 8
+        pause_ns: Annotated[int | None, keys.time("pause", "between two rounds", absent="by rate")] = None
+        links: Links = Links()
+
+A field's note says which key it is, how a value of it is written and checked, and what it means; the field's
+default is the key's, and a field without one must be given. A field whose type has keys itself is a group:
+its keys stand among the others. Fields without a note are no words. Dataclasses and msgspec structs both do.
+
+`read` makes the struct from words; `__post_init__` may refuse values that do not fit together, by SpecError.
+`keys_of` is what listings, messages and documents are made of.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import inspect
+import math
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from tailrace.words.errors import SpecError, UnitError
+from tailrace.words.renamed import tell_renamed
+from tailrace.words.units import MOST_INTEGER, format_bytes, format_rate, format_time
+from tailrace.words.words import Options, Words
+
+T = TypeVar("T")
+
+REQUIRED: Any = type("Required", (), {"__repr__": lambda _self: "REQUIRED"})()
+"""The default of a key that must be given."""
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One key.
+
+    name: as it is written
+    help: what it means, for people
+    values: how a value is written, such as `size` or `on|off`
+    take: its checked value out of options that have it
+    show: a value for people
+    absent: what stands for a default that is no value by itself, such as None
+    section: of the paper that it is from
+    was: the name that it had; it goes on working for one release
+    default: the field's
+    """
+
+    name: str
+    help: str
+    values: str
+    take: Callable[[Options, str], Any]
+    show: Callable[[Any], str] = str
+    absent: str = ""
+    section: str = ""
+    was: str = ""
+    default: Any = REQUIRED
+
+    @property
+    def default_text(self) -> str:
+        """The default for people; empty where the key must be given, or nothing stands for its default."""
+        if self.default is REQUIRED or self.absent or self.default is None:
+            return self.absent
+        if isinstance(self.default, bool):
+            return "on" if self.default else "off"
+        if self.default == math.inf:
+            return "off"
+        return self.show(self.default)
+
+
+def size(name: str, help: str, *, least: int = 0, **more: Any) -> Key:  # noqa: A002 - what it is
+    """A size in bytes, from `least` on."""
+    return Key(name, help, "size", lambda o, k: o.size_bytes(k, least=least), format_bytes, **more)
+
+
+def time(name: str, help: str, *, least: int = 0, **more: Any) -> Key:  # noqa: A002
+    """A time in ns, from `least` on."""
+    return Key(name, help, "time", lambda o, k: o.time_ns(k, least=least), format_time, **more)
+
+
+def rate(name: str, help: str, *, least: int = 1, **more: Any) -> Key:  # noqa: A002
+    """A rate in bits/s, from `least` on."""
+    return Key(name, help, "rate", lambda o, k: o.rate_bps(k, least=least), format_rate, **more)
+
+
+def integer(
+    name: str,
+    help: str,  # noqa: A002
+    *,
+    least: int | None = None,
+    most: int = MOST_INTEGER,
+    values: str = "",
+    **more: Any,
+) -> Key:
+    """A whole number from `least` to `most`."""
+    if not values and most != MOST_INTEGER:
+        values = f"{least} to {most}"
+    values = values or ("number" if least is None else f"number from {least}")
+    return Key(name, help, values, lambda o, k: o.integer(k, least=least, most=most), **more)
+
+
+def number(
+    name: str,
+    help: str,  # noqa: A002
+    *,
+    least: float | None = None,
+    most: float | None = None,
+    above: float | None = None,
+    values: str = "",
+    **more: Any,
+) -> Key:
+    """A decimal number from `least`, or more than `above`, to `most`."""
+
+    def take(options: Options, key: str) -> float:
+        value = options.number(key, least=above if least is None else least, most=most)
+        if above is not None and math.isclose(value, above, abs_tol=sys.float_info.min):
+            raise options.error(key, f"more than {above:g}")
+        return value
+
+    start = least if above is None else above
+    if not values:
+        values = "number" if start is None else f"number from {start:g}" if most is None else ""
+    return Key(name, help, values or f"{start:g} to {most:g}", take, lambda value: f"{value:g}", **more)
+
+
+def choice(name: str, help: str, choices: Sequence[str], **more: Any) -> Key:  # noqa: A002
+    """One of some words."""
+    return Key(name, help, "|".join(choices), lambda o, k: o.choice(k, choices), **more)
+
+
+def flag(name: str, help: str, **more: Any) -> Key:  # noqa: A002
+    """Yes or no."""
+    return Key(name, help, "on|off", lambda o, k: o.flag(k), **more)
+
+
+def text(name: str, help: str, values: str, **more: Any) -> Key:  # noqa: A002
+    """Any text; `values` says of what kind."""
+    return Key(name, help, values, lambda o, k: o.text(k), **more)
+
+
+def parsed(name: str, help: str, values: str, parse: Callable[[str], Any], **more: Any) -> Key:  # noqa: A002
+    """What a function makes of a text; by UnitError it says that the text is no such thing as `values`."""
+
+    def take(options: Options, key: str) -> Any:
+        try:
+            return parse(options.text(key))
+        except UnitError:
+            raise options.error(key, values) from None
+
+    return Key(name, help, values, take, **more)
+
+
+@functools.cache
+def fields_of(struct: type) -> dict[str, Key | type]:
+    """The fields of a struct that words give: a key each, or the struct of a group of keys; its own before
+    those that it inherits.
+    """
+    hints = get_type_hints(struct, include_extras=True)
+    own = [name for base in struct.__mro__ for name in inspect.get_annotations(base)]
+    found: dict[str, Key | type] = {}
+    for name in dict.fromkeys(own):
+        hint = hints[name]
+        notes = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
+        for note in notes:
+            if isinstance(note, Key):
+                found[name] = replace(note, default=_default(struct, name))
+        if not notes and isinstance(hint, type) and _has_fields(hint) and fields_of(hint):
+            found[name] = hint
+    return found
+
+
+def _has_fields(struct: type) -> bool:
+    return dataclasses.is_dataclass(struct) or issubclass(struct, msgspec.Struct)
+
+
+def _default(struct: type, name: str) -> Any:
+    if issubclass(struct, msgspec.Struct):
+        field = next(field for field in msgspec.structs.fields(struct) if field.name == name)
+        return REQUIRED if field.required else field.default
+    default = struct.__dataclass_fields__[name].default  # type: ignore[attr-defined]
+    return REQUIRED if default is dataclasses.MISSING else default
+
+
+def keys_of(*structs: type) -> tuple[Key, ...]:
+    """All keys of some structs, in order, those of groups among them."""
+    found: list[Key] = []
+    for struct in structs:
+        for field in fields_of(struct).values():
+            found += [field] if isinstance(field, Key) else keys_of(field)
+    return tuple(found)
+
+
+def read(words: Words, struct: type[T], also: Sequence[type] = ()) -> T:
+    """The struct that words give.
+
+    Args:
+        words: their name does not matter here.
+        struct: holds the values.
+        also: structs that are read from the same words elsewhere: their keys are no unknown ones.
+
+    Raises:
+        SpecError: an unknown or missing key, or a value that cannot be used; one line names the words and
+            the key.
+    """
+    keys = keys_of(struct, *also)
+    return _read(Options(current(words, keys), [key.name for key in keys]), struct)
+
+
+def current(words: Words, keys: Sequence[Key]) -> Words:
+    """The words with the names that keys have now; of each former one standard error is told."""
+    names = {key.was: key.name for key in keys if key.was}
+    if not names.keys() & words.options.keys():
+        return words
+    options: dict[str, str] = {}
+    for key, value in words.options.items():
+        name = names.get(key, key)
+        if name in words.options and name != key:
+            raise SpecError(f"{words.title}: key {name!r} is given twice, once as {key!r}")
+        if name != key:
+            tell_renamed(f"{words.title}: key", key, name)
+        options[name] = value
+    return replace(words, options=options)
+
+
+def _read(options: Options, struct: type[T]) -> T:
+    values: dict[str, Any] = {}
+    fields: dict[str, Key | type] = fields_of(struct)  # type: ignore[arg-type]  # classes are hashable
+    for name, field in fields.items():
+        if not isinstance(field, Key):
+            values[name] = _read(options, field)
+        elif field.name in options or field.default is REQUIRED:
+            values[name] = field.take(options, field.name)
+    try:
+        return struct(**values)
+    except SpecError as error:
+        title = options.words.title
+        text = str(error)
+        raise error if text.startswith(title) else SpecError(f"{title}: {text}") from None

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Things that words name: each a struct of keys (keys.py) under a name, registered where it is defined.
+
+    FAMILIES: Registry[Family] = Registry("topology")
+
+    @FAMILIES.register("ring", "switches in a ring")
+    @dataclass(frozen=True, slots=True)
+    class Ring: ...
+
+    FAMILIES.parse("ring:switches=5")         the words, and a Ring
+
+A module that is loaded later registers in the same way: plugins.py.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Generic, TypeVar
+
+from tailrace.words.errors import SpecError
+from tailrace.words.keys import Key, current, keys_of, read
+from tailrace.words.renamed import tell_renamed
+from tailrace.words.words import Words, parse
+
+T = TypeVar("T")
+Registered = TypeVar("Registered", bound=type)
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry(Generic[T]):
+    """A name, the struct of its keys, and what it is, for people."""
+
+    name: str
+    struct: type[T]
+    help: str
+
+
+def check_name(what: str, name: str) -> None:
+    """Refuses what is no name for words, folders and columns.
+
+    Raises:
+        SpecError: it is none.
+    """
+    if _NAME.fullmatch(name) is None:
+        expected = "expected a name of at most 40 small letters, digits, - and _"
+        raise SpecError(f"{what} {name[:80]!r}: {expected}")
+
+
+class Registry(Generic[T]):
+    """All things of one kind, by name.
+
+    what: the kind, for messages
+    also: structs of keys that all of them have, which others read
+    files: what a file instead of a name ends in, such as `FILE.csv`
+    """
+
+    def __init__(self, what: str, also: Sequence[type] = (), files: str = "") -> None:
+        self._what = what
+        self._also = tuple(also)
+        self._files = files
+        self._entries: dict[str, Entry[T]] = {}
+        self._former: dict[str, str] = {}
+
+    def register(self, name: str, help: str, *, was: str = "") -> Callable[[Registered], Registered]:  # noqa: A002
+        """Register a struct; the function is a decorator of it.
+
+        Args:
+            name: how words call it.
+            help: one line about it.
+            was: the name that it had; it goes on working for one release.
+
+        Raises:
+            SpecError: it is no name, or something else has it.
+        """
+        check_name(self._what, name)
+
+        def add(struct: Registered) -> Registered:
+            before = self._entries.get(name)
+            if before is not None:
+                raise SpecError(
+                    f"{self._what} {name!r} is registered twice: by {before.struct.__module__} and by "
+                    f"{struct.__module__}"
+                )
+            keys_of(struct)
+            self._entries[name] = Entry(name, struct, help)
+            if was:
+                self._former[was] = name
+            return struct
+
+        return add
+
+    def remove(self, name: str) -> None:
+        """Forget a name, as tests do with what they have registered."""
+        self._entries.pop(name, None)
+
+    def __iter__(self) -> Iterator[Entry[T]]:
+        """All of them, in the order in which they were registered."""
+        return iter(tuple(self._entries.values()))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All names."""
+        return tuple(self._entries)
+
+    def entry(self, name: str) -> Entry[T]:
+        """What has a name, or had it before.
+
+        Raises:
+            SpecError: nothing has.
+        """
+        new = self._former.get(name)
+        if new is not None:
+            tell_renamed(self._what, name, new)
+        found = self._entries.get(new or name)
+        if found is None:
+            known = ", ".join(self._entries) + (f" or {self._files}" if self._files else "")
+            raise SpecError(f"{self._what} {name!r} is not known; expected {known}")
+        return found
+
+    def keys(self, name: str) -> tuple[Key, ...]:
+        """The keys of a name, those that all have among them."""
+        return keys_of(self.entry(name).struct, *self._also)
+
+    def parse(self, text: str) -> tuple[Words, T]:
+        """The words, by the names that hold today, and what they mean.
+
+        Raises:
+            SpecError: an unknown name, or a bad option; one line says which.
+        """
+        return self.read(parse(text, self._what))
+
+    def read(self, words: Words) -> tuple[Words, T]:
+        """The same of words that were split already."""
+        entry = self.entry(words.name)
+        words = current(replace(words, name=entry.name), self.keys(entry.name))
+        return words, read(words, entry.struct, self._also)
+
+
+def load_folder(package: str) -> None:
+    """Import every module of a package, so that all that registers itself there is registered."""
+    for module in pkgutil.iter_modules(importlib.import_module(package).__path__):
+        importlib.import_module(f"{package}.{module.name}")
