@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tailrace.experiments.faults.fault import parse_fault
+from tailrace.experiments.faults.parse import parse_fault
 from tailrace.experiments.plan.experiment import KEYS
 from tailrace.experiments.plan.experiment_file import read_experiment
 from tailrace.experiments.run.run import plan

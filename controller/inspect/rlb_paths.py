@@ -19,7 +19,7 @@ from tailrace.controller.inspect.rlb import PathKey, in_ns
 from tailrace.controller.listing.listing import Column, Listing, Row
 from tailrace.p4rt.values import Port, Value
 from tailrace.topology import Topology, next_hops
-from tailrace.topology.paths.restricted import Hops, with_narrow
+from tailrace.topology.paths.restricted import Hops, with_restricted
 from tailrace.topology.paths.shortest import Down
 
 COLUMNS = (
@@ -71,7 +71,7 @@ class RlbPaths:
     _hops: Hops = field(init=False)
 
     def __post_init__(self) -> None:
-        self._hops = with_narrow(self.topology, next_hops(self.topology))
+        self._hops = with_restricted(self.topology, next_hops(self.topology))
 
     def listing(self, walks: Sequence[Walk]) -> Listing:
         """All ports of all hops, in the order of the walks. Raises SwitchError."""

@@ -19,7 +19,7 @@ COMMANDS = (
     *("run", "compare", "sweep", "paper", "report"),
     *("look.tables", "look.groups", "look.paths", "look.flows", "look.queues", "look.counters"),
     *("look.registers", "look.diff", "look.shell"),
-    *("topology", "schemes"),
+    *("topology", "schemes", "declared"),
 )
 """Modules of this package, in the order of the help."""
 

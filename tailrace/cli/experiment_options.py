@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tailrace.cli.options import with_signature
+from tailrace.cli.options import Plugin, with_signature
 
 _PANEL = "What to run"
 
@@ -71,7 +71,12 @@ def with_experiment(command: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(command)
     def wrapper(**found: Any) -> None:
+        plugins = found.pop("plugin")
+        if plugins:
+            from tailrace.words.plugins import use
+
+            use(plugins)
         values = given({name: found.pop(name) for name in EXPERIMENT})
         command(**found, values=values)
 
-    return with_signature(wrapper, command, "values", EXPERIMENT)
+    return with_signature(wrapper, command, "values", {**EXPERIMENT, "plugin": Plugin})

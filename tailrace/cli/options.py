@@ -41,6 +41,17 @@ SwitchNames = Annotated[
     ),
 ]
 
+Plugin = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--plugin",
+        metavar="DIR",
+        help="Load the Python files in DIR, or one file, which add schemes, topologies, workloads, metrics; "
+        "repeatable, and as TAILRACE_PLUGINS=DIR:DIR.",
+        show_default=False,
+    ),
+]
+
 _LOOK: dict[str, Any] = {
     "where": Annotated[
         str | None,

@@ -9,6 +9,8 @@ from typing import Annotated
 
 import typer
 
+from tailrace.cli.options import Plugin
+
 
 class Part(str, enum.Enum):
     """What --show takes."""
@@ -34,6 +36,7 @@ def topology(
         ),
     ],
     part: Annotated[Part, typer.Option("--show", help="Which part.")] = Part.ALL,
+    plugin: Plugin = None,
     output: Annotated[
         TopologyForm, typer.Option("-o", "--output", help="How to write it.")
     ] = TopologyForm.TABLE,
@@ -44,7 +47,9 @@ def topology(
     """
     from tailrace.cli.topology_text import as_json, as_text
     from tailrace.topology import parse_topology
+    from tailrace.words.plugins import use
 
+    use(plugin or ())
     found = parse_topology(words)
     parts = [item for item in Part if item is not Part.ALL and part in {Part.ALL, item}]
     names = [item.value for item in parts]

@@ -33,7 +33,7 @@ from tailrace.topology import Switch, Topology, next_hops
 from tailrace.topology.paths.bounded import BoundedPaths
 from tailrace.topology.paths.default_routes import minimal_next_hops
 from tailrace.topology.paths.dragonfly import Legs
-from tailrace.topology.paths.restricted import with_narrow
+from tailrace.topology.paths.restricted import with_restricted
 from tailrace.topology.paths.shortest import Down
 
 _APPS: dict[str, Callable[[common.Plan], Iterator[P4Entity]]] = {
@@ -106,8 +106,8 @@ def _plans(
             yield common.Plan(topology, switch, place.groups, program, target, config, place)
         return
     shortest = next_hops(topology)
-    usual = with_narrow(topology, shortest)
-    current = with_narrow(topology, next_hops(topology, down), shortest) if down else usual
+    usual = with_restricted(topology, shortest)
+    current = with_restricted(topology, next_hops(topology, down), shortest) if down else usual
     for switch in topology.switches:
         own_out = frozenset(port for name, port in out if name == switch.name)
         groups = plan_groups(

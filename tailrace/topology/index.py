@@ -60,7 +60,7 @@ class Index:
         }
         self.leaves = tuple(name for name, hosts in self.hosts_of.items() if hosts)
         self._check_connected()
-        self.prefixes = self._make_prefixes() | self._narrow_prefixes(topology)
+        self.prefixes = self._make_prefixes() | self._restricted_prefixes(topology)
 
     def _error(self, text: str) -> SpecError:
         return SpecError(f"{self._title}: {text}")
@@ -128,11 +128,12 @@ class Index:
             prefixes[name] = tuple(sorted(found))
         return prefixes
 
-    def _narrow_prefixes(self, topology: Topology) -> dict[str, tuple[IPv4Network, ...]]:
-        for narrow in topology.narrow:
-            if narrow.host not in self.hosts:
-                raise self._error(f"narrow: there is no host {narrow.host!r}")
-        return {narrow.host: (IPv4Network(self.hosts[narrow.host].ip),) for narrow in topology.narrow}
+    def _restricted_prefixes(self, topology: Topology) -> dict[str, tuple[IPv4Network, ...]]:
+        names = [restricted.host for restricted in topology.restricted]
+        for name in names:
+            if name not in self.hosts:
+                raise self._error(f"restricted: there is no host {name!r}")
+        return {name: (IPv4Network(self.hosts[name].ip),) for name in names}
 
     def prefix(self, switch: str) -> IPv4Network:
         """The smallest network that holds all prefixes of a switch; KeyError where it has no hosts."""

@@ -12,7 +12,7 @@ from ipaddress import IPv4Network
 
 from tailrace.topology.index import Index, Peer
 
-__all__ = ["GATEWAY_MAC", "MAX_PORT", "Host", "Link", "Narrow", "Peer", "Switch", "Topology"]
+__all__ = ["GATEWAY_MAC", "MAX_PORT", "Host", "Link", "Peer", "Restricted", "Switch", "Topology"]
 
 GATEWAY_MAC = "02:00:00:00:00:fe"
 """The MAC address by which hosts know every switch; no host has it, since theirs hold an address in 10/8."""
@@ -61,7 +61,7 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True)
-class Narrow:
+class Restricted:
     """A host to which only the first `paths` of equal next hops lead, at every switch:
     tailrace/topology/paths/restricted.py.
     """
@@ -75,7 +75,7 @@ class Topology:
     """A network. `words` are what it was made from, such as `leaf-spine:leaves=2,spines=4`.
 
     latency_ns: what every switch adds to the time of a packet, beside queueing and sending
-    narrow: hosts that not all paths lead to
+    restricted: hosts that not all paths lead to
 
     Raises:
         SpecError: it is no usable network; one line says why.
@@ -87,7 +87,7 @@ class Topology:
     hosts: tuple[Host, ...]
     links: tuple[Link, ...]
     latency_ns: int = 0
-    narrow: tuple[Narrow, ...] = ()
+    restricted: tuple[Restricted, ...] = ()
     _index: Index = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -128,7 +128,7 @@ class Topology:
         """Networks that hold all hosts of a switch and no host of another one, for routes towards it.
 
         One /24 where the addresses are given by the generators; a tutorial's file may need several. Those of
-        a narrow host, by its name, are its address alone.
+        a restricted host, by its name, are its address alone.
         """
         return self._index.prefixes[switch]
 

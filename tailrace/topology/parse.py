@@ -1,24 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Topologies from words such as leaf-spine:leaves=2,spines=4,rate=10Gbps,delay=1us, or from a file."""
+"""Topologies from words such as leaf-spine:leaves=2,spines=4,rate=10Gbps,delay=1us, or from a file.
+
+Each family is a file of families/, which declares its keys and registers itself; `tailrace topologies` lists
+them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from tailrace.topology.families.dragonfly import dragonfly
-from tailrace.topology.families.fat_tree import fat_tree
-from tailrace.topology.families.leaf_spine import leaf_spine
-from tailrace.topology.families.slim_fly import slim_fly
+from tailrace.topology.families.build import Builder
+from tailrace.topology.families.options import FAMILIES
 from tailrace.topology.families.tutorials import read_topology_json
 from tailrace.topology.model import Topology
-from tailrace.words import SpecError, Words, parse
+from tailrace.words import SpecError, parse
+from tailrace.words.plugins import told
+from tailrace.words.registry import load_folder
 
-_KINDS: dict[str, Callable[[Words], Topology]] = {
-    "leaf-spine": leaf_spine,
-    "fat-tree": fat_tree,
-    "dragonfly": dragonfly,
-    "slim-fly": slim_fly,
-}
+__all__ = ["FAMILIES", "parse_topology"]
+
+load_folder("tailrace.topology.families")
 
 
 def parse_topology(text: str) -> Topology:
@@ -32,7 +31,12 @@ def parse_topology(text: str) -> Topology:
     words = parse(text, "topology")
     if words.name.endswith(".json"):
         return read_topology_json(words)
-    make = _KINDS.get(words.name)
-    if make is None:
-        raise SpecError(f"topology {words.name!r} is not known; expected {', '.join(_KINDS)} or FILE.json")
-    return make(words)
+    words, family = FAMILIES.read(words)
+    builder = Builder(words, family.links)
+    try:
+        with told(words.title):
+            family.build(builder)
+    except SpecError as error:
+        problem = str(error)
+        raise error if problem.startswith(words.title) else SpecError(f"{words.title}: {problem}") from None
+    return builder.topology()

@@ -3,9 +3,9 @@
 
     @dataclass(frozen=True, slots=True)
     class Ring:
+        links: Links
         switches: Annotated[int, keys.integer("switches", "switches of the ring", least=3)] = 8
         pause_ns: Annotated[int | None, keys.time("pause", "between two rounds", absent="by rate")] = None
-        links: Links = Links()
 
 A field's note says which key it is, how a value of it is written and checked, and what it means; the field's
 default is the key's, and a field without one must be given. A field whose type has keys itself is a group:
@@ -190,11 +190,12 @@ def _default(struct: type, name: str) -> Any:
 
 
 def keys_of(*structs: type) -> tuple[Key, ...]:
-    """All keys of some structs, in order, those of groups among them."""
+    """All keys of some structs, in order, those of a struct's groups after its own."""
     found: list[Key] = []
     for struct in structs:
-        for field in fields_of(struct).values():
-            found += [field] if isinstance(field, Key) else keys_of(field)
+        fields = fields_of(struct).values()
+        found += [field for field in fields if isinstance(field, Key)]
+        found += keys_of(*(field for field in fields if not isinstance(field, Key)))
     return tuple(found)
 
 
@@ -210,7 +211,7 @@ def read(words: Words, struct: type[T], also: Sequence[type] = ()) -> T:
         SpecError: an unknown or missing key, or a value that cannot be used; one line names the words and
             the key.
     """
-    keys = keys_of(struct, *also)
+    keys = keys_of(*dict.fromkeys((struct, *also)))
     return _read(Options(current(words, keys), [key.name for key in keys]), struct)
 
 

@@ -21,12 +21,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
+from tailrace.words import plugins
 from tailrace.words.errors import SpecError
 from tailrace.words.keys import Key, current, keys_of, read
 from tailrace.words.renamed import tell_renamed
 from tailrace.words.words import Words, parse
 
 T = TypeVar("T")
+Common = TypeVar("Common")
 Registered = TypeVar("Registered", bound=type)
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
@@ -100,13 +102,14 @@ class Registry(Generic[T]):
         self._entries.pop(name, None)
 
     def __iter__(self) -> Iterator[Entry[T]]:
-        """All of them, in the order in which they were registered."""
-        return iter(tuple(self._entries.values()))
+        """All of them, by name."""
+        return iter([self._entries[name] for name in self.names])
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All names."""
-        return tuple(self._entries)
+        """All names, in alphabetical order: what is loaded first does not matter."""
+        plugins.load()
+        return tuple(sorted(self._entries))
 
     def entry(self, name: str) -> Entry[T]:
         """What has a name, or had it before.
@@ -114,12 +117,13 @@ class Registry(Generic[T]):
         Raises:
             SpecError: nothing has.
         """
+        plugins.load()
         new = self._former.get(name)
         if new is not None:
             tell_renamed(self._what, name, new)
         found = self._entries.get(new or name)
         if found is None:
-            known = ", ".join(self._entries) + (f" or {self._files}" if self._files else "")
+            known = ", ".join(self.names) + (f" or {self._files}" if self._files else "")
             raise SpecError(f"{self._what} {name!r} is not known; expected {known}")
         return found
 
@@ -140,6 +144,10 @@ class Registry(Generic[T]):
         entry = self.entry(words.name)
         words = current(replace(words, name=entry.name), self.keys(entry.name))
         return words, read(words, entry.struct, self._also)
+
+    def common(self, words: Words, struct: type[Common]) -> Common:
+        """Of words that were read, the values of keys that all have."""
+        return read(words, struct, [self._entries[words.name].struct, *self._also])
 
 
 def load_folder(package: str) -> None:

@@ -17,8 +17,8 @@ from tailrace.experiments.faults.fault import (
     LinkSlow,
     SwitchRestart,
     last_change_ns,
-    parse_fault,
 )
+from tailrace.experiments.faults.parse import parse_fault
 from tailrace.topology import parse_topology
 from tailrace.words import SpecError
 from tailrace.words.scale import scaled
@@ -71,7 +71,7 @@ def test_ack_loss() -> None:
     [
         (
             "fire",
-            "fault 'fire' is not known; expected link-slow, link-down, drop, ack-loss, blackhole, switch-restart",
+            "fault 'fire' is not known; expected ack-loss, blackhole, drop, link-down, link-slow, switch-restart",
         ),
         ("link-slow:link=leaf1-spine1,factor=0.1,at=2us,until=2us", "link-slow: until must be later than at"),
         ("drop:rate=0.1,until=0ns", "fault drop: until must be later than at, found '0ns'"),

@@ -18,7 +18,7 @@ from tailrace.p4rt import counters, programs
 WORDS = {
     "target": "virtual",
     "transport": "dcqcn",
-    "topology": "leaf-spine:leaves=2,spines=4,hosts=12,rate=40Gbps,delay=2us,narrow=h19/1",
+    "topology": "leaf-spine:leaves=2,spines=4,hosts=12,rate=40Gbps,delay=2us,restricted=h19/1",
     "workload": "paused:size=200KB,load=0.4,duration=60us,pairs=6,servers=5,burst=10,from=60us",
     "pfc": "xoff=256KB,xon=254KB",
 }

@@ -14,7 +14,7 @@ from tailrace.hosts.flows.flow import FlowSpec
 from tailrace.topology import Topology, parse_topology
 from tailrace.words import SpecError
 
-NARROW = parse_topology("leaf-spine:leaves=2,spines=4,hosts=8,rate=40Gbps,delay=2us,narrow=h13/2")
+NARROW = parse_topology("leaf-spine:leaves=2,spines=4,hosts=8,rate=40Gbps,delay=2us,restricted=h13/2")
 """Four pairs: h1-h9 .. h4-h12, then h5 and h13, then servers from h14 on."""
 
 WIDE = parse_topology("leaf-spine:leaves=2,spines=4,hosts=8,rate=40Gbps,delay=2us")
@@ -62,11 +62,11 @@ def test_bursts_follow_each_other_at_line_rate() -> None:
     assert bursts == expected
 
 
-def test_the_narrow_host_is_the_congested_receiver() -> None:
-    """Where the topology narrows the paths to another host, the two do not go together."""
-    other = parse_topology("leaf-spine:leaves=2,spines=4,hosts=8,rate=40Gbps,narrow=h14/2")
+def test_the_restricted_host_is_the_congested_receiver() -> None:
+    """Where the topology restricts the paths to another host, the two do not go together."""
+    other = parse_topology("leaf-spine:leaves=2,spines=4,hosts=8,rate=40Gbps,restricted=h14/2")
     with pytest.raises(
-        SpecError, match="workload paused: the congested receiver is h13; narrow= names another"
+        SpecError, match="workload paused: the congested receiver is h13; restricted= names another"
     ):
         traffic(PAUSED, other)
 

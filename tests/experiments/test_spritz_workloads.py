@@ -18,6 +18,7 @@ from tailrace.hosts.flows.flow import FlowSpec
 from tailrace.topology import Topology, parse_topology
 from tailrace.topology.paths.shortest import next_hops
 from tailrace.words import SpecError
+from tailrace.words.renamed import tell_renamed
 
 DRAGONFLY = parse_topology("dragonfly:p=2,a=4,h=2")
 SLIM_FLY = parse_topology("slim-fly:p=2,q=5")
@@ -116,7 +117,7 @@ def test_adversarial_needs_a_low_diameter() -> None:
 @pytest.mark.parametrize("free", [0, 2, 7])
 def test_motivating(free: int, seed: int) -> None:
     """One flow between groups; load within all others but the free ones, on the gate to the destination."""
-    found = traffic(f"motivating:size=1MiB,free={free},background=8MiB,flows=3", seed=seed)
+    found = traffic(f"congested-groups:size=1MiB,free={free},background=8MiB,flows=3", seed=seed)
     groups = by_class(found)
     (monitored,) = groups.pop(MONITORED)
     (background,) = groups.values()
@@ -144,7 +145,7 @@ def test_motivating(free: int, seed: int) -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_motivating_from_all_groups(seed: int) -> None:
     """Every host of a congested group sends to one on a gate, each of which hears from about as many."""
-    groups = by_class(traffic("motivating:free=2,flows=3,from=all", seed=seed))
+    groups = by_class(traffic("congested-groups:free=2,flows=3,from=all", seed=seed))
     (monitored,), background = groups[MONITORED], groups[BACKGROUND]
     start, end = group_of(DRAGONFLY, monitored.src), group_of(DRAGONFLY, monitored.dst)
     loaded = {group_of(DRAGONFLY, flow.dst) for flow in background}
@@ -168,7 +169,9 @@ def test_motivating_from_all_groups(seed: int) -> None:
 
 def test_motivating_ahead_and_path() -> None:
     """The load comes first and steers as it is told; who sends to whom stays the same."""
-    plain, other = (traffic(f"motivating:free=2,flows=2{more}") for more in ("", ",ahead=5us,path=scheme"))
+    plain, other = (
+        traffic(f"congested-groups:free=2,flows=2{more}") for more in ("", ",ahead=5us,path=scheme")
+    )
     monitored, *background = other.flows
     assert monitored.start_ns == 5_000
     assert {(flow.start_ns, flow.steering) for flow in background} == {(0, "")}
@@ -180,16 +183,20 @@ def test_motivating_ahead_and_path() -> None:
     ("words", "topology", "message"),
     [
         (
-            "motivating:from=near",
+            "congested-groups:from=near",
             DRAGONFLY,
-            "workload motivating: from must be one of group, all, found 'near'",
+            "workload congested-groups: from must be one of group, all, found 'near'",
         ),
-        ("motivating:path=x", DRAGONFLY, "workload motivating: path must be one of hash, scheme, found 'x'"),
-        ("motivating:ahead=soon", DRAGONFLY, "workload motivating: ahead must be a"),
-        ("motivating:free=8", DRAGONFLY, "free must leave a group for the source, at most 7"),
-        ("motivating:free=1", SLIM_FLY, "about the groups of a dragonfly, not of a slim-fly"),
         (
-            "motivating:free=0",
+            "congested-groups:path=x",
+            DRAGONFLY,
+            "workload congested-groups: path must be one of hash, scheme, found 'x'",
+        ),
+        ("congested-groups:ahead=soon", DRAGONFLY, "workload congested-groups: ahead must be a"),
+        ("congested-groups:free=8", DRAGONFLY, "free must leave a group for the source, at most 7"),
+        ("congested-groups:free=1", SLIM_FLY, "about the groups of a dragonfly, not of a slim-fly"),
+        (
+            "congested-groups:free=0",
             parse_topology("dragonfly:p=1,a=1,h=2"),
             "every switch of a group has a link to the other group",
         ),
@@ -279,7 +286,7 @@ def test_few_senders_to_a_receiver(senders: int) -> None:
     "words",
     [
         "adversarial:size=1KiB",
-        "motivating:free=1",
+        "congested-groups:free=1",
         "incast:degree=4,bystanders=20",
         "alltoall:hosts=8,background=1MiB",
         "poisson:size=10KB,load=1,duration=50us,senders=2",
@@ -289,3 +296,14 @@ def test_seed_decides(words: str) -> None:
     """The same seed gives the same traffic, with its classes; another one other ports at least."""
     assert traffic(words, seed=3) == traffic(words, seed=3)
     assert traffic(words, seed=3) != traffic(words, seed=4)
+
+
+def test_the_former_name_goes_on_working(capsys: pytest.CaptureFixture[str]) -> None:
+    """For one release; standard error is told the new one."""
+    tell_renamed.cache_clear()
+    former, now = parse_workload("motivating:free=1"), parse_workload("congested-groups:free=1")
+    assert former == now
+    assert capsys.readouterr().err == (
+        "tailrace: workload 'motivating' is called 'congested-groups' now; "
+        "the old name ends with the next release\n"
+    )

@@ -267,12 +267,12 @@ def test_file_that_cannot_be_read(tmp_path: Path) -> None:
     [
         (
             "storm",
-            "workload 'storm' is not known; expected permutation, alltoall, incast, adversarial, motivating, "
-            "random, poisson, paused, allreduce or FILE.csv",
+            "workload 'storm' is not known; expected adversarial, allreduce, alltoall, congested-groups, incast, "
+            "paused, permutation, poisson, random or FILE.csv",
         ),
         (
             "permutation:window=8",
-            "workload permutation: unknown key 'window'; expected size, cdf, most, peers",
+            "workload permutation: unknown key 'window'; expected flows, jitter, size, cdf, most, peers",
         ),
         ("permutation:size=lots", "workload permutation: size must be a size such as 64KiB, found 'lots'"),
         ("permutation:size=0", "workload permutation: size must be more than 0, found '0'"),

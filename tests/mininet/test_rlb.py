@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.mininet.conftest import Harness
 
-TOPOLOGY = "leaf-spine:leaves=2,spines=2,hosts=4,rate=10Gbps,delay=1us,narrow=h7/1"
+TOPOLOGY = "leaf-spine:leaves=2,spines=2,hosts=4,rate=10Gbps,delay=1us,restricted=h7/1"
 """h1, h2 send to h5, h6; the receiver of the bursts of h8, and of h3, is h7."""
 
 WORKLOAD = (

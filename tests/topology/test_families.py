@@ -178,9 +178,12 @@ def test_slim_fly_generators_are_symmetric(q: int) -> None:
     [
         (
             "ring:n=3",
-            "topology 'ring' is not known; expected leaf-spine, fat-tree, dragonfly, slim-fly or FILE.json",
+            "topology 'ring' is not known; expected dragonfly, fat-tree, leaf-spine, slim-fly or FILE.json",
         ),
-        ("leaf-spine:leafs=2", "unknown key 'leafs'; expected leaves, spines, hosts, rate, delay"),
+        (
+            "leaf-spine:leafs=2",
+            "unknown key 'leafs'; expected leaves, spines, hosts, restricted, rate, delay",
+        ),
         ("leaf-spine:leaves=0", "leaves must be at least 1"),
         ("leaf-spine:rate=0bps", "rate must be more than 0"),
         ("leaf-spine:hosts=254", "a switch can have 253 hosts, not 254"),
@@ -281,6 +284,7 @@ def test_latency_of_switches(words: str) -> None:
 def test_no_local_links_elsewhere() -> None:
     """Where switches form no groups there is one delay."""
     with pytest.raises(
-        SpecError, match="unknown key 'local'; expected leaves, spines, hosts, rate, delay, latency"
+        SpecError,
+        match="unknown key 'local'; expected leaves, spines, hosts, restricted, rate, delay, latency",
     ):
         parse_topology("leaf-spine:leaves=2,local=1us")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Narrow hosts: some of the equal paths lead to them, all to their neighbours."""
+"""Restricted hosts: some of the equal paths lead to them, all to their neighbours."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from finsy import P4TableAction, P4TableEntry
 from tailrace.p4rt.target import target
 from tailrace.schemes.intent import intent
 from tailrace.schemes.registry import parse_scheme
-from tailrace.topology import Narrow, next_hops, parse_topology
-from tailrace.topology.paths.restricted import with_narrow
+from tailrace.topology import Restricted, next_hops, parse_topology
+from tailrace.topology.paths.restricted import with_restricted
 from tailrace.words import SpecError
 
-FABRIC = parse_topology("leaf-spine:leaves=2,spines=4,hosts=2,narrow=h3/2")
+FABRIC = parse_topology("leaf-spine:leaves=2,spines=4,hosts=2,restricted=h3/2")
 
 
 def test_the_first_next_hops_lead_there() -> None:
     """From another leaf by the first ports; from a spine there is but one, and the own leaf needs none."""
-    hops = with_narrow(FABRIC, next_hops(FABRIC))
-    assert FABRIC.narrow == (Narrow("h3", 2),)
+    hops = with_restricted(FABRIC, next_hops(FABRIC))
+    assert FABRIC.restricted == (Restricted("h3", 2),)
     assert hops["leaf1"] == {"leaf2": (3, 4, 5, 6), "h3": (3, 4)}
     assert "h3" not in hops["leaf2"]
     assert all("h3" not in hops[f"spine{number}"] for number in range(1, 5))
@@ -31,16 +31,16 @@ def test_nothing_changes_without_it() -> None:
     """The same object comes back."""
     plain = parse_topology("leaf-spine:leaves=2,spines=4,hosts=2")
     hops = next_hops(plain)
-    assert with_narrow(plain, hops) is hops
+    assert with_restricted(plain, hops) is hops
 
 
 def test_dead_links() -> None:
     """What is left of the own next hops counts; where nothing is, others do."""
     usual = next_hops(FABRIC)
     one = next_hops(FABRIC, frozenset({("leaf1", 3)}))
-    assert with_narrow(FABRIC, one, usual)["leaf1"]["h3"] == (4,)
+    assert with_restricted(FABRIC, one, usual)["leaf1"]["h3"] == (4,)
     both = next_hops(FABRIC, frozenset({("leaf1", 3), ("leaf1", 4)}))
-    assert with_narrow(FABRIC, both, usual)["leaf1"]["h3"] == (5, 6)
+    assert with_restricted(FABRIC, both, usual)["leaf1"]["h3"] == (5, 6)
 
 
 @pytest.mark.parametrize("scheme", ["ecmp", "drill", "rlb:variant=presto"])
@@ -75,10 +75,10 @@ def test_the_controller_gives_it_a_route_of_its_own(scheme: str) -> None:
     }
 
 
-def test_a_fat_tree_narrows_at_every_level() -> None:
+def test_a_fat_tree_is_restricted_at_every_level() -> None:
     """An edge switch of another pod and an aggregation switch take the first of two."""
-    tree = parse_topology("fat-tree:k=4,narrow=h1/1")
-    hops = with_narrow(tree, next_hops(tree))
+    tree = parse_topology("fat-tree:k=4,restricted=h1/1")
+    hops = with_restricted(tree, next_hops(tree))
     assert len(hops["edge2_1"]["h1"]) == len(hops["agg2_1"]["h1"]) == 1
     assert len(hops["edge2_1"]["edge1_1"]) == 2
 
@@ -86,9 +86,9 @@ def test_a_fat_tree_narrows_at_every_level() -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("narrow=h3", "narrow must be HOST/PATHS such as h7/5, found 'h3'"),
-        ("narrow=h3/0", "narrow must be HOST/PATHS such as h7/5, found 'h3/0'"),
-        ("narrow=h9/1", "topology leaf-spine: narrow: there is no host 'h9'"),
+        ("restricted=h3", "restricted must be HOST/PATHS such as h7/5, found 'h3'"),
+        ("restricted=h3/0", "restricted must be HOST/PATHS such as h7/5, found 'h3/0'"),
+        ("restricted=h9/1", "topology leaf-spine: restricted: there is no host 'h9'"),
     ],
 )
 def test_bad_words(words: str, message: str) -> None:

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tailrace.cli.make_run import command
-from tailrace.experiments.faults.fault import parse_fault
+from tailrace.experiments.faults.parse import parse_fault
 from tailrace.experiments.plan.experiment import KEYS, make
 from tailrace.experiments.plan.nic import parse_window
 from tailrace.experiments.plan.pfc import parse_pfc
@@ -43,13 +43,24 @@ NAMES = (
         "spritz",
         "rlb",
     ),
-    *("permutation", "alltoall", "incast", "random", "poisson", "paused", "allreduce", "motivating"),
+    *("permutation", "alltoall", "incast", "random", "poisson", "paused", "allreduce", "congested-groups"),
     *("adversarial", "link-slow", "link-down", "drop", "gbn", "sr", "dctcp", "dcqcn", "default", "none"),
     *("/dev/zero.json", "nowhere.csv", "x.toml", "hermes", "ugal-l", "minimal", "drill", "ops", "flicr"),
 )
 KEY_NAMES = (
     *("leaves", "spines", "hosts", "k", "taper", "p", "a", "h", "q", "groups", "rate", "delay", "latency"),
-    *("narrow", "size", "flows", "messages", "load", "duration", "window", "degree", "total", "bystanders"),
+    *(
+        "restricted",
+        "size",
+        "flows",
+        "messages",
+        "load",
+        "duration",
+        "window",
+        "degree",
+        "total",
+        "bystanders",
+    ),
     *("jitter", "seed", "cdf", "most", "bursts", "every", "burst", "bytes", "pairs", "servers", "at", "long"),
     *(
         "from",

@@ -33,7 +33,7 @@ DEAD_LINK = "link-down:link=r1_1-r2_1,at=200us,until=3ms"
 LOSSLESS = "rlb"
 LOSSLESS_VARIANT = "drill"
 LOSSLESS_SEED = 3
-LOSSLESS_TOPOLOGY = "leaf-spine:leaves=2,spines=4,hosts=6,rate=10Gbps,delay=1us,narrow=h10/1"
+LOSSLESS_TOPOLOGY = "leaf-spine:leaves=2,spines=4,hosts=6,rate=10Gbps,delay=1us,restricted=h10/1"
 """For RLB: four paths, one of which leads to the host that is to be congested."""
 
 LOSSLESS_WORKLOAD = (

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from tailrace.experiments.faults.fault import parse_fault
+from tailrace.experiments.faults.parse import parse_fault
 from tailrace.experiments.plan import defaults
 from tailrace.experiments.plan.known import topology_of
 from tailrace.experiments.plan.nic import parse_window

@@ -17,7 +17,8 @@ from markupsafe import Markup
 from matplotlib.figure import Figure
 from msgspec import UnsetType
 
-from tailrace.experiments.faults.fault import LinkDown, LinkSlow, parse_fault
+from tailrace.experiments.faults.fault import LinkDown, LinkSlow
+from tailrace.experiments.faults.parse import parse_fault
 from tailrace.experiments.figures.plot import inline_svg
 from tailrace.experiments.paper.claims.claims import DIFFERS, HOLDS
 from tailrace.experiments.paper.claims.units import UNITS

@@ -14,7 +14,7 @@ from msgspec import UNSET, UnsetType
 from tailrace.codec.sizes import wire_bytes
 from tailrace.experiments.backends.job import Backend, Job, Outcome, Progress, Report
 from tailrace.experiments.errors import RunError
-from tailrace.experiments.faults.fault import parse_fault
+from tailrace.experiments.faults.parse import parse_fault
 from tailrace.experiments.plan import budget, defaults
 from tailrace.experiments.plan.experiment import Experiment
 from tailrace.experiments.plan.kernel_tcp import kernel_tcp

@@ -27,6 +27,7 @@ from tailrace.experiments.results.result import SUMMARY, Result, read_result, re
 from tailrace.experiments.results.staging import staged
 from tailrace.experiments.run.code_hash import code_sha256
 from tailrace.experiments.run.run import installed_version, plan, run
+from tailrace.words import plugins
 from tailrace.words.errors import FileError
 from tailrace.words.files import read_bytes
 
@@ -87,6 +88,7 @@ def key_of(experiment: Experiment) -> str:
         experiment,
         installed_version(),
         code_sha256(),
+        plugins.digest(),
         program_sha256(experiment.scheme, experiment.topology),
         [hashlib.sha256(_content(path)).hexdigest() for path in files if path.is_file()],
     )

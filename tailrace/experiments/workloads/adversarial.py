@@ -20,7 +20,9 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Annotated
 
+from tailrace.experiments.workloads.registry import DEFAULT_BYTES, JITTER, SIZE, register
 from tailrace.experiments.workloads.transfer import PatternError, Transfer
 from tailrace.topology import Host, Topology
 
@@ -30,12 +32,13 @@ _TRIES = 16
 Chain = tuple[str, str, str, str]
 
 
+@register("adversarial", "a permutation that hurts minimal routing most, on a Dragonfly or a Slim Fly")
 @dataclass(frozen=True, slots=True)
 class Adversarial:
     """Every host sends `size_bytes`."""
 
-    size_bytes: int
-    jitter_ns: int = 0
+    size_bytes: Annotated[int, SIZE] = DEFAULT_BYTES
+    jitter_ns: Annotated[int, JITTER] = 0
 
     def transfers(self, topology: Topology, rng: random.Random) -> Iterator[Transfer]:
         """See Pattern."""

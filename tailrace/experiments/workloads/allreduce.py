@@ -20,11 +20,15 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Annotated
 
 from tailrace.experiments.plan.reckon import check_flows
+from tailrace.experiments.workloads.background import shared
 from tailrace.experiments.workloads.patterns import chosen
+from tailrace.experiments.workloads.registry import BACKGROUND, DEFAULT_BYTES, TAKING_PART, register
 from tailrace.experiments.workloads.transfer import PatternError, Transfer
 from tailrace.topology import Host, Topology
+from tailrace.words import keys
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,16 +106,21 @@ def _messages(algorithm: str, count: int) -> int:
     return steps if algorithm == "butterfly" else 2 * steps
 
 
+@register("allreduce", "one allreduce of a vector among all hosts, or some")
 @dataclass(frozen=True, slots=True)
 class Allreduce:
     """One allreduce of a vector among `hosts_total` hosts drawn at random; 0: among all."""
 
-    algorithm: str
-    size_bytes: int
-    hosts_total: int = 0
+    algorithm: Annotated[str, keys.choice("algo", "who sends what to whom", tuple(ALGORITHMS))] = "ring"
+    size_bytes: Annotated[int, keys.size("size", "of the vector", least=1)] = DEFAULT_BYTES
+    hosts_total: Annotated[int, TAKING_PART] = 0
+    background_bytes: Annotated[int, BACKGROUND] = 0
 
     def transfers(self, topology: Topology, rng: random.Random) -> Iterator[Transfer]:
         """See Pattern."""
+        return shared(self._own(topology, rng), self.background_bytes, topology, rng)
+
+    def _own(self, topology: Topology, rng: random.Random) -> Iterator[Transfer]:
         hosts = chosen(topology, self.hosts_total, rng)
         self._check(hosts)
         check_flows(len(hosts) * _messages(self.algorithm, len(hosts)))

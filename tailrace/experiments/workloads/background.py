@@ -8,31 +8,26 @@ measured, and a run does not wait for them.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 
 from tailrace.experiments.workloads import pairs
 from tailrace.experiments.workloads.classes import BACKGROUND
-from tailrace.experiments.workloads.transfer import ECMP, Pattern, PatternError, Transfer
+from tailrace.experiments.workloads.transfer import ECMP, PatternError, Transfer
 from tailrace.topology import Host, Topology
 
 
-@dataclass(frozen=True, slots=True)
-class Shared:
-    """`pattern`, and flows of `background_bytes` among the hosts that it leaves alone."""
-
-    pattern: Pattern
-    background_bytes: int
-
-    def transfers(self, topology: Topology, rng: random.Random) -> Iterator[Transfer]:
-        """See Pattern."""
-        taken: set[str] = set()
-        for transfer in self.pattern.transfers(topology, rng):
-            taken |= {transfer.sender.name, transfer.receiver.name}
-            yield transfer
+def shared(
+    transfers: Iterable[Transfer], background_bytes: int, topology: Topology, rng: random.Random
+) -> Iterator[Transfer]:
+    """A pattern's transfers, and flows of so many bytes among the hosts that it leaves alone; 0: none."""
+    taken: set[str] = set()
+    for transfer in transfers:
+        taken |= {transfer.sender.name, transfer.receiver.name}
+        yield transfer
+    if background_bytes:
         rest = [host for host in topology.hosts if host.name not in taken]
         for sender, receiver in permutation_among(topology, rest, rng):
-            yield Transfer(sender, receiver, self.background_bytes, flow_class=BACKGROUND, steering=ECMP)
+            yield Transfer(sender, receiver, background_bytes, flow_class=BACKGROUND, steering=ECMP)
 
 
 def permutation_among(

@@ -27,12 +27,15 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Annotated
 
 from tailrace.experiments.plan.reckon import check_flows
 from tailrace.experiments.workloads.classes import BACKGROUND, MONITORED
 from tailrace.experiments.workloads.pairs import Pair
+from tailrace.experiments.workloads.registry import DEFAULT_BYTES, register
 from tailrace.experiments.workloads.transfer import ECMP, PatternError, Transfer
 from tailrace.topology import Host, Topology
+from tailrace.words import keys
 
 GROUP = "group"
 ALL = "all"
@@ -45,20 +48,24 @@ PATHS = (HASH, SCHEME)
 """What chooses the paths of the load."""
 
 
+@register("congested-groups", "one flow in a Dragonfly most of whose groups are congested", was="motivating")
 @dataclass(frozen=True, slots=True)
-class Motivating:
-    """One flow of `size_bytes`; `free` groups without traffic besides that of its destination.
+class CongestedGroups:
+    """One flow of `size_bytes`; `free` groups without traffic besides that of its destination."""
 
-    senders: one of SENDERS; path: one of PATHS; flows: of each host that sends
-    """
-
-    size_bytes: int
-    free: int
-    background_bytes: int
-    flows: int = 1
-    senders: str = GROUP
-    path: str = HASH
-    ahead_ns: int = 0
+    size_bytes: Annotated[int, keys.size("size", "of the one flow", least=1)] = DEFAULT_BYTES
+    free: Annotated[
+        int, keys.integer("free", "groups without traffic, besides that of the destination", least=0)
+    ] = 2
+    background_bytes: Annotated[
+        int, keys.size("background", "of each flow that loads a group, and is not measured", least=1)
+    ] = 64 << 20
+    flows: Annotated[int, keys.integer("flows", "of each host that loads a group", least=1)] = 32
+    senders: Annotated[
+        str, keys.choice("from", "whose hosts load a group: its own, or those of all such groups", SENDERS)
+    ] = GROUP
+    path: Annotated[str, keys.choice("path", "what chooses the paths of the load", PATHS)] = HASH
+    ahead_ns: Annotated[int, keys.time("ahead", "so long before the one flow the load begins")] = 0
 
     def transfers(self, topology: Topology, rng: random.Random) -> Iterator[Transfer]:
         """See Pattern."""

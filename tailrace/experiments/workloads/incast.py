@@ -6,31 +6,62 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Annotated
 
 from tailrace.experiments.workloads import pairs
 from tailrace.experiments.workloads.background import permutation_among
 from tailrace.experiments.workloads.classes import BYSTANDER, INCAST, PLAIN
 from tailrace.experiments.workloads.patterns import chosen, named
+from tailrace.experiments.workloads.registry import (
+    DEFAULT_BYTES,
+    EITHER_SIZE,
+    JITTER,
+    Peers,
+    register,
+)
 from tailrace.experiments.workloads.transfer import PatternError, Transfer
 from tailrace.topology import Host, Topology
+from tailrace.words import SpecError, keys
 
 
+@register("incast", "many hosts send to one")
 @dataclass(frozen=True, slots=True)
 class Incast:
-    """`degree` hosts send to one.
+    """`degree` hosts send to one; bystanders' flows are of a class of their own."""
 
-    receiver: its name; empty: drawn at random
-    first: the name of the first of the senders, which are then the next hosts; empty: drawn at random
-    bystanders: so many of the other hosts form a permutation; their flows are of a class of their own
-    """
+    peers: Peers
+    degree: Annotated[int, keys.integer("degree", "so many send", least=1)]
+    size_bytes: Annotated[int | None, EITHER_SIZE] = None
+    total_bytes: Annotated[
+        int | None,
+        keys.size(
+            "total", "what all senders send together", least=1, absent="size each", section="RLB §VI-B.3"
+        ),
+    ] = None
+    bystanders: Annotated[
+        int,
+        keys.integer("bystanders", "so many of the other hosts form a permutation", least=2, absent="none"),
+    ] = 0
+    receiver: Annotated[str, keys.text("to", "the receiver", "HOST", absent="drawn at random")] = ""
+    first: Annotated[
+        str,
+        keys.text(
+            "from", "the first of the senders, which are the next hosts", "HOST", absent="drawn at random"
+        ),
+    ] = ""
+    jitter_ns: Annotated[int, JITTER] = 0
 
-    size_bytes: int
-    degree: int
-    apart: str = pairs.HOSTS
-    jitter_ns: int = 0
-    receiver: str = ""
-    first: str = ""
-    bystanders: int = 0
+    def __post_init__(self) -> None:
+        """Refuse what contradicts itself."""
+        if None not in (self.size_bytes, self.total_bytes):
+            raise SpecError("expected either size= or total=")
+
+    @property
+    def _each_bytes(self) -> int:
+        """What each of the senders, and each bystander, sends."""
+        if self.total_bytes is not None:
+            return -(-self.total_bytes // self.degree)
+        return DEFAULT_BYTES if self.size_bytes is None else self.size_bytes
 
     def transfers(self, topology: Topology, rng: random.Random) -> Iterator[Transfer]:
         """See Pattern."""
@@ -40,7 +71,7 @@ class Incast:
         flow_class = INCAST if self.bystanders else PLAIN
         for sender in senders:
             yield Transfer(
-                sender, target, self.size_bytes, rng.randint(0, self.jitter_ns), flow_class=flow_class
+                sender, target, self._each_bytes, rng.randint(0, self.jitter_ns), flow_class=flow_class
             )
         if not self.bystanders:
             return
@@ -48,14 +79,14 @@ class Incast:
         if self.bystanders > len(rest):
             raise PatternError(f"bystanders must be no more than the other hosts, {len(rest)}")
         standing = [rest[index] for index in sorted(rng.sample(range(len(rest)), self.bystanders))]
-        for sender, receiver in permutation_among(topology, standing, rng, self.apart):
+        for sender, receiver in permutation_among(topology, standing, rng, self.peers.apart):
             yield Transfer(
-                sender, receiver, self.size_bytes, rng.randint(0, self.jitter_ns), flow_class=BYSTANDER
+                sender, receiver, self._each_bytes, rng.randint(0, self.jitter_ns), flow_class=BYSTANDER
             )
 
     def _senders(self, topology: Topology, target: Host, rng: random.Random) -> list[Host]:
         hosts = list(topology.hosts)
-        groups = pairs.groups_of(topology, hosts, self.apart)
+        groups = pairs.groups_of(topology, hosts, self.peers.apart)
         own = groups[hosts.index(target)]
         others = [host for host, group in zip(hosts, groups, strict=True) if group != own]
         if self.degree > len(others):

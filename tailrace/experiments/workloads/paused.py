@@ -7,8 +7,8 @@
 
 Pair i has Poisson arrivals of its own, from H_i to R_i; so their receivers are never congested, and what
 holds them up is the fabric. Each server of H_b starts many short flows to R_c at once, at line rate, several
-times in a row. PFC then pauses the paths that f_c takes, which `narrow=` of the topology limits: R_c is its
-narrow host.
+times in a row. PFC then pauses the paths that f_c takes, which `restricted=` of the topology limits: R_c is
+its restricted host.
 
 Hosts are taken in their order: n pairs, then H_c and R_c, then on the second leaf the servers of H_b. Only
 f_1 .. f_n are measured.
@@ -19,70 +19,78 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Annotated
 
 from tailrace.experiments.plan.reckon import check_flows
+from tailrace.experiments.workloads.bursts import BURST_BYTES
 from tailrace.experiments.workloads.classes import BACKGROUND, MONITORED
 from tailrace.experiments.workloads.load import uplink_bps
-from tailrace.experiments.workloads.poisson import expected_flows, starts_ns
-from tailrace.experiments.workloads.sizes import SizeCdf
+from tailrace.experiments.workloads.poisson import DURATION, LOAD, expected_flows, starts_ns
+from tailrace.experiments.workloads.registry import Sizes, register
 from tailrace.experiments.workloads.transfer import PatternError, Transfer
 from tailrace.topology import Host, Topology
+from tailrace.words import keys
 
 _BIT_NS = 8_000_000_000
 
 
+@register("paused", "pairs of hosts at two leaves, next to a receiver to which others send bursts")
 @dataclass(frozen=True, slots=True)
 class Paused:
-    """The flows of RLB's motivation.
+    """The flows of RLB's motivation: `load` is of the first leaf's uplinks, and `sizes` those of f_1 .. f_n.
 
-    sizes: of f_1 .. f_n
-    load: share of the first leaf's uplinks that these ask for
-    duration_ns: how long new ones of them start
-    pairs_total: n
-    servers: of H_b
-    burst_flows, burst_bytes: flows of one server in one burst, and their size
-    bursts: in a row, each when the one before could have been sent at line rate; 0: none
-    at_ns: when the first begins
-    long_bytes, long_at_ns: of f_c, and when it starts. Before the first mark comes back to it from a queue
-        that bursts have filled already, it sends as long as packets wait there; one that starts with the
-        bursts is slowed down at once
+    Bursts follow each other when the one before could have been sent at line rate. Before the first mark
+    comes back to the long flow from a queue that bursts have filled already, it sends as long as packets wait
+    there; one that starts with the bursts is slowed down at once.
     """
 
-    sizes: SizeCdf
-    load: float
-    duration_ns: int
-    pairs_total: int
-    servers: int
-    burst_flows: int
-    burst_bytes: int
-    bursts: int
-    at_ns: int
-    long_bytes: int
-    long_at_ns: int = 0
+    sizes: Sizes
+    load: Annotated[float, LOAD]
+    duration_ns: Annotated[int, DURATION]
+    pairs_total: Annotated[
+        int, keys.integer("pairs", "hosts of each leaf that send beside each other", least=1)
+    ]
+    servers: Annotated[int, keys.integer("servers", "hosts that send the bursts", least=1)]
+    burst_flows: Annotated[
+        int, keys.integer("burst", "flows of such a server at once", least=1, section="RLB §II-B")
+    ] = 40
+    burst_bytes: Annotated[int, keys.size("bytes", "of such a flow", least=1)] = BURST_BYTES
+    bursts: Annotated[int, keys.integer("bursts", "in a row; 0: none", least=0)] = 2
+    at_ns: Annotated[int, keys.time("at", "when the first of them begins")] = 0
+    long_bytes: Annotated[
+        int,
+        keys.size("long", "of one flow from the first leaf to the receiver of the bursts", least=1),
+    ] = 250_000_000
+    long_at_ns: Annotated[int, keys.time("from", "when that one starts")] = 0
+
+    def __post_init__(self) -> None:
+        """Refuse what lacks a size."""
+        self.sizes.check_given()
 
     def transfers(self, topology: Topology, rng: random.Random) -> Iterator[Transfer]:
         """See Pattern."""
         near, far = self._ends(topology)
         n = self.pairs_total
+        sizes = self.sizes.distribution
         receiver = far[n]
-        if topology.narrow and receiver.name not in {narrow.host for narrow in topology.narrow}:
-            raise PatternError(f"the congested receiver is {receiver.name}; narrow= names another host")
+        if topology.restricted and receiver.name not in {one.host for one in topology.restricted}:
+            raise PatternError(f"the congested receiver is {receiver.name}; restricted= names another host")
         share = self.load * uplink_bps(topology, near[0].switch) / sum(host.rate_bps for host in near[:n])
         if share > 1:
             raise PatternError(f"load: the links of {n} hosts carry at most {self.load / share:.3g} of it")
-        random_flows = expected_flows(near[:n], self.sizes.mean_bytes, share, self.duration_ns)
+        random_flows = expected_flows(near[:n], sizes.mean_bytes, share, self.duration_ns)
         check_flows(self.bursts * self.servers * self.burst_flows + random_flows)
         yield Transfer(near[n], receiver, self.long_bytes, self.long_at_ns, flow_class=BACKGROUND)
         yield from self._bursts(far[n + 1 : n + 1 + self.servers], receiver)
         found = [
             (start_ns, number)
             for number, host in enumerate(near[:n])
-            for start_ns in starts_ns(host, self.sizes.mean_bytes, share, self.duration_ns, rng)
+            for start_ns in starts_ns(host, sizes.mean_bytes, share, self.duration_ns, rng)
         ]
         if not found:
             raise PatternError("no flow begins in so short a duration; expected a longer one, or more load")
         for start_ns, number in sorted(found):
-            yield Transfer(near[number], far[number], self.sizes.draw(rng), start_ns, flow_class=MONITORED)
+            yield Transfer(near[number], far[number], sizes.draw(rng), start_ns, flow_class=MONITORED)
 
     def _bursts(self, servers: tuple[Host, ...], receiver: Host) -> Iterator[Transfer]:
         for burst in range(self.bursts):

@@ -13,14 +13,20 @@ import random
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from typing import Annotated
 
 from tailrace.experiments.plan.reckon import check_flows
 from tailrace.experiments.workloads import pairs
-from tailrace.experiments.workloads.load import FABRIC, HOSTS, host_load
+from tailrace.experiments.workloads.bursts import Bursts
+from tailrace.experiments.workloads.load import FABRIC, HOSTS, OF, host_load
 from tailrace.experiments.workloads.patterns import chosen
-from tailrace.experiments.workloads.sizes import SizeCdf
+from tailrace.experiments.workloads.registry import Peers, Sizes, register
 from tailrace.experiments.workloads.transfer import PatternError, Transfer
 from tailrace.topology import Host, Topology
+from tailrace.words import keys
+
+LOAD = keys.number("load", "share of the links' rate that the flows' bytes ask for", above=0, most=1)
+DURATION = keys.time("duration", "flows start for so long", least=1)
 
 _BIT_NS = 8_000_000_000
 _DRAWS = 64
@@ -94,44 +100,57 @@ class Slots:
         heapq.heapreplace(heap, max(now_ns, heap[0]) + busy_ns)
 
 
+@register("poisson", "every host starts flows at random")
 @dataclass(frozen=True, slots=True)
 class Poisson:
-    """Poisson arrivals for `duration_ns`; receivers are drawn for each flow. Ids rise with the start.
+    """Poisson arrivals for `duration_ns`; receivers are drawn for each flow. Ids rise with the start."""
 
-    `senders` limits the flows to a receiver at a time; 0: no limit (Spritz §V-B). `of` says what the load is
-    a share of, one of load.OF.
-    """
+    bursts: Bursts
+    sizes: Sizes
+    peers: Peers
+    load: Annotated[float, LOAD]
+    duration_ns: Annotated[int, DURATION]
+    of: Annotated[str, keys.choice("of", "links that the load is of: hosts', or the leaves' uplinks", OF)] = (
+        HOSTS
+    )
+    senders: Annotated[
+        int,
+        keys.integer(
+            "senders", "flows to a receiver at once at most", least=1, absent="any", section="Spritz §V-B"
+        ),
+    ] = 0
 
-    sizes: SizeCdf
-    load: float
-    duration_ns: int
-    apart: str = pairs.HOSTS
-    senders: int = 0
-    of: str = HOSTS
+    def __post_init__(self) -> None:
+        """Refuse what lacks a size."""
+        self.sizes.check_given()
 
     def transfers(self, topology: Topology, rng: random.Random) -> Iterator[Transfer]:
         """See Pattern."""
+        return self.bursts.beside(self._arrivals(topology, rng), self.duration_ns, topology, rng)
+
+    def _arrivals(self, topology: Topology, rng: random.Random) -> Iterator[Transfer]:
         hosts = chosen(topology, 0, rng)
-        partners = pairs.Partners(hosts, pairs.groups_of(topology, hosts, self.apart))
+        apart, sizes = self.peers.apart, self.sizes.distribution
+        partners = pairs.Partners(hosts, pairs.groups_of(topology, hosts, apart))
         share = self.load
         if self.of == FABRIC:
-            share = host_load(topology, hosts, self.apart, self.load)
-        check_flows(expected_flows(hosts, self.sizes.mean_bytes, share, self.duration_ns))
+            share = host_load(topology, hosts, apart, self.load)
+        check_flows(expected_flows(hosts, sizes.mean_bytes, share, self.duration_ns))
         arrivals = [
-            (start_ns, place)
-            for place, host in enumerate(hosts)
-            for start_ns in starts_ns(host, self.sizes.mean_bytes, share, self.duration_ns, rng)
+            (start_ns, index)
+            for index, host in enumerate(hosts)
+            for start_ns in starts_ns(host, sizes.mean_bytes, share, self.duration_ns, rng)
         ]
         if not arrivals:
             raise PatternError("no flow begins in so short a duration; expected a longer one, or more load")
         arrivals.sort()
         slots = Slots(self.senders) if self.senders else None
-        for start_ns, place in arrivals:
-            sender = hosts[place]
+        for start_ns, index in arrivals:
+            sender = hosts[index]
             if slots is None:
-                yield Transfer(sender, partners.draw(sender, rng), self.sizes.draw(rng), start_ns)
+                yield Transfer(sender, partners.draw(sender, rng), sizes.draw(rng), start_ns)
                 continue
-            size_bytes = self.sizes.draw(rng)
+            size_bytes = sizes.draw(rng)
             receiver = slots.choose(partial(partners.draw, sender, rng), start_ns)
             slots.take(receiver, start_ns, size_bytes)
             yield Transfer(sender, receiver, size_bytes, start_ns)

@@ -8,8 +8,8 @@ The n-th switch with hosts (from 1) has the prefix 10.n/24 (n as two octets), it
 
 from __future__ import annotations
 
-from tailrace.topology.families.options import LinkOptions
-from tailrace.topology.model import Host, Link, Narrow, Switch, Topology
+from tailrace.topology.families.options import Links
+from tailrace.topology.model import Host, Link, Restricted, Switch, Topology
 from tailrace.words import SpecError, Words
 from tailrace.words.limits import refuse_above
 
@@ -47,7 +47,7 @@ def check_size(title: str, *, switches: int, hosts: int, links: int) -> None:
 class Builder:
     """Collects the parts of one topology; all links have the same rate."""
 
-    def __init__(self, words: Words, links: LinkOptions) -> None:
+    def __init__(self, words: Words, links: Links) -> None:
         self._words = words
         self._options = links
         self._switches: list[Switch] = []
@@ -56,6 +56,7 @@ class Builder:
         self._ports: dict[str, int] = {}
         self._groups: dict[str, int] = {}
         self._leaves = 0
+        self._restricted: tuple[Restricted, ...] = ()
 
     def expect(self, *, switches: int, hosts: int, links: int) -> None:
         """Says beforehand how large the network will be, so that none is begun that is too large.
@@ -83,9 +84,9 @@ class Builder:
         for index in range(hosts):
             ip = host_address(self._leaves, index)
             number = len(self._hosts) + 1
-            links = self._options
+            rate_bps, delay_ns = self._options.rate_bps, self._options.to_host_ns
             self._hosts.append(
-                Host(f"h{number}", number, ip, host_mac(ip), name, index + 1, links.rate_bps, links.host_ns)
+                Host(f"h{number}", number, ip, host_mac(ip), name, index + 1, rate_bps, delay_ns)
             )
         return name
 
@@ -96,14 +97,18 @@ class Builder:
     def link_ports(self, a: str, a_port: int, b: str, b_port: int) -> None:
         """Links chosen ports of two switches."""
         within = self._groups[a] == self._groups[b]
-        delay_ns = self._options.local_ns if within else self._options.global_ns
+        delay_ns = self._options.within_ns if within else self._options.between_ns
         self._links.append(Link(a, a_port, b, b_port, self._options.rate_bps, delay_ns))
 
     def _next(self, switch: str) -> int:
         self._ports[switch] += 1
         return self._ports[switch]
 
-    def topology(self, narrow: tuple[Narrow, ...] = ()) -> Topology:
+    def restrict(self, restricted: Restricted | None) -> None:
+        """Lets only some of the equal paths lead to a host; None: all."""
+        self._restricted = () if restricted is None else (restricted,)
+
+    def topology(self) -> Topology:
         """What was built; SpecError where it is no usable network."""
         words = self._words
         return Topology(
@@ -113,5 +118,5 @@ class Builder:
             tuple(self._hosts),
             tuple(self._links),
             self._options.latency_ns,
-            narrow,
+            self._restricted,
         )

@@ -12,45 +12,57 @@ other routers of its group in their order, then global links.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Annotated
+
 from tailrace.topology.families.build import Builder
-from tailrace.topology.families.options import GROUP_LINK_KEYS, links_of
-from tailrace.topology.model import Topology
-from tailrace.words import Options, Words
+from tailrace.topology.families.options import GroupLinks, register
+from tailrace.words import SpecError, keys
 
 
-def dragonfly(words: Words) -> Topology:
-    """dragonfly:p=,a=,h=,groups=,local=,global=,host= (groups: a*h + 1 unless given).
+@register("dragonfly", "groups of completely connected routers, each two joined by links")
+@dataclass(frozen=True, slots=True)
+class Dragonfly:
+    """A Dragonfly."""
 
-    Raises:
-        SpecError: a bad option, such as more groups than global links can join.
-    """
-    options = Options(words, ("p", "a", "h", "groups", *GROUP_LINK_KEYS))
-    hosts = options.integer("p", 2, least=1)
-    routers = options.integer("a", 4, least=1)
-    global_links = options.integer("h", 2, least=1)
-    most = routers * global_links + 1
-    groups = options.integer("groups", most, least=1, most=most)
-    builder = Builder(words, links_of(options))
-    switches = groups * routers
-    within, between = switches * (routers - 1) // 2, switches * global_links // 2
-    builder.expect(switches=switches, hosts=switches * hosts, links=within + between)
-    names = [
-        [builder.switch(f"r{group + 1}_{i + 1}", "router", group, hosts) for i in range(routers)]
-        for group in range(groups)
-    ]
-    for group in names:
-        for i, router in enumerate(group):
-            for j in range(i + 1, routers):
-                builder.link_ports(router, hosts + j, group[j], hosts + i + 1)
-    first_global = hosts + routers
-    links = (most - 1) // (groups - 1) if groups > 1 else 0
+    links: GroupLinks
+    p: Annotated[int, keys.integer("p", "hosts of a router", least=1)] = 2
+    a: Annotated[int, keys.integer("a", "routers of a group", least=1)] = 4
+    h: Annotated[int, keys.integer("h", "links of a router to other groups", least=1)] = 2
+    groups: Annotated[
+        int | None, keys.integer("groups", "of routers", least=1, absent="a*h + 1, the most")
+    ] = None
 
-    def end(group: int, distance: int, link: int) -> tuple[str, int]:
-        number = link * (groups - 1) + distance - 1
-        return names[group][number // global_links], first_global + number % global_links
+    def __post_init__(self) -> None:
+        """Refuse more groups than links can join."""
+        most = self.a * self.h + 1
+        if self.groups is not None and self.groups > most:
+            raise SpecError(f"groups must be at most {most}, found '{self.groups}'")
 
-    for a in range(groups):
-        for b in range(a + 1, groups):
-            for link in range(links):
-                builder.link_ports(*end(a, b - a, link), *end(b, groups - (b - a), link))
-    return builder.topology()
+    def build(self, builder: Builder) -> None:
+        """See Family."""
+        hosts, routers, global_links = self.p, self.a, self.h
+        most = routers * global_links + 1
+        groups = most if self.groups is None else self.groups
+        switches = groups * routers
+        within, between = switches * (routers - 1) // 2, switches * global_links // 2
+        builder.expect(switches=switches, hosts=switches * hosts, links=within + between)
+        names = [
+            [builder.switch(f"r{group + 1}_{i + 1}", "router", group, hosts) for i in range(routers)]
+            for group in range(groups)
+        ]
+        for group in names:
+            for i, router in enumerate(group):
+                for j in range(i + 1, routers):
+                    builder.link_ports(router, hosts + j, group[j], hosts + i + 1)
+        first_global = hosts + routers
+        links = (most - 1) // (groups - 1) if groups > 1 else 0
+
+        def end(group: int, distance: int, link: int) -> tuple[str, int]:
+            number = link * (groups - 1) + distance - 1
+            return names[group][number // global_links], first_global + number % global_links
+
+        for a in range(groups):
+            for b in range(a + 1, groups):
+                for link in range(links):
+                    builder.link_ports(*end(a, b - a, link), *end(b, groups - (b - a), link))

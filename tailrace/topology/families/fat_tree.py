@@ -11,50 +11,62 @@ Ports: edge: hosts, then aggregation switches; agg: edges, then cores; core: por
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Annotated
+
 from tailrace.topology.families.build import Builder
-from tailrace.topology.families.options import LINK_KEYS, links_of
-from tailrace.topology.model import Topology
-from tailrace.topology.paths.restricted import KEY, narrow_of
-from tailrace.words import Options, SpecError, Words
+from tailrace.topology.families.options import Links, register
+from tailrace.topology.model import Restricted
+from tailrace.topology.paths.restricted import RESTRICTED
+from tailrace.words import SpecError, keys
 
 
-def fat_tree(words: Words) -> Topology:
-    """fat-tree:k=,taper=,hosts=,narrow= (hosts on each edge switch, k/2 unless given).
+@register("fat-tree", "a fat tree of three levels, tapered at the edge or not")
+@dataclass(frozen=True, slots=True)
+class FatTree:
+    """A fat tree of k-port switches."""
 
-    Raises:
-        SpecError: a bad option; k is odd, or k/2 is no multiple of taper.
-    """
-    options = Options(words, ("k", "taper", "hosts", *LINK_KEYS, KEY))
-    k = options.integer("k", 4, least=2)
-    if k % 2:
-        raise options.error("k", "even")
-    half = k // 2
-    taper = options.integer("taper", 1, least=1)
-    if half % taper:
-        raise SpecError(f"{words.title}: taper must divide k/2 = {half}, found '{taper}'")
-    hosts = options.integer("hosts", half, least=1)
-    builder = Builder(words, links_of(options))
-    uplinks = half // taper
-    edges_total, aggs_total = k * half, k * uplinks
-    builder.expect(
-        switches=edges_total + aggs_total + uplinks * half,
-        hosts=edges_total * hosts,
-        links=edges_total * uplinks + aggs_total * half,
-    )
-    pods = range(1, k + 1)
-    edges = {
-        pod: [builder.switch(f"edge{pod}_{i}", "edge", pod - 1, hosts) for i in range(1, half + 1)]
-        for pod in pods
-    }
-    aggs = {
-        pod: [builder.switch(f"agg{pod}_{i}", "agg", pod - 1) for i in range(1, uplinks + 1)] for pod in pods
-    }
-    cores = [builder.switch(f"core{i}", "core") for i in range(1, uplinks * half + 1)]
-    for pod in pods:
-        for edge in edges[pod]:
-            for agg in aggs[pod]:
-                builder.link(edge, agg)
-        for index, agg in enumerate(aggs[pod]):
-            for core in cores[index * half : (index + 1) * half]:
-                builder.link(agg, core)
-    return builder.topology(narrow_of(options))
+    links: Links
+    k: Annotated[int, keys.integer("k", "ports of a switch, even", least=2)] = 4
+    taper: Annotated[
+        int, keys.integer("taper", "hosts for each uplink of an edge switch; a divisor of k/2", least=1)
+    ] = 1
+    hosts: Annotated[int | None, keys.integer("hosts", "on each edge switch", least=1, absent="k/2")] = None
+    restricted: Annotated[Restricted | None, RESTRICTED] = None
+
+    def __post_init__(self) -> None:
+        """Refuse what is no fat tree."""
+        if self.k % 2:
+            raise SpecError(f"k must be even, found '{self.k}'")
+        if self.k // 2 % self.taper:
+            raise SpecError(f"taper must divide k/2 = {self.k // 2}, found '{self.taper}'")
+
+    def build(self, builder: Builder) -> None:
+        """See Family."""
+        k, half = self.k, self.k // 2
+        hosts = half if self.hosts is None else self.hosts
+        uplinks = half // self.taper
+        edges_total, aggs_total = k * half, k * uplinks
+        builder.expect(
+            switches=edges_total + aggs_total + uplinks * half,
+            hosts=edges_total * hosts,
+            links=edges_total * uplinks + aggs_total * half,
+        )
+        pods = range(1, k + 1)
+        edges = {
+            pod: [builder.switch(f"edge{pod}_{i}", "edge", pod - 1, hosts) for i in range(1, half + 1)]
+            for pod in pods
+        }
+        aggs = {
+            pod: [builder.switch(f"agg{pod}_{i}", "agg", pod - 1) for i in range(1, uplinks + 1)]
+            for pod in pods
+        }
+        cores = [builder.switch(f"core{i}", "core") for i in range(1, uplinks * half + 1)]
+        for pod in pods:
+            for edge in edges[pod]:
+                for agg in aggs[pod]:
+                    builder.link(edge, agg)
+            for index, agg in enumerate(aggs[pod]):
+                for core in cores[index * half : (index + 1) * half]:
+                    builder.link(agg, core)
+        builder.restrict(self.restricted)

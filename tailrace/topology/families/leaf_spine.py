@@ -6,28 +6,36 @@ Port h + j of a leaf with h hosts leads to spine j; port i of a spine leads to l
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Annotated
+
 from tailrace.topology.families.build import Builder
-from tailrace.topology.families.options import LINK_KEYS, links_of
-from tailrace.topology.model import Topology
-from tailrace.topology.paths.restricted import KEY, narrow_of
-from tailrace.words import Options, Words
+from tailrace.topology.families.options import Links, register
+from tailrace.topology.model import Restricted
+from tailrace.topology.paths.restricted import RESTRICTED
+from tailrace.words import keys
 
 
-def leaf_spine(words: Words) -> Topology:
-    """leaf-spine:leaves=,spines=,hosts=,narrow= (hosts on each leaf).
+@register("leaf-spine", "every leaf is linked to every spine")
+@dataclass(frozen=True, slots=True)
+class LeafSpine:
+    """A leaf-spine."""
 
-    Raises:
-        SpecError: a bad option.
-    """
-    options = Options(words, ("leaves", "spines", "hosts", *LINK_KEYS, KEY))
-    leaves = options.integer("leaves", 2, least=1)
-    spines = options.integer("spines", 4, least=1)
-    hosts = options.integer("hosts", 8, least=1)
-    builder = Builder(words, links_of(options))
-    builder.expect(switches=leaves + spines, hosts=leaves * hosts, links=leaves * spines)
-    leaf_names = [builder.switch(f"leaf{number}", "leaf", hosts=hosts) for number in range(1, leaves + 1)]
-    spine_names = [builder.switch(f"spine{number}", "spine") for number in range(1, spines + 1)]
-    for leaf in leaf_names:
-        for spine in spine_names:
-            builder.link(leaf, spine)
-    return builder.topology(narrow_of(options))
+    links: Links
+    leaves: Annotated[int, keys.integer("leaves", "switches with hosts", least=1)] = 2
+    spines: Annotated[int, keys.integer("spines", "switches between them", least=1)] = 4
+    hosts: Annotated[int, keys.integer("hosts", "on each leaf", least=1)] = 8
+    restricted: Annotated[Restricted | None, RESTRICTED] = None
+
+    def build(self, builder: Builder) -> None:
+        """See Family."""
+        leaves, spines = self.leaves, self.spines
+        builder.expect(switches=leaves + spines, hosts=leaves * self.hosts, links=leaves * spines)
+        leaf_names = [
+            builder.switch(f"leaf{number}", "leaf", hosts=self.hosts) for number in range(1, leaves + 1)
+        ]
+        spine_names = [builder.switch(f"spine{number}", "spine") for number in range(1, spines + 1)]
+        for leaf in leaf_names:
+            for spine in spine_names:
+                builder.link(leaf, spine)
+        builder.restrict(self.restricted)

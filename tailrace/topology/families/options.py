@@ -1,48 +1,81 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The options that topologies share: rate and delay of their links, latency of their switches."""
+"""What families of topologies share: keys of links and switches, and where families register themselves."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Protocol
 
-from tailrace.words import Options
+from tailrace.words import keys
+from tailrace.words.registry import Registry
 
-LINK_KEYS = ("rate", "delay", "latency")
-GROUP_LINK_KEYS = (*LINK_KEYS, "local", "global", "host")
-"""Where switches form groups, links may have delays by where they lead: Spritz, Table II."""
-
-DEFAULT_RATE_BPS = 200_000_000_000
-DEFAULT_DELAY_NS = 1_000
-"""The links of Flowcut §III-B1."""
+if TYPE_CHECKING:
+    from tailrace.topology.families.build import Builder
 
 
 @dataclass(frozen=True, slots=True)
-class LinkOptions:
-    """What all links and switches of a topology are like.
+class Links:
+    """Of all links and switches; the defaults are those of Flowcut §III-B1."""
 
-    local_ns, global_ns: propagation delay of links within a group of switches, and between groups
-    host_ns: of the links of hosts
-    latency_ns: of a switch
-    """
+    rate_bps: Annotated[int, keys.rate("rate", "of all links")] = 200_000_000_000
+    delay_ns: Annotated[int, keys.time("delay", "propagation delay of links, one way")] = 1_000
+    latency_ns: Annotated[int, keys.time("latency", "what a switch adds beside queueing and sending")] = 0
 
-    rate_bps: int
-    local_ns: int
-    global_ns: int
-    host_ns: int
-    latency_ns: int
+    @property
+    def within_ns(self) -> int:
+        """Propagation delay of links within a group of switches."""
+        return self.delay_ns
+
+    @property
+    def between_ns(self) -> int:
+        """Propagation delay of links between groups of switches."""
+        return self.delay_ns
+
+    @property
+    def to_host_ns(self) -> int:
+        """Propagation delay of hosts' links."""
+        return self.delay_ns
 
 
-def links_of(options: Options) -> LinkOptions:
-    """The options as given; the delays of GROUP_LINK_KEYS are those of `delay` unless given.
+@dataclass(frozen=True, slots=True)
+class GroupLinks(Links):
+    """Where switches form groups, links may have delays by where they lead (Spritz, Table II)."""
 
-    Raises:
-        SpecError: no such quantity, or a rate of 0.
-    """
-    delay_ns = options.time_ns("delay", DEFAULT_DELAY_NS)
-    return LinkOptions(
-        rate_bps=options.rate_bps("rate", DEFAULT_RATE_BPS),
-        local_ns=options.time_ns("local", delay_ns),
-        global_ns=options.time_ns("global", delay_ns),
-        host_ns=options.time_ns("host", delay_ns),
-        latency_ns=options.time_ns("latency", 0),
-    )
+    local_ns: Annotated[int | None, keys.time("local", "delay within a group", absent="delay")] = None
+    global_ns: Annotated[int | None, keys.time("global", "delay between groups", absent="delay")] = None
+    host_ns: Annotated[int | None, keys.time("host", "delay of hosts' links", absent="delay")] = None
+
+    @property
+    def within_ns(self) -> int:
+        """See Links."""
+        return self.delay_ns if self.local_ns is None else self.local_ns
+
+    @property
+    def between_ns(self) -> int:
+        """See Links."""
+        return self.delay_ns if self.global_ns is None else self.global_ns
+
+    @property
+    def to_host_ns(self) -> int:
+        """See Links."""
+        return self.delay_ns if self.host_ns is None else self.host_ns
+
+
+class Family(Protocol):
+    """A family of networks: the struct of its keys, which builds one."""
+
+    @property
+    def links(self) -> Links:
+        """What its links and switches are like; a group of keys."""
+
+    def build(self, builder: Builder) -> None:
+        """Build the network that the keys describe: its switches, then the links between them.
+
+        Raises:
+            SpecError: there is none; the text does not name the topology.
+        """
+
+
+FAMILIES: Registry[Family] = Registry("topology", files="FILE.json")
+
+register = FAMILIES.register

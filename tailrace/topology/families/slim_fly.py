@@ -14,11 +14,13 @@ X and X' are sets of powers of a primitive element: the even and the odd ones; f
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Annotated
+
 from tailrace.topology.families.build import Builder
 from tailrace.topology.families.galois import Field, field, prime_power
-from tailrace.topology.families.options import GROUP_LINK_KEYS, links_of
-from tailrace.topology.model import Topology
-from tailrace.words import Options, Words
+from tailrace.topology.families.options import GroupLinks, register
+from tailrace.words import SpecError, keys
 
 _LARGEST = 32
 
@@ -38,37 +40,45 @@ def generators(gf: Field) -> tuple[frozenset[int], frozenset[int]]:
     return frozenset(powers[i % order] for i in x), frozenset(powers[i % order] for i in y)
 
 
-def slim_fly(words: Words) -> Topology:
-    """slim-fly:p=,q=,local=,global=,host= (p: hosts on each router, half of its links rounded up unless
-    given). Routers with the same (s, x) are a group.
+@register("slim-fly", "routers of which each two are neighbours or have one in common")
+@dataclass(frozen=True, slots=True)
+class SlimFly:
+    """A Slim Fly; routers with the same (s, x) are a group."""
 
-    Raises:
-        SpecError: a bad option; q is no prime power, is 2, or is too large.
-    """
-    options = Options(words, ("p", "q", *GROUP_LINK_KEYS))
-    q = options.integer("q", 5, least=3, most=_LARGEST)
-    if prime_power(q) is None or q % 4 == 2:
-        raise options.error("q", f"a power of a prime from 3 to {_LARGEST}")
-    delta = {0: 0, 1: 1, 3: -1}[q % 4]
-    degree = (3 * q - delta) // 2
-    hosts = options.integer("p", (degree + 1) // 2, least=1)
-    builder = Builder(words, links_of(options))
-    builder.expect(switches=2 * q * q, hosts=2 * q * q * hosts, links=q * q * degree)
-    gf = field(q)
-    name = {
-        (side, x, y): builder.switch(f"r{side}_{x}_{y}", "router", side * q + x, hosts)
-        for side in (0, 1)
-        for x in range(q)
-        for y in range(q)
-    }
-    for side, chosen in enumerate(generators(gf)):
+    links: GroupLinks
+    p: Annotated[
+        int | None, keys.integer("p", "hosts of a router", least=1, absent="half of its links, rounded up")
+    ] = None
+    q: Annotated[
+        int, keys.integer("q", "a power of a prime, which makes 2q² routers", least=3, most=_LARGEST)
+    ] = 5
+
+    def __post_init__(self) -> None:
+        """Refuse sizes for which there is no such graph."""
+        if prime_power(self.q) is None or self.q % 4 == 2:
+            raise SpecError(f"q must be a power of a prime from 3 to {_LARGEST}, found '{self.q}'")
+
+    def build(self, builder: Builder) -> None:
+        """See Family."""
+        q = self.q
+        delta = {0: 0, 1: 1, 3: -1}[q % 4]
+        degree = (3 * q - delta) // 2
+        hosts = (degree + 1) // 2 if self.p is None else self.p
+        builder.expect(switches=2 * q * q, hosts=2 * q * q * hosts, links=q * q * degree)
+        gf = field(q)
+        name = {
+            (side, x, y): builder.switch(f"r{side}_{x}_{y}", "router", side * q + x, hosts)
+            for side in (0, 1)
+            for x in range(q)
+            for y in range(q)
+        }
+        for side, chosen in enumerate(generators(gf)):
+            for x in range(q):
+                for y in range(q):
+                    for other in range(y + 1, q):
+                        if gf.add[y][gf.negative(other)] in chosen:
+                            builder.link(name[side, x, y], name[side, x, other])
         for x in range(q):
-            for y in range(q):
-                for other in range(y + 1, q):
-                    if gf.add[y][gf.negative(other)] in chosen:
-                        builder.link(name[side, x, y], name[side, x, other])
-    for x in range(q):
-        for m in range(q):
-            for c in range(q):
-                builder.link(name[0, x, gf.add[gf.mul[m][x]][c]], name[1, m, c])
-    return builder.topology()
+            for m in range(q):
+                for c in range(q):
+                    builder.link(name[0, x, gf.add[gf.mul[m][x]][c]], name[1, m, c])

@@ -16,10 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from tailrace.topology.families.build import check_size, host_mac
-from tailrace.topology.families.options import LINK_KEYS, links_of
+from tailrace.topology.families.options import Links
 from tailrace.topology.model import Host, Link, Switch, Topology
-from tailrace.words import Options, SpecError, UnitError, Words
+from tailrace.words import SpecError, UnitError, Words
 from tailrace.words.files import read_text
+from tailrace.words.keys import read
 from tailrace.words.units import parse_time_ns
 
 _SWITCH_END = re.compile(r"(.+)-p([0-9]{1,6})")
@@ -39,7 +40,7 @@ class _Reader:
 
     def __init__(self, words: Words) -> None:
         self._file = words.name
-        self._options = links_of(Options(words, LINK_KEYS))
+        self._options = read(words, Links)
         self._switches: dict[str, Switch] = {}
         self._hosts: dict[str, Any] = {}
         self._numbers: dict[str, int] = {}
@@ -101,7 +102,7 @@ class _Reader:
         well_formed = isinstance(link, list) and 2 <= len(link) <= 4
         if not well_formed or not all(isinstance(end, str) for end in link[:2]):
             raise self.error(key, 'expected ["h1", "s1-p1", latency, bandwidth]')
-        delay_ns = self._latency(key, link[2]) if len(link) > 2 else self._options.global_ns
+        delay_ns = self._latency(key, link[2]) if len(link) > 2 else self._options.delay_ns
         rate_bps = self._bandwidth(key, link[3]) if len(link) > 3 else self._options.rate_bps
         a, b = (self._end(key, text, switches) for text in link[:2])
         if a[1] and b[1]:

@@ -104,7 +104,7 @@ def test_paper_scale_is_that_of_the_paper() -> None:
                 experiment = task.experiment
                 network, _, links = experiment.topology.partition(",rate=")
                 assert network == NETWORKS.get(name, LARGE), name
-                assert links.partition(",narrow=")[0].endswith("Gbps,delay=2us"), name
+                assert links.partition(",restricted=")[0].endswith("Gbps,delay=2us"), name
                 assert experiment.transport is not None and experiment.transport.startswith("dcqcn"), name
                 if name != "rlb_fig11":
                     assert links.startswith("40Gbps"), name

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Places in a topology, as faults name them: links A-B, roles of switches, switches.
+"""Where faults are in a topology, as words say it: links A-B, roles of switches, switches.
 
-Links here are pairs of names: links between the same two switches are one place, and share a fault.
+Links here are pairs of names: links between the same two switches are one, and share a fault.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def links_at(topology: Topology, where: str) -> Links:
     """All links, those of a role, what leads to a switch (its hosts' links, too), or the link A-B.
 
     Raises:
-        SpecError: the topology has no such place.
+        SpecError: the topology has nothing of that name.
     """
     links = _fabric(topology)
     if where == ALL:

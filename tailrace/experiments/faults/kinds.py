@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The kinds of faults, with their keys.
+
+Each lasts from `at` to `until`, from the start of the traffic on. Of two faults that slow a link down, the
+later one counts.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from typing import Annotated
+
+from tailrace.experiments.faults.fault import (
+    FAULTS,
+    AckLoss,
+    Blackhole,
+    Drop,
+    LinkDown,
+    LinkFault,
+    LinkSlow,
+    SwitchRestart,
+)
+from tailrace.experiments.faults.where import (
+    ALL,
+    Ends,
+    links_at,
+    one_link,
+    one_switch,
+    some_links,
+    some_switches,
+)
+from tailrace.topology import Topology
+from tailrace.words import SpecError, keys
+from tailrace.words.units import format_time
+
+Hits = tuple[LinkFault, ...]
+
+_AT = keys.time("at", "when it begins")
+_RATE = keys.number("rate", "probability with which each link loses a packet", above=0, most=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """When a fault begins and ends."""
+
+    at_ns: Annotated[int, _AT] = 0
+    until_ns: Annotated[int | None, keys.time("until", "when it ends", absent="never")] = None
+
+    def __post_init__(self) -> None:
+        """Refuse what ends before it begins."""
+        if self.until_ns is not None and self.until_ns <= self.at_ns:
+            raise SpecError(f"until must be later than at, found '{format_time(self.until_ns)}'")
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """The links that a fault hits: one, or some of all."""
+
+    link: Annotated[str | None, keys.text("link", "this one", "A-B", absent="by fraction")] = None
+    fraction: Annotated[
+        float | None,
+        keys.number(
+            "fraction",
+            "so many of all links between switches, at random, at least one",
+            above=0,
+            most=1,
+            absent="by link",
+        ),
+    ] = None
+
+    def __post_init__(self) -> None:
+        """Refuse both, and none."""
+        if (self.link is None) == (self.fraction is None):
+            raise SpecError("expected either link= or fraction=")
+
+    def of(self, topology: Topology, rng: random.Random) -> list[Ends]:
+        """The ends of each."""
+        if self.link is not None:
+            return [one_link(topology, self.link)]
+        assert self.fraction is not None, "one of them is given"
+        return some_links(topology, self.fraction, rng)
+
+
+@FAULTS.register("link-slow", "links at a fraction of their rate, both ways")
+@dataclass(frozen=True, slots=True)
+class SlowLinks:
+    """Some links are slow."""
+
+    links: Links
+    times: Times
+    factor: Annotated[float, keys.number("factor", "of their rate, below 1", above=0, most=1)]
+
+    def __post_init__(self) -> None:
+        """Refuse what slows nothing down."""
+        if self.factor == 1:
+            raise SpecError("factor must be less than 1, found '1'")
+
+    def resolve(self, topology: Topology, rng: random.Random) -> Hits:
+        """See FaultKind."""
+        times = self.times.at_ns, self.times.until_ns
+        return tuple(LinkSlow(a, b, self.factor, *times) for a, b in self.links.of(topology, rng))
+
+
+@FAULTS.register("link-down", "links that are dead")
+@dataclass(frozen=True, slots=True)
+class DeadLinks:
+    """Some links carry nothing."""
+
+    links: Links
+    times: Times
+
+    def resolve(self, topology: Topology, rng: random.Random) -> Hits:
+        """See FaultKind."""
+        times = self.times.at_ns, self.times.until_ns
+        return tuple(LinkDown(a, b, *times) for a, b in self.links.of(topology, rng))
+
+
+@FAULTS.register("drop", "data that links between switches lose at random")
+@dataclass(frozen=True, slots=True)
+class Drops:
+    """Some links lose data (RLB §IV-A: those to one switch of the core)."""
+
+    times: Times
+    rate: Annotated[float, _RATE]
+    where: Annotated[
+        str,
+        keys.text(
+            "where",
+            "links: all, one, those of a role, both ways, or those to a switch",
+            "all|A-B|ROLE|SWITCH",
+        ),
+    ] = ALL
+    switches: Annotated[
+        int,
+        keys.integer(
+            "switches",
+            "so many switches of the role, drawn at random, lose what reaches them",
+            least=1,
+            absent="links of all",
+        ),
+    ] = 0
+
+    def resolve(self, topology: Topology, rng: random.Random) -> Hits:
+        """See FaultKind."""
+        chosen = some_switches(topology, self.where, self.switches, rng) if self.switches else [self.where]
+        found = [links_at(topology, where) for where in chosen]
+        times = self.times.at_ns, self.times.until_ns
+        return tuple(Drop(a, b, self.rate, *times, links.one_way) for links in found for a, b in links.links)
+
+
+@FAULTS.register("ack-loss", "Flowcut's ACKs that links between switches lose at random")
+@dataclass(frozen=True, slots=True)
+class AckLosses:
+    """All links lose Flowcut's ACKs."""
+
+    times: Times
+    rate: Annotated[float, _RATE]
+
+    def resolve(self, topology: Topology, _rng: random.Random) -> Hits:
+        """See FaultKind."""
+        times = self.times.at_ns, self.times.until_ns
+        return tuple(AckLoss(a, b, self.rate, *times) for a, b in links_at(topology, ALL).links)
+
+
+@FAULTS.register("blackhole", "a switch that silently loses all packets of some pairs (RLB §IV)")
+@dataclass(frozen=True, slots=True)
+class Blackholes:
+    """A switch loses the packets of some pairs."""
+
+    times: Times
+    pairs: Annotated[
+        float, keys.number("pairs", "share of all (sender, receiver), drawn at random", above=0, most=1)
+    ]
+    where: Annotated[
+        str, keys.text("where", "the switch, or a role of which one is drawn", "all|ROLE|SWITCH")
+    ] = ALL
+
+    def resolve(self, topology: Topology, rng: random.Random) -> Hits:
+        """See FaultKind."""
+        switch = one_switch(topology, self.where, rng)
+        ips = [host.ip for host in topology.hosts]
+        others = len(ips) - 1
+        chosen = rng.sample(range(len(ips) * others), max(1, round(self.pairs * len(ips) * others)))
+        ends = (divmod(number, others) for number in chosen)
+        pairs = frozenset((ips[src], ips[dst + (dst >= src)]) for src, dst in ends)
+        return (Blackhole(switch, pairs, self.times.at_ns, self.times.until_ns),)
+
+
+@FAULTS.register("switch-restart", "a switch that loses its state and what is in it, and is away for a while")
+@dataclass(frozen=True, slots=True)
+class Restart:
+    """A switch forgets everything, its counters too."""
+
+    switch: Annotated[str, keys.text("switch", "which, or a role of which one is drawn", "ROLE|SWITCH")]
+    down_ns: Annotated[int, keys.time("for", "how long it is away", least=1)]
+    at_ns: Annotated[int, _AT] = 0
+
+    def resolve(self, topology: Topology, rng: random.Random) -> Hits:
+        """See FaultKind."""
+        return (SwitchRestart(one_switch(topology, self.switch, rng), self.at_ns, self.down_ns),)

@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Faults from words such as ``link-slow:link=leaf1-spine1,factor=0.1``; `tailrace faults` lists them."""
+
+from __future__ import annotations
+
+from tailrace.experiments.faults.fault import FAULTS, Fault
+from tailrace.words.registry import load_folder
+
+__all__ = ["FAULTS", "parse_fault"]
+
+load_folder(__package__)
+
+
+def parse_fault(text: str) -> Fault:
+    """The fault that words describe.
+
+    Raises:
+        SpecError: unknown name or bad option; one line says which.
+    """
+    words, kind = FAULTS.parse(text)
+    return Fault(str(words), words.name, kind)
