@@ -4,46 +4,65 @@
 With a time scale s everything takes s times as long: rates are divided by it, delays, timeouts, gaps and
 ages are multiplied. Sizes stay, so bandwidth-delay products, window sizes and queue limits in bytes stay,
 and so do slow-downs and counts of packets: that is what makes the small network an image of the large one.
-Which fields of a dataclass are times or rates is read from the units in their names (`_ns`, `_bps`,
-`ns_per_...`).
+Which fields of a dataclass or a msgspec struct are times or rates is read from the units in their names
+(`_ns`, `_bps`, `ns_per_...`).
 """
 
 from __future__ import annotations
 
-from dataclasses import Field, fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass, replace
 from fractions import Fraction
 from typing import Any, TypeVar
 
+import msgspec
+
 T = TypeVar("T")
+
+_PLAIN = (str, bytes, bool, Fraction, type(None))
+"""What has no unit."""
 
 
 def scaled(value: T, scale: float) -> T:
-    """The same dataclass with all its times and rates, also those of dataclasses inside it, at the scale.
+    """The same dataclass or struct with all its times and rates, also those inside it, at the scale.
 
     None stays None; integers are rounded, and rates stay at least 1 bit/s.
+
+    Raises:
+        TypeError: the value is neither, or holds something of which nobody knows how it scales.
     """
-    if scale == 1 or not is_dataclass(value) or isinstance(value, type):
-        return value
-    changes: dict[str, Any] = {}
-    for field in fields(value):
-        if not field.init:
-            continue
-        changes[field.name] = _scaled_field(field, getattr(value, field.name), Fraction(scale))
-    # mypy cannot see that `value` is an instance of a dataclass and not just of T
-    copy: T = replace(value, **changes)
-    return copy
+    # also where nothing is to change, so that no scale is needed to find out
+    if not _has_fields(value):
+        raise TypeError(f"{type(value).__name__} has no fields that could be scaled")
+    return value if scale == 1 else _scaled("", value, Fraction(scale))
 
 
-def _scaled_field(field: Field[Any], value: Any, scale: Fraction) -> Any:
-    if isinstance(value, tuple):
-        return tuple(scaled(item, float(scale)) for item in value)
-    if is_dataclass(value):
-        return scaled(value, float(scale))
-    if isinstance(value, bool) or not isinstance(value, int | float):
+def _has_fields(value: object) -> bool:
+    return isinstance(value, msgspec.Struct) or (is_dataclass(value) and not isinstance(value, type))
+
+
+def _scaled(name: str, value: Any, scale: Fraction) -> Any:
+    """A value that stands under a name."""
+    if isinstance(value, _PLAIN):
         return value
-    if field.name.endswith("_ns") or field.name.startswith("ns_per_"):
+    if isinstance(value, int | float):
+        return _number(name, value, scale)
+    if isinstance(value, tuple | frozenset):
+        return type(value)(_scaled(name, item, scale) for item in value)
+    if isinstance(value, msgspec.Struct):
+        kept = value.__struct_fields__
+        return msgspec.structs.replace(
+            value, **{key: _scaled(key, getattr(value, key), scale) for key in kept}
+        )
+    if _has_fields(value):
+        kept = tuple(field.name for field in fields(value) if field.init)
+        return replace(value, **{key: _scaled(key, getattr(value, key), scale) for key in kept})
+    raise TypeError(f"{name}: nobody knows how a {type(value).__name__} scales")
+
+
+def _number(name: str, value: float, scale: Fraction) -> float:
+    if name.endswith("_ns") or name.startswith("ns_per_"):
         exact = Fraction(value) * scale
         return float(exact) if isinstance(value, float) else round(exact)
-    if field.name.endswith("_bps"):
+    if name.endswith("_bps"):
         return max(1, round(Fraction(value) / scale))
     return value

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import msgspec
 import pytest
 
 from tailrace.experiments.faults.fault import LinkDown, LinkSlow
@@ -65,3 +66,45 @@ def test_ideal_time_scales_with_the_network(scale: float) -> None:
     flow = FlowSpec(1, FABRIC.hosts[0].ip, FABRIC.hosts[-1].ip, 1 << 20, 0, 7, 9)
     fast, slow = (Ideal(topology, 1024).fct_ns(flow) for topology in (FABRIC, scaled(FABRIC, scale)))
     assert slow == pytest.approx(fast * scale, rel=1e-5)
+
+
+class Inner(msgspec.Struct, frozen=True):
+    """A struct in a struct."""
+
+    rate_bps: int = 1000
+
+
+class Outer(msgspec.Struct, frozen=True, kw_only=True):
+    """Times, and what has none."""
+
+    gap_ns: int | None = None
+    ns_per_byte: float = 0.5
+    times_ns: tuple[int, ...] = ()
+    size_bytes: int = 7
+    inner: Inner = Inner()
+
+
+def test_structs_scale_as_dataclasses_do() -> None:
+    """Also inside each other, and in tuples."""
+    slow = scaled(Outer(gap_ns=100, times_ns=(1, 2)), 10)
+    assert slow == Outer(gap_ns=1000, ns_per_byte=5.0, times_ns=(10, 20), inner=Inner(100))
+    assert scaled(Outer(), 10).gap_ns is None
+
+
+@pytest.mark.parametrize("scale", [1, 10])
+@pytest.mark.parametrize("value", [5, "5us", [1, 2], Outer])
+def test_what_cannot_be_scaled_is_refused_at_every_scale(value: object, scale: float) -> None:
+    """Else a time would stay as it is, and nothing would tell."""
+    with pytest.raises(TypeError):
+        scaled(value, scale)
+
+
+def test_what_nobody_can_scale_inside_is_refused() -> None:
+    """A field of another kind."""
+
+    @dataclass(frozen=True)
+    class Times:
+        by_name_ns: dict[str, int]
+
+    with pytest.raises(TypeError, match="by_name_ns"):
+        scaled(Times({"a": 1}), 10)
