@@ -29,6 +29,7 @@ from tailrace.native.runtime import lib
 from tailrace.native.runtime.build import RUNTIME, library_recipe, runtime_library
 from tailrace.native.virtual import Network
 from tailrace.p4rt.target import target
+from tailrace.schemes.base import resolve
 from tailrace.schemes.intent import intent
 from tailrace.schemes.registry import parse_scheme
 from tailrace.topology import GATEWAY_MAC, Host, Topology, parse_topology
@@ -188,7 +189,7 @@ def fabric(library: ctypes.CDLL, scheme: str, words: str) -> Iterator[Fabric]:
     """A fabric of switches that hold what the controller intends."""
     topology = parse_topology(words)
     with Network(topology, seed=1) as network:
-        intents = intent(topology, parse_scheme(scheme), target("virtual"))
+        intents = intent(topology, resolve(parse_scheme(scheme), topology), target("virtual"))
         install_all(network.p4rt, intents)
         found = Fabric(library, network, topology)
         try:

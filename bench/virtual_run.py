@@ -14,7 +14,7 @@ from tailrace import hosts
 from tailrace.controller.reconcile import install_all
 from tailrace.experiments.backends.job import Job
 from tailrace.experiments.plan.experiment import make
-from tailrace.experiments.run.run import plan
+from tailrace.experiments.plan.plan import plan
 from tailrace.hosts.nic.nic import Nic
 from tailrace.native.runtime.build import runtime_library
 from tailrace.native.virtual import Network
@@ -22,18 +22,18 @@ from tailrace.native.virtual.build import extension
 from tailrace.native.virtual.endpoint import compiled
 from tailrace.p4rt import programs
 from tailrace.p4rt.target import target
-from tailrace.schemes.defaults import resolve
+from tailrace.schemes.base import Resolved, resolve
 from tailrace.schemes.intent import intent
 from tailrace.schemes.registry import parse_scheme
-from tailrace.topology import GATEWAY_MAC, Topology, parse_topology
+from tailrace.topology import GATEWAY_MAC, parse_topology
 
 
 class BenchError(RuntimeError):
     """A network did not do what is measured; one line."""
 
 
-def _configure(network: Network, scheme: str) -> None:
-    intents = intent(network.topology, parse_scheme(scheme), target("virtual"))
+def _configure(network: Network, scheme: Resolved) -> None:
+    intents = intent(network.topology, scheme, target("virtual"))
     install_all(network.p4rt, intents)
 
 
@@ -103,17 +103,17 @@ def measure(load: Load) -> Figures:
         "mtu": "2KiB",
     }
     job = plan(make(words), "virtual").job
-    with Network(parse_topology(job.topology), seed=job.seed) as network:
+    with Network(job.topology, seed=job.seed) as network:
         _configure(network, job.scheme)
         hops, cpu_s, wall_s = zip(*_rounds(network, job, load), strict=True)
         return Figures(hops, cpu_s, wall_s, _peak_bytes())
 
 
-def _compile(scheme: str, topology: Topology) -> None:
+def _compile(scheme: Resolved) -> None:
     """Has all C code compiled that a network runs, or finds it in the cache."""
     runtime_library()
     extension()
-    compiled(programs.load(resolve(parse_scheme(scheme), topology).program).json)
+    compiled(programs.load(scheme.program).json)
 
 
 def set_up(scheme: str, k: int) -> SetUp:
@@ -121,11 +121,12 @@ def set_up(scheme: str, k: int) -> SetUp:
     began_s = time.perf_counter()
     topology = parse_topology(TOPOLOGY.format(k=k))
     parsed_s = time.perf_counter()
-    _compile(scheme, topology)
+    resolved = resolve(parse_scheme(scheme), topology)
+    _compile(resolved)
     compiled_s = time.perf_counter()
     with Network(topology) as network:
         built_s = time.perf_counter()
-        _configure(network, scheme)
+        _configure(network, resolved)
         installed_s = time.perf_counter()
     return SetUp(
         import_s=0.0,

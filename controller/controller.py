@@ -28,11 +28,9 @@ from tailrace.p4rt.intent import SwitchIntent
 from tailrace.p4rt.programs import Program
 from tailrace.p4rt.target import Target
 from tailrace.p4rt.tls import Tls
-from tailrace.schemes.defaults import resolve
+from tailrace.schemes.base import Resolved
 from tailrace.schemes.intent import intent
-from tailrace.schemes.registry import SchemeConfig
-from tailrace.schemes.rlb.failures import Out
-from tailrace.schemes.rlb.faulty_paths import FaultyPaths, missing_ports
+from tailrace.schemes.watch import Out
 from tailrace.topology import Topology
 from tailrace.topology.paths.shortest import Down
 
@@ -68,7 +66,7 @@ class Controller:
     def __init__(
         self,
         topology: Topology,
-        scheme: SchemeConfig,
+        scheme: Resolved,
         switches: Mapping[str, Address],
         target: Target,
         *,
@@ -115,7 +113,7 @@ class Controller:
         self._relay_runs = self._relay_failed = False
         self._down: Down = frozenset()
         self._epoch_ns = time.time_ns() - time.monotonic_ns()
-        self._paths = FaultyPaths(topology, resolve(scheme, topology), target, on_event, _utc)
+        self._paths = scheme.watch(topology, target, on_event, _utc)
         self._intents = self._compute()
         self._asked: dict[tuple[str, str, int], list[asyncio.Future[bytes]]] = {}
         self._changed = asyncio.Event()
@@ -290,8 +288,8 @@ class Controller:
         """What an earlier controller has left out stays out for a while."""
         intended = self._intents[switch]
         program = self._load(intended.program)
-        missing = missing_ports(program, encode(program, intended.entities), entities)
-        if missing and self._paths.adopt(switch, missing, self._now_ns(), self._down):
+        wanted = encode(program, intended.entities)
+        if self._paths.found(switch, program, wanted, entities, self._now_ns(), self._down):
             self._rewrite({switch})
             self._paths_changed.set()
 

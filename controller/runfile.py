@@ -15,7 +15,7 @@ import contextlib
 import os
 import tempfile
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta
@@ -55,7 +55,8 @@ class RunSwitch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class RunFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A running network.
 
-    topology, scheme: words; what runs is slower by `time_scale` (words.scale)
+    topology: words; what runs is slower by `time_scale` (words.scale)
+    scheme: words likewise, or what they came to in the network, as it runs (schemes.registry.resolved_of)
     relay: the socket through which its controller answers questions
     down: ends of links, (switch, port), that its controller takes for dead, where no relay tells
     out: paths that its controller has taken out, (switch, port, ns until they may come back), likewise
@@ -63,7 +64,7 @@ class RunFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     topology: _Text
-    scheme: _Text
+    scheme: _Text | dict[str, Any]
     target: _Text
     tick_ns: int
     relay: Annotated[_Text | None, Meta(description="a path or null")]

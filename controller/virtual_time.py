@@ -12,11 +12,11 @@ from collections.abc import Callable, Collection
 from functools import partial
 from typing import Protocol
 
-from tailrace.controller import storms
 from tailrace.p4rt.digests import Digest
 from tailrace.p4rt.inprocess import InProcess, Switch
 from tailrace.p4rt.programs import Program
-from tailrace.schemes.rlb.faulty_paths import FaultyPaths
+from tailrace.schemes.blocks import storms
+from tailrace.schemes.watch import Watcher
 from tailrace.topology import Topology
 from tailrace.topology.paths.shortest import Down
 
@@ -50,7 +50,7 @@ class VirtualAlerts:
         self,
         network: Network,
         program: Program,
-        paths: FaultyPaths,
+        paths: Watcher,
         *,
         delay_ns: int,
         down: Callable[[], Down],

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The job of a run: a JSON object, checked in whole before anything is started.
 
-topology, scheme  words, as on the command line; unscaled
+topology          what topology.model.Topology holds, at its time scale
+scheme            what a scheme is in it (schemes.base.Resolved)
 target            native or bmv2
 seed              for the hosts' NICs
-time_scale        everything of `topology` and `scheme` takes that many times as long
-flows, nic        what hosts.flows.flow.FlowSpec and hosts.options.nic.NicConfig hold; scaled already
+time_scale        everything takes that many times as long as its words say
+flows, nic        what hosts.flows.flow.FlowSpec and hosts.options.nic.NicConfig hold
 paths             {source: {destination: what hosts.flows.paths.PathList holds}}, both by their addresses: the
                   endpoint tables of steered flows
 faults            a list of {"kind": "link-slow", "a", "b", "factor", "at_ns", "until_ns"}
@@ -24,7 +25,7 @@ cli               show Mininet's prompt instead of running the flows at once
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 from fabric_report import InputError
@@ -70,8 +71,8 @@ class Pfc(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Job(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What to run."""
 
-    topology: str
-    scheme: str
+    topology: Topology
+    scheme: dict[str, Any]
     target: Literal["native", "bmv2"]
     out: Path
     seed: int = 0
@@ -98,12 +99,13 @@ def read_job(path: Path) -> Job:
         raise InputError(str(error)) from error
 
 
-def check_job(job: Job, topology: Topology) -> None:
+def check_job(job: Job) -> None:
     """Whether flows and faults fit the topology and the target.
 
     Raises:
         InputError: they do not.
     """
+    topology = job.topology
     hosts = {host.ip for host in topology.hosts}
     for flow in job.flows:
         for ip in (flow.src, flow.dst):

@@ -32,12 +32,9 @@ from tailrace.codec.sizes import HEADER_BYTES
 from tailrace.controller import runfile
 from tailrace.p4rt import programs
 from tailrace.p4rt.target import target
-from tailrace.schemes.defaults import known, resolve
-from tailrace.schemes.registry import parse_scheme
-from tailrace.schemes.rlb.defaults import fabric_rate_bps
+from tailrace.schemes.registry import resolved_of
 from tailrace.toolchain.artifacts import P4_BUILD
-from tailrace.topology import Topology
-from tailrace.words.scale import scaled
+from tailrace.topology.timing import fabric_rate_bps
 
 RESULT = "RESULT.json"
 CAPTURE = Path(__file__).with_name("fabric_capture.py")
@@ -48,23 +45,23 @@ _NS_BITS = 8_000_000_000
 class Run:
     """All that one run starts. Use `up`, then `traffic` as often as wanted, and `down` in any case."""
 
-    def __init__(self, job: Job, topology: Topology, run_dir: Path, report: Report) -> None:
+    def __init__(self, job: Job, run_dir: Path, report: Report) -> None:
         """Nothing is started yet.
 
         Args:
-            topology: as it runs, at the job's time scale.
             run_dir: for sockets and the files of child processes.
 
         Raises:
-            SpecError: the scheme's words are no good.
+            SpecError: the scheme is none.
             ControllerError: its program is missing.
         """
+        topology = job.topology
         self.job, self.topology, self.report = job, topology, report
         self.watch = Watch()
         self._applied: dict[str, str | bool] = {}
         self._run_dir, self._logs = run_dir, job.out / "logs"
-        scheme = resolve(scaled(parse_scheme(job.scheme), job.time_scale), topology)
-        self._limit_bytes = known(scheme.queue_limit_bytes)
+        scheme = resolved_of(job.scheme)
+        self._limit_bytes = scheme.queue_limit_bytes
         self._recirculates = scheme.recirculates
         self._program = programs.load(scheme.program)
         self._tick_ns = target(job.target).tick_ns

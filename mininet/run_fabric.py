@@ -21,9 +21,7 @@ from fabric_report import FabricError, InputError, Report
 from fabric_sandbox import make_run_dir, remove_stale, run_sandboxed
 
 from tailrace.p4rt.errors import ControllerError
-from tailrace.topology import Topology, parse_topology
 from tailrace.words import SpecError
-from tailrace.words.scale import scaled
 
 _TOOLS = {"mnexec": "mininet", "ifconfig": "net-tools", "ip": "iproute2", "ethtool": "ethtool"}
 _SYSTEM_PATHS = ("/usr/sbin", "/sbin")
@@ -54,12 +52,11 @@ def _fail(message: str, code: int) -> int:
 
 def _main(path: Path) -> int:
     job = read_job(path)
-    topology = scaled(parse_topology(job.topology), job.time_scale)
-    check_job(job, topology)
+    check_job(job)
     _check_machine(job)
     remove_stale()
     folder = make_run_dir()
-    return run_sandboxed(lambda: _run(job, topology, folder), folder)
+    return run_sandboxed(lambda: _run(job, folder), folder)
 
 
 def _check_machine(job: Job) -> None:
@@ -80,12 +77,12 @@ def _check_machine(job: Job) -> None:
     check_target(job.target)
 
 
-def _run(job: Job, topology: Topology, folder: Path) -> int:
+def _run(job: Job, folder: Path) -> int:
     """What happens in the sandbox."""
     from fabric_run import Run
 
     report = Report(plain=job.cli)
-    run = Run(job, topology, folder, report)
+    run = Run(job, folder, report)
     try:
         net = run.up()
         if not job.cli:

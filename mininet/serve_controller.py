@@ -15,6 +15,7 @@ import os
 import signal
 import sys
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -25,24 +26,23 @@ from tailrace.p4rt.channel import Address
 from tailrace.p4rt.errors import ControllerError
 from tailrace.p4rt.events import Event, structured
 from tailrace.p4rt.target import EmulatedPfc, target
-from tailrace.schemes.registry import parse_scheme
-from tailrace.topology import parse_topology
+from tailrace.schemes.registry import resolved_of
+from tailrace.topology import Topology
 from tailrace.words import SpecError
-from tailrace.words.scale import scaled
 
 READY_S = 60.0
 """A switch must hold its entries by then; each further switch has two seconds more."""
 
 
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What to control: words as in the job, and each switch's gRPC target and device id.
+    """What to control: topology and scheme as in the job, and each switch's gRPC target and device id.
 
     run_file: where other terminals find the network; None: the usual place.
     pfc: where switches do it in their program.
     """
 
-    topology: str
-    scheme: str
+    topology: Topology
+    scheme: dict[str, Any]
     target: str
     tick_ns: int
     time_scale: float
@@ -58,7 +58,7 @@ def _say(event: str, text: str) -> None:
 def _write_run_file(settings: Settings, controller: Controller, relay: Path) -> None:
     programs = {name: intent.program for name, intent in controller.intents.items()}
     content = runfile.RunFile(
-        topology=settings.topology,
+        topology=settings.topology.words,
         scheme=settings.scheme,
         target=settings.target,
         tick_ns=settings.tick_ns,
@@ -78,8 +78,8 @@ async def _serve(settings: Settings, relay: Path) -> None:
     ended = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ended.set)
     controller = Controller(
-        scaled(parse_topology(settings.topology), settings.time_scale),
-        scaled(parse_scheme(settings.scheme), settings.time_scale),
+        settings.topology,
+        resolved_of(settings.scheme),
         settings.switches,
         target(settings.target, settings.tick_ns, settings.pfc),
         links=LinkSettings(),

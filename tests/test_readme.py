@@ -12,7 +12,7 @@ import pytest
 from tailrace.experiments.faults.parse import parse_fault
 from tailrace.experiments.plan.experiment import KEYS
 from tailrace.experiments.plan.experiment_file import read_experiment
-from tailrace.experiments.run.run import plan
+from tailrace.experiments.plan.plan import plan
 from tailrace.experiments.workloads.workload import parse_workload
 from tailrace.native.switchd.options import make_parser
 from tailrace.words import SpecError

@@ -16,6 +16,7 @@ from tailrace.experiments.backends.virtual.run import Stops, VirtualBackend
 from tailrace.experiments.errors import RunError
 from tailrace.experiments.plan import budget
 from tailrace.experiments.plan.experiment import Experiment
+from tailrace.experiments.plan.plan import Plan, plan
 from tailrace.experiments.plan.words import labels
 from tailrace.experiments.results.result import Result, comparison, problems, to_json, write_result
 from tailrace.experiments.results.staging import staged, write_file
@@ -23,7 +24,7 @@ from tailrace.experiments.results.table import make_sweep_table, make_table, sho
 from tailrace.experiments.run.compare import Comparison, compare, compare_at_once, plans, write
 from tailrace.experiments.run.pool import Where, run_all
 from tailrace.experiments.run.progress import Display
-from tailrace.experiments.run.run import Plan, plan, run
+from tailrace.experiments.run.run import run
 from tailrace.experiments.run.signals import Interrupted, stoppable
 from tailrace.experiments.run.sweep import SWEEP, document, parse_axis, points
 from tailrace.experiments.run.task import Failed, backend_of

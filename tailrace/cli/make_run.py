@@ -58,7 +58,7 @@ from tailrace.experiments.plan.defaults import (
 from tailrace.experiments.plan.words import replace_option, split_schemes
 from tailrace.hosts.options.hf2t_words import HF2T, OFF
 from tailrace.hosts.options.hf2t_words import KEYS as HF2T_KEYS
-from tailrace.schemes.selectors import LETFLOW_VARIANTS
+from tailrace.schemes.letflow import LETFLOW_VARIANTS
 from tailrace.words import SpecError, parse
 
 WITH_VARIANTS = ("flowcut", STEERED, LOSSLESS)

@@ -7,8 +7,9 @@ has one peer, everything is connected, rates are positive.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, fields
 from ipaddress import IPv4Network
+from typing import Any
 
 from tailrace.topology.index import Index, Peer
 
@@ -70,8 +71,16 @@ class Restricted:
     paths: int
 
 
+class _Indexed:
+    """What is no datum: it follows from the others."""
+
+    __slots__ = ("_index",)
+
+    _index: Index
+
+
 @dataclass(frozen=True, slots=True)
-class Topology:
+class Topology(_Indexed):
     """A network. `words` are what it was made from, such as `leaf-spine:leaves=2,spines=4`.
 
     latency_ns: what every switch adds to the time of a packet, beside queueing and sending
@@ -88,11 +97,14 @@ class Topology:
     links: tuple[Link, ...]
     latency_ns: int = 0
     restricted: tuple[Restricted, ...] = ()
-    _index: Index = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         # a frozen dataclass lets nothing else set its fields
         object.__setattr__(self, "_index", Index(self))
+
+    def __reduce__(self) -> tuple[type[Topology], tuple[Any, ...]]:
+        # whoever unpickles it makes the index anew
+        return Topology, tuple(getattr(self, item.name) for item in fields(self))
 
     def switch(self, name: str) -> Switch:
         """The switch with a name; KeyError where there is none."""

@@ -245,3 +245,14 @@ def _read(options: Options, struct: type[T]) -> T:
         title = options.words.title
         text = str(error)
         raise error if text.startswith(title) else SpecError(f"{title}: {text}") from None
+
+
+def refuse(options: Options, names: Sequence[str], where: str) -> None:
+    """Refuses keys that mean something elsewhere only.
+
+    Raises:
+        SpecError: one of them is given.
+    """
+    for name in names:
+        if name in options:
+            raise options.error(name, f"given only where {where}")

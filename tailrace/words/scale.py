@@ -59,7 +59,7 @@ def _scaled(name: str, value: Any, scale: Fraction) -> Any:
     raise TypeError(f"{name}: nobody knows how a {type(value).__name__} scales")
 
 
-def _number(name: str, value: float, scale: Fraction) -> float:
+def _number(name: str, value: Any, scale: Fraction) -> Any:
     if name.endswith("_ns") or name.startswith("ns_per_"):
         exact = Fraction(value) * scale
         return float(exact) if isinstance(value, float) else round(exact)

@@ -20,13 +20,13 @@ from finsy import P4TableAction, P4TableEntry, P4TableMatch
 from tailrace.controller.asking.relay import RelayServer
 from tailrace.p4rt import programs
 from tailrace.p4rt.target import target
-from tailrace.schemes.intent import intent
 from tailrace.schemes.registry import parse_scheme
 from tailrace.words.scale import scaled
 from tests.cli.conftest import SCHEME, Command, Fabric, write_run_file
 from tests.cli.frames import data_frame
 from tests.controller.inspect.served import Primary
 from tests.native.server.conftest import TIMEOUT_S
+from tests.schemes.planned import intent
 
 ROOT = Path(__file__).resolve().parents[2]
 

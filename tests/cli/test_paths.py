@@ -12,11 +12,11 @@ from tailrace.controller import runfile
 from tailrace.controller.runfile import RunFile, RunSwitch
 from tailrace.p4rt.programs import load
 from tailrace.p4rt.target import target
-from tailrace.schemes.intent import intent
 from tailrace.schemes.registry import parse_scheme
 from tailrace.topology import parse_topology
 from tests.cli.conftest import Command, Outcome
 from tests.controller.inspect.served import ServedSwitch, install_scheme, served
+from tests.schemes.planned import intent
 
 WORDS = "dragonfly:p=2,a=2,h=1,rate=10Mbps,local=25us,global=500us,host=25us"
 SCHEME = "spritz:scale=2,frame=1250"

@@ -19,11 +19,11 @@ from tailrace.native.runtime import PfcConfig
 from tailrace.native.server.context import Ports
 from tailrace.p4rt import programs
 from tailrace.p4rt.target import target
-from tailrace.schemes.intent import intent
 from tailrace.schemes.registry import parse_scheme
 from tests.cli.conftest import Command, Outcome
 from tests.controller.faulty_leaf import LEAF, SCHEME, TOPOLOGY, UPLINKS, FaultyLeaf
 from tests.controller.inspect.served import ServedSwitch, install_scheme, served
+from tests.schemes.planned import intent
 
 WORDS = "leaf-spine:leaves=2,spines=3,hosts=1,rate=10Mbps,delay=1ms"
 TICK_NS = 1_000

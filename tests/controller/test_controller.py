@@ -30,7 +30,8 @@ from tailrace.p4rt.client import connect
 from tailrace.p4rt.errors import ControllerError, SwitchError, TlsError, UnreachableError, WriteError
 from tailrace.p4rt.target import target
 from tailrace.p4rt.tls import Tls
-from tailrace.schemes.registry import SchemeConfig, parse_scheme
+from tailrace.schemes.base import Resolved, SchemeConfig, resolve
+from tailrace.schemes.registry import parse_scheme
 from tailrace.topology import Topology, parse_topology
 from tests.controller.conftest import SwitchProcess, SwitchStarter
 
@@ -39,6 +40,12 @@ READY_S = 120.0
 
 PAIR = parse_topology("leaf-spine:leaves=1,spines=1,hosts=2,rate=10Mbps,delay=1ms")
 FLOWCUT = parse_scheme("flowcut")
+
+
+def on(topology: Topology, scheme: SchemeConfig = FLOWCUT) -> Resolved:
+    return resolve(scheme, topology)
+
+
 QUIET = Settings(interval_s=3600.0)
 """No link carries anything between processes without ports, so nobody should miss it."""
 
@@ -66,7 +73,7 @@ def controller_of(
     addresses = {name: process.address for name, process in switches.items()}
     made = Controller(
         PAIR,
-        scheme,
+        on(PAIR, scheme),
         addresses,
         target("native"),
         links=QUIET,
@@ -261,7 +268,7 @@ def test_relay_that_is_taken(start_switch: SwitchStarter, tmp_path: Path) -> Non
         addresses = {name: process.address for name, process in switches.items()}
         often = Settings(interval_s=0.01, missed=1 << 20)
         second = Controller(
-            PAIR, FLOWCUT, addresses, target("native"), links=often, relay=path, on_event=events.append
+            PAIR, on(PAIR), addresses, target("native"), links=often, relay=path, on_event=events.append
         )
         await second.start()
         await second.wait_ready(READY_S)
@@ -280,7 +287,7 @@ def test_nobody_there() -> None:
 
     async def run() -> None:
         nowhere = {name: Address("127.0.0.1:1", 1) for name in ("leaf1", "spine1")}
-        controller = Controller(PAIR, FLOWCUT, nowhere, target("native"), links=QUIET)
+        controller = Controller(PAIR, on(PAIR), nowhere, target("native"), links=QUIET)
         await controller.start()
         await until(lambda: all(session.error is not None for session in controller.sessions.values()))
         with pytest.raises(UnreachableError, match=r"leaf1: no P4Runtime server answers at 127\.0\.0\.1:1"):
@@ -298,10 +305,10 @@ def test_addresses_must_match_the_topology() -> None:
     """Missing and foreign switches are refused before anything is sent."""
     some = {"leaf1": Address("127.0.0.1:1", 1)}
     with pytest.raises(ControllerError, match="spine1: its address is missing"):
-        Controller(PAIR, FLOWCUT, some, target("native"))
+        Controller(PAIR, on(PAIR), some, target("native"))
     more = dict.fromkeys(("leaf1", "spine1", "leaf7"), some["leaf1"])
     with pytest.raises(ControllerError, match="leaf7: the topology has no such switch"):
-        Controller(PAIR, FLOWCUT, more, target("native"))
+        Controller(PAIR, on(PAIR), more, target("native"))
 
 
 def test_bad_tls_files(tmp_path: Path) -> None:
@@ -310,7 +317,7 @@ def test_bad_tls_files(tmp_path: Path) -> None:
     async def run() -> None:
         nowhere = {name: Address("127.0.0.1:1", 1) for name in ("leaf1", "spine1")}
         tls = Tls(ca=tmp_path / "none.pem")
-        controller = Controller(PAIR, FLOWCUT, nowhere, target("native"), tls=tls)
+        controller = Controller(PAIR, on(PAIR), nowhere, target("native"), tls=tls)
         with pytest.raises(TlsError, match=r"none.pem: No such file"):
             await controller.run()
         await controller.start()
@@ -375,7 +382,7 @@ def test_link_down_and_up(tmp_path: Path) -> None:
             relay = tmp_path / "relay.sock"
             links = Settings(interval_s=0.1, missed=8)
             first = Controller(
-                SQUARE, FLOWCUT, network.addresses, target("virtual"), relay=relay, links=links
+                SQUARE, on(SQUARE), network.addresses, target("virtual"), relay=relay, links=links
             )
             await first.start()
             await first.wait_ready(READY_S)
@@ -386,7 +393,7 @@ def test_link_down_and_up(tmp_path: Path) -> None:
             await until_held(first)
             await first.stop()
             assert not relay.exists()
-            second = Controller(SQUARE, FLOWCUT, network.addresses, target("virtual"), links=links)
+            second = Controller(SQUARE, on(SQUARE), network.addresses, target("virtual"), links=links)
             await second.start()
             await second.wait_ready(READY_S)
             # it looked at the links before it touched switches that had their entries, so nothing was to do
@@ -411,7 +418,7 @@ def test_late_switches_lose_no_link() -> None:
             links = Settings(interval_s=0.05, missed=3, silent=1 << 20)
             controller = Controller(
                 SQUARE,
-                FLOWCUT,
+                on(SQUARE),
                 network.addresses,
                 target("virtual"),
                 links=links,
@@ -430,7 +437,7 @@ def test_late_switches_lose_no_link() -> None:
             await until(lambda: controller.down == {("leaf1", 2), ("spine1", 1)})
             await controller.stop()
             hasty = Settings(interval_s=0.05, missed=3, silent=4)
-            second = Controller(SQUARE, FLOWCUT, network.addresses, target("virtual"), links=hasty)
+            second = Controller(SQUARE, on(SQUARE), network.addresses, target("virtual"), links=hasty)
             await second.start()
             await second.wait_ready(READY_S)
             network.stopped.add("spine2")
@@ -458,10 +465,10 @@ def test_tls(tmp_path: Path) -> None:
         async with served(SQUARE, server) as network:
             virtual = target("virtual")
             known = Tls(ca=cert, cert=cert, key=key)
-            controller = Controller(SQUARE, FLOWCUT, network.addresses, virtual, tls=known)
+            controller = Controller(SQUARE, on(SQUARE), network.addresses, virtual, tls=known)
             await controller.start()
             await controller.wait_ready(READY_S)
-            stranger = Controller(SQUARE, FLOWCUT, network.addresses, virtual, tls=Tls(ca=cert))
+            stranger = Controller(SQUARE, on(SQUARE), network.addresses, virtual, tls=Tls(ca=cert))
             await stranger.start()
             sessions = stranger.sessions.values()
             await until(lambda: all(session.error is not None for session in sessions))

@@ -24,6 +24,7 @@ from tailrace.p4rt.client import connect
 from tailrace.p4rt.digests import Digest
 from tailrace.p4rt.events import Event
 from tailrace.p4rt.target import target
+from tailrace.schemes.base import resolve
 from tailrace.schemes.registry import parse_scheme
 from tailrace.schemes.rlb.faulty_paths import member_ports
 from tests.controller.faulty_leaf import LEAF, TOPOLOGY, UPLINKS, FaultyLeaf, fabric
@@ -56,7 +57,7 @@ def controller_of(
     events: list[Event] = []
     made = Controller(
         TOPOLOGY,
-        parse_scheme(words),
+        resolve(parse_scheme(words), TOPOLOGY),
         addresses,
         target("native"),
         links=QUIET,

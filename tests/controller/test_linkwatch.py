@@ -14,9 +14,9 @@ from tailrace.controller.reconcile import install_all
 from tailrace.native.virtual import Network
 from tailrace.p4rt import programs
 from tailrace.p4rt.target import target
-from tailrace.schemes.intent import intent
 from tailrace.schemes.registry import parse_scheme
 from tailrace.topology import parse_topology
+from tests.schemes.planned import intent
 
 MISSED = 3
 ROUND_NS = 1_000_000

@@ -33,9 +33,9 @@ from tailrace.p4rt.errors import ReadError, ReconcileError, SwitchError, WriteEr
 from tailrace.p4rt.inprocess import InProcess
 from tailrace.p4rt.programs import Program
 from tailrace.p4rt.target import target
-from tailrace.schemes.intent import intent
 from tailrace.schemes.registry import parse_scheme
 from tailrace.topology import parse_topology
+from tests.schemes.planned import intent
 
 TOPOLOGY = parse_topology("leaf-spine:leaves=3,spines=3,hosts=2,rate=10Gbps")
 FLOWCUT = programs.load("flowcut")

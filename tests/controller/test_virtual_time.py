@@ -17,14 +17,14 @@ from tailrace.experiments.backends.virtual.faults import REACTION_RTTS
 from tailrace.experiments.backends.virtual.run import Standing, Stops, VirtualBackend
 from tailrace.experiments.faults.fault import LinkDown
 from tailrace.experiments.plan.experiment import Experiment
+from tailrace.experiments.plan.plan import plan
 from tailrace.experiments.results.events import EVENTS, read_events, write_events
-from tailrace.experiments.run.run import plan
 from tailrace.native.virtual import Network
 from tailrace.p4rt import programs
 from tailrace.p4rt.events import Event
-from tailrace.schemes.defaults import base_rtt_ns
 from tailrace.schemes.rlb.faulty_paths import member_ports
 from tailrace.topology import parse_topology
+from tailrace.topology.timing import base_rtt_ns
 from tailrace.words.errors import FileError
 from tests.controller.faulty_leaf import LEAVES
 

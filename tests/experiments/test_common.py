@@ -20,13 +20,14 @@ from tailrace.experiments.backends.job import Job, Outcome
 from tailrace.experiments.figures.figure import MOST_LINES, comparison_figure
 from tailrace.experiments.plan.experiment import Experiment, make
 from tailrace.experiments.plan.experiment_file import base_experiment, read_experiment, schemes_of
-from tailrace.experiments.plan.nic import only_transport
 from tailrace.experiments.results.result import Comparison as Document
 from tailrace.experiments.results.table import make_table, markdown
 from tailrace.experiments.run.compare import Comparison, compare, plans
 from tailrace.experiments.run.progress import Display
-from tailrace.schemes.defaults import resolve
-from tailrace.schemes.registry import LetflowConfig, RlbConfig, parse_scheme
+from tailrace.schemes.base import resolve
+from tailrace.schemes.letflow import ResolvedLetflow
+from tailrace.schemes.registry import parse_scheme
+from tailrace.schemes.rlb.declaration import ResolvedRlb
 from tailrace.toolchain.artifacts import PACKAGE
 from tailrace.topology import parse_topology
 from tailrace.words import SpecError
@@ -202,13 +203,13 @@ def test_all_systems_and_baselines_are_there() -> None:
 
 def test_one_flowlet_threshold() -> None:
     """It is the same for switches and NICs, at any scale."""
-    found = set()
+    found: set[int | None] = set()
     topology = parse_topology(read_experiment(COMMON, "paper").topology)
     for scale in ("small", "paper"):
         for words in schemes_of(COMMON, scale).values():
             config = resolve(parse_scheme(words), topology)
-            if isinstance(config, LetflowConfig) or (
-                isinstance(config, RlbConfig) and config.variant == "letflow"
+            if isinstance(config, ResolvedLetflow) or (
+                isinstance(config, ResolvedRlb) and config.variant == "letflow"
             ):
                 found.add(config.gap_ns)
             if config.hf2t is not None:
@@ -226,7 +227,7 @@ def test_all_run_on_one_network(common: Document) -> None:
         assert summary.completed == summary.flows, label
         if label.startswith(("ecmp", "flowcut")):
             assert summary.packets.out_of_order == 0, label
-        own = only_transport(parse_scheme(summary.scheme))
+        own = parse_scheme(summary.scheme).only_transport
         assert summary.transport == (own or "dcqcn"), label
         assert summary.packets.dropped == 0 or own is not None, label
         if "hf2t" in label:

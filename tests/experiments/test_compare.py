@@ -34,7 +34,7 @@ FAULT = "link-slow:link=leaf1-spine1,factor=0.1"
 
 def answer(job: Job) -> Outcome:
     """Each scheme has its own time, ten times as long with a fault; LetFlow reorders one packet in a hundred."""
-    name = job.scheme.partition(":")[0]
+    name = job.scheme.name
     fct_ns = FCT_MS[name] * 1_000_000 * (10 if job.faults else 1)
     reordered = 1 if name == "letflow" else 0
     records = tuple(record(flow, fct_ns, out_of_order=reordered) for flow in job.flows)
@@ -79,7 +79,7 @@ def test_ratios_are_within_a_case() -> None:
 
     def unfinished(job: Job) -> Outcome:
         outcome = answer(job)
-        if not job.scheme.startswith("letflow"):
+        if job.scheme.name != "letflow":
             return outcome
         return Outcome((record(job.flows[0], None), *outcome.records[1:]), 1.0)
 
@@ -91,7 +91,7 @@ def test_a_failed_run_does_not_stop_the_others() -> None:
     """It is named with its reason, and the rest is there."""
 
     def failing(job: Job) -> Outcome:
-        if job.scheme.startswith("letflow") and job.faults:
+        if job.scheme.name == "letflow" and job.faults:
             raise RunError("the switch died")
         return answer(job)
 

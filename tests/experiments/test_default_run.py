@@ -10,8 +10,9 @@ import pytest
 from tailrace.experiments.backends.virtual.run import VirtualBackend
 from tailrace.experiments.plan import defaults
 from tailrace.experiments.plan.experiment import make
+from tailrace.experiments.plan.plan import plan
 from tailrace.experiments.results.result import Result
-from tailrace.experiments.run.run import plan, run
+from tailrace.experiments.run.run import run
 from tailrace.native.virtual import Network, Wire, WireEvent
 from tests.codec.frames import Data, parse
 

@@ -8,8 +8,9 @@ from msgspec import UNSET
 from tailrace.experiments.backends.virtual.run import VirtualBackend
 from tailrace.experiments.paper.measure.metrics import measure
 from tailrace.experiments.plan.experiment import make
+from tailrace.experiments.plan.plan import plan
 from tailrace.experiments.results import summary
-from tailrace.experiments.run.run import plan, run
+from tailrace.experiments.run.run import run
 
 FLOWS = 16
 

@@ -19,12 +19,13 @@ from tailrace.experiments.backends.virtual.run import VirtualBackend
 from tailrace.experiments.paper.measure.metrics import measure
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.known import topology_of
+from tailrace.experiments.plan.plan import plan
 from tailrace.experiments.results.gaps import GAPS, Gaps, GapSummary, clear_gaps, read_gaps, write_gaps
 from tailrace.experiments.results.result import Result, read_result, write_result
 from tailrace.experiments.results.staging import staged
-from tailrace.experiments.run.run import plan, run
+from tailrace.experiments.run.run import run
 from tailrace.hosts.gaps.histogram import GapHistogram
-from tailrace.schemes.defaults import base_rtt_ns
+from tailrace.topology.timing import base_rtt_ns
 from tailrace.words.errors import FileError
 from tailrace.words.schema import KeyProblemError
 from tailrace.words.units import parse_bytes

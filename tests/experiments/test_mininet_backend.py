@@ -9,15 +9,19 @@ import shutil
 import signal
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from tailrace.experiments.backends.job import Job, PfcSeen, Progress
 from tailrace.experiments.backends.mininet import MininetBackend
 from tailrace.experiments.errors import RunError
 from tailrace.experiments.plan.experiment import make
-from tailrace.experiments.run.run import plan
+from tailrace.experiments.plan.plan import plan
 from tailrace.experiments.run.signals import Interrupted, stoppable
+from tailrace.schemes.registry import resolved_of
+from tailrace.topology import Topology, parse_topology
 from tailrace.words import SpecError
+from tailrace.words.scale import scaled
 
 HEAD = """
 import json, os, pathlib, signal, sys, time
@@ -119,7 +123,7 @@ def test_pfc_of_the_switches(tmp_path: Path) -> None:
 
 
 def test_job_as_the_harness_reads_it(tmp_path: Path) -> None:
-    """Words unscaled, flows and settings scaled, faults as objects of their own kind."""
+    """Everything at its time scale, and resolved; faults as objects of their own kind."""
     fault = ["link-slow:link=leaf1-spine1,factor=0.1,until=3us", "link-down:link=leaf1-spine2,at=1us"]
     copy = tmp_path / "copy.json"
     run_script(
@@ -129,7 +133,9 @@ def test_job_as_the_harness_reads_it(tmp_path: Path) -> None:
         time_scale=10,
     )
     written = json.loads(copy.read_text())
-    assert written["topology"] == "leaf-spine:leaves=2,spines=2,hosts=1,rate=10Mbps"
+    topology = msgspec.convert(written["topology"], type=Topology)
+    assert topology == scaled(parse_topology("leaf-spine:leaves=2,spines=2,hosts=1,rate=10Mbps"), 10)
+    assert resolved_of(written["scheme"]).name == "ecmp"
     assert written["time_scale"] == 10
     assert written["nic"]["link_rate_bps"] == 1_000_000
     slow = {"kind": "link-slow", "a": "leaf1", "b": "spine1", "factor": 0.1, "at_ns": 0, "until_ns": 30_000}

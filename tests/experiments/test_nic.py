@@ -11,7 +11,7 @@ from tailrace.hosts.options import hf2t as config_hf2t
 from tailrace.hosts.options import hf2t_words as scheme_hf2t
 from tailrace.hosts.options.transports import Transport
 from tailrace.p4rt.target import target
-from tailrace.schemes.defaults import resolve
+from tailrace.schemes.base import Around, resolve
 from tailrace.schemes.registry import parse_scheme
 from tailrace.topology import parse_topology
 
@@ -23,12 +23,12 @@ _TOPOLOGY = parse_topology("dragonfly:p=1,a=2,h=1")
 def test_a_timeout_is_a_loss_only_where_nothing_is_trimmed(scheme: str, trim: str, is_loss: bool) -> None:
     """With trimming a timeout tells of a dead path (Spritz §V-A)."""
     words = f"{scheme}{',' if ':' in scheme else ':'}trim={trim}"
+    around = Around(mtu_bytes=1024, window_bytes=65536, transport="dctcp")
     config = nic_config(
         _TOPOLOGY,
-        resolve(parse_scheme(words), _TOPOLOGY),
-        transport=Transport("dctcp"),
-        window=65536,
-        mtu=1024,
+        resolve(parse_scheme(words), _TOPOLOGY, around),
+        around,
+        Transport("dctcp"),
         reorder=None,
         switches=target("virtual"),
     )
@@ -40,4 +40,3 @@ def test_words_of_hf2t_allow_what_nics_allow() -> None:
     """Their bounds are those of the NIC's settings, which the controller does not know."""
     assert scheme_hf2t.LEAST_PERCENTILE * WHOLE == 100 * config_hf2t.LEAST_PERCENTILE
     assert 100 * scheme_hf2t.PERCENTILE_STEPS == WHOLE
-    assert scheme_hf2t.LEAST_TRAIN == config_hf2t.LEAST_TRAIN_GAPS

@@ -8,8 +8,8 @@ import re
 import pytest
 
 from tailrace.experiments.plan.experiment import make
-from tailrace.experiments.run.run import Plan, plan
-from tailrace.schemes.registry import RlbConfig, parse_scheme
+from tailrace.experiments.plan.plan import Plan, plan
+from tailrace.schemes.rlb.declaration import ResolvedRlb
 from tailrace.words import SpecError
 
 
@@ -32,19 +32,19 @@ def planned(scheme: str, pfc: str | None = None, target: str = "virtual") -> Pla
 def test_one_threshold(scheme: str, pfc: str | None, pause_bytes: int) -> None:
     """What either was given holds for both; without words it is that of the scheme."""
     job = planned(scheme, pfc).job
-    config = parse_scheme(job.scheme)
-    assert isinstance(config, RlbConfig)
+    config = job.scheme
+    assert isinstance(config, ResolvedRlb)
     assert job.pfc is not None
     assert (config.pause_bytes, job.pfc.xoff_bytes) == (pause_bytes, pause_bytes)
 
 
 def test_other_schemes_have_no_pfc_unless_it_is_wanted() -> None:
-    """And then their words stay as they are."""
+    """And then they do not ask for it."""
     assert planned("drill").job.pfc is None
     job = planned("drill", "xoff=100KB").job
     assert job.pfc is not None
     assert job.pfc.xoff_bytes == 100_000
-    assert "pfc" not in job.scheme
+    assert job.scheme.pauses_at_bytes is None
 
 
 def test_on_bmv2_the_program_brings_it_along() -> None:

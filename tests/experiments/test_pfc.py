@@ -13,11 +13,12 @@ from msgspec import UNSET
 from tailrace.experiments.backends.virtual.run import VirtualBackend
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.pfc import HEADROOM_FRAMES, PORT_FRAMES, XON_SHARE, Pfc, Thresholds, parse_pfc
+from tailrace.experiments.plan.plan import plan
 from tailrace.experiments.results.result import Result
-from tailrace.experiments.run.run import plan, run
+from tailrace.experiments.run.run import run
 from tailrace.native.virtual import Network
-from tailrace.schemes.defaults import bdp_bytes
 from tailrace.topology import parse_topology
+from tailrace.topology.timing import bdp_bytes
 from tailrace.words import SpecError
 from tailrace.words.schema import KeyProblemError
 from tailrace.words.watchdog import NO_WATCHDOG, WATCHDOG, Watchdog

@@ -9,7 +9,7 @@ import random
 import pytest
 
 from tailrace.experiments.plan.experiment import make
-from tailrace.experiments.run.run import plan
+from tailrace.experiments.plan.plan import plan
 from tailrace.experiments.workloads.poisson import exponential
 from tailrace.experiments.workloads.sizes_file import find_cdf
 from tailrace.experiments.workloads.workload import parse_workload

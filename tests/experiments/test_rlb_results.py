@@ -10,9 +10,10 @@ from msgspec import UNSET, json
 from tailrace.experiments.backends.virtual.run import VirtualBackend
 from tailrace.experiments.paper.measure.metrics import measure
 from tailrace.experiments.plan.experiment import make
+from tailrace.experiments.plan.plan import plan
 from tailrace.experiments.results import summary
 from tailrace.experiments.results.result import Result
-from tailrace.experiments.run.run import plan, run
+from tailrace.experiments.run.run import run
 from tailrace.p4rt import counters, programs
 
 WORDS = {

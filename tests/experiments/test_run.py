@@ -13,10 +13,13 @@ from tailrace.experiments.backends.job import Job, Outcome, Progress
 from tailrace.experiments.errors import RunError
 from tailrace.experiments.faults.fault import LinkDown
 from tailrace.experiments.plan.experiment import Experiment, make
+from tailrace.experiments.plan.plan import plan
 from tailrace.experiments.results.ideal import Ideal
 from tailrace.experiments.results.result import problems, to_json, write_result
-from tailrace.experiments.run.run import plan, run
+from tailrace.experiments.run.run import run
+from tailrace.schemes.flowcut.declaration import ResolvedFlowcut
 from tailrace.words import SpecError
+from tailrace.words.scale import scaled
 from tests.experiments.fake import FakeBackend, record
 
 SUMMARY_KEYS = {
@@ -180,18 +183,18 @@ def test_job_is_at_its_scale() -> None:
     assert slow.faults == (LinkDown("leaf1", "spine1", 1_000_000, 2_000_000),)
     assert slow.nic.rto_ns == pytest.approx(100 * full.nic.rto_ns, rel=1e-3)
     assert slow.nic.window_bytes == pytest.approx(full.nic.window_bytes, rel=1e-3)
-    assert slow.topology == full.topology
+    assert slow.topology == scaled(full.topology, 100)
 
 
 def test_scheme_gets_room_for_every_window() -> None:
     """Unless the words give a queue limit, none of the windows together can exceed it; slow links are announced."""
     fault = "link-slow:link=leaf1-spine1,factor=0.01"
     job = plan(experiment(scheme="flowcut:variant=ingress", fault=fault), "virtual").job
-    options = dict(item.split("=") for item in job.scheme.partition(":")[2].split(","))
-    assert int(options["queue"]) > len(job.flows) * job.nic.window_bytes
-    assert float(options["slowest"]) == 0.01
-    assert options["variant"] == "ingress"
-    assert plan(experiment(scheme="ecmp:queue=10KiB"), "virtual").job.scheme == "ecmp:queue=10KiB"
+    found = job.scheme
+    assert isinstance(found, ResolvedFlowcut)
+    assert found.queue_limit_bytes > len(job.flows) * job.nic.window_bytes
+    assert (found.slowest_fraction, found.variant) == (0.01, "ingress")
+    assert plan(experiment(scheme="ecmp:queue=10KiB"), "virtual").job.scheme.queue_limit_bytes == 10 * 1024
 
 
 def test_nic_variant() -> None:

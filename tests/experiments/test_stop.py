@@ -28,8 +28,9 @@ from tailrace.experiments.backends.target import Machine, choose
 from tailrace.experiments.backends.virtual.run import Standing, Stops, VirtualBackend
 from tailrace.experiments.backends.virtual.stop import Lines, let_look
 from tailrace.experiments.plan.experiment import make
+from tailrace.experiments.plan.plan import plan
 from tailrace.experiments.results.result import Result
-from tailrace.experiments.run.run import plan, run
+from tailrace.experiments.run.run import run
 
 TOPOLOGY = "leaf-spine:leaves=2,spines=2,hosts=2,rate=10Gbps,delay=1us"
 WORKLOAD = "permutation:size=64KiB,peers=remote"

@@ -12,8 +12,9 @@ import pytest
 from tailrace.experiments.backends.job import Progress
 from tailrace.experiments.backends.virtual.run import VirtualBackend
 from tailrace.experiments.plan.experiment import make
+from tailrace.experiments.plan.plan import plan
 from tailrace.experiments.results.result import Result, to_json
-from tailrace.experiments.run.run import plan, run
+from tailrace.experiments.run.run import run
 from tailrace.words import SpecError
 
 LEAF_SPINE = "leaf-spine:leaves=2,spines=2,hosts=2,rate=10Gbps,delay=1us"

@@ -12,11 +12,12 @@ from tailrace.experiments.backends.virtual.faults import REACTION_RTTS, VirtualF
 from tailrace.experiments.backends.virtual.run import VirtualBackend
 from tailrace.experiments.faults.fault import Blackhole, LinkDown, SwitchRestart
 from tailrace.experiments.plan.experiment import make
+from tailrace.experiments.plan.plan import plan
 from tailrace.experiments.results.result import Result
-from tailrace.experiments.run.run import plan, run
+from tailrace.experiments.run.run import run
 from tailrace.native.virtual import Network
-from tailrace.schemes.defaults import base_rtt_ns
 from tailrace.topology import parse_topology
+from tailrace.topology.timing import base_rtt_ns
 
 FABRIC = parse_topology("leaf-spine:leaves=2,spines=2,hosts=2,rate=10Gbps,delay=1us")
 REACTION_NS = REACTION_RTTS * base_rtt_ns(FABRIC)

@@ -7,9 +7,10 @@ import pytest
 
 from tailrace.experiments.backends.virtual.run import VirtualBackend
 from tailrace.experiments.plan.experiment import make
+from tailrace.experiments.plan.plan import Plan, plan
 from tailrace.experiments.results.result import Result
 from tailrace.experiments.results.rows import FlowRow
-from tailrace.experiments.run.run import Plan, plan, run
+from tailrace.experiments.run.run import run
 
 FABRIC = "leaf-spine:leaves=2,spines=2,hosts=4,rate=10Gbps,delay=1us"
 

@@ -6,9 +6,9 @@ from __future__ import annotations
 from tailrace.controller.reconcile import install_all
 from tailrace.native.virtual import Network
 from tailrace.p4rt.target import target
-from tailrace.schemes.intent import intent
-from tailrace.schemes.registry import SchemeConfig
+from tailrace.schemes.base import SchemeConfig
 from tailrace.topology import Topology
+from tests.schemes.planned import intent
 
 Down = frozenset[tuple[str, int]]
 

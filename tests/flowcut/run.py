@@ -9,9 +9,9 @@ from finsy import P4TableAction, P4TableEntry
 
 from tailrace.native.virtual import Network
 from tailrace.p4rt.target import target
-from tailrace.schemes.defaults import resolve
-from tailrace.schemes.intent import intent
-from tailrace.schemes.registry import FlowcutConfig, parse_scheme
+from tailrace.schemes.base import resolve
+from tailrace.schemes.flowcut.declaration import ResolvedFlowcut
+from tailrace.schemes.registry import parse_scheme
 from tests.flowcut.flow_hash import flow_hash
 from tests.flowcut.frames import Key
 from tests.flowcut.oracle import MismatchError, Oracle, OracleConfig
@@ -20,6 +20,7 @@ from tests.flowcut.replay import Replay
 from tests.flowcut.scenario import Scenario
 from tests.flowcut.sources import attach
 from tests.flowcut.watch import Watch
+from tests.schemes.planned import intent
 
 DUMPS = 12
 """Times at which all buckets in use are read in mid-run."""
@@ -47,9 +48,10 @@ class Run:
         self.scenario = scenario
         self.network = scenario.network()
         topology = self.network.topology
-        scheme = parse_scheme(scenario.scheme)
-        self.plans = intent(topology, scheme, target("virtual"))
-        self._config = resolve(scheme, topology)
+        resolved = resolve(parse_scheme(scenario.scheme), topology)
+        assert isinstance(resolved, ResolvedFlowcut)
+        self.resolved = resolved
+        self.plans = intent(topology, resolved, target("virtual"))
         self.flows = list(attach_nics(self.network, scenario))
         self.order = OrderCheck(self.network, identify)
         self.watches = {switch.name: Watch(self.network, switch.name) for switch in topology.switches}
@@ -60,9 +62,9 @@ class Run:
     def __exit__(self, *_: object) -> None:
         self.network.close()
 
-    def config(self, switch: str) -> FlowcutConfig:
-        assert isinstance(self._config, FlowcutConfig)
-        return self._config
+    def config(self, switch: str) -> ResolvedFlowcut:
+        assert switch in self.plans
+        return self.resolved
 
     def _written(self, switch: str, table: str) -> dict[str, int]:
         """The action data that the controller gave a keyless table."""

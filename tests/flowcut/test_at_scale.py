@@ -18,7 +18,7 @@ import pytest
 from tailrace.experiments.backends.job import Outcome
 from tailrace.experiments.backends.virtual.run import VirtualBackend
 from tailrace.experiments.plan.experiment import make
-from tailrace.experiments.run.run import plan
+from tailrace.experiments.plan.plan import plan
 from tailrace.native.virtual import Network
 from tailrace.topology import parse_topology
 

@@ -13,11 +13,14 @@ import pytest
 
 from tailrace.experiments.backends.virtual.run import VirtualBackend
 from tailrace.experiments.plan.experiment import make
-from tailrace.experiments.run.run import plan, run
+from tailrace.experiments.plan.plan import plan
+from tailrace.experiments.run.run import run
 from tailrace.native.virtual import Network, Wire, WireEvent
-from tailrace.schemes.defaults import base_rtt_ns, known, resolve
-from tailrace.schemes.registry import FlowcutConfig, parse_scheme
+from tailrace.schemes.base import resolve
+from tailrace.schemes.flowcut.declaration import ResolvedFlowcut
+from tailrace.schemes.registry import parse_scheme
 from tailrace.topology import Topology, parse_topology
+from tailrace.topology.timing import base_rtt_ns
 from tests.flowcut.fabric import build, control
 from tests.flowcut.frames import ROCE, UDP, Key, Kind, parse
 from tests.flowcut.order import OrderCheck
@@ -95,7 +98,7 @@ def test_every_flow_goes_on_when_the_controller_knows(topology_words: str, varia
     topology = parse_topology(topology_words)
     scheme = parse_scheme(f"flowcut:variant={variant},rtt=2,left=0,first=least-loaded")
     config = resolve(scheme, topology)
-    assert isinstance(config, FlowcutConfig) and known(config.age_ns) > 10 * NOTICED_NS
+    assert isinstance(config, ResolvedFlowcut) and config.age_ns > 10 * NOTICED_NS
     link = rng.choice(topology.links)
     with build(topology, scheme, seed) as network:
         attach(network, scripts(topology, rng))

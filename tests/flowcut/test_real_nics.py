@@ -16,8 +16,9 @@ from tailrace.hosts.flows.flow import FlowRecord, FlowSpec
 from tailrace.hosts.nic.nic import Nic
 from tailrace.hosts.options.nic import FlowcutNicConfig, NicConfig
 from tailrace.native.virtual import Network
-from tailrace.schemes.defaults import known, resolve
-from tailrace.schemes.registry import FlowcutConfig, parse_scheme
+from tailrace.schemes.base import resolve
+from tailrace.schemes.flowcut.declaration import GROWTH_OFF, FlowcutConfig, ResolvedFlowcut
+from tailrace.schemes.registry import parse_scheme
 from tailrace.topology import GATEWAY_MAC, Topology
 from tests.flowcut.frames import DATA_OPCODES, ETHERTYPE_IPV4, NIC_DATA, ROCE, UDP, Key
 from tests.flowcut.run import Run
@@ -67,18 +68,18 @@ def roce_data(frame: bytes, virtual_bytes: int) -> tuple[object, object, int] | 
 
 def nic_config(topology: Topology, scheme: FlowcutConfig, hosts: Hosts) -> NicConfig:
     config = resolve(scheme, topology)
-    assert isinstance(config, FlowcutConfig)
-    age_ns = known(config.age_ns)
+    assert isinstance(config, ResolvedFlowcut)
+    age_ns = config.age_ns
     own = None
     if config.variant == "nic":
-        growth = known(config.growth_threshold)
+        growth = config.growth_threshold
         own = FlowcutNicConfig(
             rtt_threshold=config.rtt_threshold,
-            growth_threshold=None if growth == float("inf") else growth,
+            growth_threshold=None if growth >= GROWTH_OFF else growth,
             alpha=config.alpha,
             ns_per_byte=8e9 / min(host.rate_bps for host in topology.hosts),
             age_ns=age_ns,
-            min_left=known(config.min_left_packets),
+            min_left=config.min_left_packets,
         )
     return NicConfig(
         transport=hosts.transport,

@@ -10,7 +10,7 @@ from finsy.proto import p4r
 
 from tailrace.native.virtual import Network
 from tailrace.p4rt.programs import load
-from tailrace.schemes.defaults import resolve
+from tailrace.schemes.base import resolve
 from tailrace.schemes.registry import parse_scheme
 from tailrace.topology import Host, parse_topology
 from tests.flowcut.fabric import build

@@ -6,18 +6,21 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 from tailrace.cli.scheme_text import listing
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.nic import REAL_TIME_MARGIN_NS, hf2t_config
 from tailrace.experiments.plan.pfc import REACTION_NS
-from tailrace.experiments.run.run import plan
+from tailrace.experiments.plan.plan import plan
 from tailrace.hosts.options.hf2t import Hf2tConfig, train_gaps
 from tailrace.hosts.options.hf2t_words import KEYS, Hf2tWords
 from tailrace.p4rt.target import Target, target
-from tailrace.schemes.defaults import base_rtt_ns, resolve
-from tailrace.schemes.registry import LetflowConfig, SchemeConfig, parse_scheme
+from tailrace.schemes.base import SchemeConfig, resolve
+from tailrace.schemes.letflow import LetflowConfig
+from tailrace.schemes.registry import parse_scheme
 from tailrace.topology import parse_topology
+from tailrace.topology.timing import base_rtt_ns
 from tailrace.words import SpecError
 from tailrace.words.scale import scaled
 
@@ -47,7 +50,9 @@ def test_every_scheme_has_it(scheme: str) -> None:
     assert parse_scheme(scheme).hf2t is None is parse_scheme(f"{scheme}:hf2t=off").hf2t
     paper = Hf2tWords(percentile=99.0, min_thr=20, max_thr=80, dynamic=True)
     assert paper == parse_scheme(f"{scheme}:hf2t=on").hf2t == parse_scheme(f"{scheme}:hf2t=99").hf2t
-    assert replace(parse_scheme(f"{scheme}:hf2t=on"), hf2t=None) == parse_scheme(scheme)
+    asked = parse_scheme(f"{scheme}:hf2t=on")
+    plain = {"variant": "plain"} if isinstance(asked, LetflowConfig) else {}
+    assert structs.replace(asked, hf2t=None, **plain) == parse_scheme(scheme)
 
 
 def test_all_words() -> None:
@@ -77,7 +82,7 @@ def test_letflow_s_variant() -> None:
     assert parse_scheme("letflow:variant=hf2t,t=1us").hf2t == Hf2tWords(t_ns=1_000)
     assert isinstance(tuned, LetflowConfig)
     assert ("hf2t", "plain") == (tuned.variant, LetflowConfig().variant)
-    assert tuned.program == "letflow"
+    assert resolve(tuned, TOPOLOGY).program == "letflow"
 
 
 @pytest.mark.parametrize(
@@ -144,14 +149,17 @@ def test_gaps_are_stretched_to_the_scheme_s_own(words: str, topology, gap_ns: in
     """That of its flowlets, else a base RTT; or to what the words say."""
     joint = "," if ":" in words else ":"
     for more, expected in (("", gap_ns), (",stretch=3us", 3_000)):
-        found = hf2t_config(topology, parse_scheme(f"{words}{joint}hf2t=on{more}"), target("virtual"))
+        found = hf2t_config(
+            topology, resolve(parse_scheme(f"{words}{joint}hf2t=on{more}"), topology), target("virtual")
+        )
         assert found is not None
         assert expected == found.threshold_ns
 
 
 def told(words: str, switches: Target, scale: float = 1) -> Hf2tConfig | None:
     scheme: SchemeConfig = scaled(parse_scheme(words), scale)
-    return hf2t_config(scaled(TOPOLOGY, scale), scheme, switches)
+    topology = scaled(TOPOLOGY, scale)
+    return hf2t_config(topology, resolve(scheme, topology), switches)
 
 
 def test_nics_are_told_everything() -> None:

@@ -11,16 +11,18 @@ from msgspec import UNSET
 from tailrace.experiments.backends.virtual.run import VirtualBackend
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.nic import NO_WINDOW, nic_config, transport_of
-from tailrace.experiments.run.run import plan, run
+from tailrace.experiments.plan.plan import plan
+from tailrace.experiments.run.run import run
 from tailrace.hosts.options.dcqcn import DcqcnConfig, HermesConfig
 from tailrace.hosts.options.nic import TRANSPORTS, NicConfig
 from tailrace.hosts.options.tcp import TcpConfig
 from tailrace.hosts.options.transports import TcpWords, Transport, parse_transport
 from tailrace.p4rt.target import target
-from tailrace.schemes.defaults import base_rtt_ns
-from tailrace.schemes.path_tags import TagTable, follows_tags, hermes_config
+from tailrace.schemes.base import Around, resolve
+from tailrace.schemes.hermes import TagTable
 from tailrace.schemes.registry import parse_scheme
 from tailrace.topology import Topology, parse_topology
+from tailrace.topology.timing import base_rtt_ns
 from tailrace.words import SpecError
 from tailrace.words.schema import KeyProblemError
 
@@ -79,7 +81,7 @@ def test_marks_of_dcqcn_grow_with_the_rate(scale: float) -> None:
     found = {}
     for rate in ("40Gbps", "100Gbps"):
         fabric = f"leaf-spine:leaves=3,spines=4,hosts=2,rate={rate},delay=1us"
-        red = parse_scheme(plan(make({**words, "topology": fabric}), "virtual").job.scheme).red
+        red = plan(make({**words, "topology": fabric}), "virtual").job.scheme.red
         assert red is not None
         found[rate] = (red.kmin_bytes, red.kmax_bytes)
     assert found == {"40Gbps": (5_000, 200_000), "100Gbps": (12_500, 500_000)}
@@ -90,11 +92,11 @@ def test_dcqcn_has_no_window_and_marks_by_default() -> None:
     experiment = make({"scheme": "ecmp", "topology": FABRIC, "workload": WORKLOAD, "transport": "dcqcn"})
     job = plan(experiment, "virtual").job
     assert ("dcqcn", NO_WINDOW, DcqcnConfig()) == (job.nic.transport, job.nic.window_bytes, job.nic.dcqcn)
-    red = parse_scheme(job.scheme).red
+    red = job.scheme.red
     assert red is not None
     assert (1_250, 50_000, 10) == (red.kmin_bytes, red.kmax_bytes, red.pmax_permille)
     own = plan(make({"scheme": "ecmp:kmax=30KB"}, experiment), "virtual").job
-    assert parse_scheme("ecmp:kmax=30KB").red == parse_scheme(own.scheme).red
+    assert parse_scheme("ecmp:kmax=30KB").red == own.scheme.red
     assert 4096 == planned(transport="dcqcn", window="4KiB").window_bytes
 
 
@@ -105,11 +107,11 @@ def test_tcp_finds_its_window_in_a_bounded_queue(scale: float) -> None:
     job = plan(make({**words, "time_scale": scale}), "virtual").job
     assert ("tcp", NO_WINDOW, False) == (job.nic.transport, job.nic.window_bytes, job.nic.ecn)
     assert (32, 16_000 * scale) == (job.nic.ack_every, job.nic.ack_delay_ns)
-    assert 2 * 65_536 == parse_scheme(job.scheme).queue_limit_bytes
+    assert 2 * 65_536 == job.scheme.queue_limit_bytes
     own = plan(make({**words, "scheme": "ecmp:queue=9KB", "transport": "tcp:rto=1ms"}), "virtual").job
-    assert (9000, 1_000_000) == (parse_scheme(own.scheme).queue_limit_bytes, own.nic.rto_ns)
+    assert (9000, 1_000_000) == (own.scheme.queue_limit_bytes, own.nic.rto_ns)
     lossless = plan(make({**words, "pfc": "default"}), "virtual").job
-    room = parse_scheme(lossless.scheme).queue_limit_bytes
+    room = lossless.scheme.queue_limit_bytes
     assert room is not None
     assert room > sum(flow.bytes for flow in lossless.flows)
 
@@ -137,7 +139,7 @@ def test_other_transports_are_as_they_were() -> None:
     job = plan(experiment, "virtual").job
     assert "gbn" == job.nic.transport
     assert job.nic.window_bytes > 0
-    assert parse_scheme(job.scheme).red is None
+    assert job.scheme.red is None
 
 
 def test_dcqcn_is_slowed_down_with_everything() -> None:
@@ -173,18 +175,19 @@ def test_hermes_brings_its_transport_and_its_settings() -> None:
     """dcqcn, and thresholds that follow from the network."""
     network = topology()
     scheme = parse_scheme("hermes:kmin=5KB,kmax=200KB,pmax=0.01")
-    assert follows_tags(scheme)
-    assert not follows_tags(parse_scheme("ecmp"))
-    transport = transport_of(None, scheme, steered=False)
+    transport = transport_of(None, scheme, network)
     assert Transport("dcqcn") == transport
-    more: dict[str, Any] = {"mtu": 1024, "reorder": None, "switches": target("virtual")}
-    nic = nic_config(network, scheme, transport=transport, window=NO_WINDOW, **more)
+    around = Around(mtu_bytes=1024, window_bytes=NO_WINDOW, transport=transport.name)
+    found = resolve(scheme, network, around)
+    assert isinstance(found.paths(network), TagTable)
+    assert resolve(parse_scheme("ecmp"), network).paths(network) is None
+    nic = nic_config(network, found, around, transport, reorder=None, switches=target("virtual"))
     assert nic.steering is not None
     assert "hermes" == nic.steering.algorithm
     expected = HermesConfig(base_rtt_ns=base_rtt_ns(network), hop_ns=160_000)
-    assert expected == nic.hermes == hermes_config(network, scheme, 1)
+    assert expected == nic.hermes
     with pytest.raises(SpecError, match="scheme hermes needs dcqcn, found 'gbn'"):
-        nic_config(network, scheme, transport=Transport("gbn"), window=1000, **more)
+        transport_of("gbn", scheme, network)
 
 
 def test_dcqcn_in_a_network() -> None:

@@ -16,8 +16,13 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
+from tailrace.schemes.base import resolve
+from tailrace.schemes.registry import parse_scheme
+from tailrace.topology import parse_topology
+from tailrace.words.scale import scaled
 from tests.eventually import LONG_S
 
 ROOT = Path(__file__).parents[2]
@@ -55,15 +60,23 @@ class Harness:
 
     def job(self, **changes: Any) -> Path:
         """A job file: a 2x2 leaf-spine with ECMP on the native switch, and no flows."""
-        job = {
+        job: dict[str, Any] = {
             "topology": "leaf-spine:leaves=2,spines=2,hosts=2,rate=10Gbps,delay=1us",
             "scheme": "ecmp",
             "target": "native",
             "time_scale": 1000,
             "out": str(self.out),
+            **changes,
         }
+        scale = job["time_scale"] or 1
+        if isinstance(job["topology"], str):
+            topology = scaled(parse_topology(job["topology"]), scale)
+            job["topology"] = msgspec.to_builtins(topology)
+            if isinstance(job["scheme"], str):
+                scheme = resolve(scaled(parse_scheme(job["scheme"]), scale), topology)
+                job["scheme"] = msgspec.to_builtins(scheme)
         path = self._folder / "job.json"
-        path.write_text(json.dumps({**job, **changes}))
+        path.write_text(json.dumps(job))
         return path
 
     def start(self, job: Path, **options: Any) -> subprocess.Popen[str]:

@@ -21,7 +21,7 @@ from tailrace.experiments.backends.job import Job
 from tailrace.experiments.backends.mininet import MininetBackend
 from tailrace.experiments.backends.virtual.run import VirtualBackend
 from tailrace.experiments.plan.experiment import make
-from tailrace.experiments.run.run import plan
+from tailrace.experiments.plan.plan import plan
 from tailrace.hosts.flows.flow import FlowRecord
 from tailrace.native.virtual import Network, Wire, WireEvent
 from tailrace.topology import parse_topology

@@ -15,8 +15,9 @@ from fabric_report import InputError
 
 from tailrace.experiments.backends.mininet import MininetBackend
 from tailrace.experiments.plan.experiment import make
+from tailrace.experiments.plan.plan import plan
 from tailrace.experiments.results.result import write_result
-from tailrace.experiments.run.run import plan, run
+from tailrace.experiments.run.run import run
 from tailrace.topology import parse_topology
 from tailrace.words import SpecError
 from tests import shaping
@@ -110,6 +111,6 @@ def test_a_job_with_pauses_is_refused(tmp_path: Path) -> None:
     """Whoever wrote it."""
     topology = parse_topology(WORDS["topology"])
     pfc = Pfc(xoff_bytes=9000, xon_bytes=8000, headroom_bytes=9000)
-    job = Job(WORDS["topology"], "ecmp", "native", tmp_path, kernel_tcp="reno", pfc=pfc)
+    job = Job(topology, {}, "native", tmp_path, kernel_tcp="reno", pfc=pfc)
     with pytest.raises(InputError, match=r"^pfc: the kernel's TCP does not heed its pauses$"):
-        check_job(job, topology)
+        check_job(job)

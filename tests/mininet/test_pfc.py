@@ -50,10 +50,10 @@ def test_what_the_native_switch_is_told(tmp_path: Path) -> None:
 
 def test_bmv2_has_no_shared_memory(tmp_path: Path) -> None:
     """Refused in one line, before anything is started; thresholds alone are the program's affair."""
-    check_job(Job(TOPOLOGY.words, "ecmp", "bmv2", tmp_path, pfc=Pfc(**LIMITS)), TOPOLOGY)
-    job = Job(TOPOLOGY.words, "ecmp", "bmv2", tmp_path, pfc=Pfc(**LIMITS, buffer_bytes=9_000_000))
+    check_job(Job(TOPOLOGY, {}, "bmv2", tmp_path, pfc=Pfc(**LIMITS)))
+    job = Job(TOPOLOGY, {}, "bmv2", tmp_path, pfc=Pfc(**LIMITS, buffer_bytes=9_000_000))
     with pytest.raises(InputError, match=r"^pfc: buffer: bmv2 has no memory that ports share; [^\n]+$"):
-        check_job(job, TOPOLOGY)
+        check_job(job)
 
 
 def test_pauses_are_no_lost_frames(tmp_path: Path) -> None:

@@ -9,8 +9,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
+from tailrace.topology import parse_topology
 from tests.mininet.conftest import ROOT, SCRIPT, Harness
 
 TOOLS = ("mnexec", "ifconfig", "ip", "ethtool", "cc")
@@ -18,6 +20,7 @@ FLOW = {"id": 3, "src": "10.0.1.2", "dst": "10.9.9.9", "bytes": 1, "start_ns": 0
 NEAR = {**FLOW, "id": 4, "dst": "10.0.2.2"}
 STEERED = {"transport": "dctcp", "steering": {"algorithm": "spray"}}
 PATHS = {"evs": [257], "latencies_ps": [1000], "weights": [1.0]}
+TOPOLOGY = msgspec.to_builtins(parse_topology("leaf-spine:leaves=2,spines=2,hosts=2"))
 SLOW = {"kind": "link-slow", "a": "leaf1", "b": "spine1", "factor": 0.1}
 
 
@@ -32,11 +35,11 @@ def refused(harness: Harness, job: Path, **options: Any) -> str:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"topology": "torus:k=3"}, "torus"),
-        ({"topology": "leaf-spine:leafs=2"}, "leafs"),
-        ({"topology": "leaf-spine:leaves=2,rate=0"}, "rate"),
-        ({"topology": "nosuch.json"}, "nosuch.json"),
-        ({"scheme": "flowcat"}, "flowcat"),
+        ({"topology": {}}, "kind"),
+        ({"topology": {**TOPOLOGY, "links": 3}}, "links"),
+        ({"topology": {**TOPOLOGY, "hosts": []}}, "host"),
+        ({"scheme": {"kind": "ResolvedFlowcat"}}, "ResolvedFlowcat"),
+        ({"scheme": {"kind": "ResolvedPlain"}}, "scheme: "),
         ({"target": "tofino"}, "tofino"),
         ({"time_scale": 0}, "time_scale"),
         ({"nick": {}}, "nick"),

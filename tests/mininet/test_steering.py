@@ -12,11 +12,11 @@ import pytest
 from scapy.layers.l2 import Dot1Q
 from scapy.utils import PcapReader
 
-from tailrace.schemes.defaults import resolve
 from tailrace.schemes.registry import parse_scheme
-from tailrace.schemes.spritz.endpoints import EndpointPaths, endpoint_paths
+from tailrace.schemes.spritz.endpoints import EndpointPaths
 from tailrace.topology import Topology, parse_topology
 from tests.mininet.conftest import Harness
+from tests.schemes.planned import endpoint_paths
 
 MS = 1_000_000
 WORDS = "dragonfly:p=1,a=2,h=1,rate=10Gbps,delay=1us,latency=500ns"
@@ -50,7 +50,7 @@ def first_link(topology: Topology, table: EndpointPaths, src: str, dst: str) -> 
 def test_senders_leave_a_failed_link(harness: Harness, words: str, variant: str) -> None:
     """The switches' tables stay as they are; the flows of both directions get through on other paths."""
     topology, scheme = parse_topology(words), f"spritz:variant={variant}"
-    table = endpoint_paths(topology, resolve(parse_scheme(scheme), topology))
+    table = endpoint_paths(topology, parse_scheme(scheme))
     src, dst = topology.hosts[0].ip, topology.hosts[-1].ip
     a, b = first_link(topology, table, src, dst)
     flow = {"bytes": FLOW_BYTES, "start_ns": 0, "qpn": 1, "sport": 50000}
@@ -79,7 +79,7 @@ def test_senders_leave_a_failed_link(harness: Harness, words: str, variant: str)
 def test_path_classes_are_tags_that_no_host_gets(harness: Harness) -> None:
     """All data has a tag on its first link, some of it still on the second one, none on the last one."""
     topology, scheme = parse_topology(WORDS), "spritz:variant=spray,mode=coarse"
-    table = endpoint_paths(topology, resolve(parse_scheme(scheme), topology))
+    table = endpoint_paths(topology, parse_scheme(scheme))
     source, target = topology.hosts[0], topology.hosts[-1]
     job = harness.job(
         topology=WORDS,
@@ -115,7 +115,7 @@ def test_a_full_queue_trims(harness: Harness) -> None:
     """An incast at one host: packets lose their payload, the host sees it, and they are sent again."""
     words, scheme = WORDS.replace("p=1", "p=2"), "spritz:variant=spray,queue=8KiB"
     topology = parse_topology(words)
-    table = endpoint_paths(topology, resolve(parse_scheme(scheme), topology))
+    table = endpoint_paths(topology, parse_scheme(scheme))
     dst, *sources = (host.ip for host in topology.hosts[:4])
     pairs = [(src, dst) for src in sources]
     flow = {"bytes": 100_000, "start_ns": 0, "dst": dst}

@@ -19,11 +19,11 @@ from tailrace.p4rt.errors import ReadError
 from tailrace.p4rt.inprocess import InProcess
 from tailrace.p4rt.programs import Program
 from tailrace.p4rt.target import target
-from tailrace.schemes.intent import intent
 from tailrace.schemes.registry import parse_scheme
 from tailrace.schemes.rlb.failures import DIGEST
 from tailrace.topology import parse_topology
 from tests.controller.inspect.served import read_program
+from tests.schemes.planned import intent
 
 TOPOLOGY = parse_topology("leaf-spine:leaves=1,spines=1,hosts=1")
 LEARNING = Path(__file__).resolve().parents[1] / "programs" / "build"

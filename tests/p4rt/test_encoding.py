@@ -16,9 +16,9 @@ from tailrace.p4rt import encoding, programs
 from tailrace.p4rt.canonical import action_value, canonical, table_key
 from tailrace.p4rt.encoding import encode
 from tailrace.p4rt.target import target
-from tailrace.schemes.intent import intent
 from tailrace.schemes.registry import parse_scheme
 from tailrace.topology import parse_topology
+from tests.schemes.planned import intent
 
 ECMP = programs.load("ecmp")
 

@@ -24,11 +24,12 @@ from tailrace.native.runtime import BufferConfig, PfcConfig, Switch, SwitchConfi
 from tailrace.native.virtual import Network
 from tailrace.native.virtual.network import SWITCH_CONFIG
 from tailrace.p4rt.target import target
-from tailrace.schemes.defaults import known, resolve
-from tailrace.schemes.intent import intent
-from tailrace.schemes.registry import RlbConfig, parse_scheme
-from tailrace.schemes.rlb.declaration import LIMITS, NO_LIMIT, VARIANTS
+from tailrace.schemes.base import resolve
+from tailrace.schemes.registry import parse_scheme
+from tailrace.schemes.rlb.app import LIMITS, NO_LIMIT, VARIANTS
+from tailrace.schemes.rlb.declaration import ResolvedRlb, RlbConfig
 from tailrace.topology import GATEWAY_MAC, Topology, parse_topology
+from tests.schemes.planned import intent
 
 TOPOLOGIES = (
     "leaf-spine:leaves=2,spines=2,hosts=2,rate=10Gbps,delay=1us",
@@ -108,7 +109,7 @@ class Run:
         self.scenario = scenario
         self.topology = _topology(scenario.topology)
         resolved = resolve(scenario.scheme, self.topology)
-        assert isinstance(resolved, RlbConfig)
+        assert isinstance(resolved, ResolvedRlb)
         self.scheme = resolved
         self._rng = random.Random(f"rlb {scenario}")
         self.network = Network(self.topology, config=self._config(), seed=scenario.seed)
@@ -119,7 +120,7 @@ class Run:
 
     def _config(self) -> SwitchConfig:
         """Switches with PFC, and with a rate at which packets go round."""
-        limits = Pfc(known(self.scheme.pause_bytes)).of(self.topology, FRAME_BYTES)
+        limits = Pfc(self.scheme.pause_bytes).of(self.topology, FRAME_BYTES)
         pfc = PfcConfig((0,), limits.xoff_bytes, limits.xon_bytes, limits.headroom_bytes)
         buffer = None
         if self.scenario.shared:

@@ -9,7 +9,6 @@ from collections import Counter
 from hypothesis import HealthCheck, example, given, settings
 
 from tailrace.hosts.nic.nic import Nic
-from tailrace.schemes.defaults import known
 from tests.rlb.scenario import TOPOLOGIES, Run, Scenario, counter, register, scenarios
 
 _SETTINGS = settings(
@@ -56,7 +55,7 @@ def check_recirculations(run: Run) -> None:
 
 def check_warnings_end(run: Run) -> None:
     """Nobody is warned of anything once the longest time of a warning has passed."""
-    run.network.advance_to(run.network.now_ns + known(run.scheme.valid_ns) + 1)
+    run.network.advance_to(run.network.now_ns + run.scheme.valid_ns + 1)
     for name, switch in run.switches():
         latest = max(register(switch, "warned_until_ticks") + register(switch, "port_warned_until_ticks"))
         assert latest <= run.network.now_ns, name

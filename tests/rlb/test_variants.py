@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tailrace.schemes.drill_app import CANDIDATES
-from tailrace.schemes.rlb.declaration import DRILL, HERMES, PRESTO, VARIANTS, RlbConfig
+from tailrace.schemes.drill import CANDIDATES
+from tailrace.schemes.rlb.app import DRILL, HERMES, PRESTO, VARIANTS
 from tests.p4src.frames import roce
 from tests.p4src.rig import HOST_PORT, REMOTE, UPLINK_GROUP, UPLINKS
 from tests.rlb.rig import FIRST_SPORT, REMOTE_LEAF, RlbRig, other_path
@@ -26,7 +26,7 @@ class VariantRig(RlbRig):
 
     def __init__(self, variant: str) -> None:
         self.variant = variant
-        super().__init__(RlbConfig(variant=variant).program)
+        super().__init__(f"rlb_{variant}")
 
     def members(self, group: int, ports: tuple[int, ...]) -> None:
         super().members(group, ports)

@@ -5,13 +5,40 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from ipaddress import IPv4Address, IPv4Network
+from typing import Any
 
 from finsy import P4TableEntry
 
 from tailrace.p4rt import programs
 from tailrace.p4rt.intent import SwitchIntent
+from tailrace.p4rt.target import Target
+from tailrace.schemes import intent as of_scheme
+from tailrace.schemes.base import Resolved, SchemeConfig, resolve
+from tailrace.schemes.spritz.bounded import ResolvedBounded
+from tailrace.schemes.spritz.endpoints import EndpointPaths
 from tailrace.schemes.spritz.walk import ALL, ROLES, EvWalker, SteeredTables
 from tailrace.topology import Topology
+from tailrace.topology.paths.shortest import Down
+
+
+def intent(
+    topology: Topology,
+    scheme: SchemeConfig | Resolved,
+    target: Target,
+    down: Down = frozenset(),
+    **more: Any,
+) -> dict[str, SwitchIntent]:
+    """What switches must hold under a scheme as it was given, where nothing else is known."""
+    resolved = scheme if isinstance(scheme, Resolved) else resolve(scheme, topology)
+    return of_scheme.intent(topology, resolved, target, down, **more)
+
+
+def endpoint_paths(topology: Topology, scheme: SchemeConfig) -> EndpointPaths:
+    """The EV lists of endpoints under such a scheme."""
+    resolved = resolve(scheme, topology)
+    assert isinstance(resolved, ResolvedBounded)
+    return resolved.endpoint_paths(topology)
+
 
 Row = tuple[dict[str, int | str], str, dict[str, int | str]]
 

@@ -12,22 +12,17 @@ from tailrace.p4rt import programs
 from tailrace.p4rt.encoding import encode
 from tailrace.p4rt.intent import SwitchIntent
 from tailrace.p4rt.target import target
-from tailrace.schemes.defaults import age_ns, bdp_bytes, longest_path, resolve
-from tailrace.schemes.dragonfly.groups import plan_dragonfly
+from tailrace.schemes.base import DragonflyPaths, RedConfig, resolve
+from tailrace.schemes.dragonfly.groups import place_in
 from tailrace.schemes.errors import IntentError
-from tailrace.schemes.intent import intent
-from tailrace.schemes.registry import (
-    DragonflyPaths,
-    FlowcutConfig,
-    LetflowConfig,
-    MpRdmaConfig,
-    RedConfig,
-    RoutedConfig,
-    parse_scheme,
-)
+from tailrace.schemes.flowcut.declaration import ResolvedFlowcutNic, age_ns, longest_path
+from tailrace.schemes.letflow import LetflowConfig
+from tailrace.schemes.registry import parse_scheme
 from tailrace.topology import parse_topology
 from tailrace.topology.paths.dragonfly import Legs
+from tailrace.topology.timing import base_rtt_ns, bdp_bytes
 from tailrace.words import SpecError
+from tests.schemes.planned import intent
 
 VIRTUAL = target("virtual")
 PAPER = parse_topology("dragonfly:p=16,a=16,h=3,groups=4")
@@ -86,10 +81,11 @@ def test_program() -> None:
 
 def test_words() -> None:
     """Rule, grain and share; what is not given is the paper's or an assumption."""
-    assert DragonflyPaths(rule="minimal", grain="flow") == parse_scheme("minimal").dragonfly_paths
-    assert DragonflyPaths(rule="valiant", grain="packet") == parse_scheme("valiant").dragonfly_paths
-    ugal = parse_scheme("ugal-l:per=flowlet,gap=3us,queue=1MB")
-    assert isinstance(ugal, RoutedConfig)
+    gap_ns = base_rtt_ns(SMALL)
+    for rule, grain in (("minimal", "flow"), ("valiant", "packet")):
+        found = resolve(parse_scheme(rule), SMALL).dragonfly_paths
+        assert DragonflyPaths(rule=rule, grain=grain, gap_ns=gap_ns) == found
+    ugal = resolve(parse_scheme("ugal-l:per=flowlet,gap=3us,queue=1MB"), SMALL)
     assert DragonflyPaths(rule="ugal-l", grain="flowlet", gap_ns=3000) == ugal.dragonfly_paths
     letflow = resolve(parse_scheme("letflow:gap=2us"), SMALL)
     assert DragonflyPaths(rule="ugal-l", grain="flowlet", gap_ns=2000) == letflow.dragonfly_paths
@@ -105,7 +101,7 @@ def test_words() -> None:
     ("words", "message"),
     [
         ("ugal-l:per=flow", "per must be one of packet, flowlet, found 'flow'"),
-        ("minimal:per=hop", "per must be one of flow, packet, flowlet, found 'hop'"),
+        ("minimal:per=hop", "per must be one of packet, flow, flowlet, found 'hop'"),
         ("valiant:gap=1us", "gap must be given only where per=flowlet is"),
         ("letflow:path=longest", "path must be one of shortest, minimal, valiant, ugal-l, mixed"),
         ("flowcut:path=valiant,share=0.5", "share must be given only where path is mixed"),
@@ -133,15 +129,14 @@ def test_mp_rdma_marks() -> None:
     found = config(intent(FAT_TREE, parse_scheme("mp-rdma"), VIRTUAL)["edge1_1"], "red_config")
     assert {"kmin_bytes": bdp // 5, "kmax_bytes": bdp * 4 // 5, "pmax_permille": 1000} == found
     told = resolve(parse_scheme("mp-rdma:kmin=1KB,kmax=9KB,pmax=0.5"), FAT_TREE)
-    assert isinstance(told, MpRdmaConfig)
     assert RedConfig(kmin_bytes=1000, kmax_bytes=9000, pmax_permille=500) == told.red
 
 
 def test_age_covers_detours() -> None:
     """Packets live longer where they may go through a third group, and longer still around faults."""
-    minimal, detour = (FlowcutConfig(path=path, queue_limit_bytes=100_000) for path in ("minimal", "ugal-l"))
+    minimal, detour = "minimal", "ugal-l"
     assert (4, 6) == (longest_path(SMALL, minimal), longest_path(SMALL, detour))
-    assert age_ns(SMALL, minimal) < age_ns(SMALL, detour)
+    assert age_ns(SMALL, 100_000, 0.1, minimal) < age_ns(SMALL, 100_000, 0.1, detour)
     ring = parse_topology("dragonfly:p=1,a=6,h=1,groups=2")
     down = frozenset((link.a, link.a_port) for link in ring.links if link.a == "r1_1" and link.b != "r1_2")
     assert longest_path(ring, detour, down) >= longest_path(ring, detour)
@@ -167,7 +162,7 @@ def test_flowlet_gap_of_nics_is_the_age() -> None:
     words = "flowcut:variant=nic,path=ugal-l"
     found = config(intent(SMALL, parse_scheme(words), VIRTUAL)["r1_1"], "flowlet_config")
     resolved = resolve(parse_scheme(words), SMALL)
-    assert isinstance(resolved, FlowcutConfig)
+    assert isinstance(resolved, ResolvedFlowcutNic)
     assert {"gap_ticks": resolved.age_ns} == found
 
 
@@ -223,8 +218,8 @@ def test_failures_move_only_dead_slots(data: st.DataObject) -> None:
     usual = Legs(topology)
     current = Legs(topology, frozenset((link.a, link.a_port) for link in dead))
     for switch in topology.switches:
-        before = plan_dragonfly(topology, usual, usual, switch.name)
-        after = plan_dragonfly(topology, usual, current, switch.name)
+        before = place_in(topology, usual, usual, switch.name)
+        after = place_in(topology, usual, current, switch.name)
         slots = {group.id: group.slots for group in before.groups.groups}
         for group in after.groups.groups:
             if group.id in slots and set(group.slots) <= set(slots[group.id]):
@@ -243,7 +238,7 @@ def test_detours_after_failures(data: st.DataObject) -> None:
     dead = data.draw(st.sets(st.sampled_from(topology.links), max_size=5))
     legs = Legs(topology, frozenset((link.a, link.a_port) for link in dead))
     for switch in topology.switches:
-        plan = plan_dragonfly(topology, Legs(topology), legs, switch.name)
+        plan = place_in(topology, Legs(topology), legs, switch.name)
         for leaf, group in plan.groups.of_leaf.items():
             far = plan.far.get(group.id)
             if far is None:

@@ -13,13 +13,13 @@ from tailrace.p4rt.encoding import encode
 from tailrace.p4rt.events import Event, structured
 from tailrace.p4rt.programs import Program, load
 from tailrace.p4rt.target import target
+from tailrace.schemes.base import resolve
 from tailrace.schemes.blocks.groups import without
-from tailrace.schemes.defaults import resolve
-from tailrace.schemes.intent import intent
 from tailrace.schemes.registry import parse_scheme
 from tailrace.schemes.rlb.failures import DIGEST, MOST_DOUBLINGS, Failures
 from tailrace.schemes.rlb.faulty_paths import ALREADY_OUT, LAST_WAY, TAKEN_OUT, FaultyPaths, missing_ports
 from tailrace.topology import parse_topology
+from tests.schemes.planned import intent
 
 HOLD = 1_000
 ONE, OTHER = ("leaf1", 3), ("leaf1", 4)
@@ -124,7 +124,9 @@ def alert(port: int, switch: str = "leaf1", total: int = 33) -> Digest:
 def faulty() -> tuple[FaultyPaths, list[Event]]:
     events: list[Event] = []
     config = resolve(parse_scheme(f"rlb:hold={HOLD}ns,interval=1ns"), TOPOLOGY)
-    return FaultyPaths(TOPOLOGY, config, target("native"), events.append), events
+    found = config.watch(TOPOLOGY, target("native"), events.append)
+    assert isinstance(found, FaultyPaths)
+    return found, events
 
 
 def test_alerts_are_told_with_all_that_is_known() -> None:

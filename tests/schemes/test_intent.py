@@ -18,9 +18,9 @@ from tailrace.p4rt.encoding import encode
 from tailrace.p4rt.intent import SwitchIntent
 from tailrace.p4rt.target import target
 from tailrace.schemes.errors import IntentError
-from tailrace.schemes.intent import intent
 from tailrace.schemes.registry import parse_scheme
 from tailrace.topology import Host, Link, Switch, Topology, max_switches_on_path, next_hops, parse_topology
+from tests.schemes.planned import intent
 from tests.schemes.walker import Tables, walk
 
 TOPOLOGIES = (

@@ -12,10 +12,10 @@ from tailrace.p4rt.canonical import canonical
 from tailrace.p4rt.encoding import encode
 from tailrace.p4rt.target import target
 from tailrace.schemes.blocks.limits import HOST_BURST_BYTES, PORT_BURST_BYTES
-from tailrace.schemes.intent import intent
 from tailrace.schemes.registry import parse_scheme
 from tailrace.topology import parse_topology
 from tailrace.words import SpecError
+from tests.schemes.planned import intent
 from tests.schemes.walker import Tables
 
 VIRTUAL = target("virtual")

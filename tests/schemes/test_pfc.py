@@ -8,16 +8,16 @@ from dataclasses import replace
 import pytest
 from finsy import P4CloneSessionEntry, P4TableAction, P4TableEntry
 
-from tailrace.controller.storms import storm_of
 from tailrace.p4rt import programs
 from tailrace.p4rt.digests import Digest
 from tailrace.p4rt.target import EmulatedPfc, target
 from tailrace.schemes.blocks.pfc import QUANTA
+from tailrace.schemes.blocks.storms import storm_of
 from tailrace.schemes.errors import IntentError
-from tailrace.schemes.intent import intent
 from tailrace.schemes.registry import parse_scheme
 from tailrace.topology import parse_topology
 from tailrace.words.watchdog import of_switch
+from tests.schemes.planned import intent
 
 _FAST = parse_topology("leaf-spine:leaves=2,spines=2,hosts=2,rate=10Mbps")
 TOPOLOGY = replace(_FAST, hosts=tuple(replace(host, rate_bps=5_000_000) for host in _FAST.hosts))

@@ -10,23 +10,24 @@ from tailrace.p4rt import programs
 from tailrace.p4rt.encoding import encode
 from tailrace.p4rt.intent import SwitchIntent
 from tailrace.p4rt.target import target
-from tailrace.schemes.defaults import base_rtt_ns, resolve
+from tailrace.schemes.base import resolve
 from tailrace.schemes.errors import IntentError
-from tailrace.schemes.intent import intent
 from tailrace.schemes.registry import parse_scheme
-from tailrace.schemes.rlb.app import FIRST_RELAY, FIRST_SESSION, UPSTREAM_GROUP, next_hop_parts
-from tailrace.schemes.rlb.declaration import MOST_COUNTED, VARIANTS, RlbConfig
+from tailrace.schemes.rlb.app import FIRST_RELAY, FIRST_SESSION, UPSTREAM_GROUP, VARIANTS, next_hop_parts
+from tailrace.schemes.rlb.declaration import MOST_COUNTED, ResolvedRlb, RlbConfig
 from tailrace.topology import parse_topology
+from tailrace.topology.timing import base_rtt_ns
 from tailrace.words import SpecError
+from tests.schemes.planned import intent
 
 PAPER = "leaf-spine:leaves=12,spines=12,hosts=2,rate=40Gbps,delay=2us"
 SMALL = "leaf-spine:leaves=3,spines=2,hosts=2,rate=40Gbps,delay=2us"
 IN_FLIGHT = 10_000  # dC: 40 Gbps for 2 us
 
 
-def resolved(words: str, topology: str = PAPER) -> RlbConfig:
+def resolved(words: str, topology: str = PAPER) -> ResolvedRlb:
     config = resolve(parse_scheme(words), parse_topology(topology))
-    assert isinstance(config, RlbConfig)
+    assert isinstance(config, ResolvedRlb)
     return config
 
 
@@ -54,7 +55,7 @@ def test_words() -> None:
     unlimited = parse_scheme("rlb:limit=none")
     assert isinstance(unlimited, RlbConfig)
     assert unlimited.most == MOST_COUNTED
-    assert {parse_scheme(f"rlb:variant={name}").program for name in VARIANTS} == {
+    assert {resolve(parse_scheme(f"rlb:variant={name}"), parse_topology(SMALL)).program for name in VARIANTS} == {
         "rlb_presto", "rlb_letflow", "rlb_drill", "rlb_hermes",
     }  # fmt: skip
 

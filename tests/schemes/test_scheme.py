@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,21 +10,18 @@ import pytest
 from tailrace.p4rt import programs
 from tailrace.p4rt.errors import ProgramError
 from tailrace.p4rt.target import target
-from tailrace.schemes.defaults import age_ns, base_rtt_ns, bdp_bytes, resolve
+from tailrace.schemes.base import RedConfig, resolve
+from tailrace.schemes.drill import DrillConfig
+from tailrace.schemes.ecmp import EcmpConfig
 from tailrace.schemes.errors import IntentError
-from tailrace.schemes.registry import (
-    GROWTH_OFF,
-    DrillConfig,
-    EcmpConfig,
-    FlowcutConfig,
-    HermesConfig,
-    LetflowConfig,
-    PrestoConfig,
-    RedConfig,
-    SprayConfig,
-    parse_scheme,
-)
+from tailrace.schemes.flowcut.declaration import GROWTH_OFF, FlowcutConfig, ResolvedFlowcut, age_ns
+from tailrace.schemes.hermes import HermesConfig
+from tailrace.schemes.letflow import LetflowConfig, ResolvedLetflow
+from tailrace.schemes.presto import PrestoConfig
+from tailrace.schemes.registry import parse_scheme
+from tailrace.schemes.spray import SprayConfig
 from tailrace.topology import parse_topology
+from tailrace.topology.timing import base_rtt_ns, bdp_bytes
 from tailrace.words import SpecError
 
 
@@ -60,16 +56,16 @@ def test_parse() -> None:
 def test_program() -> None:
     """A scheme runs the program of its name; Flowcut in NICs runs over ECMP."""
     words = ("ecmp", "spray", "letflow", "flowcut", "flowcut:variant=ingress", "flowcut:variant=nic")
-    found = [parse_scheme(text).program for text in words]
+    found = [resolve(parse_scheme(text), TOPOLOGY).program for text in words]
     assert ["ecmp", "spray", "letflow", "flowcut", "flowcut", "ecmp"] == found
     for text in ("presto", "drill", "hermes"):
-        assert text == parse_scheme(text).program
+        assert text == resolve(parse_scheme(text), TOPOLOGY).program
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("hula", "scheme 'hula' is not known; expected ecmp, spray, letflow, flowcut"),
+        ("hula", "scheme 'hula' is not known; expected "),
         ("spray:gap=1us", "scheme spray: unknown key 'gap'; expected queue, kmin, kmax, pmax, seed"),
         ("letflow:gap=0us", "gap must be more than 0"),
         ("presto:cell=0", "cell must be "),
@@ -106,19 +102,23 @@ def test_base_rtt() -> None:
 
 def test_age() -> None:
     """The age by hand: three switches with full queues at a tenth of the rate, twice, and the ACK's way."""
-    config = FlowcutConfig(queue_limit_bytes=100_000)
     frame_ns, queue_ns = 12_800, 812_800  # 16,000 bits and 1,016,000 bits... at 1 Gb/s
-    assert 2 * (3 * queue_ns + 3 * 2 * frame_ns + 2 * 4_000) == age_ns(TOPOLOGY, config)
-    slower = replace(config, slowest_fraction=0.05)
-    assert age_ns(TOPOLOGY, slower) > 1.9 * age_ns(TOPOLOGY, config)
+    assert 2 * (3 * queue_ns + 3 * 2 * frame_ns + 2 * 4_000) == age_ns(TOPOLOGY, 100_000, 0.1)
+    assert age_ns(TOPOLOGY, 100_000, 0.05) > 1.9 * age_ns(TOPOLOGY, 100_000, 0.1)
+    config = resolve(FlowcutConfig(queue_limit_bytes=100_000), TOPOLOGY)
+    assert isinstance(config, ResolvedFlowcut)
+    assert config.age_ns == age_ns(TOPOLOGY, 100_000, 0.1)
 
 
 def test_age_covers_longer_paths_after_faults() -> None:
     """When a fault makes paths longer, packets live longer."""
     topology = parse_topology("leaf-spine:leaves=3,spines=2,hosts=1,rate=10Gbps")
-    config = FlowcutConfig(queue_limit_bytes=100_000)
     down = frozenset({("leaf1", 2), ("leaf2", 3)})
-    assert age_ns(topology, config, down) > age_ns(topology, config)
+    config = resolve(FlowcutConfig(queue_limit_bytes=100_000), topology)
+    assert isinstance(config, ResolvedFlowcut)
+    assert config.at(topology, down).age_ns > config.age_ns
+    given = resolve(FlowcutConfig(queue_limit_bytes=100_000, age_ns=5), topology)
+    assert given.at(topology, down) == given
 
 
 def test_age_needs_a_queue_limit() -> None:
@@ -126,24 +126,22 @@ def test_age_needs_a_queue_limit() -> None:
     with pytest.raises(IntentError, match="age must be given where queue=0"):
         resolve(parse_scheme("flowcut:queue=0"), TOPOLOGY)
     resolved = resolve(parse_scheme("flowcut:queue=0,age=1s"), TOPOLOGY)
-    assert isinstance(resolved, FlowcutConfig)
+    assert isinstance(resolved, ResolvedFlowcut)
     assert resolved.age_ns == 1_000_000_000
 
 
 def test_resolve() -> None:
-    """Everything that was left open is filled in; what was given stays; resolving again changes nothing."""
+    """Everything that was left open is filled in; what was given stays."""
     flowcut = resolve(FlowcutConfig(), TOPOLOGY)
-    assert isinstance(flowcut, FlowcutConfig)
+    assert isinstance(flowcut, ResolvedFlowcut)
     assert 8 * bdp_bytes(TOPOLOGY) == flowcut.queue_limit_bytes
     assert (0.75, 11) == (flowcut.growth_threshold, flowcut.min_left_packets)
-    assert flowcut.age_ns == age_ns(TOPOLOGY, flowcut)
-    assert flowcut == resolve(flowcut, TOPOLOGY)
+    assert flowcut.age_ns == age_ns(TOPOLOGY, flowcut.queue_limit_bytes, 0.1)
     letflow = resolve(LetflowConfig(), TOPOLOGY)
-    assert isinstance(letflow, LetflowConfig)
+    assert isinstance(letflow, ResolvedLetflow)
     assert letflow.gap_ns == base_rtt_ns(TOPOLOGY)
     ecmp = resolve(EcmpConfig(queue_limit_bytes=5), TOPOLOGY)
     assert (5, 0.07) == (ecmp.queue_limit_bytes, ecmp.control_share)
-    assert ecmp == resolve(ecmp, TOPOLOGY)
     bdp = bdp_bytes(TOPOLOGY)
     marks = RedConfig(kmin_bytes=bdp // 5, kmax_bytes=4 * bdp // 5, pmax_permille=1000)
     assert (marks, None) == (resolve(HermesConfig(), TOPOLOGY).red, resolve(DrillConfig(), TOPOLOGY).red)

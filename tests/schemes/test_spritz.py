@@ -12,13 +12,12 @@ from tailrace.p4rt import programs
 from tailrace.p4rt.encoding import encode
 from tailrace.p4rt.intent import SwitchIntent
 from tailrace.p4rt.target import target
-from tailrace.schemes.intent import intent
 from tailrace.schemes.registry import parse_scheme
 from tailrace.schemes.spritz.app import FIRST_FAR, FIRST_NEAR, SECOND
 from tailrace.schemes.spritz.walk import EvWalk
 from tailrace.topology import Topology, parse_topology
 from tailrace.topology.paths.bounded import BoundedPaths
-from tests.schemes.planned import default, planned_walker, rows
+from tests.schemes.planned import default, intent, planned_walker, rows
 
 VIRTUAL = target("virtual")
 SMALL = (

@@ -12,7 +12,6 @@ import pytest
 from tailrace.controller.inspect.node import Node
 from tailrace.controller.inspect.steered_paths import check_lists, check_sample, walker_of
 from tailrace.schemes.registry import parse_scheme
-from tailrace.schemes.spritz.endpoints import endpoint_paths
 from tailrace.topology import Topology, parse_topology
 from tailrace.topology.paths.bounded import BoundedPaths
 from tests.controller.inspect.test_dragonfly_paths import InProcess
@@ -20,6 +19,7 @@ from tests.flowcut.fabric import build, control
 from tests.flowcut.frames import ROCE, UDP
 from tests.flowcut.sources import Packet, Script, attach
 from tests.p4src.dragonfly_ways import Way, Ways
+from tests.schemes.planned import endpoint_paths
 
 LINKS = "rate=10Gbps"
 SMALL = (

@@ -10,9 +10,11 @@ from pathlib import Path
 import pytest
 
 from tailrace.p4rt import programs
+from tailrace.schemes.base import resolve
 from tailrace.schemes.errors import IntentError
 from tailrace.schemes.registry import parse_scheme
-from tailrace.schemes.spritz.endpoints import COARSE_EVS, EndpointPaths, endpoint_paths
+from tailrace.schemes.spritz.bounded import ResolvedBounded
+from tailrace.schemes.spritz.endpoints import COARSE_EVS, EndpointPaths
 from tailrace.topology import parse_topology
 
 TABLE_2 = "rate=400Gbps,local=25ns,global=500ns,host=25ns"
@@ -22,7 +24,9 @@ IRREGULAR = str(Path(__file__).parents[1] / "flowcut" / "irregular.json")
 
 
 def of(words: str) -> EndpointPaths:
-    return endpoint_paths(DRAGONFLY, parse_scheme(words))
+    found = resolve(parse_scheme(words), DRAGONFLY)
+    assert isinstance(found, ResolvedBounded)
+    return found.endpoint_paths(DRAGONFLY)
 
 
 def test_weights() -> None:
@@ -87,4 +91,4 @@ def test_classes() -> None:
 def test_other_topologies() -> None:
     """They have no such lists."""
     with pytest.raises(IntentError, match=f"scheme ops: topology {IRREGULAR} has no bounded simple paths"):
-        endpoint_paths(parse_topology(IRREGULAR), parse_scheme("ops"))
+        resolve(parse_scheme("ops"), parse_topology(IRREGULAR))

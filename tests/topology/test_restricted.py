@@ -7,11 +7,11 @@ import pytest
 from finsy import P4TableAction, P4TableEntry
 
 from tailrace.p4rt.target import target
-from tailrace.schemes.intent import intent
 from tailrace.schemes.registry import parse_scheme
 from tailrace.topology import Restricted, next_hops, parse_topology
 from tailrace.topology.paths.restricted import with_restricted
 from tailrace.words import SpecError
+from tests.schemes.planned import intent
 
 FABRIC = parse_topology("leaf-spine:leaves=2,spines=4,hosts=2,restricted=h3/2")
 

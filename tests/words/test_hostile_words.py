@@ -16,8 +16,8 @@ from tailrace.experiments.faults.parse import parse_fault
 from tailrace.experiments.plan.experiment import KEYS, make
 from tailrace.experiments.plan.nic import parse_window
 from tailrace.experiments.plan.pfc import parse_pfc
+from tailrace.experiments.plan.plan import plan
 from tailrace.experiments.plan.words import split_schemes
-from tailrace.experiments.run.run import plan
 from tailrace.experiments.run.sweep import parse_axis
 from tailrace.experiments.workloads.workload import parse_workload
 from tailrace.hosts.options.transports import parse_transport

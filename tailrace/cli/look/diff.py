@@ -25,7 +25,6 @@ def diff(*, switches: SwitchNames = None, look: LookOptions) -> None:
     from tailrace.controller.listing.listing import Listing, merge
     from tailrace.p4rt.target import target
     from tailrace.schemes.intent import intent
-    from tailrace.schemes.registry import parse_scheme
     from tailrace.words import SpecError
     from tailrace.words.scale import scaled
 
@@ -38,7 +37,8 @@ def diff(*, switches: SwitchNames = None, look: LookOptions) -> None:
         down, out = network.known_to_controller()
         # the words are those of the experiment; what runs may be slower
         slowed = scaled(topology, run.time_scale)
-        scheme = scaled(parse_scheme(run.scheme), run.time_scale)
+        scheme = network.scheme_on(slowed)
+        assert scheme is not None, "there is a run file"
         left_out = {(switch, port) for switch, port, _ in out}
         intents = intent(slowed, scheme, target(run.target, run.tick_ns, run.pfc), down, out=left_out)
         nodes = network.select(switches or ())

@@ -20,9 +20,12 @@ from tailrace.controller.runfile import RunFile
 from tailrace.p4rt.channel import Address
 from tailrace.p4rt.connection import GrpcConnection, load_p4info
 from tailrace.p4rt.tls import Tls
+from tailrace.schemes.base import Resolved, resolve
+from tailrace.schemes.registry import parse_scheme, resolved_of
 from tailrace.topology import Topology, parse_topology
 from tailrace.topology.paths.shortest import Down
 from tailrace.words import SpecError
+from tailrace.words.scale import scaled
 
 _AT_ONCE = 16
 """Switches that are read at the same time."""
@@ -75,6 +78,19 @@ class Network:
             for name, node in self.nodes.items()
             if not patterns or any(fnmatchcase(name, pattern) for pattern in patterns)
         ]
+
+    def scheme_on(self, topology: Topology) -> Resolved | None:
+        """What the scheme of the run file is in its network, at its time scale; None without a run file.
+
+        Raises:
+            SpecError: the run file holds none.
+            IntentError: the network is none for it.
+        """
+        if self.run is None:
+            return None
+        if isinstance(self.run.scheme, str):
+            return resolve(scaled(parse_scheme(self.run.scheme), self.run.time_scale), topology)
+        return resolved_of(self.run.scheme)
 
     @contextlib.contextmanager
     def asker(self, node: Node) -> Iterator[Asker]:

@@ -9,10 +9,11 @@ from tailrace.cli.look.network import Network
 from tailrace.controller.inspect.node import Node
 from tailrace.controller.inspect.steered_paths import Pair, check_lists, check_sample, read_lists, walker_of
 from tailrace.controller.listing.listing import Listing
-from tailrace.schemes.defaults import resolve
-from tailrace.schemes.registry import BoundedConfig, parse_scheme
-from tailrace.schemes.spritz.declaration import SPRITZ
-from tailrace.schemes.spritz.endpoints import EndpointPaths, endpoint_paths
+from tailrace.schemes.base import resolve
+from tailrace.schemes.registry import parse_scheme
+from tailrace.schemes.spritz.bounded import ResolvedBounded
+from tailrace.schemes.spritz.declaration import SpritzConfig
+from tailrace.schemes.spritz.endpoints import EndpointPaths
 from tailrace.topology import Topology, parse_topology
 from tailrace.words import SpecError
 
@@ -27,13 +28,13 @@ def endpoints_of(network: Network, topology: Topology) -> EndpointPaths | None:
         SpecError: the topology has no such lists.
         ControllerError: a switch cannot be read.
     """
-    if network.run is not None:
-        config = resolve(parse_scheme(network.run.scheme), topology)
-        steered = isinstance(config, BoundedConfig) and config.program == SPRITZ
-        return endpoint_paths(topology, config) if steered else None
-    first = next(iter(network.nodes.values()))
-    tables = {table.name for table in first.program.tables.values()}
-    return endpoint_paths(topology, parse_scheme(SPRITZ)) if "path_slots" in tables else None
+    found = network.scheme_on(topology)
+    if found is None:
+        first = next(iter(network.nodes.values()))
+        if "path_slots" not in {table.name for table in first.program.tables.values()}:
+            return None
+        found = resolve(SpritzConfig(), topology)
+    return found.endpoint_paths(topology) if isinstance(found, ResolvedBounded) else None
 
 
 def planned_lists(topology_words: str, scheme_words: str) -> tuple[Topology, EndpointPaths]:
@@ -45,9 +46,9 @@ def planned_lists(topology_words: str, scheme_words: str) -> tuple[Topology, End
     """
     topology = parse_topology(topology_words)
     config = resolve(parse_scheme(scheme_words), topology)
-    if not (isinstance(config, BoundedConfig) and config.program == SPRITZ):
+    if not isinstance(config, ResolvedBounded):
         raise SpecError(f"--scheme: under {scheme_words} endpoints choose no paths; spritz, ops and flicr do")
-    return topology, endpoint_paths(topology, config)
+    return topology, config.endpoint_paths(topology)
 
 
 class Steered:

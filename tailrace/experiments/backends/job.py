@@ -16,22 +16,23 @@ from tailrace.experiments.results.timelines import NO_TIMELINES, Timelines
 from tailrace.hosts.flows.flow import FlowRecord, FlowSpec
 from tailrace.hosts.options.nic import NicConfig
 from tailrace.p4rt.events import Event
+from tailrace.schemes.base import Resolved
+from tailrace.topology import Topology
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
     """One run, ready to go.
 
-    `topology` and `scheme` are words at full speed; `time_scale` says by how much to slow them down.
-    `flows`, `nic`, `faults` and `sample_ns` are slowed down already. `pfc` None is without.
+    All is at its time scale, and nothing is left open. `pfc` None is without.
     `background` names flows whose end nobody waits for, but a target that cannot end before them.
     `kernel_tcp`: flows are the kernel's TCP with this congestion control, and NICs have nothing to do.
     `sample_ns` is how often queues are looked at, and `watch` names flows whose paths are recorded; what
     cannot do that leaves it.
     """
 
-    topology: str
-    scheme: str
+    topology: Topology
+    scheme: Resolved
     target: str
     seed: int
     flows: tuple[FlowSpec, ...]

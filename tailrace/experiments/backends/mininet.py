@@ -28,7 +28,6 @@ from tailrace.experiments.faults.fault import (
     LinkSlow,
     SwitchRestart,
 )
-from tailrace.experiments.plan.known import topology_of
 from tailrace.experiments.results.events import event_of
 from tailrace.experiments.results.gaps import Gaps
 from tailrace.experiments.results.hf2t import Learned
@@ -36,11 +35,8 @@ from tailrace.experiments.results.pfc import pfc_seen
 from tailrace.hosts.flows.flow import FlowRecord
 from tailrace.hosts.flows.paths import PathList
 from tailrace.p4rt.counters import dropped
-from tailrace.schemes.registry import parse_scheme
-from tailrace.schemes.spritz.frames import endpoint_table
 from tailrace.toolchain.artifacts import MININET, ROOT
 from tailrace.words import SpecError
-from tailrace.words.scale import scaled
 
 SCRIPT = MININET / "run_fabric.py"
 
@@ -199,8 +195,7 @@ def _document(job: Job, out: Path, *, prompt: bool) -> dict[str, Any]:
 
 def _paths(job: Job) -> dict[str, dict[str, PathList]]:
     """The endpoint tables of all that send steered flows, by source and destination address."""
-    topology = scaled(topology_of(job.topology), job.time_scale)
-    table = endpoint_table(topology, scaled(parse_scheme(job.scheme), job.time_scale))
+    table = job.scheme.paths(job.topology)
     found: dict[str, dict[str, PathList]] = {}
     if table is not None:
         for flow in job.flows:

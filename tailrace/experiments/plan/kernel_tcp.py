@@ -4,14 +4,11 @@
 from __future__ import annotations
 
 from tailrace.hosts.options.transports import LINUX_TCP, Transport
-from tailrace.schemes.registry import SchemeConfig
+from tailrace.schemes.base import SCHEMES, Resolved
 from tailrace.words import SpecError
 
-PROGRAMS = ("ecmp", "letflow")
-"""What the kernel's TCP runs over: programs that ask nothing of a NIC."""
 
-
-def kernel_tcp(transport: Transport, scheme: SchemeConfig, target: str, *, pfc: bool) -> str | None:
+def kernel_tcp(transport: Transport, scheme: Resolved, target: str, *, pfc: bool) -> str | None:
     """The congestion control of the kernel's TCP; None: flows are those of NICs.
 
     Raises:
@@ -19,9 +16,10 @@ def kernel_tcp(transport: Transport, scheme: SchemeConfig, target: str, *, pfc: 
     """
     if not transport.kernel:
         return None
+    able = [entry.name for entry in SCHEMES if entry.struct.kernel_tcp]
     reasons = {
         f"it is of real hosts; use the target native or bmv2, not {target}": target == "virtual",
-        f"it runs over {' and '.join(PROGRAMS)}, not {scheme.name}": scheme.program not in PROGRAMS,
+        f"it runs over {' and '.join(able)}, not {scheme.name}": not scheme.kernel_tcp,
         "NICs stretch gaps, and its packets pass none": scheme.hf2t is not None,
         "it does not heed the pauses of PFC": pfc,
     }

@@ -6,7 +6,7 @@ from __future__ import annotations
 from functools import cache, lru_cache
 
 from tailrace.p4rt import programs
-from tailrace.schemes.defaults import resolve
+from tailrace.schemes.base import resolve
 from tailrace.schemes.registry import parse_scheme
 from tailrace.topology import Topology, parse_topology
 from tailrace.words import parse

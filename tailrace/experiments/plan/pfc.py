@@ -23,8 +23,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from tailrace.native.switchd.lossless import parse_alpha
-from tailrace.schemes.defaults import bdp_bytes
 from tailrace.topology import Topology
+from tailrace.topology.timing import bdp_bytes
 from tailrace.words import Options, SpecError, parse
 from tailrace.words.watchdog import STORMS, WATCHDOG, Watchdog, of_switch
 

@@ -11,13 +11,13 @@ from tailrace.experiments.backends.job import Backend
 from tailrace.experiments.errors import RunError
 from tailrace.experiments.figures.figure import draw
 from tailrace.experiments.plan.experiment import Experiment
-from tailrace.experiments.plan.nic import only_transport
+from tailrace.experiments.plan.plan import Plan, plan
 from tailrace.experiments.plan.words import case_name, labels
 from tailrace.experiments.results.result import COMPARISON, Failure, Result, comparison, to_json, write_result
 from tailrace.experiments.results.table import make_table, markdown
 from tailrace.experiments.run.pool import Where, run_all
 from tailrace.experiments.run.progress import Display
-from tailrace.experiments.run.run import Plan, plan, run
+from tailrace.experiments.run.run import run
 from tailrace.experiments.run.task import Failed, make_task
 from tailrace.hosts.options.transports import parse_transport
 from tailrace.schemes.registry import parse_scheme
@@ -57,7 +57,7 @@ def plans(
 
 def _over_its_own(base: Experiment, scheme: str) -> Experiment:
     """The experiment with a scheme, and without a transport that it cannot work over."""
-    only = only_transport(parse_scheme(scheme))
+    only = parse_scheme(scheme).only_transport
     if base.transport is not None and only not in (None, parse_transport(base.transport).name):
         base = replace(base, transport=None)
     return replace(base, scheme=scheme)

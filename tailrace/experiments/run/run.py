@@ -1,29 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One run: words -> a job for a backend -> what it measured -> rows and summary."""
+"""One run: a plan -> what a backend measured -> rows and summary."""
 
 from __future__ import annotations
 
-import random
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from msgspec import UNSET, UnsetType
 
-from tailrace.codec.sizes import wire_bytes
-from tailrace.experiments.backends.job import Backend, Job, Outcome, Progress, Report
+from tailrace.experiments.backends.job import Backend, Outcome, Progress, Report
 from tailrace.experiments.errors import RunError
-from tailrace.experiments.faults.parse import parse_fault
-from tailrace.experiments.plan import budget, defaults
-from tailrace.experiments.plan.experiment import Experiment
-from tailrace.experiments.plan.kernel_tcp import kernel_tcp
-from tailrace.experiments.plan.known import topology_of
-from tailrace.experiments.plan.nic import complete_scheme, nic_config, room_bytes, transport_of, window_bytes
-from tailrace.experiments.plan.pause import check_emulated, pfc_of, with_pause
-from tailrace.experiments.plan.pfc import REACTION_NS, Thresholds
-from tailrace.experiments.plan.reckon import check_network, check_packets
-from tailrace.experiments.plan.words import case_name, replace_option
+from tailrace.experiments.plan.plan import Plan, workload_words
+from tailrace.experiments.plan.words import case_name
 from tailrace.experiments.results.hf2t import summary as hf2t_summary
 from tailrace.experiments.results.ideal import Ideal
 from tailrace.experiments.results.result import Result
@@ -41,146 +31,15 @@ from tailrace.experiments.results.summary import (
     slowdown,
     steering,
 )
-from tailrace.experiments.workloads.classes import PLAIN, measured
-from tailrace.experiments.workloads.workload import parse_workload
-from tailrace.hosts.errors import ConfigError
-from tailrace.hosts.flows.dependencies import check_dependencies
+from tailrace.experiments.workloads.classes import PLAIN
 from tailrace.hosts.options.nic import DCQCN, HERMES
 from tailrace.hosts.options.transports import LINUX_TCP
 from tailrace.p4rt.counters import trimmed
-from tailrace.p4rt.target import target as switch_target
-from tailrace.schemes.defaults import base_rtt_ns
-from tailrace.schemes.registry import SchemeConfig, parse_scheme
-from tailrace.schemes.spritz.frames import steered_scheme
-from tailrace.topology import Topology
-from tailrace.words import SpecError, parse
-from tailrace.words.scale import scaled
+from tailrace.topology.timing import base_rtt_ns
+from tailrace.words import parse
 
 RLB_COUNTERS = ("warnings_", "recirculations_refused", "probes_", "path_rtts_", "failures_")
 """What the names of RLB's own counters begin with."""
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """A run that is ready to go: the job, the topology at its time scale, classes of flows by number."""
-
-    experiment: Experiment
-    target: str
-    topology: Topology
-    job: Job
-    classes: Mapping[int, str]
-
-
-def scale_of(experiment: Experiment, target: str) -> float:
-    """The time scale of an experiment on a target: its own, or the smallest that this machine holds."""
-    if experiment.time_scale is not None:
-        return experiment.time_scale
-    return budget.time_scale(topology_of(experiment.topology), target, experiment.mtu_bytes)
-
-
-def workload_words(experiment: Experiment, target: str) -> str:
-    """The words of what is sent, with the number of flows if there is one."""
-    words = experiment.workload or defaults.workload(target)
-    return words if experiment.flows is None else replace_option(words, "flows", str(experiment.flows))
-
-
-def plan(experiment: Experiment, target: str) -> Plan:
-    """Everything that can be worked out before anything runs.
-
-    Args:
-        experiment: the words.
-        target: bmv2, native or virtual.
-
-    Raises:
-        SpecError: words that do not fit together.
-    """
-    scale = scale_of(experiment, target)
-    full_speed = topology_of(experiment.topology)
-    check_network(full_speed)
-    topology = scaled(full_speed, scale)
-    workload = parse_workload(workload_words(experiment, target))
-    # one stream of numbers a purpose: another fault does not change the flows
-    traffic = workload.traffic(full_speed, random.Random(f"workload {experiment.seed}"))
-    try:
-        check_dependencies(traffic.flows)
-    except ConfigError as error:
-        raise SpecError(f"workload: {error}") from error
-    check_packets(traffic.flows, experiment.mtu_bytes)
-    flows = [scaled(flow, scale) for flow in traffic.flows]
-    faults = tuple(
-        scaled(hit, scale)
-        for number, words in enumerate(experiment.faults)
-        for hit in parse_fault(words).resolve(topology, random.Random(f"fault {number} {experiment.seed}"))
-    )
-    mtu = experiment.mtu_bytes
-    words, steered = steered_scheme(
-        experiment.scheme, topology, scale, mtu, marks=any(flow.steering for flow in flows)
-    )
-    bounded = steered is not None
-    transport = transport_of(experiment.transport, parse_scheme(words), steered=bounded)
-    window = window_bytes(topology, target, experiment.window, steered=steered, transport=transport.name)
-    scheme = complete_scheme(
-        words,
-        flows,
-        faults,
-        window=window,
-        mtu=mtu,
-        rate_bps=full_speed.fastest_bps,
-        bounded=bounded,
-        transport=transport.name,
-        # PFC keeps a queue within its bounds without losses
-        room=room_bytes(topology, target, transport) if experiment.pfc is None else None,
-    )
-    thresholds = _thresholds(experiment, target, topology, parse_scheme(scheme), scale)
-    if thresholds is not None:
-        scheme = with_pause(scheme, thresholds)
-    if steered is None:
-        # no other program does as single flows want
-        flows = [replace(flow, steering="") if flow.steering else flow for flow in flows]
-    nic = nic_config(
-        topology,
-        steered or scaled(parse_scheme(scheme), scale),
-        transport=transport,
-        window=window,
-        mtu=mtu,
-        reorder=experiment.reorder,
-        scale=scale,
-        switches=switch_target(target),
-    )
-    job = Job(
-        topology=experiment.topology,
-        scheme=scheme,
-        target=target,
-        seed=experiment.seed,
-        flows=tuple(flows),
-        nic=replace(nic, measure_gaps=True) if experiment.gaps else nic,
-        faults=faults,
-        time_scale=scale,
-        pfc=thresholds,
-        kernel_tcp=kernel_tcp(transport, parse_scheme(scheme), target, pfc=thresholds is not None),
-        sample_ns=None if experiment.sample_ns is None else round(experiment.sample_ns * scale),
-        watch=experiment.watch,
-        background=frozenset(number for number, name in traffic.classes.items() if not measured(name)),
-    )
-    return Plan(experiment, target, topology, job, traffic.classes)
-
-
-def _thresholds(
-    experiment: Experiment, target: str, topology: Topology, scheme: SchemeConfig, scale: float
-) -> Thresholds | None:
-    """The thresholds of PFC, where the experiment has it, or the scheme cannot be without.
-
-    Raises:
-        SpecError: they contradict each other or the scheme, or the target has no PFC.
-    """
-    pfc = pfc_of(experiment.pfc, scheme, topology)
-    if pfc is None:
-        return None
-    if target == "bmv2":
-        check_emulated(pfc, scheme)
-    frame_bytes = wire_bytes(experiment.mtu_bytes, experiment.mtu_bytes)[0]
-    reaction_ns = 0 if target == "virtual" else REACTION_NS
-    return pfc.of(topology, frame_bytes, reaction_ns, scale)
 
 
 def run(

@@ -22,11 +22,12 @@ from tailrace.experiments.backends.virtual.run import VirtualBackend
 from tailrace.experiments.errors import RunError
 from tailrace.experiments.plan.experiment import Experiment
 from tailrace.experiments.plan.known import program_sha256
+from tailrace.experiments.plan.plan import plan
 from tailrace.experiments.plan.words import case_name
 from tailrace.experiments.results.result import SUMMARY, Result, read_result, read_summary, write_result
 from tailrace.experiments.results.staging import staged
 from tailrace.experiments.run.code_hash import code_sha256
-from tailrace.experiments.run.run import installed_version, plan, run
+from tailrace.experiments.run.run import installed_version, run
 from tailrace.words import plugins
 from tailrace.words.errors import FileError
 from tailrace.words.files import read_bytes

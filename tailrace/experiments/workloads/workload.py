@@ -13,7 +13,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tailrace.codec.layers.bth import SOURCE_PORTS
 from tailrace.experiments.plan.reckon import counted
 from tailrace.experiments.workloads.classes import PLAIN
 from tailrace.experiments.workloads.csv_file import Rows, read_rows

@@ -13,6 +13,13 @@ ADDITIVE_SHARE = 1000
 HYPER_SHARE = 100
 """R_HAI likewise."""
 
+RED_BYTES = (5_000, 200_000)
+RED_PERMILLE = 10
+RED_RATE_BPS = 40_000_000_000
+"""How queues mark in the paper's deployment (§5), from which length to which and up to what share, at that
+rate; lengths grow with the rate, as what is under way does.
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class DcqcnConfig:

@@ -16,29 +16,71 @@ All but the first need it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Annotated
 
-from tailrace.words import Options, SpecError
+import msgspec
+
+from tailrace.hosts.options.hf2t import LEAST_TRAIN_GAPS
+from tailrace.words import Options, SpecError, keys
 
 HF2T = "hf2t"
 ON, OFF = "on", "off"
-KEYS = (HF2T, "min_thr", "max_thr", "dynamic", "stretch", "train", "t", "spare", "retrain")
-
-DEFAULT_PERCENTILE = 99.0
-DEFAULT_MIN_THR = 20
-DEFAULT_MAX_THR = 80
-"""HF2T §5.1."""
 
 LEAST_PERCENTILE = 50.0
+DEFAULT_PERCENTILE = 99.0
 PERCENTILE_STEPS = 100
 """A percentile is a multiple of 1/100."""
 
-LEAST_TRAIN = 100
 _LEARNING = ("train", "retrain")
+_SECTION = "HF2T §4, §5.1"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hf2tWords:
+def _percentile(options: Options, key: str) -> float:
+    if options.text(key) == ON:
+        return DEFAULT_PERCENTILE
+    expected = f"{ON}, {OFF} or a percentile from {LEAST_PERCENTILE:g} to below 100"
+    try:
+        found = options.number(key)
+    except SpecError:
+        raise options.error(key, expected) from None
+    steps = round(found * PERCENTILE_STEPS)
+    if not LEAST_PERCENTILE * PERCENTILE_STEPS <= steps < 100 * PERCENTILE_STEPS:
+        raise options.error(key, expected)
+    return steps / PERCENTILE_STEPS
+
+
+_PERCENTILE = keys.Key(
+    HF2T,
+    "NICs stretch gaps from this percentile of them on",
+    f"{LEAST_PERCENTILE:g} to 99.99, {ON} or {OFF}",
+    _percentile,
+    lambda value: f"{value:g}",
+    section=_SECTION,
+)
+_MIN_THR = keys.integer(
+    "min_thr",
+    "fewer since the last stretched gap: only longer gaps are",
+    least=1,
+    values="packets",
+    section=_SECTION,
+)
+_MAX_THR = keys.integer(
+    "max_thr", "more since then: shorter gaps are, too", least=1, values="packets", section=_SECTION
+)
+_STRETCH = keys.time(
+    "stretch",
+    "gaps are stretched to this, or to the scheme's own gap",
+    least=1,
+    absent="by topology",
+    section="HF2T §3",
+)
+_TRAIN = keys.integer(
+    "train", "gaps from which a NIC learns the percentile", least=LEAST_TRAIN_GAPS, absent=f"by {HF2T}"
+)
+_T = keys.time("t", "gaps from this on are stretched, and nothing is learnt", least=1, absent="learnt")
+
+
+class Hf2tWords(msgspec.Struct, frozen=True, kw_only=True):
     """HF2T as it was asked for.
 
     percentile: T is this one of the gaps, a multiple of 1/100 from 50 to below 100
@@ -47,71 +89,45 @@ class Hf2tWords:
     stretch_ns: the flowlet threshold; None: that of the scheme or of the topology
     train: gaps from which T is learnt; None: as the percentile needs
     t_ns: T; None: it is learnt
-    spare_bytes: flows of at most this size are left alone
-    retrain: T is learnt anew when gaps have changed
     """
 
-    percentile: float = DEFAULT_PERCENTILE
-    min_thr: int = DEFAULT_MIN_THR
-    max_thr: int = DEFAULT_MAX_THR
-    dynamic: bool = True
-    stretch_ns: int | None = None
-    train: int | None = None
-    t_ns: int | None = None
-    spare_bytes: int = 0
-    retrain: bool = True
+    percentile: Annotated[float, _PERCENTILE] = DEFAULT_PERCENTILE
+    min_thr: Annotated[int, _MIN_THR] = 20
+    max_thr: Annotated[int, _MAX_THR] = 80
+    dynamic: Annotated[bool, keys.flag("dynamic", "min_thr and max_thr count")] = True
+    stretch_ns: Annotated[int | None, _STRETCH] = None
+    train: Annotated[int | None, _TRAIN] = None
+    t_ns: Annotated[int | None, _T] = None
+    spare_bytes: Annotated[int, keys.size("spare", "flows of at most this size are left alone")] = 0
+    retrain: Annotated[bool, keys.flag("retrain", "NICs learn anew when gaps are not what they were")] = True
+
+    def __post_init__(self) -> None:
+        """Raises SpecError where thresholds contradict each other."""
+        if self.min_thr > self.max_thr:
+            raise SpecError(
+                f"min_thr must be at most max_thr, which is {self.max_thr}, found '{self.min_thr}'"
+            )
 
 
-def hf2t_options(options: Options, *, on: bool = False) -> Hf2tWords | None:
-    """What the words say of HF2T; None: there is none.
+KEYS = tuple(key.name for key in keys.keys_of(Hf2tWords))
 
-    Args:
-        options: of any scheme.
-        on: it is there although no key `hf2t` says so.
+
+def asked_for(options: Options) -> bool:
+    """Whether the options of a scheme ask for HF2T; a variant of that name does, too.
 
     Raises:
-        SpecError: a bad value, or values that contradict each other.
+        SpecError: keys that go with it, or with learning, and it is not there.
     """
-    wanted = options.text(HF2T, ON if on else OFF)
+    wanted = options.text(HF2T, ON if options.words.options.get("variant") == HF2T else OFF)
     if wanted == OFF:
         for key in KEYS[1:]:
             if key in options:
                 raise options.error(key, f"given only where {HF2T} is, as {HF2T}=on or a percentile")
-        return None
-    percentile = DEFAULT_PERCENTILE if wanted == ON else _percentile(options)
+        return False
     if "t" in options:
         if wanted != ON:
             raise options.error(HF2T, f"{ON} where t is given, for nothing is learnt then")
         for key in _LEARNING:
             if key in options:
                 raise options.error(key, "given only where t is not, for nothing is learnt then")
-    min_thr = options.integer("min_thr", DEFAULT_MIN_THR, least=1)
-    max_thr = options.integer("max_thr", DEFAULT_MAX_THR, least=1)
-    if min_thr > max_thr:
-        raise options.error("min_thr", f"at most max_thr, which is {max_thr}")
-    return Hf2tWords(
-        percentile=percentile,
-        min_thr=min_thr,
-        max_thr=max_thr,
-        dynamic=options.flag("dynamic", default=True),
-        stretch_ns=options.time_ns("stretch", least=1) if "stretch" in options else None,
-        train=options.integer("train", least=LEAST_TRAIN) if "train" in options else None,
-        t_ns=options.time_ns("t", least=1) if "t" in options else None,
-        spare_bytes=options.size_bytes("spare", 0),
-        retrain=options.flag("retrain", default=True),
-    )
-
-
-def _percentile(options: Options) -> float:
-    try:
-        found = options.number(HF2T)
-    except SpecError:
-        raise _no_percentile(options) from None
-    steps = round(found * PERCENTILE_STEPS)
-    if not LEAST_PERCENTILE * PERCENTILE_STEPS <= steps < 100 * PERCENTILE_STEPS:
-        raise _no_percentile(options)
-    return steps / PERCENTILE_STEPS
-
-
-def _no_percentile(options: Options) -> SpecError:
-    return options.error(HF2T, f"{ON}, {OFF} or a percentile from {LEAST_PERCENTILE:g} to below 100")
+    return True

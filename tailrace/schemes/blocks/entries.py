@@ -4,43 +4,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from ipaddress import IPv4Network
 
 from finsy import P4TableAction, P4TableEntry, P4TableMatch
 from finsy.p4entity import P4Entity
 
-from tailrace.p4rt.programs import Program
-from tailrace.p4rt.target import Target
-from tailrace.schemes.blocks.groups import Groups
-from tailrace.schemes.defaults import known
-from tailrace.schemes.dragonfly.groups import DragonflyPlan
+from tailrace.schemes.base import Plan
 from tailrace.schemes.errors import IntentError
-from tailrace.schemes.registry import BoundedConfig, SchemeConfig
-from tailrace.topology import Switch, Topology
-from tailrace.topology.paths.bounded import BoundedPaths
 
 ENTRIES_SHARED = 1 << 16
 """Entries of one kind that are kept for other switches; nobody may change an entry."""
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """All that the entries of one switch follow from. `config` has been resolved.
-
-    dragonfly: where the program is one of Dragonflies
-    bounded: where it is `spritz`
-    """
-
-    topology: Topology
-    switch: Switch
-    groups: Groups
-    program: Program
-    target: Target
-    config: SchemeConfig
-    dragonfly: DragonflyPlan | None = None
-    bounded: BoundedPaths | None = None
 
 
 def default_action(table: str, action: str, **args: int) -> P4TableEntry:
@@ -62,6 +36,35 @@ def fitting(plan: Plan, what: str, action: str, param: str, value: int) -> int:
     return value
 
 
+def usual(plan: Plan, *own: P4Entity) -> Iterator[P4Entity]:
+    """All of what follows here, routes last, with a scheme's own configuration behind that of all."""
+    yield from configuration(plan)
+    yield from own
+    yield from port_roles(plan)
+    yield from group_members(plan)
+    yield from routes(plan)
+
+
+def flowlet_config(plan: Plan, gap_ns: int) -> P4Entity:
+    """The pause that begins a new flowlet.
+
+    Raises:
+        IntentError: it is too long for the program.
+    """
+    ticks = fitting(plan, "gap", "set_flowlet_gap", "gap_ticks", plan.target.ticks(gap_ns))
+    return default_action("flowlet_config", "set_flowlet_gap", gap_ticks=ticks)
+
+
+def flowcell_config(plan: Plan, cell_bytes: int) -> P4Entity:
+    """The bytes of a flowcell.
+
+    Raises:
+        IntentError: they are too many for the program.
+    """
+    fit = fitting(plan, "cell", "set_flowcell", "cell_bytes", cell_bytes)
+    return default_action("flowcell_config", "set_flowcell", cell_bytes=fit)
+
+
 def configuration(plan: Plan) -> Iterator[P4Entity]:
     """Configuration of the common blocks."""
     config = plan.config
@@ -71,9 +74,8 @@ def configuration(plan: Plan) -> Iterator[P4Entity]:
         switch_id=fitting(plan, "switch id", "set_switch", "switch_id", plan.switch.id),
         hash_seed=fitting(plan, "seed", "set_switch", "hash_seed", config.hash_seed),
     )
-    limit_bytes = known(config.queue_limit_bytes)
-    trims = isinstance(config, BoundedConfig) and config.mode and config.trim
-    limit = "set_queue_trim" if trims else "set_queue_limit"
+    limit_bytes = config.queue_limit_bytes
+    limit = "set_queue_trim" if config.trims else "set_queue_limit"
     yield default_action(
         "queue_config", limit, limit_bytes=fitting(plan, "queue limit", limit, "limit_bytes", limit_bytes)
     )
@@ -97,7 +99,7 @@ def port_roles(plan: Plan) -> Iterator[P4Entity]:
     for port, peer in plan.topology.ports_of(plan.switch.name).items():
         if peer.kind == "switch":
             within = plan.topology.switch(peer.name).group == plan.switch.group
-            role = "group_port" if plan.dragonfly is not None and within else "fabric_port"
+            role = "group_port" if plan.config.dragonfly_paths is not None and within else "fabric_port"
         elif plan.config.source_guard:
             role = "guarded_port"
         else:

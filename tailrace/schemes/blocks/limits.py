@@ -17,8 +17,7 @@ from dataclasses import replace
 from finsy import P4MeterConfig, P4TableAction, P4TableEntry, P4TableMatch
 from finsy.p4entity import P4Entity
 
-from tailrace.schemes.blocks.entries import Plan
-from tailrace.schemes.defaults import known
+from tailrace.schemes.base import Plan
 
 PORT_TO_HOST = 10 / 7
 """The share of a port over that of a host: by default a tenth of a link goes before data at most."""
@@ -50,7 +49,7 @@ def entries(plan: Plan) -> Iterator[P4Entity]:
                 match=P4TableMatch(ingress_port=host.port, src=host.ip),
                 action=P4TableAction("own_address"),
             )
-    share = known(config.control_share)
+    share = config.control_share
     if share == 0:
         return
     reason = plan.program.enum("Policed_t", "CONTROL_OVER_RATE")

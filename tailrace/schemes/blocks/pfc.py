@@ -18,14 +18,17 @@ from collections.abc import Iterator
 from finsy import P4CloneSessionEntry, P4TableAction, P4TableEntry, P4TableMatch
 from finsy.p4entity import P4Entity
 
-from tailrace.schemes.blocks.entries import Plan, default_action, fitting
+from tailrace.schemes.base import Plan
+from tailrace.schemes.blocks.entries import default_action, fitting
 from tailrace.schemes.errors import IntentError
-from tailrace.schemes.rlb.app import ROOM_PACKETS
 from tailrace.topology import GATEWAY_MAC
 from tailrace.words.watchdog import Watchdog, of_port, parse_watchdog
 
 REENTRY_PACKETS = 1024
 """simple_switch's queue of recirculated packets."""
+
+ROOM_PACKETS = 512
+"""Packets that may recirculate at a time by a scheme."""
 
 SPARE_PACKETS = 32
 """For clones that become pause frames."""

@@ -3,54 +3,75 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 
 from finsy import P4TableAction, P4TableEntry, P4TableMatch
 from finsy.p4entity import P4Entity
 
+from tailrace.p4rt.programs import Program
+from tailrace.p4rt.target import Target
+from tailrace.schemes.base import DragonflyPaths, Plan, Resolved
 from tailrace.schemes.blocks.entries import (
-    Plan,
     configuration,
     default_action,
+    flowlet_config,
     group_members,
     port_roles,
     routes,
 )
-from tailrace.schemes.defaults import known
-from tailrace.schemes.dragonfly.groups import DragonflyPlan
+from tailrace.schemes.dragonfly.groups import Place, place_in
 from tailrace.schemes.dragonfly.paths import SHARE_STEPS
-from tailrace.schemes.letflow_app import flowlet_config
-from tailrace.schemes.registry import DragonflyPaths
+from tailrace.schemes.watch import End
+from tailrace.topology import Topology
+from tailrace.topology.paths.dragonfly import Legs
+from tailrace.topology.paths.shortest import Down
+
+PROGRAM = "dragonfly"
 
 
-def entities(plan: Plan) -> Iterator[P4Entity]:
-    """What a switch holds, in the order in which it is to be written: routes last.
+@dataclass(frozen=True, slots=True)
+class DragonflyPlan(Plan):
+    """A plan in a program of Dragonflies; `place` is the switch's in its own."""
+
+    place: Place
+
+
+class MayDetour(Resolved, frozen=True, kw_only=True):
+    """A scheme that chooses among the paths of a Dragonfly where it has `dragonfly_paths`."""
+
+    def plans(
+        self, topology: Topology, program: Program, target: Target, down: Down, out: Collection[End]
+    ) -> Iterator[Plan]:
+        """See Resolved."""
+        if self.dragonfly_paths is None:
+            yield from super().plans(topology, program, target, down, out)
+            return
+        usual_legs = Legs(topology)
+        legs = Legs(topology, down) if down else usual_legs
+        for switch in topology.switches:
+            place = place_in(topology, usual_legs, legs, switch.name)
+            yield DragonflyPlan(topology, switch, place.groups, program, target, self, place)
+
+
+def entities(plan: Plan, paths: DragonflyPaths) -> Iterator[P4Entity]:
+    """What a switch of the program `dragonfly` holds, in the order in which it is to be written: routes last.
 
     Raises:
         IntentError: the gap is too long for the program.
     """
     yield from configuration(plan)
-    yield path_config(plan)
-    yield flowlet_config(plan, known(paths_of(plan).gap_ns))
+    yield path_config(plan, paths)
+    yield flowlet_config(plan, paths.gap_ns)
     yield from port_roles(plan)
     yield from group_members(plan)
     yield from legs(plan)
     yield from routes(plan)
 
 
-def paths_of(plan: Plan) -> DragonflyPaths:
-    """How paths are chosen, in a program of Dragonflies."""
-    return known(plan.config.dragonfly_paths)
-
-
-def legs_of(plan: Plan) -> DragonflyPlan:
-    """The switch's place in its Dragonfly, in a program of them."""
-    return known(plan.dragonfly)
-
-
-def path_config(plan: Plan) -> P4Entity:
+def path_config(plan: Plan, paths: DragonflyPaths) -> P4Entity:
     """The rule, and what keeps a path."""
-    paths, program = paths_of(plan), plan.program
+    program = plan.program
     return default_action(
         "path_config",
         "set_paths",
@@ -62,7 +83,8 @@ def path_config(plan: Plan) -> P4Entity:
 
 def legs(plan: Plan) -> Iterator[P4Entity]:
     """Next hops of packets from the same group, and all paths to other groups."""
-    own = legs_of(plan)
+    assert isinstance(plan, DragonflyPlan), "only these programs have legs"
+    own = plan.place
     for toward, group in own.onward.items():
         yield P4TableEntry(
             "onward_groups",

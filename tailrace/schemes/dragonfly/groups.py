@@ -42,7 +42,7 @@ class FarGroup:
 
 
 @dataclass(frozen=True, slots=True)
-class DragonflyPlan:
+class Place:
     """What a switch of a Dragonfly holds. Keys are numbers of groups; `detours` are lists of them."""
 
     groups: Groups
@@ -70,7 +70,7 @@ class _Planning:
         self._lists: dict[frozenset[int], int] = {}
         self._list(frozenset())
 
-    def result(self) -> DragonflyPlan:
+    def result(self) -> Place:
         of_leaf: dict[str, int] = {}
         keepers: dict[int, tuple[Leg, frozenset[int]]] = {}
         for group in self._blocks:
@@ -84,7 +84,7 @@ class _Planning:
             if current.entering:
                 of_leaf[leaf] = self._leaf(leaf, position, current, keepers)
         groups = {group.id: group for group in (*self._made.values(), *self._onward.values())}
-        return DragonflyPlan(
+        return Place(
             Groups(
                 tuple(groups[number] for number in sorted(groups)),
                 {leaf: groups[number] for leaf, number in of_leaf.items()},
@@ -152,7 +152,7 @@ def _group(number: int, usual: Ports, current: Ports) -> Group:
     return Group(number, slot_table(members, frozenset(current)), tuple(sorted(set(current))))
 
 
-def plan_dragonfly(topology: Topology, usual: Legs, current: Legs, switch: str) -> DragonflyPlan:
+def place_in(topology: Topology, usual: Legs, current: Legs, switch: str) -> Place:
     """What a switch of a Dragonfly holds.
 
     Args:

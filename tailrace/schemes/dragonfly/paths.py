@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the paths of a scheme come from that may run in a Dragonfly, in words: `path=` and `share=`."""
+"""Where the paths of a scheme come from that may run in a Dragonfly: the keys `path` and `share`."""
 
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
 
-from tailrace.schemes.base import DEFAULT_SHARE
-from tailrace.words import Options
+from tailrace.schemes.base import BY_TOPOLOGY, DragonflyPaths
+from tailrace.schemes.errors import IntentError
+from tailrace.topology import Topology
+from tailrace.topology.kinds import DRAGONFLY
+from tailrace.words import Options, keys
 
 PATHS = ("shortest", "minimal", "valiant", "ugal-l", "mixed")
 """Where paths come from. All but `shortest` are of a Dragonfly; `mixed` is minimal or Valiant's by a coin."""
@@ -15,28 +17,48 @@ PATHS = ("shortest", "minimal", "valiant", "ugal-l", "mixed")
 SHORTEST, MIXED, UGAL_L = "shortest", "mixed", "ugal-l"
 GRAINS = ("packet", "flow", "flowlet")
 
+PATH = keys.choice(
+    "path",
+    "paths to take; mixed: minimal or Valiant's, by a coin",
+    PATHS,
+    absent=BY_TOPOLOGY,
+    section="Flowcut §II-A",
+)
+DEFAULT_SHARE = 0.5
 SHARE_STEPS = 256
 """The share of minimal paths is a multiple of 1/256."""
 
-PATH_KEYS = ("path", "share")
+GAP = keys.time("gap", "a pause of at least this begins a new flowlet", least=1, absent=BY_TOPOLOGY)
 
 
-def share(options: Options, key: str, default: float, steps: int, least: float = 0) -> float:
-    """A number from `least` to 1, rounded to what the switch can hold.
+def stepped(name: str, meaning: str, values: str, parts: int, least: float = 0) -> keys.Key:
+    """A number from `least` to 1, rounded to a multiple of one over `parts`, which the switch can hold."""
 
-    Raises:
-        SpecError: a bad value.
-    """
-    return float(Fraction(round(options.number(key, default, least=least, most=1) * steps), steps))
+    def take(options: Options, key: str) -> float:
+        return float(Fraction(round(options.number(key, least=least, most=1) * parts), parts))
+
+    return keys.Key(name, meaning, values, take, lambda value: f"{value:g}")
 
 
-def path_options(options: Options) -> dict[str, Any]:
-    """The fields `path` and `minimal_share`.
+SHARE = stepped("share", "of minimal paths where path=mixed", "0 to 1", SHARE_STEPS)
 
-    Raises:
-        SpecError: a bad value.
-    """
-    path = options.choice("path", PATHS, SHORTEST) if "path" in options else None
-    if "share" in options and path not in (None, MIXED):
-        raise options.error("share", f"given only where path is {MIXED}")
-    return {"path": path, "minimal_share": share(options, "share", DEFAULT_SHARE, SHARE_STEPS)}
+
+def check_share(options: Options, path: str | None) -> None:
+    """Raises SpecError where a share is given that nothing would heed."""
+    if path not in (None, MIXED):
+        keys.refuse(options, ("share",), f"path is {MIXED}")
+
+
+def paths_on(topology: Topology, path: str | None, usual: str) -> str:
+    """Where paths come from in a topology; `usual` is what is meant in a Dragonfly if nothing is said."""
+    if path is None:
+        return usual if topology.kind == DRAGONFLY else SHORTEST
+    return path
+
+
+def checked_on(topology: Topology, name: str, paths: DragonflyPaths | None) -> None:
+    """Raises IntentError where a scheme, by its name, has paths of a Dragonfly in another topology."""
+    if paths is not None and topology.kind != DRAGONFLY:
+        raise IntentError(
+            f"scheme {name}: {paths.rule} paths are those of a Dragonfly, which {topology.words} is not"
+        )

@@ -5,14 +5,13 @@ and the clone session through which the last switch makes ACKs.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from finsy import P4CloneSessionEntry, P4TableAction, P4TableEntry, P4TableMatch
 from finsy.p4entity import P4Entity
 
+from tailrace.schemes.base import Plan
 from tailrace.schemes.blocks.entries import (
-    Plan,
     configuration,
     default_action,
     fitting,
@@ -20,9 +19,11 @@ from tailrace.schemes.blocks.entries import (
     port_roles,
     routes,
 )
-from tailrace.schemes.defaults import known, longest_path
+from tailrace.schemes.dragonfly.app import MayDetour
 from tailrace.schemes.errors import IntentError
-from tailrace.schemes.registry import ALPHA_STEPS, FlowcutConfig
+
+ALPHA_STEPS = 256
+"""alpha is a multiple of 1/256 (P4: 8 bits after the point)."""
 
 _BUCKET_REGISTER = "untracked_bytes"
 """A register with one cell for each bucket; P4Info knows no better name for their number."""
@@ -34,37 +35,38 @@ _TICKS_ONE = 1 << 16
 """1 in 16.16 fixed point."""
 
 
-def check(plan: Plan) -> None:
-    """Refuses networks in which the variant cannot work.
+class FlowcutSettings(MayDetour, frozen=True, kw_only=True):
+    """What Flowcut is given in a network (declaration.FlowcutConfig has the keys).
 
-    Raises:
-        IntentError: paths with more switches than a packet has room for stamps.
+    age_given: the age stays when paths become longer
     """
-    config = plan.config
-    assert isinstance(config, FlowcutConfig)
-    room = plan.program.constant("stamps")
-    stamping = longest_path(plan.topology, config) - 1
-    if config.variant == "full" and stamping > room:
-        raise IntentError(
-            f"scheme flowcut: variant full stamps packets at {stamping} switches of a path in"
-            f" {plan.topology.words}, a packet has room for {room}"
-        )
+
+    variant: str
+    buckets: int
+    age_ns: int
+    age_given: bool
+    rtt_threshold: float
+    growth_threshold: float
+    alpha: float
+    min_left_packets: int
+    resume_bytes: int
+    credit_bytes: int
+    first_path: str
+    slowest_fraction: float
+    path: str
+    minimal_share: float
 
 
-def entities(plan: Plan) -> Iterator[P4Entity]:
-    """What a switch holds, in the order in which it is to be written: routes last.
-
-    Raises:
-        IntentError: a value does not fit the program.
-    """
-    yield from settings(plan)
+def entities(plan: Plan, own: Iterable[P4Entity]) -> Iterator[P4Entity]:
+    """What a switch holds, in the order in which it is to be written: `settings` first, routes last."""
+    yield from own
     yield from port_roles(plan)
     yield from group_members(plan)
     yield from _candidates(plan)
     yield from routes(plan)
 
 
-def settings(plan: Plan) -> Iterator[P4Entity]:
+def settings(plan: Plan, given: FlowcutSettings) -> Iterator[P4Entity]:
     """What does not depend on paths.
 
     Raises:
@@ -72,8 +74,8 @@ def settings(plan: Plan) -> Iterator[P4Entity]:
     """
     yield _clone_session(plan)
     yield from configuration(plan)
-    yield _flowcut_config(plan)
-    yield _drain_config(plan)
+    yield _flowcut_config(plan, given)
+    yield _drain_config(plan, given)
 
 
 def _clone_session(plan: Plan) -> P4Entity:
@@ -81,42 +83,39 @@ def _clone_session(plan: Plan) -> P4Entity:
     return P4CloneSessionEntry(plan.program.constant("ack_session"), replicas=[port])
 
 
-def _flowcut_config(plan: Plan) -> P4Entity:
-    config, program = plan.config, plan.program
-    assert isinstance(config, FlowcutConfig)
+def _flowcut_config(plan: Plan, given: FlowcutSettings) -> P4Entity:
+    program = plan.program
     there = program.register_size(_BUCKET_REGISTER)
-    buckets = there if config.buckets is None else config.buckets
+    buckets = given.buckets or there
     if buckets > there:
         raise IntentError(f"scheme flowcut: buckets must be at most {there}, found '{buckets}'")
-    age_ticks = plan.target.ticks(known(config.age_ns))
+    age_ticks = plan.target.ticks(given.age_ns)
     return default_action(
         "flowcut_config",
         "set_flowcut",
-        mode=program.enum("FlowcutMode_t", config.variant.upper()),
-        first_path=program.enum("FirstPath_t", config.first_path.replace("-", "_").upper()),
+        mode=program.enum("FlowcutMode_t", given.variant.upper()),
+        first_path=program.enum("FirstPath_t", given.first_path.replace("-", "_").upper()),
         bucket_mask=buckets - 1,
         age_ticks=fitting(plan, "age", "set_flowcut", "age_ticks", age_ticks),
     )
 
 
-def _drain_config(plan: Plan) -> P4Entity:
-    config, target = plan.config, plan.target
-    assert isinstance(config, FlowcutConfig)
-    rtt_threshold, growth_threshold = _thresholds(plan, config)
+def _drain_config(plan: Plan, given: FlowcutSettings) -> P4Entity:
+    rtt_threshold, growth_threshold = _thresholds(plan, given)
     values = {
         "rtt_threshold": rtt_threshold,
         "growth_threshold": growth_threshold,
-        "alpha": round(config.alpha * ALPHA_STEPS),
-        "ticks_per_byte": ticks_per_byte(uplink_bps(plan), target.tick_ns),
-        "min_left": known(config.min_left_packets),
-        "resume_bytes": config.resume_bytes,
-        "credit_bytes": config.credit_bytes,
+        "alpha": round(given.alpha * ALPHA_STEPS),
+        "ticks_per_byte": ticks_per_byte(uplink_bps(plan), plan.target.tick_ns),
+        "min_left": given.min_left_packets,
+        "resume_bytes": given.resume_bytes,
+        "credit_bytes": given.credit_bytes,
     }
     fitted = {name: fitting(plan, name, "set_drain", name, value) for name, value in values.items()}
     return default_action("drain_config", "set_drain", **fitted)
 
 
-def _thresholds(plan: Plan, config: FlowcutConfig) -> tuple[int, int]:
+def _thresholds(plan: Plan, given: FlowcutSettings) -> tuple[int, int]:
     """What drains a flow, in 8.8 fixed point: the average RTT, and its growth.
 
     The switch of the source decides (Flowcut §II-B). A switch without hosts is never that, and has none: the
@@ -128,11 +127,7 @@ def _thresholds(plan: Plan, config: FlowcutConfig) -> tuple[int, int]:
     most_growth = plan.program.largest("set_drain", "growth_threshold") >> 1
     if not plan.topology.hosts_of(plan.switch.name):
         return most_rtt, most_growth
-    growth = known(config.growth_threshold)
-    return (
-        round(config.rtt_threshold * _ONE),
-        most_growth if math.isinf(growth) else min(round(growth * _ONE), most_growth),
-    )
+    return round(given.rtt_threshold * _ONE), min(round(given.growth_threshold * _ONE), most_growth)
 
 
 def uplink_bps(plan: Plan) -> int:

@@ -3,24 +3,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from finsy import P4TableAction, P4TableEntry, P4TableMatch
 from finsy.p4entity import P4Entity
 
-from tailrace.schemes.blocks.entries import Plan, group_members, port_roles, routes
+from tailrace.schemes.base import DragonflyPaths, Plan
+from tailrace.schemes.blocks.entries import group_members, port_roles, routes
 from tailrace.schemes.dragonfly.app import legs, path_config
-from tailrace.schemes.flowcut import app as flowcut
+
+PROGRAM = "flowcut_dragonfly"
 
 
-def entities(plan: Plan) -> Iterator[P4Entity]:
-    """What a switch holds, in the order in which it is to be written: routes last.
-
-    Raises:
-        IntentError: a value does not fit the program.
-    """
-    yield from flowcut.settings(plan)
-    yield path_config(plan)
+def entities(plan: Plan, own: Iterable[P4Entity], paths: DragonflyPaths) -> Iterator[P4Entity]:
+    """What a switch holds, in the order in which it is to be written: `own` settings first, routes last."""
+    yield from own
+    yield path_config(plan, paths)
     yield from port_roles(plan)
     yield from group_members(plan)
     yield from _next_hop_ports(plan)

@@ -8,22 +8,32 @@ from collections.abc import Iterator
 from finsy import P4CloneSessionEntry, P4MulticastGroupEntry, P4TableAction, P4TableEntry, P4TableMatch
 from finsy.p4entity import P4Entity
 
+from tailrace.schemes.base import Plan, Resolved
 from tailrace.schemes.blocks.entries import (
-    Plan,
     configuration,
     default_action,
     fitting,
+    flowcell_config,
+    flowlet_config,
     group_members,
     port_roles,
     routes,
 )
-from tailrace.schemes.defaults import FRAME_BYTES, known, sending_ns
-from tailrace.schemes.drill_app import candidates
+from tailrace.schemes.blocks.pfc import ROOM_PACKETS
+from tailrace.schemes.drill import DrillConfig, candidates
 from tailrace.schemes.errors import IntentError
-from tailrace.schemes.letflow_app import flowlet_config
-from tailrace.schemes.presto_app import flowcell_config
-from tailrace.schemes.rlb.declaration import DRILL, DYNAMIC, LETFLOW, PRESTO, RlbConfig
-from tailrace.schemes.rlb.defaults import fabric_rate_bps
+from tailrace.schemes.hermes import HermesConfig
+from tailrace.schemes.letflow import LetflowConfig
+from tailrace.schemes.presto import PrestoConfig
+from tailrace.topology.timing import FULL_FRAME_BYTES, NS_BITS, fabric_rate_bps, sending_ns
+
+PRESTO, LETFLOW, DRILL, HERMES = VARIANTS = (
+    PrestoConfig.name,
+    LetflowConfig.name,
+    DrillConfig.name,
+    HermesConfig.name,
+)
+NO_LIMIT, FIXED, DYNAMIC = LIMITS = ("none", "fixed", "dynamic")
 
 FIRST_SESSION = 256
 """Clone session of port 0; that of port p is so much higher."""
@@ -34,17 +44,34 @@ UPSTREAM_GROUP = 1
 FIRST_RELAY = 1024
 """Multicast group, for port 0, of copies of a warning for all leaves; that of port p is so much higher."""
 
-ROOM_PACKETS = 512
-"""Packets that may recirculate at a time; BMv2 and the native switch hold 1024 and drop the rest."""
-
 _PORTS_A_PART, _PORT_BITS, _PARTS = 16, 16, 4
 _ONE = 1 << 16
 """1 in 16.16 fixed point."""
 
-_NS_BITS = 8_000_000_000
+
+class RlbSettings(Resolved, frozen=True, kw_only=True):
+    """What RLB is given in a network (declaration.RlbConfig has the keys)."""
+
+    variant: str
+    pause_bytes: int
+    warn_bytes: int
+    dt_ns: int
+    flows: int
+    margin_ns: int
+    valid_ns: int
+    probe_ns: int
+    keep_ns: int
+    stay_ns: int
+    limit: str
+    most: int
+    fault: int
+    fault_ns: int
+    hold_ns: int
+    cell_bytes: int
+    gap_ns: int
 
 
-def entities(plan: Plan) -> Iterator[P4Entity]:
+def entities(plan: Plan, config: RlbSettings) -> Iterator[P4Entity]:
     """What a switch holds, in the order in which it is to be written: routes last.
 
     Raises:
@@ -53,21 +80,16 @@ def entities(plan: Plan) -> Iterator[P4Entity]:
     _check(plan)
     yield from _replication(plan)
     yield from configuration(plan)
-    yield _warning_config(plan)
-    yield _recirculation_config(plan)
-    yield _probe_config(plan)
-    yield _failure_config(plan)
-    yield from _selector(plan)
+    yield _warning_config(plan, config)
+    yield _recirculation_config(plan, config)
+    yield _probe_config(plan, config)
+    yield _failure_config(plan, config)
+    yield from _selector(plan, config)
     yield from port_roles(plan)
     yield from group_members(plan)
     yield from _next_hops(plan)
     yield from _leaves(plan)
     yield from routes(plan)
-
-
-def _config(plan: Plan) -> RlbConfig:
-    assert isinstance(plan.config, RlbConfig)
-    return plan.config
 
 
 def _fabric_ports(plan: Plan) -> list[int]:
@@ -115,15 +137,15 @@ def _leaves_behind(plan: Plan, port: int) -> list[int]:
     return [number for number, leaf in leaves if leaf in of_leaf and port in of_leaf[leaf].ports]
 
 
-def _warning_config(plan: Plan) -> P4Entity:
-    config, target = _config(plan), plan.target
+def _warning_config(plan: Plan, config: RlbSettings) -> P4Entity:
+    target = plan.target
     leaves, no_leaf = list(plan.topology.leaves), plan.program.constant("leaf_all")
-    valid_ticks = target.ticks(known(config.valid_ns))
+    valid_ticks = target.ticks(config.valid_ns)
     values = {
-        "dt_ticks": target.ticks(known(config.dt_ns)),
-        "warn_bytes": known(config.warn_bytes),
-        "pause_bytes": known(config.pause_bytes),
-        "margin_ticks": target.ticks(known(config.margin_ns)),
+        "dt_ticks": target.ticks(config.dt_ns),
+        "warn_bytes": config.warn_bytes,
+        "pause_bytes": config.pause_bytes,
+        "margin_ticks": target.ticks(config.margin_ns),
         "valid_ticks": valid_ticks,
         "refresh_ticks": valid_ticks // 2,
         "stay_ticks": target.ticks(config.stay_ns) if config.stay_ns else 0,
@@ -139,14 +161,14 @@ def _warning_config(plan: Plan) -> P4Entity:
     )
 
 
-def _recirculation_config(plan: Plan) -> P4Entity:
-    config, target = _config(plan), plan.target
+def _recirculation_config(plan: Plan, config: RlbSettings) -> P4Entity:
+    target = plan.target
     rate_bps = fabric_rate_bps(plan.topology)
-    inflow = (config.flows - 1) * rate_bps * target.tick_ns * _ONE // _NS_BITS
+    inflow = (config.flows - 1) * rate_bps * target.tick_ns * _ONE // NS_BITS
     values = {
         "inflow": inflow,
-        "usual_ticks": target.ticks(sending_ns(FRAME_BYTES, rate_bps)),
-        "trust_ticks": target.ticks(known(config.keep_ns)),
+        "usual_ticks": target.ticks(sending_ns(FULL_FRAME_BYTES, rate_bps)),
+        "trust_ticks": target.ticks(config.keep_ns),
     }
     return default_action(
         "recirculation_config",
@@ -158,11 +180,11 @@ def _recirculation_config(plan: Plan) -> P4Entity:
     )
 
 
-def _probe_config(plan: Plan) -> P4Entity:
+def _probe_config(plan: Plan, config: RlbSettings) -> P4Entity:
     """Leaves alone measure."""
     leaf = plan.switch.name in plan.topology.leaves
-    period = plan.target.ticks(known(_config(plan).probe_ns)) if leaf else 0
-    keep = plan.target.ticks(known(_config(plan).keep_ns))
+    period = plan.target.ticks(config.probe_ns) if leaf else 0
+    keep = plan.target.ticks(config.keep_ns)
     return default_action(
         "probe_config",
         "set_probes",
@@ -171,9 +193,8 @@ def _probe_config(plan: Plan) -> P4Entity:
     )
 
 
-def _failure_config(plan: Plan) -> P4Entity:
-    config = _config(plan)
-    interval = plan.target.ticks(known(config.fault_ns)) if config.fault else 0
+def _failure_config(plan: Plan, config: RlbSettings) -> P4Entity:
+    interval = plan.target.ticks(config.fault_ns) if config.fault else 0
     return default_action(
         "failure_config",
         "set_failures",
@@ -182,13 +203,12 @@ def _failure_config(plan: Plan) -> P4Entity:
     )
 
 
-def _selector(plan: Plan) -> Iterator[P4Entity]:
+def _selector(plan: Plan, config: RlbSettings) -> Iterator[P4Entity]:
     """What the selector needs by itself."""
-    config = _config(plan)
     if config.variant == PRESTO:
         yield flowcell_config(plan, config.cell_bytes)
     elif config.variant == LETFLOW:
-        yield flowlet_config(plan, known(config.gap_ns))
+        yield flowlet_config(plan, config.gap_ns)
     elif config.variant == DRILL:
         yield from candidates(plan)
 

@@ -1,33 +1,48 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RLB over one of four path selectors (RLB §III, §IV), and the words for it. What is None follows from the
-topology: see schemes.rlb.defaults.
+"""RLB over one of four path selectors (RLB §III, §IV): its choices are refused where PFC is about to pause
+the path.
+
+    d, C      the longest delay and the highest rate of a link between switches
+    dt        d (§III-B.1: 2 us there)
+    Q_PFC     as given; else where the words for PFC pause; else 256 KB (§II-B), at least 26 dC, which is the
+              same at the paper's 40 Gbps and 2 us
+    Q_th      in [dC, Q_PFC - dC(n - 1)]; a quarter of Q_PFC, moved into these bounds (assumption; Fig. 18:
+              the lower, the better)
+    margin    4 times d or dt, whichever is longer: a warning takes two links to the leaf, and what is under
+              way takes two (assumption; §III-B.1 has "a given threshold")
+    valid     the longest pause that PFC can ask for at the slowest link, for a port that is paused brings no
+              packet at which a warning could be given again (assumption); else renewed after half of it
+    probe     one base RTT (§V)
+    age       of an RTT that still counts, 16 probe periods (assumption: a pause that lasts longer than that
+              tells more of a path than the RTT before it)
+    interval  of Algorithm 2, one base RTT (assumption: t_rc alone is a few packets here)
+    hold      of a path that Algorithm 2 found faulty, 100 base RTTs, at least an interval (assumption)
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import ClassVar
+from collections.abc import Iterator
+from typing import Annotated, ClassVar
 
-from tailrace.schemes.base import COMMON, SchemeConfig, common_options, gap_ns
-from tailrace.schemes.selectors import (
-    DEFAULT_CELL_BYTES,
-    DrillConfig,
-    HermesConfig,
-    LetflowConfig,
-    PrestoConfig,
-    cell_bytes,
-)
-from tailrace.words import Options, Words
+from finsy.p4entity import P4Entity
+from msgspec.structs import replace
 
-PRESTO, LETFLOW = PrestoConfig.name, LetflowConfig.name
-DRILL, HERMES = DrillConfig.name, HermesConfig.name
-VARIANTS = (PRESTO, LETFLOW, DRILL, HERMES)
-NO_LIMIT, FIXED, DYNAMIC = "none", "fixed", "dynamic"
-LIMITS = (NO_LIMIT, FIXED, DYNAMIC)
+from tailrace.hosts.options.nic import NicConfig
+from tailrace.p4rt.target import Target
+from tailrace.schemes.base import BY_TOPOLOGY, Around, PathTable, Plan, SchemeConfig, scheme
+from tailrace.schemes.dragonfly.paths import GAP
+from tailrace.schemes.errors import IntentError
+from tailrace.schemes.hermes import HermesConfig, TagTable, with_hermes
+from tailrace.schemes.presto import CELL, DEFAULT_CELL_BYTES
+from tailrace.schemes.rlb import app
+from tailrace.schemes.rlb.app import DRILL, DYNAMIC, HERMES, LETFLOW, LIMITS, NO_LIMIT, PRESTO, VARIANTS
+from tailrace.schemes.rlb.faulty_paths import FaultyPaths
+from tailrace.schemes.watch import Tell, When
+from tailrace.topology import Topology
+from tailrace.topology.timing import base_rtt_ns, in_flight_bytes, link_delay_ns
+from tailrace.words import Options, keys
+from tailrace.words.units import format_time
 
-DEFAULT_VARIANT = DRILL
-DEFAULT_LIMIT = DYNAMIC
 DEFAULT_FLOWS = 15
 """The paper's default degree of incast (§VI-B.3)."""
 
@@ -38,54 +53,164 @@ DEFAULT_FAULT = 4
 MOST_COUNTED = 255
 """Recirculations that a packet can count (P4: 8 bits); `none` ends here, too."""
 
+PAUSE_BYTES = 256_000
+PAUSE_LINKS = 26
+USUAL_DT_NS = 2_000
+"""Where links have no delay."""
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RlbConfig(SchemeConfig):
+HOLD_RTTS = 100
+
+_MARGIN_LINKS = 4
+_KEPT_PROBES = 16
+_LONGEST_PAUSE_BITS = 0xFFFF * 512
+_MOST_VALID_NS = 4_000_000_000
+"""What a warning has room for in nanoseconds."""
+
+_NS = 1_000_000_000
+
+
+def _time(name: str, meaning: str, section: str = "") -> keys.Key:
+    return keys.time(name, meaning, least=1, absent=BY_TOPOLOGY, section=section)
+
+
+def _size(name: str, meaning: str, section: str) -> keys.Key:
+    return keys.size(name, meaning, least=1, absent=BY_TOPOLOGY, section=section)
+
+
+def _counted(name: str, meaning: str, section: str) -> keys.Key:
+    return keys.integer(name, meaning, least=0, most=MOST_COUNTED, section=section)
+
+
+@scheme
+class RlbConfig(SchemeConfig, frozen=True, kw_only=True):
     """A selector whose choices are refused where PFC is about to pause the path.
 
-    variant: the selector, one of VARIANTS
-    pause_bytes: Q_PFC, at which PFC pauses the sender of an ingress port
-    warn_bytes: Q_th, below which nothing is predicted
-    dt_ns: the time over which the growth of an ingress queue is measured
-    flows: n of the incast n:1 that the bounds of Q_th are for (§III-B.3)
-    margin_ns: a pause that is so near is warned of
-    valid_ns: a warning that is not renewed is forgotten after so long
-    probe_ns: each path from leaf to leaf is measured once in so long (§V)
-    keep_ns: an RTT or t_rc that is older is not known any more
-    stay_ns: not in the paper: a flow that was moved to another path stays there until it is idle for longer;
-        0: Algorithm 1 decides for each packet
-    limit: of recirculations, one of LIMITS; `dynamic` is the paper's RLB*
-    most: recirculations of one packet, at most
+    stay_ns: not in the paper; 0: Algorithm 1 decides for each packet
+    limit: of recirculations; `dynamic` is the paper's RLB*
     fault: Rc_avg above which something is taken to have failed (Algorithm 2); 0: not looked for
-    fault_ns: the shortest time over which Rc_avg is taken
-    hold_ns: a path that was found faulty is left out for so long the first time (schemes.rlb.failures)
-    cell_bytes: of `presto`
-    gap_ns: of `letflow`
     """
 
     name: ClassVar[str] = "rlb"
-    variant: str = DEFAULT_VARIANT
-    pause_bytes: int | None = None
-    warn_bytes: int | None = None
-    dt_ns: int | None = None
-    flows: int = DEFAULT_FLOWS
-    margin_ns: int | None = None
-    valid_ns: int | None = None
-    probe_ns: int | None = None
-    keep_ns: int | None = None
-    stay_ns: int = 0
-    limit: str = DEFAULT_LIMIT
-    most: int = DEFAULT_MOST
-    fault: int = DEFAULT_FAULT
-    fault_ns: int | None = None
-    hold_ns: int | None = None
-    cell_bytes: int = DEFAULT_CELL_BYTES
-    gap_ns: int | None = None
+    about: ClassVar[str] = "the choices of a selector are refused where PFC is about to pause"
+    variant: Annotated[
+        str, keys.choice("variant", "the scheme whose choices are checked", VARIANTS, section="RLB §VI-A")
+    ] = DRILL
+    pause_bytes: Annotated[
+        int | None, _size("pfc", "of an ingress queue at which PFC pauses its sender", "RLB §II-B")
+    ] = None
+    warn_bytes: Annotated[
+        int | None, _size("qth", "of an ingress queue below which no pause is predicted", "RLB §III-B.3")
+    ] = None
+    dt_ns: Annotated[
+        int | None, _time("dt", "over which the growth of an ingress queue is measured", "RLB §III-B.1")
+    ] = None
+    flows: Annotated[
+        int,
+        keys.integer(
+            "flows", "of an incast, for which the bounds of qth are", least=1, section="RLB §III-B.3"
+        ),
+    ] = DEFAULT_FLOWS
+    margin_ns: Annotated[
+        int | None, _time("margin", "a pause that is so near is warned of", "RLB §III-B.1")
+    ] = None
+    valid_ns: Annotated[
+        int | None, _time("valid", "a warning that is not renewed is forgotten after so long")
+    ] = None
+    probe_ns: Annotated[int | None, _time("probe", "each path is measured once in so long", "RLB §V")] = None
+    keep_ns: Annotated[int | None, _time("age", "an RTT that is older does not count")] = None
+    stay_ns: Annotated[
+        int, keys.time("stay", "a flow that was moved stays until it has been idle for longer")
+    ] = 0
+    limit: Annotated[
+        str, keys.choice("limit", "of recirculations; dynamic: RLB*", LIMITS, section="RLB §IV-B.1")
+    ] = DYNAMIC
+    most: Annotated[int, _counted("most", "recirculations of a packet", "RLB §IV-B.1")] = DEFAULT_MOST
+    fault: Annotated[
+        int,
+        _counted("fault", "recirculations, on average, that tell of a failure; 0: none do", "RLB §IV-B.2"),
+    ] = DEFAULT_FAULT
+    fault_ns: Annotated[
+        int | None, _time("interval", "over which that average is taken, at least", "RLB §IV-B.2")
+    ] = None
+    hold_ns: Annotated[
+        int | None, _time("hold", "a path that failed is not used for so long the first time")
+    ] = None
+    cell_bytes: Annotated[int, CELL] = DEFAULT_CELL_BYTES
+    gap_ns: Annotated[int | None, GAP] = None
 
     @property
-    def program(self) -> str:
-        """One program a selector."""
-        return f"{self.name}_{self.variant}"
+    def only_transport(self) -> str | None:
+        """That of Hermes, where it chooses."""
+        return HermesConfig().only_transport if self.variant == HERMES else None
+
+    @property
+    def marks_queues(self) -> bool:
+        """See SchemeConfig."""
+        return self.variant == HERMES
+
+    def checked(self, options: Options) -> RlbConfig:
+        """See SchemeConfig."""
+        for key, owner in (("cell", PRESTO), ("gap", LETFLOW)):
+            if self.variant != owner:
+                keys.refuse(options, (key,), f"variant is {owner}")
+        if not self.fault:
+            keys.refuse(options, ("interval", "hold"), "fault is not 0")
+        if self.limit != NO_LIMIT:
+            return self
+        keys.refuse(options, ("most",), f"limit is not {NO_LIMIT}")
+        return replace(self, most=MOST_COUNTED)
+
+    def resolve(self, topology: Topology, around: Around) -> ResolvedRlb:
+        """See SchemeConfig.
+
+        Raises:
+            IntentError: Q_th is out of its bounds, or there is none.
+        """
+        rtt_ns, delay_ns = base_rtt_ns(topology), link_delay_ns(topology)
+        pause = pause_bytes(topology, self.pause_bytes, around.pause_bytes)
+        interval = _or(self.fault_ns, rtt_ns)
+        hold = _or(self.hold_ns, max(HOLD_RTTS * rtt_ns, interval))
+        warn = self._warn_bytes(topology, pause)
+        if self.fault and hold < interval:
+            raise IntentError(f"scheme rlb: hold must be at least interval, {interval} ns, found '{hold}'")
+        dt = _or(self.dt_ns, delay_ns or USUAL_DT_NS)
+        probe = _or(self.probe_ns, rtt_ns)
+        slowest_bps = min((link.rate_bps for link in topology.links), default=1)
+        return self.filled(
+            ResolvedRlb,
+            topology,
+            around,
+            program=f"{self.name}_{self.variant}",
+            pause_bytes=pause,
+            warn_bytes=warn,
+            dt_ns=dt,
+            margin_ns=_or(self.margin_ns, _MARGIN_LINKS * max(delay_ns, dt)),
+            valid_ns=_or(self.valid_ns, min(_LONGEST_PAUSE_BITS * _NS // slowest_bps, _MOST_VALID_NS)),
+            probe_ns=probe,
+            keep_ns=_or(self.keep_ns, _KEPT_PROBES * probe),
+            fault_ns=interval,
+            hold_ns=hold,
+            gap_ns=_or(self.gap_ns, rtt_ns),
+        )
+
+    def _warn_bytes(self, topology: Topology, pause: int) -> int:
+        least, most = warn_bounds(topology, pause, self.flows)
+        if least > most:
+            raise IntentError(
+                f"scheme rlb: no qth is possible in {topology.words}: dC is {least} bytes, and with"
+                f" flows={self.flows} only {most} bytes are left below pfc={pause}"
+            )
+        warn = min(max(pause // 4, least), most) if self.warn_bytes is None else self.warn_bytes
+        if not least <= warn <= most:
+            raise IntentError(
+                f"scheme rlb: qth must be from {least} to {most} bytes in {topology.words} (dC, and"
+                f" pfc={pause} less dC for each of flows={self.flows} but one), found '{warn}'"
+            )
+        return warn
+
+
+class ResolvedRlb(app.RlbSettings, frozen=True, kw_only=True):
+    """RLB in a network; `gap_ns` is of the selector letflow, `cell_bytes` of presto."""
 
     @property
     def dense_groups(self) -> bool:
@@ -93,13 +218,8 @@ class RlbConfig(SchemeConfig):
         return True
 
     @property
-    def follows_tags(self) -> bool:
-        """See SchemeConfig."""
-        return self.variant == HERMES
-
-    @property
     def flowlet_gap_ns(self) -> int | None:
-        """See SchemeConfig."""
+        """See Resolved."""
         return self.gap_ns if self.variant == LETFLOW else None
 
     @property
@@ -107,58 +227,47 @@ class RlbConfig(SchemeConfig):
         """Algorithm 1 l. 6."""
         return True
 
+    @property
+    def pauses_at_bytes(self) -> int:
+        """Without PFC there is nothing to predict."""
+        return self.pause_bytes
 
-_KEYS = (
-    *("variant", "pfc", "qth", "dt", "flows", "margin", "valid"),
-    *("probe", "age", "stay", "limit", "most", "fault", "interval", "hold"),
-    *("cell", "gap"),
-)
-_TIMES = {
-    "dt": "dt_ns",
-    "margin": "margin_ns",
-    "valid": "valid_ns",
-    "probe": "probe_ns",
-    "age": "keep_ns",
-    "interval": "fault_ns",
-    "hold": "hold_ns",
-}
-_SIZES = {"pfc": "pause_bytes", "qth": "warn_bytes"}
+    def entities(self, plan: Plan) -> Iterator[P4Entity]:
+        """See Resolved."""
+        return app.entities(plan, self)
+
+    def nic(self, topology: Topology, around: Around, scale: float) -> NicConfig:
+        """See Resolved."""
+        config = super().nic(topology, around, scale)
+        return with_hermes(config, topology, self.red, scale) if self.variant == HERMES else config
+
+    def watch(self, topology: Topology, target: Target, tell: Tell, when: When = format_time) -> FaultyPaths:
+        """See Resolved."""
+        return FaultyPaths(topology, target, self.hold_ns, tell, when)
+
+    def paths(self, topology: Topology) -> PathTable | None:
+        """See Resolved."""
+        return TagTable(topology) if self.variant == HERMES else None
 
 
-def rlb(words: Words) -> SchemeConfig:
-    """rlb:variant=drill,pfc=256KB,qth=64KB,dt=2us,limit=dynamic and so on.
+def pause_bytes(topology: Topology, given: int | None, words: int | None) -> int:
+    """Q_PFC, on which a scheme that predicts pauses and the switches that pause agree (§III-B.1).
 
-    Raises:
-        SpecError: an unknown key, or a bad value.
+    Args:
+        given: the scheme's own, which comes first.
+        words: that of the words for PFC, which comes next.
     """
-    options = Options(words, (*_KEYS, *COMMON))
-    variant = options.choice("variant", VARIANTS, DEFAULT_VARIANT)
-    for key, owner in (("cell", PRESTO), ("gap", LETFLOW)):
-        if key in options and variant != owner:
-            raise options.error(key, f"given only where variant is {owner}")
-    limit = options.choice("limit", LIMITS, DEFAULT_LIMIT)
-    if "most" in options and limit == NO_LIMIT:
-        raise options.error("most", f"given only where limit is not {NO_LIMIT}")
-    most = MOST_COUNTED if limit == NO_LIMIT else DEFAULT_MOST
-    fault = options.integer("fault", DEFAULT_FAULT, least=0, most=MOST_COUNTED)
-    for key in ("interval", "hold"):
-        if key in options and not fault:
-            raise options.error(key, "given only where fault is not 0")
-    found = common_options(options)
-    found |= {field: options.time_ns(key, least=1) for key, field in _TIMES.items() if key in options}
-    found |= {field: options.size_bytes(key, least=1) for key, field in _SIZES.items() if key in options}
-    return RlbConfig(
-        variant=variant,
-        stay_ns=options.time_ns("stay", 0),
-        flows=options.integer("flows", DEFAULT_FLOWS, least=1),
-        limit=limit,
-        most=options.integer("most", most, least=0, most=MOST_COUNTED),
-        fault=fault,
-        cell_bytes=cell_bytes(options),
-        gap_ns=gap_ns(options),
-        **found,
-    )
+    for found in (given, words):
+        if found is not None:
+            return found
+    return max(PAUSE_BYTES, PAUSE_LINKS * in_flight_bytes(topology))
 
 
-READERS: dict[str, Callable[[Words], SchemeConfig]] = {RlbConfig.name: rlb}
-"""Readers of the words of this scheme."""
+def warn_bounds(topology: Topology, pause: int, flows: int) -> tuple[int, int]:
+    """[dC, Q_PFC - dC(n - 1)]: a warning comes before the pause, and ends before the queue is empty."""
+    one = in_flight_bytes(topology)
+    return one, pause - one * (flows - 1)
+
+
+def _or(value: int | None, default: int) -> int:
+    return default if value is None else value

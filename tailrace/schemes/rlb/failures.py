@@ -20,15 +20,13 @@ from typing import Any
 
 from tailrace.p4rt.digests import Digest
 from tailrace.p4rt.target import Target
+from tailrace.schemes.watch import End, Out
 from tailrace.topology import Topology
 
 DIGEST = "failure_alert_t"
 """The digest of p4src/rlb/failure.p4."""
 
 MOST_DOUBLINGS = 6
-
-End = tuple[str, int]
-"""A port of a switch: the way from there to its neighbour."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,15 +81,6 @@ class _Path:
     since_ns: int
     hold_ns: int
     doublings: int
-
-
-@dataclass(frozen=True, slots=True)
-class Out:
-    """A path that is out: since when, and not back before when."""
-
-    end: End
-    since_ns: int
-    until_ns: int
 
 
 class Failures:

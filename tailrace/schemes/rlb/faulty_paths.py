@@ -5,22 +5,19 @@ switches are not to be used now. The time is an argument, so the same code runs 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
-from dataclasses import asdict
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from finsy import P4TableAction, P4TableEntry
 from finsy.proto import p4r
 
-from tailrace.controller.storms import storm_of
 from tailrace.p4rt.digests import Digest
 from tailrace.p4rt.events import Event
 from tailrace.p4rt.programs import Program
 from tailrace.p4rt.target import Target
 from tailrace.schemes.blocks.groups import without
-from tailrace.schemes.defaults import known
-from tailrace.schemes.registry import RlbConfig, SchemeConfig
-from tailrace.schemes.rlb.failures import Alert, End, Failures, Out, alert_of
+from tailrace.schemes.rlb.failures import Alert, Failures, alert_of
+from tailrace.schemes.watch import End, Out, Tell, Watcher, When
 from tailrace.topology import Topology
 from tailrace.topology.paths.shortest import Down, next_hops
 from tailrace.words.units import format_time
@@ -31,24 +28,15 @@ TAKEN_OUT, ALREADY_OUT, LAST_WAY = "taken-out", "already-out", "last-way"
 _MEMBERS = "group_members"
 
 
-class FaultyPaths:
-    """The faulty paths of one network, under a scheme that is complete."""
+class FaultyPaths(Watcher):
+    """The faulty paths of one network."""
 
     def __init__(
-        self,
-        topology: Topology,
-        config: SchemeConfig,
-        target: Target,
-        tell: Callable[[Event], None],
-        when: Callable[[int], str] = format_time,
+        self, topology: Topology, target: Target, hold_ns: int, tell: Tell, when: When = format_time
     ) -> None:
-        """`tell` is told of every alert, and of paths that come back; `when` writes a time for people."""
-        self._topology = topology
+        """`hold_ns`: how long a path stays out the first time."""
+        super().__init__(topology, tell, when)
         self._target = target
-        self._tell = tell
-        self._when = when
-        # no other scheme has a program that sends alerts
-        hold_ns = known(config.hold_ns) if isinstance(config, RlbConfig) else 1
         self._failures = Failures(hold_ns)
 
     def heard(self, digest: Digest, now_ns: int, down: Down = frozenset()) -> bool:
@@ -57,17 +45,29 @@ class FaultyPaths:
         Args:
             down: the ends of links that are dead.
         """
-        alert = alert_of(digest, self._topology, self._target)
+        alert = alert_of(digest, self.topology, self._target)
         if alert is None:
-            self._tell(storm_of(digest, self._topology, now_ns) or _of_digest(digest, now_ns))
-            return False
+            return super().heard(digest, now_ns, down)
         out = None
         became = LAST_WAY
         if not self._is_last(alert.end, down):
             out = self._failures.take_out(alert.end, now_ns)
             became = ALREADY_OUT if out is None else TAKEN_OUT
-        self._tell(self._of_alert(alert, now_ns, became, out))
+        self.tell(self._of_alert(alert, now_ns, became, out))
         return out is not None
+
+    def found(
+        self,
+        switch: str,
+        program: Program,
+        intended: Iterable[p4r.Entity],
+        held: Iterable[p4r.Entity],
+        now_ns: int,
+        down: Down = frozenset(),
+    ) -> bool:
+        """See Watcher: what an earlier controller has left out stays out for a while."""
+        missing = missing_ports(program, intended, held)
+        return bool(missing) and self.adopt(switch, missing, now_ns, down)
 
     def adopt(self, switch: str, ports: Collection[int], now_ns: int, down: Down = frozenset()) -> bool:
         """A switch was found without some ports that it should use, as an earlier controller left it: they
@@ -77,7 +77,7 @@ class FaultyPaths:
         return any(taken)
 
     def _adopt_one(self, switch: str, port: int, now_ns: int, down: Down) -> bool:
-        peer = self._topology.ports_of(switch).get(port)
+        peer = self.topology.ports_of(switch).get(port)
         if peer is None or peer.kind != "switch" or self._is_last((switch, port), down):
             return False
         out = self._failures.take_out((switch, port), now_ns)
@@ -89,27 +89,27 @@ class FaultyPaths:
             f"{switch}: the path by port {port} to {peer.name} was out already;"
             f" hold={format_time(out.until_ns - out.since_ns)}"
         )
-        self._tell(Event("path-out", f"{switch}-{peer.name}", text, facts))
+        self.tell(Event("path-out", f"{switch}-{peer.name}", text, facts))
         return True
 
     def passed(self, now_ns: int, down: Down = frozenset()) -> list[End]:
         """Time has passed, or links have changed: the paths that are given back."""
         back = self._failures.give_back(now_ns, down)
         for switch, port in back:
-            neighbour = self._topology.ports_of(switch)[port].name
+            neighbour = self.topology.ports_of(switch)[port].name
             facts = {"time_ns": now_ns, "switch": switch, "port": port, "neighbour": neighbour}
             text = f"{switch}: the path by port {port} to {neighbour} is used again"
-            self._tell(Event("path-back", f"{switch}-{neighbour}", text, facts))
+            self.tell(Event("path-back", f"{switch}-{neighbour}", text, facts))
         return back
 
     @property
     def ends(self) -> frozenset[End]:
-        """The ports, with their switches, that are not to be used."""
+        """See Watcher."""
         return self._failures.ends
 
     @property
     def out(self) -> list[Out]:
-        """The paths that are out."""
+        """See Watcher."""
         return self._failures.out
 
     def next_ns(self, now_ns: int) -> int | None:
@@ -119,7 +119,7 @@ class FaultyPaths:
     def _of_alert(self, alert: Alert, now_ns: int, became: str, out: Out | None) -> Event:
         facts: dict[str, Any] = {"time_ns": now_ns, **alert.facts, "action": became}
         text = (
-            f"{alert.switch}: failure alert: time={self._when(now_ns)} port={alert.port}"
+            f"{alert.switch}: failure alert: time={self.when(now_ns)} port={alert.port}"
             f" neighbour={alert.neighbour} mean_recirculations={alert.mean:.3g}"
             f" t_rc={format_time(alert.delay_ns)} action={became}"
         )
@@ -131,7 +131,7 @@ class FaultyPaths:
     def _is_last(self, end: End, down: Down) -> bool:
         """Whether there would be no other way left to any leaf to which the port leads."""
         name, port = end
-        hops = next_hops(self._topology, down)[name]
+        hops = next_hops(self.topology, down)[name]
         led = {leaf: ports for leaf, ports in hops.items() if port in ports}
         others = {other for switch, other in self.ends if switch == name}
         after = without(led, frozenset(others | {port}))
@@ -156,10 +156,3 @@ def member_ports(program: Program, entities: Iterable[p4r.Entity]) -> set[int]:
             if isinstance(action, P4TableAction):
                 ports.add(int(action.args["port"]))
     return ports
-
-
-def _of_digest(digest: Digest, now_ns: int) -> Event:
-    """Of a digest that asks for nothing, or an alert of a port that leads to no switch."""
-    said = " ".join(f"{name}={value}" for name, value in digest.fields.items())
-    facts = {**asdict(digest), "time_ns": now_ns}
-    return Event("digest", digest.switch, f"{digest.switch}: digest {digest.name}: {said}", facts)

@@ -15,9 +15,9 @@ from ipaddress import IPv4Network
 from finsy import P4TableAction, P4TableEntry, P4TableMatch
 from finsy.p4entity import P4Entity
 
+from tailrace.schemes.base import Plan
 from tailrace.schemes.blocks.entries import (
     ENTRIES_SHARED,
-    Plan,
     configuration,
     default_action,
     fitting,
@@ -25,16 +25,30 @@ from tailrace.schemes.blocks.entries import (
     port_roles,
     routes,
 )
-from tailrace.schemes.defaults import known
-from tailrace.schemes.spritz.declaration import CLASS, BoundedConfig
-from tailrace.schemes.spritz.defaults import longest_links
 from tailrace.topology.kinds import SLIM_FLY
 from tailrace.topology.paths.bounded import BoundedPaths
+from tailrace.topology.timing import longest_links
+
+PROGRAM = "spritz"
+
+MODES = ("minimal", "steered", "class", "random", "ugal-l")
+"""What switches do, as SpritzMode_t of the P4 source has it."""
+
+MINIMAL_MODE, STEERED, CLASS, RANDOM, UGAL_L_MODE = MODES
 
 FIRST_FAR, FIRST_NEAR, SECOND = range(3)
 
 _CLASSES = ("ALL", "NONMINIMAL")
 _TAGGED = ("MINIMAL", "NONMINIMAL")
+
+
+@dataclass(frozen=True, slots=True)
+class BoundedPlan(Plan):
+    """A plan in the program. `host_marks`: hosts may mark packets that follow their EV in every mode."""
+
+    paths: BoundedPaths
+    mode: str
+    host_marks: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,19 +61,16 @@ class _List:
     ports: tuple[int, ...]
 
 
-def entities(plan: Plan) -> Iterator[P4Entity]:
+def entities(plan: BoundedPlan) -> Iterator[P4Entity]:
     """What a switch holds, in the order in which it is to be written: routes last.
 
     Raises:
         IntentError: a value does not fit the program.
     """
-    config = plan.config
-    assert isinstance(config, BoundedConfig)
-    mode = config.mode.upper().replace("-", "_")
     yield from configuration(plan)
-    number = plan.program.enum("SpritzMode_t", mode)
-    yield default_action("spritz_config", "set_spritz", mode=number, host_marks=int(config.marks))
-    if config.mode == CLASS:
+    number = plan.program.enum("SpritzMode_t", plan.mode.upper().replace("-", "_"))
+    yield default_action("spritz_config", "set_spritz", mode=number, host_marks=int(plan.host_marks))
+    if plan.mode == CLASS:
         yield from _tags(plan)
     yield from port_roles(plan)
     yield from group_members(plan)
@@ -69,12 +80,7 @@ def entities(plan: Plan) -> Iterator[P4Entity]:
     yield from routes(plan)
 
 
-def paths_of(plan: Plan) -> BoundedPaths:
-    """The paths that the entries lead along."""
-    return known(plan.bounded)
-
-
-def _tags(plan: Plan) -> Iterator[P4Entity]:
+def _tags(plan: BoundedPlan) -> Iterator[P4Entity]:
     """What VLAN tags mean; no tag is the default table."""
     for name in _TAGGED:
         yield P4TableEntry(
@@ -84,9 +90,9 @@ def _tags(plan: Plan) -> Iterator[P4Entity]:
         )
 
 
-def _second_role(plan: Plan) -> Iterator[P4Entity]:
+def _second_role(plan: BoundedPlan) -> Iterator[P4Entity]:
     """Packets straight from the switch of their source, where that leaves the second link to this one."""
-    paths, name = paths_of(plan), plan.switch.name
+    paths, name = plan.paths, plan.switch.name
     for port, peer in plan.topology.ports_of(name).items():
         if peer.kind == "switch" and paths.goes_on(peer.name, peer.port, near=False):
             for prefix in plan.topology.prefixes_of(peer.name):
@@ -97,17 +103,17 @@ def _second_role(plan: Plan) -> Iterator[P4Entity]:
                 )
 
 
-def _lists(plan: Plan) -> Iterator[_List]:
+def _lists(plan: BoundedPlan) -> Iterator[_List]:
     """The lists of a switch; empty ones have no entry, and the default table takes their place."""
-    tables = paths_of(plan).ports(plan.switch.name)
+    tables = plan.paths.ports(plan.switch.name)
     yield _List(FIRST_FAR, "FIRST", False, tables.first_far)
     if plan.topology.kind != SLIM_FLY:
         yield _List(FIRST_NEAR, "FIRST", True, tables.first_near)
     yield _List(SECOND, "SECOND", False, tables.second)
 
 
-def _path_lists(plan: Plan) -> Iterator[P4Entity]:
-    paths, program = paths_of(plan), plan.program
+def _path_lists(plan: BoundedPlan) -> Iterator[P4Entity]:
+    paths, program = plan.paths, plan.program
     longest = sum(longest_links(plan.topology)[0])
     for found in _lists(plan):
         for slot, port in enumerate(found.ports):
@@ -144,9 +150,9 @@ def _most_links(longest: int, found: _List, *, goes_on: bool) -> int:
     return longest if goes_on else longest - 1
 
 
-def _destinations(plan: Plan) -> Iterator[P4Entity]:
+def _destinations(plan: BoundedPlan) -> Iterator[P4Entity]:
     """The default table: a static minimal next hop towards each other switch that can be reached."""
-    paths, name = paths_of(plan), plan.switch.name
+    paths, name = plan.paths, plan.switch.name
     fit = set[int]()
     for leaf in plan.topology.leaves:
         port = paths.default_port(name, leaf) if leaf != name else None

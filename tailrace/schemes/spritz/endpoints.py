@@ -13,20 +13,13 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from tailrace.hosts.flows.paths import PathList
 from tailrace.p4rt import programs
-from tailrace.schemes.base import SchemeConfig
-from tailrace.schemes.errors import IntentError
-from tailrace.schemes.spritz.declaration import (
-    COARSE,
-    LATENCY,
-    SPRITZ,
-    BoundedConfig,
-    SpritzConfig,
-    SteeredConfig,
-)
+from tailrace.schemes.spritz.app import PROGRAM
 from tailrace.topology import Topology
-from tailrace.topology.paths.bounded import FRAME_BYTES, MINIMAL, NON_MINIMAL, BoundedPaths
-from tailrace.words import SpecError
+from tailrace.topology.paths.bounded import MINIMAL, NON_MINIMAL, BoundedPaths
+
+LATENCY, UNIFORM = WEIGHTS = ("latency", "uniform")
 
 Entry = tuple[int, int, float]
 """EV, latency in ps, weight."""
@@ -37,7 +30,7 @@ _FIRST_COARSE_EV = 0xC000
 _NO_PATH: tuple[Entry, ...] = ((1, 0, 1.0),)
 """Between hosts of one switch, where no EV is read."""
 
-_LISTS_KEPT = 4096
+_LISTS_KEPT, _TABLES_KEPT = 4096, 1 << 15
 _CLASSES = {MINIMAL: "MINIMAL", NON_MINIMAL: "NONMINIMAL"}
 """The members of the P4 source's VlanId_t."""
 
@@ -46,7 +39,8 @@ class EndpointPaths:
     """The EV lists of all endpoints; hosts of one switch share them."""
 
     def __init__(self, paths: BoundedPaths, *, weights: str, scale: float, coarse: bool = False) -> None:
-        """`weights` and `scale`: see SteeredConfig; `coarse`: lists are of classes of paths.
+        """`weights`: one of WEIGHTS; `scale`: factor of all but the longest path's; `coarse`: lists are of
+        classes of paths.
 
         Raises:
             ProgramError: VLAN IDs are needed, and the program is missing.
@@ -54,7 +48,7 @@ class EndpointPaths:
         self.paths = paths
         self._weights, self._scale = weights, scale
         self._coarse = coarse
-        vid = programs.load(SPRITZ).enum if coarse else None
+        vid = programs.load(PROGRAM).enum if coarse else None
         self._vids = {} if vid is None else {name: vid("VlanId_t", key) for name, key in _CLASSES.items()}
         self._entries = lru_cache(_LISTS_KEPT)(self._make)
 
@@ -111,19 +105,23 @@ class EndpointPaths:
         return longest_ps / latency_ps * self._scale
 
 
-def endpoint_paths(topology: Topology, config: SchemeConfig) -> EndpointPaths:
-    """The EV lists that go with a scheme; uniform weights where it has none.
-
-    Raises:
-        IntentError: the topology has no such paths.
-        ProgramError: the program is missing.
+class EndpointTable:
+    """Path lists by source and destination, as NICs take them; hosts of the same two switches share one
+    (Spritz §III-C).
     """
-    frame_bytes = config.frame_bytes if isinstance(config, BoundedConfig) else None
-    try:
-        paths = BoundedPaths(topology, frame_bytes=frame_bytes or FRAME_BYTES)
-    except SpecError as error:
-        raise IntentError(f"scheme {config.name}: {error}") from None
-    if not isinstance(config, SteeredConfig):
-        return EndpointPaths(paths, weights="", scale=1.0)
-    coarse = isinstance(config, SpritzConfig) and config.control == COARSE
-    return EndpointPaths(paths, weights=config.weights, scale=config.scale, coarse=coarse)
+
+    def __init__(self, topology: Topology, paths: EndpointPaths) -> None:
+        self._topology = topology
+        self._paths = paths
+        self._between = lru_cache(_TABLES_KEPT)(self._make)
+
+    def of(self, source_ip: str, target_ip: str, /) -> PathList:
+        """The paths from one host to another one."""
+        source, target = (self._topology.host_by_ip(ip).switch for ip in (source_ip, target_ip))
+        return self._between(source, target)
+
+    def _make(self, source: str, target: str) -> PathList:
+        # hosts of one switch share a list
+        ends = [self._topology.hosts_of(switch)[0].ip for switch in (source, target)]
+        evs, latencies_ps, weights = zip(*self._paths.of(*ends), strict=True)
+        return PathList(evs, latencies_ps, weights, self._paths.vlans_of(*ends))

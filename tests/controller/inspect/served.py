@@ -28,10 +28,10 @@ from tailrace.p4rt.connection import GrpcConnection
 from tailrace.p4rt.endpoint import run_at_once
 from tailrace.p4rt.programs import Program
 from tailrace.p4rt.target import target
-from tailrace.schemes.intent import intent
 from tailrace.schemes.registry import parse_scheme
 from tailrace.topology import Topology
 from tests.native.server.conftest import CPU_PORT, TIMEOUT_S, ManualPlane
+from tests.schemes.planned import intent
 
 PRIORITIES = 8
 ELECTION_IDS = itertools.count(1 << 80)

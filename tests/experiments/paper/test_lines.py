@@ -20,9 +20,10 @@ from tailrace.experiments.paper.measure.sizes import NAMES, RANGES, by_size, end
 from tailrace.experiments.paper.model import read_paper_file
 from tailrace.experiments.paper.show.charts import document_figure, search_figure
 from tailrace.experiments.plan.experiment import make
+from tailrace.experiments.plan.plan import plan
 from tailrace.experiments.results.gaps import Gaps
 from tailrace.experiments.results.result import Result
-from tailrace.experiments.run.run import plan, run
+from tailrace.experiments.run.run import run
 from tailrace.experiments.workloads.classes import BACKGROUND
 from tailrace.hosts.gaps.histogram import GapHistogram
 from tailrace.words import SpecError

@@ -7,6 +7,7 @@ import ctypes
 import re
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -78,7 +79,7 @@ def test_structures_and_constants(tmp_path):
 
 def prototypes(text: str) -> dict[str, tuple[str, list[str]]]:
     """Result and parameters of every function that preprocessed C declares, parameters without their names."""
-    found = {}
+    found: dict[str, tuple[str, list[str]]] = {}
     for result, name, inner in re.findall(r"([\w\s*]+?)\b(tr_\w+)\s*\(([^{};]*?)\)\s*;", text):
         words = [" ".join(part.split()) for part in re.split(r",(?![^()]*\))", inner)]
         found[name] = (" ".join(result.split()), [] if words == ["void"] else [typed(word) for word in words])
@@ -109,12 +110,12 @@ def same(c_type: str, declared: object) -> bool:
         return target in {"tr_switch", "tr_program", "void", "tr_pkt"} | {c_name(one) for one in STRUCTURES}
     if declared is ctypes.c_char_p:
         return target in BYTES
-    kinds = {**NUMBERS, **{c_name(one): one for one in STRUCTURES}}
+    kinds: dict[str, Any] = {**NUMBERS, **{c_name(one): one for one in STRUCTURES}}
     return target in kinds and declared is ctypes.POINTER(kinds[target])
 
 
 def declared_by_compiler() -> dict[str, tuple[str, list[str]]]:
-    found = {}
+    found: dict[str, tuple[str, list[str]]] = {}
     for header in ("tr_switch.h", "tr_mem.h"):
         words = [*compiler().words, "-E", "-P", str(RUNTIME / header)]
         found |= prototypes(subprocess.run(words, check=True, capture_output=True, text=True).stdout)

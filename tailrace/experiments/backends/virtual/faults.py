@@ -18,9 +18,9 @@ from tailrace.experiments.faults.fault import (
 )
 from tailrace.hosts.flows.flow import FlowSpec
 from tailrace.native.virtual import FrameMatch, Network
-from tailrace.schemes.defaults import base_rtt_ns
 from tailrace.topology import Topology
 from tailrace.topology.paths.shortest import Down
+from tailrace.topology.timing import base_rtt_ns
 
 REACTION_RTTS = 10
 """How many base RTTs after a link has gone or come back the controller has written other routes. In real time

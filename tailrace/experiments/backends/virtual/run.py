@@ -16,7 +16,6 @@ from tailrace.experiments.backends.virtual.faults import VirtualFaults, reaction
 from tailrace.experiments.backends.virtual.uncollected import uncollected
 from tailrace.experiments.errors import RunError
 from tailrace.experiments.faults.fault import LinkSlow, last_change_ns
-from tailrace.experiments.plan.known import topology_of
 from tailrace.experiments.plan.pfc import Thresholds
 from tailrace.experiments.plan.reckon import check_samples
 from tailrace.experiments.results.gaps import Gaps
@@ -39,17 +38,12 @@ from tailrace.p4rt.events import Event
 from tailrace.p4rt.inprocess import InProcess
 from tailrace.p4rt.status import P4RtError
 from tailrace.p4rt.target import target
-from tailrace.schemes.defaults import base_rtt_ns, resolve
 from tailrace.schemes.intent import intent
-from tailrace.schemes.registry import parse_scheme
-from tailrace.schemes.rlb.defaults import fabric_rate_bps
-from tailrace.schemes.rlb.failures import Out
-from tailrace.schemes.rlb.faulty_paths import FaultyPaths
-from tailrace.schemes.spritz.frames import endpoint_table
+from tailrace.schemes.watch import Out
 from tailrace.topology import GATEWAY_MAC
 from tailrace.topology.paths.shortest import Down
+from tailrace.topology.timing import base_rtt_ns, fabric_rate_bps
 from tailrace.words import SpecError
-from tailrace.words.scale import scaled
 from tailrace.words.watchdog import of_port
 
 PATIENCE = 50
@@ -120,12 +114,10 @@ class _Run:
     def __init__(self, job: Job, report: Report) -> None:
         self._job = job
         self._report = report
-        self._topology = scaled(topology_of(job.topology), job.time_scale)
-        self._scheme = scaled(parse_scheme(job.scheme), job.time_scale)
-        config = resolve(self._scheme, self._topology)
-        self._program = programs.load(config.program)
+        self._topology, self._scheme = job.topology, job.scheme
+        self._program = programs.load(self._scheme.program)
         self._events: list[Event] = []
-        self._paths = FaultyPaths(self._topology, config, target("virtual"), self._happened)
+        self._paths = self._scheme.watch(self._topology, target("virtual"), self._happened)
         self._stood_s = 0.0
         self._looked_hops = 0
 
@@ -214,7 +206,7 @@ class _Run:
     def _attach(self, network: Network) -> list[Nic]:
         """A NIC in every host, with its flows."""
         nics = {}
-        table = endpoint_table(self._topology, self._scheme)
+        table = self._scheme.paths(self._topology)
         for host in self._topology.hosts:
             nic = Nic(
                 ip=host.ip,

@@ -14,14 +14,13 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 
+import msgspec
+
 from tailrace.controller import runfile
 from tailrace.controller.runfile import RunFile, RunSwitch
 from tailrace.experiments.backends.virtual.run import Standing
 from tailrace.native.virtual.serve import serving
 from tailrace.p4rt.target import target
-from tailrace.schemes.defaults import resolve
-from tailrace.schemes.registry import parse_scheme
-from tailrace.topology import parse_topology
 from tailrace.words.units import format_time
 
 LOOPBACK = "127.0.0.1"
@@ -73,10 +72,10 @@ async def _in_thread(wait: Callable[[], None]) -> None:
 def _announced(standing: Standing, port: int) -> Iterator[None]:
     """The run file, for as long as the switches can be reached."""
     job, switches = standing.job, standing.network.topology.switches
-    program = resolve(parse_scheme(job.scheme), parse_topology(job.topology)).program
+    program = job.scheme.program
     content = RunFile(
-        topology=job.topology,
-        scheme=job.scheme,
+        topology=job.topology.words,
+        scheme=msgspec.to_builtins(job.scheme),
         target=job.target,
         tick_ns=target(job.target).tick_ns,
         relay=None,

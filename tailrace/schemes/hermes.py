@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hermes in an experiment: the path tags of every pair of hosts, and what its sensing expects of a network.
+"""Hermes: the NIC chooses the path by what it senses of each, and the first switch follows (RLB §II-A.3).
 
 The leaf of a sender takes the UDP source port modulo the size of the group of next hops (p4src/hermes), a
 multiple of their number, so as many source ports in a row name all paths. They begin at a multiple of that
@@ -12,23 +12,55 @@ hashes the tag, too.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import ClassVar
 
 from tailrace.codec.layers.bth import FIRST_PORT, LAST_PORT
 from tailrace.hosts.flows.paths import PathList
-from tailrace.hosts.options.dcqcn import HermesConfig
-from tailrace.schemes.defaults import base_rtt_ns, bdp_bytes, sending_ns
-from tailrace.schemes.registry import SchemeConfig
+from tailrace.hosts.options.dcqcn import HermesConfig as Sensing
+from tailrace.hosts.options.nic import DCQCN, HERMES, NicConfig, SteeringConfig
+from tailrace.schemes.base import Around, RedConfig, SchemeConfig, scheme
+from tailrace.schemes.blocks.plain import ResolvedPlain
 from tailrace.topology import Topology
 from tailrace.topology.paths.shortest import next_hops
+from tailrace.topology.timing import base_rtt_ns, bdp_bytes, sending_ns
 from tailrace.words import SpecError
 from tailrace.words.scale import scaled
 
 _EQUAL = 1.0
 
 
-def follows_tags(scheme: SchemeConfig) -> bool:
-    """Whether the leaf of a sender goes by its path tag."""
-    return scheme.follows_tags
+@scheme
+class HermesConfig(SchemeConfig, frozen=True, kw_only=True):
+    """The NIC chooses the path; the first switch follows the UDP source port. NICs want ECN marks for it."""
+
+    name: ClassVar[str] = "hermes"
+    about: ClassVar[str] = "NICs choose paths by what they sense of each"
+
+    @property
+    def only_transport(self) -> str:
+        """Only its packets have the marks that Hermes looks at."""
+        return DCQCN
+
+    @property
+    def marks_queues(self) -> bool:
+        """See SchemeConfig."""
+        return True
+
+    def resolve(self, topology: Topology, around: Around) -> ResolvedHermes:
+        """See SchemeConfig."""
+        return self.filled(ResolvedHermes, topology, around, program=self.name)
+
+
+class ResolvedHermes(ResolvedPlain, frozen=True, kw_only=True):
+    """Hermes in a network."""
+
+    def nic(self, topology: Topology, around: Around, scale: float) -> NicConfig:
+        """See Resolved."""
+        return with_hermes(super().nic(topology, around, scale), topology, self.red, scale)
+
+    def paths(self, topology: Topology) -> TagTable:
+        """See Resolved."""
+        return TagTable(topology)
 
 
 class TagTable:
@@ -56,15 +88,16 @@ class TagTable:
         return PathList(tuple(range(first, first + size)), (0,) * size, (_EQUAL,) * size, place=target)
 
 
-def hermes_config(topology: Topology, scheme: SchemeConfig, scale: float) -> HermesConfig:
-    """Hermes' parameters for a network at its time scale, under a scheme that is complete.
+def with_hermes(config: NicConfig, topology: Topology, red: RedConfig | None, scale: float) -> NicConfig:
+    """The settings of NICs that choose paths by Hermes, in a network at its time scale.
 
     The delay of one hop is that of a queue from which on RED marks everything, at the fastest link; of one
     BDP where nothing marks. (Its authors have DCTCP, which marks all from one length on: assumption.)
     """
-    queue_bytes = bdp_bytes(topology) if scheme.red is None else scheme.red.kmax_bytes
-    return replace(
-        scaled(HermesConfig(), scale),
+    queue_bytes = bdp_bytes(topology) if red is None else red.kmax_bytes
+    sensing = replace(
+        scaled(Sensing(), scale),
         base_rtt_ns=base_rtt_ns(topology),
         hop_ns=sending_ns(queue_bytes, topology.fastest_bps),
     )
+    return replace(config, steering=SteeringConfig(algorithm=HERMES), hermes=sensing)

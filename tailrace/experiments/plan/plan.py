@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From the words of one experiment to a job for a backend: everything is parsed and resolved once."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from tailrace.codec.sizes import wire_bytes
+from tailrace.experiments.backends.job import Job
+from tailrace.experiments.faults.fault import LinkFault, LinkSlow
+from tailrace.experiments.faults.parse import parse_fault
+from tailrace.experiments.plan import budget, defaults
+from tailrace.experiments.plan.experiment import Experiment
+from tailrace.experiments.plan.kernel_tcp import kernel_tcp
+from tailrace.experiments.plan.known import topology_of
+from tailrace.experiments.plan.nic import (
+    answers,
+    nic_config,
+    room_bytes,
+    transport_of,
+    waiting_bytes,
+    window_bytes,
+)
+from tailrace.experiments.plan.pause import check_emulated, pfc_of
+from tailrace.experiments.plan.pfc import REACTION_NS, Pfc, Thresholds, parse_pfc
+from tailrace.experiments.plan.reckon import check_network, check_packets
+from tailrace.experiments.workloads.classes import measured
+from tailrace.experiments.workloads.workload import parse_workload
+from tailrace.hosts.errors import ConfigError
+from tailrace.hosts.flows.dependencies import check_dependencies
+from tailrace.hosts.flows.flow import FlowSpec
+from tailrace.hosts.options.transports import Transport
+from tailrace.p4rt.target import target as switch_target
+from tailrace.schemes.base import Around, Resolved, SchemeConfig, resolve
+from tailrace.schemes.registry import parse_scheme
+from tailrace.topology import Topology
+from tailrace.words import SpecError, parse
+from tailrace.words.scale import scaled
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A run that is ready to go: the job, and classes of flows by number."""
+
+    experiment: Experiment
+    target: str
+    job: Job
+    classes: Mapping[int, str]
+
+    @property
+    def topology(self) -> Topology:
+        """The network at its time scale."""
+        return self.job.topology
+
+
+def scale_of(experiment: Experiment, target: str) -> float:
+    """The time scale of an experiment on a target: its own, or the smallest that this machine holds."""
+    return _scale(experiment, topology_of(experiment.topology), target)
+
+
+def _scale(experiment: Experiment, topology: Topology, target: str) -> float:
+    if experiment.time_scale is not None:
+        return experiment.time_scale
+    return budget.time_scale(topology, target, experiment.mtu_bytes)
+
+
+def workload_words(experiment: Experiment, target: str) -> str:
+    """The words of what is sent, with the number of flows if there is one."""
+    words = experiment.workload or defaults.workload(target)
+    if experiment.flows is None:
+        return words
+    given = parse(words)
+    given.options["flows"] = str(experiment.flows)
+    return str(given)
+
+
+def plan(experiment: Experiment, target: str) -> Plan:
+    """Everything that can be worked out before anything runs.
+
+    Args:
+        experiment: the words.
+        target: bmv2, native or virtual.
+
+    Raises:
+        SpecError: words that do not fit together.
+    """
+    full_speed = topology_of(experiment.topology)
+    check_network(full_speed)
+    scale = _scale(experiment, full_speed, target)
+    topology = scaled(full_speed, scale)
+    flows, classes = _traffic(experiment, target, full_speed, scale)
+    faults = _faults(experiment, topology, scale)
+    given = scaled(parse_scheme(experiment.scheme), scale)
+    transport = transport_of(experiment.transport, given, topology)
+    pfc = None if experiment.pfc is None else parse_pfc(experiment.pfc)
+    around = _around(experiment, target, full_speed, topology, given, flows, faults, transport, pfc)
+    scheme = resolve(given, topology, around)
+    thresholds = _thresholds(experiment, target, topology, scheme, pfc, scale)
+    if given.frame_bytes_on(topology, around) is None:
+        # no other program does as single flows want
+        flows = [replace(flow, steering="") if flow.steering else flow for flow in flows]
+    nic = nic_config(
+        topology,
+        scheme,
+        around,
+        transport,
+        reorder=experiment.reorder,
+        scale=scale,
+        switches=switch_target(target),
+    )
+    job = Job(
+        topology=topology,
+        scheme=scheme,
+        target=target,
+        seed=experiment.seed,
+        flows=tuple(flows),
+        nic=replace(nic, measure_gaps=True) if experiment.gaps else nic,
+        faults=faults,
+        time_scale=scale,
+        pfc=thresholds,
+        kernel_tcp=kernel_tcp(transport, scheme, target, pfc=thresholds is not None),
+        sample_ns=None if experiment.sample_ns is None else round(experiment.sample_ns * scale),
+        watch=experiment.watch,
+        background=frozenset(number for number, name in classes.items() if not measured(name)),
+    )
+    return Plan(experiment, target, job, classes)
+
+
+def _traffic(
+    experiment: Experiment, target: str, full_speed: Topology, scale: float
+) -> tuple[list[FlowSpec], Mapping[int, str]]:
+    """Flows at the time scale, and the class of each by its number."""
+    workload = parse_workload(workload_words(experiment, target))
+    # one stream of numbers a purpose: another fault does not change the flows
+    traffic = workload.traffic(full_speed, random.Random(f"workload {experiment.seed}"))
+    try:
+        check_dependencies(traffic.flows)
+    except ConfigError as error:
+        raise SpecError(f"workload: {error}") from error
+    check_packets(traffic.flows, experiment.mtu_bytes)
+    return [scaled(flow, scale) for flow in traffic.flows], traffic.classes
+
+
+def _faults(experiment: Experiment, topology: Topology, scale: float) -> tuple[LinkFault, ...]:
+    return tuple(
+        scaled(hit, scale)
+        for number, words in enumerate(experiment.faults)
+        for hit in parse_fault(words).resolve(topology, random.Random(f"fault {number} {experiment.seed}"))
+    )
+
+
+def _around(
+    experiment: Experiment,
+    target: str,
+    full_speed: Topology,
+    topology: Topology,
+    given: SchemeConfig,
+    flows: Sequence[FlowSpec],
+    faults: Sequence[LinkFault],
+    transport: Transport,
+    pfc: Pfc | None,
+) -> Around:
+    """What the experiment decides for the scheme's defaults."""
+    mtu = experiment.mtu_bytes
+    frame = given.frame_bytes_on(topology, Around(mtu_bytes=mtu))
+    window = window_bytes(topology, target, experiment.window, frame_bytes=frame, transport=transport.name)
+    # PFC keeps a queue within its bounds without losses
+    room = room_bytes(topology, target, transport) if pfc is None else None
+    if room is None:
+        room = waiting_bytes(flows, window=window, mtu=mtu)
+    return Around(
+        mtu_bytes=mtu,
+        window_bytes=window,
+        room_bytes=room,
+        answers=answers(mtu),
+        slowest=min((fault.factor for fault in faults if isinstance(fault, LinkSlow)), default=1.0),
+        transport=transport.name,
+        fastest_bps=full_speed.fastest_bps,
+        pause_bytes=None if pfc is None else pfc.xoff_bytes,
+        marks=any(flow.steering for flow in flows),
+    )
+
+
+def _thresholds(
+    experiment: Experiment, target: str, topology: Topology, scheme: Resolved, pfc: Pfc | None, scale: float
+) -> Thresholds | None:
+    """The thresholds of PFC, where the experiment has it, or the scheme cannot be without.
+
+    Raises:
+        SpecError: they contradict each other or the scheme, or the target has no PFC.
+    """
+    wanted = pfc_of(pfc, scheme)
+    if wanted is None:
+        return None
+    if target == "bmv2":
+        check_emulated(wanted, scheme)
+    frame_bytes = wire_bytes(experiment.mtu_bytes, experiment.mtu_bytes)[0]
+    reaction_ns = 0 if target == "virtual" else REACTION_NS
+    return wanted.of(topology, frame_bytes, reaction_ns, scale)

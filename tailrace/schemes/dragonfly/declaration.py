@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Routing by switches (Flowcut §III-C4, Spritz §V-A): minimal, Valiant's and UGAL-L.
+
+draw    detours by groups, in a Dragonfly; elsewhere hop by hop, over the program `spritz`
+gap     one base RTT, where a flowlet keeps its path
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, ClassVar
+
+from finsy.p4entity import P4Entity
+
+from tailrace.schemes.base import BY_TOPOLOGY, Around, DragonflyPaths, Plan, Resolved, scheme
+from tailrace.schemes.dragonfly import app
+from tailrace.schemes.dragonfly.paths import GAP, GRAINS, UGAL_L, checked_on
+from tailrace.schemes.errors import IntentError
+from tailrace.schemes.spritz.app import MINIMAL_MODE, RANDOM, UGAL_L_MODE
+from tailrace.schemes.spritz.bounded import BOUNDED_KEYS, BoundedConfig
+from tailrace.topology import Topology
+from tailrace.topology.kinds import SLIM_FLY
+from tailrace.topology.timing import base_rtt_ns
+from tailrace.words import Options, keys
+
+GROUP, HOP = DRAWS = ("group", "hop")
+PACKET, FLOW, FLOWLET = GRAINS
+
+
+def _grain(*grains: str) -> keys.Key:
+    return keys.choice("per", "what keeps a path", grains, section="Flowcut §III-C4")
+
+
+class RoutedConfig(BoundedConfig, frozen=True, kw_only=True):
+    """Routing by switches; `grain` is that of the scheme's default where `draw` is hop."""
+
+    hop_mode: ClassVar[str]
+    usual_grain: ClassVar[str]
+    grain: str
+    gap_ns: Annotated[int | None, GAP] = None
+    draw: Annotated[
+        str | None,
+        keys.choice(
+            "draw",
+            "detours by groups of a Dragonfly, or drawn hop by hop",
+            DRAWS,
+            absent=BY_TOPOLOGY,
+            section="Spritz §V-A",
+        ),
+    ] = None
+
+    @property
+    def steers(self) -> bool:
+        """See BoundedConfig."""
+        return self.draw == HOP
+
+    def is_bounded_on(self, topology: Topology) -> bool:
+        """See BoundedConfig."""
+        return self.draw == HOP or (self.draw is None and topology.kind == SLIM_FLY)
+
+    def checked(self, options: Options) -> RoutedConfig:
+        """See SchemeConfig."""
+        if self.grain != self.usual_grain and self.draw == HOP:
+            raise options.error("per", f"given only where draw={GROUP} is")
+        if self.grain != FLOWLET:
+            keys.refuse(options, ("gap",), f"per={FLOWLET} is")
+        if self.draw == GROUP:
+            keys.refuse(options, BOUNDED_KEYS, f"draw={HOP} is")
+        return self
+
+    def resolve(self, topology: Topology, around: Around) -> Resolved:
+        """See SchemeConfig."""
+        if self.is_bounded_on(topology):
+            if self.grain != self.usual_grain:
+                raise IntentError(f"scheme {self.name}: per={self.grain} goes with draw=group")
+            return self.bounded(topology, around, mode=self.hop_mode)
+        gap_ns = base_rtt_ns(topology) if self.gap_ns is None else self.gap_ns
+        more = {"program": app.PROGRAM, "gap_ns": gap_ns}
+        found = self.filled(ResolvedRouting, topology, around, **more)
+        checked_on(topology, self.name, found.dragonfly_paths)
+        for key, value in (("trim", self.trim), ("repair", self.repair), ("frame", self.frame_bytes)):
+            if value is not None:
+                raise IntentError(f"scheme {self.name}: {key} goes with draw=hop")
+        return found
+
+
+@scheme
+class MinimalConfig(RoutedConfig, frozen=True, kw_only=True):
+    """A minimal path: at most one link to another group."""
+
+    name: ClassVar[str] = "minimal"
+    about: ClassVar[str] = "routing on minimal paths"
+    hop_mode: ClassVar[str] = MINIMAL_MODE
+    usual_grain: ClassVar[str] = FLOW
+    grain: Annotated[str, _grain(PACKET, FLOW, FLOWLET)] = FLOW
+
+
+@scheme
+class ValiantConfig(RoutedConfig, frozen=True, kw_only=True):
+    """Always through a random third group, or in a Slim Fly through a random switch."""
+
+    name: ClassVar[str] = "valiant"
+    about: ClassVar[str] = "routing through a random third group or switch"
+    hop_mode: ClassVar[str] = RANDOM
+    usual_grain: ClassVar[str] = PACKET
+    grain: Annotated[str, _grain(PACKET, FLOW, FLOWLET)] = PACKET
+
+
+@scheme
+class UgalLConfig(RoutedConfig, frozen=True, kw_only=True):
+    """A minimal path or one of Valiant's, by the queues of the first switch."""
+
+    name: ClassVar[str] = UGAL_L
+    about: ClassVar[str] = "a minimal path or one of Valiant's, by the queues of the first switch"
+    hop_mode: ClassVar[str] = UGAL_L_MODE
+    usual_grain: ClassVar[str] = PACKET
+    grain: Annotated[str, _grain(PACKET, FLOWLET)] = PACKET
+
+
+class ResolvedRouting(app.MayDetour, frozen=True, kw_only=True):
+    """Routing by groups in a Dragonfly."""
+
+    draw: ClassVar[str] = GROUP
+    grain: str
+    gap_ns: int
+
+    @property
+    def flowlet_gap_ns(self) -> int | None:
+        """See Resolved."""
+        return self.gap_ns if self.grain == FLOWLET else None
+
+    @property
+    def dragonfly_paths(self) -> DragonflyPaths:
+        """See Resolved."""
+        return DragonflyPaths(rule=self.name, grain=self.grain, gap_ns=self.gap_ns)
+
+    def entities(self, plan: Plan) -> Iterator[P4Entity]:
+        """See Resolved."""
+        return app.entities(plan, self.dragonfly_paths)

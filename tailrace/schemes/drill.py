@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""DRILL(2,1): the least loaded of two random next hops and the last one that was (RLB §II-A.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from finsy.p4entity import P4Entity
+
+from tailrace.schemes.base import Around, Plan, Resolved, SchemeConfig, scheme
+from tailrace.schemes.blocks.entries import configuration, group_members, port_roles, routes
+from tailrace.topology import Topology
+
+CANDIDATES = ("remembered_members", "first_members", "other_members")
+"""Tables, one a candidate."""
+
+
+@scheme
+class DrillConfig(SchemeConfig, frozen=True, kw_only=True):
+    """Every packet goes to the least loaded of two random next hops and the last one that was."""
+
+    name: ClassVar[str] = "drill"
+    about: ClassVar[str] = "every packet goes to the least loaded of three candidates"
+
+    def resolve(self, topology: Topology, around: Around) -> ResolvedDrill:
+        """See SchemeConfig."""
+        return self.filled(ResolvedDrill, topology, around, program=self.name)
+
+
+class ResolvedDrill(Resolved, frozen=True, kw_only=True):
+    """DRILL in a network."""
+
+    @property
+    def dense_groups(self) -> bool:
+        """Two samples are to be two ports."""
+        return True
+
+    def entities(self, plan: Plan) -> Iterator[P4Entity]:
+        """See Resolved."""
+        yield from configuration(plan)
+        yield from port_roles(plan)
+        yield from candidates(plan)
+        yield from group_members(plan)
+        yield from routes(plan)
+
+
+def candidates(plan: Plan) -> Iterator[P4Entity]:
+    """The slots once more for each of the three candidates."""
+    for table in CANDIDATES:
+        yield from group_members(plan, table, "sampled")

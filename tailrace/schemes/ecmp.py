@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ECMP: a hash of the 5-tuple chooses, of next hops in the switch or of whole paths in the NIC."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar
+
+from tailrace.schemes.base import Around, Resolved, scheme
+from tailrace.schemes.blocks.plain import ResolvedPlain
+from tailrace.schemes.spritz.app import STEERED
+from tailrace.schemes.spritz.bounded import BOUNDED_KEYS, FLOW_ECMP, BoundedConfig
+from tailrace.topology import Topology
+from tailrace.words import Options, keys
+
+OVER_MINIMAL, OVER_ALL = OVERS = ("minimal", "all")
+
+
+@scheme
+class EcmpConfig(BoundedConfig, frozen=True, kw_only=True):
+    """A hash of the 5-tuple chooses: a next hop, or in the NIC a path of all there are, minimal or not."""
+
+    name: ClassVar[str] = "ecmp"
+    about: ClassVar[str] = "a hash of the 5-tuple chooses the next hop"
+    kernel_tcp: ClassVar[bool] = True
+    over: Annotated[
+        str,
+        keys.choice(
+            "over",
+            "minimal paths, or all bounded simple paths, drawn by the NIC",
+            OVERS,
+            section="Spritz §V-A",
+        ),
+    ] = OVER_MINIMAL
+
+    @property
+    def steers(self) -> bool:
+        """See BoundedConfig."""
+        return self.over == OVER_ALL
+
+    def is_bounded_on(self, topology: Topology) -> bool:  # noqa: ARG002
+        """See BoundedConfig."""
+        return self.steers
+
+    @property
+    def steering(self) -> str:
+        """See BoundedConfig."""
+        return FLOW_ECMP if self.steers else ""
+
+    def checked(self, options: Options) -> EcmpConfig:
+        """See SchemeConfig."""
+        if not self.steers:
+            keys.refuse(options, BOUNDED_KEYS, f"over={OVER_ALL} is")
+        return self
+
+    def resolve(self, topology: Topology, around: Around) -> Resolved:
+        """See SchemeConfig."""
+        if self.steers:
+            return self.bounded(topology, around, mode=STEERED)
+        return self.filled(ResolvedPlain, topology, around, program=self.name, kernel_tcp=True)

@@ -1,0 +1,338 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Flowcut (§II): a flow keeps its path while anything of it is in flight. Thresholds are of the normalised
+RTT, which is 1 on an idle path.
+
+    growth    half of what would take the average from 1 to the RTT threshold within one averaging time,
+              1/alpha ACKs (assumption; the paper gives no value)
+    left      one BDP in full frames, which is what a drain costs, at most what a sender can say (assumption;
+              §IV-C has no value)
+    age       see `age_ns`
+    path      in a Dragonfly UGAL-L, as §II-A has it; in NICs, where switches keep no state, minimal or
+              Valiant's by a hash; elsewhere shortest paths
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Collection, Iterator
+from typing import Annotated, Any, ClassVar
+
+from finsy.p4entity import P4Entity
+from msgspec.structs import replace
+
+from tailrace.hosts.options.nic import FlowcutNicConfig, NicConfig
+from tailrace.p4rt.programs import Program
+from tailrace.p4rt.target import Target
+from tailrace.schemes.base import BY_TOPOLOGY, Around, DragonflyPaths, Plan, SchemeConfig, scheme
+from tailrace.schemes.blocks.entries import usual
+from tailrace.schemes.dragonfly import app as routing
+from tailrace.schemes.dragonfly.paths import (
+    DEFAULT_SHARE,
+    MIXED,
+    PATH,
+    SHARE,
+    SHORTEST,
+    UGAL_L,
+    check_share,
+    checked_on,
+    paths_on,
+    stepped,
+)
+from tailrace.schemes.ecmp import EcmpConfig
+from tailrace.schemes.errors import IntentError
+from tailrace.schemes.flowcut import app, dragonfly
+from tailrace.schemes.watch import End
+from tailrace.topology import Topology, max_switches_on_path
+from tailrace.topology.paths.dragonfly import DETOUR_SWITCHES, MINIMAL_SWITCHES
+from tailrace.topology.paths.shortest import Down
+from tailrace.topology.timing import (
+    FULL_FRAME_BYTES,
+    NS_BITS,
+    bdp_bytes,
+    propagation_ns,
+    sending_ns,
+    slowest_bps,
+)
+from tailrace.words import Options, keys
+
+FULL, INGRESS, NIC = VARIANTS = ("full", "ingress", "nic")
+FIRST_PATHS = ("ecmp", "least-loaded")
+
+GROWTH_OFF = 1e9
+"""The growth threshold that nothing reaches."""
+
+ALL_BUCKETS = 0
+"""All that the program has."""
+
+DEFAULT_SLOWEST = 0.1
+"""As slow as a failed link in Flowcut §III-B3."""
+
+MOST_LEFT = 127
+"""The largest number of packets that a sender can say are left (7 bits of the BTH)."""
+
+_AGE_MARGIN = 2
+
+
+def _buckets(options: Options, key: str) -> int:
+    found = options.integer(key, least=1)
+    if found & (found - 1):
+        raise options.error(key, "a power of two")
+    return found
+
+
+def _growth(options: Options, key: str) -> float:
+    return GROWTH_OFF if options.text(key) == "off" else options.number(key, least=0)
+
+
+_DRAIN = "Flowcut §II-B, §III-C1"
+_FEW = "Flowcut §IV-C"
+
+_BUCKETS = keys.Key(
+    "buckets",
+    "buckets of the flow table, four ways each",
+    "power of two",
+    _buckets,
+    lambda value: str(value) if value else "all there are",
+)
+_GROWTH = keys.Key(
+    "growth",
+    "drain above this growth of the average per ACK",
+    "number or off",
+    _growth,
+    lambda value: "off" if value >= GROWTH_OFF else f"{value:g}",
+    absent=BY_TOPOLOGY,
+    section=_DRAIN,
+)
+
+
+@scheme
+class FlowcutConfig(SchemeConfig, frozen=True, kw_only=True):
+    """Flowcut: state at every switch, at the first one, or at the hosts, over switches that know ECMP.
+
+    rtt_threshold: 3 to 5 are good, 4 is what the paper uses (§III-C1)
+    slowest_fraction: enters the age
+    """
+
+    name: ClassVar[str] = "flowcut"
+    about: ClassVar[str] = "a flow keeps its path while anything of it is in flight"
+    variant: Annotated[
+        str,
+        keys.choice(
+            "variant", "state at every switch, at the first, or in the NICs", VARIANTS, section="Flowcut §II"
+        ),
+    ] = FULL
+    buckets: Annotated[int, _BUCKETS] = ALL_BUCKETS
+    age_ns: Annotated[
+        int | None,
+        keys.time("age", "an entry that was silent for so long is deleted", least=1, absent=BY_TOPOLOGY),
+    ] = None
+    rtt_threshold: Annotated[
+        float, keys.number("rtt", "drain above this average, in idle round trips", least=1, section=_DRAIN)
+    ] = 4.0
+    growth_threshold: Annotated[float | None, _GROWTH] = None
+    alpha: Annotated[
+        float,
+        stepped(
+            "alpha",
+            "weight of the newest ACK in both averages",
+            f"multiple of 1/{app.ALPHA_STEPS}",
+            app.ALPHA_STEPS,
+            least=1 / app.ALPHA_STEPS,
+        ),
+    ] = 0.5
+    min_left_packets: Annotated[
+        int | None,
+        keys.integer(
+            "left",
+            "drain only if so many of the message are left; 0: always",
+            least=0,
+            values="packets",
+            absent=BY_TOPOLOGY,
+            section=_FEW,
+        ),
+    ] = None
+    resume_bytes: Annotated[
+        int, keys.size("resume", "resume when so little is in flight; 0 keeps the order", section=_FEW)
+    ] = 0
+    credit_bytes: Annotated[
+        int, keys.size("credit", "what a source may still send after XOFF; 0: plain XOFF")
+    ] = 0
+    first_path: Annotated[
+        str,
+        keys.choice(
+            "first", "path of the packets before the first ACK", FIRST_PATHS, section="Flowcut §II-A"
+        ),
+    ] = FIRST_PATHS[0]
+    slowest_fraction: Annotated[
+        float,
+        keys.number(
+            "slowest",
+            "links may run at this share of their rate; sets age",
+            above=0,
+            most=1,
+            section="Flowcut §III-B3",
+        ),
+    ] = DEFAULT_SLOWEST
+    path: Annotated[str | None, PATH] = None
+    minimal_share: Annotated[float, SHARE] = DEFAULT_SHARE
+
+    @property
+    def answers_each(self) -> int:
+        """NICs that do Flowcut answer each packet twice."""
+        return 2 if self.variant == NIC else 1
+
+    def checked(self, options: Options) -> FlowcutConfig:
+        """See SchemeConfig."""
+        check_share(options, self.path)
+        return self
+
+    def resolve(self, topology: Topology, around: Around) -> ResolvedFlowcut:
+        """See SchemeConfig."""
+        in_nics = self.variant == NIC
+        path = paths_on(topology, self.path, MIXED if in_nics else UGAL_L)
+        common = self.common(topology, around)
+        slowest = min(self.slowest_fraction, around.slowest)
+        growth, left, own_age_ns = self.growth_threshold, self.min_left_packets, self.age_ns
+        more: dict[str, Any] = {
+            "program": _program(path, in_nics=in_nics),
+            "path": path,
+            "slowest_fraction": slowest,
+            "age_given": own_age_ns is not None,
+            "growth_threshold": (self.rtt_threshold - 1) * self.alpha / 2 if growth is None else growth,
+        }
+        limit = common["queue_limit_bytes"]
+        more["age_ns"] = age_ns(topology, limit, slowest, path) if own_age_ns is None else own_age_ns
+        frames = -(-bdp_bytes(topology) // FULL_FRAME_BYTES)
+        more["min_left_packets"] = min(frames, MOST_LEFT) if left is None else left
+        found = self.filled(ResolvedFlowcutNic if in_nics else ResolvedFlowcut, topology, around, **more)
+        checked_on(topology, self.name, found.dragonfly_paths)
+        return found
+
+
+def _program(path: str, *, in_nics: bool) -> str:
+    """Flowcut in NICs runs over switches that know nothing of it."""
+    if in_nics:
+        return EcmpConfig.name if path == SHORTEST else routing.PROGRAM
+    return FlowcutConfig.name if path == SHORTEST else dragonfly.PROGRAM
+
+
+class ResolvedFlowcut(app.FlowcutSettings, frozen=True, kw_only=True):
+    """Flowcut in the switches of a network."""
+
+    @property
+    def dragonfly_paths(self) -> DragonflyPaths | None:
+        """See Resolved."""
+        return None if self.path == SHORTEST else self._paths("flow")
+
+    def _paths(self, grain: str) -> DragonflyPaths:
+        return DragonflyPaths(
+            rule=self.path, grain=grain, gap_ns=self.age_ns, minimal_share=self.minimal_share
+        )
+
+    def at(self, topology: Topology, down: Down) -> ResolvedFlowcut:
+        """See Resolved: what has longer paths keeps entries for longer."""
+        if self.age_given or not down:
+            return self
+        age = age_ns(topology, self.queue_limit_bytes, self.slowest_fraction, self.path, down)
+        return replace(self, age_ns=age)
+
+    def plans(
+        self, topology: Topology, program: Program, target: Target, down: Down, out: Collection[End]
+    ) -> Iterator[Plan]:
+        """See Resolved.
+
+        Raises:
+            IntentError: paths with more switches than a packet has room for stamps.
+        """
+        room = program.constant("stamps")
+        stamping = longest_path(topology, self.path) - 1
+        if self.variant == FULL and stamping > room:
+            raise IntentError(
+                f"scheme flowcut: variant full stamps packets at {stamping} switches of a path in"
+                f" {topology.words}, a packet has room for {room}"
+            )
+        return super().plans(topology, program, target, down, out)
+
+    def entities(self, plan: Plan) -> Iterator[P4Entity]:
+        """See Resolved."""
+        settings, paths = app.settings(plan, self), self.dragonfly_paths
+        return app.entities(plan, settings) if paths is None else dragonfly.entities(plan, settings, paths)
+
+
+class ResolvedFlowcutNic(ResolvedFlowcut, frozen=True, kw_only=True):
+    """Flowcut in NICs.
+
+    A path may change only with the UDP source port, so it follows from a hash; or UGAL-L chooses it for what
+    the switch calls a flowlet, which ends when nothing of it can be in flight.
+    """
+
+    @property
+    def dragonfly_paths(self) -> DragonflyPaths | None:
+        """See Resolved."""
+        return None if self.path == SHORTEST else self._paths("flowlet" if self.path == UGAL_L else "flow")
+
+    def plans(
+        self, topology: Topology, program: Program, target: Target, down: Down, out: Collection[End]
+    ) -> Iterator[Plan]:
+        """See Resolved."""
+        return routing.MayDetour.plans(self, topology, program, target, down, out)
+
+    def entities(self, plan: Plan) -> Iterator[P4Entity]:
+        """See Resolved."""
+        paths = self.dragonfly_paths
+        return usual(plan) if paths is None else routing.entities(plan, paths)
+
+    def nic(self, topology: Topology, around: Around, scale: float) -> NicConfig:
+        """See Resolved."""
+        config = super().nic(topology, around, scale)
+        growth = self.growth_threshold
+        flowcut = FlowcutNicConfig(
+            rtt_threshold=self.rtt_threshold,
+            growth_threshold=None if growth >= GROWTH_OFF else growth,
+            alpha=self.alpha,
+            ns_per_byte=NS_BITS / config.link_rate_bps,
+            age_ns=self.age_ns,
+            min_left=self.min_left_packets,
+            resume_bytes=self.resume_bytes,
+        )
+        return dataclasses.replace(config, flowcut_nic=flowcut)
+
+
+def longest_path(topology: Topology, path: str, down: Down = frozenset()) -> int:
+    """The most switches on a path that a packet may take, also where it was sent before links went down."""
+    shortest = max(max_switches_on_path(topology), max_switches_on_path(topology, down))
+    if path == SHORTEST:
+        return shortest
+    if path == "minimal":
+        return max(shortest, MINIMAL_SWITCHES)
+    # a detour is one link within a group and one across, and then a path as from a host
+    return DETOUR_SWITCHES - MINIMAL_SWITCHES + max(shortest, MINIMAL_SWITCHES)
+
+
+def age_ns(
+    topology: Topology,
+    limit_bytes: int,
+    slowest_fraction: float,
+    path: str = SHORTEST,
+    down: Down = frozenset(),
+) -> int:
+    """The longest time that a packet and then its ACK can be on their way between first and last switch.
+
+        age = 2 * (n * (limit + frame) / slow + n * 2 * frame / slow + 2 * propagation)
+
+    with n the switches on the `longest_path`, `limit` the queue limit and `slow` the rate of the slowest link
+    times `slowest_fraction`. A data packet waits behind a full queue at every switch, for ACKs are made when
+    it leaves the last one. An ACK goes in front of all data, but not of the frame that is being sent; its own
+    sending is taken for that of a frame. The factor of 2 is for ACKs behind ACKs, and for links that are
+    paused.
+
+    Raises:
+        IntentError: queues have no limit, so no such time exists.
+    """
+    if limit_bytes == 0:
+        raise IntentError("scheme flowcut: age must be given where queue=0 leaves queues without a limit")
+    switches = longest_path(topology, path, down)
+    slow_bps = max(1, int(slowest_bps(topology) * slowest_fraction))
+    data_ns = switches * sending_ns(limit_bytes + FULL_FRAME_BYTES, slow_bps)
+    ack_ns = switches * sending_ns(2 * FULL_FRAME_BYTES, slow_bps)
+    return _AGE_MARGIN * (data_ns + ack_ns + 2 * propagation_ns(topology, switches))

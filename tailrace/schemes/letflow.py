@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""LetFlow: a flow takes a random next hop after every pause of at least a gap (RLB §II-A.3, HF2T §2).
+
+gap     one base RTT (assumption: paths that differ by less than a round trip do not reorder)
+path    in a Dragonfly UGAL-L, as Flowcut §II-A has it for flowcuts; elsewhere shortest paths
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, ClassVar
+
+from finsy.p4entity import P4Entity
+from msgspec.structs import replace
+
+from tailrace.hosts.options.hf2t_words import HF2T
+from tailrace.schemes.base import Around, DragonflyPaths, Plan, SchemeConfig, scheme
+from tailrace.schemes.blocks.entries import flowlet_config, usual
+from tailrace.schemes.dragonfly import app as dragonfly
+from tailrace.schemes.dragonfly.paths import (
+    DEFAULT_SHARE,
+    GAP,
+    PATH,
+    SHARE,
+    SHORTEST,
+    UGAL_L,
+    check_share,
+    checked_on,
+    paths_on,
+)
+from tailrace.topology import Topology
+from tailrace.topology.timing import base_rtt_ns
+from tailrace.words import Options, keys
+
+PLAIN = "plain"
+LETFLOW_VARIANTS = (PLAIN, HF2T)
+"""LetFlow alone, or with NICs that make flowlets: the same as the key `hf2t`."""
+
+
+@scheme
+class LetflowConfig(SchemeConfig, frozen=True, kw_only=True):
+    """A flow takes a random next hop after every pause of at least the gap."""
+
+    name: ClassVar[str] = "letflow"
+    about: ClassVar[str] = "a flow takes a random next hop after every pause"
+    kernel_tcp: ClassVar[bool] = True
+    variant: Annotated[
+        str, keys.choice("variant", f"{HF2T}: the same as {HF2T}=on", LETFLOW_VARIANTS, section="HF2T §4")
+    ] = PLAIN
+    gap_ns: Annotated[int | None, GAP] = None
+    path: Annotated[str | None, PATH] = None
+    minimal_share: Annotated[float, SHARE] = DEFAULT_SHARE
+
+    def checked(self, options: Options) -> LetflowConfig:
+        """See SchemeConfig."""
+        check_share(options, self.path)
+        variant = PLAIN if self.hf2t is None else HF2T
+        if "variant" in options and variant != self.variant:
+            raise options.error("variant", f"{variant} where {HF2T}={options.text(HF2T)}")
+        return replace(self, variant=variant)
+
+    def resolve(self, topology: Topology, around: Around) -> ResolvedLetflow:
+        """See SchemeConfig."""
+        path = paths_on(topology, self.path, UGAL_L)
+        found = self.filled(
+            ResolvedLetflow,
+            topology,
+            around,
+            program=self.name if path == SHORTEST else dragonfly.PROGRAM,
+            gap_ns=base_rtt_ns(topology) if self.gap_ns is None else self.gap_ns,
+            path=path,
+            kernel_tcp=True,
+        )
+        checked_on(topology, self.name, found.dragonfly_paths)
+        return found
+
+
+class ResolvedLetflow(dragonfly.MayDetour, frozen=True, kw_only=True):
+    """LetFlow in a network."""
+
+    gap_ns: int
+    path: str
+    minimal_share: float
+
+    @property
+    def flowlet_gap_ns(self) -> int:
+        """See Resolved."""
+        return self.gap_ns
+
+    @property
+    def dragonfly_paths(self) -> DragonflyPaths | None:
+        """See Resolved."""
+        if self.path == SHORTEST:
+            return None
+        return DragonflyPaths(
+            rule=self.path, grain="flowlet", gap_ns=self.gap_ns, minimal_share=self.minimal_share
+        )
+
+    def entities(self, plan: Plan) -> Iterator[P4Entity]:
+        """See Resolved."""
+        paths = self.dragonfly_paths
+        if paths is not None:
+            return dragonfly.entities(plan, paths)
+        return usual(plan, flowlet_config(plan, self.gap_ns))

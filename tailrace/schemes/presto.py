@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Presto: flowcells take the next hops in turn (RLB §II-A.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, ClassVar
+
+from finsy.p4entity import P4Entity
+
+from tailrace.schemes.base import Around, Plan, Resolved, SchemeConfig, scheme
+from tailrace.schemes.blocks.entries import flowcell_config, usual
+from tailrace.topology import Topology
+from tailrace.words import keys
+
+CELL = keys.size(
+    "cell", "so many bytes of a flow go one way, the next ones the next way", least=1, section="RLB §VI-A"
+)
+DEFAULT_CELL_BYTES = 64 * 1024
+"""RLB §VI-A; in bytes of frames as hosts send them."""
+
+
+@scheme
+class PrestoConfig(SchemeConfig, frozen=True, kw_only=True):
+    """Cells of so many bytes of a flow go to the next hops in turn."""
+
+    name: ClassVar[str] = "presto"
+    about: ClassVar[str] = "flowcells of a flow go to the next hops in turn"
+    cell_bytes: Annotated[int, CELL] = DEFAULT_CELL_BYTES
+
+    def resolve(self, topology: Topology, around: Around) -> ResolvedPresto:
+        """See SchemeConfig."""
+        return self.filled(ResolvedPresto, topology, around, program=self.name)
+
+
+class ResolvedPresto(Resolved, frozen=True, kw_only=True):
+    """Presto in a network."""
+
+    cell_bytes: int
+
+    def entities(self, plan: Plan) -> Iterator[P4Entity]:
+        """See Resolved."""
+        return usual(plan, flowcell_config(plan, self.cell_bytes))

@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random packet spraying."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from tailrace.schemes.base import Around, SchemeConfig, scheme
+from tailrace.schemes.blocks.plain import ResolvedPlain
+from tailrace.topology import Topology
+
+
+@scheme
+class SprayConfig(SchemeConfig, frozen=True, kw_only=True):
+    """Every packet goes to a random next hop."""
+
+    name: ClassVar[str] = "spray"
+    about: ClassVar[str] = "every packet goes to a random next hop"
+
+    def resolve(self, topology: Topology, around: Around) -> ResolvedPlain:
+        """See SchemeConfig."""
+        return self.filled(ResolvedPlain, topology, around, program=self.name)

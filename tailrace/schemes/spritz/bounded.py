@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What schemes over bounded simple paths of Dragonfly and Slim Fly share, whose switches run `spritz`.
+
+NICs choose a path by its entropy value (Spritz §III, §IV and the baselines of §V-A), or switches draw one hop
+by hop. Packets take paths of many lengths and queues are bounded, so defaults follow from the longest path
+(topology.timing; Spritz, Table II):
+
+    frame          that of the experiment's packets, with the headers of Spritz; else that of Table II
+    queue limit    one longest BDP, as RED's base
+    RED            from 0.2 to 0.8 of the queue limit
+    transport      dctcp
+    rto            of each packet: RTO_MARGIN times the longest idle round trip with a full queue at every
+                   switch. The paper gives none; with trimming only what has vanished waits for it. It does
+                   not double, and where queues trim it leaves the window alone: congestion shows by marks and
+                   NACKs, a timeout tells of a dead path
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import Annotated, Any, ClassVar
+
+from finsy.p4entity import P4Entity
+
+from tailrace.hosts.options.nic import STEERABLE, DctcpConfig, NicConfig, SteeringConfig
+from tailrace.p4rt.programs import Program
+from tailrace.p4rt.target import Target
+from tailrace.schemes.base import (
+    BY_TOPOLOGY,
+    Around,
+    Plan,
+    Resolved,
+    SchemeConfig,
+    mtu_of,
+    own_down,
+    red_up_to,
+)
+from tailrace.schemes.blocks.groups import plan_groups
+from tailrace.schemes.errors import IntentError
+from tailrace.schemes.spritz.app import CLASS, PROGRAM, BoundedPlan, entities
+from tailrace.schemes.spritz.endpoints import UNIFORM, EndpointPaths, EndpointTable
+from tailrace.schemes.watch import End
+from tailrace.topology import Topology
+from tailrace.topology.kinds import check_kind
+from tailrace.topology.paths.bounded import BoundedPaths
+from tailrace.topology.paths.default_routes import minimal_next_hops
+from tailrace.topology.paths.segments import FRAME_BYTES
+from tailrace.topology.paths.shortest import Down
+from tailrace.topology.timing import (
+    ACK_BYTES,
+    NS_BITS,
+    longest_bdp_bytes,
+    longest_links,
+    longest_rtt_ns,
+    slowest_bps,
+)
+from tailrace.words import SpecError, keys
+
+ALGORITHMS = ("scout", "spray", "ops", "ecmp", "flicr")
+"""How NICs choose among paths."""
+
+SCOUT, SPRAY, OPS, FLOW_ECMP, FLICR = ALGORITHMS
+
+BOUNDED_KEYS = ("trim", "repair", "frame")
+
+FRAME_HEADER_BYTES = ACK_BYTES
+"""What a frame has beside its payload, as Spritz, Table II reckons: our own have 6 bytes less."""
+
+RTO_MARGIN = 1.5
+_LEAST_FRAME_BYTES = 64
+
+
+class BoundedConfig(SchemeConfig, frozen=True, kw_only=True):
+    """A scheme that may run over the program `spritz`; these keys have no meaning where it does not.
+
+    Where `repair` is on, default tables lead around failed links; ECMP tables never do (Spritz §IV-C, §V-D).
+    """
+
+    trim: Annotated[
+        bool | None,
+        keys.flag("trim", "what exceeds a queue's limit loses its payload, and not all", absent=BY_TOPOLOGY),
+    ] = None
+    repair: Annotated[
+        bool | None, keys.flag("repair", "default routes lead around failed links", absent=BY_TOPOLOGY)
+    ] = None
+    marks: Annotated[
+        bool, keys.flag("marks", "hosts may mark packets that follow their EV in every mode")
+    ] = False
+    frame_bytes: Annotated[
+        int | None,
+        keys.size(
+            "frame",
+            "of a full frame; experiments have that of their packets",
+            least=_LEAST_FRAME_BYTES,
+            absent=BY_TOPOLOGY,
+        ),
+    ] = None
+
+    @property
+    def steers(self) -> bool:
+        """Whether it runs over that program in every topology."""
+        return True
+
+    def is_bounded_on(self, topology: Topology) -> bool:  # noqa: ARG002 - of some schemes it depends
+        """Whether it runs over that program."""
+        return True
+
+    @property
+    def steering(self) -> str:
+        """The algorithm by which NICs choose paths, one of ALGORITHMS; empty: switches do."""
+        return ""
+
+    @property
+    def only_transport(self) -> str | None:
+        """NICs need to be told each packet's fate."""
+        return STEERABLE if self.steering else None
+
+    @property
+    def marks_queues(self) -> bool:
+        """See SchemeConfig."""
+        return self.steers
+
+    def usual_transport(self, topology: Topology) -> str:
+        """See SchemeConfig."""
+        return STEERABLE if self.is_bounded_on(topology) else super().usual_transport(topology)
+
+    def frame_bytes_on(self, topology: Topology, around: Around) -> int | None:
+        """See SchemeConfig."""
+        return self.full_frame_bytes(around) if self.is_bounded_on(topology) else None
+
+    def full_frame_bytes(self, around: Around) -> int:
+        """A full frame where it runs over that program."""
+        if self.frame_bytes is not None:
+            return self.frame_bytes
+        return FRAME_BYTES if around.mtu_bytes is None else around.mtu_bytes + FRAME_HEADER_BYTES
+
+    def check_on(self, topology: Topology) -> None:
+        """Raises IntentError where the topology has no bounded paths."""
+        try:
+            check_kind(topology)
+        except SpecError as error:
+            raise IntentError(f"scheme {self.name}: {error}") from None
+
+    def bounded(
+        self,
+        topology: Topology,
+        around: Around,
+        kind: type[ResolvedBounded] | None = None,
+        **more: Any,
+    ) -> ResolvedBounded:
+        """The scheme over that program, with `mode` and what else it has.
+
+        Raises:
+            IntentError: the topology has no such paths.
+        """
+        self.check_on(topology)
+        frame = self.full_frame_bytes(around)
+        bdp_bytes = longest_bdp_bytes(topology, frame)
+        limit_bytes = bdp_bytes if self.queue_limit_bytes is None else self.queue_limit_bytes
+        return self.filled(
+            kind or ResolvedBounded,
+            topology,
+            around,
+            **{
+                "program": PROGRAM,
+                "queue_limit_bytes": limit_bytes,
+                "red": self.red or red_up_to(limit_bytes or bdp_bytes),
+                "steering": self.steering,
+                "trim": self.trim is not False,
+                "repair": bool(self.repair),
+                "marks": self.marks or around.marks,
+                "frame_bytes": frame,
+            }
+            | more,
+        )
+
+
+class ResolvedBounded(Resolved, frozen=True, kw_only=True):
+    """A scheme over the program `spritz`.
+
+    mode: what switches do, one of MODES
+    steering: the algorithm by which NICs choose paths, one of ALGORITHMS; empty: switches do
+    weights, scale: see EndpointPaths
+    """
+
+    draw: ClassVar[str] = "hop"
+    mode: str
+    trim: bool
+    repair: bool
+    marks: bool
+    frame_bytes: int
+    steering: str
+    weights: str = UNIFORM
+    scale: float = 1.0
+
+    @property
+    def trims(self) -> bool:
+        """See Resolved."""
+        return self.trim
+
+    def plans(
+        self, topology: Topology, program: Program, target: Target, down: Down, out: Collection[End]
+    ) -> Iterator[Plan]:
+        """Groups hold all minimal next hops, in a Dragonfly those from hosts. Dead links are left to the
+        senders to avoid, unless `repair` is on (Spritz §V-D).
+        """
+        del out
+        down = down if self.repair else frozenset()
+        paths = BoundedPaths(topology, down, self.frame_bytes)
+        usual = minimal_next_hops(topology)
+        current = minimal_next_hops(topology, down) if down else usual
+        for switch in topology.switches:
+            ports_down = own_down(topology, switch, down)
+            groups = plan_groups(usual[switch.name], current[switch.name], ports_down)
+            yield BoundedPlan(topology, switch, groups, program, target, self, paths, self.mode, self.marks)
+
+    def entities(self, plan: Plan) -> Iterator[P4Entity]:
+        """See Resolved."""
+        assert isinstance(plan, BoundedPlan), "the plans are ours"
+        return entities(plan)
+
+    def nic(self, topology: Topology, around: Around, scale: float) -> NicConfig:  # noqa: ARG002
+        """See Resolved."""
+        rtt_ns = longest_rtt_ns(topology, self.frame_bytes)
+        rate_bps = slowest_bps(topology)
+        switches = sum(longest_links(topology)[0]) + 1
+        queueing_ns = switches * self.queue_limit_bytes * NS_BITS // rate_bps
+        return NicConfig(
+            mtu_bytes=mtu_of(around),
+            transport=around.transport,
+            window_bytes=around.window_bytes,
+            rto_ns=round(RTO_MARGIN * (rtt_ns + queueing_ns)),
+            rto_backoff=0,
+            ack_delay_ns=rtt_ns,
+            link_rate_bps=rate_bps,
+            dctcp=DctcpConfig(rtt_ns=rtt_ns, timeout_is_loss=not self.trim),
+            steering=self._steering(rtt_ns) if self.steering else None,
+        )
+
+    def _steering(self, rtt_ns: int) -> SteeringConfig:
+        """How NICs choose paths."""
+        return SteeringConfig(algorithm=self.steering, flicr_epoch_ns=rtt_ns)
+
+    def endpoint_paths(self, topology: Topology) -> EndpointPaths:
+        """The EV lists of all endpoints.
+
+        Raises:
+            ProgramError: the program is missing.
+        """
+        paths = BoundedPaths(topology, frame_bytes=self.frame_bytes)
+        return EndpointPaths(paths, weights=self.weights, scale=self.scale, coarse=self.mode == CLASS)
+
+    def paths(self, topology: Topology) -> EndpointTable:
+        """See Resolved."""
+        return EndpointTable(topology, self.endpoint_paths(topology))

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Times and amounts that follow from a topology: pure arithmetic on integers.
+
+All come from the links' rates and delays, so they scale with the topology.
+
+    base RTT      an idle round trip on the longest of the shortest paths: twice propagation and latency of
+                  switches, and a full frame sent by the host and by every switch; on the way back a small
+                  frame, whose sending time is left out
+    BDP           base RTT times the fastest host link
+    longest RTT   a full frame on the longest bounded path and its ACK on the longest minimal one, without
+                  queueing: propagation of all links, sending by hosts and switches, latency of switches
+    longest BDP   what the fastest host link carries in that time, in whole frames. With the links of Table
+                  II of Spritz that is 88 frames in its Dragonfly and 92 in its Slim Fly, as it says; the
+                  paper has no formula, and with the ACK on the longest path it would be 107 and 116
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from tailrace.topology.kinds import SLIM_FLY, TREES, check_kind
+from tailrace.topology.model import Topology
+from tailrace.topology.paths.segments import link_ps
+from tailrace.topology.paths.shortest import max_switches_on_path
+
+FULL_FRAME_BYTES = 1600
+"""An Ethernet frame of 1500 bytes, with headers and all that Tailrace adds to it."""
+
+ACK_BYTES = 64
+"""The headers of Spritz, Table II."""
+
+NS_BITS = 8_000_000_000
+"""Bits a byte times ns a second: bytes * NS_BITS / bits a second is ns."""
+
+_PS_PER_NS = 1_000
+_PS_BITS = 8 * 10**12
+
+_Links = tuple[int, int]
+"""Local and global links of a path."""
+
+
+def sending_ns(size_bytes: int, rate_bps: int) -> int:
+    """How long a link takes to send some bytes, rounded up."""
+    return -(-size_bytes * NS_BITS // rate_bps)
+
+
+def slowest_bps(topology: Topology) -> int:
+    """The lowest rate of any link, of hosts or of switches."""
+    return min(end.rate_bps for ends in (topology.hosts, topology.links) for end in ends)
+
+
+def fabric_rate_bps(topology: Topology) -> int:
+    """The highest rate between switches."""
+    return max((link.rate_bps for link in topology.links), default=1)
+
+
+def link_delay_ns(topology: Topology) -> int:
+    """The longest delay between switches."""
+    return max((link.delay_ns for link in topology.links), default=0)
+
+
+def in_flight_bytes(topology: Topology) -> int:
+    """What is under way on such a link, rounded up."""
+    return -(-link_delay_ns(topology) * fabric_rate_bps(topology) // NS_BITS)
+
+
+def propagation_ns(topology: Topology, switches: int) -> int:
+    """The delay between two hosts with so many switches between them, at most: propagation, and latency of
+    switches.
+    """
+    hosts = 2 * max(host.delay_ns for host in topology.hosts)
+    return hosts + (switches - 1) * link_delay_ns(topology) + switches * topology.latency_ns
+
+
+def base_rtt_ns(topology: Topology) -> int:
+    """The round trip of a full frame and its acknowledgement on the longest path, without queueing."""
+    switches = max_switches_on_path(topology)
+    sending = (switches + 1) * sending_ns(FULL_FRAME_BYTES, slowest_bps(topology))
+    return 2 * propagation_ns(topology, switches) + sending
+
+
+def bdp_bytes(topology: Topology) -> int:
+    """What the fastest host link carries in one base RTT."""
+    fastest_bps = max(host.rate_bps for host in topology.hosts)
+    return -(-fastest_bps * base_rtt_ns(topology) // NS_BITS)
+
+
+def longest_links(topology: Topology) -> tuple[_Links, _Links]:
+    """Local and global links of the longest bounded path, and of the longest minimal one.
+
+    Raises:
+        SpecError: the topology has no such paths.
+    """
+    check_kind(topology)
+    if topology.kind in TREES:
+        # up and down again: by a switch of the own pod, or by two and one above them
+        links = max_switches_on_path(topology) - 1
+        up_and_down = (min(2, links), max(0, links - 2))
+        return up_and_down, up_and_down
+    if topology.kind == SLIM_FLY:
+        local_ns, global_ns = _delays_ns(topology)
+        return ((0, 4), (0, 2)) if global_ns >= local_ns else ((4, 0), (2, 0))
+    members = Counter(switch.group for switch in topology.switches)
+    within = int(max(members.values()) > 1)
+    if len(members) == 1:
+        return (min(2, len(topology.switches) - 1), 0), (within, 0)
+    minimal = (2 * within, 1)
+    return ((3 * within, 2) if len(members) > 2 else minimal), minimal
+
+
+def _delays_ns(topology: Topology) -> tuple[int, int]:
+    """The longest propagation of a local link and of a global one; 0 where there is none."""
+    longest = {True: 0, False: 0}
+    group = {switch.name: switch.group for switch in topology.switches}
+    for link in topology.links:
+        is_local = group[link.a] == group[link.b]
+        longest[is_local] = max(longest[is_local], link.delay_ns)
+    return longest[True], longest[False]
+
+
+def _one_way_ps(topology: Topology, links: _Links, size_bytes: int) -> int:
+    """The time of a packet from host to host on a path, through links that are as slow as the slowest."""
+    local_ns, global_ns = _delays_ns(topology)
+    rate_bps = slowest_bps(topology)
+    host_ns = max(host.delay_ns for host in topology.hosts)
+    return (
+        links[0] * link_ps(local_ns, rate_bps, size_bytes)
+        + links[1] * link_ps(global_ns, rate_bps, size_bytes)
+        + 2 * link_ps(host_ns, rate_bps, size_bytes)
+        + (sum(links) + 1) * topology.latency_ns * _PS_PER_NS
+    )
+
+
+def longest_rtt_ns(topology: Topology, frame_bytes: int) -> int:
+    """The idle round trip of a full frame over the longest bounded path, rounded up.
+
+    Raises:
+        SpecError: the topology has no such paths.
+    """
+    there, back = longest_links(topology)
+    data_ps = _one_way_ps(topology, there, frame_bytes)
+    return -(-(data_ps + _one_way_ps(topology, back, ACK_BYTES)) // _PS_PER_NS)
+
+
+def longest_bdp_bytes(topology: Topology, frame_bytes: int) -> int:
+    """What the fastest host link carries in the longest RTT, in whole frames.
+
+    Raises:
+        SpecError: the topology has no such paths.
+    """
+    fastest_bps = max(host.rate_bps for host in topology.hosts)
+    rtt_ps = longest_rtt_ns(topology, frame_bytes) * _PS_PER_NS
+    return -(-fastest_bps * rtt_ps // (_PS_BITS * frame_bytes)) * frame_bytes
