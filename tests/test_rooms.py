@@ -48,30 +48,12 @@ MAY: dict[str, list[str]] = {
 }
 
 # Arrows that are not allowed and still there, each with its reason. What is no longer needed here fails.
-EXCEPTIONS: dict[tuple[str, str], str] = {
-    ("codec.table", "hosts.nic.nic"): "C asks by the class which kind of NIC it has",
-    (
-        "controller.virtual_time",
-        "native.server.errors",
-    ): "the network's clock and errors have no protocol yet",
-    ("controller.virtual_time", "native.virtual"): "the network's clock and errors have no protocol yet",
-    ("native.server.service", "native.switchd.ports"): "PortError stands with the real ports",
-    ("native.server.statistics", "native.switchd.lossless"): "PRIORITIES stands with the real ports",
-    ("p4rt.inprocess", "controller.reconcile"): "install_all writes and reconciles in one",
-    ("p4rt.inprocess", "schemes.intent"): "SwitchIntent stands with the schemes",
-    ("schemes.rlb.faulty_paths", "controller.storms"): "RLB's watcher and the controller's are one",
-    ("schemes.spritz.frames", "experiments.plan.words"): "a scheme's words are edited as text",
-    ("words.schema", "experiments.errors"): "FileError stands with the experiments",
-}
+EXCEPTIONS: dict[tuple[str, str], str] = {}
 
-FILES = 20
+FILES = 22
 """Most Python modules in a folder, `__init__.py` not counted; most C files and headers in one."""
 
-PYTHON_EXCEPTIONS = {"mininet": "to be merged"}
-C_EXCEPTIONS = {
-    "tailrace/native/runtime/c": "the switch's core is one subsystem",
-    "tailrace/native/virtual/c": "the network is one subsystem",
-}
+C_EXCEPTIONS = {"tailrace/native/runtime/c": "the switch's core is one subsystem"}
 
 PRODUCT = ("tailrace", "controller", "mininet", "bench", "conformance", "scripts")
 
@@ -192,11 +174,11 @@ def crowded(files: Iterable[Path]) -> set[str]:
 
 def test_folders_are_small() -> None:
     files = [path for top in PRODUCT for path in (ROOT / top).rglob("*.py")]
-    assert crowded(path for path in files if path.name != "__init__.py") == set(PYTHON_EXCEPTIONS)
+    assert crowded(path for path in files if path.name != "__init__.py") == set()
 
 
 def test_c_folders_are_small() -> None:
-    """But two, which are one subsystem each."""
+    """But one."""
     assert crowded((ROOT / "tailrace").rglob("*.[ch]")) == set(C_EXCEPTIONS)
 
 

@@ -21,6 +21,14 @@ class StateError(Exception):
         self.code: ErrorCode = code
 
 
+class PortError(Exception):
+    """A port that cannot be opened; the text is one line for the user."""
+
+
+PRIORITIES = 8
+"""Of PFC (802.1Qbb)."""
+
+
 @dataclass(frozen=True, slots=True)
 class PfcLimits:
     """Thresholds in bytes of what came in by one port and waits with one priority."""

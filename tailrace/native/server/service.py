@@ -23,6 +23,7 @@ from finsy.proto import p4r
 from google.protobuf.message import Message
 
 from tailrace.native.runtime import StateError
+from tailrace.native.runtime.types import PortError
 from tailrace.native.server.arbitration import Client, Notices
 from tailrace.native.server.context import from_state_error, in_slices
 from tailrace.native.server.device import Device, Pipeline, capabilities, failed
@@ -30,7 +31,6 @@ from tailrace.native.server.requests import parsed, parsed_config, parsing
 from tailrace.native.server.state import Result
 from tailrace.native.server.streams import Stream
 from tailrace.native.server.turns import Turns
-from tailrace.native.switchd.ports import PortError
 from tailrace.p4rt.status import DETAILS, MAX_MESSAGE, Code, P4RtError, batch_status, exhausted
 from tailrace.words.text import one_line
 

@@ -16,7 +16,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from tailrace.native.runtime import Switch
-from tailrace.native.switchd.lossless import PRIORITIES
+from tailrace.native.runtime.types import PRIORITIES
 
 
 def statistics(switch: Switch, ports: Iterable[int], now_ns: int) -> dict[str, object]:

@@ -103,9 +103,9 @@ def _run(options: Options, signals: Signals) -> None:
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     from tailrace.native.compiler import ProgramError
     from tailrace.native.runtime import BuildError, StateError
+    from tailrace.native.runtime.types import PortError
     from tailrace.native.server.compiling import Compiler
     from tailrace.native.server.server import ServerError
-    from tailrace.native.switchd.ports import PortError
 
     compiler = Compiler()
     try:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from tailrace.native.runtime.types import PRIORITIES
 from tailrace.words import UnitError
 from tailrace.words.units import parse_bytes
 from tailrace.words.watchdog import Watchdog, of_host, parse_watchdog
@@ -15,7 +16,6 @@ from tailrace.words.watchdog import Watchdog, of_host, parse_watchdog
 if TYPE_CHECKING:
     from tailrace.native.runtime import BufferConfig, PfcConfig
 
-PRIORITIES = 8
 MOST_QUANTA = 0xFFFF
 MOST_BYTES = 1 << 40
 _MOST_ALPHA = 1 << 10

@@ -18,6 +18,7 @@ from types import TracebackType
 from typing import Protocol
 
 from tailrace.native.runtime.build import BuildError, library_recipe, runtime_library
+from tailrace.native.runtime.types import PortError
 from tailrace.toolchain.artifacts import RUNTIME
 
 __all__ = ["IoLoop", "PortError", "PortStatus", "SwitchHandle", "io_library", "io_sources", "open_library"]
@@ -30,10 +31,6 @@ _MAX_PORT = 511
 
 MOST_FRAMES = 4096
 """Packet-ins that wait in the loop at most (TRI_CPU_FRAMES)."""
-
-
-class PortError(Exception):
-    """A port that cannot be opened; the text is one line for the user."""
 
 
 class SwitchHandle(Protocol):
