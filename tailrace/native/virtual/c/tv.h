@@ -53,28 +53,4 @@ int tv_wire_send(tv_wire *w, uint64_t now_ps, uint64_t arrival_ps,
 uint64_t tv_wire_rate_bps(const tv_wire *w);
 uint64_t tv_wire_delay_ps(const tv_wire *w);
 
-/* ---- a host, as the network sees it (tv_host.h, tv_host.c) ----
- *
- *   tv_host *tv_host_new(tv_wire *in, tv_wire *out);   NULL with an exception
- *   void tv_host_free(tv_host *h);
- *   int tv_host_attach(tv_host *h, PyObject *port);    0, -1
- *   uint64_t tv_host_next(const tv_host *h);
- *       time of its next event, that of tv_wire_next(in) among them
- *   int tv_host_run(tv_host *h, uint64_t end_ps);
- *       handles all events before end_ps; how many there were (arrivals, and
- *       times at which the NIC was asked for a frame), or -1
- *   int tv_host_idle(tv_host *h);                      1, 0, -1
- *   int tv_host_poll(tv_host *h, uint64_t now_ps);
- *       before a run: the NIC may have got something to send; makes the host's
- *       next event now_ps or, when the wire is busy, the time at which it is
- *       free. 0, -1. Never tells a NIC a time earlier than it has seen: after
- *       a run that came to rest now_ps may lie a little before a timer that
- *       the NIC has already been told of.
- *   uint64_t tv_host_last_ps(const tv_host *h);
- *       time of the last event that carried a frame: an arrival was taken or
- *       a frame was sent; timers do not count. 0: none yet
- *   int tv_host_traverse(tv_host *h, visitproc visit, void *arg);
- *       for Python's cycle collector: Py_VISIT of the NIC and all it holds
- */
-
 #endif
