@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import queue
 import threading
+from abc import ABC, abstractmethod
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -67,70 +68,60 @@ class Stream(Protocol):
         ...
 
 
-class Channel(Protocol):
-    """An open channel. `stub` gives what `one` and `all` wait for."""
+class Channel(ABC):
+    """An open channel of grpc or grpc.aio. `stub` gives what `one` and `all` wait for."""
 
-    stub: Any
-    raw: Any
+    def __init__(self, kind: Any, address: str, tls: Tls | None) -> None:
+        if tls is None:
+            self.raw = kind.insecure_channel(address, options=_OPTIONS)
+        else:
+            credentials = tls.credentials().to_client_credentials()
+            self.raw = kind.secure_channel(address, credentials, options=_OPTIONS)
+        self.stub: Any = p4r_grpc.P4RuntimeStub(self.raw)
 
+    @abstractmethod
     async def one(self, call: Any) -> Any:
         """The answer of a call. Raises grpc.RpcError."""
-        ...
 
+    @abstractmethod
     async def all(self, call: Any) -> list[Any]:
         """The answers of a call that has several. Raises grpc.RpcError."""
-        ...
 
+    @abstractmethod
     def stream(self) -> Stream:
         """Opens a StreamChannel."""
-        ...
 
 
-class LoopChannel:
+class LoopChannel(Channel):
     """For code in an event loop."""
 
     def __init__(self, address: str, tls: Tls | None) -> None:
-        self.raw = _opened(grpc.aio, address, tls)
-        self.stub: Any = p4r_grpc.P4RuntimeStub(self.raw)
+        super().__init__(grpc.aio, address, tls)
 
     async def one(self, call: Any) -> Any:
-        """See Channel."""
         return await call
 
     async def all(self, call: Any) -> list[Any]:
-        """See Channel."""
         return [answer async for answer in call]
 
     def stream(self) -> Stream:
-        """See Channel."""
         return _LoopStream(self.stub.StreamChannel())
 
 
-class BlockingChannel:
+class BlockingChannel(Channel):
     """For code without an event loop: nothing here waits for one, so `run_at_once` can run what uses it."""
 
     def __init__(self, address: str, tls: Tls | None) -> None:
-        self.raw = _opened(grpc, address, tls)
-        self.stub: Any = p4r_grpc.P4RuntimeStub(self.raw)
+        super().__init__(grpc, address, tls)
 
     async def one(self, call: Any) -> Any:
-        """See Channel."""
         return call
 
     async def all(self, call: Any) -> list[Any]:
-        """See Channel."""
         return list(call)
 
     def stream(self) -> Stream:
-        """See Channel."""
         return _BlockingStream(self.stub)
-
-
-def _opened(kind: Any, address: str, tls: Tls | None) -> Any:
-    """A channel of grpc or grpc.aio."""
-    if tls is None:
-        return kind.insecure_channel(address, options=_OPTIONS)
-    return kind.secure_channel(address, tls.credentials().to_client_credentials(), options=_OPTIONS)
 
 
 class _LoopStream:

@@ -37,7 +37,7 @@ from tailrace.native.compiler.read.tables import TableReader
 
 JSON_MAJOR = 2
 
-_CORE_ERRORS = (
+_CORE_ERRORS = [
     "NoError",
     "PacketTooShort",
     "NoMatch",
@@ -45,14 +45,14 @@ _CORE_ERRORS = (
     "HeaderTooShort",
     "ParserTimeout",
     "ParserInvalidArgument",
-)
+]
 """The order in which BMv2 numbers the errors of core.p4 that a program does not list."""
 
 _IPV4_CHECKSUM_BITS = (80, 96)
 """Where a checksum of type "ipv4" lies in its header."""
 
 ALGORITHMS = frozenset(
-    {
+    [
         "crc8_custom",
         "crc16",
         "crc16_custom",
@@ -69,22 +69,16 @@ ALGORITHMS = frozenset(
         "xxh64",
         "bmv2_hash",
         "hash_ex",
-    }
+    ]
 )
 
-# BMv2's names of the fields that its targets use -> ours
-_ALIASES = {
-    "queueing_metadata.enq_timestamp": "enq_timestamp",
-    "queueing_metadata.enq_qdepth": "enq_qdepth",
-    "queueing_metadata.deq_timedelta": "deq_timedelta",
-    "queueing_metadata.deq_qdepth": "deq_qdepth",
-    "queueing_metadata.qid": "qid",
-    "intrinsic_metadata.ingress_global_timestamp": "ingress_global_timestamp",
-    "intrinsic_metadata.egress_global_timestamp": "egress_global_timestamp",
-    "intrinsic_metadata.mcast_grp": "mcast_grp",
-    "intrinsic_metadata.egress_rid": "egress_rid",
-    "intrinsic_metadata.priority": "priority",
+_BMV2_FIELDS = {
+    "queueing_metadata": ["enq_timestamp", "enq_qdepth", "deq_timedelta", "deq_qdepth", "qid"],
+    "intrinsic_metadata": (
+        ["ingress_global_timestamp", "egress_global_timestamp", "mcast_grp", "egress_rid", "priority"]
+    ),
 }
+"""Fields that BMv2's targets use, by the header in whose name they look for them."""
 
 _REQUIRED = ("ingress_port", "packet_length", "instance_type", "egress_spec", "egress_port")
 
@@ -188,13 +182,11 @@ class _Reader:
 
     def _standard(self) -> dict[str, FieldRef]:
         """standard_metadata and what BMv2's aliases make of its fields."""
-        found: dict[str, FieldRef] = {}
-        for name, index in (("standard_metadata", self.headers.header_names.get("standard_metadata")),):
-            if index is None:
-                self.root["headers"].fail(f'no header is named "{name}"')
-            htype = self.headers.types[self.headers.headers[index].type]
-            for i, f in enumerate(htype.fields):
-                found[f.name] = FieldRef(HeaderInst(index), i)
+        index = self.headers.header_names.get("standard_metadata")
+        if index is None:
+            self.root["headers"].fail('no header is named "standard_metadata"')
+        fields = self.headers.types[self.headers.headers[index].type].fields
+        found = {f.name: FieldRef(HeaderInst(index), i) for i, f in enumerate(fields)}
         for name in _REQUIRED:
             if name not in found:
                 self.root["headers"].fail(f'standard_metadata has no field "{name}"')
@@ -203,16 +195,15 @@ class _Reader:
 
     def _named_by_bmv2(self, found: dict[str, FieldRef]) -> None:
         """The fields that BMv2 finds under names of its own: aliases, or headers of those names (P4_14)."""
-        for name, ours in _ALIASES.items():
-            header, field = name.split(".")
+        for header, fields in _BMV2_FIELDS.items():
             index = self.headers.header_names.get(header)
-            alias = self.headers.aliases.get(name)
-            if isinstance(alias, FieldRef):
-                found[ours] = alias
-            elif index is not None:
-                at = self.headers.positions[self.headers.headers[index].type].get(field)
-                if at is not None:
-                    found[ours] = FieldRef(HeaderInst(index), at)
+            places = {} if index is None else self.headers.positions[self.headers.headers[index].type]
+            for field in fields:
+                alias = self.headers.aliases.get(f"{header}.{field}")
+                if isinstance(alias, FieldRef):
+                    found[field] = alias
+                elif index is not None and field in places:
+                    found[field] = FieldRef(HeaderInst(index), places[field])
 
     def _errors(self) -> dict[str, int]:
         found: dict[str, int] = {}
