@@ -136,9 +136,9 @@ def read(path: Path | None = None) -> RunFile:
         RunFileError: there is none, or its content is no good; the line names the file and the key.
     """
     place = path or default_path()
-    if not place.exists():
-        raise RunFileError(f"no network is running (there is no {place}); start one, or give --run FILE")
     try:
+        if not place.exists():
+            raise RunFileError(f"no network is running (there is no {place}); start one, or give --run FILE")
         if path is None:
             _check_folder(place.parent)
         return read_json(place, RunFile, _MOST_BYTES)
