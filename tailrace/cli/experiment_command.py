@@ -20,13 +20,13 @@ from tailrace.experiments.plan.plan import Plan, plan
 from tailrace.experiments.plan.words import labels
 from tailrace.experiments.results.result import Result, comparison, problems, to_json, write_result
 from tailrace.experiments.results.staging import staged, write_file
-from tailrace.experiments.results.table import make_sweep_table, make_table, show
+from tailrace.experiments.results.table import make_table, show
 from tailrace.experiments.run.compare import Comparison, compare, compare_at_once, plans, write
 from tailrace.experiments.run.pool import Where, run_all
 from tailrace.experiments.run.progress import Display
 from tailrace.experiments.run.run import run
 from tailrace.experiments.run.signals import Interrupted, stoppable
-from tailrace.experiments.run.sweep import SWEEP, document, parse_axis, points
+from tailrace.experiments.run.sweep import SWEEP, document, make_sweep_table, parse_axis, points
 from tailrace.experiments.run.task import Failed, backend_of
 from tailrace.topology import parse_topology
 from tailrace.words import SpecError

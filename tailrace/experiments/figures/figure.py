@@ -14,14 +14,19 @@ from msgspec import UnsetType
 
 from tailrace.experiments.figures import plot
 from tailrace.experiments.figures.ranking import ranking_figure
+from tailrace.experiments.results.metrics import Metric
 from tailrace.experiments.results.result import Result, longest_fct_ns
 from tailrace.experiments.results.rows import measured_rows
 from tailrace.experiments.results.statistics import cumulative
-from tailrace.experiments.results.table import LOSSLESS_COLUMNS, has_pfc, lossless_counts
+from tailrace.experiments.results.table import LOSSLESS_COLUMNS, has_pfc, lossless_counts, own_metrics
+from tailrace.experiments.results.units import UNITS
 
 STEM = "comparison"
 FORMATS = ("svg", "png")
 MOST_LINES = len(plot.COLOURS)
+
+MOST_METRICS = 4
+"""From outside, each with a panel of its own; tables have all of them."""
 
 
 def draw(results: Sequence[Result], folder: Path) -> list[Path]:
@@ -30,7 +35,8 @@ def draw(results: Sequence[Result], folder: Path) -> list[Path]:
 
 
 def comparison_figure(results: Sequence[Result]) -> Figure:
-    """A panel of completion times for each case, one of shares out of order, and one of pauses, if any.
+    """A panel of completion times for each case, one of shares out of order, one of pauses, if any, and one
+    of each metric from outside.
 
     Of more than MOST_LINES schemes a row each: ranking.py.
     """
@@ -39,13 +45,17 @@ def comparison_figure(results: Sequence[Result]) -> Figure:
     if len(labels) > MOST_LINES:
         return ranking_figure(results)
     with plot.style():
-        count = len(cases) + (2 if has_pfc(results) else 1)
+        own = list(own_metrics(results).items())[:MOST_METRICS]
+        lossless = has_pfc(results)
+        count = len(cases) + 1 + lossless + len(own)
         figure, axes = plot.panels(count, height=3.6, columns=count)
         for axis, case in zip(axes, cases, strict=False):
             _completion(axis, case, [result for result in results if result.case == case], labels)
         _out_of_order(axes[len(cases)], results, cases, labels)
-        if has_pfc(results):
-            _pauses(axes[-1], results, cases, labels)
+        if lossless:
+            _pauses(axes[len(cases) + 1], results, cases, labels)
+        for axis, (name, metric) in zip(axes[count - len(own) :], own, strict=False):
+            _metric(axis, name, metric, results, cases, labels)
         plot.legend(figure, axes[0])
     return figure
 
@@ -98,6 +108,33 @@ def _out_of_order(axis: Axes, results: Sequence[Result], cases: Sequence[str], l
     axis.set_ylabel("share of received data packets (%)")
     axis.set_xticks(range(len(cases)), cases)
     axis.set_ylim(0, max(highest * 1.15, 1))
+    axis.grid(visible=False, axis="x")
+
+
+def _metric(
+    axis: Axes,
+    name: str,
+    metric: Metric,
+    results: Sequence[Result],
+    cases: Sequence[str],
+    labels: Sequence[str],
+) -> None:
+    """A metric from outside: a bar a case and scheme, with its value above it."""
+    width = 0.8 / max(1, len(labels))
+    unit = UNITS[metric.unit]
+    for result in results:
+        value = (result.summary.metrics or {}).get(name)
+        if value is None:
+            continue
+        number = labels.index(result.label)
+        x = cases.index(result.case) + (number - (len(labels) - 1) / 2) * width
+        height = value * unit.factor
+        plot.bar(axis, x, height, width * 0.9, number)
+        text = unit.text(value, with_name=False)
+        axis.annotate(text, (x, height), (0, 2), textcoords="offset points", ha="center", fontsize=8)
+    axis.set_title(metric.title)
+    axis.set_ylabel(metric.titled)
+    axis.set_xticks(range(len(cases)), cases)
     axis.grid(visible=False, axis="x")
 
 

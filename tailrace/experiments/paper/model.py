@@ -28,9 +28,9 @@ from msgspec import Meta
 
 from tailrace.experiments.paper.claims.expect import Expectation, parse_expectation
 from tailrace.experiments.paper.claims.expression import check_expression
-from tailrace.experiments.paper.claims.units import UNITS
 from tailrace.experiments.plan.experiment import Settings
 from tailrace.experiments.plan.experiment_file import SCALES
+from tailrace.experiments.results.units import UNITS
 from tailrace.words import SpecError
 from tailrace.words.errors import FileError
 from tailrace.words.schema import KeyProblemError, convert, in_file, read_toml

@@ -21,7 +21,6 @@ from tailrace.experiments.faults.fault import LinkDown, LinkSlow
 from tailrace.experiments.faults.parse import parse_fault
 from tailrace.experiments.figures.plot import inline_svg
 from tailrace.experiments.paper.claims.claims import DIFFERS, HOLDS
-from tailrace.experiments.paper.claims.units import UNITS
 from tailrace.experiments.paper.document import Document
 from tailrace.experiments.paper.measure.metrics import metric
 from tailrace.experiments.paper.show.charts import document_figure, search_figure
@@ -37,6 +36,7 @@ from tailrace.experiments.report.map import topology_figure
 from tailrace.experiments.results.result import Result
 from tailrace.experiments.results.summary import Summary
 from tailrace.experiments.results.table import COLUMNS, figures
+from tailrace.experiments.results.units import UNITS
 from tailrace.experiments.run.run import installed_version
 from tailrace.topology import Topology, parse_topology
 from tailrace.words import SpecError

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import IO
 
@@ -12,13 +12,14 @@ from rich.console import Console
 from rich.measure import Measurement
 from rich.table import Table
 
+from tailrace.experiments.results.metrics import Metric, added
 from tailrace.experiments.results.result import Result, p99_ratio
 from tailrace.experiments.results.summary import FLOWLETS_AT_LEAVES, Summary
-from tailrace.experiments.run.sweep import Point
+from tailrace.experiments.results.units import UNITS
 
 NOT_OBSERVED = "-"
 _MS_NS = 1e6
-_DOUBTFUL = "(!) not to be relied on: flows did not finish, or the machine could not keep up"
+DOUBTFUL = "(!) not to be relied on: flows did not finish, or the machine could not keep up"
 COLUMNS = (
     "FCT mean\n(ms)", "p50\n(ms)", "p99\n(ms)", "slowdown\nmean", "slowdown\np99",
     "out of\norder", "out of\norder (%)", "retrans-\nmitted", "path\nchanges", "drains", "p99\nratio",
@@ -41,7 +42,9 @@ def make_table(results: Sequence[Result], first: str) -> Table:
     table.add_column("case")
     table.add_column("scheme")
     more = [one for one in _MORE if one.shown(results)]
-    for name in (*COLUMNS[:-1], *(title for one in more for title in one.titles), COLUMNS[-1]):
+    own = own_metrics(results)
+    titles = (title for one in more for title in one.titles)
+    for name in (*COLUMNS[:-1], *titles, *(metric_titles(own)), COLUMNS[-1]):
         table.add_column(name, justify="right", no_wrap=True)
     previous = ""
     for result in results:
@@ -54,26 +57,31 @@ def make_table(results: Sequence[Result], first: str) -> Table:
             result.label + flag,
             *figures(result.summary),
             *(_count(value) for one in more for value in one.counts(result.summary)),
+            *metric_cells(result.summary, own),
             NOT_OBSERVED if ratio is None else f"{ratio:.2f}",
         )
         previous = result.case
     return table
 
 
-def make_sweep_table(found: Sequence[tuple[Point, Result]]) -> Table:
-    """A row a point of a sweep: the values of its axes, and what was measured."""
-    table = Table(header_style="bold", caption_style="")
-    for key in found[0][0].settings:
-        table.add_column(key)
-    for name in COLUMNS[:-1]:
-        table.add_column(name, justify="right", no_wrap=True)
-    for point, result in found:
-        values = list(point.settings.values())
-        if not result.complete or result.summary.overloaded:
-            values[-1] += " (!)"
-            table.caption = _DOUBTFUL
-        table.add_row(*values, *figures(result.summary))
-    return table
+def own_metrics(results: Sequence[Result]) -> dict[str, Metric]:
+    """The metrics from outside that these runs have, by name."""
+    seen = {name for result in results for name in result.summary.metrics or ()}
+    return {name: one for name, one in added().items() if name in seen}
+
+
+def metric_titles(metrics: Mapping[str, Metric]) -> list[str]:
+    """The columns of metrics."""
+    return [one.titled.replace(" ", "\n") for one in metrics.values()]
+
+
+def metric_cells(summary: Summary, metrics: Mapping[str, Metric]) -> list[str]:
+    """The cells of a run in those columns."""
+    seen = summary.metrics or {}
+    return [
+        UNITS[one.unit].text(seen[name], with_name=False) if name in seen else NOT_OBSERVED
+        for name, one in metrics.items()
+    ]
 
 
 def _caption(results: Sequence[Result]) -> str | None:
@@ -84,7 +92,7 @@ def _caption(results: Sequence[Result]) -> str | None:
     doubtful = any(not result.complete or result.summary.overloaded for result in results)
     text = f"{summary.flows} flows a run, target {summary.target}{scale}, seed {summary.seed}"
     text += "".join(f"\n{line}" for line in _transports(results))
-    return f"{text}\n{_DOUBTFUL}" if doubtful else text
+    return f"{text}\n{DOUBTFUL}" if doubtful else text
 
 
 def _transports(results: Sequence[Result]) -> list[str]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, UnsetType, structs
 
 from tailrace.experiments.backends.job import Backend, Outcome, Progress, Report
 from tailrace.experiments.errors import RunError
@@ -16,6 +16,7 @@ from tailrace.experiments.plan.plan import Plan, workload_words
 from tailrace.experiments.plan.words import case_name
 from tailrace.experiments.results.hf2t import summary as hf2t_summary
 from tailrace.experiments.results.ideal import Ideal
+from tailrace.experiments.results.metrics import measured as measured_by_metrics
 from tailrace.experiments.results.result import Result
 from tailrace.experiments.results.rows import FlowRow, make_row, measured_rows
 from tailrace.experiments.results.summary import (
@@ -56,6 +57,7 @@ def run(
 
     Raises:
         SpecError: the target cannot do what was asked for.
+        SpecError: a metric from outside failed.
         RunError: the run failed, or measured something else than it was given.
     """
     outcome = backend.run(replace(planned.job, pcap_dir=pcap_dir), report)
@@ -63,7 +65,9 @@ def run(
         report(Progress("traffic", note=outcome.pfc.storm_note))
     rows = _rows(planned, outcome)
     case, summary = case_name(planned.experiment.faults), _summary(planned, outcome, rows)
-    return Result(case, label, summary, rows, outcome.timelines, outcome.events, outcome.gaps)
+    result = Result(case, label, summary, rows, outcome.timelines, outcome.events, outcome.gaps)
+    found = measured_by_metrics(result)
+    return replace(result, summary=structs.replace(summary, metrics=found)) if found else result
 
 
 def _rows(planned: Plan, outcome: Outcome) -> tuple[FlowRow, ...]:

@@ -19,12 +19,21 @@ from typing import Any
 
 import msgspec
 from msgspec import UNSET, UnsetType
+from rich.table import Table
 
 from tailrace.experiments.plan import defaults
 from tailrace.experiments.plan.experiment import KEYS, Experiment, Settings, make
 from tailrace.experiments.plan.words import replace_option, slug, split_words
 from tailrace.experiments.results.result import Result
 from tailrace.experiments.results.summary import Summary
+from tailrace.experiments.results.table import (
+    COLUMNS,
+    DOUBTFUL,
+    figures,
+    metric_cells,
+    metric_titles,
+    own_metrics,
+)
 from tailrace.experiments.run.task import Failed, Task, make_task
 from tailrace.words import SpecError
 from tailrace.words.limits import refuse_above
@@ -158,3 +167,20 @@ def document(axes: Sequence[Axis], found: Sequence[tuple[Point, Result | Failed]
         else:
             entries.append(PointResult(point.settings, folder, failed=end.reason))
     return SweepDocument({axis.key: axis.values for axis in axes}, tuple(entries))
+
+
+def make_sweep_table(found: Sequence[tuple[Point, Result]]) -> Table:
+    """A row a point of a sweep: the values of its axes, and what was measured."""
+    table = Table(header_style="bold", caption_style="")
+    for key in found[0][0].settings:
+        table.add_column(key)
+    own = own_metrics([result for _, result in found])
+    for name in (*COLUMNS[:-1], *metric_titles(own)):
+        table.add_column(name, justify="right", no_wrap=True)
+    for point, result in found:
+        values = list(point.settings.values())
+        if not result.complete or result.summary.overloaded:
+            values[-1] += " (!)"
+            table.caption = DOUBTFUL
+        table.add_row(*values, *figures(result.summary), *metric_cells(result.summary, own))
+    return table

@@ -18,15 +18,16 @@ from tailrace.experiments.workloads.classes import PLAIN
 from tailrace.experiments.workloads.csv_file import Rows, read_rows
 from tailrace.experiments.workloads.ports import SourcePorts
 from tailrace.experiments.workloads.registry import WORKLOADS, Seed
-from tailrace.experiments.workloads.transfer import Pattern, PatternError
+from tailrace.experiments.workloads.transfer import Pattern, PatternError, Transfer
 from tailrace.hosts.errors import ConfigError
 from tailrace.hosts.flows.dependencies import check_dependencies
 from tailrace.hosts.flows.flow import FlowSpec
-from tailrace.topology import Topology
+from tailrace.topology import Host, Topology
 from tailrace.words import SpecError, parse
 from tailrace.words.keys import read
 from tailrace.words.plugins import told
 from tailrace.words.registry import load_folder
+from tailrace.words.text import one_line
 
 __all__ = ["FIRST_QPN", "WORKLOADS", "Traffic", "Workload", "parse_workload"]
 
@@ -81,7 +82,7 @@ class Workload:
         flows = []
         classes = {}
         for number, transfer in enumerate(counted(self.pattern.transfers(topology, rng)), start=1):
-            sender, receiver, size_bytes, start_ns, after, sport, flow_class, steering = transfer
+            sender, receiver, size_bytes, start_ns, after, sport, flow_class, steering = _checked(transfer)
             if flow_class != PLAIN:
                 classes[number] = flow_class
             if sport is None:
@@ -103,6 +104,18 @@ class Workload:
             # what a pattern makes waits for nothing that never comes, but a file may hold anything
             check_dependencies(flows)
         return Traffic(flows, classes)
+
+
+def _checked(item: object) -> Transfer:
+    """What a pattern has given, which may be from outside.
+
+    Raises:
+        PatternError: it is no transfer.
+    """
+    ends = (getattr(item, "sender", None), getattr(item, "receiver", None))
+    if all(isinstance(end, Host) for end in ends) and isinstance(item, Transfer):
+        return item
+    raise PatternError(f"expected Transfers between hosts, found {one_line(repr(item), 80)}")
 
 
 def parse_workload(text: str) -> Workload:

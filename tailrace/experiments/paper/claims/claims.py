@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import msgspec
 
 from tailrace.experiments.paper.claims.expression import NotMeasuredError, Values, evaluate, names_cases
-from tailrace.experiments.paper.claims.units import UNITS
 from tailrace.experiments.paper.model import Claim
+from tailrace.experiments.results.units import UNITS
 
 HOLDS, DIFFERS, NOT_MEASURED = "holds", "differs", "not measured"
 

@@ -4,31 +4,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from msgspec import UnsetType, structs
 
-from tailrace.experiments.paper.claims.units import UNITS
 from tailrace.experiments.results.gaps import GapSummary
+from tailrace.experiments.results.metrics import Metric, added, reserve
 from tailrace.experiments.results.result import Result
 from tailrace.experiments.results.rows import FlowRow, measured_rows
 from tailrace.experiments.results.statistics import mean, percentile
 from tailrace.experiments.results.summary import packets
+from tailrace.experiments.results.units import UNITS
 from tailrace.experiments.workloads.classes import CLASSES, PLAIN
 from tailrace.words import SpecError
-
-
-@dataclass(frozen=True, slots=True)
-class Metric:
-    """A metric: its title, the unit in which it is shown (units.py), and how it is computed from a run.
-
-    `compute` gives None where the run has no such value, and is None itself for what no run measures.
-    """
-
-    title: str
-    unit: str
-    compute: Callable[[Result], float | None] | None = None
-
 
 CLASS = "_of_"
 """Between a metric and a class of flows: `fct_p99_of_bystander`."""
@@ -242,6 +230,8 @@ METRICS: Mapping[str, Metric] = {
 """All metrics by the names that files and claims use. `gap` is what a search has chosen (tune.py); the last
 ones are computed without a run (model.py: kinds)."""
 
+reserve(tuple(METRICS))
+
 _NOT_BY_CLASS = (
     *("lost", "pauses", "pause_rate", "pause_fraction"),
     *("warnings", "recirculated", "recirculations", "recirculations_most", "cnps", "failures"),
@@ -260,10 +250,11 @@ def metric(name: str) -> Metric:
     base, _, flow_class = name.rpartition(CLASS)
     if flow_class not in CLASSES:
         base, flow_class = name, ""
-    found = METRICS.get(base)
+    known = {**METRICS, **added()}
+    found = known.get(base)
     if found is None or (flow_class and base in _NOT_BY_CLASS):
         raise SpecError(
-            f"metric {name!r} is not known; expected {', '.join(METRICS)}, or one of them with {CLASS} "
+            f"metric {name!r} is not known; expected {', '.join(known)}, or one of them with {CLASS} "
             f"and one of {', '.join(CLASSES)}"
         )
     return replace(found, title=f"{found.title}, {flow_class}") if flow_class else found
@@ -293,7 +284,7 @@ def measure(results: Sequence[Result]) -> dict[str, float]:
 
 def _measure(results: Sequence[Result], suffix: str, without: Sequence[str] = ()) -> dict[str, float]:
     found = {}
-    for name, one in METRICS.items():
+    for name, one in {**METRICS, **added()}.items():
         if one.compute is None or name in without:
             continue
         values = [value for result in results if (value := one.compute(result)) is not None]

@@ -16,12 +16,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tailrace.experiments.figures import plot
-from tailrace.experiments.paper.claims.units import UNITS
 from tailrace.experiments.paper.document import Cell, Curve, Document
 from tailrace.experiments.paper.grid import grid_label
 from tailrace.experiments.paper.measure.metrics import metric, named
 from tailrace.experiments.paper.model import LINES
 from tailrace.experiments.paper.show.line_charts import gaps_chart, sizes_chart
+from tailrace.experiments.results.units import UNITS
 
 FORMATS = ("svg", "png")
 

@@ -9,10 +9,10 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullLocator
 
 from tailrace.experiments.figures import plot
-from tailrace.experiments.paper.claims.units import UNITS
 from tailrace.experiments.paper.document import Curve, Document
 from tailrace.experiments.paper.measure.gap_curves import SPREAD
 from tailrace.experiments.results.gaps import RTTS
+from tailrace.experiments.results.units import UNITS
 from tailrace.words.units import format_bytes
 
 _STEPS = (1, 1.5, 2, 3, 4, 6, 8)

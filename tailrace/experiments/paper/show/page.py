@@ -17,12 +17,12 @@ import msgspec
 
 from tailrace.experiments.paper.claims.claims import HOLDS, Verdict
 from tailrace.experiments.paper.claims.expect import ABOUT
-from tailrace.experiments.paper.claims.units import UNITS
 from tailrace.experiments.paper.document import Document, as_lines
 from tailrace.experiments.paper.measure.metrics import metric, named
 from tailrace.experiments.paper.model import read_paper, select
 from tailrace.experiments.paper.show.table import NOT_MEASURED, explanations
 from tailrace.experiments.results.result import SUMMARY, read_summary
+from tailrace.experiments.results.units import UNITS
 from tailrace.words.errors import FileError
 
 PICTURE = ".svg"

@@ -6,9 +6,9 @@ from __future__ import annotations
 from rich.table import Table
 
 from tailrace.experiments.paper.claims.claims import DIFFERS, HOLDS
-from tailrace.experiments.paper.claims.units import UNITS
 from tailrace.experiments.paper.document import Document
 from tailrace.experiments.paper.measure.metrics import metric, named
+from tailrace.experiments.results.units import UNITS
 
 NOT_MEASURED = "-"
 _STYLES = {HOLDS: "green", DIFFERS: "yellow"}

@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A folder from outside adds a topology, a workload and a metric, and nothing of the project changes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tailrace.experiments.backends.mininet import _environment
+
+ROOT = Path(__file__).resolve().parents[2]
+TIMEOUT_S = 300
+
+RING = """
+from dataclasses import dataclass
+from typing import Annotated
+
+from tailrace.experiments.extend import Builder, Links, SpecError, keys, register_topology
+
+
+@register_topology("ring", "switches in a ring")
+@dataclass(frozen=True, slots=True)
+class Ring:
+    links: Links
+    switches: Annotated[int, keys.integer("switches", "of the ring", least=3, most=500)] = 4
+    hosts: Annotated[int, keys.integer("hosts", "of each switch", least=1)] = 1
+
+    def __post_init__(self) -> None:
+        if self.switches == 13:
+            raise SpecError("switches must be lucky")
+
+    def build(self, builder: Builder) -> None:
+        builder.expect(switches=self.switches, hosts=self.switches * self.hosts, links=self.switches)
+        names = [builder.switch(f"s{number}", "leaf", hosts=self.hosts) for number in range(self.switches)]
+        for number, name in enumerate(names):
+            builder.link(name, names[(number + 1) % len(names)])
+"""
+ROUND = """
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated
+
+from tailrace.experiments.extend import Topology, Transfer, keys, register_workload
+
+
+@register_workload("round", "every host sends to the next one")
+@dataclass(frozen=True, slots=True)
+class Round:
+    size_bytes: Annotated[int, keys.size("size", "of each flow", least=1)] = 65536
+
+    def transfers(self, topology: Topology, rng: random.Random) -> Iterator[Transfer]:
+        hosts = topology.hosts
+        for number, host in enumerate(hosts):
+            yield Transfer(host, hosts[(number + 1) % len(hosts)], self.size_bytes, rng.randint(0, 1000))
+"""
+METRIC = """
+from tailrace.experiments.extend import Result, register_metric
+
+
+@register_metric("spread", "longest over shortest", "times")
+def spread(result: Result) -> float | None:
+    times = [row.fct_ns for row in result.rows if row.fct_ns]
+    return max(times) / min(times) if times else None
+"""
+WORDS = ("--topology", "ring:switches=5,rate=10Gbps", "--workload", "round:size=32KiB", "--target", "virtual")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """With the three files."""
+    found = tmp_path / "mine"
+    found.mkdir()
+    for name, text in (("ring", RING), ("round", ROUND), ("spread", METRIC)):
+        (found / f"{name}.py").write_text(text, "utf-8")
+    return found
+
+
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def tailrace(tmp_path: Path) -> Run:
+    """Runs the command in a folder of its own, as a user would."""
+    environment = {key: value for key, value in os.environ.items() if key != "TAILRACE_PLUGINS"}
+    environment["PYTHONPATH"] = str(ROOT)
+
+    def run(*words: object, **more: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "tailrace.cli.main", *map(str, words)],
+            cwd=tmp_path,
+            env=environment | more,
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT_S,
+            check=False,
+        )
+
+    return run
+
+
+def test_run(folder: Path, tailrace: Run, tmp_path: Path) -> None:
+    """One run: the topology carries the workload, and the summary has the metric."""
+    done = tailrace("run", "--plugin", folder, "--scheme", "ecmp", *WORDS, "--out", "out")
+    assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text("utf-8"))
+    assert (summary["flows"], summary["completed"]) == (5, 5)
+    assert summary["metrics"]["spread"] >= 1
+    assert "shortest" in done.stdout
+
+
+def test_compare_and_its_figure(folder: Path, tailrace: Run, tmp_path: Path) -> None:
+    """The metric is a column of the table, a panel of the figure and in comparison.json; by the variable, too."""
+    done = tailrace(
+        *("compare", "--schemes", "ecmp,spray", *WORDS, "--out", "out"), TAILRACE_PLUGINS=str(folder)
+    )
+    assert done.returncode == 0, done.stderr
+    runs = json.loads((tmp_path / "out" / "comparison.json").read_text("utf-8"))["runs"]
+    assert [set(run["summary"]["metrics"]) for run in runs] == [{"spread"}] * 2
+    assert "longest over shortest (×)" in (tmp_path / "out" / "comparison.md").read_text("utf-8")
+    assert (tmp_path / "out" / "comparison.svg").is_file()
+
+
+def test_sweep_in_workers(folder: Path, tailrace: Run, tmp_path: Path) -> None:
+    """Other processes load the same files; a changed file makes what was finished run again."""
+    words = ("sweep", "--plugin", folder, *WORDS, "--set", "scheme=ecmp,spray", "--set", "seed=1..2")
+    done = tailrace(*words, "--workers", 2, "--out", "out")
+    assert done.returncode == 0, done.stderr
+    points = json.loads((tmp_path / "out" / "sweep.json").read_text("utf-8"))["points"]
+    assert [point["summary"]["metrics"]["spread"] >= 1 for point in points] == [True] * 4
+    assert "4 of 4 results were there already" in tailrace(*words, "--out", "out").stderr
+    (folder / "spread.py").write_text(METRIC.replace("max(times) /", "2 * max(times) /"), "utf-8")
+    again = tailrace(*words, "--out", "out")
+    assert again.returncode == 0
+    assert "there already" not in again.stderr
+
+
+def test_listings_have_them(folder: Path, tailrace: Run) -> None:
+    """With their keys, and in the message about a name that nobody knows."""
+    shown = json.loads(tailrace("topologies", "ring", "--plugin", folder, "-o", "json").stdout)
+    assert [row["key"] for row in shown][1:] == ["switches", "hosts", "rate", "delay", "latency"]
+    unknown = tailrace("topology", "cube", "--plugin", folder)
+    assert (unknown.returncode, "slim-fly or FILE.json" in unknown.stderr) == (2, True)
+    assert "ring" in unknown.stderr
+    assert "5 switches" in tailrace("topology", "ring:switches=5", "--plugin", folder).stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "problem"),
+    [
+        ("bad", "def x(:\n", "bad.py: line 1: SyntaxError"),
+        (
+            "bad",
+            "import nowhere_at_all\n",
+            "bad.py: line 1: ModuleNotFoundError: No module named 'nowhere_at_all'",
+        ),
+        ("bad", "\n\nraise SystemExit(3)\n", "bad.py: line 3: SystemExit: 3"),
+        ("bad", "#" * (1 << 20) + "#", "bad.py: larger than 1 MiB"),
+        ("bad", RING, "topology 'ring' is registered twice"),
+        ("bad", METRIC.replace('"times"', '"furlongs"'), "metric 'spread': unit 'furlongs' is not known"),
+        ("bad", METRIC.replace('"spread"', '"fct_p99"'), "metric 'fct_p99' is registered twice"),
+        ("bad", ROUND.replace('"round"', '"../x"'), "workload '../x': expected a name of at most 40"),
+        ("ring", RING.replace("names[(number", "nams[(number"), "ring.py: line 23: NameError: name 'nams'"),
+        ("ring", RING.replace("link(name, names", "link('s99', names"), "ring.py: line 23: KeyError: 's99'"),
+        (
+            "round",
+            ROUND.replace("yield Transfer(host,", "yield (host,"),
+            "workload round: expected Transfers between hosts",
+        ),
+        (
+            "round",
+            ROUND.replace("yield Transfer(host,", "yield Transfer('h1',"),
+            "workload round: expected Transfers between hosts",
+        ),
+        ("round", ROUND.replace("self.size_bytes, rng", "-1, rng"), "workload round: flow 1: bytes is -1"),
+        (
+            "spread",
+            METRIC.replace("max(times) / min(times)", "1 / 0"),
+            "spread.py: line 8: ZeroDivisionError",
+        ),
+        (
+            "spread",
+            METRIC.replace("max(times) / min(times)", "'x'"),
+            "metric spread: expected a finite number",
+        ),
+    ],
+)
+def test_what_is_wrong_is_told_in_one_line(
+    folder: Path, tailrace: Run, name: str, text: str, problem: str
+) -> None:
+    """It names the file and what was expected; nobody sees a traceback."""
+    (folder / f"{name}.py").write_text(text, "utf-8")
+    done = tailrace("run", "--plugin", folder, "--scheme", "ecmp", *WORDS, "--out", "out")
+    lines = [line for line in done.stderr.splitlines() if line.startswith("tailrace: ")]
+    assert (done.returncode, len(lines)) == (2, 1), done.stderr
+    assert problem in lines[0]
+    assert "Traceback" not in done.stderr
+
+
+def test_folders_that_are_none(tailrace: Run, tmp_path: Path) -> None:
+    """An empty folder, none at all, and a file that is no Python."""
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "x.txt").write_text("", "utf-8")
+    for path, problem in (
+        ("empty", "expected 1 to 64 files NAME.py, found 0"),
+        ("nowhere", "expected a folder or a file NAME.py"),
+        ("x.txt", "expected a folder or a file NAME.py"),
+    ):
+        done = tailrace("topologies", "--plugin", path)
+        assert (done.returncode, problem in done.stderr) == (2, True), done.stderr
+
+
+def test_mininet_s_processes_get_them(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The harness, which is another program, reads the same words."""
+    monkeypatch.setenv("TAILRACE_PLUGINS", str(folder))
+    code = "from tailrace.topology import parse_topology; print(len(parse_topology('ring:switches=7').links))"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=_environment(),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert done.stdout == "7\n"
