@@ -8,7 +8,7 @@ import socket
 import subprocess
 from collections.abc import Callable, Sequence
 
-from fabric_plan import FABRIC_MTU, FRAME_BYTES, Plan, SwitchPlan, host_interface
+from fabric_plan import FABRIC_MTU, HOST_MTU_BYTES, Plan, SwitchPlan, host_interface
 from fabric_process import Process
 from fabric_report import FabricError, InputError
 from fabric_sandbox import claim_nic_ports, path_of
@@ -95,7 +95,7 @@ class FabricNet:
     def _configure(self, host: HostData) -> None:
         """Gives a host's own stack an address, and one way to everybody: through the switches."""
         node, name = self.mininet[host.name], host_interface(host.name)
-        mtu = ["mtu", str(FRAME_BYTES)]
+        mtu = ["mtu", str(HOST_MTU_BYTES)]
         commands = [
             ["ip", "link", "set", "dev", "lo", "up"],
             _offloads_off(name),

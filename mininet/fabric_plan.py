@@ -26,7 +26,7 @@ THRIFT_BASE = 9090
 FABRIC_MTU = 9000
 """Of every interface: room for shims and stamps around whatever a host sends."""
 
-FRAME_BYTES = 1500
+HOST_MTU_BYTES = 1500
 """The largest IP packets of the hosts' own stacks."""
 
 MIN_QUEUE_BYTES = 1 << 20

@@ -35,11 +35,11 @@ from tailrace.p4rt.target import target
 from tailrace.schemes.registry import resolved_of
 from tailrace.toolchain.artifacts import P4_BUILD
 from tailrace.topology.timing import fabric_rate_bps
+from tailrace.words.constants import NS_BITS
 
 RESULT = "RESULT.json"
 CAPTURE = Path(__file__).with_name("fabric_capture.py")
 CAPTURE_S = 30.0
-_NS_BITS = 8_000_000_000
 
 
 class Run:
@@ -204,7 +204,7 @@ class Run:
     def _frame_ns(self) -> int:
         """How long a full data frame takes on the fastest link."""
         rates = [host.rate_bps for host in self.topology.hosts] + [k.rate_bps for k in self.topology.links]
-        return self._frame_bytes * _NS_BITS // max(rates)
+        return self._frame_bytes * NS_BITS // max(rates)
 
     def _write(
         self,

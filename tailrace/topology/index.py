@@ -71,15 +71,15 @@ class Index:
                 raise self._error(f"{what} {value} is used {count} times")
 
     def _make_ports(self, topology: Topology) -> dict[str, dict[int, Peer]]:
-        from tailrace.topology.model import MAX_PORT  # the model imports this module
+        from tailrace.topology.model import LAST_DATA_PORT  # the model imports this module
 
         ports: dict[str, dict[int, Peer]] = {name: {} for name in self.switches}
 
         def add(switch: str, port: int, peer: Peer) -> None:
             if switch not in ports:
                 raise self._error(f"{peer.name} is linked to {switch}, which is no switch")
-            if not 1 <= port <= MAX_PORT:
-                raise self._error(f"port {port} of {switch} is not between 1 and {MAX_PORT}")
+            if not 1 <= port <= LAST_DATA_PORT:
+                raise self._error(f"port {port} of {switch} is not between 1 and {LAST_DATA_PORT}")
             if port in ports[switch]:
                 other = ports[switch][port].name
                 raise self._error(f"port {port} of {switch} is linked to {other} and {peer.name}")

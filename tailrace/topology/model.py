@@ -13,12 +13,12 @@ from typing import Any
 
 from tailrace.topology.index import Index, Peer
 
-__all__ = ["GATEWAY_MAC", "MAX_PORT", "Host", "Link", "Peer", "Restricted", "Switch", "Topology"]
+__all__ = ["GATEWAY_MAC", "LAST_DATA_PORT", "Host", "Link", "Peer", "Restricted", "Switch", "Topology"]
 
 GATEWAY_MAC = "02:00:00:00:00:fe"
 """The MAC address by which hosts know every switch; no host has it, since theirs hold an address in 10/8."""
 
-MAX_PORT = 506
+LAST_DATA_PORT = 506
 """v1model's ports are 9 bits wide, and the five highest are the switch's own (p4src/common/types.p4)."""
 
 

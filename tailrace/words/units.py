@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from decimal import Decimal
+from fractions import Fraction
 
 from tailrace.words.errors import UnitError
 
@@ -13,6 +14,7 @@ MOST_INTEGER = (1 << 63) - 1
 """What TOML, JSON, parquet and the switches' clocks hold."""
 
 _MOST_CHARACTERS = 100
+_MOST_ALPHA = 1 << 10
 _NUMBER = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z/]*)")
 _BPS = {"bps": 1, "Kbps": 10**3, "Mbps": 10**6, "Gbps": 10**9, "Tbps": 10**12}
 _TIMES = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
@@ -79,6 +81,21 @@ def parse_bytes(text: str) -> int:
         UnitError: the text is no size.
     """
     return _parse(text, _SIZES, "size", "B")
+
+
+def parse_alpha(text: str) -> Fraction:
+    """The factor of a switch's dynamic thresholds, 1/1024 to 1024, such as 1/8 or 0.5.
+
+    Raises:
+        UnitError: it is none.
+    """
+    try:
+        alpha = Fraction(text[:_MOST_CHARACTERS])
+    except (ValueError, ZeroDivisionError):
+        raise UnitError(f"{text[:_MOST_CHARACTERS]!r} is no factor such as 1/8") from None
+    if not Fraction(1, _MOST_ALPHA) <= alpha <= _MOST_ALPHA:
+        raise UnitError(f"{text[:_MOST_CHARACTERS]!r} is not between 1/{_MOST_ALPHA} and {_MOST_ALPHA}")
+    return alpha.limit_denominator(_MOST_ALPHA**2)
 
 
 def _format(value: int, units: Mapping[str, int]) -> str:

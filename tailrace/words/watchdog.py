@@ -22,6 +22,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 from typing import Literal
 
+from tailrace.words.constants import NS_BITS, NS_PER_S
 from tailrace.words.errors import UnitError
 from tailrace.words.units import parse_time_ns
 
@@ -45,7 +46,6 @@ LEAST_SHARE = 1e-6
 MOST_NS = 1 << 56
 
 _LONGEST_PAUSE_BITS = 0xFFFF * 512
-_NS_BITS = 8_000_000_000
 _JUMBO_BYTES = 9216
 _ACTIONS: tuple[StormAction, ...] = ("drop", "ignore")
 
@@ -97,8 +97,8 @@ def of_host(rate_bps: int, xoff_bytes: int, action: StormAction = "drop") -> Wat
         xoff_bytes: what may wait of one port before it is paused.
     """
     rate_bps = rate_bps or UNLIMITED_BPS
-    hidden_ns = -(-max(xoff_bytes, _JUMBO_BYTES) * _NS_BITS // rate_bps)
-    longest_ns = -(-_LONGEST_PAUSE_BITS * 1_000_000_000 // rate_bps)
+    hidden_ns = -(-max(xoff_bytes, _JUMBO_BYTES) * NS_BITS // rate_bps)
+    longest_ns = -(-_LONGEST_PAUSE_BITS * NS_PER_S // rate_bps)
     return Watchdog(min(hidden_ns, MOST_PAUSES * longest_ns), longest_ns, HOST_SHARE, action)
 
 

@@ -22,10 +22,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from tailrace.native.switchd.lossless import parse_alpha
 from tailrace.topology import Topology
 from tailrace.topology.timing import bdp_bytes
 from tailrace.words import Options, SpecError, parse
+from tailrace.words.units import parse_alpha
 from tailrace.words.watchdog import STORMS, WATCHDOG, Watchdog, of_switch
 
 DEFAULT = "default"

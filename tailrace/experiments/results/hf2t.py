@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tailrace.experiments.results.rows import FlowRow
 from tailrace.experiments.results.statistics import percentile
 from tailrace.hosts.gaps.hf2t import UNKNOWN
-from tailrace.hosts.nic.nic import Nic
 
 _SUMS = ("stretched", "stretched_ns", "natural")
 
@@ -20,12 +19,6 @@ class Learned:
 
     t_ns: int
     trainings: int
-
-
-def learned(nics: Iterable[Nic]) -> tuple[Learned, ...]:
-    """What each NIC has learnt that stretches gaps."""
-    learners = [nic.learner for nic in nics]
-    return tuple(Learned(one.t_ns, one.trainings) for one in learners if one is not None)
 
 
 def summary(rows: Sequence[FlowRow], found: Sequence[Learned]) -> dict[str, int]:

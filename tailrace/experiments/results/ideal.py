@@ -24,8 +24,7 @@ from fractions import Fraction
 from tailrace.codec.sizes import wire_bytes
 from tailrace.hosts.flows.flow import FlowSpec
 from tailrace.topology import Host, Topology, next_hops
-
-_BIT_NS = 8 * 1_000_000_000
+from tailrace.words.constants import NS_BITS
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +76,7 @@ class Ideal:
         if self._delays:
             # a switch between each two links
             delay_ns += (len(path) - 1) * self._topology.latency_ns
-        exact = _BIT_NS * (Fraction(total, slowest) + forwarding) + delay_ns
+        exact = NS_BITS * (Fraction(total, slowest) + forwarding) + delay_ns
         return max(1, round(exact))
 
     def path(self, source: Host, target: Host) -> tuple[Hop, ...]:

@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,14 +17,11 @@ from typing import Any
 import polars
 
 from tailrace.experiments.results.parquet import read_parquet, write_parquet
-from tailrace.native.virtual.looking import Samples, Sight
-from tailrace.topology import Topology
 from tailrace.words.errors import FileError
 
 QUEUES, PATHS = "queues.parquet", "paths.parquet"
 
-_PS_PER_NS = 1000
-_QUEUES = {
+QUEUE_COLUMNS = {
     "time_ns": polars.Int64,
     "switch": polars.String,
     "port": polars.Int64,
@@ -33,7 +30,7 @@ _QUEUES = {
     "tx_bytes": polars.Int64,
     "paused": polars.Boolean,
 }
-_PATHS = {
+PATH_COLUMNS = {
     "time_ns": polars.Int64,
     "flow": polars.Int64,
     "switch": polars.String,
@@ -52,45 +49,6 @@ class Timelines:
 
 
 NO_TIMELINES = Timelines()
-
-
-def queue_table(samples: Samples, topology: Topology) -> polars.DataFrame:
-    """A row a time and port, for ports in which something ever waited."""
-    tables = [polars.DataFrame(schema=_QUEUES)]
-    for place, (switch, port) in enumerate(samples.ports):
-        queued = list(samples.queue_bytes(place))
-        if not any(queued):
-            continue
-        count = len(queued)
-        columns = {
-            "time_ns": list(samples.times_ns),
-            "switch": [switch] * count,
-            "port": [port] * count,
-            "peer": [topology.ports_of(switch)[port].name] * count,
-            "queue_bytes": queued,
-            "tx_bytes": list(samples.tx_bytes(place)),
-            "paused": [bool(bits) for bits in samples.paused(place)],
-        }
-        tables.append(polars.DataFrame(columns, schema=_QUEUES))
-    return polars.concat(tables)
-
-
-def path_table(sights: Mapping[int, Sequence[Sight]], topology: Topology) -> polars.DataFrame:
-    """A row a packet at a switch, by the number of its flow; packets without a number are left out."""
-    rows = [
-        (
-            sight.time_ps // _PS_PER_NS,
-            flow,
-            sight.switch,
-            sight.in_port,
-            topology.ports_of(sight.switch)[sight.in_port].name,
-            sight.psn,
-        )
-        for flow, found in sights.items()
-        for sight in found
-        if sight.psn is not None
-    ]
-    return polars.DataFrame(rows, schema=_PATHS, orient="row")
 
 
 def clear_timelines(folder: Path) -> None:
@@ -112,7 +70,7 @@ def read_timelines(folder: Path) -> Timelines:
     Raises:
         FileError: one cannot be read.
     """
-    return Timelines(_read(folder / QUEUES, _QUEUES), _read(folder / PATHS, _PATHS))
+    return Timelines(_read(folder / QUEUES, QUEUE_COLUMNS), _read(folder / PATHS, PATH_COLUMNS))
 
 
 def _read(path: Path, schema: Mapping[str, Any]) -> polars.DataFrame | None:

@@ -30,8 +30,7 @@ from tailrace.experiments.workloads.registry import Sizes, register
 from tailrace.experiments.workloads.transfer import PatternError, Transfer
 from tailrace.topology import Host, Topology
 from tailrace.words import keys
-
-_BIT_NS = 8_000_000_000
+from tailrace.words.constants import NS_BITS
 
 
 @register("paused", "pairs of hosts at two leaves, next to a receiver to which others send bursts")
@@ -95,7 +94,7 @@ class Paused:
     def _bursts(self, servers: tuple[Host, ...], receiver: Host) -> Iterator[Transfer]:
         for burst in range(self.bursts):
             for server in servers:
-                sending_ns = self.burst_flows * self.burst_bytes * _BIT_NS // server.rate_bps
+                sending_ns = self.burst_flows * self.burst_bytes * NS_BITS // server.rate_bps
                 start_ns = self.at_ns + burst * sending_ns
                 for _ in range(self.burst_flows):
                     yield Transfer(server, receiver, self.burst_bytes, start_ns, flow_class=BACKGROUND)

@@ -24,11 +24,11 @@ from tailrace.experiments.workloads.registry import Peers, Sizes, register
 from tailrace.experiments.workloads.transfer import PatternError, Transfer
 from tailrace.topology import Host, Topology
 from tailrace.words import keys
+from tailrace.words.constants import NS_BITS
 
 LOAD = keys.number("load", "share of the links' rate that the flows' bytes ask for", above=0, most=1)
 DURATION = keys.time("duration", "flows start for so long", least=1)
 
-_BIT_NS = 8_000_000_000
 _DRAWS = 64
 """Receivers that are drawn before one without a free slot is taken."""
 
@@ -54,14 +54,14 @@ def exponential(rng: random.Random) -> float:
 
 def expected_flows(hosts: Iterable[Host], mean_bytes: float, share: float, duration_ns: int) -> float:
     """How many flows hosts start on average that ask for a share of their links."""
-    return sum(share * host.rate_bps for host in hosts) * duration_ns / (mean_bytes * _BIT_NS)
+    return sum(share * host.rate_bps for host in hosts) * duration_ns / (mean_bytes * NS_BITS)
 
 
 def starts_ns(
     host: Host, mean_bytes: float, share: float, duration_ns: int, rng: random.Random
 ) -> Iterator[int]:
     """When a host's flows start that ask for a share of its link; none starts at the duration or later."""
-    mean_gap_ns = mean_bytes * _BIT_NS / (share * host.rate_bps)
+    mean_gap_ns = mean_bytes * NS_BITS / (share * host.rate_bps)
     time_ns = mean_gap_ns * exponential(rng)
     while time_ns < duration_ns:
         yield int(time_ns)
@@ -96,7 +96,7 @@ class Slots:
     def take(self, host: Host, now_ns: int, size_bytes: int) -> None:
         """Takes a slot of a receiver that was chosen."""
         heap = self._free_ns[host.name]
-        busy_ns = -(-size_bytes * _BIT_NS * self._slots // host.rate_bps)
+        busy_ns = -(-size_bytes * NS_BITS * self._slots // host.rate_bps)
         heapq.heapreplace(heap, max(now_ns, heap[0]) + busy_ns)
 
 

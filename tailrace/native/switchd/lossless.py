@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from tailrace.native.runtime.types import PRIORITIES
 from tailrace.words import UnitError
-from tailrace.words.units import parse_bytes
+from tailrace.words.units import parse_alpha, parse_bytes
 from tailrace.words.watchdog import Watchdog, of_host, parse_watchdog
 
 if TYPE_CHECKING:
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 MOST_QUANTA = 0xFFFF
 MOST_BYTES = 1 << 40
-_MOST_ALPHA = 1 << 10
-_LEAST_ALPHA = Fraction(1, 1 << 10)
 HOST = "host"
 _SIZES = ("xoff", "xon", "headroom")
 
@@ -109,21 +107,6 @@ def parse_buffer(text: str) -> BufferSpec:
     if values or not 0 < size_bytes <= MOST_BYTES or port_bytes > MOST_BYTES:
         raise UnitError(text)
     return BufferSpec(size_bytes, alpha, port_bytes)
-
-
-def parse_alpha(text: str) -> Fraction:
-    """The factor of dynamic thresholds, 1/1024 to 1024, such as 1/8 or 0.5.
-
-    Raises:
-        ValueError: it is none.
-    """
-    try:
-        alpha = Fraction(text)
-    except ZeroDivisionError:
-        raise UnitError(text) from None
-    if not _LEAST_ALPHA <= alpha <= _MOST_ALPHA:
-        raise UnitError(text)
-    return alpha.limit_denominator(_MOST_ALPHA**2)
 
 
 def pfc_configs(

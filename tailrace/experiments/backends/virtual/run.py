@@ -13,16 +13,16 @@ from tailrace.controller.reconcile import install_all
 from tailrace.controller.virtual_time import VirtualAlerts
 from tailrace.experiments.backends.job import Job, Outcome, PfcSeen, Progress, Report
 from tailrace.experiments.backends.virtual.faults import VirtualFaults, reaction_ns
+from tailrace.experiments.backends.virtual.observed import learned, path_table, queue_table
 from tailrace.experiments.backends.virtual.uncollected import uncollected
 from tailrace.experiments.errors import RunError
 from tailrace.experiments.faults.fault import LinkSlow, last_change_ns
 from tailrace.experiments.plan.pfc import Thresholds
 from tailrace.experiments.plan.reckon import check_samples
 from tailrace.experiments.results.gaps import Gaps
-from tailrace.experiments.results.hf2t import learned
 from tailrace.experiments.results.ideal import Ideal
 from tailrace.experiments.results.pfc import pfc_seen
-from tailrace.experiments.results.timelines import Timelines, path_table, queue_table
+from tailrace.experiments.results.timelines import Timelines
 from tailrace.hosts.errors import ConfigError
 from tailrace.hosts.flows.observation import ReceiverObservation
 from tailrace.hosts.nic.nic import Nic
@@ -44,12 +44,13 @@ from tailrace.topology import GATEWAY_MAC
 from tailrace.topology.paths.shortest import Down
 from tailrace.topology.timing import base_rtt_ns, fabric_rate_bps
 from tailrace.words import SpecError
+from tailrace.words.constants import NS_PER_S
 from tailrace.words.watchdog import of_port
 
 PATIENCE = 50
 """A run ends with flows unfinished after so many times the ideal time of all flows one after the other."""
 
-_MOST_NS = 100 * 24 * 3600 * 1_000_000_000
+_MOST_NS = 100 * 24 * 3600 * NS_PER_S
 """Time counts picoseconds in 64 bits: 213 days."""
 
 _RESTARTED = "pipeline_replaced"

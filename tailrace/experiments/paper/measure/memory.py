@@ -25,6 +25,7 @@ from tailrace.codec.layers.flowcut_ack import FlowcutAck
 from tailrace.codec.layers.local import Local
 from tailrace.codec.layout import Layout
 from tailrace.experiments.paper.model import Panel, PaperFile
+from tailrace.words.constants import NS_BITS
 from tailrace.words.units import parse_rate_bps, parse_time_ns
 
 MTU_BYTES = 2048
@@ -41,7 +42,6 @@ FAT_TREE_SWITCHES = 5
 """On the longest path of a fat tree."""
 
 OVERHEAD_PACKET_BYTES = 1024
-_LINE_BITS = 8 * 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ def tailrace_cost(stamps: int) -> Cost:
 
 def active_flows(flows: int, rate_bps: int, rtt_ns: int) -> Fraction:
     """Flows of a host that have a packet in flight (Eq. 1, for one host)."""
-    in_flight = Fraction(rate_bps * rtt_ns, _LINE_BITS * MTU_BYTES)
+    in_flight = Fraction(rate_bps * rtt_ns, NS_BITS * MTU_BYTES)
     return Fraction(flows) if in_flight >= flows else in_flight
 
 
