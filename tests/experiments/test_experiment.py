@@ -68,7 +68,7 @@ def test_only_a_scheme_is_needed(tmp_path: Path) -> None:
         ("", "key 'scheme': missing; expected a text such as"),
         ("scheme = ", "not TOML: "),
         ('scheme = "ecmp"\ncolour = 1', "key 'colour': unknown key; expected scheme, variant, topology"),
-        ('scheme = "magic"', "key 'scheme': scheme 'magic' is not known; expected ecmp"),
+        ('scheme = "magic"', "key 'scheme': scheme 'magic' is not known; expected "),
         ("scheme = 5", "key 'scheme': expected a text such as 'flowcut:variant=full', found 5"),
         ('scheme = "ecmp"\nseed = "x"', "key 'seed': expected a whole number from 0 to 2**63 - 1, found 'x'"),
         (

@@ -13,15 +13,13 @@ from msgspec import UNSET, Meta, UnsetType
 
 from tailrace.experiments.faults.parse import parse_fault
 from tailrace.experiments.plan import defaults
-from tailrace.experiments.plan.known import topology_of
+from tailrace.experiments.plan.known import scheme_of, topology_of, workload_of
 from tailrace.experiments.plan.nic import parse_window
 from tailrace.experiments.plan.pfc import parse_pfc
 from tailrace.experiments.plan.words import with_option
-from tailrace.experiments.workloads.workload import parse_workload
 from tailrace.hosts.options.nic import MAX_MTU_BYTES
 from tailrace.hosts.options.transports import NAMES as TRANSPORT_NAMES
 from tailrace.hosts.options.transports import parse_transport
-from tailrace.schemes.registry import parse_scheme
 from tailrace.words import SpecError
 from tailrace.words.schema import KeyProblemError, convert, given
 from tailrace.words.units import parse_bytes, parse_time_ns
@@ -177,9 +175,9 @@ def _period(text: str) -> int:
 
 
 _CHECKS: Mapping[str, Callable[[Any], Any]] = {
-    "scheme": _checked_by(parse_scheme),
+    "scheme": _checked_by(scheme_of),
     "topology": _checked_by(topology_of),
-    "workload": _checked_by(parse_workload),
+    "workload": _checked_by(workload_of),
     "target": _one_of(TARGETS),
     "fault": _faults,
     "time_scale": _time_scale,
@@ -220,7 +218,7 @@ def make(values: Mapping[str, Any] | Settings, base: Experiment | None = None) -
 def _with_variant(experiment: Experiment, variant: str) -> Experiment:
     try:
         words = with_option(experiment.scheme, "variant", variant)
-        parse_scheme(words)
+        scheme_of(words)
     except SpecError as error:
         raise KeyProblemError("variant", str(error)) from error
     return replace(experiment, scheme=words)

@@ -27,7 +27,7 @@ import msgspec
 from msgspec import Meta
 
 from tailrace.experiments.plan.experiment import Experiment, Settings, make
-from tailrace.schemes.registry import parse_scheme
+from tailrace.experiments.plan.known import scheme_of
 from tailrace.words import SpecError
 from tailrace.words.errors import FileError
 from tailrace.words.schema import KeyProblemError, convert, given, in_file, read_toml
@@ -121,7 +121,7 @@ def _schemes(file: ExperimentFile, scale: str | None) -> dict[str, str]:
         if _LABEL.fullmatch(label) is None:
             raise KeyProblemError(f"schemes.{label}", "expected a label of letters, digits, spaces and +-._")
         try:
-            parse_scheme(words)
+            scheme_of(words)
         except SpecError as error:
             raise KeyProblemError(f"schemes.{label}", str(error)) from error
     return found

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What words mean that many experiments share, worked out once: topologies, and the programs of schemes."""
+"""What words mean, worked out once: what was checked is planned, and many runs share it."""
 
 from __future__ import annotations
 
 from functools import cache, lru_cache
 
+from tailrace.experiments.workloads.workload import Workload, parse_workload
 from tailrace.p4rt import programs
-from tailrace.schemes.base import resolve
+from tailrace.schemes.base import SchemeConfig, resolve
 from tailrace.schemes.registry import parse_scheme
 from tailrace.topology import Topology, parse_topology
 from tailrace.words import parse
@@ -28,6 +29,30 @@ def _generated(words: str) -> Topology:
     return parse_topology(words)
 
 
+@lru_cache(maxsize=_KEPT)
+def scheme_of(words: str) -> SchemeConfig:
+    """The scheme that words describe.
+
+    Raises:
+        SpecError: they describe none.
+    """
+    return parse_scheme(words)
+
+
+def workload_of(words: str) -> Workload:
+    """The workload that words describe; one with a file is read anew.
+
+    Raises:
+        SpecError: they describe none.
+    """
+    return parse_workload(words) if "." in words else _without_files(words)
+
+
+@lru_cache(maxsize=_KEPT)
+def _without_files(words: str) -> Workload:
+    return parse_workload(words)
+
+
 def program_sha256(scheme: str, topology: str) -> str:
     """The hash of the compiled program that a scheme's switches run in a topology.
 
@@ -41,4 +66,4 @@ def program_sha256(scheme: str, topology: str) -> str:
 
 @cache
 def _program_sha256(scheme: str, topology: str) -> str:
-    return programs.load(resolve(parse_scheme(scheme), topology_of(topology)).program).sha256
+    return programs.load(resolve(scheme_of(scheme), topology_of(topology)).program).sha256

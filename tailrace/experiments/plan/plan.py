@@ -14,7 +14,7 @@ from tailrace.experiments.faults.parse import parse_fault
 from tailrace.experiments.plan import budget, defaults
 from tailrace.experiments.plan.experiment import Experiment
 from tailrace.experiments.plan.kernel_tcp import kernel_tcp
-from tailrace.experiments.plan.known import topology_of
+from tailrace.experiments.plan.known import scheme_of, topology_of, workload_of
 from tailrace.experiments.plan.nic import (
     answers,
     nic_config,
@@ -27,14 +27,12 @@ from tailrace.experiments.plan.pause import check_emulated, pfc_of
 from tailrace.experiments.plan.pfc import REACTION_NS, Pfc, Thresholds, parse_pfc
 from tailrace.experiments.plan.reckon import check_network, check_packets
 from tailrace.experiments.workloads.classes import measured
-from tailrace.experiments.workloads.workload import parse_workload
 from tailrace.hosts.errors import ConfigError
 from tailrace.hosts.flows.dependencies import check_dependencies
 from tailrace.hosts.flows.flow import FlowSpec
 from tailrace.hosts.options.transports import Transport
 from tailrace.p4rt.target import target as switch_target
 from tailrace.schemes.base import Around, Resolved, SchemeConfig, resolve
-from tailrace.schemes.registry import parse_scheme
 from tailrace.topology import Topology
 from tailrace.words import SpecError, parse
 from tailrace.words.scale import scaled
@@ -92,7 +90,7 @@ def plan(experiment: Experiment, target: str) -> Plan:
     topology = scaled(full_speed, scale)
     flows, classes = _traffic(experiment, target, full_speed, scale)
     faults = _faults(experiment, topology, scale)
-    given = scaled(parse_scheme(experiment.scheme), scale)
+    given = scaled(scheme_of(experiment.scheme), scale)
     transport = transport_of(experiment.transport, given, topology)
     pfc = None if experiment.pfc is None else parse_pfc(experiment.pfc)
     around = _around(experiment, target, full_speed, topology, given, flows, faults, transport, pfc)
@@ -132,7 +130,7 @@ def _traffic(
     experiment: Experiment, target: str, full_speed: Topology, scale: float
 ) -> tuple[list[FlowSpec], Mapping[int, str]]:
     """Flows at the time scale, and the class of each by its number."""
-    workload = parse_workload(workload_words(experiment, target))
+    workload = workload_of(workload_words(experiment, target))
     # one stream of numbers a purpose: another fault does not change the flows
     traffic = workload.traffic(full_speed, random.Random(f"workload {experiment.seed}"))
     try:

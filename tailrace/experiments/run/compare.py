@@ -11,6 +11,7 @@ from tailrace.experiments.backends.job import Backend
 from tailrace.experiments.errors import RunError
 from tailrace.experiments.figures.figure import draw
 from tailrace.experiments.plan.experiment import Experiment
+from tailrace.experiments.plan.known import scheme_of
 from tailrace.experiments.plan.plan import Plan, plan
 from tailrace.experiments.plan.words import case_name, labels
 from tailrace.experiments.results.result import COMPARISON, Failure, Result, comparison, to_json, write_result
@@ -20,7 +21,6 @@ from tailrace.experiments.run.progress import Display
 from tailrace.experiments.run.run import run
 from tailrace.experiments.run.task import Failed, make_task
 from tailrace.hosts.options.transports import parse_transport
-from tailrace.schemes.registry import parse_scheme
 
 TABLE = "comparison.md"
 
@@ -57,7 +57,7 @@ def plans(
 
 def _over_its_own(base: Experiment, scheme: str) -> Experiment:
     """The experiment with a scheme, and without a transport that it cannot work over."""
-    only = parse_scheme(scheme).only_transport
+    only = scheme_of(scheme).only_transport
     if base.transport is not None and only not in (None, parse_transport(base.transport).name):
         base = replace(base, transport=None)
     return replace(base, scheme=scheme)
