@@ -22,9 +22,10 @@ from tailrace.native.virtual.build import extension
 from tailrace.native.virtual.endpoint import compiled
 from tailrace.p4rt import programs
 from tailrace.p4rt.target import target
-from tailrace.schemes.base import Resolved, resolve
+from tailrace.schemes.base import resolve
 from tailrace.schemes.intent import intent
 from tailrace.schemes.registry import parse_scheme
+from tailrace.schemes.resolved import Resolved
 from tailrace.topology import GATEWAY_MAC, parse_topology
 
 

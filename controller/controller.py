@@ -28,8 +28,8 @@ from tailrace.p4rt.intent import SwitchIntent
 from tailrace.p4rt.programs import Program
 from tailrace.p4rt.target import Target
 from tailrace.p4rt.tls import Tls
-from tailrace.schemes.base import Resolved
 from tailrace.schemes.intent import intent
+from tailrace.schemes.resolved import Resolved
 from tailrace.schemes.watch import Out
 from tailrace.topology import Topology
 from tailrace.topology.paths.shortest import Down

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 
 from tailrace.controller.listing.listing import Column, Listing, Row
 from tailrace.hosts.options.hf2t_words import HF2T, Hf2tWords
-from tailrace.schemes.base import BY_TOPOLOGY, Common, Resolved, SchemeConfig, resolve
+from tailrace.schemes.base import BY_TOPOLOGY, Common, SchemeConfig, resolve
 from tailrace.schemes.registry import SCHEMES, parse_scheme
+from tailrace.schemes.resolved import Resolved
 from tailrace.topology import Topology
 from tailrace.words.keys import Key, fields_of
 from tailrace.words.units import format_bytes

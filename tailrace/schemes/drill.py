@@ -8,8 +8,9 @@ from typing import ClassVar
 
 from finsy.p4entity import P4Entity
 
-from tailrace.schemes.base import Around, Plan, Resolved, SchemeConfig, scheme
+from tailrace.schemes.base import SchemeConfig, scheme
 from tailrace.schemes.blocks.entries import configuration, group_members, port_roles, routes
+from tailrace.schemes.resolved import Around, Plan, Resolved
 from tailrace.topology import Topology
 
 CANDIDATES = ("remembered_members", "first_members", "other_members")

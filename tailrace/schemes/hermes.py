@@ -18,8 +18,9 @@ from tailrace.codec.layers.bth import FIRST_PORT, LAST_PORT
 from tailrace.hosts.flows.paths import PathList
 from tailrace.hosts.options.dcqcn import HermesConfig as Sensing
 from tailrace.hosts.options.nic import DCQCN, HERMES, NicConfig, SteeringConfig
-from tailrace.schemes.base import Around, RedConfig, SchemeConfig, scheme
+from tailrace.schemes.base import SchemeConfig, scheme
 from tailrace.schemes.blocks.plain import ResolvedPlain
+from tailrace.schemes.resolved import Around, RedConfig
 from tailrace.topology import Topology
 from tailrace.topology.paths.shortest import next_hops
 from tailrace.topology.timing import base_rtt_ns, bdp_bytes, sending_ns

@@ -11,9 +11,9 @@ from tailrace.p4rt import digests, programs
 from tailrace.p4rt.intent import SwitchIntent
 from tailrace.p4rt.programs import Program
 from tailrace.p4rt.target import Target
-from tailrace.schemes.base import Plan, Resolved
 from tailrace.schemes.blocks import limits, pfc
 from tailrace.schemes.errors import IntentError
+from tailrace.schemes.resolved import Plan, Resolved
 from tailrace.schemes.watch import End
 from tailrace.topology import Topology
 from tailrace.topology.paths.shortest import Down

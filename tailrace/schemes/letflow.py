@@ -14,7 +14,7 @@ from finsy.p4entity import P4Entity
 from msgspec.structs import replace
 
 from tailrace.hosts.options.hf2t_words import HF2T
-from tailrace.schemes.base import Around, DragonflyPaths, Plan, SchemeConfig, scheme
+from tailrace.schemes.base import SchemeConfig, scheme
 from tailrace.schemes.blocks.entries import flowlet_config, usual
 from tailrace.schemes.dragonfly import app as dragonfly
 from tailrace.schemes.dragonfly.paths import (
@@ -28,6 +28,7 @@ from tailrace.schemes.dragonfly.paths import (
     checked_on,
     paths_on,
 )
+from tailrace.schemes.resolved import Around, DragonflyPaths, Plan
 from tailrace.topology import Topology
 from tailrace.topology.timing import base_rtt_ns
 from tailrace.words import Options, keys

@@ -8,8 +8,9 @@ from typing import Annotated, ClassVar
 
 from finsy.p4entity import P4Entity
 
-from tailrace.schemes.base import Around, Plan, Resolved, SchemeConfig, scheme
+from tailrace.schemes.base import SchemeConfig, scheme
 from tailrace.schemes.blocks.entries import flowcell_config, usual
+from tailrace.schemes.resolved import Around, Plan, Resolved
 from tailrace.topology import Topology
 from tailrace.words import keys
 

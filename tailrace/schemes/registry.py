@@ -16,7 +16,8 @@ from msgspec.structs import replace
 
 from tailrace import schemes
 from tailrace.hosts.options.hf2t_words import Hf2tWords, asked_for
-from tailrace.schemes.base import SCHEMES, Common, Resolved, SchemeConfig
+from tailrace.schemes.base import SCHEMES, Common, SchemeConfig
+from tailrace.schemes.resolved import Resolved
 from tailrace.words import Options, SpecError, keys
 
 __all__ = ["SCHEMES", "parse_scheme", "resolved_of"]

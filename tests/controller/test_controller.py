@@ -30,8 +30,9 @@ from tailrace.p4rt.client import connect
 from tailrace.p4rt.errors import ControllerError, SwitchError, TlsError, UnreachableError, WriteError
 from tailrace.p4rt.target import target
 from tailrace.p4rt.tls import Tls
-from tailrace.schemes.base import Resolved, SchemeConfig, resolve
+from tailrace.schemes.base import SchemeConfig, resolve
 from tailrace.schemes.registry import parse_scheme
+from tailrace.schemes.resolved import Resolved
 from tailrace.topology import Topology, parse_topology
 from tests.controller.conftest import SwitchProcess, SwitchStarter
 

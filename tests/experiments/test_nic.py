@@ -11,8 +11,9 @@ from tailrace.hosts.options import hf2t as config_hf2t
 from tailrace.hosts.options import hf2t_words as scheme_hf2t
 from tailrace.hosts.options.transports import Transport
 from tailrace.p4rt.target import target
-from tailrace.schemes.base import Around, resolve
+from tailrace.schemes.base import resolve
 from tailrace.schemes.registry import parse_scheme
+from tailrace.schemes.resolved import Around
 from tailrace.topology import parse_topology
 
 _TOPOLOGY = parse_topology("dragonfly:p=1,a=2,h=1")

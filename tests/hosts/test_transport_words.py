@@ -18,9 +18,10 @@ from tailrace.hosts.options.nic import TRANSPORTS, NicConfig
 from tailrace.hosts.options.tcp import TcpConfig
 from tailrace.hosts.options.transports import TcpWords, Transport, parse_transport
 from tailrace.p4rt.target import target
-from tailrace.schemes.base import Around, resolve
+from tailrace.schemes.base import resolve
 from tailrace.schemes.hermes import TagTable
 from tailrace.schemes.registry import parse_scheme
+from tailrace.schemes.resolved import Around
 from tailrace.topology import Topology, parse_topology
 from tailrace.topology.timing import base_rtt_ns
 from tailrace.words import SpecError

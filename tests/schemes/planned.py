@@ -13,7 +13,8 @@ from tailrace.p4rt import programs
 from tailrace.p4rt.intent import SwitchIntent
 from tailrace.p4rt.target import Target
 from tailrace.schemes import intent as of_scheme
-from tailrace.schemes.base import Resolved, SchemeConfig, resolve
+from tailrace.schemes.base import SchemeConfig, resolve
+from tailrace.schemes.resolved import Resolved
 from tailrace.schemes.spritz.bounded import ResolvedBounded
 from tailrace.schemes.spritz.endpoints import EndpointPaths
 from tailrace.schemes.spritz.walk import ALL, ROLES, EvWalker, SteeredTables

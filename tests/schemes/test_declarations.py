@@ -6,9 +6,10 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from tailrace.p4rt.errors import IntentError
-from tailrace.schemes.base import Around, resolve
+from tailrace.schemes.base import resolve
+from tailrace.schemes.errors import IntentError
 from tailrace.schemes.registry import SCHEMES, parse_scheme, resolved_of
+from tailrace.schemes.resolved import Around
 from tailrace.topology import parse_topology
 from tailrace.words import SpecError
 

@@ -12,12 +12,13 @@ from tailrace.p4rt import programs
 from tailrace.p4rt.encoding import encode
 from tailrace.p4rt.intent import SwitchIntent
 from tailrace.p4rt.target import target
-from tailrace.schemes.base import DragonflyPaths, RedConfig, resolve
+from tailrace.schemes.base import resolve
 from tailrace.schemes.dragonfly.groups import place_in
 from tailrace.schemes.errors import IntentError
 from tailrace.schemes.flowcut.declaration import ResolvedFlowcutNic, age_ns, longest_path
 from tailrace.schemes.letflow import LetflowConfig
 from tailrace.schemes.registry import parse_scheme
+from tailrace.schemes.resolved import DragonflyPaths, RedConfig
 from tailrace.topology import parse_topology
 from tailrace.topology.paths.dragonfly import Legs
 from tailrace.topology.timing import base_rtt_ns, bdp_bytes

@@ -10,7 +10,7 @@ import pytest
 from tailrace.p4rt import programs
 from tailrace.p4rt.errors import ProgramError
 from tailrace.p4rt.target import target
-from tailrace.schemes.base import RedConfig, resolve
+from tailrace.schemes.base import resolve
 from tailrace.schemes.drill import DrillConfig
 from tailrace.schemes.ecmp import EcmpConfig
 from tailrace.schemes.errors import IntentError
@@ -19,6 +19,7 @@ from tailrace.schemes.hermes import HermesConfig
 from tailrace.schemes.letflow import LetflowConfig, ResolvedLetflow
 from tailrace.schemes.presto import PrestoConfig
 from tailrace.schemes.registry import parse_scheme
+from tailrace.schemes.resolved import RedConfig
 from tailrace.schemes.spray import SprayConfig
 from tailrace.topology import parse_topology
 from tailrace.topology.timing import base_rtt_ns, bdp_bytes

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from tailrace.schemes.base import RedConfig, Resolved, resolve
+from tailrace.schemes.base import resolve
 from tailrace.schemes.dragonfly.declaration import ResolvedRouting
 from tailrace.schemes.ecmp import EcmpConfig
 from tailrace.schemes.errors import IntentError
 from tailrace.schemes.registry import parse_scheme
+from tailrace.schemes.resolved import RedConfig, Resolved
 from tailrace.schemes.spritz.bounded import ResolvedBounded
 from tailrace.schemes.spritz.declaration import (
     TIMER_RTTS,

@@ -20,8 +20,9 @@ from tailrace.controller.runfile import RunFile
 from tailrace.p4rt.channel import Address
 from tailrace.p4rt.connection import GrpcConnection, load_p4info
 from tailrace.p4rt.tls import Tls
-from tailrace.schemes.base import Resolved, resolve
+from tailrace.schemes.base import resolve
 from tailrace.schemes.registry import parse_scheme, resolved_of
+from tailrace.schemes.resolved import Resolved
 from tailrace.topology import Topology, parse_topology
 from tailrace.topology.paths.shortest import Down
 from tailrace.words import SpecError

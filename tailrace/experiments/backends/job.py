@@ -16,7 +16,7 @@ from tailrace.experiments.results.timelines import NO_TIMELINES, Timelines
 from tailrace.hosts.flows.flow import FlowRecord, FlowSpec
 from tailrace.hosts.options.nic import NicConfig
 from tailrace.p4rt.events import Event
-from tailrace.schemes.base import Resolved
+from tailrace.schemes.resolved import Resolved
 from tailrace.topology import Topology
 
 

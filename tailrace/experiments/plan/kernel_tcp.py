@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 from tailrace.hosts.options.transports import LINUX_TCP, Transport
-from tailrace.schemes.base import SCHEMES, Resolved
+from tailrace.schemes.base import SCHEMES
+from tailrace.schemes.resolved import Resolved
 from tailrace.words import SpecError
 
 

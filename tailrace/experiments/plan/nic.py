@@ -38,7 +38,8 @@ from tailrace.hosts.options.hf2t import Hf2tConfig, train_gaps
 from tailrace.hosts.options.nic import TCP, TRANSPORTS, WITHOUT_WINDOW, NicConfig
 from tailrace.hosts.options.transports import Transport, parse_transport, with_tcp
 from tailrace.p4rt.target import Target
-from tailrace.schemes.base import Around, Resolved, SchemeConfig
+from tailrace.schemes.base import SchemeConfig
+from tailrace.schemes.resolved import Around, Resolved
 from tailrace.topology import Topology
 from tailrace.topology.timing import ACK_BYTES, base_rtt_ns, bdp_bytes, longest_bdp_bytes
 from tailrace.words import SpecError

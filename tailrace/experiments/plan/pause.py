@@ -12,8 +12,8 @@ from dataclasses import replace
 from tailrace.experiments.plan.pfc import Pfc
 from tailrace.p4rt import programs
 from tailrace.p4rt.errors import ControllerError
-from tailrace.schemes.base import Resolved
 from tailrace.schemes.blocks import pfc as emulation
+from tailrace.schemes.resolved import Resolved
 from tailrace.words import SpecError
 
 

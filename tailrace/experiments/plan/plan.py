@@ -32,7 +32,8 @@ from tailrace.hosts.flows.dependencies import check_dependencies
 from tailrace.hosts.flows.flow import FlowSpec
 from tailrace.hosts.options.transports import Transport
 from tailrace.p4rt.target import target as switch_target
-from tailrace.schemes.base import Around, Resolved, SchemeConfig, resolve
+from tailrace.schemes.base import SchemeConfig, resolve
+from tailrace.schemes.resolved import Around, Resolved
 from tailrace.topology import Topology
 from tailrace.words import SpecError, parse
 from tailrace.words.scale import scaled

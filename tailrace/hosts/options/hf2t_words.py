@@ -68,11 +68,7 @@ _MAX_THR = keys.integer(
     "max_thr", "more since then: shorter gaps are, too", least=1, values="packets", section=_SECTION
 )
 _STRETCH = keys.time(
-    "stretch",
-    "gaps are stretched to this, or to the scheme's own gap",
-    least=1,
-    absent="by topology",
-    section="HF2T §3",
+    "stretch", "gaps are stretched to this, or to the scheme's own gap", least=1, section="HF2T §3"
 )
 _TRAIN = keys.integer(
     "train", "gaps from which a NIC learns the percentile", least=LEAST_TRAIN_GAPS, absent=f"by {HF2T}"

@@ -10,8 +10,8 @@ from ipaddress import IPv4Network
 from finsy import P4TableAction, P4TableEntry, P4TableMatch
 from finsy.p4entity import P4Entity
 
-from tailrace.schemes.base import Plan
 from tailrace.schemes.errors import IntentError
+from tailrace.schemes.resolved import Plan
 
 ENTRIES_SHARED = 1 << 16
 """Entries of one kind that are kept for other switches; nobody may change an entry."""
@@ -112,9 +112,7 @@ def group_members(plan: Plan, table: str = "group_members", action: str = "membe
     for group in plan.groups.groups:
         for slot, port in enumerate(group.slots):
             yield P4TableEntry(
-                table,
-                match=P4TableMatch(group=group.id, slot=slot),
-                action=P4TableAction(action, port=port),
+                table, match=P4TableMatch(group=group.id, slot=slot), action=P4TableAction(action, port=port)
             )
 
 

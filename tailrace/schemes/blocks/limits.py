@@ -17,7 +17,7 @@ from dataclasses import replace
 from finsy import P4MeterConfig, P4TableAction, P4TableEntry, P4TableMatch
 from finsy.p4entity import P4Entity
 
-from tailrace.schemes.base import Plan
+from tailrace.schemes.resolved import Plan
 
 PORT_TO_HOST = 10 / 7
 """The share of a port over that of a host: by default a tenth of a link goes before data at most."""

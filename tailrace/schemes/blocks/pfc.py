@@ -18,9 +18,9 @@ from collections.abc import Iterator
 from finsy import P4CloneSessionEntry, P4TableAction, P4TableEntry, P4TableMatch
 from finsy.p4entity import P4Entity
 
-from tailrace.schemes.base import Plan
 from tailrace.schemes.blocks.entries import default_action, fitting
 from tailrace.schemes.errors import IntentError
+from tailrace.schemes.resolved import Plan
 from tailrace.topology import GATEWAY_MAC
 from tailrace.words.watchdog import Watchdog, of_port, parse_watchdog
 

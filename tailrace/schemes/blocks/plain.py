@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from finsy.p4entity import P4Entity
 
-from tailrace.schemes.base import Plan, Resolved
 from tailrace.schemes.blocks.entries import usual
+from tailrace.schemes.resolved import Plan, Resolved
 
 
 class ResolvedPlain(Resolved, frozen=True, kw_only=True):

@@ -11,7 +11,6 @@ from finsy.p4entity import P4Entity
 
 from tailrace.p4rt.programs import Program
 from tailrace.p4rt.target import Target
-from tailrace.schemes.base import DragonflyPaths, Plan, Resolved
 from tailrace.schemes.blocks.entries import (
     configuration,
     default_action,
@@ -22,6 +21,7 @@ from tailrace.schemes.blocks.entries import (
 )
 from tailrace.schemes.dragonfly.groups import Place, place_in
 from tailrace.schemes.dragonfly.paths import SHARE_STEPS
+from tailrace.schemes.resolved import DragonflyPaths, Plan, Resolved
 from tailrace.schemes.watch import End
 from tailrace.topology import Topology
 from tailrace.topology.paths.dragonfly import Legs

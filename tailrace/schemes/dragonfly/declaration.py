@@ -12,10 +12,11 @@ from typing import Annotated, ClassVar
 
 from finsy.p4entity import P4Entity
 
-from tailrace.schemes.base import BY_TOPOLOGY, Around, DragonflyPaths, Plan, Resolved, scheme
+from tailrace.schemes.base import scheme
 from tailrace.schemes.dragonfly import app
 from tailrace.schemes.dragonfly.paths import GAP, GRAINS, UGAL_L, checked_on
 from tailrace.schemes.errors import IntentError
+from tailrace.schemes.resolved import Around, DragonflyPaths, Plan, Resolved
 from tailrace.schemes.spritz.app import MINIMAL_MODE, RANDOM, UGAL_L_MODE
 from tailrace.schemes.spritz.bounded import BOUNDED_KEYS, BoundedConfig
 from tailrace.topology import Topology
@@ -41,11 +42,7 @@ class RoutedConfig(BoundedConfig, frozen=True, kw_only=True):
     draw: Annotated[
         str | None,
         keys.choice(
-            "draw",
-            "detours by groups of a Dragonfly, or drawn hop by hop",
-            DRAWS,
-            absent=BY_TOPOLOGY,
-            section="Spritz §V-A",
+            "draw", "detours by groups of a Dragonfly, or drawn hop by hop", DRAWS, section="Spritz §V-A"
         ),
     ] = None
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from tailrace.schemes.base import BY_TOPOLOGY, DragonflyPaths
 from tailrace.schemes.errors import IntentError
+from tailrace.schemes.resolved import DragonflyPaths
 from tailrace.topology import Topology
 from tailrace.topology.kinds import DRAGONFLY
 from tailrace.words import Options, keys
@@ -18,17 +18,13 @@ SHORTEST, MIXED, UGAL_L = "shortest", "mixed", "ugal-l"
 GRAINS = ("packet", "flow", "flowlet")
 
 PATH = keys.choice(
-    "path",
-    "paths to take; mixed: minimal or Valiant's, by a coin",
-    PATHS,
-    absent=BY_TOPOLOGY,
-    section="Flowcut §II-A",
+    "path", "paths to take; mixed: minimal or Valiant's, by a coin", PATHS, section="Flowcut §II-A"
 )
 DEFAULT_SHARE = 0.5
 SHARE_STEPS = 256
 """The share of minimal paths is a multiple of 1/256."""
 
-GAP = keys.time("gap", "a pause of at least this begins a new flowlet", least=1, absent=BY_TOPOLOGY)
+GAP = keys.time("gap", "a pause of at least this begins a new flowlet", least=1)
 
 
 def stepped(name: str, meaning: str, values: str, parts: int, least: float = 0) -> keys.Key:

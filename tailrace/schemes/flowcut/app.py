@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator
 from finsy import P4CloneSessionEntry, P4TableAction, P4TableEntry, P4TableMatch
 from finsy.p4entity import P4Entity
 
-from tailrace.schemes.base import Plan
 from tailrace.schemes.blocks.entries import (
     configuration,
     default_action,
@@ -21,6 +20,7 @@ from tailrace.schemes.blocks.entries import (
 )
 from tailrace.schemes.dragonfly.app import MayDetour
 from tailrace.schemes.errors import IntentError
+from tailrace.schemes.resolved import Plan
 
 ALPHA_STEPS = 256
 """alpha is a multiple of 1/256 (P4: 8 bits after the point)."""

@@ -23,7 +23,7 @@ from msgspec.structs import replace
 from tailrace.hosts.options.nic import FlowcutNicConfig, NicConfig
 from tailrace.p4rt.programs import Program
 from tailrace.p4rt.target import Target
-from tailrace.schemes.base import BY_TOPOLOGY, Around, DragonflyPaths, Plan, SchemeConfig, scheme
+from tailrace.schemes.base import SchemeConfig, scheme
 from tailrace.schemes.blocks.entries import usual
 from tailrace.schemes.dragonfly import app as routing
 from tailrace.schemes.dragonfly.paths import (
@@ -41,6 +41,7 @@ from tailrace.schemes.dragonfly.paths import (
 from tailrace.schemes.ecmp import EcmpConfig
 from tailrace.schemes.errors import IntentError
 from tailrace.schemes.flowcut import app, dragonfly
+from tailrace.schemes.resolved import Around, DragonflyPaths, Plan
 from tailrace.schemes.watch import End
 from tailrace.topology import Topology, max_switches_on_path
 from tailrace.topology.paths.dragonfly import DETOUR_SWITCHES, MINIMAL_SWITCHES
@@ -100,7 +101,6 @@ _GROWTH = keys.Key(
     "number or off",
     _growth,
     lambda value: "off" if value >= GROWTH_OFF else f"{value:g}",
-    absent=BY_TOPOLOGY,
     section=_DRAIN,
 )
 
@@ -123,8 +123,7 @@ class FlowcutConfig(SchemeConfig, frozen=True, kw_only=True):
     ] = FULL
     buckets: Annotated[int, _BUCKETS] = ALL_BUCKETS
     age_ns: Annotated[
-        int | None,
-        keys.time("age", "an entry that was silent for so long is deleted", least=1, absent=BY_TOPOLOGY),
+        int | None, keys.time("age", "an entry that was silent for so long is deleted", least=1)
     ] = None
     rtt_threshold: Annotated[
         float, keys.number("rtt", "drain above this average, in idle round trips", least=1, section=_DRAIN)
@@ -147,7 +146,6 @@ class FlowcutConfig(SchemeConfig, frozen=True, kw_only=True):
             "drain only if so many of the message are left; 0: always",
             least=0,
             values="packets",
-            absent=BY_TOPOLOGY,
             section=_FEW,
         ),
     ] = None

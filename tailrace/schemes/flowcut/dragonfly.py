@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator
 from finsy import P4TableAction, P4TableEntry, P4TableMatch
 from finsy.p4entity import P4Entity
 
-from tailrace.schemes.base import DragonflyPaths, Plan
 from tailrace.schemes.blocks.entries import group_members, port_roles, routes
 from tailrace.schemes.dragonfly.app import legs, path_config
+from tailrace.schemes.resolved import DragonflyPaths, Plan
 
 PROGRAM = "flowcut_dragonfly"
 

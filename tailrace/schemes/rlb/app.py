@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from finsy import P4CloneSessionEntry, P4MulticastGroupEntry, P4TableAction, P4TableEntry, P4TableMatch
 from finsy.p4entity import P4Entity
 
-from tailrace.schemes.base import Plan, Resolved
 from tailrace.schemes.blocks.entries import (
     configuration,
     default_action,
@@ -25,6 +24,7 @@ from tailrace.schemes.errors import IntentError
 from tailrace.schemes.hermes import HermesConfig
 from tailrace.schemes.letflow import LetflowConfig
 from tailrace.schemes.presto import PrestoConfig
+from tailrace.schemes.resolved import Plan, Resolved
 from tailrace.topology.timing import FULL_FRAME_BYTES, NS_BITS, fabric_rate_bps, sending_ns
 
 PRESTO, LETFLOW, DRILL, HERMES = VARIANTS = (
@@ -235,9 +235,7 @@ def _leaves(plan: Plan) -> Iterator[P4Entity]:
         if group is None:
             continue
         yield P4TableEntry(
-            "leaf_groups",
-            match=P4TableMatch(leaf=number),
-            action=P4TableAction("leaf_group", group=group.id),
+            "leaf_groups", match=P4TableMatch(leaf=number), action=P4TableAction("leaf_group", group=group.id)
         )
         for prefix in plan.topology.prefixes_of(leaf):
             yield P4TableEntry(

@@ -29,11 +29,12 @@ from msgspec.structs import replace
 
 from tailrace.hosts.options.nic import NicConfig
 from tailrace.p4rt.target import Target
-from tailrace.schemes.base import BY_TOPOLOGY, Around, PathTable, Plan, SchemeConfig, scheme
+from tailrace.schemes.base import SchemeConfig, scheme
 from tailrace.schemes.dragonfly.paths import GAP
 from tailrace.schemes.errors import IntentError
 from tailrace.schemes.hermes import HermesConfig, TagTable, with_hermes
 from tailrace.schemes.presto import CELL, DEFAULT_CELL_BYTES
+from tailrace.schemes.resolved import Around, PathTable, Plan
 from tailrace.schemes.rlb import app
 from tailrace.schemes.rlb.app import DRILL, DYNAMIC, HERMES, LETFLOW, LIMITS, NO_LIMIT, PRESTO, VARIANTS
 from tailrace.schemes.rlb.faulty_paths import FaultyPaths
@@ -70,11 +71,11 @@ _NS = 1_000_000_000
 
 
 def _time(name: str, meaning: str, section: str = "") -> keys.Key:
-    return keys.time(name, meaning, least=1, absent=BY_TOPOLOGY, section=section)
+    return keys.time(name, meaning, least=1, section=section)
 
 
 def _size(name: str, meaning: str, section: str) -> keys.Key:
-    return keys.size(name, meaning, least=1, absent=BY_TOPOLOGY, section=section)
+    return keys.size(name, meaning, least=1, section=section)
 
 
 def _counted(name: str, meaning: str, section: str) -> keys.Key:

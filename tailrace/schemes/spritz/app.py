@@ -15,7 +15,6 @@ from ipaddress import IPv4Network
 from finsy import P4TableAction, P4TableEntry, P4TableMatch
 from finsy.p4entity import P4Entity
 
-from tailrace.schemes.base import Plan
 from tailrace.schemes.blocks.entries import (
     ENTRIES_SHARED,
     configuration,
@@ -25,6 +24,7 @@ from tailrace.schemes.blocks.entries import (
     port_roles,
     routes,
 )
+from tailrace.schemes.resolved import Plan
 from tailrace.topology.kinds import SLIM_FLY
 from tailrace.topology.paths.bounded import BoundedPaths
 from tailrace.topology.timing import longest_links

@@ -25,18 +25,10 @@ from finsy.p4entity import P4Entity
 from tailrace.hosts.options.nic import STEERABLE, DctcpConfig, NicConfig, SteeringConfig
 from tailrace.p4rt.programs import Program
 from tailrace.p4rt.target import Target
-from tailrace.schemes.base import (
-    BY_TOPOLOGY,
-    Around,
-    Plan,
-    Resolved,
-    SchemeConfig,
-    mtu_of,
-    own_down,
-    red_up_to,
-)
+from tailrace.schemes.base import SchemeConfig, red_up_to
 from tailrace.schemes.blocks.groups import plan_groups
 from tailrace.schemes.errors import IntentError
+from tailrace.schemes.resolved import Around, Plan, Resolved, mtu_of, own_down
 from tailrace.schemes.spritz.app import CLASS, PROGRAM, BoundedPlan, entities
 from tailrace.schemes.spritz.endpoints import UNIFORM, EndpointPaths, EndpointTable
 from tailrace.schemes.watch import End
@@ -77,22 +69,16 @@ class BoundedConfig(SchemeConfig, frozen=True, kw_only=True):
     """
 
     trim: Annotated[
-        bool | None,
-        keys.flag("trim", "what exceeds a queue's limit loses its payload, and not all", absent=BY_TOPOLOGY),
+        bool | None, keys.flag("trim", "what exceeds a queue's limit loses its payload, and not all")
     ] = None
-    repair: Annotated[
-        bool | None, keys.flag("repair", "default routes lead around failed links", absent=BY_TOPOLOGY)
-    ] = None
+    repair: Annotated[bool | None, keys.flag("repair", "default routes lead around failed links")] = None
     marks: Annotated[
         bool, keys.flag("marks", "hosts may mark packets that follow their EV in every mode")
     ] = False
     frame_bytes: Annotated[
         int | None,
         keys.size(
-            "frame",
-            "of a full frame; experiments have that of their packets",
-            least=_LEAST_FRAME_BYTES,
-            absent=BY_TOPOLOGY,
+            "frame", "of a full frame; experiments have that of their packets", least=_LEAST_FRAME_BYTES
         ),
     ] = None
 
@@ -142,11 +128,7 @@ class BoundedConfig(SchemeConfig, frozen=True, kw_only=True):
             raise IntentError(f"scheme {self.name}: {error}") from None
 
     def bounded(
-        self,
-        topology: Topology,
-        around: Around,
-        kind: type[ResolvedBounded] | None = None,
-        **more: Any,
+        self, topology: Topology, around: Around, kind: type[ResolvedBounded] | None = None, **more: Any
     ) -> ResolvedBounded:
         """The scheme over that program, with `mode` and what else it has.
 

@@ -11,16 +11,10 @@ from __future__ import annotations
 from typing import Annotated, ClassVar
 
 from tailrace.hosts.options.nic import SteeringConfig
-from tailrace.schemes.base import BY_TOPOLOGY, Around, scheme
+from tailrace.schemes.base import scheme
+from tailrace.schemes.resolved import Around
 from tailrace.schemes.spritz.app import CLASS, STEERED
-from tailrace.schemes.spritz.bounded import (
-    FLICR,
-    OPS,
-    SCOUT,
-    SPRAY,
-    BoundedConfig,
-    ResolvedBounded,
-)
+from tailrace.schemes.spritz.bounded import FLICR, OPS, SCOUT, SPRAY, BoundedConfig, ResolvedBounded
 from tailrace.schemes.spritz.endpoints import LATENCY, UNIFORM, WEIGHTS
 from tailrace.topology import Topology
 from tailrace.topology.timing import longest_bdp_bytes, longest_rtt_ns
@@ -119,7 +113,6 @@ class SpritzConfig(SteeredConfig, frozen=True, kw_only=True):
             "after so many a path is drawn all the same",
             least=0,
             values="packets",
-            absent=BY_TOPOLOGY,
             section=_SECTION,
         ),
     ] = None
@@ -130,7 +123,6 @@ class SpritzConfig(SteeredConfig, frozen=True, kw_only=True):
             "a path with more marks than this is not used again",
             least=0,
             values="packets",
-            absent=BY_TOPOLOGY,
             section=_SECTION,
         ),
     ] = None
@@ -138,10 +130,7 @@ class SpritzConfig(SteeredConfig, frozen=True, kw_only=True):
         int, keys.integer("buffer", "good paths that are remembered", least=1, section=_SECTION)
     ] = DEFAULT_BUFFER
     timer_ns: Annotated[
-        int | None,
-        keys.time(
-            "timer", "a path on which a packet vanished is not drawn for so long", least=1, absent=BY_TOPOLOGY
-        ),
+        int | None, keys.time("timer", "a path on which a packet vanished is not drawn for so long", least=1)
     ] = None
     bias: Annotated[
         float,
