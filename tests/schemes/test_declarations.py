@@ -3,15 +3,23 @@
 
 from __future__ import annotations
 
+from typing import Annotated, ClassVar
+
 import msgspec
 import pytest
 
-from tailrace.schemes.base import resolve
+from tailrace.cli.scheme_text import listing
+from tailrace.experiments.backends.job import Outcome
+from tailrace.experiments.run.run import own_counters
+from tailrace.p4rt.target import target
+from tailrace.schemes.base import SchemeConfig, resolve, scheme
+from tailrace.schemes.blocks.plain import ResolvedPlain
 from tailrace.schemes.errors import IntentError
+from tailrace.schemes.intent import intent
 from tailrace.schemes.registry import SCHEMES, parse_scheme, resolved_of
 from tailrace.schemes.resolved import Around
-from tailrace.topology import parse_topology
-from tailrace.words import SpecError
+from tailrace.topology import Topology, parse_topology
+from tailrace.words import SpecError, keys
 
 TOPOLOGIES = tuple(
     parse_topology(words)
@@ -77,3 +85,38 @@ def test_what_is_known_around_decides_defaults_and_no_more() -> None:
     assert resolve(parse_scheme("rlb:flows=2"), topology, around).pauses_at_bytes == 300_000
     assert resolve(parse_scheme("rlb:flows=2,pfc=900KB"), topology, around).pauses_at_bytes == 900_000
     assert resolve(parse_scheme("rlb:flows=2"), topology).pauses_at_bytes not in (300_000, 900_000)
+
+
+def test_a_scheme_from_elsewhere_is_known_everywhere() -> None:
+    """By registering alone: its words, its listing, its place in a network, and its row of counters."""
+
+    class Resolved(ResolvedPlain, frozen=True, kw_only=True):
+        colours: int
+
+    @scheme
+    class Painted(SchemeConfig, frozen=True, kw_only=True):
+        name: ClassVar[str] = "painted"
+        about: ClassVar[str] = "packets are painted"
+        counters: ClassVar[tuple[str, ...]] = ("paint_",)
+        colours: Annotated[int, keys.integer("colours", "of packets", least=1, most=9)] = 3
+
+        def resolve(self, topology: Topology, around: Around) -> Resolved:
+            return self.filled(Resolved, topology, around, program="spray")
+
+    try:
+        found = resolve(parse_scheme("painted:colours=5,seed=3"), TOPOLOGIES[0])
+        assert (found.program, found.hash_seed, getattr(found, "colours")) == ("spray", 3, 5)  # noqa: B009
+        assert resolved_of(msgspec.to_builtins(found)) == found
+        with pytest.raises(SpecError, match="scheme painted: colours must be at most 9, found '10'"):
+            parse_scheme("painted:colours=10")
+        rows = {row["key"]: row["default"] for row in listing(["painted"], TOPOLOGIES[0]).rows}
+        assert rows["colours"] == "3"
+        assert intent(TOPOLOGIES[0], found, target("virtual")).keys() == {
+            switch.name for switch in TOPOLOGIES[0].switches
+        }
+        outcome = Outcome(
+            (), 0.0, counters={"leaf1": {"paint_used": 2, "drops": 1}, "leaf2": {"paint_used": 3}}
+        )
+        assert own_counters(outcome) == {"painted": {"paint_used": 5}}
+    finally:
+        SCHEMES.remove("painted")

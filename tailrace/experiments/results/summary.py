@@ -117,6 +117,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     pfc: dict[str, int | float] | UnsetType = UNSET
     hf2t: dict[str, int] | UnsetType = UNSET
     rlb: dict[str, int] | UnsetType = UNSET
+    counters: dict[str, dict[str, int]] | UnsetType = UNSET
     recirculations: Recirculations | UnsetType = UNSET
     dcqcn: dict[str, int] | UnsetType = UNSET
     metrics: dict[str, float] | UnsetType = UNSET

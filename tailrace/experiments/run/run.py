@@ -36,11 +36,9 @@ from tailrace.experiments.workloads.classes import PLAIN
 from tailrace.hosts.options.nic import DCQCN, HERMES
 from tailrace.hosts.options.transports import LINUX_TCP
 from tailrace.p4rt.counters import trimmed
+from tailrace.schemes.base import SCHEMES
 from tailrace.topology.timing import base_rtt_ns
 from tailrace.words import parse
-
-RLB_COUNTERS = ("warnings_", "recirculations_refused", "probes_", "path_rtts_", "failures_")
-"""What the names of RLB's own counters begin with."""
 
 
 def run(
@@ -99,6 +97,7 @@ def _steering(planned: Plan, rows: Sequence[FlowRow], *, hermes: bool) -> dict[s
 
 def _summary(planned: Plan, outcome: Outcome, rows: tuple[FlowRow, ...]) -> Summary:
     experiment, hops = planned.experiment, outcome.packet_hops
+    own = own_counters(outcome)
     counted = measured_rows(rows)
     delivered = sum(record.received for record in outcome.records)
     return Summary(
@@ -131,11 +130,11 @@ def _summary(planned: Plan, outcome: Outcome, rows: tuple[FlowRow, ...]) -> Summ
         path_changes=UNSET if "path_changes" in outcome.unobserved else sum(row.path_changes for row in rows),
         drains=sum(row.drains for row in rows),
         drained_ns=sum(row.drained_ns for row in rows),
-        flowcut=counters(outcome.counters, ("flowcut_", "xoff_", "xon_", "acks_")),
+        flowcut=own.pop("flowcut", UNSET),
         flowlets=flowlets(outcome.counters, {host.switch for host in planned.topology.hosts}),
         gaps=UNSET if outcome.gaps is None else outcome.gaps.summary(base_rtt_ns(planned.topology)),
         hf2t=UNSET if planned.job.nic.hf2t is None else hf2t_summary(rows, outcome.learned),
-        rlb=counters(outcome.counters, RLB_COUNTERS),
+        rlb=own.pop("rlb", UNSET),
         recirculations=recirculations(outcome.counters, delivered),
         dcqcn=notifications(rows) if planned.job.nic.transport == DCQCN else UNSET,
         spritz=_steering(planned, rows, hermes=False),
@@ -148,7 +147,18 @@ def _summary(planned: Plan, outcome: Outcome, rows: tuple[FlowRow, ...]) -> Summ
         overloaded=bool(outcome.overload_reasons),
         overload_reasons=outcome.overload_reasons,
         unobserved=outcome.unobserved or UNSET,
+        counters=own or UNSET,
     )
+
+
+def own_counters(outcome: Outcome) -> dict[str, dict[str, int]]:
+    """Sums of the counters that schemes have for themselves, by the scheme's name."""
+    found = {
+        entry.name: counters(outcome.counters, entry.struct.counters)
+        for entry in SCHEMES
+        if entry.struct.counters
+    }
+    return {name: sums for name, sums in found.items() if not isinstance(sums, UnsetType)}
 
 
 def installed_version() -> str | None:

@@ -115,6 +115,7 @@ class FlowcutConfig(SchemeConfig, frozen=True, kw_only=True):
 
     name: ClassVar[str] = "flowcut"
     about: ClassVar[str] = "a flow keeps its path while anything of it is in flight"
+    counters: ClassVar[tuple[str, ...]] = ("flowcut_", "xoff_", "xon_", "acks_")
     variant: Annotated[
         str,
         keys.choice(

@@ -93,6 +93,10 @@ class RlbConfig(SchemeConfig, frozen=True, kw_only=True):
 
     name: ClassVar[str] = "rlb"
     about: ClassVar[str] = "the choices of a selector are refused where PFC is about to pause"
+    counters: ClassVar[tuple[str, ...]] = (
+        *("warnings_", "recirculations_refused"),
+        *("probes_", "path_rtts_", "failures_"),
+    )
     variant: Annotated[
         str, keys.choice("variant", "the scheme whose choices are checked", VARIANTS, section="RLB §VI-A")
     ] = DRILL
