@@ -29,7 +29,10 @@ EXPERIMENT: dict[str, Any] = {
     "flows": _option(int, "number of flows, where the workload leaves it open"),
     "target": _option(str, "auto, bmv2, native or virtual"),
     "seed": _option(int, "decides everything random"),
-    "fault": _option(list[str], "link-slow:…, link-down:…, drop:rate=0.01, ack-loss:…; may be repeated"),
+    "fault": _option(
+        list[str],
+        "link-slow:…, link-down:…, drop:rate=0.01, ack-loss:…; may be repeated; none: none of the file's",
+    ),
     "time_scale": _option(float, "how many times slower than stated everything runs; by target without it"),
     "transport": _option(
         str, "gbn (go-back-N), sr (selective repeat), dctcp, dcqcn, mp-rdma, tcp or linux-tcp"
@@ -51,7 +54,12 @@ Out = Annotated[Path, typer.Option(help="folder for the results")]
 Json = Annotated[bool, typer.Option("--json", help="print JSON instead of a table")]
 Pcap = Annotated[bool, typer.Option("--pcap", help="capture every link to OUT/pcap")]
 Scale = Annotated[str | None, typer.Option(help="small or paper: a size that the file knows")]
-File = Annotated[Path | None, typer.Argument(help="experiment file (TOML)", metavar="EXPERIMENT.toml")]
+File = Annotated[
+    Path | None,
+    typer.Argument(
+        help="experiment file (TOML), or a preset: basic, common, hf2t, rlb, spritz", metavar="EXPERIMENT"
+    ),
+]
 Workers = Annotated[int, typer.Option(min=1, help="so many processes at a time")]
 Cluster = Annotated[
     str | None, typer.Option(metavar="ADDRESS", help="run on the Dask cluster of this scheduler instead")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`make run`: variables of the environment become options of `tailrace compare`, or of `tailrace run --cli`.
+"""`make run`: variables of the environment become a preset and options of `tailrace compare` or `run --cli`.
 
     TARGET     auto, bmv2, native or virtual
     SCHEME     compared with ecmp alone, spritz with minimal routing and UGAL-L, rlb with the selector that it
@@ -24,49 +24,29 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 
-from tailrace.experiments.plan.defaults import (
-    BASELINE,
-    DEAD_LINK,
-    FLOWLETS,
-    HF2T_GAP,
-    HF2T_PFC,
-    HF2T_SEED,
-    HF2T_TOPOLOGY,
-    HF2T_TRAIN,
-    HF2T_TRANSPORT,
-    HF2T_WORKLOAD,
-    LOSSLESS,
-    LOSSLESS_OPTIONS,
-    LOSSLESS_PFC,
-    LOSSLESS_SEED,
-    LOSSLESS_TOPOLOGY,
-    LOSSLESS_VARIANT,
-    LOSSLESS_WINDOW,
-    LOSSLESS_WORKLOAD,
-    LOSSLESS_WORKLOAD_ELSEWHERE,
-    PREDICTION_OPTIONS,
-    SCHEMES,
-    SEED,
-    SLOW_LINK,
-    STEERED,
-    STEERED_BASELINES,
-    STEERED_TOPOLOGY,
-    TAGGED,
-    TAGGED_TRANSPORT,
-    TOPOLOGY,
-)
+from tailrace.experiments.plan.experiment_file import PRESETS, schemes_of
 from tailrace.experiments.plan.words import replace_option, split_schemes
 from tailrace.hosts.options.hf2t_words import HF2T, OFF
 from tailrace.hosts.options.hf2t_words import KEYS as HF2T_KEYS
 from tailrace.schemes.letflow import LETFLOW_VARIANTS
 from tailrace.words import SpecError, parse
 
+BASIC, STEERED, LOSSLESS, STRETCHED = "basic", "spritz", "rlb", "hf2t"
+"""Presets; where no SCHEME is named, and SCHEMEs that have one."""
+
+FLOWLETS = "letflow"
 WITH_VARIANTS = ("flowcut", STEERED, LOSSLESS)
 """And FLOWLETS, whose variants nobody else has."""
 
-SLOW_LINK_ANYWHERE = "link-slow:fraction=0.01,factor=0.1"
-DEAD_LINK_ANYWHERE = "link-down:fraction=0.01,at=200us,until=3ms"
-"""For other topologies, whose links have other names."""
+ELSEWHERE = {
+    BASIC: {"fault": "link-slow:fraction=0.01,factor=0.1"},
+    STEERED: {"fault": "link-down:fraction=0.01,at=200us,until=3ms"},
+    LOSSLESS: {"workload": "incast:degree=3,size=512KiB,bystanders=4,peers=remote"},
+}
+"""For other topologies, whose links have other names, and which may have no restricted host."""
+
+TAGGED, TAGGED_TRANSPORT = "hermes", "dcqcn:clamp=no"
+"""Hermes looks at marks, as only DCQCN's packets have them; the others go with the default, go-back-N."""
 
 
 def command(environment: Mapping[str, str]) -> list[str]:
@@ -78,62 +58,59 @@ def command(environment: Mapping[str, str]) -> list[str]:
     given = {name: value.strip() for name, value in environment.items() if value.strip()}
     prompt = given.get("CLI", "0") not in ("0", "no", "false")
     schemes = _schemes(given, prompt=prompt)
-    if any(_name(words) == LOSSLESS for words in schemes):
-        defaults = _lossless(given, schemes)
-    elif any(_stretches(words) for words in schemes):
-        defaults = _stretched(given)
-    else:
-        defaults = _usual(given, schemes)
-    arguments = (
-        ["run", "--cli", "--scheme", schemes[0]] if prompt else ["compare", "--schemes", ",".join(schemes)]
-    )
-    options = defaults | {name.lower(): given[name] for name in ("WORKLOAD", "FLOWS", "OUT") if name in given}
-    options |= {"target": given.get("TARGET", "auto"), "seed": given.get("SEED", defaults["seed"])}
-    if "FAULT" in given:
-        options["fault"] = given["FAULT"]
-    if prompt or options.get("fault") == "none":
-        options.pop("fault", None)
+    preset = _preset(schemes)
+    options = {"target": given.get("TARGET", "auto")}
+    if "TOPO" in given:
+        options |= {"topology": given["TOPO"]} | ELSEWHERE.get(preset, {})
+    if preset == LOSSLESS:
+        options |= _lossless(schemes)
+    names = ("WORKLOAD", "FLOWS", "SEED", "FAULT", "OUT")
+    options |= {name.lower(): given[name] for name in names if name in given}
+    if prompt:
+        options["fault"] = "none"
+    arguments = ["run", preset, "--cli", "--scheme", schemes[0]] if prompt else ["compare", preset]
+    if not prompt and given.keys() & {"SCHEME", "VARIANT"}:
+        arguments += ["--schemes", ",".join(schemes)]
     for name, value in options.items():
         arguments += [f"--{name}", value]
     return arguments
 
 
-def _usual(given: Mapping[str, str], schemes: Sequence[str]) -> dict[str, str]:
-    """Options where nobody says otherwise."""
-    steered = any(_name(words) == STEERED for words in schemes)
-    topology = given.get("TOPO", STEERED_TOPOLOGY if steered else TOPOLOGY)
-    return {"topology": topology, "seed": str(SEED), "fault": _fault(topology, steered=steered)}
+def _preset(schemes: Sequence[str]) -> str:
+    """The preset that suits some schemes."""
+    names = [_name(words) for words in schemes]
+    if LOSSLESS in names:
+        return LOSSLESS
+    if any(_stretches(words) for words in schemes):
+        return STRETCHED
+    return STEERED if STEERED in names else BASIC
 
 
-def _lossless(given: Mapping[str, str], schemes: Sequence[str]) -> dict[str, str]:
-    """The same where RLB is among the schemes."""
-    topology = given.get("TOPO", LOSSLESS_TOPOLOGY)
-    workload = LOSSLESS_WORKLOAD if topology == LOSSLESS_TOPOLOGY else LOSSLESS_WORKLOAD_ELSEWHERE
-    pauses = [parse(words).options.get("pfc", LOSSLESS_PFC) for words in schemes if _name(words) == LOSSLESS]
-    found = {"topology": topology, "workload": workload, "seed": str(LOSSLESS_SEED)}
-    found |= {"pfc": f"xoff={pauses[0]}", "window": LOSSLESS_WINDOW}
+def _lossless(schemes: Sequence[str]) -> dict[str, str]:
+    """Options that follow from RLB's words: its threshold is that of the switches, too."""
+    found = {}
+    pauses = [parse(words).options.get("pfc") for words in schemes if _name(words) == LOSSLESS]
+    if pauses[0] is not None:
+        found["pfc"] = f"xoff={pauses[0]}"
     if any(TAGGED in (_name(words), _variant(words)) for words in schemes):
         found["transport"] = TAGGED_TRANSPORT
     return found
 
 
-def _stretched(given: Mapping[str, str]) -> dict[str, str]:
-    """The same where NICs stretch gaps."""
+def _of(preset: str) -> dict[str, dict[str, str]]:
+    """The options of a preset's schemes, by the scheme's name; of two with one name those of the last."""
     return {
-        "topology": given.get("TOPO", HF2T_TOPOLOGY),
-        "workload": HF2T_WORKLOAD,
-        "seed": str(HF2T_SEED),
-        "transport": HF2T_TRANSPORT,
-        "pfc": HF2T_PFC,
+        parse(words).name: parse(words).options for words in schemes_of(PRESETS / f"{preset}.toml").values()
     }
 
 
 def _with_flowlets(words: str) -> str:
     """A scheme as it is compared where NICs stretch gaps, with what nobody said otherwise."""
-    usual = {"gap": HF2T_GAP} if _name(words) == FLOWLETS else {}
+    usual = _of(STRETCHED)[FLOWLETS]
+    keys = ["gap"] if _name(words) == FLOWLETS else []
     if _stretches(words) and "t" not in parse(words).options:
-        usual["train"] = HF2T_TRAIN
-    return _filled_in(words, usual)
+        keys.append("train")
+    return _filled_in(words, {key: usual[key] for key in keys})
 
 
 def _filled_in(words: str, usual: Mapping[str, str]) -> str:
@@ -167,22 +144,14 @@ def _name(words: str) -> str:
 
 def _variant(words: str) -> str:
     """The selector that RLB builds on."""
-    return parse(words).options.get("variant", LOSSLESS_VARIANT)
+    return parse(words).options.get("variant") or _of(LOSSLESS)[LOSSLESS]["variant"]
 
 
 def _completed(words: str) -> str:
     """A scheme in a network with PFC, with what nobody said otherwise."""
-    usual = dict(LOSSLESS_OPTIONS)
-    if _name(words) == LOSSLESS:
-        usual |= {"variant": LOSSLESS_VARIANT, **PREDICTION_OPTIONS}
-    return _filled_in(words, usual)
-
-
-def _fault(topology: str, *, steered: bool) -> str:
-    """What goes wrong in the second round where nobody says."""
-    if steered:
-        return DEAD_LINK if topology == STEERED_TOPOLOGY else DEAD_LINK_ANYWHERE
-    return SLOW_LINK if topology == TOPOLOGY else SLOW_LINK_ANYWHERE
+    usual = _of(LOSSLESS)[LOSSLESS]
+    keys = ("queue", "variant", "margin") if _name(words) == LOSSLESS else ("queue",)
+    return _filled_in(words, {key: usual[key] for key in keys})
 
 
 def _schemes(given: Mapping[str, str], *, prompt: bool) -> list[str]:
@@ -200,7 +169,8 @@ def _schemes(given: Mapping[str, str], *, prompt: bool) -> list[str]:
         if not prompt and not set(before) & {name for words in plain for name in (words, _name(words))}:
             schemes = [*before, *schemes]
     else:
-        schemes = _with_variant([WITH_VARIANTS[0]] if prompt else SCHEMES, variant)
+        usual = tuple(schemes_of(PRESETS / f"{BASIC}.toml").values())
+        schemes = _with_variant([WITH_VARIANTS[0]] if prompt else usual, variant)
     if any(_name(words) == LOSSLESS for words in schemes):
         return [_completed(words) for words in schemes]
     if any(_stretches(words) for words in schemes):
@@ -227,7 +197,8 @@ def _baselines(schemes: Sequence[str]) -> tuple[str, ...]:
         return tuple(dict.fromkeys(selectors))
     if any(_stretches(words) for words in schemes):
         return tuple(dict.fromkeys(_unstretched(words) for words in schemes if _stretches(words)))
-    return STEERED_BASELINES if any(_name(words) == STEERED for words in schemes) else (BASELINE,)
+    beside = tuple(schemes_of(PRESETS / f"{_preset(schemes)}.toml").values())
+    return beside[:-1] if _preset(schemes) == STEERED else beside[:1]
 
 
 def main() -> int:

@@ -4,17 +4,23 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from pathlib import Path
 
 import pytest
 
 from tailrace.experiments.backends.virtual.run import VirtualBackend
 from tailrace.experiments.plan import defaults
 from tailrace.experiments.plan.experiment import make
+from tailrace.experiments.plan.experiment_file import base_experiment
 from tailrace.experiments.plan.plan import plan
 from tailrace.experiments.results.result import Result
 from tailrace.experiments.run.run import run
 from tailrace.native.virtual import Network, Wire, WireEvent
 from tests.codec.frames import Data, parse
+
+BASIC = base_experiment(Path("basic"), None)
+assert BASIC is not None
+[SLOW_LINK] = BASIC.faults
 
 Uplinks = dict[str, set[int]]
 
@@ -63,7 +69,7 @@ def test_flows_collide_under_ecmp(ecmp: tuple[Result, Uplinks]) -> None:
 
 def test_the_link_that_is_slowed_carries_a_flow(ecmp: tuple[Result, Uplinks]) -> None:
     """Otherwise the fault would change nothing."""
-    name = defaults.SLOW_LINK.partition("link=")[2].partition(",")[0]
+    name = SLOW_LINK.partition("link=")[2].partition(",")[0]
     assert ecmp[1][name]
 
 
@@ -74,7 +80,7 @@ def test_collisions_cost_what_they_must(ecmp: tuple[Result, Uplinks]) -> None:
     assert 1.8 < slowdowns[-1] < 2.3
 
 
-@pytest.mark.parametrize("fault", [None, defaults.SLOW_LINK])
+@pytest.mark.parametrize("fault", [None, SLOW_LINK])
 def test_flowcut_beats_ecmp_in_order(fault: str | None) -> None:
     """Flowcut's slowest flow is faster than ECMP's, clean and with the slow link, and no packet is out of order."""
     ecmp, _ = default_run("ecmp", fault)

@@ -3,10 +3,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tailrace.cli.make_run import command
-from tailrace.experiments.plan import defaults
+from tailrace.experiments.plan.experiment import make
+from tailrace.experiments.plan.experiment_file import PRESETS, base_experiment, schemes_of
+from tailrace.experiments.plan.plan import plan
 from tailrace.experiments.plan.words import case_name, labels, split_schemes
 from tailrace.words import SpecError
 
@@ -58,21 +62,14 @@ def test_case_names() -> None:
 
 
 def options(**environment: str) -> dict[str, str]:
-    """The options of the command by name; the subcommand under ''."""
+    """The options of the command by name; the subcommand and the preset under ''."""
     arguments = [argument for argument in command(environment) if argument != "--cli"]
-    return {"": arguments[0]} | dict(zip(arguments[1::2], arguments[2::2], strict=True))
+    return {"": " ".join(arguments[:2])} | dict(zip(arguments[2::2], arguments[3::2], strict=True))
 
 
 def test_make_run_without_variables() -> None:
-    """Three schemes, the small fabric, one slow link; OUT is left to the command line."""
-    assert options() == options(SCHEME="", OUT=" ") == {
-        "": "compare",
-        "--schemes": "ecmp,letflow,flowcut",
-        "--topology": defaults.TOPOLOGY,
-        "--target": "auto",
-        "--seed": str(defaults.SEED),
-        "--fault": defaults.SLOW_LINK,
-    }  # fmt: skip
+    """The preset, and nothing else; OUT is left to the command line."""
+    assert options() == options(SCHEME="", OUT=" ") == {"": "compare basic", "--target": "auto"}
 
 
 def test_make_run_variables() -> None:
@@ -88,7 +85,7 @@ def test_make_run_variables() -> None:
     assert found["--out"] == "here"
     assert found["--fault"].startswith("link-slow:fraction=")
     assert options(FAULT="drop:rate=0.1")["--fault"] == "drop:rate=0.1"
-    assert "--fault" not in options(FAULT="none")
+    assert options(FAULT="none")["--fault"] == "none"
 
 
 def test_make_run_scheme_and_variant() -> None:
@@ -106,14 +103,9 @@ def test_make_run_hf2t() -> None:
     """LetFlow beside LetFlow whose NICs stretch gaps, in a fat tree; whatever else has HF2T beside itself without."""
     found = options(SCHEME="letflow", VARIANT="hf2t")
     assert found == options(VARIANT="hf2t") == {
-        "": "compare",
+        "": "compare hf2t",
         "--schemes": "letflow:gap=100us,letflow:variant=hf2t,gap=100us,train=300",
-        "--topology": defaults.HF2T_TOPOLOGY,
-        "--workload": defaults.HF2T_WORKLOAD,
         "--target": "auto",
-        "--seed": str(defaults.HF2T_SEED),
-        "--transport": defaults.HF2T_TRANSPORT,
-        "--pfc": defaults.HF2T_PFC,
     }  # fmt: skip
     words = "letflow:gap=9us,hf2t=on,t=3us"
     assert options(SCHEME=words)["--schemes"] == f"letflow:gap=9us,{words}"
@@ -121,7 +113,7 @@ def test_make_run_hf2t() -> None:
     assert several["--schemes"] == "flowcut,flowcut:hf2t=on,train=100,letflow:gap=100us"
     assert (several["--topology"], several["--fault"]) == ("fat-tree:k=8", "link-down")
     assert options(SCHEME="letflow", VARIANT="plain")["--schemes"] == "ecmp,letflow:variant=plain"
-    assert command({"CLI": "1", "VARIANT": "hf2t"})[3].startswith("letflow:variant=hf2t,")
+    assert command({"CLI": "1", "VARIANT": "hf2t"})[4].startswith("letflow:variant=hf2t,")
 
 
 @pytest.mark.parametrize("variant", ["scout", "spray"])
@@ -129,12 +121,9 @@ def test_make_run_spritz(variant: str) -> None:
     """Beside routing by switches, on a small Dragonfly, a link of which fails in the second round."""
     schemes = f"minimal:draw=hop,ugal-l:draw=hop,spritz:variant={variant}"
     assert options(SCHEME="spritz", VARIANT=variant) == {
-        "": "compare",
+        "": "compare spritz",
         "--schemes": schemes,
-        "--topology": defaults.STEERED_TOPOLOGY,
         "--target": "auto",
-        "--seed": str(defaults.SEED),
-        "--fault": defaults.DEAD_LINK,
     }
     assert options(SCHEME="ugal-l:draw=hop,spritz")["--schemes"] == "ugal-l:draw=hop,spritz"
     elsewhere = options(SCHEME="spritz", TOPO="slim-fly:q=3,p=1")
@@ -146,14 +135,9 @@ def test_make_run_spritz(variant: str) -> None:
 def test_make_run_rlb(variant: str) -> None:
     """Beside the selector alone, in a network with PFC in which one path is congested; one round."""
     assert options(SCHEME="rlb", VARIANT=variant) == {
-        "": "compare",
+        "": "compare rlb",
         "--schemes": f"{variant}:queue=0,rlb:variant={variant},queue=0,margin=20us",
-        "--topology": defaults.LOSSLESS_TOPOLOGY,
-        "--workload": defaults.LOSSLESS_WORKLOAD,
         "--target": "auto",
-        "--seed": str(defaults.LOSSLESS_SEED),
-        "--pfc": "xoff=64KiB",
-        "--window": "64KiB",
     } | ({"--transport": "dcqcn:clamp=no"} if variant == "hermes" else {})
 
 
@@ -163,15 +147,44 @@ def test_make_run_rlb_with_words() -> None:
     assert found["--schemes"] == "drill:queue=0,rlb:pfc=100KB,margin=5us,queue=1MB,variant=drill"
     assert found["--pfc"] == "xoff=100KB"
     assert found["--workload"].startswith("incast:")
-    assert "--fault" not in found
+    assert found["--fault"] == "none"
     assert options(SCHEME="presto,rlb", VARIANT="presto")["--schemes"].startswith("presto:queue=0,rlb:")
     assert options(SCHEME="rlb", FAULT="drop:rate=0.1")["--fault"] == "drop:rate=0.1"
-    assert command({"CLI": "1", "SCHEME": "rlb"})[3] == "rlb:queue=0,variant=drill,margin=20us"
+    assert command({"CLI": "1", "SCHEME": "rlb"})[4] == "rlb:queue=0,variant=drill,margin=20us"
 
 
 def test_make_run_with_prompt() -> None:
     """CLI=1 opens the prompt on the scheme asked for, or flowcut; no fault, since nothing is sent."""
-    assert command({"CLI": "1"})[:4] == ["run", "--cli", "--scheme", "flowcut"]
-    assert command({"CLI": "1", "SCHEME": "letflow"})[:4] == ["run", "--cli", "--scheme", "letflow"]
-    assert "--fault" not in command({"CLI": "1"})
+    assert command({"CLI": "1"})[:5] == ["run", "basic", "--cli", "--scheme", "flowcut"]
+    assert command({"CLI": "1", "SCHEME": "letflow"})[:5] == ["run", "basic", "--cli", "--scheme", "letflow"]
+    assert command({"CLI": "1"})[-2:] == ["--fault", "none"]
     assert command({"CLI": "0"})[0] == "compare"
+
+
+@pytest.mark.parametrize("preset", sorted(file.stem for file in PRESETS.glob("*.toml")))
+def test_presets_go_by_name(preset: str) -> None:
+    """`tailrace compare NAME`: each can be read, and can be planned; of the common one `compare` gives some schemes
+    transports of their own first: test_common.py.
+    """
+    path = Path(preset)
+    base = base_experiment(path, "small" if preset == "common" else None)
+    schemes = schemes_of(path)
+    assert len(schemes) >= 2
+    for words in schemes.values():
+        chosen = make({"scheme": words}, base)
+        if preset != "common":
+            assert plan(chosen, "virtual").job.flows
+
+
+def test_a_preset_that_is_none() -> None:
+    """The names that there are."""
+    with pytest.raises(SpecError, match="nonsense: no such file or preset; presets are basic, common, hf2t"):
+        base_experiment(Path("nonsense"), None)
+
+
+def test_no_fault_takes_a_preset_s_away() -> None:
+    """Which no other option can."""
+    base = base_experiment(Path("basic"), None)
+    assert base is not None
+    assert base.faults
+    assert make({"fault": "none"}, base).faults == ()

@@ -31,6 +31,9 @@ MOST_SEED = (1 << 63) - 1
 MOST_TIME_SCALE = 1e9
 """A nanosecond is a second then."""
 
+NO_FAULT = "none"
+"""Instead of a fault: not even those of the file."""
+
 TARGETS = ("auto", "bmv2", "native", "virtual")
 
 
@@ -148,6 +151,8 @@ def _time_scale(value: float) -> float:
 
 def _faults(value: str | list[str]) -> tuple[str, ...]:
     items = (value,) if isinstance(value, str) else tuple(value)
+    if items == (NO_FAULT,):
+        return ()
     for item in items:
         parse_fault(item)
     return items

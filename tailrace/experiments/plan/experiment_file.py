@@ -35,6 +35,9 @@ from tailrace.words.schema import KeyProblemError, convert, given, in_file, read
 _LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9 +._-]*")
 """A label is the name of a folder, too."""
 
+PRESETS = Path(__file__).resolve().parents[1] / "presets"
+"""Experiment files that come with this package, by name: `tailrace compare common`."""
+
 SCALES = ("small", "paper")
 """Sizes that a file may know: seconds on a laptop, and the size of the paper."""
 
@@ -71,6 +74,21 @@ class ExperimentFile(Settings, frozen=True, forbid_unknown_fields=True):
     scale: Scales = Scales()
 
 
+def found(path: Path) -> Path:
+    """The file that is meant: `path` itself, or the preset of that name.
+
+    Raises:
+        FileError: there is neither.
+    """
+    if path.suffix or path.name != str(path) or path.exists():
+        return path
+    preset = PRESETS / f"{path.name}.toml"
+    if not preset.is_file():
+        names = ", ".join(sorted(file.stem for file in PRESETS.glob("*.toml")))
+        raise FileError(path, "", f"no such file or preset; presets are {names}")
+    return preset
+
+
 def read_experiment(path: Path, scale: str | None = None) -> Experiment:
     """The experiment of a file, at one of its scales.
 
@@ -78,7 +96,7 @@ def read_experiment(path: Path, scale: str | None = None) -> Experiment:
         FileError: the file cannot be read, or a key or value is not what was expected.
     """
     try:
-        file = convert(read_toml(path), ExperimentFile)
+        file = convert(read_toml(found(path)), ExperimentFile)
         settings, changes = given(file), given(file.scale.of(scale))
         del settings["scale"]
         if scale is not None and not any(changes.values()):
@@ -101,7 +119,7 @@ def schemes_of(path: Path | None, scale: str | None = None) -> dict[str, str]:
     if path is None:
         return {}
     try:
-        return _schemes(convert(read_toml(path), ExperimentFile), scale)
+        return _schemes(convert(read_toml(found(path)), ExperimentFile), scale)
     except KeyProblemError as error:
         raise in_file(path, error) from error
 

@@ -40,7 +40,6 @@ from tailrace.words.limits import refuse_above
 from tailrace.words.schema import KeyProblemError, convert
 
 SWEEP = "sweep.json"
-NO_FAULT = "none"
 
 _WITH_OPTIONS = ("scheme", "topology", "workload")
 _RANGE = re.compile(r"([0-9]{1,19})\.\.([0-9]{1,19})")
@@ -136,7 +135,7 @@ def _at(base: Experiment, settings: dict[str, str]) -> Experiment:
     """The experiment at one combination."""
     whole: dict[str, Any] = {key: value for key, value in settings.items() if "." not in key}
     if "fault" in whole:
-        whole["fault"] = [] if whole["fault"] == NO_FAULT else [whole["fault"]]
+        whole["fault"] = [whole["fault"]]
     if "watch" in whole:
         whole["watch"] = [whole["watch"]]
     changed = make(convert(whole, Settings, strict=False), base)
