@@ -6,16 +6,18 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tailrace.experiments.faults.parse import parse_fault
+from tailrace.experiments.faults.parse import FAULTS, parse_fault
 from tailrace.experiments.plan.experiment import KEYS
 from tailrace.experiments.plan.experiment_file import read_experiment
 from tailrace.experiments.plan.plan import plan
-from tailrace.experiments.workloads.workload import parse_workload
+from tailrace.experiments.workloads.workload import WORKLOADS, parse_workload
 from tailrace.native.switchd.options import make_parser
 from tailrace.words import SpecError
+from tailrace.words.registry import Registry
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text("utf-8")
@@ -65,6 +67,17 @@ def test_words(heading: str, parse: Callable[[str], object]) -> None:
         parse("nonsense")
     known = str(refused.value).partition("expected ")[2].replace(" or FILE.csv", "")
     assert set(known.split(", ")) == named
+
+
+@pytest.mark.parametrize(("heading", "registry"), [("Workloads", WORKLOADS), ("Faults", FAULTS)])
+def test_keys(heading: str, registry: Registry[Any]) -> None:
+    """Whatever key those tables name is one of the workload or fault in that row."""
+    section = EXPERIMENTS.partition(f"## {heading}\n")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| `([a-z-]+):(.*)$", section, re.MULTILINE)
+    assert rows
+    for name, rest in rows:
+        named = set(re.findall(r"(?<![\w:=])([a-z]+)=", rest)) - {"narrow", "restricted"}
+        assert named - {key.name for key in registry.keys(name)} == set(), name
 
 
 def test_switch_options() -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Builds a topology piece by piece: gives ids, ports and addresses.
+"""Builds a topology part by part: gives ids, ports and addresses.
 
 On every switch the hosts have the first ports, from 1, and links follow in the order in which they are added.
 The n-th switch with hosts (from 1) has the prefix 10.n/24 (n as two octets), its i-th host (from 0) ends in

@@ -37,7 +37,7 @@ from tailrace.topology.kinds import SLIM_FLY, TREES, check_kind
 from tailrace.topology.model import Topology
 from tailrace.topology.paths.default_routes import DefaultRoutes
 from tailrace.topology.paths.endpoint_table import endpoint_bytes, longest_list
-from tailrace.topology.paths.segments import FRAME_BYTES, Hop, Piece, hops_of
+from tailrace.topology.paths.segments import FRAME_BYTES, Hop, Segment, hops_of
 from tailrace.topology.paths.shortest import Down
 from tailrace.words import SpecError
 
@@ -96,7 +96,7 @@ class BoundedPath:
     category: str
 
 
-_Head = tuple[int, Piece]
+_Head = tuple[int, Segment]
 """The part of a path that its EV chooses."""
 
 
@@ -104,7 +104,7 @@ _Head = tuple[int, Piece]
 class _Tail:
     """The part of a path that default tables choose, and the switches that no part before it may have."""
 
-    way: Piece
+    way: Segment
     around: frozenset[str]
 
 
@@ -222,7 +222,7 @@ class BoundedPaths:
         EV2 leads back to where the packet came from, the default table takes over.
         """
         near = self.is_near(src, dst)
-        path = Piece((src,))
+        path = Segment((src,))
         while path.switches[-1] != dst:
             here = path.switches[-1]
             if len(path.ports) > len(self._hops):
@@ -233,7 +233,7 @@ class BoundedPaths:
             path = path.then(self._hops[here][port])
         return self._made(ev, path) if path.ports else None
 
-    def _choice(self, path: Piece, dst: str, ev: int, *, near: bool) -> int | None:
+    def _choice(self, path: Segment, dst: str, ev: int, *, near: bool) -> int | None:
         """The port by which the last switch of a way sends a packet on."""
         here = path.switches[-1]
         tables, default = self._tables[here], self._defaults.port(here, dst)
@@ -259,11 +259,11 @@ class BoundedPaths:
             return True
         return global_ <= 1 if self._has_groups else links <= 2
 
-    def _made(self, ev: int, path: Piece) -> BoundedPath:
+    def _made(self, ev: int, path: Segment) -> BoundedPath:
         category = MINIMAL if self._is_minimal(len(path.ports), path.global_) else NON_MINIMAL
         return BoundedPath(ev, path.switches, path.ports, path.local, path.global_, path.latency_ps, category)
 
-    def _paths(self, src: str, dst: str) -> Iterator[tuple[int, Piece, Piece]]:
+    def _paths(self, src: str, dst: str) -> Iterator[tuple[int, Segment, Segment]]:
         """EV, what it chooses, and what default tables do, of all paths, in no order."""
         if src == dst:
             return
@@ -286,7 +286,7 @@ class BoundedPaths:
         tables, hops = self._tables[src], self._hops[src]
         first = tables.first_near if near else tables.first_far
         for ev1, port in enumerate(first):
-            head = Piece((src,)).then(hops[port])
+            head = Segment((src,)).then(hops[port])
             goes_on = self.goes_on(src, port, near=near)
             if not goes_on or not self._has_groups:
                 yield _ev(ev1, 0, len(first), 0), head
@@ -302,7 +302,7 @@ class BoundedPaths:
         """The way by the default tables; None where it does not arrive."""
         key = (switch, leaf)
         if key not in self._tails:
-            path: Piece | None = Piece((switch,))
+            path: Segment | None = Segment((switch,))
             while path is not None and path.switches[-1] != leaf:
                 here = path.switches[-1]
                 port = self._defaults.port(here, leaf)
@@ -310,7 +310,7 @@ class BoundedPaths:
             self._tails[key] = None if path is None else _Tail(path, self._around(path, leaf))
         return self._tails[key]
 
-    def _around(self, way: Piece, leaf: str) -> frozenset[str]:
+    def _around(self, way: Segment, leaf: str) -> frozenset[str]:
         """The switches that are on a minimal way, whichever of its next hops the first one holds."""
         found = set(way.switches[1:])
         if not self._has_groups and len(way.ports) > 1:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pieces of ways from switch to switch, with what Spritz counts of them: local and global links, and latency.
+"""Segments of paths, with what Spritz counts of them: local and global links, and latency.
 
-The latency of a way is that of its links, each its propagation and the sending of a full frame (Spritz, Table
-I); hosts' links, switches and queues are left out.
+The latency of a segment is that of its links, each its propagation and the sending of a full frame (Spritz,
+Table I); hosts' links, switches and queues are left out.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class Hop:
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
-    """A way: its switches, of which the first sends by the first port, and so on."""
+class Segment:
+    """A part of a path: its switches, of which the first sends by the first port, and so on."""
 
     switches: tuple[str, ...]
     ports: tuple[int, ...] = ()
@@ -44,9 +44,9 @@ class Piece:
         """The ports by which it leaves its switches, each with the switch."""
         return zip(self.switches, self.ports, strict=False)
 
-    def then(self, hop: Hop) -> Piece:
+    def then(self, hop: Hop) -> Segment:
         """One link longer."""
-        return Piece(
+        return Segment(
             (*self.switches, hop.peer),
             (*self.ports, hop.port),
             self.local + hop.is_local,
@@ -54,9 +54,9 @@ class Piece:
             self.latency_ps + hop.latency_ps,
         )
 
-    def joined(self, rest: Piece) -> Piece:
-        """With the way that begins where this one ends."""
-        return Piece(
+    def joined(self, rest: Segment) -> Segment:
+        """With the segment that begins where this one ends."""
+        return Segment(
             (*self.switches, *rest.switches[1:]),
             (*self.ports, *rest.ports),
             self.local + rest.local,
