@@ -13,6 +13,8 @@ FUZZ_FRAMES ?= 1000000
 BIN := .venv/bin
 # Folders of P4 programs; each has its compiled output in build/.
 P4_DIRS := $(wildcard p4src) tests/programs
+# Schemes from outside, which include files of p4src.
+P4_EXAMPLES := examples/two_choices
 export PYTHON
 # Of these, what is not given stays empty, and tailrace/cli/make_run.py fills it in.
 TARGET ?=
@@ -77,9 +79,11 @@ conformance: setup ## native switch against simple_switch_grpc -> OUT/conformanc
 
 p4: setup ## recompile every P4 program (needs p4c)
 	@for dir in $(P4_DIRS); do $(BIN)/python scripts/compile_p4.py $$dir $$dir/build || exit; done
+	@for dir in $(P4_EXAMPLES); do $(BIN)/python scripts/compile_p4.py -I p4src $$dir $$dir/build || exit; done
 
 check-p4: setup ## fail when compiled programs and their sources differ
 	@for dir in $(P4_DIRS); do $(BIN)/python scripts/compile_p4.py --check $$dir $$dir/build || exit; done
+	@for dir in $(P4_EXAMPLES); do $(BIN)/python scripts/compile_p4.py -I p4src --check $$dir $$dir/build || exit; done
 
 lint: setup ## ruff, mypy --strict, C warnings, shellcheck
 	@scripts/lint.sh

@@ -33,7 +33,6 @@ from tailrace.controller import runfile
 from tailrace.p4rt import programs
 from tailrace.p4rt.target import target
 from tailrace.schemes.registry import resolved_of
-from tailrace.toolchain.artifacts import P4_BUILD
 from tailrace.topology.timing import fabric_rate_bps
 from tailrace.words.constants import NS_BITS
 
@@ -84,7 +83,7 @@ class Run:
         note_run_file(self._run_dir, runfile.default_path())
         if job.target == NATIVE:
             self.report.phase("compile")
-            fabric_switches.compile_ahead(P4_BUILD / f"{self._program.name}.json")
+            fabric_switches.compile_ahead(self._program.path)
         self.report.phase("fabric")
         plan = slowed(self._plan, job.faults)
         net = FabricNet(plan, self._start_switch)

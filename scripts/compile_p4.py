@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compile P4_16 v1model programs to BMv2 JSON and P4Info, or check that the committed output is up to date.
 
-    compile_p4.py SOURCE_DIR BUILD_DIR            compile every program below SOURCE_DIR (needs p4c)
-    compile_p4.py --check SOURCE_DIR BUILD_DIR    compare sources and output with SHA256SUMS (needs no p4c)
+    compile_p4.py [-I DIR] SOURCE_DIR BUILD_DIR            compile every program below SOURCE_DIR (needs p4c)
+    compile_p4.py [-I DIR] --check SOURCE_DIR BUILD_DIR    compare with SHA256SUMS (needs no p4c)
+
+-I names a folder with more files to include, such as p4src.
 
 A program is a `.p4` file that instantiates `main`; every other `.p4` or `.h` file is an include. The output
 of `a/b/name.p4` is `BUILD_DIR/name.json` and `BUILD_DIR/name.p4info.txtpb`. Both say what p4c says, with a
@@ -74,7 +76,9 @@ def compiler() -> list[str]:
     raise CompileError("neither p4c-bm2-ss nor p4c is on PATH", code=2)
 
 
-def compile_program(command: list[str], source_dir: Path, program: Path, build_dir: Path) -> None:
+def compile_program(
+    command: list[str], source_dir: Path, program: Path, build_dir: Path, include: Path | None = None
+) -> None:
     """Compile one program. Runs inside `source_dir`, so that the output names sources relative to it."""
     relative = program.relative_to(source_dir)
     json_path, p4info_path = outputs_of(program, build_dir)
@@ -83,7 +87,7 @@ def compile_program(command: list[str], source_dir: Path, program: Path, build_d
     else:
         target = ["--p4runtime-files", str(p4info_path), "-o", str(json_path)]
     run = subprocess.run(
-        [*command, "-I", ".", *target, str(relative)],
+        [*command, "-I", ".", *([] if include is None else ["-I", str(include)]), *target, str(relative)],
         cwd=source_dir,
         capture_output=True,
         text=True,
@@ -98,7 +102,7 @@ def compile_program(command: list[str], source_dir: Path, program: Path, build_d
     (build_dir / f"{program.stem}.p4i").unlink(missing_ok=True)
     document = json.loads(json_path.read_text("utf-8"))
     document["program"] = str(relative)
-    relocate(document, source_dir)
+    relocate(document, source_dir, include)
     json_path.write_text(json_lines(document, document.keys()) + "\n", "utf-8")
     p4info_path.write_text(text_lines(p4info_path.read_text("utf-8")), "utf-8")
 
@@ -140,25 +144,32 @@ def unexpected(line: str, known: list[str]) -> bool:
     return " error: " in line
 
 
-def relocate(node: object, source_dir: Path) -> None:
-    """Rewrite each `filename` in the JSON tree: ours relative to `source_dir`, p4c's own the bare name."""
+def relocate(node: object, source_dir: Path, include: Path | None = None) -> None:
+    """Rewrite each `filename` in the JSON tree: ours relative to its folder, p4c's own the bare name."""
     if isinstance(node, list):
         for child in node:
-            relocate(child, source_dir)
+            relocate(child, source_dir, include)
     elif isinstance(node, dict):
         name = node.get("filename")
         if isinstance(name, str) and name:
             path = Path(name)
+            if include is not None and path.is_relative_to(include):
+                path = path.relative_to(include)
+                node["filename"] = path.as_posix()
+                return
             inside = not path.is_absolute() and (source_dir / path).is_file()
             node["filename"] = path.as_posix() if inside else path.name
         for child in node.values():
-            relocate(child, source_dir)
+            relocate(child, source_dir, include)
 
 
-def digest_lines(source_dir: Path, build_dir: Path) -> list[str]:
+def digest_lines(source_dir: Path, build_dir: Path, include: Path | None = None) -> list[str]:
     """What SHA256SUMS must hold: one line a source, then one line an output, in `sha256sum` form."""
     sources = sources_below(source_dir, build_dir)
     named = [(path.relative_to(source_dir).as_posix(), path) for path in sources]
+    if include is not None:
+        more = sources_below(include, include / "build")
+        named += [(f"include/{path.relative_to(include).as_posix()}", path) for path in more]
     for program in programs_among(sources):
         named += [(f"build/{path.name}", path) for path in outputs_of(program, build_dir)]
     lines = []
@@ -169,13 +180,13 @@ def digest_lines(source_dir: Path, build_dir: Path) -> list[str]:
     return lines
 
 
-def check(source_dir: Path, build_dir: Path) -> None:
+def check(source_dir: Path, build_dir: Path, include: Path | None = None) -> None:
     """Raise CompileError with the first file that differs, unless SHA256SUMS matches all files."""
     sums = build_dir / SUMS
     if not sums.is_file():
         raise CompileError(f"{sums}: missing; compile with 'make p4'")
     recorded = {line[66:]: line[:64] for line in sums.read_text("utf-8").splitlines() if line}
-    current = {line[66:]: line[:64] for line in digest_lines(source_dir, build_dir)}
+    current = {line[66:]: line[:64] for line in digest_lines(source_dir, build_dir, include)}
     for name in sorted(recorded.keys() | current.keys()):
         if recorded.get(name) != current.get(name):
             verb = "is new" if name not in recorded else "is gone" if name not in current else "has changed"
@@ -188,7 +199,7 @@ def check(source_dir: Path, build_dir: Path) -> None:
             raise CompileError(f"{path}: belongs to no program; remove it or recompile with 'make p4'")
 
 
-def compile_all(source_dir: Path, build_dir: Path) -> int:
+def compile_all(source_dir: Path, build_dir: Path, include: Path | None = None) -> int:
     """Compile every program, remove output without a program, write SHA256SUMS. Returns how many programs."""
     build_dir.mkdir(parents=True, exist_ok=True)
     command = compiler()
@@ -196,7 +207,7 @@ def compile_all(source_dir: Path, build_dir: Path) -> int:
     failures = []
     for program in programs:
         try:
-            compile_program(command, source_dir, program, build_dir)
+            compile_program(command, source_dir, program, build_dir, include)
         except CompileError as error:
             failures.append(str(error))
     if failures:
@@ -205,7 +216,7 @@ def compile_all(source_dir: Path, build_dir: Path) -> int:
     for path in build_dir.iterdir():
         if path.is_file() and path not in keep:
             path.unlink()
-    (build_dir / SUMS).write_text("\n".join(digest_lines(source_dir, build_dir)) + "\n", "utf-8")
+    (build_dir / SUMS).write_text("\n".join(digest_lines(source_dir, build_dir, include)) + "\n", "utf-8")
     return len(programs)
 
 
@@ -217,16 +228,18 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--check", action="store_true", help="only compare with SHA256SUMS; needs no compiler"
     )
+    parser.add_argument("-I", dest="include", type=Path, help="folder with more files to include")
     options = parser.parse_args(arguments)
+    include = None if options.include is None else options.include.resolve()
     source_dir, build_dir = options.source_dir.resolve(), options.build_dir.resolve()
     try:
         if not source_dir.is_dir():
             raise CompileError(f"{options.source_dir}: not a folder", code=2)
         if options.check:
-            check(source_dir, build_dir)
+            check(source_dir, build_dir, include)
             print(f"{options.build_dir}: up to date")
         else:
-            print(f"{options.build_dir}: {compile_all(source_dir, build_dir)} programs compiled")
+            print(f"{options.build_dir}: {compile_all(source_dir, build_dir, include)} programs compiled")
     except CompileError as error:
         print(f"compile_p4: {error}", file=sys.stderr)
         return error.code

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from tailrace.cli.options import Form
+from tailrace.cli.options import Form, Plugin
 
 
 def schemes(
@@ -24,6 +24,7 @@ def schemes(
             show_default=False,
         ),
     ] = None,
+    plugin: Plugin = None,
     output: Annotated[Form, typer.Option("-o", "--output", help="How to write it.")] = Form.TABLE,
 ) -> None:
     """List schemes with their parameters, units and defaults, as they are written on the command line.
@@ -33,7 +34,9 @@ def schemes(
     from tailrace.cli.output import render
     from tailrace.cli.scheme_text import listing
     from tailrace.topology import parse_topology
+    from tailrace.words.plugins import use
 
+    use(plugin or ())
     found = None if topology is None else parse_topology(topology)
     sys.stdout.write(render(listing(names or (), found), output))
 

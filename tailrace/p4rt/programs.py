@@ -14,8 +14,7 @@ from google.protobuf import text_format
 
 from tailrace.p4rt.errors import ProgramError
 from tailrace.toolchain.artifacts import P4_BUILD
-
-"""Where the compiler's output lies."""
+from tailrace.words import plugins
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -23,6 +22,7 @@ class Program:
     """A compiled program. `schema` is finsy's view of `p4info`; `cookie` identifies the pair of files."""
 
     name: str
+    path: Path
     p4info: p4i.P4Info
     schema: P4Schema
     json: bytes
@@ -100,13 +100,25 @@ class Program:
         raise ProgramError(f"program {self.name}: P4Info has no register {alias}")
 
 
-@functools.cache
-def load(name: str, build: Path = P4_BUILD) -> Program:
+def load(name: str, build: Path | None = None) -> Program:
     """The program NAME.json with NAME.p4info.txtpb; read once.
 
+    Args:
+        build: the folder; None: ours, or that of a plug-in.
+
     Raises:
-        ProgramError: a file is missing or no good.
+        ProgramError: a file is missing or no good, or several folders have one of that name.
     """
+    if build is not None:
+        return _read(name, build)
+    found = [folder for folder in (P4_BUILD, *plugins.builds()) if (folder / f"{name}.json").exists()]
+    if len(found) > 1:
+        raise ProgramError(f"program {name}: there is one in {found[0]}, and one in {found[1]}")
+    return _read(name, found[0] if found else P4_BUILD)
+
+
+@functools.cache
+def _read(name: str, build: Path) -> Program:
     info_path, json_path = build / f"{name}.p4info.txtpb", build / f"{name}.json"
     try:
         info_text, json = info_path.read_bytes(), json_path.read_bytes()
@@ -119,4 +131,4 @@ def load(name: str, build: Path = P4_BUILD) -> Program:
         raise ProgramError(f"program {name}: {info_path}: {str(error).splitlines()[0]}") from None
     digest = hashlib.sha256(info_text + b"\0" + json).digest()
     cookie = int.from_bytes(digest[:8], "big")
-    return Program(name, info, P4Schema(info), json, digest.hex(), cookie)
+    return Program(name, json_path, info, P4Schema(info), json, digest.hex(), cookie)

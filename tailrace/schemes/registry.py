@@ -18,7 +18,7 @@ from tailrace import schemes
 from tailrace.hosts.options.hf2t_words import Hf2tWords, asked_for
 from tailrace.schemes.base import SCHEMES, Common, SchemeConfig
 from tailrace.schemes.resolved import Resolved
-from tailrace.words import Options, SpecError, keys
+from tailrace.words import Options, SpecError, keys, plugins
 
 __all__ = ["SCHEMES", "parse_scheme", "resolved_of"]
 
@@ -56,6 +56,7 @@ def resolved_of(document: object) -> Resolved:
     Raises:
         SpecError: it is none, or of a scheme that is not registered here.
     """
+    plugins.load()
     try:
         found: Resolved = msgspec.convert(document, type=Union[tuple(_kinds(Resolved))])  # noqa: UP007
     except msgspec.ValidationError as error:

@@ -31,6 +31,9 @@ VARIABLE = "TAILRACE_PLUGINS"
 
 GROUPS = ("tailrace.topologies", "tailrace.workloads", "tailrace.metrics", "tailrace.schemes")
 
+BUILD = "build"
+"""The folder beside a file in which its compiled P4 programs are."""
+
 MOST_FILES = 64
 MOST_BYTES = 1 << 20
 """Of a file."""
@@ -42,6 +45,9 @@ _loaded: dict[Path, str] = {}
 
 _packages: dict[str, str] = {}
 """The version of each package whose entry points were loaded."""
+
+_modules: list[Path] = []
+"""The file of each module that an entry point names."""
 
 _done: list[str] = []
 """What VARIABLE was when entry points and it were loaded."""
@@ -91,6 +97,13 @@ def load() -> None:
     except SpecError:
         _done.clear()
         raise
+
+
+def builds() -> tuple[Path, ...]:
+    """The folders with compiled programs that came with what was loaded: `build` beside a file or module."""
+    load()
+    found = dict.fromkeys(path.parent / BUILD for path in (*_loaded, *_modules))
+    return tuple(path for path in found if path.is_dir())
 
 
 def digest() -> tuple[tuple[str, str], ...]:
@@ -162,6 +175,9 @@ def _load_file(path: Path) -> None:
 def _load_point(point: EntryPoint) -> None:
     try:
         point.load()
+        file = sys.modules[point.module].__file__
+        if file is not None:
+            _modules.append(Path(file))
     except Exception as error:
         package = point.dist.name if point.dist is not None else "?"
         named = f"{package} ({point.group} {point.name} = {point.value})"

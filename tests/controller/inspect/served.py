@@ -145,7 +145,8 @@ def read_program(build: Path, name: str) -> Program:
     """A compiled test program."""
     info = p4i.P4Info()
     text_format.Parse((build / f"{name}.p4info.txtpb").read_text(), info)
-    return Program(name, info, P4Schema(info), (build / f"{name}.json").read_bytes(), "", 1)
+    path = build / f"{name}.json"
+    return Program(name, path, info, P4Schema(info), path.read_bytes(), "", 1)
 
 
 class Primary:

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a file from outside needs that adds a scheme; examples/two_choices is one.
+
+A folder holds NAME.py, which registers the scheme, and in `build/` the program's compiled output, unless the
+scheme runs one of ours. A scheme that is in NICs alone runs a program of ours and says in `nic` what they do.
+"""
+
+from finsy import P4TableAction, P4TableEntry, P4TableMatch
+from finsy.p4entity import P4Entity
+
+from tailrace.hosts.options.nic import NicConfig, SteeringConfig
+from tailrace.schemes.base import SchemeConfig, scheme
+from tailrace.schemes.blocks.entries import (
+    configuration,
+    default_action,
+    fitting,
+    flowlet_config,
+    group_members,
+    port_roles,
+    routes,
+    usual,
+)
+from tailrace.schemes.errors import IntentError
+from tailrace.schemes.resolved import Around, Plan, Resolved
+from tailrace.topology import Topology
+from tailrace.topology.timing import base_rtt_ns, bdp_bytes
+from tailrace.words import Options, SpecError, keys
+
+__all__ = [
+    "Around",
+    "IntentError",
+    "NicConfig",
+    "Options",
+    "P4Entity",
+    "P4TableAction",
+    "P4TableEntry",
+    "P4TableMatch",
+    "Plan",
+    "Resolved",
+    "SchemeConfig",
+    "SpecError",
+    "SteeringConfig",
+    "Topology",
+    "base_rtt_ns",
+    "bdp_bytes",
+    "configuration",
+    "default_action",
+    "fitting",
+    "flowlet_config",
+    "group_members",
+    "keys",
+    "port_roles",
+    "routes",
+    "scheme",
+    "usual",
+]
