@@ -87,7 +87,7 @@ def test_compare(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     [
         (("run",), "scheme: missing; expected a text such as"),
         (("run", "none.toml"), "none.toml: No such file or directory"),
-        (("run", "--scheme", "magic"), "scheme 'magic' is not known; expected ecmp"),
+        (("run", "--scheme", "magic"), "scheme 'magic' is not known; expected drill, ecmp"),
         (
             ("run", "--scheme", "ecmp", "--target", "asic"),
             "target: expected one of auto, bmv2, native, virtual",
