@@ -155,10 +155,9 @@ def relocate(node: object, source_dir: Path, include: Path | None = None) -> Non
             path = Path(name)
             if include is not None and path.is_relative_to(include):
                 path = path.relative_to(include)
-                node["filename"] = path.as_posix()
-                return
-            inside = not path.is_absolute() and (source_dir / path).is_file()
-            node["filename"] = path.as_posix() if inside else path.name
+            elif path.is_absolute() or not (source_dir / path).is_file():
+                path = Path(path.name)
+            node["filename"] = path.as_posix()
         for child in node.values():
             relocate(child, source_dir, include)
 

@@ -19,8 +19,8 @@ from pathlib import Path
 from tailrace.hosts import compiled
 from tailrace.toolchain import confined
 from tailrace.toolchain.artifacts import ROOT
-from tailrace.toolchain.cache import Folder, open_folder
-from tailrace.toolchain.cc import BuildError, cache_root, compiler, ended_in_order, failure
+from tailrace.toolchain.cache import Folder, open_folder, root
+from tailrace.toolchain.cc import BuildError, compiler, ended_in_order, failure
 
 TOOLS = ("mypy", "setuptools")
 STAMP = "mypy.txt"
@@ -45,12 +45,12 @@ def build(cache: Path | None = None) -> Path:
     """The folder of the compiled modules, made unless it is there; that takes half a minute.
 
     Args:
-        cache: instead of `toolchain.cc.cache_root()`.
+        cache: instead of `toolchain.cache.root()`.
 
     Raises:
         BuildError: a tool is missing or failed, or the cache cannot be written.
     """
-    folder = compiled.folder(cache or cache_root())
+    folder = compiled.folder(cache or root())
     version, kept, name = tools_version(), open_folder(folder.parent), folder.name
     if not _is_made(kept, name, version):
         compiler()

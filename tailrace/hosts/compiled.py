@@ -20,8 +20,6 @@ from tailrace.toolchain.artifacts import PACKAGE
 from tailrace.toolchain.cache import open_folder, root
 from tailrace.toolchain.errors import BuildError
 
-cache_root = root
-
 VARIABLE: Final = "TAILRACE_HOSTS"
 AUTO: Final = "auto"
 COMPILED: Final = "compiled"
@@ -77,7 +75,7 @@ def find() -> Path | None:
     if wanted == INTERPRETED:
         return None
     try:
-        found = folder(cache_root())
+        found = folder(root())
         if found.is_dir() and open_folder(found.parent).sound(found.name):
             return found
     except BuildError as error:

@@ -5,27 +5,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from importlib import import_module
-from importlib.util import find_spec
-from pkgutil import iter_modules
-from typing import Union
+from collections.abc import Iterator, Mapping
 
 import msgspec
 from msgspec.structs import replace
 
-from tailrace import schemes
 from tailrace.hosts.options.hf2t_words import Hf2tWords, asked_for
 from tailrace.schemes.base import SCHEMES, Common, SchemeConfig
 from tailrace.schemes.resolved import Resolved
 from tailrace.words import Options, SpecError, keys, plugins
+from tailrace.words.registry import load_folder
 
 __all__ = ["SCHEMES", "parse_scheme", "resolved_of"]
 
-for _module in iter_modules(schemes.__path__, "tailrace.schemes."):
-    _name = f"{_module.name}.declaration" if _module.ispkg else _module.name
-    if find_spec(_name) is not None:
-        import_module(_name)
+load_folder(__package__, "declaration")
 
 
 def parse_scheme(text: str) -> SchemeConfig:
@@ -57,8 +50,12 @@ def resolved_of(document: object) -> Resolved:
         SpecError: it is none, or of a scheme that is not registered here.
     """
     plugins.load()
+    kinds = {kind.__name__: kind for kind in _kinds(Resolved)}
+    name = document.get("kind") if isinstance(document, Mapping) else None
+    if name not in kinds:
+        raise SpecError(f"scheme: kind {name!r} is not known; is it of a plug-in ({plugins.VARIABLE})?")
     try:
-        found: Resolved = msgspec.convert(document, type=Union[tuple(_kinds(Resolved))])  # noqa: UP007
+        found: Resolved = msgspec.convert(document, type=kinds[name])
     except msgspec.ValidationError as error:
         raise SpecError(f"scheme: {error}") from None
     return found

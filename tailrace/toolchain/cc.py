@@ -32,7 +32,6 @@ __all__ = [
     "BuildError",
     "Recipe",
     "RefusedSourceError",
-    "cache_root",
     "cached",
     "compiler",
     "ended_in_order",
@@ -54,8 +53,6 @@ _T = TypeVar("_T")
 # what this process has loaded, by seal and mode: every load would be another copy
 _loaded: dict[tuple[bytes, int], ctypes.CDLL] = {}
 _log = logging.getLogger("tailrace.switch.build")
-
-cache_root = cache.root
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +132,7 @@ class Recipe:
     sanitize: bool = False
     """with address and undefined-behaviour sanitizers"""
     cache_dir: Path | None = None
-    """instead of ``cache_root()``"""
+    """instead of ``cache.root()``"""
     link: Sequence[str] = ()
     """further arguments for the linker"""
 

@@ -15,6 +15,7 @@ A module that is loaded later registers in the same way: plugins.py.
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import pkgutil
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -150,7 +151,14 @@ class Registry(Generic[T]):
         return read(words, struct, [self._entries[words.name].struct, *self._also])
 
 
-def load_folder(package: str) -> None:
-    """Import every module of a package, so that all that registers itself there is registered."""
-    for module in pkgutil.iter_modules(importlib.import_module(package).__path__):
-        importlib.import_module(f"{package}.{module.name}")
+def load_folder(package: str, inner: str = "") -> None:
+    """Import every module of a package, so that all that registers itself there is registered.
+
+    Args:
+        package: its name.
+        inner: the module of this name of every package in it; those without it are left out.
+    """
+    for module in pkgutil.iter_modules(importlib.import_module(package).__path__, f"{package}."):
+        name = f"{module.name}.{inner}" if module.ispkg and inner else module.name
+        if importlib.util.find_spec(name) is not None:
+            importlib.import_module(name)

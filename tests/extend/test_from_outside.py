@@ -4,18 +4,14 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tailrace.experiments.backends.mininet import _environment
-
-ROOT = Path(__file__).resolve().parents[2]
-TIMEOUT_S = 300
+from tests.extend.conftest import Run
 
 RING = """
 from dataclasses import dataclass
@@ -80,29 +76,6 @@ def folder(tmp_path: Path) -> Path:
     for name, text in (("ring", RING), ("round", ROUND), ("spread", METRIC)):
         (found / f"{name}.py").write_text(text, "utf-8")
     return found
-
-
-Run = Callable[..., "subprocess.CompletedProcess[str]"]
-
-
-@pytest.fixture
-def tailrace(tmp_path: Path) -> Run:
-    """Runs the command in a folder of its own, as a user would."""
-    environment = {key: value for key, value in os.environ.items() if key != "TAILRACE_PLUGINS"}
-    environment["PYTHONPATH"] = str(ROOT)
-
-    def run(*words: object, **more: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "tailrace.cli.main", *map(str, words)],
-            cwd=tmp_path,
-            env=environment | more,
-            capture_output=True,
-            text=True,
-            timeout=TIMEOUT_S,
-            check=False,
-        )
-
-    return run
 
 
 def test_run(folder: Path, tailrace: Run, tmp_path: Path) -> None:

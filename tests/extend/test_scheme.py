@@ -9,9 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.extend.test_from_outside import ROOT, Run, tailrace
-
-__all__ = ["tailrace"]
+from tests.extend.conftest import ROOT, Run
 
 EXAMPLE = ROOT / "examples" / "two_choices"
 TRAFFIC = ("--workload", "alltoall:size=32KiB,window=4", "--target", "virtual")

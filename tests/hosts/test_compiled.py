@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tailrace.hosts import compiled
-from tailrace.toolchain import cache, cc
+from tailrace.toolchain import cache
 from tailrace.toolchain.artifacts import PACKAGE, ROOT
 
 
@@ -25,16 +25,6 @@ def test_what_is_compiled_is_compiled_whole():
         assert set(found) <= set(compiled.sources())
     tops = {path.relative_to(PACKAGE / "hosts").parts[0] for path in compiled.sources()}
     assert tops == set(compiled.FOLDERS)
-
-
-def test_sets_lie_where_all_compiled_things_lie(monkeypatch, tmp_path):
-    """One rule for both."""
-    for variables in ({}, {"XDG_CACHE_HOME": str(tmp_path)}, {"TAILRACE_CACHE": str(tmp_path / "own")}):
-        for name in ("XDG_CACHE_HOME", "TAILRACE_CACHE"):
-            monkeypatch.delenv(name, raising=False)
-        for name, value in variables.items():
-            monkeypatch.setenv(name, value)
-        assert cc.cache_root() == compiled.cache_root()
 
 
 def test_a_set_is_found_by_the_sources_only(monkeypatch, tmp_path):
@@ -60,6 +50,17 @@ def seal_set(folder: Path) -> None:
     with opened.lock(name), opened.scratch(name) as scratch:
         (scratch / "set").mkdir(mode=0o700)
         opened.put(name, scratch / "set")
+
+
+def test_sets_lie_where_all_compiled_things_lie(monkeypatch, tmp_path):
+    """One rule for both: a set is found in the cache that the variables name."""
+    for name in ("XDG_CACHE_HOME", "TAILRACE_CACHE", "TAILRACE_HOSTS"):
+        monkeypatch.delenv(name, raising=False)
+    for variable in ("XDG_CACHE_HOME", "TAILRACE_CACHE"):
+        monkeypatch.setenv(variable, str(tmp_path / variable))
+        assert compiled.find() is None
+        seal_set(cache.root())
+        assert compiled.find() == compiled.folder(cache.root())
 
 
 def test_a_set_that_is_damaged_or_of_others_is_not_loaded(monkeypatch, tmp_path):

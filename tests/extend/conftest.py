@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command as a user runs it, where nothing of the project is."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+TIMEOUT_S = 300
+
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def tailrace(tmp_path: Path) -> Run:
+    """Runs the command in a folder of its own, as a user would."""
+    environment = {key: value for key, value in os.environ.items() if key != "TAILRACE_PLUGINS"}
+    environment["PYTHONPATH"] = str(ROOT)
+
+    def run(*words: object, **more: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "tailrace.cli.main", *map(str, words)],
+            cwd=tmp_path,
+            env=environment | more,
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT_S,
+            check=False,
+        )
+
+    return run
