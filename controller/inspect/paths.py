@@ -74,9 +74,9 @@ class Router:
                 if row["kind"] == "selector" and isinstance(ports_of_row, tuple):
                     found = [port for port in ports_of_row if isinstance(port, Port)]
                     self._groups.setdefault(row["group"], []).extend(found)
-        self.has_legs = _ONWARD in names
+        self.has_onward = _ONWARD in names
         """Whether next hops depend on where a packet came from."""
-        self._onward = self._read_onward() if self.has_legs else {}
+        self._onward = self._read_onward() if self.has_onward else {}
 
     def _read_onward(self) -> dict[Value, Value]:
         """The groups of packets from the same Dragonfly group, by those of others."""
@@ -199,7 +199,7 @@ class Walker:
             peer = peers.get(port.number)
             if peer is not None and peer.kind == "switch":
                 within = self._topology.switch(peer.name).group == group
-                yield peer.name, within and self._router(name).has_legs
+                yield peer.name, within and self._router(name).has_onward
 
     def _judge(self, name: str, step: Step, dst: Host) -> tuple[str | None, bool]:
         """A note on a step, and whether it is a problem."""

@@ -20,7 +20,7 @@ from tailrace.schemes.letflow import LetflowConfig
 from tailrace.schemes.registry import parse_scheme
 from tailrace.schemes.resolved import DragonflyPaths, RedConfig
 from tailrace.topology import parse_topology
-from tailrace.topology.paths.dragonfly import Legs
+from tailrace.topology.paths.dragonfly import MinimalRoutes
 from tailrace.topology.timing import base_rtt_ns, bdp_bytes
 from tailrace.words import SpecError
 from tests.schemes.planned import intent
@@ -216,8 +216,8 @@ def test_failures_move_only_dead_slots(data: st.DataObject) -> None:
     words = data.draw(st.sampled_from(["dragonfly:p=1,a=3,h=2,groups=4", "dragonfly:p=1,a=2,h=5,groups=3"]))
     topology = parse_topology(words)
     dead = data.draw(st.sets(st.sampled_from(topology.links), max_size=3))
-    usual = Legs(topology)
-    current = Legs(topology, frozenset((link.a, link.a_port) for link in dead))
+    usual = MinimalRoutes(topology)
+    current = MinimalRoutes(topology, frozenset((link.a, link.a_port) for link in dead))
     for switch in topology.switches:
         before = place_in(topology, usual, usual, switch.name)
         after = place_in(topology, usual, current, switch.name)
@@ -237,9 +237,9 @@ def test_detours_after_failures(data: st.DataObject) -> None:
     """
     topology = parse_topology("dragonfly:p=1,a=3,h=2,groups=4")
     dead = data.draw(st.sets(st.sampled_from(topology.links), max_size=5))
-    legs = Legs(topology, frozenset((link.a, link.a_port) for link in dead))
+    routes = MinimalRoutes(topology, frozenset((link.a, link.a_port) for link in dead))
     for switch in topology.switches:
-        plan = place_in(topology, Legs(topology), legs, switch.name)
+        plan = place_in(topology, MinimalRoutes(topology), routes, switch.name)
         for leaf, group in plan.groups.of_leaf.items():
             far = plan.far.get(group.id)
             if far is None:
@@ -250,7 +250,7 @@ def test_detours_after_failures(data: st.DataObject) -> None:
             assert {own + 1} >= {links[slot].group for slot in left_out}
             rest = {link.group for slot, link in enumerate(links) if slot not in left_out}
             assert own + 1 not in rest
-            assert all(legs.detours_end(third - 1, leaf) for third in rest)
+            assert all(routes.detours_end(third - 1, leaf) for third in rest)
 
 
 def test_letflow_elsewhere_is_as_ever() -> None:

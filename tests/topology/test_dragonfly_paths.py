@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tailrace.topology import Topology, next_hops, parse_topology
-from tailrace.topology.paths.dragonfly import Leg, Legs
+from tailrace.topology.paths.dragonfly import MinimalRoutes, NextHops
 from tailrace.topology.paths.shortest import Down
 
 FAMILIES = (
@@ -59,13 +59,13 @@ def expected(topology: Topology, down: Down, switch: str, leaf: str) -> tuple[tu
 
 
 def check(topology: Topology, down: Down) -> None:
-    legs, shortest = Legs(topology, down), next_hops(topology, down)
+    routes, shortest = MinimalRoutes(topology, down), next_hops(topology, down)
     group = {switch.name: switch.group for switch in topology.switches}
     for switch in topology.switches:
         for leaf in topology.leaves:
             if leaf == switch.name:
                 continue
-            found = legs.towards(switch.name, leaf)
+            found = routes.towards(switch.name, leaf)
             ports, exists = expected(topology, down, switch.name, leaf)
             if exists:
                 assert found.entering == ports
@@ -75,7 +75,7 @@ def check(topology: Topology, down: Down) -> None:
                 assert found.minimal
             else:
                 ports = shortest[switch.name][leaf]
-                assert found == Leg(ports, ports, minimal=not down)
+                assert found == NextHops(ports, ports, minimal=not down)
 
 
 @pytest.mark.parametrize("words", FAMILIES)
@@ -103,20 +103,20 @@ def test_faults(data: st.DataObject) -> None:
 def test_links_to_a_group() -> None:
     """The paper's Dragonfly: each of the 16 links between two groups is a minimal path, one of them a router's own."""
     topology = parse_topology("dragonfly:p=16,a=16,h=3,groups=4")
-    legs = Legs(topology)
+    routes = MinimalRoutes(topology)
     for group in (1, 2, 3):
-        leg = legs.towards_group("r1_5", group)
-        assert (16, 1) == (len(set(leg.entering)), len(leg.onward))
-        assert Counter(legs.is_global("r1_5", port) for port in leg.entering) == {False: 15, True: 1}
-    assert (0, 1, 2, 3) == legs.groups
+        hops = routes.towards_group("r1_5", group)
+        assert (16, 1) == (len(set(hops.entering)), len(hops.onward))
+        assert Counter(routes.is_global("r1_5", port) for port in hops.entering) == {False: 15, True: 1}
+    assert (0, 1, 2, 3) == routes.groups
 
 
 def test_detours_end() -> None:
     """A group is no way to a leaf where one of its switches has lost its minimal path there."""
     topology = parse_topology("dragonfly:p=1,a=2,h=1")
     others = [leaf for leaf in topology.leaves if topology.switch(leaf).group != 1]
-    assert all(Legs(topology).detours_end(1, leaf) for leaf in others)
+    assert all(MinimalRoutes(topology).detours_end(1, leaf) for leaf in others)
     group = {switch.name: switch.group for switch in topology.switches}
     (link,) = [link for link in topology.links if {group[link.a], group[link.b]} == {1, 2}]
-    legs = Legs(topology, frozenset({(link.a, link.a_port)}))
-    assert [legs.detours_end(1, leaf) for leaf in others] == [group[leaf] == 0 for leaf in others]
+    routes = MinimalRoutes(topology, frozenset({(link.a, link.a_port)}))
+    assert [routes.detours_end(1, leaf) for leaf in others] == [group[leaf] == 0 for leaf in others]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Routing of a Dragonfly: legs of ways through it, minimal paths, detours, and how to choose among them."""
+"""Routing of a Dragonfly: next hops, minimal paths, detours, and how to choose among them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tailrace.schemes.dragonfly.paths import SHARE_STEPS
 from tailrace.schemes.resolved import DragonflyPaths, Plan, Resolved
 from tailrace.schemes.watch import End
 from tailrace.topology import Topology
-from tailrace.topology.paths.dragonfly import Legs
+from tailrace.topology.paths.dragonfly import MinimalRoutes
 from tailrace.topology.paths.shortest import Down
 
 PROGRAM = "dragonfly"
@@ -47,10 +47,10 @@ class MayDetour(Resolved, frozen=True, kw_only=True):
         if self.dragonfly_paths is None:
             yield from super().plans(topology, program, target, down, out)
             return
-        usual_legs = Legs(topology)
-        legs = Legs(topology, down) if down else usual_legs
+        usual_routes = MinimalRoutes(topology)
+        routes = MinimalRoutes(topology, down) if down else usual_routes
         for switch in topology.switches:
-            place = place_in(topology, usual_legs, legs, switch.name)
+            place = place_in(topology, usual_routes, routes, switch.name)
             yield DragonflyPlan(topology, switch, place.groups, program, target, self, place)
 
 
@@ -65,7 +65,7 @@ def entities(plan: Plan, paths: DragonflyPaths) -> Iterator[P4Entity]:
     yield flowlet_config(plan, paths.gap_ns)
     yield from port_roles(plan)
     yield from group_members(plan)
-    yield from legs(plan)
+    yield from path_entries(plan)
     yield from routes(plan)
 
 
@@ -81,9 +81,9 @@ def path_config(plan: Plan, paths: DragonflyPaths) -> P4Entity:
     )
 
 
-def legs(plan: Plan) -> Iterator[P4Entity]:
+def path_entries(plan: Plan) -> Iterator[P4Entity]:
     """Next hops of packets from the same group, and all paths to other groups."""
-    assert isinstance(plan, DragonflyPlan), "only these programs have legs"
+    assert isinstance(plan, DragonflyPlan), "only these programs choose among paths"
     own = plan.place
     for toward, group in own.onward.items():
         yield P4TableEntry(

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from tailrace.schemes.blocks.groups import Group, Groups, Ports, slot_table
 from tailrace.topology import Topology
-from tailrace.topology.paths.dragonfly import Leg, Legs
+from tailrace.topology.paths.dragonfly import MinimalRoutes, NextHops
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Place:
 
 
 class _Planning:
-    def __init__(self, topology: Topology, usual: Legs, current: Legs, switch: str) -> None:
+    def __init__(self, topology: Topology, usual: MinimalRoutes, current: MinimalRoutes, switch: str) -> None:
         self._topology, self._usual, self._current, self._switch = topology, usual, current, switch
         self._own = topology.switch(switch).group
         self._onward_offset = len(usual.groups) + 2 * len(topology.leaves)
@@ -72,11 +72,11 @@ class _Planning:
 
     def result(self) -> Place:
         of_leaf: dict[str, int] = {}
-        keepers: dict[int, tuple[Leg, frozenset[int]]] = {}
+        keepers: dict[int, tuple[NextHops, frozenset[int]]] = {}
         for group in self._blocks:
-            leg = self._current.towards_group(self._switch, group)
-            if leg.entering:
-                self._add(group + 1, self._usual.towards_group(self._switch, group), leg)
+            hops = self._current.towards_group(self._switch, group)
+            if hops.entering:
+                self._add(group + 1, self._usual.towards_group(self._switch, group), hops)
         for position, leaf in enumerate(self._topology.leaves, 1):
             if leaf == self._switch:
                 continue
@@ -95,7 +95,7 @@ class _Planning:
         )
 
     def _leaf(
-        self, leaf: str, position: int, current: Leg, keepers: dict[int, tuple[Leg, frozenset[int]]]
+        self, leaf: str, position: int, current: NextHops, keepers: dict[int, tuple[NextHops, frozenset[int]]]
     ) -> int:
         """The number of the group that leads to a leaf. `keepers`: what each Dragonfly group's own holds."""
         usual = self._usual.towards(self._switch, leaf)
@@ -117,10 +117,10 @@ class _Planning:
             self._far[number] = self._far_group(group, current, left_out)
         return number
 
-    def _far_group(self, group: int, leg: Leg, left_out: frozenset[int]) -> FarGroup:
+    def _far_group(self, group: int, hops: NextHops, left_out: frozenset[int]) -> FarGroup:
         before = [third for third in self._blocks if third < group and third not in left_out]
         return FarGroup(
-            tuple(self._links(leg, 1 + self._within)),
+            tuple(self._links(hops, 1 + self._within)),
             self._list(left_out),
             sum(len(self._blocks[third]) for third in before),
             len(self._blocks[group]),
@@ -133,14 +133,14 @@ class _Planning:
     def _detours(self, left_out: frozenset[int]) -> tuple[FirstLink, ...]:
         return tuple(link for group, links in self._blocks.items() if group not in left_out for link in links)
 
-    def _links(self, leg: Leg, links: int, group: int = 0) -> list[FirstLink]:
+    def _links(self, hops: NextHops, links: int, group: int = 0) -> list[FirstLink]:
         """How paths begin; those with a link within this group are longer by that one."""
         return [
             FirstLink(port, links + (not self._current.is_global(self._switch, port)), group)
-            for port in leg.entering
+            for port in hops.entering
         ]
 
-    def _add(self, number: int, usual: Leg, current: Leg) -> None:
+    def _add(self, number: int, usual: NextHops, current: NextHops) -> None:
         """A group towards another switch, or to another Dragonfly group."""
         self._made[number] = self._onward[number] = _group(number, usual.entering, current.entering)
         if current.onward != current.entering:
@@ -152,7 +152,7 @@ def _group(number: int, usual: Ports, current: Ports) -> Group:
     return Group(number, slot_table(members, frozenset(current)), tuple(sorted(set(current))))
 
 
-def place_in(topology: Topology, usual: Legs, current: Legs, switch: str) -> Place:
+def place_in(topology: Topology, usual: MinimalRoutes, current: MinimalRoutes, switch: str) -> Place:
     """What a switch of a Dragonfly holds.
 
     Args:

@@ -9,7 +9,7 @@ from finsy import P4TableAction, P4TableEntry, P4TableMatch
 from finsy.p4entity import P4Entity
 
 from tailrace.schemes.blocks.entries import group_members, port_roles, routes
-from tailrace.schemes.dragonfly.app import legs, path_config
+from tailrace.schemes.dragonfly.app import path_config, path_entries
 from tailrace.schemes.resolved import DragonflyPaths, Plan
 
 PROGRAM = "flowcut_dragonfly"
@@ -22,7 +22,7 @@ def entities(plan: Plan, own: Iterable[P4Entity], paths: DragonflyPaths) -> Iter
     yield from port_roles(plan)
     yield from group_members(plan)
     yield from _next_hop_ports(plan)
-    yield from legs(plan)
+    yield from path_entries(plan)
     yield from routes(plan)
 
 

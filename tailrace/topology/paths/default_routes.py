@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from tailrace.topology.kinds import DRAGONFLY
 from tailrace.topology.model import Topology
-from tailrace.topology.paths.dragonfly import Legs
+from tailrace.topology.paths.dragonfly import MinimalRoutes
 from tailrace.topology.paths.shortest import Down, next_hops
 
 
@@ -25,7 +25,7 @@ class DefaultRoutes:
         self._down = down
         self._ids = {switch.name: switch.id for switch in topology.switches}
         self._positions = {leaf: position for position, leaf in enumerate(topology.leaves)}
-        self._legs = Legs(topology, down) if topology.kind == DRAGONFLY else None
+        self._routes = MinimalRoutes(topology, down) if topology.kind == DRAGONFLY else None
         self._ports: dict[str, dict[str, list[int]]] = {name: {} for name in self._ids}
         for link in topology.links:
             if (link.a, link.a_port) not in down and (link.b, link.b_port) not in down:
@@ -37,8 +37,8 @@ class DefaultRoutes:
 
     def minimal(self, switch: str, leaf: str) -> tuple[int, ...]:
         """All minimal next hops to another switch, sorted; none where it cannot be reached."""
-        if self._legs is not None:
-            return tuple(sorted(set(self._legs.towards(switch, leaf).onward)))
+        if self._routes is not None:
+            return tuple(sorted(set(self._routes.towards(switch, leaf).onward)))
         ports = self._ports[switch]
         if leaf in ports:
             return tuple(sorted(ports[leaf]))
@@ -68,11 +68,11 @@ def minimal_next_hops(topology: Topology, down: Down = frozenset()) -> dict[str,
     """
     if topology.kind != DRAGONFLY:
         return next_hops(topology, down)
-    legs = Legs(topology, down)
+    routes = MinimalRoutes(topology, down)
     names = [switch.name for switch in topology.switches]
     return {
         name: {
-            leaf: tuple(sorted(set(legs.towards(name, leaf).entering)))
+            leaf: tuple(sorted(set(routes.towards(name, leaf).entering)))
             for leaf in topology.leaves
             if leaf != name
         }

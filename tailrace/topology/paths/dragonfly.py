@@ -32,7 +32,7 @@ Ports = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Leg:
+class NextHops:
     """Next hops, sorted; a port is there as often as paths begin with it. `minimal`: the paths are."""
 
     entering: Ports
@@ -40,7 +40,7 @@ class Leg:
     minimal: bool = True
 
 
-class Legs:
+class MinimalRoutes:
     """The minimal next hops of all switches of a Dragonfly while the links in `down` are dead."""
 
     def __init__(self, topology: Topology, down: Down = frozenset()) -> None:
@@ -63,7 +63,7 @@ class Legs:
             group: all(len(set(self._local[n].values())) == members[group] - 1 for n in self._in(group))
             for group in members
         }
-        self._cache: dict[tuple[str, int], Leg] = {}
+        self._cache: dict[tuple[str, int], NextHops] = {}
         self._broken = bool(down)
         self._ending: dict[tuple[int, str], bool] = {}
 
@@ -79,27 +79,27 @@ class Legs:
         """Whether a live port of a switch leads to another group."""
         return port in self._global[switch]
 
-    def towards_group(self, switch: str, group: int) -> Leg:
+    def towards_group(self, switch: str, group: int) -> NextHops:
         """Next hops to another group, wherever in it."""
         key = (switch, group)
         if key not in self._cache:
             self._cache[key] = self._far(switch, group, None)
         return self._cache[key]
 
-    def towards(self, switch: str, leaf: str) -> Leg:
+    def towards(self, switch: str, leaf: str) -> NextHops:
         """Next hops to another switch; empty where it cannot be reached."""
         group = self._group[leaf]
         if group == self._group[switch]:
             direct = tuple(sorted(port for port, peer in self._local[switch].items() if peer == leaf))
-            leg = Leg(direct, direct)
+            hops = NextHops(direct, direct)
         elif self._whole[group]:
-            leg = self.towards_group(switch, group)
+            hops = self.towards_group(switch, group)
         else:
-            leg = self._far(switch, group, leaf)
-        if not leg.entering and self._shortest is not None:
+            hops = self._far(switch, group, leaf)
+        if not hops.entering and self._shortest is not None:
             shortest = self._shortest[switch][leaf]
-            return Leg(shortest, shortest, minimal=False)
-        return leg
+            return NextHops(shortest, shortest, minimal=False)
+        return hops
 
     def detours_end(self, group: int, leaf: str) -> bool:
         """Whether all switches of a group have minimal paths to a leaf of another one: no packet that is sent
@@ -110,7 +110,8 @@ class Legs:
         key = (group, leaf)
         if key not in self._ending:
             self._ending[key] = all(
-                leg.minimal and leg.entering for leg in (self.towards(name, leaf) for name in self._in(group))
+                hops.minimal and hops.entering
+                for hops in (self.towards(name, leaf) for name in self._in(group))
             )
         return self._ending[key]
 
@@ -123,7 +124,7 @@ class Legs:
             and (leaf is None or peer == leaf or leaf in self._local[peer].values())
         ]
 
-    def _far(self, switch: str, group: int, leaf: str | None) -> Leg:
+    def _far(self, switch: str, group: int, leaf: str | None) -> NextHops:
         own = self._own(switch, group, leaf)
         via = [port for port, peer in self._local[switch].items() for _ in self._own(peer, group, leaf)]
-        return Leg(tuple(sorted(own + via)), tuple(sorted(own or via)))
+        return NextHops(tuple(sorted(own + via)), tuple(sorted(own or via)))
