@@ -43,7 +43,7 @@ _MS_NOSUID, _MS_NODEV, _MS_NOEXEC, _MS_REC, _MS_PRIVATE = 2, 4, 8, 0x4000, 1 << 
 _PR_SET_PDEATHSIG = 1
 _SI_KERNEL = 0x80
 _IDLE_S = 3600.0
-_LONGEST_FOLDER = 80
+_MAX_FOLDER_BYTES = 80
 """The path of a socket has at most 107 bytes; this leaves room for the name of a switch."""
 
 _ASKED_TO_END = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
@@ -76,7 +76,7 @@ def make_run_dir() -> Path:
         InputError: its path would be too long.
     """
     folder = Path(tempfile.mkdtemp(prefix=PREFIX))
-    if len(os.fsencode(folder)) > _LONGEST_FOLDER:
+    if len(os.fsencode(folder)) > _MAX_FOLDER_BYTES:
         folder.rmdir()
         raise InputError(f"{folder.parent}: too long a path for sockets in it; set TMPDIR to a shorter one")
     ledger = {"pid": os.getpid(), "start_ticks": start_time(os.getpid())}

@@ -85,7 +85,7 @@ def bdp_bytes(topology: Topology) -> int:
     return -(-fastest_bps * base_rtt_ns(topology) // NS_BITS)
 
 
-def longest_links(topology: Topology) -> tuple[_Links, _Links]:
+def max_links_on_path(topology: Topology) -> tuple[_Links, _Links]:
     """Local and global links of the longest bounded path, and of the longest minimal one.
 
     Raises:
@@ -131,23 +131,23 @@ def _one_way_ps(topology: Topology, links: _Links, size_bytes: int) -> int:
     )
 
 
-def longest_rtt_ns(topology: Topology, frame_bytes: int) -> int:
+def max_rtt_ns(topology: Topology, frame_bytes: int) -> int:
     """The idle round trip of a full frame over the longest bounded path, rounded up.
 
     Raises:
         SpecError: the topology has no such paths.
     """
-    there, back = longest_links(topology)
+    there, back = max_links_on_path(topology)
     data_ps = _one_way_ps(topology, there, frame_bytes)
     return -(-(data_ps + _one_way_ps(topology, back, ACK_BYTES)) // _PS_PER_NS)
 
 
-def longest_bdp_bytes(topology: Topology, frame_bytes: int) -> int:
+def max_bdp_bytes(topology: Topology, frame_bytes: int) -> int:
     """What the fastest host link carries in the longest RTT, in whole frames.
 
     Raises:
         SpecError: the topology has no such paths.
     """
     fastest_bps = max(host.rate_bps for host in topology.hosts)
-    rtt_ps = longest_rtt_ns(topology, frame_bytes) * _PS_PER_NS
+    rtt_ps = max_rtt_ns(topology, frame_bytes) * _PS_PER_NS
     return -(-fastest_bps * rtt_ps // (_PS_BITS * frame_bytes)) * frame_bytes

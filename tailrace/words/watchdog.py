@@ -45,7 +45,7 @@ UNLIMITED_BPS = 10_000_000_000
 LEAST_SHARE = 1e-6
 MOST_NS = 1 << 56
 
-_LONGEST_PAUSE_BITS = 0xFFFF * 512
+MAX_PAUSE_BITS = 0xFFFF * 512
 _JUMBO_BYTES = 9216
 _ACTIONS: tuple[StormAction, ...] = ("drop", "ignore")
 
@@ -98,8 +98,8 @@ def of_host(rate_bps: int, xoff_bytes: int, action: StormAction = "drop") -> Wat
     """
     rate_bps = rate_bps or UNLIMITED_BPS
     hidden_ns = -(-max(xoff_bytes, _JUMBO_BYTES) * NS_BITS // rate_bps)
-    longest_ns = -(-_LONGEST_PAUSE_BITS * NS_PER_S // rate_bps)
-    return Watchdog(min(hidden_ns, MOST_PAUSES * longest_ns), longest_ns, HOST_SHARE, action)
+    max_ns = -(-MAX_PAUSE_BITS * NS_PER_S // rate_bps)
+    return Watchdog(min(hidden_ns, MOST_PAUSES * max_ns), max_ns, HOST_SHARE, action)
 
 
 def of_port(watchdog: Watchdog, *, host: bool, rate_bps: int, xoff_bytes: int) -> Watchdog:

@@ -9,7 +9,7 @@ from tailrace.experiments.figures.plot import time_unit
 
 
 @pytest.mark.parametrize(
-    ("longest_ns", "unit"),
+    ("max_ns", "unit"),
     [
         (0, (1e3, "µs")),
         (9_999_999, (1e3, "µs")),
@@ -19,6 +19,6 @@ from tailrace.experiments.figures.plot import time_unit
         (1e16, (1e9, "s")),
     ],
 )
-def test_times_are_shown_in_a_unit_that_suits_the_longest(longest_ns: float, unit: tuple[float, str]) -> None:
+def test_times_are_shown_in_a_unit_that_suits_the_longest(max_ns: float, unit: tuple[float, str]) -> None:
     """Numbers of four digits at most, while there is a larger unit."""
-    assert time_unit(longest_ns) == unit
+    assert time_unit(max_ns) == unit

@@ -15,7 +15,7 @@ from tailrace.p4rt.target import target
 from tailrace.schemes.base import resolve
 from tailrace.schemes.dragonfly.groups import place_in
 from tailrace.schemes.errors import IntentError
-from tailrace.schemes.flowcut.declaration import ResolvedFlowcutNic, age_ns, longest_path
+from tailrace.schemes.flowcut.declaration import ResolvedFlowcutNic, age_ns, max_switches
 from tailrace.schemes.letflow import LetflowConfig
 from tailrace.schemes.registry import parse_scheme
 from tailrace.schemes.resolved import DragonflyPaths, RedConfig
@@ -136,11 +136,11 @@ def test_mp_rdma_marks() -> None:
 def test_age_covers_detours() -> None:
     """Packets live longer where they may go through a third group, and longer still around faults."""
     minimal, detour = "minimal", "ugal-l"
-    assert (4, 6) == (longest_path(SMALL, minimal), longest_path(SMALL, detour))
+    assert (4, 6) == (max_switches(SMALL, minimal), max_switches(SMALL, detour))
     assert age_ns(SMALL, 100_000, 0.1, minimal) < age_ns(SMALL, 100_000, 0.1, detour)
     ring = parse_topology("dragonfly:p=1,a=6,h=1,groups=2")
     down = frozenset((link.a, link.a_port) for link in ring.links if link.a == "r1_1" and link.b != "r1_2")
-    assert longest_path(ring, detour, down) >= longest_path(ring, detour)
+    assert max_switches(ring, detour, down) >= max_switches(ring, detour)
 
 
 def test_rule_of_each_scheme() -> None:

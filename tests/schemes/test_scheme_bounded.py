@@ -25,9 +25,9 @@ from tailrace.topology import parse_topology
 from tailrace.topology.timing import (
     base_rtt_ns,
     bdp_bytes,
-    longest_bdp_bytes,
-    longest_links,
-    longest_rtt_ns,
+    max_bdp_bytes,
+    max_links_on_path,
+    max_rtt_ns,
     propagation_ns,
 )
 from tailrace.words import SpecError
@@ -145,8 +145,8 @@ def test_topologies(words: str, topology: str, message: str) -> None:
 def test_table_2() -> None:
     """88 and 92 frames a BDP, thresholds of 0.5 and 0.1 of it, RED from 0.2 to 0.8 of a queue of one BDP."""
     assert (88 * FRAME, 92 * FRAME) == (
-        longest_bdp_bytes(DRAGONFLY, FRAME),
-        longest_bdp_bytes(SLIM_FLY, FRAME),
+        max_bdp_bytes(DRAGONFLY, FRAME),
+        max_bdp_bytes(SLIM_FLY, FRAME),
     )
     spritz = resolved("spritz")
     assert isinstance(spritz, ResolvedSpritz)
@@ -155,7 +155,7 @@ def test_table_2() -> None:
     red = RedConfig(kmin_bytes=88 * FRAME // 5, kmax_bytes=88 * FRAME * 4 // 5, pmax_permille=1000)
     assert (red, True, False, FRAME) == (spritz.red, spritz.trim, spritz.repair, spritz.frame_bytes)
     assert (3.0, "latency", 8, 0.0) == (spritz.scale, spritz.weights, spritz.buffer, spritz.bias)
-    assert TIMER_RTTS * longest_rtt_ns(DRAGONFLY, FRAME) == spritz.timer_ns
+    assert TIMER_RTTS * max_rtt_ns(DRAGONFLY, FRAME) == spritz.timer_ns
     for words in ("ops", "flicr", "ecmp:over=all", "ugal-l:draw=hop"):
         assert (88 * FRAME, red) == (resolved(words).queue_limit_bytes, resolved(words).red)
 
@@ -180,9 +180,9 @@ def test_longest_rtt() -> None:
     """
     there = 3 * 25 + 2 * 500 + 2 * 25 + 6 * 500 + 7 * 83.2
     back = 2 * 25 + 500 + 2 * 25 + 4 * 500 + 5 * 1.28
-    assert round(there + back + 0.5) == longest_rtt_ns(DRAGONFLY, FRAME)
-    assert ((3, 2), (2, 1)) == longest_links(DRAGONFLY)
-    assert ((0, 4), (0, 2)) == longest_links(SLIM_FLY)
+    assert round(there + back + 0.5) == max_rtt_ns(DRAGONFLY, FRAME)
+    assert ((3, 2), (2, 1)) == max_links_on_path(DRAGONFLY)
+    assert ((0, 4), (0, 2)) == max_links_on_path(SLIM_FLY)
     expected = {
         "dragonfly:p=1,a=4,h=1,groups=2": ((2, 1), (2, 1)), "dragonfly:p=1,a=4,h=1,groups=1": ((2, 0), (1, 0)),
         "dragonfly:p=1,a=2,h=1,groups=1": ((1, 0), (1, 0)), "dragonfly:p=1,a=1,h=1,groups=1": ((0, 0), (0, 0)),
@@ -190,15 +190,15 @@ def test_longest_rtt() -> None:
         "leaf-spine:leaves=2": ((2, 0), (2, 0)), "leaf-spine:leaves=1": ((0, 0), (0, 0)),
         "fat-tree:k=4": ((2, 2), (2, 2)),
     }  # fmt: skip
-    assert expected == {words: longest_links(parse_topology(words)) for words in expected}
+    assert expected == {words: max_links_on_path(parse_topology(words)) for words in expected}
 
 
 def test_larger_frames_take_longer() -> None:
     """A frame of another size is the scheme's to say."""
-    assert longest_rtt_ns(DRAGONFLY, 1100) < longest_rtt_ns(DRAGONFLY, FRAME)
-    assert 0 == longest_bdp_bytes(DRAGONFLY, 1100) % 1100
+    assert max_rtt_ns(DRAGONFLY, 1100) < max_rtt_ns(DRAGONFLY, FRAME)
+    assert 0 == max_bdp_bytes(DRAGONFLY, 1100) % 1100
     small = resolved("spritz:frame=1100")
-    assert small.queue_limit_bytes == longest_bdp_bytes(DRAGONFLY, 1100)
+    assert small.queue_limit_bytes == max_bdp_bytes(DRAGONFLY, 1100)
 
 
 def test_latency_of_switches_counts() -> None:

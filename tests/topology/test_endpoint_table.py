@@ -10,7 +10,7 @@ import pytest
 
 from tailrace.topology import parse_topology
 from tailrace.topology.paths.bounded import BoundedPaths
-from tailrace.topology.paths.endpoint_table import endpoint_bytes, longest_list
+from tailrace.topology.paths.endpoint_table import endpoint_bytes, max_list_length
 from tailrace.words import SpecError
 
 MIB = 1 << 20
@@ -19,10 +19,10 @@ MIB = 1 << 20
 def test_fig_3() -> None:
     """40k endpoints: 200 paths and 2.3 MiB in a Dragonfly, 1771 paths and 8.5 MiB in a Slim Fly."""
     dragonfly = parse_topology("dragonfly:p=1,a=20,h=10")
-    assert (4020, 200) == (len(dragonfly.switches), longest_list(dragonfly))
+    assert (4020, 200) == (len(dragonfly.switches), max_list_length(dragonfly))
     assert 2.3 == round(endpoint_bytes(dragonfly) / MIB, 1)
     slim_fly = parse_topology("slim-fly:p=1,q=29")
-    assert (1682, 1771) == (len(slim_fly.switches), longest_list(slim_fly))
+    assert (1682, 1771) == (len(slim_fly.switches), max_list_length(slim_fly))
     assert 8.5 == round(endpoint_bytes(slim_fly) / MIB, 1)
 
 
@@ -39,7 +39,7 @@ def test_counts_are_those_of_the_lists(words: str) -> None:
     topology = parse_topology(words)
     paths = BoundedPaths(topology)
     names = [switch.name for switch in topology.switches]
-    assert longest_list(topology) == max(
+    assert max_list_length(topology) == max(
         (len(paths.entries(*pair)) for pair in permutations(names, 2)), default=0
     )
 
@@ -49,7 +49,7 @@ def test_counts_of_trees_are_those_of_the_lists(words: str) -> None:
     """The same between switches with hosts, which alone have lists there."""
     topology = parse_topology(words)
     paths = BoundedPaths(topology)
-    assert longest_list(topology) == max(
+    assert max_list_length(topology) == max(
         len(paths.entries(*pair)) for pair in permutations(topology.leaves, 2)
     )
 
@@ -64,7 +64,7 @@ def test_routers_of_a_kind_are_alike(q: int) -> None:
     longest = [max(len(paths.entries(src, dst)) for dst in names if dst != src) for src in sources]
     assert longest[0] == longest[1]
     assert longest[2] == longest[3]
-    assert longest_list(topology) == max(longest)
+    assert max_list_length(topology) == max(longest)
 
 
 def test_other_topologies() -> None:

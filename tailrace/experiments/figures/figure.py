@@ -15,7 +15,7 @@ from msgspec import UnsetType
 from tailrace.experiments.figures import plot
 from tailrace.experiments.figures.ranking import ranking_figure
 from tailrace.experiments.results.metrics import Metric
-from tailrace.experiments.results.result import Result, longest_fct_ns
+from tailrace.experiments.results.result import Result, max_fct_ns
 from tailrace.experiments.results.rows import measured_rows
 from tailrace.experiments.results.statistics import cumulative
 from tailrace.experiments.results.table import LOSSLESS_COLUMNS, has_pfc, lossless_counts, own_metrics
@@ -62,7 +62,7 @@ def comparison_figure(results: Sequence[Result]) -> Figure:
 
 def _completion(axis: Axes, case: str, results: Sequence[Result], labels: Sequence[str]) -> None:
     """One line a scheme: the share of all measured flows that had finished after some time."""
-    unit_ns, unit = plot.time_unit(longest_fct_ns(results))
+    unit_ns, unit = plot.time_unit(max_fct_ns(results))
     for result in results:
         number = labels.index(result.label)
         rows = measured_rows(result.rows)

@@ -71,10 +71,10 @@ _FONT = re.compile(r"font: (?:[a-z0-9]+ )*([\d.]+)px [^;\"]*")
 _REFERENCE = re.compile(r'(url\(#|href="#)([^)"]+)')
 
 
-def time_unit(longest_ns: float) -> tuple[float, str]:
+def time_unit(max_ns: float) -> tuple[float, str]:
     """The unit in which times up to the longest one are shown: how many ns it has, and its name."""
     for unit_ns, name in _TIME_UNITS:
-        if longest_ns < _MOST_OF_A_UNIT * unit_ns:
+        if max_ns < _MOST_OF_A_UNIT * unit_ns:
             return unit_ns, name
     return _TIME_UNITS[-1]
 

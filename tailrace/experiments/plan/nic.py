@@ -41,7 +41,7 @@ from tailrace.p4rt.target import Target
 from tailrace.schemes.base import SchemeConfig
 from tailrace.schemes.resolved import Around, Resolved
 from tailrace.topology import Topology
-from tailrace.topology.timing import ACK_BYTES, base_rtt_ns, bdp_bytes, longest_bdp_bytes
+from tailrace.topology.timing import ACK_BYTES, base_rtt_ns, bdp_bytes, max_bdp_bytes
 from tailrace.words import SpecError
 from tailrace.words.scale import scaled
 from tailrace.words.units import parse_bytes, split
@@ -138,7 +138,7 @@ def window_bytes(
     known_delays = _without_delays(topology) if target == "bmv2" else topology
     if frame_bytes is None:
         return max(1, round(window.bdps * bdp_bytes(known_delays)))
-    packets = window.bdps * longest_bdp_bytes(known_delays, frame_bytes) / frame_bytes
+    packets = window.bdps * max_bdp_bytes(known_delays, frame_bytes) / frame_bytes
     return max(1, int(packets)) * (frame_bytes - ACK_BYTES)
 
 

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tailrace.experiments.figures import plot
-from tailrace.experiments.results.result import Result, longest_fct_ns
+from tailrace.experiments.results.result import Result, max_fct_ns
 from tailrace.experiments.results.rows import measured_rows
 from tailrace.experiments.results.statistics import cumulative, mean, percentile
 from tailrace.words.units import format_bytes
@@ -31,7 +31,7 @@ def completion_figure(results: Sequence[Result]) -> Figure:
         figure, axes = plot.panels(len(cases))
         for axis, case in zip(axes, cases, strict=True):
             shown = [one for one in results if one.case == case]
-            unit_ns, unit = plot.time_unit(longest_fct_ns(shown))
+            unit_ns, unit = plot.time_unit(max_fct_ns(shown))
             for result in shown:
                 rows = measured_rows(result.rows)
                 times = [row.fct_ns / unit_ns for row in rows if row.fct_ns is not None]

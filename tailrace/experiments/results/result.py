@@ -109,7 +109,7 @@ def write_result(result: Result, folder: Path) -> None:
     write_gaps(result.gaps, folder)
 
 
-def longest_fct_ns(results: Sequence[Result]) -> int:
+def max_fct_ns(results: Sequence[Result]) -> int:
     """The longest completion time of all measured flows that finished; 0 where none did."""
     return max((row.fct_ns or 0 for result in results for row in measured_rows(result.rows)), default=0)
 

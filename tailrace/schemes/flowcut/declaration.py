@@ -244,7 +244,7 @@ class ResolvedFlowcut(app.FlowcutSettings, frozen=True, kw_only=True):
             IntentError: paths with more switches than a packet has room for stamps.
         """
         room = program.constant("stamps")
-        stamping = longest_path(topology, self.path) - 1
+        stamping = max_switches(topology, self.path) - 1
         if self.variant == FULL and stamping > room:
             raise IntentError(
                 f"scheme flowcut: variant full stamps packets at {stamping} switches of a path in"
@@ -297,7 +297,7 @@ class ResolvedFlowcutNic(ResolvedFlowcut, frozen=True, kw_only=True):
         return dataclasses.replace(config, flowcut_nic=flowcut)
 
 
-def longest_path(topology: Topology, path: str, down: Down = frozenset()) -> int:
+def max_switches(topology: Topology, path: str, down: Down = frozenset()) -> int:
     """The most switches on a path that a packet may take, also where it was sent before links went down."""
     shortest = max(max_switches_on_path(topology), max_switches_on_path(topology, down))
     if path == SHORTEST:
@@ -319,7 +319,7 @@ def age_ns(
 
         age = 2 * (n * (limit + frame) / slow + n * 2 * frame / slow + 2 * propagation)
 
-    with n the switches on the `longest_path`, `limit` the queue limit and `slow` the rate of the slowest link
+    with n the `max_switches`, `limit` the queue limit and `slow` the rate of the slowest link
     times `slowest_fraction`. A data packet waits behind a full queue at every switch, for ACKs are made when
     it leaves the last one. An ACK goes in front of all data, but not of the frame that is being sent; its own
     sending is taken for that of a frame. The factor of 2 is for ACKs behind ACKs, and for links that are
@@ -330,7 +330,7 @@ def age_ns(
     """
     if limit_bytes == 0:
         raise IntentError("scheme flowcut: age must be given where queue=0 leaves queues without a limit")
-    switches = longest_path(topology, path, down)
+    switches = max_switches(topology, path, down)
     slow_bps = max(1, int(slowest_bps(topology) * slowest_fraction))
     data_ns = switches * sending_ns(limit_bytes + FULL_FRAME_BYTES, slow_bps)
     ack_ns = switches * sending_ns(2 * FULL_FRAME_BYTES, slow_bps)

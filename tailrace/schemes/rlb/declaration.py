@@ -63,7 +63,7 @@ HOLD_RTTS = 100
 
 _MARGIN_LINKS = 4
 _KEPT_PROBES = 16
-_LONGEST_PAUSE_BITS = 0xFFFF * 512
+MAX_PAUSE_BITS = 0xFFFF * 512
 _MOST_VALID_NS = 4_000_000_000
 """What a warning has room for in nanoseconds."""
 
@@ -190,7 +190,7 @@ class RlbConfig(SchemeConfig, frozen=True, kw_only=True):
             warn_bytes=warn,
             dt_ns=dt,
             margin_ns=_or(self.margin_ns, _MARGIN_LINKS * max(delay_ns, dt)),
-            valid_ns=_or(self.valid_ns, min(_LONGEST_PAUSE_BITS * _NS // slowest_bps, _MOST_VALID_NS)),
+            valid_ns=_or(self.valid_ns, min(MAX_PAUSE_BITS * _NS // slowest_bps, _MOST_VALID_NS)),
             probe_ns=probe,
             keep_ns=_or(self.keep_ns, _KEPT_PROBES * probe),
             fault_ns=interval,

@@ -27,7 +27,7 @@ from tailrace.schemes.blocks.entries import (
 from tailrace.schemes.resolved import Plan
 from tailrace.topology.kinds import SLIM_FLY
 from tailrace.topology.paths.bounded import BoundedPaths
-from tailrace.topology.timing import longest_links
+from tailrace.topology.timing import max_links_on_path
 
 PROGRAM = "spritz"
 
@@ -114,7 +114,7 @@ def _lists(plan: BoundedPlan) -> Iterator[_List]:
 
 def _path_lists(plan: BoundedPlan) -> Iterator[P4Entity]:
     paths, program = plan.paths, plan.program
-    longest = sum(longest_links(plan.topology)[0])
+    max_links = sum(max_links_on_path(plan.topology)[0])
     for found in _lists(plan):
         for slot, port in enumerate(found.ports):
             goes_on = found.role == "FIRST" and paths.goes_on(plan.switch.name, port, near=found.near)
@@ -125,7 +125,7 @@ def _path_lists(plan: BoundedPlan) -> Iterator[P4Entity]:
                     "path_slot",
                     port=port,
                     goes_on=int(goes_on),
-                    links=_most_links(longest, found, goes_on=goes_on),
+                    links=_max_links_after(max_links, found, goes_on=goes_on),
                 ),
             )
         for name in _CLASSES if found.ports else ():
@@ -140,14 +140,14 @@ def _path_lists(plan: BoundedPlan) -> Iterator[P4Entity]:
             )
 
 
-def _most_links(longest: int, found: _List, *, goes_on: bool) -> int:
-    """The links of the longest path that goes on by a port of a list; `longest` is that of all paths."""
+def _max_links_after(max_links: int, found: _List, *, goes_on: bool) -> int:
+    """The links of the longest path that goes on by a port of a list; `max_links` are those of all paths."""
     if found.near:
         return min(2, len(found.ports))
     if found.role == "SECOND":
-        return longest - 1
+        return max_links - 1
     # with groups only a link within one has a second choice after it
-    return longest if goes_on else longest - 1
+    return max_links if goes_on else max_links - 1
 
 
 def _destinations(plan: BoundedPlan) -> Iterator[P4Entity]:

@@ -41,9 +41,9 @@ from tailrace.topology.paths.shortest import Down
 from tailrace.topology.timing import (
     ACK_BYTES,
     NS_BITS,
-    longest_bdp_bytes,
-    longest_links,
-    longest_rtt_ns,
+    max_bdp_bytes,
+    max_links_on_path,
+    max_rtt_ns,
     slowest_bps,
 )
 from tailrace.words import SpecError, keys
@@ -137,7 +137,7 @@ class BoundedConfig(SchemeConfig, frozen=True, kw_only=True):
         """
         self.check_on(topology)
         frame = self.full_frame_bytes(around)
-        bdp_bytes = longest_bdp_bytes(topology, frame)
+        bdp_bytes = max_bdp_bytes(topology, frame)
         limit_bytes = bdp_bytes if self.queue_limit_bytes is None else self.queue_limit_bytes
         return self.filled(
             kind or ResolvedBounded,
@@ -203,9 +203,9 @@ class ResolvedBounded(Resolved, frozen=True, kw_only=True):
 
     def nic(self, topology: Topology, around: Around, scale: float) -> NicConfig:  # noqa: ARG002
         """See Resolved."""
-        rtt_ns = longest_rtt_ns(topology, self.frame_bytes)
+        rtt_ns = max_rtt_ns(topology, self.frame_bytes)
         rate_bps = slowest_bps(topology)
-        switches = sum(longest_links(topology)[0]) + 1
+        switches = sum(max_links_on_path(topology)[0]) + 1
         queueing_ns = switches * self.queue_limit_bytes * NS_BITS // rate_bps
         return NicConfig(
             mtu_bytes=mtu_of(around),

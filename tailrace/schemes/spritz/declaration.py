@@ -17,7 +17,7 @@ from tailrace.schemes.spritz.app import CLASS, STEERED
 from tailrace.schemes.spritz.bounded import FLICR, OPS, SCOUT, SPRAY, BoundedConfig, ResolvedBounded
 from tailrace.schemes.spritz.endpoints import LATENCY, UNIFORM, WEIGHTS
 from tailrace.topology import Topology
-from tailrace.topology.timing import longest_bdp_bytes, longest_rtt_ns
+from tailrace.topology.timing import max_bdp_bytes, max_rtt_ns
 from tailrace.words import Options, keys
 
 VARIANTS = (SCOUT, SPRAY)
@@ -159,7 +159,7 @@ class SpritzConfig(SteeredConfig, frozen=True, kw_only=True):
         explore, ecn, timer_ns = self.explore_packets, self.ecn_packets, self.timer_ns
         self.check_on(topology)
         frame = self.full_frame_bytes(around)
-        packets = longest_bdp_bytes(topology, frame) // frame
+        packets = max_bdp_bytes(topology, frame) // frame
         return self.bounded(
             topology,
             around,
@@ -167,7 +167,7 @@ class SpritzConfig(SteeredConfig, frozen=True, kw_only=True):
             mode=CLASS if self.control == COARSE else STEERED,
             explore_packets=max(1, packets // _EXPLORE_PART) if explore is None else explore,
             ecn_packets=max(1, packets // _ECN_PART) if ecn is None else ecn,
-            timer_ns=TIMER_RTTS * longest_rtt_ns(topology, frame) if timer_ns is None else timer_ns,
+            timer_ns=TIMER_RTTS * max_rtt_ns(topology, frame) if timer_ns is None else timer_ns,
         )
 
 

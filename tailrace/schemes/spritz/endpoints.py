@@ -94,15 +94,15 @@ class EndpointPaths:
             found = list(enumerate(means, _FIRST_COARSE_EV))
         else:
             found = self.paths.entries(src, dst)
-        longest_ps = max(latency_ps for _, latency_ps in found)
+        max_ps = max(latency_ps for _, latency_ps in found)
         # few latencies, and as few objects for them
-        weights = {latency_ps: self._weight(latency_ps, longest_ps) for _, latency_ps in found}
+        weights = {latency_ps: self._weight(latency_ps, max_ps) for _, latency_ps in found}
         return tuple((ev, latency_ps, weights[latency_ps]) for ev, latency_ps in found)
 
-    def _weight(self, latency_ps: int, longest_ps: int) -> float:
-        if self._weights != LATENCY or latency_ps == longest_ps:
+    def _weight(self, latency_ps: int, max_ps: int) -> float:
+        if self._weights != LATENCY or latency_ps == max_ps:
             return 1.0
-        return longest_ps / latency_ps * self._scale
+        return max_ps / latency_ps * self._scale
 
 
 class EndpointTable:

@@ -33,7 +33,7 @@ _Prefixes = dict[int, dict[int, _V]]
 """Values by length of the prefix, and by its highest bits."""
 
 
-def _longest(prefixes: _Prefixes[_V], address: int) -> _V | None:
+def _longest_prefix_match(prefixes: _Prefixes[_V], address: int) -> _V | None:
     """The value of the longest prefix that an address is in."""
     for bits, found in prefixes.items():
         value = found.get(address >> (_BITS - bits))
@@ -90,14 +90,14 @@ class SteeredTables:
         own = self.hosts.get(dst)
         if own is not None:
             return own
-        found = _longest(self.destinations, dst)
+        found = _longest_prefix_match(self.destinations, dst)
         if found is None:
             return None
         near, default = found
         role, value = FIRST, ev >> 8
         if in_port in self.fabric:
             role, value = SECOND, ev & 0xFF
-            if _longest(self.second.get(in_port, {}), src) is None:
+            if _longest_prefix_match(self.second.get(in_port, {}), src) is None:
                 return default
         number, size = self.lists.get((role, near), (0, 0))
         if not size:

@@ -36,7 +36,7 @@ from functools import lru_cache
 from tailrace.topology.kinds import SLIM_FLY, TREES, check_kind
 from tailrace.topology.model import Topology
 from tailrace.topology.paths.default_routes import DefaultRoutes
-from tailrace.topology.paths.endpoint_table import endpoint_bytes, longest_list
+from tailrace.topology.paths.endpoint_table import endpoint_bytes, max_list_length
 from tailrace.topology.paths.segments import FRAME_BYTES, Hop, Segment, hops_of
 from tailrace.topology.paths.shortest import Down
 from tailrace.words import SpecError
@@ -51,7 +51,7 @@ __all__ = [
     "Tables",
     "check_kind",
     "endpoint_bytes",
-    "longest_list",
+    "max_list_length",
 ]
 
 MINIMAL, NON_MINIMAL = "minimal", "non-minimal"

@@ -18,7 +18,7 @@ ENTRY_BYTES = 3
 """An entry: an EV and a byte of metadata (Spritz §III-C)."""
 
 
-def longest_list(topology: Topology) -> int:
+def max_list_length(topology: Topology) -> int:
     """The most bounded simple paths of any pair of switches with hosts.
 
     Raises:
@@ -26,9 +26,9 @@ def longest_list(topology: Topology) -> int:
     """
     check_kind(topology)
     if topology.kind == SLIM_FLY:
-        return _longest_of_slim_fly(topology)
+        return _max_length_of_slim_fly(topology)
     if topology.kind in TREES:
-        return _longest_of_tree(topology)
+        return _max_length_of_tree(topology)
     group = {switch.name: switch.group for switch in topology.switches}
     leaving = Counter(
         group[end] for link in topology.links if group[link.a] != group[link.b] for end in (link.a, link.b)
@@ -43,10 +43,10 @@ def endpoint_bytes(topology: Topology) -> int:
     Raises:
         SpecError: the topology has no such paths.
     """
-    return len(topology.switches) * longest_list(topology) * ENTRY_BYTES
+    return len(topology.switches) * max_list_length(topology) * ENTRY_BYTES
 
 
-def _longest_of_tree(topology: Topology) -> int:
+def _max_length_of_tree(topology: Topology) -> int:
     """The ways up: to the top of a pod, and from there on where there is more than one pod."""
     group = {switch.name: switch.group for switch in topology.switches}
     up: dict[str, list[str]] = {name: [] for name in group}
@@ -58,7 +58,7 @@ def _longest_of_tree(topology: Topology) -> int:
     return max(sum(max(1, beyond[switch]) for switch in up[leaf]) for leaf in topology.leaves)
 
 
-def _longest_of_slim_fly(topology: Topology) -> int:
+def _max_length_of_slim_fly(topology: Topology) -> int:
     near: dict[str, set[str]] = {switch.name: set() for switch in topology.switches}
     for link in topology.links:
         near[link.a].add(link.b)

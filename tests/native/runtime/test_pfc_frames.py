@@ -141,13 +141,13 @@ def test_a_link_that_comes_back_is_told_again() -> None:
 def test_a_quantum_has_a_length_where_a_port_has_no_rate() -> None:
     """512 bits at 10 Gbit/s, as Linux says of a veth; so no pause is without end, whoever has gone silent."""
     config = SwitchConfig(priority_queues=8, pfc=PfcConfig((CLASS,), *LIMITS))
-    longest_ns = 0xFFFF * 512 // 10
+    max_ns = 0xFFFF * 512 // 10
     with Switch(program(), config) as switch:
         switch.inject(2, FOREVER, 100)
         switch.inject(1, data(), 200)
         switch.run(100_000_000)
-        assert [o.time_ns for o in switch.outputs() if o.port == 2] == [100 + longest_ns]
-        assert switch.pfc_stats(2, CLASS).paused_ns == longest_ns
+        assert [o.time_ns for o in switch.outputs() if o.port == 2] == [100 + max_ns]
+        assert switch.pfc_stats(2, CLASS).paused_ns == max_ns
 
 
 def test_a_pause_is_counted_while_it_lasts() -> None:

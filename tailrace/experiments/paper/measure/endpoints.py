@@ -11,7 +11,7 @@ from tailrace.experiments.paper.document import Curve
 from tailrace.experiments.paper.model import Panel, PaperFile
 from tailrace.experiments.plan.known import topology_of
 from tailrace.topology import Topology
-from tailrace.topology.paths.bounded import BoundedPaths, endpoint_bytes, longest_list
+from tailrace.topology.paths.bounded import BoundedPaths, endpoint_bytes, max_list_length
 
 MEMORY, PATHS = "memory", "paths"
 """Panels of the figure."""
@@ -37,7 +37,7 @@ def endpoint_values(file: PaperFile) -> tuple[Found, tuple[Curve, ...]]:
         for words in panel.topologies:
             network = topology_of(words)
             hosts.append(float(len(network.hosts)))
-            found.append({MEMORY: float(endpoint_bytes(network)), PATHS: float(longest_list(network))})
+            found.append({MEMORY: float(endpoint_bytes(network)), PATHS: float(max_list_length(network))})
             values[panel.name, words] = found[-1]
         curves += [
             Curve(metric, panel.title or panel.name, tuple(hosts), tuple(each[metric] for each in found))
