@@ -60,7 +60,7 @@ struct metadata_t {
     bit<32>      frame_bytes;  // as the host sent it: without Tailrace's headers
     route_t      route;
     group_t      detour;       // towards another Dragonfly group than the destination's; 0: none
-    group_t      origin;       // where in its way through a Dragonfly the packet was when it came (dragonfly/legs.p4)
+    group_t      origin;       // how the packet came to this switch (dragonfly/next_hop_group.p4)
     charge_t     charge;
     ack_seed_t   ack_seed;
     PFC_FIELDS

@@ -9,7 +9,7 @@
 #include <core.p4>
 #include <v1model.p4>
 #include "common/select_ecmp.p4"
-#include "dragonfly/legs.p4"
+#include "dragonfly/next_hop_group.p4"
 #include "dragonfly/paths.p4"
 #include "letflow/flowlets.p4"
 
@@ -68,7 +68,7 @@ control ChoosePath(in bit<32> flow_hash, in bit<32> value, in bool begins, in gr
 
 control SelectPath(in bit<32> flow_hash, in headers_t hdr, inout metadata_t meta,
                    inout standard_metadata_t standard_metadata) {
-    NextLeg() next_leg;
+    NextHopGroup() next_hop_group;
     PathConfig() path_config;
     PathValue() path_value;
     FarGroup() far_group;
@@ -81,7 +81,7 @@ control SelectPath(in bit<32> flow_hash, in headers_t hdr, inout metadata_t meta
         first_link_t path = { false, 0, 0, 0 };
         bit<32> value = flow_hash;
         bool begins = true;
-        next_leg.apply(meta);
+        next_hop_group.apply(meta);
         if (meta.kind == PacketKind_t.DATA) {
             path_config.apply(config);
             path_value.apply(config.grain, flow_hash, standard_metadata.ingress_global_timestamp, value, begins);

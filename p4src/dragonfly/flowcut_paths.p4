@@ -8,7 +8,7 @@
 //   next_hop_ports   (toward, port) -> next_hop()     every port of every group of next hops
 #ifndef DRAGONFLY_FLOWCUT_PATHS_P4
 #define DRAGONFLY_FLOWCUT_PATHS_P4
-#include "dragonfly/legs.p4"
+#include "dragonfly/next_hop_group.p4"
 #include "dragonfly/paths.p4"
 #include "flowcut/probe.p4"
 #include "flowcut/wish.p4"
@@ -20,10 +20,10 @@
 
 typedef far_t next_hops_t;
 
-control StartLeg(inout metadata_t meta) {
-    NextLeg() next_leg;
+control SelectNextHopGroup(inout metadata_t meta) {
+    NextHopGroup() next_hop_group;
     apply {
-        next_leg.apply(meta);
+        next_hop_group.apply(meta);
     }
 }
 

@@ -8,7 +8,7 @@
 
 typedef candidates_t next_hops_t;
 
-control StartLeg(inout metadata_t meta) {
+control SelectNextHopGroup(inout metadata_t meta) {
     apply {
     }
 }

@@ -3,7 +3,7 @@
 // KNOWS_DETOURS and KNOWS_CLASSES, one of flowcut/next_hops.p4 and dragonfly/flowcut_paths.p4, which define what only
 // they know:
 //
-//   StartLeg        after the route: the group of next hops by where the packet came from
+//   SelectNextHopGroup              after the route: the group of next hops by where the packet came from
 //   next_hops_t, FindNextHops       what there is to choose from
 //   IsNextHop       whether a flow in flight can stay on a port
 //   SamePath        whether the entry that was found is of the path that the packet is on
@@ -57,7 +57,7 @@ control FlowcutRoute(in FlowcutMode_t mode, in bit<32> flow_hash, inout headers_
                      inout standard_metadata_t standard_metadata) {
     HopLimit() hop_limit;
     Routes() routes;
-    StartLeg() start_leg;
+    SelectNextHopGroup() select_next_hop_group;
     SelectEcmp() select_ecmp;
     Drop() drop;
 
@@ -77,7 +77,7 @@ control FlowcutRoute(in FlowcutMode_t mode, in bit<32> flow_hash, inout headers_
         if (meta.kind != PacketKind_t.NONE && !by_stamps) {
             routes.apply(address, hdr, meta, standard_metadata);
             if (meta.kind != PacketKind_t.NONE && !meta.route.to_host) {
-                start_leg.apply(meta);
+                select_next_hop_group.apply(meta);
                 select_ecmp.apply(flow_hash, meta, standard_metadata);
                 if (is_ack) {
                     hdr.ack.hops_back = hdr.ack.hops_back + 1;

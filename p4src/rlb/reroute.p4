@@ -25,7 +25,7 @@ struct path_t {
     bit<32> rtt_ticks;  // 0: not known
 }
 
-control LookAt(in bit<16> slot, in next_hops_t hops, in bit<16> leaf, in ticks_t now_ticks, in bit<32> keep_ticks,
+control ReadPath(in bit<16> slot, in next_hops_t hops, in bit<16> leaf, in ticks_t now_ticks, in bit<32> keep_ticks,
                out path_t path) {
     PortOfSlot() port_of_slot;
     WarnedUntil() warned_until;
@@ -61,12 +61,12 @@ struct search_t {
 // Lines 3-8 for one p_s; then p_s is the next one.
 control SearchStep(in bit<16> best, in next_hops_t hops, in bit<16> leaf, in ticks_t now_ticks, in bit<32> keep_ticks,
                    in bit<32> delay_ticks, inout search_t search) {
-    LookAt() look_at;
+    ReadPath() read_path;
     NextSlot() next_slot;
     apply {
         if (!search.ended && search.path.warned && search.left != 0) {
             path_t other;
-            look_at.apply(search.next, hops, leaf, now_ticks, keep_ticks, other);
+            read_path.apply(search.next, hops, leaf, now_ticks, keep_ticks, other);
             if (search.path.rtt_ticks != 0 && other.rtt_ticks > search.path.rtt_ticks
                 && other.rtt_ticks - search.path.rtt_ticks > delay_ticks) {
                 search.ended = true;
@@ -92,7 +92,7 @@ control SearchStep(in bit<16> best, in next_hops_t hops, in bit<16> leaf, in tic
 // yet, and none is open so far.
 control Reroute(in kept_t kept, in next_hops_t hops, in bit<16> leaf, in ticks_t now_ticks, in bit<32> keep_ticks,
                 in bit<32> delay_ticks, out search_t search, out bool unfinished) {
-    LookAt() look_at;
+    ReadPath() read_path;
     SearchStep() search_step;
     apply {
         bit<16> slot = kept.best;
@@ -109,7 +109,7 @@ control Reroute(in kept_t kept, in next_hops_t hops, in bit<16> leaf, in ticks_t
         if (search.next >= hops.count) {
             search.next = 0;
         }
-        look_at.apply(slot, hops, leaf, now_ticks, keep_ticks, search.path);
+        read_path.apply(slot, hops, leaf, now_ticks, keep_ticks, search.path);
         // eight next hops with the first one
         search_step.apply(kept.best, hops, leaf, now_ticks, keep_ticks, delay_ticks, search);
         search_step.apply(kept.best, hops, leaf, now_ticks, keep_ticks, delay_ticks, search);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The legs of a way through a Dragonfly: at most one link within a group, then one to another group, and so on. Which
+// A path through a Dragonfly: at most one link within a group, then one to another group, and so on. Which
 // next hops a packet has depends on where it came from, and so no packet is handed around within a group.
 //
 //   a packet from a host or another group    the group of its route: own links to the destination's group, and
@@ -8,8 +8,8 @@
 //
 // Groups of next hops that lead to a Dragonfly group have the same number in every switch; a detour header names it. A
 // detour is over with the first link to another group, so that two such links and three within groups are the most.
-#ifndef DRAGONFLY_LEGS_P4
-#define DRAGONFLY_LEGS_P4
+#ifndef DRAGONFLY_NEXT_HOP_GROUP_P4
+#define DRAGONFLY_NEXT_HOP_GROUP_P4
 #include "common/metadata.p4"
 
 // meta.origin of a packet that a switch of the same group sent: the detour that it came on, 0 or not, and this bit. Of
@@ -17,7 +17,7 @@
 const group_t FROM_GROUP = 0x8000;
 
 // After the route is known.
-control NextLeg(inout metadata_t meta) {
+control NextHopGroup(inout metadata_t meta) {
     group_t toward = 0;
 
     action onward(@name("group") group_t group, @name("size") bit<16> size) {
