@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from conformance.bmv2 import PRIORITY_QUEUES
 from conformance.packets import Packet
 from conformance.plan import Call, Entry, Group, Match, OneShot, Plan, Rates, UseGroup, UseMember
 from conformance.program import CompiledProgram
@@ -12,7 +13,6 @@ from tailrace.native.compiler import load_program
 from tailrace.native.compiler.model import Table
 from tailrace.native.runtime import ActionCall, GroupRef, MemberRef, MeterRates, Replica, Switch, SwitchConfig
 
-PRIORITY_QUEUES = 8
 PACKET_SPACING_NS = 1_000_000
 Outputs = list[tuple[int, bytes]]
 

@@ -33,6 +33,7 @@ from tailrace.schemes.resolved import Resolved
 from tailrace.schemes.watch import Out
 from tailrace.topology import Topology
 from tailrace.topology.paths.shortest import Down
+from tailrace.words.constants import NS_PER_S
 
 ASK_S = 2.0
 """How long a switch may take to answer a question."""
@@ -43,7 +44,6 @@ LATE_S = 0.5
 _QUESTION = "READ_PORT"
 """What a switch is asked to show that it keeps up: every program answers it."""
 
-_NS = 1_000_000_000
 
 _REASON_OF = {**REASON_OF, "SWEEP": REASON_OF["READ_FLOWS"]}
 """The reason of the packet-in that answers an operation."""
@@ -301,7 +301,7 @@ class Controller:
             if back:
                 self._rewrite({switch for switch, _ in back})
             next_ns = self._paths.next_ns(now_ns)
-            wait_s = None if next_ns is None else (next_ns - now_ns) / _NS
+            wait_s = None if next_ns is None else (next_ns - now_ns) / NS_PER_S
             self._paths_changed.clear()
             with contextlib.suppress(asyncio.TimeoutError):
                 await asyncio.wait_for(self._paths_changed.wait(), wait_s)

@@ -20,6 +20,7 @@ from tailrace.schemes.spritz.endpoints import EndpointPaths
 from tailrace.schemes.spritz.walk import ALL, ROLES, TABLES, EvWalk, EvWalker, SteeredTables
 from tailrace.topology import Host, Topology
 from tailrace.topology.paths.bounded import BoundedPath
+from tailrace.words.constants import PS_PER_NS
 
 LIST_COLUMNS = (
     Column("src", key=True),
@@ -44,7 +45,6 @@ CHECK_COLUMNS = (
     Column("note"),
 )
 
-_PS_PER_NS = 1_000
 Pair = tuple[Host, Host]
 
 
@@ -66,7 +66,7 @@ def _list_rows(endpoints: EndpointPaths, src: Host, dst: Host) -> Iterator[Row]:
             "links": len(path.ports),
             "local": path.local,
             "global": path.global_,
-            "latency_ns": path.latency_ps / _PS_PER_NS,
+            "latency_ns": path.latency_ps / PS_PER_NS,
             "category": path.category,
             "weight": weights.get(path.ev),
             "switches": path.switches,

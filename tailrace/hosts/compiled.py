@@ -32,6 +32,7 @@ FOLDERS: Final = ("gaps", "nic", "steering", "transport")
 
 _PACKAGE: Final = PACKAGE / "hosts"
 _CODEC: Final = PACKAGE / "codec"
+_CONSTANTS: Final = PACKAGE / "words" / "constants.py"
 _DRIVER: Final = "driver"
 _DIGITS: Final = 32
 
@@ -44,13 +45,13 @@ def sources() -> list[Path]:
 def digest() -> str:
     """What a set is known by: a hash of the sources and of this Python's binary interface.
 
-    All sources but the driver's count, and those of `codec`: compiled modules hold numbers and types of those
-    they import.
+    All sources but the driver's count, those of `codec`, and `words.constants`: compiled modules hold
+    numbers and types of those they import.
     """
     hashed = hashlib.sha256()
     for part in (sys.implementation.cache_tag, sysconfig.get_config_var("EXT_SUFFIX"), GROUP):
         hashed.update(f"{part}\0".encode())
-    for path in sorted([*_PACKAGE.rglob("*.py"), *_CODEC.rglob("*.py")]):
+    for path in sorted([*_PACKAGE.rglob("*.py"), *_CODEC.rglob("*.py"), _CONSTANTS]):
         name = path.relative_to(PACKAGE)
         if _DRIVER not in name.parts:
             hashed.update(f"{name.as_posix()}\0".encode())

@@ -22,18 +22,13 @@ from tailrace.topology.kinds import SLIM_FLY, TREES, check_kind
 from tailrace.topology.model import Topology
 from tailrace.topology.paths.segments import link_ps
 from tailrace.topology.paths.shortest import max_switches_on_path
+from tailrace.words.constants import NS_BITS, PS_BITS, PS_PER_NS
 
 FULL_FRAME_BYTES = 1600
 """An Ethernet frame of 1500 bytes, with headers and all that Tailrace adds to it."""
 
 ACK_BYTES = 64
 """The headers of Spritz, Table II."""
-
-NS_BITS = 8_000_000_000
-"""Bits a byte times ns a second: bytes * NS_BITS / bits a second is ns."""
-
-_PS_PER_NS = 1_000
-_PS_BITS = 8 * 10**12
 
 _Links = tuple[int, int]
 """Local and global links of a path."""
@@ -127,7 +122,7 @@ def _one_way_ps(topology: Topology, links: _Links, size_bytes: int) -> int:
         links[0] * link_ps(local_ns, rate_bps, size_bytes)
         + links[1] * link_ps(global_ns, rate_bps, size_bytes)
         + 2 * link_ps(host_ns, rate_bps, size_bytes)
-        + (sum(links) + 1) * topology.latency_ns * _PS_PER_NS
+        + (sum(links) + 1) * topology.latency_ns * PS_PER_NS
     )
 
 
@@ -139,7 +134,7 @@ def max_rtt_ns(topology: Topology, frame_bytes: int) -> int:
     """
     there, back = max_links_on_path(topology)
     data_ps = _one_way_ps(topology, there, frame_bytes)
-    return -(-(data_ps + _one_way_ps(topology, back, ACK_BYTES)) // _PS_PER_NS)
+    return -(-(data_ps + _one_way_ps(topology, back, ACK_BYTES)) // PS_PER_NS)
 
 
 def max_bdp_bytes(topology: Topology, frame_bytes: int) -> int:
@@ -149,5 +144,5 @@ def max_bdp_bytes(topology: Topology, frame_bytes: int) -> int:
         SpecError: the topology has no such paths.
     """
     fastest_bps = max(host.rate_bps for host in topology.hosts)
-    rtt_ps = max_rtt_ns(topology, frame_bytes) * _PS_PER_NS
-    return -(-fastest_bps * rtt_ps // (_PS_BITS * frame_bytes)) * frame_bytes
+    rtt_ps = max_rtt_ns(topology, frame_bytes) * PS_PER_NS
+    return -(-fastest_bps * rtt_ps // (PS_BITS * frame_bytes)) * frame_bytes

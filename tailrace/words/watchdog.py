@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 from typing import Literal
 
-from tailrace.words.constants import NS_BITS, NS_PER_S
+from tailrace.words.constants import MAX_QUANTA, NS_BITS, NS_PER_S, QUANTUM_BITS
 from tailrace.words.errors import UnitError
 from tailrace.words.units import parse_time_ns
 
@@ -45,7 +45,7 @@ UNLIMITED_BPS = 10_000_000_000
 LEAST_SHARE = 1e-6
 MOST_NS = 1 << 56
 
-MAX_PAUSE_BITS = 0xFFFF * 512
+MAX_PAUSE_BITS = MAX_QUANTA * QUANTUM_BITS
 _JUMBO_BYTES = 9216
 _ACTIONS: tuple[StormAction, ...] = ("drop", "ignore")
 

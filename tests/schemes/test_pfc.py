@@ -11,11 +11,11 @@ from finsy import P4CloneSessionEntry, P4TableAction, P4TableEntry
 from tailrace.p4rt import programs
 from tailrace.p4rt.digests import Digest
 from tailrace.p4rt.target import EmulatedPfc, target
-from tailrace.schemes.blocks.pfc import QUANTA
 from tailrace.schemes.blocks.storms import storm_of
 from tailrace.schemes.errors import IntentError
 from tailrace.schemes.registry import parse_scheme
 from tailrace.topology import parse_topology
+from tailrace.words.constants import MAX_QUANTA
 from tailrace.words.watchdog import of_switch
 from tests.schemes.planned import intent
 
@@ -42,7 +42,7 @@ def test_thresholds_and_rates(scheme: str) -> None:
     assert isinstance(config.action, P4TableAction)
     assert (config.action.args["xoff_bytes"], config.action.args["xon_bytes"]) == (30_000, 20_000)
     ticks_10, ticks_5 = 51.2, 102.4  # 512 bits, in microseconds
-    assert abs(config.action.args["refresh_ticks"] - QUANTA * ticks_10 / 2) < 2
+    assert abs(config.action.args["refresh_ticks"] - MAX_QUANTA * ticks_10 / 2) < 2
     assert config.action.args["room"] == (480 if scheme.startswith("rlb") else 992)
     units = {}
     for entry in found["pfc_ports"]:

@@ -11,11 +11,10 @@ from scapy.layers.l2 import Ether
 from scapy.packet import Packet
 
 from tailrace.codec.layers.flow_pause import PAUSE_MAC
+from tailrace.words.constants import NS_PER_S, QUANTUM_BITS
 
 ETHER_TYPE = 0x8808
 OP_CODE = MACControl.OP_CODE_CLASS_BASED_FLOW_CONTROL
-PRIORITIES = 8
-QUANTUM_BITS = 512  # one unit of pause time, in bit times of the link
 
 
 def pfc_frame(src_mac: str, quanta: Mapping[int, int]) -> Packet:
@@ -32,4 +31,4 @@ def pfc_frame(src_mac: str, quanta: Mapping[int, int]) -> Packet:
 
 def pause_ns(quanta: int, rate_bps: int) -> int:
     """Length of a pause in ns, rounded up so that it is never cut short."""
-    return -(-quanta * QUANTUM_BITS * 1_000_000_000 // rate_bps)
+    return -(-quanta * QUANTUM_BITS * NS_PER_S // rate_bps)

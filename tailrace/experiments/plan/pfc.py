@@ -25,6 +25,7 @@ from fractions import Fraction
 from tailrace.topology import Topology
 from tailrace.topology.timing import bdp_bytes
 from tailrace.words import Options, SpecError, parse
+from tailrace.words.constants import NS_BITS
 from tailrace.words.units import parse_alpha
 from tailrace.words.watchdog import STORMS, WATCHDOG, Watchdog, of_switch
 
@@ -34,8 +35,6 @@ HEADROOM_FRAMES = 4
 PORT_FRAMES = 8
 REACTION_NS = 50_000_000
 """Where switches and hosts are programs: how long one of them may wait for a processor before it obeys."""
-
-_NS_BITS = 8_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +119,7 @@ def _headroom_bytes(topology: Topology, frame_bytes: int, reaction_ns: int) -> i
     # a switch's latency lies before it, as if its wires were so much longer
     latency_ns = topology.latency_ns
     held = max(
-        -(-rate_bps * (2 * (delay_ns + latency_ns) + reaction_ns) // _NS_BITS) for rate_bps, delay_ns in links
+        -(-rate_bps * (2 * (delay_ns + latency_ns) + reaction_ns) // NS_BITS) for rate_bps, delay_ns in links
     )
     return held + HEADROOM_FRAMES * frame_bytes
 

@@ -13,8 +13,8 @@ from types import FrameType
 
 from tailrace.hosts.driver.lag import Lag
 from tailrace.hosts.driver.port import Port
+from tailrace.words.constants import NS_PER_S
 
-_NS = 1_000_000_000
 # Longest wait, so that progress is told of in time.
 _IDLE_NS = 50_000_000
 
@@ -114,7 +114,7 @@ class Loop:
         wait_ns = _IDLE_NS if until_ns is None else max(0, min(until_ns - now_ns, _IDLE_NS))
         if wait_ns:
             # epoll itself counts in whole ms
-            readable, _, _ = select.select([self._poll], [], [], wait_ns / _NS)
+            readable, _, _ = select.select([self._poll], [], [], wait_ns / NS_PER_S)
             woken_ns = self._now_ns()
             if not readable and until_ns is not None and woken_ns >= until_ns:
                 self.wake_lag.add(woken_ns - until_ns)

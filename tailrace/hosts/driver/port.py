@@ -10,8 +10,8 @@ from tailrace.hosts.driver.job import HostJob
 from tailrace.hosts.driver.lag import Lag
 from tailrace.hosts.driver.packet_socket import PacketSocket
 from tailrace.hosts.nic.nic import Nic
+from tailrace.words.constants import NS_BITS
 
-_NS_BITS = 8_000_000_000  # bits in a byte times ns in a second
 # A loop that comes late sends what it owes, but no more than this much of the link's time at once.
 CATCH_UP_NS = 5_000_000
 # A frame that the kernel has no room for is tried again after this time.
@@ -81,6 +81,6 @@ class Port:
             frame, virtual_bytes = sent
             self._busy = True
             length_bytes = len(frame) + virtual_bytes
-            self._free_ns = start_ns + -(-length_bytes * _NS_BITS // self.host.rate_bps)
+            self._free_ns = start_ns + -(-length_bytes * NS_BITS // self.host.rate_bps)
             self._next_ns = self._free_ns
             self._line.append((self._free_ns + self.host.delay_ns, frame))

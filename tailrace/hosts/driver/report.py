@@ -14,8 +14,8 @@ from tailrace.hosts.driver.port import Port
 from tailrace.hosts.flows.observation import ReceiverObservation, SenderObservation
 from tailrace.hosts.gaps.histogram import merged_bins
 from tailrace.hosts.nic.nic import Nic
+from tailrace.words.constants import NS_BITS
 
-_NS_BITS = 8_000_000_000  # bits in a byte times ns in a second
 _MIN_LAG_NS = 2_000_000
 _LAG_FRAMES = 5
 _LATE_SHARE = 0.99
@@ -41,7 +41,7 @@ def overload_lag_ns(job: Job) -> int:
     if job.overload_lag_ns is not None:
         return job.overload_lag_ns
     slowest_bps = min(host.rate_bps for host in job.hosts)
-    frame_ns = (HEADER_BYTES + job.nic.mtu_bytes) * _NS_BITS // slowest_bps
+    frame_ns = (HEADER_BYTES + job.nic.mtu_bytes) * NS_BITS // slowest_bps
     return max(_MIN_LAG_NS, _LAG_FRAMES * frame_ns)
 
 

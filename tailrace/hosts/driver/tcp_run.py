@@ -25,6 +25,7 @@ from tailrace.hosts.driver.tcp_tap import Ends, TcpTap
 from tailrace.hosts.errors import ConfigError, DeviceError
 from tailrace.hosts.flows.dependencies import check_dependencies
 from tailrace.hosts.gaps.histogram import merged_bins
+from tailrace.words.constants import NS_PER_S
 
 UNOBSERVED: Final = ("out_of_order", "ood_max", "overtaken", "path_changes", "ce_marked", "trimmed")
 """Fields of FlowRecord that nobody has counted: packets are the kernel's, and it tells of none of these."""
@@ -34,7 +35,6 @@ _FIRST_PORT: Final = 1024
 _LAST_PORT: Final = 65_535
 _ROOM_BYTES: Final = 1 << 18
 _IDLE_S: Final = 0.2
-_NS: Final = 1_000_000_000
 _MOST_LAG_NS: Final = 50_000_000
 _NO_METRICS: Final = Path("/proc/sys/net/ipv4/tcp_no_metrics_save")
 
@@ -175,7 +175,7 @@ class TcpRun:
             self._begin(now_ns)
             wait_s = _IDLE_S
             if self._starts:
-                wait_s = min(wait_s, max(0, self._starts[0][0] - self._now_ns()) / _NS)
+                wait_s = min(wait_s, max(0, self._starts[0][0] - self._now_ns()) / NS_PER_S)
             # epoll itself counts in whole ms
             select.select([self._poll], [], [], wait_s)
             for descriptor, events in self._poll.poll(0):

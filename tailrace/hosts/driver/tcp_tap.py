@@ -14,11 +14,11 @@ from collections.abc import Mapping
 
 from tailrace.hosts.driver.raw_socket import SO_RCVBUFFORCE, RawSocket
 from tailrace.hosts.gaps.histogram import GapHistogram
+from tailrace.words.constants import NS_PER_S
 
 _SO_TIMESTAMPNS = 35
 _BUFFER_BYTES = 32 << 20
 _TIME = struct.Struct("=qq")
-_NS = 1_000_000_000
 _SNAP_BYTES = 128
 _ANCILLARY_BYTES = 64
 
@@ -101,7 +101,7 @@ class TcpTap(RawSocket):
                 for level, kind, data in ancillary:
                     if (level, kind) == (socket.SOL_SOCKET, _SO_TIMESTAMPNS):
                         seconds, rest_ns = _TIME.unpack(data[: _TIME.size])
-                        self.on_frame(seconds * _NS + rest_ns, frame)
+                        self.on_frame(seconds * NS_PER_S + rest_ns, frame)
 
     def on_frame(self, time_ns: int, frame: bytes) -> None:
         """A frame has left at this time."""

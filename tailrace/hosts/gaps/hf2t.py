@@ -30,10 +30,10 @@ from typing import Final
 
 from tailrace.hosts.gaps.histogram import WHOLE, GapHistogram
 from tailrace.hosts.options.hf2t import Hf2tConfig
+from tailrace.words.constants import NS_BITS
 
 UNKNOWN: Final = 0  # T is not learnt yet
 GO: Final = 0  # a packet may go
-_NS_BITS: Final = 8_000_000_000  # bits in a byte times ns in a second
 _SHIFT_FACTOR: Final = 2
 _SHIFT_WINDOWS: Final = 2
 _LEAST_CHANGE: Final = 16
@@ -228,4 +228,4 @@ class Shaper:
         if frame_bytes == before_bytes:
             return 0
         rate_bps = self._link_bps
-        return -(-before_bytes * _NS_BITS // rate_bps) - frame_bytes * _NS_BITS // rate_bps
+        return -(-before_bytes * NS_BITS // rate_bps) - frame_bytes * NS_BITS // rate_bps

@@ -58,8 +58,8 @@ from tailrace.hosts.transport.base import NOTHING
 from tailrace.hosts.transport.dcqcn.transport import DcqcnSender
 from tailrace.hosts.transport.dctcp import DctcpSender
 from tailrace.hosts.transport.tcp.transport import TcpSender
+from tailrace.words.constants import NS_BITS
 
-_NS_BITS: Final = 8_000_000_000  # bits in a byte times ns in a second
 _NAK_SYNDROME: Final = int(Syndrome.NAK_SEQUENCE)
 _TRIMMED_SYNDROME: Final = int(Syndrome.NAK_TRIMMED)
 _RETH_BYTES: Final[int] = RETH_BYTES
@@ -212,7 +212,7 @@ class FlowSender(FlowEnd):
             self._flowcut.on_sent(now_ns, frame_bytes)
         if self._flow_rate_bps:
             start_ns = max(now_ns, self._pace_ns)
-            self._pace_ns = start_ns + -(-frame_bytes * _NS_BITS // self._flow_rate_bps)
+            self._pace_ns = start_ns + -(-frame_bytes * NS_BITS // self._flow_rate_bps)
         if self._dcqcn is not None:
             self._dcqcn.on_frame(now_ns, frame_bytes)
             self._pace(now_ns, self._dcqcn)

@@ -24,8 +24,8 @@ from tailrace.hosts.flows.paths import PathList
 from tailrace.hosts.options.dcqcn import HermesConfig
 from tailrace.hosts.steering.base import TIMEOUT, Steering
 from tailrace.hosts.steering.hermes_paths import CONGESTED, FAILED, GOOD, GREY, HermesHost, RateMeter
+from tailrace.words.constants import NS_BITS
 
-_NS_BITS = 8_000_000_000  # bits in a byte times ns in a second
 _NO_PATH = -1
 
 
@@ -64,7 +64,7 @@ class Hermes(Steering):
         self._rng = rng
         self._size_bytes: int = config.size_bytes
         self._meter = RateMeter(config.rate_ns)
-        self._rate_bytes: int = int(config.rate_share * link_bps * config.rate_ns / _NS_BITS)
+        self._rate_bytes: int = int(config.rate_share * link_bps * config.rate_ns / NS_BITS)
         self._timed_out = False
         self.path = _NO_PATH
         self.sent_bytes = 0

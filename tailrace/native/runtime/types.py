@@ -25,8 +25,8 @@ class PortError(Exception):
     """A port that cannot be opened; the text is one line for the user."""
 
 
-PRIORITIES = 8
-"""Of PFC (802.1Qbb)."""
+MAX_PORT = 511
+"""v1model's ports are 9 bits wide."""
 
 
 @dataclass(frozen=True, slots=True)

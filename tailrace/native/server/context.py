@@ -9,15 +9,13 @@ from dataclasses import dataclass, field
 from finsy.proto import p4r
 
 from tailrace.native.runtime import StateError, Switch
+from tailrace.native.runtime.types import MAX_PORT
 from tailrace.native.server.memory import Account
 from tailrace.p4rt.status import Code, P4RtError, exhausted
 
 INSERT: int = p4r.Update.INSERT
 MODIFY: int = p4r.Update.MODIFY
 DELETE: int = p4r.Update.DELETE
-
-MAX_PORT = 511
-"""v1model's ports are 9 bits wide."""
 
 SLICE = 512
 """Work that is done between two turns of other clients, in units of LOOKED_AT: some milliseconds.

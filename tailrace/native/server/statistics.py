@@ -16,7 +16,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from tailrace.native.runtime import Switch
-from tailrace.native.runtime.types import PRIORITIES
+from tailrace.words.constants import PRIORITIES
 
 
 def statistics(switch: Switch, ports: Iterable[int], now_ns: int) -> dict[str, object]:

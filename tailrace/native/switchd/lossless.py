@@ -8,15 +8,14 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from tailrace.native.runtime.types import PRIORITIES
 from tailrace.words import UnitError
+from tailrace.words.constants import MAX_QUANTA, PRIORITIES
 from tailrace.words.units import parse_alpha, parse_bytes
 from tailrace.words.watchdog import Watchdog, of_host, parse_watchdog
 
 if TYPE_CHECKING:
     from tailrace.native.runtime import BufferConfig, PfcConfig
 
-MOST_QUANTA = 0xFFFF
 MOST_BYTES = 1 << 40
 HOST = "host"
 _SIZES = ("xoff", "xon", "headroom")
@@ -31,7 +30,7 @@ class PfcSpec:
     xoff_bytes: int
     xon_bytes: int
     headroom_bytes: int
-    quanta: int = MOST_QUANTA
+    quanta: int = MAX_QUANTA
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +67,11 @@ def parse_pfc(text: str) -> PfcSpec:
     port, colon, numbers = numbers.rpartition(":")
     priorities = tuple(int(number) for number in numbers.split(","))
     values = dict(item.split("=", 1) for item in rest.split(","))
-    quanta = int(values.pop("quanta", str(MOST_QUANTA)))
+    quanta = int(values.pop("quanta", str(MAX_QUANTA)))
     if set(values) != set(_SIZES) or not all(0 <= p < PRIORITIES for p in priorities):
         raise UnitError(text)
     xoff, xon, headroom = (parse_bytes(values[name]) for name in _SIZES)
-    if xon > xoff or max(xoff, headroom) > MOST_BYTES or not 0 < quanta <= MOST_QUANTA:
+    if xon > xoff or max(xoff, headroom) > MOST_BYTES or not 0 < quanta <= MAX_QUANTA:
         raise UnitError(text)
     return PfcSpec(int(port) if colon else None, priorities, xoff, xon, headroom, quanta)
 

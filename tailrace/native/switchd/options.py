@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn
 
+from tailrace.native.runtime.types import MAX_PORT
 from tailrace.native.switchd.lossless import (
     BufferSpec,
     PfcSpec,
@@ -26,7 +27,6 @@ from tailrace.words.units import parse_bytes, parse_time_ns
 PROGRAM = "tailrace_switch_grpc"
 # simple_switch_grpc listens on every interface; who wants that says so.
 DEFAULT_ADDRESS = "127.0.0.1:9559"
-MAX_PORT = 511
 LEVELS = ("trace", "debug", "info", "warn", "error", "off")
 
 # accepted because scripts give them, and without meaning here

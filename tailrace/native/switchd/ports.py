@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import Protocol
 
 from tailrace.native.runtime.build import BuildError, library_recipe, runtime_library
-from tailrace.native.runtime.types import PortError
+from tailrace.native.runtime.types import MAX_PORT, PortError
 from tailrace.toolchain.artifacts import RUNTIME
 
 __all__ = ["IoLoop", "PortError", "PortStatus", "SwitchHandle", "io_library", "io_sources", "open_library"]
@@ -27,7 +27,6 @@ _HERE = Path(__file__).resolve().parent
 _NO_CPU_PORT = 0xFFFFFFFF
 _ERROR_BYTES = 256
 _FRAME_BYTES = 65664
-_MAX_PORT = 511
 
 MOST_FRAMES = 4096
 """Packet-ins that wait in the loop at most (TRI_CPU_FRAMES)."""
@@ -163,8 +162,8 @@ class IoLoop:
         self._lock = threading.RLock()  # no call into C may outlive close()
         self._frame = ctypes.create_string_buffer(_FRAME_BYTES)
         self._started = False
-        if cpu_port is not None and not 0 <= cpu_port <= _MAX_PORT:
-            raise PortError(f"CPU port {cpu_port} is out of range (0 to {_MAX_PORT})")
+        if cpu_port is not None and not 0 <= cpu_port <= MAX_PORT:
+            raise PortError(f"CPU port {cpu_port} is out of range (0 to {MAX_PORT})")
         folder = None if pcap_dir is None else str(pcap_dir).encode()
         cpu = _NO_CPU_PORT if cpu_port is None else cpu_port
         loop = self._lib.tri_new(sw.handle, cpu, folder, self._error)
@@ -182,8 +181,8 @@ class IoLoop:
         return self._error.value.decode(errors="replace")
 
     def _add(self, loop: int, number: int, name: str) -> None:
-        if not 0 <= number <= _MAX_PORT:
-            raise PortError(f"port {number} is out of range (0 to {_MAX_PORT})")
+        if not 0 <= number <= MAX_PORT:
+            raise PortError(f"port {number} is out of range (0 to {MAX_PORT})")
         if self._lib.tri_add_port(loop, number, name.encode(errors="surrogateescape"), self._error) != 0:
             raise PortError(self._message())
 
@@ -244,7 +243,7 @@ class IoLoop:
         """
         with self._lock:
             loop = self._open()
-            refused = not 0 <= port <= _MAX_PORT or self._lib.tri_inject(loop, port, data, len(data)) != 0
+            refused = not 0 <= port <= MAX_PORT or self._lib.tri_inject(loop, port, data, len(data)) != 0
         if refused:
             raise PortError(f"port {port} takes no frame of {len(data)} bytes")
 

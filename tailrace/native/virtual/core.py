@@ -24,7 +24,6 @@ from tailrace.native.virtual.build import extension
 from tailrace.native.virtual.errors import NetworkError
 
 NEVER_PS = 2**64 - 1
-PS_PER_NS = 1000
 _COUNT_MASK = 15
 """tv_net.h: the number of stamps is in the low four bits of a byte."""
 

@@ -12,13 +12,14 @@ from tailrace.codec.nic import Nic, port
 from tailrace.native.compiler import Program
 from tailrace.native.runtime import Switch, SwitchConfig
 from tailrace.native.server.device import Prepared
-from tailrace.native.virtual.core import NEVER_PS, PS_PER_NS, Running, Stop, new_net
+from tailrace.native.virtual.core import NEVER_PS, Running, Stop, new_net
 from tailrace.native.virtual.endpoint import Endpoint
 from tailrace.native.virtual.errors import NetworkError
 from tailrace.native.virtual.prng import SplitMix64
 from tailrace.native.virtual.switch_node import SwitchNode
 from tailrace.native.virtual.wire import End, Wire
 from tailrace.topology import Topology
+from tailrace.words.constants import PS_PER_NS
 from tailrace.words.watchdog import of_host
 
 Progress = Callable[[int, int], None]

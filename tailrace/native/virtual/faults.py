@@ -7,12 +7,13 @@ from array import array
 from collections.abc import Callable, Iterable
 from ipaddress import IPv4Address
 
-from tailrace.native.virtual.core import NEVER_PS, PS_PER_NS
+from tailrace.native.virtual.core import NEVER_PS
 from tailrace.native.virtual.errors import NetworkError
 from tailrace.native.virtual.fabric import Fabric
 from tailrace.native.virtual.match import FrameMatch
 from tailrace.native.virtual.prng import SplitMix64, threshold
 from tailrace.native.virtual.wire import FrameTest, Wire
+from tailrace.words.constants import PS_PER_NS
 
 
 def _end_ps(until_ns: int | None) -> int:

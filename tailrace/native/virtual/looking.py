@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tailrace.native.virtual.account import Account
-from tailrace.native.virtual.core import PS_PER_NS, Net
+from tailrace.native.virtual.core import Net
 from tailrace.native.virtual.errors import NetworkError
 from tailrace.native.virtual.fabric import Fabric
 from tailrace.native.virtual.wire import Tap, Wire
+from tailrace.words.constants import PS_PER_NS
 
 _ANY_PORT = -1
 

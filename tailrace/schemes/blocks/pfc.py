@@ -22,6 +22,7 @@ from tailrace.schemes.blocks.entries import default_action, fitting
 from tailrace.schemes.errors import IntentError
 from tailrace.schemes.resolved import Plan
 from tailrace.topology import GATEWAY_MAC
+from tailrace.words.constants import MAX_QUANTA, NS_PER_S, QUANTUM_BITS
 from tailrace.words.watchdog import Watchdog, of_port, parse_watchdog
 
 REENTRY_PACKETS = 1024
@@ -33,12 +34,9 @@ ROOM_PACKETS = 512
 SPARE_PACKETS = 32
 """For clones that become pause frames."""
 
-QUANTA = 0xFFFF
 PATIENCE_NS = 5_000_000_000
 TABLE = "pfc_config"
 
-_QUANTUM_BITS = 512
-_NS = 1_000_000_000
 _ONE = 1 << 16
 """1 in 16.16 fixed point."""
 
@@ -64,14 +62,14 @@ def emulation(plan: Plan) -> Iterator[P4Entity]:
     values = {
         "xoff_bytes": pfc.xoff_bytes,
         "xon_bytes": pfc.xon_bytes,
-        "refresh_ticks": QUANTA * min(quanta.values()) // _ONE // 2,
+        "refresh_ticks": MAX_QUANTA * min(quanta.values()) // _ONE // 2,
         "room": room_packets(plan),
         "patience_ticks": plan.target.ticks(PATIENCE_NS),
     }
     yield default_action(
         TABLE,
         "set_pfc",
-        quanta=QUANTA,
+        quanta=MAX_QUANTA,
         station=int(GATEWAY_MAC.replace(":", ""), 16),
         **{name: fitting(plan, name, "set_pfc", name, value) for name, value in values.items()},
     )
@@ -107,4 +105,4 @@ def room_packets(plan: Plan) -> int:
 
 def _quantum_ticks(plan: Plan, rate_bps: int) -> int:
     """The time of 512 bits, in ticks as 16.16, rounded up: no pause is cut short."""
-    return -(-_QUANTUM_BITS * _NS * _ONE // (rate_bps * plan.target.tick_ns))
+    return -(-QUANTUM_BITS * NS_PER_S * _ONE // (rate_bps * plan.target.tick_ns))

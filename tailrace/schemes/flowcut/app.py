@@ -21,6 +21,7 @@ from tailrace.schemes.blocks.entries import (
 from tailrace.schemes.dragonfly.app import MayDetour
 from tailrace.schemes.errors import IntentError
 from tailrace.schemes.resolved import Plan
+from tailrace.words.constants import NS_BITS
 
 ALPHA_STEPS = 256
 """alpha is a multiple of 1/256 (P4: 8 bits after the point)."""
@@ -139,7 +140,7 @@ def uplink_bps(plan: Plan) -> int:
 
 def ticks_per_byte(rate_bps: int, tick_ns: int) -> int:
     """The time in which a byte is sent, in ticks, as unsigned 16.16 fixed point (Flowcut §II-B: `t`)."""
-    return round(8_000_000_000 * _TICKS_ONE / (rate_bps * tick_ns))
+    return round(NS_BITS * _TICKS_ONE / (rate_bps * tick_ns))
 
 
 def _candidates(plan: Plan) -> Iterator[P4Entity]:

@@ -48,13 +48,13 @@ from tailrace.topology.paths.dragonfly import DETOUR_SWITCHES, MINIMAL_SWITCHES
 from tailrace.topology.paths.shortest import Down
 from tailrace.topology.timing import (
     FULL_FRAME_BYTES,
-    NS_BITS,
     bdp_bytes,
     propagation_ns,
     sending_ns,
     slowest_bps,
 )
 from tailrace.words import Options, keys
+from tailrace.words.constants import NS_BITS
 
 FULL, INGRESS, NIC = VARIANTS = ("full", "ingress", "nic")
 FIRST_PATHS = ("ecmp", "least-loaded")

@@ -25,7 +25,8 @@ from tailrace.schemes.hermes import HermesConfig
 from tailrace.schemes.letflow import LetflowConfig
 from tailrace.schemes.presto import PrestoConfig
 from tailrace.schemes.resolved import Plan, Resolved
-from tailrace.topology.timing import FULL_FRAME_BYTES, NS_BITS, fabric_rate_bps, sending_ns
+from tailrace.topology.timing import FULL_FRAME_BYTES, fabric_rate_bps, sending_ns
+from tailrace.words.constants import NS_BITS
 
 PRESTO, LETFLOW, DRILL, HERMES = VARIANTS = (
     PrestoConfig.name,

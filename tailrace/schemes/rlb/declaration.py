@@ -42,7 +42,9 @@ from tailrace.schemes.watch import Tell, When
 from tailrace.topology import Topology
 from tailrace.topology.timing import base_rtt_ns, in_flight_bytes, link_delay_ns
 from tailrace.words import Options, keys
+from tailrace.words.constants import NS_PER_S
 from tailrace.words.units import format_time
+from tailrace.words.watchdog import MAX_PAUSE_BITS
 
 DEFAULT_FLOWS = 15
 """The paper's default degree of incast (§VI-B.3)."""
@@ -63,11 +65,8 @@ HOLD_RTTS = 100
 
 _MARGIN_LINKS = 4
 _KEPT_PROBES = 16
-MAX_PAUSE_BITS = 0xFFFF * 512
 _MOST_VALID_NS = 4_000_000_000
 """What a warning has room for in nanoseconds."""
-
-_NS = 1_000_000_000
 
 
 def _time(name: str, meaning: str, section: str = "") -> keys.Key:
@@ -190,7 +189,7 @@ class RlbConfig(SchemeConfig, frozen=True, kw_only=True):
             warn_bytes=warn,
             dt_ns=dt,
             margin_ns=_or(self.margin_ns, _MARGIN_LINKS * max(delay_ns, dt)),
-            valid_ns=_or(self.valid_ns, min(MAX_PAUSE_BITS * _NS // slowest_bps, _MOST_VALID_NS)),
+            valid_ns=_or(self.valid_ns, min(MAX_PAUSE_BITS * NS_PER_S // slowest_bps, _MOST_VALID_NS)),
             probe_ns=probe,
             keep_ns=_or(self.keep_ns, _KEPT_PROBES * probe),
             fault_ns=interval,

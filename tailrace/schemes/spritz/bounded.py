@@ -40,13 +40,13 @@ from tailrace.topology.paths.segments import FRAME_BYTES
 from tailrace.topology.paths.shortest import Down
 from tailrace.topology.timing import (
     ACK_BYTES,
-    NS_BITS,
     max_bdp_bytes,
     max_links_on_path,
     max_rtt_ns,
     slowest_bps,
 )
 from tailrace.words import SpecError, keys
+from tailrace.words.constants import NS_BITS
 
 ALGORITHMS = ("scout", "spray", "ops", "ecmp", "flicr")
 """How NICs choose among paths."""

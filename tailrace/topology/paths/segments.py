@@ -11,13 +11,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tailrace.topology.model import Topology
+from tailrace.words.constants import PS_BITS, PS_PER_NS
 
 FRAME_BYTES = 4160
 """A full frame of Spritz, Table II: 64 bytes of headers and 4096 of payload."""
-
-_PS_PER_NS = 1_000
-_PS_BITS = 8 * 10**12
-"""Bits a byte times ps a second: bytes * _PS_BITS / bits a second is ps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +64,7 @@ class Segment:
 
 def link_ps(delay_ns: int, rate_bps: int, frame_bytes: int) -> int:
     """The latency of a link: its propagation and the sending of a frame, rounded up to ps."""
-    return delay_ns * _PS_PER_NS - (-frame_bytes * _PS_BITS // rate_bps)
+    return delay_ns * PS_PER_NS - (-frame_bytes * PS_BITS // rate_bps)
 
 
 def hops_of(topology: Topology, frame_bytes: int) -> dict[str, dict[int, Hop]]:

@@ -12,8 +12,7 @@ from tailrace.experiments.results.timelines import PATH_COLUMNS, QUEUE_COLUMNS
 from tailrace.hosts.nic.nic import Nic
 from tailrace.native.virtual.looking import Samples, Sight
 from tailrace.topology import Topology
-
-_PS_PER_NS = 1000
+from tailrace.words.constants import PS_PER_NS
 
 
 def queue_table(samples: Samples, topology: Topology) -> polars.DataFrame:
@@ -41,7 +40,7 @@ def path_table(sights: Mapping[int, Sequence[Sight]], topology: Topology) -> pol
     """A row a packet at a switch, by the number of its flow; packets without a number are left out."""
     rows = [
         (
-            sight.time_ps // _PS_PER_NS,
+            sight.time_ps // PS_PER_NS,
             flow,
             sight.switch,
             sight.in_port,

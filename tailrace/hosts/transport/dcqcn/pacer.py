@@ -9,9 +9,7 @@ begins anew: nothing is saved up for a burst. A new rate counts for the whole fr
 
 from __future__ import annotations
 
-from typing import Final
-
-_NS_BITS: Final = 8_000_000_000  # bits in a byte times ns in a second
+from tailrace.words.constants import NS_BITS
 
 
 class Pacer:
@@ -34,7 +32,7 @@ class Pacer:
     def on_sent(self, now_ns: int, frame_bytes: int) -> None:
         """A frame is sent."""
         if self._rate_bps and now_ns <= self.ready_ns:
-            due = self._since_part + self._bytes * _NS_BITS
+            due = self._since_part + self._bytes * NS_BITS
             self._since_ns += due // self._rate_bps
             self._since_part = due % self._rate_bps
         else:
@@ -53,7 +51,7 @@ class Pacer:
     def _compute(self) -> None:
         rate_bps = self._rate_bps
         if rate_bps:
-            due = self._since_part + self._bytes * _NS_BITS
+            due = self._since_part + self._bytes * NS_BITS
             self.ready_ns = self._since_ns - (-due // rate_bps)
         else:
             self.ready_ns = 0

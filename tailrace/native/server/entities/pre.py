@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from finsy.proto import p4r
 
 from tailrace.native.runtime import Replica, StateError
+from tailrace.native.runtime.types import MAX_PORT
 from tailrace.native.server import memory
 from tailrace.native.server.context import (
     DELETE,
     ENTITY,
     INSERT,
-    MAX_PORT,
     Context,
     Responses,
     Undo,
