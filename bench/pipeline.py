@@ -18,7 +18,7 @@ from tailrace.native.runtime.build import RUNTIME, library_recipe, runtime_libra
 
 GROUP = "pipeline, one core"
 GOAL_PACKETS_PER_S = 5e6
-FRAME_BYTES = (64, 1500)
+LENGTHS_BYTES = (64, 1500)
 ROUTES = (1, 1000)
 RUNS = 5
 
@@ -92,7 +92,7 @@ def run(quick: bool) -> list[Result]:
     packets = 10_000 if quick else 1_000_000
     results: list[Result] = []
     with one_core():
-        for length_bytes in FRAME_BYTES:
+        for length_bytes in LENGTHS_BYTES:
             for count in ROUTES:
                 rates, share = _measure(loop, program, count, length_bytes, packets)
                 name = f"{length_bytes} B, {count} route{'s' if count > 1 else ''}"

@@ -26,7 +26,7 @@ __all__ = ["IoLoop", "PortError", "PortStatus", "SwitchHandle", "io_library", "i
 _HERE = Path(__file__).resolve().parent
 _NO_CPU_PORT = 0xFFFFFFFF
 _ERROR_BYTES = 256
-_FRAME_BYTES = 65664
+_MAX_FRAME_BYTES = 65664
 
 MOST_FRAMES = 4096
 """Packet-ins that wait in the loop at most (TRI_CPU_FRAMES)."""
@@ -160,7 +160,7 @@ class IoLoop:
         self._cpu_port = cpu_port
         self._error = ctypes.create_string_buffer(_ERROR_BYTES)
         self._lock = threading.RLock()  # no call into C may outlive close()
-        self._frame = ctypes.create_string_buffer(_FRAME_BYTES)
+        self._frame = ctypes.create_string_buffer(_MAX_FRAME_BYTES)
         self._started = False
         if cpu_port is not None and not 0 <= cpu_port <= MAX_PORT:
             raise PortError(f"CPU port {cpu_port} is out of range (0 to {MAX_PORT})")
@@ -274,10 +274,10 @@ class IoLoop:
             loop = self._open()
             self._lib.tri_events_clear(loop)
             for _ in range(MOST_FRAMES):
-                length = self._lib.tri_packet_in(loop, self._frame, _FRAME_BYTES)
+                length = self._lib.tri_packet_in(loop, self._frame, _MAX_FRAME_BYTES)
                 if length < 0:
                     break
-                frames.append(ctypes.string_at(self._frame, min(length, _FRAME_BYTES)))
+                frames.append(ctypes.string_at(self._frame, min(length, _MAX_FRAME_BYTES)))
         return frames
 
     def packet_in_drops(self) -> int:

@@ -36,7 +36,7 @@ from tailrace.topology import Topology
 from tailrace.topology.kinds import check_kind
 from tailrace.topology.paths.bounded import BoundedPaths
 from tailrace.topology.paths.default_routes import minimal_next_hops
-from tailrace.topology.paths.segments import FRAME_BYTES
+from tailrace.topology.paths.segments import PATH_FRAME_BYTES
 from tailrace.topology.paths.shortest import Down
 from tailrace.topology.timing import (
     ACK_BYTES,
@@ -118,7 +118,7 @@ class BoundedConfig(SchemeConfig, frozen=True, kw_only=True):
         """A full frame where it runs over that program."""
         if self.frame_bytes is not None:
             return self.frame_bytes
-        return FRAME_BYTES if around.mtu_bytes is None else around.mtu_bytes + FRAME_HEADER_BYTES
+        return PATH_FRAME_BYTES if around.mtu_bytes is None else around.mtu_bytes + FRAME_HEADER_BYTES
 
     def check_on(self, topology: Topology) -> None:
         """Raises IntentError where the topology has no bounded paths."""

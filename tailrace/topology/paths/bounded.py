@@ -37,15 +37,15 @@ from tailrace.topology.kinds import SLIM_FLY, TREES, check_kind
 from tailrace.topology.model import Topology
 from tailrace.topology.paths.default_routes import DefaultRoutes
 from tailrace.topology.paths.endpoint_table import endpoint_bytes, max_list_length
-from tailrace.topology.paths.segments import FRAME_BYTES, Hop, Segment, hops_of
+from tailrace.topology.paths.segments import PATH_FRAME_BYTES, Hop, Segment, hops_of
 from tailrace.topology.paths.shortest import Down
 from tailrace.words import SpecError
 
 __all__ = [
     "EV_SLOTS",
-    "FRAME_BYTES",
     "MINIMAL",
     "NON_MINIMAL",
+    "PATH_FRAME_BYTES",
     "BoundedPath",
     "BoundedPaths",
     "Tables",
@@ -115,7 +115,9 @@ class BoundedPaths:
     notices (Spritz §IV-C). Where the links in `down` are dead, only default tables lead around them.
     """
 
-    def __init__(self, topology: Topology, down: Down = frozenset(), frame_bytes: int = FRAME_BYTES) -> None:
+    def __init__(
+        self, topology: Topology, down: Down = frozenset(), frame_bytes: int = PATH_FRAME_BYTES
+    ) -> None:
         """Makes the tables; paths are looked for when they are asked for.
 
         Args:

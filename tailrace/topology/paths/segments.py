@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from tailrace.topology.model import Topology
 from tailrace.words.constants import PS_BITS, PS_PER_NS
 
-FRAME_BYTES = 4160
+PATH_FRAME_BYTES = 4160
 """A full frame of Spritz, Table II: 64 bytes of headers and 4096 of payload."""
 
 
