@@ -30,7 +30,7 @@ from tailrace.hosts.nic.receiver import FlowReceiver
 from tailrace.hosts.nic.sender import FlowSender
 from tailrace.hosts.nic.timers import Timers
 from tailrace.hosts.options.nic import FlowcutNicConfig, NicConfig
-from tailrace.hosts.steering.assign import Pilot
+from tailrace.hosts.steering.assign import SteeringFactory
 from tailrace.hosts.steering.flowcut import MinRtt
 
 
@@ -68,7 +68,7 @@ class Nic:
         self.counters: Counter[str] = Counter()
         self._gateway_mac = gateway_mac
         self._rng = rng
-        self._pilot = Pilot(config, paths, rng)
+        self._steerings = SteeringFactory(config, paths, rng)
         self._min_rtt: MinRtt | None = MinRtt(config.flowcut_nic.ns_per_byte) if config.flowcut_nic else None
         spaced = config.hf2t is not None or config.measure_gaps
         self._spacer: Spacer | None = Spacer(config) if spaced else None
@@ -111,7 +111,7 @@ class Nic:
             len(self._ends),
             self._min_rtt,
             self._rng,
-            self._pilot,
+            self._steerings,
             self._spacer.of(flow.bytes) if self._spacer is not None else None,
         )
         self._ends.append(sender)

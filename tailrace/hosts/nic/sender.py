@@ -49,7 +49,7 @@ from tailrace.hosts.nic.end import FlowEnd
 from tailrace.hosts.nic.message import Message
 from tailrace.hosts.nic.pause import FlowPauseState
 from tailrace.hosts.options.nic import NicConfig
-from tailrace.hosts.steering.assign import Pilot
+from tailrace.hosts.steering.assign import SteeringFactory
 from tailrace.hosts.steering.base import Steering
 from tailrace.hosts.steering.flowcut import FlowcutSender, MinRtt
 from tailrace.hosts.steering.hermes import Hermes
@@ -85,7 +85,7 @@ class FlowSender(FlowEnd):
         handle: int,
         min_rtt: MinRtt | None,
         rng: random.Random,
-        pilot: Pilot,
+        steerings: SteeringFactory,
         spacing: Spacing | None,
     ) -> None:
         """Args:
@@ -93,7 +93,7 @@ class FlowSender(FlowEnd):
         handle: number of this end at its NIC.
         min_rtt: the NIC's, if it does Flowcut itself.
         rng: chooses source ports.
-        pilot: gives the flow its steering.
+        steerings: gives the flow its steering.
         spacing: looks after the gaps between its packets.
 
         Raises:
@@ -127,8 +127,8 @@ class FlowSender(FlowEnd):
         self._flow_rate_bps: int = 0 if self._dcqcn is not None else config.flow_rate_bps
         self._pace_ns = 0
         self._spacing = spacing
-        self._pilot = pilot
-        self._steered = pilot.algorithm(flow) != ""
+        self._steerings = steerings
+        self._steered = steerings.algorithm(flow) != ""
         self._steering: Steering | None = None
         self._explored = 0
         self._reused = 0
@@ -247,7 +247,7 @@ class FlowSender(FlowEnd):
         if self._steered:
             flow = self.flow
             flow_hash = five_tuple_hash(flow.src, flow.dst, flow.sport, ROCE_PORT)
-            self._steer(self._pilot.start(now_ns, flow, flow_hash))
+            self._steer(self._steerings.start(now_ns, flow, flow_hash))
 
     def _finish(self, now_ns: int) -> None:
         self._pause.finish(now_ns)
@@ -258,7 +258,7 @@ class FlowSender(FlowEnd):
             self._count_steering()
             # it takes much room, and a run may have many flows
             self._steer(None)
-            self._pilot.finish(now_ns, self.flow, steering)
+            self._steerings.finish(now_ns, self.flow, steering)
 
     def _steer(self, steering: Steering | None) -> None:
         self._steering = steering

@@ -49,8 +49,8 @@ def make_steering(
     return Flicr(config, paths, rng)
 
 
-class Pilot:
-    """One NIC's."""
+class SteeringFactory:
+    """Makes the steering of each flow of a NIC, and keeps what is known of paths for the next flow."""
 
     def __init__(
         self, config: NicConfig, paths: Callable[[str], PathList] | None, rng: random.Random

@@ -12,7 +12,7 @@ from tailrace.hosts.errors import ConfigError
 from tailrace.hosts.flows.flow import FlowSpec
 from tailrace.hosts.options.dcqcn import HermesConfig
 from tailrace.hosts.options.nic import NicConfig, SteeringConfig
-from tailrace.hosts.steering.assign import Pilot
+from tailrace.hosts.steering.assign import SteeringFactory
 from tailrace.hosts.steering.hermes import Hermes
 from tests.codec.frames import Data
 from tests.hosts.network import RATE_BPS, flow
@@ -20,11 +20,11 @@ from tests.hosts.steering.fabric import Paths
 from tests.hosts.steering.hermes_story import FIRST, path_list, settings_of
 
 
-def pilot(place: str) -> Pilot:
+def steerings(place: str) -> SteeringFactory:
     config = NicConfig(
         transport="dcqcn", steering=SteeringConfig(algorithm="hermes"), hermes=settings_of(stale_ns=10**12)
     )
-    return Pilot(config, lambda dst: path_list(4, place), random.Random(2))
+    return SteeringFactory(config, lambda dst: path_list(4, place), random.Random(2))
 
 
 def spec(number: int, dst: str) -> FlowSpec:
@@ -34,7 +34,7 @@ def spec(number: int, dst: str) -> FlowSpec:
 @pytest.mark.parametrize(("place", "shared"), [("leaf2", True), ("", False)])
 def test_flows_to_one_place_share_what_they_sense(place, shared):
     """Also to different hosts, if the path list says so; always to the same one."""
-    one = pilot(place)
+    one = steerings(place)
     first, second, other = (
         one.start(0, spec(number, dst), 0)
         for number, dst in ((1, "10.0.0.2"), (2, "10.0.0.2"), (3, "10.0.0.3"))
@@ -79,7 +79,7 @@ def test_round_trip_times_and_marks_are_those_of_each_path():
     network = paths.network(nic_config(rate_share=0.0))
     network.add(flow(1, 40_000), flow(2, 40_000))
     hosts = []
-    network.at(1, lambda: hosts.append(network.nics[0]._pilot._hermes_hosts["10.0.0.2"]))
+    network.at(1, lambda: hosts.append(network.nics[0]._steerings._hermes_hosts["10.0.0.2"]))
     network.run()
     known = hosts[0].paths
     now_ns = network.now_ns
@@ -136,6 +136,6 @@ def test_a_sample_of_a_packet_sent_twice_is_none():
     network.fate = fate
     network.add(flow(1, 8_000))
     network.run()
-    known = network.nics[0]._pilot._hermes_hosts["10.0.0.2"].paths
+    known = network.nics[0]._steerings._hermes_hosts["10.0.0.2"].paths
     assert known.rtt_ns(network.now_ns, 0) < 2 * 2000 + 3 * 1100
     assert (1, 0) == (known._lost[0], network.senders()[0].timeouts)

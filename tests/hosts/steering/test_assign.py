@@ -13,7 +13,7 @@ from tailrace.hosts.errors import ConfigError
 from tailrace.hosts.flows.flow import FlowSpec
 from tailrace.hosts.flows.paths import PathList
 from tailrace.hosts.options.nic import DctcpConfig, FlowcutNicConfig, NicConfig, SteeringConfig
-from tailrace.hosts.steering import Pilot
+from tailrace.hosts.steering import SteeringFactory
 from tailrace.hosts.steering.base import ACK
 from tailrace.hosts.steering.flow_ecmp import FlowEcmp
 from tailrace.hosts.steering.ops import Ops
@@ -30,7 +30,7 @@ def config(algorithm: str | None = "scout", **changes: Any) -> NicConfig:
     return NicConfig(transport="dctcp", steering=steering)
 
 
-def pilot(one: NicConfig) -> tuple[Pilot, list[str]]:
+def steerings(one: NicConfig) -> tuple[SteeringFactory, list[str]]:
     """And the hosts that its endpoint table was asked for."""
     asked: list[str] = []
 
@@ -38,7 +38,7 @@ def pilot(one: NicConfig) -> tuple[Pilot, list[str]]:
         asked.append(host)
         return PATHS
 
-    return Pilot(one, paths, random.Random(1)), asked
+    return SteeringFactory(one, paths, random.Random(1)), asked
 
 
 def steered(number: int = 1, algorithm: str = "", dst: int = 2) -> FlowSpec:
@@ -48,7 +48,7 @@ def steered(number: int = 1, algorithm: str = "", dst: int = 2) -> FlowSpec:
 @pytest.mark.parametrize(("algorithm", "kind"), [("scout", Scout), ("spray", Spray), ("ops", Ops)])
 def test_a_flow_is_steered_as_its_nic_says(algorithm, kind):
     """The endpoint table is asked for its destination."""
-    one, asked = pilot(config(algorithm))
+    one, asked = steerings(config(algorithm))
     assert type(one.start(0, steered(), 7)) is kind
     assert ["10.0.0.2"] == asked
 
@@ -56,14 +56,14 @@ def test_a_flow_is_steered_as_its_nic_says(algorithm, kind):
 def test_a_flow_may_have_an_algorithm_of_its_own():
     """Also where the NIC has none."""
     for own in ("scout", None):
-        one, _ = pilot(config(own))
+        one, _ = steerings(config(own))
         assert type(one.start(0, steered(1, "ecmp"), 7)) is FlowEcmp
         assert "ecmp" == one.algorithm(steered(1, "ecmp"))
 
 
 def test_no_algorithm_no_steering():
     """And nothing is asked."""
-    one, asked = pilot(config(None))
+    one, asked = steerings(config(None))
     assert one.start(0, steered(), 7) is None
     assert "" == one.algorithm(steered())
     assert not asked
@@ -72,7 +72,7 @@ def test_no_algorithm_no_steering():
 @pytest.mark.parametrize("algorithm", ["scout", "spray"])
 def test_the_next_flow_to_a_host_goes_on_where_the_last_one_ended(algorithm):
     """If it starts within keep_ns; with counts of its own."""
-    one, asked = pilot(config(algorithm, keep_ns=50))
+    one, asked = steerings(config(algorithm, keep_ns=50))
     first = one.start(0, steered(), 7)
     assert first is not None
     first.on_feedback(0, ACK, 502)
@@ -92,7 +92,7 @@ def test_the_next_flow_to_a_host_goes_on_where_the_last_one_ended(algorithm):
 
 def test_what_is_stale_is_forgotten():
     """So that a NIC with many peers does not fill the memory."""
-    one, asked = pilot(config(keep_ns=50))
+    one, asked = steerings(config(keep_ns=50))
     flows = [steered(number, dst=number) for number in (2, 3, 4)]
     kept = [one.start(0, each, 7) for each in flows]
     for time_ns, each, steering in zip((0, 40, 80), flows, kept, strict=True):
@@ -108,7 +108,7 @@ def test_what_is_stale_is_forgotten():
 @pytest.mark.parametrize(("own", "keep_ns"), [("scout", 0), ("ops", 50), ("ecmp", 50), ("flicr", 50)])
 def test_otherwise_every_flow_begins_anew(own, keep_ns):
     """Without keep_ns, and where there is nothing to be learnt."""
-    one, asked = pilot(config(own, keep_ns=keep_ns))
+    one, asked = steerings(config(own, keep_ns=keep_ns))
     first = one.start(0, steered(), 7)
     assert first is not None
     one.finish(0, steered(), first)
