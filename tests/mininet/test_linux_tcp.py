@@ -64,8 +64,8 @@ def test_tcp_crosses_the_fabric(harness: Harness, target: str, scheme: str) -> N
     for record in found["flows"]:
         assert record["end_ns"] > record["start_ns"]
         assert record["packets"] >= record["received"] >= FLOW_BYTES // SEGMENT_BYTES
-    one, _, follower = found["flows"]
-    assert follower["start_ns"] >= one["end_ns"]
+    one, _, dependent = found["flows"]
+    assert dependent["start_ns"] >= one["end_ns"]
     sent = sum(record["packets"] for record in found["flows"])
     assert sum(count for _, count in found["gaps"]) == sent - len(flows)
     spines = [found["switches"][name]["port_rx"] for name in ("spine1", "spine2")]

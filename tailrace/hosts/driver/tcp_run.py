@@ -60,7 +60,7 @@ class TcpRun:
         self._room = bytearray(_ROOM_BYTES)
         self._flows: dict[int, TcpFlow] = {}
         self._starts: list[tuple[int, int]] = []  # a heap: when, and which flow
-        self._followers: dict[tuple[str, int], list[TcpFlow]] = {}  # by host and the flow that they wait for
+        self._dependents: dict[tuple[str, int], list[TcpFlow]] = {}  # by host and the flow that they wait for
         self._by_descriptor: dict[int, TcpFlow | TcpTap] = {}
         self._lag = Lag()
         self._start_ns = 0
@@ -151,7 +151,7 @@ class TcpRun:
         self._poll.register(flow.destination.fileno(), select.EPOLLIN)
         flow.waits = len(set(flow.spec.after))
         for number in set(flow.spec.after):
-            self._followers.setdefault((flow.spec.src, number), []).append(flow)
+            self._dependents.setdefault((flow.spec.src, number), []).append(flow)
         if not flow.waits:
             heapq.heappush(self._starts, (flow.spec.start_ns, flow.spec.id))
 
@@ -221,7 +221,7 @@ class TcpRun:
 
     def _complete(self, host: str, number: int) -> None:
         """A flow is complete at this host: others there may have waited for it."""
-        for flow in self._followers.pop((host, number), []):
+        for flow in self._dependents.pop((host, number), []):
             flow.waits -= 1
             if not flow.waits:
                 due_ns = max(self._now_ns(), flow.spec.start_ns)

@@ -29,21 +29,21 @@ def check_dependencies(flows: Iterable[FlowSpec]) -> None:
         twice = min(number for number, count in Counter(flow.id for flow in every).items() if count > 1)
         raise ConfigError(f"flow {twice}: there are two flows of this number")
     waits: dict[int, int] = {}
-    followers: dict[int, list[int]] = {}
+    dependents: dict[int, list[int]] = {}
     for flow in every:
         earlier = set(flow.after)
         waits[flow.id] = len(earlier)
         for number in earlier:
             _check_visible(flow, number, by_id.get(number))
-            followers.setdefault(number, []).append(flow.id)
+            dependents.setdefault(number, []).append(flow.id)
     startable = deque(number for number, count in waits.items() if not count)
     while startable:
         number = startable.popleft()
         del waits[number]
-        for follower in followers.get(number, ()):
-            waits[follower] -= 1
-            if not waits[follower]:
-                startable.append(follower)
+        for dependent in dependents.get(number, ()):
+            waits[dependent] -= 1
+            if not waits[dependent]:
+                startable.append(dependent)
     if waits:
         raise ConfigError(f"flow {_in_a_cycle(waits, by_id)}: it comes after itself, by way of other flows")
 

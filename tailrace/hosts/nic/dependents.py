@@ -7,7 +7,7 @@ from tailrace.codec.calls import NEVER
 from tailrace.hosts.nic.sender import FlowSender
 
 
-class Followers:
+class Dependents:
     """Who waits for which flow at this NIC."""
 
     def __init__(self) -> None:

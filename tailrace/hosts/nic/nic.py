@@ -23,7 +23,7 @@ from tailrace.hosts.flows.paths import PathList
 from tailrace.hosts.gaps.hf2t import Learner
 from tailrace.hosts.gaps.histogram import GapHistogram
 from tailrace.hosts.gaps.spacing import Spacer
-from tailrace.hosts.nic.dependents import Followers
+from tailrace.hosts.nic.dependents import Dependents
 from tailrace.hosts.nic.end import FlowEnd
 from tailrace.hosts.nic.pause import PfcState
 from tailrace.hosts.nic.receiver import FlowReceiver
@@ -82,7 +82,7 @@ class Nic:
         self._by_port: dict[int, list[FlowSender]] = {}  # by destination and the flow's own port
         self._receivers: dict[int, FlowReceiver] = {}  # by peer
         self._unfinished = 0
-        self._followers = Followers()
+        self._dependents = Dependents()
         self._control: deque[Packet] = deque()
         self._ready: deque[FlowSender] = deque()  # flows that may have something to send
         self._timers = Timers()
@@ -118,7 +118,7 @@ class Nic:
         self._senders[peer] = sender
         self._by_port.setdefault(port, []).append(sender)
         self._unfinished += 1
-        self._followers.add(sender)
+        self._dependents.add(sender)
         self._timers.arm(sender)
 
     def expect_flow(self, flow: FlowSpec) -> None:
@@ -329,7 +329,7 @@ class Nic:
     def _finish(self, now_ns: int, number: int) -> None:
         """A flow is complete at this end."""
         self._unfinished -= 1
-        for sender in self._followers.complete(now_ns, number):
+        for sender in self._dependents.complete(now_ns, number):
             self._timers.arm(sender)
 
     def _wake(self, sender: FlowSender) -> None:
