@@ -22,7 +22,7 @@ from tailrace.hosts.flows.observation import Observation, merge
 from tailrace.hosts.flows.paths import PathList
 from tailrace.hosts.gaps.hf2t import Learner
 from tailrace.hosts.gaps.histogram import GapHistogram
-from tailrace.hosts.gaps.spacing import Spacer
+from tailrace.hosts.gaps.time_gaps import NicTimeGaps
 from tailrace.hosts.nic.dependents import Dependents
 from tailrace.hosts.nic.end import FlowEnd
 from tailrace.hosts.nic.pause import PfcState
@@ -71,7 +71,7 @@ class Nic:
         self._steerings = SteeringFactory(config, paths, rng)
         self._min_rtt: MinRtt | None = MinRtt(config.flowcut_nic.ns_per_byte) if config.flowcut_nic else None
         spaced = config.hf2t is not None or config.measure_gaps
-        self._spacer: Spacer | None = Spacer(config) if spaced else None
+        self._time_gaps: NicTimeGaps | None = NicTimeGaps(config) if spaced else None
         self._pfc = PfcState(config.link_rate_bps)
         self._control_priority: int = config.control_priority
         self._data_priority: int = config.data_priority
@@ -112,7 +112,7 @@ class Nic:
             self._min_rtt,
             self._rng,
             self._steerings,
-            self._spacer.of(flow.bytes) if self._spacer is not None else None,
+            self._time_gaps.of(flow.bytes) if self._time_gaps is not None else None,
         )
         self._ends.append(sender)
         self._senders[peer] = sender
@@ -291,8 +291,8 @@ class Nic:
 
     def be_late(self, late_ns: int) -> None:
         """The link has been free for so long when it asks next; gaps are those that there are on the link."""
-        if self._spacer is not None:
-            self._spacer.late_ns = late_ns
+        if self._time_gaps is not None:
+            self._time_gaps.late_ns = late_ns
 
     def _next_ns(self) -> int:
         next_ns = self._timers.ring_ns
@@ -312,12 +312,12 @@ class Nic:
     @property
     def gaps(self) -> GapHistogram | None:
         """Gaps between the packets of its flows, of all of them; None: nobody counts them."""
-        return self._spacer.gaps if self._spacer is not None else None
+        return self._time_gaps.gaps if self._time_gaps is not None else None
 
     @property
     def learner(self) -> Learner | None:
         """What it takes for a long gap (HF2T §4.2); None: it stretches none."""
-        return self._spacer.learner if self._spacer is not None else None
+        return self._time_gaps.learner if self._time_gaps is not None else None
 
     @staticmethod
     def merge(*nics: Nic) -> list[FlowRecord]:

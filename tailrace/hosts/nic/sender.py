@@ -44,7 +44,7 @@ from tailrace.codec.templates import (
 from tailrace.hosts.flows.flow import FlowSpec
 from tailrace.hosts.flows.observation import SenderObservation
 from tailrace.hosts.gaps.hf2t import GO
-from tailrace.hosts.gaps.spacing import Spacing
+from tailrace.hosts.gaps.time_gaps import FlowTimeGaps
 from tailrace.hosts.nic.end import FlowEnd
 from tailrace.hosts.nic.message import Message
 from tailrace.hosts.nic.pause import FlowPauseState
@@ -86,7 +86,7 @@ class FlowSender(FlowEnd):
         min_rtt: MinRtt | None,
         rng: random.Random,
         steerings: SteeringFactory,
-        spacing: Spacing | None,
+        time_gaps: FlowTimeGaps | None,
     ) -> None:
         """Args:
         address: from this NIC to the flow's destination.
@@ -94,7 +94,7 @@ class FlowSender(FlowEnd):
         min_rtt: the NIC's, if it does Flowcut itself.
         rng: chooses source ports.
         steerings: gives the flow its steering.
-        spacing: looks after the gaps between its packets.
+        time_gaps: looks after those between its packets.
 
         Raises:
             ConfigError: the flow is to be steered, and cannot be.
@@ -126,7 +126,7 @@ class FlowSender(FlowEnd):
         # dcqcn keeps it itself
         self._flow_rate_bps: int = 0 if self._dcqcn is not None else config.flow_rate_bps
         self._pace_ns = 0
-        self._spacing = spacing
+        self._time_gaps = time_gaps
         self._steerings = steerings
         self._steered = steerings.algorithm(flow) != ""
         self._steering: Steering | None = None
@@ -174,8 +174,8 @@ class FlowSender(FlowEnd):
         transport, message = self.transport, self._message
         index = transport.peek()
         if index == NOTHING:
-            if self._spacing is not None:
-                self._spacing.forget()
+            if self._time_gaps is not None:
+                self._time_gaps.forget()
             return None
         form = message.form(index)
         frame_bytes = self._overhead_bytes + ((form & PAYLOAD_MASK) + _WORD_MASK & ~_WORD_MASK)
@@ -183,8 +183,8 @@ class FlowSender(FlowEnd):
             frame_bytes += _RETH_BYTES
         if not self._pause.allows(frame_bytes):
             return None
-        if self._spacing is not None:
-            until_ns = self._spacing.hold_ns(now_ns, frame_bytes)
+        if self._time_gaps is not None:
+            until_ns = self._time_gaps.hold_ns(now_ns, frame_bytes)
             if until_ns != GO:
                 # whoever shortens it has us asked again, and so does the timer
                 self._pace_ns = until_ns
@@ -336,7 +336,7 @@ class FlowSender(FlowEnd):
     def observation(self, now_ns: int) -> SenderObservation:
         """What has been seen of the flow here."""
         flowcut = self._flowcut
-        shaper = self._spacing.shaper if self._spacing is not None else None
+        shaper = self._time_gaps.shaper if self._time_gaps is not None else None
         self._count_steering()
         return SenderObservation(
             flow=self.flow,

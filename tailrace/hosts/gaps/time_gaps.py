@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The gaps between a flow's packets: measured, and stretched by HF2T, where either is wanted."""
+"""The time gaps between a flow's packets (HF2T §4): measured, and elongated by HF2T."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tailrace.hosts.gaps.histogram import GapHistogram
 from tailrace.hosts.options.nic import NicConfig
 
 
-class Spacer:
+class NicTimeGaps:
     """What the flows of a NIC share of it.
 
     Attributes:
@@ -27,7 +27,7 @@ class Spacer:
         self.learner: Learner | None = Learner(config.hf2t) if config.hf2t is not None else None
         self.late_ns = 0
 
-    def of(self, flow_bytes: int) -> Spacing | None:
+    def of(self, flow_bytes: int) -> FlowTimeGaps | None:
         """The gaps of a flow of this length; None: they are nobody's business."""
         config, learner = self._config, self.learner
         shaper: Shaper | None = None
@@ -35,34 +35,34 @@ class Spacer:
             shaper = Shaper(config, learner, self._link_bps)
         if shaper is None and self.gaps is None:
             return None
-        return Spacing(self, shaper)
+        return FlowTimeGaps(self, shaper)
 
 
-class Spacing:
+class FlowTimeGaps:
     """The gaps of one flow.
 
     Attributes:
         shaper: stretches them; None: they stay as they are.
     """
 
-    __slots__ = ("_last_ns", "_spacer", "shaper")
+    __slots__ = ("_last_ns", "_of_nic", "shaper")
 
-    def __init__(self, spacer: Spacer, shaper: Shaper | None) -> None:
-        """Args: spacer: the NIC's."""
-        self._spacer = spacer
+    def __init__(self, of_nic: NicTimeGaps, shaper: Shaper | None) -> None:
+        """Args: of_nic: the NIC's."""
+        self._of_nic = of_nic
         self._last_ns = -1  # when the last packet went; none did
         self.shaper = shaper
 
     def hold_ns(self, now_ns: int, frame_bytes: int) -> int:
         """Asks for a packet that could go now; GO: it goes, and counts as gone; or until when it is held."""
-        spacer, shaper = self._spacer, self.shaper
-        leaves_ns = now_ns - spacer.late_ns
+        of_nic, shaper = self._of_nic, self.shaper
+        leaves_ns = now_ns - of_nic.late_ns
         if shaper is not None:
             until_ns = shaper.hold_ns(leaves_ns, self._last_ns, frame_bytes)
             if until_ns != GO:
                 return until_ns
-        if spacer.gaps is not None and self._last_ns >= 0:
-            spacer.gaps.add(leaves_ns - self._last_ns)
+        if of_nic.gaps is not None and self._last_ns >= 0:
+            of_nic.gaps.add(leaves_ns - self._last_ns)
         self._last_ns = leaves_ns
         return GO
 
