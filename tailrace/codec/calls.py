@@ -4,19 +4,19 @@
 The port in C (`codec.nic`) reads frames and builds them for whoever owns the wire; the NIC only decides. One
 call per arriving frame, one per frame to send, and nothing but numbers in between:
 
-    what   handle << KIND_BITS | kind              which end of which flow, and what kind of packet
-    peer   IPv4 address << QPN_BITS | queue pair   the other end, and the queue pair in the BTH
-    flow   IPv4 address << PORT_BITS | port        of a NIC ACK: its sender, and the flow's own source port
-    place  BECN << 40 | UDP source port << 24 | PSN
-    shape  of a data packet, from bit 0 on:
+    template_id  handle << KIND_BITS | kind              which end of which flow, and what kind of packet
+    peer         IPv4 address << QPN_BITS | queue pair   the other end, and the queue pair in the BTH
+    flow         IPv4 address << PORT_BITS | port        of a NIC ACK: its sender, the flow's own source port
+    psn_fields   BECN << 40 | UDP source port << 24 | PSN
+    data_fields  of a data packet, from bit 0 on:
 
         bits    16        8       8 (7)      6    1       1          1       17
             payload bytes opcode hops (left) tag  CE retransmission ackreq frame bytes
 
            hops, tag, CE and frame bytes are an arriving packet's; a departing one has `left` instead of hops,
            and the VLAN ID of its tag (12 bits; 0: no tag) instead of frame bytes
-    aeth   syndrome << SYNDROME_SHIFT | MSN
-    count  of a NIC ACK: frame bytes << COUNT_SHIFT | hops
+    aeth         syndrome << SYNDROME_SHIFT | MSN
+    count        of a NIC ACK: frame bytes << COUNT_SHIFT | hops
 
 All of them are below 2^62, so that compiled code holds them in a register.
 """
@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from typing import Final
 
-# What a departing packet is. RAW stands alone: its `what` is 0, and a frame's bytes follow.
+# What a departing packet is. RAW stands alone: its `template_id` is 0, and a frame's bytes follow.
 KIND_BITS: Final = 3
 KIND_MASK: Final = (1 << KIND_BITS) - 1
 RAW: Final = 0
@@ -74,9 +74,9 @@ JUNK_NAMES: Final = ("other", "malformed", "bad_icrc", "not_ours")
 # A time that never comes.
 NEVER: Final = 1 << 61
 
-# (what, place, shape), (what, place, aeth) or (what, count, ticks)
+# (template_id, psn_fields, data_fields), (template_id, psn_fields, aeth) or (template_id, count, ticks)
 Small = tuple[int, int, int]
-# (what, place, shape, payload)
+# (template_id, psn_fields, data_fields, payload)
 WithPayload = tuple[int, int, int, bytes]
 # (RAW, frame, virtual bytes)
 Raw = tuple[int, bytes, int]

@@ -57,19 +57,19 @@ class PacketNic(_Sends, Protocol):
         """Its IPv4 address: what is for another one is junk."""
         ...
 
-    def template(self, what: int) -> tuple[bytes, bytes]:
-        """Headers of all packets with this `what`, and what a first packet has before its payload; kept."""
+    def template(self, template_id: int) -> tuple[bytes, bytes]:
+        """Headers of all packets of a template, and what a first packet has before its payload; kept."""
         ...
 
-    def on_data(self, now_ns: int, peer: int, place: int, shape: int, ticks: int) -> None:
+    def on_data(self, now_ns: int, peer: int, psn_fields: int, data_fields: int, ticks: int) -> None:
         """A data packet."""
         ...
 
-    def on_trimmed(self, now_ns: int, peer: int, place: int, shape: int) -> None:
+    def on_trimmed(self, now_ns: int, peer: int, psn_fields: int, data_fields: int) -> None:
         """A data packet whose payload a switch cut off: length 0, and the frame's length as it is now."""
         ...
 
-    def on_ack(self, now_ns: int, peer: int, place: int, aeth: int) -> None:
+    def on_ack(self, now_ns: int, peer: int, psn_fields: int, aeth: int) -> None:
         """An ACK or NAK."""
         ...
 

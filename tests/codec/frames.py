@@ -114,9 +114,9 @@ class _Reader:
         self.address = address
         self.said: list[Parsed] = []
 
-    def on_data(self, now_ns: int, peer: int, place: int, shape: int, ticks: int) -> None:
+    def on_data(self, now_ns: int, peer: int, psn_fields: int, data_fields: int, ticks: int) -> None:
         src, qpn = divmod(peer, 1 << calls.QPN_BITS)
-        sport = place >> calls.SPORT_SHIFT
+        sport = psn_fields >> calls.SPORT_SHIFT
         self.said.append(
             Data(
                 src,
@@ -124,30 +124,30 @@ class _Reader:
                 sport,
                 sport,
                 qpn,
-                place & calls.PSN_MASK,
-                shape >> calls.OPCODE_SHIFT & calls.BYTE_MASK,
-                shape & calls.PAYLOAD_MASK,
-                shape >> calls.FRAME_SHIFT,
-                shape >> calls.HOPS_SHIFT & calls.BYTE_MASK,
-                bool(shape >> calls.CE_SHIFT & 1),
-                bool(shape >> calls.RETRANSMISSION_SHIFT & 1),
-                bool(shape >> calls.ACKREQ_SHIFT & 1),
-                shape >> calls.TAG_SHIFT & calls.TAG_MASK,
+                psn_fields & calls.PSN_MASK,
+                data_fields >> calls.OPCODE_SHIFT & calls.BYTE_MASK,
+                data_fields & calls.PAYLOAD_MASK,
+                data_fields >> calls.FRAME_SHIFT,
+                data_fields >> calls.HOPS_SHIFT & calls.BYTE_MASK,
+                bool(data_fields >> calls.CE_SHIFT & 1),
+                bool(data_fields >> calls.RETRANSMISSION_SHIFT & 1),
+                bool(data_fields >> calls.ACKREQ_SHIFT & 1),
+                data_fields >> calls.TAG_SHIFT & calls.TAG_MASK,
                 ticks,
             )
         )
 
-    def on_trimmed(self, now_ns: int, peer: int, place: int, shape: int) -> None:
-        self.on_data(now_ns, peer, place, shape, calls.NO_SHIM)
+    def on_trimmed(self, now_ns: int, peer: int, psn_fields: int, data_fields: int) -> None:
+        self.on_data(now_ns, peer, psn_fields, data_fields, calls.NO_SHIM)
         data = self.said.pop()
         assert isinstance(data, Data)
         self.said.append(data._replace(trimmed=True))
 
-    def on_ack(self, now_ns: int, peer: int, place: int, aeth: int) -> None:
+    def on_ack(self, now_ns: int, peer: int, psn_fields: int, aeth: int) -> None:
         src, qpn = divmod(peer, 1 << calls.QPN_BITS)
         syndrome, msn = divmod(aeth, 1 << calls.SYNDROME_SHIFT)
-        sport, becn = place >> calls.SPORT_SHIFT & calls.PORT_MASK, bool(place >> calls.BECN_SHIFT)
-        self.said.append(Ack(src, self.address, qpn, place & calls.PSN_MASK, syndrome, msn, sport, becn))
+        sport, becn = psn_fields >> calls.SPORT_SHIFT & calls.PORT_MASK, bool(psn_fields >> calls.BECN_SHIFT)
+        self.said.append(Ack(src, self.address, qpn, psn_fields & calls.PSN_MASK, syndrome, msn, sport, becn))
 
     def on_cnp(self, now_ns: int, peer: int) -> None:
         src, qpn = divmod(peer, 1 << calls.QPN_BITS)
@@ -171,7 +171,7 @@ class _Reader:
     def next_packet(self, now_ns: int) -> None:
         raise AssertionError("a reader is not asked")
 
-    def template(self, what: int) -> tuple[bytes, bytes]:
+    def template(self, template_id: int) -> tuple[bytes, bytes]:
         raise AssertionError("a reader is not asked")
 
 
@@ -205,7 +205,7 @@ class _Sender:
     def next_packet(self, now_ns: int) -> calls.Packet:
         return self._packet
 
-    def template(self, what: int) -> tuple[bytes, bytes]:
+    def template(self, template_id: int) -> tuple[bytes, bytes]:
         return self._template
 
 

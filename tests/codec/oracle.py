@@ -51,22 +51,22 @@ def data_frame(
     length_bytes: int,
 ) -> Frame:
     """A data packet by its numbers; with virtual payload the real zeros are taken out again."""
-    _, place, shape = packet[:3]
-    payload_bytes = shape % 2**16
+    _, psn_fields, data_fields = packet[:3]
+    payload_bytes = data_fields % 2**16
     payload = packet[3] if len(packet) == 4 else bytes(payload_bytes)
     padding = -payload_bytes % 4
-    opcode = shape >> 16 & 0xFF
+    opcode = data_fields >> 16 & 0xFF
     bth = {
         "opcode": opcode,
         "padcount": padding,
         "dqpn": qpn,
-        "ackreq": shape >> 40 & 1,
-        "resv7": shape >> 24 & 0x7F,
-        "psn": place % 2**24,
+        "ackreq": data_fields >> 40 & 1,
+        "resv7": data_fields >> 24 & 0x7F,
+        "psn": psn_fields % 2**24,
     }
     dport = SHIM if shimmed else ROCE
     tos = dscp << DSCP_SHIFT | 2 * ecn
-    made = outer(address, tos=tos, sport=place >> 24 & 0xFFFF, dport=dport, ident=shape >> 39 & 1)
+    made = outer(address, tos=tos, sport=psn_fields >> 24 & 0xFFFF, dport=dport, ident=data_fields >> 39 & 1)
     if shimmed:
         made /= NicShim(orig_sport=sport, orig_dport=ROCE, ticks=now_ns % 2**32) / ShimmedBTH(**bth)
     else:
@@ -77,7 +77,7 @@ def data_frame(
     virtual_bytes = 0 if len(packet) == 4 else payload_bytes + padding
     end = len(data) - ICRC
     data = data[: end - virtual_bytes] + data[end:]
-    vlan = shape >> 41 & 0xFFF
+    vlan = data_fields >> 41 & 0xFFF
     if vlan:
         tag = Ether(src=address.src_mac, dst=address.dst_mac) / Dot1Q(vlan=vlan, type=0x0800)
         data = bytes(tag) + data[ETHER:]
@@ -86,9 +86,9 @@ def data_frame(
 
 def ack_frame(address: Address, packet: calls.Small, *, qpn: int, dscp: int) -> Frame:
     """An ACK or NAK by its numbers."""
-    _, place, aeth = packet
-    made = outer(address, tos=dscp << DSCP_SHIFT, sport=place >> 24 & 0xFFFF, dport=ROCE)
-    made /= BTH(opcode=int(Opcode.ACK), dqpn=qpn, psn=place % 2**24, becn=place >> 40)
+    _, psn_fields, aeth = packet
+    made = outer(address, tos=dscp << DSCP_SHIFT, sport=psn_fields >> 24 & 0xFFFF, dport=ROCE)
+    made /= BTH(opcode=int(Opcode.ACK), dqpn=qpn, psn=psn_fields % 2**24, becn=psn_fields >> 40)
     return Frame(bytes(made / AETH(syndrome=aeth >> 24, msn=aeth % 2**24)))
 
 
@@ -229,19 +229,19 @@ def _roce(frame: bytes, ip: Packet, udp: Packet, virtual_bytes: int) -> Told:
     peer = ip_number(ip.src) << 24 | bth.dqpn
     if bth.opcode == Opcode.CNP:
         return "cnp", peer
-    place = udp.sport << 24 | bth.psn
+    psn_fields = udp.sport << 24 | bth.psn
     if bth.opcode == Opcode.ACK:
         if len(body) != len(AETH()):
             return _junk("malformed")
         aeth = AETH(body)
-        return "ack", peer, bth.becn << 40 | place, aeth.syndrome << 24 | aeth.msn
+        return "ack", peer, bth.becn << 40 | psn_fields, aeth.syndrome << 24 | aeth.msn
     if bth.opcode not in DATA:
         return _junk("other")
     payload_bytes = len(body) - bth.padcount - (len(RETH()) if bth.opcode in WITH_RETH else 0)
     if payload_bytes < 0:
         return _junk("malformed")
-    shape = _shape(ip, bth, payload_bytes, len(frame) + virtual_bytes)
-    return "data", peer, place, shape, -1 if shim is None else shim.ticks
+    data_fields = _data_fields(ip, bth, payload_bytes, len(frame) + virtual_bytes)
+    return "data", peer, psn_fields, data_fields, -1 if shim is None else shim.ticks
 
 
 def _trimmed(frame: bytes, ip: Packet, udp: Packet, virtual_bytes: int) -> Told:
@@ -250,12 +250,12 @@ def _trimmed(frame: bytes, ip: Packet, udp: Packet, virtual_bytes: int) -> Told:
     bth = _bth(frame[HEADERS:])
     if bth.opcode not in DATA:
         return _junk("other")
-    shape = _shape(ip, bth, 0, len(frame))
-    return "trimmed", ip_number(ip.src) << 24 | bth.dqpn, udp.sport << 24 | bth.psn, shape
+    data_fields = _data_fields(ip, bth, 0, len(frame))
+    return "trimmed", ip_number(ip.src) << 24 | bth.dqpn, udp.sport << 24 | bth.psn, data_fields
 
 
-def _shape(ip: Packet, bth: Packet, payload_bytes: int, frame_bytes: int) -> int:
-    shape: int = (
+def _data_fields(ip: Packet, bth: Packet, payload_bytes: int, frame_bytes: int) -> int:
+    data_fields: int = (
         payload_bytes
         | bth.opcode << 16
         | max(0, TTL - ip.ttl) << 24
@@ -265,4 +265,4 @@ def _shape(ip: Packet, bth: Packet, payload_bytes: int, frame_bytes: int) -> int
         | bth.ackreq << 40
         | frame_bytes << 41
     )
-    return shape
+    return data_fields

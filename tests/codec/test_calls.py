@@ -123,8 +123,8 @@ HERE = Address("02:00:0a:00:00:01", "02:00:00:00:00:fe", "10.0.0.1", "10.0.0.2")
 def test_a_data_packet_by_numbers():
     """Every field where the description says it is."""
     headers = data_headers(HERE, sport=4660, qpn=0x123456, ecn=True, shimmed=False)
-    shape = 1001 | 0x06 << 16 | 93 << 24 | 1 << 39 | 1 << 40
-    frame = build((9, 0xABCDEF | 4660 << 24, shape), (headers, bytes(16)), 77)
+    data_fields = 1001 | 0x06 << 16 | 93 << 24 | 1 << 39 | 1 << 40
+    frame = build((9, 0xABCDEF | 4660 << 24, data_fields), (headers, bytes(16)), 77)
     assert (54 + 16 + 4, 1004) == (len(frame.data), frame.virtual_bytes)
     data = bytearray(frame.data)
     data[15] |= 3  # CE
@@ -162,8 +162,8 @@ def test_a_shimmed_packet_has_the_port_on_the_wire_and_its_ticks():
     """Its own port is in the shim only."""
     headers = data_headers(HERE, sport=4660, qpn=7, ecn=True, shimmed=True)
     frame = build((10, 5 | 60_000 << 24, 4 | 0x07 << 16, b"abcd"), (headers, bytes(16)), 2**32 + 99)
-    ((name, (now_ns, _, place, _, ticks)),) = heard(frame.data)
-    assert ("on_data", 5, 5 | 60_000 << 24, 99) == (name, now_ns, place, ticks)
+    ((name, (now_ns, _, psn_fields, _, ticks)),) = heard(frame.data)
+    assert ("on_data", 5, 5 | 60_000 << 24, 99) == (name, now_ns, psn_fields, ticks)
     parsed = parse(frame.data)
     assert isinstance(parsed, Data)
     assert 4660 == parsed.sport
@@ -196,10 +196,10 @@ def test_what_is_for_another_host_is_not_ours():
 
 def test_all_numbers_stay_small():
     """Below 2^62 with every field at its greatest: compiled code holds them in a register."""
-    shape = (2**17 - 1) << calls.FRAME_SHIFT | (1 << calls.FRAME_SHIFT) - 1
+    data_fields = (2**17 - 1) << calls.FRAME_SHIFT | (1 << calls.FRAME_SHIFT) - 1
     peer = 0xFFFFFFFF << calls.QPN_BITS | calls.QPN_MASK
-    place = 1 << calls.BECN_SHIFT | (1 << calls.BECN_SHIFT) - 1
-    assert max(shape, peer, place, calls.NEVER) < 2**62
+    psn_fields = 1 << calls.BECN_SHIFT | (1 << calls.BECN_SHIFT) - 1
+    assert max(data_fields, peer, psn_fields, calls.NEVER) < 2**62
 
 
 def test_templates_are_headers_of_one_handle():

@@ -47,14 +47,14 @@ class PacketNic:
     address: int = ip_number(HERE.dst)
     idle: bool = True
 
-    def on_data(self, now_ns: int, peer: int, place: int, shape: int, ticks: int) -> None:
-        self.told.append(("data", now_ns, peer, place, shape, ticks))
+    def on_data(self, now_ns: int, peer: int, psn_fields: int, data_fields: int, ticks: int) -> None:
+        self.told.append(("data", now_ns, peer, psn_fields, data_fields, ticks))
 
-    def on_trimmed(self, now_ns: int, peer: int, place: int, shape: int) -> None:
-        self.told.append(("trimmed", now_ns, peer, place, shape))
+    def on_trimmed(self, now_ns: int, peer: int, psn_fields: int, data_fields: int) -> None:
+        self.told.append(("trimmed", now_ns, peer, psn_fields, data_fields))
 
-    def on_ack(self, now_ns: int, peer: int, place: int, aeth: int) -> None:
-        self.told.append(("ack", now_ns, peer, place, aeth))
+    def on_ack(self, now_ns: int, peer: int, psn_fields: int, aeth: int) -> None:
+        self.told.append(("ack", now_ns, peer, psn_fields, aeth))
 
     def on_cnp(self, now_ns: int, peer: int) -> None:
         self.told.append(("cnp", now_ns, peer))
@@ -74,8 +74,8 @@ class PacketNic:
     def next_packet(self, now_ns: int) -> Packet | int | None:
         return self.packets.pop(0) if self.packets else None
 
-    def template(self, what: int) -> tuple[bytes, bytes]:
-        return self.templates[what >> KIND_BITS]
+    def template(self, template_id: int) -> tuple[bytes, bytes]:
+        return self.templates[template_id >> KIND_BITS]
 
 
 def told_in_c(frame: bytes, virtual_bytes: int, now_ns: int) -> tuple[object, ...]:
@@ -120,10 +120,10 @@ def data_packets(draw):
     virtual = draw(st.booleans())
     payload = draw(bits(0, 65000) | st.sampled_from([1, 4096, 9000])) if virtual else draw(bits(0, 90))
     opcode = draw(st.sampled_from(DATA_OPCODES))
-    place = draw(ports) << calls.SPORT_SHIFT | draw(words24)
-    shape = payload | opcode << calls.OPCODE_SHIFT | draw(bits(0, calls.LEFT_MASK)) << calls.LEFT_SHIFT
-    shape |= draw(bits(0, 1)) << calls.RETRANSMISSION_SHIFT | draw(bits(0, 1)) << calls.ACKREQ_SHIFT
-    shape |= draw(vlans) << calls.VLAN_SHIFT
+    psn_fields = draw(ports) << calls.SPORT_SHIFT | draw(words24)
+    data_fields = payload | opcode << calls.OPCODE_SHIFT | draw(bits(0, calls.LEFT_MASK)) << calls.LEFT_SHIFT
+    data_fields |= draw(bits(0, 1)) << calls.RETRANSMISSION_SHIFT | draw(bits(0, 1)) << calls.ACKREQ_SHIFT
+    data_fields |= draw(vlans) << calls.VLAN_SHIFT
     address, length, now_ns = draw(addresses), draw(words32), draw(bits(0, 2**40))
     fields = {
         "sport": draw(ports),
@@ -132,11 +132,11 @@ def data_packets(draw):
         "shimmed": draw(st.booleans()),
         "dscp": draw(dscps),
     }
-    what = draw(bits(0, 50)) << KIND_BITS | (DATA if virtual else PAYLOAD)
+    template_id = draw(bits(0, 50)) << KIND_BITS | (DATA if virtual else PAYLOAD)
     packet = (
-        (what, place, shape)
+        (template_id, psn_fields, data_fields)
         if virtual
-        else (what, place, shape, draw(st.binary(min_size=payload, max_size=payload)))
+        else (template_id, psn_fields, data_fields, draw(st.binary(min_size=payload, max_size=payload)))
     )
     template = data_headers(address, **fields), reth(length)
     made = functools.partial(data_frame, address, packet, now_ns, length_bytes=length, **fields)
@@ -146,8 +146,8 @@ def data_packets(draw):
 @st.composite
 def ack_packets(draw):
     address, qpn, dscp = draw(addresses), draw(words24), draw(dscps)
-    place = draw(bits(0, 1)) << calls.BECN_SHIFT | draw(ports) << calls.SPORT_SHIFT | draw(words24)
-    packet = draw(bits(0, 50)) << KIND_BITS | ACK, place, draw(words32)
+    psn_fields = draw(bits(0, 1)) << calls.BECN_SHIFT | draw(ports) << calls.SPORT_SHIFT | draw(words24)
+    packet = draw(bits(0, 50)) << KIND_BITS | ACK, psn_fields, draw(words32)
     template = ack_headers(address, sport=draw(ports), qpn=qpn, dscp=dscp), b""
     made = functools.partial(ack_frame, address, packet, qpn=qpn, dscp=dscp)
     return Given(draw(bits(0, 9)), packet, template, made)
@@ -405,7 +405,7 @@ def test_packets_that_are_none_are_refused(packet, template, error):
     """Each with an exception that comes out of the run; nothing is sent."""
 
     class Careless(PacketNic):
-        def template(self, what: int) -> Any:
+        def template(self, template_id: int) -> Any:
             return template
 
     host = Rig(Careless([packet]))

@@ -38,7 +38,7 @@ class Nic:
 class WithTemplate(Nic):
     """Sends data, too."""
 
-    def template(self, what: int) -> tuple[bytes, bytes]:
+    def template(self, template_id: int) -> tuple[bytes, bytes]:
         return data_headers(HERE, sport=9, qpn=2, ecn=False, shimmed=False), reth(4)
 
 
@@ -59,8 +59,8 @@ def test_what_a_nic_says_comes_out():
 
 def test_payloads_stand_in_the_frame():
     """Headers, payload, padding and ICRC in one piece."""
-    shape = 5 | Opcode.WRITE_MIDDLE << 16
-    sent = port(WithTemplate((PAYLOAD, 7, shape, b"abcde"))).depart(0)
+    data_fields = 5 | Opcode.WRITE_MIDDLE << 16
+    sent = port(WithTemplate((PAYLOAD, 7, data_fields, b"abcde"))).depart(0)
     assert isinstance(sent, tuple)
     frame, virtual_bytes = sent
     assert (54 + 5 + 3 + 4, 0) == (len(frame), virtual_bytes)

@@ -64,18 +64,24 @@ def made(fields: dict, vlan: int = 0) -> Frame:
         dscp=fields["dscp"],
     )
     payload = fields["payload"]
-    place = fields["wire_sport" if fields["shimmed"] else "sport"] << calls.SPORT_SHIFT | fields["psn"]
-    shape = len(payload) | fields["opcode"] << calls.OPCODE_SHIFT | fields["left"] << calls.LEFT_SHIFT
-    shape |= fields["retransmission"] << calls.RETRANSMISSION_SHIFT | fields["ackreq"] << calls.ACKREQ_SHIFT
-    shape |= vlan << calls.VLAN_SHIFT
-    packet = (calls.DATA, place, shape) if fields["virtual"] else (calls.PAYLOAD, place, shape, payload)
+    psn_fields = fields["wire_sport" if fields["shimmed"] else "sport"] << calls.SPORT_SHIFT | fields["psn"]
+    data_fields = len(payload) | fields["opcode"] << calls.OPCODE_SHIFT | fields["left"] << calls.LEFT_SHIFT
+    data_fields |= (
+        fields["retransmission"] << calls.RETRANSMISSION_SHIFT | fields["ackreq"] << calls.ACKREQ_SHIFT
+    )
+    data_fields |= vlan << calls.VLAN_SHIFT
+    packet = (
+        (calls.DATA, psn_fields, data_fields)
+        if fields["virtual"]
+        else (calls.PAYLOAD, psn_fields, data_fields, payload)
+    )
     return build(packet, (headers, reth(1000)), fields["ticks"])
 
 
 def acked(template: bytes, *, psn: int, aeth: int, sport: int, becn: bool) -> bytes:
     """An ACK or NAK by the codec."""
-    place = becn << calls.BECN_SHIFT | sport << calls.SPORT_SHIFT | psn
-    return build((calls.ACK, place, aeth), (template, b"")).data
+    psn_fields = becn << calls.BECN_SHIFT | sport << calls.SPORT_SHIFT | psn
+    return build((calls.ACK, psn_fields, aeth), (template, b"")).data
 
 
 def scapy_packet(fields: dict) -> Packet:

@@ -63,26 +63,26 @@ class ByPackets:
         """The frame has arrived: tells the NIC of its packet as it was sent, hops and marks being zero."""
         _, sender, packet, sent_ns = self.numbers.packets[id(frame)]
         nic, source = self.nic, ip_number(sender.ip)
-        what, place, rest = packet[:3]
-        if what == RAW:
+        template_id, psn_fields, rest = packet[:3]
+        if template_id == RAW:
             # a CNP, which only differs by its queue pair
             nic.on_cnp(now_ns, source * 2**24 + int.from_bytes(frame.data[47:50], "big"))
             return
-        headers, _ = sender.nic.template(what)
+        headers, _ = sender.nic.template(template_id)
         qpn = int.from_bytes(headers[-7:-4], "big")
         peer = source * 2**24 + qpn
-        if what % 8 == ACK:
-            nic.on_ack(now_ns, peer, place, rest)
-        elif what % 8 == NIC_ACK:
+        if template_id % 8 == ACK:
+            nic.on_ack(now_ns, peer, psn_fields, rest)
+        elif template_id % 8 == NIC_ACK:
             orig_sport = int.from_bytes(headers[42:44], "big")
-            nic.on_nic_ack(now_ns, source * 2**16 + orig_sport, place, rest)
+            nic.on_nic_ack(now_ns, source * 2**16 + orig_sport, psn_fields, rest)
         else:
-            assert what % 8 in (DATA, PAYLOAD)
+            assert template_id % 8 in (DATA, PAYLOAD)
             payload, opcode = rest % 2**16, rest // 2**16 % 2**8
             length = len(headers) + (RETH_BYTES if opcode in FIRST_OR_ONLY else 0)
             length += payload + -payload % 4 + ICRC_BYTES
             shimmed = len(headers) == SHIMMED_BYTES
             assert shimmed or len(headers) == PLAIN_BYTES
             left = rest // 2**24 % 2**7
-            shape = rest - left * 2**24 + length * 2**41
-            nic.on_data(now_ns, peer, place, shape, sent_ns % 2**32 if shimmed else -1)
+            data_fields = rest - left * 2**24 + length * 2**41
+            nic.on_data(now_ns, peer, psn_fields, data_fields, sent_ns % 2**32 if shimmed else -1)

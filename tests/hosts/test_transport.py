@@ -293,8 +293,8 @@ def test_an_answer_that_is_not_given_leaves_the_mark_for_the_next_one():
         opcode = 0x06 if psn == 0 else 0x07
         receiver_nic.on_data(0, peer, psn | 7 << 24, 1000 | opcode << 16 | marked << 38 | 1 << 40, -1)
         packet = receiver_nic.next_packet(0)
-        place = packet[1] if isinstance(packet, tuple) else None
-        told.append(place >> 40 if isinstance(place, int) else None)
+        psn_fields = packet[1] if isinstance(packet, tuple) else None
+        told.append(psn_fields >> 40 if isinstance(psn_fields, int) else None)
     assert [0, None, 1, 0] == told
 
 

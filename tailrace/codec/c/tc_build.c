@@ -34,9 +34,9 @@ int tc_template_init(const tc_codec *c, tc_template *t, uint32_t kind,
     return 0;
 }
 
-uint32_t tc_shape_payload(const tc_codec *c, uint64_t shape)
+uint32_t tc_payload_bytes(const tc_codec *c, uint64_t data_fields)
 {
-    return (uint32_t)(shape & ((1ull << c->at.opcode_shift) - 1));
+    return (uint32_t)(data_fields & ((1ull << c->at.opcode_shift) - 1));
 }
 
 static void put_icrc(uint8_t *p, uint32_t reg)
@@ -46,24 +46,24 @@ static void put_icrc(uint8_t *p, uint32_t reg)
         p[i] = (uint8_t)(icrc >> (8 * i));
 }
 
-static uint32_t place_sport(const tc_layout *l, uint64_t place)
+static uint32_t sport_of(const tc_layout *l, uint64_t psn_fields)
 {
-    return (uint32_t)(place >> l->sport_shift & 0xffff);
+    return (uint32_t)(psn_fields >> l->sport_shift & 0xffff);
 }
 
-static uint32_t place_psn(const tc_layout *l, uint64_t place)
+static uint32_t psn_of(const tc_layout *l, uint64_t psn_fields)
 {
-    return (uint32_t)place & l->bth_psn_mask;
+    return (uint32_t)psn_fields & l->bth_psn_mask;
 }
 
 /* Headers and RETH of a data packet; `body_bytes` is all between BTH and ICRC.
  * Returns the length, 0 if the packet is too long. */
 static uint32_t put_data(const tc_codec *c, const tc_template *t,
-                         uint64_t place, uint64_t shape, uint32_t ticks,
-                         uint32_t payload_bytes, uint8_t *f)
+                         uint64_t psn_fields, uint64_t data_fields,
+                         uint32_t ticks, uint32_t payload_bytes, uint8_t *f)
 {
     const tc_layout *l = &c->at;
-    uint32_t opcode = (uint32_t)(shape >> l->opcode_shift & 0xff);
+    uint32_t opcode = (uint32_t)(data_fields >> l->opcode_shift & 0xff);
     int reth = c->opcodes[opcode] == TC_OP_DATA_RETH;
     uint32_t len = t->head_bytes + (reth ? t->body_bytes : 0);
     uint32_t padding = -payload_bytes & l->bth_pad_mask;
@@ -72,35 +72,36 @@ static uint32_t put_data(const tc_codec *c, const tc_template *t,
         return 0;
     memcpy(f, t->bytes, sizeof t->bytes);
 
-    uint32_t again = (uint32_t)(shape >> l->retransmission_shift & 1);
+    uint32_t again = (uint32_t)(data_fields >> l->retransmission_shift & 1);
     tc_put16(f + l->ip_len, ip_len);
     tc_put16(f + l->ip_id, again ? l->retransmission : 0);
     tc_put16(f + l->ip_chksum, 0);
     tc_put16(f + l->ip_chksum, ~tc_ones_sum(f + l->ip, l->udp - l->ip));
-    tc_put16(f + l->udp_sport, place_sport(l, place));
+    tc_put16(f + l->udp_sport, sport_of(l, psn_fields));
     tc_put16(f + l->udp_len, ip_len - (l->udp - l->ip));
 
     uint8_t *bth = f + t->head_bytes - l->bth_bytes;
-    uint32_t left = (uint32_t)(shape >> l->left_shift) & l->bth_left_mask;
-    uint32_t ackreq = (uint32_t)(shape >> l->ackreq_shift & 1);
+    uint32_t left =
+        (uint32_t)(data_fields >> l->left_shift) & l->bth_left_mask;
+    uint32_t ackreq = (uint32_t)(data_fields >> l->ackreq_shift & 1);
     bth[l->bth_opcode] = (uint8_t)opcode;
     bth[l->bth_flags] = (uint8_t)(
         (bth[l->bth_flags] & ~(l->bth_pad_mask << l->bth_pad_shift)) |
         padding << l->bth_pad_shift);
     tc_put32(bth + l->bth_psn, ackreq << l->bth_ackreq_shift |
                                    left << l->bth_left_shift |
-                                   place_psn(l, place));
+                                   psn_of(l, psn_fields));
     if (t->shimmed)
         tc_put32(f + l->udp_end + l->shim_ticks, ticks);
     return len;
 }
 
-/* Puts the 802.1Q tag that a shape asks for into a frame of len bytes; returns
- * the length with it. */
-static uint32_t put_vlan(const tc_layout *l, uint64_t shape, uint8_t *f,
+/* Puts the 802.1Q tag that data_fields ask for into a frame of len
+ * bytes; returns the length with it. */
+static uint32_t put_vlan(const tc_layout *l, uint64_t data_fields, uint8_t *f,
                          uint32_t len)
 {
-    uint32_t vlan = (uint32_t)(shape >> l->vlan_shift) & l->vlan_mask;
+    uint32_t vlan = (uint32_t)(data_fields >> l->vlan_shift) & l->vlan_mask;
     if (!vlan)
         return len;
     uint8_t *at = f + l->ether_type;
@@ -110,29 +111,32 @@ static uint32_t put_vlan(const tc_layout *l, uint64_t shape, uint8_t *f,
     return len + TC_VLAN_BYTES;
 }
 
-uint32_t tc_build_data(const tc_codec *c, const tc_template *t, uint64_t place,
-                       uint64_t shape, uint32_t ticks, uint8_t *frame,
+uint32_t tc_build_data(const tc_codec *c, const tc_template *t,
+                       uint64_t psn_fields, uint64_t data_fields,
+                       uint32_t ticks, uint8_t *frame,
                        uint32_t *virt)
 {
-    uint32_t payload = tc_shape_payload(c, shape);
-    uint32_t len = put_data(c, t, place, shape, ticks, payload, frame);
+    uint32_t payload = tc_payload_bytes(c, data_fields);
+    uint32_t len =
+        put_data(c, t, psn_fields, data_fields, ticks, payload, frame);
     if (len == 0)
         return 0;
     *virt = payload + (-payload & c->at.bth_pad_mask);
     uint32_t reg = tc_icrc_headers(c, frame, (int)t->shimmed);
     reg = tc_icrc_body(reg, frame + t->head_bytes, len - t->head_bytes, *virt);
     put_icrc(frame + len, reg);
-    return put_vlan(&c->at, shape, frame, len + TC_ICRC_BYTES);
+    return put_vlan(&c->at, data_fields, frame, len + TC_ICRC_BYTES);
 }
 
 uint32_t tc_build_payload(const tc_codec *c, const tc_template *t,
-                          uint64_t place, uint64_t shape, uint32_t ticks,
-                          const uint8_t *payload, uint8_t *frame,
-                          uint8_t *tail, uint32_t *tail_bytes)
+                          uint64_t psn_fields, uint64_t data_fields,
+                          uint32_t ticks, const uint8_t *payload,
+                          uint8_t *frame, uint8_t *tail, uint32_t *tail_bytes)
 {
-    uint32_t bytes = tc_shape_payload(c, shape);
+    uint32_t bytes = tc_payload_bytes(c, data_fields);
     uint32_t padding = -bytes & c->at.bth_pad_mask;
-    uint32_t len = put_data(c, t, place, shape, ticks, bytes, frame);
+    uint32_t len =
+        put_data(c, t, psn_fields, data_fields, ticks, bytes, frame);
     if (len == 0)
         return 0;
     uint32_t reg = tc_icrc_headers(c, frame, (int)t->shimmed);
@@ -141,20 +145,20 @@ uint32_t tc_build_payload(const tc_codec *c, const tc_template *t,
     memset(tail, 0, padding);
     put_icrc(tail + padding, reg);
     *tail_bytes = padding + TC_ICRC_BYTES;
-    return put_vlan(&c->at, shape, frame, len);
+    return put_vlan(&c->at, data_fields, frame, len);
 }
 
-uint32_t tc_build_ack(const tc_codec *c, const tc_template *t, uint64_t place,
-                      uint32_t aeth, uint8_t *frame)
+uint32_t tc_build_ack(const tc_codec *c, const tc_template *t,
+                      uint64_t psn_fields, uint32_t aeth, uint8_t *frame)
 {
     const tc_layout *l = &c->at;
     uint8_t *bth = frame + l->udp_end, *body = bth + l->bth_bytes;
     memcpy(frame, t->bytes, sizeof t->bytes);
-    tc_put16(frame + l->udp_sport, place_sport(l, place));
-    uint32_t becn = (uint32_t)(place >> l->becn_shift & 1);
+    tc_put16(frame + l->udp_sport, sport_of(l, psn_fields));
+    uint32_t becn = (uint32_t)(psn_fields >> l->becn_shift & 1);
     tc_put32(bth + l->bth_qpn, tc_get32(bth + l->bth_qpn) |
                                    becn << l->bth_becn_shift);
-    tc_put32(bth + l->bth_psn, place_psn(l, place));
+    tc_put32(bth + l->bth_psn, psn_of(l, psn_fields));
     tc_put32(body + l->aeth_word, aeth);
     uint32_t reg = tc_icrc_headers(c, frame, 0);
     put_icrc(body + l->aeth_bytes, tc_icrc_body(reg, body, l->aeth_bytes, 0));

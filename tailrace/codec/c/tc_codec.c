@@ -141,7 +141,7 @@ static uint32_t parse_data(const tc_codec *c, const uint8_t *f,
     uint32_t again = tc_get16(f + l->ip_id) == l->retransmission;
     uint32_t ackreq = tc_get32(bth + l->bth_psn) >> l->bth_ackreq_shift;
     uint32_t frame_bytes = l->ip + tc_get16(f + l->ip_len);
-    p->shape = (uint64_t)payload |
+    p->data_fields = (uint64_t)payload |
                (uint64_t)bth[l->bth_opcode] << l->opcode_shift |
                (uint64_t)hops << l->hops_shift |
                (uint64_t)(tag & l->bth_tag_mask) << l->tag_shift |

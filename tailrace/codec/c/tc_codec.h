@@ -92,7 +92,7 @@ typedef struct tc_packet {
     uint32_t becn;       /* TC_ACK, TC_CNP: 0 or 1 */
     uint32_t count;      /* TC_NIC_ACK: data bytes and hops */
     int64_t ticks;       /* TC_DATA: -1 without shim; TC_NIC_ACK */
-    uint64_t shape;      /* TC_DATA, TC_TRIMMED: as in tailrace.codec.calls */
+    uint64_t data_fields; /* TC_DATA, TC_TRIMMED: see tailrace.codec.calls */
     int32_t quanta[TC_PFC_PRIORITIES]; /* TC_PFC: -1 where not named */
 } tc_packet;
 
@@ -124,32 +124,33 @@ int tc_template_init(const tc_codec *c, tc_template *t, uint32_t kind,
                      const uint8_t *body, uint32_t body_bytes);
 
 /* Builders write a frame to `frame`, which has room for TC_BUILD_ROOM, and
- * return its length; `place`, `shape`, `aeth` and `count` are those of
- * tailrace.codec.calls. */
+ * return its length; `psn_fields`, `data_fields`, `aeth` and `count` are
+ * those of tailrace.codec.calls. */
 
 /* Data with a virtual payload, whose length with padding goes to `virt`.
  * 0: it would be longer than IPv4 can say. */
-uint32_t tc_build_data(const tc_codec *c, const tc_template *t, uint64_t place,
-                       uint64_t shape, uint32_t ticks, uint8_t *frame,
+uint32_t tc_build_data(const tc_codec *c, const tc_template *t,
+                       uint64_t psn_fields, uint64_t data_fields,
+                       uint32_t ticks, uint8_t *frame,
                        uint32_t *virt);
 
-/* Data with a real payload of the length that the shape says: what comes
+/* Data with a real payload of the length that data_fields say: what comes
  * before it goes to `frame`, its padding and the ICRC to `tail`, which has
  * room for TC_TAIL_ROOM. Returns the length of the first part, and that of the
  * second in `tail_bytes`; 0 as above. */
 #define TC_TAIL_ROOM 8u
 uint32_t tc_build_payload(const tc_codec *c, const tc_template *t,
-                          uint64_t place, uint64_t shape, uint32_t ticks,
-                          const uint8_t *payload, uint8_t *frame,
-                          uint8_t *tail, uint32_t *tail_bytes);
+                          uint64_t psn_fields, uint64_t data_fields,
+                          uint32_t ticks, const uint8_t *payload,
+                          uint8_t *frame, uint8_t *tail, uint32_t *tail_bytes);
 
-uint32_t tc_build_ack(const tc_codec *c, const tc_template *t, uint64_t place,
-                      uint32_t aeth, uint8_t *frame);
+uint32_t tc_build_ack(const tc_codec *c, const tc_template *t,
+                      uint64_t psn_fields, uint32_t aeth, uint8_t *frame);
 
 uint32_t tc_build_nic_ack(const tc_codec *c, const tc_template *t,
                           uint32_t count, uint32_t ticks, uint8_t *frame);
 
-/* Length of a payload in a shape. */
-uint32_t tc_shape_payload(const tc_codec *c, uint64_t shape);
+/* Length of a payload that data_fields say. */
+uint32_t tc_payload_bytes(const tc_codec *c, uint64_t data_fields);
 
 #endif

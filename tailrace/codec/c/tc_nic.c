@@ -147,7 +147,7 @@ static int tell_data(tc_nic *n, uint64_t now_ns, const tc_packet *p)
     PyObject *given[] = {
         number((uint64_t)p->src << l->qpn_bits | p->qpn),
         number((uint64_t)p->wire_sport << l->sport_shift | p->psn),
-        number(p->shape), PyLong_FromLongLong(p->ticks)};
+        number(p->data_fields), PyLong_FromLongLong(p->ticks)};
     return tell(n, ON_DATA, now_ns, given, 4);
 }
 
@@ -157,17 +157,17 @@ static int tell_trimmed(tc_nic *n, uint64_t now_ns, const tc_packet *p)
     PyObject *given[] = {
         number((uint64_t)p->src << l->qpn_bits | p->qpn),
         number((uint64_t)p->wire_sport << l->sport_shift | p->psn),
-        number(p->shape)};
+        number(p->data_fields)};
     return tell(n, ON_TRIMMED, now_ns, given, 3);
 }
 
 static int tell_ack(tc_nic *n, uint64_t now_ns, const tc_packet *p)
 {
     const tc_layout *l = &n->codec->at;
-    uint64_t place = (uint64_t)p->wire_sport << l->sport_shift |
-                     (uint64_t)p->becn << l->becn_shift | p->psn;
+    uint64_t psn_fields = (uint64_t)p->wire_sport << l->sport_shift |
+                          (uint64_t)p->becn << l->becn_shift | p->psn;
     PyObject *given[] = {number((uint64_t)p->src << l->qpn_bits | p->qpn),
-                         number(place), number(p->aeth)};
+                         number(psn_fields), number(p->aeth)};
     return tell(n, ON_ACK, now_ns, given, 3);
 }
 

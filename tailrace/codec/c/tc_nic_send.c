@@ -60,15 +60,15 @@ static int send_raw(tc_nic *n, PyObject *data, PyObject *virtual_bytes,
     return 1;
 }
 
-/* Asks for the template of packets `what` and keeps it. NULL: exception. */
-static tc_template *learn(tc_nic *n, uint64_t what, uint64_t slot)
+/* Asks for a template and keeps it. NULL: exception. */
+static tc_template *learn(tc_nic *n, uint64_t template_id, uint64_t slot)
 {
     if (!n->calls[TEMPLATE]) {
         PyErr_SetString(PyExc_TypeError,
                         "a NIC that has no template sends a packet");
         return NULL;
     }
-    PyObject *args[2] = {NULL, PyLong_FromUnsignedLongLong(what)};
+    PyObject *args[2] = {NULL, PyLong_FromUnsignedLongLong(template_id)};
     if (!args[1])
         return NULL;
     PyObject *said =
@@ -91,7 +91,8 @@ static tc_template *learn(tc_nic *n, uint64_t what, uint64_t slot)
         PyErr_NoMemory();
         goto out;
     }
-    uint32_t kind = (uint32_t)(what & ((1ull << n->codec->at.kind_bits) - 1));
+    uint32_t kind =
+        (uint32_t)(template_id & ((1ull << n->codec->at.kind_bits) - 1));
     if (head_len > (Py_ssize_t)TC_TEMPLATE_ROOM ||
         body_len > (Py_ssize_t)TC_TEMPLATE_ROOM ||
         tc_template_init(n->codec, made, kind, (const uint8_t *)head,
@@ -110,11 +111,11 @@ out:
     return made;
 }
 
-/* The template of packets `what`, NULL with an exception. */
-static tc_template *template_of(tc_nic *n, uint64_t what, uint32_t kind)
+/* A template, NULL with an exception. */
+static tc_template *template_of(tc_nic *n, uint64_t template_id, uint32_t kind)
 {
     const uint64_t most = PY_SSIZE_T_MAX / TEMPLATES / sizeof *n->templates;
-    uint64_t handle = what >> n->codec->at.kind_bits;
+    uint64_t handle = template_id >> n->codec->at.kind_bits;
     uint64_t slot = handle * TEMPLATES + (kind == n->codec->at.kind_nic_ack);
     if (handle > most / 4) {
         PyErr_SetString(PyExc_ValueError, "a NIC's handle is out of range");
@@ -134,7 +135,7 @@ static tc_template *template_of(tc_nic *n, uint64_t what, uint32_t kind)
         n->template_count = count;
     }
     tc_template *t = n->templates[slot];
-    return t ? t : learn(n, what, slot);
+    return t ? t : learn(n, template_id, slot);
 }
 
 static int too_long(void)
@@ -163,9 +164,10 @@ static int join_tail(tc_nic *n, const uint8_t *payload, uint32_t bytes,
     return 0;
 }
 
-/* (what, place, shape, payload). 1, -1. */
-static int send_payload(tc_nic *n, const tc_template *t, uint64_t place,
-                        uint64_t shape, uint64_t now_ns, PyObject *packet,
+/* (template_id, psn_fields, data_fields, payload). 1, -1. */
+static int send_payload(tc_nic *n, const tc_template *t,
+                        uint64_t psn_fields, uint64_t data_fields,
+                        uint64_t now_ns, PyObject *packet,
                         tc_departure *out)
 {
     if (PyTuple_GET_SIZE(packet) != 4) {
@@ -175,7 +177,7 @@ static int send_payload(tc_nic *n, const tc_template *t, uint64_t place,
     if (PyObject_GetBuffer(PyTuple_GET_ITEM(packet, 3), &n->buffer,
                            PyBUF_SIMPLE) < 0)
         return -1;
-    uint32_t bytes = tc_shape_payload(n->codec, shape), tail_bytes;
+    uint32_t bytes = tc_payload_bytes(n->codec, data_fields), tail_bytes;
     if (n->buffer.len != (Py_ssize_t)bytes) {
         PyErr_Format(PyExc_ValueError,
                      "a NIC's payload has %zd bytes, its packet says %u",
@@ -183,8 +185,9 @@ static int send_payload(tc_nic *n, const tc_template *t, uint64_t place,
         return -1;
     }
     uint32_t len =
-        tc_build_payload(n->codec, t, place, shape, (uint32_t)now_ns,
-                         n->buffer.buf, n->frame, n->tail, &tail_bytes);
+        tc_build_payload(n->codec, t, psn_fields, data_fields,
+                         (uint32_t)now_ns, n->buffer.buf, n->frame, n->tail,
+                         &tail_bytes);
     if (!len)
         return too_long();
     if (join_tail(n, n->buffer.buf, bytes, tail_bytes) < 0)
@@ -195,13 +198,13 @@ static int send_payload(tc_nic *n, const tc_template *t, uint64_t place,
     return 1;
 }
 
-/* (what, a, b) of a kind that has a template. 1, -1. */
-static int send_packet(tc_nic *n, uint64_t what, uint64_t a, uint64_t b,
+/* (template_id, a, b) of a kind that has a template. 1, -1. */
+static int send_packet(tc_nic *n, uint64_t template_id, uint64_t a, uint64_t b,
                        uint64_t now_ns, PyObject *packet, tc_departure *out)
 {
     const tc_layout *l = &n->codec->at;
-    uint32_t kind = (uint32_t)(what & ((1ull << l->kind_bits) - 1));
-    tc_template *t = template_of(n, what, kind);
+    uint32_t kind = (uint32_t)(template_id & ((1ull << l->kind_bits) - 1));
+    tc_template *t = template_of(n, template_id, kind);
     if (!t)
         return -1;
     out->head = n->frame;
@@ -229,16 +232,16 @@ static int depart_packet(tc_nic *n, uint64_t now_ns, PyObject *packet,
         PyErr_SetString(PyExc_TypeError, "a NIC's packet is too short");
         return -1;
     }
-    uint64_t what, a, b;
-    if (read_number(PyTuple_GET_ITEM(packet, 0), &what) < 0)
+    uint64_t template_id, a, b;
+    if (read_number(PyTuple_GET_ITEM(packet, 0), &template_id) < 0)
         return -1;
-    if (what == n->codec->at.kind_raw)
+    if (template_id == n->codec->at.kind_raw)
         return send_raw(n, PyTuple_GET_ITEM(packet, 1),
                         PyTuple_GET_ITEM(packet, 2), out);
     if (read_number(PyTuple_GET_ITEM(packet, 1), &a) < 0 ||
         read_number(PyTuple_GET_ITEM(packet, 2), &b) < 0)
         return -1;
-    return send_packet(n, what, a, b, now_ns, packet, out);
+    return send_packet(n, template_id, a, b, now_ns, packet, out);
 }
 
 int tc_nic_depart(tc_nic *n, uint64_t now_ns, tc_departure *out,

@@ -53,7 +53,7 @@ class Message:
         self._last_form = self.payload_bytes(self._last) | int(closing) << OPCODE_SHIFT
 
     def form(self, index: int) -> int:
-        """Payload length and opcode of a packet, as in a shape; NO_FORM: there is no such packet."""
+        """Payload length and opcode of a packet, as in data_fields; NO_FORM: there is no such packet."""
         if index <= 0:
             return self._first_form if index == 0 else NO_FORM
         if index < self._last:

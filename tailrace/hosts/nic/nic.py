@@ -137,13 +137,13 @@ class Nic:
         self._receivers[peer] = receiver
         self._unfinished += 1
 
-    def template(self, what: int) -> tuple[bytes, bytes]:
-        """Headers of all packets with this `what` but RAW, and what stands before a first packet's payload.
+    def template(self, template_id: int) -> tuple[bytes, bytes]:
+        """Headers of all packets of a template but RAW, and what stands before a first packet's payload.
 
         Raises:
             IndexError: there is no such end of a flow.
         """
-        return self._ends[what >> KIND_BITS].template(what & KIND_MASK)
+        return self._ends[template_id >> KIND_BITS].template(template_id & KIND_MASK)
 
     def _address(self, peer: str) -> Address:
         found = self._addresses.get(peer)
@@ -158,7 +158,7 @@ class Nic:
 
     # ---- arrivals ----
 
-    def on_data(self, now_ns: int, peer: int, place: int, shape: int, ticks: int) -> None:
+    def on_data(self, now_ns: int, peer: int, psn_fields: int, data_fields: int, ticks: int) -> None:
         """A data packet; ticks: of its shim, or NO_SHIM."""
         self._now_ns = now_ns
         receiver = self._receivers.get(peer)
@@ -166,7 +166,7 @@ class Nic:
             self.counters["unexpected"] += 1
             return
         done = receiver.done
-        if not receiver.on_data(now_ns, place, shape, ticks):
+        if not receiver.on_data(now_ns, psn_fields, data_fields, ticks):
             self.counters["unexpected"] += 1
             return
         if not done and receiver.done:
@@ -174,16 +174,16 @@ class Nic:
             self._finish(now_ns, receiver.flow.id)
         self._timers.arm(receiver)
 
-    def on_trimmed(self, now_ns: int, peer: int, place: int, shape: int) -> None:
+    def on_trimmed(self, now_ns: int, peer: int, psn_fields: int, data_fields: int) -> None:
         """A data packet without its payload, which a full queue has cut off (Spritz §II-B)."""
         self._now_ns = now_ns
         receiver = self._receivers.get(peer)
-        if receiver is None or not receiver.on_trimmed(place, shape):
+        if receiver is None or not receiver.on_trimmed(psn_fields, data_fields):
             self.counters["unexpected"] += 1
             return
         self._timers.arm(receiver)
 
-    def on_ack(self, now_ns: int, peer: int, place: int, aeth: int) -> None:
+    def on_ack(self, now_ns: int, peer: int, psn_fields: int, aeth: int) -> None:
         """An ACK or NAK."""
         self._now_ns = now_ns
         sender = self._senders.get(peer)
@@ -191,7 +191,7 @@ class Nic:
             self.counters["unexpected"] += 1
             return
         done = sender.done
-        sender.on_ack(now_ns, place, aeth)
+        sender.on_ack(now_ns, psn_fields, aeth)
         if not done and sender.done:
             self._finish(now_ns, sender.flow.id)
         self._wake(sender)

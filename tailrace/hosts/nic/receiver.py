@@ -67,8 +67,8 @@ class FlowReceiver(FlowEnd):
         self.end_ns = _NO_TIME
         self._address = address
         self._control = control
-        self._ack_what = handle << KIND_BITS | ACK
-        self._nic_ack_what = handle << KIND_BITS | NIC_ACK
+        self._ack_template_id = handle << KIND_BITS | ACK
+        self._nic_ack_template_id = handle << KIND_BITS | NIC_ACK
         self._message = Message(flow.bytes, config.mtu_bytes, config.first_psn)
         self._transport = make_receiver(self._message.packets, config)
         self._tells_arrival = self._transport.tells_arrival
@@ -105,66 +105,66 @@ class FlowReceiver(FlowEnd):
         """Answers to steered packets are steered."""
         return int(Dscp.STEERED if self.flow.steering else Dscp.DEFAULT)
 
-    def on_data(self, now_ns: int, place: int, shape: int, ticks: int) -> bool:
+    def on_data(self, now_ns: int, psn_fields: int, data_fields: int, ticks: int) -> bool:
         """A data packet to this queue pair; False: it cannot be one of this flow, and changes nothing.
 
         Args:
-            place, shape: see `codec.calls`.
+            psn_fields, data_fields: see `codec.calls`.
             ticks: of the shim, or NO_SHIM.
         """
         transport = self._transport
         expected = transport.expected
-        index = self._message.index(place & PSN_MASK, expected)
+        index = self._message.index(psn_fields & PSN_MASK, expected)
         form = self._message.form(index)
-        if form == NO_FORM or shape & FORM_MASK != form:
+        if form == NO_FORM or data_fields & FORM_MASK != form:
             return False
         if ticks != NO_SHIM:
             # whatever the transport makes of the packet
-            count = (shape >> FRAME_SHIFT) << COUNT_SHIFT | shape >> HOPS_SHIFT & BYTE_MASK
-            self._control.append((self._nic_ack_what, count, ticks))
-        self._observe(index, expected, shape)
-        if self._cnps is not None and shape >> CE_SHIFT & 1 and self._cnps.on_marked(now_ns):
+            count = (data_fields >> FRAME_SHIFT) << COUNT_SHIFT | data_fields >> HOPS_SHIFT & BYTE_MASK
+            self._control.append((self._nic_ack_template_id, count, ticks))
+        self._observe(index, expected, data_fields)
+        if self._cnps is not None and data_fields >> CE_SHIFT & 1 and self._cnps.on_marked(now_ns):
             self._notify()
-        self._sport = place >> SPORT_SHIFT & PORT_MASK
+        self._sport = psn_fields >> SPORT_SHIFT & PORT_MASK
         taken = transport.received
-        answer = transport.on_data(now_ns, index, shape >> ACKREQ_SHIFT & 1 == 1)
+        answer = transport.on_data(now_ns, index, data_fields >> ACKREQ_SHIFT & 1 == 1)
         if transport.received != taken:
-            self._bytes += shape & PAYLOAD_MASK
+            self._bytes += data_fields & PAYLOAD_MASK
         if self.end_ns == _NO_TIME and transport.done:
             self.end_ns = now_ns
         if answer != SILENCE:
             self._answer(answer)
         return True
 
-    def on_trimmed(self, place: int, shape: int) -> bool:
+    def on_trimmed(self, psn_fields: int, data_fields: int) -> bool:
         """A data packet without its payload; False: it cannot be one of this flow, and changes nothing.
 
         Args:
-            place, shape: see `codec.calls`.
+            psn_fields, data_fields: see `codec.calls`.
         """
         transport = self._transport
-        index = self._message.index(place & PSN_MASK, transport.expected)
+        index = self._message.index(psn_fields & PSN_MASK, transport.expected)
         form = self._message.form(index)
-        if form == NO_FORM or (shape ^ form) >> OPCODE_SHIFT & BYTE_MASK:
+        if form == NO_FORM or (data_fields ^ form) >> OPCODE_SHIFT & BYTE_MASK:
             return False
         self._trimmed += 1
         answer = transport.on_trimmed(index)
         if answer != SILENCE:
-            self._sport = place >> SPORT_SHIFT & PORT_MASK
+            self._sport = psn_fields >> SPORT_SHIFT & PORT_MASK
             self._answer(answer)
         return True
 
-    def _observe(self, index: int, expected: int, shape: int) -> None:
+    def _observe(self, index: int, expected: int, data_fields: int) -> None:
         self._packets += 1
-        if shape >> CE_SHIFT & 1:
+        if data_fields >> CE_SHIFT & 1:
             self._ce_marked += 1
             self._marked = True
-        tag = shape >> TAG_SHIFT & TAG_MASK
+        tag = data_fields >> TAG_SHIFT & TAG_MASK
         if tag != self._tag:
             if self._tag != _NO_TAG:
                 self._path_changes += 1
             self._tag = tag
-        self._order.on_packet(index, shape >> RETRANSMISSION_SHIFT & 1 == 1)
+        self._order.on_packet(index, data_fields >> RETRANSMISSION_SHIFT & 1 == 1)
         if index > expected:
             self._out_of_sequence += 1
 
@@ -201,11 +201,11 @@ class FlowReceiver(FlowEnd):
             psn, aeth = message.psn(expected - 1), _ACK_WORD | message.psn(self._transport.arrived)
         else:
             psn, aeth = message.psn(expected - 1), _ACK_WORD | (1 if self.end_ns != _NO_TIME else 0)
-        place = psn | self._sport << SPORT_SHIFT
+        psn_fields = psn | self._sport << SPORT_SHIFT
         if self._marked:
-            place |= 1 << BECN_SHIFT
+            psn_fields |= 1 << BECN_SHIFT
             self._marked = False
-        self._control.append((self._ack_what, place, aeth))
+        self._control.append((self._ack_template_id, psn_fields, aeth))
 
     def observation(self) -> ReceiverObservation:
         """What has been seen of the flow here."""

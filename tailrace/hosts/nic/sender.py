@@ -121,7 +121,7 @@ class FlowSender(FlowEnd):
         self._shimmed = self._flowcut is not None
         self._overhead_bytes: int = HEADER_BYTES + (SHIM_BYTES if self._shimmed else 0)
         self._virtual: bool = config.virtual_payload
-        self._what = handle << KIND_BITS | (DATA if config.virtual_payload else PAYLOAD)
+        self._template_id = handle << KIND_BITS | (DATA if config.virtual_payload else PAYLOAD)
         self._asks_always = config.ack_every == 1
         # dcqcn keeps it itself
         self._flow_rate_bps: int = 0 if self._dcqcn is not None else config.flow_rate_bps
@@ -190,20 +190,20 @@ class FlowSender(FlowEnd):
                 self._pace_ns = until_ns
                 return None
         left = message.packets - index
-        shape = form | (left if left < LEFT_MASK else LEFT_MASK) << LEFT_SHIFT
+        data_fields = form | (left if left < LEFT_MASK else LEFT_MASK) << LEFT_SHIFT
         if index < transport.fresh:
-            shape |= _RETRANSMISSION
+            data_fields |= _RETRANSMISSION
             self._retransmitted += 1
         # asks for an answer where waiting for more packets would be in vain
         if self._asks_always or not transport.window_open_after(index):
-            shape |= _ACKREQ
+            data_fields |= _ACKREQ
         self._on_sent(now_ns, index, frame_bytes)
-        place = message.psn(index) | transport.sport << SPORT_SHIFT
+        psn_fields = message.psn(index) | transport.sport << SPORT_SHIFT
         if self._steering is not None and self._steering.vlans:
-            shape |= self._steering.vlans[transport.sport] << VLAN_SHIFT
+            data_fields |= self._steering.vlans[transport.sport] << VLAN_SHIFT
         if self._virtual:
-            return (self._what, place, shape)
-        return (self._what, place, shape, message.payload(index))
+            return (self._template_id, psn_fields, data_fields)
+        return (self._template_id, psn_fields, data_fields, message.payload(index))
 
     def _on_sent(self, now_ns: int, index: int, frame_bytes: int) -> None:
         self.transport.on_sent(now_ns, index)
@@ -225,20 +225,20 @@ class FlowSender(FlowEnd):
         ready_ns = dcqcn.pacer.ready_ns
         self._pace_ns = ready_ns if ready_ns > now_ns else 0
 
-    def on_ack(self, now_ns: int, place: int, aeth: int) -> None:
+    def on_ack(self, now_ns: int, psn_fields: int, aeth: int) -> None:
         """An ACK, NAK or NACK of this flow; one that makes no sense changes nothing."""
         transport, message = self.transport, self._message
         syndrome = aeth >> SYNDROME_SHIFT
-        sport = place >> SPORT_SHIFT & PORT_MASK
+        sport = psn_fields >> SPORT_SHIFT & PORT_MASK
         nak = syndrome == _NAK_SYNDROME
-        index = message.index(place & PSN_MASK, transport.acked)
+        index = message.index(psn_fields & PSN_MASK, transport.acked)
         arrived = message.index(aeth & MSN_MASK, index)
         expected = index if nak else index + 1
         if syndrome == _TRIMMED_SYNDROME:
             self._nacks += 1
             transport.on_trimmed(now_ns, expected, arrived, sport)
         else:
-            transport.on_ack(now_ns, nak, expected, arrived, sport, place >> BECN_SHIFT & 1 == 1)
+            transport.on_ack(now_ns, nak, expected, arrived, sport, psn_fields >> BECN_SHIFT & 1 == 1)
         if transport.done:
             self._finish(now_ns)
 
