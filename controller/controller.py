@@ -14,7 +14,7 @@ from finsy import P4PacketIn
 from finsy.proto import p4r
 
 from tailrace.controller.asking.answers import REASON_OF
-from tailrace.controller.asking.relay import OutLeft, RelayServer
+from tailrace.controller.asking.relay import RelayServer, SuppressedLeft
 from tailrace.controller.linkwatch import Answers, LinkMonitor, Settings, link_names
 from tailrace.controller.session import DEFAULT_ELECTION_ID, Hooks, Session, State
 from tailrace.p4rt import programs
@@ -30,7 +30,7 @@ from tailrace.p4rt.target import Target
 from tailrace.p4rt.tls import Tls
 from tailrace.schemes.intent import intent
 from tailrace.schemes.resolved import Resolved
-from tailrace.schemes.watch import Out
+from tailrace.schemes.watch import SuppressedPath
 from tailrace.topology import Topology
 from tailrace.topology.paths.shortest import Down
 from tailrace.words.constants import NS_PER_S
@@ -109,7 +109,7 @@ class Controller:
         self._late: dict[str, float] = {}
         self._relay = None
         if relay is not None:
-            self._relay = RelayServer(relay, self.ask, lambda: self.down, self._out_left)
+            self._relay = RelayServer(relay, self.ask, lambda: self.down, self._suppressed_left)
         self._relay_runs = self._relay_failed = False
         self._down: Down = frozenset()
         self._epoch_ns = time.time_ns() - time.monotonic_ns()
@@ -196,13 +196,13 @@ class Controller:
         return self._down
 
     @property
-    def out(self) -> list[Out]:
+    def suppressed(self) -> list[SuppressedPath]:
         """The paths that are not used, because a switch found them faulty; times since the epoch."""
-        return self._paths.out
+        return self._paths.suppressed
 
-    def _out_left(self) -> list[OutLeft]:
+    def _suppressed_left(self) -> list[SuppressedLeft]:
         now_ns = self._now_ns()
-        return [(*path.end, max(0, path.until_ns - now_ns)) for path in self._paths.out]
+        return [(*path.end, max(0, path.until_ns - now_ns)) for path in self._paths.suppressed]
 
     @property
     def intents(self) -> Mapping[str, SwitchIntent]:

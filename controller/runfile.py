@@ -59,7 +59,7 @@ class RunFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     scheme: words likewise, or what they came to in the network, as it runs (schemes.registry.resolved_of)
     relay: the socket through which its controller answers questions
     down: ends of links, (switch, port), that its controller takes for dead, where no relay tells
-    out: paths that its controller has taken out, (switch, port, ns until they may come back), likewise
+    suppressed: paths that its controller suppresses, (switch, port, ns until they may come back), likewise
     pfc: PFC that the program does because the traffic manager has none
     """
 
@@ -71,7 +71,9 @@ class RunFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     switches: dict[_Name, RunSwitch]
     time_scale: Annotated[float, Meta(gt=0, le=_MOST_SCALE, description="a number above 0")] = 1.0
     down: tuple[Annotated[tuple[str, int], Meta(description="a switch and a port")], ...] = ()
-    out: tuple[Annotated[tuple[str, int, int], Meta(description="a switch, a port and a time")], ...] = ()
+    suppressed: tuple[
+        Annotated[tuple[str, int, int], Meta(description="a switch, a port and a time")], ...
+    ] = ()
     pfc: EmulatedPfc | None = None
 
     def __post_init__(self) -> None:

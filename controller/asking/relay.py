@@ -15,8 +15,8 @@ and gets one line an index, in any order, each with a payload or an error, and a
     {"index": 0, "payload": "00ff…"}    {"index": 1, "error": "no answer"}    {"done": true}
 
 {"op": "DOWN"} is answered with the ends of the links that are down, {"down": [["leaf1", 3]]}, {"done": true};
-{"op": "OUT"} with the paths that are not used because their switch found them faulty, and how long in ns that
-stays so at least: {"out": [["leaf1", 3, 1500000]]}, {"done": true}.
+{"op": "SUPPRESSED"} with the paths that are not used because their switch found them faulty, and how long in
+ns that stays so at least: {"suppressed": [["leaf1", 3, 1500000]]}, {"done": true}.
 
 A request that cannot be served as a whole gets {"error": "…"} and the connection ends. Several requests may
 follow one another on a connection.
@@ -50,14 +50,14 @@ READ_OPS = frozenset(REASON_OF)
 Ask = Callable[[str, str, int], Awaitable[bytes]]
 """(switch, op, index) -> payload of the answering packet-in. Raises TimeoutError or an error of one line."""
 
-OutLeft = tuple[str, int, int]
-"""A path that is out: the switch that does not use it, its port, and for how many ns yet, at least."""
+SuppressedLeft = tuple[str, int, int]
+"""A suppressed path: the switch that does not use it, its port, and for how many ns yet, at least."""
 
 MAX_INDEX = 0xFFFF
-DOWN, OUT = "DOWN", "OUT"
-"""Operations that ask the controller itself: for the links that are down, and for paths that are out."""
+DOWN, SUPPRESSED = "DOWN", "SUPPRESSED"
+"""Operations that ask the controller itself: for the links that are down, and for suppressed paths."""
 
-_OWN = frozenset({DOWN, OUT})
+_OWN = frozenset({DOWN, SUPPRESSED})
 
 _MAX_LINE_BYTES = 1 << 20
 _AT_ONCE = 32
@@ -79,7 +79,7 @@ class RelayServer:
         path: Path,
         ask: Ask,
         down: Callable[[], Iterable[tuple[str, int]]] = frozenset,
-        out: Callable[[], Iterable[OutLeft]] = tuple,
+        suppressed: Callable[[], Iterable[SuppressedLeft]] = tuple,
     ) -> None:
         """Prepares a server.
 
@@ -87,12 +87,12 @@ class RelayServer:
             path: where the socket will be; its folder must exist.
             ask: puts one question to a switch.
             down: both ends of every link that is down, as (switch, port).
-            out: the paths that are out.
+            suppressed: the suppressed paths.
         """
         self.path = path
         self._ask = ask
         self._down = down
-        self._out = out
+        self._suppressed = suppressed
         self._server: asyncio.Server | None = None
         self._inode = 0
         self._clients: set[asyncio.StreamWriter] = set()
@@ -149,8 +149,8 @@ class RelayServer:
             return False
         if request.op == DOWN:
             await _send(writer, {"down": sorted(self._down())})
-        if request.op == OUT:
-            await _send(writer, {"out": sorted(self._out())})
+        if request.op == SUPPRESSED:
+            await _send(writer, {"suppressed": sorted(self._suppressed())})
         slots = asyncio.Semaphore(_AT_ONCE)
 
         async def one(index: int) -> None:
@@ -223,9 +223,10 @@ class RelayClient:
         found = [end for answer in self._answers({"op": DOWN}) for end in answer.get("down", ())]
         return frozenset((str(switch), int(port)) for switch, port in found)
 
-    def out(self) -> tuple[OutLeft, ...]:
-        """The paths that are out. Raises RelayError."""
-        found = [path for answer in self._answers({"op": OUT}) for path in answer.get("out", ())]
+    def suppressed(self) -> tuple[SuppressedLeft, ...]:
+        """The suppressed paths. Raises RelayError."""
+        answers = self._answers({"op": SUPPRESSED})
+        found = [path for answer in answers for path in answer.get("suppressed", ())]
         return tuple((str(switch), int(port), int(left_ns)) for switch, port, left_ns in found)
 
     def _answers(self, request: dict[str, Any]) -> Iterator[dict[str, Any]]:

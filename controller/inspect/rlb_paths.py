@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tailrace.controller.asking.answers import PathState
-from tailrace.controller.asking.relay import OutLeft
+from tailrace.controller.asking.relay import SuppressedLeft
 from tailrace.controller.inspect.node import Node
 from tailrace.controller.inspect.paths import Walk
 from tailrace.controller.inspect.rlb import PathKey, in_ns
@@ -33,8 +33,8 @@ COLUMNS = (
     Column("warned_left_ns", is_time=True),
     Column("rtt_ns", is_time=True),
     Column("rtt_age_ns", is_time=True),
-    Column("out"),
-    Column("out_left_ns", is_time=True),
+    Column("suppressed"),
+    Column("suppressed_left_ns", is_time=True),
     Column("note"),
 )
 
@@ -59,14 +59,14 @@ class _Hop:
 class RlbPaths:
     """Makes the rows of some walks.
 
-    down, out: what the controller knows of links and paths
+    down, suppressed: what the controller knows of links and paths
     states: asks switches
     """
 
     topology: Topology
     nodes: Mapping[str, Node]
     down: Down
-    out: Sequence[OutLeft]
+    suppressed: Sequence[SuppressedLeft]
     states: States
     _hops: Hops = field(init=False)
 
@@ -103,7 +103,7 @@ class RlbPaths:
         cells: dict[str, Value] = dict.fromkeys(column.name for column in COLUMNS)
         cells |= {key: hop.row[key] for key in ("src", "dst", "hop", "switch", "used", "note")}
         cells["port"] = Port(hop.port, node.peer_of(hop.port))
-        cells["out"], cells["out_left_ns"] = self._why_out(hop)
+        cells["suppressed"], cells["suppressed_left_ns"] = self._why_suppressed(hop)
         if state is not None:
             cells["warned"] = state.warned_ticks > 0
             cells["warned_left_ns"] = in_ns(node, state.warned_ticks or None)
@@ -111,12 +111,12 @@ class RlbPaths:
             cells["rtt_age_ns"] = in_ns(node, state.rtt_age_ticks)
         return cells
 
-    def _why_out(self, hop: _Hop) -> tuple[str | None, int | None]:
+    def _why_suppressed(self, hop: _Hop) -> tuple[str | None, int | None]:
         peer = self.topology.ports_of(hop.switch).get(hop.port)
         reasons, left_ns = [], None
         if peer is not None and ((hop.switch, hop.port) in self.down or (peer.name, peer.port) in self.down):
             reasons.append(LINK_DOWN)
-        for switch, port, left in self.out:
+        for switch, port, left in self.suppressed:
             if (switch, port) == (hop.switch, hop.port):
                 reasons.append(FAILURE)
                 left_ns = left

@@ -26,6 +26,7 @@ from tailrace.controller.listing.compare import MisfitError, passes, truth
 from tailrace.controller.listing.listing import Listing, Row
 from tailrace.p4rt.values import Value
 from tailrace.words import SpecError
+from tailrace.words.renamed import tell_renamed
 
 _TOKEN = re.compile(
     r"""\s*(?: (?P<op>==|!=|<=|>=|<|>|~|\(|\)|,)
@@ -38,6 +39,8 @@ _COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">=", "~"})
 _SLIPS = {"=": "use ==", "!": "use 'not' or !=", "&": "use 'and'", "|": "use 'or'"}
 _MAX_DEPTH = 100
 """Of parentheses and nots: far more than anybody writes, far less than Python's stack."""
+
+_RENAMED = {"out": "suppressed", "out_left_ns": "suppressed_left_ns"}
 
 
 class WhereError(SpecError):
@@ -112,6 +115,10 @@ class Where:
         return listing.replace_rows(rows)
 
     def _check_name(self, test: _Test, known: set[str]) -> None:
+        now = _RENAMED.get(test.name)
+        if test.name not in known and now in known:
+            tell_renamed("field", test.name, now)
+            return
         if any(name == test.name or name.endswith("." + test.name) for name in known):
             return
         inner = test.name.partition(".")[2]
@@ -157,6 +164,8 @@ def _tests(node: _Node) -> Iterator[_Test]:
 
 def _lookup(row: Row, name: str) -> Iterator[Value]:
     """The values of a name in a row: of the column, else of every cell that has such a name inside."""
+    if name not in row and _RENAMED.get(name) in row:
+        name = _RENAMED[name]
     if name in row:
         yield row[name]
         return

@@ -25,15 +25,15 @@ def intent(
     target: Target,
     down: Down = frozenset(),
     load: Callable[[str], Program] = programs.load,
-    out: Collection[End] = frozenset(),
+    suppressed: Collection[End] = frozenset(),
 ) -> dict[str, SwitchIntent]:
     """What every switch must hold while the links in `down` are dead, by the switch's name.
 
     Args:
         down: dead links, by (switch, port) of either end.
         load: where programs come from.
-        out: (switch, port) that the switch itself leaves out of its next hops where it has others; of the
-            schemes that tell of such ports (RLB §IV-B.2).
+        suppressed: (switch, port) that the switch itself leaves out of its next hops where it has others; of
+            the schemes that tell of such ports (RLB §IV-B.2).
 
     Raises:
         IntentError: they do not go together.
@@ -42,7 +42,7 @@ def intent(
     config = scheme.at(topology, down)
     program = load(config.program)
     found: dict[str, SwitchIntent] = {}
-    for plan in config.plans(topology, program, target, down, out):
+    for plan in config.plans(topology, program, target, down, suppressed):
         entities = (
             *digests.entries(program),
             *pfc.emulation(plan),

@@ -154,23 +154,23 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag=
         raise NotImplementedError
 
     def plans(
-        self, topology: Topology, program: Program, target: Target, down: Down, out: Collection[End]
+        self, topology: Topology, program: Program, target: Target, down: Down, suppressed: Collection[End]
     ) -> Iterator[Plan]:
         """What the entries of each switch follow from: groups of next hops on shortest paths.
 
         Args:
             down: dead links, by (switch, port) of either end.
-            out: (switch, port) that the switch itself leaves out of its next hops where it has others.
+            suppressed: (switch, port) that the switch itself leaves out of its next hops where it has others.
         """
         shortest = next_hops(topology)
         usual = with_restricted(topology, shortest)
         current = with_restricted(topology, next_hops(topology, down), shortest) if down else usual
         for switch in topology.switches:
-            own_out = frozenset(port for name, port in out if name == switch.name)
+            own_suppressed = frozenset(port for name, port in suppressed if name == switch.name)
             groups = plan_groups(
                 usual[switch.name],
-                without(current[switch.name], own_out),
-                own_down(topology, switch, down) | own_out,
+                without(current[switch.name], own_suppressed),
+                own_down(topology, switch, down) | own_suppressed,
                 dense=self.dense_groups,
             )
             yield Plan(topology, switch, groups, program, target, self)

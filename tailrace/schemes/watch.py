@@ -23,8 +23,8 @@ End = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Out:
-    """A port that is out: since when, and not back before when."""
+class SuppressedPath:
+    """A port whose path is suppressed (RFC 2439): since when, and until when at least."""
 
     end: End
     since_ns: int
@@ -45,7 +45,7 @@ class Watcher:
         self.when = when
 
     def heard(self, digest: Digest, now_ns: int, down: Down = frozenset()) -> bool:  # noqa: ARG002
-        """A switch has sent a digest; whether another port is out now.
+        """A switch has sent a digest; whether another port is suppressed now.
 
         Args:
             down: the ends of links that are dead.
@@ -62,7 +62,7 @@ class Watcher:
         now_ns: int,
         down: Down = frozenset(),
     ) -> bool:
-        """A switch was found with what an earlier controller left it; whether other ports are out now."""
+        """A switch was found with what an earlier controller left it; whether others are suppressed now."""
         del switch, program, intended, held, now_ns, down
         return False
 
@@ -73,10 +73,10 @@ class Watcher:
     @property
     def ends(self) -> frozenset[End]:
         """The ports, with their switches, that are not to be used."""
-        return frozenset(out.end for out in self.out)
+        return frozenset(path.end for path in self.suppressed)
 
     @property
-    def out(self) -> list[Out]:
+    def suppressed(self) -> list[SuppressedPath]:
         """The same, by switch and port."""
         return []
 

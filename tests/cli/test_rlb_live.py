@@ -80,7 +80,7 @@ def test_paths(live: Live, places: dict[str, ServedSwitch]) -> None:
         (3, "leaf2", "h2"),
     ]
     idle = {"used": True, "warned": False, "warned_left_ns": None, "rtt_ns": None, "rtt_age_ns": None}
-    idle |= {"out": None, "out_left_ns": None}
+    idle |= {"suppressed": None, "suppressed_left_ns": None}
     for row in done.rows[:-1]:
         assert {key: row[key] for key in idle} == idle
     assert (done.rows[-1]["warned"], done.rows[-1]["note"]) == (None, "delivered")
@@ -103,11 +103,11 @@ def test_paths_that_are_out(live: Live, places: dict[str, ServedSwitch]) -> None
     """Ports that the entries leave out are shown all the same, with the reason and how long it lasts yet."""
     out, down = (LEAF, PORT), frozenset({(LEAF, UPLINKS[0]), ("spine1", 1)})
     scheme = parse_scheme(SCHEME)
-    found = intent(TOPOLOGY, scheme, target("native"), down, out={out})[LEAF]
+    found = intent(TOPOLOGY, scheme, target("native"), down, suppressed={out})[LEAF]
     places[LEAF].install(programs.load(found.program), found.entities)
-    known = {"down": tuple(sorted(down)), "out": ((*out, OUT_LEFT_NS),)}
+    known = {"down": tuple(sorted(down)), "suppressed": ((*out, OUT_LEFT_NS),)}
     rows = live("paths", "h1", "h2", "-o", "json", "--where", f"switch == {LEAF}", **known).rows
-    seen = [(row["port"]["port"], row["used"], row["out"], row["out_left_ns"]) for row in rows]
+    seen = [(row["port"]["port"], row["used"], row["suppressed"], row["suppressed_left_ns"]) for row in rows]
     assert seen == [
         (UPLINKS[0], False, "link down", None),
         (UPLINKS[1], False, "failure alert", OUT_LEFT_NS),

@@ -189,12 +189,12 @@ def test_others_may_ask(tmp_path: Path) -> None:
         await ready(controller)
         await find_faulty(controller, leaf, PORT)
         await until(lambda: bool(kinds(events)))
-        assert [path.end for path in controller.out] == [(LEAF, PORT)]
+        assert [path.end for path in controller.suppressed] == [(LEAF, PORT)]
         await until((tmp_path / "relay.sock").exists)
 
         def ask() -> None:
             with RelayClient(tmp_path / "relay.sock") as relay:
-                ((switch, port, left_ns),) = relay.out()
+                ((switch, port, left_ns),) = relay.suppressed()
                 assert (switch, port) == (LEAF, PORT)
                 assert 0 < left_ns <= 1000 * 1_000_000_000
 
@@ -219,7 +219,7 @@ def test_controller_restart() -> None:
         await ready(second)
         assert [session.report.writes for session in second.sessions.values()] == [0] * len(addresses)
         assert await held(second) == (set(OTHERS), 0)
-        assert [path.end for path in second.out] == [(LEAF, PORT)]
+        assert [path.end for path in second.suppressed] == [(LEAF, PORT)]
         assert [e.facts["port"] for e in events if e.kind == "path-out"] == [PORT]
         await second.stop()
         third, events = controller_of(addresses, f"{WORDS},hold=20ms")

@@ -25,7 +25,7 @@ RUN = RunFile(
     switches={"leaf1": RunSwitch("unix:/tmp/x/leaf1.sock", 1, "flowcut")},
     time_scale=2500.0,
     down=(("leaf1", 3),),
-    out=(("leaf1", 4, 1_500_000),),
+    suppressed=(("leaf1", 4, 1_500_000),),
 )
 
 
@@ -91,8 +91,8 @@ def content(**changes: Any) -> dict[str, Any]:
         (content(switches=[]), "switches: expected a table"),
         (content(switches={"a": 1}), "switches.a: expected a table"),
         (content(switches={"a": {"address": 1}}), "switches.a.address: expected a text"),
-        (content(out=[["leaf1", 3]]), "out[0]: expected a switch, a port and a time"),
-        (content(out=[["leaf1", 3, "1ms"]]), "out[0][2]: expected a whole number"),
+        (content(suppressed=[["leaf1", 3]]), "suppressed[0]: expected a switch, a port and a time"),
+        (content(suppressed=[["leaf1", 3, "1ms"]]), "suppressed[0][2]: expected a whole number"),
         (content(time_scale=0), "time_scale: expected a number above 0"),
         (content(time_scale="1"), "time_scale: expected a number"),
     ],

@@ -217,7 +217,7 @@ def test_stops() -> None:
 
     def halt(standing: Standing) -> None:
         assert standing.network.p4rt(LEAF).digest_lists() == []
-        seen.append([path.end for path in standing.out])
+        seen.append([path.end for path in standing.suppressed])
 
     stops = Stops((out_ns - DELAY_NS + 1, out_ns + 1), halt)
     again, _ = run(lambda network: spoil(network, until_ns), stops=stops)

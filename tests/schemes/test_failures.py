@@ -31,10 +31,10 @@ SPINES = ("spine1", "spine2", "spine3")
 def test_first_time() -> None:
     """A path is out for the hold time, to the nanosecond, and once only."""
     failures = Failures(HOLD)
-    out = failures.take_out(ONE, 50)
-    assert out is not None
-    assert (out.since_ns, out.until_ns) == (50, 50 + HOLD)
-    assert failures.take_out(ONE, 60) is None
+    suppressed = failures.suppress(ONE, 50)
+    assert suppressed is not None
+    assert (suppressed.since_ns, suppressed.until_ns) == (50, 50 + HOLD)
+    assert failures.suppress(ONE, 60) is None
     assert failures.next_ns(60) == 50 + HOLD
     assert failures.give_back(49 + HOLD) == []
     assert failures.ends == {ONE}
@@ -46,10 +46,10 @@ def test_doubles_each_time() -> None:
     """Found faulty again at once after each trial: twice as long each time, up to a limit."""
     failures, now_ns, holds = Failures(HOLD), 0, []
     for _ in range(MOST_DOUBLINGS + 3):
-        out = failures.take_out(ONE, now_ns)
-        assert out is not None
-        holds.append(out.until_ns - now_ns)
-        now_ns = out.until_ns
+        suppressed = failures.suppress(ONE, now_ns)
+        assert suppressed is not None
+        holds.append(suppressed.until_ns - now_ns)
+        now_ns = suppressed.until_ns
         assert failures.give_back(now_ns) == [ONE]
     doubled = [HOLD << i for i in range(MOST_DOUBLINGS + 1)]
     assert holds == [*doubled, doubled[-1], doubled[-1]]
@@ -59,16 +59,16 @@ def test_good_times_are_remembered() -> None:
     """Each hold time in use without an alert takes one doubling back."""
     failures, now_ns = Failures(HOLD), 0
     for _ in range(3):
-        out = failures.take_out(ONE, now_ns)
-        assert out is not None
-        now_ns = out.until_ns
+        suppressed = failures.suppress(ONE, now_ns)
+        assert suppressed is not None
+        now_ns = suppressed.until_ns
         failures.give_back(now_ns)
     # the last hold time was four times the first one; two such times later it is as after the first alert
-    late = failures.take_out(ONE, now_ns + 2 * 4 * HOLD)
+    late = failures.suppress(ONE, now_ns + 2 * 4 * HOLD)
     assert late is not None
     assert late.until_ns - late.since_ns == 2 * HOLD
     failures.give_back(late.until_ns)
-    much_later = failures.take_out(ONE, late.until_ns + 100 * HOLD)
+    much_later = failures.suppress(ONE, late.until_ns + 100 * HOLD)
     assert much_later is not None
     assert much_later.until_ns - much_later.since_ns == HOLD
 
@@ -76,8 +76,8 @@ def test_good_times_are_remembered() -> None:
 def test_dead_links_are_not_tried() -> None:
     """A path whose link is down stays out when its time is over, until the link is back."""
     failures = Failures(HOLD)
-    failures.take_out(ONE, 0)
-    failures.take_out(OTHER, 0)
+    failures.suppress(ONE, 0)
+    failures.suppress(OTHER, 0)
     assert failures.give_back(HOLD, frozenset({ONE})) == [OTHER]
     assert failures.next_ns(HOLD) is None
     assert failures.ends == {ONE}
@@ -92,12 +92,12 @@ def test_against_a_list_of_what_happened(steps: list[tuple[int, tuple[str, int],
     for gap_ns, end, alert in steps:
         now_ns += gap_ns
         if alert:
-            out = failures.take_out(end, now_ns)
-            assert (out is None) == (end in until)
-            if out is not None:
-                hold_ns = out.until_ns - now_ns
+            suppressed = failures.suppress(end, now_ns)
+            assert (suppressed is None) == (end in until)
+            if suppressed is not None:
+                hold_ns = suppressed.until_ns - now_ns
                 assert hold_ns in {HOLD << i for i in range(MOST_DOUBLINGS + 1)}
-                until[end] = out.until_ns
+                until[end] = suppressed.until_ns
         else:
             due = sorted(end for end, time_ns in until.items() if time_ns <= now_ns)
             assert failures.give_back(now_ns) == due
@@ -185,19 +185,19 @@ def test_other_switches_are_left_alone() -> None:
 # ---- what an earlier controller left ----
 
 
-def held(out: frozenset[tuple[str, int]] = frozenset()) -> tuple[Program, list[p4r.Entity]]:
+def held(suppressed: frozenset[tuple[str, int]] = frozenset()) -> tuple[Program, list[p4r.Entity]]:
     """What leaf1 holds with some ports left out."""
-    found = intent(TOPOLOGY, parse_scheme("rlb"), target("native"), out=out)["leaf1"]
+    found = intent(TOPOLOGY, parse_scheme("rlb"), target("native"), suppressed=suppressed)["leaf1"]
     program = load(found.program)
     return program, encode(program, found.entities)
 
 
-@pytest.mark.parametrize("out", [(), (3,), (3, 5)])
-def test_ports_that_are_missing(out: tuple[int, ...]) -> None:
+@pytest.mark.parametrize("suppressed", [(), (3,), (3, 5)])
+def test_ports_that_are_missing(suppressed: tuple[int, ...]) -> None:
     """Those that no group names any more; a switch without any group says nothing."""
     program, intended = held()
-    _, left = held(frozenset(("leaf1", port) for port in out))
-    assert missing_ports(program, intended, left) == set(out)
+    _, left = held(frozenset(("leaf1", port) for port in suppressed))
+    assert missing_ports(program, intended, left) == set(suppressed)
     assert missing_ports(program, intended, []) == set()
 
 
@@ -207,6 +207,8 @@ def test_adopted() -> None:
     assert not paths.adopt("leaf1", {1, 77}, 0)
     assert paths.adopt("leaf1", UPLINKS, 5)
     assert [event.facts["port"] for event in events if event.kind == "path-out"] == [3, 4]
-    assert [(out.end, out.until_ns) for out in paths.out] == [(("leaf1", p), 5 + HOLD) for p in (3, 4)]
+    assert [(path.end, path.until_ns) for path in paths.suppressed] == [
+        (("leaf1", p), 5 + HOLD) for p in (3, 4)
+    ]
     assert not paths.adopt("leaf1", {3}, 6)
     assert paths.passed(5 + HOLD) == [("leaf1", 3), ("leaf1", 4)]

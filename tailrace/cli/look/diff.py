@@ -34,13 +34,13 @@ def diff(*, switches: SwitchNames = None, look: LookOptions) -> None:
             raise SpecError(
                 "diff needs a run file, which says what is intended: give --run FILE, not --address"
             )
-        down, out = network.known_to_controller()
+        down, suppressed = network.known_to_controller()
         # the words are those of the experiment; what runs may be slower
         slowed = scaled(topology, run.time_scale)
         scheme = network.scheme_on(slowed)
         assert scheme is not None, "there is a run file"
-        left_out = {(switch, port) for switch, port, _ in out}
-        intents = intent(slowed, scheme, target(run.target, run.tick_ns, run.pfc), down, out=left_out)
+        ends = {(switch, port) for switch, port, _ in suppressed}
+        intents = intent(slowed, scheme, target(run.target, run.tick_ns, run.pfc), down, suppressed=ends)
         nodes = network.select(switches or ())
         for node in nodes:
             if node.name not in intents:

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from tailrace.controller import runfile
 from tailrace.controller.asking.asking import Asker, Primary
-from tailrace.controller.asking.relay import OutLeft, RelayClient, RelayError
+from tailrace.controller.asking.relay import RelayClient, RelayError, SuppressedLeft
 from tailrace.controller.inspect.node import Node
 from tailrace.controller.runfile import RunFile
 from tailrace.p4rt.channel import Address
@@ -109,7 +109,7 @@ class Network:
         with Primary(node.connection, node.program) as primary:
             yield primary
 
-    def known_to_controller(self) -> tuple[Down, tuple[OutLeft, ...]]:
+    def known_to_controller(self) -> tuple[Down, tuple[SuppressedLeft, ...]]:
         """The ends of links that are down, and the paths that are out, as the controller takes them.
 
         Raises:
@@ -118,8 +118,8 @@ class Network:
         relay = self.relay()
         if relay is not None:
             with relay:
-                return relay.down(), relay.out()
-        return (frozenset(), ()) if self.run is None else (frozenset(self.run.down), self.run.out)
+                return relay.down(), relay.suppressed()
+        return (frozenset(), ()) if self.run is None else (frozenset(self.run.down), self.run.suppressed)
 
     def relay(self) -> RelayClient | None:
         """The running controller's socket; None where none listens, for it may have ended before its

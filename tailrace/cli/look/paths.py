@@ -129,8 +129,8 @@ def _rlb_paths(network: Network, topology: Topology, walks: list[Walk]) -> Listi
         with network.asker(node) as asker:
             return read_paths(node, asker, keys)
 
-    down, out = network.known_to_controller()
-    return RlbPaths(topology, network.nodes, down, out, states).listing(walks)
+    down, suppressed = network.known_to_controller()
+    return RlbPaths(topology, network.nodes, down, suppressed, states).listing(walks)
 
 
 def _pairs(topology: Topology, src: str | None, dst: str | None) -> list[tuple[Host, Host]]:

@@ -41,11 +41,11 @@ class MayDetour(Resolved, frozen=True, kw_only=True):
     """A scheme that chooses among the paths of a Dragonfly where it has `dragonfly_paths`."""
 
     def plans(
-        self, topology: Topology, program: Program, target: Target, down: Down, out: Collection[End]
+        self, topology: Topology, program: Program, target: Target, down: Down, suppressed: Collection[End]
     ) -> Iterator[Plan]:
         """See Resolved."""
         if self.dragonfly_paths is None:
-            yield from super().plans(topology, program, target, down, out)
+            yield from super().plans(topology, program, target, down, suppressed)
             return
         usual_routes = MinimalRoutes(topology)
         routes = MinimalRoutes(topology, down) if down else usual_routes

@@ -236,7 +236,7 @@ class ResolvedFlowcut(app.FlowcutSettings, frozen=True, kw_only=True):
         return replace(self, age_ns=age)
 
     def plans(
-        self, topology: Topology, program: Program, target: Target, down: Down, out: Collection[End]
+        self, topology: Topology, program: Program, target: Target, down: Down, suppressed: Collection[End]
     ) -> Iterator[Plan]:
         """See Resolved.
 
@@ -250,7 +250,7 @@ class ResolvedFlowcut(app.FlowcutSettings, frozen=True, kw_only=True):
                 f"scheme flowcut: variant full stamps packets at {stamping} switches of a path in"
                 f" {topology.words}, a packet has room for {room}"
             )
-        return super().plans(topology, program, target, down, out)
+        return super().plans(topology, program, target, down, suppressed)
 
     def entities(self, plan: Plan) -> Iterator[P4Entity]:
         """See Resolved."""
@@ -271,10 +271,10 @@ class ResolvedFlowcutNic(ResolvedFlowcut, frozen=True, kw_only=True):
         return None if self.path == SHORTEST else self._paths("flowlet" if self.path == UGAL_L else "flow")
 
     def plans(
-        self, topology: Topology, program: Program, target: Target, down: Down, out: Collection[End]
+        self, topology: Topology, program: Program, target: Target, down: Down, suppressed: Collection[End]
     ) -> Iterator[Plan]:
         """See Resolved."""
-        return routing.MayDetour.plans(self, topology, program, target, down, out)
+        return routing.MayDetour.plans(self, topology, program, target, down, suppressed)
 
     def entities(self, plan: Plan) -> Iterator[P4Entity]:
         """See Resolved."""

@@ -20,7 +20,7 @@ from typing import Any
 
 from tailrace.p4rt.digests import Digest
 from tailrace.p4rt.target import Target
-from tailrace.schemes.watch import End, Out
+from tailrace.schemes.watch import End, SuppressedPath
 from tailrace.topology import Topology
 
 DIGEST = "failure_alert_t"
@@ -91,7 +91,7 @@ class Failures:
         self._first_ns = hold_ns
         self._paths: dict[End, _Path] = {}
 
-    def take_out(self, end: End, now_ns: int) -> Out | None:
+    def suppress(self, end: End, now_ns: int) -> SuppressedPath | None:
         """Takes a path out; None where it is out already, for packets under way may still tell of it."""
         path = self._paths.get(end)
         if path is not None and path.is_out:
@@ -102,21 +102,21 @@ class Failures:
             doublings = max(0, min(path.doublings + 1, MOST_DOUBLINGS) - forgiven)
         hold_ns = self._first_ns << doublings
         self._paths[end] = _Path(True, now_ns, hold_ns, doublings)
-        return Out(end, now_ns, now_ns + hold_ns)
+        return SuppressedPath(end, now_ns, now_ns + hold_ns)
 
     def give_back(self, now_ns: int, down: AbstractSet[End] = frozenset()) -> list[End]:
         """Gives back the paths whose time is over, but for those in `down`, whose links are dead."""
-        back = [out.end for out in self.out if out.until_ns <= now_ns and out.end not in down]
+        back = [one.end for one in self.suppressed if one.until_ns <= now_ns and one.end not in down]
         for end in back:
             path = self._paths[end]
             path.is_out, path.since_ns = False, now_ns
         return back
 
     @property
-    def out(self) -> list[Out]:
+    def suppressed(self) -> list[SuppressedPath]:
         """The paths that are out, by switch and port."""
         found = sorted((end, path) for end, path in self._paths.items() if path.is_out)
-        return [Out(end, path.since_ns, path.since_ns + path.hold_ns) for end, path in found]
+        return [SuppressedPath(end, path.since_ns, path.since_ns + path.hold_ns) for end, path in found]
 
     @property
     def ends(self) -> frozenset[End]:
@@ -125,4 +125,4 @@ class Failures:
 
     def next_ns(self, now_ns: int) -> int | None:
         """When the next hold time is over; None: none goes on."""
-        return min((out.until_ns for out in self.out if out.until_ns > now_ns), default=None)
+        return min((one.until_ns for one in self.suppressed if one.until_ns > now_ns), default=None)

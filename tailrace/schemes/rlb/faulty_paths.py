@@ -17,7 +17,7 @@ from tailrace.p4rt.programs import Program
 from tailrace.p4rt.target import Target
 from tailrace.schemes.blocks.groups import without
 from tailrace.schemes.rlb.failures import Alert, Failures, alert_of
-from tailrace.schemes.watch import End, Out, Tell, Watcher, When
+from tailrace.schemes.watch import End, SuppressedPath, Tell, Watcher, When
 from tailrace.topology import Topology
 from tailrace.topology.paths.shortest import Down, next_hops
 from tailrace.words.units import format_time
@@ -48,13 +48,13 @@ class FaultyPaths(Watcher):
         alert = alert_of(digest, self.topology, self._target)
         if alert is None:
             return super().heard(digest, now_ns, down)
-        out = None
+        suppressed = None
         became = LAST_WAY
         if not self._is_last(alert.end, down):
-            out = self._failures.take_out(alert.end, now_ns)
-            became = ALREADY_OUT if out is None else TAKEN_OUT
-        self.tell(self._of_alert(alert, now_ns, became, out))
-        return out is not None
+            suppressed = self._failures.suppress(alert.end, now_ns)
+            became = ALREADY_OUT if suppressed is None else TAKEN_OUT
+        self.tell(self._of_alert(alert, now_ns, became, suppressed))
+        return suppressed is not None
 
     def found(
         self,
@@ -80,14 +80,14 @@ class FaultyPaths(Watcher):
         peer = self.topology.ports_of(switch).get(port)
         if peer is None or peer.kind != "switch" or self._is_last((switch, port), down):
             return False
-        out = self._failures.take_out((switch, port), now_ns)
-        if out is None:
+        suppressed = self._failures.suppress((switch, port), now_ns)
+        if suppressed is None:
             return False
         facts = {"time_ns": now_ns, "switch": switch, "port": port, "neighbour": peer.name}
-        facts["until_ns"] = out.until_ns
+        facts["until_ns"] = suppressed.until_ns
         text = (
             f"{switch}: the path by port {port} to {peer.name} was out already;"
-            f" hold={format_time(out.until_ns - out.since_ns)}"
+            f" hold={format_time(suppressed.until_ns - suppressed.since_ns)}"
         )
         self.tell(Event("path-out", f"{switch}-{peer.name}", text, facts))
         return True
@@ -108,24 +108,24 @@ class FaultyPaths(Watcher):
         return self._failures.ends
 
     @property
-    def out(self) -> list[Out]:
+    def suppressed(self) -> list[SuppressedPath]:
         """See Watcher."""
-        return self._failures.out
+        return self._failures.suppressed
 
     def next_ns(self, now_ns: int) -> int | None:
         """When a path may come back next; None: nothing changes with time alone."""
         return self._failures.next_ns(now_ns)
 
-    def _of_alert(self, alert: Alert, now_ns: int, became: str, out: Out | None) -> Event:
+    def _of_alert(self, alert: Alert, now_ns: int, became: str, suppressed: SuppressedPath | None) -> Event:
         facts: dict[str, Any] = {"time_ns": now_ns, **alert.facts, "action": became}
         text = (
             f"{alert.switch}: failure alert: time={self.when(now_ns)} port={alert.port}"
             f" neighbour={alert.neighbour} mean_recirculations={alert.mean:.3g}"
             f" t_rc={format_time(alert.delay_ns)} action={became}"
         )
-        if out is not None:
-            facts["until_ns"] = out.until_ns
-            text += f" hold={format_time(out.until_ns - out.since_ns)}"
+        if suppressed is not None:
+            facts["until_ns"] = suppressed.until_ns
+            text += f" hold={format_time(suppressed.until_ns - suppressed.since_ns)}"
         return Event("failure-alert", f"{alert.switch}-{alert.neighbour}", text, facts)
 
     def _is_last(self, end: End, down: Down) -> bool:

@@ -181,12 +181,12 @@ class ResolvedBounded(Resolved, frozen=True, kw_only=True):
         return self.trim
 
     def plans(
-        self, topology: Topology, program: Program, target: Target, down: Down, out: Collection[End]
+        self, topology: Topology, program: Program, target: Target, down: Down, suppressed: Collection[End]
     ) -> Iterator[Plan]:
         """Groups hold all minimal next hops, in a Dragonfly those from hosts. Dead links are left to the
         senders to avoid, unless `repair` is on (Spritz §V-D).
         """
-        del out
+        del suppressed
         down = down if self.repair else frozenset()
         paths = BoundedPaths(topology, down, self.frame_bytes)
         usual = minimal_next_hops(topology)

@@ -30,13 +30,13 @@ async def gone(switch: str, op: str, index: int) -> bytes:
     raise UnreachableError(switch, "no answer at 127.0.0.1:1")
 
 
-def serving(ask, use: Callable[[Path], object], down=frozenset, out=tuple) -> object:
+def serving(ask, use: Callable[[Path], object], down=frozenset, suppressed=tuple) -> object:
     """What `use` returns in a thread while a relay serves."""
 
     async def run() -> object:
         with tempfile.TemporaryDirectory(prefix="relay-") as folder:
             path = Path(folder) / "r.sock"
-            server = RelayServer(path, ask, down, out)
+            server = RelayServer(path, ask, down, suppressed)
             await server.start()
             try:
                 return await asyncio.wait_for(asyncio.to_thread(use, path), TIMEOUT_S)
@@ -71,11 +71,15 @@ def test_the_paths_that_are_out() -> None:
 
     def use(path: Path) -> tuple[object, ...]:
         with RelayClient(path) as client:
-            return client.out(), client.down(), dict(client.ask("leaf1", "READ_PATH", [7]))
+            return client.suppressed(), client.down(), dict(client.ask("leaf1", "READ_PATH", [7]))
 
-    out = [("leaf2", 9, 0), ("leaf1", 3, 1_500_000)]
+    suppressed = [("leaf2", 9, 0), ("leaf1", 3, 1_500_000)]
     sorted_out = (("leaf1", 3, 1_500_000), ("leaf2", 9, 0))
-    assert serving(echo, use, out=lambda: out) == (sorted_out, frozenset(), {7: b"leaf1 READ_PATH 7"})
+    assert serving(echo, use, suppressed=lambda: suppressed) == (
+        sorted_out,
+        frozenset(),
+        {7: b"leaf1 READ_PATH 7"},
+    )
 
 
 @pytest.mark.parametrize(

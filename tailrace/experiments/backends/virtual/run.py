@@ -39,7 +39,7 @@ from tailrace.p4rt.inprocess import InProcess
 from tailrace.p4rt.status import P4RtError
 from tailrace.p4rt.target import target
 from tailrace.schemes.intent import intent
-from tailrace.schemes.watch import Out
+from tailrace.schemes.watch import SuppressedPath
 from tailrace.topology import GATEWAY_MAC
 from tailrace.topology.paths.shortest import Down
 from tailrace.topology.timing import base_rtt_ns, fabric_rate_bps
@@ -69,13 +69,13 @@ TELL_SHARE = 20
 @dataclass(frozen=True, slots=True)
 class Standing:
     """A run that stands still: its network, its job, the ends of links that its controller knows dead, and
-    the paths that it has taken out.
+    the paths that it suppresses.
     """
 
     network: Network
     job: Job
     down: Down
-    out: tuple[Out, ...] = ()
+    suppressed: tuple[SuppressedPath, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +159,9 @@ class _Run:
     ) -> None:
         """Makes all switches, or some, hold what they should while the links in `down` are dead."""
         with uncollected():
-            intents = intent(self._topology, self._scheme, target("virtual"), down, out=self._paths.ends)
+            intents = intent(
+                self._topology, self._scheme, target("virtual"), down, suppressed=self._paths.ends
+            )
             wanted = {name: found for name, found in intents.items() if names is None or name in names}
             install_all(network.p4rt, wanted)
 
@@ -265,7 +267,7 @@ class _Run:
             # nobody who looks is to be told instead of the run's own controller
             alerts.take()
             teller.tell_now(network.now_ns, network.events, "stopped")
-            stops.halt(Standing(network, self._job, faults.down, tuple(self._paths.out)))
+            stops.halt(Standing(network, self._job, faults.down, tuple(self._paths.suppressed)))
             # what was asked by packets is no part of the run
             self._looked_hops += network.traffic().packet_hops - hops
             self._stood_s += time.perf_counter() - began_s

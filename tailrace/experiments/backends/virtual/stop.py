@@ -82,7 +82,9 @@ def _announced(standing: Standing, port: int) -> Iterator[None]:
         switches={item.name: RunSwitch(f"{LOOPBACK}:{port}", item.id, program) for item in switches},
         time_scale=job.time_scale,
         down=tuple(sorted(standing.down)),
-        out=tuple((*path.end, max(0, path.until_ns - standing.network.now_ns)) for path in standing.out),
+        suppressed=tuple(
+            (*path.end, max(0, path.until_ns - standing.network.now_ns)) for path in standing.suppressed
+        ),
     )
     runfile.write(None, content)
     try:
