@@ -29,18 +29,20 @@ def test_what_is_compiled_is_compiled_whole():
 
 def test_a_set_is_found_by_the_sources_only(monkeypatch, tmp_path):
     """Another text of any module is another set; the driver does not count."""
-    files = {name: tmp_path / name for name in ("hosts/nic.py", "codec/calls.py", "hosts/driver/loop.py")}
+    names = ("hosts/nic.py", "codec/calls.py", "words/constants.py", "hosts/driver/loop.py")
+    files = {name: tmp_path / name for name in names}
     for file in files.values():
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text("1")
     monkeypatch.setattr(compiled, "PACKAGE", tmp_path)
     monkeypatch.setattr(compiled, "_PACKAGE", tmp_path / "hosts")
     monkeypatch.setattr(compiled, "_CODEC", tmp_path / "codec")
+    monkeypatch.setattr(compiled, "_CONSTANTS", tmp_path / "words" / "constants.py")
     digests = [compiled.digest()]
     for file in files.values():
         file.write_text("2")
         digests.append(compiled.digest())
-    assert len(set(digests)) == 3
+    assert len(set(digests)) == 4
     assert digests[-1] == digests[-2]
 
 
