@@ -74,8 +74,8 @@ class VirtualAlerts:
         self._rewrite = rewrite
         self._switches = [InProcess(network.p4rt(item.name)) for item in network.topology.switches]
         self._wakes: set[int] = set()
-        told = {digest.preamble.alias for digest in program.p4info.digests}
-        self._listens = bool(told if lossless else told - storms.DIGESTS)
+        digests = {digest.preamble.alias for digest in program.p4info.digests}
+        self._listens = bool(digests if lossless else digests - storms.DIGESTS)
 
     def start(self) -> None:
         """Listens from now on, where the program may have anything to say."""
@@ -97,7 +97,7 @@ class VirtualAlerts:
             self._rewrite({digest.switch})
         self._plan()
 
-    def look(self) -> Collection[str]:
+    def poll(self) -> Collection[str]:
         """Gives back the paths that can be, when links have come back; whose they are."""
         back = self._paths.passed(self._network.now_ns, self._down())
         self._plan()
@@ -106,7 +106,7 @@ class VirtualAlerts:
     def _wake(self, time_ns: int) -> None:
         """A hold time is over."""
         self._wakes.discard(time_ns)
-        switches = self.look()
+        switches = self.poll()
         if switches:
             self._rewrite(switches)
 

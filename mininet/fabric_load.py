@@ -129,7 +129,7 @@ class LoadWatch:
             if used != Usage():
                 self._latest[name] = used
 
-    def look(self) -> Mapping[str, Interface]:
+    def read_interfaces(self) -> Mapping[str, Interface]:
         """The interfaces now: to be read before the programs' counters."""
         return interfaces()
 
@@ -137,7 +137,7 @@ class LoadWatch:
         """The second look.
 
         Args:
-            seen: from `look`.
+            seen: from `read_interfaces`.
             taken: frames that programs have taken by now, by interface; those not named are not compared.
         """
         wall_s = self._sampled - self._start

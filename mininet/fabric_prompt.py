@@ -67,7 +67,7 @@ class Prompt(CLI):
         self._run, self._net = run, net
         self.failures: list[str] = []
         self._leaving = threading.Event()
-        watcher = threading.Thread(target=self._look, name="watch", daemon=True)
+        watcher = threading.Thread(target=self._watch, name="watch", daemon=True)
         watcher.start()
         output(welcome(run.topology))
         try:
@@ -80,7 +80,7 @@ class Prompt(CLI):
     def initReadline(cls) -> None:  # noqa: N802 - Mininet's name
         """Lines can be edited, but no history file stays in the user's home."""
 
-    def _look(self) -> None:
+    def _watch(self) -> None:
         while not self._leaving.is_set():
             self._try(self._run.watch.turn, self.failures)
 

@@ -69,7 +69,7 @@ class Run:
         self.links = Links(self._plan, self._frame_bytes)
         self._processes: list[Process] = []
         self._events: list[dict[str, Any]] = []
-        self._told = 0
+        self._reported = 0
         self._started_s = time.monotonic()
 
     def up(self) -> FabricNet:
@@ -164,7 +164,7 @@ class Run:
         if self.job.kernel_tcp is not None:
             fabric_links.shape(net, self.job.nic.mtu_bytes)
         # what was late while the fabric came up has nothing to do with what is measured
-        self._told = len(self._events)
+        self._reported = len(self._events)
         traffic = Traffic(self.job, net, self._run_dir, self._logs, self.watch)
         self._processes.insert(0, traffic.process)
         try:
@@ -174,7 +174,7 @@ class Run:
             load = LoadWatch(pids, self._frame_ns(), taken, self._broken())
             steps = schedule(self._plan, self.links, self.job.faults)
             found = traffic.run(steps, self.report, load.sample)
-            seen = load.look()
+            seen = load.read_interfaces()
             after, taken, pfc = self._counts(net)
         finally:
             traffic.process.end()
@@ -244,7 +244,7 @@ class Run:
         """What the watching of links tells of a machine that did not keep up."""
         ends = [(fault.a, fault.b) for fault in self.job.faults if fault.kind == "link-down"]
         failed = {f"{a}-{b}" for end in ends for a, b in (end, end[::-1])}
-        return doubts(self._events[self._told :], failed)
+        return doubts(self._events[self._reported :], failed)
 
     def _pfc(self, counts: Mapping[str, Any], traffic_ns: int) -> dict[str, Any] | None:
         if not counts:

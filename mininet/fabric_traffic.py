@@ -82,11 +82,11 @@ class Traffic:
         if event == "done":
             self._watch.release(self.process)
 
-    def run(self, steps: Sequence[Step], report: Report, look: Callable[[], None]) -> dict[str, Any]:
+    def run(self, steps: Sequence[Step], report: Report, poll: Callable[[], None]) -> dict[str, Any]:
         """Runs all flows to their end, with the steps at their times; what the driver found.
 
         Args:
-            look: called often.
+            poll: called often.
 
         Raises:
             FabricError: a process of the run has ended, or a step cannot be done.
@@ -106,6 +106,6 @@ class Traffic:
                 report.phase("traffic", done=shown, flows=self._flows)
             next_s = (waiting[0].at_ns - now_ns) / 1e9 if waiting else TURN_S
             self._watch.turn(max(0.0, min(TURN_S, next_s)))
-            look()
+            poll()
         result: dict[str, Any] = json.loads(self._result.read_text())
         return result

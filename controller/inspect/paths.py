@@ -156,12 +156,12 @@ class Walker:
         start = (src.switch, False)
         steps, hops = self._steps(start, dst)
         rows, problems = [], []
-        told: list[tuple[str, Step]] = []
+        shown: list[tuple[str, Step]] = []
         for place in sorted(steps, key=lambda place: (hops[place], list(steps).index(place))):
             name, step = place[0], steps[place]
-            if (name, step) in told:
+            if (name, step) in shown:
                 continue
-            told.append((name, step))
+            shown.append((name, step))
             note, problem = self._judge(name, step, dst)
             if problem:
                 problems.append(f"{src.name} to {dst.name}: {name}: {note}")

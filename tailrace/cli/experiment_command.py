@@ -91,9 +91,9 @@ def _stops_ns(texts: Sequence[str], planned: Plan) -> tuple[int, ...]:
 def _stopping(times_ns: tuple[int, ...], display: Display) -> Backend:
     """Virtual time with stops; a line on standard input ends each."""
     # whoever does not stop needs no server
-    from tailrace.experiments.backends.virtual.stop import STANDARD_INPUT, Lines, let_look
+    from tailrace.experiments.backends.virtual.stop import STANDARD_INPUT, Lines, let_inspect
 
-    halt = let_look(display.say, Lines(STANDARD_INPUT).wait)
+    halt = let_inspect(display.say, Lines(STANDARD_INPUT).wait)
     return VirtualBackend(stops=Stops(times_ns, halt))
 
 

@@ -93,13 +93,13 @@ def compiler() -> Compiler:
 
 @functools.cache
 def _identity(path: Path, words: tuple[str, ...]) -> str:
-    told = [" ".join(words)]
+    parts = [" ".join(words)]
     for part in (path, *(Path(name) for word in words if (name := shutil.which(word)) is not None)):
         file = part.resolve().stat()
         if file.st_mode & stat.S_IWOTH:
             raise BuildError(f"the compiler {part} is not trusted: everybody can write it")
-        told.append(f"{part.name} {file.st_size} {file.st_mtime_ns}")
-    return hashlib.sha256("\0".join(told).encode()).hexdigest()[:12]
+        parts.append(f"{part.name} {file.st_size} {file.st_mtime_ns}")
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:12]
 
 
 @functools.cache

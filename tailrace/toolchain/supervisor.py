@@ -32,7 +32,7 @@ _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _PATH_BENEATH = 1
 _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR, _TRUNCATE, _IOCTL = 1, 2, 4, 8, 1 << 14, 1 << 15
 _OF_FILES = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL
-_LOOK = _EXECUTE | _READ_FILE | _READ_DIR
+_READ = _EXECUTE | _READ_FILE | _READ_DIR
 # all rights to files that a version of Landlock knows of
 _KNOWN = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 4: (1 << 15) - 1, 5: (1 << 16) - 1}
 _TCP = 3
@@ -98,7 +98,7 @@ def _landlock(write: list[str], devices: list[str], read: list[str]) -> str | No
     rules = _call(_CREATE_RULESET, ctypes.byref(ruleset), ctypes.c_size_t(size), ctypes.c_uint32(0))
     if rules < 0:
         return None
-    for paths, rights in ((write, known), (devices, _READ_FILE | _WRITE_FILE | _IOCTL), (read, _LOOK)):
+    for paths, rights in ((write, known), (devices, _READ_FILE | _WRITE_FILE | _IOCTL), (read, _READ)):
         for path in paths:
             _allow(rules, path, rights & known)
     if _call(_RESTRICT_SELF, ctypes.c_int(rules), ctypes.c_uint32(0)) != 0:
@@ -143,8 +143,8 @@ def _confine(job: dict[str, Any]) -> list[str]:
     return active
 
 
-def _child(job: dict[str, Any], output: int, told: int) -> None:
-    """Becomes the command. `told` gets what is confined, and after it the reason if it could not be run."""
+def _child(job: dict[str, Any], output: int, status_out: int) -> None:
+    """Becomes the command. `status_out` gets what is confined, then the reason if it could not run."""
     os.setpgid(0, 0)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
         signal.signal(number, signal.SIG_DFL)
@@ -156,10 +156,10 @@ def _child(job: dict[str, Any], output: int, told: int) -> None:
     os.umask(0o077)
     os.chdir(job["cwd"])
     try:
-        os.write(told, ("\n".join(_confine(job)) + "\n").encode())
+        os.write(status_out, ("\n".join(_confine(job)) + "\n").encode())
         os.execve(job["argv"][0], job["argv"], job["env"])  # noqa: S606
     except (OSError, ValueError) as error:
-        os.write(told, f"!{getattr(error, 'strerror', None) or error}\n".encode())
+        os.write(status_out, f"!{getattr(error, 'strerror', None) or error}\n".encode())
     os._exit(127)
 
 
@@ -216,13 +216,13 @@ def main() -> int:
         signal.signal(number, lambda *_: None)
     job = json.loads(_line())
     heard, output = os.pipe()
-    telling, told = os.pipe()
+    status_in, status_out = os.pipe()
     deadline = time.monotonic() + job["time_s"]
     pid = os.fork()
     if pid == 0:
-        _child(job, output, told)
+        _child(job, output, status_out)
     os.close(output)
-    os.close(told)
+    os.close(status_out)
     with suppress(OSError):
         os.setpgid(pid, pid)
     why, said = _watch(pid, heard, deadline, woken)
@@ -232,7 +232,7 @@ def main() -> int:
     if why == "abandoned":
         shutil.rmtree(job["scratch"], ignore_errors=True)
         return 1
-    words = os.read(telling, 4096).decode(errors="replace").splitlines()
+    words = os.read(status_in, 4096).decode(errors="replace").splitlines()
     active = [word for word in words if not word.startswith("!")]
     failed = next((word[1:] for word in words if word.startswith("!")), None)
     outcome = {"why": why, "status": status, "failed": failed, "active": active}

@@ -12,7 +12,7 @@ from tailrace.topology.families.options import FAMILIES
 from tailrace.topology.families.tutorials import read_topology_json
 from tailrace.topology.model import Topology
 from tailrace.words import SpecError, parse
-from tailrace.words.plugins import told
+from tailrace.words.plugins import blamed
 from tailrace.words.registry import load_folder
 
 __all__ = ["FAMILIES", "parse_topology"]
@@ -34,7 +34,7 @@ def parse_topology(text: str) -> Topology:
     words, family = FAMILIES.read(words)
     builder = Builder(words, family.links)
     try:
-        with told(words.title):
+        with blamed(words.title):
             family.build(builder)
     except SpecError as error:
         problem = str(error)

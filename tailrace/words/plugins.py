@@ -114,7 +114,7 @@ def digest() -> tuple[tuple[str, str], ...]:
 
 
 @contextmanager
-def told(what: str) -> Iterator[None]:
+def blamed(what: str) -> Iterator[None]:
     """Within the block, an error that code from outside raises is told in a line that names its file.
 
     Raises:
@@ -129,7 +129,7 @@ def told(what: str) -> Iterator[None]:
         own = [frame for frame in frames if Path(frame.filename) in _loaded]
         if not own:
             raise
-        raise SpecError(f"{what}: {own[-1].filename}: line {own[-1].lineno}: {_told(error)}") from error
+        raise SpecError(f"{what}: {own[-1].filename}: line {own[-1].lineno}: {_line_of(error)}") from error
 
 
 def _files(path: Path) -> list[Path]:
@@ -169,7 +169,7 @@ def _load_file(path: Path) -> None:
         del sys.modules[name], _loaded[path]
         if isinstance(error, (KeyboardInterrupt, GeneratorExit)):
             raise
-        raise SpecError(f"plug-in {path}: {_where(error, path)}{_told(error)}") from error
+        raise SpecError(f"plug-in {path}: {_where(error, path)}{_line_of(error)}") from error
 
 
 def _load_point(point: EntryPoint) -> None:
@@ -181,7 +181,7 @@ def _load_point(point: EntryPoint) -> None:
     except Exception as error:
         package = point.dist.name if point.dist is not None else "?"
         named = f"{package} ({point.group} {point.name} = {point.value})"
-        raise SpecError(f"plug-in {named}: {_told(error)}") from error
+        raise SpecError(f"plug-in {named}: {_line_of(error)}") from error
     if point.dist is not None:
         _packages[point.dist.name] = point.dist.version
 
@@ -194,7 +194,7 @@ def _where(error: BaseException, path: Path) -> str:
     return f"line {own[-1].lineno}: " if own else ""
 
 
-def _told(error: BaseException) -> str:
+def _line_of(error: BaseException) -> str:
     """An error in one line."""
     if isinstance(error, SpecError):
         return str(error)

@@ -26,7 +26,7 @@ from tailrace.cli.main import main
 from tailrace.controller import runfile
 from tailrace.experiments.backends.target import Machine, choose
 from tailrace.experiments.backends.virtual.run import Standing, Stops, VirtualBackend
-from tailrace.experiments.backends.virtual.stop import Lines, let_look
+from tailrace.experiments.backends.virtual.stop import Lines, let_inspect
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.plan import plan
 from tailrace.experiments.results.result import Result
@@ -103,7 +103,7 @@ class Shown:
     told: str
 
 
-def looking(
+def inspecting(
     capsys: pytest.CaptureFixture[str], commands: Sequence[str], shown: list[dict[str, Shown]]
 ) -> Halt:
     """A stop in which commands are called, as from another terminal; what they show."""
@@ -117,13 +117,13 @@ def looking(
             found[command] = Shown(status, json.loads(captured.out or "[]"), captured.err)
         shown.append(found)
 
-    return let_look(lambda _text: None, wait)
+    return let_inspect(lambda _text: None, wait)
 
 
 def test_commands_look_into_a_stopped_run(capsys: pytest.CaptureFixture[str]) -> None:
     """All of them, at two stops, one of which is before any traffic; the run comes out as without."""
     shown: list[dict[str, Shown]] = []
-    stopped = measure(Stops((0, 30_000), looking(capsys, COMMANDS, shown)))
+    stopped = measure(Stops((0, 30_000), inspecting(capsys, COMMANDS, shown)))
     before, later = shown
     for found in shown:
         assert {name: (one.status, one.told) for name, one in found.items()} == dict.fromkeys(
@@ -147,7 +147,7 @@ def test_links_that_are_dead_belong_to_what_is_intended(capsys: pytest.CaptureFi
     """As soon as the controller has learnt of them, and as long."""
     shown: list[dict[str, Shown]] = []
     measure(
-        Stops((100_000, 300_000), looking(capsys, ["diff", "tables"], shown)),
+        Stops((100_000, 300_000), inspecting(capsys, ["diff", "tables"], shown)),
         fault=["link-down:link=leaf1-spine1,at=20us,until=200us"],
         workload="permutation:size=1MiB,peers=remote",
     )
@@ -182,7 +182,7 @@ def test_p4runtime_shell_looks_into_a_stopped_run() -> None:
         command = [str(python), "-c", SHELL, address, *ids]
         ended.append(subprocess.run(command, capture_output=True, text=True, check=False, timeout=LONG_S))
 
-    stopped = measure(Stops((20_000,), let_look(lambda _text: None, wait)))
+    stopped = measure(Stops((20_000,), let_inspect(lambda _text: None, wait)))
     (process,) = ended
     lines = [line.split() for line in process.stdout.splitlines() if line[:1].isdigit()]
     assert [line[0] for line in lines] == ids, process.stderr

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from tailrace.experiments.backends.target import Machine, choose, look_at_machine
+from tailrace.experiments.backends.target import Machine, choose, probe_machine
 from tailrace.experiments.errors import TargetError
 from tailrace.experiments.plan import budget
 from tailrace.topology import parse_topology
@@ -42,7 +42,7 @@ def test_named_targets() -> None:
 
 def test_this_machine_can_be_looked_at() -> None:
     """Whatever this machine is: the answer is a reason or none, and nothing is left behind."""
-    assert "\n" not in look_at_machine().no_mininet
+    assert "\n" not in probe_machine().no_mininet
 
 
 @pytest.mark.parametrize("target", ["native", "bmv2"])

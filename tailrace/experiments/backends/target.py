@@ -33,7 +33,7 @@ class Choice:
     reason: str
 
 
-def look_at_machine() -> Machine:
+def probe_machine() -> Machine:
     """Finds out what is installed and allowed."""
     return Machine(shutil.which(BMV2) is not None, _no_mininet())
 
@@ -56,19 +56,19 @@ def _no_mininet() -> str:
     return ""
 
 
-def choose(wanted: str, look: Callable[[], Machine] = look_at_machine) -> Choice:
+def choose(wanted: str, probe: Callable[[], Machine] = probe_machine) -> Choice:
     """The target to run on.
 
     Args:
         wanted: auto, bmv2, native or virtual.
-        look: finds out what the machine can do; called only where that matters.
+        probe: finds out what the machine can do; called only where that matters.
 
     Raises:
         TargetError: the wanted target cannot run here.
     """
     if wanted == "virtual":
         return Choice("virtual", "as asked for")
-    machine = look()
+    machine = probe()
     if wanted == "auto":
         if machine.no_mininet:
             return Choice("virtual", f"Mininet cannot run here: {machine.no_mininet}")

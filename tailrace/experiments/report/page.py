@@ -265,8 +265,8 @@ def _command(group: Group) -> str:
         value = getattr(summary, key)
         same = all(getattr(result.summary, key) == value for result in group.results)
         # what differs follows from what is varied
-        told = option not in group.axes and (same or option in swept)
-        if told and not isinstance(value, UnsetType) and (key, value) != ("time_scale", 1):
+        is_given = option not in group.axes and (same or option in swept)
+        if is_given and not isinstance(value, UnsetType) and (key, value) != ("time_scale", 1):
             words += [f"--{option.replace('_', '-')}", str(value)]
     if "fault" not in swept:
         for fault in dict.fromkeys(text for result in group.results for text in result.summary.faults):

@@ -89,7 +89,7 @@ def measured(result: Result) -> dict[str, float]:
     found = {}
     for name, one in added().items():
         assert one.compute is not None, "whoever registers one says how it is computed"
-        with plugins.told(f"metric {name}"):
+        with plugins.blamed(f"metric {name}"):
             value: Any = one.compute(result)
         if value is None:
             continue

@@ -25,7 +25,7 @@ from tailrace.hosts.flows.flow import FlowSpec
 from tailrace.topology import Host, Topology
 from tailrace.words import SpecError, parse
 from tailrace.words.keys import read
-from tailrace.words.plugins import told
+from tailrace.words.plugins import blamed
 from tailrace.words.registry import load_folder
 from tailrace.words.text import one_line
 
@@ -70,7 +70,7 @@ class Workload:
         if self.seed is not None:
             rng = random.Random(f"workload {self.seed}")
         try:
-            with told(f"workload {self.name}"):
+            with blamed(f"workload {self.name}"):
                 return self._numbered(topology, rng)
         except (PatternError, ConfigError) as error:
             raise SpecError(f"workload {self.name}: {error}") from error

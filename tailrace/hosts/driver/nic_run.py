@@ -47,12 +47,12 @@ class NicRun:
             DeviceError: an interface went away.
         """
 
-        def look(now_ns: int) -> None:
+        def poll(now_ns: int) -> None:
             for port in self._ports:
                 port.socket.count_dropped()
             progress(now_ns)
 
-        self._loop.run(self._job.timeout_ns, self._job.progress_ns, look)
+        self._loop.run(self._job.timeout_ns, self._job.progress_ns, poll)
 
     def done(self) -> int:
         """Flows that are complete at all ends that are here."""

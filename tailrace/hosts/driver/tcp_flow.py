@@ -42,7 +42,7 @@ class TcpFlow:
         done: the source knows that.
         sent, arrived: bytes that the kernel has taken, and given.
         waits: flows that it still waits for (FlowSpec.after).
-        told: what both ends have counted, the source first; None until they are closed.
+        counters: what both ends have counted, the source first; None until they are closed.
     """
 
     spec: FlowSpec
@@ -55,7 +55,7 @@ class TcpFlow:
     sent: int = 0
     arrived: int = 0
     waits: int = 0
-    told: tuple[TcpInfo, TcpInfo] | None = None
+    counters: tuple[TcpInfo, TcpInfo] | None = None
 
     def accept(self) -> None:
         """Takes the connection that has come; the listener has done its work."""
@@ -135,8 +135,8 @@ class TcpFlow:
 
     def close(self) -> None:
         """Notes what both ends have counted, and leaves nothing of the connection in the kernel."""
-        if self.destination is not None and self.told is None:
-            self.told = read(self.source), read(self.destination)
+        if self.destination is not None and self.counters is None:
+            self.counters = read(self.source), read(self.destination)
         for one in (self.listener, self.source, self.destination):
             if one is not None and one.fileno() >= 0:
                 # a reset, and no TIME_WAIT: the next run may use the same ports
@@ -170,7 +170,7 @@ class TcpFlow:
         return {name for name, value in self._counts().items() if value is None}
 
     def _counts(self) -> dict[str, int | None]:
-        source, destination = self.told or (NOTHING, NOTHING)
+        source, destination = self.counters or (NOTHING, NOTHING)
         return {
             "packets": source.data_out,
             "retransmitted": source.retransmitted,

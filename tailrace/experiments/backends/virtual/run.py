@@ -89,9 +89,9 @@ class Stops:
 class VirtualBackend:
     """Runs one network after the other."""
 
-    def __init__(self, look: Callable[[Network], None] | None = None, stops: Stops | None = None) -> None:
-        """`look` is handed each network before its traffic begins, to tap its wires for one."""
-        self._look = look
+    def __init__(self, observe: Callable[[Network], None] | None = None, stops: Stops | None = None) -> None:
+        """`observe` is handed each network before its traffic begins, to tap its wires for one."""
+        self._observe = observe
         self._stops = stops
 
     def run(self, job: Job, report: Report) -> Outcome:
@@ -102,7 +102,7 @@ class VirtualBackend:
             RunError: the controller or the network failed.
         """
         try:
-            return _Run(job, report).measure(self._look, self._stops)
+            return _Run(job, report).measure(self._observe, self._stops)
         except ConfigError as error:
             raise SpecError(str(error)) from error
         except (ControllerError, NetworkError, P4RtError) as error:
@@ -120,9 +120,9 @@ class _Run:
         self._events: list[Event] = []
         self._paths = self._scheme.watch(self._topology, target("virtual"), self._happened)
         self._stood_s = 0.0
-        self._looked_hops = 0
+        self._observed_hops = 0
 
-    def measure(self, look: Callable[[Network], None] | None, stops: Stops | None) -> Outcome:
+    def measure(self, observe: Callable[[Network], None] | None, stops: Stops | None) -> Outcome:
         """Build the network, run it, read what it counted."""
         self._report(Progress("starting"))
         began_s = time.perf_counter()
@@ -134,8 +134,8 @@ class _Run:
                 self._job.pcap_dir.mkdir(parents=True, exist_ok=True)
                 network.capture(self._job.pcap_dir / "all.pcapng")
             faults, alerts = self._schedule_faults(network)
-            if look is not None:
-                look(network)
+            if observe is not None:
+                observe(network)
             if self._job.sample_ns is not None:
                 network.sample(self._job.sample_ns)
             watches = self._watches(network)
@@ -241,7 +241,7 @@ class _Run:
     def _schedule_faults(self, network: Network) -> tuple[VirtualFaults, VirtualAlerts]:
         """What happens to links, and what the controller does about that and about what switches tell."""
         configure = partial(self._configure, network)
-        faults = VirtualFaults(network, self._topology, self._job.flows, configure, lambda: alerts.look())
+        faults = VirtualFaults(network, self._topology, self._job.flows, configure, lambda: alerts.poll())
         alerts = VirtualAlerts(
             network,
             self._program,
@@ -269,7 +269,7 @@ class _Run:
             teller.tell_now(network.now_ns, network.events, "stopped")
             stops.halt(Standing(network, self._job, faults.down, tuple(self._paths.suppressed)))
             # what was asked by packets is no part of the run
-            self._looked_hops += network.traffic().packet_hops - hops
+            self._observed_hops += network.traffic().packet_hops - hops
             self._stood_s += time.perf_counter() - began_s
 
         for time_ns in sorted(set(stops.times_ns)):
@@ -334,7 +334,7 @@ class _Run:
             counters=found,
             dropped=counters.dropped(found.values()) + queues + restarts + traffic.lost,
             virtual_ns=network.now_ns,
-            packet_hops=traffic.packet_hops - self._looked_hops,
+            packet_hops=traffic.packet_hops - self._observed_hops,
             trace_sha256=network.trace_sha256,
             p4_sha256=self._program.sha256,
             timelines=timelines,

@@ -93,7 +93,7 @@ def _announced(standing: Standing, port: int) -> Iterator[None]:
         runfile.remove()
 
 
-def _told(standing: Standing, port: int) -> str:
+def _instructions(standing: Standing, port: int) -> str:
     switches = standing.network.topology.switches
     first = switches[0]
     return (
@@ -105,7 +105,7 @@ def _told(standing: Standing, port: int) -> str:
     )
 
 
-def let_look(say: Callable[[str], None], wait: Callable[[], None]) -> Callable[[Standing], None]:
+def let_inspect(say: Callable[[str], None], wait: Callable[[], None]) -> Callable[[Standing], None]:
     """What a stopped run is to do.
 
     Args:
@@ -119,7 +119,7 @@ def let_look(say: Callable[[str], None], wait: Callable[[], None]) -> Callable[[
     async def stand(standing: Standing) -> None:
         async with serving(standing.network, f"{LOOPBACK}:0") as port:
             with _announced(standing, port):
-                say(_told(standing, port))
+                say(_instructions(standing, port))
                 await _in_thread(wait)
         say("going on")
 
