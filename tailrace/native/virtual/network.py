@@ -23,7 +23,7 @@ from tailrace.native.compiler import Program
 from tailrace.native.runtime import SwitchConfig
 from tailrace.native.virtual.fabric import Progress
 from tailrace.native.virtual.faults import Faults
-from tailrace.native.virtual.looking import Looking
+from tailrace.native.virtual.observing import Observing
 from tailrace.topology import Topology
 
 PROGRESS_EVENTS = 20_000
@@ -33,7 +33,7 @@ SWITCH_CONFIG = SwitchConfig(cpu_port=510, priority_queues=8, tick_ns=1, queue_d
 """How switches are set up unless told otherwise: no queue limit but the program's own."""
 
 
-class Network(Faults, Looking):
+class Network(Faults, Observing):
     """A virtual network. Close it when it is no longer needed, or use it in a ``with`` statement."""
 
     def __init__(

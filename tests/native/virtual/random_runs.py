@@ -11,7 +11,7 @@ from functools import partial
 from tailrace.native.runtime import PfcConfig
 from tailrace.native.virtual import SWITCH_CONFIG, FrameMatch, Network
 from tailrace.native.virtual.account import Account
-from tailrace.native.virtual.looking import Sight, Traffic
+from tailrace.native.virtual.observing import Sight, Traffic
 from tailrace.topology import Topology, parse_topology
 from tests.native.virtual.l3 import Frame, ListNic, install, network, packet, program
 

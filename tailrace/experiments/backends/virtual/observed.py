@@ -10,7 +10,7 @@ import polars
 from tailrace.experiments.results.hf2t import Learned
 from tailrace.experiments.results.timelines import PATH_COLUMNS, QUEUE_COLUMNS
 from tailrace.hosts.nic.nic import Nic
-from tailrace.native.virtual.looking import Samples, Sight
+from tailrace.native.virtual.observing import Samples, Sight
 from tailrace.topology import Topology
 from tailrace.words.constants import PS_PER_NS
 

@@ -465,8 +465,8 @@ int tr_queue_level(tr_switch *s, uint32_t port, uint32_t prio,
     return TR_OK;
 }
 
-int tr_port_look(const tr_switch *s, uint32_t port, uint64_t at_ps,
-                 tr_port_look_t *out)
+int tr_port_state(const tr_switch *s, uint32_t port, uint64_t at_ps,
+                  tr_port_state_t *out)
 {
     memset(out, 0, sizeof *out);
     if (port >= TR_MAX_PORTS)

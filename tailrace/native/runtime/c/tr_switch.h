@@ -181,12 +181,12 @@ typedef struct tr_account {
 } tr_account;
 
 /* A port at a moment. */
-typedef struct tr_port_look_t {
+typedef struct tr_port_state_t {
     uint64_t rate_bps, delay_ps;
     uint64_t queue_packets, queue_bytes;  /* of all priorities */
     uint64_t tx_bytes;
     uint8_t paused;           /* bit per priority that obeys a pause then */
-} tr_port_look_t;
+} tr_port_state_t;
 
 /* What a table entry does. */
 typedef struct tr_target {
@@ -247,8 +247,8 @@ uint64_t tr_next(const tr_switch *s);
 /* A port as it stands at at_ps, until when the switch has run: its own time is
  * that of its last event. TR_ERANGE when there can be no such port; one that
  * was never used reads as zeros. */
-int tr_port_look(const tr_switch *s, uint32_t port, uint64_t at_ps,
-                 tr_port_look_t *out);
+int tr_port_state(const tr_switch *s, uint32_t port, uint64_t at_ps,
+                  tr_port_state_t *out);
 int tr_pop(tr_switch *s, tr_out *out);
 void tr_release(tr_switch *s, void *slot);
 void tr_port_block(tr_switch *s, uint32_t port, int blocked);

@@ -149,10 +149,10 @@ static uint64_t look_ahead(tv_net *net)
         tv_wire *w = net->wires[i];
         const tr_switch *core = net->nodes[w->source]->core;
         if (core) {
-            tr_port_look_t look;
-            tr_port_look(core, w->source_port, net->now_ps, &look);
-            w->rate_bps = look.rate_bps;
-            w->delay_ps = look.delay_ps;
+            tr_port_state_t state;
+            tr_port_state(core, w->source_port, net->now_ps, &state);
+            w->rate_bps = state.rate_bps;
+            w->delay_ps = state.delay_ps;
         }
         w->downward = w->source < w->target && core &&
                       !net->nodes[w->target]->core;

@@ -274,7 +274,7 @@ PyMODINIT_FUNC PyInit_tailrace_virtual(void)
     PyObject *type = module ? PyType_FromSpec(&net_spec) : NULL;
     if (!type || add_methods(type, tv_py_build_methods) < 0 ||
         add_methods(type, tv_py_fault_methods) < 0 ||
-        add_methods(type, tv_py_look_methods) < 0 ||
+        add_methods(type, tv_py_observe_methods) < 0 ||
         add_methods(type, tv_py_account_methods) < 0 ||
         PyModule_AddObjectRef(module, "Net", type) < 0)
         Py_CLEAR(module);

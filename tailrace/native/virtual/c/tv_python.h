@@ -19,7 +19,7 @@ tv_wire *tv_py_wire(tv_object *self, unsigned wire);
 /* Methods by file: assembly, faults, looking on, accounts. */
 extern PyMethodDef tv_py_build_methods[];
 extern PyMethodDef tv_py_fault_methods[];
-extern PyMethodDef tv_py_look_methods[];
+extern PyMethodDef tv_py_observe_methods[];
 extern PyMethodDef tv_py_account_methods[];
 
 #endif

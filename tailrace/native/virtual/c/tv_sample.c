@@ -47,13 +47,13 @@ int tv_sample_take(tv_net *net)
     size_t cell = s->rows * s->n;
     for (uint32_t i = 0; i < s->n; i++, cell++) {
         const tv_wire *w = s->wires[i];
-        tr_port_look_t look;
-        tr_port_look(net->nodes[w->source]->core, w->source_port, s->next_ps,
-                     &look);
-        s->queue_bytes[cell] = saturated(look.queue_bytes);
-        s->tx_bytes[cell] = saturated(look.tx_bytes - s->tx_before[i]);
-        s->paused[cell] = look.paused;
-        s->tx_before[i] = look.tx_bytes;
+        tr_port_state_t state;
+        tr_port_state(net->nodes[w->source]->core, w->source_port, s->next_ps,
+                      &state);
+        s->queue_bytes[cell] = saturated(state.queue_bytes);
+        s->tx_bytes[cell] = saturated(state.tx_bytes - s->tx_before[i]);
+        s->paused[cell] = state.paused;
+        s->tx_before[i] = state.tx_bytes;
     }
     s->time_ps[s->rows++] = s->next_ps;
     s->next_ps += s->period_ps;

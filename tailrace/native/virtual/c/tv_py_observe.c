@@ -1,4 +1,4 @@
-/* Net's methods that look on: counts, traces, taps, captures, samples, paths.
+/* Net's methods that observe: counts, traces, taps, captures, samples, paths.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "tv_python.h"
@@ -197,11 +197,11 @@ static PyObject *sample(tv_object *self, PyObject *args)
             tv_sample_free(s);
             return NULL;
         }
-        tr_port_look_t look;
-        tr_port_look(net->nodes[w->source]->core, w->source_port, s->next_ps,
-                     &look);
+        tr_port_state_t state;
+        tr_port_state(net->nodes[w->source]->core, w->source_port, s->next_ps,
+                      &state);
         s->wires[i] = w;
-        s->tx_before[i] = look.tx_bytes;
+        s->tx_before[i] = state.tx_bytes;
     }
     tv_sample_free(net->sampler);
     net->sampler = s;
@@ -221,7 +221,7 @@ static PyObject *samples(tv_object *self, PyObject *nothing)
                          cells * 4, s->tx_bytes, cells * 4, s->paused, cells);
 }
 
-PyMethodDef tv_py_look_methods[] = {
+PyMethodDef tv_py_observe_methods[] = {
     {"wire", (PyCFunction)wire_state, METH_VARARGS, NULL},
     {"traffic", (PyCFunction)traffic, METH_NOARGS, NULL},
     {"trace", (PyCFunction)trace, METH_NOARGS, NULL},

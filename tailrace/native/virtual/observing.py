@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Looking on: counts, the trace hash, taps, captures, samples of queues, paths of flows."""
+"""Observation: counts, the trace hash, taps, captures, samples of queues, paths of flows."""
 
 from __future__ import annotations
 
@@ -102,8 +102,8 @@ def _column(code: str, raw: bytes | None) -> array[int]:
     return values
 
 
-class Looking(Fabric):
-    """A network that can be looked at."""
+class Observing(Fabric):
+    """A network that can be observed."""
 
     _sampled: tuple[Wire, ...] = ()
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Looking on: accounts, samples of ports, paths of flows; none of it changes anything."""
+"""Observation: accounts, samples of ports, paths of flows; none of it changes anything."""
 
 from __future__ import annotations
 
