@@ -28,7 +28,7 @@ MAX_GAP_PACKETS = 1 << 16
 class OrderObserver:
     """Watches the packets of one flow, numbered from 0 without wrapping."""
 
-    __slots__ = ("_again", "_highest", "_holes", "_waiting", "degree_max", "out_of_order", "overtaken")
+    __slots__ = ("_again", "_highest", "_missing", "_waiting", "degree_max", "out_of_order", "overtaken")
 
     def __init__(self) -> None:
         """Nothing has arrived."""
@@ -36,20 +36,20 @@ class OrderObserver:
         self.overtaken = 0
         self.degree_max = 0
         self._highest = -1
-        self._holes: list[int] = []  # sorted: not arrived, and below the highest arrival
-        self._waiting: list[int] = []  # sorted: arrivals behind a hole, not counted so far
+        self._missing: list[int] = []  # sorted: not arrived, and below the highest arrival
+        self._waiting: list[int] = []  # sorted: arrivals behind a sequence gap, not counted so far
         self._again: set[int] | None = None  # above the highest arrival: arrived as retransmissions only
 
     def on_packet(self, index: int, retransmission: bool) -> None:
         """A packet arrived: its number in the flow, and whether it was sent before."""
-        if index == self._highest + 1 and not (self._holes or self._again or retransmission):
+        if index == self._highest + 1 and not (self._missing or self._again or retransmission):
             self._highest = index
         elif retransmission:
             self._on_retransmission(index)
         elif index > self._highest:
             self._open(index)
             self._highest = index
-            if self._holes:
+            if self._missing:
                 self._waiting.append(index)
         else:
             self._on_delayed(index)
@@ -58,9 +58,9 @@ class OrderObserver:
         first = max(self._highest + 1, after - MAX_GAP_PACKETS)
         again = self._again
         if again is None:
-            self._holes.extend(range(first, after))
+            self._missing.extend(range(first, after))
             return
-        self._holes.extend([number for number in range(first, after) if number not in again])
+        self._missing.extend([number for number in range(first, after) if number not in again])
         self._again = {number for number in again if number > after} or None
 
     def _on_retransmission(self, index: int) -> None:
@@ -69,19 +69,19 @@ class OrderObserver:
                 self._again = set()
             self._again.add(index)
             return
-        position = bisect_left(self._holes, index)
-        if position < len(self._holes) and self._holes[position] == index:
-            del self._holes[position]
+        position = bisect_left(self._missing, index)
+        if position < len(self._missing) and self._missing[position] == index:
+            del self._missing[position]
             self._forget()
 
     def _on_delayed(self, index: int) -> None:
         self.overtaken += 1
         self.degree_max = max(self.degree_max, self._highest - index)
-        position = bisect_left(self._holes, index)
-        if position == len(self._holes) or self._holes[position] != index:
+        position = bisect_left(self._missing, index)
+        if position == len(self._missing) or self._missing[position] != index:
             self.out_of_order += 1
             return
-        del self._holes[position]
+        del self._missing[position]
         behind = bisect_right(self._waiting, index)
         self.out_of_order += len(self._waiting) - behind
         del self._waiting[behind:]
@@ -90,8 +90,8 @@ class OrderObserver:
         self._forget()
 
     def _forget(self) -> None:
-        """Arrivals with no hole below them were in order."""
-        if not self._holes:
+        """Arrivals with no gap below them were in order."""
+        if not self._missing:
             self._waiting.clear()
         else:
-            del self._waiting[: bisect_left(self._waiting, self._holes[0])]
+            del self._waiting[: bisect_left(self._waiting, self._missing[0])]

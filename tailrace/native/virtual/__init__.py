@@ -3,9 +3,9 @@
 
 from tailrace.native.virtual.endpoint import BatchError, Endpoint
 from tailrace.native.virtual.errors import NetworkError
-from tailrace.native.virtual.observing import Samples, Sight, Traffic, Watch
 from tailrace.native.virtual.match import FrameMatch
 from tailrace.native.virtual.network import SWITCH_CONFIG, Network
+from tailrace.native.virtual.observing import Samples, Sight, Traffic, Watch
 from tailrace.native.virtual.wire import End, Tap, Wire, WireEvent
 
 __all__ = [

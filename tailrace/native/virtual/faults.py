@@ -127,7 +127,7 @@ class Faults(Fabric):
             numbers = array("Q", (int(IPv4Address(a)) << 32 | int(IPv4Address(b)) for a, b in pairs))
         except ValueError as error:
             raise NetworkError(f"blackhole at {switch}: {error}") from None
-        self._net.hole(node.number, numbers.tobytes(), from_ns * PS_PER_NS, _end_ps(until_ns))
+        self._net.blackhole(node.number, numbers.tobytes(), from_ns * PS_PER_NS, _end_ps(until_ns))
 
     def switch_restart(self, name: str, at_ns: int | None, down_ns: int, restore: Callable[[], None]) -> None:
         """Restarts a switch: its state and the frames in it are gone, its links are down for a time.

@@ -29,8 +29,8 @@ from tailrace.hosts.nic.nic import Nic
 from tailrace.native.runtime import BufferConfig, PfcConfig, SwitchConfig
 from tailrace.native.server.statistics import statistics
 from tailrace.native.virtual import Network, NetworkError
-from tailrace.native.virtual.observing import Watch
 from tailrace.native.virtual.network import SWITCH_CONFIG
+from tailrace.native.virtual.observing import Watch
 from tailrace.p4rt import counters, programs
 from tailrace.p4rt.endpoint import run_at_once
 from tailrace.p4rt.errors import ControllerError

@@ -56,7 +56,7 @@ static uint32_t place_of(uint64_t pair, uint32_t mask)
     return (uint32_t)(tv_fold(pair ^ TV_MIX_1, TV_MIX_2)) & mask;
 }
 
-static int hole_has(const tv_hole *h, uint64_t pair)
+static int blackhole_has(const tv_blackhole *h, uint64_t pair)
 {
     for (uint32_t i = place_of(pair, h->mask); h->used[i];
          i = (i + 1) & h->mask)
@@ -65,7 +65,7 @@ static int hole_has(const tv_hole *h, uint64_t pair)
     return 0;
 }
 
-int tv_hole_takes(const tv_node *n, const tc_frame *f)
+int tv_blackhole_takes(const tv_node *n, const tc_frame *f)
 {
     const uint8_t *ip =
         tv_match_ipv4(&n->net->formats, f->data, f->len);
@@ -74,34 +74,34 @@ int tv_hole_takes(const tv_node *n, const tc_frame *f)
     uint64_t pair = 0;
     for (int i = 12; i < 20; i++)
         pair = pair << 8 | ip[i];
-    for (const tv_hole *h = n->holes; h; h = h->next)
+    for (const tv_blackhole *h = n->blackholes; h; h = h->next)
         if (f->time_ps >= h->from_ps && f->time_ps < h->until_ps &&
-            hole_has(h, pair))
+            blackhole_has(h, pair))
             return 1;
     return 0;
 }
 
-void tv_hole_free(tv_hole *h)
+void tv_blackhole_free(tv_blackhole *h)
 {
     free(h->pairs);
     free(h->used);
     free(h);
 }
 
-int tv_hole_add(tv_node *n, const uint64_t *pairs, uint32_t count,
-                uint64_t from_ps, uint64_t until_ps)
+int tv_blackhole_add(tv_node *n, const uint64_t *pairs, uint32_t count,
+                     uint64_t from_ps, uint64_t until_ps)
 {
     uint32_t places = 8;
     while (places / 2 < count)
         places *= 2;
-    tv_hole *h = calloc(1, sizeof *h);
+    tv_blackhole *h = calloc(1, sizeof *h);
     if (h) {
         h->pairs = calloc(places, sizeof *h->pairs);
         h->used = calloc(places, 1);
     }
     if (!h || !h->pairs || !h->used) {
         if (h)
-            tv_hole_free(h);
+            tv_blackhole_free(h);
         PyErr_NoMemory();
         return -1;
     }
@@ -109,7 +109,7 @@ int tv_hole_add(tv_node *n, const uint64_t *pairs, uint32_t count,
     h->from_ps = from_ps;
     h->until_ps = until_ps;
     for (uint32_t k = 0; k < count; k++) {
-        if (hole_has(h, pairs[k]))
+        if (blackhole_has(h, pairs[k]))
             continue;
         uint32_t i = place_of(pairs[k], h->mask);
         while (h->used[i])
@@ -117,7 +117,7 @@ int tv_hole_add(tv_node *n, const uint64_t *pairs, uint32_t count,
         h->used[i] = 1;
         h->pairs[i] = pairs[k];
     }
-    h->next = n->holes;
-    n->holes = h;
+    h->next = n->blackholes;
+    n->blackholes = h;
     return 0;
 }

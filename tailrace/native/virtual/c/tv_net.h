@@ -145,13 +145,13 @@ uint64_t tv_random(uint64_t *state);
 /* ---- nodes (tv_node.c) ---- */
 
 /* Pairs of addresses whose frames a switch swallows for a time. */
-typedef struct tv_hole {
-    struct tv_hole *next;
+typedef struct tv_blackhole {
+    struct tv_blackhole *next;
     uint64_t from_ps, until_ps;
     uint64_t *pairs;          /* src << 32 | dst, open addressing */
     uint8_t *used;
     uint32_t mask;            /* places - 1 */
-} tv_hole;
+} tv_blackhole;
 
 /* A frame for the CPU port. */
 typedef struct tv_cpu_frame {
@@ -183,7 +183,7 @@ struct tv_node {
     tv_count unwired, to_cpu, swallowed, packet_outs;
     tv_cpu_frame *cpu_first, *cpu_last;
     uint32_t cpu_waiting;
-    tv_hole *holes;
+    tv_blackhole *blackholes;
     /* a host */
     tv_host *host;
     tv_wire *host_out;
@@ -205,10 +205,10 @@ int tv_node_enter(tv_node *n, uint32_t port, const uint8_t *data,
                   uint32_t len, uint64_t now_ps);
 uint64_t tv_node_next(const tv_node *n);
 /* Whether a fault swallows a frame at the entry of a switch. */
-int tv_hole_takes(const tv_node *n, const tc_frame *f);
-void tv_hole_free(tv_hole *h);
-int tv_hole_add(tv_node *n, const uint64_t *pairs, uint32_t count,
-                uint64_t from_ps, uint64_t until_ps);
+int tv_blackhole_takes(const tv_node *n, const tc_frame *f);
+void tv_blackhole_free(tv_blackhole *h);
+int tv_blackhole_add(tv_node *n, const uint64_t *pairs, uint32_t count,
+                     uint64_t from_ps, uint64_t until_ps);
 
 /* ---- the network (tv_net.c) ---- */
 

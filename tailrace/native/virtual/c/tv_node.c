@@ -37,10 +37,10 @@ void tv_node_free(tv_node *n)
         n->cpu_first = gone->next;
         free(gone);
     }
-    while (n->holes) {
-        tv_hole *gone = n->holes;
-        n->holes = gone->next;
-        tv_hole_free(gone);
+    while (n->blackholes) {
+        tv_blackhole *gone = n->blackholes;
+        n->blackholes = gone->next;
+        tv_blackhole_free(gone);
     }
     free(n->in_next);
     free(n->in);
@@ -213,7 +213,8 @@ static int take_in(tv_node *n, tv_wire *w)
             net->last_ps = f.time_ps;
         return delivered;
     }
-    if (__builtin_expect(n->holes != NULL, 0) && tv_hole_takes(n, &f)) {
+    if (__builtin_expect(n->blackholes != NULL, 0) &&
+        tv_blackhole_takes(n, &f)) {
         n->swallowed.frames++;
         n->swallowed.virt += f.virt;
         return 0;

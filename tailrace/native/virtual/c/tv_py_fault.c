@@ -70,9 +70,9 @@ static PyObject *drop(tv_object *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
-/* hole(switch, pairs, from_ps, until_ps): pairs is a buffer of 64-bit numbers
- * src << 32 | dst */
-static PyObject *hole(tv_object *self, PyObject *args)
+/* blackhole(switch, pairs, from_ps, until_ps): pairs is a buffer of 64-bit
+ * numbers src << 32 | dst */
+static PyObject *blackhole(tv_object *self, PyObject *args)
 {
     unsigned node;
     unsigned long long from_ps, until_ps;
@@ -80,8 +80,8 @@ static PyObject *hole(tv_object *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "Iy*KK", &node, &pairs, &from_ps, &until_ps))
         return NULL;
     tv_node *n = tv_py_switch(self, node);
-    int rc = n ? tv_hole_add(n, pairs.buf, (uint32_t)(pairs.len / 8), from_ps,
-                             until_ps)
+    int rc = n ? tv_blackhole_add(n, pairs.buf, (uint32_t)(pairs.len / 8),
+                                  from_ps, until_ps)
                : -1;
     PyBuffer_Release(&pairs);
     if (rc < 0)
@@ -93,6 +93,6 @@ PyMethodDef tv_py_fault_methods[] = {
     {"set_rate", (PyCFunction)set_rate, METH_VARARGS, NULL},
     {"set_up", (PyCFunction)set_up, METH_VARARGS, NULL},
     {"drop", (PyCFunction)drop, METH_VARARGS, NULL},
-    {"hole", (PyCFunction)hole, METH_VARARGS, NULL},
+    {"blackhole", (PyCFunction)blackhole, METH_VARARGS, NULL},
     {0},
 };
