@@ -17,8 +17,8 @@ from tailrace.cli.errors import DEBUG, PROGRAM
 
 COMMANDS = (
     *("run", "compare", "sweep", "paper", "report"),
-    *("look.tables", "look.groups", "look.paths", "look.flows", "look.queues", "look.counters"),
-    *("look.registers", "look.diff", "look.shell"),
+    *("inspect.tables", "inspect.groups", "inspect.paths", "inspect.flows", "inspect.queues"),
+    *("inspect.counters", "inspect.registers", "inspect.diff", "inspect.shell"),
     *("topology", "schemes", "declared"),
 )
 """Modules of this package, in the order of the help."""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Options that many commands share, declared once.
 
-`with_source` and `with_look` add them to a command: the function gets them as one value, while typer sees
+`with_source` and `with_inspect` add them to a command: the function gets them as one value, while typer sees
 them one by one. Nothing heavy is imported here, so that `tailrace --help` and completion are fast.
 """
 
@@ -52,7 +52,7 @@ Plugin = Annotated[
     ),
 ]
 
-_LOOK: dict[str, Any] = {
+_INSPECT: dict[str, Any] = {
     "where": Annotated[
         str | None,
         typer.Option(
@@ -184,7 +184,7 @@ class SourceOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class LookOptions:
+class InspectOptions:
     """What to show, and how; and where the switches are."""
 
     source: SourceOptions
@@ -205,16 +205,16 @@ def with_source(command: Callable[..., None]) -> Callable[..., None]:
     return with_signature(wrapper, command, "source", _SOURCE)
 
 
-def with_look(command: Callable[..., None]) -> Callable[..., None]:
-    """Gives a command that takes `look: LookOptions` the options of both."""
+def with_inspect(command: Callable[..., None]) -> Callable[..., None]:
+    """Gives a command that takes `options: InspectOptions` the options of both."""
 
     @functools.wraps(command)
     def wrapper(**given: Any) -> None:
         source = SourceOptions(**{name: given.pop(name) for name in _SOURCE})
-        look = LookOptions(source, **{name: given.pop(name) for name in _LOOK})
-        command(**given, look=look)
+        options = InspectOptions(source, **{name: given.pop(name) for name in _INSPECT})
+        command(**given, options=options)
 
-    return with_signature(wrapper, command, "look", {**_LOOK, **_SOURCE})
+    return with_signature(wrapper, command, "options", {**_INSPECT, **_SOURCE})
 
 
 def with_signature(

@@ -98,7 +98,7 @@ def fake_environment(folder: Path) -> None:
 
 def shell(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     """Runs `tailrace shell` in a folder, with the package found by PYTHONPATH."""
-    code = "import sys, tailrace.cli.look.shell as s; from tailrace.cli.main import main; from pathlib import Path;"
+    code = "import sys, tailrace.cli.inspect.shell as s; from tailrace.cli.main import main; from pathlib import Path;"
     code += "s.ROOTS = (Path.cwd(),); sys.exit(main())"
     return subprocess.run(
         [sys.executable, "-c", code, "shell", *words],

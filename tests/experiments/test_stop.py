@@ -21,7 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tailrace.cli.errors import FailedError
-from tailrace.cli.look.shell import find_python
+from tailrace.cli.inspect.shell import find_python
 from tailrace.cli.main import main
 from tailrace.controller import runfile
 from tailrace.experiments.backends.target import Machine, choose

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 import typer
 
 from tailrace.cli.errors import DONE
-from tailrace.cli.look.network import Network, Source, find
-from tailrace.cli.options import Form, LookOptions, SourceOptions
+from tailrace.cli.inspect.network import Network, Source, find
+from tailrace.cli.options import Form, InspectOptions, SourceOptions
 from tailrace.cli.output import cells_of, render, rich_table
 from tailrace.controller.listing.listing import Listing
 from tailrace.controller.listing.rates import Rates
@@ -32,7 +32,7 @@ Reader = Callable[[Network], Listing]
 
 
 def source_of(options: SourceOptions) -> Source:
-    """The options of the command line as cli.look.network takes them."""
+    """The options of the command line as cli.inspect.network takes them."""
     return Source(
         options.run,
         tuple(options.address or ()),
@@ -45,11 +45,11 @@ def source_of(options: SourceOptions) -> Source:
     )
 
 
-def show(look: LookOptions, read: Reader) -> Listing:
+def show(options: InspectOptions, read: Reader) -> Listing:
     """Shows a listing, or with --watch again and again until Ctrl-C.
 
     Args:
-        look: the command line.
+        options: the command line.
         read: makes the listing from the switches.
 
     Returns:
@@ -59,34 +59,34 @@ def show(look: LookOptions, read: Reader) -> Listing:
         SpecError: bad input.
         ControllerError: a switch cannot be read.
     """
-    if look.rounds is not None and look.watch is None:
+    if options.rounds is not None and options.watch is None:
         raise SpecError("--rounds goes with --watch")
-    where = None if look.where is None else Where(look.where)
-    network = find(source_of(look.source))
-    if look.watch is not None:
-        return _Watch(look, look.watch, network, read, where).run()
+    where = None if options.where is None else Where(options.where)
+    network = find(source_of(options.source))
+    if options.watch is not None:
+        return _Watch(options, options.watch, network, read, where).run()
     listing = _filtered(read(network), where)
-    _write(look, listing)
+    _write(options, listing)
     return listing
 
 
-def show_planned(look: LookOptions, listing: Listing) -> None:
+def show_planned(options: InspectOptions, listing: Listing) -> None:
     """Shows a listing for which no switch was asked.
 
     Raises:
         SpecError: bad input, such as --watch, for nothing changes.
     """
-    if look.watch is not None or look.rounds is not None:
+    if options.watch is not None or options.rounds is not None:
         raise SpecError("--watch goes with a running network")
-    _write(look, _filtered(listing, None if look.where is None else Where(look.where)))
+    _write(options, _filtered(listing, None if options.where is None else Where(options.where)))
 
 
-def _write(look: LookOptions, listing: Listing) -> None:
+def _write(options: InspectOptions, listing: Listing) -> None:
     _tell(listing)
-    if look.output is Form.TABLE and sys.stdout.isatty():
+    if options.output is Form.TABLE and sys.stdout.isatty():
         _console().print(rich_table(listing))
     else:
-        sys.stdout.write(render(listing, look.output))
+        sys.stdout.write(render(listing, options.output))
 
 
 def _filtered(listing: Listing, where: Where | None) -> Listing:
@@ -109,9 +109,9 @@ class _Watch:
     """Repeated readings."""
 
     def __init__(
-        self, look: LookOptions, interval_s: float, network: Network, read: Reader, where: Where | None
+        self, options: InspectOptions, interval_s: float, network: Network, read: Reader, where: Where | None
     ) -> None:
-        self._look, self._interval_s = look, interval_s
+        self._options, self._interval_s = options, interval_s
         self._network, self._read, self._where = network, read, where
         self._rates = Rates()
         self._stop = threading.Event()
@@ -120,7 +120,7 @@ class _Watch:
         """Reads until the last round, whose listing it returns, or until Ctrl-C, which ends the command
         well.
         """
-        redraws = self._look.output is Form.TABLE and sys.stdout.isatty()
+        redraws = self._options.output is Form.TABLE and sys.stdout.isatty()
         try:
             with self._until_interrupted():
                 listing = self._redraw() if redraws else self._append()
@@ -157,7 +157,7 @@ class _Watch:
         number, start_s = 0, time.monotonic()
         while True:
             listing, at = self._reading()
-            sys.stdout.write(render(listing, self._look.output, at, header=number == 0))
+            sys.stdout.write(render(listing, self._options.output, at, header=number == 0))
             sys.stdout.flush()
             if number == 0:
                 _tell(listing)
@@ -186,6 +186,6 @@ class _Watch:
         """Whether that was the last reading; waits until the next one is due. Those that take longer than the
         interval follow at once.
         """
-        if number == self._look.rounds:
+        if number == self._options.rounds:
             return True
         return self._stop.wait(max(0.0, start_s + number * self._interval_s - time.monotonic()))

@@ -45,8 +45,8 @@ def shell(
 
     tailrace shell leaf1
     """
-    from tailrace.cli.look.look import source_of
-    from tailrace.cli.look.network import find
+    from tailrace.cli.inspect.network import find
+    from tailrace.cli.inspect.show import source_of
     from tailrace.p4rt.connection import GrpcConnection
     from tailrace.words import SpecError
 

@@ -7,15 +7,15 @@ from typing import Annotated
 
 import typer
 
-from tailrace.cli.options import LookOptions, SwitchNames, with_look
+from tailrace.cli.options import InspectOptions, SwitchNames, with_inspect
 
 
-@with_look
+@with_inspect
 def counters(
     *,
     switches: SwitchNames = None,
     zeros: Annotated[bool, typer.Option("--all", help="Also cells that never counted.")] = False,
-    look: LookOptions,
+    options: InspectOptions,
 ) -> None:
     """Show counters; with --watch also their growth a second.
 
@@ -25,13 +25,13 @@ def counters(
     """
     from functools import partial
 
-    from tailrace.cli.look.look import show
-    from tailrace.cli.look.network import each
+    from tailrace.cli.inspect.network import each
+    from tailrace.cli.inspect.show import show
     from tailrace.controller.inspect.counters import COLUMNS, read_counters
     from tailrace.controller.listing.listing import merge
 
     read = partial(read_counters, zeros=zeros)
-    show(look, lambda network: merge("counters", COLUMNS, each(network.select(switches or ()), read)))
+    show(options, lambda network: merge("counters", COLUMNS, each(network.select(switches or ()), read)))
 
 
 def register(app: typer.Typer) -> None:

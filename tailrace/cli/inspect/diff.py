@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import typer
 
-from tailrace.cli.options import LookOptions, SwitchNames, with_look
+from tailrace.cli.options import InspectOptions, SwitchNames, with_inspect
 
 
-@with_look
-def diff(*, switches: SwitchNames = None, look: LookOptions) -> None:
+@with_inspect
+def diff(*, switches: SwitchNames = None, options: InspectOptions) -> None:
     """List every difference between what switches should hold and what they hold; exit status 1 when there
     is one.
 
@@ -19,8 +19,8 @@ def diff(*, switches: SwitchNames = None, look: LookOptions) -> None:
     tailrace diff leaf1 -o json
     """
     from tailrace.cli.errors import FailedError
-    from tailrace.cli.look.look import show
-    from tailrace.cli.look.network import Network, each
+    from tailrace.cli.inspect.network import Network, each
+    from tailrace.cli.inspect.show import show
     from tailrace.controller.inspect.differences import COLUMNS, read_differences
     from tailrace.controller.listing.listing import Listing, merge
     from tailrace.p4rt.target import target
@@ -47,7 +47,7 @@ def diff(*, switches: SwitchNames = None, look: LookOptions) -> None:
                 raise SpecError(f"{node.name}: the topology of the run file has no such switch")
         return merge("diff", COLUMNS, each(nodes, lambda node: read_differences(node, intents[node.name])))
 
-    found = show(look, read)
+    found = show(options, read)
     if found.rows:
         names = {row["switch"] for row in found.rows}
         raise FailedError(f"{len(found.rows)} differences on {len(names)} of the switches")

@@ -5,21 +5,21 @@ from __future__ import annotations
 
 import typer
 
-from tailrace.cli.options import LookOptions, SwitchNames, with_look
+from tailrace.cli.options import InspectOptions, SwitchNames, with_inspect
 
 
-@with_look
-def groups(*, switches: SwitchNames = None, look: LookOptions) -> None:
+@with_inspect
+def groups(*, switches: SwitchNames = None, options: InspectOptions) -> None:
     """Show groups: ECMP, selectors, multicast and clone sessions, with their ports and who uses them.
 
     tailrace groups leaf1 --where 'kind == ecmp and ports == spine2'
     """
-    from tailrace.cli.look.look import show
-    from tailrace.cli.look.network import each
+    from tailrace.cli.inspect.network import each
+    from tailrace.cli.inspect.show import show
     from tailrace.controller.inspect.groups import COLUMNS, read_groups
     from tailrace.controller.listing.listing import merge
 
-    show(look, lambda network: merge("groups", COLUMNS, each(network.select(switches or ()), read_groups)))
+    show(options, lambda network: merge("groups", COLUMNS, each(network.select(switches or ()), read_groups)))
 
 
 def register(app: typer.Typer) -> None:

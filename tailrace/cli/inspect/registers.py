@@ -7,15 +7,15 @@ from typing import Annotated
 
 import typer
 
-from tailrace.cli.options import LookOptions, SwitchNames, with_look
+from tailrace.cli.options import InspectOptions, SwitchNames, with_inspect
 
 
-@with_look
+@with_inspect
 def registers(
     *,
     switches: SwitchNames = None,
     zeros: Annotated[bool, typer.Option("--all", help="Also cells that hold 0.")] = False,
-    look: LookOptions,
+    options: InspectOptions,
 ) -> None:
     """Show registers. BMv2's P4Runtime server refuses them: use flows and queues there.
 
@@ -23,13 +23,13 @@ def registers(
     """
     from functools import partial
 
-    from tailrace.cli.look.look import show
-    from tailrace.cli.look.network import each
+    from tailrace.cli.inspect.network import each
+    from tailrace.cli.inspect.show import show
     from tailrace.controller.inspect.registers import COLUMNS, read_registers
     from tailrace.controller.listing.listing import merge
 
     read = partial(read_registers, zeros=zeros)
-    show(look, lambda network: merge("registers", COLUMNS, each(network.select(switches or ()), read)))
+    show(options, lambda network: merge("registers", COLUMNS, each(network.select(switches or ()), read)))
 
 
 def register(app: typer.Typer) -> None:

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tailrace.cli.complete import complete_host
-from tailrace.cli.options import LookOptions, with_look
+from tailrace.cli.options import InspectOptions, with_inspect
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tailrace.cli.look.network import Network
+    from tailrace.cli.inspect.network import Network
     from tailrace.controller.asking.answers import PathState
     from tailrace.controller.inspect.node import Node
     from tailrace.controller.inspect.paths import Walk
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tailrace.topology import Host, Topology
 
 
-@with_look
+@with_inspect
 def paths(
     *,
     src: Annotated[
@@ -61,7 +61,7 @@ def paths(
             show_default=False,
         ),
     ] = None,
-    look: LookOptions,
+    options: InspectOptions,
 ) -> None:
     """Walk the installed entries from host to host: at every hop the entry, its group and all its ports.
 
@@ -76,8 +76,8 @@ def paths(
     tailrace paths h1 h9
     """
     from tailrace.cli.errors import FailedError
-    from tailrace.cli.look.look import show, show_planned
-    from tailrace.cli.look.steered_paths import Steered, endpoints_of, planned_lists
+    from tailrace.cli.inspect.show import show, show_planned
+    from tailrace.cli.inspect.steered_paths import Steered, endpoints_of, planned_lists
     from tailrace.controller.inspect.paths import Walker, listing
     from tailrace.controller.inspect.rlb import knows_warnings
     from tailrace.words import SpecError
@@ -85,13 +85,13 @@ def paths(
     if sample is not None and not check:
         raise SpecError("--sample goes with --check")
     if scheme is not None:
-        if check or look.source.run is not None or look.source.address:
+        if check or options.source.run is not None or options.source.address:
             raise SpecError("--scheme lists paths without a network: leave --check, --run and --address out")
-        if look.source.topology is None:
+        if options.source.topology is None:
             raise SpecError("--scheme goes with --topology")
-        topology, endpoints = planned_lists(look.source.topology, scheme)
+        topology, endpoints = planned_lists(options.source.topology, scheme)
         pairs = _pairs(topology, src, dst)
-        show_planned(look, Steered(topology, endpoints, {}).lists(pairs))
+        show_planned(options, Steered(topology, endpoints, {}).lists(pairs))
         return
     problems: list[str] = []
 
@@ -114,7 +114,7 @@ def paths(
             return _rlb_paths(network, topology, walks)
         return listing(walks)
 
-    show(look, read)
+    show(options, read)
     if problems:
         more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
         raise FailedError(problems[0] + more)

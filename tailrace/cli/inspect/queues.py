@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import typer
 
-from tailrace.cli.options import LookOptions, SwitchNames, with_look
+from tailrace.cli.options import InspectOptions, SwitchNames, with_inspect
 
 
-@with_look
-def queues(*, switches: SwitchNames = None, look: LookOptions) -> None:
+@with_inspect
+def queues(*, switches: SwitchNames = None, options: InspectOptions) -> None:
     """Show the queues of every port. The program answers by packets, so BMv2 shows them too.
 
     Under PFC also pauses; over RLB also warnings, and in a row of the whole switch its recirculation, and
@@ -17,8 +17,8 @@ def queues(*, switches: SwitchNames = None, look: LookOptions) -> None:
 
     tailrace queues --watch 1 --where 'egress_queue_bytes > 10KiB'
     """
-    from tailrace.cli.look.look import show
-    from tailrace.cli.look.network import Network, each
+    from tailrace.cli.inspect.network import Network, each
+    from tailrace.cli.inspect.show import show
     from tailrace.controller.inspect.node import Node
     from tailrace.controller.inspect.queues import columns_of, read_queues
     from tailrace.controller.listing.listing import Listing, merge
@@ -31,7 +31,7 @@ def queues(*, switches: SwitchNames = None, look: LookOptions) -> None:
         parts = each(network.select(switches or ()), one)
         return merge("queues", columns_of(parts), parts)
 
-    show(look, read)
+    show(options, read)
 
 
 def register(app: typer.Typer) -> None:

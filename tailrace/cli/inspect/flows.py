@@ -5,19 +5,19 @@ from __future__ import annotations
 
 import typer
 
-from tailrace.cli.options import LookOptions, SwitchNames, with_look
+from tailrace.cli.options import InspectOptions, SwitchNames, with_inspect
 
 
-@with_look
-def flows(*, switches: SwitchNames = None, look: LookOptions) -> None:
+@with_inspect
+def flows(*, switches: SwitchNames = None, options: InspectOptions) -> None:
     """Show the flows that switches track: ports, bytes in flight, RTT averages, state. On BMv2 too.
 
     tailrace flows --where 'state == DRAINING or rtt_avg > 2'
 
     tailrace flows leaf1 --watch 0.5
     """
-    from tailrace.cli.look.look import show
-    from tailrace.cli.look.network import Network, each
+    from tailrace.cli.inspect.network import Network, each
+    from tailrace.cli.inspect.show import show
     from tailrace.controller.inspect.flows import COLUMNS, keeps_flows, read_flows
     from tailrace.controller.inspect.node import Node
     from tailrace.controller.listing.listing import Listing, merge
@@ -34,7 +34,7 @@ def flows(*, switches: SwitchNames = None, look: LookOptions) -> None:
             raise NotOfferedError(nodes[0].name, f"{nodes[0].title} keeps no flow table; flowcut does")
         return merge("flows", COLUMNS, each(keeping, one))
 
-    show(look, read)
+    show(options, read)
 
 
 def register(app: typer.Typer) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from tailrace.cli.look.network import Network
+from tailrace.cli.inspect.network import Network
 from tailrace.controller.inspect.node import Node
 from tailrace.controller.inspect.steered_paths import Pair, check_lists, check_sample, read_lists, walker_of
 from tailrace.controller.listing.listing import Listing
