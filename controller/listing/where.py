@@ -53,8 +53,9 @@ class WhereError(SpecError):
 
 @dataclass(frozen=True, slots=True)
 class _Token:
+    """`kind`: op, word, quoted, keyword or end."""
+
     kind: str
-    """op, word, quoted, keyword or end"""
     text: str
     position: int
 

@@ -62,14 +62,16 @@ class Kind(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A match field, an action's parameter, a member of a struct or an index."""
+    """A match field, an action's parameter, a member of a struct or an index.
+
+    width: in bits; 0 for text (P4Runtime's SDN strings)
+    members: names of an enum's values, else empty
+    """
 
     name: str
     width: int
-    """In bits; 0 for text (P4Runtime's SDN strings)."""
     kind: Kind
     members: Mapping[int, str]
-    """Names of an enum's values, else empty."""
 
     @property
     def is_ipv4(self) -> bool:

@@ -80,12 +80,14 @@ class Wide:
 
 @dataclass(frozen=True, slots=True)
 class Masked:
-    """A value of which only the bits of the mask count."""
+    """A value of which only the bits of the mask count.
+
+    width: of the field, in bits
+    """
 
     value: Value
     mask: int
     width: int
-    """Width of the field in bits."""
 
     @property
     def number(self) -> int:

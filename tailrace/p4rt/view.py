@@ -60,7 +60,12 @@ class ActionView:
 
 @dataclass(frozen=True, slots=True)
 class TableView:
-    """A table: its key by field id, and what an entry may have."""
+    """A table: its key by field id, and what an entry may have.
+
+    counts: whether it has a direct counter
+    meters: whether it has a direct meter
+    profile_id: its action profile or selector, else 0
+    """
 
     id: int
     name: str
@@ -68,13 +73,10 @@ class TableView:
     match_types: Mapping[int, str]
     action_ids: tuple[int, ...]
     counts: bool
-    """Whether it has a direct counter."""
     meters: bool
-    """Whether it has a direct meter."""
     const_default: bool
     is_const: bool
     profile_id: int
-    """Its action profile or selector, else 0."""
 
     def key(self, match: tuple[p4r.FieldMatch, ...], peer_of: PeerOf) -> dict[str, Value]:
         """Typed key by field name, in the order of the declaration; None where the entry does not care."""

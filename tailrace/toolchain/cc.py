@@ -119,22 +119,24 @@ def flags(sanitize: bool) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """How a shared object is made. Whoever asks for it gets the one of the cache, or a new one."""
+    """How a shared object is made. Whoever asks for it gets the one of the cache, or a new one.
+
+    name: what the object is called, without suffix
+    inputs: everything the object depends on; their hash names it
+    sources: called when it must be made: paths of C files, or C text
+    include: folders for `#include`
+    sanitize: with address and undefined-behaviour sanitizers
+    cache_dir: instead of `cache.root()`
+    link: further arguments for the linker
+    """
 
     name: str
-    """what the object is called, without suffix"""
     inputs: Sequence[bytes | str]
-    """everything the object depends on; their hash names it"""
     sources: Callable[[], Sequence[Path | str]]
-    """called when it must be made: paths of C files, or C text"""
     include: Sequence[Path] = (RUNTIME,)
-    """folders for ``#include``"""
     sanitize: bool = False
-    """with address and undefined-behaviour sanitizers"""
     cache_dir: Path | None = None
-    """instead of ``cache.root()``"""
     link: Sequence[str] = ()
-    """further arguments for the linker"""
 
     def path(self) -> Path:
         """The object's file, verified, compiled unless it was in the cache.

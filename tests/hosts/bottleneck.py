@@ -18,8 +18,7 @@ _NS_BITS = 8_000_000_000
 class Bottleneck:
     """All data passes it, in the order in which it is sent; answers do not.
 
-    Attributes:
-        most_bytes: the longest queue that a frame has met.
+    most_bytes: the longest queue that a frame has met.
     """
 
     def __init__(self, rate_bps: int, delay_ns: int, rng: random.Random) -> None:

@@ -35,12 +35,11 @@ from tailrace.words import keys
 class Message:
     """One message of a collective.
 
-    Attributes:
-        sender, receiver: ranks.
-        first_part, parts: which of the vector's equal parts it holds; `parts` in a row.
-        total_parts: into how many the vector is cut.
-        after: numbers of earlier messages, from 1.
-        spreads: the receiver takes the parts as they are; otherwise it adds them to its own.
+    sender, receiver: ranks.
+    first_part, parts: which of the vector's equal parts it holds; `parts` in a row.
+    total_parts: into how many the vector is cut.
+    after: numbers of earlier messages, from 1.
+    spreads: the receiver takes the parts as they are; otherwise it adds them to its own.
     """
 
     sender: int

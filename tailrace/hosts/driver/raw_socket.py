@@ -20,9 +20,8 @@ _STATISTICS = struct.Struct("=II")
 class RawSocket:
     """A packet socket, without blocking.
 
-    Attributes:
-        interface: its name.
-        dropped: frames that this program has not fetched in time, as of the last `count_dropped`.
+    interface: its name.
+    dropped: frames that this program has not fetched in time, as of the last `count_dropped`.
     """
 
     def __init__(

@@ -34,15 +34,14 @@ _RESET_AT_CLOSE: Final = struct.pack("=ii", 1, 0)
 class TcpFlow:
     """A flow and its sockets.
 
-    Args:
-        spec: the flow.
-        listener, source, destination: its sockets, as far as they are there.
-        start_ns: when it might send its first byte; None: not yet.
-        end_ns: when every byte had arrived; None: not yet.
-        done: the source knows that.
-        sent, arrived: bytes that the kernel has taken, and given.
-        waits: flows that it still waits for (FlowSpec.after).
-        counters: what both ends have counted, the source first; None until they are closed.
+    spec: the flow.
+    listener, source, destination: its sockets, as far as they are there.
+    start_ns: when it might send its first byte; None: not yet.
+    end_ns: when every byte had arrived; None: not yet.
+    done: the source knows that.
+    sent, arrived: bytes that the kernel has taken, and given.
+    waits: flows that it still waits for (FlowSpec.after).
+    counters: what both ends have counted, the source first; None until they are closed.
     """
 
     spec: FlowSpec

@@ -24,11 +24,10 @@ _TOTAL_RTO = 240  # from Linux 6.7 on
 class TcpInfo:
     """Counters of one end; None: this kernel has none.
 
-    Args:
-        retransmitted: segments sent again.
-        data_in, data_out: segments with payload that came in or went out, those sent again included.
-        out_of_order: segments that came in beyond the next byte expected.
-        timeouts: retransmission timeouts.
+    retransmitted: segments sent again.
+    data_in, data_out: segments with payload that came in or went out, those sent again included.
+    out_of_order: segments that came in beyond the next byte expected.
+    timeouts: retransmission timeouts.
     """
 
     retransmitted: int | None = None

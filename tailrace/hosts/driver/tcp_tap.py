@@ -60,9 +60,8 @@ def _prepare(opened: socket.socket) -> None:
 class TcpTap(RawSocket):
     """One interface.
 
-    Attributes:
-        gaps: between consecutive data packets of the same flow, of all its flows.
-        uncut: packets longer than a segment: something else cuts them, so gaps between them mean nothing.
+    gaps: between consecutive data packets of the same flow, of all its flows.
+    uncut: packets longer than a segment: something else cuts them, so gaps between them mean nothing.
     """
 
     def __init__(

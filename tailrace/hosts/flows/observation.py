@@ -13,18 +13,17 @@ from tailrace.hosts.flows.flow import FlowRecord, FlowSpec
 class SenderObservation:
     """Seen at the source.
 
-    Args:
-        start_ns: when it might send its first packet, or might have at the earliest.
-        done: everything has been acknowledged.
-        packets: data packets sent, retransmissions included.
-        drains, drained_ns: pauses by switches and drains of the NIC's own Flowcut.
-        reroutes: times the NIC's own Flowcut changed the source port.
-        pause_timeouts: pauses and drains that ended by their timeout (Flowcut §IV-A).
-        timeouts: retransmission timeouts.
-        congestion_notifications: CNPs received.
-        nacks: answers that told of a trimmed packet.
-        explored, reused, blocked: of its steering, see `hosts.steering.base`.
-        stretched, stretched_ns, natural: of its gaps, see `hosts.gaps.hf2t.Shaper`.
+    start_ns: when it might send its first packet, or might have at the earliest.
+    done: everything has been acknowledged.
+    packets: data packets sent, retransmissions included.
+    drains, drained_ns: pauses by switches and drains of the NIC's own Flowcut.
+    reroutes: times the NIC's own Flowcut changed the source port.
+    pause_timeouts: pauses and drains that ended by their timeout (Flowcut §IV-A).
+    timeouts: retransmission timeouts.
+    congestion_notifications: CNPs received.
+    nacks: answers that told of a trimmed packet.
+    explored, reused, blocked: of its steering, see `hosts.steering.base`.
+    stretched, stretched_ns, natural: of its gaps, see `hosts.gaps.hf2t.Shaper`.
     """
 
     flow: FlowSpec
@@ -51,14 +50,13 @@ class SenderObservation:
 class ReceiverObservation:
     """Seen at the destination; how packets are counted as out of order stands in hosts.nic.order.
 
-    Args:
-        end_ns: when every byte was there in order; None: not yet.
-        packets: data packets that arrived, duplicates and retransmissions included.
-        bytes: payload taken, each byte once.
-        out_of_sequence: arrivals beyond the transport's expected PSN, for whatever reason.
-        ce_marked: arrivals marked by ECN.
-        trimmed: arrivals without their payload, not among `packets`.
-        cnps_sent: CNPs sent.
+    end_ns: when every byte was there in order; None: not yet.
+    packets: data packets that arrived, duplicates and retransmissions included.
+    bytes: payload taken, each byte once.
+    out_of_sequence: arrivals beyond the transport's expected PSN, for whatever reason.
+    ce_marked: arrivals marked by ECN.
+    trimmed: arrivals without their payload, not among `packets`.
+    cnps_sent: CNPs sent.
     """
 
     flow: FlowSpec

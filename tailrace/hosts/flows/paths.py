@@ -14,15 +14,14 @@ from tailrace.hosts.errors import ConfigError
 class PathList:
     """An EV entry list: one entry a path; index 0 is a minimal one.
 
-    Args:
-        evs: entropy values, 1..65535, all different: UDP source ports, EV1 in the high byte, EV2 in the low.
-        latencies_ps: of each path.
-        weights: how much more often than others each path is drawn (Spritz eq. 1, scaled), 0 or more, and
-            not all 0.
-        vlans: VLAN ID of the packets on each path, in coarse mode (Spritz §III-D): the tag is its class,
-            and the EV what switches hash to choose a path of the class. Empty: no tags.
-        place: what the destination shares with others that are reached by the same paths, the name of its
-            switch say; senders may share what they know of these. Empty: nothing.
+    evs: entropy values, 1..65535, all different: UDP source ports, EV1 in the high byte, EV2 in the low.
+    latencies_ps: of each path.
+    weights: how much more often than others each path is drawn (Spritz eq. 1, scaled), 0 or more, and
+        not all 0.
+    vlans: VLAN ID of the packets on each path, in coarse mode (Spritz §III-D): the tag is its class,
+        and the EV what switches hash to choose a path of the class. Empty: no tags.
+    place: what the destination shares with others that are reached by the same paths, the name of its
+        switch say; senders may share what they know of these. Empty: nothing.
     """
 
     evs: tuple[int, ...]

@@ -51,9 +51,8 @@ class Learner:
     burst, does not move it; where very many gaps are equally long, as at the link's rate, fewer than the rest
     may be longer, and windows agree all the same.
 
-    Attributes:
-        t_ns: T; UNKNOWN as long as it is not learnt.
-        trainings: times that it was learnt.
+    t_ns: T; UNKNOWN as long as it is not learnt.
+    trainings: times that it was learnt.
     """
 
     __slots__ = (
@@ -123,11 +122,10 @@ class Learner:
 class Shaper:
     """Stretches the gaps of one flow.
 
-    Attributes:
-        stretched: gaps that were stretched.
-        stretched_ns: how much longer they were for it, in all.
-        natural: gaps longer than the threshold by themselves.
-        x: packets since the last gap that was stretched, or since the flow began.
+    stretched: gaps that were stretched.
+    stretched_ns: how much longer they were for it, in all.
+    natural: gaps longer than the threshold by themselves.
+    x: packets since the last gap that was stretched, or since the flow began.
     """
 
     __slots__ = (

@@ -58,8 +58,7 @@ def low_ns(number: int) -> int:
 class GapHistogram:
     """Counts gaps.
 
-    Attributes:
-        count: how many there are.
+    count: how many there are.
     """
 
     __slots__ = ("_bins", "count")

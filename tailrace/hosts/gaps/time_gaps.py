@@ -11,10 +11,9 @@ from tailrace.hosts.options.nic import NicConfig
 class NicTimeGaps:
     """What the flows of a NIC share of it.
 
-    Attributes:
-        gaps: those of all flows as they really are; None: they are not counted.
-        learner: what is a long gap; None: none is stretched.
-        late_ns: the link has been free for so long before it asks for a packet, which counts as sent then.
+    gaps: those of all flows as they really are; None: they are not counted.
+    learner: what is a long gap; None: none is stretched.
+    late_ns: the link has been free for so long before it asks for a packet, which counts as sent then.
     """
 
     __slots__ = ("_config", "_link_bps", "gaps", "late_ns", "learner")
@@ -41,8 +40,7 @@ class NicTimeGaps:
 class FlowTimeGaps:
     """The gaps of one flow.
 
-    Attributes:
-        shaper: stretches them; None: they stay as they are.
+    shaper: stretches them; None: they stay as they are.
     """
 
     __slots__ = ("_last_ns", "_of_nic", "shaper")

@@ -11,8 +11,7 @@ from tailrace.codec.calls import NEVER
 class FlowEnd(ABC):
     """The source or the destination of one flow.
 
-    Attributes:
-        timer_ns: when the NIC will look at it again: the NIC's own note.
+    timer_ns: when the NIC will look at it again: the NIC's own note.
     """
 
     def __init__(self) -> None:

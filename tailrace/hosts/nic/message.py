@@ -18,8 +18,7 @@ NO_FORM: Final = -1
 class Message:
     """One flow's packets, numbered from 0.
 
-    Attributes:
-        packets: how many there are.
+    packets: how many there are.
     """
 
     __slots__ = (

@@ -37,10 +37,9 @@ from tailrace.hosts.steering.flowcut import MinRtt
 class Nic:
     """One NIC.
 
-    Attributes:
-        address: its IPv4 address as a number.
-        arrived_flows: flows of which every byte has arrived here.
-        counters: frames that were of no use, by reason: other, malformed, bad_icrc, not_ours, unexpected.
+    address: its IPv4 address as a number.
+    arrived_flows: flows of which every byte has arrived here.
+    counters: frames that were of no use, by reason: other, malformed, bad_icrc, not_ours, unexpected.
     """
 
     def __init__(

@@ -12,8 +12,7 @@ from tailrace.hosts.nic.end import FlowEnd
 class Timers:
     """Which end of a flow must be looked at next.
 
-    Attributes:
-        ring_ns: when the first timer rings; now and then there is nothing to do then.
+    ring_ns: when the first timer rings; now and then there is nothing to do then.
     """
 
     def __init__(self) -> None:

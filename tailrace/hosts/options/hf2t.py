@@ -27,20 +27,19 @@ def train_gaps(percentile: int) -> int:
 class Hf2tConfig:
     """HF2T on a NIC.
 
-    Args:
-        threshold_ns: the flowlet threshold: a switch takes a packet for the first of a flowlet when its last
-            bit comes more than this after the last bit of the one before it.
-        percentile: T is this one of the gaps, in permyriads, 5000..9999.
-        min_thr, max_thr: of eq. 1, in packets, 1 <= min_thr <= max_thr.
-        train_gaps: gaps from which T is learnt, 100 or more.
-        tick_ns: of the switches' clocks: a gap is certain to be longer than the threshold for them when it
-            is a tick longer.
-        margin_ns: gaps are stretched by so much more, for a process that sends in real time sends one packet
-            later than the next one.
-        dynamic: T is multiplied by alpha of eq. 1.
-        t_ns: T; nothing is learnt. None: it is learnt.
-        spare_bytes: flows of at most this size are left alone (HF2T §6 thinks of small flows).
-        retrain: T is learnt anew when gaps are not any more what they were.
+    threshold_ns: the flowlet threshold: a switch takes a packet for the first of a flowlet when its last
+        bit comes more than this after the last bit of the one before it.
+    percentile: T is this one of the gaps, in permyriads, 5000..9999.
+    min_thr, max_thr: of eq. 1, in packets, 1 <= min_thr <= max_thr.
+    train_gaps: gaps from which T is learnt, 100 or more.
+    tick_ns: of the switches' clocks: a gap is certain to be longer than the threshold for them when it
+        is a tick longer.
+    margin_ns: gaps are stretched by so much more, for a process that sends in real time sends one packet
+        later than the next one.
+    dynamic: T is multiplied by alpha of eq. 1.
+    t_ns: T; nothing is learnt. None: it is learnt.
+    spare_bytes: flows of at most this size are left alone (HF2T §6 thinks of small flows).
+    retrain: T is learnt anew when gaps are not any more what they were.
     """
 
     threshold_ns: int

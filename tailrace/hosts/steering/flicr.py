@@ -25,8 +25,7 @@ from tailrace.hosts.steering.weights import Weights
 class Flicr(Steering):
     """One flow.
 
-    Attributes:
-        ev: the present path; 0: none yet.
+    ev: the present path; 0: none yet.
     """
 
     __slots__ = (

@@ -32,9 +32,8 @@ _NO_PATH = -1
 class Hermes(Steering):
     """One flow.
 
-    Attributes:
-        path: index of its path; negative: it has none yet.
-        sent_bytes: what it has sent.
+    path: index of its path; negative: it has none yet.
+    sent_bytes: what it has sent.
     """
 
     __slots__ = (

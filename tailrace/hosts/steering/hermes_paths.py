@@ -216,8 +216,7 @@ class HermesPaths:
 class HermesHost:
     """The same paths to one host at the place: a black hole takes the packets of pairs of hosts.
 
-    Attributes:
-        paths: what all hosts at the place have in common.
+    paths: what all hosts at the place have in common.
     """
 
     __slots__ = ("_failed_ns", "_failed_until_ns", "_most_timeouts", "_timeouts", "paths")

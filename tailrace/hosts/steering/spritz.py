@@ -37,12 +37,11 @@ MIN_BIAS: Final = 2
 class Spritz(Steering):
     """One flow's path weights, and its good paths; names as in the paper's pseudo-code.
 
-    Attributes:
-        paths: EVs of the flow's paths.
-        w: their weights.
-        buffer_paths: EVs of good paths, the next one first.
-        packet_count: packets since a path was drawn because it was time to.
-        ecn_rate: share of marked acknowledgments, the newest ones counting most.
+    paths: EVs of the flow's paths.
+    w: their weights.
+    buffer_paths: EVs of good paths, the next one first.
+    packet_count: packets since a path was drawn because it was time to.
+    ecn_rate: share of marked acknowledgments, the newest ones counting most.
     """
 
     __slots__ = (

@@ -18,8 +18,7 @@ UNIT: Final = 1 << 20
 class Weights:
     """A vector of weights.
 
-    Attributes:
-        total: the sum of all weights, in parts of which `unit` make 1.
+    total: the sum of all weights, in parts of which `unit` make 1.
     """
 
     __slots__ = ("_first", "_now", "_size", "_tree", "_unit", "total")

@@ -27,9 +27,8 @@ from tailrace.hosts.transport.mp_rdma import MpRdmaReceiver
 class DctcpSender(Sender):
     """Sends what was lost first, then what is new, on the paths that the steering chooses.
 
-    Attributes:
-        steering: chooses source ports; None: the flow's own one.
-        window: how much may be in flight.
+    steering: chooses source ports; None: the flow's own one.
+    window: how much may be in flight.
     """
 
     __slots__ = ("_backed_off_ns", "_flight", "_lost", "_timeout_is_loss", "steering", "window")

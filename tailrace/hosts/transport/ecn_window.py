@@ -31,9 +31,8 @@ from tailrace.hosts.options.nic import NicConfig
 class EcnWindow:
     """One flow's window.
 
-    Attributes:
-        cwnd_bytes: payload that may be in flight.
-        packets: the same in whole packets, 1 or more.
+    cwnd_bytes: payload that may be in flight.
+    packets: the same in whole packets, 1 or more.
     """
 
     __slots__ = (

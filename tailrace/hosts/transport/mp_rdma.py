@@ -34,8 +34,7 @@ from tailrace.hosts.transport.selective_repeat import SelectiveRepeatReceiver, S
 class MpRdmaSender(SelectiveRepeatSender):
     """Sends on the paths that acknowledgments came from.
 
-    Attributes:
-        cwnd: congestion window in packets.
+    cwnd: congestion window in packets.
     """
 
     __slots__ = ("_delta_packets", "_most", "_paths", "_probe", "_rng", "cwnd")

@@ -72,34 +72,36 @@ class _Wire:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """Where everything is: the first three are what there ever was, the others what has become of it."""
+    """Where everything is: the first three are what there ever was, the others what has become of it.
+
+    sent: by hosts
+    made: in switches: clones, multicast copies, pause frames
+    delivered: to hosts
+    unwired: sent by switches to ports without a wire
+    truncated_bytes: payload that switches cut off
+    cut: lost on links that went down or were down
+    swallowed: by switches, because of a blackhole
+    queued: in switches
+    under_way: on wires
+    reasons: frames dropped in switches, by the core's names; some are no losses, such as pauses obeyed
+    unsound: names of wires and switches whose own books do not balance
+    """
 
     sent: Amount
-    """By hosts."""
     packet_outs: Amount
     made: Amount
-    """In switches: clones, multicast copies, pause frames."""
     delivered: Amount
-    """To hosts."""
     to_cpu: Amount
     unwired: Amount
-    """Sent by switches to ports without a wire."""
     dropped_in_switches: Amount
     truncated_bytes: int
-    """Payload that switches cut off."""
     cut: Amount
-    """Lost on links that went down or were down."""
     dropped_by_faults: Amount
     swallowed: Amount
-    """By switches, because of a blackhole."""
     queued: Amount
-    """In switches."""
     under_way: Amount
-    """On wires."""
     reasons: Mapping[str, int]
-    """Frames dropped in switches, by the core's names; some are no losses, such as pauses obeyed."""
     unsound: tuple[str, ...]
-    """Names of wires and switches whose own books do not balance."""
 
     @staticmethod
     def of(

@@ -24,9 +24,8 @@ SLICE_NS = 20_000
 class TrimmingRun:
     """Flows between hosts of one switch, whose queues cut off what is beyond their limit.
 
-    Attributes:
-        accounts: of the network, whenever it stood still.
-        wires: lengths of trimmed frames by the wire that they were sent on.
+    accounts: of the network, whenever it stood still.
+    wires: lengths of trimmed frames by the wire that they were sent on.
     """
 
     def __init__(self, hosts: int, limit_bytes: int, *, virtual: bool, mtu_bytes: int = 1000) -> None:

@@ -13,8 +13,7 @@ from tailrace.codec.calls import NEVER
 class CnpClock:
     """One flow's.
 
-    Attributes:
-        deadline_ns: when the present N is over; NEVER: the next marked packet makes a CNP.
+    deadline_ns: when the present N is over; NEVER: the next marked packet makes a CNP.
     """
 
     __slots__ = ("_every_ns", "_marked", "deadline_ns")

@@ -15,8 +15,7 @@ from tailrace.words.constants import NS_BITS
 class Pacer:
     """One flow's.
 
-    Attributes:
-        ready_ns: the next frame goes no earlier.
+    ready_ns: the next frame goes no earlier.
     """
 
     __slots__ = ("_bytes", "_rate_bps", "_since_ns", "_since_part", "ready_ns")

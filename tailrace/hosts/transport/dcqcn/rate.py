@@ -37,12 +37,11 @@ ONE: Final = 1 << ALPHA_BITS  # alpha = 1
 class DcqcnRate:
     """One flow's.
 
-    Attributes:
-        rate_bps: RC.
-        target_bps: RT.
-        alpha: in parts of ONE, as it was at `alpha_ns`.
-        deadline_ns: when the timer runs off; NEVER: it rests.
-        cuts: CNPs so far.
+    rate_bps: RC.
+    target_bps: RT.
+    alpha: in parts of ONE, as it was at `alpha_ns`.
+    deadline_ns: when the timer runs off; NEVER: it rests.
+    cuts: CNPs so far.
     """
 
     __slots__ = (

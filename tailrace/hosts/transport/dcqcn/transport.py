@@ -26,10 +26,9 @@ from tailrace.hosts.transport.go_back_n import GoBackNSender
 class DcqcnSender(GoBackNSender):
     """Sends from a position that NAKs and timeouts set back, no faster than DCQCN allows.
 
-    Attributes:
-        rate: what it allows.
-        pacer: when the next frame may go.
-        steering: chooses source ports; None: the flow's own one.
+    rate: what it allows.
+    pacer: when the next frame may go.
+    steering: chooses source ports; None: the flow's own one.
     """
 
     __slots__ = ("_flight", "_now_ns", "_sent_twice", "_slower", "pacer", "rate", "steering")

@@ -16,8 +16,7 @@ from __future__ import annotations
 class RtoClock:
     """One flow's.
 
-    Attributes:
-        rto_ns: how long to wait for progress.
+    rto_ns: how long to wait for progress.
     """
 
     __slots__ = ("_backoff", "_base_ns", "_least_ns", "_most_backoff", "_srtt_x8", "_var_x4", "rto_ns")

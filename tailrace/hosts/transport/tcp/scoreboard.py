@@ -18,9 +18,8 @@ from tailrace.hosts.transport.base import NOTHING
 class Scoreboard:
     """One flow's.
 
-    Attributes:
-        lost: packets to be sent again, ascending.
-        arrived: packets beyond the acknowledged ones that the receiver has.
+    lost: packets to be sent again, ascending.
+    arrived: packets beyond the acknowledged ones that the receiver has.
     """
 
     __slots__ = ("_duplicates", "_highest", "_scanned", "arrived", "lost")

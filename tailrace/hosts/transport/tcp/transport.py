@@ -45,11 +45,10 @@ LOSS: Final = 2  # after a timeout
 class TcpSender(Sender):
     """Sends what was lost first, then what is new, in bursts.
 
-    Attributes:
-        window: the congestion window.
-        rto: the timer.
-        state: OPEN, RECOVERY or LOSS; the latter two until all is acknowledged that was sent before.
-        burst_left: packets of the present burst that have not left.
+    window: the congestion window.
+    rto: the timer.
+    state: OPEN, RECOVERY or LOSS; the latter two until all is acknowledged that was sent before.
+    burst_left: packets of the present burst that have not left.
     """
 
     __slots__ = (

@@ -23,9 +23,8 @@ _LEAST_THRESHOLD: Final = 2
 class RenoWindow:
     """One flow's.
 
-    Attributes:
-        packets: that may be in flight, 1 or more.
-        threshold: where slow start ends.
+    packets: that may be in flight, 1 or more.
+    threshold: where slow start ends.
     """
 
     __slots__ = ("_credit", "_most", "packets", "threshold")
