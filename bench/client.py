@@ -100,7 +100,6 @@ class Client:
         self._connection.close()
 
     def push(self, program: Program) -> None:
-        """Load the program."""
         run_at_once(self._client.push(program))
         self._p4info = program.p4info
 

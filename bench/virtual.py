@@ -86,7 +86,6 @@ class SetUp:
 
     @property
     def total_s(self) -> float:
-        """All of it."""
         return self.import_s + self.compile_s + self.build_s + self.install_s
 
 

@@ -77,7 +77,6 @@ def record(programs: list[CompiledProgram], seed: int, log: Path) -> None:
 
 
 def table_line(row: Row, seconds: float) -> str:
-    """One line of the table."""
     result = row.result
     state = f"{len(row.state_differences)}/{row.state_cells}"
     return (
@@ -114,7 +113,6 @@ def compare_all(programs: list[CompiledProgram], options: argparse.Namespace, lo
 
 
 def chosen(options: argparse.Namespace) -> list[CompiledProgram]:
-    """The programs to run."""
     if options.build is not None:
         return load_programs(options.build, options.program)
     ours = load_programs(BUILD)

@@ -72,7 +72,6 @@ class Dataplane:
         self.next_id = 1
 
     def close(self) -> None:
-        """Close the channel."""
         self.channel.close()
 
     def window(self, packets: Sequence[Packet]) -> list[Outputs]:

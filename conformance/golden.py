@@ -133,7 +133,6 @@ def _record(program: CompiledProgram, seed: int, count: int, log: Path) -> dict[
 
 
 def read_golden(path: Path) -> Golden:
-    """Read a golden file."""
     data = json.loads(lzma.decompress(path.read_bytes()))
     if data["format"] != FORMAT:
         raise ValueError(f"{path}: golden format {data['format']}, expected {FORMAT}")

@@ -195,5 +195,4 @@ class PlanMaker:
 
 
 def make_plan(program: CompiledProgram, pools: Pools, seed: int) -> Plan:
-    """The plan of `program` for `seed`."""
     return PlanMaker(program, pools, seed).make()

@@ -34,7 +34,6 @@ class Pools:
         return sorted(edges) + [self._rng.getrandbits(bits) for _ in range(RANDOM_VALUES)]
 
     def of_type(self, header_type: str, field: str) -> list[int]:
-        """The pool of a field of a header type."""
         return self._pools[header_type, field]
 
     def of_instance(self, header: str, field: str) -> list[int] | None:

@@ -67,7 +67,6 @@ class Hints:
 
 
 def has_hints(name: str) -> bool:
-    """Whether there are hints for a program of this name."""
     return (HINTS / f"{name}.json").is_file()
 
 

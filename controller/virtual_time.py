@@ -25,9 +25,7 @@ class Network(Protocol):
     """Switches and one clock, which stands still while anybody is called: native.virtual.Network is one."""
 
     @property
-    def topology(self) -> Topology:
-        """What the network is made of."""
-        ...
+    def topology(self) -> Topology: ...
 
     @property
     def now_ns(self) -> int:

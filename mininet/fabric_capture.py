@@ -78,7 +78,6 @@ def open_file(path: Path) -> BinaryIO:
 
 
 def write_frame(file: BinaryIO, time_ns: int, frame: bytes) -> None:
-    """Appends a frame."""
     seconds, rest = divmod(time_ns, 1_000_000_000)
     file.write(struct.pack("=IIII", seconds, rest, len(frame), len(frame)) + frame)
 

@@ -117,7 +117,6 @@ class FabricNet:
 
     @property
     def switches(self) -> dict[str, tuple[SwitchPlan, Process]]:
-        """Every switch with its process."""
         return {plan.name: (plan, self.mininet[plan.name].process) for plan in self.plan.switches}
 
     def namespace(self, host: str) -> str:

@@ -72,7 +72,6 @@ class ThriftClient:
         self._do(_SIMPLE_SWITCH, "set_egress_priority_queue_rate", fields)
 
     def add_port(self, port: int, interface: str) -> None:
-        """Put an interface on a port."""
         fields = _string(1, interface.encode()) + _i32(2, port) + _string(3, b"")
         self._do(_STANDARD, "bm_dev_mgr_add_port", fields)
 

@@ -82,7 +82,6 @@ def table_key(entry: p4r.TableEntry) -> Key:
 
 
 def canonical(entity: p4r.Entity) -> tuple[Key, Value]:
-    """Key and value of an entity."""
     return _of_octets(entity.SerializeToString())
 
 

@@ -63,9 +63,7 @@ class Stream(Protocol):
         """The next message; None after the time. Raises grpc.RpcError when the switch ends the stream."""
         ...
 
-    async def close(self) -> None:
-        """Ends it."""
-        ...
+    async def close(self) -> None: ...
 
 
 class Channel(ABC):

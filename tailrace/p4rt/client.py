@@ -93,7 +93,6 @@ class Client:
     # ---- calls ----
 
     async def read(self, entities: Sequence[p4r.Entity]) -> list[p4r.Entity]:
-        """See Endpoint."""
         request = p4r.ReadRequest(device_id=self._device_id, entities=entities)
         try:
             answers = await self._channel.all(self._channel.stub.Read(request, timeout=self._call_s))
@@ -113,7 +112,6 @@ class Client:
             raise self._failure(error, "write", WriteError) from error
 
     async def write(self, updates: Sequence[p4r.Update]) -> None:
-        """See Endpoint."""
         await self.carry_out(self.write_request(updates))
 
     async def _pipeline(self, what: str, wanted: int) -> p4r.ForwardingPipelineConfig:
@@ -131,7 +129,6 @@ class Client:
         return found
 
     async def cookie(self) -> int | None:
-        """See Endpoint."""
         config = await self._pipeline("pipeline's cookie", p4r.GetForwardingPipelineConfigRequest.COOKIE_ONLY)
         return config.cookie.cookie if config.HasField("cookie") else None
 
@@ -149,7 +146,6 @@ class Client:
         return info
 
     async def push(self, program: Program) -> None:
-        """See Endpoint."""
         request = requests.push(program)
         request.device_id = self._device_id
         requests.set_election(request.election_id, self.election_id)

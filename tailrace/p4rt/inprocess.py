@@ -62,7 +62,6 @@ class InProcess:
         return self._switch.name
 
     async def read(self, entities: Sequence[p4r.Entity]) -> list[p4r.Entity]:
-        """See Endpoint."""
         try:
             responses = self._switch.read(p4r.ReadRequest(entities=entities))
             return [entity for response in responses for entity in response.entities]
@@ -70,7 +69,6 @@ class InProcess:
             raise ReadError(self.name, str(error), error.code.name) from error
 
     async def write(self, updates: Sequence[p4r.Update]) -> None:
-        """See Endpoint."""
         try:
             self._switch.write(p4r.WriteRequest(updates=updates))
         except P4RtError as error:
@@ -92,12 +90,10 @@ class InProcess:
         return found
 
     async def cookie(self) -> int | None:
-        """See Endpoint."""
         response = self._switch.pipeline(p4r.GetForwardingPipelineConfigRequest.COOKIE_ONLY)
         return response.config.cookie.cookie if response.config.HasField("cookie") else None
 
     async def push(self, program: Program) -> None:
-        """See Endpoint."""
         try:
             self._switch.set_pipeline(requests.push(program))
         except P4RtError as error:

@@ -72,7 +72,6 @@ class Program:
         raise ProgramError(f"program {self.name}: P4Info has no table {alias}")
 
     def has_table(self, alias: str) -> bool:
-        """Whether the program has a table."""
         return any(table.preamble.alias == alias for table in self.p4info.tables)
 
     def largest(self, action: str, param: str) -> int:

@@ -50,17 +50,14 @@ class P4RtError(Exception):
 
 
 def invalid(message: str) -> P4RtError:
-    """An INVALID_ARGUMENT error."""
     return P4RtError(Code.INVALID_ARGUMENT, message)
 
 
 def not_found(message: str) -> P4RtError:
-    """A NOT_FOUND error."""
     return P4RtError(Code.NOT_FOUND, message)
 
 
 def exhausted(message: str) -> P4RtError:
-    """A RESOURCE_EXHAUSTED error."""
     return P4RtError(Code.RESOURCE_EXHAUSTED, message)
 
 

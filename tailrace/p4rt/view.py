@@ -140,7 +140,6 @@ class ProgramView:
         return enum_members(self.info.type_info, name)
 
     def enum_value(self, name: str, member: str) -> int | None:
-        """The number of an enum's member."""
         return next((number for number, text in self.enum(name).items() if text == member), None)
 
     def register_size(self, name: str) -> int:

@@ -25,20 +25,16 @@ class DrillConfig(SchemeConfig, frozen=True, kw_only=True):
     about: ClassVar[str] = "every packet goes to the least loaded of three candidates"
 
     def resolve(self, topology: Topology, around: Around) -> ResolvedDrill:
-        """See SchemeConfig."""
         return self.filled(ResolvedDrill, topology, around, program=self.name)
 
 
 class ResolvedDrill(Resolved, frozen=True, kw_only=True):
-    """DRILL in a network."""
-
     @property
     def dense_groups(self) -> bool:
         """Two samples are to be two ports."""
         return True
 
     def entities(self, plan: Plan) -> Iterator[P4Entity]:
-        """See Resolved."""
         yield from configuration(plan)
         yield from port_roles(plan)
         yield from candidates(plan)

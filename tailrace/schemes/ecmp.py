@@ -35,26 +35,21 @@ class EcmpConfig(BoundedConfig, frozen=True, kw_only=True):
 
     @property
     def steers(self) -> bool:
-        """See BoundedConfig."""
         return self.over == OVER_ALL
 
     def is_bounded_on(self, topology: Topology) -> bool:  # noqa: ARG002
-        """See BoundedConfig."""
         return self.steers
 
     @property
     def steering(self) -> str:
-        """See BoundedConfig."""
         return FLOW_ECMP if self.steers else ""
 
     def checked(self, options: Options) -> EcmpConfig:
-        """See SchemeConfig."""
         if not self.steers:
             keys.refuse(options, BOUNDED_KEYS, f"over={OVER_ALL} is")
         return self
 
     def resolve(self, topology: Topology, around: Around) -> Resolved:
-        """See SchemeConfig."""
         if self.steers:
             return self.bounded(topology, around, mode=STEERED)
         return self.filled(ResolvedPlain, topology, around, program=self.name, kernel_tcp=True)

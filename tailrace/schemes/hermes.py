@@ -44,23 +44,17 @@ class HermesConfig(SchemeConfig, frozen=True, kw_only=True):
 
     @property
     def marks_queues(self) -> bool:
-        """See SchemeConfig."""
         return True
 
     def resolve(self, topology: Topology, around: Around) -> ResolvedHermes:
-        """See SchemeConfig."""
         return self.filled(ResolvedHermes, topology, around, program=self.name)
 
 
 class ResolvedHermes(ResolvedPlain, frozen=True, kw_only=True):
-    """Hermes in a network."""
-
     def nic(self, topology: Topology, around: Around, scale: float) -> NicConfig:
-        """See Resolved."""
         return with_hermes(super().nic(topology, around, scale), topology, self.red, scale)
 
     def paths(self, topology: Topology) -> TagTable:
-        """See Resolved."""
         return TagTable(topology)
 
 

@@ -53,7 +53,6 @@ class LetflowConfig(SchemeConfig, frozen=True, kw_only=True):
     minimal_share: Annotated[float, SHARE] = DEFAULT_SHARE
 
     def checked(self, options: Options) -> LetflowConfig:
-        """See SchemeConfig."""
         check_share(options, self.path)
         variant = PLAIN if self.hf2t is None else HF2T
         if "variant" in options and variant != self.variant:
@@ -61,7 +60,6 @@ class LetflowConfig(SchemeConfig, frozen=True, kw_only=True):
         return replace(self, variant=variant)
 
     def resolve(self, topology: Topology, around: Around) -> ResolvedLetflow:
-        """See SchemeConfig."""
         path = paths_on(topology, self.path, UGAL_L)
         found = self.filled(
             ResolvedLetflow,
@@ -85,12 +83,10 @@ class ResolvedLetflow(dragonfly.MayDetour, frozen=True, kw_only=True):
 
     @property
     def flowlet_gap_ns(self) -> int:
-        """See Resolved."""
         return self.gap_ns
 
     @property
     def dragonfly_paths(self) -> DragonflyPaths | None:
-        """See Resolved."""
         if self.path == SHORTEST:
             return None
         return DragonflyPaths(
@@ -98,7 +94,6 @@ class ResolvedLetflow(dragonfly.MayDetour, frozen=True, kw_only=True):
         )
 
     def entities(self, plan: Plan) -> Iterator[P4Entity]:
-        """See Resolved."""
         paths = self.dragonfly_paths
         if paths is not None:
             return dragonfly.entities(plan, paths)

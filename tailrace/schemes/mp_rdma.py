@@ -26,14 +26,11 @@ class MpRdmaConfig(SchemeConfig, frozen=True, kw_only=True):
 
     @property
     def brings_transport(self) -> bool:
-        """See SchemeConfig."""
         return True
 
     @property
     def marks_queues(self) -> bool:
-        """See SchemeConfig."""
         return True
 
     def resolve(self, topology: Topology, around: Around) -> ResolvedPlain:
-        """See SchemeConfig."""
         return self.filled(ResolvedPlain, topology, around, program=EcmpConfig.name)

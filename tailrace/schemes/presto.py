@@ -30,15 +30,11 @@ class PrestoConfig(SchemeConfig, frozen=True, kw_only=True):
     cell_bytes: Annotated[int, CELL] = DEFAULT_CELL_BYTES
 
     def resolve(self, topology: Topology, around: Around) -> ResolvedPresto:
-        """See SchemeConfig."""
         return self.filled(ResolvedPresto, topology, around, program=self.name)
 
 
 class ResolvedPresto(Resolved, frozen=True, kw_only=True):
-    """Presto in a network."""
-
     cell_bytes: int
 
     def entities(self, plan: Plan) -> Iterator[P4Entity]:
-        """See Resolved."""
         return usual(plan, flowcell_config(plan, self.cell_bytes))

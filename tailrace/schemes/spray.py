@@ -19,5 +19,4 @@ class SprayConfig(SchemeConfig, frozen=True, kw_only=True):
     about: ClassVar[str] = "every packet goes to a random next hop"
 
     def resolve(self, topology: Topology, around: Around) -> ResolvedPlain:
-        """See SchemeConfig."""
         return self.filled(ResolvedPlain, topology, around, program=self.name)

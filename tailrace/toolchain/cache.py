@@ -113,7 +113,6 @@ class Folder:
         return f"{pinned}/{name}" if os.path.isdir(pinned) else str(self.path / name)  # noqa: PTH112
 
     def names(self, prefix: str = "", suffix: str = "") -> list[str]:
-        """Entries by name."""
         found = os.listdir(self.fd)  # noqa: PTH208 (through the descriptor)
         return sorted(n for n in found if n.startswith(prefix) and n.endswith(suffix))
 

@@ -97,7 +97,6 @@ class SlowLinks:
             raise SpecError("factor must be less than 1, found '1'")
 
     def resolve(self, topology: Topology, rng: random.Random) -> Hits:
-        """See FaultKind."""
         times = self.times.at_ns, self.times.until_ns
         return tuple(LinkSlow(a, b, self.factor, *times) for a, b in self.links.of(topology, rng))
 
@@ -111,7 +110,6 @@ class DeadLinks:
     times: Times
 
     def resolve(self, topology: Topology, rng: random.Random) -> Hits:
-        """See FaultKind."""
         times = self.times.at_ns, self.times.until_ns
         return tuple(LinkDown(a, b, *times) for a, b in self.links.of(topology, rng))
 
@@ -142,7 +140,6 @@ class Drops:
     ] = 0
 
     def resolve(self, topology: Topology, rng: random.Random) -> Hits:
-        """See FaultKind."""
         chosen = some_switches(topology, self.where, self.switches, rng) if self.switches else [self.where]
         found = [links_at(topology, where) for where in chosen]
         times = self.times.at_ns, self.times.until_ns
@@ -158,7 +155,6 @@ class AckLosses:
     rate: Annotated[float, _RATE]
 
     def resolve(self, topology: Topology, _rng: random.Random) -> Hits:
-        """See FaultKind."""
         times = self.times.at_ns, self.times.until_ns
         return tuple(AckLoss(a, b, self.rate, *times) for a, b in links_at(topology, ALL).links)
 
@@ -177,7 +173,6 @@ class Blackholes:
     ] = ALL
 
     def resolve(self, topology: Topology, rng: random.Random) -> Hits:
-        """See FaultKind."""
         switch = one_switch(topology, self.where, rng)
         ips = [host.ip for host in topology.hosts]
         others = len(ips) - 1
@@ -197,5 +192,4 @@ class Restart:
     at_ns: Annotated[int, _AT] = 0
 
     def resolve(self, topology: Topology, rng: random.Random) -> Hits:
-        """See FaultKind."""
         return (SwitchRestart(one_switch(topology, self.switch, rng), self.at_ns, self.down_ns),)

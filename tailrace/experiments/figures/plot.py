@@ -101,12 +101,10 @@ def panels(
 
 
 def colour(number: int) -> str:
-    """The colour of the line with a number."""
     return COLOURS[number % len(COLOURS)]
 
 
 def line(number: int) -> str:
-    """The line style of the line with a number."""
     return LINES[number % len(LINES)]
 
 

@@ -190,7 +190,6 @@ def packets(
 
 
 def known(value: T | None) -> T | UnsetType:
-    """The value, or unset where it is None."""
     return UNSET if value is None else value
 
 

@@ -41,7 +41,6 @@ class Adversarial:
     jitter_ns: Annotated[int, JITTER] = 0
 
     def transfers(self, topology: Topology, rng: random.Random) -> Iterator[Transfer]:
-        """See Pattern."""
         for sender, receiver in _pairs(topology, rng):
             yield Transfer(sender, receiver, self.size_bytes, rng.randint(0, self.jitter_ns))
 

@@ -116,7 +116,6 @@ class Allreduce:
     background_bytes: Annotated[int, BACKGROUND] = 0
 
     def transfers(self, topology: Topology, rng: random.Random) -> Iterator[Transfer]:
-        """See Pattern."""
         return shared(self._own(topology, rng), self.background_bytes, topology, rng)
 
     def _own(self, topology: Topology, rng: random.Random) -> Iterator[Transfer]:

@@ -68,7 +68,6 @@ class CongestedGroups:
     ahead_ns: Annotated[int, keys.time("ahead", "so long before the one flow the load begins")] = 0
 
     def transfers(self, topology: Topology, rng: random.Random) -> Iterator[Transfer]:
-        """See Pattern."""
         if topology.kind != "dragonfly":
             raise PatternError(f"it is about the groups of a dragonfly, not of a {topology.kind}")
         check_flows(self.flows * len(topology.hosts) if self.flows > 1 else 0)

@@ -64,7 +64,6 @@ class Incast:
         return DEFAULT_BYTES if self.size_bytes is None else self.size_bytes
 
     def transfers(self, topology: Topology, rng: random.Random) -> Iterator[Transfer]:
-        """See Pattern."""
         hosts = chosen(topology, 0, rng)
         target = named(topology, self.receiver) if self.receiver else rng.choice(hosts)
         senders = self._senders(topology, target, rng)

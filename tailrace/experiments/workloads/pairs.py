@@ -101,7 +101,6 @@ class Partners:
             begin += len(inside)
 
     def draw(self, sender: Host, rng: random.Random) -> Host:
-        """A receiver."""
         begin, count = self._own[sender.name]
         index = rng.randrange(len(self._hosts) - count)
         return self._hosts[index if index < begin else index + count]

@@ -67,7 +67,6 @@ class Permutation:
     jitter_ns: Annotated[int, JITTER] = 0
 
     def transfers(self, topology: Topology, rng: random.Random) -> Iterator[Transfer]:
-        """See Pattern."""
         hosts = chosen(topology, 0, rng)
         apart, sizes = self.peers.apart, self.sizes.distribution
         once = pairs.permutation(hosts, pairs.groups_of(topology, hosts, apart), rng)
@@ -100,7 +99,6 @@ class AllToAll:
     jitter_ns: Annotated[int, JITTER] = 0
 
     def transfers(self, topology: Topology, rng: random.Random) -> Iterator[Transfer]:
-        """See Pattern."""
         return shared(self._own(topology, rng), self.background_bytes, topology, rng)
 
     def _own(self, topology: Topology, rng: random.Random) -> Iterator[Transfer]:
@@ -139,7 +137,6 @@ class Random:
             raise SpecError("expected either flows= or messages=")
 
     def transfers(self, topology: Topology, rng: random.Random) -> Iterator[Transfer]:
-        """See Pattern."""
         hosts = chosen(topology, 0, rng)
         partners = pairs.Partners(hosts, pairs.groups_of(topology, hosts, self.peers.apart))
         if self.messages:

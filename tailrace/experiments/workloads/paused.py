@@ -67,7 +67,6 @@ class Paused:
         self.sizes.check_given()
 
     def transfers(self, topology: Topology, rng: random.Random) -> Iterator[Transfer]:
-        """See Pattern."""
         near, far = self._ends(topology)
         n = self.pairs_total
         sizes = self.sizes.distribution

@@ -125,7 +125,6 @@ class Poisson:
         self.sizes.check_given()
 
     def transfers(self, topology: Topology, rng: random.Random) -> Iterator[Transfer]:
-        """See Pattern."""
         return self.bursts.beside(self._arrivals(topology, rng), self.duration_ns, topology, rng)
 
     def _arrivals(self, topology: Topology, rng: random.Random) -> Iterator[Transfer]:

@@ -43,7 +43,6 @@ class CdfFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def sizes(self) -> SizeCdf:
-        """The distribution."""
         return SizeCdf(self.points)
 
 

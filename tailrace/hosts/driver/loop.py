@@ -32,7 +32,6 @@ class Signals:
         return self._read
 
     def came(self) -> bool:
-        """Whether there was a signal."""
         return self.number is not None
 
     def _on_signal(self, number: int, _frame: FrameType | None) -> None:

@@ -64,7 +64,6 @@ class GapHistogram:
     __slots__ = ("_bins", "count")
 
     def __init__(self) -> None:
-        """There is none."""
         self._bins: list[int] = []  # as many as the longest gap needs
         self.count = 0
 
@@ -112,6 +111,5 @@ class GapHistogram:
         return [(low_ns(number), count) for number, count in enumerate(self._bins) if count]
 
     def clear(self) -> None:
-        """Forgets all gaps."""
         self._bins = []
         self.count = 0

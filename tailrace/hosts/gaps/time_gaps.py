@@ -46,7 +46,6 @@ class FlowTimeGaps:
     __slots__ = ("_last_ns", "_of_nic", "shaper")
 
     def __init__(self, of_nic: NicTimeGaps, shaper: Shaper | None) -> None:
-        """Args: of_nic: the NIC's."""
         self._of_nic = of_nic
         self._last_ns = -1  # when the last packet went; none did
         self.shaper = shaper

@@ -69,7 +69,6 @@ class Message:
         return _PATTERN[start : start + self.payload_bytes(index)]
 
     def psn(self, index: int) -> int:
-        """The PSN of a packet."""
         return (self._first_psn + index) & PSN_MASK
 
     def index(self, psn: int, near: int) -> int:

@@ -23,8 +23,6 @@ _XOFF_CREDIT: Final = int(PauseOp.XOFF_CREDIT)
 
 
 class FlowPauseState:
-    """The pause of one flow."""
-
     __slots__ = (
         "_credit_bytes",
         "_since_ns",
@@ -64,7 +62,6 @@ class FlowPauseState:
         return not self.paused or frame_bytes <= self._credit_bytes
 
     def on_sent(self, frame_bytes: int) -> None:
-        """A frame has been sent."""
         if self.paused:
             self._credit_bytes -= frame_bytes
 

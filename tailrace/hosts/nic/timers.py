@@ -16,7 +16,6 @@ class Timers:
     """
 
     def __init__(self) -> None:
-        """None is set."""
         self.ring_ns = NEVER
         self._heap: list[tuple[int, int, FlowEnd]] = []
         self._number = 0  # equal times ring in the order in which they were set

@@ -8,8 +8,6 @@ from tailrace.hosts.steering.base import Steering
 
 
 class FlowEcmp(Steering):
-    """One flow."""
-
     __slots__ = ("_ev",)
 
     def __init__(self, paths: PathList, flow_hash: int) -> None:

@@ -58,7 +58,6 @@ class RateMeter:
         self._bytes = 0
 
     def add(self, now_ns: int, sent_bytes: int) -> None:
-        """Bytes are sent."""
         self._bytes = self.read(now_ns) + sent_bytes
 
     def read(self, now_ns: int) -> int:

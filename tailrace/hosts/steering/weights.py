@@ -77,7 +77,6 @@ class Weights:
         self._put(index, 0)
 
     def put(self, index: int, weight: float) -> None:
-        """Sets a weight."""
         self._put(index, self._parts(weight))
 
     def put_first_times(self, index: int, factor: int) -> None:

@@ -305,14 +305,10 @@ class Behaviours(Protocol):
     """The calls of the service: of one device, or of many behind one address (native.virtual.serve)."""
 
     @property
-    def write(self) -> Callable[..., Any]:
-        """Write."""
-        ...
+    def write(self) -> Callable[..., Any]: ...
 
     @property
-    def read(self) -> Callable[..., Any]:
-        """Read."""
-        ...
+    def read(self) -> Callable[..., Any]: ...
 
     @property
     def set_config(self) -> Callable[..., Any]:
@@ -325,14 +321,10 @@ class Behaviours(Protocol):
         ...
 
     @property
-    def capabilities(self) -> Callable[..., Any]:
-        """Capabilities."""
-        ...
+    def capabilities(self) -> Callable[..., Any]: ...
 
     @property
-    def stream_channel(self) -> Callable[..., Any]:
-        """StreamChannel."""
-        ...
+    def stream_channel(self) -> Callable[..., Any]: ...
 
 
 class Intake:

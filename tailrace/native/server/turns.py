@@ -19,7 +19,6 @@ class Turns:
         self._lock = asyncio.Lock()
 
     async def next(self) -> None:
-        """Waits for the next turn."""
         async with self._lock:  # first come, first served
             await asyncio.sleep(0)
 

@@ -38,7 +38,6 @@ class Signals:
             signal.signal(number, signal.SIG_IGN)
 
     def __enter__(self) -> Signals:
-        """The same."""
         return self
 
     def __exit__(self, *_: object) -> None:

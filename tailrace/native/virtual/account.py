@@ -17,7 +17,6 @@ class Amount:
     payload_bytes: int = 0
 
     def __add__(self, other: Amount) -> Amount:
-        """The sum."""
         return Amount(self.frames + other.frames, self.payload_bytes + other.payload_bytes)
 
 

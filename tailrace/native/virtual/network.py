@@ -75,7 +75,6 @@ class Network(Faults, Observing):
                 node.switch.close()
 
     def __enter__(self) -> Network:
-        """The network itself."""
         return self
 
     def __exit__(

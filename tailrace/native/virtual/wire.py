@@ -71,7 +71,6 @@ class Wire:
 
     @property
     def up(self) -> bool:
-        """Whether the link is up."""
         return self._net.wire(self.index)[0]
 
     @property

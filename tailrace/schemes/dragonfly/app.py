@@ -43,7 +43,6 @@ class MayDetour(Resolved, frozen=True, kw_only=True):
     def plans(
         self, topology: Topology, program: Program, target: Target, down: Down, suppressed: Collection[End]
     ) -> Iterator[Plan]:
-        """See Resolved."""
         if self.dragonfly_paths is None:
             yield from super().plans(topology, program, target, down, suppressed)
             return

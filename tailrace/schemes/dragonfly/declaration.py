@@ -48,15 +48,12 @@ class RoutedConfig(BoundedConfig, frozen=True, kw_only=True):
 
     @property
     def steers(self) -> bool:
-        """See BoundedConfig."""
         return self.draw == HOP
 
     def is_bounded_on(self, topology: Topology) -> bool:
-        """See BoundedConfig."""
         return self.draw == HOP or (self.draw is None and topology.kind == SLIM_FLY)
 
     def checked(self, options: Options) -> RoutedConfig:
-        """See SchemeConfig."""
         if self.grain != self.usual_grain and self.draw == HOP:
             raise options.error("per", f"given only where draw={GROUP} is")
         if self.grain != FLOWLET:
@@ -66,7 +63,6 @@ class RoutedConfig(BoundedConfig, frozen=True, kw_only=True):
         return self
 
     def resolve(self, topology: Topology, around: Around) -> Resolved:
-        """See SchemeConfig."""
         if self.is_bounded_on(topology):
             if self.grain != self.usual_grain:
                 raise IntentError(f"scheme {self.name}: per={self.grain} goes with draw=group")
@@ -123,14 +119,11 @@ class ResolvedRouting(app.MayDetour, frozen=True, kw_only=True):
 
     @property
     def flowlet_gap_ns(self) -> int | None:
-        """See Resolved."""
         return self.gap_ns if self.grain == FLOWLET else None
 
     @property
     def dragonfly_paths(self) -> DragonflyPaths:
-        """See Resolved."""
         return DragonflyPaths(rule=self.name, grain=self.grain, gap_ns=self.gap_ns)
 
     def entities(self, plan: Plan) -> Iterator[P4Entity]:
-        """See Resolved."""
         return app.entities(plan, self.dragonfly_paths)

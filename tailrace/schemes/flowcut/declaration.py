@@ -181,12 +181,10 @@ class FlowcutConfig(SchemeConfig, frozen=True, kw_only=True):
         return 2 if self.variant == NIC else 1
 
     def checked(self, options: Options) -> FlowcutConfig:
-        """See SchemeConfig."""
         check_share(options, self.path)
         return self
 
     def resolve(self, topology: Topology, around: Around) -> ResolvedFlowcut:
-        """See SchemeConfig."""
         in_nics = self.variant == NIC
         path = paths_on(topology, self.path, MIXED if in_nics else UGAL_L)
         common = self.common(topology, around)
@@ -220,7 +218,6 @@ class ResolvedFlowcut(app.FlowcutSettings, frozen=True, kw_only=True):
 
     @property
     def dragonfly_paths(self) -> DragonflyPaths | None:
-        """See Resolved."""
         return None if self.path == SHORTEST else self._paths("flow")
 
     def _paths(self, grain: str) -> DragonflyPaths:
@@ -253,7 +250,6 @@ class ResolvedFlowcut(app.FlowcutSettings, frozen=True, kw_only=True):
         return super().plans(topology, program, target, down, suppressed)
 
     def entities(self, plan: Plan) -> Iterator[P4Entity]:
-        """See Resolved."""
         settings, paths = app.settings(plan, self), self.dragonfly_paths
         return app.entities(plan, settings) if paths is None else dragonfly.entities(plan, settings, paths)
 
@@ -267,22 +263,18 @@ class ResolvedFlowcutNic(ResolvedFlowcut, frozen=True, kw_only=True):
 
     @property
     def dragonfly_paths(self) -> DragonflyPaths | None:
-        """See Resolved."""
         return None if self.path == SHORTEST else self._paths("flowlet" if self.path == UGAL_L else "flow")
 
     def plans(
         self, topology: Topology, program: Program, target: Target, down: Down, suppressed: Collection[End]
     ) -> Iterator[Plan]:
-        """See Resolved."""
         return routing.MayDetour.plans(self, topology, program, target, down, suppressed)
 
     def entities(self, plan: Plan) -> Iterator[P4Entity]:
-        """See Resolved."""
         paths = self.dragonfly_paths
         return usual(plan) if paths is None else routing.entities(plan, paths)
 
     def nic(self, topology: Topology, around: Around, scale: float) -> NicConfig:
-        """See Resolved."""
         config = super().nic(topology, around, scale)
         growth = self.growth_threshold
         flowcut = FlowcutNicConfig(

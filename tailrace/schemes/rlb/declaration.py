@@ -149,11 +149,9 @@ class RlbConfig(SchemeConfig, frozen=True, kw_only=True):
 
     @property
     def marks_queues(self) -> bool:
-        """See SchemeConfig."""
         return self.variant == HERMES
 
     def checked(self, options: Options) -> RlbConfig:
-        """See SchemeConfig."""
         for key, owner in (("cell", PRESTO), ("gap", LETFLOW)):
             if self.variant != owner:
                 keys.refuse(options, (key,), f"variant is {owner}")
@@ -223,7 +221,6 @@ class ResolvedRlb(app.RlbSettings, frozen=True, kw_only=True):
 
     @property
     def flowlet_gap_ns(self) -> int | None:
-        """See Resolved."""
         return self.gap_ns if self.variant == LETFLOW else None
 
     @property
@@ -237,20 +234,16 @@ class ResolvedRlb(app.RlbSettings, frozen=True, kw_only=True):
         return self.pause_bytes
 
     def entities(self, plan: Plan) -> Iterator[P4Entity]:
-        """See Resolved."""
         return app.entities(plan, self)
 
     def nic(self, topology: Topology, around: Around, scale: float) -> NicConfig:
-        """See Resolved."""
         config = super().nic(topology, around, scale)
         return with_hermes(config, topology, self.red, scale) if self.variant == HERMES else config
 
     def watch(self, topology: Topology, target: Target, tell: Tell, when: When = format_time) -> FaultyPaths:
-        """See Resolved."""
         return FaultyPaths(topology, target, self.hold_ns, tell, when)
 
     def paths(self, topology: Topology) -> PathTable | None:
-        """See Resolved."""
         return TagTable(topology) if self.variant == HERMES else None
 
 

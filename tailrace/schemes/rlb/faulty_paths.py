@@ -65,7 +65,6 @@ class FaultyPaths(Watcher):
         now_ns: int,
         down: Down = frozenset(),
     ) -> bool:
-        """See Watcher: what an earlier controller has left out stays out for a while."""
         missing = missing_ports(program, intended, held)
         return bool(missing) and self.adopt(switch, missing, now_ns, down)
 
@@ -104,12 +103,10 @@ class FaultyPaths(Watcher):
 
     @property
     def ends(self) -> frozenset[End]:
-        """See Watcher."""
         return self._failures.ends
 
     @property
     def suppressed(self) -> list[SuppressedPath]:
-        """See Watcher."""
         return self._failures.suppressed
 
     def next_ns(self, now_ns: int) -> int | None:

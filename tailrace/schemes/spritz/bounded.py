@@ -103,15 +103,12 @@ class BoundedConfig(SchemeConfig, frozen=True, kw_only=True):
 
     @property
     def marks_queues(self) -> bool:
-        """See SchemeConfig."""
         return self.steers
 
     def usual_transport(self, topology: Topology) -> str:
-        """See SchemeConfig."""
         return STEERABLE if self.is_bounded_on(topology) else super().usual_transport(topology)
 
     def frame_bytes_on(self, topology: Topology, around: Around) -> int | None:
-        """See SchemeConfig."""
         return self.full_frame_bytes(around) if self.is_bounded_on(topology) else None
 
     def full_frame_bytes(self, around: Around) -> int:
@@ -177,7 +174,6 @@ class ResolvedBounded(Resolved, frozen=True, kw_only=True):
 
     @property
     def trims(self) -> bool:
-        """See Resolved."""
         return self.trim
 
     def plans(
@@ -197,12 +193,10 @@ class ResolvedBounded(Resolved, frozen=True, kw_only=True):
             yield BoundedPlan(topology, switch, groups, program, target, self, paths, self.mode, self.marks)
 
     def entities(self, plan: Plan) -> Iterator[P4Entity]:
-        """See Resolved."""
         assert isinstance(plan, BoundedPlan), "the plans are ours"
         return entities(plan)
 
     def nic(self, topology: Topology, around: Around, scale: float) -> NicConfig:  # noqa: ARG002
-        """See Resolved."""
         rtt_ns = max_rtt_ns(topology, self.frame_bytes)
         rate_bps = slowest_bps(topology)
         switches = sum(max_links_on_path(topology)[0]) + 1
@@ -233,5 +227,4 @@ class ResolvedBounded(Resolved, frozen=True, kw_only=True):
         return EndpointPaths(paths, weights=self.weights, scale=self.scale, coarse=self.mode == CLASS)
 
     def paths(self, topology: Topology) -> EndpointTable:
-        """See Resolved."""
         return EndpointTable(topology, self.endpoint_paths(topology))

@@ -52,13 +52,11 @@ class SteeredConfig(BoundedConfig, frozen=True, kw_only=True):
     scale: Annotated[float, _SCALE] = DEFAULT_SCALE
 
     def checked(self, options: Options) -> SteeredConfig:
-        """See SchemeConfig."""
         if self.weights == UNIFORM:
             keys.refuse(options, ("scale",), f"weights={LATENCY} is")
         return self
 
     def resolve(self, topology: Topology, around: Around) -> ResolvedBounded:
-        """See SchemeConfig."""
         return self.bounded(topology, around, mode=STEERED)
 
 
@@ -72,7 +70,6 @@ class OpsConfig(SteeredConfig, frozen=True, kw_only=True):
 
     @property
     def steering(self) -> str:
-        """See BoundedConfig."""
         return OPS
 
 
@@ -85,7 +82,6 @@ class FlicrConfig(SteeredConfig, frozen=True, kw_only=True):
 
     @property
     def steering(self) -> str:
-        """See BoundedConfig."""
         return FLICR
 
 
@@ -151,11 +147,9 @@ class SpritzConfig(SteeredConfig, frozen=True, kw_only=True):
 
     @property
     def steering(self) -> str:
-        """See BoundedConfig."""
         return self.variant
 
     def resolve(self, topology: Topology, around: Around) -> ResolvedBounded:
-        """See SchemeConfig."""
         explore, ecn, timer_ns = self.explore_packets, self.ecn_packets, self.timer_ns
         self.check_on(topology)
         frame = self.full_frame_bytes(around)

@@ -82,7 +82,6 @@ class SteeredTables:
         self.slots[number, slot] = port
 
     def add_destination(self, network: IPv4Network, near: int, port: int) -> None:
-        """An entry of `destinations`."""
         _put(self.destinations, network, (near, port))
 
     def port(self, in_port: int, src: int, dst: int, ev: int) -> int | None:

@@ -40,7 +40,6 @@ class Dragonfly:
             raise SpecError(f"groups must be at most {most}, found '{self.groups}'")
 
     def build(self, builder: Builder) -> None:
-        """See Family."""
         hosts, routers, global_links = self.p, self.a, self.h
         most = routers * global_links + 1
         groups = most if self.groups is None else self.groups

@@ -42,7 +42,6 @@ class FatTree:
             raise SpecError(f"taper must divide k/2 = {self.k // 2}, found '{self.taper}'")
 
     def build(self, builder: Builder) -> None:
-        """See Family."""
         k, half = self.k, self.k // 2
         hosts = half if self.hosts is None else self.hosts
         uplinks = half // self.taper

@@ -28,7 +28,6 @@ class LeafSpine:
     restricted: Annotated[Restricted | None, RESTRICTED] = None
 
     def build(self, builder: Builder) -> None:
-        """See Family."""
         leaves, spines = self.leaves, self.spines
         builder.expect(switches=leaves + spines, hosts=leaves * self.hosts, links=leaves * spines)
         leaf_names = [

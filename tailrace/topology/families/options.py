@@ -47,17 +47,14 @@ class GroupLinks(Links):
 
     @property
     def within_ns(self) -> int:
-        """See Links."""
         return self.delay_ns if self.local_ns is None else self.local_ns
 
     @property
     def between_ns(self) -> int:
-        """See Links."""
         return self.delay_ns if self.global_ns is None else self.global_ns
 
     @property
     def to_host_ns(self) -> int:
-        """See Links."""
         return self.delay_ns if self.host_ns is None else self.host_ns
 
 

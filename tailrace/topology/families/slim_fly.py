@@ -59,7 +59,6 @@ class SlimFly:
             raise SpecError(f"q must be a power of a prime from 3 to {_LARGEST}, found '{self.q}'")
 
     def build(self, builder: Builder) -> None:
-        """See Family."""
         q = self.q
         delta = {0: 0, 1: 1, 3: -1}[q % 4]
         degree = (3 * q - delta) // 2

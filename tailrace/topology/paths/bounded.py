@@ -164,7 +164,6 @@ class BoundedPaths:
 
     @property
     def topology(self) -> Topology:
-        """The network."""
         return self._topology
 
     def ports(self, switch: str) -> Tables:

@@ -72,7 +72,6 @@ class MinimalRoutes:
 
     @property
     def groups(self) -> tuple[int, ...]:
-        """The groups, in order."""
         return tuple(sorted(self._whole))
 
     def is_global(self, switch: str, port: int) -> bool:

@@ -115,7 +115,6 @@ class _Evaluation:
         self._case = case
 
     def of(self, node: ast.expr) -> _Result:
-        """The value of a node."""
         if isinstance(node, ast.BinOp):
             return _elementwise(_OPERATORS[type(node.op)], self.of(node.left), self.of(node.right))
         if isinstance(node, ast.Call):

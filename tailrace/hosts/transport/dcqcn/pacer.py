@@ -29,7 +29,6 @@ class Pacer:
         self.ready_ns = 0
 
     def on_sent(self, now_ns: int, frame_bytes: int) -> None:
-        """A frame is sent."""
         if self._rate_bps and now_ns <= self.ready_ns:
             due = self._since_part + self._bytes * NS_BITS
             self._since_ns += due // self._rate_bps

@@ -123,7 +123,6 @@ class DcqcnRate:
             periods -= 1
 
     def on_sent(self, frame_bytes: int) -> None:
-        """A frame is sent."""
         if self.deadline_ns == NEVER:
             return
         self._left_bytes -= frame_bytes

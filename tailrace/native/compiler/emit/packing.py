@@ -24,7 +24,6 @@ def chunks(place: str, bits: int) -> list[Chunk]:
 
 
 def zeros(bits: int) -> list[Chunk]:
-    """Padding."""
     return [("0ULL", bits)] if bits else []
 
 

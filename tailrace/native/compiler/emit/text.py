@@ -99,7 +99,6 @@ class Code:
         self.depth += 1
 
     def close(self, suffix: str = "") -> None:
-        """Closes a block."""
         self.depth -= 1
         self.line("}" + suffix)
 
@@ -115,5 +114,4 @@ class Code:
         return f"t{self.temps}"
 
     def text(self) -> str:
-        """All lines."""
         return "\n".join(self.lines) + "\n"

@@ -102,7 +102,6 @@ class ActionReader:
         }
 
     def action(self, index: int, node: Node) -> Action:
-        """Reads one action."""
         params = []
         for p in node.optional_elements("runtime_data"):
             params.append(Param(p["name"].text(), p["bitwidth"].integer(0, 4096)))

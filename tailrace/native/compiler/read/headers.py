@@ -48,7 +48,6 @@ class Headers:
     aliases: dict[str, FieldRef | ValidBit] = field(default_factory=dict)
 
     def header(self, node: Node) -> HeaderInst:
-        """The header that a node names."""
         return HeaderInst(lookup(self.header_names, node, "header"))
 
     def position(self, type_index: int, node: Node) -> int:
@@ -109,7 +108,6 @@ class Headers:
         return self.unions[self.union_stacks[ref.stack].unions[0]]
 
     def type_of_member(self, ref: UnionMember) -> int:
-        """The header type of a union's member."""
         union = self.union_type_of(ref.union)
         return self.headers[union.members[ref.member]].type
 

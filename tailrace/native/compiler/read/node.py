@@ -70,7 +70,6 @@ class Node:
         return ((k, Node(v, self.source, self, k)) for k, v in self.value.items())
 
     def elements(self) -> list[Node]:
-        """The elements of an array."""
         if not isinstance(self.value, list):
             self.fail("expected an array")
         return [Node(v, self.source, self, i) for i, v in enumerate(self.value)]
@@ -108,7 +107,6 @@ class Node:
         return items
 
     def text(self) -> str:
-        """The value as a string."""
         if not isinstance(self.value, str):
             self.fail("expected a string")
         return self.value

@@ -56,7 +56,6 @@ class TableReader:
     node_names: dict[str, int] = field(default_factory=dict)
 
     def pipeline(self, node: Node) -> Pipeline:
-        """Reads one pipeline."""
         for p in node.optional_elements("action_profiles"):
             self._profile(p, p["name"].text(), p.integer_at("max_size"))
         first = len(self.tables)

@@ -86,11 +86,9 @@ class MemberSpec(IndirectSpec):
         self.handle = -1
 
     def reference(self) -> MemberRef:
-        """See IndirectSpec."""
         return MemberRef(self.handle)
 
     def fill(self, action: p4r.TableAction) -> None:
-        """See IndirectSpec."""
         action.action_profile_member_id = self.member_id
 
 
@@ -102,11 +100,9 @@ class GroupSpec(IndirectSpec):
         self.handle = -1
 
     def reference(self) -> GroupRef:
-        """See IndirectSpec."""
         return GroupRef(self.handle)
 
     def fill(self, action: p4r.TableAction) -> None:
-        """See IndirectSpec."""
         action.action_profile_group_id = self.group_id
 
 
@@ -124,11 +120,9 @@ class OneShotSpec(IndirectSpec):
         self.bytes = memory.GROUP + memory.GROUP_MEMBER * len(actions)
 
     def reference(self) -> GroupRef:
-        """See IndirectSpec."""
         return GroupRef(self.handle)
 
     def fill(self, action: p4r.TableAction) -> None:
-        """See IndirectSpec."""
         action_set = action.action_profile_action_set
         action_set.SetInParent()
         action_set.action_selection_mode = self.mode

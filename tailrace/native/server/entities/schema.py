@@ -127,8 +127,6 @@ class ProfilePlan:
 
 @dataclass(frozen=True, slots=True)
 class TablePlan:
-    """A table."""
-
     id: int
     name: str
     index: int
