@@ -65,6 +65,7 @@ class FaultyPaths(Watcher):
         now_ns: int,
         down: Down = frozenset(),
     ) -> bool:
+        """See Watcher: what an earlier controller has left out stays out for a while."""
         missing = missing_ports(program, intended, held)
         return bool(missing) and self.adopt(switch, missing, now_ns, down)
 
