@@ -23,6 +23,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "bench.h"
+
 enum {
     BATCH = 64,
     HEADER_BYTES = 42,        /* Ethernet, IPv4, UDP: given by the caller */
@@ -34,26 +36,6 @@ enum {
     LOST_MS = 250             /* silence after which packets count as lost */
 };
 #define MAGIC 0x7461696cu
-
-/* What to do. */
-typedef struct bench_load {
-    const char *tx_name, *rx_name;
-    const uint8_t *headers;   /* flows times HEADER_BYTES */
-    uint32_t flows;           /* used in turn */
-    uint32_t frame_bytes;     /* HEADER_BYTES + 16 at least, 1514 at most */
-    uint32_t window;          /* packets in flight */
-    uint64_t warm_up_ns;      /* not counted */
-    uint64_t measure_ns;
-} bench_load;
-
-/* What came of it; errno of the call that failed in error, else 0. */
-typedef struct bench_result {
-    uint64_t packets;         /* received while measuring */
-    uint64_t elapsed_ns;
-    uint64_t lost;
-    uint64_t p50_ns, p99_ns, max_ns;
-    uint64_t error;
-} bench_result;
 
 /* Behind the UDP header of each frame. */
 typedef struct stamp {

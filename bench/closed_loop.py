@@ -32,12 +32,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from bench import library
 from bench.l3_control import ControlError, load_l3
-from tailrace.native.runtime.build import BuildError, library_recipe
+from bench.library import ffi
+from tailrace.toolchain.cc import BuildError
 
 __all__ = ["Case", "Figures", "main"]
 
-_HERE = Path(__file__).resolve().parent
 _CLONE_NEWNET = 0x40000000
 _START_S = 20.0
 _STOP_S = 10.0
@@ -72,30 +73,6 @@ class Figures:
     lost: float
 
 
-class _Load(ctypes.Structure):
-    """bench_load of closed_loop.c."""
-
-    _fields_ = (
-        ("tx_name", ctypes.c_char_p),
-        ("rx_name", ctypes.c_char_p),
-        ("headers", ctypes.c_char_p),
-        ("flows", ctypes.c_uint32),
-        ("frame_bytes", ctypes.c_uint32),
-        ("window", ctypes.c_uint32),
-        ("warm_up_ns", ctypes.c_uint64),
-        ("measure_ns", ctypes.c_uint64),
-    )
-
-
-class _Result(ctypes.Structure):
-    """bench_result of closed_loop.c."""
-
-    _fields_ = tuple(
-        (name, ctypes.c_uint64)
-        for name in ("packets", "elapsed_ns", "lost", "p50_ns", "p99_ns", "max_ns", "error")
-    )
-
-
 def _checksum(header: bytes) -> int:
     total: int = sum(struct.unpack("!10H", header))
     total = (total & 0xFFFF) + (total >> 16)
@@ -119,8 +96,7 @@ class Generator:
 
     def __init__(self, warm_up_s: float, measure_s: float) -> None:
         """Compiles it where that has not been done; times in seconds."""
-        library = library_recipe("libtailrace_bench", [_HERE / "closed_loop.c"], [])
-        self._run = library.load().bench_closed_loop
+        self._run = library.load("closed_loop.c").bench_closed_loop
         self._times = int(warm_up_s * 1e9), int(measure_s * 1e9)
 
     def measure(self, tx: str, rx: str, case: Case) -> Figures:
@@ -130,9 +106,11 @@ class Generator:
             BenchError: a socket failed, or nothing came through.
         """
         text = headers(case.flows, case.frame_bytes)
-        load = _Load(tx.encode(), rx.encode(), text, case.flows, case.frame_bytes, case.window, *self._times)
-        out = _Result()
-        if self._run(ctypes.byref(load), ctypes.byref(out)) != 0:
+        names = [ffi.new("char[]", name.encode()) for name in (tx, rx)]
+        frames = ffi.from_buffer(text)
+        load = (*names, frames, case.flows, case.frame_bytes, case.window, *self._times)
+        out = ffi.new("bench_result *")
+        if self._run([load], out) != 0:
             raise BenchError(f"load generator: {os.strerror(out.error)}")
         if out.packets == 0:
             raise BenchError(f"no packet came through from {tx} to {rx}")

@@ -9,30 +9,28 @@ memory.
 
 from __future__ import annotations
 
-import ctypes
 import random
 import statistics
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from ctypes import POINTER, c_char_p, c_int64, c_uint32, c_uint64, c_void_p
-from pathlib import Path
+from typing import Any
 
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 from scapy.packet import Raw
 
+from bench.library import C, ffi, load
 from bench.pipeline import one_core
 from bench.result import Result
 from tailrace.codec.layers.bth import BTH, ROCE_PORT, Opcode
 from tailrace.controller.reconcile import install_all
-from tailrace.native.runtime import lib
-from tailrace.native.runtime.build import RUNTIME, library_recipe, runtime_library
 from tailrace.native.virtual import Network
 from tailrace.p4rt.target import target
 from tailrace.schemes.base import resolve
 from tailrace.schemes.intent import intent
 from tailrace.schemes.registry import parse_scheme
 from tailrace.topology import GATEWAY_MAC, Host, Topology, parse_topology
+from tailrace.words.constants import PS_PER_NS
 
 GROUP = "core, one core"
 SCHEMES = ("ecmp", "letflow", "flowcut")
@@ -41,58 +39,11 @@ TOPOLOGIES = ("fat-tree:k=4,rate=200Gbps", "fat-tree:k=16,rate=200Gbps")
 LOAD = 0.3
 FLOWS_A_HOST = 8
 PAYLOAD_BYTES = 2048
-ROOM_BYTES = 256
 WARM_UP_NS = 60_000
 RUN_NS = 400_000
 HOPS = 2_000_000
 RUNS = 3
-_NO_SWITCH = 2**32 - 1
 _IPV4_BYTES, _UDP_BYTES, _BTH_BYTES, _AETH_BYTES, _ICRC_BYTES = 20, 8, 12, 4, 4
-
-
-class CEnd(ctypes.Structure):
-    """bench_end"""
-
-    _fields_ = [("node", c_uint32), ("port", c_uint32)]
-
-
-class CSource(ctypes.Structure):
-    """bench_source"""
-
-    _fields_ = [
-        ("node", c_uint32),
-        ("port", c_uint32),
-        ("first", c_uint32),
-        ("count", c_uint32),
-        ("at", c_uint32),
-        ("next_ps", c_uint64),
-        ("interval_ps", c_uint64),
-    ]
-
-
-def _load_fabric() -> ctypes.CDLL:
-    """fabric.c, built against the core, whose library has its symbols global."""
-    runtime_library()
-    here = Path(__file__).resolve().parent
-    fabric = library_recipe("libtailrace_fabric", [here / "fabric.c"], [RUNTIME]).load()
-    fabric.bench_fabric_new.restype = c_void_p
-    fabric.bench_fabric_new.argtypes = [
-        POINTER(c_void_p),
-        POINTER(CEnd),
-        c_uint32,
-        POINTER(CSource),
-        c_uint32,
-        c_char_p,
-        POINTER(c_uint32),
-        POINTER(c_uint32),
-    ]
-    fabric.bench_fabric_free.restype = None
-    fabric.bench_fabric_free.argtypes = [c_void_p]
-    fabric.bench_fabric_run.restype = c_int64
-    fabric.bench_fabric_run.argtypes = [c_void_p, c_uint64, c_uint64]
-    fabric.bench_fabric_read.restype = None
-    fabric.bench_fabric_read.argtypes = [c_void_p, POINTER(c_uint64), POINTER(c_uint64)]
-    return fabric
 
 
 def _frame(source: Host, destination: Host, number: int, *, ack: bool) -> tuple[bytes, int]:
@@ -110,21 +61,21 @@ def _frame(source: Host, destination: Host, number: int, *, ack: bool) -> tuple[
 class Fabric:
     """Configured switches, with sources in place of their hosts."""
 
-    def __init__(self, library: ctypes.CDLL, network: Network, topology: Topology) -> None:
+    def __init__(self, library: Any, network: Network, topology: Topology) -> None:
         self._library = library
         names = [switch.name for switch in topology.switches]
         places = {name: place for place, name in enumerate(names)}
-        self.window_ps = min(link.delay_ns for link in topology.links) * lib.PS_PER_NS
-        self._cores = (c_void_p * len(names))(*(network.switch(name).handle.value for name in names))
-        self._ends = (CEnd * (len(names) * lib.MAX_PORTS))()
+        self.window_ps = min(link.delay_ns for link in topology.links) * PS_PER_NS
+        self._cores = ffi.new("tr_switch *[]", [network.switch(name).handle for name in names])
+        self._ends = ffi.new("bench_end[]", len(names) * C.TR_MAX_PORTS)
         for end in self._ends:
-            end.node = _NO_SWITCH
+            end.node = C.BENCH_NO_SWITCH
         for link in topology.links:
             for near, near_port, far, far_port in (
                 (link.a, link.a_port, link.b, link.b_port),
                 (link.b, link.b_port, link.a, link.a_port),
             ):
-                end = self._ends[places[near] * lib.MAX_PORTS + near_port]
+                end = self._ends[places[near] * C.TR_MAX_PORTS + near_port]
                 end.node, end.port = places[far], far_port
         self._add_sources(topology.hosts, places)
         self._fabric = library.bench_fabric_new(
@@ -152,10 +103,10 @@ class Fabric:
                 sent[source].append(_frame(source, destination, number, ack=False))
                 sent[destination].append(_frame(destination, source, number, ack=True))
         frames = [frame for host in hosts for frame in sent[host]]
-        self._frames = b"".join(data.ljust(ROOM_BYTES, b"\0") for data, _ in frames)
-        self._lens = (c_uint32 * len(frames))(*(len(data) for data, _ in frames))
-        self._virts = (c_uint32 * len(frames))(*(virtual_bytes for _, virtual_bytes in frames))
-        self._sources = (CSource * len(hosts))()
+        self._frames = ffi.from_buffer(b"".join(data.ljust(C.BENCH_ROOM, b"\0") for data, _ in frames))
+        self._lens = ffi.new("uint32_t[]", [len(data) for data, _ in frames])
+        self._virts = ffi.new("uint32_t[]", [virtual_bytes for _, virtual_bytes in frames])
+        self._sources = ffi.new("bench_source[]", len(hosts))
         for place, (host, source) in enumerate(zip(hosts, self._sources, strict=True)):
             count = len(sent[host])
             mean_bytes = sum(len(data) + virtual_bytes for data, virtual_bytes in sent[host]) / count
@@ -167,7 +118,7 @@ class Fabric:
     def run(self, duration_ns: int) -> tuple[int, int, int]:
         """Lets time pass: processor time in ns, hops, and frames that reached a host."""
         before = self._read()
-        self._until_ps += duration_ns * lib.PS_PER_NS
+        self._until_ps += duration_ns * PS_PER_NS
         took_ns = int(self._library.bench_fabric_run(self._fabric, self._until_ps, self.window_ps))
         if took_ns < 0:
             raise RuntimeError(f"the fabric cannot go on (error {took_ns})")
@@ -175,9 +126,9 @@ class Fabric:
         return took_ns, after[0] - before[0], after[1] - before[1]
 
     def _read(self) -> tuple[int, int]:
-        hops, delivered = c_uint64(), c_uint64()
+        hops, delivered = ffi.new("uint64_t *"), ffi.new("uint64_t *")
         self._library.bench_fabric_read(self._fabric, hops, delivered)
-        return hops.value, delivered.value
+        return hops[0], delivered[0]
 
     def close(self) -> None:
         """Frees what is on its way; the switches stay."""
@@ -185,7 +136,7 @@ class Fabric:
 
 
 @contextmanager
-def fabric(library: ctypes.CDLL, scheme: str, words: str) -> Iterator[Fabric]:
+def fabric(library: Any, scheme: str, words: str) -> Iterator[Fabric]:
     """A fabric of switches that hold what the controller intends."""
     topology = parse_topology(words)
     with Network(topology, seed=1) as network:
@@ -198,7 +149,7 @@ def fabric(library: ctypes.CDLL, scheme: str, words: str) -> Iterator[Fabric]:
             found.close()
 
 
-def _measure(library: ctypes.CDLL, scheme: str, words: str, hops: int, runs: int) -> Result:
+def _measure(library: Any, scheme: str, words: str, hops: int, runs: int) -> Result:
     """The median time of a hop in some runs of so many hops each."""
     with fabric(library, scheme, words) as found:
         _, warm_hops, _ = found.run(WARM_UP_NS)
@@ -221,7 +172,7 @@ def _measure(library: ctypes.CDLL, scheme: str, words: str, hops: int, runs: int
 
 def run(quick: bool) -> list[Result]:
     """The cost of a hop for each scheme and size. `quick`: few hops, small network, to see that it works."""
-    library = _load_fabric()
+    library = load("fabric.c")
     topologies = TOPOLOGIES[:1] if quick else TOPOLOGIES
     hops, runs = (20_000, 1) if quick else (HOPS, RUNS)
     with one_core():

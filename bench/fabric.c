@@ -12,30 +12,16 @@
 #include <string.h>
 #include <time.h>
 
-#include "tr_switch.h"
+#include "bench.h"
 
-#define ROOM 256u             /* longest frame that is carried on */
 #define LIKELY 128u           /* most frames are not longer */
 #define LINE 64u              /* bytes of a cache line */
-#define NO_SWITCH UINT32_MAX  /* the far end of a link to a host */
-
-typedef struct bench_end {
-    uint32_t node, port;
-} bench_end;
-
-/* A host's port: its frames, sent in turn. */
-typedef struct bench_source {
-    uint32_t node, port;
-    uint32_t first, count;    /* its templates */
-    uint32_t at;              /* the one that is sent next */
-    uint64_t next_ps, interval_ps;
-} bench_source;
 
 /* A frame on its way. */
 typedef struct flight {
     struct flight *next;      /* free ones */
     uint32_t port, len, virt;
-    uint8_t data[ROOM];
+    uint8_t data[BENCH_ROOM];
 } flight;
 
 typedef struct arrival {
@@ -51,26 +37,16 @@ typedef struct node {
     uint32_t n, room;
 } node;
 
-typedef struct bench_fabric {
+struct bench_fabric {
     node *nodes;
     uint32_t n_nodes;
     bench_source *sources;
     uint32_t n_sources;
-    const uint8_t *frames;    /* templates, ROOM bytes apart */
+    const uint8_t *frames;    /* templates, BENCH_ROOM bytes apart */
     const uint32_t *lens, *virts;
     flight *free;
     uint64_t now_ps, orders, hops, delivered;
-} bench_fabric;
-
-bench_fabric *bench_fabric_new(tr_switch *const *cores, const bench_end *ends,
-                               uint32_t n_nodes, bench_source *sources,
-                               uint32_t n_sources, const uint8_t *frames,
-                               const uint32_t *lens, const uint32_t *virts);
-void bench_fabric_free(bench_fabric *f);
-int64_t bench_fabric_run(bench_fabric *f, uint64_t until_ps,
-                         uint64_t window_ps);
-void bench_fabric_read(const bench_fabric *f, uint64_t *hops,
-                       uint64_t *delivered);
+};
 
 /* ends: TR_MAX_PORTS a switch. Everything given must outlive the fabric. */
 bench_fabric *bench_fabric_new(tr_switch *const *cores, const bench_end *ends,
@@ -132,7 +108,7 @@ static int send(bench_fabric *f, bench_end to, uint64_t time_ps,
         n->heap = bigger;
         n->room = room;
     }
-    if (len > ROOM)
+    if (len > BENCH_ROOM)
         return 0;
     flight *x = f->free;
     if (x)
@@ -175,7 +151,7 @@ static int collect(bench_fabric *f, node *n)
     while (tr_pop(n->core, &o)) {
         bench_end to = n->ends[o.port];
         int ok = 1;
-        if (to.node == NO_SWITCH)
+        if (to.node == BENCH_NO_SWITCH)
             f->delivered++;
         else
             ok = send(f, to, o.time_ps, o.data, o.len, o.virt);
@@ -223,7 +199,7 @@ static int run_sources(bench_fabric *f, uint64_t end_ps)
         for (; s->next_ps < end_ps; s->next_ps += s->interval_ps) {
             uint32_t which = s->first + s->at;
             if (!send(f, (bench_end){s->node, s->port}, s->next_ps,
-                      f->frames + (size_t)which * ROOM, f->lens[which],
+                      f->frames + (size_t)which * BENCH_ROOM, f->lens[which],
                       f->virts[which]))
                 return TR_ENOMEM;
             s->at = s->at + 1 < s->count ? s->at + 1 : 0;

@@ -4,16 +4,12 @@
 #include <stdint.h>
 #include <time.h>
 
-#include "tr_switch.h"
+#include "bench.h"
 
 /* Frames handed to the core before it runs: one batch of the I/O loop. */
 #define BATCH 32u
 /* Virtual time between two frames: 10 million a second. */
 #define GAP_PS 100000u
-
-int64_t tr_bench_loop(tr_switch *s, const uint8_t *frames, uint32_t len,
-                      uint32_t n_frames, uint64_t packets, uint64_t *now_ps,
-                      uint64_t *sent);
 
 static uint64_t monotonic_ns(void)
 {

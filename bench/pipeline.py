@@ -3,42 +3,22 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import statistics
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from typing import Any
 
-from bench import routes
+from bench import library, routes
 from bench.result import Result
 from tailrace.native.compiler import Program
 from tailrace.native.runtime import Switch, SwitchConfig
-from tailrace.native.runtime.build import RUNTIME, library_recipe, runtime_library
 
 GROUP = "pipeline, one core"
 GOAL_PACKETS_PER_S = 5e6
 LENGTHS_BYTES = (64, 1500)
 ROUTES = (1, 1000)
 RUNS = 5
-
-
-def _load_loop() -> ctypes.CDLL:
-    """loop.c, built against the core, whose library has its symbols global."""
-    runtime_library()
-    here = Path(__file__).resolve().parent
-    loop = library_recipe("libtailrace_bench", [here / "loop.c"], [RUNTIME]).load()
-    loop.tr_bench_loop.restype = ctypes.c_int64
-    loop.tr_bench_loop.argtypes = [
-        ctypes.c_void_p,
-        ctypes.c_char_p,
-        ctypes.c_uint32,
-        ctypes.c_uint32,
-        ctypes.c_uint64,
-        ctypes.POINTER(ctypes.c_uint64),
-        ctypes.POINTER(ctypes.c_uint64),
-    ]
-    return loop
 
 
 @contextmanager
@@ -53,33 +33,25 @@ def one_core() -> Iterator[None]:
 
 
 def _measure(
-    loop: ctypes.CDLL, program: Program, count: int, length_bytes: int, packets: int
+    loop: Any, program: Program, count: int, length_bytes: int, packets: int
 ) -> tuple[list[float], float]:
     """Rates (packets/s) of RUNS runs of `packets` packets over `count` routes; the share that came out."""
     switch = Switch(program, SwitchConfig())
     try:
         routes.install(switch, program.model, count)
         frames = b"".join(routes.frame(number, length_bytes) for number in range(count))
-        now_ps, sent = ctypes.c_uint64(0), ctypes.c_uint64(0)
+        now_ps, sent = library.ffi.new("uint64_t *"), library.ffi.new("uint64_t *")
         rates: list[float] = []
         delivered = 0
         for run in range(RUNS + 1):
             elapsed_ns = int(
-                loop.tr_bench_loop(
-                    switch.handle,
-                    frames,
-                    length_bytes,
-                    count,
-                    packets,
-                    ctypes.byref(now_ps),
-                    ctypes.byref(sent),
-                )
+                loop.tr_bench_loop(switch.handle, frames, length_bytes, count, packets, now_ps, sent)
             )
             if elapsed_ns < 0:
                 raise RuntimeError(f"the switch refused a frame (error {elapsed_ns})")
             if run > 0:  # the first run warms the caches and the packet pool
                 rates.append(packets * 1e9 / max(elapsed_ns, 1))
-                delivered += sent.value
+                delivered += sent[0]
         return rates, delivered / (RUNS * packets)
     finally:
         switch.close()
@@ -87,7 +59,7 @@ def _measure(
 
 def run(quick: bool) -> list[Result]:
     """The rates for each length of frame and number of routes. `quick`: few packets, to see that it works."""
-    loop = _load_loop()
+    loop = library.load("loop.c")
     program = routes.load()
     packets = 10_000 if quick else 1_000_000
     results: list[Result] = []

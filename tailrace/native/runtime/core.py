@@ -3,56 +3,51 @@
 
 from __future__ import annotations
 
-import ctypes
-from ctypes import byref, c_void_p
+from collections.abc import Callable
+from typing import Any
 
 from tailrace.native.compiler.model import Model
 from tailrace.native.compiler.program import Program
-from tailrace.native.runtime import lib
 from tailrace.native.runtime.encoding import TargetEncoder
+from tailrace.native.runtime.lib import MAX_NS, C, ffi
 from tailrace.native.runtime.types import ErrorCode, MeterRates, StateError
+from tailrace.words.constants import PS_PER_NS
 
 _CODES: dict[int, tuple[ErrorCode, str]] = {
-    lib.EEXIST: ("exists", "exists already"),
-    lib.ENOENT: ("not_found", "does not exist"),
-    lib.EFULL: ("full", "is full"),
-    lib.ERANGE: ("range", "index out of range"),
-    lib.EINVAL: ("invalid", "invalid argument"),
-    lib.ENOMEM: ("memory", "out of memory"),
+    C.TR_EEXIST: ("exists", "exists already"),
+    C.TR_ENOENT: ("not_found", "does not exist"),
+    C.TR_EFULL: ("full", "is full"),
+    C.TR_ERANGE: ("range", "index out of range"),
+    C.TR_EINVAL: ("invalid", "invalid argument"),
+    C.TR_ENOMEM: ("memory", "out of memory"),
 }
-
-
-def checked(result: int, what: str) -> int:
-    """A C result that is no error.
-
-    Raises:
-        StateError: it is one.
-    """
-    if result < 0:
-        code, text = _CODES[result]
-        raise StateError(code, f"{what}: {text}")
-    return result
 
 
 def ps(time_ns: int) -> int:
     """A time or span for the core, in its picoseconds; what is longer than it can count is its longest."""
-    return min(time_ns, lib.MAX_NS) * lib.PS_PER_NS
+    return min(time_ns, MAX_NS) * PS_PER_NS
 
 
 def rates_of(rates: MeterRates | None) -> object:
     """Rates for the core; None: no metering."""
     if rates is None:
-        return None
-    return byref(lib.CMeterRates(rates.cir, rates.cburst, rates.pir, rates.pburst))
+        return ffi.NULL
+    return [(rates.cir, rates.cburst, rates.pir, rates.pburst)]
 
 
 class Core:
     """The C switch, and the program that it runs."""
 
-    handle: c_void_p
-    _lib: ctypes.CDLL
+    handle: Any
+    """Its address, a ``tr_switch *``; NULL once it is closed."""
+    _lib: Any
     _program: Program | None
     _encode: TargetEncoder
+
+    @property
+    def address(self) -> int:
+        """The same as a number, for C that is not called by way of the headers."""
+        return int(ffi.cast("uintptr_t", self.handle))
 
     @property
     def program(self) -> Program | None:
@@ -69,3 +64,18 @@ class Core:
         if self._program is None:
             raise StateError("not_found", "no program is loaded")
         return self._program.model
+
+    def _do(self, what: str, call: Callable[..., int], *arguments: object) -> int:
+        """Calls a function of the core that can fail; `what` names its object.
+
+        Raises:
+            StateError: it does, or a number is none that C can take there.
+        """
+        try:
+            result: int = call(self.handle, *arguments)
+        except OverflowError:
+            raise StateError("range", f"{what}: number out of range") from None
+        if result < 0:
+            code, text = _CODES[result]
+            raise StateError(code, f"{what}: {text}")
+        return result

@@ -3,15 +3,16 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Sequence
-from ctypes import c_uint64
+from typing import Any
 
 from tailrace.native.compiler.model import Action, Model, limbs_of
-from tailrace.native.runtime import lib
+from tailrace.native.runtime.lib import C, ffi
 from tailrace.native.runtime.types import ActionCall, MemberRef, StateError, Target
 
 _WORD = (1 << 64) - 1
+_ACTION, _MEMBER, _GROUP = C.TR_TARGET_ACTION, C.TR_TARGET_MEMBER, C.TR_TARGET_GROUP
+_DATA = ffi.typeof("uint64_t[]")
 
 
 def limbs_to_int(limbs: Sequence[int]) -> int:
@@ -34,22 +35,21 @@ def int_to_limbs(value: int, bits: int) -> list[int]:
 
 
 class TargetEncoder:
-    """Turns targets into ``tr_target``; keeps the array type of each action."""
+    """Turns targets into ``tr_target``."""
 
     def __init__(self, model: Model) -> None:
         self.model = model
         self._narrow = [all(p.bits <= 64 for p in a.params) for a in model.actions]
-        self._arrays = [c_uint64 * max(a.limbs, 1) for a in model.actions]
 
-    def __call__(self, target: Target) -> lib.CTarget:
-        """The C form of a target; the result keeps its data alive.
+    def __call__(self, target: Target) -> list[tuple[Any, ...]]:
+        """A target as calls into C take it.
 
         Raises:
             StateError: no such action, wrong number of values, or a value too large.
         """
         if not isinstance(target, ActionCall):
-            kind = lib.TARGET_MEMBER if isinstance(target, MemberRef) else lib.TARGET_GROUP
-            return lib.CTarget(kind, target.handle, None, 0)
+            kind = _MEMBER if isinstance(target, MemberRef) else _GROUP
+            return [(kind, target.handle, ffi.NULL, 0)]
         if not 0 <= target.action < len(self.model.actions):
             raise StateError("range", f"no action {target.action}")
         action = self.model.actions[target.action]
@@ -58,10 +58,7 @@ class TargetEncoder:
                 "invalid", f"{action.name} takes {len(action.params)} values, {len(target.data)} are given"
             )
         limbs = self._limbs(action, target.data)
-        array = self._arrays[target.action](*limbs)
-        return lib.CTarget(
-            lib.TARGET_ACTION, target.action, ctypes.cast(array, ctypes.POINTER(c_uint64)), len(limbs)
-        )
+        return [(_ACTION, target.action, ffi.new(_DATA, limbs), len(limbs))]
 
     def _limbs(self, action: Action, data: tuple[int, ...]) -> Sequence[int]:
         if self._narrow[action.index]:

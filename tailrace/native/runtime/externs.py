@@ -4,18 +4,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from ctypes import Array, c_uint8, c_uint64
+from typing import Any
 
 from tailrace.native.compiler.model import limbs_of
-from tailrace.native.runtime import lib
-from tailrace.native.runtime.core import Core, checked, rates_of
+from tailrace.native.runtime.core import Core, rates_of
 from tailrace.native.runtime.encoding import int_to_limbs, limbs_to_int
+from tailrace.native.runtime.lib import ffi
 from tailrace.native.runtime.types import MeterRates, StateError
 
 CELLS = 4096
 """Cells that are read or written at one time, under the lock: some 10 us."""
 
-Raw = Array[c_uint64]
+Raw = Any
+"""64-bit numbers as C has them, ``uint64_t[]``, or a sequence of int."""
 
 
 def slices(size: int, most: int = CELLS) -> Iterator[tuple[int, int]]:
@@ -39,23 +40,24 @@ class Externs(Core):
     def counter_cells(self, counter: int, first: int, count: int) -> list[tuple[int, int]]:
         """Bytes and packets of some cells, all at one time; at most `CELLS`, as packets wait meanwhile."""
         cells = self.counter_raw(counter, first, count)
-        return list(zip(cells[::2], cells[1::2], strict=True))
+        numbers = ffi.unpack(cells, 2 * count)
+        return list(zip(numbers[::2], numbers[1::2], strict=True))
 
     def counter_raw(self, counter: int, first: int, count: int) -> Raw:
         """The same as it is stored, for `counter_store`."""
-        cells = (c_uint64 * (2 * count))()
-        rc = self._lib.tr_counter_read(self.handle, counter, first, count, cells)
-        checked(rc, f"counter {counter}[{first}]")
+        cells = ffi.new("uint64_t[]", 2 * count)
+        self._do(f"counter {counter}[{first}]", self._lib.tr_counter_read, counter, first, count, cells)
         return cells
 
     def counter_store(self, counter: int, first: int, cells: Raw) -> None:
         """Sets cells from `first` on: bytes and packets of each."""
-        rc = self._lib.tr_counter_write(self.handle, counter, first, len(cells) // 2, cells)
-        checked(rc, f"counter {counter}[{first}]")
+        self._do(
+            f"counter {counter}[{first}]", self._lib.tr_counter_write, counter, first, len(cells) // 2, cells
+        )
 
     def counter_write(self, counter: int, index: int, bytes_: int, packets: int) -> None:
         """Sets a counter's cell."""
-        self.counter_store(counter, index, (c_uint64 * 2)(bytes_, packets))
+        self.counter_store(counter, index, (bytes_, packets))
 
     def register_read(self, register: int, index: int) -> int:
         """The number in a register's cell."""
@@ -70,22 +72,21 @@ class Externs(Core):
         """The numbers of some cells, all at one time; at most `CELLS`, as packets wait meanwhile."""
         per_cell = limbs_of(self.model.registers[register].bits)
         limbs = self.register_raw(register, first, count)
+        numbers: list[int] = ffi.unpack(limbs, per_cell * count)
         if per_cell == 1:
-            return list(limbs)
-        return [limbs_to_int(limbs[i * per_cell : (i + 1) * per_cell]) for i in range(count)]
+            return numbers
+        return [limbs_to_int(numbers[i : i + per_cell]) for i in range(0, len(numbers), per_cell)]
 
     def register_raw(self, register: int, first: int, count: int) -> Raw:
         """The same as limbs, for `register_store`."""
-        limbs = (c_uint64 * (count * limbs_of(self.model.registers[register].bits)))()
-        rc = self._lib.tr_register_read(self.handle, register, first, count, limbs)
-        checked(rc, f"register {register}[{first}]")
+        limbs = ffi.new("uint64_t[]", count * limbs_of(self.model.registers[register].bits))
+        self._do(f"register {register}[{first}]", self._lib.tr_register_read, register, first, count, limbs)
         return limbs
 
     def register_store(self, register: int, first: int, limbs: Raw) -> None:
         """Sets cells from `first` on: the limbs of each, which must fit its width."""
         count = len(limbs) // limbs_of(self.model.registers[register].bits)
-        rc = self._lib.tr_register_write(self.handle, register, first, count, limbs)
-        checked(rc, f"register {register}[{first}]")
+        self._do(f"register {register}[{first}]", self._lib.tr_register_write, register, first, count, limbs)
 
     def register_write(self, register: int, index: int, value: int) -> None:
         """Sets a register's cell.
@@ -102,7 +103,7 @@ class Externs(Core):
             StateError: index or value out of range.
         """
         limbs = int_to_limbs(value, self.model.registers[register].bits)
-        self.register_store(register, first, (c_uint64 * (count * len(limbs)))(*(limbs * count)))
+        self.register_store(register, first, limbs * count)
 
     def register_reset(self, register: int) -> None:
         """Sets all cells to zero."""
@@ -111,9 +112,8 @@ class Externs(Core):
 
     def meter_cells(self, meter: int, first: int, count: int) -> list[MeterRates | None]:
         """The rates of some cells, None where none are set; at most `CELLS`, as packets wait meanwhile."""
-        rates, configured = (lib.CMeterRates * count)(), (c_uint8 * count)()
-        rc = self._lib.tr_meter_read(self.handle, meter, first, count, rates, configured)
-        checked(rc, f"meter {meter}[{first}]")
+        rates, configured = ffi.new("tr_meter_rates[]", count), ffi.new("uint8_t[]", count)
+        self._do(f"meter {meter}[{first}]", self._lib.tr_meter_read, meter, first, count, rates, configured)
         return [
             MeterRates(r.cir, r.cburst, r.pir, r.pburst) if has else None
             for r, has in zip(rates, configured, strict=True)
@@ -128,8 +128,7 @@ class Externs(Core):
 
     def meter_fill(self, meter: int, first: int, count: int, rates: MeterRates | None) -> None:
         """Configures some cells alike; at most `CELLS`, as packets wait meanwhile."""
-        rc = self._lib.tr_meter_write(self.handle, meter, first, count, rates_of(rates))
-        checked(rc, f"meter {meter}[{first}]")
+        self._do(f"meter {meter}[{first}]", self._lib.tr_meter_write, meter, first, count, rates_of(rates))
 
     def vset_set(self, vset: int, members: Sequence[tuple[bytes, bytes]]) -> None:
         """Replaces the members of a value set: packed (value, mask) pairs."""
@@ -138,5 +137,4 @@ class Externs(Core):
         expected = len(members) * self.model.vsets[vset].key_bytes
         if len(values) != expected or len(masks) != expected:
             raise StateError("invalid", f"value set {vset}: members have the wrong length")
-        rc = self._lib.tr_vset_write(self.handle, vset, values, masks, len(members))
-        checked(rc, f"value set {vset}")
+        self._do(f"value set {vset}", self._lib.tr_vset_write, vset, values, masks, len(members))

@@ -4,11 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from ctypes import byref, c_uint32, c_uint64
 from fractions import Fraction
 
-from tailrace.native.runtime import lib
-from tailrace.native.runtime.core import Core, checked, ps
+from tailrace.native.runtime.core import Core, ps
+from tailrace.native.runtime.lib import C, ffi, fields
 from tailrace.native.runtime.types import (
     Account,
     BufferConfig,
@@ -27,25 +26,29 @@ class Ports(Core):
 
     def mcast_set(self, group: int, replicas: Sequence[Replica]) -> None:
         """Makes or replaces a multicast group (1..65535)."""
-        rc = self._lib.tr_mcast_set(self.handle, group, _replicas(replicas), len(replicas))
-        checked(rc, f"multicast group {group}")
+        self._do(f"multicast group {group}", self._lib.tr_mcast_set, group, _raw(replicas), len(replicas))
 
     def mcast_delete(self, group: int) -> None:
         """Removes a multicast group."""
-        checked(self._lib.tr_mcast_delete(self.handle, group), f"multicast group {group}")
+        self._do(f"multicast group {group}", self._lib.tr_mcast_delete, group)
 
     def clone_set(
         self, session: int, replicas: Sequence[Replica], *, class_of_service: int = 0, truncate_bytes: int = 0
     ) -> None:
         """Makes or replaces a clone session (0..32767); ``truncate_bytes`` 0: whole packets."""
-        rc = self._lib.tr_clone_set(
-            self.handle, session, _replicas(replicas), len(replicas), class_of_service, truncate_bytes
+        self._do(
+            f"clone session {session}",
+            self._lib.tr_clone_set,
+            session,
+            _raw(replicas),
+            len(replicas),
+            class_of_service,
+            truncate_bytes,
         )
-        checked(rc, f"clone session {session}")
 
     def clone_delete(self, session: int) -> None:
         """Removes a clone session."""
-        checked(self._lib.tr_clone_delete(self.handle, session), f"clone session {session}")
+        self._do(f"clone session {session}", self._lib.tr_clone_delete, session)
 
     def port_set(self, port: int, up: bool) -> None:
         """Takes a port up or down; what is sent to a port that is down is dropped."""
@@ -56,51 +59,51 @@ class Ports(Core):
     def port_config(self, port: int, *, rate_bps: int | None = None, delay_ns: int | None = None) -> None:
         """Sets a port's rate (0: infinitely fast) and the delay after serialisation."""
         if rate_bps is not None:
-            checked(self._lib.tr_port_rate(self.handle, port, rate_bps), f"port {port}")
+            self._do(f"port {port}", self._lib.tr_port_rate, port, rate_bps)
         if delay_ns is not None:
-            checked(self._lib.tr_port_delay(self.handle, port, ps(delay_ns)), f"port {port}")
+            self._do(f"port {port}", self._lib.tr_port_delay, port, ps(delay_ns))
 
     def port_pfc(self, port: int, pfc: PfcConfig) -> None:
         """Turns PFC on for some priorities of a port, or off with none; port 512 stands for all."""
-        enabled = sum(1 << p for p in set(pfc.priorities) if 0 <= p < lib.MAX_PRIORITIES)
-        raw = lib.CPfcConfig(enabled, pfc.quanta)
-        for priority in range(lib.MAX_PRIORITIES):
-            own = pfc.limits(priority)
-            raw.of[priority] = lib.CPfcLimits(own.xoff_bytes, own.xon_bytes, own.headroom_bytes)
+        enabled = sum(1 << p for p in set(pfc.priorities) if 0 <= p < C.TR_MAX_PRIORITIES)
+        limits = [
+            (own.xoff_bytes, own.xon_bytes, own.headroom_bytes)
+            for own in map(pfc.limits, range(C.TR_MAX_PRIORITIES))
+        ]
         watchdog = pfc.watchdog or Watchdog()
-        share_ppm = round(watchdog.share * lib.ALWAYS_PPM)
-        if not 0 < share_ppm <= lib.ALWAYS_PPM:
+        share_ppm = round(watchdog.share * C.TR_ALWAYS_PPM)
+        if not 0 < share_ppm <= C.TR_ALWAYS_PPM:
             raise StateError("range", f"port {port}, PFC watchdog: a share of {watchdog.share}")
         if watchdog.detect_ns < 0 or watchdog.restore_ns < 0:
             raise StateError("range", f"port {port}, PFC watchdog: a time below 0")
-        raw.watchdog = lib.CPfcWatchdog(
-            ps(watchdog.detect_ns), ps(watchdog.restore_ns), share_ppm, int(watchdog.action == "ignore")
-        )
-        checked(self._lib.tr_port_pfc(self.handle, port, byref(raw)), f"port {port}, PFC")
+        ignore = watchdog.action == "ignore"
+        watched = (ps(watchdog.detect_ns), ps(watchdog.restore_ns), share_ppm, ignore)
+        self._do(f"port {port}, PFC", self._lib.tr_port_pfc, port, [(enabled, pfc.quanta, limits, watched)])
 
     def pfc_stats(self, port: int, priority: int, at_ns: int = 0) -> PfcStats:
         """PFC of a port and priority; what lasts is counted up to `at_ns`, or now if that is later."""
-        raw = lib.CPfcStats()
-        rc = self._lib.tr_pfc_read(self.handle, port, priority, ps(at_ns), byref(raw))
-        checked(rc, f"port {port}, PFC of priority {priority}")
-        counts = {field[0]: getattr(raw, field[0]) for field in lib.CPfcStats._fields_}
-        times = {
-            name.replace("_ps", "_ns"): counts.pop(name) // lib.PS_PER_NS
-            for name in ("pausing_ps", "paused_ps", "storm_ps")
-        }
-        return PfcStats(**counts, **times)
+        raw = ffi.new("tr_pfc_stats *")
+        self._do(
+            f"port {port}, PFC of priority {priority}",
+            self._lib.tr_pfc_read,
+            port,
+            priority,
+            ps(at_ns),
+            raw,
+        )
+        return PfcStats(**fields(raw))
 
     def buffer_config(self, buffer: BufferConfig) -> None:
         """Limits the memory of all ports together; 0 bytes: no limit."""
         alpha = buffer.alpha or Fraction(0)
-        raw = lib.CBufferConfig(buffer.bytes, buffer.port_bytes, alpha.numerator, alpha.denominator)
-        checked(self._lib.tr_buffer_set(self.handle, byref(raw)), "buffer")
+        raw = (buffer.bytes, buffer.port_bytes, alpha.numerator, alpha.denominator)
+        self._do("buffer", self._lib.tr_buffer_set, [raw])
 
     def buffer(self) -> BufferLook:
         """How much of the memory is taken."""
-        raw = lib.CBufferLook()
-        self._lib.tr_buffer_look(self.handle, byref(raw))
-        return BufferLook(*(getattr(raw, field[0]) for field in lib.CBufferLook._fields_))
+        raw = ffi.new("tr_buffer_look_t *")
+        self._lib.tr_buffer_look(self.handle, raw)
+        return BufferLook(**fields(raw))
 
     def queue_config(
         self,
@@ -111,41 +114,43 @@ class Ports(Core):
         rate_pps: int | None = None,
     ) -> None:
         """Sets depth (packets, bytes; 0: no limit) or packets/s of a queue, or of all of a port."""
-        which = lib.MAX_PRIORITIES if priority is None else priority
+        which = C.TR_MAX_PRIORITIES if priority is None else priority
         if depth is not None:
-            checked(self._lib.tr_queue_depth(self.handle, port, which, *depth), f"port {port}, queue")
+            self._do(f"port {port}, queue", self._lib.tr_queue_depth, port, which, *depth)
         if rate_pps is not None:
-            checked(self._lib.tr_queue_rate_pps(self.handle, port, which, rate_pps), f"port {port}, queue")
+            self._do(f"port {port}, queue", self._lib.tr_queue_rate_pps, port, which, rate_pps)
 
     def queue_depth(self, port: int, priority: int = 0) -> tuple[int, int]:
         """Packets and bytes that wait in a queue."""
-        packets, bytes_ = c_uint32(), c_uint64()
-        rc = self._lib.tr_queue_level(self.handle, port, priority, byref(packets), byref(bytes_))
-        checked(rc, f"port {port}, queue {priority}")
-        return packets.value, bytes_.value
+        packets, bytes_ = ffi.new("uint32_t *"), ffi.new("uint64_t *")
+        self._do(
+            f"port {port}, queue {priority}",
+            self._lib.tr_queue_level,
+            port,
+            priority,
+            packets,
+            bytes_,
+        )
+        return packets[0], bytes_[0]
 
     def port_stats(self, port: int) -> PortStats:
         """Counts of a port."""
-        raw = lib.CPortStats()
-        checked(self._lib.tr_port_stats_read(self.handle, port, byref(raw)), f"port {port}")
-        counts = {field[0]: getattr(raw, field[0]) for field in lib.CPortStats._fields_}
-        return PortStats(paused_ns=counts.pop("paused_ps") // lib.PS_PER_NS, **counts)
+        raw = ffi.new("tr_port_stats *")
+        self._do(f"port {port}", self._lib.tr_port_stats_read, port, raw)
+        return PortStats(**fields(raw))
 
     def drops(self) -> dict[str, int]:
         """Packets that ended in the switch, by reason; reasons never seen are left out."""
-        counts = (c_uint64 * lib.DROP_COUNT)()
+        counts = ffi.new("uint64_t[]", C.TR_DROP_COUNT)
         self._lib.tr_drops_read(self.handle, counts)
-        return {self._lib.tr_drop_name(i).decode(): n for i, n in enumerate(counts) if n}
+        return {ffi.string(self._lib.tr_drop_name(i)).decode(): n for i, n in enumerate(counts) if n}
 
     def account(self) -> Account:
         """Where every frame is that ever came in or was made."""
-        raw = lib.CAccount()
-        self._lib.tr_account_read(self.handle, byref(raw))
-        return Account(*(getattr(raw, field[0]) for field in lib.CAccount._fields_))
+        raw = ffi.new("tr_account *")
+        self._lib.tr_account_read(self.handle, raw)
+        return Account(**fields(raw))
 
 
-def _replicas(replicas: Sequence[Replica]) -> object:
-    array = (lib.CReplica * max(len(replicas), 1))()
-    for slot, r in zip(array, replicas, strict=False):
-        slot.port, slot.instance = r.port, r.instance
-    return array
+def _raw(replicas: Sequence[Replica]) -> list[tuple[int, int]]:
+    return [(r.port, r.instance) for r in replicas]

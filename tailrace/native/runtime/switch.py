@@ -17,14 +17,15 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from ctypes import byref, c_uint64, c_void_p
+from typing import Any
 
 from tailrace.native.compiler.model import Model, limbs_of
 from tailrace.native.compiler.program import Program
 from tailrace.native.runtime import lib
-from tailrace.native.runtime.core import checked, ps
+from tailrace.native.runtime.core import ps
 from tailrace.native.runtime.encoding import TargetEncoder, limbs_to_int
 from tailrace.native.runtime.externs import Externs
+from tailrace.native.runtime.lib import C, ffi
 from tailrace.native.runtime.ports import Ports
 from tailrace.native.runtime.tables import Tables
 from tailrace.native.runtime.types import (
@@ -35,6 +36,7 @@ from tailrace.native.runtime.types import (
     StateError,
     SwitchConfig,
 )
+from tailrace.words.constants import PS_PER_NS
 
 LEVELS = ("trace", "info", "warning", "error")
 # tr_run returns early when packets circle without time passing; so often it is called again
@@ -52,32 +54,34 @@ class Switch(Tables, Externs, Ports):
     def __init__(self, program: Program | None, config: SwitchConfig | None = None) -> None:
         self.config = config or SwitchConfig()
         c = self.config
-        if not 1 <= c.priority_queues <= lib.MAX_PRIORITIES:
-            raise StateError("range", f"priority_queues must be from 1 to {lib.MAX_PRIORITIES}")
+        if not 1 <= c.priority_queues <= C.TR_MAX_PRIORITIES:
+            raise StateError("range", f"priority_queues must be from 1 to {C.TR_MAX_PRIORITIES}")
         if c.tick_ns < 1:
             raise StateError("range", "tick_ns must be at least 1")
         self._lib = lib.load()
         self._code: ctypes.CDLL | None = None
         self._log: object = None
         self._program: Program | None = None
-        raw = lib.CSwitchConfig(
-            c.drop_port,
-            c.priority_queues,
-            ps(c.tick_ns),
-            c.queue_depth_packets,
-            c.queue_depth_bytes,
-            c.port_rate_bps,
-            ps(c.port_delay_ns),
-            c.recirc_rate_bps,
-            c.seed,
-        )
-        handle = self._lib.tr_switch_new(None, byref(raw))
-        if not handle:
+        raw = {
+            "drop_port": c.drop_port,
+            "priorities": c.priority_queues,
+            "tick_ps": ps(c.tick_ns),
+            "queue_packets": c.queue_depth_packets,
+            "queue_bytes": c.queue_depth_bytes,
+            "port_rate_bps": c.port_rate_bps,
+            "port_delay_ps": ps(c.port_delay_ns),
+            "recirc_rate_bps": c.recirc_rate_bps,
+            "seed": c.seed,
+        }
+        try:
+            self.handle = self._lib.tr_switch_new(ffi.NULL, [raw])
+        except OverflowError as error:
+            raise StateError("range", f"settings of the switch: {error}") from None
+        if not self.handle:
             raise StateError("memory", "out of memory")
-        self.handle = c_void_p(handle)
         self.load(program)
         if c.pfc is not None:
-            self.port_pfc(lib.MAX_PORTS, c.pfc)
+            self.port_pfc(C.TR_MAX_PORTS, c.pfc)
             if c.cpu_port is not None:
                 # a controller neither pauses nor is paused, and needs no headroom
                 self.port_pfc(c.cpu_port, PfcConfig((), 0, 0, 0))
@@ -92,21 +96,19 @@ class Switch(Tables, Externs, Ports):
 
     def close(self) -> None:
         """Frees the switch; it must not be used any more."""
-        if self.handle.value is not None:
-            self._lib.tr_switch_free(self.handle)
-            self.handle = c_void_p(None)
+        handle, self.handle = self.handle, ffi.NULL
+        self._lib.tr_switch_free(handle)
 
     def load(self, program: Program | None) -> None:
         """Replaces the program; all state is that of a new switch, ports keep their settings.
 
         Without a program every packet is dropped.
         """
-        entry = None
-        code = None
+        code, entry = None, ffi.NULL
         if program is not None:
             code = program.load()
-            entry = ctypes.addressof(ctypes.c_char.in_dll(code, "tr_program_entry"))
-        checked(self._lib.tr_switch_load(self.handle, entry), "program")
+            entry = ffi.cast("tr_program *", ctypes.addressof(ctypes.c_char.in_dll(code, "tr_program_entry")))
+        self._do("program", self._lib.tr_switch_load, entry)
         self._code, self._program = code, program
         if program is not None:
             self._tell_storms(program.model)
@@ -117,7 +119,7 @@ class Switch(Tables, Externs, Ports):
         """Storms of PFC are told by digests of the program, if it has those of p4src/pfc/watch.p4."""
         known = {digest.name: digest.index for digest in model.digests if len(digest.values) == 2}
         begun, over = (known.get(name, -1) for name in STORM_DIGESTS)
-        checked(self._lib.tr_pfc_tell_storms(self.handle, begun, over), "digests of storms")
+        self._do("digests of storms", self._lib.tr_pfc_tell_storms, begun, over)
 
     def _install(self, model: Model) -> None:
         for t in model.tables:
@@ -167,13 +169,12 @@ class Switch(Tables, Externs, Ports):
         """
         if not 0 <= at_ns <= lib.MAX_NS:
             raise StateError("range", f"{at_ns} ns is no time that a switch can count")
-        at_ps = at_ns * lib.PS_PER_NS
+        at_ps = at_ns * PS_PER_NS
         self._lib.tr_switch_lock(self.handle)
         try:
-            rc = self._lib.tr_rx_virtual(self.handle, port, data, len(data), virtual_bytes, at_ps)
+            self._do(f"port {port}", self._lib.tr_rx_virtual, port, data, len(data), virtual_bytes, at_ps)
         finally:
             self._lib.tr_switch_unlock(self.handle)
-        checked(rc, f"port {port}")
 
     def run(self, until_ns: int) -> int | None:
         """Does everything that is due up to ``until_ns``.
@@ -192,18 +193,18 @@ class Switch(Tables, Externs, Ports):
             finally:
                 self._lib.tr_switch_unlock(self.handle)
             if next_ps > until_ps:
-                return None if next_ps == lib.NEVER else -(-next_ps // lib.PS_PER_NS)
+                return None if next_ps == C.TR_NEVER else -(-next_ps // PS_PER_NS)
         raise StateError("invalid", "packets circle through the switch without time passing")
 
     def outputs(self) -> list[Output]:
         """Takes the frames that have been sent, in the order of sending."""
         found: list[Output] = []
-        out = lib.COut()
+        out = ffi.new("tr_out *")
         self._lib.tr_switch_lock(self.handle)
         try:
-            while self._lib.tr_pop(self.handle, byref(out)):
-                data = ctypes.string_at(out.data, out.len) if out.len else b""
-                found.append(Output(out.port, data, out.time_ps // lib.PS_PER_NS, out.virt))
+            while self._lib.tr_pop(self.handle, out):
+                data = bytes(ffi.buffer(out.data, out.len)) if out.len else b""
+                found.append(Output(out.port, data, out.time_ps // PS_PER_NS, out.virt))
                 self._lib.tr_release(self.handle, out.slot)
         finally:
             self._lib.tr_switch_unlock(self.handle)
@@ -215,26 +216,26 @@ class Switch(Tables, Externs, Ports):
         if self._program is None or not self.model.digests:
             return found
         most = max(sum(limbs_of(b) for b in d.field_bits) for d in self.model.digests)
-        time_ps, limbs = c_uint64(), (c_uint64 * max(most, 1))()
+        time_ps, raw = ffi.new("uint64_t *"), ffi.new("uint64_t[]", max(most, 1))
         for _ in range(_DIGESTS):  # more may come as fast as they are taken
-            index = self._lib.tr_digest_pop(self.handle, byref(time_ps), limbs, most)
+            index = self._lib.tr_digest_pop(self.handle, time_ps, raw, most)
             if index < 0:
                 break
-            values, at = [], 0
+            limbs, values, at = ffi.unpack(raw, most), [], 0
             for bits in self.model.digests[index].field_bits:
                 values.append(limbs_to_int(limbs[at : at + limbs_of(bits)]))
                 at += limbs_of(bits)
-            found.append(DigestRecord(index, time_ps.value // lib.PS_PER_NS, tuple(values)))
+            found.append(DigestRecord(index, time_ps[0] // PS_PER_NS, tuple(values)))
         return found
 
     def set_log(self, callback: LogCallback | None, *, trace: bool = False) -> None:
         """Sends log_msg texts and errors to ``callback(level, text)``, with trace every packet's way."""
 
-        def call(_: object, level: int, text: bytes) -> None:
+        def call(_: object, level: int, text: Any) -> None:
             assert callback is not None
-            callback(LEVELS[level], text.decode(errors="replace"))
+            callback(LEVELS[level], ffi.string(text).decode(errors="replace"))
 
-        function = lib.LOG_FN(call) if callback is not None else lib.LOG_FN()
-        self._lib.tr_set_log(self.handle, function, None, int(trace))
+        function = ffi.callback("tr_log_fn", call) if callback is not None else ffi.NULL
+        self._lib.tr_set_log(self.handle, function, ffi.NULL, trace)
         # the C side holds a bare pointer: keep the function alive as long as it may be called
         self._log = function

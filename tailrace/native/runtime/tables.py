@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from ctypes import byref, c_int, c_uint32, c_uint64
 
-from tailrace.native.runtime import lib
-from tailrace.native.runtime.core import Core, checked, ps, rates_of
+from tailrace.native.runtime.core import Core, ps, rates_of
+from tailrace.native.runtime.lib import ffi
 from tailrace.native.runtime.types import ActionCall, MeterRates, Target
+from tailrace.words.constants import PS_PER_NS
 
 EXPIRED_SCAN = 4096
 """Entries of a table that are looked at for their timeout at one time, under the lock."""
@@ -45,37 +45,46 @@ class Tables(Core):
             StateError: ``exists``, ``full``, or bad arguments.
         """
         raw = self._encode(target)
-        rc: int = self._lib.tr_table_insert(
-            self.handle, table, key, mask, prefix_bits, priority, byref(raw), ps(timeout_ns), ps(now_ns)
+        return self._do(
+            f"table {table}, entry",
+            self._lib.tr_table_insert,
+            table,
+            key,
+            mask,
+            prefix_bits,
+            priority,
+            raw,
+            ps(timeout_ns),
+            ps(now_ns),
         )
-        return rc if rc >= 0 else checked(rc, f"table {table}, entry")
 
     def table_modify(self, table: int, handle: int, target: Target, timeout_ns: int = 0) -> None:
         """Gives an entry another target; its counters stay."""
         raw = self._encode(target)
-        rc = self._lib.tr_table_modify(self.handle, table, handle, byref(raw), ps(timeout_ns))
-        checked(rc, f"table {table}, entry {handle}")
+        self._do(
+            f"table {table}, entry {handle}", self._lib.tr_table_modify, table, handle, raw, ps(timeout_ns)
+        )
 
     def table_delete(self, table: int, handle: int) -> None:
         """Removes an entry."""
-        checked(self._lib.tr_table_delete(self.handle, table, handle), f"table {table}, entry {handle}")
+        self._do(f"table {table}, entry {handle}", self._lib.tr_table_delete, table, handle)
 
     def table_set_default(self, table: int, call: ActionCall | None) -> None:
         """Sets the action of a miss; None restores the program's own."""
         if call is None:
             t = self.model.tables[table]
             if t.default_action is None:
-                checked(self._lib.tr_table_default(self.handle, table, None), f"table {table}")
+                self._do(f"table {table}", self._lib.tr_table_default, table, ffi.NULL)
                 return
             bits = [p.bits for p in self.model.actions[t.default_action].params]
             data = tuple(v & ((1 << b) - 1) for v, b in zip(t.default_data, bits, strict=True))
             call = ActionCall(t.default_action, data)
         raw = self._encode(call)
-        checked(self._lib.tr_table_default(self.handle, table, byref(raw)), f"table {table}")
+        self._do(f"table {table}", self._lib.tr_table_default, table, raw)
 
     def table_count(self, table: int) -> int:
         """Number of entries, the default entry not counted."""
-        return checked(self._lib.tr_table_count(self.handle, table), f"table {table}")
+        return self._do(f"table {table}", self._lib.tr_table_count, table)
 
     def table_resize(self, table: int, max_size: int) -> None:
         """Gives a table room for another number of entries than its program says.
@@ -85,31 +94,33 @@ class Tables(Core):
         Raises:
             StateError: ``invalid`` when there are more entries already.
         """
-        checked(self._lib.tr_table_resize(self.handle, table, max_size), f"table {table}, size")
+        self._do(f"table {table}, size", self._lib.tr_table_resize, table, max_size)
 
     def entry_counter(self, table: int, handle: int) -> tuple[int, int]:
         """Bytes and packets of an entry's direct counter; handle -1 is the default entry."""
-        b, p = c_uint64(), c_uint64()
-        rc = self._lib.tr_entry_counter(self.handle, table, handle, byref(b), byref(p))
-        checked(rc, f"table {table}, entry {handle}")
-        return b.value, p.value
+        found = ffi.new("uint64_t[2]")
+        self._do(
+            f"table {table}, entry {handle}", self._lib.tr_entry_counter, table, handle, found, found + 1
+        )
+        return found[0], found[1]
 
     def entry_counter_set(self, table: int, handle: int, bytes_: int, packets: int) -> None:
         """Sets an entry's direct counter."""
-        rc = self._lib.tr_entry_counter_set(self.handle, table, handle, bytes_, packets)
-        checked(rc, f"table {table}, entry {handle}")
+        self._do(
+            f"table {table}, entry {handle}", self._lib.tr_entry_counter_set, table, handle, bytes_, packets
+        )
 
     def entry_meter_set(self, table: int, handle: int, rates: MeterRates | None) -> None:
         """Configures an entry's direct meter; None: every packet is green."""
-        rc = self._lib.tr_entry_meter(self.handle, table, handle, rates_of(rates))
-        checked(rc, f"table {table}, entry {handle}, meter")
+        self._do(
+            f"table {table}, entry {handle}, meter", self._lib.tr_entry_meter, table, handle, rates_of(rates)
+        )
 
     def entry_last_hit_ns(self, table: int, handle: int) -> int:
         """When an entry was last hit, or made if it never was."""
-        t = c_uint64()
-        rc = self._lib.tr_entry_last_hit(self.handle, table, handle, byref(t))
-        checked(rc, f"table {table}, entry {handle}")
-        return t.value // lib.PS_PER_NS
+        time_ps = ffi.new("uint64_t *")
+        self._do(f"table {table}, entry {handle}", self._lib.tr_entry_last_hit, table, handle, time_ps)
+        return int(time_ps[0]) // PS_PER_NS
 
     def table_expired(
         self, table: int, now_ns: int, first: int = 0, scan: int = EXPIRED_SCAN, most: int = EXPIRED_SCAN
@@ -124,37 +135,41 @@ class Tables(Core):
         Returns:
             their handles, and where to go on: 0 behind the last entry.
         """
-        handles, place = (c_int * most)(), c_uint32(first)
-        rc = self._lib.tr_table_expired(self.handle, table, ps(now_ns), byref(place), scan, handles, most)
-        return list(handles[: checked(rc, f"table {table}")]), place.value
+        handles, place = ffi.new("int[]", most), ffi.new("uint32_t *", first)
+        count = self._do(
+            f"table {table}", self._lib.tr_table_expired, table, ps(now_ns), place, scan, handles, most
+        )
+        return ffi.unpack(handles, count), place[0]
 
     def member_add(self, profile: int, call: ActionCall) -> int:
         """Adds a member; handles are the smallest free ones."""
         raw = self._encode(call)
-        return checked(self._lib.tr_member_add(self.handle, profile, byref(raw)), f"profile {profile}")
+        return self._do(f"profile {profile}", self._lib.tr_member_add, profile, raw)
 
     def member_modify(self, profile: int, handle: int, call: ActionCall) -> None:
         """Gives a member another action."""
         raw = self._encode(call)
-        rc = self._lib.tr_member_modify(self.handle, profile, handle, byref(raw))
-        checked(rc, f"profile {profile}, member {handle}")
+        self._do(f"profile {profile}, member {handle}", self._lib.tr_member_modify, profile, handle, raw)
 
     def member_delete(self, profile: int, handle: int) -> None:
         """Removes a member; entries that still name it do nothing."""
-        rc = self._lib.tr_member_delete(self.handle, profile, handle)
-        checked(rc, f"profile {profile}, member {handle}")
+        self._do(f"profile {profile}, member {handle}", self._lib.tr_member_delete, profile, handle)
 
     def group_add(self, profile: int) -> int:
         """Adds an empty group; a packet that hits an empty group goes on untouched."""
-        return checked(self._lib.tr_group_add(self.handle, profile), f"profile {profile}")
+        return self._do(f"profile {profile}", self._lib.tr_group_add, profile)
 
     def group_set(self, profile: int, handle: int, members: Sequence[int]) -> None:
         """Sets the members among which the hash chooses: ``members[hash % len(members)]``."""
-        array = (c_int * max(len(members), 1))(*members)
-        rc = self._lib.tr_group_set(self.handle, profile, handle, array, len(members))
-        checked(rc, f"profile {profile}, group {handle}")
+        self._do(
+            f"profile {profile}, group {handle}",
+            self._lib.tr_group_set,
+            profile,
+            handle,
+            members,
+            len(members),
+        )
 
     def group_delete(self, profile: int, handle: int) -> None:
         """Removes a group."""
-        rc = self._lib.tr_group_delete(self.handle, profile, handle)
-        checked(rc, f"profile {profile}, group {handle}")
+        self._do(f"profile {profile}, group {handle}", self._lib.tr_group_delete, profile, handle)

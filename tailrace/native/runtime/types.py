@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal, NamedTuple
 
+from tailrace.native.runtime.lib import MAX_PORT
 from tailrace.words.watchdog import Watchdog
 
 ErrorCode = Literal["exists", "not_found", "full", "range", "invalid", "memory"]
@@ -23,10 +24,6 @@ class StateError(Exception):
 
 class PortError(Exception):
     """A port that cannot be opened; the text is one line for the user."""
-
-
-MAX_PORT = 511
-"""v1model's ports are 9 bits wide."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +80,7 @@ class SwitchConfig:
 
     device_id: int = 0
     cpu_port: int | None = None
-    drop_port: int = 511
+    drop_port: int = MAX_PORT
     priority_queues: int = 1
     tick_ns: int = 1000
     queue_depth_packets: int = 64

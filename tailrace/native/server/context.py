@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from finsy.proto import p4r
 
 from tailrace.native.runtime import StateError, Switch
-from tailrace.native.runtime.types import MAX_PORT
+from tailrace.native.runtime.lib import MAX_PORT
 from tailrace.native.server.memory import Account
 from tailrace.p4rt.status import Code, P4RtError, exhausted
 

@@ -16,7 +16,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from tailrace.native.runtime import Switch
-from tailrace.words.constants import PRIORITIES
+from tailrace.native.runtime.lib import C
 
 
 def statistics(switch: Switch, ports: Iterable[int], now_ns: int) -> dict[str, object]:
@@ -30,7 +30,9 @@ def statistics(switch: Switch, ports: Iterable[int], now_ns: int) -> dict[str, o
 
 
 def _port(switch: Switch, port: int, now_ns: int) -> dict[str, object]:
-    found = {priority: asdict(switch.pfc_stats(port, priority, now_ns)) for priority in range(PRIORITIES)}
+    found = {
+        priority: asdict(switch.pfc_stats(port, priority, now_ns)) for priority in range(C.TR_MAX_PRIORITIES)
+    }
     touched = {str(priority): counts for priority, counts in found.items() if any(counts.values())}
     return {**asdict(switch.port_stats(port)), "pfc": touched}
 

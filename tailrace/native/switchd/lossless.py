@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from tailrace.native.runtime.lib import C
 from tailrace.words import UnitError
-from tailrace.words.constants import MAX_QUANTA, PRIORITIES
+from tailrace.words.constants import MAX_QUANTA
 from tailrace.words.units import parse_alpha, parse_bytes
 from tailrace.words.watchdog import Watchdog, of_host, parse_watchdog
 
@@ -68,7 +69,7 @@ def parse_pfc(text: str) -> PfcSpec:
     priorities = tuple(int(number) for number in numbers.split(","))
     values = dict(item.split("=", 1) for item in rest.split(","))
     quanta = int(values.pop("quanta", str(MAX_QUANTA)))
-    if set(values) != set(_SIZES) or not all(0 <= p < PRIORITIES for p in priorities):
+    if set(values) != set(_SIZES) or not all(0 <= p < C.TR_MAX_PRIORITIES for p in priorities):
         raise UnitError(text)
     xoff, xon, headroom = (parse_bytes(values[name]) for name in _SIZES)
     if xon > xoff or max(xoff, headroom) > MOST_BYTES or not 0 < quanta <= MAX_QUANTA:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn
 
-from tailrace.native.runtime.types import MAX_PORT
+from tailrace.native.runtime.lib import MAX_PORT
 from tailrace.native.switchd.lossless import (
     BufferSpec,
     PfcSpec,

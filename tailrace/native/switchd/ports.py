@@ -12,37 +12,37 @@ import ctypes
 import functools
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Protocol
+from typing import Any, Protocol
 
+from tailrace.native.runtime import lib
 from tailrace.native.runtime.build import BuildError, library_recipe, runtime_library
-from tailrace.native.runtime.types import MAX_PORT, PortError
+from tailrace.native.runtime.lib import MAX_PORT
+from tailrace.native.runtime.types import PortError
+from tailrace.toolchain import headers
 from tailrace.toolchain.artifacts import RUNTIME
 
 __all__ = ["IoLoop", "PortError", "PortStatus", "SwitchHandle", "io_library", "io_sources", "open_library"]
 
 _HERE = Path(__file__).resolve().parent
-_NO_CPU_PORT = 0xFFFFFFFF
-_ERROR_BYTES = 256
-_MAX_FRAME_BYTES = 65664
 
-MOST_FRAMES = 4096
-"""Packet-ins that wait in the loop at most (TRI_CPU_FRAMES)."""
+ffi = headers.declared([_HERE / "io" / "tri_loop.h"], lib.ffi)
+C = headers.numbers(ffi)
 
 
 class SwitchHandle(Protocol):
     """What the loop needs of a switch: the address of its `tr_switch`."""
 
     @property
-    def handle(self) -> ctypes.c_void_p:
-        """The address; valid until the switch is closed, which must be after the loop has stopped."""
+    def handle(self) -> Any:
+        """A ``tr_switch *``, valid until the switch is closed: after the loop has stopped."""
 
 
 @dataclass(frozen=True, slots=True)
 class PortStatus:
-    """State and counters of one port since the start, in the order of `tri_port_info` (tri_loop.h).
+    """State and counters of one port since the start; the names are those of `tri_port_info` (tri_loop.h).
 
     Frames are counted one by one; `_bytes` without frame check sequence. Drops stand under their reason.
     """
@@ -71,44 +71,18 @@ class PortStatus:
     pcap_errors: int
 
 
-_FIELDS = len(fields(PortStatus))
-
-
 def io_sources() -> tuple[list[Path], list[Path]]:
     """The C sources of the loop and the include folders they need."""
     return sorted((_HERE / "io").glob("*.c")), [_HERE / "io", RUNTIME]
 
 
-def open_library(path: Path) -> ctypes.CDLL:
-    """Loads a build of the loop and declares its functions (tri_loop.h)."""
-    return _declared(ctypes.CDLL(str(path)))
-
-
-def _declared(lib: ctypes.CDLL) -> ctypes.CDLL:
-    void, u32, u64, text = ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint64, ctypes.c_char_p
-    frame = ctypes.c_char_p
-    for name, result, arguments in (
-        ("tri_new", void, [void, u32, text, text]),
-        ("tri_add_port", ctypes.c_int, [void, u32, text, text]),
-        ("tri_start", ctypes.c_int, [void, text]),
-        ("tri_stop", None, [void]),
-        ("tri_free", None, [void]),
-        ("tri_now", u64, [void]),
-        ("tri_inject", ctypes.c_int, [void, u32, frame, u32]),
-        ("tri_events_fd", ctypes.c_int, [void]),
-        ("tri_events_clear", None, [void]),
-        ("tri_packet_in", ctypes.c_int64, [void, text, u32]),
-        ("tri_packet_in_drops", u64, [void]),
-        ("tri_port_read", ctypes.c_int, [void, u32, ctypes.POINTER(u64 * _FIELDS)]),
-    ):
-        function = getattr(lib, name)
-        function.restype = result
-        function.argtypes = arguments
-    return lib
+def open_library(path: Path) -> Any:
+    """A build of the loop: its functions (tri_loop.h)."""
+    return headers.bound(ctypes.CDLL(str(path)), ffi)
 
 
 @functools.cache
-def io_library(sanitize: bool = False) -> ctypes.CDLL:
+def io_library(sanitize: bool = False) -> Any:
     """The loop for the real switch core, compiled where that has not been done yet.
 
     Args:
@@ -120,7 +94,7 @@ def io_library(sanitize: bool = False) -> ctypes.CDLL:
     runtime_library(sanitize)  # its symbols are what the loop calls
     sources, include = io_sources()
     recipe = library_recipe("libtailrace_io", sources, include, sanitize=sanitize, link=("-lpthread",))
-    return _declared(recipe.load())
+    return headers.bound(recipe.load(), ffi)
 
 
 class IoLoop:
@@ -137,7 +111,7 @@ class IoLoop:
         cpu_port: int | None = None,
         pcap_dir: Path | None = None,
         *,
-        library: ctypes.CDLL | None = None,
+        library: Any = None,
     ) -> None:
         """Opens every interface of `ports` (port number to interface name).
 
@@ -158,18 +132,18 @@ class IoLoop:
         self._sw = sw
         self._ports = dict(ports)
         self._cpu_port = cpu_port
-        self._error = ctypes.create_string_buffer(_ERROR_BYTES)
+        self._error = ffi.new("char[]", C.TRI_ERROR_BYTES)
         self._lock = threading.RLock()  # no call into C may outlive close()
-        self._frame = ctypes.create_string_buffer(_MAX_FRAME_BYTES)
+        self._frame = ffi.new("uint8_t[]", C.TRI_FRAME_BYTES)
         self._started = False
         if cpu_port is not None and not 0 <= cpu_port <= MAX_PORT:
             raise PortError(f"CPU port {cpu_port} is out of range (0 to {MAX_PORT})")
-        folder = None if pcap_dir is None else str(pcap_dir).encode()
-        cpu = _NO_CPU_PORT if cpu_port is None else cpu_port
+        folder = ffi.NULL if pcap_dir is None else str(pcap_dir).encode()
+        cpu = C.TRI_NO_CPU_PORT if cpu_port is None else cpu_port
         loop = self._lib.tri_new(sw.handle, cpu, folder, self._error)
         if not loop:
             raise PortError(self._message())
-        self._loop: int | None = loop
+        self._loop: Any = loop
         try:
             for number, name in self._ports.items():
                 self._add(loop, number, name)
@@ -178,15 +152,16 @@ class IoLoop:
             raise
 
     def _message(self) -> str:
-        return self._error.value.decode(errors="replace")
+        text: bytes = ffi.string(self._error)
+        return text.decode(errors="replace")
 
-    def _add(self, loop: int, number: int, name: str) -> None:
+    def _add(self, loop: Any, number: int, name: str) -> None:
         if not 0 <= number <= MAX_PORT:
             raise PortError(f"port {number} is out of range (0 to {MAX_PORT})")
         if self._lib.tri_add_port(loop, number, name.encode(errors="surrogateescape"), self._error) != 0:
             raise PortError(self._message())
 
-    def _open(self) -> int:
+    def _open(self) -> Any:
         if self._loop is None:
             raise PortError("the ports are closed")
         return self._loop
@@ -266,18 +241,18 @@ class IoLoop:
     def packet_ins(self) -> list[bytes]:
         """Frames that the core sent to the CPU port and nobody has fetched, oldest first.
 
-        At most MOST_FRAMES, as more may come as fast as they are fetched. Makes events_fd unreadable first,
-        so fetch digests after this call: then no event is ever missed.
+        At most TRI_CPU_FRAMES, as more may come as fast as they are fetched. Makes events_fd unreadable
+        first, so fetch digests after this call: then no event is ever missed.
         """
         frames: list[bytes] = []
         with self._lock:
             loop = self._open()
             self._lib.tri_events_clear(loop)
-            for _ in range(MOST_FRAMES):
-                length = self._lib.tri_packet_in(loop, self._frame, _MAX_FRAME_BYTES)
+            for _ in range(C.TRI_CPU_FRAMES):
+                length = self._lib.tri_packet_in(loop, self._frame, len(self._frame))
                 if length < 0:
                     break
-                frames.append(ctypes.string_at(self._frame, min(length, _MAX_FRAME_BYTES)))
+                frames.append(bytes(ffi.buffer(self._frame, min(length, len(self._frame)))))
         return frames
 
     def packet_in_drops(self) -> int:
@@ -291,12 +266,12 @@ class IoLoop:
         Raises:
             KeyError: no such port.
         """
-        values = (ctypes.c_uint64 * _FIELDS)()
+        info = ffi.new("tri_port_info *")
         if port not in self._ports:
             raise KeyError(port)
         with self._lock:
-            self._lib.tri_port_read(self._open(), port, ctypes.byref(values))
-        return PortStatus(*values)
+            self._lib.tri_port_read(self._open(), port, info)
+        return PortStatus(**headers.fields(ffi, info))
 
     def port_up(self, port: int) -> bool:
         """Whether the interface of `port` is up and has carrier. KeyError when there is no such port."""

@@ -20,10 +20,11 @@ from tailrace.codec.layers.local import Subtype
 from tailrace.codec.layers.nic_shim import SHIM_PORT, NicShim
 from tailrace.codec.layout import Layout
 from tailrace.codec.nic import Port
+from tailrace.native.runtime.lib import C
 from tailrace.native.virtual.build import extension
 from tailrace.native.virtual.errors import NetworkError
 
-NEVER_PS = 2**64 - 1
+NEVER_PS: int = C.TR_NEVER
 _COUNT_MASK = 15
 """tv_net.h: the number of stamps is in the low four bits of a byte."""
 

@@ -74,9 +74,8 @@ class Fabric:
             if program is None and programs is not None:
                 raise NetworkError(f"there is no program for {item.name}")
             switch = Switch(program, replace(self._config, device_id=item.id, seed=seed))
-            assert switch.handle.value is not None
             number = self._net.add_switch(
-                item.name, switch.handle.value, _NO_CPU_PORT if cpu_port is None else cpu_port
+                item.name, switch.address, _NO_CPU_PORT if cpu_port is None else cpu_port
             )
             node = SwitchNode(item.name, number, switch, self._net)
             self._numbers[item.name] = number

@@ -5,19 +5,20 @@ from __future__ import annotations
 
 import random
 import zlib
-from ctypes import c_char_p, c_size_t, c_uint64
 
 import pytest
+from cffi import FFI
 
-from tailrace.native.runtime import lib
+from tailrace.native.runtime.build import runtime_library
+from tailrace.toolchain.headers import bound
 
 CHECK = b"123456789"
 
 
 def digest(name: str, data: bytes) -> int:
-    function = getattr(lib.load(), f"tr_hash_{name}")
-    function.restype, function.argtypes = c_uint64, [c_char_p, c_size_t]
-    return int(function(data, len(data)))
+    ffi = FFI()
+    ffi.cdef(f"uint64_t tr_hash_{name}(const uint8_t *buf, size_t len);")
+    return int(getattr(bound(runtime_library(), ffi), f"tr_hash_{name}")(data, len(data)))
 
 
 @pytest.mark.parametrize(

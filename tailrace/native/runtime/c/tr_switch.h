@@ -10,6 +10,9 @@
  * Threads: data-plane calls (tr_rx, tr_run, tr_pop, tr_release, tr_port_*)
  * want the lock held by the caller around a batch; every other call takes the
  * lock itself.
+ *
+ * Python reads this file, too (toolchain/headers.py): nothing but declarations
+ * and #define NAME NUMBER.
  */
 #ifndef TR_SWITCH_H
 #define TR_SWITCH_H
@@ -19,25 +22,12 @@
 #define TR_ABI 1u
 #define TR_MAX_PORTS 512u
 #define TR_MAX_PRIORITIES 8u
-#define TR_NEVER UINT64_MAX
+#define TR_NEVER 0xffffffffffffffffULL
 #define TR_PS_PER_S 1000000000000ULL
 #define TR_PS_PER_NS 1000ULL
 
 typedef struct tr_switch tr_switch;
 typedef struct tr_program tr_program;
-
-/* Callers with a clock of nanoseconds: the last time that lies in the past of
- * a time, and the first that does not. */
-static inline uint64_t tr_ns_floor(uint64_t ps)
-{
-    return ps == TR_NEVER ? TR_NEVER : ps / TR_PS_PER_NS;
-}
-
-static inline uint64_t tr_ns_ceil(uint64_t ps)
-{
-    return ps == TR_NEVER ? TR_NEVER
-                          : ps / TR_PS_PER_NS + (ps % TR_PS_PER_NS != 0);
-}
 
 /* Results of control calls; errors are negative. */
 enum {

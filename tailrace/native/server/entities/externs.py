@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from ctypes import c_uint64
 from typing import Generic, TypeVar
 
 from finsy.proto import p4r
@@ -124,7 +123,7 @@ class Counters(_Arrays[ArrayPlan]):
                 undo.append(self._put_back(plan, first, self._switch.counter_raw(plan.index, first, count)))
         value = (message.data.byte_count, message.data.packet_count)
         for first, count in parts(cells):
-            self._switch.counter_store(plan.index, first, (c_uint64 * (2 * count))(*(value * count)))
+            self._switch.counter_store(plan.index, first, value * count)
             yield SLICE
 
     def _put_back(self, plan: ArrayPlan, first: int, old: Raw) -> Callable[[], None]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from finsy.proto import p4r
 
 from tailrace.native.runtime import Replica, StateError
-from tailrace.native.runtime.types import MAX_PORT
+from tailrace.native.runtime.lib import MAX_PORT
 from tailrace.native.server import memory
 from tailrace.native.server.context import (
     DELETE,

@@ -26,6 +26,19 @@
 /* Bytes free in front of a received frame, for a VLAN tag. */
 #define TRI_HEADROOM 64u
 
+/* Times of the core in ns: the last that lies in the past of a time, and the
+ * first that does not. */
+static inline uint64_t tr_ns_floor(uint64_t ps)
+{
+    return ps == TR_NEVER ? TR_NEVER : ps / TR_PS_PER_NS;
+}
+
+static inline uint64_t tr_ns_ceil(uint64_t ps)
+{
+    return ps == TR_NEVER ? TR_NEVER
+                          : ps / TR_PS_PER_NS + (ps % TR_PS_PER_NS != 0);
+}
+
 /* A counter written by one thread and read by others. */
 typedef _Atomic uint64_t tri_counter;
 
@@ -84,8 +97,6 @@ typedef struct tri_cpu_frame {
     uint8_t *data;
     uint32_t len;
 } tri_cpu_frame;
-
-#define TRI_CPU_FRAMES 4096u
 
 typedef struct tri_cpu {
     pthread_mutex_t lock;     /* guards the ring */

@@ -17,6 +17,9 @@
  *
  * Functions that can fail return 0 or -1 (NULL) and write one line, without a
  * newline, into err (TRI_ERROR_BYTES long).
+ *
+ * Python reads this file, too (toolchain/headers.py): nothing but declarations
+ * and #define NAME NUMBER.
  */
 #ifndef TRI_LOOP_H
 #define TRI_LOOP_H
@@ -26,9 +29,11 @@
 #include "tr_switch.h"
 
 #define TRI_ERROR_BYTES 256u
-#define TRI_NO_CPU_PORT UINT32_MAX
+#define TRI_NO_CPU_PORT 0xffffffffu
 /* Longest frame taken from or given to a caller, in bytes. */
 #define TRI_FRAME_BYTES 65664u
+/* Frames that wait for tri_packet_in at most. */
+#define TRI_CPU_FRAMES 4096u
 
 typedef struct tri_loop tri_loop;
 

@@ -17,11 +17,15 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
+from cffi import FFI
 
 from tailrace.native.runtime.build import shared_library
+from tailrace.native.switchd import ports
 from tailrace.native.switchd.ports import IoLoop, io_sources, open_library
+from tailrace.toolchain import headers
 
 CLONE_NEWNET = 0x40000000
 SOL_PACKET = 263
@@ -33,6 +37,7 @@ TUNSETIFF = 0x400454CA
 IFF_TUN, IFF_TAP, IFF_NO_PI = 0x0001, 0x0002, 0x1000
 PATIENCE_S = 30.0
 LIBC = ctypes.CDLL(None, use_errno=True)
+HERE = Path(__file__).parent
 
 
 @pytest.fixture
@@ -202,21 +207,31 @@ def net(permitted: None) -> Iterator[Net]:
 
 
 @pytest.fixture(scope="session")
-def library() -> ctypes.CDLL:
+def library_path() -> Path:
     """The loop built together with the stand-in core."""
     sources, include = io_sources()
-    sources.append(Path(__file__).with_name("standin.c"))
+    sources.append(HERE / "standin.c")
     sanitize = os.environ.get("ASAN") == "1"
-    lib = open_library(shared_library("libtailrace_io_standin", sources, include, sanitize=sanitize))
-    lib.standin_new.restype = ctypes.c_void_p
-    lib.standin_new.argtypes = [ctypes.c_uint64]
-    lib.standin_read.restype = ctypes.c_uint64
-    lib.standin_read.argtypes = [ctypes.c_void_p, ctypes.c_uint32]
-    lib.standin_up.argtypes = [ctypes.c_void_p, ctypes.c_uint32]
-    for name in ("standin_take_digests", "standin_control_call", "standin_free"):
-        getattr(lib, name).argtypes = [ctypes.c_void_p]
-        getattr(lib, name).restype = None
-    return lib
+    return shared_library("libtailrace_io_standin", sources, [*include, HERE], sanitize=sanitize)
+
+
+@pytest.fixture(scope="session")
+def ffi() -> FFI:
+    """What is declared of offloading and of the stand-in."""
+    _, (io, _) = io_sources()
+    return headers.declared([io / "tri_offload.h", HERE / "standin.h"], ports.ffi)
+
+
+@pytest.fixture(scope="session")
+def library(library_path: Path) -> Any:
+    """Its functions, as the switch calls them."""
+    return open_library(library_path)
+
+
+@pytest.fixture(scope="session")
+def inside(library_path: Path, ffi: FFI) -> Any:
+    """Its other functions."""
+    return headers.bound(ctypes.CDLL(str(library_path)), ffi)
 
 
 class Core:
@@ -224,9 +239,9 @@ class Core:
 
     CPU_PORT = 300
 
-    def __init__(self, lib: ctypes.CDLL, delay_ns: int) -> None:
+    def __init__(self, lib: Any, delay_ns: int) -> None:
         self.lib = lib
-        self.handle = ctypes.c_void_p(lib.standin_new(delay_ns))
+        self.handle = lib.standin_new(delay_ns)
 
     def read(self, what: str) -> int:
         names = ["dropped", "slots", "blocks", "late"]
@@ -237,14 +252,14 @@ class Core:
 
 
 @pytest.fixture
-def switch(library: ctypes.CDLL) -> Iterator[Callable[..., tuple[IoLoop, Core]]]:
+def switch(library: Any, inside: Any) -> Iterator[Callable[..., tuple[IoLoop, Core]]]:
     """Makes a started loop around a new stand-in; afterwards checks that every buffer came back."""
     made: list[tuple[IoLoop, Core]] = []
 
     def make(
         ports: dict[int, str], *, delay_ns: int = 0, pcap_dir: Path | None = None
     ) -> tuple[IoLoop, Core]:
-        core = Core(library, delay_ns)
+        core = Core(inside, delay_ns)
         loop = IoLoop(core, ports, Core.CPU_PORT, pcap_dir, library=library)
         made.append((loop, core))
         loop.start()
@@ -255,4 +270,4 @@ def switch(library: ctypes.CDLL) -> Iterator[Callable[..., tuple[IoLoop, Core]]]
         loop.close()
         assert core.read("late") == 0
         assert core.read("slots") == 0
-        library.standin_free(core.handle)
+        inside.standin_free(core.handle)

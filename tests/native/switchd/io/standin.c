@@ -10,6 +10,7 @@
 #pragma GCC visibility push(hidden)
 #include "tr_switch.h"
 #pragma GCC visibility pop
+#include "standin.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -37,9 +38,7 @@ struct tr_switch {
     uint64_t last_ps;
 };
 
-#define EXPORT __attribute__((visibility("default")))
-
-EXPORT tr_switch *standin_new(uint64_t delay_ns)
+tr_switch *standin_new(uint64_t delay_ns)
 {
     tr_switch *s = calloc(1, sizeof *s);
 
@@ -169,10 +168,7 @@ int tr_digest_pending(const tr_switch *s)
     return (int)s->digests;
 }
 
-/* What the stand-in has seen: 0 frames dropped because a blocked port's queue
- * was full, 1 frames popped, not released, 2 blockings, 3 times the clock ran
- * backwards. */
-EXPORT uint64_t standin_read(tr_switch *s, uint32_t what)
+uint64_t standin_read(tr_switch *s, uint32_t what)
 {
     const uint64_t *const values[] = {
         &s->dropped, &s->slots, &s->blocks, &s->late
@@ -185,7 +181,7 @@ EXPORT uint64_t standin_read(tr_switch *s, uint32_t what)
     return v;
 }
 
-EXPORT int standin_up(tr_switch *s, uint32_t port)
+int standin_up(tr_switch *s, uint32_t port)
 {
     int up;
 
@@ -195,21 +191,20 @@ EXPORT int standin_up(tr_switch *s, uint32_t port)
     return up;
 }
 
-EXPORT void standin_take_digests(tr_switch *s)
+void standin_take_digests(tr_switch *s)
 {
     tr_switch_lock(s);
     s->digests = 0;
     tr_switch_unlock(s);
 }
 
-/* The lock by itself, as a control call takes it. */
-EXPORT void standin_control_call(tr_switch *s)
+void standin_control_call(tr_switch *s)
 {
     tr_switch_lock(s);
     tr_switch_unlock(s);
 }
 
-EXPORT void standin_free(tr_switch *s)
+void standin_free(tr_switch *s)
 {
     tr_out o;
 

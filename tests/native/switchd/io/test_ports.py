@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import select
 import struct
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tailrace.native.switchd.ports import IoLoop, PortError
+from tailrace.native.switchd.ports import IoLoop, PortError, ffi
 
 if TYPE_CHECKING:
     from tests.native.switchd.io.conftest import Net
@@ -31,7 +30,7 @@ HEAD = b"\x02\0\0\0\0\x01\x02\0\0\0\0\x02\x88\xb5"
 class Core:
     """No core at all: for loops that are never started."""
 
-    handle = ctypes.c_void_p(0)
+    handle = ffi.NULL
 
 
 def test_errors_at_the_start_are_one_line_each(net: Net, switch: Make, library: Any, tmp_path: Path) -> None:
@@ -53,20 +52,20 @@ def test_errors_at_the_start_are_one_line_each(net: Net, switch: Make, library: 
         switch({0: "p0"}, pcap_dir=tmp_path / "absent")
 
 
-def test_no_permission_is_one_line(net: Net, library: Any) -> None:
+def test_no_permission_is_one_line(net: Net, library_path: Path) -> None:
     net.veth("p0", "h0")
     program = (
-        "import ctypes, os, sys\n"
+        "import os, sys\n"
         "from pathlib import Path\n"
-        "from tailrace.native.switchd.ports import IoLoop, PortError, open_library\n"
-        "class Core: handle = ctypes.c_void_p(0)\n"
+        "from tailrace.native.switchd.ports import IoLoop, PortError, ffi, open_library\n"
+        "class Core: handle = ffi.NULL\n"
         "lib = open_library(Path(sys.argv[1]))\n"
         "os.setgroups([]); os.setgid(65534); os.setuid(65534)\n"
         "try: IoLoop(Core(), {0: 'p0'}, library=lib)\n"
         "except PortError as e: print(e)\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", program, library._name],
+        [sys.executable, "-c", program, str(library_path)],
         capture_output=True,
         text=True,
         check=False,
@@ -267,7 +266,7 @@ def test_a_digest_makes_the_descriptor_readable(net: Net, switch: Make, library:
     loop, core = switch({})
     loop.inject(0, b"digest")
     assert select.select([loop.events_fd], [], [], 30)[0]
-    library.standin_take_digests(core.handle)
+    core.lib.standin_take_digests(core.handle)
 
 
 def test_inject_refuses_a_bad_port(net: Net, switch: Make, library: Any) -> None:

@@ -145,7 +145,7 @@ def test_control_calls_are_not_starved_at_full_load(net: Net, switch: Make, wait
         wait(lambda: loop.status(0).rx_packets > 1000, "full load")
         before = loop.now_ns()
         for _ in range(2000):
-            library.standin_control_call(core.handle)
+            core.lib.standin_control_call(core.handle)
         # Each call alone may wait for a batch (well under 1 ms), never for a long row of batches.
         assert loop.now_ns() - before < 20_000_000_000
     finally:

@@ -1,0 +1,74 @@
+/* What Python calls of the benchmarks in C.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Python reads this file, too (toolchain/headers.py): nothing but declarations
+ * and #define NAME NUMBER.
+ */
+#ifndef BENCH_H
+#define BENCH_H
+
+#include <stdint.h>
+
+#include "tr_switch.h"
+
+/* ---- loop.c ---- */
+
+int64_t tr_bench_loop(tr_switch *s, const uint8_t *frames, uint32_t len,
+                      uint32_t n_frames, uint64_t packets, uint64_t *now_ps,
+                      uint64_t *sent);
+
+/* ---- fabric.c ---- */
+
+#define BENCH_ROOM 256u       /* longest frame that is carried on */
+#define BENCH_NO_SWITCH 0xffffffffu  /* the far end of a link to a host */
+
+typedef struct bench_end {
+    uint32_t node, port;
+} bench_end;
+
+/* A host's port: its frames, sent in turn. */
+typedef struct bench_source {
+    uint32_t node, port;
+    uint32_t first, count;    /* its templates */
+    uint32_t at;              /* the one that is sent next */
+    uint64_t next_ps, interval_ps;
+} bench_source;
+
+typedef struct bench_fabric bench_fabric;
+
+bench_fabric *bench_fabric_new(tr_switch *const *cores, const bench_end *ends,
+                               uint32_t n_nodes, bench_source *sources,
+                               uint32_t n_sources, const uint8_t *frames,
+                               const uint32_t *lens, const uint32_t *virts);
+void bench_fabric_free(bench_fabric *f);
+int64_t bench_fabric_run(bench_fabric *f, uint64_t until_ps,
+                         uint64_t window_ps);
+void bench_fabric_read(const bench_fabric *f, uint64_t *hops,
+                       uint64_t *delivered);
+
+/* ---- closed_loop.c ---- */
+
+/* What to do. */
+typedef struct bench_load {
+    const char *tx_name, *rx_name;
+    const uint8_t *headers;   /* flows times HEADER_BYTES */
+    uint32_t flows;           /* used in turn */
+    uint32_t frame_bytes;     /* HEADER_BYTES + 16 at least, 1514 at most */
+    uint32_t window;          /* packets in flight */
+    uint64_t warm_up_ns;      /* not counted */
+    uint64_t measure_ns;
+} bench_load;
+
+/* What came of it; errno of the call that failed in error, else 0. */
+typedef struct bench_result {
+    uint64_t packets;         /* received while measuring */
+    uint64_t elapsed_ns;
+    uint64_t lost;
+    uint64_t p50_ns, p99_ns, max_ns;
+    uint64_t error;
+} bench_result;
+
+/* Returns 0, or -1 with out->error. */
+int bench_closed_loop(const bench_load *load, bench_result *out);
+
+#endif
