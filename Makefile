@@ -35,7 +35,7 @@ export ASAN
 SANITIZER_ENV = LD_PRELOAD="$$(cc -print-file-name=libasan.so)" ASAN_OPTIONS=detect_leaks=0:abort_on_error=1
 endif
 
-.PHONY: help setup run test test-all pytest ptf fuzz bench conformance p4 check-p4 lint clean
+.PHONY: help setup run test test-all pytest ptf fuzz bench conformance p4 check-p4 lint vm clean
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -52,8 +52,9 @@ test: setup ## check-p4, the packet tests, then the unit tests
 	@$(MAKE) --no-print-directory ptf
 	@$(MAKE) --no-print-directory pytest
 
-test-all: test ## the same, then what takes long: all recorded traces, a million fuzzed frames a program
+test-all: test ## the same, then what takes long: all recorded traces, a million fuzzed frames a program, the VM's scripts
 	@TAILRACE_TRACES=all $(BIN)/pytest --numprocesses 2 tests/traces
+	@TAILRACE_CHROOT=1 $(BIN)/pytest -q tests/test_provision.py
 	@$(MAKE) --no-print-directory fuzz
 
 # Runs in real time have the machine to themselves; everything else shares its cores. With PYTEST_ARGS: just those.
@@ -87,6 +88,9 @@ check-p4: setup ## fail when compiled programs and their sources differ
 
 lint: setup ## ruff, mypy --strict, C warnings, shellcheck
 	@scripts/lint.sh
+
+vm: ## a virtual machine with BMv2 and Mininet (needs Vagrant; TAILRACE_UBUNTU=22.04|24.04)
+	@scripts/vm.sh
 
 clean: ## remove environments, caches and results
 	rm -rf .venv .venv-ptf build out *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis

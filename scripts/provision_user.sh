@@ -18,13 +18,7 @@ mkdir -p "$TO"
 rsync --archive --delete --exclude=/.venv/ --exclude=/.venv-ptf/ --exclude=/build/ --exclude=/out/ --exclude=/.vagrant/ \
     --exclude=__pycache__/ --exclude='.*_cache/' --exclude='*.egg-info/' "$FROM/" "$TO/"
 
-for version in 3.11 3.12 3.10; do
-    if command -v "python$version" >/dev/null; then
-        say "setting up $TO with python$version"
-        make --no-print-directory -C "$TO" setup PYTHON="python$version"
-        say "done: cd $TO && sudo make run"
-        exit 0
-    fi
-done
-say "no Python from 3.10 to 3.12; run provision_root.sh first"
-exit 1
+[ "$(id -u)" -eq 0 ] || sudo -n "$TO/scripts/setup.sh" packages
+say "setting up $TO"
+make --no-print-directory -C "$TO" setup
+say "done: cd $TO && sudo make run"

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Makes the machine ready: Debian packages, .venv (our code) and .venv-ptf (packet tests, p4runtime-shell).
-# Usage: scripts/setup.sh [main] [ptf] [browser]        (default: main and ptf; browser: for the test of the report)
+# Usage: scripts/setup.sh [packages] [main] [ptf] [browser]     (default: main and ptf; packages: Debian's alone;
+#        browser: for the test of the report)
 # Environment: PYTHON  the interpreter to build the environments with (default python3)
 # A second run takes well under a second: each environment keeps a stamp with the hash of what it was made from.
 set -euo pipefail
@@ -134,9 +135,10 @@ check_python
 [ $# -gt 0 ] || set -- main ptf
 for name in "$@"; do
     case $name in
+        packages) ;; # they come first, whatever is asked for
         main) make_venv .venv pyproject.toml --editable '.[dev]' && link_mininet && compile_nics ;;
         ptf) make_venv .venv-ptf requirements/ptf.txt --requirement requirements/ptf.txt ;;
         browser) install_browser ;;
-        *) die "unknown part '$name'; expected main, ptf or browser" ;;
+        *) die "unknown part '$name'; expected packages, main, ptf or browser" ;;
     esac
 done
