@@ -27,6 +27,7 @@ from tailrace.toolchain.errors import BuildError
 from tailrace.toolchain.seals import (
     READ,
     SEAL,
+    close_to_others,
     content_of,
     distrust,
     folder_seal,
@@ -266,6 +267,8 @@ class Folder:
         here, target = Path(self.place(source)), Path(self.place(name))
         try:
             if here.is_dir():
+                (here / SEAL).touch()
+                close_to_others(here)
                 (here / SEAL).write_text(folder_seal(here, name))
             else:
                 seal_file(here, name)

@@ -61,6 +61,17 @@ def content_of(fd: int, name: str, found: os.stat_result) -> bytes | None:
     return content if content.endswith(_MAGIC + h.digest()) else None
 
 
+def close_to_others(folder: Path) -> None:
+    """Take from group and others the right to write, which Ubuntu's umask gives to all that a user makes.
+
+    Raises:
+        OSError: it cannot be done.
+    """
+    for path in (folder, *folder.rglob("*")):
+        if not path.is_symlink():
+            path.chmod(path.stat().st_mode & ~(stat.S_IWGRP | stat.S_IWOTH))
+
+
 def folder_seal(folder: Path, name: str) -> str:
     """Every file by name and content, every link by where it leads; trust is looked at on the way.
 

@@ -65,6 +65,22 @@ def test_sets_lie_where_all_compiled_things_lie(monkeypatch, tmp_path):
         assert compiled.find() == compiled.folder(cache.root())
 
 
+@pytest.mark.parametrize("umask", [0o022, 0o002, 0o000])
+def test_a_set_is_sound_whatever_the_umask(umask, monkeypatch, tmp_path):
+    """Ubuntu's users make files that their group may write, which a cache does not trust."""
+    monkeypatch.setenv("TAILRACE_CACHE", str(tmp_path / "cache"))
+    before = os.umask(umask)
+    try:
+        opened = cache.open_folder()
+        with opened.lock("set"), opened.scratch("set") as scratch:
+            (scratch / "set" / "inner").mkdir(parents=True)
+            (scratch / "set" / "inner" / "nic.so").write_text("nic")
+            opened.put("set", scratch / "set")
+    finally:
+        os.umask(before)
+    assert opened.sound("set")
+
+
 def test_a_set_that_is_damaged_or_of_others_is_not_loaded(monkeypatch, tmp_path):
     """Its modules run when they are imported, so an unsound set is none."""
     monkeypatch.setenv("TAILRACE_CACHE", str(tmp_path))
