@@ -25,11 +25,10 @@ from conformance.bmv2 import EXECUTABLE, available
 from conformance.golden import write_golden
 from conformance.program import CompiledProgram, ConformanceError, has_hints, load_programs
 from conformance.run import Row, run_program
+from tailrace.toolchain.artifacts import P4_BUILD, ROOT
 
-ROOT = Path(__file__).resolve().parent.parent
 TESTS = ROOT / "tests"
 BUILD = TESTS / "programs" / "build"
-SCHEMES = ROOT / "p4src" / "build"
 COLUMNS = (
     ("program", "<24"), ("entries", ">7"), ("packets", ">8"), ("outputs", ">8"), ("no output", ">9"),
     ("mismatches", ">10"), ("state", ">13"), ("s", ">5"),
@@ -117,7 +116,7 @@ def chosen(options: argparse.Namespace) -> list[CompiledProgram]:
         return load_programs(options.build, options.program)
     ours = load_programs(BUILD)
     if not options.golden:
-        ours += [program for program in load_programs(SCHEMES) if has_hints(program.name)]
+        ours += [program for program in load_programs(P4_BUILD) if has_hints(program.name)]
     programs = [program for program in ours if options.program in (None, program.name)]
     if not programs:
         raise ConformanceError(f"no compiled program called {options.program!r}")
