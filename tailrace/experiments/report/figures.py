@@ -6,11 +6,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-import polars
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tailrace.experiments.figures import plot
+from tailrace.experiments.results.parquet import values_of
 from tailrace.experiments.results.result import Result, max_fct_ns
 from tailrace.experiments.results.rows import measured_rows
 from tailrace.experiments.results.statistics import cumulative, mean, percentile
@@ -128,23 +128,23 @@ def order_figure(results: Sequence[Result]) -> Figure | None:
 def queue_figure(result: Result) -> Figure | None:
     """The longest queues over time; None where nobody looked, or nothing ever waited."""
     table = result.timelines.queues
-    if table is None or table.is_empty():
+    if table is None or not table.num_rows:
         return None
+    lines: dict[tuple[str, int, str], list[tuple[int, int]]] = {}
+    found = values_of(table)
+    for *key, time_ns, size in zip(
+        *(found[name] for name in ("switch", "port", "peer", "time_ns", "queue_bytes")), strict=True
+    ):
+        switch, port, peer = key
+        lines.setdefault((switch, port, peer), []).append((time_ns, size))
+    longest = sorted(lines, key=lambda key: (-max(size for _, size in lines[key]), key))
     with plot.style():
         figure, (axis,) = plot.panels(1, width=7.5)
-        longest = (
-            table.group_by("switch", "port", "peer")
-            .agg(polars.col("queue_bytes").max())
-            .sort(["queue_bytes", "switch", "port"], descending=[True, False, False])
-            .head(_MOST_LINES)
-        )
-        for number, (switch, port, peer, _) in enumerate(longest.iter_rows()):
-            rows = table.filter((polars.col("switch") == switch) & (polars.col("port") == port)).sort(
-                "time_ns"
-            )
+        for number, (switch, port, peer) in enumerate(longest[:_MOST_LINES]):
+            points = sorted(lines[switch, port, peer])
             axis.plot(
-                [time_ns / _US_NS for time_ns in rows["time_ns"]],
-                [size / _KIB for size in rows["queue_bytes"]],
+                [time_ns / _US_NS for time_ns, _ in points],
+                [size / _KIB for _, size in points],
                 color=plot.colour(number),
                 linewidth=1.2,
                 label=f"{switch} → {peer}",
@@ -159,19 +159,22 @@ def queue_figure(result: Result) -> Figure | None:
 def path_figure(result: Result) -> Figure | None:
     """Which switches the packets of watched flows passed, and when; None where none were watched."""
     table = result.timelines.paths
-    if table is None or table.is_empty():
+    if table is None or not table.num_rows:
         return None
-    flows = table["flow"].unique().sort().to_list()[:_MOST_LINES]
+    found = values_of(table)
+    seen: dict[int, list[tuple[int, str]]] = {}
+    for flow, time_ns, switch in zip(found["flow"], found["time_ns"], found["switch"], strict=True):
+        seen.setdefault(flow, []).append((time_ns, switch))
+    flows = sorted(seen)[:_MOST_LINES]
     with plot.style():
         figure, axes = plot.panels(len(flows), width=7.5, height=2.6, columns=1)
         for axis, flow in zip(axes, flows, strict=True):
-            rows = table.filter(polars.col("flow") == flow).sort("time_ns")
+            points = sorted(seen[flow])
             # switches in the order in which packets pass them
-            order = rows.group_by("switch").agg(polars.col("time_ns").min()).sort("time_ns", "switch")
-            switches = order["switch"].to_list()
+            switches = list(dict.fromkeys(switch for _, switch in points))
             axis.plot(
-                [time_ns / _US_NS for time_ns in rows["time_ns"]],
-                [switches.index(switch) for switch in rows["switch"]],
+                [time_ns / _US_NS for time_ns, _ in points],
+                [switches.index(switch) for _, switch in points],
                 linestyle="none",
                 marker="|",
                 markersize=6,

@@ -15,9 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
-import polars
 
-from tailrace.experiments.results.parquet import read_parquet, write_parquet
+from tailrace.experiments.results.parquet import INTEGER, make_table, read_parquet, values_of, write_parquet
 from tailrace.hosts.gaps.histogram import WHOLE, Bin, merged_bins
 from tailrace.words.errors import FileError
 
@@ -25,7 +24,7 @@ GAPS = "gaps.parquet"
 RTTS = (1, 2, 3)
 """The thresholds of HF2T Table 1, in base RTTs."""
 
-_SCHEMA = {"low_ns": polars.Int64, "count": polars.Int64}
+_SCHEMA = {"low_ns": INTEGER, "count": INTEGER}
 
 
 class GapSummary(msgspec.Struct, frozen=True):
@@ -80,7 +79,8 @@ class Gaps:
 def write_gaps(gaps: Gaps | None, folder: Path) -> None:
     """Write gaps.parquet, if gaps were measured."""
     if gaps is not None:
-        write_parquet(polars.DataFrame(list(gaps.bins), schema=_SCHEMA, orient="row"), folder / GAPS)
+        values = {name: [one[number] for one in gaps.bins] for number, name in enumerate(_SCHEMA)}
+        write_parquet(make_table(values, _SCHEMA), folder / GAPS)
 
 
 def clear_gaps(folder: Path) -> None:
@@ -97,7 +97,7 @@ def read_gaps(folder: Path) -> Gaps | None:
     path = folder / GAPS
     if not path.exists():
         return None
-    found = read_parquet(path, "gaps")
-    if found.schema != _SCHEMA or sum(found.null_count().row(0)):
+    values = values_of(read_parquet(path, "gaps", _SCHEMA))
+    if list(values) != list(_SCHEMA) or any(None in column for column in values.values()):
         raise FileError(path, "", f"no table of gaps: expected columns {', '.join(_SCHEMA)}, all filled")
-    return Gaps(tuple((low_ns, count) for low_ns, count in found.iter_rows()))
+    return Gaps(tuple(zip(*values.values(), strict=True)))

@@ -1,40 +1,118 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables in parquet files with the errors of files: a full disk or a damaged table is no matter of polars."""
+"""Arrow tables of typed columns, and their parquet files with the errors of files.
+
+Arrow's reader believes what it reads: of a damaged file it gives other numbers, or it ends the process. So a
+file of ours has a seal, a hash of its bytes, between data and footer, where the format lets anything lie and
+readers do not look. Files of earlier versions and of other programs have none, and are read as they are.
+"""
 
 from __future__ import annotations
 
+import copyreg
+import hashlib
 import io
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
-import polars
+from arro3.core import Array, DataType, Field, Schema, Table
+from arro3.io import read_parquet as read_arrow
+from arro3.io import write_parquet as write_arrow
 
 from tailrace.words.errors import FileError
 from tailrace.words.files import read_bytes
 
-_PANIC = "PanicException"
-"""What polars raises where its own code gives up on a file: a BaseException that it does not export."""
+INTEGER, NUMBER, TEXT, TRUTH = DataType.int64(), DataType.float64(), DataType.string(), DataType.bool()
+
+Columns = Mapping[str, DataType]
+"""The types of a table's columns, by name; a value may be missing in any of them."""
+
+_MAGIC = b"PAR1"
+_SEAL = b"\0tailrace sha256\0"
+_TAIL_BYTES = 8
+"""The end of a file: the size of the footer before it, and _MAGIC."""
+
+_COMPRESSION = "zstd(3)"
+_TEXTS = {TEXT, DataType.large_string(), DataType.string_view()}
+"""Arrow has several types of text, and other programs use them."""
 
 
-def write_parquet(table: polars.DataFrame, path: Path) -> None:
+def make_table(values: Mapping[str, list[Any]], columns: Columns) -> Table:
+    """A table of those columns of which there are values, in the order of `columns`."""
+    known = {name: kind for name, kind in columns.items() if name in values}
+    schema = Schema([Field(name, kind, nullable=True) for name, kind in known.items()])
+    return Table.from_arrays([Array(values[name], kind) for name, kind in known.items()], schema=schema)
+
+
+def values_of(table: Table) -> dict[str, list[Any]]:
+    """The values of each column."""
+    return {name: list(table.column(name).to_pylist()) for name in table.column_names}
+
+
+def write_parquet(table: Table, path: Path) -> None:
     """Writes a table; OSError where it cannot be written."""
+    content = _content(table)
+    end = _footer(content)
+    path.write_bytes(content[:end] + _SEAL + hashlib.sha256(content).digest() + content[end:])
+
+
+def _footer(content: bytes) -> int:
+    """Where the footer begins."""
+    return len(content) - _TAIL_BYTES - int.from_bytes(content[-_TAIL_BYTES : -len(_MAGIC)], "little")
+
+
+def _sound(content: bytes) -> bool:
+    """Whether a file is as it was written, as far as it says so."""
+    if not (content.startswith(_MAGIC) and content.endswith(_MAGIC)):
+        return False
+    start = content.rfind(_SEAL)
+    if start < 0:
+        return True
+    end = start + len(_SEAL) + hashlib.sha256().digest_size
+    found = hashlib.sha256(content[:start] + content[end:]).digest()
+    return end == _footer(content) and found == content[start + len(_SEAL) : end]
+
+
+def _content(table: Table) -> bytes:
     content = io.BytesIO()
-    table.write_parquet(content)
-    path.write_bytes(content.getvalue())
+    write_arrow(table, content, compression=_COMPRESSION)
+    return content.getvalue()
 
 
-def read_parquet(path: Path, what: str) -> polars.DataFrame:
-    """The table of `what` in a file.
+def _table(content: bytes) -> Table:
+    return read_arrow(io.BytesIO(content)).read_all()
+
+
+# results go from process to process, and arro3 has no way of its own
+copyreg.pickle(Table, lambda table: (_table, (_content(table),)))
+
+
+def read_parquet(path: Path, what: str, columns: Columns) -> Table:
+    """The table of `what` in a file; of an earlier version, it may have fewer columns.
 
     Raises:
-        FileError: it cannot be read, or is none.
+        FileError: it cannot be read, is none, or has other columns.
     """
     try:
-        return polars.read_parquet(io.BytesIO(read_bytes(path)))
+        content = read_bytes(path)
     except OSError as error:
         raise FileError(path, "", error.strerror or str(error)) from error
-    except polars.exceptions.PolarsError as error:
-        raise FileError(path, "", f"no table of {what}: {error}") from error
-    except BaseException as error:
-        if type(error).__name__ != _PANIC:
-            raise
+    if not _sound(content):
+        raise FileError(path, "", f"no table of {what}, or a damaged one")
+    try:
+        table = _table(content)
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # panics of its Rust are no Exception, and have no name
         raise FileError(path, "", f"no table of {what}, or a damaged one") from error
+    for name, kind in zip(table.column_names, table.schema.types, strict=True):
+        if name not in columns or not _same(kind, columns[name]):
+            raise FileError(
+                path, "", f"no table of {what}: column {name!r} is not expected, or of another type"
+            )
+    return table
+
+
+def _same(kind: DataType, wanted: DataType) -> bool:
+    """Whether values of two types are the same to Python."""
+    return kind == wanted or {kind, wanted} <= _TEXTS

@@ -4,12 +4,18 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
-import polars
-
-from tailrace.experiments.results.parquet import read_parquet, write_parquet
+from tailrace.experiments.results.parquet import (
+    INTEGER,
+    NUMBER,
+    TEXT,
+    make_table,
+    read_parquet,
+    values_of,
+    write_parquet,
+)
 from tailrace.experiments.workloads.classes import PLAIN, measured
 from tailrace.hosts.flows.flow import FlowRecord
 from tailrace.words.errors import FileError
@@ -66,43 +72,43 @@ class FlowRow:
 
 # Explicit, so that a run in which no flow finished writes the same columns.
 SCHEMA = {
-    "id": polars.Int64,
-    "src": polars.String,
-    "dst": polars.String,
-    "bytes": polars.Int64,
-    "start_ns": polars.Int64,
-    "end_ns": polars.Int64,
-    "fct_ns": polars.Int64,
-    "ideal_fct_ns": polars.Int64,
-    "slowdown": polars.Float64,
-    "packets": polars.Int64,
-    "retransmitted": polars.Int64,
-    "out_of_order": polars.Int64,
-    "ood_max": polars.Int64,
-    "path_changes": polars.Int64,
-    "drains": polars.Int64,
-    "drained_ns": polars.Int64,
-    "overtaken": polars.Int64,
-    "timeouts": polars.Int64,
-    "ce_marked": polars.Int64,
-    "trimmed": polars.Int64,
-    "nacks": polars.Int64,
-    "explored": polars.Int64,
-    "reused": polars.Int64,
-    "blocked": polars.Int64,
-    "received": polars.Int64,
-    "cnps_sent": polars.Int64,
-    "cnps_received": polars.Int64,
-    "stretched": polars.Int64,
-    "stretched_ns": polars.Int64,
-    "natural": polars.Int64,
-    "class": polars.String,
+    "id": INTEGER,
+    "src": TEXT,
+    "dst": TEXT,
+    "bytes": INTEGER,
+    "start_ns": INTEGER,
+    "end_ns": INTEGER,
+    "fct_ns": INTEGER,
+    "ideal_fct_ns": INTEGER,
+    "slowdown": NUMBER,
+    "packets": INTEGER,
+    "retransmitted": INTEGER,
+    "out_of_order": INTEGER,
+    "ood_max": INTEGER,
+    "path_changes": INTEGER,
+    "drains": INTEGER,
+    "drained_ns": INTEGER,
+    "overtaken": INTEGER,
+    "timeouts": INTEGER,
+    "ce_marked": INTEGER,
+    "trimmed": INTEGER,
+    "nacks": INTEGER,
+    "explored": INTEGER,
+    "reused": INTEGER,
+    "blocked": INTEGER,
+    "received": INTEGER,
+    "cnps_sent": INTEGER,
+    "cnps_received": INTEGER,
+    "stretched": INTEGER,
+    "stretched_ns": INTEGER,
+    "natural": INTEGER,
+    "class": TEXT,
 }
 _UNFINISHED = ("end_ns", "fct_ns", "slowdown")
 """Columns without a value where a flow did not finish."""
 
-_NAMES = {"flow_class": "class"}
-"""Columns that cannot be called as their fields."""
+_FIELDS = {"class": "flow_class"}
+"""Fields that cannot be called as their columns."""
 
 
 def make_row(
@@ -148,8 +154,12 @@ def make_row(
 def write_rows(rows: Sequence[FlowRow], path: Path, unobserved: Collection[str] = ()) -> None:
     """Write flows.parquet, rows by id, without the columns of what nobody has observed."""
     ordered = sorted(rows, key=lambda row: row.id)
-    columns = [{_NAMES.get(name, name): value for name, value in asdict(row).items()} for row in ordered]
-    write_parquet(polars.DataFrame(columns, schema=SCHEMA).drop(*unobserved, strict=False), path)
+    values = {
+        column: [getattr(row, _FIELDS.get(column, column)) for row in ordered]
+        for column in SCHEMA
+        if column not in unobserved
+    }
+    write_parquet(make_table(values, SCHEMA), path)
 
 
 def read_rows(path: Path) -> tuple[FlowRow, ...]:
@@ -158,18 +168,16 @@ def read_rows(path: Path) -> tuple[FlowRow, ...]:
     Raises:
         FileError: it cannot be read, or has other columns.
     """
-    found = read_parquet(path, "flows")
-    for name, kind in found.schema.items():
-        if SCHEMA.get(name) != kind:
-            raise FileError(
-                path, "", f"no table of flows: column {name!r} is not expected, or of another type"
-            )
-        if name not in _UNFINISHED and found[name].null_count():
+    values = values_of(read_parquet(path, "flows", SCHEMA))
+    for name, column in values.items():
+        if name not in _UNFINISHED and None in column:
             raise FileError(path, "", f"no table of flows: column {name!r} has gaps")
-    columns = {column: name for name, column in _NAMES.items()}
+    names = [_FIELDS.get(name, name) for name in values]
     try:
-        # not strict: a run of an earlier version has fewer columns
-        return tuple(FlowRow(**row) for row in found.rename(columns, strict=False).iter_rows(named=True))
+        # a run of an earlier version has fewer columns
+        return tuple(
+            FlowRow(**dict(zip(names, row, strict=True))) for row in zip(*values.values(), strict=True)
+        )
     except TypeError as error:
         raise FileError(path, "", f"no table of flows: {error}") from error
 

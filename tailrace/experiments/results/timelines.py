@@ -9,34 +9,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import polars
+from arro3.core import Table
 
-from tailrace.experiments.results.parquet import read_parquet, write_parquet
-from tailrace.words.errors import FileError
+from tailrace.experiments.results.parquet import INTEGER, TEXT, TRUTH, Columns, read_parquet, write_parquet
 
 QUEUES, PATHS = "queues.parquet", "paths.parquet"
 
 QUEUE_COLUMNS = {
-    "time_ns": polars.Int64,
-    "switch": polars.String,
-    "port": polars.Int64,
-    "peer": polars.String,
-    "queue_bytes": polars.Int64,
-    "tx_bytes": polars.Int64,
-    "paused": polars.Boolean,
+    "time_ns": INTEGER,
+    "switch": TEXT,
+    "port": INTEGER,
+    "peer": TEXT,
+    "queue_bytes": INTEGER,
+    "tx_bytes": INTEGER,
+    "paused": TRUTH,
 }
 PATH_COLUMNS = {
-    "time_ns": polars.Int64,
-    "flow": polars.Int64,
-    "switch": polars.String,
-    "port": polars.Int64,
-    "peer": polars.String,
-    "psn": polars.Int64,
+    "time_ns": INTEGER,
+    "flow": INTEGER,
+    "switch": TEXT,
+    "port": INTEGER,
+    "peer": TEXT,
+    "psn": INTEGER,
 }
 
 
@@ -44,8 +41,8 @@ PATH_COLUMNS = {
 class Timelines:
     """The tables; None where nobody looked."""
 
-    queues: polars.DataFrame | None = None
-    paths: polars.DataFrame | None = None
+    queues: Table | None = None
+    paths: Table | None = None
 
 
 NO_TIMELINES = Timelines()
@@ -73,12 +70,5 @@ def read_timelines(folder: Path) -> Timelines:
     return Timelines(_read(folder / QUEUES, QUEUE_COLUMNS), _read(folder / PATHS, PATH_COLUMNS))
 
 
-def _read(path: Path, schema: Mapping[str, Any]) -> polars.DataFrame | None:
-    if not path.exists():
-        return None
-    found = read_parquet(path, "a timeline")
-    # of an earlier version it may have fewer columns
-    for name, kind in found.schema.items():
-        if schema.get(name) != kind:
-            raise FileError(path, "", f"column {name!r}: expected columns {', '.join(schema)}")
-    return found
+def _read(path: Path, columns: Columns) -> Table | None:
+    return read_parquet(path, "a timeline", columns) if path.exists() else None

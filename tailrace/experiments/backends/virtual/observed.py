@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-import polars
+from arro3.core import Table
 
 from tailrace.experiments.results.hf2t import Learned
+from tailrace.experiments.results.parquet import make_table
 from tailrace.experiments.results.timelines import PATH_COLUMNS, QUEUE_COLUMNS
 from tailrace.hosts.nic.nic import Nic
 from tailrace.native.virtual.observing import Samples, Sight
@@ -15,43 +16,38 @@ from tailrace.topology import Topology
 from tailrace.words.constants import PS_PER_NS
 
 
-def queue_table(samples: Samples, topology: Topology) -> polars.DataFrame:
+def queue_table(samples: Samples, topology: Topology) -> Table:
     """A row a time and port, for ports in which something ever waited."""
-    tables = [polars.DataFrame(schema=QUEUE_COLUMNS)]
+    values: dict[str, list[int | str | bool]] = {name: [] for name in QUEUE_COLUMNS}
     for index, (switch, port) in enumerate(samples.ports):
-        queued = list(samples.queue_bytes(index))
+        queued = samples.queue_bytes(index)
         if not any(queued):
             continue
         count = len(queued)
-        columns = {
-            "time_ns": list(samples.times_ns),
-            "switch": [switch] * count,
-            "port": [port] * count,
-            "peer": [topology.ports_of(switch)[port].name] * count,
-            "queue_bytes": queued,
-            "tx_bytes": list(samples.tx_bytes(index)),
-            "paused": [bool(bits) for bits in samples.paused(index)],
-        }
-        tables.append(polars.DataFrame(columns, schema=QUEUE_COLUMNS))
-    return polars.concat(tables)
+        values["time_ns"] += samples.times_ns
+        values["switch"] += [switch] * count
+        values["port"] += [port] * count
+        values["peer"] += [topology.ports_of(switch)[port].name] * count
+        values["queue_bytes"] += queued
+        values["tx_bytes"] += samples.tx_bytes(index)
+        values["paused"] += map(bool, samples.paused(index))
+    return make_table(values, QUEUE_COLUMNS)
 
 
-def path_table(sights: Mapping[int, Sequence[Sight]], topology: Topology) -> polars.DataFrame:
+def path_table(sights: Mapping[int, Sequence[Sight]], topology: Topology) -> Table:
     """A row a packet at a switch, by the number of its flow; packets without a number are left out."""
-    rows = [
-        (
-            sight.time_ps // PS_PER_NS,
-            flow,
-            sight.switch,
-            sight.in_port,
-            topology.ports_of(sight.switch)[sight.in_port].name,
-            sight.psn,
-        )
-        for flow, found in sights.items()
-        for sight in found
-        if sight.psn is not None
-    ]
-    return polars.DataFrame(rows, schema=PATH_COLUMNS, orient="row")
+    values: dict[str, list[int | str]] = {name: [] for name in PATH_COLUMNS}
+    for flow, found in sights.items():
+        for sight in found:
+            if sight.psn is None:
+                continue
+            values["time_ns"].append(sight.time_ps // PS_PER_NS)
+            values["flow"].append(flow)
+            values["switch"].append(sight.switch)
+            values["port"].append(sight.in_port)
+            values["peer"].append(topology.ports_of(sight.switch)[sight.in_port].name)
+            values["psn"].append(sight.psn)
+    return make_table(values, PATH_COLUMNS)
 
 
 def learned(nics: Iterable[Nic]) -> tuple[Learned, ...]:

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tables and their files: what is written is read again, also by others; a damaged file is told in a line."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import polars
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tailrace.experiments.results.parquet import (
+    INTEGER,
+    NUMBER,
+    TEXT,
+    TRUTH,
+    make_table,
+    read_parquet,
+    values_of,
+    write_parquet,
+)
+from tailrace.words.errors import FileError
+
+COLUMNS = {"number": INTEGER, "text": TEXT, "share": NUMBER, "truth": TRUTH}
+ROWS = st.lists(
+    st.tuples(
+        st.none() | st.integers(-(2**63), 2**63 - 1),
+        st.none() | st.text(st.characters(codec="utf-8")),
+        st.none() | st.floats(allow_nan=False),
+        st.none() | st.booleans(),
+    ),
+    max_size=20,
+)
+
+
+def values(rows: list[tuple[Any, ...]]) -> dict[str, list[Any]]:
+    return {name: [row[number] for row in rows] for number, name in enumerate(COLUMNS)}
+
+
+@given(rows=ROWS)
+def test_values_come_back(rows: list[tuple[Any, ...]], tmp_path_factory: pytest.TempPathFactory) -> None:
+    """From the file, from another process, and to another program, which may write it anew."""
+    path = tmp_path_factory.mktemp("table") / "it.parquet"
+    table = make_table(values(rows), COLUMNS)
+    assert values_of(table) == values_of(pickle.loads(pickle.dumps(table))) == values(rows)
+    write_parquet(table, path)
+    assert values_of(read_parquet(path, "things", COLUMNS)) == values(rows)
+    theirs = polars.read_parquet(path)
+    assert theirs.rows() == rows
+    theirs.write_parquet(path)
+    assert values_of(read_parquet(path, "things", COLUMNS)) == values(rows)
+
+
+def test_a_column_may_be_absent_but_not_another(tmp_path: Path) -> None:
+    path = tmp_path / "it.parquet"
+    write_parquet(make_table({"text": ["a"], "number": [1]}, COLUMNS), path)
+    assert values_of(read_parquet(path, "things", COLUMNS)) == {"number": [1], "text": ["a"]}
+    for columns in ({"number": INTEGER}, {**COLUMNS, "text": INTEGER}):
+        with pytest.raises(FileError, match="no table of things: column 'text' is not expected, or of"):
+            read_parquet(path, "things", columns)
+
+
+@given(position=st.floats(0, 1, exclude_max=True), bit=st.integers(0, 7), cut=st.booleans())
+def test_damaged_files(
+    position: float, bit: int, cut: bool, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Wherever a bit is wrong or the file ends: the very table, where only the seal was hit, or one line."""
+    path = tmp_path_factory.mktemp("table") / "it.parquet"
+    rows = [(number, f"text {number}", number / 3, bool(number % 2)) for number in range(200)]
+    write_parquet(make_table(values(rows), COLUMNS), path)
+    damaged = bytearray(path.read_bytes())
+    where = int(position * len(damaged))
+    damaged[where] ^= 1 << bit
+    path.write_bytes(damaged[:where] if cut else damaged)
+    try:
+        assert values_of(read_parquet(path, "things", COLUMNS)) == values(rows)
+    except FileError as error:
+        assert str(path) in str(error)
+        assert "no table of things" in str(error)
+        assert "\n" not in str(error)
+    else:
+        assert not cut
+        assert b"\0tailrace sha256\0" not in damaged
+
+
+def test_files_of_others(tmp_path: Path) -> None:
+    """They have no seal; what is no table at all is told, as is a file that is not there."""
+    path = tmp_path / "it.parquet"
+    polars.DataFrame({"number": [1, None]}).write_parquet(path)
+    assert values_of(read_parquet(path, "things", COLUMNS)) == {"number": [1, None]}
+    for content in (b"", b"PAR1", b"nothing of the kind"):
+        path.write_bytes(content)
+        with pytest.raises(FileError, match="no table of things"):
+            read_parquet(path, "things", COLUMNS)
+    path.unlink()
+    with pytest.raises(FileError, match="No such file"):
+        read_parquet(path, "things", COLUMNS)
