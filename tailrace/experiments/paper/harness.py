@@ -20,7 +20,6 @@ from tailrace.experiments.paper.measure.memory import lines, memory_values, occu
 from tailrace.experiments.paper.measure.metrics import measure, metric
 from tailrace.experiments.paper.measure.sizes import by_size
 from tailrace.experiments.paper.model import FOLDER, LINES, PaperFile, read_paper
-from tailrace.experiments.paper.show.charts import draw_document
 from tailrace.experiments.paper.tune import choose
 from tailrace.experiments.plan.experiment_file import SCALES
 from tailrace.experiments.results.result import Result, to_json
@@ -76,6 +75,8 @@ def run_paper(
     """
     tasks = [task for bar in planned for each in bar.tasks.values() for task in each]
     ends = run_all(tasks, out, where, display, again=again) if tasks else {}
+    from tailrace.experiments.paper.show.charts import draw_document  # only who draws waits for matplotlib
+
     document = make_document(name, file, planned, scale, ends)
     with staged(out / scale / name) as folder:
         (folder / RESULT).write_text(to_json(document), "utf-8")

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from tailrace.experiments.backends.job import Backend
 from tailrace.experiments.errors import RunError
-from tailrace.experiments.figures.figure import draw
 from tailrace.experiments.plan.experiment import Experiment
 from tailrace.experiments.plan.known import scheme_of
 from tailrace.experiments.plan.plan import Plan, plan
@@ -115,4 +114,6 @@ def write(done: Comparison, folder: Path) -> None:
     (folder / COMPARISON).write_text(to_json(document), "utf-8")
     if done.results:
         (folder / TABLE).write_text(markdown(make_table(done.results, done.labels[0])), "utf-8")
+        from tailrace.experiments.figures.figure import draw  # only who draws waits for matplotlib
+
         draw(done.results, folder)
