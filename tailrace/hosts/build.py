@@ -77,11 +77,15 @@ def _compile(scratch: Path) -> Path:
     """Runs mypyc in a process of its own, which needs much memory; the folder with what it made."""
     command = [sys.executable, "-m", "tailrace.hosts.build_setup", str(scratch), compiled.GROUP]
     command += [str(path.relative_to(ROOT)) for path in compiled.sources()]
+    # to mypy its working folder is the project, and where we are installed its own modules lie, too
+    project = scratch / "project"
+    project.mkdir()
+    (project / _PACKAGE.parent).symlink_to(ROOT / _PACKAGE.parent)
     cc, packages = compiler(), [str(Path(path).absolute()) for path in sys.path]
     more = {"TAILRACE_HOSTS": "interpreted", "PYTHONPATH": os.pathsep.join(packages)}
     more |= {"CC": shlex.join(cc.words), "PYTHONDONTWRITEBYTECODE": "1"}
     read = confined.readable(Path(cc.words[0]), [ROOT, Path(sys.executable).parent, *packages])
-    run = confined.run(command, scratch, read, cwd=ROOT, more_environment=more)
+    run = confined.run(command, scratch, read, cwd=project, more_environment=more)
     if run.status != 0:
         raise failure("mypyc", "the NICs", open_folder(scratch.parent), run)
     return scratch / "lib" / _PACKAGE

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the things are that are no Python: compiled P4 programs, C sources, the Mininet harness."""
+"""Where the things are that are no modules: compiled P4 programs, C sources, the Mininet harness.
+
+All lie in the package: in a checkout some are links there to folders at the top, in a wheel the folders are.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,9 @@ PACKAGE = Path(__file__).resolve().parents[1]
 """The folder of the package `tailrace`."""
 
 ROOT = PACKAGE.parent
-"""The checkout."""
+"""What to import `tailrace` from: the checkout, or where it is installed."""
 
-P4_BUILD = ROOT / "p4src" / "build"
+P4_BUILD = (PACKAGE / "p4src" / "build").resolve()
 """The compiled programs: NAME.json and NAME.p4info.txtpb."""
 
 RUNTIME = PACKAGE / "native" / "runtime" / "c"
@@ -23,5 +26,5 @@ CODEC = PACKAGE / "codec" / "c"
 VIRTUAL = PACKAGE / "native" / "virtual" / "c"
 """The virtual-time network in C."""
 
-MININET = ROOT / "mininet"
+MININET = (PACKAGE / "mininet").resolve()
 """The scripts that run a network in real time."""

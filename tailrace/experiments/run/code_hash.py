@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import hashlib
 
-from tailrace.toolchain.artifacts import MININET, PACKAGE
+from tailrace.toolchain.artifacts import PACKAGE
 
 _SHOWN = ("cli", "experiments/figures", "experiments/paper", "experiments/report")
 """What only shows results, or asks for them in words."""
@@ -21,11 +21,10 @@ _SUFFIXES = (".py", ".c", ".h")
 def code_sha256() -> str:
     """64 hexadecimal digits; a change of any of these sources changes them."""
     digest = hashlib.sha256()
-    for top in (PACKAGE, MININET):
-        # each room by itself: one of them is a link, which a search does not follow
-        for room in sorted(path for path in top.iterdir() if path.name != "__pycache__"):
-            for path in [room] if room.is_file() else sorted(room.rglob("*")):
-                name = path.relative_to(top).as_posix()
-                if path.suffix in _SUFFIXES and not name.startswith(_SHOWN):
-                    digest.update(f"{name}\0".encode() + hashlib.sha256(path.read_bytes()).digest())
+    # each room by itself: some are links, which a search does not follow
+    for room in sorted(path for path in PACKAGE.iterdir() if path.name != "__pycache__"):
+        for path in [room] if room.is_file() else sorted(room.rglob("*")):
+            name = path.relative_to(PACKAGE).as_posix()
+            if path.suffix in _SUFFIXES and not name.startswith(_SHOWN):
+                digest.update(f"{name}\0".encode() + hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from setuptools import find_packages
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = find_packages(str(ROOT), include=["tailrace*"])
 
 
