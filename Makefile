@@ -40,10 +40,11 @@ endif
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
-setup: ## both Python environments, and Debian packages where root
+setup: ## both Python environments with all that tests need, and Debian packages where root
 	@scripts/setup.sh
 
-run: setup ## schemes beside their baselines -> table, figure, OUT/ (SCHEME=flowcut|spritz|rlb|letflow …)
+run: ## schemes beside their baselines -> table, figure, OUT/ (SCHEME=flowcut|spritz|rlb|letflow …)
+	@scripts/setup.sh run
 	@$(BIN)/python -m tailrace.cli.make_run
 
 # The unit tests come last: their closing lines are the verdict that CI reads.

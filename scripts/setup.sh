@@ -1,17 +1,58 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Makes the machine ready: Debian packages, .venv (our code) and .venv-ptf (packet tests, p4runtime-shell).
-# Usage: scripts/setup.sh [packages] [main] [ptf] [browser]     (default: main and ptf; packages: Debian's alone;
-#        browser: for the test of the report)
-# Environment: PYTHON  the interpreter to build the environments with (default python3)
+# Makes the machine ready, step by step, and says how long each step took.
+# Usage: scripts/setup.sh [PART...]        (default: test ptf)
+#   packages Debian packages alone, which come first whatever is asked for
+#   run      the same and .venv with what runs need: `make run`
+#   test     the same with what tests and lint need, and the NICs' algorithms compiled
+#   ptf      .venv-ptf: packet tests, p4runtime-shell
+#   browser  a browser for the test of the report
+# Environment: PYTHON  the interpreter to build the environments with (default python3); pip's own settings hold
 # A second run takes well under a second: each environment keeps a stamp with the hash of what it was made from.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 PYTHON=${PYTHON:-python3}
+LOG=build/setup.log
 
 say() { echo "setup: $*" >&2; }
 die() { say "$*"; exit 1; }
+
+# ---- steps: what is to be done is known before the first one begins ----
+
+titles=()
+commands=()
+
+# add TITLE COMMAND...: one more step.
+add() {
+    titles+=("$1")
+    commands+=("${*:2}")
+}
+
+take_steps() {
+    local number begin
+    [ ${#titles[@]} -gt 0 ] || return 0
+    mkdir -p "$(dirname "$LOG")"
+    : >"$LOG"
+    for number in "${!titles[@]}"; do
+        printf 'setup: [%d/%d] %s … ' $((number + 1)) ${#titles[@]} "${titles[number]}" >&2
+        begin=$SECONDS
+        # the commands are ours, of words without spaces
+        # shellcheck disable=SC2086
+        if ! ${commands[number]} >>"$LOG" 2>&1; then
+            echo failed >&2
+            die "$(reason) (all of it: $LOG)"
+        fi
+        echo "$((SECONDS - begin)) s" >&2
+    done
+}
+
+# The line of the log that says what went wrong: the last error, or the last line.
+reason() {
+    { grep -iE '^(E|error|fatal)[: ]' "$LOG" || grep . "$LOG" || echo "nothing was said"; } | tail -n 1
+}
+
+# ---- Debian packages: found by what they provide, not by name ----
 
 have_python_headers() {
     "$PYTHON" - <<'PY' >/dev/null 2>&1
@@ -24,121 +65,151 @@ have_venv() { "$PYTHON" -c 'import ensurepip, venv' >/dev/null 2>&1; }
 
 have_c_library() { echo '#include <stdio.h>' | cc -x c -fsyntax-only - >/dev/null 2>&1; }
 
-# Mininet is Debian's package: the one on PyPI brings no mnexec. Its Python part is one folder of pure Python.
-MININET=/usr/lib/python3/dist-packages/mininet
+have_program() { command -v "$1" >/dev/null || [ -x "/usr/sbin/$1" ]; }
 
-# What only `make run` in real time needs; without it everything else works, in virtual time.
-wanted_packages() {
-    [ -d "$MININET" ] || echo mininet
-    command -v ping >/dev/null || echo iputils-ping
-}
-
-# Prints the Debian packages this machine lacks, found by what they provide, not by name:
-# a compiler or interpreter from elsewhere serves as well.
-missing_packages() {
+# Without these nothing runs: the switch is compiled on the user's machine.
+needed_packages() {
     command -v "$PYTHON" >/dev/null || echo python3
     have_venv || echo python3-venv
     have_python_headers || echo python3-dev
-    command -v make >/dev/null || echo make
+    have_program make || echo make
     command -v cc >/dev/null || echo gcc
     have_c_library || echo libc6-dev
-    command -v ip >/dev/null || [ -x /usr/sbin/ip ] || echo iproute2
-    command -v ethtool >/dev/null || [ -x /usr/sbin/ethtool ] || echo ethtool
-    command -v shellcheck >/dev/null || echo shellcheck
 }
 
-install_packages() {
-    local missing
-    mapfile -t missing < <(missing_packages)
-    [ ${#missing[@]} -gt 0 ] || return 0
-    if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null; then
-        die "please install: ${missing[*]}   (on Debian and Ubuntu: sudo apt-get install ${missing[*]})"
-    fi
-    say "installing ${missing[*]}"
-    apt-get update -qq >&2
-    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
-    mapfile -t missing < <(missing_packages)
-    [ ${#missing[@]} -eq 0 ] || die "still missing after apt-get install: ${missing[*]}"
+# Mininet is Debian's package: the one on PyPI brings no mnexec. Its Python part is one folder of pure Python.
+MININET=/usr/lib/python3/dist-packages/mininet
+
+# What only runs in real time need; without it everything else works, in virtual time.
+mininet_packages() {
+    [ -d "$MININET" ] || echo mininet
+    have_program ip || echo iproute2
+    have_program ethtool || echo ethtool
+    have_program ping || echo iputils-ping
 }
 
-install_wanted() {
-    local wanted
-    mapfile -t wanted < <(wanted_packages)
-    [ ${#wanted[@]} -gt 0 ] || return 0
-    if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null; then
-        say "without ${wanted[*]} runs are in virtual time (on Debian and Ubuntu: sudo apt-get install ${wanted[*]})"
+can_install() { [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null; }
+
+plan_packages() {
+    local needed wanted
+    mapfile -t needed < <(needed_packages)
+    mapfile -t wanted < <(mininet_packages)
+    if can_install; then
+        [ ${#needed[@]} -eq 0 ] || add "Debian packages: ${needed[*]}" install_needed "${needed[@]}"
+        [ ${#wanted[@]} -eq 0 ] || add "Debian packages: ${wanted[*]}" install_if_possible "${wanted[@]}"
         return 0
     fi
-    say "installing ${wanted[*]}"
-    apt-get update -qq >&2
-    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${wanted[@]}" >/dev/null ||
-        say "could not install ${wanted[*]}; runs are in virtual time"
+    [ ${#needed[@]} -eq 0 ] ||
+        die "please install: ${needed[*]}   (on Debian and Ubuntu: sudo apt-get install ${needed[*]})"
+    [ ${#wanted[@]} -eq 0 ] ||
+        say "runs are in virtual time without ${wanted[*]} (on Debian and Ubuntu: sudo apt-get install ${wanted[*]})"
+}
+
+listed=
+install() {
+    [ -n "$listed" ] || apt-get update -qq || return
+    listed=yes
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@"
+}
+
+install_needed() {
+    local missing
+    install "$@" || return
+    mapfile -t missing < <(needed_packages)
+    [ ${#missing[@]} -eq 0 ] || { echo "error: still missing after apt-get install: ${missing[*]}"; return 1; }
+}
+
+failed=()
+install_if_possible() { install "$@" || failed+=("$@"); }
+
+# ---- Python environments ----
+
+check_python() {
+    "$PYTHON" -c 'import sys; sys.exit(sys.version_info < (3, 10))' ||
+        { echo "error: $PYTHON is $("$PYTHON" -V 2>&1); Python 3.10 or newer is needed (set PYTHON=...)"; return 1; }
+}
+
+# stamp FILE: what an environment is known by that is made from FILE.
+stamp() {
+    { "$PYTHON" -c 'import sys; print(sys.version, sys.base_prefix)'; pwd; cat "$1" scripts/setup.sh; } 2>&1 |
+        sha256sum | cut -d' ' -f1
+}
+
+# is_made DIR FILE PART...: whether DIR was made from FILE, with one of these parts in it.
+is_made() {
+    local part made
+    made=$(cat "$1/.stamp" 2>/dev/null) || return 1
+    for part in "${@:3}"; do
+        [ "$made" != "$(stamp "$2") $part" ] || return 0
+    done
+    return 1
+}
+
+new_environment() { check_python && "$PYTHON" -m venv --clear "$1"; }
+
+# fill DIR FILE PART PIP_ARGUMENT...: Python compiles what is imported when it is, which is far less than all.
+fill() {
+    "$1/bin/python" -m pip --disable-pip-version-check install --quiet --no-compile "${@:4}" &&
+        echo "$(stamp "$2") $3" >"$1/.stamp"
 }
 
 # The environment sees Debian's Mininet, and nothing else of Debian's Python packages.
 link_mininet() {
     local site
     [ -d "$MININET" ] || return 0
-    site=$(.venv/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
-    ln -sfn "$MININET" "$site/mininet"
-}
-
-check_python() {
-    "$PYTHON" -c 'import sys; sys.exit(sys.version_info < (3, 10))' ||
-        die "$PYTHON is $("$PYTHON" -V 2>&1); Python 3.10 or newer is needed (set PYTHON=...)"
-}
-
-# make_venv DIR FILE PIP_ARGUMENT...: an environment made from FILE, unless it is there already.
-make_venv() {
-    local dir=$1 file=$2 stamp
-    shift 2
-    stamp=$({ "$PYTHON" -c 'import sys; print(sys.version, sys.base_prefix)'; pwd; cat "$file" scripts/setup.sh; } |
-        sha256sum | cut -d' ' -f1)
-    if [ -f "$dir/.stamp" ] && [ "$(cat "$dir/.stamp")" = "$stamp" ]; then
-        return 0
-    fi
-    say "making $dir with $("$PYTHON" -V)"
-    "$PYTHON" -m venv --clear "$dir"
-    "$dir/bin/python" -m pip --disable-pip-version-check install --quiet --upgrade pip wheel 2>&1 | quieten
-    "$dir/bin/python" -m pip --disable-pip-version-check install --quiet --quiet "$@" 2>&1 | quieten
-    echo "$stamp" >"$dir/.stamp"
+    for site in .venv/lib/python3*/site-packages; do
+        [ -e "$site/mininet" ] || ln -sfn "$MININET" "$site/mininet"
+    done
 }
 
 # The NICs' algorithms, compiled by mypyc into the user's cache; without them the same ones run interpreted.
 compile_nics() {
-    .venv/bin/python -m tailrace.hosts.build >/dev/null ||
-        say "the NICs' algorithms stay interpreted, which is slower and otherwise the same"
+    .venv/bin/python -m tailrace.hosts.build ||
+        echo "the NICs' algorithms stay interpreted, which is slower and otherwise the same"
+}
+
+plan_run() {
+    is_made .venv pyproject.toml run test && return 0
+    add "environment .venv with $PYTHON" new_environment .venv
+    add "what runs need, from the package index" fill .venv pyproject.toml run --editable .
+}
+
+plan_test() {
+    ! can_install || have_program shellcheck || add "Debian packages: shellcheck" install_if_possible shellcheck
+    is_made .venv pyproject.toml test && return 0
+    is_made .venv pyproject.toml run || add "environment .venv with $PYTHON" new_environment .venv
+    add "what runs, tests and lint need, from the package index" fill .venv pyproject.toml test --editable '.[dev]'
+    add "NICs' algorithms, compiled" compile_nics
+}
+
+plan_ptf() {
+    is_made .venv-ptf requirements/ptf.txt ptf && return 0
+    add "environment .venv-ptf" new_environment .venv-ptf
+    add "what packet tests need, from the package index" fill .venv-ptf requirements/ptf.txt ptf --requirement requirements/ptf.txt
 }
 
 # Ubuntu's browsers are snaps, which a container cannot install: there the test of the report says that it is skipped.
-install_browser() {
+plan_browser() {
     local found
     for found in chromium chromium-browser google-chrome; do
         ! command -v "$found" >/dev/null || return 0
     done
-    if [ "$(id -u)" -ne 0 ] || ! grep -q '^ID=debian' /etc/os-release; then
+    if can_install && grep -q '^ID=debian' /etc/os-release; then
+        add "Debian packages: chromium" install_if_possible chromium
+    else
         say "no browser to test the report in (on Debian: sudo apt-get install chromium)"
-        return 0
     fi
-    say "installing chromium"
-    apt-get update -qq >&2
-    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium >/dev/null ||
-        say "could not install chromium; the report is not tested in a browser"
 }
 
-# Warnings of pip about the places it looks in are no news to a user.
-quieten() { grep -v '^WARNING: Location' >&2 || true; }
-
-install_packages
-install_wanted
-check_python
-[ $# -gt 0 ] || set -- main ptf
-for name in "$@"; do
-    case $name in
-        packages) ;; # they come first, whatever is asked for
-        main) make_venv .venv pyproject.toml --editable '.[dev]' && link_mininet && compile_nics ;;
-        ptf) make_venv .venv-ptf requirements/ptf.txt --requirement requirements/ptf.txt ;;
-        browser) install_browser ;;
-        *) die "unknown part '$name'; expected packages, main, ptf or browser" ;;
+[ $# -gt 0 ] || set -- test ptf
+plan_packages
+for part in "$@"; do
+    case $part in
+        packages) ;;
+        run | test | ptf | browser) "plan_$part" ;;
+        *) die "unknown part '$part'; expected packages, run, test, ptf or browser" ;;
     esac
 done
+take_steps
+[ ${#failed[@]} -eq 0 ] || say "went on without ${failed[*]}, which apt-get could not install (why: $LOG)"
+link_mininet
