@@ -30,26 +30,29 @@ add() {
 }
 
 take_steps() {
-    local number begin
+    local number begin before
     [ ${#titles[@]} -gt 0 ] || return 0
     mkdir -p "$(dirname "$LOG")"
     : >"$LOG"
     for number in "${!titles[@]}"; do
         printf 'setup: [%d/%d] %s … ' $((number + 1)) ${#titles[@]} "${titles[number]}" >&2
         begin=$SECONDS
+        before=$(wc -l <"$LOG")
         # the commands are ours, of words without spaces
         # shellcheck disable=SC2086
         if ! ${commands[number]} >>"$LOG" 2>&1; then
             echo failed >&2
-            die "$(reason) (all of it: $LOG)"
+            die "$(reason $((before + 1))) (all of it: $LOG)"
         fi
         echo "$((SECONDS - begin)) s" >&2
     done
 }
 
-# The line of the log that says what went wrong: the last error, or the last line.
+# reason LINE: what went wrong according to the log from there on: its last error, or its last line.
 reason() {
-    { grep -iE '^(E|error|fatal)[: ]' "$LOG" || grep . "$LOG" || echo "nothing was said"; } | tail -n 1
+    local said
+    said=$(tail -n "+$1" "$LOG" | grep .) || said="nothing was said"
+    { grep -iE '^(E|error|fatal)[: ]' <<<"$said" || echo "$said"; } | tail -n 1
 }
 
 # ---- Debian packages: found by what they provide, not by name ----
