@@ -27,6 +27,9 @@ INTERPRETED: Final = "interpreted"
 # The shared library of a set is the module GROUP__mypyc.
 GROUP: Final = "tailrace.hosts.compiled_set"
 BUILD_COMMAND: Final = "python -m tailrace.hosts.build"
+HOW: Final = f"make setup in a checkout, else pip install 'tailrace[compiled]' and {BUILD_COMMAND}"
+"""How a user comes by a set."""
+
 FOLDERS: Final = ("gaps", "nic", "steering", "transport")
 """What is compiled, whole: Python looks into a compiled package for its other modules in the set alone."""
 
