@@ -80,12 +80,9 @@ needed_packages() {
     have_c_library || echo libc6-dev
 }
 
-# Mininet is Debian's package: the one on PyPI brings no mnexec. Its Python part is one folder of pure Python.
-MININET=/usr/lib/python3/dist-packages/mininet
-
 # What only runs in real time need; without it everything else works, in virtual time.
 mininet_packages() {
-    [ -d "$MININET" ] || echo mininet
+    have_program mnexec || echo mininet
     have_program ip || echo iproute2
     have_program ethtool || echo ethtool
     have_program ping || echo iputils-ping
@@ -156,15 +153,6 @@ fill() {
         echo "$(stamp "$2") $3" >"$1/.stamp"
 }
 
-# The environment sees Debian's Mininet, and nothing else of Debian's Python packages.
-link_mininet() {
-    local site
-    [ -d "$MININET" ] || return 0
-    for site in .venv/lib/python3*/site-packages; do
-        [ -e "$site/mininet" ] || ln -sfn "$MININET" "$site/mininet"
-    done
-}
-
 # The NICs' algorithms, compiled by mypyc into the user's cache; without them the same ones run interpreted.
 compile_nics() {
     .venv/bin/python -m tailrace.hosts.build ||
@@ -215,4 +203,3 @@ for part in "$@"; do
 done
 take_steps
 [ ${#failed[@]} -eq 0 ] || say "went on without ${failed[*]}, which apt-get could not install (why: $LOG)"
-link_mininet

@@ -12,7 +12,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ import pytest
 
 from tailrace.schemes.base import resolve
 from tailrace.schemes.registry import parse_scheme
+from tailrace.toolchain.debian import see_mininet
 from tailrace.topology import parse_topology
 from tailrace.words.scale import scaled
 from tests.eventually import LONG_S
@@ -33,7 +33,7 @@ def why_not() -> str | None:
     """Why this machine cannot run Mininet; None: it can."""
     if os.geteuid() != 0:
         return "needs root"
-    if find_spec("mininet.net") is None or shutil.which("mnexec") is None:
+    if not see_mininet() or shutil.which("mnexec") is None:
         return "Mininet is not installed"
     probe = subprocess.run(["unshare", "--net", "--pid", "--fork", "true"], capture_output=True, check=False)
     return None if probe.returncode == 0 else "no right to make namespaces"

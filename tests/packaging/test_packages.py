@@ -3,9 +3,14 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
+import pytest
 from setuptools import find_packages
+
+from tailrace.toolchain import debian
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = find_packages(str(ROOT), include=["tailrace*"])
@@ -29,3 +34,18 @@ def test_c_sources_lie_in_packages() -> None:
     folders = {file.parent.relative_to(ROOT) for file in (ROOT / "tailrace").rglob("*.[ch]")}
     assert folders
     assert all({".".join(f.parts), ".".join(f.parent.parts)} & set(PACKAGES) for f in folders)
+
+
+def test_only_mininet_is_seen_of_debian() -> None:
+    """Where it is installed: its own modules import each other, no other package of Debian's comes with it."""
+    if not debian.MININET.is_dir():
+        pytest.skip("Mininet is not installed")
+    code = (
+        "import sys; from tailrace.toolchain.debian import see_mininet; found = [see_mininet(), see_mininet()];"
+        "import mininet.net, mininet.cli; print(found, mininet.__file__, *sys.path, sep='\\n')"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    found, file, *path = done.stdout.splitlines()
+    assert found == "[True, True]"
+    assert Path(file).parent == debian.MININET
+    assert str(debian.MININET.parent) not in path

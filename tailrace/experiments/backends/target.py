@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import shutil
 import subprocess
@@ -11,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tailrace.experiments.errors import TargetError
+from tailrace.toolchain.debian import see_mininet
 
 BMV2 = "simple_switch_grpc"
 _PROBE = ("unshare", "--net", "ip", "link", "add", "probe0", "type", "veth", "peer", "name", "probe1")
@@ -41,8 +41,7 @@ def probe_machine() -> Machine:
 def _no_mininet() -> str:
     if os.geteuid() != 0:
         return "not root"
-    # our own folder of scripts has the same name, but no such module
-    if importlib.util.find_spec("mininet") is None or importlib.util.find_spec("mininet.net") is None:
+    if not see_mininet():
         return "Mininet is not installed"
     for program in ("mnexec", "unshare", "ip"):
         if shutil.which(program) is None:
