@@ -18,7 +18,11 @@ mkdir -p "$TO"
 rsync --archive --delete --exclude=/.venv/ --exclude=/.venv-ptf/ --exclude=/build/ --exclude=/out/ --exclude=/.vagrant/ \
     --exclude=__pycache__/ --exclude='.*_cache/' --exclude='*.egg-info/' "$FROM/" "$TO/"
 
-[ "$(id -u)" -eq 0 ] || sudo -n "$TO/scripts/setup.sh" packages
+# Root installs packages, and what it leaves in the project (its log) is the user's.
+if [ "$(id -u)" -ne 0 ]; then
+    sudo -n "$TO/scripts/setup.sh" packages
+    sudo -n chown -R "$(id -u):$(id -g)" "$TO"
+fi
 say "setting up $TO"
 make --no-print-directory -C "$TO" setup
 say "done: cd $TO && sudo make run"
