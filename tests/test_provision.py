@@ -116,29 +116,20 @@ def package(folder: Path, switch: str) -> Path:
 
 def sign(folder: Path, home: Path) -> None:
     """Make a flat repository of a folder with packages, with a key of its own."""
-    gpg = partial(
-        subprocess.run, cwd=folder, env=os.environ | {"GNUPGHOME": str(home)}, check=True, capture_output=True
-    )
+
+    def run(*command: str) -> bytes:
+        env = os.environ | {"GNUPGHOME": str(home)}
+        return subprocess.run(command, cwd=folder, env=env, check=True, capture_output=True).stdout
+
+    gpg = ("gpg", "--batch", "--passphrase", "")
     if not home.exists():
         home.mkdir(mode=0o700)
-        gpg(
-            [
-                "gpg",
-                "--batch",
-                "--passphrase",
-                "",
-                "--quick-generate-key",
-                "nobody@example.org",
-                "ed25519",
-                "default",
-                "never",
-            ]
-        )
-    index = gpg(["dpkg-scanpackages", "-m", "."]).stdout
+        run(*gpg, "--quick-generate-key", "nobody@example.org", "ed25519", "default", "never")
+    index = run("dpkg-scanpackages", "-m", ".")
     (folder / "Packages").write_bytes(index)
     (folder / "Release").write_text(f"SHA256:\n {hashlib.sha256(index).hexdigest()} {len(index)} Packages\n")
-    gpg(["gpg", "--batch", "--armor", "--output", "Release.key", "--export"])
-    gpg(["gpg", "--batch", "--clearsign", "--output", "InRelease", "Release"])
+    run(*gpg, "--armor", "--output", "Release.key", "--export")
+    run(*gpg, "--clearsign", "--output", "InRelease", "Release")
 
 
 @pytest.fixture(scope="module")

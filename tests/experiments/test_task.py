@@ -122,7 +122,7 @@ def test_task_and_result_can_be_pickled() -> None:
     copy = pickle.loads(pickle.dumps(result))
     assert (copy.summary, copy.rows) == (result.summary, result.rows)
     assert result.timelines.paths is not None
-    assert result.timelines.paths.equals(copy.timelines.paths)
+    assert result.timelines.paths == copy.timelines.paths
 
 
 def test_same_task_same_result() -> None:
