@@ -506,6 +506,8 @@ class Model:
     registers: tuple[Register, ...]
     digests: tuple[Digest, ...]
     field_lists: tuple[FieldList, ...]
+    unread: str = ""
+    """A line about keys of the JSON that the switch does not know; "" if there are none."""
 
     def table(self, name: str) -> Table:
         """The table of that name (KeyError when there is none)."""

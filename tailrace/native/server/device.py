@@ -8,6 +8,7 @@ switch.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass, field
 
@@ -29,6 +30,8 @@ from tailrace.p4rt.requests import election_of
 from tailrace.p4rt.status import Code, P4RtError, invalid, not_found
 
 API_VERSION = "1.5.0"
+
+_log = logging.getLogger("tailrace.switch")
 
 _SetRequest = p4r.SetForwardingPipelineConfigRequest
 
@@ -166,6 +169,8 @@ class Device:
             program = self._compile(program_json(given.p4_device_config))
         except ProgramError as error:
             raise refusal(error) from error
+        if program.model.unread:
+            _log.warning("p4_device_config: %s", program.model.unread)
         self._memory.fits(array_bytes(program.model), _ARRAYS)
         config = p4r.ForwardingPipelineConfig()
         config.CopyFrom(given)

@@ -159,6 +159,8 @@ def _serve(options: Options, signals: Signals, compiler: Compiler) -> None:
             if port is not None:
                 switch.port_pfc(port, own)
         _configure_log(switch, options)
+        if program is not None and program.model.unread:
+            logging.getLogger("tailrace.switch").warning("%s", program.model.unread)
         with IoLoop(switch, options.interfaces, options.cpu_port, options.pcap) as loop:
             settings = Settings(
                 options.device_id,

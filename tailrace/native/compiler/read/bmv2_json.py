@@ -3,11 +3,12 @@
 
 Source: behavioral-model docs/JSON_format.md, versions 2.0 to 2.24, and what simple_switch's reader takes
 beyond it: keys that it gives a default, and the forms of the first versions (p4c-bm, and p4c until 2020).
-What the switch does not have is refused by name; nothing is skipped.
+What the switch does not have is refused by name; keys that are not known are told (`Model.unread`).
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal
 
 from tailrace.native.compiler.errors import ProgramError, at
@@ -34,6 +35,7 @@ from tailrace.native.compiler.read.json_text import decode_json
 from tailrace.native.compiler.read.node import Node, enter, lookup
 from tailrace.native.compiler.read.parser import ParserReader, read_deparser, read_vsets
 from tailrace.native.compiler.read.tables import TableReader
+from tailrace.words.text import ELLIPSIS, one_line
 
 JSON_MAJOR = 2
 
@@ -72,6 +74,33 @@ ALGORITHMS = frozenset(
     ]
 )
 
+_MEANINGLESS = {
+    # numbers and places for people; the rest is for the control plane, which has P4Info
+    "*": frozenset({"id", "source_info", "pi_omit", "pragmas"}),
+    # numbers of enums for the control plane; what P4_14's compilers were told of arithmetic
+    "": frozenset({"enums", "force_arith"}),
+    "source_info": frozenset({"column", "source_fragment"}),
+    "__meta__": frozenset({"compiler"}),
+    # the elements say it
+    "header_stacks": frozenset({"size"}),
+    "header_union_stacks": frozenset({"size", "union_type"}),
+    # nothing refers to these
+    "checksums": frozenset({"name"}),
+    "field_lists": frozenset({"name"}),
+    # of direct ones, which are as large as their tables
+    "counter_arrays": frozenset({"size"}),
+    "meter_arrays": frozenset({"size"}),
+    # action_ids says it; P4Info says whether clients may change the default entry
+    "tables": frozenset({"actions"}),
+    "default_entry": frozenset({"action_entry_const"}),
+    # the primitive says what its parameter is; the receiver of digests, and what those take who take nothing
+    "parameters": frozenset({"type", "value"}),
+}
+"""What nobody reads and BMv2 runs without, by where it stands (`Node.unasked`)."""
+
+_MOST_NAMED = 4
+_PATH_CHARS = 60
+
 _BMV2_FIELDS = {
     "queueing_metadata": ["enq_timestamp", "enq_qdepth", "deq_timedelta", "deq_qdepth", "qid"],
     "intrinsic_metadata": (
@@ -98,7 +127,7 @@ def read_bmv2_json(text: bytes, source: str = "<json>") -> Model:
     if not isinstance(value, dict) or "pipelines" not in value:
         root.fail("not a BMv2 JSON file: an object with pipelines is expected")
     try:
-        return _Reader(root).model()
+        return replace(_Reader(root).model(), unread=_unread(root))
     except RecursionError:
         raise ProgramError(at(source, "expressions are nested too deeply")) from None
 
@@ -354,6 +383,18 @@ class _Reader:
                     e["type"].fail("expected a field or a constant")
             found.append(FieldList(n["id"].integer(0, 2**15 - 1), tuple(fields)))
         return tuple(found)
+
+
+def _unread(root: Node) -> str:
+    """A line about the keys that nobody has asked for, "" if there are none."""
+    found = list(root.unasked(_MEANINGLESS))
+    if not found:
+        return ""
+    # of a long path the end says more
+    paths = (node.path for node in found[:_MOST_NAMED])
+    named = ", ".join(one_line(p if len(p) <= _PATH_CHARS else ELLIPSIS + p[-_PATH_CHARS:]) for p in paths)
+    rest = f" and {len(found) - _MOST_NAMED} more" if len(found) > _MOST_NAMED else ""
+    return at(root.source, f"keys that the switch does not know were not read: {named}{rest}")
 
 
 def _meter_unit(node: Node) -> Literal["packets", "bytes"]:

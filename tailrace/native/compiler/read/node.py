@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JSON values that know where they stand, so that every complaint names its place."""
+"""JSON values that know where they stand, so that every complaint names its place, and what was read."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, NoReturn
 
 from tailrace.native.compiler.errors import ProgramError, at
@@ -15,9 +15,9 @@ _MAX_HEX = 4096
 
 
 class Node:
-    """A JSON value with its path, e.g. ``pipelines[0].tables[2].key``."""
+    """A JSON value with its path, e.g. ``pipelines[0].tables[2].key``; keys that are read are remembered."""
 
-    __slots__ = ("parent", "source", "step", "value")
+    __slots__ = ("asked", "parent", "source", "step", "value")
 
     def __init__(
         self, value: Any, source: str = "", parent: Node | None = None, step: str | int = ""
@@ -26,6 +26,8 @@ class Node:
         self.source = source
         self.parent = parent
         self.step = step
+        self.asked: set[tuple[int, str]] = set() if parent is None else parent.asked
+        """Objects, by identity, and the keys that somebody wanted of them."""
 
     @property
     def path(self) -> str:
@@ -44,29 +46,47 @@ class Node:
         raise ProgramError(at(self.source, self.path, expected))
 
     def __getitem__(self, key: str) -> Node:
-        if not isinstance(self.value, dict):
-            self.fail("expected an object")
-        if key not in self.value:
+        if not self.has(key):
             self.fail(f'key "{key}" is missing')
         return Node(self.value[key], self.source, self, key)
 
     def get(self, key: str) -> Node | None:
         """The value of a key, None when it is absent or null."""
-        if not isinstance(self.value, dict):
-            self.fail("expected an object")
-        value = self.value.get(key)
+        value = self.value[key] if self.has(key) else None
         return None if value is None else Node(value, self.source, self, key)
 
     def has(self, key: str) -> bool:
         """Whether an object has a key, be its value null or not."""
         if not isinstance(self.value, dict):
             self.fail("expected an object")
+        self.asked.add((id(self.value), key))
         return key in self.value
+
+    def unasked(self, meaningless: Mapping[str, frozenset[str]]) -> Iterator[Node]:
+        """The values here and below under keys that nobody has asked for; null is as good as nothing.
+
+        Args:
+            meaningless: keys that are no matter, by the key under which their object or its array stands;
+                "*": anywhere.
+        """
+        waiting = [(self, "")]
+        for node, home in waiting:
+            if isinstance(node.value, list):
+                waiting += [(e, home) for e in node.elements() if isinstance(e.value, dict | list)]
+            elif isinstance(node.value, dict):
+                passed = meaningless["*"] | meaningless.get(home, frozenset())
+                for key, value in node.value.items():
+                    if (id(node.value), key) in self.asked:
+                        if isinstance(value, dict | list):
+                            waiting.append((Node(value, self.source, node, key), key))
+                    elif value is not None and key not in passed:
+                        yield Node(value, self.source, node, key)
 
     def items(self) -> Iterator[tuple[str, Node]]:
         """Keys and values of an object."""
         if not isinstance(self.value, dict):
             self.fail("expected an object")
+        self.asked.update((id(self.value), key) for key in self.value)
         return ((k, Node(v, self.source, self, k)) for k, v in self.value.items())
 
     def elements(self) -> list[Node]:
