@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import NoReturn
 
@@ -40,9 +40,10 @@ _IGNORED_WITH_VALUE = (
     "max-l2-entries",
 )
 _IGNORED_FLAGS = ("log-flush", "disable-swap", "warn-on-invalid-hdr-read", "ret-zero-on-invalid-hdr-read")
+_NO_DEBUGGER = "there is no debugger"
 _WARNED = {
-    "debugger": "there is no debugger",
-    "debugger-addr": "there is no debugger",
+    "debugger": _NO_DEBUGGER,
+    "debugger-addr": _NO_DEBUGGER,
     "load-modules": "there are no modules",
 }
 _REFUSED = {
@@ -92,6 +93,10 @@ class Options:
     statistics: Path | None = None
     memory: int = 0
     warnings: list[str] = field(default_factory=list)
+
+
+_COPIED = {f.name for f in fields(Options)} - {"program", "interfaces", "pcap", "recirc_rate_bps", "warnings"}
+"""What an option of that name, or with that `dest`, gives as it is."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -154,19 +159,14 @@ def make_parser() -> argparse.ArgumentParser:
         parser.add_argument(f"--{name}", metavar="X", help="accepted, without effect")
     for name in _IGNORED_FLAGS:
         parser.add_argument(f"--{name}", action="store_true", help="accepted, without effect")
-    for name, reason in _WARNED.items():
-        nargs = 0 if name == "debugger" else None
-        _add_marked(parser, name, nargs, f"ignored: {reason}")
-    for name, reason in _REFUSED.items():
-        _add_marked(parser, name, None, f"refused: {reason}")
+    parser.add_argument("--debugger", action="store_true", default=None, help=f"ignored: {_NO_DEBUGGER}")
+    for mark, reasons in (("ignored", _WARNED), ("refused", _REFUSED)):
+        for name, reason in reasons.items():
+            if name != "debugger":
+                parser.add_argument(f"--{name}", metavar="X", help=f"{mark}: {reason}")
+    defaults = Options(None, {})
+    parser.set_defaults(**{name: getattr(defaults, name) for name in _COPIED})
     return parser
-
-
-def _add_marked(parser: argparse.ArgumentParser, name: str, nargs: int | None, text: str) -> None:
-    if nargs == 0:
-        parser.add_argument(f"--{name}", action="store_true", default=None, help=text)
-    else:
-        parser.add_argument(f"--{name}", metavar="X", help=text)
 
 
 def _add_bmv2_options(parser: argparse.ArgumentParser, number: Callable[[str], object]) -> None:
@@ -184,7 +184,7 @@ def _add_bmv2_options(parser: argparse.ArgumentParser, number: Callable[[str], o
         help="attach a network interface; repeatable",
     )
     add("--no-p4", action="store_true", help="start without a program and wait for one over P4Runtime")
-    add("--device-id", type=number, default=0, metavar="N", help="P4Runtime device id (default: 0)")
+    add("--device-id", type=number, metavar="N", help="P4Runtime device id (default: 0)")
     add(
         "--pcap",
         nargs="?",
@@ -198,21 +198,18 @@ def _add_bmv2_options(parser: argparse.ArgumentParser, number: Callable[[str], o
         "-L",
         "--log-level",
         choices=LEVELS,
-        default="trace",
         metavar="LEVEL",
         help=f"{', '.join(LEVELS)} (default: trace)",
     )
     add(
         "--log-file-max-size",
         type=number,
-        default=5242880,
         metavar="BYTES",
         help="size at which the log file is rotated (default: 5242880)",
     )
     add(
         "--log-file-max-files",
         type=number,
-        default=3,
         metavar="N",
         help="rotated log files kept (default: 3)",
     )
@@ -222,21 +219,23 @@ def _add_target_options(parser: argparse.ArgumentParser, number: Callable[[str],
     add = parser.add_argument
     add(
         "--grpc-server-addr",
-        default=DEFAULT_ADDRESS,
+        dest="address",
         metavar="HOST:PORT",
         help=f"address of the P4Runtime server (default: {DEFAULT_ADDRESS})",
     )
-    add("--grpc-server-ssl", action="store_true", help="use TLS")
-    add(
-        "--grpc-server-cacert", type=Path, metavar="PEM", help="CA certificate that clients are verified with"
-    )
-    add("--grpc-server-cert", type=Path, metavar="PEM", help="certificate of the server")
-    add("--grpc-server-key", type=Path, metavar="PEM", help="key of the server")
-    add("--grpc-server-with-client-auth", action="store_true", help="require a certificate of clients")
+    add("--grpc-server-ssl", dest="ssl", action="store_true", help="use TLS")
+    for name, text in (
+        ("cacert", "CA certificate that clients are verified with"),
+        ("cert", "certificate of the server"),
+        ("key", "key of the server"),
+    ):
+        add(f"--grpc-server-{name}", dest=f"ssl_{name}", type=Path, metavar="PEM", help=text)
+    auth = "require a certificate of clients"
+    add("--grpc-server-with-client-auth", dest="ssl_client_auth", action="store_true", help=auth)
     add("--cpu-port", type=number, metavar="N", help="port of packet-ins and packet-outs (default: none)")
-    add("--drop-port", type=number, default=MAX_PORT, metavar="N", help="port that drops (default: 511)")
-    add("--priority-queues", type=number, default=1, metavar="N", help="queues for each port (default: 1)")
-    add("--max-mc-groups", type=number, default=4096, metavar="N", help="multicast groups (default: 4096)")
+    add("--drop-port", type=number, metavar="N", help=f"port that drops (default: {MAX_PORT})")
+    add("--priority-queues", type=number, metavar="N", help="queues for each port (default: 1)")
+    add("--max-mc-groups", type=number, metavar="N", help="multicast groups (default: 4096)")
 
 
 def _add_own_options(parser: argparse.ArgumentParser, number: Callable[[str], object]) -> None:
@@ -247,19 +246,19 @@ def _add_own_options(parser: argparse.ArgumentParser, number: Callable[[str], ob
         action="store_true",
         help="lenient where simple_switch_grpc is (docs/switch.md lists it)",
     )
-    add("--tick-ns", type=number, default=1000, metavar="NS", help="unit of P4 timestamps (default: 1000)")
+    add("--tick-ns", type=number, metavar="NS", help="unit of P4 timestamps (default: 1000)")
     add(
         "--port-rate",
+        dest="port_rates",
         action="append",
-        default=[],
         type=_typed(_per_port(parse_rate), "[PORT:]RATE"),
         metavar="[PORT:]RATE",
         help="rate of a port or of all, as 100Mbps, 2.5Gbps or 1000pps (default: no limit)",
     )
     add(
         "--port-delay",
+        dest="port_delays",
         action="append",
-        default=[],
         type=_typed(_per_port(parse_time_ns), "[PORT:]TIME"),
         metavar="[PORT:]TIME",
         help="delay behind a port or all, as 10us or 1ms (default: 0)",
@@ -267,7 +266,6 @@ def _add_own_options(parser: argparse.ArgumentParser, number: Callable[[str], ob
     add(
         "--queue-depth",
         type=_typed(parse_depth, "a depth such as 64, 64pkts or 100KiB"),
-        default=(64, 0),
         metavar="N[pkts]|BYTES",
         help="depth of each queue (default: 64 packets)",
     )
@@ -280,7 +278,6 @@ def _add_own_options(parser: argparse.ArgumentParser, number: Callable[[str], ob
     add(
         "--pfc",
         action="append",
-        default=[],
         type=_typed(parse_pfc, "[PORT:]PRIORITIES:xoff=BYTES,xon=BYTES,headroom=BYTES[,quanta=N]"),
         metavar="SPEC",
         help="lossless priorities of a port or all, as 3,4:xoff=96KiB,xon=64KiB,headroom=48KiB; repeatable",
@@ -288,7 +285,6 @@ def _add_own_options(parser: argparse.ArgumentParser, number: Callable[[str], ob
     add(
         "--pfc-watchdog",
         action="append",
-        default=[],
         type=_typed(
             parse_port_watchdog,
             "[PORTS:]detect=TIME,restore=TIME,share=5%,action=drop|ignore, or host, or off",
@@ -307,7 +303,6 @@ def _add_own_options(parser: argparse.ArgumentParser, number: Callable[[str], ob
     add(
         "--memory",
         type=_typed(_memory, "BYTES, as 2GiB"),
-        default=0,
         metavar="BYTES",
         help="memory that programs and clients may make the switch use (default: half of the machine's)",
     )
@@ -374,32 +369,9 @@ def _interfaces(given: Sequence[tuple[int, str]]) -> dict[int, str]:
 
 
 def _copy(given: argparse.Namespace, options: Options) -> None:
-    options.address = given.grpc_server_addr
-    options.device_id = given.device_id
-    options.cpu_port = given.cpu_port
-    options.drop_port = given.drop_port
-    options.priority_queues = given.priority_queues
-    options.max_mc_groups = given.max_mc_groups
+    for name in _COPIED:
+        setattr(options, name, getattr(given, name))
     options.pcap = None if given.pcap is None else Path(given.pcap)
-    options.log_console, options.log_file, options.log_level = (
-        given.log_console,
-        given.log_file,
-        given.log_level,
-    )
-    options.log_file_max_size = given.log_file_max_size
-    options.log_file_max_files = given.log_file_max_files
-    options.ssl, options.ssl_client_auth = given.grpc_server_ssl, given.grpc_server_with_client_auth
-    options.ssl_cacert, options.ssl_cert = given.grpc_server_cacert, given.grpc_server_cert
-    options.ssl_key = given.grpc_server_key
-    options.bmv2_compat, options.tick_ns = given.bmv2_compat, given.tick_ns
-    options.port_rates, options.port_delays = given.port_rate, given.port_delay
-    options.queue_depth, options.pfc, options.pfc_watchdog = (
-        given.queue_depth,
-        given.pfc,
-        given.pfc_watchdog,
-    )
-    options.buffer, options.statistics = given.buffer, given.statistics
-    options.memory = given.memory
     if given.recirc_rate is not None:
         if given.recirc_rate.pps:
             raise OptionError("--recirc-rate is in bit/s")
