@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`tailrace topologies`, `workloads` and `faults`: what words name, with their keys, as it is declared."""
+"""`tailrace topologies`, `workloads`, `faults`, `transports`: what words name, with its keys."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ _KINDS = {
     "topologies": "Show families of topologies with their keys, as they are written on the command line.",
     "workloads": "Show workloads with their keys, as they are written on the command line.",
     "faults": "Show faults with their keys, as they are written on the command line.",
+    "transports": "Show transports with their keys, as they are written on the command line.",
 }
 
 
 def registry_of(kind: str) -> Registry[Any]:
-    """What is registered of topologies, workloads or faults."""
+    """What is registered of topologies, workloads, faults or transports."""
     if kind == "topologies":
         from tailrace.topology.parse import FAMILIES
 
@@ -31,6 +32,10 @@ def registry_of(kind: str) -> Registry[Any]:
         from tailrace.experiments.workloads.workload import WORKLOADS
 
         return WORKLOADS
+    if kind == "transports":
+        from tailrace.hosts.options.transports import TRANSPORTS
+
+        return TRANSPORTS
     from tailrace.experiments.faults.parse import FAULTS
 
     return FAULTS

@@ -9,6 +9,8 @@ HostError
 
 from __future__ import annotations
 
+from tailrace.words.keys import outside
+
 
 class HostError(Exception):
     """Any error of this package that a user may see."""
@@ -34,3 +36,9 @@ def check_setting(good: bool, message: str) -> None:
     """
     if not good:
         raise ConfigError(f"NIC settings: {message}")
+
+
+def check_keys(values: object) -> None:
+    """Refuses settings that are outside the range of their keys, as `check_setting`."""
+    problem = outside(values)
+    check_setting(not problem, problem)

@@ -21,7 +21,7 @@ import msgspec
 
 from tailrace.hosts.options import dcqcn
 from tailrace.hosts.options.hf2t_words import Hf2tWords
-from tailrace.hosts.options.nic import DCQCN, TRANSPORTS
+from tailrace.hosts.options.transports import Dcqcn, GoBackN
 from tailrace.schemes.resolved import Around, RedConfig, Resolved
 from tailrace.topology import Topology
 from tailrace.topology.timing import FULL_FRAME_BYTES, bdp_bytes
@@ -141,7 +141,7 @@ class SchemeConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     def usual_transport(self, topology: Topology) -> str:  # noqa: ARG002 - of some schemes it depends
         """The transport where nobody says another."""
-        return self.only_transport or TRANSPORTS[0]
+        return self.only_transport or GoBackN.name
 
     def frame_bytes_on(self, topology: Topology, around: Around) -> int | None:  # noqa: ARG002
         """A full frame, where packets take paths of many lengths, by which windows are reckoned then; None:
@@ -193,7 +193,7 @@ class SchemeConfig(msgspec.Struct, frozen=True, kw_only=True):
     def _marking(self, topology: Topology, around: Around) -> RedConfig | None:
         if self.red is not None:
             return self.red
-        if around.transport == DCQCN:
+        if around.transport == Dcqcn.name:
             kmin, kmax = (max(1, size * around.fastest_bps // dcqcn.RED_RATE_BPS) for size in dcqcn.RED_BYTES)
             return RedConfig(kmin_bytes=kmin, kmax_bytes=kmax, pmax_permille=dcqcn.RED_PERMILLE)
         return red_up_to(bdp_bytes(topology)) if self.marks_queues else None

@@ -51,6 +51,8 @@ class Key:
     absent: what stands for a default that is no value by itself, such as None
     section: of the paper that it is from
     was: the name that it had; it goes on working for one release
+    least, most: of a number; None: no bound
+    above: it must be more than `least`
     default: the field's
     """
 
@@ -62,6 +64,9 @@ class Key:
     absent: str = ""
     section: str = ""
     was: str = ""
+    least: float | None = None
+    most: float | None = None
+    above: bool = False
     default: Any = REQUIRED
 
     @property
@@ -76,19 +81,38 @@ class Key:
         return self.show(self.default)
 
 
-def size(name: str, help: str, *, least: int = 0, **more: Any) -> Key:  # noqa: A002 - what it is
-    """A size in bytes, from `least` on."""
-    return Key(name, help, "size", lambda o, k: o.size_bytes(k, least=least), format_bytes, **more)
+def size(name: str, help: str, *, least: int = 0, most: int | None = None, **more: Any) -> Key:  # noqa: A002 - what it is
+    """A size in bytes, from `least` to `most`."""
+    return _quantity(name, help, "size", Options.size_bytes, format_bytes, least, most, **more)
 
 
-def time(name: str, help: str, *, least: int = 0, **more: Any) -> Key:  # noqa: A002
-    """A time in ns, from `least` on."""
-    return Key(name, help, "time", lambda o, k: o.time_ns(k, least=least), format_time, **more)
+def time(name: str, help: str, *, least: int = 0, most: int | None = None, **more: Any) -> Key:  # noqa: A002
+    """A time in ns, from `least` to `most`."""
+    return _quantity(name, help, "time", Options.time_ns, format_time, least, most, **more)
 
 
 def rate(name: str, help: str, *, least: int = 1, **more: Any) -> Key:  # noqa: A002
     """A rate in bits/s, from `least` on."""
-    return Key(name, help, "rate", lambda o, k: o.rate_bps(k, least=least), format_rate, **more)
+    return _quantity(name, help, "rate", Options.rate_bps, format_rate, least, None, **more)
+
+
+def _quantity(
+    name: str,
+    help: str,  # noqa: A002
+    values: str,
+    read: Callable[..., int],
+    show: Callable[[int], str],
+    least: int,
+    most: int | None,
+    **more: Any,
+) -> Key:
+    def take(options: Options, key: str) -> int:
+        value = read(options, key, least=least)
+        if most is not None and value > most:
+            raise options.error(key, f"at most {show(most)}")
+        return value
+
+    return Key(name, help, values, take, show, least=least, most=most, **more)
 
 
 def integer(
@@ -104,7 +128,9 @@ def integer(
     if not values and most != MOST_INTEGER:
         values = f"{least} to {most}"
     values = values or ("number" if least is None else f"number from {least}")
-    return Key(name, help, values, lambda o, k: o.integer(k, least=least, most=most), **more)
+    take = functools.partial(Options.integer, least=least, most=most)
+    most_said = None if most == MOST_INTEGER else most
+    return Key(name, help, values, take, least=least, most=most_said, **more)
 
 
 def number(
@@ -128,7 +154,9 @@ def number(
     start = least if above is None else above
     if not values:
         values = "number" if start is None else f"number from {start:g}" if most is None else ""
-    return Key(name, help, values or f"{start:g} to {most:g}", take, lambda value: f"{value:g}", **more)
+    shown = values or f"{start:g} to {most:g}"
+    more |= {"least": start, "most": most, "above": above is not None}
+    return Key(name, help, shown, take, lambda value: f"{value:g}", **more)
 
 
 def choice(name: str, help: str, choices: Sequence[str], **more: Any) -> Key:  # noqa: A002
@@ -197,6 +225,28 @@ def keys_of(*structs: type) -> tuple[Key, ...]:
         found += [field for field in fields if isinstance(field, Key)]
         found += keys_of(*(field for field in fields if not isinstance(field, Key)))
     return tuple(found)
+
+
+def outside(values: object) -> str:
+    """The first field of a struct that is outside its key's range, with what was expected; empty: none is.
+
+    For structs that come from elsewhere than words.
+    """
+    struct: Any = type(values)
+    for name, key in fields_of(struct).items():
+        value = getattr(values, name)
+        if not isinstance(key, Key) or not isinstance(value, (int, float)):
+            continue
+        low = -math.inf if key.least is None else key.least
+        high = math.inf if key.most is None else key.most
+        if not (low <= value <= high) or (key.above and value == low):
+            bounds = (
+                f"more than {low:.12g} and at most {high:.12g}" if key.above else f"{low:.12g}..{high:.12g}"
+            )
+            if high == math.inf:
+                bounds = "more than 0" if low == 1 else f"{low:.12g} or more"
+            return f"{name} is {value}, expected {bounds}"
+    return ""
 
 
 def read(words: Words, struct: type[T], also: Sequence[type] = ()) -> T:

@@ -48,6 +48,8 @@ def _scaled(name: str, value: Any, scale: Fraction) -> Any:
         return _number(name, value, scale)
     if isinstance(value, tuple | frozenset):
         return type(value)(_scaled(name, item, scale) for item in value)
+    if isinstance(value, dict):
+        return {key: _scaled(key, item, scale) for key, item in value.items()}
     if isinstance(value, msgspec.Struct):
         kept = value.__struct_fields__
         return msgspec.structs.replace(

@@ -9,7 +9,7 @@ from tailrace.experiments.plan.nic import nic_config
 from tailrace.hosts.gaps.histogram import WHOLE
 from tailrace.hosts.options import hf2t as config_hf2t
 from tailrace.hosts.options import hf2t_words as scheme_hf2t
-from tailrace.hosts.options.transports import Transport
+from tailrace.hosts.options.transports import Dctcp
 from tailrace.p4rt.target import target
 from tailrace.schemes.base import resolve
 from tailrace.schemes.registry import parse_scheme
@@ -29,7 +29,7 @@ def test_a_timeout_is_a_loss_only_where_nothing_is_trimmed(scheme: str, trim: st
         _TOPOLOGY,
         resolve(parse_scheme(words), _TOPOLOGY, around),
         around,
-        Transport("dctcp"),
+        Dctcp(),
         reorder=None,
         switches=target("virtual"),
     )

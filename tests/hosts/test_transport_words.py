@@ -13,10 +13,13 @@ from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.nic import NO_WINDOW, nic_config, transport_of
 from tailrace.experiments.plan.plan import plan
 from tailrace.experiments.run.run import run
+from tailrace.hosts.errors import ConfigError
 from tailrace.hosts.options.dcqcn import DcqcnConfig, HermesConfig
-from tailrace.hosts.options.nic import TRANSPORTS, NicConfig
+from tailrace.hosts.options.nic import NicConfig
 from tailrace.hosts.options.tcp import TcpConfig
-from tailrace.hosts.options.transports import TcpWords, Transport, parse_transport
+from tailrace.hosts.options.transport import TRANSPORTS
+from tailrace.hosts.options.transports import Dcqcn, LinuxTcp, Tcp, parse_transport
+from tailrace.hosts.transport import ENDS
 from tailrace.p4rt.target import target
 from tailrace.schemes.base import resolve
 from tailrace.schemes.hermes import TagTable
@@ -41,8 +44,18 @@ def planned(**values: Any) -> NicConfig:
 
 
 def test_names_are_words() -> None:
-    """Every transport by its name alone, with the published settings of dcqcn."""
-    assert [Transport(name) for name in TRANSPORTS] == [parse_transport(name) for name in TRANSPORTS]
+    """Every transport by its name alone, with the published settings of dcqcn; NICs know all but the kernel's."""
+    for entry in TRANSPORTS:
+        assert parse_transport(entry.name) == entry.struct()
+        if entry.struct.kernel:
+            with pytest.raises(ConfigError, match="transport linux-tcp is none of NICs"):
+                NicConfig(transport=entry.name)
+        else:
+            assert NicConfig(transport=entry.name).kind is entry.struct
+            assert entry.name in ENDS
+    assert LinuxTcp(congestion="reno") == parse_transport("linux-tcp:cc=reno")
+    with pytest.raises(ConfigError, match=r"^NIC settings: transport 'rdma' is not known; expected dcqcn, "):
+        NicConfig(transport="rdma")
 
 
 def test_all_words_of_dcqcn() -> None:
@@ -51,14 +64,15 @@ def test_all_words_of_dcqcn() -> None:
     expected = DcqcnConfig(
         40_000, 45_000, 0.5, 300_000, 150_000, 3, 5_000_000, 50_000_000, 1_000_000, clamp=False
     )
-    assert expected == parse_transport(words).dcqcn
+    assert Dcqcn(config=expected) == parse_transport(words)
 
 
 def test_all_words_of_tcp() -> None:
     """Packets, bytes, times."""
-    expected = TcpWords(TcpConfig(4, 9000, 5), ack_every=2, ack_delay_ns=3000, rto_ns=10_000_000, ecn=True)
+    config = TcpConfig(4, 9000, 5)
+    expected = Tcp(config=config, ack_every=2, ack_delay_ns=3000, rto_ns=10_000_000, ecn=True)
     words = "tcp:iw=4,tso=9KB,ack=2,delay=3us,dupacks=5,rto=10ms,ecn=yes"
-    assert expected == parse_transport(words).tcp
+    assert expected == parse_transport(words)
 
 
 @pytest.mark.parametrize(
@@ -177,7 +191,7 @@ def test_hermes_brings_its_transport_and_its_settings() -> None:
     network = topology()
     scheme = parse_scheme("hermes:kmin=5KB,kmax=200KB,pmax=0.01")
     transport = transport_of(None, scheme, network)
-    assert Transport("dcqcn") == transport
+    assert Dcqcn() == transport
     around = Around(mtu_bytes=1024, window_bytes=NO_WINDOW, transport=transport.name)
     found = resolve(scheme, network, around)
     assert isinstance(found.paths(network), TagTable)

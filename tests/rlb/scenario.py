@@ -19,7 +19,7 @@ from tailrace.experiments.plan.nic import NO_WINDOW
 from tailrace.experiments.plan.pfc import Pfc
 from tailrace.hosts.flows.flow import FlowSpec
 from tailrace.hosts.nic.nic import Nic
-from tailrace.hosts.options.nic import DCQCN, TRANSPORTS, NicConfig
+from tailrace.hosts.options.nic import DCQCN, NicConfig
 from tailrace.native.runtime import BufferConfig, PfcConfig, Switch, SwitchConfig
 from tailrace.native.virtual import Network
 from tailrace.native.virtual.network import SWITCH_CONFIG
@@ -90,7 +90,7 @@ scenarios = st.builds(
     most=st.integers(0, 12),
     flows=st.integers(1, 12),
     bursts=st.integers(0, 3),
-    transport=st.sampled_from([TRANSPORTS[0], DCQCN]),
+    transport=st.sampled_from(["gbn", DCQCN]),
     fault=st.sampled_from(FAULTS),
     shared=st.booleans(),
     stay_ns=st.sampled_from([0, 50_000]),

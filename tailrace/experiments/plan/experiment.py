@@ -18,7 +18,6 @@ from tailrace.experiments.plan.nic import parse_window
 from tailrace.experiments.plan.pfc import parse_pfc
 from tailrace.experiments.plan.words import with_option
 from tailrace.hosts.options.nic import MAX_MTU_BYTES
-from tailrace.hosts.options.transports import NAMES as TRANSPORT_NAMES
 from tailrace.hosts.options.transports import parse_transport
 from tailrace.words import SpecError
 from tailrace.words.schema import KeyProblemError, convert, given
@@ -70,7 +69,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     time_scale: (
         Annotated[float, Meta(description=f"a number from 1 (full speed) to {MOST_TIME_SCALE:g}")] | UnsetType
     ) = UNSET
-    transport: Annotated[str, Meta(description=f"one of {', '.join(TRANSPORT_NAMES)}")] | UnsetType = UNSET
+    transport: Annotated[str, Meta(description="a text such as 'gbn'")] | UnsetType = UNSET
     window: Annotated[str, Meta(description="a size such as '64KiB', or '1.5BDP'")] | UnsetType = UNSET
     mtu: Annotated[str, Meta(description="a size such as '2KiB'")] | UnsetType = UNSET
     reorder: (

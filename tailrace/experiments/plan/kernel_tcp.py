@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from tailrace.hosts.options.transports import LINUX_TCP, Transport
+from tailrace.hosts.options.transport import Transport
 from tailrace.schemes.base import SCHEMES
 from tailrace.schemes.resolved import Resolved
 from tailrace.words import SpecError
@@ -26,5 +26,5 @@ def kernel_tcp(transport: Transport, scheme: Resolved, target: str, *, pfc: bool
     }
     for reason, applies in reasons.items():
         if applies:
-            raise SpecError(f"transport {LINUX_TCP}: {reason}")
-    return transport.kernel
+            raise SpecError(f"transport {transport.name}: {reason}")
+    return transport.congestion

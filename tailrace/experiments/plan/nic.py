@@ -35,8 +35,9 @@ from tailrace.experiments.workloads.under_way import most_at_once
 from tailrace.hosts.flows.flow import FlowSpec
 from tailrace.hosts.gaps.histogram import WHOLE
 from tailrace.hosts.options.hf2t import Hf2tConfig, train_gaps
-from tailrace.hosts.options.nic import TCP, TRANSPORTS, WITHOUT_WINDOW, NicConfig
-from tailrace.hosts.options.transports import Transport, parse_transport, with_tcp
+from tailrace.hosts.options.nic import NicConfig
+from tailrace.hosts.options.transport import TRANSPORTS, Transport
+from tailrace.hosts.options.transports import GoBackN, parse_transport
 from tailrace.p4rt.target import Target
 from tailrace.schemes.base import SchemeConfig
 from tailrace.schemes.resolved import Around, Resolved
@@ -53,7 +54,7 @@ MOST_QUEUE_BYTES = (1 << 31) - 1
 
 
 NO_WINDOW = 0
-"""What a NIC takes for none; WITHOUT_WINDOW only."""
+"""What a NIC takes for none, where the transport is `windowless`."""
 
 TCP_QUEUE_BDPS = 2
 """Room in a queue with the transport tcp. Assumption: that of a switch with little memory, 0.3 MB a
@@ -91,9 +92,9 @@ def transport_of(words: str | None, scheme: SchemeConfig, topology: Topology) ->
     """
     only = scheme.only_transport
     if words is None or scheme.brings_transport:
-        return Transport(scheme.usual_transport(topology))
+        return parse_transport(scheme.usual_transport(topology))
     found = parse_transport(words)
-    if only not in (None, found.name):
+    if only not in (None, found.at_nics):
         raise SpecError(f"transport: scheme {scheme.name} needs {only}, found {found.name!r}")
     return found
 
@@ -118,7 +119,7 @@ def window_bytes(
     words: str | None = None,
     *,
     frame_bytes: int | None = None,
-    transport: str = TRANSPORTS[0],
+    transport: str = GoBackN.name,
 ) -> int:
     """The window of a flow on a topology at its time scale; without words the default.
 
@@ -128,7 +129,7 @@ def window_bytes(
         frame_bytes: a full frame, where packets take paths of many lengths; else None.
         transport: name of the transport.
     """
-    if words is None and transport in WITHOUT_WINDOW:
+    if words is None and TRANSPORTS.entry(transport).struct.windowless:
         return NO_WINDOW
     bdps = WINDOW_BDPS if frame_bytes is None else STEERED_WINDOW_BDPS
     window = Window(bdps=bdps) if words is None else parse_window(words)
@@ -144,10 +145,11 @@ def window_bytes(
 
 def room_bytes(topology: Topology, target: str, transport: Transport) -> int | None:
     """Room that a queue has where losses are what leads the transport; None: it is not led by losses."""
-    if transport.name != TCP:
+    burst_bytes = transport.led_by_losses_bytes
+    if burst_bytes is None:
         return None
     bdps = window_bytes(topology, target, f"{TCP_QUEUE_BDPS}BDP")
-    return max(bdps, TCP_QUEUE_BURSTS * transport.tcp.config.burst_bytes)
+    return max(bdps, TCP_QUEUE_BURSTS * burst_bytes)
 
 
 def _without_delays(topology: Topology) -> Topology:
@@ -188,10 +190,9 @@ def nic_config(
     """
     config = replace(
         scheme.nic(topology, around, scale),
-        dcqcn=scaled(transport.dcqcn, scale),
         hf2t=hf2t_config(topology, scheme, switches),
+        **scaled(transport, scale).settings(),
     )
-    config = with_tcp(config, scaled(transport.tcp, scale))
     return config if reorder is None else replace(config, reorder_packets=reorder)
 
 

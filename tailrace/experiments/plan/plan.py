@@ -30,7 +30,7 @@ from tailrace.experiments.workloads.classes import measured
 from tailrace.hosts.errors import ConfigError
 from tailrace.hosts.flows.dependencies import check_dependencies
 from tailrace.hosts.flows.flow import FlowSpec
-from tailrace.hosts.options.transports import Transport
+from tailrace.hosts.options.transport import Transport
 from tailrace.p4rt.target import target as switch_target
 from tailrace.schemes.base import SchemeConfig, resolve
 from tailrace.schemes.resolved import Around, Resolved
@@ -164,7 +164,7 @@ def _around(
     """What the experiment decides for the scheme's defaults."""
     mtu = experiment.mtu_bytes
     frame = given.frame_bytes_on(topology, Around(mtu_bytes=mtu))
-    window = window_bytes(topology, target, experiment.window, frame_bytes=frame, transport=transport.name)
+    window = window_bytes(topology, target, experiment.window, frame_bytes=frame, transport=transport.at_nics)
     # PFC keeps a queue within its bounds without losses
     room = room_bytes(topology, target, transport) if pfc is None else None
     if room is None:
@@ -175,7 +175,7 @@ def _around(
         room_bytes=room,
         answers=answers(mtu),
         slowest=min((fault.factor for fault in faults if isinstance(fault, LinkSlow)), default=1.0),
-        transport=transport.name,
+        transport=transport.at_nics,
         fastest_bps=full_speed.fastest_bps,
         pause_bytes=None if pfc is None else pfc.xoff_bytes,
         marks=any(flow.steering for flow in flows),

@@ -57,7 +57,7 @@ def plans(
 def _over_its_own(base: Experiment, scheme: str) -> Experiment:
     """The experiment with a scheme, and without a transport that it cannot work over."""
     only = scheme_of(scheme).only_transport
-    if base.transport is not None and only not in (None, parse_transport(base.transport).name):
+    if base.transport is not None and only not in (None, parse_transport(base.transport).at_nics):
         base = replace(base, transport=None)
     return replace(base, scheme=scheme)
 

@@ -34,7 +34,7 @@ from tailrace.experiments.results.summary import (
 )
 from tailrace.experiments.workloads.classes import PLAIN
 from tailrace.hosts.options.nic import DCQCN, HERMES
-from tailrace.hosts.options.transports import LINUX_TCP
+from tailrace.hosts.options.transports import LinuxTcp
 from tailrace.p4rt.counters import trimmed
 from tailrace.schemes.base import SCHEMES
 from tailrace.topology.timing import base_rtt_ns
@@ -109,7 +109,7 @@ def _summary(planned: Plan, outcome: Outcome, rows: tuple[FlowRow, ...]) -> Summ
         seed=experiment.seed,
         faults=experiment.faults,
         time_scale=planned.job.time_scale,
-        transport=planned.job.nic.transport if planned.job.kernel_tcp is None else LINUX_TCP,
+        transport=planned.job.nic.transport if planned.job.kernel_tcp is None else LinuxTcp.name,
         window_bytes=planned.job.nic.window_bytes or UNSET,
         mtu_bytes=planned.job.nic.mtu_bytes,
         version=known(installed_version()),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tailrace.codec.calls import PORT_MASK, QPN_MASK
 from tailrace.hosts.errors import ConfigError
-from tailrace.hosts.options.nic import ALGORITHMS
+from tailrace.hosts.options.nic import algorithms
 
 MAX_FLOW_BYTES = (1 << 32) - 1  # the RETH's length field
 MAX_START_NS = 1 << 60
@@ -52,8 +52,8 @@ class FlowSpec:
             self._refuse()
         if self.id in self.after:
             raise ConfigError(f"flow {self.id}: it comes after itself")
-        if self.steering and self.steering not in ALGORITHMS:
-            expected = ", ".join(ALGORITHMS)
+        if self.steering and self.steering not in algorithms():
+            expected = ", ".join(algorithms())
             raise ConfigError(f"flow {self.id}: steering is {self.steering!r}, expected {expected}")
         if self.src == self.dst:
             raise ConfigError(f"flow {self.id}: source and destination are both {self.src}")

@@ -41,6 +41,7 @@ from tailrace.codec.templates import (
     ip_number,
     reth,
 )
+from tailrace.hosts.errors import ConfigError
 from tailrace.hosts.flows.flow import FlowSpec
 from tailrace.hosts.flows.observation import SenderObservation
 from tailrace.hosts.gaps.hf2t import GO
@@ -50,7 +51,7 @@ from tailrace.hosts.nic.message import Message
 from tailrace.hosts.nic.pause import FlowPauseState
 from tailrace.hosts.options.nic import NicConfig
 from tailrace.hosts.steering.assign import SteeringFactory
-from tailrace.hosts.steering.base import Steering
+from tailrace.hosts.steering.base import ACK, ACK_ECN, NACK, TIMEOUT, Steering
 from tailrace.hosts.steering.flowcut import FlowcutSender, MinRtt
 from tailrace.hosts.steering.hermes import Hermes
 from tailrace.hosts.transport import make_sender
@@ -130,6 +131,8 @@ class FlowSender(FlowEnd):
         self._steerings = steerings
         self._steered = steerings.algorithm(flow) != ""
         self._steering: Steering | None = None
+        # what steers over a transport that leaves source ports alone
+        self._chooser: Steering | None = None
         self._explored = 0
         self._reused = 0
         self._blocked = 0
@@ -206,6 +209,13 @@ class FlowSender(FlowEnd):
         return (self._template_id, psn_fields, data_fields, message.payload(index))
 
     def _on_sent(self, now_ns: int, index: int, frame_bytes: int) -> None:
+        if self._chooser is not None:
+            sport = self._chooser.next_ev(now_ns)
+            if not 1 <= sport <= PORT_MASK:
+                raise ConfigError(
+                    f"flow {self.flow.id}: steering chose port {sport}, expected 1..{PORT_MASK}"
+                )
+            self.transport.sport = sport
         self.transport.on_sent(now_ns, index)
         self._pause.on_sent(frame_bytes)
         if self._flowcut is not None:
@@ -238,7 +248,10 @@ class FlowSender(FlowEnd):
             self._nacks += 1
             transport.on_trimmed(now_ns, expected, arrived, sport)
         else:
-            transport.on_ack(now_ns, nak, expected, arrived, sport, psn_fields >> BECN_SHIFT & 1 == 1)
+            marked = psn_fields >> BECN_SHIFT & 1 == 1
+            transport.on_ack(now_ns, nak, expected, arrived, sport, marked)
+            if self._chooser is not None:
+                self._chooser.on_feedback(now_ns, NACK if nak else ACK_ECN if marked else ACK, sport)
         if transport.done:
             self._finish(now_ns)
 
@@ -261,11 +274,13 @@ class FlowSender(FlowEnd):
             self._steerings.finish(now_ns, self.flow, steering)
 
     def _steer(self, steering: Steering | None) -> None:
-        self._steering = steering
+        self._steering, self._chooser = steering, None
         if isinstance(self.transport, DctcpSender):
             self.transport.steering = steering
-        elif self._dcqcn is not None:
-            self._dcqcn.steering = steering if isinstance(steering, Hermes) else None
+        elif self._dcqcn is not None and (steering is None or isinstance(steering, Hermes)):
+            self._dcqcn.steering = steering
+        else:
+            self._chooser = steering
 
     def _count_steering(self) -> None:
         steering = self._steering
@@ -324,7 +339,10 @@ class FlowSender(FlowEnd):
             self._pace_ns = 0
         if self.transport.done:
             return
+        timeouts = self.transport.timeouts
         self.transport.on_time(now_ns)
+        if self._chooser is not None and self.transport.timeouts != timeouts:
+            self._chooser.on_feedback(now_ns, TIMEOUT, self.transport.sport)
         if self._dcqcn is not None:
             self._dcqcn.on_rate_time(now_ns)
             self._pace(now_ns, self._dcqcn)

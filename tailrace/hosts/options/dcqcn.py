@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
-from tailrace.hosts.errors import check_setting
+from tailrace.hosts.errors import check_keys, check_setting
+from tailrace.words import keys
 
 ADDITIVE_SHARE = 1000
 """R_AI is the link's rate divided by this: 40 Mb/s of 40 Gb/s."""
@@ -28,45 +30,62 @@ class DcqcnConfig:
     The values are those that the paper uses in its data centres of 40 Gb/s (§3.1, §5), but where they are
     called an assumption. Increases are shares of the link's rate, so that a flow needs as many steps back to
     it at any rate (assumption; so do the simulations of HPCC, SIGCOMM 2019); times and the counter stay as
-    they are.
-
-    Args:
-        cnp_ns: a receiver sends at most one CNP of a flow in this time (N = 50 us).
-        alpha_ns: alpha falls whenever there was no CNP for this time (K = 55 us; it must be more than N).
-        gain: weight of the newest feedback in alpha (g = 1/256); rounded to a multiple of 2^-30.
-        timer_ns: the rate rises this often after a cut (T = 55 us).
-        counter_bytes: and whenever so many bytes of frames have been sent (B = 10 MB).
-        recovery_steps: rises by either of the two that only halve the way back to the rate before the cut
-            (F = 5).
-        additive_bps: what the target rate gains in each rise after these (R_AI = 40 Mb/s); None: as large a
-            share of the flow's link.
-        hyper_bps: what it gains once timer and counter are both beyond them; None: a hundredth of the link.
-            Assumption: the paper has the phase and no number; in 802.1Qau, whose state machine it takes over,
-            it is ten times the additive step.
-        least_bps: no cut goes below. Assumption: the default of 802.1Qau.
-        clamp: every CNP takes the present rate for the target rate (eq. 1). False: only one that comes after
-            a rise does, so that after several CNPs in a row a flow goes back to the rate before the first.
+    they are. alpha_ns must be more than cnp_ns. gain is rounded to a multiple of 2^-30. Of the hyper increase
+    the paper has the phase and no number: in 802.1Qau, whose state machine it takes over, it is ten times the
+    additive step (assumption); least_bps is the default there (assumption).
     """
 
-    cnp_ns: int = 50_000
-    alpha_ns: int = 55_000
-    gain: float = 1 / 256
-    timer_ns: int = 55_000
-    counter_bytes: int = 10_000_000
-    recovery_steps: int = 5
-    additive_bps: int | None = None
-    hyper_bps: int | None = None
-    least_bps: int = 10_000_000
-    clamp: bool = True
+    cnp_ns: Annotated[
+        int, keys.time("cnp", "a receiver sends at most one CNP of a flow in this time (N)", least=1)
+    ] = 50_000
+    alpha_ns: Annotated[int, keys.time("alpha", "alpha falls after this time without a CNP (K)", least=1)] = (
+        55_000
+    )
+    gain: Annotated[
+        float, keys.number("gain", "weight of the newest feedback in alpha (g)", above=0, most=1)
+    ] = 1 / 256
+    timer_ns: Annotated[int, keys.time("timer", "the rate rises this often after a cut (T)", least=1)] = (
+        55_000
+    )
+    counter_bytes: Annotated[
+        int, keys.size("counter", "and whenever so many bytes of frames have been sent (B)", least=1)
+    ] = 10_000_000
+    recovery_steps: Annotated[
+        int,
+        keys.integer(
+            "steps", "rises by either that only halve the way back to the rate before the cut (F)", least=0
+        ),
+    ] = 5
+    additive_bps: Annotated[
+        int | None,
+        keys.rate(
+            "ai",
+            "what the target rate gains in each rise after these (R_AI)",
+            least=0,
+            absent=f"a {ADDITIVE_SHARE}th of the link",
+        ),
+    ] = None
+    hyper_bps: Annotated[
+        int | None,
+        keys.rate(
+            "hai",
+            "what it gains once timer and counter are both beyond them",
+            least=0,
+            absent=f"a {HYPER_SHARE}th of the link",
+        ),
+    ] = None
+    least_bps: Annotated[int, keys.rate("least", "no cut goes below")] = 10_000_000
+    clamp: Annotated[
+        bool,
+        keys.flag(
+            "clamp",
+            "every CNP takes the present rate for the one to return to (eq. 1); off: only one after a rise",
+        ),
+    ] = True
 
     def __post_init__(self) -> None:
         """Raises ConfigError on values that make no sense."""
-        for name in ("cnp_ns", "alpha_ns", "timer_ns", "counter_bytes", "least_bps"):
-            check_setting(getattr(self, name) > 0, f"{name} is {getattr(self, name)}, expected more than 0")
-        for name in ("recovery_steps", "additive_bps", "hyper_bps"):
-            value = getattr(self, name)
-            check_setting(value is None or value >= 0, f"{name} is {value}, expected 0 or more")
-        check_setting(0 < self.gain <= 1, f"gain is {self.gain}, expected more than 0 and at most 1")
+        check_keys(self)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,22 +4,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from tailrace.codec.layers.bth import PSN_MASK
-from tailrace.hosts.errors import check_setting
+from tailrace.hosts.errors import ConfigError, check_setting
 from tailrace.hosts.options.dcqcn import DcqcnConfig, HermesConfig
 from tailrace.hosts.options.hf2t import Hf2tConfig
 from tailrace.hosts.options.tcp import TcpConfig
+from tailrace.hosts.options.transport import TRANSPORTS, Transport
+from tailrace.hosts.options.transports import RTO_BACKOFF, Dcqcn, Dctcp, GoBackN
+from tailrace.words import SpecError, plugins
 
 MS_NS = 1_000_000
-TRANSPORTS = ("gbn", "sr", "mp-rdma", "dctcp", "dcqcn", "tcp")
-STEERABLE = "dctcp"  # the transport that tells each packet's fate
-DCQCN = "dcqcn"
-TCP = "tcp"
+STEERABLE = Dctcp.name  # the transport that tells each packet's fate
+DCQCN = Dcqcn.name
 HERMES = "hermes"
-ALGORITHMS = ("scout", "spray", "ops", "ecmp", "flicr", HERMES)
-WITHOUT_BITMAP = ("gbn", DCQCN)  # transports whose receivers keep nothing beyond the expected packet
-WITHOUT_WINDOW = (DCQCN, TCP)  # transports that something else holds back
+ANY = ""
+ALGORITHMS = dict.fromkeys(("scout", "spray", "ops", "ecmp", "flicr"), STEERABLE) | {HERMES: DCQCN}
+"""The transport that each way to choose paths needs; ANY: none in particular, as it is from outside."""
+
 MAX_MTU_BYTES = 9000
 _MOST_PACKETS = 1 << 22  # outstanding: a quarter of all PSNs
 
@@ -117,7 +120,8 @@ class SteeringConfig:
     Args:
         algorithm: "scout" and "spray" (Spritz, Algorithms 1-3), "ops" (every packet on a path drawn by
             weight), "ecmp" (every flow on one path, by the hash of its 5-tuple), "flicr" (every flow on one
-            path, until that is congested) or "hermes" (see HermesConfig; needs the transport dcqcn).
+            path, until that is congested), "hermes" (see HermesConfig; needs the transport dcqcn), or one
+            from outside, over any transport that does not choose paths itself.
         explore_threshold: packets after which scout and spray draw a path anyway, 0 or more.
         ecn_threshold: marks after which scout forgets a good path, 0 or more.
         buffer: good paths that scout and spray remember, 1 or more.
@@ -131,6 +135,7 @@ class SteeringConfig:
         flicr_epoch_ns: how often flicr judges its path, one round-trip time say; after as long a pause of the
             flow it draws another one anyway.
         flicr_mark: share of marked packets from which on flicr leaves a path, 0..1.
+        own: settings of an algorithm from outside.
     """
 
     algorithm: str = "scout"
@@ -144,10 +149,11 @@ class SteeringConfig:
     ecn_gain: float = 1 / 16
     flicr_epoch_ns: int = 50_000
     flicr_mark: float = 0.05
+    own: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Raises ConfigError on values that make no sense."""
-        expected = ", ".join(ALGORITHMS)
+        expected = ", ".join(algorithms())
         check_setting(self.algorithm in ALGORITHMS, f"algorithm is {self.algorithm!r}, expected {expected}")
         for name in ("explore_threshold", "ecn_threshold", "min_bias_factor", "keep_ns"):
             check_setting(getattr(self, name) >= 0, f"{name} is {getattr(self, name)}, expected 0 or more")
@@ -166,9 +172,7 @@ class NicConfig:
 
     Args:
         mtu_bytes: payload of a full packet.
-        transport: "gbn" (go-back-N), "sr" (selective repeat), "mp-rdma" (many paths, ECN window), "dctcp"
-            (ECN window, a clock for every packet, NACKs of trimmed ones), "dcqcn" (go-back-N at a rate led
-            by CNPs) or "tcp" (Reno, bursts, batched answers).
+        transport: name of one of hosts.options.transports, or of one from outside.
         window_bytes: payload that may be unacknowledged; one packet always may. Not with mp-rdma; with dctcp
             what it begins with, and at most; with tcp the receiver's. 0, with dcqcn and tcp only: no window.
         rto_ns: retransmission timeout; doubles without progress, rto_backoff times at most. With tcp the
@@ -194,13 +198,14 @@ class NicConfig:
         tcp: settings of the transport tcp.
         hf2t: gaps are stretched (HF2T §4); None: they stay as they are.
         measure_gaps: the gaps between data packets of a flow are measured as they leave.
+        own: settings of a transport from outside.
     """
 
     mtu_bytes: int = 1024
-    transport: str = "gbn"
+    transport: str = GoBackN.name
     window_bytes: int = 65_536
     rto_ns: int = 4 * MS_NS
-    rto_backoff: int = 6
+    rto_backoff: int = RTO_BACKOFF
     ack_every: int = 1
     ack_delay_ns: int = MS_NS
     pause_timeout_ns: int = 20 * MS_NS
@@ -222,17 +227,20 @@ class NicConfig:
     tcp: TcpConfig = field(default_factory=TcpConfig)
     hf2t: Hf2tConfig | None = None
     measure_gaps: bool = False
+    own: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Raises ConfigError on values that make no sense."""
-        expected = ", ".join(TRANSPORTS)
-        check_setting(self.transport in TRANSPORTS, f"transport is {self.transport!r}, expected {expected}")
+        kind = self.kind
+        needed = ANY if self.steering is None else steered_by(self.steering.algorithm)
         check_setting(
-            self.flowcut_nic is None or self.transport != "mp-rdma",
-            "flowcut_nic and transport mp-rdma both choose the source port, expected one of them",
+            needed in (ANY, self.transport), f"steering needs transport {needed}, not {self.transport}"
         )
-        needed = steered_by(self.steering.algorithm) if self.steering is not None else self.transport
-        check_setting(self.transport == needed, f"steering needs transport {needed}, not {self.transport}")
+        for name in ("flowcut_nic", "steering"):
+            check_setting(
+                getattr(self, name) is None or not kind.chooses_paths,
+                f"{name} and transport {self.transport} both choose the source port, expected one of them",
+            )
         check_setting(
             self.flowcut_nic is None or self.steering is None,
             "flowcut_nic and steering both choose the source port, expected one of them",
@@ -245,7 +253,7 @@ class NicConfig:
             0 <= self.first_psn <= PSN_MASK, f"first_psn is {self.first_psn}, expected 0..{PSN_MASK}"
         )
         check_setting(
-            self.window_bytes > 0 or (self.window_bytes == 0 and self.transport in WITHOUT_WINDOW),
+            self.window_bytes > 0 or (self.window_bytes == 0 and kind.windowless),
             f"window_bytes is {self.window_bytes}, expected more than 0",
         )
         for name in (
@@ -267,6 +275,20 @@ class NicConfig:
             check_setting(0 <= getattr(self, name) < 8, f"{name} is {getattr(self, name)}, expected 0..7")
 
     @property
+    def kind(self) -> type[Transport]:
+        """What is declared of the transport.
+
+        Raises:
+            ConfigError: there is none of this name in NICs.
+        """
+        try:
+            kind = TRANSPORTS.entry(self.transport).struct
+        except SpecError as error:
+            raise ConfigError(f"NIC settings: {error}") from None
+        check_setting(not kind.kernel, f"transport {self.transport} is none of NICs")
+        return kind
+
+    @property
     def initial_packets(self) -> int:
         """The congestion window in packets that mp-rdma begins with."""
         initial = self.mp_rdma.initial_bytes
@@ -278,9 +300,15 @@ class NicConfig:
         packets = min(max(1, self.window_bytes // self.mtu_bytes), _MOST_PACKETS)
         if self.window_bytes == 0:
             packets = _MOST_PACKETS
-        return packets if self.transport in WITHOUT_BITMAP else min(packets, self.bitmap_packets)
+        return packets if self.kind.in_order else min(packets, self.bitmap_packets)
 
 
 def steered_by(algorithm: str) -> str:
-    """The transport that a steering algorithm needs."""
-    return DCQCN if algorithm == HERMES else STEERABLE
+    """The transport that a steering algorithm needs, or ANY."""
+    return ALGORITHMS[algorithm]
+
+
+def algorithms() -> tuple[str, ...]:
+    """The names of all steering algorithms, those from outside among them."""
+    plugins.load()
+    return tuple(ALGORITHMS)

@@ -4,43 +4,43 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Annotated
 
-from tailrace.hosts.errors import check_setting
+from tailrace.hosts.errors import check_keys
+from tailrace.words import keys
 
-LEAST_BURST_BYTES: Final = 1
-MOST_BURST_BYTES: Final = 1 << 20
-MOST_INITIAL_PACKETS: Final = 1 << 16
-MOST_DUPLICATES: Final = 1 << 12
-
-MODERATION_PACKETS: Final = 32
-"""Packets that a NIC gathers before it interrupts: the default of the Linux driver mlx5 for receiving."""
-
-MODERATION_NS: Final = 16_000
-"""And how long it waits for them, in the same place."""
+_MOST_BURST_BYTES = 1 << 20
+_MOST_INITIAL_PACKETS = 1 << 16
+_MOST_DUPLICATES = 1 << 12
+_INITIAL = keys.integer(
+    "iw", "packets of the first window", least=1, most=_MOST_INITIAL_PACKETS, section="RFC 6928"
+)
+_BURST = keys.size(
+    "tso",
+    "payload that is handed to the NIC in one piece, at most, and leaves it back to back",
+    least=1,
+    most=_MOST_BURST_BYTES,
+)
+_DUPLICATES = keys.integer(
+    "dupacks",
+    "arrivals beyond a packet that make it lost",
+    least=1,
+    most=_MOST_DUPLICATES,
+    section="RFC 6675",
+)
 
 
 @dataclass(frozen=True, slots=True)
 class TcpConfig:
     """The transport tcp; how answers are batched, and the least timeout, are NicConfig's.
 
-    Args:
-        initial_packets: congestion window that a flow begins with (RFC 6928: 10).
-        burst_bytes: payload that is handed to the NIC in one piece, at most, and leaves it back to back: the
-            64 KB of segmentation offload. Up to one packet: no offload.
-        duplicates: a packet is taken for lost when so many beyond it have arrived (DupThresh of RFC 6675: 3).
+    A burst is the 64 KB of segmentation offload; up to one packet: no offload.
     """
 
-    initial_packets: int = 10
-    burst_bytes: int = 65_536
-    duplicates: int = 3
+    initial_packets: Annotated[int, _INITIAL] = 10
+    burst_bytes: Annotated[int, _BURST] = 65_536
+    duplicates: Annotated[int, _DUPLICATES] = 3
 
     def __post_init__(self) -> None:
         """Raises ConfigError on values that make no sense."""
-        for name, least, most in (
-            ("initial_packets", 1, MOST_INITIAL_PACKETS),
-            ("burst_bytes", LEAST_BURST_BYTES, MOST_BURST_BYTES),
-            ("duplicates", 1, MOST_DUPLICATES),
-        ):
-            value = getattr(self, name)
-            check_setting(least <= value <= most, f"{name} is {value}, expected {least}..{most}")
+        check_keys(self)

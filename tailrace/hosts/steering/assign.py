@@ -15,7 +15,7 @@ from tailrace.hosts.errors import ConfigError
 from tailrace.hosts.flows.flow import FlowSpec
 from tailrace.hosts.flows.paths import PathList
 from tailrace.hosts.options.dcqcn import HermesConfig
-from tailrace.hosts.options.nic import HERMES, NicConfig, SteeringConfig, steered_by
+from tailrace.hosts.options.nic import ANY, HERMES, NicConfig, SteeringConfig, steered_by
 from tailrace.hosts.steering.base import Steering
 from tailrace.hosts.steering.flicr import Flicr
 from tailrace.hosts.steering.flow_ecmp import FlowEcmp
@@ -25,6 +25,30 @@ from tailrace.hosts.steering.ops import Ops
 from tailrace.hosts.steering.scout import Scout
 from tailrace.hosts.steering.spray import Spray
 from tailrace.hosts.steering.spritz import Spritz
+
+Make = Callable[[SteeringConfig, PathList, int, random.Random], Steering]
+
+
+def _ops(config: SteeringConfig, paths: PathList, flow_hash: int, rng: random.Random) -> Steering:  # noqa: ARG001
+    return Ops(paths, rng)
+
+
+def _ecmp(config: SteeringConfig, paths: PathList, flow_hash: int, rng: random.Random) -> Steering:  # noqa: ARG001
+    return FlowEcmp(paths, flow_hash)
+
+
+def _without_hash(kind: Callable[[SteeringConfig, PathList, random.Random], Steering]) -> Make:
+    return lambda config, paths, flow_hash, rng: kind(config, paths, rng)  # noqa: ARG005
+
+
+MAKERS: dict[str, Make] = {
+    "scout": _without_hash(Scout),
+    "spray": _without_hash(Spray),
+    "ops": _ops,
+    "ecmp": _ecmp,
+    "flicr": _without_hash(Flicr),
+}
+"""What steers one flow, by algorithm, but for hermes; hosts.extend adds those from outside."""
 
 
 def make_steering(
@@ -38,15 +62,7 @@ def make_steering(
         flow_hash: of the flow's 5-tuple, for ecmp.
         rng: draws paths.
     """
-    if algorithm == "scout":
-        return Scout(config, paths, rng)
-    if algorithm == "spray":
-        return Spray(config, paths, rng)
-    if algorithm == "ops":
-        return Ops(paths, rng)
-    if algorithm == "ecmp":
-        return FlowEcmp(paths, flow_hash)
-    return Flicr(config, paths, rng)
+    return MAKERS[algorithm](config, paths, flow_hash, rng)
 
 
 class SteeringFactory:
@@ -80,7 +96,7 @@ class SteeringFactory:
             ConfigError: it should be steered, and cannot be.
         """
         algorithm: str = flow.steering or self._own
-        if algorithm and self._transport != steered_by(algorithm):
+        if algorithm and steered_by(algorithm) not in (ANY, self._transport):
             raise ConfigError(
                 f"flow {flow.id}: steering {algorithm} needs transport {steered_by(algorithm)}, "
                 f"not {self._transport}"

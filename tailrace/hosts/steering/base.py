@@ -10,6 +10,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Final
 
+from mypy_extensions import mypyc_attr
+
 from tailrace.hosts.flows.paths import PathList
 
 # What has become of a packet (Spritz §IV, Feedback Logic).
@@ -19,6 +21,7 @@ NACK: Final = 2  # a full queue has cut it
 TIMEOUT: Final = 3  # nothing was heard of it for too long
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Steering(ABC):
     """Chooses the paths of one flow's packets.
 

@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 
 from tailrace.hosts.options.nic import NicConfig
+from tailrace.hosts.options.transports import Dcqcn, Dctcp, GoBackN, MpRdma, SelectiveRepeat, Tcp
 from tailrace.hosts.transport.base import Receiver, Sender
 from tailrace.hosts.transport.dcqcn.transport import DcqcnSender
 from tailrace.hosts.transport.dctcp import DctcpReceiver, DctcpSender
@@ -13,6 +15,24 @@ from tailrace.hosts.transport.go_back_n import GoBackNReceiver, GoBackNSender
 from tailrace.hosts.transport.mp_rdma import MpRdmaReceiver, MpRdmaSender
 from tailrace.hosts.transport.selective_repeat import SelectiveRepeatReceiver, SelectiveRepeatSender
 from tailrace.hosts.transport.tcp.transport import TcpReceiver, TcpSender
+
+MakeSender = Callable[[int, NicConfig, int, random.Random], Sender]
+MakeReceiver = Callable[[int, NicConfig], Receiver]
+
+
+def _without_rng(kind: Callable[[int, NicConfig, int], Sender]) -> MakeSender:
+    return lambda packets, config, sport, rng: kind(packets, config, sport)  # noqa: ARG005
+
+
+ENDS: dict[str, tuple[MakeSender, MakeReceiver]] = {
+    GoBackN.name: (_without_rng(GoBackNSender), GoBackNReceiver),
+    SelectiveRepeat.name: (_without_rng(SelectiveRepeatSender), SelectiveRepeatReceiver),
+    MpRdma.name: (MpRdmaSender, MpRdmaReceiver),
+    Dctcp.name: (_without_rng(DctcpSender), DctcpReceiver),
+    Dcqcn.name: (_without_rng(DcqcnSender), GoBackNReceiver),
+    Tcp.name: (_without_rng(TcpSender), TcpReceiver),
+}
+"""The two ends of a flow by transport; hosts.extend adds those from outside."""
 
 
 def make_sender(packets: int, config: NicConfig, sport: int, rng: random.Random) -> Sender:
@@ -23,30 +43,12 @@ def make_sender(packets: int, config: NicConfig, sport: int, rng: random.Random)
         sport: the flow's own UDP source port.
         rng: chooses other ones (MP-RDMA §3).
     """
-    if config.transport == "mp-rdma":
-        return MpRdmaSender(packets, config, sport, rng)
-    if config.transport == "dctcp":
-        return DctcpSender(packets, config, sport)
-    if config.transport == "sr":
-        return SelectiveRepeatSender(packets, config, sport)
-    if config.transport == "dcqcn":
-        return DcqcnSender(packets, config, sport)
-    if config.transport == "tcp":
-        return TcpSender(packets, config, sport)
-    return GoBackNSender(packets, config, sport)
+    return ENDS[config.transport][0](packets, config, sport, rng)
 
 
 def make_receiver(packets: int, config: NicConfig) -> Receiver:
     """The receiving side of a flow; packets: its length, 1 or more."""
-    if config.transport == "mp-rdma":
-        return MpRdmaReceiver(packets, config)
-    if config.transport == "dctcp":
-        return DctcpReceiver(packets, config)
-    if config.transport == "sr":
-        return SelectiveRepeatReceiver(packets, config)
-    if config.transport == "tcp":
-        return TcpReceiver(packets, config)
-    return GoBackNReceiver(packets, config)
+    return ENDS[config.transport][1](packets, config)
 
 
-__all__ = ["Receiver", "Sender", "make_receiver", "make_sender"]
+__all__ = ["ENDS", "Receiver", "Sender", "make_receiver", "make_sender"]

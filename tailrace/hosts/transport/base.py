@@ -2,12 +2,15 @@
 """What every transport has in common: a window of packets, cumulative acknowledgments, and a timeout.
 
 Packets of a flow are numbered from 0 without wrapping; the NIC turns numbers into PSNs and back.
+Transports from outside build on classes that allow interpreted subclasses.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from typing import Final
+
+from mypy_extensions import mypyc_attr
 
 from tailrace.codec.calls import NEVER
 from tailrace.hosts.options.nic import NicConfig
@@ -22,6 +25,7 @@ NAK: Final = 2
 TRIMMED: Final = 3
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Sender(ABC):
     """The sending side of one flow.
 
@@ -102,6 +106,7 @@ class Sender(ABC):
         return following < self.packets and following < self.acked + self._window_packets
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class OneTimerSender(Sender):
     """A sender whose one timeout is for whatever is outstanding."""
 
@@ -168,6 +173,7 @@ class OneTimerSender(Sender):
         self.deadline_ns = now_ns + (self._rto_ns << self._backoff)
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Receiver(ABC):
     """The receiving side of one flow. Its answers are SILENCE, ACK, NAK or TRIMMED.
 

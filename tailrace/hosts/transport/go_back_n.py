@@ -8,10 +8,13 @@ again.
 
 from __future__ import annotations
 
+from mypy_extensions import mypyc_attr
+
 from tailrace.hosts.options.nic import NicConfig
 from tailrace.hosts.transport.base import NAK, NOTHING, SILENCE, OneTimerSender, Receiver
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class GoBackNSender(OneTimerSender):
     """Sends from a position that NAKs and timeouts set back."""
 
@@ -45,6 +48,7 @@ class GoBackNSender(OneTimerSender):
         self._next = self.acked
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class GoBackNReceiver(Receiver):
     """Takes packets in order, and says once when one is missing."""
 

@@ -9,10 +9,13 @@ arrived, or at a timeout.
 
 from __future__ import annotations
 
+from mypy_extensions import mypyc_attr
+
 from tailrace.hosts.options.nic import NicConfig
 from tailrace.hosts.transport.base import NAK, NOTHING, SILENCE, OneTimerSender, Receiver
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class SelectiveRepeatSender(OneTimerSender):
     """Sends what was lost first, then what is new."""
 
@@ -78,6 +81,7 @@ class SelectiveRepeatSender(OneTimerSender):
         self._scanned = self.fresh
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class SelectiveRepeatReceiver(Receiver):
     """Takes packets in any order within its bitmap."""
 
