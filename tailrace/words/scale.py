@@ -21,6 +21,8 @@ T = TypeVar("T")
 _PLAIN = (str, bytes, bool, Fraction, type(None))
 """What has no unit."""
 
+_UNITS = ("_ns", "_bps")
+
 
 def scaled(value: T, scale: float) -> T:
     """The same dataclass or struct with all its times and rates, also those inside it, at the scale.
@@ -48,7 +50,7 @@ def _scaled(name: str, value: Any, scale: Fraction) -> Any:
         return _number(name, value, scale)
     if isinstance(value, tuple | frozenset):
         return type(value)(_scaled(name, item, scale) for item in value)
-    if isinstance(value, dict):
+    if isinstance(value, dict) and not name.endswith(_UNITS):
         return {key: _scaled(key, item, scale) for key, item in value.items()}
     if isinstance(value, msgspec.Struct):
         kept = value.__struct_fields__
