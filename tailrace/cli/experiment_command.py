@@ -28,6 +28,7 @@ from tailrace.experiments.run.run import run
 from tailrace.experiments.run.signals import Interrupted, stoppable
 from tailrace.experiments.run.sweep import SWEEP, document, make_sweep_table, parse_axis, points
 from tailrace.experiments.run.task import Failed, backend_of
+from tailrace.hosts import compiled
 from tailrace.topology import parse_topology
 from tailrace.words import SpecError
 from tailrace.words.errors import UnitError
@@ -216,6 +217,8 @@ def _target(wanted: str, display: Display) -> str:
     """The target that runs, after saying which it is and why."""
     choice = choose(wanted)
     display.say(f"target {choice.name}: {choice.reason}")
+    if lost := compiled.lost():
+        display.warn(lost)
     return choice.name
 
 

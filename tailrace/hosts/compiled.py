@@ -38,6 +38,7 @@ _CODEC: Final = PACKAGE / "codec"
 _CONSTANTS: Final = PACKAGE / "words" / "constants.py"
 _DRIVER: Final = "driver"
 _DIGITS: Final = 32
+_SET: Final = "hosts-"
 
 
 def sources() -> list[Path]:
@@ -64,7 +65,7 @@ def digest() -> str:
 
 def folder(cache: Path) -> Path:
     """Where the set of the present sources lies if there is one; its modules lie as in the package hosts."""
-    return cache / f"hosts-{digest()}"
+    return cache / f"{_SET}{digest()}"
 
 
 def find() -> Path | None:
@@ -89,6 +90,17 @@ def find() -> Path | None:
     if wanted == COMPILED:
         raise ImportError(f"{VARIABLE} is {COMPILED}, but these sources are not compiled: {BUILD_COMMAND}")
     return None
+
+
+def lost() -> str:
+    """A line that says that NICs run interpreted although they were compiled once; empty: no loss."""
+    try:
+        old = next(root().glob(f"{_SET}*"), None) if (os.environ.get(VARIABLE) or AUTO) == AUTO else None
+    except (BuildError, OSError):
+        return ""
+    if old is None or find() is not None:
+        return ""
+    return f"NICs run interpreted, for their sources have changed since they were compiled: {BUILD_COMMAND}"
 
 
 def pinned(found: Path) -> str:

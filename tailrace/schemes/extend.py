@@ -2,7 +2,8 @@
 """What a file from outside needs that adds a scheme; examples/two_choices is one.
 
 A folder holds NAME.py, which registers the scheme, and in `build/` the program's compiled output, unless the
-scheme runs one of ours. A scheme that is in NICs alone runs a program of ours and says in `nic` what they do.
+scheme runs one of ours. A scheme that is in NICs alone runs a program of ours and says in `nic` what they do;
+hosts.extend has what that is made of.
 """
 
 from finsy import P4TableAction, P4TableEntry, P4TableMatch
@@ -20,6 +21,7 @@ from tailrace.schemes.blocks.entries import (
     routes,
     usual,
 )
+from tailrace.schemes.blocks.plain import Ports, ResolvedPlain
 from tailrace.schemes.errors import IntentError
 from tailrace.schemes.resolved import Around, Plan, Resolved
 from tailrace.topology import Topology
@@ -36,7 +38,9 @@ __all__ = [
     "P4TableEntry",
     "P4TableMatch",
     "Plan",
+    "Ports",
     "Resolved",
+    "ResolvedPlain",
     "SchemeConfig",
     "SpecError",
     "SteeringConfig",

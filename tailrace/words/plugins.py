@@ -29,7 +29,7 @@ from tailrace.words.text import one_line
 VARIABLE = "TAILRACE_PLUGINS"
 """Folders and files to load, separated as those of PATH are."""
 
-GROUPS = ("tailrace.topologies", "tailrace.workloads", "tailrace.metrics", "tailrace.schemes")
+GROUPS = tuple(f"tailrace.{kind}" for kind in ("topologies", "workloads", "metrics", "schemes", "transports"))
 
 BUILD = "build"
 """The folder beside a file in which its compiled P4 programs are."""

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -15,6 +16,15 @@ ROOT = Path(__file__).resolve().parents[2]
 TIMEOUT_S = 300
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+def documented(folder: Path) -> Path:
+    """The folder, with the files that docs/extend.md shows."""
+    folder.mkdir()
+    text = (ROOT / "docs" / "extend.md").read_text("utf-8")
+    for name, body in re.findall(r"^```python\n# (\w+\.py)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
+        (folder / name).write_text(body, "utf-8")
+    return folder
 
 
 @pytest.fixture

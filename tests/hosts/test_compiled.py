@@ -81,6 +81,20 @@ def test_a_set_is_sound_whatever_the_umask(umask, monkeypatch, tmp_path):
     assert opened.sound("set")
 
 
+def test_losing_the_compiled_ones_is_told(monkeypatch, tmp_path):
+    """A line where another set lies there and none for these sources; nobody else is bothered."""
+    monkeypatch.setenv("TAILRACE_CACHE", str(tmp_path))
+    monkeypatch.delenv("TAILRACE_HOSTS", raising=False)
+    assert compiled.lost() == ""
+    monkeypatch.setattr(compiled, "digest", lambda: "1" * 32)
+    seal_set(tmp_path)
+    assert compiled.lost() == ""
+    monkeypatch.setattr(compiled, "digest", lambda: "2" * 32)
+    assert compiled.BUILD_COMMAND in compiled.lost()
+    monkeypatch.setenv("TAILRACE_HOSTS", "interpreted")
+    assert compiled.lost() == ""
+
+
 def test_a_set_that_is_damaged_or_of_others_is_not_loaded(monkeypatch, tmp_path):
     """Its modules run when they are imported, so an unsound set is none."""
     monkeypatch.setenv("TAILRACE_CACHE", str(tmp_path))

@@ -32,6 +32,7 @@ from tailrace.codec.sizes import HEADER_BYTES, wire_bytes
 from tailrace.experiments.plan.defaults import MTU_BYTES
 from tailrace.experiments.plan.pfc import REACTION_NS
 from tailrace.experiments.workloads.under_way import most_at_once
+from tailrace.hosts.errors import ConfigError
 from tailrace.hosts.flows.flow import FlowSpec
 from tailrace.hosts.gaps.histogram import WHOLE
 from tailrace.hosts.options.hf2t import Hf2tConfig, train_gaps
@@ -187,12 +188,18 @@ def nic_config(
 
     `reorder` None leaves it to the NIC when a packet counts as lost. `scale` is that of the topology, for the
     words of the transport, which are at full speed. `switches` are what tells flowlets apart.
+
+    Raises:
+        SpecError: what scheme and transport ask for does not go together.
     """
-    config = replace(
-        scheme.nic(topology, around, scale),
-        hf2t=hf2t_config(topology, scheme, switches),
-        **scaled(transport, scale).settings(),
-    )
+    try:
+        config = replace(
+            scheme.nic(topology, around, scale),
+            hf2t=hf2t_config(topology, scheme, switches),
+            **scaled(transport, scale).settings(),
+        )
+    except ConfigError as error:
+        raise SpecError(str(error)) from error
     return config if reorder is None else replace(config, reorder_packets=reorder)
 
 

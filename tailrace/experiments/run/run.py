@@ -33,12 +33,12 @@ from tailrace.experiments.results.summary import (
     steering,
 )
 from tailrace.experiments.workloads.classes import PLAIN
-from tailrace.hosts.options.nic import DCQCN, HERMES
+from tailrace.hosts.options.nic import ALGORITHMS, ANY, DCQCN, HERMES
 from tailrace.hosts.options.transports import LinuxTcp
 from tailrace.p4rt.counters import trimmed
 from tailrace.schemes.base import SCHEMES
 from tailrace.topology.timing import base_rtt_ns
-from tailrace.words import parse
+from tailrace.words import parse, plugins
 
 
 def run(
@@ -55,10 +55,11 @@ def run(
 
     Raises:
         SpecError: the target cannot do what was asked for.
-        SpecError: a metric from outside failed.
+        SpecError: a metric, or what NICs do, is from outside and failed.
         RunError: the run failed, or measured something else than it was given.
     """
-    outcome = backend.run(replace(planned.job, pcap_dir=pcap_dir), report)
+    with plugins.told(label):
+        outcome = backend.run(replace(planned.job, pcap_dir=pcap_dir), report)
     if outcome.pfc is not None and outcome.pfc.storms:
         report(Progress("traffic", note=outcome.pfc.storm_note))
     rows = _rows(planned, outcome)
@@ -90,7 +91,7 @@ def _rows(planned: Plan, outcome: Outcome) -> tuple[FlowRow, ...]:
 def _steering(planned: Plan, rows: Sequence[FlowRow], *, hermes: bool) -> dict[str, int] | UnsetType:
     """What NICs did that choose paths, under the key of those that do so by Hermes, or of all others."""
     config = planned.job.nic.steering
-    if config is None or (config.algorithm == HERMES) != hermes:
+    if config is None or (config.algorithm == HERMES) != hermes or ALGORITHMS[config.algorithm] == ANY:
         return UNSET
     return steering(rows)
 
@@ -98,6 +99,9 @@ def _steering(planned: Plan, rows: Sequence[FlowRow], *, hermes: bool) -> dict[s
 def _summary(planned: Plan, outcome: Outcome, rows: tuple[FlowRow, ...]) -> Summary:
     experiment, hops = planned.experiment, outcome.packet_hops
     own = own_counters(outcome)
+    chosen = planned.job.nic.steering
+    if chosen is not None and ALGORITHMS[chosen.algorithm] == ANY:
+        own[chosen.algorithm] = steering(rows)
     counted = measured_rows(rows)
     delivered = sum(record.received for record in outcome.records)
     return Summary(

@@ -20,6 +20,7 @@ from tailrace.hosts.driver.loop import Signals
 from tailrace.hosts.driver.nic_run import NicRun
 from tailrace.hosts.driver.tcp_run import TcpRun
 from tailrace.hosts.errors import ConfigError, DeviceError, HostError, JobError
+from tailrace.words import SpecError, plugins
 
 PROGRAM = "hosts.driver"
 _DESCRIPTION = """\
@@ -52,16 +53,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("job", metavar="JOB.json", type=Path, help="what to run")
     given = parser.parse_args(argv)
     try:
-        return _run(read_job(given.job))
+        job = read_job(given.job)
+        with plugins.told("NICs"):
+            return _run(job)
     except BrokenPipeError:
         # nobody reads what is written: there is nobody to tell, and Python must not try to at its end
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    except HostError as error:
+    except (HostError, SpecError) as error:
         text = " ".join(str(error).split())
         _say(event="failed", text=text)
         sys.stderr.write(f"{PROGRAM}: {text}\n")
-        return 2 if isinstance(error, (ConfigError, JobError)) else 1
+        return 2 if isinstance(error, (ConfigError, JobError, SpecError)) else 1
 
 
 def _say(**event: Any) -> None:

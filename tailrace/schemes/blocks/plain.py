@@ -7,6 +7,8 @@ from collections.abc import Iterator
 
 from finsy.p4entity import P4Entity
 
+from tailrace.codec.layers.bth import FIRST_PORT, LAST_PORT
+from tailrace.hosts.flows.paths import PathList
 from tailrace.schemes.blocks.entries import usual
 from tailrace.schemes.resolved import Plan, Resolved
 
@@ -17,3 +19,16 @@ class ResolvedPlain(Resolved, frozen=True, kw_only=True):
     def entities(self, plan: Plan) -> Iterator[P4Entity]:
         """See Resolved."""
         return usual(plan)
+
+
+class Ports:
+    """Path lists where NICs choose among UDP source ports, whatever the switches' hashes make of them."""
+
+    def __init__(self, count: int) -> None:
+        """Args: count: of ports, 1 or more and no more than are nobody's in particular."""
+        ports = tuple(range(FIRST_PORT, LAST_PORT + 1))[:count]
+        self._list = PathList(ports, (0,) * len(ports), (1.0,) * len(ports))
+
+    def of(self, source_ip: str, target_ip: str) -> PathList:  # noqa: ARG002
+        """The same ones from any host to any other one."""
+        return self._list

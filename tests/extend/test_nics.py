@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A scheme and a transport that are in NICs alone, as docs/extend.md has them: no P4, and nothing of ours changed."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tailrace import hosts
+from tests.extend.conftest import Run, documented
+
+WORDS = ("--workload", "permutation:size=64KiB,peers=remote", "--target", "virtual", "--out", "out")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """With the files of the document."""
+    return documented(tmp_path / "mine")
+
+
+def summary(tailrace: Run, folder: Path, *words: str, **environment: str) -> dict[str, Any]:
+    done = tailrace("run", "--plugin", folder, "--json", *words, *WORDS, **environment)
+    assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    assert found["completed"] == found["flows"] > 0
+    return found
+
+
+def test_they_run_beside_ours(folder: Path, tailrace: Run) -> None:
+    """The scheme over our transports and over its own, which our schemes take, too; each makes a difference."""
+    cases = [
+        ("ecmp", "gbn"),
+        ("ecmp", "aimd"),
+        *(("bend", name) for name in ("gbn", "aimd", "dctcp", "dcqcn")),
+    ]
+    found = {}
+    for scheme, transport in cases:
+        one = summary(tailrace, folder, "--scheme", f"{scheme}:kmax=9KB", "--transport", transport)
+        assert one["transport"] == transport.partition(":")[0]
+        found[scheme, transport] = one
+        if scheme == "bend":
+            assert one["counters"]["bend"]["explored"] > one["flows"]
+            assert "spritz" not in one
+    assert len({one["trace_sha256"] for one in found.values()}) == len(cases)
+    assert len({one["p4_sha256"] for one in found.values()}) == 1
+
+
+def test_ours_stay_compiled_and_do_the_same(folder: Path, tailrace: Run) -> None:
+    """Classes from outside inherit from compiled ones and from interpreted ones with the same effect."""
+    words = ("--scheme", "bend", "--transport", "aimd:cut=0.7")
+    modes = dict.fromkeys(("interpreted", hosts.IMPLEMENTATION))
+    assert (
+        len({summary(tailrace, folder, *words, TAILRACE_HOSTS=mode)["trace_sha256"] for mode in modes}) == 1
+    )
+
+
+def test_a_scale_of_time_holds_for_their_settings(folder: Path, tailrace: Run) -> None:
+    """Ten times slower is the same run, ten times longer."""
+    words = ("--scheme", "bend", "--transport", "aimd", "--window", "64KiB")
+    found = [summary(tailrace, folder, *words, "--time-scale", scale) for scale in ("1", "10")]
+    assert found[1]["fct_ns"]["p50"] == pytest.approx(10 * found[0]["fct_ns"]["p50"], rel=0.01)
+
+
+def test_they_are_listed(folder: Path, tailrace: Run) -> None:
+    shown = json.loads(tailrace("transports", "aimd", "--plugin", folder, "-o", "json").stdout)
+    assert [(row["key"], row["default"]) for row in shown] == [("", ""), ("cut", "0.5")]
+    assert "judges its path" in tailrace("schemes", "bend", "--plugin", folder).stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "problem"),
+    [
+        (
+            "bend",
+            "return self.port",
+            "return self.prt",
+            r"bend\.py: line \d+: AttributeError: 'Bend' object has no",
+        ),
+        ("bend", "return self.port", "return 70000", r"steering chose port 70000, expected 1\.\.65535"),
+        (
+            "bend",
+            'steering("bend")',
+            'steering("scout")',
+            r"bend\.py: line \d+: steering 'scout' is registered twice",
+        ),
+        ("bend", "Ports(64)", "None", "flow 1: steering bend needs paths, and its NIC knows none"),
+        ("bend", 'config.own["share"]', 'config.own["x"]', r"bend\.py: line \d+: KeyError: 'x'"),
+        ("aimd", '= "aimd"', '= "gbn"', "transport 'gbn' is registered twice"),
+        ("aimd", "self.window * self.cut", "self.window / 0", r"aimd\.py: line \d+: ZeroDivisionError"),
+        (
+            "aimd",
+            "class AimdSender(GoBackNSender)",
+            "class AimdSender(int)",
+            r"aimd\.py: line \d+: TypeError",
+        ),
+    ],
+)
+def test_what_is_wrong_is_told_in_one_line(
+    folder: Path, tailrace: Run, name: str, old: str, new: str, problem: str
+) -> None:
+    """It names the file and the line, or the flow; nobody sees a traceback."""
+    path = folder / f"{name}.py"
+    text = path.read_text("utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new), "utf-8")
+    words = ("--scheme", "bend", "--transport", "aimd", "--fault", "drop:rate=0.05")
+    done = tailrace("run", "--plugin", folder, *words, *WORDS)
+    lines = [line for line in done.stderr.splitlines() if line.startswith("tailrace: ")]
+    assert (done.returncode, len(lines), "Traceback" in done.stderr) == (2, 1, False), done.stderr
+    assert re.search(problem, lines[0])
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (("--scheme", "bend:share=2", "--transport", "gbn"), "share must be at most 1"),
+        (("--scheme", "ecmp", "--transport", "aimd:cut=0"), "cut must be more than 0, found '0'"),
+        (("--scheme", "bend", "--transport", "mp-rdma"), "both choose the source port"),
+    ],
+)
+def test_what_cannot_be_is_refused(folder: Path, tailrace: Run, words: tuple[str, ...], problem: str) -> None:
+    done = tailrace("run", "--plugin", folder, *words, *WORDS)
+    assert (done.returncode, "Traceback" in done.stderr) == (2, False), done.stderr
+    assert problem in done.stderr
