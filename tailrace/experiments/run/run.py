@@ -58,7 +58,7 @@ def run(
         SpecError: a metric, or what NICs do, is from outside and failed.
         RunError: the run failed, or measured something else than it was given.
     """
-    with plugins.told(label):
+    with plugins.blamed(label):
         outcome = backend.run(replace(planned.job, pcap_dir=pcap_dir), report)
     if outcome.pfc is not None and outcome.pfc.storms:
         report(Progress("traffic", note=outcome.pfc.storm_note))

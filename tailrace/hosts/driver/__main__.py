@@ -54,7 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     given = parser.parse_args(argv)
     try:
         job = read_job(given.job)
-        with plugins.told("NICs"):
+        with plugins.blamed("NICs"):
             return _run(job)
     except BrokenPipeError:
         # nobody reads what is written: there is nobody to tell, and Python must not try to at its end
