@@ -9,14 +9,13 @@ from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import Any
 
-import fabric_pfc
 import msgspec
-from fabric_job import Job
-from fabric_plan import NATIVE, Plan
+from fabric_plan import Plan
 from fabric_process import Process
 from fabric_report import FabricError, Report
 from fabric_watch import Watch
 
+from tailrace.p4rt.channel import Address
 from tailrace.p4rt.events import LATE, LINK_DOWN
 
 SCRIPT = Path(__file__).with_name("serve_controller.py")
@@ -53,25 +52,19 @@ def doubts(events: Sequence[Mapping[str, Any]], failed: AbstractSet[str]) -> lis
 class Control:
     """The controller of a fabric. `events`: those of links, paths and failures, as its process says them."""
 
-    def __init__(self, job: Job, plan: Plan, tick_ns: int, run_dir: Path, logs: Path) -> None:
+    def __init__(self, job_file: Path, plan: Plan, run_dir: Path, logs: Path) -> None:
         """Starts it.
 
         Args:
-            run_dir: for its settings and its relay socket.
+            job_file: what runs.
+            plan: where its switches are.
+            run_dir: for what it is told of them, and its relay socket.
             logs: folder of its log.
         """
-        settings = {
-            "topology": job.topology,
-            "scheme": job.scheme,
-            "target": job.target,
-            "tick_ns": tick_ns,
-            "time_scale": job.time_scale,
-            "switches": {s.name: {"address": s.address, "device_id": s.device_id} for s in plan.switches},
-            "pfc": None if job.pfc is None or job.target == NATIVE else fabric_pfc.emulated(job.pfc),
-        }
-        file = run_dir / "controller.json"
-        file.write_bytes(msgspec.json.encode(settings))
-        command = [sys.executable, str(SCRIPT), str(file)]
+        switches = {switch.name: Address(switch.address, switch.device_id) for switch in plan.switches}
+        file = run_dir / "switches.json"
+        file.write_bytes(msgspec.json.encode(switches))
+        command = [sys.executable, str(SCRIPT), str(job_file), str(file)]
         self.process = Process("controller", command, logs / "controller.log", piped=True)
         self.events: list[dict[str, Any]] = []
         self._ready = False

@@ -7,9 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from fabric_job import Fault
 from fabric_links import Links, share
 from fabric_plan import LinkPlan, Plan, PortPlan, SwitchPlan
+
+from tailrace.experiments.faults.fault import LinkDown, LinkFault, LinkSlow
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,21 +22,17 @@ class Step:
     act: Callable[[], None]
 
 
-def links_of(plan: Plan, fault: Fault) -> list[LinkPlan]:
+def links_of(plan: Plan, fault: LinkSlow | LinkDown) -> list[LinkPlan]:
     """The links that a fault is about."""
     return [link for link in plan.links if {link.a.node, link.b.node} == {fault.a, fault.b}]
 
 
-def _permanent(fault: Fault) -> bool:
-    return fault.kind == "link-slow" and fault.at_ns == 0 and fault.until_ns is None
-
-
-def slowed(plan: Plan, faults: Sequence[Fault]) -> Plan:
+def slowed(plan: Plan, faults: Sequence[LinkFault]) -> Plan:
     """The plan with the rates of links that are slow all the time."""
     factors = {
         (end.node, end.port): fault.factor
         for fault in faults
-        if _permanent(fault)
+        if isinstance(fault, LinkSlow) and fault.always
         for link in links_of(plan, fault)
         for end in (link.a, link.b)
     }
@@ -47,20 +44,21 @@ def slowed(plan: Plan, faults: Sequence[Fault]) -> Plan:
     return replace(plan, switches=switches)
 
 
-def schedule(plan: Plan, links: Links, faults: Sequence[Fault]) -> list[Step]:
+def schedule(plan: Plan, links: Links, faults: Sequence[LinkFault]) -> list[Step]:
     """What to do when, in order."""
     steps: list[Step] = []
     for fault in faults:
+        match fault:
+            case LinkDown():
+                begin = partial(links.set_state, state="down"), "is down"
+                end = partial(links.set_state, state="up"), "is up"
+            case LinkSlow() if not fault.always:
+                begin = partial(links.set_share, factor=fault.factor), "is slow"
+                end = partial(links.set_share, factor=1.0), "has its rate again"
+            case _:
+                continue
         for link in links_of(plan, fault):
-            if fault.kind == "link-down":
-                down, up = partial(links.set_state, link, "down"), partial(links.set_state, link, "up")
-                steps.append(Step(fault.at_ns, f"{link.name} is down", down))
-                if fault.until_ns is not None:
-                    steps.append(Step(fault.until_ns, f"{link.name} is up", up))
-            elif not _permanent(fault):
-                slow = partial(links.set_share, link, fault.factor)
-                steps.append(Step(fault.at_ns, f"{link.name} is slow", slow))
-                if fault.until_ns is not None:
-                    fast = partial(links.set_share, link, 1.0)
-                    steps.append(Step(fault.until_ns, f"{link.name} has its rate again", fast))
+            for at_ns, (act, text) in ((fault.at_ns, begin), (fault.until_ns, end)):
+                if at_ns is not None:
+                    steps.append(Step(at_ns, f"{link.name} {text}", partial(act, link)))
     return sorted(steps, key=lambda step: step.at_ns)

@@ -15,14 +15,13 @@ from typing import Any
 
 from fabric_bmv2 import pfc_registers
 from fabric_counters import Reading
-from fabric_job import Pfc
 from fabric_plan import BMV2, DATA_PRIORITY, SwitchPlan
 from fabric_process import Process
 from fabric_report import FabricError
 
+from tailrace.experiments.plan.pfc import Thresholds
 from tailrace.p4rt.programs import Program
 from tailrace.p4rt.target import target
-from tailrace.words.watchdog import parse_watchdog
 
 NO_WAITING_ROOM = "NO_WAITING_ROOM"
 """The program's reason for dropping what is lossless."""
@@ -34,7 +33,7 @@ REPORT_S = 30.0
 _POLL_S = 0.02
 
 
-def options(pfc: Pfc, priority: int, statistics: Path, hosts: Sequence[int]) -> list[str]:
+def options(pfc: Thresholds, priority: int, statistics: Path, hosts: Sequence[int]) -> list[str]:
     """What a native switch is told: thresholds and watchdogs of its ports, and where to write what it counts.
 
     Args:
@@ -43,10 +42,9 @@ def options(pfc: Pfc, priority: int, statistics: Path, hosts: Sequence[int]) -> 
     """
     sizes = f"xoff={pfc.xoff_bytes}B,xon={pfc.xon_bytes}B,headroom={pfc.headroom_bytes}B"
     words = ["--pfc", f"{priority}:{sizes}", "--statistics", str(statistics)]
-    watchdog = parse_watchdog(pfc.watchdog)
-    words += ["--pfc-watchdog", pfc.watchdog]
-    if hosts and watchdog.detect_ns:
-        words += ["--pfc-watchdog", f"{','.join(map(str, hosts))}:host,action={watchdog.action}"]
+    words += ["--pfc-watchdog", pfc.watchdog.words()]
+    if hosts and pfc.watchdog.detect_ns:
+        words += ["--pfc-watchdog", f"{','.join(map(str, hosts))}:host,action={pfc.watchdog.action}"]
     if pfc.buffer_bytes is not None:
         share = "" if pfc.alpha is None else f",alpha={pfc.alpha}"
         words += ["--buffer", f"{pfc.buffer_bytes}B{share},port={pfc.port_bytes}B"]
@@ -70,11 +68,6 @@ def taken(
         for count in [found[plan.name]["ports"][str(port.number)]]
     }
     return {interface: count + pauses.get(interface, 0) for interface, count in counted.items()}
-
-
-def emulated(pfc: Pfc) -> dict[str, Any]:
-    """What the controller has to know where the program does it."""
-    return {"xoff_bytes": pfc.xoff_bytes, "xon_bytes": pfc.xon_bytes, "watchdog": pfc.watchdog}
 
 
 def emulated_counts(

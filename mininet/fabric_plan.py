@@ -12,6 +12,7 @@ from pathlib import Path
 
 from fabric_report import InputError
 
+from tailrace.p4rt.target import Target
 from tailrace.topology import Topology
 
 BMV2, NATIVE = "bmv2", "native"
@@ -148,24 +149,23 @@ def make_plan(topology: Topology, target: str, run_dir: Path, logs: Path) -> Pla
 
 
 def command(
-    plan: SwitchPlan, target: str, tick_ns: int, queue_limit_bytes: int | None, more: Sequence[str] = ()
+    plan: SwitchPlan, target: Target, queue_limit_bytes: int | None, more: Sequence[str] = ()
 ) -> list[str]:
     """The command line of one switch.
 
     Args:
         target: bmv2 or native.
-        tick_ns: unit of the P4 timestamps; BMv2 has no choice.
         queue_limit_bytes: the program's own limit of a queue; None: queues have none at all.
         more: further options.
     """
     words = ["--device-id", str(plan.device_id), "--no-p4", "--log-console", "--log-level", "warn"]
     for port in plan.ports:
         words += ["-i", f"{port.number}@{port.interface}"]
-    if target == BMV2:
+    if target.name == BMV2:
         words = [BMV2_EXECUTABLE, "--thrift-port", str(plan.thrift_port), *words]
     else:
         words = [sys.executable, "-m", NATIVE_MODULE, *words]
-        words += [*_native_options(plan, tick_ns, queue_limit_bytes), *more]
+        words += [*_native_options(plan, target.tick_ns, queue_limit_bytes), *more]
     words += ["--", "--grpc-server-addr", plan.address, "--cpu-port", str(CPU_PORT)]
     return [*words, "--priority-queues", str(PRIORITY_QUEUES)]
 

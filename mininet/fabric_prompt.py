@@ -134,4 +134,4 @@ class Prompt(CLI):
             raise FabricError("the experiment has no flows")
         result = self._run.traffic(self._net)
         done = sum(flow["end_ns"] is not None for flow in result["flows"])
-        output(f"{done} of {len(result['flows'])} flows are complete; see {self._run.job.out}\n")
+        output(f"{done} of {len(result['flows'])} flows are complete; see {self._run.out}\n")

@@ -17,7 +17,6 @@ import fabric_pfc
 import fabric_switches
 from fabric_control import Control, doubts
 from fabric_faults import links_of, schedule, slowed
-from fabric_job import Job
 from fabric_links import Links, add_delays
 from fabric_load import Load, LoadWatch
 from fabric_net import FabricNet
@@ -30,9 +29,9 @@ from fabric_watch import Watch
 
 from tailrace.codec.sizes import HEADER_BYTES
 from tailrace.controller import runfile
+from tailrace.experiments.backends.job import Job
+from tailrace.experiments.faults.fault import LinkDown
 from tailrace.p4rt import programs
-from tailrace.p4rt.target import target
-from tailrace.schemes.registry import resolved_of
 from tailrace.topology.timing import fabric_rate_bps
 from tailrace.words.constants import NS_BITS
 
@@ -44,29 +43,28 @@ CAPTURE_S = 30.0
 class Run:
     """All that one run starts. Use `up`, then `traffic` as often as wanted, and `down` in any case."""
 
-    def __init__(self, job: Job, run_dir: Path, report: Report) -> None:
+    def __init__(self, job_file: Path, job: Job, run_dir: Path, report: Report) -> None:
         """Nothing is started yet.
 
         Args:
+            job_file: where the job stands, for other processes; its folder is for the result and logs/.
+            job: what is in it.
             run_dir: for sockets and the files of child processes.
 
         Raises:
-            SpecError: the scheme is none.
             ControllerError: its program is missing.
         """
         topology = job.topology
         self.job, self.topology, self.report = job, topology, report
         self.watch = Watch()
         self._applied: dict[str, str | bool] = {}
-        self._run_dir, self._logs = run_dir, job.out / "logs"
-        scheme = resolved_of(job.scheme)
-        self._limit_bytes = scheme.queue_limit_bytes
-        self._recirculates = scheme.recirculates
-        self._program = programs.load(scheme.program)
-        self._tick_ns = target(job.target).tick_ns
+        self.out = job_file.parent
+        self._job_file, self._run_dir, self._logs = job_file, run_dir, self.out / "logs"
+        self._program = programs.load(job.scheme.program)
         self._frame_bytes = job.nic.mtu_bytes + HEADER_BYTES
         self._plan = make_plan(topology, job.target, run_dir, self._logs)
         self.links = Links(self._plan, self._frame_bytes)
+        self._cuts = [fault for fault in job.faults if isinstance(fault, LinkDown)]
         self._processes: list[Process] = []
         self._events: list[dict[str, Any]] = []
         self._reported = 0
@@ -96,29 +94,29 @@ class Run:
         if job.pcap_dir is not None:
             self._capture(net, job.pcap_dir)
         self.report.phase("controller")
-        control = Control(job, plan, self._tick_ns, self._run_dir, self._logs)
+        control = Control(self._job_file, plan, self._run_dir, self._logs)
         self._processes.insert(0, control.process)
         control.wait_ready(self.watch, self.report)
         self._events = control.events
         return net
 
     def _settle(self, plan: SwitchPlan) -> None:
-        rate_bps = fabric_rate_bps(self.topology) if self._recirculates else None
+        rate_bps = fabric_rate_bps(self.topology) if self.job.scheme.recirculates else None
         waits = self.job.pfc is not None
         inner = fabric_bmv2.inner_rates(plan, self._program, self._frame_bytes, rate_bps, waits=waits)
-        fabric_bmv2.settle(plan, self._limit_bytes, self._frame_bytes, inner)
+        fabric_bmv2.settle(plan, self.job.scheme.queue_limit_bytes, self._frame_bytes, inner)
 
     def _start_switch(self, plan: SwitchPlan) -> Process:
         job, more = self.job, []
-        limit_bytes: int | None = self._limit_bytes
+        limit_bytes: int | None = job.scheme.queue_limit_bytes
         if job.pfc is not None:
             # what is lossless may fill a queue as far as thresholds and memory let it
             hosts = [host.port for host in self.topology.hosts if host.switch == plan.name]
             limit_bytes = None
             more = fabric_pfc.options(job.pfc, job.nic.data_priority, plan.statistics, hosts)
-        if self._recirculates:
+        if job.scheme.recirculates:
             more = [*more, "--recirc-rate", f"{fabric_rate_bps(self.topology)}bps"]
-        process = fabric_switches.start(plan, job.target, self._tick_ns, limit_bytes, more)
+        process = fabric_switches.start(plan, job.switches, limit_bytes, more)
         self._processes.append(process)
         return process
 
@@ -196,8 +194,7 @@ class Run:
 
     def _broken(self) -> list[str]:
         """Interfaces of links that go down in this run."""
-        faults = [fault for fault in self.job.faults if fault.kind == "link-down"]
-        links = [link for fault in faults for link in links_of(self._plan, fault)]
+        links = [link for fault in self._cuts for link in links_of(self._plan, fault)]
         return [end.interface for link in links for end in (link.a, link.b)]
 
     def _frame_ns(self) -> int:
@@ -237,12 +234,12 @@ class Run:
             "p4_sha256": self._program.sha256,
             "wall_s": round(time.monotonic() - self._started_s, 3),
         }
-        (self.job.out / RESULT).write_text(json.dumps(result, indent=1) + "\n")
+        (self.out / RESULT).write_text(json.dumps(result, indent=1) + "\n")
         return result
 
     def _doubts(self) -> list[str]:
         """What the watching of links tells of a machine that did not keep up."""
-        ends = [(fault.a, fault.b) for fault in self.job.faults if fault.kind == "link-down"]
+        ends = [(fault.a, fault.b) for fault in self._cuts]
         failed = {f"{a}-{b}" for end in ends for a, b in (end, end[::-1])}
         return doubts(self._events[self._reported :], failed)
 

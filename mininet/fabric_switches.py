@@ -12,6 +12,8 @@ from fabric_plan import SwitchPlan, command
 from fabric_process import Process
 from fabric_report import FabricError
 
+from tailrace.p4rt.target import Target
+
 START_S = 30.0
 """A switch that does not listen by then is given up; each further switch gets a second more."""
 
@@ -19,10 +21,10 @@ _POLL_S = 0.02
 
 
 def start(
-    plan: SwitchPlan, target: str, tick_ns: int, queue_limit_bytes: int | None, more: Sequence[str] = ()
+    plan: SwitchPlan, target: Target, queue_limit_bytes: int | None, more: Sequence[str] = ()
 ) -> Process:
     """Starts one switch, with the arguments of fabric_plan.command; it does not serve yet."""
-    return Process(plan.name, command(plan, target, tick_ns, queue_limit_bytes, more), plan.log)
+    return Process(plan.name, command(plan, target, queue_limit_bytes, more), plan.log)
 
 
 def wait_ready(switches: dict[str, tuple[SwitchPlan, Process]]) -> None:

@@ -12,13 +12,15 @@ from typing import Any
 
 import msgspec
 from fabric_faults import Step
-from fabric_job import Job
 from fabric_net import FabricNet
 from fabric_plan import host_interface
 from fabric_process import Process
 from fabric_report import FabricError, Report
 from fabric_watch import TURN_S, Watch
 
+from tailrace.experiments.backends.job import Job
+from tailrace.hosts.driver.job import HostJob, HostsJob
+from tailrace.hosts.flows.paths import PathList
 from tailrace.topology import GATEWAY_MAC
 
 DRIVER = "tailrace.hosts.driver"
@@ -39,38 +41,43 @@ class Traffic:
         self._result = run_dir / "traffic-result.json"
         self._said: set[str] = set()
         self._done, self._flows = 0, len(job.flows)
-        settings = run_dir / "traffic.json"
-        settings.write_bytes(msgspec.json.encode(self._settings(job, net)))
-        command = [sys.executable, "-m", DRIVER, str(settings)]
+        file = run_dir / "hosts.json"
+        file.write_bytes(msgspec.json.encode(self._job(job, net)))
+        command = [sys.executable, "-m", DRIVER, str(file)]
         self.process = Process("hosts", command, logs / "hosts.log", piped=True)
         watch.listen(self.process, self._hear)
         watch.guard(self.process)
         watch.wait(lambda: "ready" in self._said, READY_S, "the hosts are not ready")
 
-    def _settings(self, job: Job, net: FabricNet) -> dict[str, Any]:
-        hosts = [
-            {
-                "name": host.name,
-                "interface": host_interface(host.name),
-                "netns": net.namespace(host.name),
-                "ip": host.ip,
-                "mac": host.mac,
-                "gateway_mac": GATEWAY_MAC,
-                "rate_bps": host.rate_bps,
+    def _job(self, job: Job, net: FabricNet) -> HostsJob:
+        table = job.scheme.paths(job.topology)
+        paths: dict[str, dict[str, PathList]] = {}
+        if table is not None:
+            for flow in job.flows:
+                paths.setdefault(flow.src, {})[flow.dst] = table.of(flow.src, flow.dst)
+        hosts = tuple(
+            HostJob(
+                name=host.name,
+                interface=host_interface(host.name),
+                netns=net.namespace(host.name),
+                ip=host.ip,
+                mac=host.mac,
+                gateway_mac=GATEWAY_MAC,
+                rate_bps=host.rate_bps,
                 # its frames go into a switch
-                "delay_ns": host.delay_ns + net.plan.topology.latency_ns,
-                "paths": job.paths.get(host.ip, {}),
-            }
-            for host in net.plan.topology.hosts
-        ]
-        return {
-            "seed": job.seed,
-            "nic": job.nic,
-            "kernel_tcp": job.kernel_tcp,
-            "hosts": hosts,
-            "flows": job.flows,
-            "result": str(self._result),
-        }
+                delay_ns=host.delay_ns + job.topology.latency_ns,
+                paths=paths.get(host.ip, {}),
+            )
+            for host in job.topology.hosts
+        )
+        return HostsJob(
+            hosts=hosts,
+            flows=job.flows,
+            nic=job.nic,
+            seed=job.seed,
+            result=str(self._result),
+            kernel_tcp=job.kernel_tcp,
+        )
 
     def _hear(self, said: dict[str, Any]) -> None:
         event = said["event"]

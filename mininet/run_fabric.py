@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a job under Mininet: python mininet/run_fabric.py JOB.json (see fabric_job.py for what is in it).
+"""Runs a job (experiments.backends.job.Job) under Mininet: python mininet/run_fabric.py JOB.json [--prompt].
 
 Needs root and Debian's package mininet. Progress goes to standard output as lines of JSON, messages to
-standard error, the result to OUT/RESULT.json. Exit codes: 0 done, 1 the run failed, 2 bad job or something is
+standard error, RESULT.json and logs/ into the folder of the job. With --prompt nothing is sent: Mininet's
+prompt is shown instead. Exit codes: 0 done, 1 the run failed, 2 bad job or something is
 missing here, 130 interrupted. However it ends, nothing stays behind (see fabric_sandbox.py).
 """
 
@@ -15,11 +16,12 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from fabric_job import Job, check_job, read_job
 from fabric_plan import check_target
 from fabric_report import FabricError, InputError, Report
 from fabric_sandbox import make_run_dir, remove_stale, run_sandboxed
 
+from tailrace.experiments.backends.job import Job, check_real_time, read_job
+from tailrace.experiments.backends.mininet import PROMPT
 from tailrace.p4rt.errors import ControllerError
 from tailrace.words import SpecError
 
@@ -30,11 +32,11 @@ _SYSTEM_PATHS = ("/usr/sbin", "/sbin")
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; the exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    if len(words) != 1 or words[0].startswith("-"):
-        print("usage: run_fabric.py JOB.json", file=sys.stderr)
+    if not words or words[0].startswith("-") or words[1:] not in ([], [PROMPT]):
+        print(f"usage: run_fabric.py JOB.json [{PROMPT}]", file=sys.stderr)
         return 2
     try:
-        return _main(Path(words[0]))
+        return _main(Path(words[0]), prompt=words[1:] == [PROMPT])
     except FabricError as error:
         return _fail(str(error), error.exit_code)
     except SpecError as error:
@@ -50,13 +52,13 @@ def _fail(message: str, code: int) -> int:
     return code
 
 
-def _main(path: Path) -> int:
+def _main(path: Path, *, prompt: bool) -> int:
     job = read_job(path)
-    check_job(job)
+    check_real_time(job)
     _check_machine(job)
     remove_stale()
     folder = make_run_dir()
-    return run_sandboxed(lambda: _run(job, folder), folder)
+    return run_sandboxed(lambda: _run(path, job, folder, prompt=prompt), folder)
 
 
 def _check_machine(job: Job) -> None:
@@ -77,15 +79,15 @@ def _check_machine(job: Job) -> None:
     check_target(job.target)
 
 
-def _run(job: Job, folder: Path) -> int:
+def _run(path: Path, job: Job, folder: Path, *, prompt: bool) -> int:
     """What happens in the sandbox."""
     from fabric_run import Run
 
-    report = Report(plain=job.cli)
-    run = Run(job, folder, report)
+    report = Report(plain=prompt)
+    run = Run(path, job, folder, report)
     try:
         net = run.up()
-        if not job.cli:
+        if not prompt:
             run.traffic(net)
             return 0
         from fabric_prompt import Prompt

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tailrace.experiments.backends.job import Backend
 from tailrace.experiments.backends.mininet import MininetBackend
+from tailrace.experiments.backends.outcome import Backend
 from tailrace.experiments.backends.target import choose
 from tailrace.experiments.backends.virtual.run import Stops, VirtualBackend
 from tailrace.experiments.errors import RunError

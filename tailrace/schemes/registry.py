@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -15,8 +16,11 @@ from tailrace.schemes.base import SCHEMES, Common, SchemeConfig
 from tailrace.schemes.resolved import Resolved
 from tailrace.words import Options, SpecError, keys, plugins
 from tailrace.words.registry import load_folder
+from tailrace.words.schema import convert
 
-__all__ = ["SCHEMES", "parse_scheme", "resolved_of"]
+__all__ = ["SCHEMES", "parse_scheme", "resolved_of", "with_scheme"]
+
+Struct = TypeVar("Struct", bound=msgspec.Struct)
 
 load_folder(__package__, "declaration")
 
@@ -41,6 +45,20 @@ def parse_scheme(text: str) -> SchemeConfig:
         hf2t=keys.read(words, Hf2tWords, structs) if asked_for(options) else None,
     )
     return config.checked(options)
+
+
+def with_scheme(document: Any, struct: type[Struct]) -> Struct:
+    """A struct whose field `scheme` is a scheme in a network, of the document that msgspec made of it.
+
+    Raises:
+        KeyProblemError: it is none.
+        SpecError: the scheme is not registered here.
+    """
+    # a struct knows only those heirs of Resolved that there are when it is made
+    shape = msgspec.defstruct(struct.__name__, [("scheme", Any)], bases=(struct,), kw_only=True)
+    found = convert(document, shape)
+    values = {field: getattr(found, field) for field in struct.__struct_fields__}
+    return struct(**values | {"scheme": resolved_of(values["scheme"])})
 
 
 def resolved_of(document: object) -> Resolved:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -72,15 +72,20 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise FileError(path, "", f"not TOML: {error}") from error
 
 
-def read_json(path: Path, shape: type[Struct], most_bytes: int = MOST_BYTES) -> Struct:
-    """The struct that a JSON file holds.
+def read_json(
+    path: Path,
+    shape: type[Struct],
+    most_bytes: int = MOST_BYTES,
+    made: Callable[[Any, type[Struct]], Struct] = convert,
+) -> Struct:
+    """The struct that a JSON file holds; `made` of its values.
 
     Raises:
         FileError: it cannot be read, is no JSON, or not what the struct wants.
     """
     try:
         # NaN and the like become texts, which no number is
-        return convert(json.loads(_text_of(path, most_bytes), parse_constant=str), shape)
+        return made(json.loads(_text_of(path, most_bytes), parse_constant=str), shape)
     except json.JSONDecodeError as error:
         raise FileError(path, f"line {error.lineno}", error.msg) from error
     except RecursionError as error:
@@ -123,10 +128,10 @@ class _Field(NamedTuple):
 
 
 def _decode(kind: type, value: object) -> object:
-    """Paths, the only type that msgspec does not know itself, are texts."""
+    """What msgspec does not know itself, paths and fractions, are texts."""
     if isinstance(value, str):
         return kind(value)
-    raise TypeError("a path is a text")
+    raise TypeError("expected a text")
 
 
 def _converted(value: Any, hint: Any, strict: bool) -> tuple[Any, Exception | None]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import pytest
 from finsy.proto import p4r
+from msgspec import structs
 
-from tailrace.experiments.backends.job import Outcome, Progress
+from tailrace.experiments.backends.outcome import Outcome, Progress
 from tailrace.experiments.backends.virtual.faults import REACTION_RTTS
 from tailrace.experiments.backends.virtual.run import Standing, Stops, VirtualBackend
 from tailrace.experiments.faults.fault import LinkDown
@@ -90,7 +90,7 @@ def run(
     words = Experiment(
         scheme=scheme, topology=WORDS, workload="alltoall:size=320KiB", target="virtual", seed=3
     )
-    job = replace(plan(words, "virtual").job, faults=faults)
+    job = structs.replace(plan(words, "virtual").job, faults=faults)
     return VirtualBackend(look, stops).run(job, report), notes
 
 

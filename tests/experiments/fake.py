@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from tailrace.experiments.backends.job import Job, Outcome, Progress, Report
+from tailrace.experiments.backends.job import Job
+from tailrace.experiments.backends.outcome import Outcome, Progress, Report
 from tailrace.hosts.flows.flow import FlowRecord, FlowSpec
 
 

@@ -16,7 +16,8 @@ import pytest
 
 from tailrace.cli.experiment_command import Output, run_several
 from tailrace.cli.main import main
-from tailrace.experiments.backends.job import Job, Outcome
+from tailrace.experiments.backends.job import Job
+from tailrace.experiments.backends.outcome import Outcome
 from tailrace.experiments.figures.figure import MOST_LINES, comparison_figure
 from tailrace.experiments.plan.experiment import Experiment, make
 from tailrace.experiments.plan.experiment_file import base_experiment, read_experiment, schemes_of

@@ -13,7 +13,8 @@ from xml.etree import ElementTree
 import pytest
 from matplotlib.figure import Figure
 
-from tailrace.experiments.backends.job import Job, Outcome
+from tailrace.experiments.backends.job import Job
+from tailrace.experiments.backends.outcome import Outcome
 from tailrace.experiments.errors import RunError
 from tailrace.experiments.figures.figure import comparison_figure
 from tailrace.experiments.plan.experiment import make

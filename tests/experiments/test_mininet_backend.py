@@ -12,8 +12,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tailrace.experiments.backends.job import Job, PfcSeen, Progress
+from tailrace.experiments.backends.job import Job
 from tailrace.experiments.backends.mininet import MininetBackend
+from tailrace.experiments.backends.outcome import PfcSeen, Progress
 from tailrace.experiments.errors import RunError
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.plan import plan
@@ -26,7 +27,7 @@ from tailrace.words.scale import scaled
 HEAD = """
 import json, os, pathlib, signal, sys, time
 job = json.loads(pathlib.Path(sys.argv[1]).read_text())
-out = pathlib.Path(job["out"])
+out = pathlib.Path(sys.argv[1]).parent
 def say(**line):
     print(json.dumps(line), flush=True)
 """
@@ -124,7 +125,7 @@ def test_pfc_of_the_switches(tmp_path: Path) -> None:
 
 def test_job_as_the_harness_reads_it(tmp_path: Path) -> None:
     """Everything at its time scale, and resolved; faults as objects of their own kind."""
-    fault = ["link-slow:link=leaf1-spine1,factor=0.1,until=3us", "link-down:link=leaf1-spine2,at=1us"]
+    fault = ["link-slow:link=leaf1-spine1,factor=0.1", "link-down:link=leaf1-spine2,at=1us,until=3us"]
     copy = tmp_path / "copy.json"
     run_script(
         tmp_path,
@@ -138,10 +139,9 @@ def test_job_as_the_harness_reads_it(tmp_path: Path) -> None:
     assert resolved_of(written["scheme"]).name == "ecmp"
     assert written["time_scale"] == 10
     assert written["nic"]["link_rate_bps"] == 1_000_000
-    slow = {"kind": "link-slow", "a": "leaf1", "b": "spine1", "factor": 0.1, "at_ns": 0, "until_ns": 30_000}
-    down = {"kind": "link-down", "a": "leaf1", "b": "spine2", "at_ns": 10_000, "until_ns": None}
+    slow = {"kind": "link-slow", "a": "leaf1", "b": "spine1", "factor": 0.1, "at_ns": 0, "until_ns": None}
+    down = {"kind": "link-down", "a": "leaf1", "b": "spine2", "at_ns": 10_000, "until_ns": 30_000}
     assert written["faults"] == [slow, down]
-    assert written["cli"] is False
     assert written["pcap_dir"] is None
 
 
@@ -206,7 +206,9 @@ except KeyboardInterrupt:
 def test_prompt(tmp_path: Path, own_temporary_folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """The harness has the user's terminal, is told to show its prompt, and nothing is left when the user leaves."""
     path = tmp_path / "harness.py"
-    path.write_text(HEAD + "print('prompt', job['cli'], os.getsid(0) == os.getsid(os.getppid()))\n")
+    path.write_text(
+        HEAD + "print('prompt', '--prompt' in sys.argv, os.getsid(0) == os.getsid(os.getppid()))\n"
+    )
     MininetBackend(path).prompt(job_with())
     assert capfd.readouterr().out == "prompt True True\n"
     assert list(own_temporary_folder.iterdir()) == []

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import io
 
-from tailrace.experiments.backends.job import Progress
+from tailrace.experiments.backends.outcome import Progress
 from tailrace.experiments.run.progress import Display
 
 

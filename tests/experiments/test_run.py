@@ -9,7 +9,8 @@ from pathlib import Path
 import polars
 import pytest
 
-from tailrace.experiments.backends.job import Job, Outcome, Progress
+from tailrace.experiments.backends.job import Job
+from tailrace.experiments.backends.outcome import Outcome, Progress
 from tailrace.experiments.errors import RunError
 from tailrace.experiments.faults.fault import LinkDown
 from tailrace.experiments.plan.experiment import Experiment, make

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tailrace.experiments.backends.job import Progress
+from tailrace.experiments.backends.outcome import Progress
 from tailrace.experiments.backends.virtual.run import VirtualBackend
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.plan import plan

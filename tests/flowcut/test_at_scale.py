@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from tailrace.experiments.backends.job import Outcome
+from tailrace.experiments.backends.outcome import Outcome
 from tailrace.experiments.backends.virtual.run import VirtualBackend
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.plan import plan

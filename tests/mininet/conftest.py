@@ -65,7 +65,6 @@ class Harness:
             "scheme": "ecmp",
             "target": "native",
             "time_scale": 1000,
-            "out": str(self.out),
             **changes,
         }
         scale = job["time_scale"] or 1
@@ -75,12 +74,13 @@ class Harness:
             if isinstance(job["scheme"], str):
                 scheme = resolve(scaled(parse_scheme(job["scheme"]), scale), topology)
                 job["scheme"] = msgspec.to_builtins(scheme)
-        path = self._folder / "job.json"
+        self.out.mkdir(exist_ok=True)
+        path = self.out / "JOB.json"
         path.write_text(json.dumps(job))
         return path
 
     def start(self, job: Path, **options: Any) -> subprocess.Popen[str]:
-        """Starts a run with pipes; `args` replaces the command, `env` adds to the environment."""
+        """Starts a run with pipes; `args` replaces the command, `more` adds to it, `env` to the environment."""
         environment = {
             **os.environ,
             "PYTHONPATH": str(ROOT),
@@ -90,7 +90,7 @@ class Harness:
         }
         pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         process = subprocess.Popen(
-            options.pop("args", [sys.executable, str(SCRIPT), str(job)]),
+            options.pop("args", [sys.executable, str(SCRIPT), str(job), *options.pop("more", ())]),
             text=True,
             env=environment,
             **{**pipes, **options},

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet
@@ -76,7 +77,7 @@ class Seen:
 
 def in_real_time(job: Job, folder: Path) -> tuple[Seen, Sequence[FlowRecord]]:
     """What Mininet's captures of every link show, and what the hosts counted."""
-    outcome = MininetBackend().run(replace(job, pcap_dir=folder), lambda _progress: None)
+    outcome = MininetBackend().run(structs.replace(job, pcap_dir=folder), lambda _progress: None)
     packets = []
     for path in folder.iterdir():
         with PcapReader(str(path)) as reader:
@@ -98,7 +99,7 @@ def in_virtual_time(job: Job) -> tuple[Seen, Sequence[FlowRecord]]:
     def look(network: Network) -> None:
         network.tap(tap)
 
-    outcome = VirtualBackend(look).run(replace(job, target="virtual"), lambda _progress: None)
+    outcome = VirtualBackend(look).run(structs.replace(job, target="virtual"), lambda _progress: None)
     return seen, outcome.records
 
 
@@ -118,7 +119,9 @@ def test_real_and_virtual_time_agree(
     monkeypatch.setenv("TMPDIR", str(harness.temporary))
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(harness.runtime))
     job = plan(make({**WORDS, "scheme": scheme, "target": "native"}), "native").job
-    job = replace(job, flows=tuple(replace(f, start_ns=i * apart_ns) for i, f in enumerate(job.flows)))
+    job = structs.replace(
+        job, flows=tuple(replace(f, start_ns=i * apart_ns) for i, f in enumerate(job.flows))
+    )
     virtual, virtual_records = in_virtual_time(job)
     real, real_records = in_real_time(job, tmp_path / "pcap")
     flows = {(flow.src, flow.dst, flow.sport): flow for flow in job.flows}

@@ -73,7 +73,7 @@ def test_killed_with_its_child_and_started_again(harness: Harness) -> None:
     process.communicate()
     assert eventually(lambda: not harness.processes())
     (old,) = harness.temporary.iterdir()
-    assert harness.run(harness.job(cli=True)).returncode == 0
+    assert harness.run(harness.job(), more=["--prompt"]).returncode == 0
     assert not old.exists()
     assert harness.left_behind() == []
 
@@ -81,7 +81,7 @@ def test_killed_with_its_child_and_started_again(harness: Harness) -> None:
 def test_two_runs_at_a_time(harness: Harness) -> None:
     """A run leaves the files of another one, which is alive, alone."""
     process = in_traffic(harness)
-    assert harness.run(harness.job(cli=True)).returncode == 0
+    assert harness.run(harness.job(), more=["--prompt"]).returncode == 0
     assert len(list(harness.temporary.iterdir())) == 1
     assert process.poll() is None
     process.terminate()

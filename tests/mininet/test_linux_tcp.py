@@ -10,15 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fabric_job import Job, Pfc, check_job
-from fabric_report import InputError
+from msgspec import structs
 
+from tailrace.experiments.backends.job import check_real_time
 from tailrace.experiments.backends.mininet import MininetBackend
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.plan import plan
 from tailrace.experiments.results.result import write_result
 from tailrace.experiments.run.run import run
-from tailrace.topology import parse_topology
 from tailrace.words import SpecError
 from tests import shaping
 from tests.mininet.conftest import Harness
@@ -107,10 +106,9 @@ def test_refusals(changes: dict[str, Any], target: str, message: str) -> None:
         plan(make({**WORDS, **changes}), target)
 
 
-def test_a_job_with_pauses_is_refused(tmp_path: Path) -> None:
+def test_a_job_with_pauses_is_refused() -> None:
     """Whoever wrote it."""
-    topology = parse_topology(WORDS["topology"])
-    pfc = Pfc(xoff_bytes=9000, xon_bytes=8000, headroom_bytes=9000)
-    job = Job(topology, {}, "native", tmp_path, kernel_tcp="reno", pfc=pfc)
-    with pytest.raises(InputError, match=r"^pfc: the kernel's TCP does not heed its pauses$"):
-        check_job(job)
+    job = plan(make({**WORDS, "transport": "gbn", "pfc": "default"}), "native").job
+    check_real_time(job)
+    with pytest.raises(SpecError, match=r"^pfc: the kernel's TCP does not heed its pauses$"):
+        check_real_time(structs.replace(job, kernel_tcp="reno"))

@@ -18,7 +18,6 @@ from fabric_bmv2 import thrift
 from fabric_capture import open_file, write_frame
 from fabric_control import doubts
 from fabric_faults import schedule, slowed
-from fabric_job import Fault
 from fabric_links import Links
 from fabric_load import Interface, LoadWatch, Usage
 from fabric_plan import Plan, command, make_plan
@@ -29,6 +28,8 @@ from fabric_watch import Watch
 from scapy.layers.l2 import Dot1Q, Ether
 from scapy.utils import PcapReader
 
+from tailrace.experiments.faults.fault import LinkDown, LinkFault, LinkSlow
+from tailrace.p4rt.target import target
 from tailrace.topology import parse_topology
 
 FRAME_NS = 1_000_000
@@ -69,7 +70,7 @@ def test_names_and_addresses_are_unique_and_short(words: str) -> None:
 def test_the_native_switch_is_given_rates_and_delays() -> None:
     """Every port has its own."""
     plan = plan_of("leaf-spine:leaves=2,spines=1,hosts=1,rate=8Mbps,delay=2ms")
-    words = command(plan.switches[0], "native", 1000, queue_limit_bytes=1 << 20)
+    words = command(plan.switches[0], target("native"), queue_limit_bytes=1 << 20)
     assert words[words.index("--queue-depth") + 1] == f"{8 << 20}B"
     assert [word for word in words if word.endswith("bps")] == ["1:8000000bps", "2:8000000bps"]
     assert [word for word in words if word.endswith("000ns")] == ["1:2000000ns", "2:2000000ns"]
@@ -85,7 +86,7 @@ def test_latency_belongs_to_what_leads_to_a_switch(target: str) -> None:
 def test_slow_links_are_slow_from_the_start() -> None:
     """Both directions of the link, and no other."""
     plan = plan_of("leaf-spine:leaves=2,spines=2,hosts=1,rate=10Mbps")
-    slow = slowed(plan, [Fault("link-slow", "spine2", "leaf1", 0.1)])
+    slow = slowed(plan, [LinkSlow("spine2", "leaf1", 0.1)])
     changed = {
         (switch.name, new.number): new.rate_bps
         for switch, old in zip(slow.switches, plan.switches, strict=True)
@@ -98,10 +99,10 @@ def test_slow_links_are_slow_from_the_start() -> None:
 def test_steps_are_in_order_of_time() -> None:
     """Whatever the order of the faults."""
     plan = plan_of("leaf-spine:leaves=2,spines=2,hosts=1", "bmv2")
-    faults = [
-        Fault("link-down", "leaf1", "spine1", at_ns=50, until_ns=90),
-        Fault("link-slow", "leaf2", "spine1", factor=0.5, at_ns=10, until_ns=70),
-        Fault("link-slow", "leaf2", "spine2", factor=0.5),
+    faults: list[LinkFault] = [
+        LinkDown("leaf1", "spine1", at_ns=50, until_ns=90),
+        LinkSlow("leaf2", "spine1", factor=0.5, at_ns=10, until_ns=70),
+        LinkSlow("leaf2", "spine2", factor=0.5),
     ]
     steps = schedule(plan, Links(plan, 1000), faults)
     assert [(step.at_ns, step.text) for step in steps] == [

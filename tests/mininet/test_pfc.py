@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -12,16 +13,19 @@ import fabric_pfc
 import pytest
 from fabric_bmv2 import WAITING_FACTOR, WAITING_PPS, inner_rates
 from fabric_counters import Reading
-from fabric_job import Job, Pfc, check_job
 from fabric_plan import command, make_plan
-from fabric_report import InputError
 
+from tailrace.experiments.backends.job import Job, check_real_time
+from tailrace.experiments.plan.pfc import Thresholds
 from tailrace.experiments.results.pfc import pfc_seen
 from tailrace.native.switchd.lossless import WatchdogSpec
 from tailrace.native.switchd.options import make_parser, parse_options
 from tailrace.p4rt import programs
-from tailrace.p4rt.target import EmulatedPfc
+from tailrace.p4rt.target import EmulatedPfc, target
+from tailrace.schemes.base import resolve
+from tailrace.schemes.registry import parse_scheme
 from tailrace.topology import parse_topology
+from tailrace.words import SpecError
 from tailrace.words.watchdog import Watchdog
 from tests.mininet.conftest import Harness
 from tests.mininet.test_runs import flow, result
@@ -33,8 +37,10 @@ LIMITS: dict[str, Any] = {"xoff_bytes": 6000, "xon_bytes": 3000, "headroom_bytes
 def test_what_the_native_switch_is_told(tmp_path: Path) -> None:
     """Its own parser reads it; queues have no limit but the buffer."""
     plan = make_plan(TOPOLOGY, "native", tmp_path, tmp_path).switches[0]
-    more = fabric_pfc.options(Pfc(**LIMITS, buffer_bytes=9_000_000, alpha="1/8"), 0, plan.statistics, [1, 2])
-    words = command(plan, "native", 1000, None, more)
+    more = fabric_pfc.options(
+        Thresholds(**LIMITS, buffer_bytes=9_000_000, alpha=Fraction(1, 8)), 0, plan.statistics, [1, 2]
+    )
+    words = command(plan, target("native"), None, more)
     _, options = parse_options(make_parser(), words[3:])
     (spec,) = options.pfc
     assert (spec.port, spec.priorities) == (None, (0,))
@@ -48,12 +54,17 @@ def test_what_the_native_switch_is_told(tmp_path: Path) -> None:
     assert (options.queue_depth, options.statistics) == ((0, 0), tmp_path / "leaf1.json")
 
 
-def test_bmv2_has_no_shared_memory(tmp_path: Path) -> None:
+def job_with(target: str, **thresholds: int) -> Job:
+    """A job with PFC and no flows."""
+    scheme = resolve(parse_scheme("ecmp"), TOPOLOGY)
+    return Job(topology=TOPOLOGY, scheme=scheme, target=target, pfc=Thresholds(**{**LIMITS, **thresholds}))
+
+
+def test_bmv2_has_no_shared_memory() -> None:
     """Refused in one line, before anything is started; thresholds alone are the program's affair."""
-    check_job(Job(TOPOLOGY, {}, "bmv2", tmp_path, pfc=Pfc(**LIMITS)))
-    job = Job(TOPOLOGY, {}, "bmv2", tmp_path, pfc=Pfc(**LIMITS, buffer_bytes=9_000_000))
-    with pytest.raises(InputError, match=r"^pfc: buffer: bmv2 has no memory that ports share; [^\n]+$"):
-        check_job(job)
+    check_real_time(job_with("bmv2"))
+    with pytest.raises(SpecError, match=r"^pfc: buffer: bmv2 has no memory that ports share; [^\n]+$"):
+        check_real_time(job_with("bmv2", buffer_bytes=9_000_000))
 
 
 def test_pauses_are_no_lost_frames(tmp_path: Path) -> None:
@@ -80,9 +91,9 @@ def test_what_goes_round_in_a_bmv2_switch_has_a_rate(tmp_path: Path) -> None:
 
 
 def test_what_the_controller_is_told() -> None:
-    """Thresholds alone; there is nothing else that the program could keep."""
-    told = fabric_pfc.emulated(Pfc(**LIMITS))
-    assert EmulatedPfc(**told) == EmulatedPfc(LIMITS["xoff_bytes"], LIMITS["xon_bytes"])
+    """Thresholds alone, where the program is to do it; there is nothing else that it could keep."""
+    assert job_with("bmv2").switches.pfc == EmulatedPfc(LIMITS["xoff_bytes"], LIMITS["xon_bytes"])
+    assert job_with("native").switches.pfc is None
 
 
 def test_counts_of_the_program_read_as_those_of_a_traffic_manager(

@@ -19,7 +19,6 @@ TOOLS = ("mnexec", "ifconfig", "ip", "ethtool", "cc")
 FLOW = {"id": 3, "src": "10.0.1.2", "dst": "10.9.9.9", "bytes": 1, "start_ns": 0, "qpn": 1, "sport": 1}
 NEAR = {**FLOW, "id": 4, "dst": "10.0.2.2"}
 STEERED = {"transport": "dctcp", "steering": {"algorithm": "spray"}}
-PATHS = {"evs": [257], "latencies_ps": [1000], "weights": [1.0]}
 TOPOLOGY = msgspec.to_builtins(parse_topology("leaf-spine:leaves=2,spines=2,hosts=2"))
 SLOW = {"kind": "link-slow", "a": "leaf1", "b": "spine1", "factor": 0.1}
 
@@ -48,9 +47,6 @@ def refused(harness: Harness, job: Path, **options: Any) -> str:
         ({"flows": [{**FLOW, "bytes": 0}]}, "bytes"),
         ({"flows": [NEAR], "nic": STEERED}, "flow 4: there is no path list from 10.0.1.2 to 10.0.2.2"),
         ({"flows": [{**NEAR, "steering": "ecmp"}]}, "flow 4: there is no path list"),
-        ({"paths": {"10.0.1.2": {"10.9.9.9": PATHS}}}, "paths: no host has the address 10.9.9.9"),
-        ({"paths": {"10.0.1.2": {"10.0.2.2": {**PATHS, "evs": [0]}}}}, "EV 0, expected 1..65535"),
-        ({"paths": {"10.0.1.2": {"10.0.2.2": []}}}, "paths"),
         ({"faults": [{**SLOW, "b": "leaf2"}]}, "no link leaf1-leaf2"),
         ({"faults": [{**SLOW, "factor": 0}]}, "factor"),
         ({"faults": [{**SLOW, "at_ns": 5}]}, "only at its start"),

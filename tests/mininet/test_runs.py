@@ -109,11 +109,12 @@ class Terminal:
 def test_the_prompt(harness: Harness) -> None:
     """Hosts reach each other by their own stacks, links fail and come back, flows run, `exit` ends all."""
     terminal = Terminal()
-    job = harness.job(cli=True, flows=[flow(0, "10.0.1.2", "10.0.2.2")])
+    job = harness.job(flows=[flow(0, "10.0.1.2", "10.0.2.2")])
     ends = {"stdin": terminal.slave, "stdout": terminal.slave, "stderr": terminal.slave}
     # the pseudo-terminal controls the session, so that Control-C is a signal
     process = harness.start(
         job,
+        more=["--prompt"],
         start_new_session=True,
         preexec_fn=lambda: fcntl.ioctl(terminal.slave, termios.TIOCSCTTY, 0),
         **ends,

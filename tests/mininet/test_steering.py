@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from scapy.layers.l2 import Dot1Q
@@ -29,16 +28,6 @@ FLOW_BYTES = 600_000
 FAILS_NS = 250 * MS
 
 
-def paths_of(table: EndpointPaths, pairs: list[tuple[str, str]]) -> dict[str, dict[str, Any]]:
-    """The path lists of a job, for these pairs of hosts by address."""
-    found: dict[str, dict[str, Any]] = {}
-    for src, dst in pairs:
-        evs, latencies_ps, weights = zip(*table.of(src, dst), strict=True)
-        entries = {"evs": evs, "latencies_ps": latencies_ps, "weights": weights}
-        found.setdefault(src, {})[dst] = {**entries, "vlans": table.vlans_of(src, dst)}
-    return found
-
-
 def first_link(topology: Topology, table: EndpointPaths, src: str, dst: str) -> tuple[str, str]:
     """The first link of the minimal path from host to host."""
     ends = (topology.host_by_ip(ip).switch for ip in (src, dst))
@@ -58,7 +47,6 @@ def test_senders_leave_a_failed_link(harness: Harness, words: str, variant: str)
         topology=words,
         scheme=scheme,
         flows=[{**flow, "id": 0, "src": src, "dst": dst}, {**flow, "id": 1, "src": dst, "dst": src}],
-        paths=paths_of(table, [(src, dst), (dst, src)]),
         nic={
             "transport": "dctcp",
             "window_bytes": 30_000,
@@ -79,7 +67,6 @@ def test_senders_leave_a_failed_link(harness: Harness, words: str, variant: str)
 def test_path_classes_are_tags_that_no_host_gets(harness: Harness) -> None:
     """All data has a tag on its first link, some of it still on the second one, none on the last one."""
     topology, scheme = parse_topology(WORDS), "spritz:variant=spray,mode=coarse"
-    table = endpoint_paths(topology, parse_scheme(scheme))
     source, target = topology.hosts[0], topology.hosts[-1]
     job = harness.job(
         topology=WORDS,
@@ -88,7 +75,6 @@ def test_path_classes_are_tags_that_no_host_gets(harness: Harness) -> None:
             {"id": 0, "src": source.ip, "dst": target.ip, "bytes": 100_000}
             | {"start_ns": 0, "qpn": 1, "sport": 50000}
         ],
-        paths=paths_of(table, [(source.ip, target.ip)]),
         nic={
             "transport": "dctcp",
             "window_bytes": 30_000,
@@ -115,7 +101,6 @@ def test_a_full_queue_trims(harness: Harness) -> None:
     """An incast at one host: packets lose their payload, the host sees it, and they are sent again."""
     words, scheme = WORDS.replace("p=1", "p=2"), "spritz:variant=spray,queue=8KiB"
     topology = parse_topology(words)
-    table = endpoint_paths(topology, parse_scheme(scheme))
     dst, *sources = (host.ip for host in topology.hosts[:4])
     pairs = [(src, dst) for src in sources]
     flow = {"bytes": 100_000, "start_ns": 0, "dst": dst}
@@ -126,7 +111,6 @@ def test_a_full_queue_trims(harness: Harness) -> None:
             {**flow, "id": number, "src": src, "qpn": number, "sport": 50000 + number}
             for number, (src, _) in enumerate(pairs)
         ],
-        paths=paths_of(table, pairs),
         nic={
             "transport": "dctcp",
             "window_bytes": 30_000,

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from tailrace.cli.scheme_text import listing
-from tailrace.experiments.backends.job import Outcome
+from tailrace.experiments.backends.outcome import Outcome
 from tailrace.experiments.run.run import own_counters
 from tailrace.p4rt.target import target
 from tailrace.schemes.base import SchemeConfig, resolve, scheme

@@ -1,44 +1,52 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every way of running an experiment takes and gives: virtual time, or Mininet with either switch."""
+"""What is to be run: the one thing that goes from a plan to whatever carries it out, in this process or as a
+file to another one.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Annotated
 
-from tailrace.experiments.faults.fault import LinkFault
+import msgspec
+from msgspec import Meta
+
+from tailrace.experiments.faults.fault import LinkDown, LinkFault, LinkSlow
 from tailrace.experiments.plan.pfc import Thresholds
-from tailrace.experiments.results.gaps import Gaps
-from tailrace.experiments.results.hf2t import Learned
-from tailrace.experiments.results.timelines import NO_TIMELINES, Timelines
-from tailrace.hosts.flows.flow import FlowRecord, FlowSpec
+from tailrace.hosts.flows.flow import FlowSpec
 from tailrace.hosts.options.nic import NicConfig
-from tailrace.p4rt.events import Event
+from tailrace.p4rt.target import EmulatedPfc, Target, target
+from tailrace.schemes.registry import with_scheme
 from tailrace.schemes.resolved import Resolved
 from tailrace.topology import Topology
+from tailrace.words import SpecError
+from tailrace.words.files import MOST_BYTES
+from tailrace.words.schema import read_json
+
+REAL_TIME = ("bmv2", "native")
+"""Targets whose switches and hosts are programs, under Mininet."""
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
+class Job(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One run, ready to go.
 
     All is at its time scale, and nothing is left open. `pfc` None is without.
     `background` names flows whose end nobody waits for, but a target that cannot end before them.
-    `kernel_tcp`: flows are the kernel's TCP with this congestion control, and NICs have nothing to do.
+    `kernel_tcp`: flows are the kernel's TCP with this congestion control, and NICs have nothing to do; of
+    `nic` only mtu_bytes and measure_gaps count then.
     `sample_ns` is how often queues are looked at, and `watch` names flows whose paths are recorded; what
     cannot do that leaves it.
+    `pcap_dir`: folder of captures, one file a link; None: none.
     """
 
     topology: Topology
     scheme: Resolved
-    target: str
-    seed: int
-    flows: tuple[FlowSpec, ...]
-    nic: NicConfig
-    faults: tuple[LinkFault, ...]
-    time_scale: float
+    target: Annotated[str, Meta(pattern="^(bmv2|native|virtual)$", description="bmv2, native or virtual")]
+    seed: int = 0
+    flows: tuple[FlowSpec, ...] = ()
+    nic: NicConfig = NicConfig()
+    faults: tuple[LinkFault, ...] = ()
+    time_scale: Annotated[float, Meta(gt=0, description="a number above 0")] = 1.0
     pcap_dir: Path | None = None
     pfc: Thresholds | None = None
     kernel_tcp: str | None = None
@@ -46,101 +54,57 @@ class Job:
     watch: tuple[int, ...] = ()
     background: frozenset[int] = frozenset()
 
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """How far a run is: what it is doing, and how many of its flows are complete.
-
-    `share` is that of all flows' bytes that have arrived, 0 to 1; None, and `virtual_ns` None, where nobody
-    knows. Where there is a `note`, a line about something that happened, nothing else counts.
-    """
-
-    phase: str
-    done: int = 0
-    flows: int = 0
-    share: float | None = None
-    virtual_ns: int | None = None
-    events: int = 0
-    note: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class PfcSeen:
-    """PFC of a run: frames that switches sent to pause or to go on, and how long their ports stood paused.
-
-    `pauses` are those of them that paused, repeated ones too, whether a switch or a host. `pause_fraction` is
-    `paused_ns` over the time that all ports had together. `lost` counts packets that switches dropped because
-    a headroom or their buffer was full, and `ignored` control frames that are no PFC. Of all ports the one
-    that used most of its headroom used `headroom_most_bytes`; of all switches the one whose memory was
-    fullest held `buffer_most_bytes`. Pauses held ports for too long `storms` times, and `storm_dropped`
-    packets were dropped for that.
-    """
-
-    frames: int
-    pauses: int
-    received: int
-    paused_ns: int
-    pause_fraction: float
-    lost: int
-    ignored: int
-    headroom_most_bytes: int
-    buffer_most_bytes: int
-    storms: int = 0
-    storm_dropped: int = 0
-
     @property
-    def storm_note(self) -> str:
-        """A line of the storms."""
-        return (
-            f"PFC storms: {self.storms}, in which pauses held a port for too long;"
-            f" packets dropped for that: {self.storm_dropped}"
+    def switches(self) -> Target:
+        """What its switches are like; BMv2's traffic manager has no PFC, so the program does it there."""
+        pfc = self.pfc if self.target == "bmv2" else None
+        return target(
+            self.target,
+            pfc=None if pfc is None else EmulatedPfc(pfc.xoff_bytes, pfc.xon_bytes, pfc.watchdog.words()),
         )
 
-    def document(self) -> dict[str, int | float]:
-        """The same in JSON; without storms, if there was none."""
-        found = asdict(self)
-        return found if self.storms else {k: v for k, v in found.items() if not k.startswith("storm")}
+
+def write_job(job: Job, path: Path) -> None:
+    """Writes a job for another process."""
+    path.write_bytes(msgspec.json.encode(job, enc_hook=str))
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What a run measured. None, or a missing counter, is what this target cannot observe.
+def read_job(path: Path) -> Job:
+    """The job in a file.
 
-    `unobserved` names fields of the records that this target could not count.
-    `counters` holds each switch's own counters by name; `dropped` counts packets that switches dropped,
-    `packet_hops` packets that switches took in. `delays` says whether the links' propagation delays were
-    there. `gaps` are those between data packets of a flow, where NICs measured them, and `learned` is what
-    NICs have learnt that stretch gaps.
+    Raises:
+        FileError: the file cannot be read, or is no such job.
+        SpecError: the scheme is not known here.
     """
-
-    records: tuple[FlowRecord, ...]
-    wall_s: float
-    counters: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    dropped: int | None = None
-    overload_reasons: tuple[str, ...] = ()
-    virtual_ns: int | None = None
-    packet_hops: int | None = None
-    trace_sha256: str | None = None
-    p4_sha256: str | None = None
-    delays: bool = True
-    timelines: Timelines = NO_TIMELINES
-    events: tuple[Event, ...] = ()
-    pfc: PfcSeen | None = None
-    gaps: Gaps | None = None
-    unobserved: tuple[str, ...] = ()
-    learned: tuple[Learned, ...] = ()
+    return read_json(path, Job, MOST_BYTES, with_scheme)
 
 
-Report = Callable[[Progress], None]
+def check_real_time(job: Job) -> None:
+    """Whether switches and hosts that are programs can do what a job asks for.
 
-
-class Backend(Protocol):
-    """Runs jobs one after the other."""
-
-    def run(self, job: Job, report: Report) -> Outcome:
-        """Run one job to its end and leave nothing behind, also when interrupted.
-
-        Raises:
-            SpecError: this target cannot do what the job asks for.
-            RunError: the run failed.
-        """
+    Raises:
+        SpecError: they cannot.
+    """
+    if job.target not in REAL_TIME:
+        raise SpecError(f"target {job.target}: expected one of {', '.join(REAL_TIME)}")
+    hosts = {host.ip for host in job.topology.hosts}
+    steers = job.scheme.paths(job.topology) is not None
+    for flow in job.flows:
+        for ip in (flow.src, flow.dst):
+            if ip not in hosts:
+                raise SpecError(f"flow {flow.id}: no host has the address {ip}")
+        if (flow.steering or job.nic.steering is not None) and not steers:
+            raise SpecError(f"flow {flow.id}: there is no path list from {flow.src} to {flow.dst}")
+    if job.kernel_tcp is not None and job.pfc is not None:
+        raise SpecError("pfc: the kernel's TCP does not heed its pauses")
+    if job.pfc is not None and job.pfc.buffer_bytes is not None and job.target != "native":
+        raise SpecError(f"pfc: buffer: {job.target} has no memory that ports share; use the target native")
+    links = {frozenset((link.a, link.b)) for link in job.topology.links}
+    for fault in job.faults:
+        name = f"fault {fault.__struct_config__.tag}"
+        if not isinstance(fault, LinkSlow | LinkDown):
+            raise SpecError(f"{name}: switches in Mininet cannot do it; use --target virtual")
+        if frozenset((fault.a, fault.b)) not in links:
+            raise SpecError(f"{name}: the topology has no link {fault.a}-{fault.b}")
+        if isinstance(fault, LinkSlow) and job.target == "native" and not fault.always:
+            raise SpecError(f"{name}: the native switch takes rates only at its start, so no at or until")

@@ -17,28 +17,20 @@ from typing import Any
 
 import msgspec
 
-from tailrace.experiments.backends.job import Job, Outcome, Progress, Report
+from tailrace.experiments.backends.job import Job, check_real_time, write_job
+from tailrace.experiments.backends.outcome import Outcome, Progress, Report
 from tailrace.experiments.errors import RunError
-from tailrace.experiments.faults.fault import (
-    AckLoss,
-    Blackhole,
-    Drop,
-    LinkDown,
-    LinkFault,
-    LinkSlow,
-    SwitchRestart,
-)
 from tailrace.experiments.results.events import event_of
 from tailrace.experiments.results.gaps import Gaps
 from tailrace.experiments.results.hf2t import Learned
 from tailrace.experiments.results.pfc import pfc_seen
 from tailrace.hosts.flows.flow import FlowRecord
-from tailrace.hosts.flows.paths import PathList
 from tailrace.p4rt.counters import dropped
 from tailrace.toolchain.artifacts import MININET, ROOT
 from tailrace.words import SpecError
 
 SCRIPT = MININET / "run_fabric.py"
+PROMPT = "--prompt"
 
 _BAD_INPUT = 2
 _STOP_SIGNALS = ((signal.SIGINT, 20.0), (signal.SIGTERM, 10.0), (signal.SIGKILL, 10.0))
@@ -109,10 +101,11 @@ class MininetBackend:
             SpecError: the harness refuses the job as something that it cannot do.
             RunError: the run failed.
         """
+        check_real_time(job)
         with _folder() as folder:
             # a session of its own: the terminal's Ctrl-C reaches us, and we tell the harness
             process = subprocess.Popen(
-                self._command(job, folder, prompt=False),
+                self._command(job, folder),
                 env=_environment(),
                 stdout=subprocess.PIPE,
                 text=True,
@@ -136,13 +129,14 @@ class MininetBackend:
             SpecError: the harness refuses the job as something that it cannot do.
             RunError: the fabric could not be brought up.
         """
+        check_real_time(job)
         with _folder() as folder:
             # the harness shares our terminal and gets the user's Ctrl-C itself; a handler of Python's, unlike
             # SIG_IGN, is not handed down to it
             before = signal.signal(signal.SIGINT, _leave_it)
             try:
                 process = subprocess.Popen(
-                    self._command(job, folder, prompt=True), env=_environment(), text=True
+                    [*self._command(job, folder), PROMPT], env=_environment(), text=True
                 )
                 try:
                     status = process.wait()
@@ -152,10 +146,10 @@ class MininetBackend:
                 signal.signal(signal.SIGINT, before)
             _check(status, folder)
 
-    def _command(self, job: Job, folder: Path, *, prompt: bool) -> list[str]:
-        """The harness's command line; writes the job into its folder."""
+    def _command(self, job: Job, folder: Path) -> list[str]:
+        """The harness's command line; writes the job into its folder, where the result will be, too."""
         path = folder / "JOB.json"
-        path.write_bytes(msgspec.json.encode(_document(job, folder, prompt=prompt)))
+        write_job(job, path)
         return [sys.executable, str(self._script), str(path)]
 
 
@@ -171,60 +165,6 @@ def _folder() -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
         raise
     shutil.rmtree(folder, ignore_errors=True)
-
-
-def _document(job: Job, out: Path, *, prompt: bool) -> dict[str, Any]:
-    """The job as mininet/fabric_job.py reads it."""
-    return {
-        "topology": job.topology,
-        "scheme": job.scheme,
-        "target": job.target,
-        "seed": job.seed,
-        "time_scale": job.time_scale,
-        "flows": job.flows,
-        "paths": _paths(job),
-        "nic": job.nic,
-        "kernel_tcp": job.kernel_tcp,
-        "faults": [_fault(fault) for fault in job.faults],
-        "pfc": None if job.pfc is None else job.pfc.document(),
-        "pcap_dir": None if job.pcap_dir is None else str(job.pcap_dir),
-        "cli": prompt,
-        "out": str(out),
-    }
-
-
-def _paths(job: Job) -> dict[str, dict[str, PathList]]:
-    """The endpoint tables of all that send steered flows, by source and destination address."""
-    table = job.scheme.paths(job.topology)
-    found: dict[str, dict[str, PathList]] = {}
-    if table is not None:
-        for flow in job.flows:
-            found.setdefault(flow.src, {})[flow.dst] = table.of(flow.src, flow.dst)
-    return found
-
-
-def _fault(fault: LinkFault) -> dict[str, Any]:
-    """A fault as the harness knows it.
-
-    Raises:
-        SpecError: nothing in Mininet can do it.
-    """
-    match fault:
-        case LinkSlow():
-            times = {"at_ns": fault.at_ns, "until_ns": fault.until_ns}
-            return {"kind": "link-slow", "a": fault.a, "b": fault.b, "factor": fault.factor, **times}
-        case LinkDown():
-            times = {"at_ns": fault.at_ns, "until_ns": fault.until_ns}
-            return {"kind": "link-down", "a": fault.a, "b": fault.b, **times}
-        case Drop():
-            name = "drop"
-        case AckLoss():
-            name = "ack-loss"
-        case Blackhole():
-            name = "blackhole"
-        case SwitchRestart():
-            name = "switch-restart"
-    raise SpecError(f"fault {name}: switches in Mininet cannot do it; use --target virtual")
 
 
 def _environment() -> dict[str, str]:

@@ -5,15 +5,17 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import Annotated, Protocol, TypeAlias
+
+import msgspec
+from msgspec import Meta
 
 from tailrace.topology import Topology
 from tailrace.words import SpecError
 from tailrace.words.registry import Registry
 
 
-@dataclass(frozen=True, slots=True)
-class LinkSlow:
+class LinkSlow(msgspec.Struct, frozen=True, tag="link-slow", tag_field="kind"):
     """The link a-b carries `factor` (over 0, below 1) of its rate, in both directions, in the given time.
 
     None as an end, here and below: for ever.
@@ -21,23 +23,26 @@ class LinkSlow:
 
     a: str
     b: str
-    factor: float
+    factor: Annotated[float, Meta(gt=0, le=1, description="a number above 0 and at most 1")]
     at_ns: int = 0
     until_ns: int | None = None
 
+    @property
+    def always(self) -> bool:
+        """Whether the link is slow from the start of the traffic to its end."""
+        return self.at_ns == 0 and self.until_ns is None
 
-@dataclass(frozen=True, slots=True)
-class LinkDown:
+
+class LinkDown(msgspec.Struct, frozen=True, tag="link-down", tag_field="kind"):
     """The link a-b carries nothing."""
 
     a: str
     b: str
-    at_ns: int
-    until_ns: int | None
+    at_ns: int = 0
+    until_ns: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Drop:
+class Drop(msgspec.Struct, frozen=True, tag="drop", tag_field="kind"):
     """The link a-b loses each data packet with probability `rate`, in both directions or only from a to b."""
 
     a: str
@@ -48,8 +53,7 @@ class Drop:
     one_way: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class AckLoss:
+class AckLoss(msgspec.Struct, frozen=True, tag="ack-loss", tag_field="kind"):
     """The link a-b loses each Flowcut ACK with probability `rate`, in both directions."""
 
     a: str
@@ -59,8 +63,7 @@ class AckLoss:
     until_ns: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Blackhole:
+class Blackhole(msgspec.Struct, frozen=True, tag="blackhole", tag_field="kind"):
     """`switch` loses every packet between these pairs of source and destination address."""
 
     switch: str
@@ -69,8 +72,7 @@ class Blackhole:
     until_ns: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SwitchRestart:
+class SwitchRestart(msgspec.Struct, frozen=True, tag="switch-restart", tag_field="kind"):
     """`switch` forgets everything at `at_ns`, and comes back `down_ns` later."""
 
     switch: str

@@ -51,18 +51,6 @@ class Thresholds:
     port_bytes: int = 0
     watchdog: Watchdog = WATCHDOG
 
-    def document(self) -> dict[str, int | str | None]:
-        """The same in JSON."""
-        return {
-            "xoff_bytes": self.xoff_bytes,
-            "xon_bytes": self.xon_bytes,
-            "headroom_bytes": self.headroom_bytes,
-            "buffer_bytes": self.buffer_bytes,
-            "alpha": None if self.alpha is None else str(self.alpha),
-            "port_bytes": self.port_bytes,
-            "watchdog": self.watchdog.words(),
-        }
-
 
 @dataclass(frozen=True, slots=True)
 class Pfc:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tailrace.experiments.backends.job import PfcSeen
+from tailrace.experiments.backends.outcome import PfcSeen
 
 LOST = ("pfc_headroom", "buffer_full", "NO_WAITING_ROOM")
 """Reasons for which a switch drops what is lossless."""

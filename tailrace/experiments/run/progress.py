@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as Bars
 
-from tailrace.experiments.backends.job import Progress, Report
+from tailrace.experiments.backends.outcome import Progress, Report
 from tailrace.words.units import format_time
 
 _SPEED_S = 30.0

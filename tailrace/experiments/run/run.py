@@ -10,7 +10,7 @@ from pathlib import Path
 
 from msgspec import UNSET, UnsetType, structs
 
-from tailrace.experiments.backends.job import Backend, Outcome, Progress, Report
+from tailrace.experiments.backends.outcome import Backend, Outcome, Progress, Report
 from tailrace.experiments.errors import RunError
 from tailrace.experiments.plan.plan import Plan, workload_words
 from tailrace.experiments.plan.words import case_name
@@ -59,7 +59,7 @@ def run(
         RunError: the run failed, or measured something else than it was given.
     """
     with plugins.blamed(label):
-        outcome = backend.run(replace(planned.job, pcap_dir=pcap_dir), report)
+        outcome = backend.run(structs.replace(planned.job, pcap_dir=pcap_dir), report)
     if outcome.pfc is not None and outcome.pfc.storms:
         report(Progress("traffic", note=outcome.pfc.storm_note))
     rows = _rows(planned, outcome)

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import msgspec
 
-from tailrace.experiments.backends.job import Backend, Progress, Report
 from tailrace.experiments.backends.mininet import MininetBackend
+from tailrace.experiments.backends.outcome import Backend, Progress, Report
 from tailrace.experiments.backends.virtual.run import VirtualBackend
 from tailrace.experiments.errors import RunError
 from tailrace.experiments.plan.experiment import Experiment

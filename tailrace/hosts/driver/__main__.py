@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from tailrace.hosts.driver.job import Job, read_job
+from tailrace.hosts.driver.job import HostsJob, read_job
 from tailrace.hosts.driver.loop import Signals
 from tailrace.hosts.driver.nic_run import NicRun
 from tailrace.hosts.driver.tcp_run import TcpRun
@@ -28,8 +28,8 @@ Plays RDMA NICs on the network interfaces of one machine, in real time; or sends
 kernel's own TCP (kernel_tcp in the job).
 
 JOB.json names hosts (interface, namespace, addresses, rate, delay), flows, and NIC settings; the keys are
-those of Job, HostJob, FlowSpec and NicConfig in hosts/. Sockets are opened in the hosts' namespaces; only
-the interfaces of the job are touched. Needs the right to open packet sockets (root).
+those of HostsJob, HostJob, FlowSpec and NicConfig in hosts/. Sockets are opened in the hosts' namespaces;
+only the interfaces of the job are touched. Needs the right to open packet sockets (root).
 
 Standard output carries one JSON object a line:
   {"event": "ready"}                           all sockets are open; the line `start` on standard input
@@ -72,7 +72,7 @@ def _say(**event: Any) -> None:
     sys.stdout.flush()
 
 
-def _run(job: Job) -> int:
+def _run(job: HostsJob) -> int:
     signals = Signals()
     with ExitStack() as stack:
         stack.enter_context(signals.caught())
@@ -114,7 +114,7 @@ def _await_start(signals: Signals) -> None:
         raise JobError(f"standard input: expected the line `start`, not {text.strip()!r}")
 
 
-def _progress(job: Job, run: NicRun | TcpRun, now_ns: int) -> None:
+def _progress(job: HostsJob, run: NicRun | TcpRun, now_ns: int) -> None:
     _say(event="progress", done=run.done(), flows=len(job.flows), now_ns=now_ns, lag_ns=run.lag_ns())
 
 

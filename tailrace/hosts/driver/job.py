@@ -52,7 +52,7 @@ class HostJob(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     paths: dict[str, PathList] = {}
 
 
-class Job(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class HostsJob(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What to run. Times of flows count from the start.
 
     Args:
@@ -89,19 +89,19 @@ class Job(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 raise ValueError(f"hosts: {key} {twice[0]} is given twice")
 
 
-def read_job(path: Path) -> Job:
+def read_job(path: Path) -> HostsJob:
     """Reads and checks a job.
 
     Raises:
         JobError: the file cannot be read, or is no job; one line that names the place.
     """
     try:
-        return read_json(path, Job, MOST_BYTES)
+        return read_json(path, HostsJob, MOST_BYTES)
     except FileError as error:
         raise JobError(str(error)) from error
 
 
-def _check_paths(job: Job) -> None:
+def _check_paths(job: HostsJob) -> None:
     """Whether each host knows paths for all its steered flows: a NIC asks only when a flow starts."""
     hosts = {host.ip: host for host in job.hosts}
     for flow in job.flows:
@@ -111,7 +111,7 @@ def _check_paths(job: Job) -> None:
             raise ConfigError(f"flow {flow.id}: host {host.name} has no path list to {flow.dst}")
 
 
-def make_nics(job: Job) -> list[Nic]:
+def make_nics(job: HostsJob) -> list[Nic]:
     """The NIC of each host, with its flows.
 
     Raises:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
 
-from tailrace.hosts.driver.job import Job, make_nics
+from tailrace.hosts.driver.job import HostsJob, make_nics
 from tailrace.hosts.driver.lag import Lag
 from tailrace.hosts.driver.loop import Loop, Signals
 from tailrace.hosts.driver.packet_socket import PacketSocket
@@ -20,7 +20,7 @@ from tailrace.toolchain.errors import BuildError
 class NicRun:
     """The NICs of one job. Make it, `run` it once, then take its `result`."""
 
-    def __init__(self, job: Job, signals: Signals, stack: ExitStack) -> None:
+    def __init__(self, job: HostsJob, signals: Signals, stack: ExitStack) -> None:
         """Opens all sockets; `stack` closes them.
 
         Raises:

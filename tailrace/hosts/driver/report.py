@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tailrace.codec.sizes import HEADER_BYTES
-from tailrace.hosts.driver.job import Job
+from tailrace.hosts.driver.job import HostsJob
 from tailrace.hosts.driver.lag import Lag
 from tailrace.hosts.driver.loop import Loop
 from tailrace.hosts.driver.port import Port
@@ -36,7 +36,7 @@ def _is_done(seen: SenderObservation | ReceiverObservation) -> bool:
     return seen.done if isinstance(seen, SenderObservation) else seen.end_ns is not None
 
 
-def overload_lag_ns(job: Job) -> int:
+def overload_lag_ns(job: HostsJob) -> int:
     """How late 1 % of the frames may be before a run counts as overloaded."""
     if job.overload_lag_ns is not None:
         return job.overload_lag_ns
@@ -45,7 +45,7 @@ def overload_lag_ns(job: Job) -> int:
     return max(_MIN_LAG_NS, _LAG_FRAMES * frame_ns)
 
 
-def overload(job: Job, ports: Sequence[Port], loop: Loop, lag: Lag) -> list[str]:
+def overload(job: HostsJob, ports: Sequence[Port], loop: Loop, lag: Lag) -> list[str]:
     """Why the numbers of this run are not to be trusted, one clear line each; empty: they are."""
     reasons: list[str] = []
     limit_ns = overload_lag_ns(job)
@@ -70,7 +70,7 @@ def overload(job: Job, ports: Sequence[Port], loop: Loop, lag: Lag) -> list[str]
 
 
 def make_result(
-    job: Job, ports: Sequence[Port], loop: Loop, lag: Lag, ended_by: int | None
+    job: HostsJob, ports: Sequence[Port], loop: Loop, lag: Lag, ended_by: int | None
 ) -> dict[str, Any]:
     """Everything that the run found, as it is written.
 

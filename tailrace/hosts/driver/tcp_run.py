@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tailrace.codec.templates import ip_number
-from tailrace.hosts.driver.job import Job
+from tailrace.hosts.driver.job import HostsJob
 from tailrace.hosts.driver.lag import Lag
 from tailrace.hosts.driver.loop import Signals
 from tailrace.hosts.driver.netns import inside
@@ -42,7 +42,7 @@ _NO_METRICS: Final = Path("/proc/sys/net/ipv4/tcp_no_metrics_save")
 class TcpRun:
     """The flows of one job. Make it, `run` it once, then take its `result`."""
 
-    def __init__(self, job: Job, signals: Signals, stack: ExitStack) -> None:
+    def __init__(self, job: HostsJob, signals: Signals, stack: ExitStack) -> None:
         """Makes all connections; `stack` closes them.
 
         Raises:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tailrace.experiments.backends.job import Outcome
+from tailrace.experiments.backends.outcome import Outcome
 from tailrace.experiments.paper.claims.expression import NotMeasuredError, evaluate
 from tailrace.experiments.paper.document import Cell, Document
 from tailrace.experiments.paper.grid import bars

@@ -11,7 +11,8 @@ from functools import partial
 
 from tailrace.controller.reconcile import install_all
 from tailrace.controller.virtual_time import VirtualAlerts
-from tailrace.experiments.backends.job import Job, Outcome, PfcSeen, Progress, Report
+from tailrace.experiments.backends.job import Job
+from tailrace.experiments.backends.outcome import Outcome, PfcSeen, Progress, Report
 from tailrace.experiments.backends.virtual.faults import VirtualFaults, reaction_ns
 from tailrace.experiments.backends.virtual.observed import learned, path_table, queue_table
 from tailrace.experiments.backends.virtual.uncollected import uncollected
@@ -37,7 +38,6 @@ from tailrace.p4rt.errors import ControllerError
 from tailrace.p4rt.events import Event
 from tailrace.p4rt.inprocess import InProcess
 from tailrace.p4rt.status import P4RtError
-from tailrace.p4rt.target import target
 from tailrace.schemes.intent import intent
 from tailrace.schemes.watch import SuppressedPath
 from tailrace.topology import GATEWAY_MAC
@@ -118,7 +118,7 @@ class _Run:
         self._topology, self._scheme = job.topology, job.scheme
         self._program = programs.load(self._scheme.program)
         self._events: list[Event] = []
-        self._paths = self._scheme.watch(self._topology, target("virtual"), self._happened)
+        self._paths = self._scheme.watch(self._topology, self._job.switches, self._happened)
         self._stood_s = 0.0
         self._observed_hops = 0
 
@@ -160,7 +160,7 @@ class _Run:
         """Makes all switches, or some, hold what they should while the links in `down` are dead."""
         with uncollected():
             intents = intent(
-                self._topology, self._scheme, target("virtual"), down, suppressed=self._paths.ends
+                self._topology, self._scheme, self._job.switches, down, suppressed=self._paths.ends
             )
             wanted = {name: found for name, found in intents.items() if names is None or name in names}
             install_all(network.p4rt, wanted)

@@ -20,7 +20,6 @@ from tailrace.controller import runfile
 from tailrace.controller.runfile import RunFile, RunSwitch
 from tailrace.experiments.backends.virtual.run import Standing
 from tailrace.native.virtual.serve import serving
-from tailrace.p4rt.target import target
 from tailrace.words.units import format_time
 
 LOOPBACK = "127.0.0.1"
@@ -77,7 +76,7 @@ def _announced(standing: Standing, port: int) -> Iterator[None]:
         topology=job.topology.words,
         scheme=msgspec.to_builtins(job.scheme),
         target=job.target,
-        tick_ns=target(job.target).tick_ns,
+        tick_ns=job.switches.tick_ns,
         relay=None,
         switches={item.name: RunSwitch(f"{LOOPBACK}:{port}", item.id, program) for item in switches},
         time_scale=job.time_scale,
