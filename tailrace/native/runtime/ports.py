@@ -11,7 +11,7 @@ from tailrace.native.runtime.lib import C, ffi, fields
 from tailrace.native.runtime.types import (
     Account,
     BufferConfig,
-    BufferLook,
+    BufferState,
     PfcConfig,
     PfcStats,
     PortStats,
@@ -99,11 +99,11 @@ class Ports(Core):
         raw = (buffer.bytes, buffer.port_bytes, alpha.numerator, alpha.denominator)
         self._do("buffer", self._lib.tr_buffer_set, [raw])
 
-    def buffer(self) -> BufferLook:
+    def buffer(self) -> BufferState:
         """How much of the memory is taken."""
-        raw = ffi.new("tr_buffer_look_t *")
-        self._lib.tr_buffer_look(self.handle, raw)
-        return BufferLook(**fields(raw))
+        raw = ffi.new("tr_buffer_state_t *")
+        self._lib.tr_buffer_state(self.handle, raw)
+        return BufferState(**fields(raw))
 
     def queue_config(
         self,

@@ -229,7 +229,7 @@ class PfcStats:
 
 
 @dataclass(frozen=True, slots=True)
-class BufferLook:
+class BufferState:
     """The buffer of a switch: its size (0: no limit), what of it is not shared, and what is and was taken.
 
     ``own_bytes`` is what ports have for packets that are not lossless, as far as it is taken. Without a limit

@@ -4,7 +4,7 @@
     {"time_ns": ..., "ports": {"1": {"rx_packets": ..., "pfc": {"0": {"xoff_sent": ...}}}},
      "buffer": {"shared_most_bytes": ...}, "drops": {"pfc_headroom": ...}}
 
-Fields are those of native.runtime's PortStats, PfcStats and BufferLook; of priorities that PFC never touched
+Fields are those of native.runtime's PortStats, PfcStats and BufferState; of priorities that PFC never touched
 there is nothing.
 """
 

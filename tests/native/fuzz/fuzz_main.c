@@ -111,8 +111,8 @@ static void check_account(const fuzz_run *r)
 /* What is taken of the buffer belongs to packets that are there. */
 static void check_buffer(const fuzz_run *r)
 {
-    tr_buffer_look_t b;
-    tr_buffer_look(r->s, &b);
+    tr_buffer_state_t b;
+    tr_buffer_state(r->s, &b);
     if (b.shared_bytes + b.headroom_bytes + b.own_bytes == b.held_bytes)
         return;
     fprintf(stderr, "fuzz: the buffer of the switch does not add up\n");

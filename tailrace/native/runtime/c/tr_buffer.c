@@ -271,11 +271,11 @@ static uint64_t held(const tr_pkt *p)
     return bytes;
 }
 
-void tr_buffer_look(tr_switch *s, tr_buffer_look_t *out)
+void tr_buffer_state(tr_switch *s, tr_buffer_state_t *out)
 {
     tr_switch_lock(s);
     const tr_buffer *b = &s->buffer;
-    *out = (tr_buffer_look_t){
+    *out = (tr_buffer_state_t){
         .bytes = b->cfg.bytes,
         .reserved_bytes = b->reserved,
         .shared_bytes = b->shared,

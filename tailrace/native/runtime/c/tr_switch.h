@@ -102,7 +102,7 @@ typedef struct tr_buffer_config {
     uint32_t alpha_num, alpha_den;
 } tr_buffer_config;
 
-typedef struct tr_buffer_look_t {
+typedef struct tr_buffer_state_t {
     uint64_t bytes;           /* as configured */
     uint64_t reserved_bytes;  /* headrooms and own bytes of ports in use */
     uint64_t shared_bytes, shared_most_bytes;  /* taken now, and ever */
@@ -110,7 +110,7 @@ typedef struct tr_buffer_look_t {
     uint64_t own_bytes;       /* of ports, for what is not lossless */
     uint64_t held_bytes;      /* taken by packets that were looked for: equal
                                * to the sum of what is taken */
-} tr_buffer_look_t;
+} tr_buffer_state_t;
 
 /* What PFC of one port and priority has done so far. */
 typedef struct tr_pfc_stats {
@@ -258,7 +258,7 @@ int tr_pfc_read(tr_switch *s, uint32_t port, uint32_t prio, uint64_t at_ps,
  * program that was just loaded has none. */
 int tr_pfc_tell_storms(tr_switch *s, int begun, int over);
 int tr_buffer_set(tr_switch *s, const tr_buffer_config *cfg);
-void tr_buffer_look(tr_switch *s, tr_buffer_look_t *out);
+void tr_buffer_state(tr_switch *s, tr_buffer_state_t *out);
 /* prio TR_MAX_PRIORITIES: all queues of the port */
 int tr_queue_depth(tr_switch *s, uint32_t port, uint32_t prio,
                    uint32_t packets, uint64_t bytes);
