@@ -45,16 +45,13 @@ def compare(
     earlier call has finished is not run again.
     """
     from tailrace.cli.experiment_command import Output, run_several
-    from tailrace.experiments.plan.experiment import make
-    from tailrace.experiments.plan.experiment_file import base_experiment, schemes_of
+    from tailrace.experiments.plan.experiment_file import read_experiment, schemes_of
     from tailrace.experiments.plan.words import split_schemes
 
     named = schemes_of(experiment, scale) if schemes is None else {}
     names = tuple(named.values()) if named else SCHEMES if schemes is None else split_schemes(schemes)
-    base = base_experiment(experiment, scale)
-    # every scheme is checked before any runs
-    bases = [make({**values, "scheme": scheme}, base) for scheme in names]
-    run_several(bases[0], names, Output(out, json, pcap), names=tuple(named), workers=workers)
+    base = read_experiment(experiment, scale, {**values, "scheme": names[0]})
+    run_several(base, names, Output(out, json, pcap), names=tuple(named), workers=workers)
 
 
 def register(app: typer.Typer) -> None:

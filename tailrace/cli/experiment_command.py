@@ -29,7 +29,6 @@ from tailrace.experiments.run.signals import Interrupted, stoppable
 from tailrace.experiments.run.sweep import SWEEP, document, make_sweep_table, parse_axis, points
 from tailrace.experiments.run.task import Failed, backend_of
 from tailrace.hosts import compiled
-from tailrace.topology import parse_topology
 from tailrace.words import SpecError
 from tailrace.words.errors import UnitError
 from tailrace.words.units import format_time, parse_time_ns
@@ -229,7 +228,7 @@ def _check_budget(planned: Plan, display: Display) -> None:
         own = planned.experiment.time_scale is None
         why = ", so that this machine can hold it" if own else ", as asked for"
         display.say(f"everything runs {scale:g} times slower than stated{why}")
-    full_speed = parse_topology(planned.experiment.topology)
+    full_speed = planned.experiment.meant.topology
     warning = budget.warning(full_speed, planned.target, planned.experiment.mtu_bytes, scale)
     if warning is not None:
         display.warn(warning)

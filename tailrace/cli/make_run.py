@@ -25,7 +25,7 @@ import sys
 from collections.abc import Mapping, Sequence
 
 from tailrace.experiments.plan.experiment_file import PRESETS, schemes_of
-from tailrace.experiments.plan.words import replace_option, split_schemes
+from tailrace.experiments.plan.words import split_schemes
 from tailrace.hosts.options.hf2t_words import HF2T, OFF
 from tailrace.hosts.options.hf2t_words import KEYS as HF2T_KEYS
 from tailrace.schemes.letflow import LETFLOW_VARIANTS
@@ -117,7 +117,7 @@ def _filled_in(words: str, usual: Mapping[str, str]) -> str:
     """A scheme with options that it does not have yet."""
     for key, value in usual.items():
         if key not in parse(words).options:
-            words = replace_option(words, key, value)
+            words = str(parse(words).setting(key, value))
     return words
 
 
@@ -186,7 +186,8 @@ def _with_variant(schemes: Sequence[str], variant: str | None) -> list[str]:
     if not any(_name(words) in having for words in schemes):
         raise SpecError(f"VARIANT={variant}: none of the schemes {', '.join(schemes)} has it")
     return [
-        replace_option(words, "variant", variant) if _name(words) in having else words for words in schemes
+        str(parse(words).setting("variant", variant)) if _name(words) in having else words
+        for words in schemes
     ]
 
 

@@ -38,12 +38,10 @@ def run(
     is entered: tailrace run --scheme flowcut --target virtual --stop-at 20us
     """
     from tailrace.cli.experiment_command import Output, open_prompt, run_one
-    from tailrace.experiments.plan.experiment import make
-    from tailrace.experiments.plan.experiment_file import base_experiment
+    from tailrace.experiments.plan.experiment_file import read_experiment
     from tailrace.words import SpecError
 
-    base = base_experiment(experiment, scale)
-    chosen = make(given({"scheme": scheme, "variant": variant}) | values, base)
+    chosen = read_experiment(experiment, scale, given({"scheme": scheme, "variant": variant}) | values)
     if cli and stop_at:
         raise SpecError("--stop-at and --cli do not go together")
     if cli:

@@ -43,18 +43,18 @@ def sweep(
     tailrace sweep it.toml --set scheme=ecmp,spray --set seed=1..5 --workers 4
     """
     from tailrace.cli.experiment_command import Output, run_sweep
-    from tailrace.experiments.plan.experiment import make
-    from tailrace.experiments.plan.experiment_file import base_experiment
+    from tailrace.experiments.plan.experiment_file import read_experiment
     from tailrace.experiments.run.pool import Where
     from tailrace.words import SpecError
 
     if not axes:
         raise SpecError("--set: missing; expected KEY=VALUE,VALUE such as seed=1..5")
-    base = base_experiment(experiment, scale)
-    if base is None and not any(axis.startswith("scheme=") for axis in axes):
-        raise SpecError("EXPERIMENT.toml or --set scheme=…: one must say which scheme runs")
-    first = next((axis.partition("=")[2].split(",")[0] for axis in axes if axis.startswith("scheme=")), None)
-    chosen = make(values if base is not None else {"scheme": first, **values}, base)
+    if experiment is None:
+        schemes = [axis.partition("=")[2] for axis in axes if axis.startswith("scheme=")]
+        if not schemes:
+            raise SpecError("EXPERIMENT.toml or --set scheme=…: one must say which scheme runs")
+        values = {"scheme": schemes[0].split(",")[0], **values}
+    chosen = read_experiment(experiment, scale, values)
     run_sweep(chosen, axes, Output(out, json), Where(workers, cluster), again=again)
 
 

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from tailrace.hosts.options.hf2t_words import Hf2tWords, asked_for
 from tailrace.schemes.base import SCHEMES, Common, SchemeConfig
 from tailrace.schemes.resolved import Resolved
-from tailrace.words import Options, SpecError, keys, plugins
+from tailrace.words import Options, SpecError, Words, keys, plugins
 from tailrace.words.registry import load_folder
 from tailrace.words.schema import convert
 
@@ -25,7 +25,7 @@ Struct = TypeVar("Struct", bound=msgspec.Struct)
 load_folder(__package__, "declaration")
 
 
-def parse_scheme(text: str) -> SchemeConfig:
+def parse_scheme(text: str | Words) -> SchemeConfig:
     """The scheme that words describe.
 
     Raises:

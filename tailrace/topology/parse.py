@@ -11,7 +11,7 @@ from tailrace.topology.families.build import Builder
 from tailrace.topology.families.options import FAMILIES
 from tailrace.topology.families.tutorials import read_topology_json
 from tailrace.topology.model import Topology
-from tailrace.words import SpecError, parse
+from tailrace.words import SpecError, Words, parse
 from tailrace.words.plugins import blamed
 from tailrace.words.registry import load_folder
 
@@ -20,7 +20,7 @@ __all__ = ["FAMILIES", "parse_topology"]
 load_folder("tailrace.topology.families")
 
 
-def parse_topology(text: str) -> Topology:
+def parse_topology(text: str | Words) -> Topology:
     """The topology that words describe, or that a p4lang tutorials' topology.json holds.
 
     A file may be followed by rate= and delay=, for the links to which it gives none, and by latency=.

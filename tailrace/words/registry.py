@@ -132,7 +132,7 @@ class Registry(Generic[T]):
         """The keys of a name, those that all have among them."""
         return keys_of(self.entry(name).struct, *self._also)
 
-    def parse(self, text: str) -> tuple[Words, T]:
+    def parse(self, text: str | Words) -> tuple[Words, T]:
         """The words, by the names that hold today, and what they mean.
 
         Raises:

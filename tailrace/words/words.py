@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal, InvalidOperation
 from typing import TypeVar
 
@@ -36,6 +36,21 @@ class Words:
         """What messages begin with, such as `topology leaf-spine`."""
         return f"{self.what} {self.name}".strip()
 
+    def setting(self, key: str, value: str) -> Words:
+        """The same with this value of an option, whatever it was before."""
+        return replace(self, options={**self.options, key: value})
+
+    def adding(self, key: str, value: str) -> Words:
+        """The same with one more option.
+
+        Raises:
+            SpecError: it is there already, with another value.
+        """
+        present = self.options.get(key, value)
+        if present != value:
+            raise SpecError(f"{self.title}: {key}={present} and {key}={value} contradict each other")
+        return self.setting(key, value)
+
     def __str__(self) -> str:
         options = ",".join(f"{key}={value}" for key, value in self.options.items())
         return f"{self.name}:{options}" if options else self.name
@@ -53,13 +68,16 @@ def check_text(text: str, what: str) -> None:
         raise SpecError(f"{what}: {text[:40]!r} is not UTF-8 text")
 
 
-def parse(text: str, what: str = "") -> Words:
-    """Splits name:key=value,key=value; `what` is the kind of thing, for messages.
+def parse(text: str | Words, what: str = "") -> Words:
+    """Splits name:key=value,key=value, where that has not been done; `what` is the kind of thing, for
+    messages.
 
     Raises:
         SpecError: no name, an option without `=`, a key given twice, more than MOST_CHARACTERS, or what is
             no text.
     """
+    if isinstance(text, Words):
+        return text
     check_text(text, what or "specification")
     name, colon, rest = text.strip().partition(":")
     words = Words(name.strip(), {}, what)

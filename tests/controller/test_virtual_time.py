@@ -16,7 +16,7 @@ from tailrace.experiments.backends.outcome import Outcome, Progress
 from tailrace.experiments.backends.virtual.faults import REACTION_RTTS
 from tailrace.experiments.backends.virtual.run import Standing, Stops, VirtualBackend
 from tailrace.experiments.faults.fault import LinkDown
-from tailrace.experiments.plan.experiment import Experiment
+from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.plan import plan
 from tailrace.experiments.results.events import EVENTS, read_events, write_events
 from tailrace.native.virtual import Network
@@ -87,8 +87,14 @@ def run(
         if progress.note:
             notes.append(progress.note)
 
-    words = Experiment(
-        scheme=scheme, topology=WORDS, workload="alltoall:size=320KiB", target="virtual", seed=3
+    words = make(
+        {
+            "scheme": scheme,
+            "topology": WORDS,
+            "workload": "alltoall:size=320KiB",
+            "target": "virtual",
+            "seed": 3,
+        }
     )
     job = structs.replace(plan(words, "virtual").job, faults=faults)
     return VirtualBackend(look, stops).run(job, report), notes
@@ -186,12 +192,14 @@ def test_nothing_is_made_up() -> None:
     """An incast under PFC, as it comes: packets go round so often that leaves raise alerts, each of which is
     told once, of a port to the switch that it names, and followed by what it says.
     """
-    words = Experiment(
-        scheme="rlb:variant=drill,fault=1",
-        topology="leaf-spine:leaves=3,spines=4,hosts=4,rate=40Gbps,delay=2us",
-        workload="incast:degree=8,size=128KiB",
-        target="virtual",
-        seed=1,
+    words = make(
+        {
+            "scheme": "rlb:variant=drill,fault=1",
+            "topology": "leaf-spine:leaves=3,spines=4,hosts=4,rate=40Gbps,delay=2us",
+            "workload": "incast:degree=8,size=128KiB",
+            "target": "virtual",
+            "seed": 1,
+        }
     )
     planned = plan(words, "virtual")
     outcome = VirtualBackend().run(planned.job, lambda _: None)

@@ -20,7 +20,7 @@ from tailrace.experiments.backends.job import Job
 from tailrace.experiments.backends.outcome import Outcome
 from tailrace.experiments.figures.figure import MOST_LINES, comparison_figure
 from tailrace.experiments.plan.experiment import Experiment, make
-from tailrace.experiments.plan.experiment_file import base_experiment, read_experiment, schemes_of
+from tailrace.experiments.plan.experiment_file import read_experiment, schemes_of
 from tailrace.experiments.results.result import Comparison as Document
 from tailrace.experiments.results.table import make_table, markdown
 from tailrace.experiments.run.compare import Comparison, compare, plans
@@ -88,7 +88,7 @@ def test_bad_schemes_of_a_file(tmp_path: Path, text: str, message: str) -> None:
     if "small" not in text:
         text += "\n[scale.small]\nseed = 1"
     path = write(tmp_path, text)
-    for read in (schemes_of, base_experiment):
+    for read in (schemes_of, read_experiment):
         with pytest.raises(SpecError) as caught:
             read(path, "small")
         assert str(caught.value).startswith(f"{path}: {message}")
@@ -136,9 +136,7 @@ def test_several_at_a_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
 
 def base(path: Path) -> Experiment:
     """The experiment of a file."""
-    found = base_experiment(path, None)
-    assert found is not None
-    return found
+    return read_experiment(path)
 
 
 def rows(folder: Path) -> list[list[tuple[object, ...]]]:

@@ -11,15 +11,14 @@ import pytest
 from tailrace.experiments.backends.virtual.run import VirtualBackend
 from tailrace.experiments.plan import defaults
 from tailrace.experiments.plan.experiment import make
-from tailrace.experiments.plan.experiment_file import base_experiment
+from tailrace.experiments.plan.experiment_file import read_experiment
 from tailrace.experiments.plan.plan import plan
 from tailrace.experiments.results.result import Result
 from tailrace.experiments.run.run import run
 from tailrace.native.virtual import Network, Wire, WireEvent
 from tests.codec.frames import Data, parse
 
-BASIC = base_experiment(Path("basic"), None)
-assert BASIC is not None
+BASIC = read_experiment(Path("basic"))
 [SLOW_LINK] = BASIC.faults
 
 Uplinks = dict[str, set[int]]

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from tailrace.cli.experiment_options import EXPERIMENT
-from tailrace.experiments.plan.experiment import KEYS, Experiment, make
+from tailrace.experiments.plan.experiment import KEYS, make
 from tailrace.experiments.plan.experiment_file import read_experiment
 from tailrace.experiments.plan.nic import parse_window, window_bytes
+from tailrace.schemes.registry import parse_scheme
 from tailrace.topology import parse_topology
 from tailrace.words import SpecError
 
@@ -36,17 +37,25 @@ def write(folder: Path, text: str) -> Path:
 
 def test_file(tmp_path: Path) -> None:
     """Every key arrives where it belongs."""
-    assert read_experiment(write(tmp_path, FULL)) == Experiment(
-        scheme="flowcut:variant=ingress",
-        topology="fat-tree:k=4,rate=10Gbps",
-        workload="permutation:size=256KiB",
-        target="virtual",
-        faults=("link-slow:fraction=0.1,factor=0.1", "ack-loss:rate=0.01"),
-        seed=7,
-        time_scale=2.5,
-        transport="sr",
-        window="64KiB",
-    )
+    found = read_experiment(write(tmp_path, FULL))
+    assert found.written == make({"scheme": "ecmp"}).written | {
+        "scheme": "flowcut:variant=ingress",
+        "topology": "fat-tree:k=4,rate=10Gbps",
+        "workload": "permutation:size=256KiB",
+        "target": "virtual",
+        "faults": ("link-slow:fraction=0.1,factor=0.1", "ack-loss:rate=0.01"),
+        "seed": 7,
+        "time_scale": 2.5,
+        "transport": "sr",
+        "window": "64KiB",
+    }
+    meant = found.meant
+    assert (meant.scheme, meant.topology) == (parse_scheme(found.scheme), parse_topology(found.topology))
+    assert meant.workload is not None
+    assert meant.transport is not None
+    assert (meant.workload.words, meant.transport.name) == (found.workload, "sr")
+    assert [fault.words for fault in meant.faults] == list(found.faults)
+    assert meant.window == parse_window("64KiB")
 
 
 def test_options_override_a_file(tmp_path: Path) -> None:
@@ -204,7 +213,7 @@ def test_windows(words: str, bytes_or_bdps: tuple[int | None, float | None]) -> 
 def test_a_window_in_bdps_follows_the_topology() -> None:
     """Twice the products, twice the window; the default is two of them."""
     topology = parse_topology("leaf-spine:leaves=2,spines=2,hosts=1")
-    one, two = (window_bytes(topology, "virtual", words) for words in ("1BDP", "2BDP"))
+    one, two = (window_bytes(topology, "virtual", parse_window(words)) for words in ("1BDP", "2BDP"))
     assert abs(two - 2 * one) <= 1
     assert window_bytes(topology, "virtual") == two
 

@@ -3,32 +3,55 @@
 
 from __future__ import annotations
 
+import pickle
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
 import pytest
 
 from tailrace.experiments.backends.virtual.run import VirtualBackend
+from tailrace.experiments.faults.parse import parse_fault
 from tailrace.experiments.plan import known
-from tailrace.experiments.plan.experiment import make
+from tailrace.experiments.plan.experiment_file import read_experiment, schemes_of
+from tailrace.experiments.plan.nic import parse_window
+from tailrace.experiments.plan.pfc import parse_pfc
 from tailrace.experiments.plan.plan import plan
+from tailrace.experiments.run.compare import plans
+from tailrace.experiments.run.task import make_task, run_task
+from tailrace.experiments.workloads.csv_file import read_rows
 from tailrace.experiments.workloads.workload import parse_workload
+from tailrace.hosts.options.transports import parse_transport
 from tailrace.schemes.base import resolve
 from tailrace.schemes.registry import parse_scheme
 from tailrace.topology import parse_topology
 
-PARSERS: tuple[Callable[..., Any], ...] = (parse_scheme, parse_topology, parse_workload, resolve)
+OF_WORDS: tuple[Callable[..., Any], ...] = (
+    *(parse_scheme, parse_topology, parse_workload, parse_fault, parse_transport, parse_window, parse_pfc),
+)
+PARSERS = (*OF_WORDS, read_rows, resolve)
 LEAF_SPINE = "leaf-spine:leaves=2,spines=2,hosts=2,rate=10Gbps,delay=1us"
 DRAGONFLY = "dragonfly:p=1,a=2,h=1,rate=10Gbps,delay=1us"
+OWN_TRANSPORT = ("rlb:variant=hermes", "spritz", "ugal-l:draw=hop")
+WORDS: dict[str, Any] = {
+    "topology": LEAF_SPINE,
+    "workload": "permutation:size=4KiB",
+    "fault": ["link-slow:fraction=0.1,factor=0.5"],
+    "transport": "sr",
+    "window": "16KiB",
+    "pfc": "xoff=64KiB",
+}
 
 
 @contextmanager
 def counted() -> Iterator[Counter[str]]:
-    """How often each parser is entered, whoever calls it and by whatever name."""
+    """How often each parser is entered, whoever calls it and by whatever name; nothing is known before."""
+    for cached in (known._scheme, known._generated):
+        cached.cache_clear()
     names = {parser.__code__: parser.__name__ for parser in PARSERS}
     found: Counter[str] = Counter()
 
@@ -42,6 +65,12 @@ def counted() -> Iterator[Counter[str]]:
         yield found
     finally:
         sys.setprofile(before)
+
+
+def once(**others: int) -> dict[str, int]:
+    """Each parser of words once, and `others` so often; those at 0 not at all."""
+    found = {**dict.fromkeys((parser.__name__ for parser in OF_WORDS), 1), "resolve": 1, **others}
+    return {name: times for name, times in found.items() if times}
 
 
 @pytest.mark.parametrize(
@@ -58,19 +87,71 @@ def counted() -> Iterator[Counter[str]]:
 )
 def test_a_run_parses_and_resolves_once(scheme: str, topology: str) -> None:
     """On the way to a job, and none of it again in the backend."""
-    for cached in (known.scheme_of, known._generated, known._without_files):
-        cached.cache_clear()
-    words = {
-        "scheme": scheme,
-        "topology": topology,
-        "workload": "permutation:size=4KiB",
-        "fault": "link-slow:fraction=0.1,factor=0.5",
-        "pfc": "default",
-    }
+    values = {**WORDS, "scheme": scheme, "topology": topology}
+    if scheme in OWN_TRANSPORT:
+        del values["transport"]
     with counted() as planned:
-        job = plan(make(words), "virtual").job
-    assert planned == {parser.__name__: 1 for parser in PARSERS}
+        job = plan(read_experiment(None, None, values), "virtual").job
+    assert planned == once(parse_transport=int("transport" in values))
     with counted() as ran:
         outcome = VirtualBackend().run(job, lambda _progress: None)
     assert ran == {}
     assert all(record.end_ns is not None for record in outcome.records)
+
+
+def test_options_of_options_are_parsed_with_them(tmp_path: Path) -> None:
+    """--variant is one of the scheme's words and --flows one of the workload's, in the place of a file's."""
+    path = tmp_path / "it.toml"
+    path.write_text(
+        'scheme = "flowcut"\ntopology = "fat-tree:k=4"\nworkload = "random:size=4KiB"\nseed = 3\n'
+    )
+    values = {**WORDS, "variant": "ingress", "flows": 5}
+    del values["workload"]
+    with counted() as planned:
+        planned_run = plan(read_experiment(path, None, values), "virtual")
+    assert planned == once()
+    assert planned_run.experiment.scheme == "flowcut:variant=ingress"
+    assert planned_run.experiment.workload == "random:size=4KiB,flows=5"
+    assert len(planned_run.job.flows) == 5
+
+
+def test_a_file_of_flows_is_read_once(tmp_path: Path) -> None:
+    """It may be large."""
+    path = tmp_path / "flows.csv"
+    path.write_text("src,dst,bytes,start\nh1,h3,4KiB,0us\nh2,h4,4KiB,1us\n")
+    values = {**WORDS, "scheme": "ecmp", "workload": str(path)}
+    with counted() as planned:
+        job = plan(read_experiment(None, None, values), "virtual").job
+    assert planned == once(read_rows=1)
+    assert len(job.flows) == 2
+
+
+def test_a_comparison_parses_what_its_schemes_share_once() -> None:
+    """And each scheme; it is resolved once a run, without faults and with them."""
+    with counted() as planned:
+        base = read_experiment(None, None, {**WORDS, "scheme": "ecmp"})
+        found = plans(base, ("ecmp", "flowcut"), "virtual")
+    assert planned == once(parse_scheme=2, resolve=4)
+    assert [len(one.job.faults) for _, one in found] == [0, 0, 1, 1]
+
+
+def test_a_comparison_of_a_file(tmp_path: Path) -> None:
+    """The same; what is sent is left to the target."""
+    path = tmp_path / "it.toml"
+    path.write_text(f'topology = "{LEAF_SPINE}"\n[schemes]\none = "ecmp"\ntwo = "flowcut"\n')
+    with counted() as planned:
+        schemes = tuple(schemes_of(path).values())
+        base = read_experiment(path, None, {"scheme": schemes[0]})
+        plans(base, schemes, "virtual")
+    assert planned == {"parse_scheme": 2, "parse_topology": 1, "parse_workload": 1, "resolve": 2}
+
+
+def test_a_worker_parses_nothing() -> None:
+    """It gets what the words mean; resolving is its own, once for the key and once for the run."""
+    experiment = read_experiment(None, None, {**WORDS, "scheme": "ecmp", "target": "virtual"})
+    sent = pickle.dumps(make_task(experiment, "virtual", label="it", out=Path("it")))
+    with counted() as worked:
+        task = pickle.loads(sent)
+        assert run_task(task).complete
+    assert worked.keys() <= {"resolve"}
+    assert task.experiment == experiment

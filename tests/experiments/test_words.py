@@ -9,7 +9,7 @@ import pytest
 
 from tailrace.cli.make_run import command
 from tailrace.experiments.plan.experiment import make
-from tailrace.experiments.plan.experiment_file import PRESETS, base_experiment, schemes_of
+from tailrace.experiments.plan.experiment_file import PRESETS, read_experiment, schemes_of
 from tailrace.experiments.plan.plan import plan
 from tailrace.experiments.plan.words import case_name, labels, split_schemes
 from tailrace.words import SpecError
@@ -167,7 +167,7 @@ def test_presets_go_by_name(preset: str) -> None:
     transports of their own first: test_common.py.
     """
     path = Path(preset)
-    base = base_experiment(path, "small" if preset == "common" else None)
+    base = read_experiment(path, "small" if preset == "common" else None)
     schemes = schemes_of(path)
     assert len(schemes) >= 2
     for words in schemes.values():
@@ -179,12 +179,11 @@ def test_presets_go_by_name(preset: str) -> None:
 def test_a_preset_that_is_none() -> None:
     """The names that there are."""
     with pytest.raises(SpecError, match="nonsense: no such file or preset; presets are basic, common, hf2t"):
-        base_experiment(Path("nonsense"), None)
+        read_experiment(Path("nonsense"))
 
 
 def test_no_fault_takes_a_preset_s_away() -> None:
     """Which no other option can."""
-    base = base_experiment(Path("basic"), None)
-    assert base is not None
+    base = read_experiment(Path("basic"))
     assert base.faults
     assert make({"fault": "none"}, base).faults == ()

@@ -18,7 +18,7 @@ from tailrace.hosts.options.dcqcn import DcqcnConfig, HermesConfig
 from tailrace.hosts.options.nic import NicConfig
 from tailrace.hosts.options.tcp import TcpConfig
 from tailrace.hosts.options.transport import TRANSPORTS
-from tailrace.hosts.options.transports import Dcqcn, LinuxTcp, Tcp, parse_transport
+from tailrace.hosts.options.transports import Dcqcn, GoBackN, LinuxTcp, Tcp, parse_transport
 from tailrace.hosts.transport import ENDS
 from tailrace.p4rt.target import target
 from tailrace.schemes.base import resolve
@@ -202,7 +202,7 @@ def test_hermes_brings_its_transport_and_its_settings() -> None:
     expected = HermesConfig(base_rtt_ns=base_rtt_ns(network), hop_ns=160_000)
     assert expected == nic.hermes
     with pytest.raises(SpecError, match="scheme hermes needs dcqcn, found 'gbn'"):
-        transport_of("gbn", scheme, network)
+        transport_of(GoBackN(), scheme, network)
 
 
 def test_dcqcn_in_a_network() -> None:

@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from tailrace.experiments.paper.model import Case, PaperFile, Scale, Scheme, Tune
-from tailrace.experiments.plan.experiment import Settings, make
-from tailrace.experiments.plan.words import replace_option, with_option
+from tailrace.experiments.plan.experiment import Settings, of_settings
 from tailrace.experiments.run.task import Task, make_task
-from tailrace.words import SpecError
+from tailrace.words import SpecError, parse
 from tailrace.words.schema import KeyProblemError, given
 
 RUNS = Path("runs")
@@ -56,10 +55,10 @@ def schemes(file: PaperFile, size: Scale) -> Iterator[Scheme]:
     if file.grid is None:
         return
     for values in itertools.product(*(size.values[option] for option in file.grid.options)):
-        words = file.grid.scheme
+        words = parse(file.grid.scheme, "scheme")
         for option, value in zip(file.grid.options, values, strict=True):
-            words = replace_option(words, option, value)
-        yield Scheme(grid_label(file.grid.options, values), Settings(scheme=words))
+            words = words.setting(option, value)
+        yield Scheme(grid_label(file.grid.options, values), Settings(scheme=str(words)))
 
 
 def grid_label(options: list[str], values: tuple[str, ...]) -> str:
@@ -75,15 +74,15 @@ def _task(file: PaperFile, scale: str, case: Case, scheme: Scheme, value: str, s
         *(case.experiment, case.of(scale), scheme.experiment, scheme.of(scale)),
     ):
         settings |= given(layer)
-    if scheme.tune is not None:
-        settings["scheme"] = replace_option(settings["scheme"], scheme.tune.option, value)
     where = " ".join(filter(None, (case.name, scheme.label)))
     try:
+        words = parse(settings["scheme"], "scheme")
+        if scheme.tune is not None:
+            words = words.setting(scheme.tune.option, value)
         for option, text in case.options.items():
-            if scheme.takes is not None and option not in scheme.takes:
-                continue
-            settings["scheme"] = with_option(settings["scheme"], option, text)
-        experiment = make({**settings, "seed": seed})
+            if scheme.takes is None or option in scheme.takes:
+                words = words.adding(option, text)
+        experiment = of_settings({**settings, "scheme": words, "seed": seed})
     except KeyProblemError as error:
         raise KeyProblemError(f"{error.key} of {where}", error.problem) from error
     except SpecError as error:

@@ -1,25 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An experiment as words: everything that decides its result."""
+"""An experiment: everything that decides its result, as it was written and as what that means."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any
 
 import msgspec
-from msgspec import UNSET, Meta, UnsetType
+from msgspec import UNSET, Meta, UnsetType, structs
 
+from tailrace.experiments.faults.fault import Fault
 from tailrace.experiments.faults.parse import parse_fault
 from tailrace.experiments.plan import defaults
-from tailrace.experiments.plan.known import scheme_of, topology_of, workload_of
-from tailrace.experiments.plan.nic import parse_window
-from tailrace.experiments.plan.pfc import parse_pfc
-from tailrace.experiments.plan.words import with_option
+from tailrace.experiments.plan.known import scheme_of, topology_of
+from tailrace.experiments.plan.nic import Window, parse_window
+from tailrace.experiments.plan.pfc import Pfc, parse_pfc
+from tailrace.experiments.workloads.workload import Workload, parse_workload
 from tailrace.hosts.options.nic import MAX_MTU_BYTES
+from tailrace.hosts.options.transport import Transport
 from tailrace.hosts.options.transports import parse_transport
-from tailrace.words import SpecError
+from tailrace.schemes.base import SchemeConfig
+from tailrace.topology import Topology
+from tailrace.words import SpecError, Words, parse
 from tailrace.words.schema import KeyProblemError, convert, given
 from tailrace.words.units import parse_bytes, parse_time_ns
 
@@ -94,17 +97,32 @@ KEYS = Settings.__struct_fields__
 """The keys of an experiment, in the order in which they are told."""
 
 
-@dataclass(frozen=True, slots=True)
-class Experiment:
-    """One experiment. `make` checks the words; this only holds them.
+class Meant(msgspec.Struct, frozen=True, kw_only=True):
+    """What the words of an experiment mean, each parsed once; None: they say nothing.
 
-    `workload` None is defaults.workload, `flows` the number of flows where the workload leaves it open,
-    `time_scale` None lets the target choose (tailrace/experiments/plan/budget.py), `transport`, `window`
-    (words) and `reorder` None are the defaults of tailrace/experiments/plan/nic.py, `pfc` None is without,
-    `sample_ns` None takes no samples, `watch` names flows whose path is recorded, `gaps` has NICs measure
-    gaps between packets.
+    Topology and schemes are at full speed.
     """
 
+    scheme: SchemeConfig
+    topology: Topology
+    workload: Workload | None = None
+    faults: tuple[Fault, ...] = ()
+    transport: Transport | None = None
+    window: Window | None = None
+    pfc: Pfc | None = None
+
+
+class Experiment(msgspec.Struct, frozen=True, kw_only=True):
+    """One experiment, as it was written; `meant` is what is planned. `make` makes it.
+
+    `workload` None is defaults.workload, `flows` the number of flows where the workload leaves it open,
+    `time_scale` None lets the target choose (tailrace/experiments/plan/budget.py), `transport`, `window` and
+    `reorder` None are the defaults of tailrace/experiments/plan/nic.py, `pfc` None is without, `sample_ns`
+    None takes no samples, `watch` names flows whose path is recorded, `gaps` has NICs measure gaps between
+    packets.
+    """
+
+    meant: Meant
     scheme: str
     topology: str = defaults.TOPOLOGY
     workload: str | None = None
@@ -122,15 +140,15 @@ class Experiment:
     watch: tuple[int, ...] = ()
     gaps: bool = False
 
+    def without(self, *names: str) -> Experiment:
+        """The same without what some words say: faults, transport."""
+        empty = {name: () if name == "faults" else None for name in names}
+        return structs.replace(self, meant=structs.replace(self.meant, **empty), **empty)
 
-def _checked_by(parse: Callable[[str], object]) -> Callable[[str], str]:
-    """The text itself, if the parser takes it."""
-
-    def check(text: str) -> str:
-        parse(text)
-        return text
-
-    return check
+    @property
+    def written(self) -> dict[str, Any]:
+        """All but what it means."""
+        return {name: getattr(self, name) for name in self.__struct_fields__ if name != "meant"}
 
 
 def _one_of(choices: tuple[str, ...]) -> Callable[[str], str]:
@@ -146,15 +164,6 @@ def _time_scale(value: float) -> float:
     if not (math.isfinite(value) and 1 <= value <= MOST_TIME_SCALE):
         raise SpecError(f"expected from 1 (full speed) to {MOST_TIME_SCALE:g}, found {value}")
     return float(value)
-
-
-def _faults(value: str | list[str]) -> tuple[str, ...]:
-    items = (value,) if isinstance(value, str) else tuple(value)
-    if items == (NO_FAULT,):
-        return ()
-    for item in items:
-        parse_fault(item)
-    return items
 
 
 def _size(text: str) -> int:
@@ -178,19 +187,33 @@ def _period(text: str) -> int:
     return time_ns
 
 
-_CHECKS: Mapping[str, Callable[[Any], Any]] = {
-    "scheme": _checked_by(scheme_of),
-    "topology": _checked_by(topology_of),
-    "workload": _checked_by(workload_of),
+def _fault_words(value: str | Sequence[str]) -> tuple[str, ...]:
+    items = (value,) if isinstance(value, str) else tuple(value)
+    return () if items == (NO_FAULT,) else items
+
+
+def _parsed_faults(items: Sequence[str]) -> tuple[Fault, ...]:
+    return tuple(map(parse_fault, items))
+
+
+_PLAIN: Mapping[str, Callable[[Any], Any]] = {
     "target": _one_of(TARGETS),
-    "fault": _faults,
     "time_scale": _time_scale,
-    "transport": _checked_by(parse_transport),
-    "window": _checked_by(parse_window),
     "mtu": _mtu,
-    "pfc": _checked_by(parse_pfc),
     "sample": _period,
     "watch": tuple,
+    "fault": _fault_words,
+}
+"""What is no words, and what they come to."""
+
+_PARSERS: Mapping[str, Callable[[Any], Any]] = {
+    "scheme": scheme_of,
+    "topology": topology_of,
+    "workload": parse_workload,
+    "fault": _parsed_faults,
+    "transport": parse_transport,
+    "window": parse_window,
+    "pfc": parse_pfc,
 }
 _FIELDS = {"fault": "faults", "mtu": "mtu_bytes", "sample": "sample_ns"}
 
@@ -205,24 +228,50 @@ def make(values: Mapping[str, Any] | Settings, base: Experiment | None = None) -
     Raises:
         KeyProblemError: an unknown key, or a value that is not what it takes.
     """
-    settings = values if isinstance(values, Settings) else convert(values, Settings)
+    return of_settings(given(values if isinstance(values, Settings) else convert(values, Settings)), base)
+
+
+def of_settings(settings: Mapping[str, Any], base: Experiment | None = None) -> Experiment:
+    """The same of what Settings hold, where words may have been split and changed already."""
+    if base is None:
+        settings = {"topology": defaults.TOPOLOGY, **settings}
+        if "scheme" not in settings:
+            raise KeyProblemError("scheme", "missing; expected a text such as 'flowcut:variant=full'")
     changes: dict[str, Any] = {}
-    for name, value in given(settings).items():
+    meant: dict[str, Any] = {}
+    for key, value in _complete(settings, base).items():
+        name = _FIELDS.get(key, key)
         try:
-            changes[_FIELDS.get(name, name)] = _CHECKS[name](value) if name in _CHECKS else value
+            written = _PLAIN[key](value) if key in _PLAIN else value
+            if key in _PARSERS:
+                meant[name] = _PARSERS[key](written)
         except SpecError as error:
-            raise KeyProblemError(name, str(error)) from error
-    variant = changes.pop("variant", None)
-    if base is None and "scheme" not in changes:
-        raise KeyProblemError("scheme", "missing; expected a text such as 'flowcut:variant=full'")
-    made = Experiment(**changes) if base is None else replace(base, **changes)
-    return made if variant is None else _with_variant(made, variant)
+            raise KeyProblemError("variant" if _of_variant(settings, key) else key, str(error)) from error
+        changes[name] = str(written) if isinstance(written, Words) else written
+    if base is None:
+        return Experiment(meant=Meant(**meant), **changes)
+    return structs.replace(base, meant=structs.replace(base.meant, **meant), **changes)
 
 
-def _with_variant(experiment: Experiment, variant: str) -> Experiment:
-    try:
-        words = with_option(experiment.scheme, "variant", variant)
-        scheme_of(words)
-    except SpecError as error:
-        raise KeyProblemError("variant", str(error)) from error
-    return replace(experiment, scheme=words)
+def _of_variant(settings: Mapping[str, Any], key: str) -> bool:
+    return key == "scheme" and "variant" in settings
+
+
+def _complete(settings: Mapping[str, Any], base: Experiment | None) -> dict[str, Any]:
+    """The settings with what is an option of other words put into these."""
+    found = dict(settings)
+    variant = found.pop("variant", None)
+    if variant is not None:
+        scheme = found["scheme"] if base is None or "scheme" in found else base.scheme
+        try:
+            found["scheme"] = parse(scheme, "scheme").adding("variant", variant)
+        except SpecError as error:
+            raise KeyProblemError("variant", str(error)) from error
+    flows = found.get("flows", base and base.flows)
+    workload = found.get("workload", base and base.workload)
+    if flows is not None and workload is not None and found.keys() & {"flows", "workload"}:
+        try:
+            found["workload"] = parse(workload, "workload").setting("flows", str(flows))
+        except SpecError as error:
+            raise KeyProblemError("workload", str(error)) from error
+    return found

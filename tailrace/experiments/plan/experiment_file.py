@@ -20,13 +20,15 @@ Paths in a file (FILE.json, FILE.csv) count from the folder in which the command
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from types import MappingProxyType
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta
 
-from tailrace.experiments.plan.experiment import Experiment, Settings, make
+from tailrace.experiments.plan.experiment import Experiment, Settings, of_settings
 from tailrace.experiments.plan.known import scheme_of
 from tailrace.words import SpecError
 from tailrace.words.errors import FileError
@@ -89,25 +91,51 @@ def found(path: Path) -> Path:
     return preset
 
 
-def read_experiment(path: Path, scale: str | None = None) -> Experiment:
-    """The experiment of a file, at one of its scales.
+def read_experiment(
+    path: Path | None, scale: str | None = None, options: Mapping[str, Any] = MappingProxyType({})
+) -> Experiment:
+    """The experiment of a file, at one of its scales, with options in the place of what it says.
+
+    Args:
+        path: None: options alone.
+        scale: one of SCALES, or None.
+        options: by key, in the types that TOML knows.
 
     Raises:
         FileError: the file cannot be read, or a key or value is not what was expected.
+        KeyProblemError: an option is not.
+        SpecError: there is no such scale, or it is given without a file.
     """
+    if scale is not None and scale not in SCALES:
+        raise SpecError(f"--scale: expected one of {', '.join(SCALES)}, found {scale!r}")
+    own = given(convert(options, Settings))
+    if path is None and scale is not None:
+        raise SpecError("--scale needs an experiment file that knows it")
+    if path is None:
+        return of_settings(own)
     try:
-        file = convert(read_toml(found(path)), ExperimentFile)
-        settings, changes = given(file), given(file.scale.of(scale))
-        del settings["scale"]
-        if scale is not None and not any(changes.values()):
-            raise FileError(path, f"key 'scale.{scale}'", "missing, and --scale asks for it")
-        settings |= changes
-        del settings["schemes"]
-        for words in _schemes(file, scale).values():
-            settings.setdefault("scheme", words)
-        return make(settings)
+        settings = _settings(path, scale)
+        if "scheme" in own:
+            settings.pop("variant", None)
+        return of_settings(settings | own)
     except KeyProblemError as error:
+        if error.key in own:
+            raise
         raise in_file(path, error) from error
+
+
+def _settings(path: Path, scale: str | None) -> dict[str, Any]:
+    """What a file says at a scale; of its schemes the first."""
+    file = convert(read_toml(found(path)), ExperimentFile)
+    settings, changes = given(file), given(file.scale.of(scale))
+    del settings["scale"]
+    if scale is not None and not any(changes.values()):
+        raise FileError(path, f"key 'scale.{scale}'", "missing, and --scale asks for it")
+    settings |= changes
+    del settings["schemes"]
+    for words in _schemes(file, scale).values():
+        settings.setdefault("scheme", words)
+    return settings
 
 
 def schemes_of(path: Path | None, scale: str | None = None) -> dict[str, str]:
@@ -143,19 +171,3 @@ def _schemes(file: ExperimentFile, scale: str | None) -> dict[str, str]:
         except SpecError as error:
             raise KeyProblemError(f"schemes.{label}", str(error)) from error
     return found
-
-
-def base_experiment(path: Path | None, scale: str | None) -> Experiment | None:
-    """What options change: the experiment of a file, None without one.
-
-    Raises:
-        FileError: as `read_experiment`.
-        SpecError: there is no such scale, or it is given without a file.
-    """
-    if scale is not None and scale not in SCALES:
-        raise SpecError(f"--scale: expected one of {', '.join(SCALES)}, found {scale!r}")
-    if path is None:
-        if scale is not None:
-            raise SpecError("--scale needs an experiment file that knows it")
-        return None
-    return read_experiment(path, scale)

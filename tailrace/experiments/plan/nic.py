@@ -38,7 +38,7 @@ from tailrace.hosts.gaps.histogram import WHOLE
 from tailrace.hosts.options.hf2t import Hf2tConfig, train_gaps
 from tailrace.hosts.options.nic import NicConfig
 from tailrace.hosts.options.transport import TRANSPORTS, Transport
-from tailrace.hosts.options.transports import GoBackN, parse_transport
+from tailrace.hosts.options.transports import GoBackN
 from tailrace.p4rt.target import Target
 from tailrace.schemes.base import SchemeConfig
 from tailrace.schemes.resolved import Around, Resolved
@@ -85,19 +85,18 @@ class Window:
     bdps: float | None = None
 
 
-def transport_of(words: str | None, scheme: SchemeConfig, topology: Topology) -> Transport:
-    """The transport of an experiment; without words that of the scheme.
+def transport_of(wanted: Transport | None, scheme: SchemeConfig, topology: Topology) -> Transport:
+    """The transport of an experiment; that of the scheme where none is wanted.
 
     Raises:
-        SpecError: the words are no transport, or one over which the scheme cannot work.
+        SpecError: the scheme cannot work over it.
     """
     only = scheme.only_transport
-    if words is None or scheme.brings_transport:
-        return parse_transport(scheme.usual_transport(topology))
-    found = parse_transport(words)
-    if only not in (None, found.at_nics):
-        raise SpecError(f"transport: scheme {scheme.name} needs {only}, found {found.name!r}")
-    return found
+    if wanted is None or scheme.brings_transport:
+        return TRANSPORTS.entry(scheme.usual_transport(topology)).struct()
+    if only not in (None, wanted.at_nics):
+        raise SpecError(f"transport: scheme {scheme.name} needs {only}, found {wanted.name!r}")
+    return wanted
 
 
 def parse_window(text: str) -> Window:
@@ -117,12 +116,12 @@ def parse_window(text: str) -> Window:
 def window_bytes(
     topology: Topology,
     target: str,
-    words: str | None = None,
+    wanted: Window | None = None,
     *,
     frame_bytes: int | None = None,
     transport: str = GoBackN.name,
 ) -> int:
-    """The window of a flow on a topology at its time scale; without words the default.
+    """The window of a flow on a topology at its time scale; the default where none is wanted.
 
     BMv2 has no propagation delay, and not every kernel lends it one: its window is that of a network without.
 
@@ -130,10 +129,10 @@ def window_bytes(
         frame_bytes: a full frame, where packets take paths of many lengths; else None.
         transport: name of the transport.
     """
-    if words is None and TRANSPORTS.entry(transport).struct.windowless:
+    if wanted is None and TRANSPORTS.entry(transport).struct.windowless:
         return NO_WINDOW
     bdps = WINDOW_BDPS if frame_bytes is None else STEERED_WINDOW_BDPS
-    window = Window(bdps=bdps) if words is None else parse_window(words)
+    window = wanted or Window(bdps=bdps)
     if window.size_bytes is not None:
         return window.size_bytes
     assert window.bdps is not None, "a window has one of the two"
@@ -149,7 +148,7 @@ def room_bytes(topology: Topology, target: str, transport: Transport) -> int | N
     burst_bytes = transport.led_by_losses_bytes
     if burst_bytes is None:
         return None
-    bdps = window_bytes(topology, target, f"{TCP_QUEUE_BDPS}BDP")
+    bdps = window_bytes(topology, target, Window(bdps=TCP_QUEUE_BDPS))
     return max(bdps, TCP_QUEUE_BURSTS * burst_bytes)
 
 

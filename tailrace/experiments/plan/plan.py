@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From the words of one experiment to a job for a backend: everything is parsed and resolved once."""
+"""From one experiment to a job for a backend: everything is resolved once."""
 
 from __future__ import annotations
 
@@ -10,11 +10,9 @@ from dataclasses import dataclass, replace
 from tailrace.codec.sizes import wire_bytes
 from tailrace.experiments.backends.job import Job
 from tailrace.experiments.faults.fault import LinkFault, LinkSlow
-from tailrace.experiments.faults.parse import parse_fault
 from tailrace.experiments.plan import budget, defaults
-from tailrace.experiments.plan.experiment import Experiment
+from tailrace.experiments.plan.experiment import Experiment, of_settings
 from tailrace.experiments.plan.kernel_tcp import kernel_tcp
-from tailrace.experiments.plan.known import scheme_of, topology_of, workload_of
 from tailrace.experiments.plan.nic import (
     answers,
     nic_config,
@@ -24,7 +22,7 @@ from tailrace.experiments.plan.nic import (
     window_bytes,
 )
 from tailrace.experiments.plan.pause import check_emulated, pfc_of
-from tailrace.experiments.plan.pfc import REACTION_NS, Pfc, Thresholds, parse_pfc
+from tailrace.experiments.plan.pfc import REACTION_NS, Pfc, Thresholds
 from tailrace.experiments.plan.reckon import check_network, check_packets
 from tailrace.experiments.workloads.classes import measured
 from tailrace.hosts.errors import ConfigError
@@ -35,7 +33,7 @@ from tailrace.p4rt.target import target as switch_target
 from tailrace.schemes.base import SchemeConfig, resolve
 from tailrace.schemes.resolved import Around, Resolved
 from tailrace.topology import Topology
-from tailrace.words import SpecError, parse
+from tailrace.words import SpecError
 from tailrace.words.scale import scaled
 
 
@@ -54,47 +52,38 @@ class Plan:
         return self.job.topology
 
 
-def scale_of(experiment: Experiment, target: str) -> float:
-    """The time scale of an experiment on a target: its own, or the smallest that this machine holds."""
-    return _scale(experiment, topology_of(experiment.topology), target)
+def on_target(experiment: Experiment, target: str) -> Experiment:
+    """The experiment with what its target decides where words leave it open: what is sent.
 
-
-def _scale(experiment: Experiment, topology: Topology, target: str) -> float:
-    if experiment.time_scale is not None:
-        return experiment.time_scale
-    return budget.time_scale(topology, target, experiment.mtu_bytes)
-
-
-def workload_words(experiment: Experiment, target: str) -> str:
-    """The words of what is sent, with the number of flows if there is one."""
-    words = experiment.workload or defaults.workload(target)
-    if experiment.flows is None:
-        return words
-    given = parse(words)
-    given.options["flows"] = str(experiment.flows)
-    return str(given)
+    Raises:
+        SpecError: that is not sent as a number of flows.
+    """
+    if experiment.meant.workload is not None:
+        return experiment
+    return of_settings({"workload": defaults.workload(target)}, experiment)
 
 
 def plan(experiment: Experiment, target: str) -> Plan:
     """Everything that can be worked out before anything runs.
 
     Args:
-        experiment: the words.
+        experiment: what is to be.
         target: bmv2, native or virtual.
 
     Raises:
         SpecError: words that do not fit together.
     """
-    full_speed = topology_of(experiment.topology)
+    experiment = on_target(experiment, target)
+    meant, full_speed = experiment.meant, experiment.meant.topology
     check_network(full_speed)
-    scale = _scale(experiment, full_speed, target)
+    scale = experiment.time_scale or budget.time_scale(full_speed, target, experiment.mtu_bytes)
     topology = scaled(full_speed, scale)
-    flows, classes = _traffic(experiment, target, full_speed, scale)
+    flows, classes = _traffic(experiment, scale)
     faults = _faults(experiment, topology, scale)
-    given = scaled(scheme_of(experiment.scheme), scale)
-    transport = transport_of(experiment.transport, given, topology)
-    pfc = None if experiment.pfc is None else parse_pfc(experiment.pfc)
-    around = _around(experiment, target, full_speed, topology, given, flows, faults, transport, pfc)
+    given = scaled(meant.scheme, scale)
+    transport = transport_of(meant.transport, given, topology)
+    pfc = meant.pfc
+    around = _around(experiment, target, topology, given, flows, faults, transport)
     scheme = resolve(given, topology, around)
     thresholds = _thresholds(experiment, target, topology, scheme, pfc, scale)
     if given.frame_bytes_on(topology, around) is None:
@@ -127,13 +116,12 @@ def plan(experiment: Experiment, target: str) -> Plan:
     return Plan(experiment, target, job, classes)
 
 
-def _traffic(
-    experiment: Experiment, target: str, full_speed: Topology, scale: float
-) -> tuple[list[FlowSpec], Mapping[int, str]]:
+def _traffic(experiment: Experiment, scale: float) -> tuple[list[FlowSpec], Mapping[int, str]]:
     """Flows at the time scale, and the class of each by its number."""
-    workload = workload_of(workload_words(experiment, target))
+    workload = experiment.meant.workload
+    assert workload is not None, "on_target has seen to that"
     # one stream of numbers a purpose: another fault does not change the flows
-    traffic = workload.traffic(full_speed, random.Random(f"workload {experiment.seed}"))
+    traffic = workload.traffic(experiment.meant.topology, random.Random(f"workload {experiment.seed}"))
     try:
         check_dependencies(traffic.flows)
     except ConfigError as error:
@@ -145,28 +133,26 @@ def _traffic(
 def _faults(experiment: Experiment, topology: Topology, scale: float) -> tuple[LinkFault, ...]:
     return tuple(
         scaled(hit, scale)
-        for number, words in enumerate(experiment.faults)
-        for hit in parse_fault(words).resolve(topology, random.Random(f"fault {number} {experiment.seed}"))
+        for number, fault in enumerate(experiment.meant.faults)
+        for hit in fault.resolve(topology, random.Random(f"fault {number} {experiment.seed}"))
     )
 
 
 def _around(
     experiment: Experiment,
     target: str,
-    full_speed: Topology,
     topology: Topology,
     given: SchemeConfig,
     flows: Sequence[FlowSpec],
     faults: Sequence[LinkFault],
     transport: Transport,
-    pfc: Pfc | None,
 ) -> Around:
     """What the experiment decides for the scheme's defaults."""
-    mtu = experiment.mtu_bytes
+    mtu, meant = experiment.mtu_bytes, experiment.meant
     frame = given.frame_bytes_on(topology, Around(mtu_bytes=mtu))
-    window = window_bytes(topology, target, experiment.window, frame_bytes=frame, transport=transport.at_nics)
+    window = window_bytes(topology, target, meant.window, frame_bytes=frame, transport=transport.at_nics)
     # PFC keeps a queue within its bounds without losses
-    room = room_bytes(topology, target, transport) if pfc is None else None
+    room = room_bytes(topology, target, transport) if meant.pfc is None else None
     if room is None:
         room = waiting_bytes(flows, window=window, mtu=mtu)
     return Around(
@@ -176,8 +162,8 @@ def _around(
         answers=answers(mtu),
         slowest=min((fault.factor for fault in faults if isinstance(fault, LinkSlow)), default=1.0),
         transport=transport.at_nics,
-        fastest_bps=full_speed.fastest_bps,
-        pause_bytes=None if pfc is None else pfc.xoff_bytes,
+        fastest_bps=meant.topology.fastest_bps,
+        pause_bytes=None if meant.pfc is None else meant.pfc.xoff_bytes,
         marks=any(flow.steering for flow in flows),
     )
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from tailrace.words import SpecError, parse
+from tailrace.words import SpecError
 
 CLEAN = "clean"
 """The case without faults."""
@@ -44,26 +44,6 @@ def split_words(text: str, what: str) -> tuple[str, ...]:
         if found.count(words) > 1:
             raise SpecError(f"{what}: {words!r} is given twice")
     return tuple(found)
-
-
-def with_option(words: str, key: str, value: str) -> str:
-    """The words with one more option.
-
-    Raises:
-        SpecError: the option is there already, with another value.
-    """
-    parsed = parse(words, "scheme")
-    present = parsed.options.get(key)
-    if present not in (None, value):
-        raise SpecError(f"{parsed.title}: {key}={present} and {key}={value} contradict each other")
-    return replace_option(words, key, value)
-
-
-def replace_option(words: str, key: str, value: str) -> str:
-    """The words with this value of an option, whatever it was before."""
-    parsed = parse(words)
-    parsed.options[key] = value
-    return str(parsed)
 
 
 def slug(text: str) -> str:

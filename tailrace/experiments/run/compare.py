@@ -9,9 +9,8 @@ from pathlib import Path
 
 from tailrace.experiments.backends.outcome import Backend
 from tailrace.experiments.errors import RunError
-from tailrace.experiments.plan.experiment import Experiment
-from tailrace.experiments.plan.known import scheme_of
-from tailrace.experiments.plan.plan import Plan, plan
+from tailrace.experiments.plan.experiment import Experiment, make
+from tailrace.experiments.plan.plan import Plan, on_target, plan
 from tailrace.experiments.plan.words import case_name, labels
 from tailrace.experiments.results.result import COMPARISON, Failure, Result, comparison, to_json, write_result
 from tailrace.experiments.results.table import make_table, markdown
@@ -19,7 +18,6 @@ from tailrace.experiments.run.pool import Where, run_all
 from tailrace.experiments.run.progress import Display
 from tailrace.experiments.run.run import run
 from tailrace.experiments.run.task import Failed, make_task
-from tailrace.hosts.options.transports import parse_transport
 
 TABLE = "comparison.md"
 
@@ -44,22 +42,23 @@ def plans(
     Raises:
         SpecError: words that do not fit together.
     """
-    cases: list[tuple[str, ...]] = [()]
-    if base.faults:
-        cases.append(base.faults)
+    base = on_target(base, target)
+    made = [base if scheme == base.scheme else make({"scheme": scheme}, base) for scheme in schemes]
+    each = [_over_its_own(one) for one in made]
+    cases = [[one.without("faults") for one in each], *([each] if base.faults else [])]
     return [
-        (label, plan(replace(_over_its_own(base, scheme), faults=faults), target))
-        for faults in cases
-        for label, scheme in zip(names or labels(schemes), schemes, strict=True)
+        (label, plan(one, target))
+        for case in cases
+        for label, one in zip(names or labels(schemes), case, strict=True)
     ]
 
 
-def _over_its_own(base: Experiment, scheme: str) -> Experiment:
-    """The experiment with a scheme, and without a transport that it cannot work over."""
-    only = scheme_of(scheme).only_transport
-    if base.transport is not None and only not in (None, parse_transport(base.transport).at_nics):
-        base = replace(base, transport=None)
-    return replace(base, scheme=scheme)
+def _over_its_own(experiment: Experiment) -> Experiment:
+    """The experiment without a transport that its scheme cannot work over."""
+    only, wanted = experiment.meant.scheme.only_transport, experiment.meant.transport
+    if wanted is None or only in (None, wanted.at_nics):
+        return experiment
+    return experiment.without("transport")
 
 
 def compare(

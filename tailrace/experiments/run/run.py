@@ -12,7 +12,7 @@ from msgspec import UNSET, UnsetType, structs
 
 from tailrace.experiments.backends.outcome import Backend, Outcome, Progress, Report
 from tailrace.experiments.errors import RunError
-from tailrace.experiments.plan.plan import Plan, workload_words
+from tailrace.experiments.plan.plan import Plan
 from tailrace.experiments.plan.words import case_name
 from tailrace.experiments.results.hf2t import summary as hf2t_summary
 from tailrace.experiments.results.ideal import Ideal
@@ -108,7 +108,7 @@ def _summary(planned: Plan, outcome: Outcome, rows: tuple[FlowRow, ...]) -> Summ
         scheme=experiment.scheme,
         variant=parse(experiment.scheme, "scheme").options.get("variant", UNSET),
         topology=experiment.topology,
-        workload=workload_words(experiment, planned.target),
+        workload=experiment.workload or "",
         target=planned.target,
         seed=experiment.seed,
         faults=experiment.faults,

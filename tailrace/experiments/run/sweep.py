@@ -22,8 +22,8 @@ from msgspec import UNSET, UnsetType
 from rich.table import Table
 
 from tailrace.experiments.plan import defaults
-from tailrace.experiments.plan.experiment import KEYS, Experiment, Settings, make
-from tailrace.experiments.plan.words import replace_option, slug, split_words
+from tailrace.experiments.plan.experiment import KEYS, Experiment, Settings, of_settings
+from tailrace.experiments.plan.words import slug, split_words
 from tailrace.experiments.results.result import Result
 from tailrace.experiments.results.summary import Summary
 from tailrace.experiments.results.table import (
@@ -35,9 +35,9 @@ from tailrace.experiments.results.table import (
     own_metrics,
 )
 from tailrace.experiments.run.task import Failed, Task, make_task
-from tailrace.words import SpecError
+from tailrace.words import SpecError, parse
 from tailrace.words.limits import refuse_above
-from tailrace.words.schema import KeyProblemError, convert
+from tailrace.words.schema import KeyProblemError, convert, given
 
 SWEEP = "sweep.json"
 
@@ -138,22 +138,26 @@ def _at(base: Experiment, settings: dict[str, str]) -> Experiment:
         whole["fault"] = [whole["fault"]]
     if "watch" in whole:
         whole["watch"] = [whole["watch"]]
-    changed = make(convert(whole, Settings, strict=False), base)
+    changes = given(convert(whole, Settings, strict=False))
+    options = {}
     for key, value in settings.items():
         name, dot, option = key.partition(".")
         if dot:
-            words = _words(changed, name)
-            try:
-                changed = make({name: replace_option(words, option, value)}, changed)
-            except KeyProblemError as error:
-                raise SpecError(f"--set {key}={value}: {error.problem}") from error
-    return changed
+            options[name] = f"{key}={value}"
+            changes[name] = parse(changes.get(name) or _words(base, name), name).setting(option, value)
+    try:
+        return of_settings(changes, base)
+    except KeyProblemError as error:
+        if error.key in options:
+            raise SpecError(f"--set {options[error.key]}: {error.problem}") from error
+        raise
 
 
-def _words(experiment: Experiment, name: str) -> str:
+def _words(base: Experiment, name: str) -> str:
+    """What a point changes an option of, where it does not change the words themselves."""
     if name == "workload":
-        return experiment.workload or defaults.workload(experiment.target)
-    return experiment.scheme if name == "scheme" else experiment.topology
+        return base.workload or defaults.workload(base.target)
+    return base.scheme if name == "scheme" else base.topology
 
 
 def document(axes: Sequence[Axis], found: Sequence[tuple[Point, Result | Failed]]) -> SweepDocument:

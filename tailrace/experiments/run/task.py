@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One experiment as a task: words that any process can run, and a folder that keeps what came of them.
+"""One experiment as a task that any process can run, and a folder that keeps what came of it.
 
 A task's key is a hash of everything that decides its result: the words, what the files that they name hold,
 the version of Tailrace, its code and the compiled P4 program. A folder whose summary bears the key holds the
@@ -9,25 +9,30 @@ result of the task, so that a sweep that was interrupted goes on where it stoppe
 from __future__ import annotations
 
 import hashlib
+import pickle
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from functools import lru_cache
 from pathlib import Path
 
 import msgspec
+from msgspec import structs
 
 from tailrace.experiments.backends.mininet import MininetBackend
 from tailrace.experiments.backends.outcome import Backend, Progress, Report
 from tailrace.experiments.backends.virtual.run import VirtualBackend
 from tailrace.experiments.errors import RunError
 from tailrace.experiments.plan.experiment import Experiment
-from tailrace.experiments.plan.known import program_sha256
 from tailrace.experiments.plan.plan import plan
 from tailrace.experiments.plan.words import case_name
 from tailrace.experiments.results.result import SUMMARY, Result, read_result, read_summary, write_result
 from tailrace.experiments.results.staging import staged
 from tailrace.experiments.run.code_hash import code_sha256
 from tailrace.experiments.run.run import installed_version, run
+from tailrace.p4rt import programs
+from tailrace.schemes.base import SchemeConfig, resolve
+from tailrace.topology import Topology
 from tailrace.words import plugins
 from tailrace.words.errors import FileError
 from tailrace.words.files import read_bytes
@@ -35,6 +40,7 @@ from tailrace.words.files import read_bytes
 _FORMAT = 2
 """Counts changes of what a result folder holds."""
 
+_KEPT = 16
 _BETWEEN = re.compile("[:,=]")
 
 
@@ -51,10 +57,19 @@ class Task:
     out: Path
     key: str
 
+    def __reduce__(self) -> tuple[object, ...]:
+        # in another process its parts may be of plug-ins, which must be loaded before
+        return _unpickled, (pickle.dumps([getattr(self, item.name) for item in fields(self)]),)
+
     @property
     def case(self) -> str:
         """`clean`, or the names of the faults."""
         return case_name(self.experiment.faults)
+
+
+def _unpickled(parts: bytes) -> Task:
+    plugins.load()
+    return Task(*pickle.loads(parts))  # noqa: S301 - our own process has made it
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +87,7 @@ def make_task(experiment: Experiment, target: str, *, label: str, out: Path) -> 
         SpecError: words that cannot be used.
         ControllerError: the scheme's program is not there.
     """
-    experiment = replace(experiment, target=target)
+    experiment = structs.replace(experiment, target=target)
     return Task(experiment, label, out, key_of(experiment))
 
 
@@ -80,20 +95,27 @@ def key_of(experiment: Experiment) -> str:
     """The hash of what decides the result: 64 hexadecimal digits.
 
     Raises:
-        SpecError: the scheme's words cannot be used.
+        SpecError: a file that words name cannot be read, or the network is none for the scheme.
+        ControllerError: the scheme's program is not there.
     """
     words = (experiment.topology, experiment.workload or "", *experiment.faults)
     files = [Path(piece) for text in words for piece in _BETWEEN.split(text) if "." in piece]
     document = (
         _FORMAT,
-        experiment,
+        experiment.written,
         installed_version(),
         code_sha256(),
         plugins.digest(),
-        program_sha256(experiment.scheme, experiment.topology),
+        _program_sha256(experiment.meant.scheme, experiment.meant.topology),
         [hashlib.sha256(_content(path)).hexdigest() for path in files if path.is_file()],
     )
     return hashlib.sha256(msgspec.json.encode(document)).hexdigest()
+
+
+@lru_cache(maxsize=_KEPT)
+def _program_sha256(scheme: SchemeConfig, topology: Topology) -> str:
+    """The hash of the compiled program that a scheme's switches run in a topology."""
+    return programs.load(resolve(scheme, topology).program).sha256
 
 
 def _content(path: Path) -> bytes:

@@ -23,7 +23,7 @@ from tailrace.hosts.errors import ConfigError
 from tailrace.hosts.flows.dependencies import check_dependencies
 from tailrace.hosts.flows.flow import FlowSpec
 from tailrace.topology import Host, Topology
-from tailrace.words import SpecError, parse
+from tailrace.words import SpecError, Words, parse
 from tailrace.words.keys import read
 from tailrace.words.plugins import blamed
 from tailrace.words.registry import load_folder
@@ -118,7 +118,7 @@ def _checked(item: object) -> Transfer:
     raise PatternError(f"expected Transfers between hosts, found {one_line(repr(item), 80)}")
 
 
-def parse_workload(text: str) -> Workload:
+def parse_workload(text: str | Words) -> Workload:
     """The workload that words describe, or that a CSV file holds.
 
     Raises:
