@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Thin: each target names a script or a module. `make help` lists them.
 #   OUT=DIR   where bench and conformance write their JSON      ASAN=1  sanitizer build of the switch in the tests
+#   make ptf takes PLUGIN=DIR, whose packet tests run instead of ours
 #   make run takes TARGET=auto|bmv2|native|virtual SCHEME=… VARIANT=… TOPO=… WORKLOAD=… FLOWS=N SEED=N FAULT=… OUT=DIR CLI=1
 #   PYTHON=…  interpreter for the environments                  PYTEST_ARGS='-k name'  passed on to pytest
 SHELL := /bin/bash
@@ -25,6 +26,7 @@ WORKLOAD ?=
 FLOWS ?=
 SEED ?=
 FAULT ?=
+PLUGIN ?=
 CLI ?=
 export OUT TARGET SCHEME VARIANT TOPO WORKLOAD FLOWS SEED FAULT CLI
 
@@ -35,7 +37,7 @@ export ASAN
 SANITIZER_ENV = LD_PRELOAD="$$(cc -print-file-name=libasan.so)" ASAN_OPTIONS=detect_leaks=0:abort_on_error=1
 endif
 
-.PHONY: help setup run test test-all pytest ptf fuzz bench conformance p4 check-p4 lint vm clean
+.PHONY: help setup run test test-all pytest ptf docs fuzz bench conformance p4 check-p4 lint vm clean
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -51,6 +53,7 @@ run: ## schemes beside their baselines -> table, figure, OUT/ (SCHEME=flowcut|sp
 test: setup ## check-p4, the packet tests, then the unit tests
 	@$(MAKE) --no-print-directory check-p4
 	@$(MAKE) --no-print-directory ptf
+	@for dir in $(P4_EXAMPLES); do $(MAKE) --no-print-directory ptf PLUGIN=$$dir || exit; done
 	@$(MAKE) --no-print-directory pytest
 
 test-all: test ## the same, then what takes long: all recorded traces, a million fuzzed frames a program, the VM's scripts
@@ -68,7 +71,10 @@ else
 endif
 
 ptf: setup ## packet tests: TARGET=native|bmv2, else native, and BMv2 where it is on PATH
-	@TARGET="$(TARGET)" scripts/ptf.sh
+	@TARGET="$(TARGET)" PLUGIN="$(PLUGIN)" scripts/ptf.sh
+
+docs: setup ## write the tables of keys in docs/ anew
+	@$(BIN)/python scripts/key_tables.py
 
 fuzz: setup ## a million frames a program through the sanitizer build
 	@TAILRACE_FUZZ_FRAMES=$(FUZZ_FRAMES) $(BIN)/pytest -q tests/native/fuzz $(PYTEST_ARGS)

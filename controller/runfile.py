@@ -21,7 +21,7 @@ import msgspec
 from msgspec import Meta
 
 from tailrace.p4rt.target import EmulatedPfc
-from tailrace.words import SpecError
+from tailrace.words import SpecError, plugins
 from tailrace.words.errors import FileError
 from tailrace.words.schema import read_json
 from tailrace.words.watchdog import parse_watchdog
@@ -61,6 +61,7 @@ class RunFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     down: ends of links, (switch, port), that its controller takes for dead, where no relay tells
     suppressed: paths that its controller suppresses, (switch, port, ns until they may come back), likewise
     pfc: PFC that the program does because the traffic manager has none
+    plugins: what whoever wrote it had loaded from outside (words.plugins.loaded)
     """
 
     topology: _Text
@@ -75,10 +76,13 @@ class RunFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Annotated[tuple[str, int, int], Meta(description="a switch, a port and a time")], ...
     ] = ()
     pfc: EmulatedPfc | None = None
+    plugins: tuple[_Text, ...] = ()
 
     def __post_init__(self) -> None:
         for key in ("topology", "scheme", "target", "relay"):
             check_text(getattr(self, key) or "", key)
+        for plugin in self.plugins:
+            check_text(plugin, "plugins")
         if self.pfc is not None:
             parse_watchdog(self.pfc.watchdog)
 
@@ -97,12 +101,13 @@ def relay_path(path: Path | None = None) -> Path:
 
 
 def write(path: Path | None, content: RunFile) -> Path:
-    """Writes a run file, which readers see whole or not at all; where it is.
+    """Writes a run file, which readers see whole or not at all, with the plug-ins of this process; its place.
 
     Raises:
         RunFileError: it cannot be written.
     """
     place = path or default_path()
+    content = msgspec.structs.replace(content, plugins=plugins.loaded())
     try:
         if path is None:
             place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

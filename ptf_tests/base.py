@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What every packet test stands on: p4runtime-shell's P4Runtime client, entries by name, and PTF's ports.
 
-Test parameters: grpcaddr, device_id, build and schemes (folders of the compiled programs), target (bmv2 or
+Test parameters: grpcaddr, device_id, build, schemes and plugin (folders of compiled
+programs: of our tests, ours, and of a folder from outside), target (bmv2 or
 native), slow_port, slow_rate_pps, thrift_port. One switch serves all tests: each pushes its own program.
 """
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # The packet tests on every switch that this machine can run: ours always, BMv2's where it is installed.
-# TARGET=native or bmv2 runs them on that one alone.
+# TARGET=native or bmv2 runs them on that one alone; PLUGIN=DIR runs those in DIR/ptf_tests, not ours.
 # They make network namespaces, so they want root; without it they are skipped with a line that says so.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -18,14 +18,16 @@ if ! can_make_namespaces; then
     say "skipped: no right to make network namespaces here (run as root for the packet tests)"
     exit 0
 fi
+run() { .venv/bin/python scripts/run_ptf.py ${PLUGIN:+--plugin "$PLUGIN"} --target "$1"; }
+
 case ${TARGET:-} in
-    native | bmv2) exec .venv/bin/python scripts/run_ptf.py --target "$TARGET" ;;
+    native | bmv2) run "$TARGET"; exit ;;
     "" | auto) ;;
     *) say "TARGET is '$TARGET', expected native or bmv2"; exit 2 ;;
 esac
-.venv/bin/python scripts/run_ptf.py --target native
+run native
 if command -v simple_switch_grpc >/dev/null; then
-    .venv/bin/python scripts/run_ptf.py --target bmv2
+    run bmv2
 else
     say "simple_switch_grpc is not on PATH: not run on BMv2"
 fi

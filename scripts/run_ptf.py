@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run the PTF packet tests against BMv2 or the native switch, inside a network namespace made for the run.
 
-    run_ptf.py --target native|bmv2 [--switch PROGRAM] [--ptf PROGRAM] [TEST ...]
+    run_ptf.py --target native|bmv2 [--plugin DIR] [--switch PROGRAM] [--ptf PROGRAM] [TEST ...]
 
 Needs root (or CAP_NET_ADMIN and CAP_SYS_ADMIN). Makes a namespace with one veth pair a port, starts the
 switch in it, runs ptf in it, and takes all of it down again, by namespace and process handle. The last port
@@ -118,21 +118,27 @@ def switch_command(target: str, executable: str) -> list[str]:
     return command
 
 
-def ptf_command(target: str, executable: str, scratch: Path, tests: list[str]) -> list[str]:
-    """Ptf on our folder with one interface a port."""
+def ptf_command(
+    target: str, executable: str, scratch: Path, tests: list[str], plugin: Path | None = None
+) -> list[str]:
+    """Ptf on our folder, or on `ptf_tests` of a plug-in's, with one interface a port."""
+    ours = (plugin or ROOT).resolve() / "ptf_tests"
+    if not ours.is_dir():
+        raise PtfError(f"{ours}: no such folder; expected packet tests in it")
     interfaces = [word for port in range(PORTS) for word in ("--interface", f"{port}@ptf{port}")]
     values: dict[str, str | int] = {
         "grpcaddr": ADDRESS,
         "device_id": DEVICE_ID,
         "build": str(ROOT / "tests" / "programs" / "build"),
         "schemes": str(P4_BUILD),
+        "plugin": str(ours.parent / "build"),
         "target": target,
         "thrift_port": THRIFT_PORT,
         "slow_port": SLOW_PORT,
         "slow_rate_pps": SLOW_RATE_PPS,
     }
     parameters = ";".join(f"{key}={value!r}" for key, value in values.items())
-    folders = ["--test-dir", str(ROOT / "ptf_tests"), "--pypath", str(ROOT)]
+    folders = ["--test-dir", str(ours), "--pypath", str(ROOT)]
     logs = ["--log-file", str(scratch / "ptf.log")]
     return [executable, *folders, *interfaces, *logs, "--test-params", parameters, *tests]
 
@@ -173,7 +179,8 @@ def run_tests(options: argparse.Namespace) -> int:
             command = [*namespace.prefix, *switch_command(options.target, switch)]
             process = subprocess.Popen(command, cwd=scratch, stdout=log, stderr=subprocess.STDOUT)
             try:
-                tests = [*namespace.prefix, *ptf_command(options.target, ptf, scratch, options.tests)]
+                words = ptf_command(options.target, ptf, scratch, options.tests, options.plugin)
+                tests = [*namespace.prefix, *words]
                 code = run_beside(process, tests, scratch)
                 died = process.poll()
             finally:
@@ -196,6 +203,7 @@ def main() -> int:
     """Entry point; returns the exit code."""
     parser = argparse.ArgumentParser(description="Run the PTF packet tests against one switch.")
     parser.add_argument("--target", choices=sorted(SWITCHES), required=True, help="the switch to test")
+    parser.add_argument("--plugin", type=Path, metavar="DIR", help="run the tests in DIR/ptf_tests, not ours")
     parser.add_argument("--switch", help="executable of the switch (default: that of the target)")
     parser.add_argument("--ptf", help="ptf executable (default: .venv-ptf/bin/ptf, else PATH)")
     parser.add_argument("tests", nargs="*", help="names of tests or groups (default: all)")

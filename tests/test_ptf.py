@@ -60,6 +60,17 @@ def test_switch_command(run_ptf, target):
     assert ("--port-rate" in options) == (target == "native")
 
 
+def test_a_plug_in_brings_its_own_tests(run_ptf, tmp_path):
+    """Those of its folder run, with its programs; a folder without any is one line."""
+    with pytest.raises(run_ptf.PtfError, match="ptf_tests: no such folder; expected packet tests in it"):
+        run_ptf.ptf_command("native", "ptf", tmp_path, [], tmp_path)
+    (tmp_path / "ptf_tests").mkdir()
+    command = run_ptf.ptf_command("native", "ptf", tmp_path, ["one"], tmp_path)
+    assert command[command.index("--test-dir") + 1] == str(tmp_path / "ptf_tests")
+    assert f"plugin='{tmp_path / 'build'}'" in command[command.index("--test-params") + 1]
+    assert command[-1] == "one"
+
+
 def test_missing_switch_is_one_line(tmp_path):
     """No such program: one line on standard error, exit code 2."""
     command = [sys.executable, str(SCRIPT), "--target", "native", "--switch", str(tmp_path / "none")]

@@ -4,20 +4,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from importlib import util
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tailrace.experiments.faults.parse import FAULTS, parse_fault
+from tailrace.cli.declared import KINDS
 from tailrace.experiments.plan.experiment import KEYS
 from tailrace.experiments.plan.experiment_file import read_experiment
 from tailrace.experiments.plan.plan import plan
-from tailrace.experiments.workloads.workload import WORKLOADS, parse_workload
 from tailrace.native.switchd.options import make_parser
-from tailrace.words import SpecError
-from tailrace.words.registry import Registry
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text("utf-8")
@@ -58,26 +54,19 @@ def test_experiment_keys() -> None:
     assert set(KEYS) - named == {"flows"}
 
 
-@pytest.mark.parametrize(("heading", "parse"), [("Workloads", parse_workload), ("Faults", parse_fault)])
-def test_words(heading: str, parse: Callable[[str], object]) -> None:
-    """docs/experiments.md names exactly the workloads and the faults that there are."""
-    section = EXPERIMENTS.partition(f"## {heading}\n")[2].partition("\n## ")[0]
-    named = set(re.findall(r"^\| `([a-z-]+):", section, re.MULTILINE))
-    with pytest.raises(SpecError) as refused:
-        parse("nonsense")
-    known = str(refused.value).partition("expected ")[2].replace(" or FILE.csv", "")
-    assert set(known.split(", ")) == named
-
-
-@pytest.mark.parametrize(("heading", "registry"), [("Workloads", WORKLOADS), ("Faults", FAULTS)])
-def test_keys(heading: str, registry: Registry[Any]) -> None:
-    """Whatever key those tables name is one of the workload or fault in that row."""
-    section = EXPERIMENTS.partition(f"## {heading}\n")[2].partition("\n## ")[0]
-    rows = re.findall(r"^\| `([a-z-]+):(.*)$", section, re.MULTILINE)
-    assert rows
-    for name, rest in rows:
-        named = set(re.findall(r"(?<![\w:=])([a-z]+)=", rest)) - {"narrow", "restricted"}
-        assert named - {key.name for key in registry.keys(name)} == set(), name
+def test_key_tables() -> None:
+    """What the tables of keys say is what is declared; `make docs` writes them."""
+    spec = util.spec_from_file_location("key_tables", ROOT / "scripts" / "key_tables.py")
+    assert spec is not None and spec.loader is not None
+    script = util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    pages = {path: path.read_text("utf-8") for path in (ROOT / "docs").rglob("*.md")}
+    assert [path.name for path, text in pages.items() if script.written(text) != text] == []
+    kinds = {*script.STRUCTS, *KINDS, "schemes"}
+    assert {kind for text in pages.values() for kind in re.findall(r"<!-- keys: (\S+) ", text)} == kinds
+    assert "`nonsense`" not in script.written(
+        "<!-- keys: faults drop -->\n`nonsense`\n<!-- end of keys -->\n"
+    )
 
 
 def test_switch_options() -> None:

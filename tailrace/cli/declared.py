@@ -14,7 +14,7 @@ from tailrace.cli.options import Form, Plugin
 if TYPE_CHECKING:
     from tailrace.words.registry import Registry
 
-_KINDS = {
+KINDS = {
     "topologies": "Show families of topologies with their keys, as they are written on the command line.",
     "workloads": "Show workloads with their keys, as they are written on the command line.",
     "faults": "Show faults with their keys, as they are written on the command line.",
@@ -71,5 +71,5 @@ def _command(kind: str) -> Callable[..., None]:
 
 def register(app: typer.Typer) -> None:
     """Adds the commands."""
-    for kind, text in _KINDS.items():
+    for kind, text in KINDS.items():
         app.command(kind, help=text, rich_help_panel="Explain")(_command(kind))

@@ -71,7 +71,7 @@ def resolved_of(document: object) -> Resolved:
     kinds = {kind.__name__: kind for kind in _kinds(Resolved)}
     name = document.get("kind") if isinstance(document, Mapping) else None
     if name not in kinds:
-        raise SpecError(f"scheme: kind {name!r} is not known; is it of a plug-in ({plugins.VARIABLE})?")
+        raise SpecError(f"scheme: kind {name!r} is not known")
     try:
         found: Resolved = msgspec.convert(document, type=kinds[name])
     except msgspec.ValidationError as error:

@@ -113,6 +113,29 @@ def digest() -> tuple[tuple[str, str], ...]:
     return (*files, *sorted(_packages.items()))
 
 
+def loaded() -> tuple[str, ...]:
+    """What was loaded, as others have to name it: the paths of files, the names of packages."""
+    load()
+    return (*map(str, sorted(_loaded)), *sorted(_packages))
+
+
+@contextmanager
+def expected(names: Iterable[str]) -> Iterator[None]:
+    """Within the block, an error where something of `loaded` elsewhere is missing here says what.
+
+    Raises:
+        SpecError: as the block does.
+    """
+    try:
+        yield
+    except SpecError as error:
+        missing = sorted(set(names) - set(loaded()))
+        if not missing:
+            raise
+        told = f"the network has plug-ins that are not loaded here ({VARIABLE}): {', '.join(missing)}"
+        raise SpecError(f"{error}; {told}") from error
+
+
 @contextmanager
 def blamed(what: str) -> Iterator[None]:
     """Within the block, an error that code from outside raises is told in a line that names its file.

@@ -14,7 +14,8 @@ from tailrace.controller import runfile
 from tailrace.controller.runfile import RunFile, RunFileError, RunSwitch
 from tailrace.p4rt.errors import TlsError
 from tailrace.p4rt.tls import Tls
-from tailrace.words import SpecError
+from tailrace.schemes.registry import resolved_of
+from tailrace.words import SpecError, plugins
 
 RUN = RunFile(
     topology="leaf-spine:leaves=2",
@@ -39,6 +40,20 @@ def test_round_trip(tmp_path: Path) -> None:
     runfile.remove(place)
     runfile.remove(place)
     assert [] == list(tmp_path.iterdir())
+
+
+def test_plug_ins_are_named_where_they_are_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever has them loaded writes which; an error where one is missing says so, and no other error does."""
+    monkeypatch.setattr(plugins, "loaded", lambda: ("/x/bend.py", "a-package"))
+    run = runfile.read(runfile.write(tmp_path / "run.json", RUN))
+    assert run.plugins == ("/x/bend.py", "a-package")
+    document = {"kind": "ResolvedBend"}
+    with pytest.raises(SpecError, match=r"kind 'ResolvedBend' is not known$"), plugins.expected(run.plugins):
+        resolved_of(document)
+    monkeypatch.setattr(plugins, "loaded", lambda: ("a-package",))
+    expected = r"is not known; the network has plug-ins .* \(TAILRACE_PLUGINS\): /x/bend\.py$"
+    with pytest.raises(SpecError, match=expected), plugins.expected(run.plugins):
+        resolved_of(document)
 
 
 def test_default_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

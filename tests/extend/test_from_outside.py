@@ -85,6 +85,7 @@ def test_run(folder: Path, tailrace: Run, tmp_path: Path) -> None:
     summary = json.loads((tmp_path / "out" / "summary.json").read_text("utf-8"))
     assert (summary["flows"], summary["completed"]) == (5, 5)
     assert summary["metrics"]["spread"] >= 1
+    assert set(summary["plugins"]) == {"ring.py", "round.py", "spread.py"}
     assert "shortest" in done.stdout
 
 

@@ -25,7 +25,7 @@ from tailrace.schemes.registry import parse_scheme, resolved_of
 from tailrace.schemes.resolved import Resolved
 from tailrace.topology import Topology, parse_topology
 from tailrace.topology.paths.shortest import Down
-from tailrace.words import SpecError
+from tailrace.words import SpecError, plugins
 from tailrace.words.scale import scaled
 
 _AT_ONCE = 16
@@ -91,7 +91,8 @@ class Network:
             return None
         if isinstance(self.run.scheme, str):
             return resolve(scaled(parse_scheme(self.run.scheme), self.run.time_scale), topology)
-        return resolved_of(self.run.scheme)
+        with plugins.expected(self.run.plugins):
+            return resolved_of(self.run.scheme)
 
     @contextlib.contextmanager
     def asker(self, node: Node) -> Iterator[Asker]:
@@ -170,7 +171,8 @@ def find(source: Source) -> Network:
 
 def _from_run(source: Source) -> Network:
     run = runfile.read(source.run)
-    topology = parse_topology(source.topology or run.topology)
+    with plugins.expected(run.plugins):
+        topology = parse_topology(source.topology or run.topology)
     p4info = None if source.p4info is None else load_p4info(source.p4info)
     addresses = {name: Address(switch.address, switch.device_id) for name, switch in run.switches.items()}
     nodes = {

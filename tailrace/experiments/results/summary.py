@@ -84,7 +84,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     to a sweep. `path_changes`, `drains` and `drained_ns` are sums over the flows, as their receivers and
     senders saw them. `unobserved` names columns of flows.parquet that a run has not, because nobody could
     count them. `flows`, `completed` and all times leave out flows of the background; `classes` has them, too.
-    `metrics` are those from outside (metrics.py).
+    `metrics` are those from outside (metrics.py), `plugins` all that was loaded from there, with its
+    SHA-256 or version.
     """
 
     scheme: str
@@ -121,6 +122,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     recirculations: Recirculations | UnsetType = UNSET
     dcqcn: dict[str, int] | UnsetType = UNSET
     metrics: dict[str, float] | UnsetType = UNSET
+    plugins: dict[str, str] | UnsetType = UNSET
     virtual_ns: int | UnsetType = UNSET
     wall_s: float
     packet_hops: int | UnsetType = UNSET

@@ -143,6 +143,7 @@ def _summary(planned: Plan, outcome: Outcome, rows: tuple[FlowRow, ...]) -> Summ
         dcqcn=notifications(rows) if planned.job.nic.transport == DCQCN else UNSET,
         spritz=_steering(planned, rows, hermes=False),
         hermes=_steering(planned, rows, hermes=True),
+        plugins=dict(plugins.digest()) or UNSET,
         virtual_ns=known(outcome.virtual_ns),
         wall_s=outcome.wall_s,
         packet_hops=known(hops),

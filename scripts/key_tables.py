@@ -1,0 +1,68 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Write the tables of keys into docs/, from what schemes, topologies, workloads and so on declare.
+
+    key_tables.py [FILE.md ...]          all pages of docs/ without files
+
+A table stands between two lines of a page, and is written anew:
+
+    <!-- keys: transports dcqcn tcp -->
+    <!-- end of keys -->
+
+The first names what `tailrace transports` and its like list, and names in it; none: all.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from tailrace.cli.declared import registry_of
+from tailrace.hosts.options.hf2t_words import Hf2tWords
+from tailrace.schemes.base import BY_TOPOLOGY, Common
+from tailrace.schemes.registry import SCHEMES
+from tailrace.words.keys import Key, keys_of
+
+ROOT = Path(__file__).resolve().parent.parent
+EVERY, HF2T = "every-scheme", "hf2t"
+STRUCTS = {EVERY: Common, HF2T: Hf2tWords}
+"""What schemes share, which stands once."""
+
+_BLOCK = re.compile(r"(<!-- keys: ([a-z0-9-]+)((?: [a-z0-9-]+)*) -->\n).*?(<!-- end of keys -->)", re.DOTALL)
+
+
+def table(kind: str, names: Iterable[str] = ()) -> str:
+    """The table in Markdown, with its last line's end.
+
+    Raises:
+        SpecError: unknown name.
+    """
+    rows = [("name", "key", "values", "default", "meaning"), ("---",) * 5]
+    if kind in STRUCTS:
+        rows += _keys(keys_of(STRUCTS[kind]), BY_TOPOLOGY)
+    else:
+        registry = SCHEMES if kind == "schemes" else registry_of(kind)
+        for name in tuple(names) or registry.names:
+            entry = registry.entry(name)
+            rows.append((f"`{entry.name}`", "", "", "", entry.help))
+            own = kind == "schemes"
+            rows += _keys(keys_of(entry.struct) if own else registry.keys(name), BY_TOPOLOGY if own else "")
+    return "".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |\n" for row in rows)
+
+
+def _keys(keys: Iterable[Key], open_default: str) -> Iterator[tuple[str, str, str, str, str]]:
+    for key in keys:
+        section = f" ({key.section})" if key.section else ""
+        yield "", f"`{key.name}`", key.values, key.default_text or open_default, key.help + section
+
+
+def written(text: str) -> str:
+    """A page with its tables as they should be."""
+    return _BLOCK.sub(lambda found: found[1] + table(found[2], found[3].split()) + found[4], text)
+
+
+if __name__ == "__main__":
+    for path in [Path(name) for name in sys.argv[1:]] or sorted((ROOT / "docs").rglob("*.md")):
+        path.write_text(written(path.read_text("utf-8")), "utf-8")
