@@ -1,2 +1,78 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tailrace: load balancing without reordering, in P4."""
+"""Tailrace: load balancing without reordering, in P4.
+
+    import tailrace
+
+    result = tailrace.run(
+        scheme="flowcut:variant=ingress",
+        topology="fat-tree:k=4",
+        workload="permutation:size=256KiB",
+        target="virtual",
+        seed=1,
+    )
+    result.summary.fct_ns.mean                  # a summary, as in summary.json
+    result.flows                                # an Arrow table, a row a flow
+    result.figure().savefig("flowcut.svg")
+
+    tailrace.compare("basic", schemes=["ecmp", "flowcut:variant=nic"])
+    tailrace.sweep("basic", {"scheme": ["ecmp", "flowcut"], "seed": range(1, 6)}, workers=2)
+
+Nothing else is loaded before one of these names is used.
+"""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tailrace.api import (
+        Comparison,
+        Error,
+        Experiment,
+        FileError,
+        Keys,
+        Result,
+        RunError,
+        SpecError,
+        Summary,
+        Sweep,
+        TargetError,
+        compare,
+        experiment,
+        open_comparison,
+        open_result,
+        open_sweep,
+        run,
+        sweep,
+    )
+
+__all__ = [
+    "Comparison",
+    "Error",
+    "Experiment",
+    "FileError",
+    "Keys",
+    "Result",
+    "RunError",
+    "SpecError",
+    "Summary",
+    "Sweep",
+    "TargetError",
+    "compare",
+    "experiment",
+    "open_comparison",
+    "open_result",
+    "open_sweep",
+    "run",
+    "sweep",
+]
+
+if not TYPE_CHECKING:  # type checkers would take every name for known
+
+    def __getattr__(name: str) -> object:
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from importlib import import_module
+
+        return getattr(import_module("tailrace.api"), name)
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})

@@ -41,9 +41,10 @@ MAY: dict[str, list[str]] = {
         *("words", "toolchain", "bmv2", "topology", "codec", "p4rt", "hosts", "schemes", "native"),
         "controller",
     ],
+    "api": ["words", "topology", "schemes", "experiments"],
     "cli": [
         *("words", "toolchain", "bmv2", "topology", "codec", "p4rt", "hosts", "schemes", "native"),
-        *("controller", "experiments"),
+        *("controller", "experiments", "api"),
     ],
 }
 

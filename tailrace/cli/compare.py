@@ -45,13 +45,10 @@ def compare(
     earlier call has finished is not run again.
     """
     from tailrace.cli.experiment_command import Output, run_several
-    from tailrace.experiments.plan.experiment_file import read_experiment, schemes_of
     from tailrace.experiments.plan.words import split_schemes
 
-    named = schemes_of(experiment, scale) if schemes is None else {}
-    names = tuple(named.values()) if named else SCHEMES if schemes is None else split_schemes(schemes)
-    base = read_experiment(experiment, scale, {**values, "scheme": names[0]})
-    run_several(base, names, Output(out, json, pcap), names=tuple(named), workers=workers)
+    names = None if schemes is None else split_schemes(schemes)
+    run_several(experiment, names, Output(out, json, pcap), values=values, scale=scale, workers=workers)
 
 
 def register(app: typer.Typer) -> None:

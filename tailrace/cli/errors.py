@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """How a command ends otherwise than well.
 
-spec.SpecError                   bad input: one line, exit status 2
-cli.errors.FailedError           the command failed: one line, exit status 1
-p4rt.errors.ControllerError, experiments.errors.RunError   the same
+words.SpecError                  bad input: one line, exit status 2
+words.Error, all others          the command failed: one line, exit status 1
+cli.errors.FailedError           the same
 """
 
 from __future__ import annotations

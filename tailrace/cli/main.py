@@ -116,9 +116,7 @@ def _run(words: list[str]) -> int:
     import typer
     from typer.exceptions import TyperException
 
-    from tailrace.experiments.errors import RunError
-    from tailrace.p4rt.errors import ControllerError
-    from tailrace.words import SpecError
+    from tailrace.words import Error, SpecError
 
     try:
         status = make_app()(words, prog_name=PROGRAM, standalone_mode=False)
@@ -129,7 +127,7 @@ def _run(words: list[str]) -> int:
         return _fail(f"{error.format_message()} (see {PROGRAM} --help)", error.exit_code)
     except SpecError as error:
         return _fail(str(error), BAD_INPUT)
-    except (ControllerError, FailedError, RunError) as error:
+    except (Error, FailedError) as error:
         return _fail(str(error), FAILED)
     except ImportError as error:
         if error.name is not None:

@@ -45,17 +45,18 @@ def sweep(
     from tailrace.cli.experiment_command import Output, run_sweep
     from tailrace.experiments.plan.experiment_file import read_experiment
     from tailrace.experiments.run.pool import Where
+    from tailrace.experiments.run.sweep import parse_axes
     from tailrace.words import SpecError
 
     if not axes:
         raise SpecError("--set: missing; expected KEY=VALUE,VALUE such as seed=1..5")
+    parsed = parse_axes(axes)
     if experiment is None:
-        schemes = [axis.partition("=")[2] for axis in axes if axis.startswith("scheme=")]
-        if not schemes:
+        if "scheme" not in parsed:
             raise SpecError("EXPERIMENT.toml or --set scheme=…: one must say which scheme runs")
-        values = {"scheme": schemes[0].split(",")[0], **values}
+        values = {"scheme": parsed["scheme"][0], **values}
     chosen = read_experiment(experiment, scale, values)
-    run_sweep(chosen, axes, Output(out, json), Where(workers, cluster), again=again)
+    run_sweep(chosen, parsed, Output(out, json), Where(workers, cluster), again=again)
 
 
 def register(app: typer.Typer) -> None:

@@ -10,12 +10,12 @@ KeyboardInterrupt
 
 from __future__ import annotations
 
-from tailrace.words import SpecError
+from tailrace.words import Error, SpecError
 
 
 class TargetError(SpecError):
     """What the wanted target needs is not here: a program, Mininet, or the right to use it."""
 
 
-class RunError(RuntimeError):
+class RunError(Error, RuntimeError):
     """A run that could not be finished."""

@@ -9,10 +9,11 @@ HostError
 
 from __future__ import annotations
 
+from tailrace.words.errors import Error
 from tailrace.words.keys import outside
 
 
-class HostError(Exception):
+class HostError(Error):
     """Any error of this package that a user may see."""
 
 

@@ -17,8 +17,10 @@ ControllerError          a run fails (exit status 1)
 
 from __future__ import annotations
 
+from tailrace.words.errors import Error
 
-class ControllerError(Exception):
+
+class ControllerError(Error):
     """Something in the control plane failed."""
 
 

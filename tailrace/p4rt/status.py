@@ -9,6 +9,7 @@ from enum import IntEnum
 from finsy.proto import p4r, rpc_status
 from google.protobuf.message import DecodeError
 
+from tailrace.words.errors import Error
 from tailrace.words.text import one_line
 
 
@@ -36,7 +37,7 @@ MAX_MESSAGE = 300
 """Characters of a message to a client."""
 
 
-class P4RtError(Exception):
+class P4RtError(Error):
     """A request that the server refuses: a canonical code and one line for the developer of the client.
 
     Whatever names or texts of others are in it, the message is one line of at most MAX_MESSAGE characters,

@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
+from tailrace.words.errors import Error
 from tailrace.words.text import one_line
 
 
-class BuildError(Exception):
+class BuildError(Error):
     """Something could not be compiled, or not be kept; one line for the operator of this machine.
 
     The text may name folders and quote the compiler: it is not for clients.

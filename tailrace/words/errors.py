@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is wrong with words that a user gave.
+"""The base of all errors, and what is wrong with words that a user gave.
 
-SpecError                a word, key or value that cannot be used
-├── UnitError            a text that is no such quantity
-├── FileError            a file: its name, the key or line, what was expected
-└── KeyProblemError      a value of a key or option (schema.py)
+Error                        whatever a user may be told, in one line
+└── SpecError                a word, key or value that cannot be used
+    ├── UnitError            a text that is no such quantity
+    ├── FileError            a file: its name, the key or line, what was expected
+    └── KeyProblemError      a value of a key or option (schema.py)
 """
 
 from __future__ import annotations
@@ -12,7 +13,11 @@ from __future__ import annotations
 from pathlib import Path
 
 
-class SpecError(ValueError):
+class Error(Exception):
+    """Anything that Tailrace tells of itself; the text is one line for the user."""
+
+
+class SpecError(Error, ValueError):
     """Input that cannot be used; its text is one line for the user, who gets exit status 2."""
 
 

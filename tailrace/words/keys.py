@@ -297,6 +297,31 @@ def _read(options: Options, struct: type[T]) -> T:
         raise error if text.startswith(title) else SpecError(f"{title}: {text}") from None
 
 
+def write(value: Any) -> dict[str, str]:
+    """The options that `read` takes for a struct; what is as its default has none."""
+    options: dict[str, str] = {}
+    for name, field in fields_of(type(value)).items():  # type: ignore[arg-type]  # classes are hashable
+        held = getattr(value, name)
+        if not isinstance(field, Key):
+            options |= write(held)
+        elif held != field.default:
+            options[field.name] = _written(field, held)
+    return options
+
+
+def _written(key: Key, value: Any) -> str:
+    """A value as people write it, where that is exact."""
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    try:
+        shown = key.show(value)
+        if key.take(Options(Words("", {key.name: shown}), [key.name]), key.name) == value:
+            return shown
+    except (SpecError, TypeError):
+        pass
+    return str(value)
+
+
 def refuse(options: Options, names: Sequence[str], where: str) -> None:
     """Refuses keys that mean something elsewhere only.
 

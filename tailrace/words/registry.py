@@ -24,7 +24,7 @@ from typing import Generic, TypeVar
 
 from tailrace.words import plugins
 from tailrace.words.errors import SpecError
-from tailrace.words.keys import Key, current, keys_of, read
+from tailrace.words.keys import Key, current, keys_of, read, write
 from tailrace.words.renamed import tell_renamed
 from tailrace.words.words import Words, parse
 
@@ -145,6 +145,23 @@ class Registry(Generic[T]):
         entry = self.entry(words.name)
         words = current(replace(words, name=entry.name), self.keys(entry.name))
         return words, read(words, entry.struct, self._also)
+
+    def words_of(self, thing: object) -> str:
+        """The words that mean a registered struct; what is a text already stays as it is.
+
+        Raises:
+            SpecError: it is none of these, or no words mean it.
+        """
+        if isinstance(thing, str):
+            return thing
+        entry = next((one for one in self if one.struct is type(thing)), None)
+        if entry is None:
+            kinds = ", ".join(one.struct.__name__ for one in self)
+            raise SpecError(f"{self._what}: expected a text or one of {kinds}, found {type(thing).__name__}")
+        words = Words(entry.name, write(thing), self._what)
+        if read(words, entry.struct, self._also) != thing:
+            raise SpecError(f"{words.title}: {thing!r} cannot be written as words; expected a text")
+        return str(words)
 
     def common(self, words: Words, struct: type[Common]) -> Common:
         """Of words that were read, the values of keys that all have."""

@@ -21,7 +21,7 @@ from tailrace.experiments.backends.outcome import Outcome
 from tailrace.experiments.figures.figure import MOST_LINES, comparison_figure
 from tailrace.experiments.plan.experiment import Experiment, make
 from tailrace.experiments.plan.experiment_file import read_experiment, schemes_of
-from tailrace.experiments.results.result import Comparison as Document
+from tailrace.experiments.results.comparison import ComparisonDocument as Document
 from tailrace.experiments.results.table import make_table, markdown
 from tailrace.experiments.run.compare import Comparison, compare, plans
 from tailrace.experiments.run.progress import Display

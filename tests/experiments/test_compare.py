@@ -19,7 +19,7 @@ from tailrace.experiments.errors import RunError
 from tailrace.experiments.figures.figure import comparison_figure
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.report.figures import completion_figure, slowdown_figure
-from tailrace.experiments.results.result import comparison, p99_ratio
+from tailrace.experiments.results.comparison import comparison, p99_ratio
 from tailrace.experiments.results.table import make_table, show
 from tailrace.experiments.run.compare import compare, plans, write
 from tailrace.experiments.run.progress import Display

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import io
 
+import pytest
+
 from tailrace.experiments.backends.outcome import Progress
 from tailrace.experiments.run.progress import Display
 
@@ -72,11 +74,12 @@ def test_count() -> None:
         assert ("2 of 2 runs: two" in out.getvalue()) == (not out.isatty())
 
 
-def test_quiet() -> None:
-    """Only warnings are written."""
-    out = io.StringIO()
-    display = Display(out, quiet=True)
+def test_silent(capfd: pytest.CaptureFixture[str]) -> None:
+    """Without a file nothing is written anywhere."""
+    display = Display(None)
     run(display)
+    with display.count("runs", 1) as done:
+        done("one")
     display.say("nothing")
-    display.warn("something")
-    assert out.getvalue() == "warning: something\n"
+    display.warn("nothing either")
+    assert capfd.readouterr() == ("", "")

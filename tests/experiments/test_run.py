@@ -16,7 +16,7 @@ from tailrace.experiments.faults.fault import LinkDown
 from tailrace.experiments.plan.experiment import Experiment, make
 from tailrace.experiments.plan.plan import plan
 from tailrace.experiments.results.ideal import Ideal
-from tailrace.experiments.results.result import problems, to_json, write_result
+from tailrace.experiments.results.result import to_json, write_result
 from tailrace.experiments.run.run import run
 from tailrace.schemes.flowcut.declaration import ResolvedFlowcut
 from tailrace.words import SpecError
@@ -91,7 +91,7 @@ def test_summary_of_a_run(tmp_path: Path) -> None:
         "p4_sha256",
     ):
         assert absent not in document
-    assert problems(result) == []
+    assert result.problems == ()
 
 
 def test_files_of_a_run(tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ def test_unfinished_flows(tmp_path: Path) -> None:
     assert (result.summary.flows, result.summary.completed) == (4, 3)
     assert not result.complete
     assert json.loads(to_json(result.summary))["fct_ns"]["max"] == 1000
-    assert problems(result) == ["clean, it: 1 of 4 flows did not finish"]
+    assert result.problems == ("clean, it: 1 of 4 flows did not finish",)
     write_result(result, tmp_path)
     assert polars.read_parquet(tmp_path / "flows.parquet")["end_ns"].null_count() == 1
 
@@ -156,7 +156,7 @@ def test_counters_and_overload() -> None:
     assert document["packets"]["dropped"] == 0
     assert document["packet_hops_per_s"] == 25
     assert (document["overloaded"], document["overload_reasons"]) == (True, ["too slow"])
-    assert problems(result) == ["clean, it: overloaded: too slow"]
+    assert result.problems == ("clean, it: overloaded: too slow",)
 
 
 @pytest.mark.parametrize("change", [lambda records: records[1:], lambda records: (*records, records[0])])

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -14,12 +15,15 @@ from msgspec import UnsetType
 
 from tailrace.experiments.figures import plot
 from tailrace.experiments.figures.ranking import ranking_figure
+from tailrace.experiments.results.comparison import max_fct_ns
 from tailrace.experiments.results.metrics import Metric
-from tailrace.experiments.results.result import Result, max_fct_ns
 from tailrace.experiments.results.rows import measured_rows
 from tailrace.experiments.results.statistics import cumulative
 from tailrace.experiments.results.table import LOSSLESS_COLUMNS, has_pfc, lossless_counts, own_metrics
 from tailrace.experiments.results.units import UNITS
+
+if TYPE_CHECKING:
+    from tailrace.experiments.results.result import Result
 
 STEM = "comparison"
 FORMATS = ("svg", "png")

@@ -5,14 +5,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from msgspec import UnsetType
 
 from tailrace.experiments.figures import plot
-from tailrace.experiments.results.result import Result
 from tailrace.experiments.results.summary import Summary
+
+if TYPE_CHECKING:
+    from tailrace.experiments.results.result import Result
 
 _ROW_INCHES = 0.26
 _MARGIN_INCHES = 1.1

@@ -8,8 +8,7 @@ from pathlib import Path
 import msgspec
 
 from tailrace.experiments.paper.claims.claims import Verdict
-from tailrace.words.errors import FileError
-from tailrace.words.files import read_bytes
+from tailrace.experiments.results.result import read_struct
 
 RESULT = "result.json"
 _LINE = 100
@@ -94,9 +93,4 @@ def read_document(path: Path) -> Document:
     Raises:
         FileError: it cannot be read, or is none.
     """
-    try:
-        return msgspec.json.decode(read_bytes(path), type=Document)
-    except OSError as error:
-        raise FileError(path, "", error.strerror or str(error)) from error
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise FileError(path, "", f"no result of a paper's figure: {error}") from error
+    return read_struct(path, Document, "no result of a paper's figure")

@@ -164,10 +164,15 @@ def _schemes(file: ExperimentFile, scale: str | None) -> dict[str, str]:
             raise KeyProblemError(f"scale.{scale}.schemes.{label}", "expected a label that is in schemes")
     found = file.schemes | changes
     for label, words in found.items():
-        if _LABEL.fullmatch(label) is None:
-            raise KeyProblemError(f"schemes.{label}", "expected a label of letters, digits, spaces and +-._")
+        check_label(label)
         try:
             scheme_of(words)
         except SpecError as error:
             raise KeyProblemError(f"schemes.{label}", str(error)) from error
     return found
+
+
+def check_label(label: str) -> None:
+    """Raises KeyProblemError where no folder can have such a name."""
+    if _LABEL.fullmatch(label) is None:
+        raise KeyProblemError(f"schemes.{label}", "expected a label of letters, digits, spaces and +-._")

@@ -5,23 +5,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TypeVar
-
-import msgspec
 
 from tailrace.experiments.paper.document import RESULT, Document, read_document
 from tailrace.experiments.paper.grid import RUNS
-from tailrace.experiments.plan.words import case_name
-from tailrace.experiments.results.result import COMPARISON, SUMMARY, Comparison, Result, read_result
-from tailrace.experiments.run.sweep import SWEEP, SweepDocument
+from tailrace.experiments.results.comparison import COMPARISON
+from tailrace.experiments.results.result import SUMMARY, Result, open_result
+from tailrace.experiments.run.compare import open_comparison
+from tailrace.experiments.run.sweep import SWEEP, open_sweep
 from tailrace.words import SpecError
 from tailrace.words.errors import FileError
-from tailrace.words.files import read_bytes
 from tailrace.words.limits import refuse_above
-
-T = TypeVar("T")
 
 MOST_FOLDERS = 1 << 18
 """That are looked through for results."""
@@ -116,44 +111,17 @@ def _group(folder: Path) -> Iterator[Group]:
     elif (folder / SWEEP).exists():
         yield _sweep(folder)
     elif (folder / SUMMARY).exists():
-        result = read_result(folder, case="", label="")
-        summary = result.summary
-        named = Result(
-            case_name(summary.faults),
-            summary.scheme.partition(":")[0],
-            summary,
-            result.rows,
-            result.timelines,
-        )
-        yield Group("run", folder, (named,))
+        yield Group("run", folder, (open_result(folder),))
 
 
 def _comparison(folder: Path) -> Group:
-    found = _decoded(folder / COMPARISON, Comparison)
-    results = tuple(
-        read_result(folder / entry.case / entry.label, case=entry.case, label=entry.label)
-        for entry in found.runs
-    )
-    failed = tuple(f"{one.case}, {one.label}: {one.reason}" for one in found.failed)
-    return Group("comparison", folder, results, failed)
+    found = open_comparison(folder)
+    return Group("comparison", folder, found.results, tuple(map(str, found.failed)))
 
 
 def _sweep(folder: Path) -> Group:
-    found = _decoded(folder / SWEEP, SweepDocument)
-    results, failed = [], []
-    for point in found.points:
-        label = ", ".join(f"{key}={value}" for key, value in point.settings.items())
-        if isinstance(point.failed, str):
-            failed.append(f"{label}: {point.failed}")
-        else:
-            results.append(read_result(folder / point.folder, case="sweep", label=label))
-    return Group("sweep", folder, tuple(results), tuple(failed), found.axes)
-
-
-def _decoded(path: Path, shape: type[T]) -> T:
-    try:
-        return msgspec.json.decode(read_bytes(path), type=shape)
-    except OSError as error:
-        raise FileError(path, "", error.strerror or str(error)) from error
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise FileError(path, "", f"not what tailrace writes: {error}") from error
+    found = open_sweep(folder)
+    results = tuple(
+        replace(result, case="sweep", label=result.label.replace(",", ", ")) for result in found.results
+    )
+    return Group("sweep", folder, results, found.failed, found.axes)

@@ -10,8 +10,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tailrace.experiments.figures import plot
+from tailrace.experiments.results.comparison import max_fct_ns
 from tailrace.experiments.results.parquet import values_of
-from tailrace.experiments.results.result import Result, max_fct_ns
+from tailrace.experiments.results.result import Result
 from tailrace.experiments.results.rows import measured_rows
 from tailrace.experiments.results.statistics import cumulative, mean, percentile
 from tailrace.words.units import format_bytes

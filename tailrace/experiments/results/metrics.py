@@ -6,18 +6,20 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tailrace.experiments.results.result import Result
 from tailrace.experiments.results.units import UNITS
 from tailrace.words import SpecError, plugins
 from tailrace.words.registry import check_name
 from tailrace.words.text import one_line
 
+if TYPE_CHECKING:
+    from tailrace.experiments.results.result import Result
+
 MOST_TITLE = 60
 """Characters of a title."""
 
-Compute = Callable[[Result], "float | None"]
+Compute = Callable[["Result"], "float | None"]
 
 
 @dataclass(frozen=True, slots=True)

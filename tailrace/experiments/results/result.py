@@ -1,30 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The result of one run, its place on disk, and the document of a comparison."""
+"""The result of one run, and its place on disk."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
-from msgspec import UNSET, UnsetType
+from msgspec import UnsetType
 
+from tailrace.experiments.plan.words import case_name
 from tailrace.experiments.results.events import read_events, write_events
 from tailrace.experiments.results.gaps import Gaps, read_gaps, write_gaps
-from tailrace.experiments.results.rows import FlowRow, measured_rows, read_rows, write_rows
+from tailrace.experiments.results.rows import FlowRow, flow_table, read_rows, write_rows
 from tailrace.experiments.results.summary import Summary
 from tailrace.experiments.results.timelines import NO_TIMELINES, Timelines, read_timelines, write_timelines
 from tailrace.p4rt.events import Event
 from tailrace.words.errors import FileError
 from tailrace.words.files import read_bytes
+from tailrace.words.units import format_time
+
+if TYPE_CHECKING:
+    from arro3.core import Table
+    from matplotlib.figure import Figure
+
+T = TypeVar("T")
 
 SUMMARY = "summary.json"
 FLOWS = "flows.parquet"
-COMPARISON = "comparison.json"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Result:
     """One run: its case (`clean` or the faults' names), its scheme's label, and what it measured."""
 
@@ -47,51 +54,40 @@ class Result:
         figures = self.summary.fct_ns
         return None if isinstance(figures, UnsetType) else figures.p99
 
+    @property
+    def flows(self) -> Table:
+        """A row a flow, as in flows.parquet: an Arrow table, which polars, pandas and numpy take.
 
-class Entry(msgspec.Struct, frozen=True):
-    """One run within comparison.json. `p99_ratio` is its FCT p99 over that of the case's first scheme."""
+        Columns are named after the fields of FlowRow, but `class`. Times are ns since the traffic began, and
+        missing where the flow did not finish; what nobody could observe has no column.
+        """
+        return flow_table(self.rows, self.summary.unobserved or ())
 
-    case: str
-    label: str
-    summary: Summary
-    p99_ratio: float | UnsetType = UNSET
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What a reader must know before trusting the run: unfinished flows, an overloaded machine."""
+        found = []
+        if not self.complete:
+            missing = self.summary.flows - self.summary.completed
+            found.append(f"{self.case}, {self.label}: {missing} of {self.summary.flows} flows did not finish")
+        if self.summary.overloaded:
+            reasons = "; ".join(self.summary.overload_reasons)
+            found.append(f"{self.case}, {self.label}: overloaded: {reasons}")
+        return tuple(found)
 
+    def figure(self) -> Figure:
+        """Completion times of the flows, and the share of packets out of order."""
+        # only who draws waits for matplotlib
+        from tailrace.experiments.figures.figure import comparison_figure
 
-class Failure(msgspec.Struct, frozen=True):
-    """A run that did not come to its end, and why."""
+        return comparison_figure([self])
 
-    case: str
-    label: str
-    reason: str
-
-
-class Comparison(msgspec.Struct, frozen=True, omit_defaults=True):
-    """comparison.json: runs in the order of cases and schemes, and the runs that failed."""
-
-    runs: tuple[Entry, ...]
-    failed: tuple[Failure, ...] = ()
-
-
-def p99_ratio(result: Result, results: Sequence[Result], first: str) -> float | None:
-    """The run's p99 over that of scheme `first` in the same case; None where either has unfinished flows.
-
-    The slowest flows are those that did not finish, so a percentile of the others would flatter the run.
-    """
-    base = next((other for other in results if other.case == result.case and other.label == first), None)
-    if base is None or not (base.complete and result.complete):
-        return None
-    if base.p99_ns is None or result.p99_ns is None:
-        return None
-    return result.p99_ns / base.p99_ns
-
-
-def comparison(results: Sequence[Result], first: str, failed: Sequence[Failure]) -> Comparison:
-    """The document of a comparison, with ratios against the scheme labelled `first`."""
-    entries = []
-    for result in results:
-        ratio = p99_ratio(result, results, first)
-        entries.append(Entry(result.case, result.label, result.summary, UNSET if ratio is None else ratio))
-    return Comparison(tuple(entries), tuple(failed))
+    def __repr__(self) -> str:
+        """One line: what ran, and how it went."""
+        times = self.summary.fct_ns
+        fct = f", FCT mean {format_time(round(times.mean))}, p99 {format_time(times.p99)}" if times else ""
+        flows = f"{self.summary.completed} of {self.summary.flows} flows"
+        return f"<Result {self.case}, {self.label}: {flows}{fct}>"
 
 
 def to_json(document: msgspec.Struct) -> str:
@@ -109,9 +105,15 @@ def write_result(result: Result, folder: Path) -> None:
     write_gaps(result.gaps, folder)
 
 
-def max_fct_ns(results: Sequence[Result]) -> int:
-    """The longest completion time of all measured flows that finished; 0 where none did."""
-    return max((row.fct_ns or 0 for result in results for row in measured_rows(result.rows)), default=0)
+def open_result(folder: str | Path) -> Result:
+    """The result of a run that `tailrace run`, `compare` or `sweep` left in a folder.
+
+    Raises:
+        FileError: a file is missing, or is not what was written.
+    """
+    found = read_result(Path(folder), case="", label="")
+    summary = found.summary
+    return replace(found, case=case_name(summary.faults), label=summary.scheme.partition(":")[0])
 
 
 def read_result(folder: Path, *, case: str, label: str) -> Result:
@@ -137,21 +139,18 @@ def read_summary(path: Path) -> Summary:
     Raises:
         FileError: it cannot be read, or is no summary.
     """
+    return read_struct(path, Summary, "no summary of a run")
+
+
+def read_struct(path: Path, shape: type[T], otherwise: str = "not what tailrace writes") -> T:
+    """What a file of JSON holds.
+
+    Raises:
+        FileError: it cannot be read, or is `otherwise`.
+    """
     try:
-        return msgspec.json.decode(read_bytes(path), type=Summary)
+        return msgspec.json.decode(read_bytes(path), type=shape)
     except OSError as error:
         raise FileError(path, "", error.strerror or str(error)) from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise FileError(path, "", f"no summary of a run: {error}") from error
-
-
-def problems(result: Result) -> list[str]:
-    """What a reader must know before trusting the run: unfinished flows, an overloaded machine."""
-    where = f"{result.case}, {result.label}"
-    found = []
-    if not result.complete:
-        missing = result.summary.flows - result.summary.completed
-        found.append(f"{where}: {missing} of {result.summary.flows} flows did not finish")
-    if result.summary.overloaded:
-        found.append(f"{where}: overloaded: {'; '.join(result.summary.overload_reasons)}")
-    return found
+        raise FileError(path, "", f"{otherwise}: {error}") from error

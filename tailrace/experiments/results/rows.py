@@ -7,6 +7,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from arro3.core import Table
+
 from tailrace.experiments.results.parquet import (
     INTEGER,
     NUMBER,
@@ -152,14 +154,19 @@ def make_row(
 
 
 def write_rows(rows: Sequence[FlowRow], path: Path, unobserved: Collection[str] = ()) -> None:
-    """Write flows.parquet, rows by id, without the columns of what nobody has observed."""
+    """Write flows.parquet: the table of the rows."""
+    write_parquet(flow_table(rows, unobserved), path)
+
+
+def flow_table(rows: Sequence[FlowRow], unobserved: Collection[str] = ()) -> Table:
+    """The rows by id, without the columns of what nobody has observed."""
     ordered = sorted(rows, key=lambda row: row.id)
     values = {
         column: [getattr(row, _FIELDS.get(column, column)) for row in ordered]
         for column in SCHEMA
         if column not in unobserved
     }
-    write_parquet(make_table(values, SCHEMA), path)
+    return make_table(values, SCHEMA)
 
 
 def read_rows(path: Path) -> tuple[FlowRow, ...]:

@@ -5,17 +5,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 from msgspec import UNSET, UnsetType
 from rich.console import Console
 from rich.measure import Measurement
 from rich.table import Table
 
+from tailrace.experiments.results.comparison import p99_ratio
 from tailrace.experiments.results.metrics import Metric, added
-from tailrace.experiments.results.result import Result, p99_ratio
 from tailrace.experiments.results.summary import FLOWLETS_AT_LEAVES, Summary
 from tailrace.experiments.results.units import UNITS
+
+if TYPE_CHECKING:
+    from tailrace.experiments.results.result import Result
 
 NOT_OBSERVED = "-"
 _MS_NS = 1e6

@@ -11,7 +11,7 @@ import hashlib
 
 from tailrace.toolchain.artifacts import PACKAGE
 
-_SHOWN = ("cli", "experiments/figures", "experiments/paper", "experiments/report")
+_SHOWN = ("api", "cli", "experiments/figures", "experiments/paper", "experiments/report")
 """What only shows results, or asks for them in words."""
 
 _SUFFIXES = (".py", ".c", ".h")

@@ -6,29 +6,94 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tailrace.experiments.backends.outcome import Backend
 from tailrace.experiments.errors import RunError
 from tailrace.experiments.plan.experiment import Experiment, make
 from tailrace.experiments.plan.plan import Plan, on_target, plan
-from tailrace.experiments.plan.words import case_name, labels
-from tailrace.experiments.results.result import COMPARISON, Failure, Result, comparison, to_json, write_result
+from tailrace.experiments.plan.words import CLEAN, case_name, labels
+from tailrace.experiments.results.comparison import (
+    COMPARISON,
+    ComparisonDocument,
+    Failure,
+    all_flows,
+    comparison,
+)
+from tailrace.experiments.results.result import Result, read_result, read_struct, to_json, write_result
 from tailrace.experiments.results.table import make_table, markdown
 from tailrace.experiments.run.pool import Where, run_all
 from tailrace.experiments.run.progress import Display
 from tailrace.experiments.run.run import run
 from tailrace.experiments.run.task import Failed, make_task
+from tailrace.words import SpecError
+
+if TYPE_CHECKING:
+    from arro3.core import Table
+    from matplotlib.figure import Figure
 
 TABLE = "comparison.md"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Comparison:
-    """What came of it: results in the order of cases and schemes, and the runs that failed."""
+    """What came of several schemes on the same traffic.
+
+    labels: of the schemes, in their order; ratios are against the first
+    results: runs in the order of cases and schemes
+    failed: runs that did not come to their end
+    """
 
     labels: tuple[str, ...]
     results: tuple[Result, ...]
-    failed: tuple[Failure, ...]
+    failed: tuple[Failure, ...] = ()
+
+    @property
+    def complete(self) -> bool:
+        """Whether every run came to its end, and every flow in it."""
+        return not self.failed and all(result.complete for result in self.results)
+
+    def result(self, label: str, case: str = CLEAN) -> Result:
+        """The run of a scheme, by its label; `case`: with faults, their names joined by `+`.
+
+        Raises:
+            SpecError: there is none.
+        """
+        for result in self.results:
+            if (result.label, result.case) == (label, case):
+                return result
+        known = "; ".join(f"{result.case}, {result.label}" for result in self.results)
+        raise SpecError(f"no result of {case}, {label}; there are {known or 'none'}")
+
+    @property
+    def flows(self) -> Table:
+        """The flows of all runs in one Arrow table: Result.flows after the columns `case` and `label`."""
+        return all_flows([({"case": one.case, "label": one.label}, one) for one in self.results])
+
+    @property
+    def document(self) -> ComparisonDocument:
+        """What comparison.json holds."""
+        return comparison(self.results, self.labels[0], self.failed)
+
+    def figure(self) -> Figure:
+        """Completion times and packets out of order, a line and a bar for each scheme."""
+        # only who draws waits for matplotlib
+        from tailrace.experiments.figures.figure import comparison_figure
+
+        return comparison_figure(self.results)
+
+    def markdown(self) -> str:
+        """The table of `tailrace compare`, in Markdown."""
+        return markdown(make_table(self.results, self.labels[0]))
+
+    def _repr_markdown_(self) -> str:
+        """How a notebook shows it."""
+        return self.markdown()
+
+    def __repr__(self) -> str:
+        """One line: which schemes, and how many runs."""
+        failed = f", {len(self.failed)} failed" if self.failed else ""
+        return f"<Comparison of {', '.join(self.labels)}: {len(self.results)} runs{failed}>"
 
 
 def plans(
@@ -85,7 +150,7 @@ def compare(
 
 
 def compare_at_once(
-    planned: Sequence[tuple[str, Plan]], workers: int, folder: Path, display: Display
+    planned: Sequence[tuple[str, Plan]], workers: int, folder: Path | None, display: Display
 ) -> Comparison:
     """The same with several runs at a time, in virtual time; results that `folder` has already stay.
 
@@ -109,10 +174,25 @@ def write(done: Comparison, folder: Path) -> None:
     """Write CASE/SCHEME/{summary.json,flows.parquet}, comparison.json, table and figure into a folder."""
     for result in done.results:
         write_result(result, folder / result.case / result.label)
-    document = comparison(done.results, done.labels[0], done.failed)
-    (folder / COMPARISON).write_text(to_json(document), "utf-8")
+    (folder / COMPARISON).write_text(to_json(done.document), "utf-8")
     if done.results:
-        (folder / TABLE).write_text(markdown(make_table(done.results, done.labels[0])), "utf-8")
+        (folder / TABLE).write_text(done.markdown(), "utf-8")
         from tailrace.experiments.figures.figure import draw  # only who draws waits for matplotlib
 
         draw(done.results, folder)
+
+
+def open_comparison(folder: str | Path) -> Comparison:
+    """What `tailrace compare` left in a folder.
+
+    Raises:
+        FileError: a file is missing, or is not what was written.
+    """
+    folder = Path(folder)
+    found = read_struct(folder / COMPARISON, ComparisonDocument)
+    results = tuple(
+        read_result(folder / entry.case / entry.label, case=entry.case, label=entry.label)
+        for entry in found.runs
+    )
+    labels = dict.fromkeys([one.label for one in found.runs] + [one.label for one in found.failed])
+    return Comparison(tuple(labels), results, found.failed)

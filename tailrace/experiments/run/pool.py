@@ -11,6 +11,7 @@ import asyncio
 import importlib
 import multiprocessing
 import signal
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -19,6 +20,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import resource_tracker
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from tailrace.experiments.errors import RunError
@@ -59,13 +61,13 @@ Ends = dict[str, "Result | Failed"]
 
 
 def run_all(
-    tasks: Sequence[Task], root: Path, where: Where, display: Display, *, again: bool = False
+    tasks: Sequence[Task], root: Path | None, where: Where, display: Display, *, again: bool = False
 ) -> Ends:
     """Run every task whose result is not below `root` yet, and write the results there.
 
     Args:
         tasks: what to run; of tasks with one key only the first is run, and each keeps the result.
-        root: their folders lie below it.
+        root: their folders lie below it; None: nothing is read or written.
         where: who runs them.
         display: shows how far they are.
         again: also run what was finished before.
@@ -77,7 +79,7 @@ def run_all(
     waiting: dict[str, Task] = {}
     folders: dict[str, dict[Path, Task]] = {}
     for task in tasks:
-        found = None if again else finished(task, root)
+        found = None if again or root is None else finished(task, root)
         if found is not None:
             ends[task.key] = found
         else:
@@ -89,8 +91,9 @@ def run_all(
     for task, end in _ends(tuple(waiting.values()), where, display):
         if isinstance(end, Result):
             long = long or (end.summary.target == "virtual" and end.summary.wall_s > LONG_S)
-            for same in folders[task.key].values():
-                keep(same, end, root)
+            if root is not None:
+                for same in folders[task.key].values():
+                    keep(same, end, root)
         else:
             display.warn(f"{task.label}: {end.reason}")
         ends[task.key] = end
@@ -142,7 +145,7 @@ def _in_processes(tasks: Sequence[Task], workers: int) -> Iterator[tuple[Task, R
         min(workers, len(tasks)), multiprocessing.get_context("spawn"), initializer=_leave_signals
     )
     try:
-        with _without_interrupts():
+        with _without_interrupts(), _without_main():
             futures = {pool.submit(guarded, task): task for task in tasks}
         for future in as_completed(futures):
             try:
@@ -170,6 +173,19 @@ def _without_interrupts() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def _without_main() -> Iterator[None]:
+    """Processes that are started within the block do not import the program that we are part of: nothing in
+    a task is of it, and a script without `if __name__ == "__main__":` would run once more in each.
+    """
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
 
 
 def _leave_signals() -> None:

@@ -26,18 +26,20 @@ _SPEED_S = 30.0
 class Display:
     """Shows messages and the progress of runs."""
 
-    def __init__(self, file: IO[str], *, quiet: bool = False) -> None:
-        """Writes to `file`, or nowhere but for warnings when `quiet`."""
-        self._console = Console(file=file, highlight=False, soft_wrap=True)
-        self._quiet = quiet
+    def __init__(self, file: IO[str] | None) -> None:
+        """Writes to `file`; None: nothing at all."""
+        # a notebook's own display would go past the file
+        self._console = Console(
+            file=file, quiet=file is None, highlight=False, soft_wrap=True, force_jupyter=False
+        )
+        self._quiet = file is None
 
     def say(self, text: str) -> None:
         """One line about what is going on."""
-        if not self._quiet:
-            self._console.print(text, markup=False)
+        self._console.print(text, markup=False)
 
     def warn(self, text: str) -> None:
-        """One line that is never left out."""
+        """One line about what may be wrong."""
         self._console.print(f"warning: {text}", markup=False)
 
     @contextmanager

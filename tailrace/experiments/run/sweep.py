@@ -12,32 +12,37 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import UNSET, UnsetType
-from rich.table import Table
+from rich.table import Table as Shown
 
 from tailrace.experiments.plan import defaults
 from tailrace.experiments.plan.experiment import KEYS, Experiment, Settings, of_settings
-from tailrace.experiments.plan.words import slug, split_words
-from tailrace.experiments.results.result import Result
+from tailrace.experiments.plan.words import case_name, slug, split_words
+from tailrace.experiments.results.comparison import all_flows
+from tailrace.experiments.results.result import Result, read_result, read_struct
 from tailrace.experiments.results.summary import Summary
 from tailrace.experiments.results.table import (
     COLUMNS,
     DOUBTFUL,
     figures,
+    markdown,
     metric_cells,
     metric_titles,
     own_metrics,
 )
-from tailrace.experiments.run.task import Failed, Task, make_task
+from tailrace.experiments.run.task import Task, make_task
 from tailrace.words import SpecError, parse
 from tailrace.words.limits import refuse_above
 from tailrace.words.schema import KeyProblemError, convert, given
+
+if TYPE_CHECKING:
+    from arro3.core import Table
 
 SWEEP = "sweep.json"
 
@@ -60,6 +65,79 @@ class Point:
 
     settings: dict[str, str]
     task: Task
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """What came of one combination.
+
+    settings: the value of each axis, as text
+    folder: of the result, below that of the sweep
+    result: None where the run failed
+    failed: why it did
+    """
+
+    settings: dict[str, str]
+    folder: str
+    result: Result | None
+    failed: str = ""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Sweep:
+    """What came of one experiment at every combination of some keys' values, the last axis fastest."""
+
+    axes: dict[str, tuple[str, ...]]
+    points: tuple[Ended, ...]
+
+    @property
+    def found(self) -> tuple[tuple[dict[str, str], Result], ...]:
+        """The combinations that came to their end: the value of each axis, as text, and the result."""
+        return tuple((point.settings, point.result) for point in self.points if point.result is not None)
+
+    @property
+    def results(self) -> tuple[Result, ...]:
+        """The results of the combinations that came to their end."""
+        return tuple(result for _, result in self.found)
+
+    @property
+    def failed(self) -> tuple[str, ...]:
+        """The combinations that did not, and why."""
+        return tuple(f"{label_of(point.settings)}: {point.failed}" for point in self.points if point.failed)
+
+    @property
+    def complete(self) -> bool:
+        """Whether every run came to its end, and every flow in it."""
+        return not self.failed and all(result.complete for result in self.results)
+
+    @property
+    def flows(self) -> Table:
+        """The flows of all runs in one Arrow table: Result.flows after a column of text for each axis."""
+        return all_flows(self.found)
+
+    @property
+    def document(self) -> SweepDocument:
+        """What sweep.json holds."""
+        entries = [
+            PointResult(point.settings, point.folder, failed=point.failed)
+            if point.result is None
+            else PointResult(point.settings, point.folder, summary=point.result.summary)
+            for point in self.points
+        ]
+        return SweepDocument(self.axes, tuple(entries))
+
+    def markdown(self) -> str:
+        """The table of `tailrace sweep`, in Markdown; empty where no run came to its end."""
+        return markdown(make_sweep_table(self.found)) if self.found else ""
+
+    def _repr_markdown_(self) -> str:
+        """How a notebook shows it."""
+        return self.markdown()
+
+    def __repr__(self) -> str:
+        """One line: what was varied, and how many runs."""
+        failed = f", {len(self.failed)} failed" if self.failed else ""
+        return f"<Sweep of {', '.join(self.axes)}: {len(self.results)} runs{failed}>"
 
 
 class PointResult(msgspec.Struct, frozen=True):
@@ -85,13 +163,44 @@ def parse_axis(text: str) -> Axis:
         SpecError: no such key, or no values.
     """
     key, equals, rest = text.partition("=")
-    name, dot, option = key.partition(".")
     if not equals or not rest:
         raise SpecError(f"--set {text!r}: expected KEY=VALUE,VALUE")
+    _check_key(key)
+    return make_axis(key, itertools.chain.from_iterable(map(_range, split_words(rest, f"--set {key}"))))
+
+
+def make_axis(key: str, values: Iterable[str]) -> Axis:
+    """The axis of a key and its values.
+
+    Raises:
+        SpecError: no such key, no values, or too many.
+    """
+    _check_key(key)
+    axis = Axis(key, tuple(itertools.islice(values, _MOST + 1)))
+    if not axis.values:
+        raise SpecError(f"--set {key}: expected at least one value")
+    return axis
+
+
+def _check_key(key: str) -> None:
+    name, dot, option = key.partition(".")
     if name not in KEYS or (dot and (name not in _WITH_OPTIONS or not option)):
         known = ", ".join((*KEYS, *(f"{each}.OPTION" for each in _WITH_OPTIONS)))
         raise SpecError(f"--set {key}: unknown key; expected {known}")
-    return Axis(key, tuple(itertools.chain.from_iterable(map(_range, split_words(rest, f"--set {key}")))))
+
+
+def parse_axes(texts: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """The values of each key of several texts.
+
+    Raises:
+        SpecError: no such key, no values, or a key twice.
+    """
+    found: dict[str, tuple[str, ...]] = {}
+    for axis in map(parse_axis, texts):
+        if axis.key in found:
+            raise SpecError(f"--set {axis.key}: given twice")
+        found[axis.key] = axis.values
+    return found
 
 
 def _range(text: str) -> Sequence[str]:
@@ -125,10 +234,14 @@ def points(base: Experiment, axes: Sequence[Axis], target: str) -> list[Point]:
     for values in itertools.product(*(axis.values for axis in axes)):
         settings = dict(zip(names, values, strict=True))
         experiment = _at(base, settings)
-        label = ",".join(f"{key}={value}" for key, value in settings.items())
         folder = Path(*(slug(f"{key}={value}") for key, value in settings.items()))
-        found.append(Point(settings, make_task(experiment, target, label=label, out=folder)))
+        found.append(Point(settings, make_task(experiment, target, label=label_of(settings), out=folder)))
     return found
+
+
+def label_of(settings: Mapping[str, str]) -> str:
+    """What tells a combination apart."""
+    return ",".join(f"{key}={value}" for key, value in settings.items())
 
 
 def _at(base: Experiment, settings: dict[str, str]) -> Experiment:
@@ -160,28 +273,34 @@ def _words(base: Experiment, name: str) -> str:
     return base.scheme if name == "scheme" else base.topology
 
 
-def document(axes: Sequence[Axis], found: Sequence[tuple[Point, Result | Failed]]) -> SweepDocument:
-    """What sweep.json holds."""
-    entries = []
-    for point, end in found:
-        folder = str(point.task.out)
-        if isinstance(end, Result):
-            entries.append(PointResult(point.settings, folder, summary=end.summary))
-        else:
-            entries.append(PointResult(point.settings, folder, failed=end.reason))
-    return SweepDocument({axis.key: axis.values for axis in axes}, tuple(entries))
+def open_sweep(folder: str | Path) -> Sweep:
+    """What `tailrace sweep` left in a folder.
+
+    Raises:
+        FileError: a file is missing, or is not what was written.
+    """
+    folder = Path(folder)
+    found = read_struct(folder / SWEEP, SweepDocument)
+    points = []
+    for point in found.points:
+        result = None
+        if not isinstance(point.summary, UnsetType):
+            label = label_of(point.settings)
+            result = read_result(folder / point.folder, case=case_name(point.summary.faults), label=label)
+        points.append(Ended(point.settings, point.folder, result, point.failed or ""))
+    return Sweep(found.axes, tuple(points))
 
 
-def make_sweep_table(found: Sequence[tuple[Point, Result]]) -> Table:
+def make_sweep_table(found: Sequence[tuple[dict[str, str], Result]]) -> Shown:
     """A row a point of a sweep: the values of its axes, and what was measured."""
-    table = Table(header_style="bold", caption_style="")
-    for key in found[0][0].settings:
+    table = Shown(header_style="bold", caption_style="")
+    for key in found[0][0]:
         table.add_column(key)
     own = own_metrics([result for _, result in found])
     for name in (*COLUMNS[:-1], *metric_titles(own)):
         table.add_column(name, justify="right", no_wrap=True)
-    for point, result in found:
-        values = list(point.settings.values())
+    for settings, result in found:
+        values = list(settings.values())
         if not result.complete or result.summary.overloaded:
             values[-1] += " (!)"
             table.caption = DOUBTFUL

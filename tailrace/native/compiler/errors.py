@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from tailrace.words.errors import Error
 from tailrace.words.text import one_line
 
 
@@ -11,7 +12,7 @@ def at(*places: str) -> str:
     return ": ".join(place for place in places if place)
 
 
-class ProgramError(Exception):
+class ProgramError(Error):
     """A program that cannot be loaded: bad JSON, or a construct the switch does not have.
 
     The text is one line that names the file and the construct; names of the program in it are made printable.

@@ -9,12 +9,13 @@ from fractions import Fraction
 from typing import Literal, NamedTuple
 
 from tailrace.native.runtime.lib import MAX_PORT
+from tailrace.words.errors import Error
 from tailrace.words.watchdog import Watchdog
 
 ErrorCode = Literal["exists", "not_found", "full", "range", "invalid", "memory"]
 
 
-class StateError(Exception):
+class StateError(Error):
     """A control call that cannot be done; ``code`` says why in one word."""
 
     def __init__(self, code: ErrorCode, message: str) -> None:
@@ -22,7 +23,7 @@ class StateError(Exception):
         self.code: ErrorCode = code
 
 
-class PortError(Exception):
+class PortError(Error):
     """A port that cannot be opened; the text is one line for the user."""
 
 

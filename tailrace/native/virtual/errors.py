@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from tailrace.words.errors import Error
 
-class NetworkError(Exception):
+
+class NetworkError(Error):
     """Something that the network was asked for cannot be done; one line for the user."""

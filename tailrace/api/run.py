@@ -1,0 +1,283 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs, comparisons and sweeps from Python; `tailrace run`, `compare` and `sweep` call these functions.
+
+Nothing is printed but to `progress`, and no handler of signals is set: Ctrl-C raises KeyboardInterrupt once
+everything has been cleaned up. They may be called from any thread, and where an event loop runs.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from tailrace.api.experiment import Base, Keys, experiment, in_words
+from tailrace.experiments.backends.outcome import Backend
+from tailrace.experiments.backends.virtual.run import Stops, VirtualBackend
+from tailrace.experiments.errors import RunError
+from tailrace.experiments.plan.defaults import SCHEMES
+from tailrace.experiments.plan.experiment import Experiment
+from tailrace.experiments.plan.experiment_file import check_label, schemes_of
+from tailrace.experiments.plan.plan import Plan, plan
+from tailrace.experiments.plan.words import labels
+from tailrace.experiments.results.result import Result, to_json, write_result
+from tailrace.experiments.results.staging import staged, write_file
+from tailrace.experiments.run.compare import Comparison, compare_at_once, plans, write
+from tailrace.experiments.run.compare import compare as compare_plans
+from tailrace.experiments.run.pool import Where, run_all
+from tailrace.experiments.run.prepare import choose_target, tell_scale, tell_transports
+from tailrace.experiments.run.progress import Display
+from tailrace.experiments.run.run import run as run_plan
+from tailrace.experiments.run.sweep import SWEEP, Ended, Sweep, make_axis, points
+from tailrace.experiments.run.task import backend_of
+from tailrace.words import SpecError
+from tailrace.words.errors import UnitError
+from tailrace.words.units import format_time, parse_time_ns
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from tailrace.experiments.backends.virtual.run import Standing
+    from tailrace.schemes.base import SchemeConfig
+
+PCAP = "pcap"
+"""The folder of captures, within that of the results."""
+
+Folder = str | os.PathLike[str]
+
+
+def run(
+    base: Base = None,
+    /,
+    *,
+    scale: str | None = None,
+    out: Folder | None = None,
+    pcap: bool = False,
+    stop_at: Sequence[str] = (),
+    at_stop: Callable[[Standing], None] | None = None,
+    progress: bool | IO[str] = False,
+    **keys: Unpack[Keys],
+) -> Result:
+    """Run one experiment.
+
+    A run in which flows did not finish is a result, too: look at `complete` and `problems`.
+
+    Args:
+        base: what it is like but for the keys: an experiment, a TOML file, or a preset such as `basic`.
+        scale: `small` or `paper`: a size that the file knows.
+        out: a folder for summary.json and flows.parquet; without it nothing is written.
+        pcap: whether every link is captured, to `pcap` in that folder.
+        stop_at: virtual times at full speed, such as `20us`, at which the run stands still.
+        at_stop: called then, with the network as it stands.
+        progress: True: shown on standard error, as the command line does; or a file to show it in.
+        keys: as Keys has them.
+
+    Raises:
+        SpecError: a key, value or file that cannot be used, or a target that cannot do what they say.
+        RunError: the run failed.
+    """
+    display = _display(progress)
+    chosen = experiment(base, scale=scale, **keys)
+    target = choose_target(chosen.target, display)
+    planned = plan(chosen, target)
+    stops_ns = _stops_ns(stop_at, planned)
+    tell_scale(planned, display)
+    label = labels([chosen.scheme])[0]
+    backend: Backend = backend_of(target)
+    if stops_ns and at_stop is not None:
+        backend = VirtualBackend(stops=Stops(stops_ns, at_stop))
+    with _kept(out) as folder:
+        with display.run(label) as report:
+            result = run_plan(planned, backend, report, label=label, pcap_dir=_captures(folder, pcap))
+        if folder is not None:
+            write_result(result, folder)
+    for time_ns in stops_ns:
+        if time_ns > (result.summary.virtual_ns or 0):
+            display.warn(f"the run was over before it could stop at {format_time(time_ns)}")
+    return result
+
+
+def _stops_ns(texts: Sequence[str], planned: Plan) -> tuple[int, ...]:
+    """The virtual times at which a run is to stop, at its time scale."""
+    if texts and planned.target != "virtual":
+        raise SpecError("--stop-at needs target virtual")
+    try:
+        times_ns = sorted({parse_time_ns(text) for text in texts})
+    except UnitError as error:
+        raise SpecError(f"--stop-at: {error}") from error
+    return tuple(round(time_ns * planned.job.time_scale) for time_ns in times_ns)
+
+
+def compare(
+    base: Base = None,
+    /,
+    schemes: Sequence[str | SchemeConfig] | Mapping[str, str | SchemeConfig] | None = None,
+    *,
+    scale: str | None = None,
+    out: Folder | None = None,
+    pcap: bool = False,
+    workers: int = 1,
+    progress: bool | IO[str] = False,
+    **keys: Unpack[Keys],
+) -> Comparison:
+    """Run several schemes on the same traffic; where there are faults, once without and once with them.
+
+    A run that fails does not keep the others from running: look at `complete` and `failed`. A scheme that
+    works over one transport only keeps that.
+
+    Args:
+        base: what is run but for the scheme: an experiment, a TOML file, or a preset such as `basic`.
+        schemes: the first is what ratios are against; by label, or labels are made of their words. None:
+            those of the file, or ECMP, LetFlow and Flowcut.
+        scale: `small` or `paper`: a size that the file knows.
+        out: a folder for comparison.json, the figure, and a folder for each run.
+        pcap: whether every link is captured, to `pcap` in that folder; with one worker only.
+        workers: processes that run at once, in virtual time; what an earlier call has left in `out` is then
+            not run again.
+        progress: True: shown on standard error, as the command line does; or a file to show it in.
+        keys: as Keys has them.
+
+    Raises:
+        SpecError: a key, value or file that cannot be used, or a target that cannot do what they say.
+    """
+    display = _display(progress)
+    named = _named(base, schemes, scale)
+    keys["scheme"] = next(iter(named.values()))
+    chosen = experiment(base, scale=scale, **keys)
+    target = choose_target(chosen.target, display)
+    planned = plans(chosen, tuple(named.values()), target, tuple(named))
+    tell_scale(planned[0][1], display)
+    tell_transports(chosen, planned, display)
+    if workers == 1:
+        with _kept(out) as folder:
+            done = compare_plans(planned, backend_of(target), display, _captures(folder, pcap))
+            if folder is not None:
+                write(done, folder)
+        return done
+    if pcap:
+        raise SpecError("--pcap: links are captured with one worker only")
+    done = compare_at_once(planned, workers, None if out is None else Path(out), display)
+    if out is not None:
+        with staged(Path(out)) as folder:
+            write(done, folder)
+    return done
+
+
+def _named(
+    base: Base, schemes: Sequence[Any] | Mapping[str, Any] | None, scale: str | None
+) -> dict[str, str]:
+    """The schemes to compare, words by label."""
+    if schemes is None:
+        file = None if base is None or isinstance(base, Experiment) else Path(base)
+        schemes = schemes_of(file, scale) or SCHEMES
+    if isinstance(schemes, Mapping):
+        for label in schemes:
+            check_label(label)
+        return {label: in_words("scheme", one) for label, one in schemes.items()}
+    if isinstance(schemes, str) or not schemes:
+        raise SpecError(f"schemes: expected a list of schemes, found {schemes!r}")
+    found = [in_words("scheme", one) for one in schemes]
+    for words in found:
+        if found.count(words) > 1:
+            raise SpecError(f"schemes: {words!r} is given twice")
+    return dict(zip(labels(found), found, strict=True))
+
+
+def sweep(
+    base: Base = None,
+    /,
+    axes: Mapping[str, Iterable[Any]] | None = None,
+    *,
+    scale: str | None = None,
+    out: Folder | None = None,
+    workers: int = 1,
+    cluster: str | None = None,
+    again: bool = False,
+    progress: bool | IO[str] = False,
+    **keys: Unpack[Keys],
+) -> Sweep:
+    """Run an experiment once for every combination of some keys' values.
+
+    A run that fails does not keep the others from running: look at `complete` and `failed`.
+
+    Args:
+        base: what no axis changes: an experiment, a TOML file, or a preset such as `basic`.
+        axes: values by key, or by an option of a key's words, such as `scheme.rtt` or `workload.load`; the
+            last axis is the fastest.
+        scale: `small` or `paper`: a size that the file knows.
+        out: a folder for sweep.json and a folder for each run; what an earlier call has left there is not run
+            again.
+        workers: processes that run at once, in virtual time.
+        cluster: address of the scheduler of a Dask cluster that runs them instead.
+        again: whether what an earlier call has left is run again, too.
+        progress: True: shown on standard error, as the command line does; or a file to show it in.
+        keys: as Keys has them.
+
+    Raises:
+        SpecError: a key, value or file that cannot be used, or a cluster that cannot be reached.
+        RunError: a cluster has lost all its workers.
+    """
+    display = _display(progress)
+    if not axes:
+        raise SpecError("sweep: expected axes such as {'seed': range(1, 6)}")
+    parsed = [make_axis(key, (_text(key, value) for value in values)) for key, values in axes.items()]
+    first = next((axis.values[0] for axis in parsed if axis.key == "scheme"), None)
+    if base is None and "scheme" not in keys and first is not None:
+        keys["scheme"] = first
+    chosen = experiment(base, scale=scale, **keys)
+    target = choose_target(chosen.target, display)
+    found = points(chosen, parsed, target)
+    folder = None if out is None else Path(out)
+    ends = run_all([one.task for one in found], folder, Where(workers, cluster), display, again=again)
+    ended = []
+    for one in found:
+        end = ends[one.task.key]
+        result, failed = (end, "") if isinstance(end, Result) else (None, end.reason)
+        ended.append(Ended(one.settings, str(one.task.out), result, failed))
+    done = Sweep({axis.key: axis.values for axis in parsed}, tuple(ended))
+    if folder is not None:
+        _keep(folder / SWEEP, to_json(done.document))
+    return done
+
+
+def _text(key: str, value: Any) -> str:
+    """A value of an axis as words have it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(in_words(key, value))
+
+
+def _keep(path: Path, text: str) -> None:
+    """Writes a file; RunError where that cannot be done, for the runs before it were."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_file(path, text)
+    except OSError as error:
+        raise RunError(f"{path}: {error.strerror or error}") from error
+
+
+def _display(progress: bool | IO[str]) -> Display:
+    """Shows progress to whom it is for."""
+    if isinstance(progress, bool):
+        return Display(sys.stderr if progress else None)
+    return Display(progress)
+
+
+@contextmanager
+def _kept(out: Folder | None) -> Iterator[Path | None]:
+    """Where results are to be written, which then appear in `out`; None: nowhere."""
+    if out is None:
+        yield None
+        return
+    with staged(Path(out)) as folder:
+        yield folder
+
+
+def _captures(folder: Path | None, pcap: bool) -> Path | None:
+    """The folder for captures, if there are to be any."""
+    if pcap and folder is None:
+        raise SpecError("pcap: captures need a folder: out")
+    return folder / PCAP if pcap and folder is not None else None

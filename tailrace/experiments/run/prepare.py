@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is decided and told before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tailrace.experiments.backends.target import choose
+from tailrace.experiments.plan import budget
+from tailrace.experiments.plan.experiment import Experiment
+from tailrace.experiments.plan.plan import Plan
+from tailrace.experiments.run.progress import Display
+from tailrace.hosts import compiled
+
+
+def choose_target(wanted: str, display: Display) -> str:
+    """The target that runs, after saying which it is and why.
+
+    Raises:
+        TargetError: the wanted target cannot run here.
+    """
+    choice = choose(wanted)
+    display.say(f"target {choice.name}: {choice.reason}")
+    if lost := compiled.lost():
+        display.warn(lost)
+    return choice.name
+
+
+def tell_scale(planned: Plan, display: Display) -> None:
+    """Says at which time scale a real-time target runs, and warns if that is too fast for this machine."""
+    scale = planned.job.time_scale
+    if scale != 1:
+        own = planned.experiment.time_scale is None
+        why = ", so that this machine can hold it" if own else ", as asked for"
+        display.say(f"everything runs {scale:g} times slower than stated{why}")
+    full_speed = planned.experiment.meant.topology
+    warning = budget.warning(full_speed, planned.target, planned.experiment.mtu_bytes, scale)
+    if warning is not None:
+        display.warn(warning)
+
+
+def tell_transports(base: Experiment, planned: Sequence[tuple[str, Plan]], display: Display) -> None:
+    """A line for each transport that some schemes keep although another one was asked for."""
+    own: dict[str, list[str]] = {}
+    for label, one in planned:
+        if one.experiment.transport != base.transport:
+            own.setdefault(one.job.nic.transport, []).append(label)
+    for name, kept in own.items():
+        display.say(f"{', '.join(dict.fromkeys(kept))}: over {name}, and no other transport")
