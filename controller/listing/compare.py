@@ -9,7 +9,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from typing import Any
 
 from tailrace.p4rt.values import Interval, Mac, Masked, Port, Value, Wide, number_of, text_of
-from tailrace.words.errors import UnitError
+from tailrace.words.errors import Error, UnitError
 from tailrace.words.units import parse_bytes, parse_rate_bps, parse_time_ns
 
 NONE = "none"
@@ -25,7 +25,7 @@ _OPERATORS: Mapping[str, Callable[[Any, Any], bool]] = {
 _RANGE = ".."
 
 
-class MisfitError(ValueError):
+class MisfitError(Error, ValueError):
     """The word is no value of the field's kind, or the kind does not know the operator."""
 
 

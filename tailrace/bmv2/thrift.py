@@ -11,6 +11,8 @@ from __future__ import annotations
 import socket
 import struct
 
+from tailrace.words.errors import Error
+
 _STANDARD, _SIMPLE_SWITCH = "standard", "simple_switch"
 _TIMEOUT_S = 30.0
 _CONTEXT = 0
@@ -19,7 +21,7 @@ _REPLY = 2
 _STOP, _I32, _I64, _STRING, _LIST = 0, 8, 10, 11, 15
 
 
-class ThriftError(OSError):
+class ThriftError(Error, OSError):
     """The switch refused a call, or ended the connection. One line."""
 
 

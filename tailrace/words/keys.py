@@ -313,13 +313,16 @@ def _written(key: Key, value: Any) -> str:
     """A value as people write it, where that is exact."""
     if isinstance(value, bool):
         return "on" if value else "off"
+    if value is None:
+        return str(value)
+    shown = key.show(value)
+    if not isinstance(value, int | float):
+        return shown
     try:
-        shown = key.show(value)
-        if key.take(Options(Words("", {key.name: shown}), [key.name]), key.name) == value:
-            return shown
-    except (SpecError, TypeError):
-        pass
-    return str(value)
+        exact = key.take(Options(Words("", {key.name: shown}), [key.name]), key.name) == value
+    except SpecError:
+        exact = False
+    return shown if exact else str(value)
 
 
 def refuse(options: Options, names: Sequence[str], where: str) -> None:

@@ -15,7 +15,7 @@ from typing import Annotated
 
 from tailrace.experiments.workloads.pairs import APART, HOSTS, SWITCHES
 from tailrace.experiments.workloads.sizes import SizeCdf
-from tailrace.experiments.workloads.sizes_file import NAMES, find_cdf
+from tailrace.experiments.workloads.sizes_file import NAMES, find_cdf, name_of
 from tailrace.experiments.workloads.transfer import Pattern
 from tailrace.words import SpecError, keys
 from tailrace.words.registry import Registry
@@ -43,7 +43,12 @@ class Sizes:
     cdf: Annotated[
         SizeCdf | None,
         keys.parsed(
-            "cdf", f"sizes are drawn from it: {', '.join(NAMES)}", "NAME|FILE.toml", find_cdf, absent="none"
+            "cdf",
+            f"sizes are drawn from it: {', '.join(NAMES)}",
+            "NAME|FILE.toml",
+            find_cdf,
+            show=name_of,
+            absent="none",
         ),
     ] = None
     most_bytes: Annotated[

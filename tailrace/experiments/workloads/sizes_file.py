@@ -60,6 +60,11 @@ def find_cdf(text: str) -> SizeCdf:
     return read_cdf(Path(text)).sizes
 
 
+def name_of(sizes: SizeCdf) -> str:
+    """Which of NAMES a distribution is; for any other, what is no name."""
+    return next((name for name in NAMES if find_cdf(name) == sizes), "one of its own")
+
+
 def read_cdf(path: Path) -> CdfFile:
     """A file's distribution.
 

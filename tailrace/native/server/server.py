@@ -21,6 +21,7 @@ from tailrace.native.server.device import Device
 from tailrace.native.server.service import DataPlane, P4RuntimeService, rpc_handler
 from tailrace.native.server.statistics_service import statistics_handler
 from tailrace.p4rt.status import P4RtError
+from tailrace.words.errors import Error
 
 _log = logging.getLogger(__name__)
 
@@ -45,7 +46,7 @@ _OPTIONS = (
 )
 
 
-class ServerError(Exception):
+class ServerError(Error):
     """The server cannot start; one line for the user."""
 
 

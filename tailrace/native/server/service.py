@@ -32,6 +32,7 @@ from tailrace.native.server.state import Result
 from tailrace.native.server.streams import Stream
 from tailrace.native.server.turns import Turns
 from tailrace.p4rt.status import DETAILS, MAX_MESSAGE, Code, P4RtError, batch_status, exhausted
+from tailrace.words.errors import Error
 from tailrace.words.text import one_line
 
 _log = logging.getLogger(__name__)
@@ -76,7 +77,7 @@ class DataPlane(Protocol):
         ...
 
 
-class BatchError(Exception):
+class BatchError(Error):
     """Something in a Write or Read failed."""
 
     def __init__(self, what: str, results: list[Result]) -> None:

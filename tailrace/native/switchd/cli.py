@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from tailrace.native.switchd.lossless import buffer_config, pfc_configs
 from tailrace.native.switchd.options import PROGRAM, OptionError, Options, make_parser, parse_options
+from tailrace.words.errors import Error
 from tailrace.words.text import one_line, printable
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ _GC_THRESHOLD = (2_000, 10, 1_000_000)
 _LEVELS = {"trace": 5, "debug": 10, "info": 20, "warn": 30, "warning": 30, "error": 40, "off": 100}
 
 
-class StartError(Exception):
+class StartError(Error):
     """The switch cannot start; one line for the user."""
 
 

@@ -22,6 +22,7 @@ from tailrace.native.switchd.lossless import (
     parse_port_watchdog,
 )
 from tailrace.native.switchd.units import Rate, parse_depth, parse_rate
+from tailrace.words.errors import Error
 from tailrace.words.units import parse_bytes, parse_time_ns
 
 PROGRAM = "tailrace_switch_grpc"
@@ -54,7 +55,7 @@ _REFUSED = {
 }
 
 
-class OptionError(Exception):
+class OptionError(Error):
     """A bad command line; one line for the user."""
 
 

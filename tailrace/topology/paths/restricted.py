@@ -30,6 +30,7 @@ RESTRICTED = keys.parsed(
     "a host to which only the first so many of equal paths lead",
     "HOST/PATHS such as h7/5",
     _restricted,
+    show=lambda found: f"{found.host}/{found.paths}",
     absent="none",
     section="RLB §II-B",
     was="narrow",
