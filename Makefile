@@ -93,6 +93,9 @@ check-p4: setup ## fail when compiled programs and their sources differ
 	@for dir in $(P4_DIRS); do $(BIN)/python scripts/compile_p4.py --check $$dir $$dir/build || exit; done
 	@for dir in $(P4_EXAMPLES); do $(BIN)/python scripts/compile_p4.py -I p4src --check $$dir $$dir/build || exit; done
 
+docs: setup ## docs/api.md from docstrings, docs/tour.ipynb run anew
+	@$(BIN)/python scripts/make_docs.py
+
 lint: setup ## ruff, mypy --strict, C warnings, shellcheck
 	@scripts/lint.sh
 

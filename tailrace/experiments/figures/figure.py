@@ -46,8 +46,13 @@ def comparison_figure(results: Sequence[Result]) -> Figure:
     """
     cases = list(dict.fromkeys(result.case for result in results))
     labels = list(dict.fromkeys(result.label for result in results))
-    if len(labels) > MOST_LINES:
-        return ranking_figure(results)
+    figure = ranking_figure(results) if len(labels) > MOST_LINES else _panels(results, cases, labels)
+    # what is seen on a dark page, too
+    figure.set_facecolor("white")
+    return figure
+
+
+def _panels(results: Sequence[Result], cases: Sequence[str], labels: Sequence[str]) -> Figure:
     with plot.style():
         own = list(own_metrics(results).items())[:MOST_METRICS]
         lossless = has_pfc(results)

@@ -85,7 +85,12 @@ class Ended:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Sweep:
-    """What came of one experiment at every combination of some keys' values, the last axis fastest."""
+    """What came of one experiment at every combination of some keys' values.
+
+    axes: the values of each key, as text
+    points: the combinations, the last axis fastest; each has `settings`, the value of each axis, `result`,
+    which is None where the run failed, `failed`, why it did, and `folder`
+    """
 
     axes: dict[str, tuple[str, ...]]
     points: tuple[Ended, ...]

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes docs/api.md from the docstrings of what `import tailrace` offers, and runs docs/tour.ipynb anew.
+
+make_docs.py            both
+make_docs.py --api      docs/api.md alone
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import json
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+import tailrace
+from tailrace.experiments.results.parquet import INTEGER, NUMBER, TEXT
+from tailrace.experiments.results.rows import SCHEMA, FlowRow
+
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+API, TOUR = DOCS / "api.md", DOCS / "tour.ipynb"
+CELL_TIMEOUT_S = 300
+
+HEAD = """# Tailrace from Python
+
+[tour.ipynb](tour.ipynb) goes from nothing to a figure; [experiments.md](experiments.md) says what can be run.
+`make docs` writes this page from the docstrings in `tailrace/`.
+"""
+SECTIONS = {
+    "Experiments": ("experiment", "Keys", "Experiment"),
+    "Running them": ("run", "compare", "sweep"),
+    "Results": ("Result", "Comparison", "Sweep", "Summary"),
+    "Earlier results": ("open_result", "open_comparison", "open_sweep"),
+    "Errors": ("Error", "SpecError", "FileError", "TargetError", "RunError"),
+}
+_ITEMS = ("Args:", "Raises:")
+_WIDTH = 90
+
+
+def api_page() -> str:
+    """The text of docs/api.md."""
+    parts = [HEAD, "```\n" + inspect.cleandoc(tailrace.__doc__ or "").partition("\n\n")[2] + "\n```\n"]
+    for title, names in SECTIONS.items():
+        parts.append(f"## {title}\n")
+        for name in names:
+            parts += _entry(name, getattr(tailrace, name))
+    parts += ["## Columns of flows\n", _flows()]
+    return "\n".join(parts)
+
+
+def _entry(name: str, thing: Any) -> Iterator[str]:
+    """A function, or a class with what is public of it."""
+    if inspect.isfunction(thing):
+        yield f"### tailrace.{name}\n"
+        yield f"```\n{_signature(name, thing)}\n```\n"
+        yield _prose(thing)
+        return
+    bases = ", ".join(base.__name__ for base in thing.__bases__) if issubclass(thing, Exception) else ""
+    yield f"### tailrace.{name}{bases and f'({bases})'}\n"
+    yield _prose(thing)
+    fields = _fields(thing)
+    if fields:
+        yield "```\n" + "\n".join(fields) + "\n```\n"
+    for member, held in vars(thing).items():
+        if member.startswith("_") or issubclass(thing, Exception):
+            continue
+        if isinstance(held, property) and held.fget is not None:
+            kind = held.fget.__annotations__["return"]
+            yield f"**{name.lower()}.{member}** → `{kind}`\n\n{_prose(held)}"
+        elif inspect.isfunction(held):
+            yield f"**{_signature(f'{name.lower()}.{member}', held)}**\n\n{_prose(held)}"
+
+
+def _fields(thing: type) -> list[str]:
+    """Fields with their types and defaults, a line each."""
+    defaults = {field.name: field.default for field in _declared(thing)}
+    found = []
+    for name, kind in inspect.get_annotations(thing).items():
+        default = defaults.get(name, dataclasses.MISSING)
+        plain = isinstance(default, str | int | float | tuple) or default is None
+        text = str(getattr(kind, "__forward_arg__", kind)).replace("UnsetType", "Unset")
+        found.append(f"{name}: {text} = {default!r}" if plain else f"{name}: {text}")
+    return found
+
+
+def _declared(thing: Any) -> tuple[Any, ...]:
+    if dataclasses.is_dataclass(thing):
+        return dataclasses.fields(thing)
+    return msgspec.structs.fields(thing) if issubclass(thing, msgspec.Struct) else ()
+
+
+def _signature(name: str, function: Any) -> str:
+    """The signature, on several lines where it is long."""
+    shown, before = [], None
+    signature = inspect.signature(function)
+    for parameter in signature.parameters.values():
+        if parameter.name == "self":
+            continue
+        if before is parameter.POSITIONAL_ONLY and parameter.kind is not before:
+            shown.append("/")
+        if parameter.kind is parameter.KEYWORD_ONLY and before is not parameter.kind:
+            shown.append("*")
+        kind = "" if parameter.annotation is parameter.empty else f": {parameter.annotation}"
+        default = "" if parameter.default is parameter.empty else f" = {parameter.default!r}"
+        stars = "**" if parameter.kind is parameter.VAR_KEYWORD else ""
+        shown.append(f"{stars}{parameter.name}{kind}{default}")
+        before = parameter.kind
+    line = f"{name}({', '.join(shown)}) -> {signature.return_annotation}"
+    if len(line) <= _WIDTH:
+        return line
+    return "\n".join([f"{name}(", *(f"    {one}," for one in shown), f") -> {signature.return_annotation}"])
+
+
+def _prose(thing: Any) -> str:
+    """The docstring in Markdown: its sections of items become lists."""
+    lines = []
+    item = False
+    for line in inspect.cleandoc(thing.__doc__ or "").splitlines():
+        if line in _ITEMS:
+            lines.append(f"{line}\n")
+            item = True
+        elif item and (match := re.fullmatch(r"    (\w+): (.*)", line)):
+            lines.append(f"- `{match[1]}`: {match[2]}")
+        elif match := re.fullmatch(r"(\w+): ( *\S.*)", line):
+            lines.append(f"- `{match[1]}`: {match[2].strip()}")
+        else:
+            lines.append(f"  {line.strip()}" if item and line else line)
+    return "\n".join(lines) + "\n"
+
+
+def _flows() -> str:
+    """The table of columns, and what they count."""
+    kinds = {INTEGER: "integer", NUMBER: "number", TEXT: "text"}
+    rows = "".join(f"| `{name}` | {kinds[kind]} |\n" for name, kind in SCHEMA.items())
+    return f"{_prose(FlowRow)}\n| column | type |\n|---|---|\n{rows}"
+
+
+def run_tour(path: Path) -> dict[str, Any]:
+    """The notebook with what its cells give here, and nothing of the machine in it."""
+    import nbformat
+    from nbclient import NotebookClient
+    from traitlets.config import Config
+
+    notebook = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
+    # sockets that are files: nobody else on this machine reaches them
+    files = Config({"KernelManager": {"transport": "ipc"}})
+    NotebookClient(notebook, timeout=CELL_TIMEOUT_S, kernel_name="python3", config=files).execute()
+    document: dict[str, Any] = json.loads(nbformat.writes(notebook))  # type: ignore[no-untyped-call]
+    document["metadata"] = {
+        "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}
+    }
+    for cell in document["cells"]:
+        cell["metadata"] = {}
+    return document
+
+
+def main() -> int:
+    """Write the files."""
+    API.write_text(api_page(), "utf-8")
+    if "--api" not in sys.argv[1:]:
+        TOUR.write_text(json.dumps(run_tour(TOUR), indent=1, ensure_ascii=False) + "\n", "utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

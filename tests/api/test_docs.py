@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""docs/api.md says what docstrings say, and docs/tour.ipynb runs and gives what it shows."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tailrace
+
+ROOT = Path(__file__).resolve().parents[2]
+TOUR = ROOT / "docs" / "tour.ipynb"
+MOST_BYTES = 120_000
+
+
+def load() -> Any:
+    spec = importlib.util.spec_from_file_location("make_docs", ROOT / "scripts" / "make_docs.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_reference_is_current() -> None:
+    """Else: make docs."""
+    text = (ROOT / "docs" / "api.md").read_text("utf-8")
+    assert text == load().api_page()
+    headings = re.findall(r"^### tailrace\.(\w+)", text, re.MULTILINE)
+    assert sorted(headings) == tailrace.__all__
+
+
+def outputs(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """What cells show, but for the bytes of pictures, which depend on fonts and versions."""
+    for cell in document["cells"]:
+        for one in cell.get("outputs", []):
+            yield {
+                key: {kind: None if kind == "image/png" else text for kind, text in value.items()}
+                if key == "data"
+                else value
+                for key, value in one.items()
+            }
+
+
+def test_the_tour(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a kernel as Jupyter starts it, where an event loop runs. Else: make docs."""
+    for name in ("IPYTHONDIR", "JUPYTER_RUNTIME_DIR", "JUPYTER_CONFIG_DIR", "MPLCONFIGDIR"):
+        monkeypatch.setenv(name, str(tmp_path))
+    stored = json.loads(TOUR.read_text("utf-8"))
+    found = load().run_tour(TOUR)
+    assert [cell["source"] for cell in found["cells"]] == [cell["source"] for cell in stored["cells"]]
+    assert list(outputs(found)) == list(outputs(stored))
+    assert sum("image/png" in one.get("data", {}) for one in outputs(found)) == 2
+
+
+def test_nothing_of_a_machine_is_stored() -> None:
+    text = TOUR.read_text("utf-8")
+    assert len(text) < MOST_BYTES
+    assert not re.search(r"(?<![\w.])/(?:home|root|tmp|usr|opt|var)/|Users", text)
+    assert {frozenset(cell["metadata"]) for cell in json.loads(text)["cells"]} == {frozenset()}
