@@ -73,9 +73,6 @@ endif
 ptf: setup ## packet tests: TARGET=native|bmv2, else native, and BMv2 where it is on PATH
 	@TARGET="$(TARGET)" PLUGIN="$(PLUGIN)" scripts/ptf.sh
 
-docs: setup ## write the tables of keys in docs/ anew
-	@$(BIN)/python scripts/key_tables.py
-
 fuzz: setup ## a million frames a program through the sanitizer build
 	@TAILRACE_FUZZ_FRAMES=$(FUZZ_FRAMES) $(BIN)/pytest -q tests/native/fuzz $(PYTEST_ARGS)
 
@@ -93,7 +90,8 @@ check-p4: setup ## fail when compiled programs and their sources differ
 	@for dir in $(P4_DIRS); do $(BIN)/python scripts/compile_p4.py --check $$dir $$dir/build || exit; done
 	@for dir in $(P4_EXAMPLES); do $(BIN)/python scripts/compile_p4.py -I p4src --check $$dir $$dir/build || exit; done
 
-docs: setup ## docs/api.md from docstrings, docs/tour.ipynb run anew
+docs: setup ## what docs/ has from the code: tables of keys, docs/api.md, docs/tour.ipynb run anew
+	@$(BIN)/python scripts/key_tables.py
 	@$(BIN)/python scripts/make_docs.py
 
 lint: setup ## ruff, mypy --strict, C warnings, shellcheck
