@@ -7,17 +7,18 @@ classes here may be built on; other compiled ones may not be inherited.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from tailrace.codec.calls import NEVER
 from tailrace.hosts.flows.paths import PathList
 from tailrace.hosts.options.nic import ALGORITHMS, ANY, NicConfig, SteeringConfig
 from tailrace.hosts.options.transport import Transport
 from tailrace.hosts.options.transport import transport as declare
-from tailrace.hosts.steering.assign import MAKERS, Make
+from tailrace.hosts.steering.assign import MAKERS
 from tailrace.hosts.steering.base import ACK, ACK_ECN, NACK, TIMEOUT, Steering
-from tailrace.hosts.transport import ENDS, MakeReceiver, MakeSender
+from tailrace.hosts.transport import ENDS
 from tailrace.hosts.transport.base import NOTHING, OneTimerSender, Receiver, Sender
 from tailrace.hosts.transport.go_back_n import GoBackNReceiver, GoBackNSender
 from tailrace.hosts.transport.selective_repeat import SelectiveRepeatReceiver, SelectiveRepeatSender
@@ -25,18 +26,52 @@ from tailrace.words import SpecError, keys
 from tailrace.words.registry import check_name
 
 T = TypeVar("T", bound=type[Transport])
-M = TypeVar("M", bound=Make)
+S = TypeVar("S", bound=type[Steering])
 
 
-def transport(sender: MakeSender, receiver: MakeReceiver) -> Callable[[T], T]:
+_ABSTRACT: dict[type, tuple[str, ...]] = {
+    Steering: ("next_ev", "on_feedback"),
+    Sender: ("peek", "on_sent", "on_ack", "on_trimmed", "on_time"),
+    OneTimerSender: ("_advance", "_on_progress", "_on_nak", "_on_timeout", "on_echo"),
+    Receiver: ("on_trimmed", "_deliver", "_beyond"),
+}
+"""What each base leaves to others; compiled classes do not tell."""
+
+
+def _checked(what: str, made: object, base: type, arguments: int) -> Any:
+    """What makes one of a flow's algorithms, if it can be called as NICs do."""
+    if not (isinstance(made, type) and issubclass(made, base)):
+        raise SpecError(f"{what}: expected a class that builds on {base.__name__}")
+    lacking = [
+        name
+        for part in made.__mro__
+        for name in _ABSTRACT.get(part, ())
+        if next(owner for owner in made.__mro__ if name in vars(owner)) is part
+    ]
+    if lacking:
+        raise SpecError(f"{what}: {made.__name__} lacks {', '.join(lacking)}")
+    try:
+        inspect.signature(made).bind(*range(arguments))
+    except TypeError:
+        raise SpecError(f"{what}: {made.__name__} must take {arguments} arguments") from None
+    return made
+
+
+def transport(sender: type[Sender], receiver: type[Receiver]) -> Callable[[T], T]:
     """Registers a transport; a decorator of the struct of its keys.
 
     Args:
-        sender: makes the sending side of a flow, of (packets, NicConfig, source port, random numbers).
+        sender: the sending side of a flow, made of (packets, NicConfig, source port, random numbers).
         receiver: the receiving side, of (packets, NicConfig). Both find the keys' values in NicConfig.own.
+
+    Raises:
+        SpecError: they cannot be that, or the name is none, or taken.
     """
 
     def add(kind: T) -> T:
+        what = f"transport {kind.name!r}"
+        _checked(what, sender, Sender, 4)
+        _checked(what, receiver, Receiver, 2)
         declare(kind)
         ENDS[kind.name] = (sender, receiver)
         return kind
@@ -44,22 +79,22 @@ def transport(sender: MakeSender, receiver: MakeReceiver) -> Callable[[T], T]:
     return add
 
 
-def steering(name: str) -> Callable[[M], M]:
-    """Registers a way to choose the paths of a flow's packets; a decorator of what makes it for one flow.
+def steering(name: str) -> Callable[[S], S]:
+    """Registers a way to choose the paths of a flow's packets; a decorator of a class.
 
-    That is called with (SteeringConfig, PathList, hash of the flow's 5-tuple, random numbers).
+    One for each flow is made of (SteeringConfig, PathList, hash of the flow's 5-tuple, random numbers).
 
     Raises:
-        SpecError: it is no name, or something else has it.
+        SpecError: it cannot be that, or the name is none, or taken.
     """
     check_name("steering", name)
     if name in ALGORITHMS:
         raise SpecError(f"steering {name!r} is registered twice")
 
-    def add(make: M) -> M:
+    def add(kind: S) -> S:
+        MAKERS[name] = _checked(f"steering {name!r}", kind, Steering, 4)
         ALGORITHMS[name] = ANY
-        MAKERS[name] = make
-        return make
+        return kind
 
     return add
 

@@ -4,14 +4,17 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tailrace import hosts
-from tests.extend.conftest import Run, documented
+from tests.extend.conftest import ROOT, Run, documented
 
 WORDS = ("--workload", "permutation:size=64KiB,peers=remote", "--target", "virtual", "--out", "out")
 
@@ -89,13 +92,15 @@ def test_they_are_listed(folder: Path, tailrace: Run) -> None:
         ),
         ("bend", "Ports(64)", "None", "flow 1: steering bend needs paths, and its NIC knows none"),
         ("bend", 'config.own["share"]', 'config.own["x"]', r"bend\.py: line \d+: KeyError: 'x'"),
+        ("aimd", "sport, rng)", "sport)", "transport 'aimd': AimdSender must take 4 arguments"),
+        ("bend", "def next_ev", "def next", r"steering 'bend': Bend lacks next_ev"),
         ("aimd", '= "aimd"', '= "gbn"', "transport 'gbn' is registered twice"),
         ("aimd", "self.window * self.cut", "self.window / 0", r"aimd\.py: line \d+: ZeroDivisionError"),
         (
             "aimd",
             "class AimdSender(GoBackNSender)",
             "class AimdSender(int)",
-            r"aimd\.py: line \d+: TypeError",
+            r"transport 'aimd': expected a class that builds on Sender",
         ),
     ],
 )
@@ -126,3 +131,18 @@ def test_what_cannot_be_is_refused(folder: Path, tailrace: Run, words: tuple[str
     done = tailrace("run", "--plugin", folder, *words, *WORDS)
     assert (done.returncode, "Traceback" in done.stderr) == (2, False), done.stderr
     assert problem in done.stderr
+
+
+def test_what_bases_leave_to_others_is_known() -> None:
+    """As interpreted classes tell it."""
+    code = (
+        "from tailrace.hosts import extend\n"
+        "for kind, names in extend._ABSTRACT.items():\n"
+        "    own = {name for name in kind.__abstractmethods__ if name in vars(kind)}\n"
+        "    assert own == set(names), kind\n"
+    )
+    environment = os.environ | {"TAILRACE_HOSTS": "interpreted", "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr
