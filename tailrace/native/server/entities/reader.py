@@ -109,12 +109,7 @@ class TableReader:
     @staticmethod
     def fill_key(table: Table, entry: Entry, out: p4r.TableEntry) -> None:
         """Writes what identifies an entry, its metadata and its timeout into an empty message."""
-        out.table_id = table.plan.id
-        if entry.handle == DEFAULT_HANDLE:
-            out.is_default_action = True
-        else:
-            table.plan.key.unpack(entry.packed, out.match)
-            out.priority = entry.priority
+        _fill_identity(table, entry, out)
         if entry.metadata:
             out.metadata = entry.metadata
         if entry.controller_metadata:
@@ -151,7 +146,7 @@ class TableReader:
                 yield LOOKED_AT
                 continue
             item = out.add().direct_counter_entry
-            self._fill_identity(table, entry, item.table_entry)
+            _fill_identity(table, entry, item.table_entry)
             self._fill_counter(table, entry, item.data)
             yield ENTITY
 
@@ -164,19 +159,19 @@ class TableReader:
                 yield LOOKED_AT
                 continue
             item = out.add().direct_meter_entry
-            self._fill_identity(table, entry, item.table_entry)
+            _fill_identity(table, entry, item.table_entry)
             if entry.meter is not None:
                 fill_config(entry.meter, item.config)
             yield ENTITY
 
-    @staticmethod
-    def _fill_identity(table: Table, entry: Entry, out: p4r.TableEntry) -> None:
-        out.table_id = table.plan.id
-        if entry.handle == DEFAULT_HANDLE:
-            out.is_default_action = True
-        else:
-            table.plan.key.unpack(entry.packed, out.match)
-            out.priority = entry.priority
+
+def _fill_identity(table: Table, entry: Entry, out: p4r.TableEntry) -> None:
+    out.table_id = table.plan.id
+    if entry.handle == DEFAULT_HANDLE:
+        out.is_default_action = True
+    else:
+        table.plan.key.unpack(entry.packed, out.match)
+        out.priority = entry.priority
 
 
 def read_members(profiles: dict[int, Profile], message: p4r.ActionProfileMember, out: Responses) -> Work:
