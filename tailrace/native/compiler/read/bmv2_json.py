@@ -387,13 +387,14 @@ class _Reader:
 
 def _unread(root: Node) -> str:
     """A line about the keys that nobody has asked for, "" if there are none."""
-    found = list(root.unasked(_MEANINGLESS))
-    if not found:
+    count, paths = 0, []
+    for count, node in enumerate(root.unasked(_MEANINGLESS), 1):
+        if count <= _MOST_NAMED:
+            path = node.path  # of a long one the end says more
+            paths.append(one_line(path if len(path) <= _PATH_CHARS else ELLIPSIS + path[-_PATH_CHARS:]))
+    if not count:
         return ""
-    # of a long path the end says more
-    paths = (node.path for node in found[:_MOST_NAMED])
-    named = ", ".join(one_line(p if len(p) <= _PATH_CHARS else ELLIPSIS + p[-_PATH_CHARS:]) for p in paths)
-    rest = f" and {len(found) - _MOST_NAMED} more" if len(found) > _MOST_NAMED else ""
+    named, rest = ", ".join(paths), f" and {count - _MOST_NAMED} more" if count > _MOST_NAMED else ""
     return at(root.source, f"keys that the switch does not know were not read: {named}{rest}")
 
 
