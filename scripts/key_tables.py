@@ -19,10 +19,9 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from tailrace.cli.declared import registry_of
+from tailrace.cli.complete import KINDS, registry_of
 from tailrace.hosts.options.hf2t_words import Hf2tWords
 from tailrace.schemes.base import BY_TOPOLOGY, Common
-from tailrace.schemes.registry import SCHEMES
 from tailrace.words.keys import Key, keys_of
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -43,7 +42,7 @@ def table(kind: str, names: Iterable[str] = ()) -> str:
     if kind in STRUCTS:
         rows += _keys(keys_of(STRUCTS[kind]), BY_TOPOLOGY)
     else:
-        registry = SCHEMES if kind == "schemes" else registry_of(kind)
+        registry = registry_of(KINDS[kind])
         for name in tuple(names) or registry.names:
             entry = registry.entry(name)
             rows.append((f"`{entry.name}`", "", "", "", entry.help))

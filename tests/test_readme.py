@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tailrace.cli.declared import KINDS
+from tailrace.cli.complete import KINDS
 from tailrace.experiments.plan.experiment import KEYS
 from tailrace.experiments.plan.experiment_file import read_experiment
 from tailrace.experiments.plan.plan import plan
@@ -62,7 +62,7 @@ def test_key_tables() -> None:
     spec.loader.exec_module(script)
     pages = {path: path.read_text("utf-8") for path in (ROOT / "docs").rglob("*.md")}
     assert [path.name for path, text in pages.items() if script.written(text) != text] == []
-    kinds = {*script.STRUCTS, *KINDS, "schemes"}
+    kinds = {*script.STRUCTS, *KINDS}
     assert {kind for text in pages.values() for kind in re.findall(r"<!-- keys: (\S+) ", text)} == kinds
     assert "`nonsense`" not in script.written(
         "<!-- keys: faults drop -->\n`nonsense`\n<!-- end of keys -->\n"

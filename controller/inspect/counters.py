@@ -17,7 +17,7 @@ COLUMNS = (
     Column("index", key=True),
     Column("match", key=True),
     Column("packets", grows=True),
-    Column("bytes", grows=True),
+    Column("bytes", grows=True, rank=1),
 )
 
 

@@ -23,7 +23,7 @@ COLUMNS = (
     Column("difference", key=True),
     Column("where", key=True),
     Column("match", key=True),
-    Column("priority", key=True),
+    Column("priority", key=True, rank=1),
     Column("intended"),
     Column("actual"),
 )

@@ -27,10 +27,10 @@ COLUMNS = (
     Column("kind", key=True),
     Column("name", key=True),
     Column("group", key=True),
-    Column("size"),
+    Column("size", rank=2),
     Column("ports"),
-    Column("members"),
-    Column("used_by"),
+    Column("members", rank=3),
+    Column("used_by", rank=1),
 )
 GROUP_KEY = "group"
 """Name of the field that makes a table one of groups, and of the parameter by which a route uses a group."""

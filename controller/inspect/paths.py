@@ -35,9 +35,9 @@ COLUMNS = (
     Column("dst", key=True),
     Column("hop", key=True),
     Column("switch", key=True),
-    Column("prefix"),
-    Column("action"),
-    Column("group"),
+    Column("prefix", rank=2),
+    Column("action", rank=3),
+    Column("group", rank=1),
     Column("ports"),
     Column("note"),
 )

@@ -29,23 +29,23 @@ COLUMNS = (
 )
 PFC_COLUMNS = (
     Column("pauses_sent", grows=True),
-    Column("pfc_received", grows=True),
+    Column("pfc_received", grows=True, rank=2),
     Column("paused_ns", grows=True, is_time=True),
-    Column("waited_packets", grows=True),
-    Column("storms", grows=True),
-    Column("storm_dropped", grows=True),
+    Column("waited_packets", grows=True, rank=3),
+    Column("storms", grows=True, rank=4),
+    Column("storm_dropped", grows=True, rank=5),
 )
 RLB_COLUMNS = (
     Column("warns"),
-    Column("warned_ago_ns", is_time=True),
-    Column("warnings_sent", grows=True),
-    Column("warnings_withdrawn", grows=True),
-    Column("warnings_received", grows=True),
-    Column("recirculating"),
-    Column("recirculations", grows=True),
-    Column("recirculations_refused", grows=True),
-    Column("t_rc_ns", is_time=True),
-    Column("control_from_host", grows=True),
+    Column("warned_ago_ns", is_time=True, rank=4),
+    Column("warnings_sent", grows=True, rank=3),
+    Column("warnings_withdrawn", grows=True, rank=6),
+    Column("warnings_received", grows=True, rank=5),
+    Column("recirculating", rank=3),
+    Column("recirculations", grows=True, rank=3),
+    Column("recirculations_refused", grows=True, rank=5),
+    Column("t_rc_ns", is_time=True, rank=6),
+    Column("control_from_host", grows=True, rank=4),
 )
 """A warning that `warns` was given, and not withdrawn; but it may have run out."""
 

@@ -30,11 +30,11 @@ COLUMNS = (
     Column("port", key=True),
     Column("used"),
     Column("warned"),
-    Column("warned_left_ns", is_time=True),
+    Column("warned_left_ns", is_time=True, rank=1),
     Column("rtt_ns", is_time=True),
-    Column("rtt_age_ns", is_time=True),
+    Column("rtt_age_ns", is_time=True, rank=3),
     Column("suppressed"),
-    Column("suppressed_left_ns", is_time=True),
+    Column("suppressed_left_ns", is_time=True, rank=2),
     Column("note"),
 )
 

@@ -16,12 +16,12 @@ COLUMNS = (
     Column("switch", key=True),
     Column("table", key=True),
     Column("entry", key=True),
-    Column("priority", key=True),
+    Column("priority", key=True, rank=1),
     Column("match", key=True),
     Column("action"),
     Column("params"),
-    Column("packets", grows=True),
-    Column("bytes", grows=True),
+    Column("packets", grows=True, rank=2),
+    Column("bytes", grows=True, rank=3),
 )
 ENTRY, CONST, DEFAULT = "entry", "const", "default"
 """Values of the column `entry`: written by a controller, fixed by the program, what misses get."""

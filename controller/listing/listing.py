@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from tailrace.p4rt.values import Value, natural_key, sort_key
 
@@ -15,14 +16,29 @@ Row = Mapping[str, Value]
 class Column:
     """A column.
 
-    `key` columns tell rows apart. `grows` marks a running count, of which a rate can be made. `is_time` marks
-    times in ns, which a table for people shows with a unit.
+    name: as data and --columns have it
+    key: whether it tells rows apart
+    grows: a running count, of which a rate can be made
+    is_time: times in ns, which a table for people shows in one unit
+    rank: where a terminal is too narrow columns of the highest rank go first; those of rank 0 stay, and those
+        below are shown even if they are empty
+    title: of a table for people; none: the name
+    show: a value for people; none: `values.text_of`
+    unit_of: columns of times with the same word here are shown in one unit
+    grouped: what is the same in the row above is not said again
+    styles: how a terminal shows cells that begin with a word
     """
 
     name: str
     key: bool = False
     grows: bool = False
     is_time: bool = False
+    rank: int = 0
+    title: str = ""
+    show: Callable[[Any], str] | None = None
+    unit_of: str = ""
+    grouped: bool = False
+    styles: Mapping[str, str] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +52,17 @@ class Listing:
     """Names inside the cells (key fields, parameters) that filters may use beside the columns."""
     notes: tuple[str, ...] = field(default=())
     """What the user should know besides the rows."""
+    title: str = ""
+    caption: tuple[str, ...] = ()
+    """Lines above and below a table for people."""
+    keys: tuple[str, ...] = ()
+    """Names of the columns that tell rows apart, where not all of `columns` are there any more."""
+    nothing: str = ""
+    """The sentence that stands for a table without rows; empty: there are no `kind`."""
 
     def replace_rows(self, rows: Iterable[Row]) -> Listing:
         """The same listing with other rows."""
-        return Listing(self.kind, self.columns, tuple(rows), self.names, self.notes)
+        return replace(self, rows=tuple(rows))
 
 
 def merge(kind: str, columns: tuple[Column, ...], parts: Iterable[Listing]) -> Listing:

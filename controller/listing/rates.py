@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tailrace.controller.listing.listing import Column, Listing, Row
 from tailrace.p4rt.values import Value, text_of
 
@@ -12,7 +14,8 @@ Identity = tuple[str, ...]
 
 def identity(listing: Listing, row: Row) -> Identity:
     """What tells a row from the others, and stays the same from reading to reading."""
-    return tuple(text_of(row.get(column.name)) for column in listing.columns if column.key)
+    keys = listing.keys or tuple(column.name for column in listing.columns if column.key)
+    return tuple(text_of(row.get(name)) for name in keys)
 
 
 class Rates:
@@ -34,12 +37,12 @@ class Rates:
         for column in listing.columns:
             columns.append(column)
             if column.grows:
-                columns.append(Column(column.name + RATE_SUFFIX))
+                columns.append(Column(column.name + RATE_SUFFIX, rank=column.rank))
         elapsed_s = None if self._before_s is None else now_s - self._before_s
         rows = [self._with_rates(listing, row, elapsed_s) for row in listing.rows]
         self._before = {identity(listing, row): row for row in listing.rows}
         self._before_s = now_s
-        return Listing(listing.kind, tuple(columns), tuple(rows), listing.names, listing.notes)
+        return replace(listing, columns=tuple(columns), rows=tuple(rows))
 
     def _with_rates(self, listing: Listing, row: Row, elapsed_s: float | None) -> Row:
         before = self._before.get(identity(listing, row))

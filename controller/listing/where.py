@@ -17,7 +17,6 @@ any case. A row without the name does not pass a test. `none` is the absent valu
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -27,6 +26,7 @@ from tailrace.controller.listing.listing import Listing, Row
 from tailrace.p4rt.values import Value
 from tailrace.words import SpecError
 from tailrace.words.renamed import tell_renamed
+from tailrace.words.suggest import expected
 
 _TOKEN = re.compile(
     r"""\s*(?: (?P<op>==|!=|<=|>=|<|>|~|\(|\)|,)
@@ -125,9 +125,8 @@ class Where:
         inner = test.name.partition(".")[2]
         if inner and any(name == inner or name.endswith("." + inner) for name in known):
             return
-        close = difflib.get_close_matches(test.name, known, 1)
-        hint = f"; did you mean {close[0]}?" if close else f"; there are {', '.join(sorted(known))}"
-        raise WhereError(f"no field {test.name!r}{hint}", self.text, test.name_at)
+        hint = expected(test.name, sorted(known))
+        raise WhereError(f"no field {test.name!r}; {hint}", self.text, test.name_at)
 
     def _passes(self, node: _Node, row: Row, fits: dict[_Test, bool]) -> bool:
         if isinstance(node, _Not):

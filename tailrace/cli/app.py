@@ -26,7 +26,7 @@ COMMANDS = (
 _EPILOG = """
 Examples:
 
-tailrace compare --schemes ecmp,letflow,flowcut
+tailrace compare --scheme ecmp,letflow,flowcut
 
 tailrace tables leaf1 --where 'table == ipv4_routes'
 

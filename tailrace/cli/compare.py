@@ -10,35 +10,33 @@ import typer
 from tailrace.cli.experiment_options import (
     DEFAULT_OUT,
     File,
-    Json,
     Out,
     Pcap,
     Scale,
+    Schemes,
     Workers,
     with_experiment,
 )
-from tailrace.experiments.plan.defaults import SCHEMES
+from tailrace.cli.options import View, with_view
 
 
+@with_view
 @with_experiment
 def compare(
     values: dict[str, Any],
     experiment: File = None,
-    schemes: Annotated[
-        str | None,
-        typer.Option(
-            help="schemes with their options; ratios are against the first; without it those of the file, "
-            f"or {','.join(SCHEMES)}",
-            show_default=False,
-        ),
-    ] = None,
+    scheme: Schemes = None,
+    schemes: Annotated[str | None, typer.Option(hidden=True)] = None,
     scale: Scale = None,
     out: Out = DEFAULT_OUT,
-    json: Json = False,
     pcap: Pcap = False,
     workers: Workers = 1,
+    *,
+    view: View,
 ) -> None:
     """Compare schemes: a table, a figure, OUT/comparison.json and a folder OUT/CASE/SCHEME for each run.
+
+    Without --scheme: those of EXPERIMENT, else ecmp, letflow and flowcut. Ratios are against the first.
 
     With --fault every scheme runs twice: in a healthy network, then with the faults. A scheme that works over
     one transport only keeps that, whatever --transport says. With several workers, in virtual time, what an
@@ -46,9 +44,13 @@ def compare(
     """
     from tailrace.cli.experiment_command import Output, run_several
     from tailrace.experiments.plan.words import split_schemes
+    from tailrace.words.renamed import tell_renamed
 
-    names = None if schemes is None else split_schemes(schemes)
-    run_several(experiment, names, Output(out, json, pcap), values=values, scale=scale, workers=workers)
+    if schemes is not None:
+        tell_renamed("option", "--schemes", "--scheme")
+    chosen = [*(scheme or ()), *([] if schemes is None else [schemes])]
+    names = split_schemes(",".join(chosen)) if chosen else None
+    run_several(experiment, names, Output(out, view, pcap), values=values, scale=scale, workers=workers)
 
 
 def register(app: typer.Typer) -> None:

@@ -1,17 +1,68 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Completion of names on the command line, from the run file of the running network."""
+"""Completion of names on the command line: of the running network, of what words name, columns and files."""
 
 from __future__ import annotations
 
-from tailrace.words import SpecError
+import importlib
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from tailrace.words.registry import Registry
+
+_COLUMNS = {
+    **dict.fromkeys(("run", "compare", "sweep"), "experiments.results.table"),
+    "paper": "cli.paper_command",
+    **{name: f"controller.inspect.{name}" for name in ("tables", "groups", "counters", "registers", "paths")},
+    **{name: f"controller.inspect.{name}" for name in ("flows", "queues")},
+    **dict.fromkeys(("topologies", "workloads", "faults", "transports"), "cli.declared"),
+    "diff": "controller.inspect.differences",
+    "schemes": "cli.scheme_text",
+}
+"""The module whose COLUMNS a command shows."""
+
+_REGISTRIES = {
+    "scheme": "schemes.registry:SCHEMES",
+    "topology": "topology.parse:FAMILIES",
+    "workload": "experiments.workloads.workload:WORKLOADS",
+    "fault": "experiments.faults.parse:FAULTS",
+    "transport": "hosts.options.transports:TRANSPORTS",
+}
+"""Where the names of each kind of words are registered."""
+
+KINDS = {
+    "schemes": "scheme",
+    "topologies": "topology",
+    "workloads": "workload",
+    "faults": "fault",
+    "transports": "transport",
+}
+"""What the commands that explain words explain."""
+
+Completer = Callable[[str], list[str]]
+
+
+def registry_of(kind: str) -> Registry[Any]:
+    """What is registered of a kind of words."""
+    module, name = _REGISTRIES[kind].split(":")
+    found: Registry[Any] = getattr(importlib.import_module(f"tailrace.{module}"), name)
+    return found
+
+
+def _beginning(names: Iterable[str], incomplete: str) -> list[str]:
+    return [name for name in names if name.startswith(incomplete)]
 
 
 def complete_switch(incomplete: str) -> list[str]:
     """Names of switches that begin so; none where no network runs."""
     from tailrace.controller import runfile
+    from tailrace.words import SpecError
 
     try:
-        return [name for name in runfile.read().switches if name.startswith(incomplete)]
+        return _beginning(runfile.read().switches, incomplete)
     except SpecError:
         return []
 
@@ -20,9 +71,90 @@ def complete_host(incomplete: str) -> list[str]:
     """Names of hosts that begin so; none where no network runs."""
     from tailrace.controller import runfile
     from tailrace.topology import parse_topology
+    from tailrace.words import SpecError
 
     try:
-        hosts = parse_topology(runfile.read().topology).hosts
+        return _beginning((host.name for host in parse_topology(runfile.read().topology).hosts), incomplete)
     except SpecError:
         return []
-    return [host.name for host in hosts if host.name.startswith(incomplete)]
+
+
+def complete_column(context: typer.Context, incomplete: str) -> list[str]:
+    """Columns of a command; behind a minus, too."""
+    module = _COLUMNS.get(context.info_name or "")
+    if module is None:
+        return []
+    minus = "-" if incomplete.startswith("-") else ""
+    columns = importlib.import_module(f"tailrace.{module}").COLUMNS
+    return _beginning((minus + column.name for column in columns), incomplete)
+
+
+def complete_columns(context: typer.Context, incomplete: str) -> list[str]:
+    """The same behind the last comma."""
+    before, comma, last = incomplete.rpartition(",")
+    return [f"{before}{comma}{name}" for name in complete_column(context, last)]
+
+
+def complete_words(kind: str, ending: str = "") -> Completer:
+    """Names of a kind of words, then keys behind the colon; files that end so, too."""
+
+    def complete(incomplete: str) -> list[str]:
+        cut = max(incomplete.rfind(","), incomplete.rfind(":")) + 1
+        before, last = incomplete[:cut], incomplete[cut:]
+        registry = registry_of(kind)
+        names = [] if before.endswith(":") else list(registry.names)
+        # what has options stands before the last colon
+        name = before.rpartition(":")[0].rpartition(",")[2]
+        if name in registry.names:
+            names += [f"{key.name}=" for key in registry.keys(name)]
+        found = [before + each for each in _beginning(names, last)]
+        return found + (list(_files(incomplete, ending)) if ending else [])
+
+    return complete
+
+
+def complete_declared(context: typer.Context, incomplete: str) -> list[str]:
+    """Names of what the command explains."""
+    return _beginning(registry_of(KINDS[context.info_name or ""]).names, incomplete)
+
+
+def complete_experiment(incomplete: str) -> list[str]:
+    """Presets, and files of experiments."""
+    from tailrace.experiments.plan.experiment_file import PRESETS
+
+    presets = sorted(path.stem for path in PRESETS.glob("*.toml"))
+    return _beginning(presets, incomplete) + list(_files(incomplete, ".toml"))
+
+
+def complete_paper(incomplete: str) -> list[str]:
+    """Papers, and figures and tables of papers behind the last comma."""
+    from tailrace.experiments.paper.model import names
+
+    before, comma, last = incomplete.rpartition(",")
+    papers = () if comma else ("list", "all", *dict.fromkeys(name.partition("_")[0] for name in names()))
+    return [f"{before}{comma}{name}" for name in _beginning((*papers, *names()), last)]
+
+
+def complete_transport(incomplete: str) -> list[str]:
+    """Transports that begin so."""
+    return _beginning(registry_of("transport").names, incomplete)
+
+
+def one_of(*names: str) -> Completer:
+    """Names that are known beforehand."""
+    return lambda incomplete: _beginning(names, incomplete)
+
+
+def _files(incomplete: str, ending: str) -> Iterator[str]:
+    """Files that begin so and end in `ending`, and folders."""
+    folder, slash, last = incomplete.rpartition("/")
+    try:
+        found = sorted(Path(folder + slash or ".").iterdir())
+    except OSError:
+        return
+    for path in found:
+        if path.name.startswith(last) and (last or not path.name.startswith(".")):
+            if path.is_dir():
+                yield f"{folder}{slash}{path.name}/"
+            elif path.name.endswith(ending):
+                yield f"{folder}{slash}{path.name}"

@@ -3,25 +3,31 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from tailrace import api
+from tailrace.cli.errors import PROGRAM
+from tailrace.cli.options import Form, View
+from tailrace.cli.output import show
+from tailrace.cli.report import PAGE
+from tailrace.controller.listing.listing import Listing
 from tailrace.experiments.backends.mininet import MininetBackend
 from tailrace.experiments.errors import RunError
 from tailrace.experiments.plan.experiment import Experiment
 from tailrace.experiments.plan.plan import plan
 from tailrace.experiments.results.result import Result, to_json
-from tailrace.experiments.results.table import make_table, show
+from tailrace.experiments.results.table import make_sweep_table, make_table
+from tailrace.experiments.run.compare import Comparison
 from tailrace.experiments.run.pool import Where
 from tailrace.experiments.run.prepare import choose_target, tell_scale
 from tailrace.experiments.run.progress import Display
 from tailrace.experiments.run.signals import Interrupted, stoppable
-from tailrace.experiments.run.sweep import make_sweep_table
 from tailrace.words import SpecError
 
 NOTHING_KEPT = "no results were written"
@@ -29,11 +35,22 @@ NOTHING_KEPT = "no results were written"
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """Where results go: the folder, JSON on standard output instead of a table, captures of every link."""
+    """Where results go: the folder, how they are shown on standard output, captures of every link."""
 
     folder: Path
-    json: bool = False
+    view: View = field(default_factory=View)
     pcap: bool = False
+
+    def show(self, listing: Listing, document: str) -> None:
+        """The table on standard output, or a JSON document instead, which has everything.
+
+        Raises:
+            SpecError: there is no such column.
+        """
+        if self.view.form is Form.JSON:
+            sys.stdout.write(document)
+        elif listing.rows:
+            show(listing, self.view)
 
 
 def run_one(experiment: Experiment, output: Output, stop_at: Sequence[str] = ()) -> None:
@@ -64,7 +81,7 @@ def run_one(experiment: Experiment, output: Output, stop_at: Sequence[str] = ())
             at_stop=halt,
             progress=sys.stderr,
         )
-    _show([result], result.label, to_json(result.summary) if output.json else None)
+    output.show(make_table([result]), to_json(result.summary))
     display.say(f"results: {output.folder}")
     _judge([result], [], display)
 
@@ -105,9 +122,37 @@ def run_several(
             progress=sys.stderr,
             **(values or {}),
         )
-    _show(done.results, done.labels[0], to_json(done.document) if output.json else None)
-    display.say(f"results: {output.folder}")
+    output.show(make_table(done.results, done.labels[0]), to_json(done.document))
+    _say_where(output.folder, done, display)
     _judge(done.results, list(map(str, done.failed)), display)
+
+
+def _say_where(folder: Path, done: Comparison, display: Display) -> None:
+    """Where the figure and everything else is, and what to try next."""
+    if not done.results:
+        display.say(f"results: {folder}")
+        return
+    # whoever compares has drawn the figure; others need no matplotlib
+    from tailrace.experiments.figures.figure import FORMATS, STEM
+
+    # after `make run` the command is on nobody's path
+    beside = Path(sys.executable).parent / PROGRAM
+    name = PROGRAM if shutil.which(PROGRAM) or not beside.exists() else _shown(beside)
+    display.say(f"figure: {folder / f'{STEM}.{FORMATS[-1]}'}")
+    display.say(f"results: {folder}")
+    display.say("next:")
+    for words, what in (
+        (f"report {folder}", f"all of it on one page: {folder / PAGE}"),
+        ("compare common --target virtual", "every scheme on one network"),
+        ("schemes", "what can be compared, with all parameters"),
+    ):
+        display.say(f"  {name} {words}\n      {what}")
+
+
+def _shown(path: Path) -> Path:
+    """A path from here, if it is below."""
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path
 
 
 def run_sweep(
@@ -130,10 +175,7 @@ def run_sweep(
             again=again,
             progress=sys.stderr,
         )
-    if output.json:
-        sys.stdout.write(to_json(done.document))
-    elif done.found:
-        show(make_sweep_table(done.found), sys.stdout)
+    output.show(make_sweep_table(done.found), to_json(done.document))
     display.say(f"results: {output.folder}")
     _judge(done.results, done.failed, display)
 
@@ -153,14 +195,6 @@ def open_prompt(experiment: Experiment) -> None:
     tell_scale(planned, display)
     with interruptible():
         MininetBackend().prompt(planned.job)
-
-
-def _show(results: Sequence[Result], first: str, document: str | None) -> None:
-    """The table on standard output, or a JSON document instead."""
-    if document is not None:
-        sys.stdout.write(document)
-    elif results:
-        show(make_table(results, first), sys.stdout)
 
 
 def _judge(results: Sequence[Result], failures: Sequence[str], display: Display) -> None:

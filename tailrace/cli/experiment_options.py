@@ -14,28 +14,49 @@ from typing import Annotated, Any
 
 import typer
 
+from tailrace.cli.complete import (
+    Completer,
+    complete_experiment,
+    complete_transport,
+    complete_words,
+    one_of,
+)
 from tailrace.cli.options import Plugin, with_signature
 
 _PANEL = "What to run"
 
 
-def _option(kind: Any, help_text: str) -> Any:
-    return Annotated[kind | None, typer.Option(help=help_text, rich_help_panel=_PANEL, show_default=False)]
+def _option(kind: Any, help_text: str, complete: Completer | None = None) -> Any:
+    return Annotated[
+        kind | None,
+        typer.Option(help=help_text, rich_help_panel=_PANEL, show_default=False, autocompletion=complete),
+    ]
 
 
 EXPERIMENT: dict[str, Any] = {
-    "topology": _option(str, "leaf-spine:…, fat-tree:k=4, dragonfly:…, slim-fly:… or FILE.json"),
-    "workload": _option(str, "permutation:…, alltoall:…, incast:degree=8, random:flows=100, … or FILE.csv"),
+    "topology": _option(
+        str,
+        "leaf-spine:…, fat-tree:k=4, dragonfly:…, slim-fly:… or FILE.json",
+        complete_words("topology", ".json"),
+    ),
+    "workload": _option(
+        str,
+        "permutation:…, alltoall:…, incast:degree=8, random:flows=100, … or FILE.csv",
+        complete_words("workload", ".csv"),
+    ),
     "flows": _option(int, "number of flows, where the workload leaves it open"),
-    "target": _option(str, "auto, bmv2, native or virtual"),
+    "target": _option(str, "auto, bmv2, native or virtual", one_of("auto", "bmv2", "native", "virtual")),
     "seed": _option(int, "decides everything random"),
     "fault": _option(
         list[str],
         "link-slow:…, link-down:…, drop:rate=0.01, ack-loss:…; may be repeated; none: none of the file's",
+        complete_words("fault"),
     ),
     "time_scale": _option(float, "how many times slower than stated everything runs; by target without it"),
     "transport": _option(
-        str, "gbn (go-back-N), sr (selective repeat), dctcp, dcqcn, mp-rdma, tcp or linux-tcp"
+        str,
+        "gbn (go-back-N), sr (selective repeat), dctcp, dcqcn, mp-rdma, tcp or linux-tcp",
+        complete_transport,
     ),
     "window": _option(str, "unacknowledged bytes of a flow, such as 64KiB or 1.5BDP"),
     "mtu": _option(str, "payload of a full packet, such as 2KiB"),
@@ -44,20 +65,35 @@ EXPERIMENT: dict[str, Any] = {
         str, "priority flow control: default, or xoff=256KiB,xon=200KiB,headroom=64KiB,buffer=9MB,alpha=1/8"
     ),
     "sample": _option(str, "look at queues so often, such as 10us; for the report"),
-    "watch": _option(list[int], "number of a flow whose path is recorded; may be repeated"),
+    "follow": _option(list[int], "number of a flow whose path is recorded; may be repeated"),
     "gaps": _option(bool, "measure the gaps between data packets of a flow"),
 }
 
 """Options by the keys of an experiment file; all keys but those of schemes."""
 
 Out = Annotated[Path, typer.Option(help="folder for the results")]
-Json = Annotated[bool, typer.Option("--json", help="print JSON instead of a table")]
+Schemes = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--scheme",
+        metavar="WORDS",
+        help="ecmp, letflow, flowcut:variant=nic, …: schemes with their options; may be repeated, or several "
+        "with commas between them",
+        show_default=False,
+        autocompletion=complete_words("scheme"),
+    ),
+]
 Pcap = Annotated[bool, typer.Option("--pcap", help="capture every link to OUT/pcap")]
-Scale = Annotated[str | None, typer.Option(help="small or paper: a size that the file knows")]
+Scale = Annotated[
+    str | None,
+    typer.Option(help="small or paper: a size that the file knows", autocompletion=one_of("small", "paper")),
+]
 File = Annotated[
     Path | None,
     typer.Argument(
-        help="experiment file (TOML), or a preset: basic, common, hf2t, rlb, spritz", metavar="EXPERIMENT"
+        help="experiment file (TOML), or a preset: basic, common, hf2t, rlb, spritz",
+        metavar="EXPERIMENT",
+        autocompletion=complete_experiment,
     ),
 ]
 Workers = Annotated[int, typer.Option(min=1, help="so many processes at a time")]

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 _MOST_CHARACTERS = 1000
 """Of the line that tells of an error."""
 
+_ITS_OWN = "Value error, "
+"""What typer puts before the messages of its checks, and nobody understands."""
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command.
@@ -124,7 +127,9 @@ def _run(words: list[str]) -> int:
         # Ctrl-C within the command, or the end of standard input where something was asked
         raise KeyboardInterrupt from None
     except TyperException as error:
-        return _fail(f"{error.format_message()} (see {PROGRAM} --help)", error.exit_code)
+        return _fail(
+            f"{error.format_message().replace(_ITS_OWN, '')} (see {PROGRAM} --help)", error.exit_code
+        )
     except SpecError as error:
         return _fail(str(error), BAD_INPUT)
     except (Error, FailedError) as error:

@@ -70,7 +70,7 @@ def command(environment: Mapping[str, str]) -> list[str]:
         options["fault"] = "none"
     arguments = ["run", preset, "--cli", "--scheme", schemes[0]] if prompt else ["compare", preset]
     if not prompt and given.keys() & {"SCHEME", "VARIANT"}:
-        arguments += ["--schemes", ",".join(schemes)]
+        arguments += ["--scheme", ",".join(schemes)]
     for name, value in options.items():
         arguments += [f"--{name}", value]
     return arguments

@@ -17,15 +17,16 @@ from typing import Annotated, Any
 
 import typer
 
-from tailrace.cli.complete import complete_switch
+from tailrace.cli.complete import complete_column, complete_columns, complete_switch
 
-_WHERE_PANEL, _SOURCE_PANEL = "What to show", "Where the switches are"
+_WHERE_PANEL, _VIEW_PANEL, _SOURCE_PANEL = "What to show", "How to show it", "Where the switches are"
 
 
 class Form(str, enum.Enum):
     """What -o takes."""
 
     TABLE = "table"
+    WIDE = "wide"
     JSON = "json"
     JSONL = "jsonl"
     CSV = "csv"
@@ -52,6 +53,40 @@ Plugin = Annotated[
     ),
 ]
 
+_VIEW: dict[str, Any] = {
+    "output": Annotated[
+        Form,
+        typer.Option(
+            "-o",
+            "--output",
+            help="How to write it; wide: a table with all columns, however wide.",
+            rich_help_panel=_VIEW_PANEL,
+        ),
+    ],
+    "json": Annotated[bool, typer.Option("--json", help="The same as -o json.", rich_help_panel=_VIEW_PANEL)],
+    "columns": Annotated[
+        str | None,
+        typer.Option(
+            "--columns",
+            metavar="NAME,NAME",
+            help="Only these columns, in this order.",
+            rich_help_panel=_VIEW_PANEL,
+            autocompletion=complete_columns,
+            show_default=False,
+        ),
+    ],
+    "sort_by": Annotated[
+        str | None,
+        typer.Option(
+            "--sort-by",
+            metavar="NAME",
+            help="Order rows by this column; -NAME: the largest first.",
+            rich_help_panel=_VIEW_PANEL,
+            autocompletion=complete_column,
+            show_default=False,
+        ),
+    ],
+}
 _INSPECT: dict[str, Any] = {
     "where": Annotated[
         str | None,
@@ -62,9 +97,6 @@ _INSPECT: dict[str, Any] = {
             rich_help_panel=_WHERE_PANEL,
             show_default=False,
         ),
-    ],
-    "output": Annotated[
-        Form, typer.Option("-o", "--output", help="How to write it.", rich_help_panel=_WHERE_PANEL)
     ],
     "watch": Annotated[
         float | None,
@@ -166,7 +198,16 @@ _SOURCE: dict[str, Any] = {
         ),
     ],
 }
-_DEFAULTS: dict[str, Any] = {"output": Form.TABLE, "device_id": 0}
+_DEFAULTS: dict[str, Any] = {"output": Form.TABLE, "json": False, "device_id": 0}
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """How listings are shown: the form, which columns (none: all), and by which they are sorted."""
+
+    form: Form = Form.TABLE
+    columns: tuple[str, ...] = ()
+    sort_by: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,10 +229,36 @@ class InspectOptions:
     """What to show, and how; and where the switches are."""
 
     source: SourceOptions
+    view: View
     where: str | None
-    output: Form
     watch: float | None
     rounds: int | None
+
+
+def _view(given: dict[str, Any]) -> View:
+    """What the options of `_VIEW` say, which are taken out.
+
+    Raises:
+        SpecError: --json and another form.
+    """
+    from tailrace.words import SpecError
+
+    form, json = given.pop("output"), given.pop("json")
+    if json and form not in (Form.TABLE, Form.JSON):
+        raise SpecError(f"--json and -o {form.value} contradict each other; give one")
+    names = [name.strip() for name in (given.pop("columns") or "").split(",")]
+    return View(Form.JSON if json else form, tuple(filter(None, names)), given.pop("sort_by"))
+
+
+def with_view(command: Callable[..., None]) -> Callable[..., None]:
+    """Gives a command that takes `view: View` the options of how listings are shown."""
+
+    @functools.wraps(command)
+    def wrapper(**given: Any) -> None:
+        view = _view(given)
+        command(**given, view=view)
+
+    return with_signature(wrapper, command, "view", _VIEW)
 
 
 def with_source(command: Callable[..., None]) -> Callable[..., None]:
@@ -211,10 +278,10 @@ def with_inspect(command: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(command)
     def wrapper(**given: Any) -> None:
         source = SourceOptions(**{name: given.pop(name) for name in _SOURCE})
-        options = InspectOptions(source, **{name: given.pop(name) for name in _INSPECT})
+        options = InspectOptions(source, _view(given), **{name: given.pop(name) for name in _INSPECT})
         command(**given, options=options)
 
-    return with_signature(wrapper, command, "options", {**_INSPECT, **_SOURCE})
+    return with_signature(wrapper, command, "options", {**_INSPECT, **_VIEW, **_SOURCE})
 
 
 def with_signature(

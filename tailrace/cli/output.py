@@ -5,27 +5,108 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
+import shutil
+import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from tailrace.cli.options import Form
+from tailrace.cli.options import Form, View
+from tailrace.cli.table import Table, plain, styled
 from tailrace.controller.listing.listing import Column, Listing, Row
-from tailrace.controller.listing.rates import Identity, identity
-from tailrace.p4rt.values import Value, json_of, text_of
+from tailrace.controller.listing.texts import short_name
+from tailrace.p4rt.values import json_of, sort_key, text_of
+from tailrace.words import SpecError
+from tailrace.words.suggest import expected
 from tailrace.words.text import json_text, printable
-from tailrace.words.units import format_time
 
 if TYPE_CHECKING:
-    from rich.table import Table
+    from rich.console import Console
 
 AT = "at"
 """Key of the time of a reading, which is there when readings are repeated."""
-_TIME_SUFFIX = "_ns"
-_CHANGED = "bold reverse"
-_GAP = "  "
 
-Cells = dict[Identity, tuple[str, ...]]
-"""Texts of the rows of a table, by what tells the rows apart."""
+TABLES = (Form.TABLE, Form.WIDE)
+"""What people read."""
+
+_CHOSEN = -1
+"""Rank of a column that was asked for."""
+
+
+def show(listing: Listing, view: View) -> None:
+    """Write a listing to standard output; a table as wide as the terminal, if it is one.
+
+    Raises:
+        SpecError: --columns or --sort-by names no column.
+    """
+    listing = arranged(listing, view)
+    tell(listing)
+    if view.form in TABLES and sys.stdout.isatty() and listing.rows:
+        print_table(Table(listing, terminal_width(view)))
+        return
+    sys.stdout.write(render(listing, view.form))
+    if view.form in TABLES and not listing.rows:
+        sys.stderr.write(f"{nothing(listing)}\n")
+
+
+def tell(listing: Listing) -> None:
+    """Notes are no data: they go to standard error."""
+    for note in listing.notes:
+        sys.stderr.write(f"tailrace: {printable(note)}\n")
+
+
+def nothing(listing: Listing) -> str:
+    """The sentence that stands for a table without rows."""
+    return listing.nothing or f"there are no {listing.kind}"
+
+
+def terminal_width(view: View) -> int | None:
+    """How wide a table may be; None: as wide as it needs to be."""
+    return None if view.form is Form.WIDE else shutil.get_terminal_size().columns
+
+
+def print_table(table: Table) -> None:
+    """Write a table to the terminal."""
+    console().print(styled(table.lines()), soft_wrap=True)
+
+
+def console() -> Console:
+    """Standard output as rich writes to it."""
+    from rich.console import Console
+
+    return Console(highlight=False)
+
+
+# ---- which columns, in which order ----
+
+
+def arranged(listing: Listing, view: View) -> Listing:
+    """The listing with the columns and in the order that were asked for.
+
+    Raises:
+        SpecError: there is no such column.
+    """
+    if view.sort_by is not None:
+        name = _column(listing, view.sort_by.removeprefix("-"), "--sort-by").name
+        there = [row for row in listing.rows if row.get(name) is not None]
+        absent = [row for row in listing.rows if row.get(name) is None]
+        there.sort(key=lambda row: sort_key(row[name]), reverse=view.sort_by.startswith("-"))
+        listing = listing.replace_rows([*there, *absent])
+    if view.columns:
+        columns = [replace(_column(listing, name, "--columns"), rank=_CHOSEN) for name in view.columns]
+        keys = tuple(column.name for column in listing.columns if column.key)
+        listing = replace(listing, columns=tuple(dict.fromkeys(columns)), keys=keys)
+    return listing
+
+
+def _column(listing: Listing, name: str, option: str) -> Column:
+    for column in listing.columns:
+        if name in (column.name, short_name(column)):
+            return column
+    known = [short_name(column) for column in listing.columns]
+    raise SpecError(f"{option}: no column {name!r}; {expected(name, known)}")
+
+
+# ---- forms ----
 
 
 def render(listing: Listing, form: Form, at: str | None = None, *, header: bool = True) -> str:
@@ -33,15 +114,15 @@ def render(listing: Listing, form: Form, at: str | None = None, *, header: bool 
 
     Args:
         listing: what to show.
-        form: how.
+        form: how; a table as wide as it needs to be, and none where there are no rows.
         at: time of the reading, where readings are repeated: JSON then becomes one line a reading.
         header: whether CSV begins with the names of the columns.
     """
     if form is Form.CSV:
         return _csv(listing, at, header=header)
-    if form is Form.TABLE:
-        block = _plain_table(listing)
-        return block if at is None else f"{at}\n{block}\n"
+    if form in TABLES:
+        block = plain(Table(listing).lines()) if listing.rows else ""
+        return block if at is None else f"{at}\n{block or nothing(listing)}\n"
     rows = [as_json(listing, row) for row in listing.rows]
     if form is Form.JSONL:
         return "".join(_line(row if at is None else {AT: at, **row}) for row in rows)
@@ -67,95 +148,3 @@ def _csv(listing: Listing, at: str | None, *, header: bool) -> str:
         cells = [printable(text_of(row.get(column.name), "")) for column in listing.columns]
         writer.writerow([*([] if at is None else [at]), *cells])
     return out.getvalue()
-
-
-# ---- tables for people ----
-
-
-def shown_columns(listing: Listing) -> list[Column]:
-    """Columns that have something to show in some row; all where there is no row."""
-    if not listing.rows:
-        return list(listing.columns)
-    return [
-        column for column in listing.columns if any(_filled(row.get(column.name)) for row in listing.rows)
-    ]
-
-
-def _filled(value: Value) -> bool:
-    return value is not None and value not in ((), {})
-
-
-def _title(column: Column) -> str:
-    return printable(column.name.removesuffix(_TIME_SUFFIX) if column.is_time else column.name)
-
-
-def _cell(column: Column, value: Value) -> str:
-    if column.is_time and isinstance(value, int):
-        return format_time(value)
-    return printable(text_of(value))  # names are the program's, and the program is anybody's
-
-
-def _is_number(value: Value) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
-def _right(listing: Listing, column: Column) -> bool:
-    """Numbers are aligned at their end."""
-    values = [row.get(column.name) for row in listing.rows]
-    return any(map(_is_number, values)) and all(value is None or _is_number(value) for value in values)
-
-
-def _plain_table(listing: Listing) -> str:
-    """Columns padded with blanks, never cut: for pipes and files."""
-    columns = shown_columns(listing)
-    texts = [[_title(column) for column in columns]]
-    texts += [[_cell(column, row.get(column.name)) for column in columns] for row in listing.rows]
-    widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
-    right = [_right(listing, column) for column in columns]
-    return "".join(_padded(line, widths, right) for line in texts)
-
-
-def _padded(cells: list[str], widths: list[int], right: list[bool]) -> str:
-    parts = [
-        cell.rjust(width) if at_end else cell.ljust(width)
-        for cell, width, at_end in zip(cells, widths, right, strict=True)
-    ]
-    return _GAP.join(parts).rstrip() + "\n"
-
-
-def cells_of(listing: Listing) -> Cells:
-    """The texts of all columns by row, to tell later what has changed."""
-    return {
-        identity(listing, row): tuple(_cell(column, row.get(column.name)) for column in listing.columns)
-        for row in listing.rows
-    }
-
-
-def rich_table(listing: Listing, before: Cells | None = None) -> Table:
-    """A table for a terminal; cells that differ from `before` stand out, and rows that were not there."""
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, header_style="bold", show_edge=False)
-    columns = shown_columns(listing)
-    for column in columns:
-        table.add_column(
-            _title(column), justify="right" if _right(listing, column) else "left", overflow="fold"
-        )
-    places = {column.name: number for number, column in enumerate(listing.columns)}
-    for row in listing.rows:
-        old = None if before is None else before.get(identity(listing, row), ())
-        table.add_row(*_rich_cells(columns, row, places, old))
-    return table
-
-
-def _rich_cells(
-    columns: list[Column], row: Row, places: dict[str, int], old: tuple[str, ...] | None
-) -> Iterator[Any]:
-    from rich.text import Text
-
-    for column in columns:
-        text = _cell(column, row.get(column.name))
-        place = places[column.name]
-        changed = old is not None and (place >= len(old) or old[place] != text)
-        yield Text(text, style=_CHANGED if changed else "")

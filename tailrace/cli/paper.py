@@ -8,29 +8,39 @@ from typing import Annotated
 
 import typer
 
-from tailrace.cli.experiment_options import Again, Cluster, Json, Workers
+from tailrace.cli.complete import complete_paper, one_of
+from tailrace.cli.experiment_options import Again, Cluster, Workers
+from tailrace.cli.options import View, with_view
 
 DEFAULT_OUT = Path("out") / "paper"
 
 
+@with_view
 def paper(
     name: Annotated[
         str,
         typer.Argument(
-            metavar="NAME", help="list, all, a paper (flowcut), or figures (flowcut_fig8,flowcut_fig9)"
+            metavar="NAME",
+            help="list, all, a paper (flowcut), or figures (flowcut_fig8,flowcut_fig9)",
+            autocompletion=complete_paper,
         ),
     ] = "list",
     scale: Annotated[
-        str, typer.Option(help="small (seconds a figure) or paper (the paper's own size)")
+        str,
+        typer.Option(
+            help="small (seconds a figure) or paper (the paper's own size)",
+            autocompletion=one_of("small", "paper"),
+        ),
     ] = "small",
     workers: Workers = 1,
     cluster: Cluster = None,
     again: Again = False,
     out: Annotated[Path, typer.Option(help="folder for the results")] = DEFAULT_OUT,
-    json: Json = False,
     page: Annotated[
         Path | None, typer.Option(metavar="FILE.md", help="also write a page of Markdown, figures beside it")
     ] = None,
+    *,
+    view: View,
 ) -> None:
     """Repeat the papers' experiments: a table, a figure, and every claim as holds or differs.
 
@@ -42,9 +52,9 @@ def paper(
     from tailrace.experiments.run.pool import Where
 
     if name == "list":
-        list_papers(json=json)
+        list_papers(view)
     else:
-        run_papers(name, scale, out, Where(workers, cluster), again=again, json=json, page=page)
+        run_papers(name, scale, out, Where(workers, cluster), again=again, view=view, page=page)
 
 
 def register(app: typer.Typer) -> None:

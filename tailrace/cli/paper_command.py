@@ -7,9 +7,11 @@ import sys
 from pathlib import Path
 
 import msgspec
-from rich.table import Table
 
 from tailrace.cli.experiment_command import interruptible
+from tailrace.cli.options import Form, View
+from tailrace.cli.output import TABLES, show
+from tailrace.controller.listing.listing import Column, Listing
 from tailrace.experiments.errors import RunError
 from tailrace.experiments.paper.claims.claims import DIFFERS, HOLDS
 from tailrace.experiments.paper.document import Document
@@ -17,39 +19,29 @@ from tailrace.experiments.paper.harness import check_scale, prepare, run_paper
 from tailrace.experiments.paper.model import names, read_paper, select
 from tailrace.experiments.paper.show.page import write_page
 from tailrace.experiments.paper.show.table import claims_table, explanations, measured_table
-from tailrace.experiments.results.table import show
 from tailrace.experiments.run.pool import Where
 from tailrace.experiments.run.progress import Display
 from tailrace.words import SpecError
 
-
-class Listed(msgspec.Struct, frozen=True):
-    """A file as `tailrace paper list --json` tells it."""
-
-    name: str
-    paper: str
-    figure: str
-    title: str
+COLUMNS = (Column("name", key=True), Column("paper", rank=1), Column("figure", rank=2), Column("title"))
 
 
-def list_papers(*, json: bool) -> None:
-    """Show which figures and tables there are."""
-    found = [
-        Listed(name, file.paper, file.figure, file.title) for name in names() for file in [read_paper(name)]
+def list_papers(view: View) -> None:
+    """Show which figures and tables there are.
+
+    Raises:
+        SpecError: there is no such column.
+    """
+    rows = [
+        {"name": name, "paper": file.paper, "figure": file.figure, "title": file.title}
+        for name in names()
+        for file in [read_paper(name)]
     ]
-    if json:
-        sys.stdout.write(msgspec.json.format(msgspec.json.encode(found), indent=1).decode() + "\n")
-        return
-    table = Table(header_style="bold")
-    for column in ("name", "paper", "figure", "title"):
-        table.add_column(column)
-    for one in found:
-        table.add_row(one.name, one.paper, one.figure, one.title)
-    show(table, sys.stdout)
+    show(Listing("figures", COLUMNS, tuple(rows)), view)
 
 
 def run_papers(
-    wanted: str, scale: str, out: Path, where: Where, *, again: bool, json: bool, page: Path | None = None
+    wanted: str, scale: str, out: Path, where: Where, *, again: bool, view: View, page: Path | None = None
 ) -> None:
     """Run every figure and table that a name means, one after the other, and show what came of each.
 
@@ -57,10 +49,13 @@ def run_papers(
         page: a file of Markdown to write about all of them.
 
     Raises:
-        SpecError: no such name or scale, a file that is not as it should be, or a page of several papers.
+        SpecError: no such name, scale or form, a file that is not as it should be, or a page of
+            several papers.
         RunError: runs failed, or were interrupted.
     """
     check_scale(scale)
+    if view.form not in (*TABLES, Form.JSON) or view.columns or view.sort_by:
+        raise SpecError("paper: expected -o table, wide or json; --columns and --sort-by go with paper list")
     display = Display(sys.stderr)
     chosen = select(wanted)
     if page is not None and len({read_paper(name).paper for name in chosen}) > 1:
@@ -71,9 +66,9 @@ def run_papers(
             display.say(f"{name}: {file.paper} {file.figure}, {file.title}")
             document = run_paper(name, file, planned, scale, out, where, display, again=again)
             documents.append(document)
-            if not json:
-                _show(document)
-    if json:
+            if view.form in TABLES:
+                _show(document, view)
+    if view.form is Form.JSON:
         sys.stdout.write(msgspec.json.format(msgspec.json.encode(documents), indent=1).decode() + "\n")
     if page is not None:
         write_page(documents, out / scale, page)
@@ -82,10 +77,11 @@ def run_papers(
     display.say(f"results: {out / scale}")
 
 
-def _show(document: Document) -> None:
-    show(measured_table(document), sys.stdout)
+def _show(document: Document, view: View) -> None:
+    show(measured_table(document), view)
+    sys.stdout.write("\n")
     if document.claims:
-        show(claims_table(document), sys.stdout)
+        show(claims_table(document), view)
     for number, text in enumerate(explanations(document), start=1):
         sys.stdout.write(f"({number}) {text}\n")
     for text in document.reductions:

@@ -11,12 +11,15 @@ import typer
 
 from tailrace.cli.experiment_options import DEFAULT_OUT
 
+PAGE = "report.html"
+"""The page of a folder of results, in that folder."""
+
 
 def report(
     folder: Annotated[
         Path, typer.Argument(metavar="DIR", help="folder of run, compare, sweep or paper")
     ] = DEFAULT_OUT,
-    out: Annotated[Path | None, typer.Option(help="file to write", show_default="DIR/report.html")] = None,
+    out: Annotated[Path | None, typer.Option(help="file to write", show_default=f"DIR/{PAGE}")] = None,
     title: Annotated[str | None, typer.Option(help="title of the page", show_default=False)] = None,
 ) -> None:
     """Make one HTML page of all results below a folder: figures, tables, claims, seeds and commands.

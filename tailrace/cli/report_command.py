@@ -5,12 +5,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tailrace.cli.report import PAGE
 from tailrace.experiments.report.collect import collect
 from tailrace.experiments.report.page import render
 from tailrace.experiments.results.staging import write_file
 from tailrace.words import SpecError
-
-PAGE = "report.html"
 
 
 def write_report(folder: Path, out: Path | None, title: str | None) -> Path:

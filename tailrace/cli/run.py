@@ -7,20 +7,27 @@ from typing import Annotated, Any
 
 import typer
 
-from tailrace.cli.experiment_options import DEFAULT_OUT, File, Json, Out, Pcap, Scale, given, with_experiment
+from tailrace.cli.complete import complete_words
+from tailrace.cli.experiment_options import DEFAULT_OUT, File, Out, Pcap, Scale, given, with_experiment
+from tailrace.cli.options import View, with_view
 
 
+@with_view
 @with_experiment
 def run(
     values: dict[str, Any],
     experiment: File = None,
-    scheme: Annotated[str | None, typer.Option(help="ecmp, spray, letflow, flowcut, …, with options")] = None,
+    scheme: Annotated[
+        str | None,
+        typer.Option(
+            help="ecmp, spray, letflow, flowcut, …, with options", autocompletion=complete_words("scheme")
+        ),
+    ] = None,
     variant: Annotated[
         str | None, typer.Option(help="of flowcut, rlb, spritz or letflow: see tailrace schemes")
     ] = None,
     scale: Scale = None,
     out: Out = DEFAULT_OUT,
-    json: Json = False,
     pcap: Pcap = False,
     stop_at: Annotated[
         list[str] | None,
@@ -29,6 +36,8 @@ def run(
         ),
     ] = None,
     cli: Annotated[bool, typer.Option("--cli", help="bring the fabric up and show Mininet's prompt")] = False,
+    *,
+    view: View,
 ) -> None:
     """Run one experiment: OUT/summary.json, OUT/flows.parquet and a table.
 
@@ -47,7 +56,7 @@ def run(
     if cli:
         open_prompt(chosen)
     else:
-        run_one(chosen, Output(out, json, pcap), stop_at or ())
+        run_one(chosen, Output(out, view, pcap), stop_at or ())
 
 
 def register(app: typer.Typer) -> None:

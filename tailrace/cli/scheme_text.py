@@ -14,13 +14,13 @@ from tailrace.topology import Topology
 from tailrace.words.keys import Key, fields_of
 from tailrace.words.units import format_bytes
 
-_COLUMNS = (
-    Column("scheme", key=True),
+COLUMNS = (
+    Column("scheme", key=True, grouped=True),
     Column("key", key=True),
     Column("values"),
     Column("default"),
     Column("meaning"),
-    Column("paper"),
+    Column("paper", rank=1),
 )
 _OFF = "off"
 
@@ -37,7 +37,7 @@ def listing(names: Sequence[str], topology: Topology | None) -> Listing:
     """
     wanted = [SCHEMES.entry(name).name for name in names]
     rows = [row for name in SCHEMES.names if not names or name in wanted for row in _rows(name, topology)]
-    return Listing("schemes", _COLUMNS, tuple(rows))
+    return Listing("schemes", COLUMNS, tuple(rows))
 
 
 def _rows(name: str, topology: Topology | None) -> Iterator[Row]:

@@ -3,17 +3,21 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
 
-from tailrace.cli.options import Form, Plugin
+from tailrace.cli.complete import complete_declared
+from tailrace.cli.options import Plugin, View, with_view
 
 
+@with_view
 def schemes(
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="SCHEME", help="None: all.", show_default=False)
+        list[str] | None,
+        typer.Argument(
+            metavar="SCHEME", help="None: all.", show_default=False, autocompletion=complete_declared
+        ),
     ] = None,
     topology: Annotated[
         str | None,
@@ -25,20 +29,21 @@ def schemes(
         ),
     ] = None,
     plugin: Plugin = None,
-    output: Annotated[Form, typer.Option("-o", "--output", help="How to write it.")] = Form.TABLE,
+    *,
+    view: View,
 ) -> None:
     """List schemes with their parameters, units and defaults, as they are written on the command line.
 
     tailrace schemes flowcut --topology leaf-spine:leaves=2,spines=4,hosts=8
     """
-    from tailrace.cli.output import render
+    from tailrace.cli.output import show
     from tailrace.cli.scheme_text import listing
     from tailrace.topology import parse_topology
     from tailrace.words.plugins import use
 
     use(plugin or ())
     found = None if topology is None else parse_topology(topology)
-    sys.stdout.write(render(listing(names or (), found), output))
+    show(listing(names or (), found), view)
 
 
 def register(app: typer.Typer) -> None:

@@ -12,14 +12,16 @@ from tailrace.cli.experiment_options import (
     Again,
     Cluster,
     File,
-    Json,
     Out,
     Scale,
+    Schemes,
     Workers,
     with_experiment,
 )
+from tailrace.cli.options import View, with_view
 
 
+@with_view
 @with_experiment
 def sweep(
     values: dict[str, Any],
@@ -28,35 +30,43 @@ def sweep(
         list[str],
         typer.Option("--set", metavar="KEY=A,B,C", help="values of a key, or of an option: scheme.rtt=2,3,4"),
     ] = [],  # noqa: B006 - typer copies it
+    scheme: Schemes = None,
     scale: Scale = None,
     workers: Workers = 1,
     cluster: Cluster = None,
     again: Again = False,
     out: Out = DEFAULT_OUT,
-    json: Json = False,
+    *,
+    view: View,
 ) -> None:
     """Run an experiment once for every combination of the values of --set, which may be repeated.
 
     A folder of OUT for each run, OUT/sweep.json and a table. What an earlier call has finished is not run
     again.
 
-    tailrace sweep it.toml --set scheme=ecmp,spray --set seed=1..5 --workers 4
+    tailrace sweep it.toml --scheme ecmp,spray --set seed=1..5 --workers 4
     """
     from tailrace.cli.experiment_command import Output, run_sweep
     from tailrace.experiments.plan.experiment_file import read_experiment
+    from tailrace.experiments.plan.words import split_schemes
     from tailrace.experiments.run.pool import Where
     from tailrace.experiments.run.sweep import parse_axes
     from tailrace.words import SpecError
 
+    if scheme and len(found := split_schemes(",".join(scheme))) == 1 and axes:
+        values["scheme"] = found[0]
+    elif scheme:
+        axes = [f"scheme={','.join(scheme)}", *axes]
     if not axes:
         raise SpecError("--set: missing; expected KEY=VALUE,VALUE such as seed=1..5")
     parsed = parse_axes(axes)
     if experiment is None:
-        if "scheme" not in parsed:
-            raise SpecError("EXPERIMENT.toml or --set scheme=…: one must say which scheme runs")
-        values = {"scheme": parsed["scheme"][0], **values}
+        if "scheme" not in parsed and "scheme" not in values:
+            raise SpecError("EXPERIMENT.toml or --scheme: one must say which scheme runs")
+        if "scheme" in parsed:
+            values = {"scheme": parsed["scheme"][0], **values}
     chosen = read_experiment(experiment, scale, values)
-    run_sweep(chosen, parsed, Output(out, json), Where(workers, cluster), again=again)
+    run_sweep(chosen, parsed, Output(out, view), Where(workers, cluster), again=again)
 
 
 def register(app: typer.Typer) -> None:

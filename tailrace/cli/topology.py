@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import enum
-import sys
 from typing import Annotated
 
 import typer
 
-from tailrace.cli.options import Plugin
+from tailrace.cli.complete import complete_words
+from tailrace.cli.options import Plugin, View, with_view
 
 
 class Part(str, enum.Enum):
@@ -21,39 +21,33 @@ class Part(str, enum.Enum):
     LINKS = "links"
 
 
-class TopologyForm(str, enum.Enum):
-    """What -o takes here."""
-
-    TABLE = "table"
-    JSON = "json"
-
-
+@with_view
 def topology(
     words: Annotated[
         str,
         typer.Argument(
-            metavar="WORDS", help="leaf-spine:leaves=2,spines=4,hosts=8 or FILE.json, for example."
+            metavar="WORDS",
+            help="leaf-spine:leaves=2,spines=4,hosts=8 or FILE.json, for example.",
+            autocompletion=complete_words("topology", ".json"),
         ),
     ],
     part: Annotated[Part, typer.Option("--show", help="Which part.")] = Part.ALL,
     plugin: Plugin = None,
-    output: Annotated[
-        TopologyForm, typer.Option("-o", "--output", help="How to write it.")
-    ] = TopologyForm.TABLE,
+    *,
+    view: View,
 ) -> None:
     """Show the switches, hosts, links and addresses of a topology.
 
     tailrace topology leaf-spine:leaves=2,spines=4,hosts=2 --show links
     """
-    from tailrace.cli.topology_text import as_json, as_text
+    from tailrace.cli.topology_text import show
     from tailrace.topology import parse_topology
     from tailrace.words.plugins import use
 
     use(plugin or ())
     found = parse_topology(words)
     parts = [item for item in Part if item is not Part.ALL and part in {Part.ALL, item}]
-    names = [item.value for item in parts]
-    sys.stdout.write(as_json(found, names) if output is TopologyForm.JSON else as_text(found, names))
+    show(found, [item.value for item in parts], view)
 
 
 def register(app: typer.Typer) -> None:

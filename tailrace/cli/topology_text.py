@@ -5,12 +5,15 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import sys
 from collections.abc import Iterator, Sequence
 
-from tailrace.cli.options import Form
-from tailrace.cli.output import render
+from tailrace.cli import output
+from tailrace.cli.options import Form, View
+from tailrace.cli.output import TABLES
 from tailrace.controller.listing.listing import Column, Listing, Row
 from tailrace.topology import Topology
+from tailrace.words import SpecError
 from tailrace.words.units import format_rate, format_time
 
 
@@ -26,16 +29,28 @@ def as_json(topology: Topology, parts: Sequence[str]) -> str:
     return json.dumps(found, indent=2) + "\n"
 
 
-def as_text(topology: Topology, parts: Sequence[str]) -> str:
-    """A table a part, with a line above that counts it."""
-    makers = {"switches": _switches, "hosts": _hosts, "links": _links}
-    blocks = []
-    for part in parts:
-        rows = tuple(makers[part](topology))
-        columns = tuple(Column(name) for name in rows[0]) if rows else ()
-        table = render(Listing(part, columns, rows), Form.TABLE) if rows else ""
-        blocks.append(f"{len(rows)} {part}\n{table}")
-    return "\n".join(blocks)
+def show(topology: Topology, parts: Sequence[str], view: View) -> None:
+    """A table a part, with a line above that counts it; or one object of JSON.
+
+    Raises:
+        SpecError: several parts in a form that has one, or no such column.
+    """
+    if view.form is Form.JSON:
+        if view.columns or view.sort_by:
+            raise SpecError("--columns and --sort-by go with tables; JSON has everything")
+        sys.stdout.write(as_json(topology, parts))
+        return
+    if len(parts) > 1 and view != View(view.form):
+        raise SpecError("--columns and --sort-by go with one part: --show switches, hosts or links")
+    if len(parts) > 1 and view.form not in TABLES:
+        raise SpecError(f"-o {view.form.value} goes with one part: --show switches, hosts or links")
+    for number, part in enumerate(parts):
+        rows = tuple(_MAKERS[part](topology))
+        columns = tuple(Column(name, rank=_RANKS.get(name, 0)) for name in rows[0]) if rows else ()
+        if number:
+            sys.stdout.write("\n")
+        title = f"{len(rows)} {part}" if view.form in TABLES else ""
+        output.show(Listing(part, columns, rows, title=title), view)
 
 
 def _switches(topology: Topology) -> Iterator[Row]:
@@ -73,3 +88,8 @@ def _links(topology: Topology) -> Iterator[Row]:
             "rate": format_rate(link.rate_bps),
             "delay": format_time(link.delay_ns),
         }
+
+
+_MAKERS = {"switches": _switches, "hosts": _hosts, "links": _links}
+_RANKS = {"mac": 2, "group": 2, "id": 1}
+"""Of columns that a narrow terminal need not show."""

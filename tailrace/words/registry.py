@@ -26,6 +26,7 @@ from tailrace.words import plugins
 from tailrace.words.errors import SpecError
 from tailrace.words.keys import Key, current, keys_of, read, write
 from tailrace.words.renamed import tell_renamed
+from tailrace.words.suggest import unknown
 from tailrace.words.words import Words, parse
 
 T = TypeVar("T")
@@ -51,8 +52,7 @@ def check_name(what: str, name: str) -> None:
         SpecError: it is none.
     """
     if _NAME.fullmatch(name) is None:
-        expected = "expected a name of at most 40 small letters, digits, - and _"
-        raise SpecError(f"{what} {name[:80]!r}: {expected}")
+        raise SpecError(f"{what} {name[:80]!r}: expected a name of at most 40 small letters, digits, - and _")
 
 
 class Registry(Generic[T]):
@@ -124,8 +124,7 @@ class Registry(Generic[T]):
             tell_renamed(self._what, name, new)
         found = self._entries.get(new or name)
         if found is None:
-            known = ", ".join(self.names) + (f" or {self._files}" if self._files else "")
-            raise SpecError(f"{self._what} {name!r} is not known; expected {known}")
+            raise SpecError(f"{self._what} {unknown(name, self.names, self._files)}")
         return found
 
     def keys(self, name: str) -> tuple[Key, ...]:

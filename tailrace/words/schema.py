@@ -22,6 +22,7 @@ import tomli
 from tailrace.words import SpecError
 from tailrace.words.errors import FileError
 from tailrace.words.files import read_text
+from tailrace.words.suggest import expected
 
 T = TypeVar("T")
 _MOST_SHOWN = 120
@@ -174,11 +175,11 @@ def _parts(key: str, value: Any, hint: Any) -> Iterator[tuple[str, Any, Any]]:
             if name in fields:
                 yield inner, part, fields[name].hint
             elif name != _tag(kind)[0]:
-                raise KeyProblemError(inner, f"unknown key; expected {', '.join(fields)}")
+                raise KeyProblemError(inner, f"unknown key; {expected(name, fields)}")
         for name, field in fields.items():
             if field.required and name not in value:
-                expected = _expected(field.hint)
-                raise KeyProblemError(f"{key}.{name}" if key else name, f"missing; expected {expected}")
+                problem = f"missing; expected {_expected(field.hint)}"
+                raise KeyProblemError(f"{key}.{name}" if key else name, problem)
     elif isinstance(value, Mapping) and get_origin(kind) is dict:
         for name, part in value.items():
             yield key, name, args[0]

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from decimal import Decimal
@@ -116,6 +117,31 @@ def format_rate(rate_bps: int) -> str:
 def format_time(time_ns: int) -> str:
     """A time for people, such as 1.5us; rounded to three decimals."""
     return _format(time_ns, _TIMES)
+
+
+_SHOWN_TIMES = (("ns", 1), ("µs", 10**3), ("ms", 10**6), ("s", 10**9))
+
+
+def time_unit(typical_ns: float) -> tuple[int, str]:
+    """The unit in which times of about that length are shown: how many ns it has, and its name."""
+    name, unit_ns = next(
+        (each for each in reversed(_SHOWN_TIMES) if abs(typical_ns) >= each[1]), _SHOWN_TIMES[0]
+    )
+    return unit_ns, name
+
+
+def significant(value: float, digits: int = 3) -> str:
+    """A number for people with so many significant digits, never with an exponent: 4.50, 12.3, 31,740."""
+    if value == 0 or not math.isfinite(value):
+        return f"{value:.0f}"
+    decimals = digits - 1 - math.floor(math.log10(abs(value)))
+    return f"{value:,.{min(max(decimals, 0), 6)}f}"
+
+
+def readable_time(time_ns: float) -> str:
+    """A time for people with three significant digits, such as 12.3 µs; `format_time` can be parsed again."""
+    unit_ns, name = time_unit(time_ns)
+    return f"{significant(time_ns / unit_ns)} {name}"
 
 
 def format_bytes(size_bytes: int) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal, InvalidOperation
 from typing import TypeVar
 
+from tailrace.words import suggest
 from tailrace.words.errors import SpecError, UnitError
 from tailrace.words.units import MOST_INTEGER, parse_bytes, parse_rate_bps, parse_time_ns
 
@@ -112,8 +113,8 @@ class Options:
         self.words = words
         for key in words.options:
             if key not in expected:
-                known = ", ".join(expected) if expected else "no keys"
-                raise SpecError(f"{words.title}: unknown key {key!r}; expected {known}")
+                hint = suggest.expected(key, expected) if expected else "expected no keys"
+                raise SpecError(f"{words.title}: unknown key {key!r}; {hint}")
 
     def __contains__(self, key: object) -> bool:
         return key in self.words.options
@@ -183,7 +184,9 @@ class Options:
 
         def convert(text: str) -> str:
             if text not in choices:
-                raise self.error(key, f"one of {', '.join(choices)}")
+                raise SpecError(
+                    f"{self.words.title}: {key}={_shown(text)}: {suggest.expected(text, choices)}"
+                )
             return text
 
         return self._take(key, default, convert)

@@ -194,7 +194,7 @@ def test_out_that_cannot_be_written(command: str, tmp_path: Path) -> None:
     file.write_text("mine")
     words = {
         "run": ("run", "--scheme", "ecmp", *SMALL),
-        "compare": ("compare", "--schemes", "ecmp", *SMALL),
+        "compare": ("compare", "--scheme", "ecmp", *SMALL),
         "sweep": ("sweep", "--set", "scheme=ecmp", *SMALL),
         "paper": ("paper", "flowcut_table3"),
     }[command]

@@ -160,7 +160,7 @@ def test_what_nobody_foresaw(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
     def fail(*_: object) -> str:
         raise KeyError("x\x1b[31m\ny")
 
-    monkeypatch.setattr(tailrace.cli.topology_text, "as_text", fail)
+    monkeypatch.setattr(tailrace.cli.topology_text, "show", fail)
     monkeypatch.delenv("TAILRACE_DEBUG", raising=False)
     assert main(["topology", "leaf-spine"]) == 1
     text = capsys.readouterr().err

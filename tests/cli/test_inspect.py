@@ -211,7 +211,7 @@ def test_paths_of_all_pairs(tailrace: Command) -> None:
 def test_an_unknown_switch_is_bad_input(tailrace: Command, name: str) -> None:
     found = tailrace(name, "leaf7")
     assert (found.status, found.out) == (2, "")
-    assert found.err == "tailrace: no switch 'leaf7'; there are leaf1, leaf2, spine1, spine2\n"
+    assert found.err == "tailrace: no switch 'leaf7'; did you mean leaf2?\n"
 
 
 # ---- a program of somebody else's ----

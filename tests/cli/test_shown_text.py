@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from tailrace.cli.options import Form
-from tailrace.cli.output import render, rich_table
+from tailrace.cli.output import render
+from tailrace.cli.table import Table, styled
 from tailrace.controller.listing.listing import Column, Listing, Row
 
 ANY = st.text(st.characters(), max_size=12)
@@ -31,5 +32,5 @@ def test_every_form_shows_and_does_nothing(name: str, texts: list[str]) -> None:
             assert text.replace("\n", "").isprintable(), form
     assert [row["table"] for row in json.loads(render(listing, Form.JSON))] == texts
     out = io.StringIO()
-    Console(file=out, width=200, color_system=None).print(rich_table(listing))
+    Console(file=out, width=80, color_system=None).print(styled(Table(listing, 80).lines()))
     assert out.getvalue().replace("\n", "").isprintable()

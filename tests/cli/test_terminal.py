@@ -13,8 +13,10 @@ from typing import Any
 
 import pytest
 
+from tailrace.cli.complete import complete_experiment, complete_words
 from tailrace.cli.options import Form
-from tailrace.cli.output import cells_of, render, rich_table
+from tailrace.cli.output import render
+from tailrace.cli.table import CHANGED, Table, cells_of
 from tailrace.controller.listing.listing import Column, Listing
 from tailrace.controller.listing.rates import Rates
 from tests.cli.conftest import Command, Fabric
@@ -69,7 +71,7 @@ def test_no_color(fabric: Fabric) -> None:
 
 
 def test_watch_redraws_on_the_alternate_screen(fabric: Fabric) -> None:
-    words = ["counters", "leaf1", "--watch", "0.01", "--rounds", "2", "--run", str(fabric.run_file)]
+    words = ["counters", "leaf1", "--all", "--watch", "0.01", "--rounds", "2", "--run", str(fabric.run_file)]
     text, status = on_terminal(words)
     assert status == 0
     assert "\x1b[?1049h" in text, "the screen before is kept"
@@ -87,20 +89,19 @@ def listing(**counts: int) -> Listing:
     )
 
 
-def styles(table: Any) -> list[list[str]]:
-    """The style of every cell by column."""
-    return [[cell.style for cell in column._cells] for column in table.columns]
+def changed(listing: Listing, before: Any = None) -> list[list[bool]]:
+    """Whether cells stand out, by row."""
+    return [[style == CHANGED for _, style in line[::2]] for line in Table(listing).lines(before)][1:]
 
 
 def test_changed_cells_and_new_rows_stand_out() -> None:
     before = cells_of(listing(a=1, b=2))
-    marked = styles(rich_table(listing(a=1, b=3, c=4), before))
-    assert [[bool(style) for style in column] for column in marked] == [
-        [False, False, True],
-        [False, True, True],
-        [False, False, True],
+    assert changed(listing(a=1, b=3, c=4), before) == [
+        [False, False, False],
+        [False, True, False],
+        [True, True, True],
     ]
-    assert not any(any(column) for column in styles(rich_table(listing(a=1))))
+    assert changed(listing(a=1)) == [[False, False, False]]
 
 
 def test_rates() -> None:
@@ -114,7 +115,7 @@ def test_rates() -> None:
 @pytest.mark.parametrize(
     ("form", "text"),
     [
-        (Form.TABLE, "name  count   left\na        12  1.5us\n"),
+        (Form.TABLE, "name  count  left (µs)\na        12       1.50\n"),
         (Form.CSV, "name,count,left_ns\na,12,1500\n"),
         (Form.JSONL, '{"name": "a", "count": 12, "left_ns": 1500}\n'),
         (Form.JSON, '[\n  {\n    "name": "a",\n    "count": 12,\n    "left_ns": 1500\n  }\n]\n'),
@@ -127,7 +128,8 @@ def test_forms(form: Form, text: str) -> None:
 @pytest.mark.parametrize(
     ("form", "text"),
     [
-        (Form.TABLE, "name  count  left\n"),
+        (Form.TABLE, ""),
+        (Form.WIDE, ""),
         (Form.CSV, "name,count,left_ns\n"),
         (Form.JSONL, ""),
         (Form.JSON, "[]\n"),
@@ -198,3 +200,45 @@ def test_names_of_the_running_network_are_completed(fabric: Fabric, tmp_path: Pa
     assert complete("tailrace paths h", tmp_path) == ["h1", "h2", "h3", "h4"]
     assert complete("tailrace tables le", tmp_path / "nothing") == []
     assert "counters" in complete("tailrace cou", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("tailrace run --scheme flo", ["flowcut"]),
+        ("tailrace compare --scheme ecmp,letf", ["ecmp,letflow"]),
+        ("tailrace run --topology fat", ["fat-tree"]),
+        ("tailrace run --workload inc", ["incast"]),
+        ("tailrace run --fault link-s", ["link-slow"]),
+        ("tailrace run --transport dc", ["dctcp", "dcqcn"]),
+        ("tailrace run --target na", ["native"]),
+        ("tailrace run bas", ["basic"]),
+        ("tailrace paper flowcut_fig1", [f"flowcut_fig1{n}" for n in ("", 0, 1, 2, 3, 4)]),
+        ("tailrace schemes ecm", ["ecmp"]),
+        ("tailrace faults dr", ["drop"]),
+        ("tailrace flows --columns switch,in_f", ["switch,in_flight_bytes"]),
+        ("tailrace compare --sort-by fct_p", ["fct_p50_ns", "fct_p99_ns"]),
+        ("tailrace tables -o js", ["json", "jsonl"]),
+    ],
+)
+def test_words_are_completed(
+    line: str, offered: list[str], monkeypatch: pytest.MonkeyPatch, command: Command
+) -> None:
+    """What bash asks, asked in this process."""
+    monkeypatch.setenv("_TAILRACE_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", line)
+    monkeypatch.setenv("COMP_CWORD", str(len(line.split(" ")) - 1))
+    found = command()
+    assert (found.status, found.err) == (0, "")
+    assert sorted(found.out.split()) == sorted(offered)
+
+
+def test_keys_and_files_are_completed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By shells that do not split words at colons."""
+    assert complete_words("scheme")("flowcut:buck") == ["flowcut:buckets="]
+    assert complete_words("scheme")("ecmp,flowcut:rtt=3,buck") == ["ecmp,flowcut:rtt=3,buckets="]
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.toml").touch()
+    (tmp_path / "mine.txt").touch()
+    (tmp_path / "mine").mkdir()
+    assert complete_experiment("mi") == ["mine/", "mine.toml"]

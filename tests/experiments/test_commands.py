@@ -66,7 +66,7 @@ def test_compare(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A folder a case and scheme, comparison.json, the figure, and one table of all."""
     out = tmp_path / "out"
     fault = ("--fault", "link-slow:fraction=0.01,factor=0.5")
-    schemes = ("--schemes", "ecmp,flowcut:variant=ingress,buckets=64")
+    schemes = ("--scheme", "ecmp,flowcut:variant=ingress,buckets=64")
     status, shown, _ = call(capsys, "compare", *schemes, *VIRTUAL, *fault, "--out", str(out))
     assert status == 0
     document = json.loads((out / "comparison.json").read_text())
@@ -96,8 +96,8 @@ def test_compare(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (("run", "--scheme", "ecmp", *VIRTUAL, "--fault", "link-slow:link=a-b,factor=0.1"), "has no 'a-b'"),
         (("run", "--scheme", "ecmp", *VIRTUAL, "--cli"), "--cli needs Mininet: target bmv2 or native"),
         (("run", "--scheme", "ecmp", *VIRTUAL, "--out", "/dev/null"), "/dev/null: not a folder"),
-        (("compare", "--schemes", "ecmp,magic"), "scheme 'magic' is not known"),
-        (("compare", "--schemes", "ecmp,ecmp"), "schemes: 'ecmp' is given twice"),
+        (("compare", "--scheme", "ecmp,magic"), "scheme 'magic' is not known"),
+        (("compare", "--scheme", "ecmp,ecmp"), "schemes: 'ecmp' is given twice"),
         (
             ("compare", *VIRTUAL, "--workload", "alltoall", "--flows", "3"),
             "workload alltoall: unknown key 'flows'",

@@ -173,7 +173,7 @@ def test_many_schemes_are_rows() -> None:
         assert len(axis.patches) == len(done.results) == 2 * (MOST_LINES + 1)
     names = [text.get_text() for text in figure.axes[0].get_yticklabels()]
     assert names == list(done.labels)
-    assert isinstance(make_table(done.results, done.labels[0]).row_count, int)
+    assert len(make_table(done.results, done.labels[0]).rows) == len(done.results)
     assert len(markdown(make_table(done.results, done.labels[0])).splitlines()) > len(done.results)
 
 

@@ -102,8 +102,8 @@ def test_only_a_scheme_is_needed(tmp_path: Path) -> None:
             "key 'seed': expected a whole number from 0 to 2**63",
         ),
         (
-            'scheme = "ecmp"\nwatch = [1, 0]',
-            "key 'watch[1]': expected the number of a flow, from 1 on, found 0",
+            'scheme = "ecmp"\nfollow = [1, 0]',
+            "key 'follow[1]': expected the number of a flow, from 1 on, found 0",
         ),
         (
             'scheme = "ecmp"\ntarget = "asic"',

@@ -64,7 +64,7 @@ def test_report_of_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     """Queues and paths over time where they were looked at, the seed, and the command that repeats it."""
     out = tmp_path / "out"
     words = ["run", "--scheme", "spray", *SMALL, "--workload", "incast:degree=3,size=32KiB"]
-    assert main([*words, "--sample", "1us", "--watch", "1", "--watch", "2", "--out", str(out)]) == 0
+    assert main([*words, "--sample", "1us", "--follow", "1", "--follow", "2", "--out", str(out)]) == 0
     assert {path.name for path in out.iterdir()} == {
         "summary.json", "flows.parquet", "queues.parquet", "paths.parquet",
     }  # fmt: skip
@@ -90,7 +90,7 @@ def test_timelines(tmp_path: Path) -> None:
         "--workload",
         "incast:degree=3,size=32KiB",
     ]
-    assert main([*words, "--sample", "1us", "--watch", "1", "--out", str(out)]) == 0
+    assert main([*words, "--sample", "1us", "--follow", "1", "--out", str(out)]) == 0
     flows = polars.read_parquet(out / "flows.parquet")
     queues = polars.read_parquet(out / "queues.parquet")
     longest = queues.sort("queue_bytes", descending=True).row(0, named=True)
@@ -104,20 +104,20 @@ def test_timelines(tmp_path: Path) -> None:
 
 def test_watch_of_no_flow(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """One line that says how many there are."""
-    assert main(["run", "--scheme", "ecmp", *SMALL, "--watch", "99", "--out", str(tmp_path / "out")]) == 2
-    assert "watch: there is no flow 99; there are 4" in capsys.readouterr().err.splitlines()[-1]
+    assert main(["run", "--scheme", "ecmp", *SMALL, "--follow", "99", "--out", str(tmp_path / "out")]) == 2
+    assert "follow: there is no flow 99; there are 4" in capsys.readouterr().err.splitlines()[-1]
 
 
 def test_report_of_a_comparison(tmp_path: Path) -> None:
     """Cases and schemes in one table; the slow link is drawn in red."""
     out = tmp_path / "out"
     fault = ("--fault", "link-slow:link=leaf1-spine1,factor=0.5")
-    words = ["compare", "--schemes", "ecmp,flowcut", *SMALL, "--workload", "permutation:size=16KiB", *fault]
+    words = ["compare", "--scheme", "ecmp,flowcut", *SMALL, "--workload", "permutation:size=16KiB", *fault]
     assert main([*words, "--out", str(out)]) == 0
     page = report(out)
     for text in ("Comparison: ", "clean", "link-slow", "flowcut", "faulty link", "Slowdown: "):
         assert text in page.text
-    assert "tailrace compare --schemes ecmp,flowcut" in page.text
+    assert "tailrace compare --scheme ecmp,flowcut" in page.text
 
 
 def test_report_of_a_sweep_and_of_a_folder_of_folders(tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ def test_same_words_same_key() -> None:
         {"transport": "sr"},
         {"fault": "drop:rate=0.1"},
         {"sample": "1us"},
-        {"watch": [1]},
+        {"follow": [1]},
     ],
 )
 def test_key_changes_with_whatever_decides_the_result(change) -> None:
@@ -117,7 +117,7 @@ def test_half_a_result_is_none(tmp_path: Path) -> None:
 
 def test_task_and_result_can_be_pickled() -> None:
     """So that any process can run the one and hand back the other."""
-    task = small_task(sample="1us", watch=[1])
+    task = small_task(sample="1us", follow=[1])
     result = run_task(pickle.loads(pickle.dumps(task)))
     copy = pickle.loads(pickle.dumps(result))
     assert (copy.summary, copy.rows) == (result.summary, result.rows)

@@ -90,10 +90,10 @@ def test_make_run_variables() -> None:
 
 def test_make_run_scheme_and_variant() -> None:
     """One scheme runs beside ecmp; the variant is flowcut's, wherever it is."""
-    assert options(SCHEME="flowcut", VARIANT="ingress")["--schemes"] == "ecmp,flowcut:variant=ingress"
-    assert options(SCHEME="ecmp")["--schemes"] == "ecmp"
-    assert options(SCHEME="spray,letflow:gap=1us")["--schemes"] == "ecmp,spray,letflow:gap=1us"
-    assert options(VARIANT="nic")["--schemes"] == "ecmp,letflow,flowcut:variant=nic"
+    assert options(SCHEME="flowcut", VARIANT="ingress")["--scheme"] == "ecmp,flowcut:variant=ingress"
+    assert options(SCHEME="ecmp")["--scheme"] == "ecmp"
+    assert options(SCHEME="spray,letflow:gap=1us")["--scheme"] == "ecmp,spray,letflow:gap=1us"
+    assert options(VARIANT="nic")["--scheme"] == "ecmp,letflow,flowcut:variant=nic"
     for scheme, variant in (("letflow", "nic"), ("flowcut", "hf2t")):
         with pytest.raises(SpecError, match=f"VARIANT={variant}: none of the schemes {scheme} has it"):
             options(SCHEME=scheme, VARIANT=variant)
@@ -104,15 +104,15 @@ def test_make_run_hf2t() -> None:
     found = options(SCHEME="letflow", VARIANT="hf2t")
     assert found == options(VARIANT="hf2t") == {
         "": "compare hf2t",
-        "--schemes": "letflow:gap=100us,letflow:variant=hf2t,gap=100us,train=300",
+        "--scheme": "letflow:gap=100us,letflow:variant=hf2t,gap=100us,train=300",
         "--target": "auto",
     }  # fmt: skip
     words = "letflow:gap=9us,hf2t=on,t=3us"
-    assert options(SCHEME=words)["--schemes"] == f"letflow:gap=9us,{words}"
+    assert options(SCHEME=words)["--scheme"] == f"letflow:gap=9us,{words}"
     several = options(SCHEME="flowcut:hf2t=on,train=100,letflow", TOPO="fat-tree:k=8", FAULT="link-down")
-    assert several["--schemes"] == "flowcut,flowcut:hf2t=on,train=100,letflow:gap=100us"
+    assert several["--scheme"] == "flowcut,flowcut:hf2t=on,train=100,letflow:gap=100us"
     assert (several["--topology"], several["--fault"]) == ("fat-tree:k=8", "link-down")
-    assert options(SCHEME="letflow", VARIANT="plain")["--schemes"] == "ecmp,letflow:variant=plain"
+    assert options(SCHEME="letflow", VARIANT="plain")["--scheme"] == "ecmp,letflow:variant=plain"
     assert command({"CLI": "1", "VARIANT": "hf2t"})[4].startswith("letflow:variant=hf2t,")
 
 
@@ -122,10 +122,10 @@ def test_make_run_spritz(variant: str) -> None:
     schemes = f"minimal:draw=hop,ugal-l:draw=hop,spritz:variant={variant}"
     assert options(SCHEME="spritz", VARIANT=variant) == {
         "": "compare spritz",
-        "--schemes": schemes,
+        "--scheme": schemes,
         "--target": "auto",
     }
-    assert options(SCHEME="ugal-l:draw=hop,spritz")["--schemes"] == "ugal-l:draw=hop,spritz"
+    assert options(SCHEME="ugal-l:draw=hop,spritz")["--scheme"] == "ugal-l:draw=hop,spritz"
     elsewhere = options(SCHEME="spritz", TOPO="slim-fly:q=3,p=1")
     assert elsewhere["--topology"] == "slim-fly:q=3,p=1"
     assert elsewhere["--fault"].startswith("link-down:fraction=")
@@ -136,7 +136,7 @@ def test_make_run_rlb(variant: str) -> None:
     """Beside the selector alone, in a network with PFC in which one path is congested; one round."""
     assert options(SCHEME="rlb", VARIANT=variant) == {
         "": "compare rlb",
-        "--schemes": f"{variant}:queue=0,rlb:variant={variant},queue=0,margin=20us",
+        "--scheme": f"{variant}:queue=0,rlb:variant={variant},queue=0,margin=20us",
         "--target": "auto",
     } | ({"--transport": "dcqcn:clamp=no"} if variant == "hermes" else {})
 
@@ -144,11 +144,11 @@ def test_make_run_rlb(variant: str) -> None:
 def test_make_run_rlb_with_words() -> None:
     """What is said stays; a threshold is that of the switches, too; without VARIANT it is drill."""
     found = options(SCHEME="rlb:pfc=100KB,margin=5us,queue=1MB", TOPO="fat-tree:k=4", FAULT="none")
-    assert found["--schemes"] == "drill:queue=0,rlb:pfc=100KB,margin=5us,queue=1MB,variant=drill"
+    assert found["--scheme"] == "drill:queue=0,rlb:pfc=100KB,margin=5us,queue=1MB,variant=drill"
     assert found["--pfc"] == "xoff=100KB"
     assert found["--workload"].startswith("incast:")
     assert found["--fault"] == "none"
-    assert options(SCHEME="presto,rlb", VARIANT="presto")["--schemes"].startswith("presto:queue=0,rlb:")
+    assert options(SCHEME="presto,rlb", VARIANT="presto")["--scheme"].startswith("presto:queue=0,rlb:")
     assert options(SCHEME="rlb", FAULT="drop:rate=0.1")["--fault"] == "drop:rate=0.1"
     assert command({"CLI": "1", "SCHEME": "rlb"})[4] == "rlb:queue=0,variant=drill,margin=20us"
 

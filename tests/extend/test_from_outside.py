@@ -92,7 +92,7 @@ def test_run(folder: Path, tailrace: Run, tmp_path: Path) -> None:
 def test_compare_and_its_figure(folder: Path, tailrace: Run, tmp_path: Path) -> None:
     """The metric is a column of the table, a panel of the figure and in comparison.json; by the variable, too."""
     done = tailrace(
-        *("compare", "--schemes", "ecmp,spray", *WORDS, "--out", "out"), TAILRACE_PLUGINS=str(folder)
+        *("compare", "--scheme", "ecmp,spray", *WORDS, "--out", "out"), TAILRACE_PLUGINS=str(folder)
     )
     assert done.returncode == 0, done.stderr
     runs = json.loads((tmp_path / "out" / "comparison.json").read_text("utf-8"))["runs"]

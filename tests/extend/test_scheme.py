@@ -26,7 +26,7 @@ def folder(tmp_path: Path) -> Path:
 def test_it_runs_and_is_compared(folder: Path, tailrace: Run, tmp_path: Path) -> None:
     """Its program carries every flow; it takes keys as ours do, and stands beside ours in one table."""
     done = tailrace(
-        "compare", "--plugin", folder, "--schemes", "letflow,two-choices:gap=2us", *TRAFFIC, "--out", "out"
+        "compare", "--plugin", folder, "--scheme", "letflow,two-choices:gap=2us", *TRAFFIC, "--out", "out"
     )
     assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr
     both = {path.parent.name: json.loads(path.read_text("utf-8")) for path in tmp_path.rglob("summary.json")}

@@ -52,7 +52,7 @@ def test_words_become_a_struct_with_its_groups() -> None:
         ("ring", "thing ring: key 'switches' is missing"),
         ("ring:switches=2", "thing ring: switches must be at least 3, found '2'"),
         ("ring:switches=10", "thing ring: switches must be at most 9, found '10'"),
-        ("ring:switches=3,colour=green", "thing ring: colour must be one of red, blue, found 'green'"),
+        ("ring:switches=3,colour=green", "thing ring: colour=green: expected red, blue"),
         ("ring:switches=3,share=0", "thing ring: share must be more than 0, found '0'"),
         ("ring:switches=3,colour=blue", "thing ring: three cannot be blue"),
         ("ring:switches=3,scratch=1", "expected switches, colour, share, rate, delay"),

@@ -74,9 +74,9 @@ def test_what_fits() -> None:
         ({"inner": 5}, "inner: expected a table or null, found 5"),
         ({"inner": {}}, "inner.size: missing; expected a whole number"),
         ({"inner": {"size": "1"}}, "inner.size: expected a whole number, found '1'"),
-        ({"inner": {"size": 1, "sise": 1}}, "inner.sise: unknown key; expected size, gain"),
+        ({"inner": {"size": 1, "sise": 1}}, "inner.sise: unknown key; did you mean size?"),
         ({"inner": {"size": 13}}, "inner: size is 13"),
-        ({"inner": {"size": 13, "sise": 1}}, "inner.sise: unknown key; expected size, gain"),
+        ({"inner": {"size": 13, "sise": 1}}, "inner.sise: unknown key; did you mean size?"),
         ({"forms": [{"kind": "square"}]}, "forms[0].side: missing; expected a whole number"),
         (
             {"forms": [{"kind": "circle", "radius": 0}]},

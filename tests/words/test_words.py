@@ -40,10 +40,13 @@ def test_refuse(text: str, message: str) -> None:
 
 
 def test_unknown_key() -> None:
-    """An unknown key is refused with the keys that there are."""
+    """An unknown key is refused with the one that was meant, else with the keys that there are."""
     with pytest.raises(SpecError) as caught:
         Options(parse("leaf-spine:leafs=2", "topology"), ("leaves", "spines"))
-    assert "topology leaf-spine: unknown key 'leafs'; expected leaves, spines" == str(caught.value)
+    assert "topology leaf-spine: unknown key 'leafs'; did you mean leaves?" == str(caught.value)
+    with pytest.raises(SpecError) as caught:
+        Options(parse("leaf-spine:up=2", "topology"), ("leaves", "spines"))
+    assert "topology leaf-spine: unknown key 'up'; expected leaves, spines" == str(caught.value)
     with pytest.raises(SpecError, match="unknown key 'a'; expected no keys"):
         Options(parse("x:a=1"), ())
 
@@ -95,7 +98,7 @@ def test_defaults() -> None:
         ("x:r=1us", lambda o: o.rate_bps("r"), "r must be a rate such as 10Gbps, found '1us'"),
         ("x:t=1m", lambda o: o.time_ns("t"), "t must be a time such as 10us, found '1m'"),
         ("x:b=1X", lambda o: o.size_bytes("b"), "b must be a size such as 64KiB, found '1X'"),
-        ("x:c=green", lambda o: o.choice("c", ("red", "blue")), "c must be one of red, blue, found 'green'"),
+        ("x:c=green", lambda o: o.choice("c", ("red", "blue")), "c=green: expected red, blue"),
         ("x:y=maybe", lambda o: o.flag("y"), "y must be yes or no, found 'maybe'"),
     ],
 )

@@ -23,15 +23,21 @@ def counters(
 
     tailrace counters leaf1 --watch 1 --where 'counter == port_tx'
     """
+    from dataclasses import replace
     from functools import partial
 
-    from tailrace.cli.inspect.network import each
+    from tailrace.cli.inspect.network import Network, each
     from tailrace.cli.inspect.show import show
     from tailrace.controller.inspect.counters import COLUMNS, read_counters
-    from tailrace.controller.listing.listing import merge
+    from tailrace.controller.listing.listing import Listing, merge
 
     read = partial(read_counters, zeros=zeros)
-    show(options, lambda network: merge("counters", COLUMNS, each(network.select(switches or ()), read)))
+
+    def every(network: Network) -> Listing:
+        found = merge("counters", COLUMNS, each(network.select(switches or ()), read))
+        return replace(found, nothing="no counter has counted anything; --all shows all of them")
+
+    show(options, every)
 
 
 def register(app: typer.Typer) -> None:

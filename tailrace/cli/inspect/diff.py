@@ -18,6 +18,8 @@ def diff(*, switches: SwitchNames = None, options: InspectOptions) -> None:
 
     tailrace diff leaf1 -o json
     """
+    from dataclasses import replace
+
     from tailrace.cli.errors import FailedError
     from tailrace.cli.inspect.network import Network, each
     from tailrace.cli.inspect.show import show
@@ -45,7 +47,8 @@ def diff(*, switches: SwitchNames = None, options: InspectOptions) -> None:
         for node in nodes:
             if node.name not in intents:
                 raise SpecError(f"{node.name}: the topology of the run file has no such switch")
-        return merge("diff", COLUMNS, each(nodes, lambda node: read_differences(node, intents[node.name])))
+        found = merge("diff", COLUMNS, each(nodes, lambda node: read_differences(node, intents[node.name])))
+        return replace(found, nothing=f"no differences: {len(nodes)} switches hold what they should")
 
     found = show(options, read)
     if found.rows:

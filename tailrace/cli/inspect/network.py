@@ -27,6 +27,7 @@ from tailrace.topology import Topology, parse_topology
 from tailrace.topology.paths.shortest import Down
 from tailrace.words import SpecError, plugins
 from tailrace.words.scale import scaled
+from tailrace.words.suggest import expected
 
 _AT_ONCE = 16
 """Switches that are read at the same time."""
@@ -72,8 +73,7 @@ class Network:
         """
         for pattern in patterns:
             if not any(fnmatchcase(name, pattern) for name in self.nodes):
-                known = ", ".join(self.nodes)
-                raise SpecError(f"no switch {pattern!r}; there are {known}")
+                raise SpecError(f"no switch {pattern!r}; {expected(pattern, self.nodes)}")
         return [
             node
             for name, node in self.nodes.items()

@@ -151,6 +151,7 @@ def _pairs(topology: Topology, src: str | None, dst: str | None) -> list[tuple[H
 def _hosts(topology: Topology, name: str | None) -> list[Host]:
     """The host with a name or an address; all for none."""
     from tailrace.words import SpecError
+    from tailrace.words.suggest import expected
 
     if name is None:
         return list(topology.hosts)
@@ -158,8 +159,7 @@ def _hosts(topology: Topology, name: str | None) -> list[Host]:
         if name in {host.name, host.ip}:
             return [host]
     names = [host.name for host in topology.hosts]
-    known = ", ".join(names) if len(names) <= 10 else f"{names[0]} to {names[-1]}"
-    raise SpecError(f"no host {name!r}; there are {known}")
+    raise SpecError(f"no host {name!r}; {expected(name, names)}")
 
 
 def register(app: typer.Typer) -> None:

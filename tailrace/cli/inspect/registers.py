@@ -21,15 +21,21 @@ def registers(
 
     tailrace registers leaf1 --where 'register == rtt_min_ticks'
     """
+    from dataclasses import replace
     from functools import partial
 
-    from tailrace.cli.inspect.network import each
+    from tailrace.cli.inspect.network import Network, each
     from tailrace.cli.inspect.show import show
     from tailrace.controller.inspect.registers import COLUMNS, read_registers
-    from tailrace.controller.listing.listing import merge
+    from tailrace.controller.listing.listing import Listing, merge
 
     read = partial(read_registers, zeros=zeros)
-    show(options, lambda network: merge("registers", COLUMNS, each(network.select(switches or ()), read)))
+
+    def every(network: Network) -> Listing:
+        found = merge("registers", COLUMNS, each(network.select(switches or ()), read))
+        return replace(found, nothing="all registers hold 0; --all shows all of them")
+
+    show(options, every)
 
 
 def register(app: typer.Typer) -> None:

@@ -3,30 +3,29 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime, timezone
 from types import FrameType
-from typing import TYPE_CHECKING
 
 import typer
 
 from tailrace.cli.errors import DONE
 from tailrace.cli.inspect.network import Network, Source, find
-from tailrace.cli.options import Form, InspectOptions, SourceOptions
-from tailrace.cli.output import cells_of, render, rich_table
+from tailrace.cli.options import InspectOptions, SourceOptions
+from tailrace.cli.output import TABLES, arranged, console, nothing, render, tell, terminal_width
+from tailrace.cli.output import show as show_once
+from tailrace.cli.table import NOTE, Cells, Segment, Table, cells_of, styled
 from tailrace.controller.listing.listing import Listing
 from tailrace.controller.listing.rates import Rates
 from tailrace.controller.listing.where import Where
 from tailrace.words import SpecError
-from tailrace.words.text import printable
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 Reader = Callable[[Network], Listing]
 
@@ -66,7 +65,7 @@ def show(options: InspectOptions, read: Reader) -> Listing:
     if options.watch is not None:
         return _Watch(options, options.watch, network, read, where).run()
     listing = _filtered(read(network), where)
-    _write(options, listing)
+    show_once(listing, options.view)
     return listing
 
 
@@ -78,31 +77,14 @@ def show_planned(options: InspectOptions, listing: Listing) -> None:
     """
     if options.watch is not None or options.rounds is not None:
         raise SpecError("--watch goes with a running network")
-    _write(options, _filtered(listing, None if options.where is None else Where(options.where)))
-
-
-def _write(options: InspectOptions, listing: Listing) -> None:
-    _tell(listing)
-    if options.output is Form.TABLE and sys.stdout.isatty():
-        _console().print(rich_table(listing))
-    else:
-        sys.stdout.write(render(listing, options.output))
+    show_once(_filtered(listing, None if options.where is None else Where(options.where)), options.view)
 
 
 def _filtered(listing: Listing, where: Where | None) -> Listing:
-    return listing if where is None else where.apply(listing)
-
-
-def _tell(listing: Listing) -> None:
-    """Notes are no data: they go to standard error."""
-    for note in listing.notes:
-        sys.stderr.write(f"tailrace: {printable(note)}\n")
-
-
-def _console() -> Console:
-    from rich.console import Console
-
-    return Console(highlight=False, soft_wrap=False)
+    if where is None or not listing.rows:
+        return listing
+    nothing = f"none of {len(listing.rows)} {listing.kind} passes --where"
+    return replace(where.apply(listing), nothing=nothing)
 
 
 class _Watch:
@@ -120,7 +102,7 @@ class _Watch:
         """Reads until the last round, whose listing it returns, or until Ctrl-C, which ends the command
         well.
         """
-        redraws = self._options.output is Form.TABLE and sys.stdout.isatty()
+        redraws = self._options.view.form in TABLES and sys.stdout.isatty()
         try:
             with self._until_interrupted():
                 listing = self._redraw() if redraws else self._append()
@@ -148,39 +130,56 @@ class _Watch:
         finally:
             signal.signal(signal.SIGINT, before)
 
-    def _reading(self) -> tuple[Listing, str]:
+    def _reading(self) -> Listing:
         listing = self._rates.add(self._read(self._network), time.monotonic())
-        return _filtered(listing, self._where), datetime.now(timezone.utc).isoformat(timespec="milliseconds")
+        return _filtered(listing, self._where)
 
     def _append(self) -> Listing:
         """Block after block, for pipes and files."""
         number, start_s = 0, time.monotonic()
         while True:
-            listing, at = self._reading()
-            sys.stdout.write(render(listing, self._options.output, at, header=number == 0))
+            listing = self._reading()
+            at = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
+            view = self._options.view
+            sys.stdout.write(render(arranged(listing, view), view.form, at, header=number == 0))
             sys.stdout.flush()
             if number == 0:
-                _tell(listing)
+                tell(listing)
             number += 1
             if self._is_last(start_s, number):
                 return listing
 
     def _redraw(self) -> Listing:
         """One table on the terminal, drawn anew."""
-        from rich.console import Group
         from rich.live import Live
-        from rich.text import Text
 
         number, start_s, before = 0, time.monotonic(), None
-        with Live(console=_console(), screen=True, auto_refresh=False, vertical_overflow="crop") as live:
+        widths: dict[str, int] = {}
+        with Live(console=console(), screen=True, auto_refresh=False, vertical_overflow="crop") as live:
             while True:
-                listing, at = self._reading()
-                title = Text(f"{at}  every {self._interval_s:g} s, Ctrl-C ends", style="dim")
-                live.update(Group(title, rich_table(listing, before)), refresh=True)
-                before = cells_of(listing)
+                listing = self._reading()
+                shown = arranged(listing, self._options.view)
+                live.update(styled(self._screen(shown, before, widths)), refresh=True)
+                before = cells_of(shown)
                 number += 1
                 if self._is_last(start_s, number):
                     return listing
+
+    def _screen(
+        self, listing: Listing, before: Cells | None, widths: dict[str, int]
+    ) -> Iterator[list[Segment]]:
+        """The lines that the terminal has room for; if there are more, the last one says how many."""
+        clock = datetime.now().astimezone().strftime("%H:%M:%S")
+        yield [(f"{clock}, every {self._interval_s:g} s; Ctrl-C ends", NOTE)]
+        if not listing.rows:
+            yield [(nothing(listing), "")]
+            return
+        table = Table(listing, terminal_width(self._options.view), widths=widths)
+        lines = list(table.lines(before))
+        room = shutil.get_terminal_size().lines - 2
+        yield from lines[:room]
+        if len(lines) > room:
+            yield [(f"{len(lines) - room} more lines; --where and --sort-by choose", NOTE)]
 
     def _is_last(self, start_s: float, number: int) -> bool:
         """Whether that was the last reading; waits until the next one is due. Those that take longer than the

@@ -19,8 +19,9 @@ from tailrace.experiments.results.comparison import max_fct_ns
 from tailrace.experiments.results.metrics import Metric
 from tailrace.experiments.results.rows import measured_rows
 from tailrace.experiments.results.statistics import cumulative
-from tailrace.experiments.results.table import LOSSLESS_COLUMNS, has_pfc, lossless_counts, own_metrics
+from tailrace.experiments.results.table import LOSSLESS, has_pfc, lossless_counts, own_metrics
 from tailrace.experiments.results.units import UNITS
+from tailrace.words.units import time_unit
 
 if TYPE_CHECKING:
     from tailrace.experiments.results.result import Result
@@ -71,7 +72,7 @@ def _panels(results: Sequence[Result], cases: Sequence[str], labels: Sequence[st
 
 def _completion(axis: Axes, case: str, results: Sequence[Result], labels: Sequence[str]) -> None:
     """One line a scheme: the share of all measured flows that had finished after some time."""
-    unit_ns, unit = plot.time_unit(max_fct_ns(results))
+    unit_ns, unit = time_unit(max_fct_ns(results))
     for result in results:
         number = labels.index(result.label)
         rows = measured_rows(result.rows)
@@ -150,7 +151,7 @@ def _metric(
 def _pauses(axis: Axes, results: Sequence[Result], cases: Sequence[str], labels: Sequence[str]) -> None:
     """Pauses, warnings and recirculations: a bar a scheme, with its value above it."""
     width = 0.8 / max(1, len(labels))
-    kinds = [" ".join(title.replace("-\n", "").split()) for title in LOSSLESS_COLUMNS]
+    kinds = [column.title for column in LOSSLESS]
     groups = [(case, kind) for case in cases for kind in kinds]
     highest = 1
     for result in results:

@@ -38,9 +38,6 @@ panel has room for, and how many names a reader takes in."""
 _INK = "#0a0b0c"
 """Colour of text and axes, which nothing else has: a page puts its own in its place."""
 
-_TIME_UNITS = ((1e3, "µs"), (1e6, "ms"), (1e9, "s"))
-_MOST_OF_A_UNIT = 10_000
-
 _STYLE: dict[Any, Any] = {
     "axes.axisbelow": True,
     "axes.edgecolor": _INK,
@@ -69,14 +66,6 @@ _STYLE: dict[Any, Any] = {
 _ID = re.compile(r' id="([^"]+)"')
 _FONT = re.compile(r"font: (?:[a-z0-9]+ )*([\d.]+)px [^;\"]*")
 _REFERENCE = re.compile(r'(url\(#|href="#)([^)"]+)')
-
-
-def time_unit(max_ns: float) -> tuple[float, str]:
-    """The unit in which times up to the longest one are shown: how many ns it has, and its name."""
-    for unit_ns, name in _TIME_UNITS:
-        if max_ns < _MOST_OF_A_UNIT * unit_ns:
-            return unit_ns, name
-    return _TIME_UNITS[-1]
 
 
 @contextmanager

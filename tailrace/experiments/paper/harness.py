@@ -30,13 +30,14 @@ from tailrace.experiments.run.run import installed_version
 from tailrace.experiments.run.task import Failed
 from tailrace.words import SpecError
 from tailrace.words.schema import KeyProblemError, given, in_file
+from tailrace.words.suggest import unknown
 from tailrace.words.units import parse_time_ns
 
 
 def check_scale(scale: str) -> None:
     """Raises SpecError where there is no such scale."""
     if scale not in SCALES:
-        raise SpecError(f"--scale: expected one of {', '.join(SCALES)}, found {scale!r}")
+        raise SpecError(f"--scale: {unknown(scale, SCALES)}")
 
 
 def prepare(names: Sequence[str], scale: str) -> list[tuple[PaperFile, list[Bar]]]:

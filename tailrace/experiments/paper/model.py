@@ -34,6 +34,7 @@ from tailrace.experiments.results.units import UNITS
 from tailrace.words import SpecError
 from tailrace.words.errors import FileError
 from tailrace.words.schema import KeyProblemError, convert, in_file, read_toml
+from tailrace.words.suggest import unknown
 
 FOLDER = Path(__file__).resolve().parent / "files"
 """Where the papers' files lie."""
@@ -239,9 +240,7 @@ def select(wanted: str) -> list[str]:
         }
         if not found:
             papers = dict.fromkeys(name.partition("_")[0] for name in names())
-            raise SpecError(
-                f"paper {word!r} is not known; expected list, all, {', '.join((*papers, *names()))}"
-            )
+            raise SpecError(f"paper {unknown(word, ('list', 'all', *papers, *names()))}")
         chosen |= found
     return [name for name in names() if name in chosen]
 

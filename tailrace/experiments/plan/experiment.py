@@ -24,6 +24,7 @@ from tailrace.schemes.base import SchemeConfig
 from tailrace.topology import Topology
 from tailrace.words import SpecError, Words, parse
 from tailrace.words.schema import KeyProblemError, convert, given
+from tailrace.words.suggest import unknown
 from tailrace.words.units import parse_bytes, parse_time_ns
 
 MOST_REORDER = (1 << 22) - 1
@@ -47,7 +48,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     pfc:     priority flow control of data: default, or tailrace/experiments/plan/pfc.py's words; none without
     it
     sample:  how often queues are looked at, for the report's timelines; without it they are not
-    watch:   the flows whose path is recorded, by number from 1 on
+    follow:  the flows whose path is recorded, by number from 1 on
     gaps:    whether NICs measure the gaps between data packets of a flow
     """
 
@@ -83,7 +84,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ) = UNSET
     pfc: Annotated[str, Meta(description="'default', or a text such as 'xoff=256KiB'")] | UnsetType = UNSET
     sample: Annotated[str, Meta(description="a time such as '10us'")] | UnsetType = UNSET
-    watch: (
+    follow: (
         Annotated[
             list[Annotated[int, Meta(description="the number of a flow, from 1 on", ge=1)]],
             Meta(description="a list of numbers of flows, from 1 on"),
@@ -118,7 +119,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     `workload` None is defaults.workload, `flows` the number of flows where the workload leaves it open,
     `time_scale` None lets the target choose (tailrace/experiments/plan/budget.py), `transport`, `window` and
     `reorder` None are the defaults of tailrace/experiments/plan/nic.py, `pfc` None is without, `sample_ns`
-    None takes no samples, `watch` names flows whose path is recorded, `gaps` has NICs measure gaps between
+    None takes no samples, `follow` names flows whose path is recorded, `gaps` has NICs measure gaps between
     packets.
     """
 
@@ -137,7 +138,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     reorder: int | None = None
     pfc: str | None = None
     sample_ns: int | None = None
-    watch: tuple[int, ...] = ()
+    follow: tuple[int, ...] = ()
     gaps: bool = False
 
     def without(self, *names: str) -> Experiment:
@@ -154,7 +155,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
 def _one_of(choices: tuple[str, ...]) -> Callable[[str], str]:
     def check(text: str) -> str:
         if text not in choices:
-            raise SpecError(f"expected one of {', '.join(choices)}, found {text!r}")
+            raise SpecError(unknown(text, choices))
         return text
 
     return check
@@ -201,7 +202,7 @@ _PLAIN: Mapping[str, Callable[[Any], Any]] = {
     "time_scale": _time_scale,
     "mtu": _mtu,
     "sample": _period,
-    "watch": tuple,
+    "follow": tuple,
     "fault": _fault_words,
 }
 """What is no words, and what they come to."""

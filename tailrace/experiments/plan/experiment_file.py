@@ -33,6 +33,7 @@ from tailrace.experiments.plan.known import scheme_of
 from tailrace.words import SpecError
 from tailrace.words.errors import FileError
 from tailrace.words.schema import KeyProblemError, convert, given, in_file, read_toml
+from tailrace.words.suggest import expected
 
 _LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9 +._-]*")
 """A label is the name of a folder, too."""
@@ -86,8 +87,8 @@ def found(path: Path) -> Path:
         return path
     preset = PRESETS / f"{path.name}.toml"
     if not preset.is_file():
-        names = ", ".join(sorted(file.stem for file in PRESETS.glob("*.toml")))
-        raise FileError(path, "", f"no such file or preset; presets are {names}")
+        names = sorted(file.stem for file in PRESETS.glob("*.toml"))
+        raise FileError(path, "", f"no such file or preset; {expected(path.name, names, 'FILE.toml')}")
     return preset
 
 

@@ -110,7 +110,7 @@ def plan(experiment: Experiment, target: str) -> Plan:
         pfc=thresholds,
         kernel_tcp=kernel_tcp(transport, scheme, target, pfc=thresholds is not None),
         sample_ns=None if experiment.sample_ns is None else round(experiment.sample_ns * scale),
-        watch=experiment.watch,
+        watch=experiment.follow,
         background=frozenset(number for number, name in classes.items() if not measured(name)),
     )
     return Plan(experiment, target, job, classes)

@@ -15,9 +15,8 @@ from tailrace.experiments.results.parquet import values_of
 from tailrace.experiments.results.result import Result
 from tailrace.experiments.results.rows import measured_rows
 from tailrace.experiments.results.statistics import cumulative, mean, percentile
-from tailrace.words.units import format_bytes
+from tailrace.words.units import format_bytes, time_unit
 
-_US_NS = 1e3
 _KIB = 1 << 10
 _BINS = 8
 _MOST_LINES = 8
@@ -32,7 +31,7 @@ def completion_figure(results: Sequence[Result]) -> Figure:
         figure, axes = plot.panels(len(cases))
         for axis, case in zip(axes, cases, strict=True):
             shown = [one for one in results if one.case == case]
-            unit_ns, unit = plot.time_unit(max_fct_ns(shown))
+            unit_ns, unit = time_unit(max_fct_ns(shown))
             for result in shown:
                 rows = measured_rows(result.rows)
                 times = [row.fct_ns / unit_ns for row in rows if row.fct_ns is not None]
@@ -133,6 +132,7 @@ def queue_figure(result: Result) -> Figure | None:
         return None
     lines: dict[tuple[str, int, str], list[tuple[int, int]]] = {}
     found = values_of(table)
+    unit_ns, unit = time_unit(max(found["time_ns"]))
     for *key, time_ns, size in zip(
         *(found[name] for name in ("switch", "port", "peer", "time_ns", "queue_bytes")), strict=True
     ):
@@ -144,13 +144,13 @@ def queue_figure(result: Result) -> Figure | None:
         for number, (switch, port, peer) in enumerate(longest[:_MOST_LINES]):
             points = sorted(lines[switch, port, peer])
             axis.plot(
-                [time_ns / _US_NS for time_ns, _ in points],
+                [time_ns / unit_ns for time_ns, _ in points],
                 [size / _KIB for _, size in points],
                 color=plot.colour(number),
                 linewidth=1.2,
                 label=f"{switch} → {peer}",
             )
-        axis.set_xlabel("virtual time (µs)")
+        axis.set_xlabel(f"virtual time ({unit})")
         axis.set_ylabel("queue (KiB)")
         axis.set_ylim(bottom=0)
         plot.legend(figure, axis, columns=4)
@@ -163,6 +163,7 @@ def path_figure(result: Result) -> Figure | None:
     if table is None or not table.num_rows:
         return None
     found = values_of(table)
+    unit_ns, unit = time_unit(max(found["time_ns"]))
     seen: dict[int, list[tuple[int, str]]] = {}
     for flow, time_ns, switch in zip(found["flow"], found["time_ns"], found["switch"], strict=True):
         seen.setdefault(flow, []).append((time_ns, switch))
@@ -174,7 +175,7 @@ def path_figure(result: Result) -> Figure | None:
             # switches in the order in which packets pass them
             switches = list(dict.fromkeys(switch for _, switch in points))
             axis.plot(
-                [time_ns / _US_NS for time_ns, _ in points],
+                [time_ns / unit_ns for time_ns, _ in points],
                 [switches.index(switch) for _, switch in points],
                 linestyle="none",
                 marker="|",
@@ -184,7 +185,7 @@ def path_figure(result: Result) -> Figure | None:
             axis.set_yticks(range(len(switches)), switches)
             axis.invert_yaxis()
             axis.set_title(f"flow {flow}: packets at switches")
-            axis.set_xlabel("virtual time (µs)")
+            axis.set_xlabel(f"virtual time ({unit})")
     return figure
 
 

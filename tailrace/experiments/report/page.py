@@ -17,6 +17,7 @@ from markupsafe import Markup
 from matplotlib.figure import Figure
 from msgspec import UnsetType
 
+from tailrace.controller.listing.texts import texts_of
 from tailrace.experiments.faults.fault import LinkDown, LinkSlow
 from tailrace.experiments.faults.parse import parse_fault
 from tailrace.experiments.figures.plot import inline_svg
@@ -35,7 +36,7 @@ from tailrace.experiments.report.figures import (
 from tailrace.experiments.report.map import topology_figure
 from tailrace.experiments.results.result import Result
 from tailrace.experiments.results.summary import Summary
-from tailrace.experiments.results.table import COLUMNS, figures
+from tailrace.experiments.results.table import make_table
 from tailrace.experiments.results.units import UNITS
 from tailrace.experiments.run.run import installed_version
 from tailrace.topology import Topology, parse_topology
@@ -183,6 +184,7 @@ def _group(group: Group, numbers: Iterator[int]) -> GroupView:
     results = group.results
     figures: list[tuple[Figure | None, str]] = []
     facts, command = {}, ""
+    columns = texts_of(make_table(results)) if results else []
     if results:
         summary = results[0].summary
         facts, command = _facts(results), _command(group)
@@ -204,8 +206,8 @@ def _group(group: Group, numbers: Iterator[int]) -> GroupView:
         title=f"{group.kind.capitalize()}: {group.folder}",
         facts=facts,
         command=command,
-        head=("case", "scheme", *(name.replace("\n", " ").replace("- ", "") for name in COLUMNS[:-1])),
-        rows=tuple(_row(result) for result in results),
+        head=tuple(one.title for one in columns),
+        rows=tuple(zip(*(one.cells for one in columns), strict=True)),
         pictures=_pictures(figures, numbers),
         failed=group.failed,
     )
@@ -219,15 +221,6 @@ def _map(results: Sequence[Result]) -> Figure | None:
         return None
     faulty = {pair for result in results for pair in _faulty(result.summary, topology)}
     return topology_figure(topology, faulty)
-
-
-def _row(result: Result) -> tuple[str, ...]:
-    flag = "" if result.complete and not result.summary.overloaded else " (!)"
-    return (result.case, result.label + flag, *_short(figures(result.summary)))
-
-
-def _short(cells: Sequence[str]) -> list[str]:
-    return ["–" if cell == "-" else cell for cell in cells]
 
 
 def _facts(results: Sequence[Result]) -> dict[str, str]:
@@ -260,7 +253,7 @@ def _command(group: Group) -> str:
             words += ["--set", f"{name}={','.join(values)}"]
     else:
         schemes = dict.fromkeys(result.summary.scheme for result in group.results)
-        words += ["--scheme" if group.kind == "run" else "--schemes", ",".join(schemes)]
+        words += ["--scheme", ",".join(schemes)]
     for option, key in _OPTIONS.items():
         value = getattr(summary, key)
         same = all(getattr(result.summary, key) == value for result in group.results)

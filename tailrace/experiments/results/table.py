@@ -1,70 +1,112 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of a comparison: a section a case, a row a scheme."""
+"""Results as a listing: a row a run, what was measured in the columns."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from msgspec import UNSET, UnsetType
-from rich.console import Console
-from rich.measure import Measurement
-from rich.table import Table
 
+from tailrace.controller.listing.listing import Column, Listing, Row
+from tailrace.controller.listing.texts import texts_of
 from tailrace.experiments.results.comparison import p99_ratio
 from tailrace.experiments.results.metrics import Metric, added
 from tailrace.experiments.results.summary import FLOWLETS_AT_LEAVES, Summary
 from tailrace.experiments.results.units import UNITS
+from tailrace.p4rt.values import ABSENT, Value
 
 if TYPE_CHECKING:
     from tailrace.experiments.results.result import Result
 
-NOT_OBSERVED = "-"
-_MS_NS = 1e6
 DOUBTFUL = "(!) not to be relied on: flows did not finish, or the machine could not keep up"
+_FCT = "fct"
+
+
+def _count(value: int) -> str:
+    return f"{value:,}"
+
+
+def _two(value: float) -> str:
+    return f"{value:.2f}"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2f}"
+
+
+LOSSLESS = (
+    Column("pauses", title="PFC pauses", show=_count, rank=2),
+    Column("warnings", title="warnings", show=_count, rank=6),
+    Column("recirculations", title="recirculations", show=_count, rank=7),
+)
+"""Where a run has PFC: pauses that were asked for, warnings that switches gave, and recirculations."""
+
+FLOWLETS = (
+    Column("flowlets", title="flowlets", show=_count, rank=3),
+    Column("stretched", title="stretched gaps", show=_count, rank=4),
+)
+"""Where NICs stretch gaps: flowlets that began at switches with hosts, and gaps that were stretched."""
+
 COLUMNS = (
-    "FCT mean\n(ms)", "p50\n(ms)", "p99\n(ms)", "slowdown\nmean", "slowdown\np99",
-    "out of\norder", "out of\norder (%)", "retrans-\nmitted", "path\nchanges", "drains", "p99\nratio",
-)  # fmt: skip
-"""Titles of what `figures` gives, and of the ratio."""
+    Column("case", key=True, grouped=True),
+    Column("scheme", key=True),
+    Column("fct_mean_ns", is_time=True, unit_of=_FCT, title="FCT mean"),
+    Column("fct_p50_ns", is_time=True, unit_of=_FCT, title="FCT p50", rank=5),
+    Column("fct_p99_ns", is_time=True, unit_of=_FCT, title="FCT p99"),
+    Column("slowdown_mean", title="slowdown mean", show=_two, rank=1),
+    Column("slowdown_p99", title="slowdown p99", show=_two, rank=6),
+    Column("out_of_order", title="out of order", show=_count),
+    Column("out_of_order_share", title="out of order (%)", show=_percent, rank=5),
+    Column("retransmitted", title="sent again", show=_count, rank=2),
+    Column("path_changes", title="path changes", show=_count, rank=3),
+    Column("drains", title="drains", show=_count, rank=4),
+    *LOSSLESS,
+    *FLOWLETS,
+    Column("p99_ratio", title="p99 ratio", show=_two),
+)
+"""All that is shown of runs; of these those in which something was observed. Shares are from 0 to 1."""
 
-LOSSLESS_COLUMNS = ("PFC\npauses", "warn-\nings", "recircu-\nlations")
-"""Titles of what `lossless_counts` gives; shown before the ratio where a run has PFC."""
 
-FLOWLET_COLUMNS = ("flow-\nlets", "stretched\ngaps")
-"""Titles of what `flowlet_counts` gives; shown where NICs stretch gaps in a run."""
-
-
-def make_table(results: Sequence[Result], first: str) -> Table:
-    """The table; the last column is each p99 over that of the scheme labelled `first` in the same case."""
-    title = f"{results[0].summary.topology}   {results[0].summary.workload}" if results else None
-    table = Table(
-        title=title, title_style="", header_style="bold", caption=_caption(results), caption_style=""
-    )
-    table.add_column("case")
-    table.add_column("scheme")
-    more = [one for one in _MORE if one.shown(results)]
+def make_table(results: Sequence[Result], first: str | None = None) -> Listing:
+    """A row a run; with `first`, the last column is each p99 over that of the scheme so labelled in the same
+    case.
+    """
     own = own_metrics(results)
-    titles = (title for one in more for title in one.titles)
-    for name in (*COLUMNS[:-1], *titles, *(metric_titles(own)), COLUMNS[-1]):
-        table.add_column(name, justify="right", no_wrap=True)
-    previous = ""
-    for result in results:
-        if previous and result.case != previous:
-            table.add_section()
-        ratio = p99_ratio(result, results, first)
-        flag = "" if result.complete and not result.summary.overloaded else " (!)"
-        table.add_row(
-            result.case if result.case != previous else "",
-            result.label + flag,
-            *figures(result.summary),
-            *(_count(value) for one in more for value in one.counts(result.summary)),
-            *metric_cells(result.summary, own),
-            NOT_OBSERVED if ratio is None else f"{ratio:.2f}",
-        )
-        previous = result.case
-    return table
+    rows = [
+        {
+            "case": result.case,
+            "scheme": result.label + flag(result),
+            **measured(result.summary, own),
+            "p99_ratio": None if first is None else p99_ratio(result, results, first),
+        }
+        for result in results
+    ]
+    stretching = any(not isinstance(result.summary.hf2t, UnsetType) for result in results)
+    shown = [column for column in COLUMNS[:-1] if stretching or column not in FLOWLETS]
+    columns = (*shown, *_metric_columns(own), replace(COLUMNS[-1], title=f"p99 /{first}"))
+    title = f"{results[0].summary.topology}   {results[0].summary.workload}" if results else ""
+    return Listing("results", columns, tuple(rows), title=title, caption=tuple(_caption(results)))
+
+
+def make_sweep_table(found: Sequence[tuple[dict[str, str], Result]]) -> Listing:
+    """A row a point of a sweep: the values of its axes by key, and what was measured."""
+    own = own_metrics([result for _, result in found])
+    axes = [Column(key, key=True) for key in found[0][0]] if found else []
+    columns = (*axes, *(column for column in COLUMNS[2:-1] if column not in FLOWLETS))
+    rows = []
+    for settings, result in found:
+        row: dict[str, Value] = {**measured(result.summary, own), **settings}
+        row[axes[-1].name] = f"{row[axes[-1].name]}{flag(result)}"
+        rows.append(row)
+    caption = (DOUBTFUL,) if any(flag(result) for _, result in found) else ()
+    return Listing("results", (*columns, *_metric_columns(own)), tuple(rows), caption=caption)
+
+
+def flag(result: Result) -> str:
+    """What is put behind the name of a run that is not to be relied on."""
+    return "" if result.complete and not result.summary.overloaded else " (!)"
 
 
 def own_metrics(results: Sequence[Result]) -> dict[str, Metric]:
@@ -73,29 +115,41 @@ def own_metrics(results: Sequence[Result]) -> dict[str, Metric]:
     return {name: one for name, one in added().items() if name in seen}
 
 
-def metric_titles(metrics: Mapping[str, Metric]) -> list[str]:
-    """The columns of metrics."""
-    return [one.titled.replace(" ", "\n") for one in metrics.values()]
-
-
-def metric_cells(summary: Summary, metrics: Mapping[str, Metric]) -> list[str]:
-    """The cells of a run in those columns."""
-    seen = summary.metrics or {}
+def _metric_columns(metrics: dict[str, Metric]) -> list[Column]:
     return [
-        UNITS[one.unit].text(seen[name], with_name=False) if name in seen else NOT_OBSERVED
-        for name, one in metrics.items()
+        Column(name, title=one.titled, show=UNITS[one.unit].plain, rank=1) for name, one in metrics.items()
     ]
 
 
-def _caption(results: Sequence[Result]) -> str | None:
+def measured(summary: Summary, metrics: dict[str, Metric] | None = None) -> Row:
+    """What was measured in a run, by the names of COLUMNS and of metrics; None what was not observed."""
+    times, factors, packets = summary.fct_ns, summary.slowdown, summary.packets
+    stretched = None if isinstance(summary.hf2t, UnsetType) else summary.hf2t["stretched"]
+    flowlets = None if isinstance(summary.flowlets, UnsetType) else summary.flowlets[FLOWLETS_AT_LEAVES]
+    seen: dict[str, object] = {
+        **{f"fct_{name}_ns": getattr(times, name, None) for name in ("mean", "p50", "p99")},
+        **{f"slowdown_{name}": getattr(factors, name, None) for name in ("mean", "p99")},
+        "out_of_order": packets.out_of_order,
+        "out_of_order_share": packets.out_of_order_fraction,
+        "retransmitted": packets.retransmitted,
+        "path_changes": summary.path_changes,
+        "drains": summary.drains,
+        **dict(zip((column.name for column in LOSSLESS), lossless_counts(summary), strict=True)),
+        "flowlets": flowlets,
+        "stretched": stretched,
+        **{name: (summary.metrics or {}).get(name) for name in metrics or ()},
+    }
+    return {name: value if isinstance(value, (int, float)) else None for name, value in seen.items()}
+
+
+def _caption(results: Sequence[Result]) -> list[str]:
     if not results:
-        return None
+        return []
     summary = results[0].summary
     scale = f", {summary.time_scale:g} times slower than stated" if summary.time_scale != 1 else ""
-    doubtful = any(not result.complete or result.summary.overloaded for result in results)
-    text = f"{summary.flows} flows a run, target {summary.target}{scale}, seed {summary.seed}"
-    text += "".join(f"\n{line}" for line in _transports(results))
-    return f"{text}\n{DOUBTFUL}" if doubtful else text
+    doubtful = [DOUBTFUL] if any(map(flag, results)) else []
+    about = f"{summary.flows} flows a run, target {summary.target}{scale}, seed {summary.seed}"
+    return [about, *_transports(results), *doubtful]
 
 
 def _transports(results: Sequence[Result]) -> list[str]:
@@ -111,82 +165,23 @@ def _transports(results: Sequence[Result]) -> list[str]:
     return [f"transport {most}, but {'; '.join(own)}"]
 
 
-def figures(summary: Summary) -> list[str]:
-    """The cells between the scheme and the ratio."""
-    times, factors, packets = summary.fct_ns, summary.slowdown, summary.packets
-    cells = [NOT_OBSERVED] * 3
-    if not isinstance(times, UnsetType):
-        cells = [f"{value / _MS_NS:.3f}" for value in (times.mean, times.p50, times.p99)]
-    if isinstance(factors, UnsetType):
-        cells += [NOT_OBSERVED] * 2
-    else:
-        cells += [f"{factors.mean:.2f}", f"{factors.p99:.2f}"]
-    share = packets.out_of_order_fraction
-    cells.append(_count(packets.out_of_order))
-    cells.append(NOT_OBSERVED if isinstance(share, UnsetType) else f"{100 * share:.2f}")
-    return [*cells, *map(_count, (packets.retransmitted, summary.path_changes, summary.drains))]
-
-
 def has_pfc(results: Sequence[Result]) -> bool:
     """Whether one of these runs was in a lossless network."""
     return any(not isinstance(result.summary.pfc, UnsetType) for result in results)
 
 
 def lossless_counts(summary: Summary) -> tuple[int | UnsetType, ...]:
-    """Pauses that were asked for, warnings of them that switches gave, and recirculations."""
+    """The values of LOSSLESS."""
     pauses = UNSET if isinstance(summary.pfc, UnsetType) else int(summary.pfc["pauses"])
     warnings = UNSET if isinstance(summary.rlb, UnsetType) else summary.rlb["warnings_sent"]
     rounds = summary.recirculations
     return pauses, warnings, UNSET if isinstance(rounds, UnsetType) else rounds.total
 
 
-def has_stretching(results: Sequence[Result]) -> bool:
-    """Whether NICs stretched gaps in one of these runs (HF2T)."""
-    return any(not isinstance(result.summary.hf2t, UnsetType) for result in results)
-
-
-def flowlet_counts(summary: Summary) -> tuple[int | UnsetType, ...]:
-    """Flowlets that began at switches with hosts, and gaps that NICs stretched for one to begin."""
-    flowlets = UNSET if isinstance(summary.flowlets, UnsetType) else summary.flowlets[FLOWLETS_AT_LEAVES]
-    return flowlets, UNSET if isinstance(summary.hf2t, UnsetType) else summary.hf2t["stretched"]
-
-
-@dataclass(frozen=True, slots=True)
-class _More:
-    """Columns that are there for some results only."""
-
-    titles: tuple[str, ...]
-    shown: Callable[[Sequence[Result]], bool]
-    counts: Callable[[Summary], tuple[int | UnsetType, ...]]
-
-
-_MORE = (
-    _More(LOSSLESS_COLUMNS, has_pfc, lossless_counts),
-    _More(FLOWLET_COLUMNS, has_stretching, flowlet_counts),
-)
-
-
-def _count(value: int | UnsetType) -> str:
-    return NOT_OBSERVED if isinstance(value, UnsetType) else f"{value:,}"
-
-
-def markdown(table: Table) -> str:
-    """The table in Markdown, without columns in which nothing was observed."""
-    columns = [
-        (" ".join(str(column.header).replace("-\n", "").split()), list(map(str, column.cells)))
-        for column in table.columns
-    ]
-    seen = [(title, cells) for title, cells in columns if set(cells) != {NOT_OBSERVED}]
-    lines = [[title for title, _ in seen], ["---"] * len(seen)]
-    lines += [list(row) for row in zip(*(cells for _, cells in seen), strict=True)]
+def markdown(listing: Listing) -> str:
+    """The listing as a table in Markdown, its title and caption below."""
+    columns = [one for one in texts_of(listing) if set(one.cells) != {ABSENT}]
+    lines = [[one.title for one in columns], ["---"] * len(columns)]
+    lines += [list(row) for row in zip(*(one.cells for one in columns), strict=True)]
     text = "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
-    notes = [line for part in (table.title, table.caption) if part for line in str(part).split("\n")]
-    return text + "".join(f"\n{line}\n" for line in notes)
-
-
-def show(table: Table, file: IO[str]) -> None:
-    """Print the table; where its file is no terminal, as wide as it needs to be."""
-    console = Console(file=file)
-    if not console.is_terminal:
-        console.width = Measurement.get(console, console.options.update(max_width=10_000), table).maximum
-    console.print(table)
+    return text + "".join(f"\n{line}\n" for line in (listing.title, *listing.caption) if line)

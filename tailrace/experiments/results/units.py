@@ -21,6 +21,10 @@ class Unit:
         plain = f"{shown:,.0f}" if abs(shown) >= 10**self.digits else f"{shown:.{self.digits}g}"
         return f"{plain} {self.name}".rstrip() if with_name else plain
 
+    def plain(self, value: float) -> str:
+        """The value without the unit's name, which stands at the head of its column."""
+        return self.text(value, with_name=False)
+
 
 UNITS: Mapping[str, Unit] = {
     "": Unit("", 1),

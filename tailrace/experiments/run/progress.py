@@ -17,10 +17,14 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsed
 from rich.progress import Progress as Bars
 
 from tailrace.experiments.backends.outcome import Progress, Report
-from tailrace.words.units import format_time
+from tailrace.words.units import readable_time
 
 _SPEED_S = 30.0
 """The time over which the speed is averaged that tells how long the rest takes."""
+
+
+_WIDE = 100
+"""Columns of a terminal that has room for events a second, too."""
 
 
 class Display:
@@ -78,13 +82,12 @@ class Display:
 
     def _bar(self, name: str) -> Iterator[Report]:
         columns = (
-            *(TextColumn("{task.description:<24}"), BarColumn(), TextColumn("{task.fields[flows]}")),
-            *(TextColumn("{task.fields[clock]}"), TimeElapsedColumn(), TimeRemainingColumn()),
-            TextColumn("{task.fields[phase]}"),
+            *(TextColumn("{task.description:<20}"), BarColumn(), TextColumn("{task.fields[flows]}")),
+            *(TextColumn("{task.fields[now]}"), TimeElapsedColumn(), TimeRemainingColumn()),
         )
-        pace = _Pace()
+        pace = _Pace(with_speed=self._console.width >= _WIDE)
         with Bars(*columns, console=self._console, speed_estimate_period=_SPEED_S) as bars:
-            task = bars.add_task(name, total=None, phase="", flows="", clock="")
+            task = bars.add_task(name, total=None, now="", flows="")
 
             def report(progress: Progress) -> None:
                 if progress.note:
@@ -94,13 +97,11 @@ class Display:
                     task,
                     completed=progress.share,
                     total=None if progress.share is None else 1.0,
-                    phase=progress.phase,
                     flows=f"{progress.done}/{progress.flows} flows" if progress.flows else "",
-                    clock=pace.text(progress),
+                    now=pace.text(progress) or progress.phase,
                 )
 
             yield report
-            bars.update(task, phase="")
 
     def _lines(self, name: str) -> Iterator[Report]:
         began_s = time.monotonic()
@@ -125,15 +126,16 @@ class Display:
 class _Pace:
     """How fast virtual time and events go by."""
 
-    def __init__(self) -> None:
-        self._began_s = time.monotonic()
+    def __init__(self, *, with_speed: bool = True) -> None:
+        self._began_s, self._with_speed = time.monotonic(), with_speed
 
     def text(self, progress: Progress) -> str:
         """Virtual time and events a second since the beginning; empty where nobody counts them."""
         if progress.virtual_ns is None:
             return ""
         passed_s = max(time.monotonic() - self._began_s, 1e-3)
-        return f"{format_time(progress.virtual_ns)} virtual, {_short(progress.events / passed_s)} events/s"
+        clock = f"{readable_time(progress.virtual_ns)} virtual"
+        return f"{clock}, {_short(progress.events / passed_s)} events/s" if self._with_speed else clock
 
 
 def _short(number: float) -> str:

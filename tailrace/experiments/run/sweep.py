@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import UNSET, UnsetType
-from rich.table import Table as Shown
 
 from tailrace.experiments.plan import defaults
 from tailrace.experiments.plan.experiment import KEYS, Experiment, Settings, of_settings
@@ -27,19 +26,12 @@ from tailrace.experiments.plan.words import case_name, slug, split_words
 from tailrace.experiments.results.comparison import all_flows
 from tailrace.experiments.results.result import Result, read_result, read_struct
 from tailrace.experiments.results.summary import Summary
-from tailrace.experiments.results.table import (
-    COLUMNS,
-    DOUBTFUL,
-    figures,
-    markdown,
-    metric_cells,
-    metric_titles,
-    own_metrics,
-)
+from tailrace.experiments.results.table import make_sweep_table, markdown
 from tailrace.experiments.run.task import Task, make_task
 from tailrace.words import SpecError, parse
 from tailrace.words.limits import refuse_above
 from tailrace.words.schema import KeyProblemError, convert, given
+from tailrace.words.suggest import expected
 
 if TYPE_CHECKING:
     from arro3.core import Table
@@ -190,8 +182,8 @@ def make_axis(key: str, values: Iterable[str]) -> Axis:
 def _check_key(key: str) -> None:
     name, dot, option = key.partition(".")
     if name not in KEYS or (dot and (name not in _WITH_OPTIONS or not option)):
-        known = ", ".join((*KEYS, *(f"{each}.OPTION" for each in _WITH_OPTIONS)))
-        raise SpecError(f"--set {key}: unknown key; expected {known}")
+        known = (*KEYS, *(f"{each}.OPTION" for each in _WITH_OPTIONS))
+        raise SpecError(f"--set {key}: unknown key; {expected(key, known)}")
 
 
 def parse_axes(texts: Sequence[str]) -> dict[str, tuple[str, ...]]:
@@ -254,8 +246,8 @@ def _at(base: Experiment, settings: dict[str, str]) -> Experiment:
     whole: dict[str, Any] = {key: value for key, value in settings.items() if "." not in key}
     if "fault" in whole:
         whole["fault"] = [whole["fault"]]
-    if "watch" in whole:
-        whole["watch"] = [whole["watch"]]
+    if "follow" in whole:
+        whole["follow"] = [whole["follow"]]
     changes = given(convert(whole, Settings, strict=False))
     options = {}
     for key, value in settings.items():
@@ -294,20 +286,3 @@ def open_sweep(folder: str | Path) -> Sweep:
             result = read_result(folder / point.folder, case=case_name(point.summary.faults), label=label)
         points.append(Ended(point.settings, point.folder, result, point.failed or ""))
     return Sweep(found.axes, tuple(points))
-
-
-def make_sweep_table(found: Sequence[tuple[dict[str, str], Result]]) -> Shown:
-    """A row a point of a sweep: the values of its axes, and what was measured."""
-    table = Shown(header_style="bold", caption_style="")
-    for key in found[0][0]:
-        table.add_column(key)
-    own = own_metrics([result for _, result in found])
-    for name in (*COLUMNS[:-1], *metric_titles(own)):
-        table.add_column(name, justify="right", no_wrap=True)
-    for settings, result in found:
-        values = list(settings.values())
-        if not result.complete or result.summary.overloaded:
-            values[-1] += " (!)"
-            table.caption = DOUBTFUL
-        table.add_row(*values, *figures(result.summary), *metric_cells(result.summary, own))
-    return table

@@ -117,7 +117,7 @@ def test_meaning(text: str, names: list[str]) -> None:
         ("count in (1, 2", 15, "expected ',' or ')'"),
         ("count in ()", 11, "expected a value"),
         ("nmae == leaf1", 1, "did you mean name?"),
-        ("xyzzy == leaf1", 1, "there are"),
+        ("xyzzy == leaf1", 1, "expected count, "),
         ("match.xyzzy == 1", 1, "no field"),
         ("dst == 10.0.1.256", 8, "cannot be compared"),
         ("mac == 02:00", 8, "cannot be compared"),

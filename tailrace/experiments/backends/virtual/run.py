@@ -233,7 +233,7 @@ class _Run:
         for number in self._job.watch:
             flow = flows.get(number)
             if flow is None:
-                raise SpecError(f"watch: there is no flow {number}; there are {len(flows)}")
+                raise SpecError(f"follow: there is no flow {number}; there are {len(flows)}")
             # whatever its source port, for a NIC may change that to change the path
             watches[number] = network.watch_flow(flow.src, flow.dst)
         return watches

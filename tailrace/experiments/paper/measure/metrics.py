@@ -17,6 +17,7 @@ from tailrace.experiments.results.summary import packets
 from tailrace.experiments.results.units import UNITS
 from tailrace.experiments.workloads.classes import CLASSES, PLAIN
 from tailrace.words import SpecError
+from tailrace.words.suggest import unknown
 
 CLASS = "_of_"
 """Between a metric and a class of flows: `fct_p99_of_bystander`."""
@@ -253,10 +254,8 @@ def metric(name: str) -> Metric:
     known = {**METRICS, **added()}
     found = known.get(base)
     if found is None or (flow_class and base in _NOT_BY_CLASS):
-        raise SpecError(
-            f"metric {name!r} is not known; expected {', '.join(known)}, or one of them with {CLASS} "
-            f"and one of {', '.join(CLASSES)}"
-        )
+        classes = f"one of them with {CLASS} and one of {', '.join(CLASSES)}"
+        raise SpecError(f"metric {unknown(name, known, classes)}")
     return replace(found, title=f"{found.title}, {flow_class}") if flow_class else found
 
 

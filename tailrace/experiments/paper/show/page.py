@@ -20,9 +20,10 @@ from tailrace.experiments.paper.claims.expect import ABOUT
 from tailrace.experiments.paper.document import Document, as_lines
 from tailrace.experiments.paper.measure.metrics import metric, named
 from tailrace.experiments.paper.model import read_paper, select
-from tailrace.experiments.paper.show.table import NOT_MEASURED, explanations
+from tailrace.experiments.paper.show.table import explanations
 from tailrace.experiments.results.result import SUMMARY, read_summary
 from tailrace.experiments.results.units import UNITS
+from tailrace.p4rt.values import ABSENT
 from tailrace.words.errors import FileError
 
 PICTURE = ".svg"
@@ -149,7 +150,7 @@ def _rows(document: Document) -> Iterator[list[str]]:
         values = [
             UNITS[metric(name).unit].text(cell.metrics[name], with_name=False)
             if name in cell.metrics
-            else NOT_MEASURED
+            else ABSENT
             for name in document.metrics
         ]
         star = " \\*" if cell.note else ""

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a message says of a name that is not known: the one that was meant, or those that there are."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+_MOST_NAMES = 40
+_MOST_CHARACTERS = 80
+_SHOWN = 3
+
+
+def expected(name: object, known: Iterable[str], also: str = "") -> str:
+    """`did you mean X?`, or `expected A, B, C`.
+
+    Args:
+        name: as the user wrote it.
+        known: the names that there are, in the order in which they are shown.
+        also: what could stand there and is no name, such as FILE.csv.
+    """
+    names = list(known)
+    close = difflib.get_close_matches(str(name)[:_MOST_CHARACTERS], names, 1)
+    if close:
+        return f"did you mean {close[0]}?"
+    if len(names) > _MOST_NAMES:
+        names = [f"one of {len(names)} such as {', '.join(names[:_SHOWN])}"]
+    if not names and not also:
+        return "there are none"
+    return "expected " + " or ".join(filter(None, (", ".join(names), also)))
+
+
+def unknown(name: str, known: Iterable[str], also: str = "") -> str:
+    """The same after the name itself, which is not known."""
+    return f"{name[:_MOST_CHARACTERS]!r} is not known; {expected(name, known, also)}"

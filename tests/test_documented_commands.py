@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every command that README.md and docs/ print is taken as it is printed: small ones run, large ones are planned,
+those that look at a network look at one.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tailrace.cli import experiment_command, make_run, paper_command
+from tailrace.cli.main import main
+from tailrace.controller import runfile
+from tailrace.controller.runfile import RunFile, RunSwitch
+from tailrace.experiments.errors import RunError
+from tailrace.experiments.plan import defaults
+from tailrace.topology import parse_topology
+from tests.controller.inspect.served import install_scheme, served
+from tests.test_readme import EXPERIMENTS, ROOT, block_after
+
+PAGES = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md")))
+LOOK = ("flows", "tables", "groups", "counters", "registers", "queues", "paths", "diff")
+ELSEWHERE = ("shell", "--address", "tailrace --debug", "tailrace_switch_grpc")
+"""What needs a terminal, or servers of somebody else."""
+
+USAGE = re.compile(r"[\[|…]|\b(SRC|DST|SWITCH|NAME|WORDS)\b")
+"""What only shows how a command is written."""
+
+SMALL = (
+    "presto:cell=16KiB",
+    "ecmp,presto,drill,hermes",
+    "two-choices",
+    "fat-tree:k=4 --workload permutation:size=256KiB",
+)
+"""In commands that run in seconds."""
+
+REACHED = "all words were taken"
+
+
+def commands(program: str) -> list[str]:
+    """Every command line of a program in code blocks and in code within lines, without comments."""
+    found = dict[str, None]()
+    for page in PAGES:
+        text = page.read_text("utf-8")
+        blocks = re.findall(r"^```\w*\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+        lines = [line for block in blocks for line in block.replace("\\\n", " ").splitlines()]
+        lines += re.findall(r"`([^`\n]+)`", re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE))
+        for line in lines:
+            line = " ".join(line.partition(" #")[0].split()).removeprefix(".venv/bin/")
+            if line.startswith(f"{program} ") and not USAGE.search(line):
+                found[line] = None
+    return list(found)
+
+
+TAILRACE = [line for line in commands("tailrace") if not any(word in line for word in ELSEWHERE)]
+MAKE_RUN = [line for line in commands("make run") if "BMV2_SWITCH_EXE" not in line]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the files are that commands name, and the results go."""
+    experiment = block_after(EXPERIMENTS, "```toml")
+    for name in ("slow.toml", "FILE.toml"):
+        (tmp_path / name).write_text(experiment, "utf-8")
+    (tmp_path / "mine").symlink_to(ROOT / "examples" / "two_choices")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def planned(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing runs: everything before that happens, then the command fails with REACHED."""
+
+    def stop(*_: object, **__: object) -> None:
+        raise RunError(REACHED)
+
+    for name in ("run", "compare", "compare_at_once", "run_all", "MininetBackend"):
+        monkeypatch.setattr(experiment_command, name, stop)
+    monkeypatch.setattr(paper_command, "run_paper", stop)
+    monkeypatch.setattr(
+        experiment_command, "_target", lambda wanted, _: "native" if wanted in ("auto", "bmv2") else wanted
+    )
+
+
+def test_there_are_commands() -> None:
+    assert len(TAILRACE) > 30
+    assert len(MAKE_RUN) > 8
+
+
+@pytest.mark.parametrize(
+    "line", [line for line in TAILRACE if line.split()[1] in ("run", "compare", "sweep", "paper")]
+)
+def test_experiments_are_planned(
+    folder: Path, planned: None, capsys: pytest.CaptureFixture[str], line: str
+) -> None:
+    words = shlex.split(line)[1:]
+    if words[:2] == ["paper", "list"]:
+        assert main(words) == 0
+        return
+    assert main(words) == 1
+    assert capsys.readouterr().err.splitlines()[-1] == f"tailrace: {REACHED}"
+
+
+@pytest.mark.parametrize("line", MAKE_RUN)
+def test_make_run_is_planned(
+    folder: Path, planned: None, capsys: pytest.CaptureFixture[str], line: str
+) -> None:
+    environment = dict(word.split("=", 1) for word in shlex.split(line)[2:])
+    assert main(make_run.command(environment)) == 1
+    assert capsys.readouterr().err.splitlines()[-1] == f"tailrace: {REACHED}"
+
+
+@pytest.mark.parametrize("line", [line for line in TAILRACE if any(part in line for part in SMALL)])
+def test_small_experiments_run(folder: Path, capsys: pytest.CaptureFixture[str], line: str) -> None:
+    assert main(shlex.split(line)[1:]) == 0
+    assert capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        line
+        for line in TAILRACE
+        if line.split()[1] in ("schemes", "topology") or "--topology dragonfly" in line
+    ],
+)
+def test_what_explains_words(folder: Path, capsys: pytest.CaptureFixture[str], line: str) -> None:
+    assert main(shlex.split(line)[1:]) == 0
+    assert capsys.readouterr().out
+
+
+@pytest.fixture(scope="module")
+def network(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The switches of `make run`, with Flowcut; the run file that leads to them."""
+    topology = parse_topology(defaults.TOPOLOGY)
+    with served(len(topology.switches)) as switches:
+        by_name = {switch.name: place for switch, place in zip(topology.switches, switches, strict=True)}
+        places = {name: RunSwitch(s.address, s.device_id, "flowcut") for name, s in by_name.items()}
+        path = tmp_path_factory.mktemp("run") / "run.json"
+        scheme = "flowcut:buckets=4"
+        run = RunFile(defaults.TOPOLOGY, scheme, "native", tick_ns=1000, relay=None, switches=places)
+        runfile.write(path, run)
+        install_scheme(topology, scheme, by_name)
+        yield path
+
+
+@pytest.mark.parametrize(
+    "line", [line for line in TAILRACE if line.split()[1] in LOOK and "--scheme" not in line]
+)
+def test_what_looks_at_a_network(network: Path, capsys: pytest.CaptureFixture[str], line: str) -> None:
+    words = [*shlex.split(line)[1:], "--run", str(network)]
+    assert main([*words, *(["--rounds", "1"] if "--watch" in words else [])]) == 0
+    found = capsys.readouterr()
+    assert found.out or found.err.startswith(("no ", "all ", "none "))
+
+
+def test_a_report_of_what_ran(folder: Path) -> None:
+    """The command that README.md prints for a folder of results."""
+    lines = [line for line in TAILRACE if line.split()[1] == "report"]
+    assert (
+        main(["run", "--scheme", "ecmp", "--target", "virtual", "--workload", "permutation:size=16KiB"]) == 0
+    )
+    for line in lines:
+        words = shlex.split(line)[1:]
+        Path(words[1]).parent.mkdir(exist_ok=True)
+        if not Path(words[1]).exists():
+            Path(words[1]).symlink_to(folder / "out")
+        assert main(words) == 0
