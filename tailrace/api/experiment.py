@@ -58,7 +58,7 @@ class Keys(TypedDict, total=False):
     reorder: int
     pfc: str
     sample: str
-    watch: Sequence[int]
+    follow: Sequence[int]
     gaps: bool
 
 

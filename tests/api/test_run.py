@@ -87,7 +87,7 @@ def test_progress_where_it_is_asked_for(capfd: pytest.CaptureFixture[str]) -> No
 def test_a_comparison_is_the_command_lines(tmp_path: Path, workers: int) -> None:
     """With faults, and labels of one's own."""
     fault = "link-slow:link=leaf1-spine1,factor=0.5"
-    words = ["compare", "--schemes", "ecmp,spray", *options("--fault", fault, "--out", str(tmp_path / "cli"))]
+    words = ["compare", "--scheme", "ecmp,spray", *options("--fault", fault, "--out", str(tmp_path / "cli"))]
     assert main(words) == 0
     done = tailrace.compare(
         TINY, {"ecmp": "ecmp", "spray": "spray"}, fault=fault, out=tmp_path / "api", workers=workers

@@ -209,7 +209,7 @@ def test_it_works_outside_the_checkout(place: Place) -> None:
     short = ("--target", "virtual", "--topology", "leaf-spine", "--workload", "permutation:size=16KiB")
     place.run("tailrace", "run", "--scheme", "ecmp", *short, "--out", "run")
     assert (place.work / "run" / "flows.parquet").stat().st_size > 0
-    place.run("tailrace", "compare", "--schemes", "ecmp,flowcut", *short, "--out", "compared")
+    place.run("tailrace", "compare", "--scheme", "ecmp,flowcut", *short, "--out", "compared")
     assert (place.work / "compared" / "comparison.png").exists()
     place.run("tailrace", "paper", PAPER, "--scale", "small", "--out", "paper")
     for folder in ("compared", "paper"):

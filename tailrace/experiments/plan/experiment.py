@@ -141,6 +141,11 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     follow: tuple[int, ...] = ()
     gaps: bool = False
 
+    def __repr__(self) -> str:
+        """One line: the words that say most."""
+        words = (self.scheme, self.topology, self.workload or "the usual workload", *self.faults)
+        return f"<Experiment {'   '.join(words)}>"
+
     def without(self, *names: str) -> Experiment:
         """The same without what some words say: faults, transport."""
         empty = {name: () if name == "faults" else None for name in names}
