@@ -1,17 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """HF2T in words: NICs that stretch gaps until switches see flowlets (HF2T §4), under whatever scheme.
 
-    hf2t=99        on: T is this percentile of the gaps, from 50 to below 100; `on` is 99, `off` none
-    min_thr=20     and max_thr=80, in packets: of alpha, eq. 1
-    dynamic=on     off: T is not multiplied by alpha ("No Dynamic T")
-    stretch=TIME   the flowlet threshold that gaps are stretched to; without it that of the scheme's own
-                   flowlets, or a base RTT where it has none
-    train=COUNT    gaps from which a NIC learns T; without it as many as put 100 of them beyond T
-    t=TIME         T itself: nothing is learnt
-    spare=SIZE     flows of at most this size are left alone
-    retrain=on     off: T is learnt once
-
-All but the first need it.
+All keys but the first need it.
 """
 
 from __future__ import annotations
@@ -77,15 +67,7 @@ _T = keys.time("t", "gaps from this on are stretched, and nothing is learnt", le
 
 
 class Hf2tWords(msgspec.Struct, frozen=True, kw_only=True):
-    """HF2T as it was asked for.
-
-    percentile: T is this one of the gaps, a multiple of 1/100 from 50 to below 100
-    min_thr, max_thr: of eq. 1, in packets
-    dynamic: T is multiplied by alpha of eq. 1
-    stretch_ns: the flowlet threshold; None: that of the scheme or of the topology
-    train: gaps from which T is learnt; None: as the percentile needs
-    t_ns: T; None: it is learnt
-    """
+    """HF2T as it was asked for."""
 
     percentile: Annotated[float, _PERCENTILE] = DEFAULT_PERCENTILE
     min_thr: Annotated[int, _MIN_THR] = 20
