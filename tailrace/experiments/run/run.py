@@ -40,6 +40,9 @@ from tailrace.schemes.base import SCHEMES
 from tailrace.topology.timing import base_rtt_ns
 from tailrace.words import parse, plugins
 
+STEERING = {HERMES: "hermes"}
+"""Keys of a summary by the algorithm of NICs, but for Spritz and those that it is compared with."""
+
 
 def run(
     planned: Plan, backend: Backend, report: Report, *, label: str, pcap_dir: Path | None = None
@@ -88,17 +91,17 @@ def _rows(planned: Plan, outcome: Outcome) -> tuple[FlowRow, ...]:
     )
 
 
-def _steering(planned: Plan, rows: Sequence[FlowRow], *, hermes: bool) -> dict[str, int] | UnsetType:
-    """What NICs did that choose paths, under the key of those that do so by Hermes, or of all others."""
+def _steering(planned: Plan, rows: Sequence[FlowRow]) -> dict[str, dict[str, int]]:
+    """What NICs did that choose paths, under the key of a summary: that of Hermes, or of all others."""
     config = planned.job.nic.steering
-    if config is None or (config.algorithm == HERMES) != hermes or ALGORITHMS[config.algorithm] == ANY:
-        return UNSET
-    return steering(rows)
+    if config is None or ALGORITHMS[config.algorithm] == ANY:
+        return {}
+    return {STEERING.get(config.algorithm, "spritz"): steering(rows)}
 
 
 def _summary(planned: Plan, outcome: Outcome, rows: tuple[FlowRow, ...]) -> Summary:
     experiment, hops = planned.experiment, outcome.packet_hops
-    own = own_counters(outcome)
+    own, steered = own_counters(outcome), _steering(planned, rows)
     chosen = planned.job.nic.steering
     if chosen is not None and ALGORITHMS[chosen.algorithm] == ANY:
         own[chosen.algorithm] = steering(rows)
@@ -141,8 +144,6 @@ def _summary(planned: Plan, outcome: Outcome, rows: tuple[FlowRow, ...]) -> Summ
         rlb=own.pop("rlb", UNSET),
         recirculations=recirculations(outcome.counters, delivered),
         dcqcn=notifications(rows) if planned.job.nic.transport == DCQCN else UNSET,
-        spritz=_steering(planned, rows, hermes=False),
-        hermes=_steering(planned, rows, hermes=True),
         plugins=dict(plugins.digest()) or UNSET,
         virtual_ns=known(outcome.virtual_ns),
         wall_s=outcome.wall_s,
@@ -153,6 +154,8 @@ def _summary(planned: Plan, outcome: Outcome, rows: tuple[FlowRow, ...]) -> Summ
         overload_reasons=outcome.overload_reasons,
         unobserved=outcome.unobserved or UNSET,
         counters=own or UNSET,
+        spritz=steered.get("spritz", UNSET),
+        hermes=steered.get("hermes", UNSET),
     )
 
 

@@ -1,16 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was observed in the virtual network, for results: queues, paths of flows, what NICs have learnt."""
+"""What was observed in the virtual network, for results: queues and paths of flows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from arro3.core import Table
 
-from tailrace.experiments.results.hf2t import Learned
 from tailrace.experiments.results.parquet import make_table
 from tailrace.experiments.results.timelines import PATH_COLUMNS, QUEUE_COLUMNS
-from tailrace.hosts.nic.nic import Nic
 from tailrace.native.virtual.observing import Samples, Sight
 from tailrace.topology import Topology
 from tailrace.words.constants import PS_PER_NS
@@ -48,9 +46,3 @@ def path_table(sights: Mapping[int, Sequence[Sight]], topology: Topology) -> Tab
             values["peer"].append(topology.ports_of(sight.switch)[sight.in_port].name)
             values["psn"].append(sight.psn)
     return make_table(values, PATH_COLUMNS)
-
-
-def learned(nics: Iterable[Nic]) -> tuple[Learned, ...]:
-    """What each NIC has learnt that stretches gaps."""
-    learners = [nic.learner for nic in nics]
-    return tuple(Learned(one.t_ns, one.trainings) for one in learners if one is not None)

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How far a run in virtual time is: whether it is over, when it is given up, and what is told of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from tailrace.experiments.backends.job import Job
+from tailrace.experiments.backends.outcome import Progress, Report
+from tailrace.experiments.faults.fault import LinkSlow, last_change_ns
+from tailrace.experiments.plan.reckon import check_samples
+from tailrace.experiments.results.ideal import Ideal
+from tailrace.hosts.flows.observation import ReceiverObservation
+from tailrace.hosts.nic.nic import Nic
+from tailrace.words import SpecError
+from tailrace.words.constants import NS_PER_S
+
+PATIENCE = 50
+"""A run ends with flows unfinished after so many times the ideal time of all flows one after the other."""
+
+_MOST_NS = 100 * 24 * 3600 * NS_PER_S
+"""Time counts picoseconds in 64 bits: 213 days."""
+
+TELL_S = 0.25
+"""Real time between two reports of progress, at least."""
+
+TELL_SHARE = 20
+"""So many times as long as a report takes, the run goes on before the next one."""
+
+
+def limit_ns(job: Job) -> int:
+    """When it is given up to wait for flows.
+
+    Raises:
+        SpecError: virtual time, or the memory, does not hold the run.
+    """
+    ideal = Ideal(job.topology, job.nic.mtu_bytes)
+    factors = [fault.factor for fault in job.faults if isinstance(fault, LinkSlow)]
+    times_ns = [ideal.fct_ns(flow) for flow in job.flows]
+    last_flow_ns = max(t + flow.start_ns for t, flow in zip(times_ns, job.flows, strict=True))
+    if max(times_ns) > _MOST_NS:
+        raise SpecError("a flow would take longer than 100 days, which virtual time does not hold")
+    if last_flow_ns > _MOST_NS:
+        raise SpecError("the last flow would end after 100 days, which virtual time does not hold")
+    check_samples(job.topology, job.sample_ns, last_flow_ns)
+    in_turn_ns = sum(times_ns)
+    last_start_ns = max(flow.start_ns for flow in job.flows)
+    last_ns = max([last_start_ns, *map(last_change_ns, job.faults)])
+    if last_ns > _MOST_NS:
+        raise SpecError("a fault changes after 100 days, which virtual time does not hold")
+    late_ns = last_ns + PATIENCE * (round(in_turn_ns / min(factors, default=1.0)) + job.nic.rto_ns)
+    return min(late_ns, _MOST_NS)
+
+
+def served(nic: Nic, job: Job) -> bool:
+    """Whether a NIC has received all flows that somebody waits for."""
+    return all(
+        seen.end_ns is not None
+        for seen in nic.records()
+        if isinstance(seen, ReceiverObservation) and seen.flow.id not in job.background
+    )
+
+
+class Teller:
+    """Reports how far a run is, seldom enough to cost nothing that matters."""
+
+    def __init__(self, job: Job, nics: Sequence[Nic], report: Report) -> None:
+        """Of a run with all its NICs."""
+        self._nics = nics
+        self._report = report
+        self._mtu_bytes = job.nic.mtu_bytes
+        self._background = job.background
+        waited = [flow for flow in job.flows if flow.id not in job.background]
+        self._flows = len(waited)
+        self._total_bytes = sum(flow.bytes for flow in waited)
+        self._next_s = 0.0
+
+    def tell(self, now_ns: int, events: int) -> None:
+        """Reports, unless that was done a short while ago."""
+        began_s = time.monotonic()
+        if began_s >= self._next_s:
+            self.tell_now(now_ns, events)
+            ended_s = time.monotonic()
+            self._next_s = ended_s + max(TELL_S, TELL_SHARE * (ended_s - began_s))
+
+    def tell_now(self, now_ns: int, events: int, phase: str = "traffic") -> None:
+        """Reports how many flows, and what share of all bytes, their receivers have."""
+        done = arrived_bytes = 0
+        for record in Nic.merge(*self._nics):
+            if record.id in self._background:
+                continue
+            complete = record.end_ns is not None
+            done += complete
+            arrived = record.bytes if complete else record.received * self._mtu_bytes
+            arrived_bytes += min(arrived, record.bytes)
+        share = arrived_bytes / self._total_bytes
+        self._report(Progress(phase, done, self._flows, share, now_ns, events))
