@@ -12,13 +12,15 @@ from pathlib import Path
 from mypyc.build import mypycify
 from setuptools import Distribution
 
-# Types are checked by `make lint`; here mypy needs to know no more than that Scapy's classes have none.
+# Types are checked by `make lint`; here mypy needs to know no more than what has none.
 MYPY_CONFIG = """\
 [mypy]
 namespace_packages = True
 explicit_package_bases = True
 [mypy-scapy.*]
 follow_imports = skip
+ignore_missing_imports = True
+[mypy-cffi]
 ignore_missing_imports = True
 """
 
