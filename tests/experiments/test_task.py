@@ -69,22 +69,25 @@ def test_key_changes_with_what_a_file_holds(tmp_path: Path) -> None:
 
 def test_the_key_depends_on_the_code(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A change of a NIC's algorithm makes other tasks of the same words; one of a report does not."""
-    for folder in ("hosts", "experiments/report", "scripts"):
-        (tmp_path / folder).mkdir(parents=True)
-        (tmp_path / folder / "one.py").write_text("1")
-    monkeypatch.setattr(code_hash, "PACKAGE", tmp_path)
-    monkeypatch.setattr(code_hash, "MININET", tmp_path / "scripts")
+    package = tmp_path / "package"
+    for folder in (package / "hosts", package / "experiments/report", tmp_path / "scripts"):
+        folder.mkdir(parents=True)
+        (folder / "one.py").write_text("1")
+    (package / "mininet").symlink_to("../scripts")
+    monkeypatch.setattr(code_hash, "PACKAGE", package)
 
     def digest() -> str:
         code_hash.code_sha256.cache_clear()
         return code_hash.code_sha256()
 
     before = digest()
-    (tmp_path / "experiments/report/one.py").write_text("2")
+    (package / "experiments/report/one.py").write_text("2")
     assert digest() == before
-    (tmp_path / "hosts/one.py").write_text("2")
+    (package / "hosts/one.py").write_text("2")
     after = digest()
     assert after != before
+    (tmp_path / "scripts/one.py").write_text("2")
+    assert digest() not in (before, after)
     experiment = make(WORDS)
     monkeypatch.setattr(tasks, "code_sha256", lambda: before)
     key = key_of(experiment)
