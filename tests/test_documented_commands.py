@@ -50,7 +50,7 @@ def commands(program: str) -> list[str]:
         lines = [line for block in blocks for line in block.replace("\\\n", " ").splitlines()]
         lines += re.findall(r"`([^`\n]+)`", re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE))
         for line in lines:
-            line = " ".join(line.partition(" #")[0].split()).removeprefix(".venv/bin/")
+            line = " ".join(re.split(r" #|   ", line.strip())[0].split()).removeprefix(".venv/bin/")
             if line.startswith(f"{program} ") and not USAGE.search(line):
                 found[line] = None
     return list(found)
