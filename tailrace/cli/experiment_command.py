@@ -13,9 +13,9 @@ from typing import Any
 
 from tailrace import api
 from tailrace.cli.errors import PROGRAM
+from tailrace.cli.experiment_options import PAGE
 from tailrace.cli.options import Form, View
 from tailrace.cli.output import show
-from tailrace.cli.report import PAGE
 from tailrace.controller.listing.listing import Listing
 from tailrace.experiments.backends.mininet import MininetBackend
 from tailrace.experiments.errors import RunError

@@ -103,6 +103,8 @@ Cluster = Annotated[
 Again = Annotated[bool, typer.Option("--again", help="also run what an earlier call has finished")]
 
 DEFAULT_OUT = Path("out")
+PAGE = "report.html"
+"""What `tailrace report` makes of a folder of results, in that folder."""
 
 
 def given(values: dict[str, Any]) -> dict[str, Any]:

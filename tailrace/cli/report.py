@@ -9,10 +9,7 @@ from typing import Annotated
 
 import typer
 
-from tailrace.cli.experiment_options import DEFAULT_OUT
-
-PAGE = "report.html"
-"""The page of a folder of results, in that folder."""
+from tailrace.cli.experiment_options import DEFAULT_OUT, PAGE
 
 
 def report(

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tailrace.cli.report import PAGE
+from tailrace.cli.experiment_options import PAGE
 from tailrace.experiments.report.collect import collect
 from tailrace.experiments.report.page import render
 from tailrace.experiments.results.staging import write_file

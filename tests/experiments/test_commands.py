@@ -90,7 +90,7 @@ def test_compare(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (("run", "--scheme", "magic"), "scheme 'magic' is not known; expected drill, ecmp"),
         (
             ("run", "--scheme", "ecmp", "--target", "asic"),
-            "target: expected one of auto, bmv2, native, virtual",
+            "target: 'asic' is not known; expected auto, bmv2, native, virtual",
         ),
         (("run", "--scheme", "ecmp", "--topology", "leaf-spine:rate=0"), "topology leaf-spine: rate must be"),
         (("run", "--scheme", "ecmp", *VIRTUAL, "--fault", "link-slow:link=a-b,factor=0.1"), "has no 'a-b'"),

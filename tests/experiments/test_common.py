@@ -117,7 +117,7 @@ def test_compare_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert [run["label"] for run in runs] == ["plain", "spritz 1"]
     lines = (out / "comparison.md").read_text().splitlines()
     assert [line.split(" | ")[:2] for line in lines[2:4]] == [["| clean", "plain"], ["| ", "spritz 1"]]
-    assert lines[0].startswith("| case | scheme | FCT mean (ms) | p50 (ms) |")
+    assert lines[0].startswith("| case | scheme | FCT mean (µs) | FCT p50 (µs) |")
     assert "PFC pauses" not in lines[0]
 
 

@@ -29,7 +29,7 @@ def test_lines() -> None:
     first, last = out.getvalue().splitlines()
     assert first == "it ..."
     assert last.startswith("it: 4 of 4 flows, ")
-    assert "12.5us virtual, " in last
+    assert "12.5 µs virtual, " in last
     assert last.endswith(" events/s")
 
 
@@ -38,7 +38,7 @@ def test_bar() -> None:
     out = Terminal()
     run(Display(out))
     shown = out.getvalue()
-    for text in ("4/4 flows", "12.5us virtual", "events/s", "0:00:00"):
+    for text in ("4/4 flows", "12.5 µs virtual", "events/s", "0:00:00"):
         assert text in shown
 
 

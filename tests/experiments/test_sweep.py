@@ -126,7 +126,7 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["sweep", "--set", "seed=1"], "one must say which scheme runs"),
         (["sweep"], "--set: missing"),
         (["sweep", "--set", "scheme=ecmp", "--scale", "small"], "--scale needs an experiment file"),
-        (["run", "it.toml", "--scale", "huge"], "--scale: expected one of small, paper"),
+        (["run", "it.toml", "--scale", "huge"], "--scale: 'huge' is not known; expected small, paper"),
         (["run", "it.toml", "--scale", "paper"], "key 'scale.paper': missing"),
     ],
 )

@@ -178,7 +178,7 @@ def test_presets_go_by_name(preset: str) -> None:
 
 def test_a_preset_that_is_none() -> None:
     """The names that there are."""
-    with pytest.raises(SpecError, match="nonsense: no such file or preset; presets are basic, common, hf2t"):
+    with pytest.raises(SpecError, match="nonsense: no such file or preset; expected basic, common, hf2t"):
         read_experiment(Path("nonsense"))
 
 
