@@ -227,7 +227,7 @@ def one_line(text: str) -> bool:
         (["tables", "--rounds", "2"], "--rounds goes with --watch"),
         (["tables", "-o", "xml"], "xml"),
         (["tables", "--address", "127.0.0.1:1"], "give one"),
-        (["paths", "h9", "h1"], "no host 'h9'; did you mean h4?"),
+        (["paths", "h9", "h1"], "no host 'h9'; expected h1, h2, h3, h4"),
         (["paths", "h1", "h1"], "the same host"),
     ],
 )

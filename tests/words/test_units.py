@@ -17,6 +17,9 @@ from tailrace.words.units import (
     parse_bytes,
     parse_rate_bps,
     parse_time_ns,
+    readable_time,
+    significant,
+    time_unit,
 )
 
 
@@ -80,3 +83,26 @@ def test_format_examples() -> None:
     ]
     assert ["1.5us", "2s"] == [format_time(1_500), format_time(2_000_000_000)]
     assert ["1000B", "8MiB"] == [format_bytes(1_000), format_bytes(8 << 20)]
+
+
+@pytest.mark.parametrize(
+    ("time_ns", "text"),
+    [(0, "0 ns"), (7, "7.00 ns"), (12_345, "12.3 µs"), (9_890_000, "9.89 ms"), (4_750_000_000, "4.75 s")],
+)
+def test_times_for_people(time_ns: int, text: str) -> None:
+    assert readable_time(time_ns) == text
+
+
+def test_one_unit_suits_the_longest() -> None:
+    assert [time_unit(ns)[1] for ns in (0, 999, 1_000, 999_999, 10**6, 10**9, 10**16)] == [
+        *("ns", "ns", "µs", "µs", "ms", "s", "s")
+    ]
+
+
+def test_numbers_have_no_exponent() -> None:
+    assert [significant(value) for value in (0.00012, 1.5, 99.9, 31_740)] == [
+        "0.000120",
+        "1.50",
+        "99.9",
+        "31,740",
+    ]
