@@ -301,7 +301,7 @@ def test_bad_stops(
     """One line, exit status 2."""
     machine = Machine(has_bmv2=True, no_mininet="")
     monkeypatch.setattr(
-        "tailrace.cli.experiment_command.choose", lambda wanted: choose(wanted, lambda: machine)
+        "tailrace.experiments.run.prepare.choose", lambda wanted: choose(wanted, lambda: machine)
     )
     status = main(["run", "--scheme", "ecmp", *WORDS, *words, "--out", str(tmp_path / "out")])
     assert (status, message in capsys.readouterr().err) == (2, True)

@@ -12,6 +12,7 @@ import pytest
 
 from tailrace.experiments.errors import RunError
 from tailrace.experiments.plan.experiment import make
+from tailrace.experiments.results.parquet import values_of
 from tailrace.experiments.results.result import SUMMARY
 from tailrace.experiments.run import code_hash
 from tailrace.experiments.run import task as tasks
@@ -125,7 +126,7 @@ def test_task_and_result_can_be_pickled() -> None:
     copy = pickle.loads(pickle.dumps(result))
     assert (copy.summary, copy.rows) == (result.summary, result.rows)
     assert result.timelines.paths is not None
-    assert result.timelines.paths == copy.timelines.paths
+    assert values_of(result.timelines.paths) == values_of(copy.timelines.paths)
 
 
 def test_same_task_same_result() -> None:
