@@ -28,7 +28,7 @@ from tailrace.experiments.results.staging import staged, write_file
 from tailrace.experiments.run.compare import Comparison, compare_at_once, plans, write
 from tailrace.experiments.run.compare import compare as compare_plans
 from tailrace.experiments.run.pool import Where, run_all
-from tailrace.experiments.run.prepare import choose_target, tell_scale, tell_transports
+from tailrace.experiments.run.prepare import choose_target, tell_runs, tell_scale, tell_transports
 from tailrace.experiments.run.progress import Display
 from tailrace.experiments.run.run import run as run_plan
 from tailrace.experiments.run.sweep import SWEEP, Ended, Sweep, make_axis, points
@@ -150,6 +150,7 @@ def compare(
     target = choose_target(chosen.target, display)
     planned = plans(chosen, tuple(named.values()), target, tuple(named))
     tell_scale(planned[0][1], display)
+    tell_runs(planned, display)
     tell_transports(chosen, planned, display)
     if workers == 1:
         with _kept(out) as folder:

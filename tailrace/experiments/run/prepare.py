@@ -9,6 +9,7 @@ from tailrace.experiments.backends.target import choose
 from tailrace.experiments.plan import budget
 from tailrace.experiments.plan.experiment import Experiment
 from tailrace.experiments.plan.plan import Plan
+from tailrace.experiments.plan.words import case_name
 from tailrace.experiments.run.progress import Display
 from tailrace.hosts import compiled
 
@@ -37,6 +38,13 @@ def tell_scale(planned: Plan, display: Display) -> None:
     warning = budget.warning(full_speed, planned.target, planned.experiment.mtu_bytes, scale)
     if warning is not None:
         display.warn(warning)
+
+
+def tell_runs(planned: Sequence[tuple[str, Plan]], display: Display) -> None:
+    """What is going to run."""
+    cases = dict.fromkeys(case_name(one.experiment.faults) for _, one in planned)
+    names = ", ".join(dict.fromkeys(label for label, _ in planned))
+    display.say(f"{len(planned)} runs: {names}; {', then '.join(cases)}")
 
 
 def tell_transports(base: Experiment, planned: Sequence[tuple[str, Plan]], display: Display) -> None:
