@@ -30,15 +30,14 @@ _Mac = Annotated[str, Meta(pattern=r"^[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5}\Z", des
 class HostJob(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One host.
 
-    Args:
-        name: for results and messages.
-        interface: network interface of its NIC.
-        ip, mac, gateway_mac: its addresses, and where all its frames go.
-        rate_bps: rate that the NIC keeps.
-        delay_ns: how long its frames take to the other end of the link, beside what the kernel takes.
-        netns: where the interface is: a path, a name below /var/run/netns, or a pid; None: here.
-        paths: the endpoint table (Spritz §III-C), by address of the destination: of all to which its steered
-            flows go.
+    name: for results and messages.
+    interface: network interface of its NIC.
+    ip, mac, gateway_mac: its addresses, and where all its frames go.
+    rate_bps: rate that the NIC keeps.
+    delay_ns: how long its frames take to the other end of the link, beside what the kernel takes.
+    netns: where the interface is: a path, a name below /var/run/netns, or a pid; None: here.
+    paths: the endpoint table (Spritz §III-C), by address of the destination: of all to which its steered
+        flows go.
     """
 
     name: str
@@ -55,18 +54,17 @@ class HostJob(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class HostsJob(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What to run. Times of flows count from the start.
 
-    Args:
-        hosts: at least one; flows between hosts of which one at least is among them.
-        nic: settings of all NICs; link_rate_bps is taken from the host.
-        seed: of all random choices, together with the host's name.
-        result: where the result is written; None: nowhere.
-        timeout_ns: ends the run although flows are not complete; None: never.
-        wait_for_start: begins with a line `start` on standard input, not at once.
-        progress_ns: time between two progress lines.
-        kernel_tcp: flows are TCP connections of the kernel with this congestion control, and nic only says
-            how long a segment is, and whether gaps are measured; None: NICs send them.
-        overload_lag_ns: a run in which 1 % of the frames leave later than that is overloaded; None: the time
-            of 5 full frames at the slowest host, but at least 2 ms.
+    hosts: at least one; flows between hosts of which one at least is among them.
+    nic: settings of all NICs; link_rate_bps is taken from the host.
+    seed: of all random choices, together with the host's name.
+    result: where the result is written; None: nowhere.
+    timeout_ns: ends the run although flows are not complete; None: never.
+    wait_for_start: begins with a line `start` on standard input, not at once.
+    progress_ns: time between two progress lines.
+    kernel_tcp: flows are TCP connections of the kernel with this congestion control, and nic only says
+        how long a segment is, and whether gaps are measured; None: NICs send them.
+    overload_lag_ns: a run in which 1 % of the frames leave later than that is overloaded; None: the time
+        of 5 full frames at the slowest host, but at least 2 ms.
     """
 
     hosts: Annotated[tuple[HostJob, ...], Meta(min_length=1, description="at least one host")]

@@ -17,17 +17,16 @@ MAX_START_NS = 1 << 60
 class FlowSpec:
     """One message of one queue pair.
 
-    Args:
-        id: number of the flow, unique in a run.
-        src, dst: IPv4 addresses in dotted form, of two different hosts.
-        bytes: length of the message, 1..2^32-1.
-        start_ns: when the source may send its first packet, at the earliest.
-        qpn: queue pair number, 24 bits, the same at both ends; unique for a pair of hosts.
-        sport: UDP source port, 1..65535.
-        after: numbers of other flows that must be complete at this flow's source first: flows that it sends,
-            acknowledged, and flows that it receives, arrived. `hosts.flows.dependencies` checks them.
-        steering: algorithm of SteeringConfig that chooses this flow's paths instead of the NIC's own; "":
-            that one. Such a flow's packets are steered whatever the network does with others.
+    id: number of the flow, unique in a run.
+    src, dst: IPv4 addresses in dotted form, of two different hosts.
+    bytes: length of the message, 1..2^32-1.
+    start_ns: when the source may send its first packet, at the earliest.
+    qpn: queue pair number, 24 bits, the same at both ends; unique for a pair of hosts.
+    sport: UDP source port, 1..65535.
+    after: numbers of other flows that must be complete at this flow's source first: flows that it sends,
+        acknowledged, and flows that it receives, arrived. `hosts.flows.dependencies` checks them.
+    steering: algorithm of SteeringConfig that chooses this flow's paths instead of the NIC's own; "":
+        that one. Such a flow's packets are steered whatever the network does with others.
     """
 
     id: int
@@ -74,31 +73,30 @@ class FlowSpec:
 class FlowRecord:
     """What happened to a flow: one row of flows.parquet, before ideal times are added.
 
-    Args:
-        start_ns: when the source might send its first packet: FlowSpec.start_ns, or the moment when the last
-            of the flows that it comes after was complete there.
-        end_ns: when the receiving NIC had every byte in order; None: it never had.
-        packets: data packets sent, retransmissions included.
-        retransmitted: those of them that were retransmissions.
-        out_of_order: see hosts.nic.order.
-        ood_max: greatest out-of-order degree, in packets (Flowcut §IV-C).
-        path_changes: consecutive arrivals whose path tags differ.
-        drains: times the flow was stopped so that it might change its path.
-        drained_ns: time it was stopped, in all.
-        received: data packets that arrived at the receiver, duplicates included.
-        overtaken: first transmissions that arrived after a later one; 0 where the order is kept.
-        timeouts: retransmission timeouts.
-        ce_marked: data packets that arrived marked by ECN.
-        trimmed: data packets that arrived without their payload; not among the received ones.
-        nacks: answers that told the source of such a packet.
-        explored, reused: packets whose path was drawn, and those on a path known to be good (Spritz §IV).
-        blocked: times a path was blocked after a timeout.
-        out_of_sequence: arrivals beyond the one that the receiver expects next, also where that was lost
-            (Spritz Fig. 6).
-        cnps_sent, cnps_received: CNPs that the receiver sent, and that the source got.
-        stretched: gaps between its packets that the NIC stretched (HF2T §4).
-        stretched_ns: by how much, in all.
-        natural: gaps longer than the flowlet threshold by themselves; 0 where the NIC stretches none.
+    start_ns: when the source might send its first packet: FlowSpec.start_ns, or the moment when the last
+        of the flows that it comes after was complete there.
+    end_ns: when the receiving NIC had every byte in order; None: it never had.
+    packets: data packets sent, retransmissions included.
+    retransmitted: those of them that were retransmissions.
+    out_of_order: see hosts.nic.order.
+    ood_max: greatest out-of-order degree, in packets (Flowcut §IV-C).
+    path_changes: consecutive arrivals whose path tags differ.
+    drains: times the flow was stopped so that it might change its path.
+    drained_ns: time it was stopped, in all.
+    received: data packets that arrived at the receiver, duplicates included.
+    overtaken: first transmissions that arrived after a later one; 0 where the order is kept.
+    timeouts: retransmission timeouts.
+    ce_marked: data packets that arrived marked by ECN.
+    trimmed: data packets that arrived without their payload; not among the received ones.
+    nacks: answers that told the source of such a packet.
+    explored, reused: packets whose path was drawn, and those on a path known to be good (Spritz §IV).
+    blocked: times a path was blocked after a timeout.
+    out_of_sequence: arrivals beyond the one that the receiver expects next, also where that was lost
+        (Spritz Fig. 6).
+    cnps_sent, cnps_received: CNPs that the receiver sent, and that the source got.
+    stretched: gaps between its packets that the NIC stretched (HF2T §4).
+    stretched_ns: by how much, in all.
+    natural: gaps longer than the flowlet threshold by themselves; 0 where the NIC stretches none.
     """
 
     id: int

@@ -72,10 +72,9 @@ _WORD_MASK: Final = 3  # payloads are padded to whole words of 4 bytes
 class FlowSender(FlowEnd):
     """One flow at its source. The NIC calls `next_packet` while it is `started` and not `done`.
 
-    Attributes:
-        queued, waits: the NIC's own notes: it is among the ready ones; flows that it still waits for.
-        start_ns: when it may send its first packet; NEVER: that depends on other flows.
-        bursting: its next packet is to leave right behind the last one, before those of other flows.
+    queued, waits: the NIC's own notes: it is among the ready ones; flows that it still waits for.
+    start_ns: when it may send its first packet; NEVER: that depends on other flows.
+    bursting: its next packet is to leave right behind the last one, before those of other flows.
     """
 
     def __init__(

@@ -97,26 +97,25 @@ class HermesConfig:
     delay of one hop is that of a queue at which marking begins: 80 us at 10 Gb/s there. Where they give a
     range, the defaults are in its middle, S excepted.
 
-    Args:
-        base_rtt_ns: a round trip without queues; 0: the smallest one that the NIC has seen to the place.
-        hop_ns: delay of one hop whose queue is marked: Delta_RTT, and what the two thresholds are made of.
-        rtt_low: a good path's RTT is below base_rtt_ns and so many hop_ns (30 of 80 us).
-        rtt_high: a congested path's RTT is above base_rtt_ns and so many hop_ns.
-        ecn_threshold: T_ECN, share of marked packets: a good path's is below, a congested path's above.
-        ecn_better: Delta_ECN, by which the share of a notably better path is less.
-        size_bytes: S: a flow that has sent no more than this keeps a congested path. Assumption: 600 KB,
-            within the range.
-        rate_share: R: so does one that sends at this share of its link or faster.
-        rate_ns: time over which sending rates are averaged. Assumption: that of CONGA (SIGCOMM 2014), whose
-            estimator it is.
-        timeouts: more of them on a path, with nothing acknowledged meanwhile, are a failure.
-        lost_share: so is a larger share of retransmissions on a path that is not congested (1 %).
-        interval_ns: time over which this share is taken (10 ms).
-        least_packets: an interval in which a path has got fewer packets is not judged. Assumption: so many
-            that a single retransmission is no more than lost_share.
-        stale_ns: what was sensed longer ago counts no more. Assumption: the interval of the authors' probes
-            (500 us), which bring news of every path by then.
-        failed_ns: so long a path that has failed is not taken. Assumption: ten times interval_ns.
+    base_rtt_ns: a round trip without queues; 0: the smallest one that the NIC has seen to the place.
+    hop_ns: delay of one hop whose queue is marked: Delta_RTT, and what the two thresholds are made of.
+    rtt_low: a good path's RTT is below base_rtt_ns and so many hop_ns (30 of 80 us).
+    rtt_high: a congested path's RTT is above base_rtt_ns and so many hop_ns.
+    ecn_threshold: T_ECN, share of marked packets: a good path's is below, a congested path's above.
+    ecn_better: Delta_ECN, by which the share of a notably better path is less.
+    size_bytes: S: a flow that has sent no more than this keeps a congested path. Assumption: 600 KB,
+        within the range.
+    rate_share: R: so does one that sends at this share of its link or faster.
+    rate_ns: time over which sending rates are averaged. Assumption: that of CONGA (SIGCOMM 2014), whose
+        estimator it is.
+    timeouts: more of them on a path, with nothing acknowledged meanwhile, are a failure.
+    lost_share: so is a larger share of retransmissions on a path that is not congested (1 %).
+    interval_ns: time over which this share is taken (10 ms).
+    least_packets: an interval in which a path has got fewer packets is not judged. Assumption: so many
+        that a single retransmission is no more than lost_share.
+    stale_ns: what was sensed longer ago counts no more. Assumption: the interval of the authors' probes
+        (500 us), which bring news of every path by then.
+    failed_ns: so long a path that has failed is not taken. Assumption: ten times interval_ns.
     """
 
     base_rtt_ns: int = 0

@@ -31,14 +31,13 @@ _MOST_PACKETS = 1 << 22  # outstanding: a quarter of all PSNs
 class FlowcutNicConfig:
     """Flowcut on the NIC alone (Flowcut §II-D, with the triggers of §II-B and the extensions of §IV-C).
 
-    Args:
-        rtt_threshold: drain when the average of the normalised RTT exceeds it (§III-C1: 3 to 5 do well).
-        growth_threshold: drain when the average growth of the normalised RTT exceeds it; None: never.
-        alpha: weight of the newest sample in both averages, 0 < alpha <= 1.
-        ns_per_byte: transmission time of a byte at one hop (the paper's t).
-        age_ns: longest time that a packet and its NIC ACK can be under way; what was sent longer ago is lost.
-        min_left: drain only if at least so many packets have never been sent yet.
-        resume_bytes: end a drain when no more than these bytes are in flight; 0 keeps the order.
+    rtt_threshold: drain when the average of the normalised RTT exceeds it (§III-C1: 3 to 5 do well).
+    growth_threshold: drain when the average growth of the normalised RTT exceeds it; None: never.
+    alpha: weight of the newest sample in both averages, 0 < alpha <= 1.
+    ns_per_byte: transmission time of a byte at one hop (the paper's t).
+    age_ns: longest time that a packet and its NIC ACK can be under way; what was sent longer ago is lost.
+    min_left: drain only if at least so many packets have never been sent yet.
+    resume_bytes: end a drain when no more than these bytes are in flight; 0 keeps the order.
     """
 
     rtt_threshold: float = 4.0
@@ -63,11 +62,10 @@ class FlowcutNicConfig:
 class MpRdmaConfig:
     """The transport mp-rdma (MP-RDMA §3).
 
-    Args:
-        initial_bytes: payload that the congestion window begins with, one bandwidth-delay product say;
-            0: NicConfig.window_bytes.
-        delta_packets: a packet that comes so much later than another one was on a path too slow.
-        probe: share of packets that try a new path, 0..1.
+    initial_bytes: payload that the congestion window begins with, one bandwidth-delay product say;
+        0: NicConfig.window_bytes.
+    delta_packets: a packet that comes so much later than another one was on a path too slow.
+    probe: share of packets that try a new path, 0..1.
     """
 
     initial_bytes: int = 0
@@ -85,13 +83,12 @@ class MpRdmaConfig:
 class DctcpConfig:
     """The transport dctcp: a window of bytes led by ECN, with QuickAdapt and FastIncrease (Spritz §IV-C).
 
-    Args:
-        rtt_ns: round-trip time of the longest path without queues; 0: the smallest one that the flow sees.
-        adapt_rtts: how many of them an interval of QuickAdapt lasts.
-        adapt_scale: share of the bytes that arrived in an interval with losses, to which the window falls.
-        increase_packets: packets that FastIncrease adds for each acknowledgment; 0: no FastIncrease.
-        timeout_is_loss: a timeout narrows the window as a trimmed packet does; False where queues trim what
-            they cannot hold, so that a timeout tells of a dead path and not of congestion.
+    rtt_ns: round-trip time of the longest path without queues; 0: the smallest one that the flow sees.
+    adapt_rtts: how many of them an interval of QuickAdapt lasts.
+    adapt_scale: share of the bytes that arrived in an interval with losses, to which the window falls.
+    increase_packets: packets that FastIncrease adds for each acknowledgment; 0: no FastIncrease.
+    timeout_is_loss: a timeout narrows the window as a trimmed packet does; False where queues trim what
+        they cannot hold, so that a timeout tells of a dead path and not of congestion.
     """
 
     rtt_ns: int = 0
@@ -117,25 +114,24 @@ class DctcpConfig:
 class SteeringConfig:
     """How the NIC chooses the paths of its flows' packets (Spritz §IV).
 
-    Args:
-        algorithm: "scout" and "spray" (Spritz, Algorithms 1-3), "ops" (every packet on a path drawn by
-            weight), "ecmp" (every flow on one path, by the hash of its 5-tuple), "flicr" (every flow on one
-            path, until that is congested), "hermes" (see HermesConfig; needs the transport dcqcn), or one
-            from outside, over any transport that does not choose paths itself.
-        explore_threshold: packets after which scout and spray draw a path anyway, 0 or more.
-        ecn_threshold: marks after which scout forgets a good path, 0 or more.
-        buffer: good paths that scout and spray remember, 1 or more.
-        timer_ns: after this time a path that a timeout has blocked has its weight of eq. 1 again; so has
-            path 0 after a bias.
-        keep_ns: a flow begins with what scout or spray has learnt by the last one from this NIC to the same
-            host, if that ended at most so long ago; 0: every flow begins anew.
-        min_bias_factor: weight of path 0 while nearly all packets are marked; 0: twice that of eq. 1.
-        ecn_rate: share of marked acknowledgments from which on that is so, 0..1.
-        ecn_gain: weight of the newest acknowledgment in that share.
-        flicr_epoch_ns: how often flicr judges its path, one round-trip time say; after as long a pause of the
-            flow it draws another one anyway.
-        flicr_mark: share of marked packets from which on flicr leaves a path, 0..1.
-        own: settings of an algorithm from outside.
+    algorithm: "scout" and "spray" (Spritz, Algorithms 1-3), "ops" (every packet on a path drawn by
+        weight), "ecmp" (every flow on one path, by the hash of its 5-tuple), "flicr" (every flow on one
+        path, until that is congested), "hermes" (see HermesConfig; needs the transport dcqcn), or one
+        from outside, over any transport that does not choose paths itself.
+    explore_threshold: packets after which scout and spray draw a path anyway, 0 or more.
+    ecn_threshold: marks after which scout forgets a good path, 0 or more.
+    buffer: good paths that scout and spray remember, 1 or more.
+    timer_ns: after this time a path that a timeout has blocked has its weight of eq. 1 again; so has
+        path 0 after a bias.
+    keep_ns: a flow begins with what scout or spray has learnt by the last one from this NIC to the same
+        host, if that ended at most so long ago; 0: every flow begins anew.
+    min_bias_factor: weight of path 0 while nearly all packets are marked; 0: twice that of eq. 1.
+    ecn_rate: share of marked acknowledgments from which on that is so, 0..1.
+    ecn_gain: weight of the newest acknowledgment in that share.
+    flicr_epoch_ns: how often flicr judges its path, one round-trip time say; after as long a pause of the
+        flow it draws another one anyway.
+    flicr_mark: share of marked packets from which on flicr leaves a path, 0..1.
+    own: settings of an algorithm from outside.
     """
 
     algorithm: str = "scout"
@@ -170,35 +166,34 @@ class SteeringConfig:
 class NicConfig:
     """Settings of a NIC; both ends of a flow must agree on mtu_bytes, transport and first_psn.
 
-    Args:
-        mtu_bytes: payload of a full packet.
-        transport: name of one of hosts.options.transports, or of one from outside.
-        window_bytes: payload that may be unacknowledged; one packet always may. Not with mp-rdma; with dctcp
-            what it begins with, and at most; with tcp the receiver's. 0, with dcqcn and tcp only: no window.
-        rto_ns: retransmission timeout; doubles without progress, rto_backoff times at most. With tcp the
-            least one, from which on it is measured.
-        ack_every: the receiver acknowledges every n-th packet in order, and whatever asks for it.
-        ack_delay_ns: longest time a coalesced acknowledgment is held back.
-        pause_timeout_ns: a paused flow goes on by itself after this time (Flowcut §IV-A).
-        link_rate_bps: rate of the NIC's link, for the length of PFC pauses.
-        flow_rate_bps: pace of each flow; 0: as fast as the link.
-        virtual_payload: frames carry headers only, and the length of a payload of zeros.
-        ecn: data packets are sent as ECT(0).
-        data_priority, control_priority: which PFC priority pauses what.
-        bitmap_packets: packets beyond the expected one that a receiver of any transport but gbn remembers.
-        reorder_packets: sr and mp-rdma take a packet for lost when one so much later has arrived.
-        first_psn: PSN of a flow's first packet.
-        flowcut_nic: Flowcut on the NIC; None: the NIC leaves paths alone.
-        mp_rdma: settings of the transport mp-rdma.
-        dctcp: settings of the transport dctcp.
-        steering: how the paths of packets are chosen; needs the transport dctcp, hermes dcqcn. None: by each
-            flow's own source port, whatever the network makes of it.
-        dcqcn: settings of the transport dcqcn.
-        hermes: settings of the steering hermes.
-        tcp: settings of the transport tcp.
-        hf2t: gaps are stretched (HF2T §4); None: they stay as they are.
-        measure_gaps: the gaps between data packets of a flow are measured as they leave.
-        own: settings of a transport from outside.
+    mtu_bytes: payload of a full packet.
+    transport: name of one of hosts.options.transports, or of one from outside.
+    window_bytes: payload that may be unacknowledged; one packet always may. Not with mp-rdma; with dctcp
+        what it begins with, and at most; with tcp the receiver's. 0, with dcqcn and tcp only: no window.
+    rto_ns: retransmission timeout; doubles without progress, rto_backoff times at most. With tcp the
+        least one, from which on it is measured.
+    ack_every: the receiver acknowledges every n-th packet in order, and whatever asks for it.
+    ack_delay_ns: longest time a coalesced acknowledgment is held back.
+    pause_timeout_ns: a paused flow goes on by itself after this time (Flowcut §IV-A).
+    link_rate_bps: rate of the NIC's link, for the length of PFC pauses.
+    flow_rate_bps: pace of each flow; 0: as fast as the link.
+    virtual_payload: frames carry headers only, and the length of a payload of zeros.
+    ecn: data packets are sent as ECT(0).
+    data_priority, control_priority: which PFC priority pauses what.
+    bitmap_packets: packets beyond the expected one that a receiver of any transport but gbn remembers.
+    reorder_packets: sr and mp-rdma take a packet for lost when one so much later has arrived.
+    first_psn: PSN of a flow's first packet.
+    flowcut_nic: Flowcut on the NIC; None: the NIC leaves paths alone.
+    mp_rdma: settings of the transport mp-rdma.
+    dctcp: settings of the transport dctcp.
+    steering: how the paths of packets are chosen; needs the transport dctcp, hermes dcqcn. None: by each
+        flow's own source port, whatever the network makes of it.
+    dcqcn: settings of the transport dcqcn.
+    hermes: settings of the steering hermes.
+    tcp: settings of the transport tcp.
+    hf2t: gaps are stretched (HF2T §4); None: they stay as they are.
+    measure_gaps: the gaps between data packets of a flow are measured as they leave.
+    own: settings of a transport from outside.
     """
 
     mtu_bytes: int = 1024

@@ -25,11 +25,10 @@ TIMEOUT: Final = 3  # nothing was heard of it for too long
 class Steering(ABC):
     """Chooses the paths of one flow's packets.
 
-    Attributes:
-        explored: packets whose path was drawn at random.
-        reused: packets that took a path known to be good, or the flow's own one.
-        blocked: times a path was blocked after a timeout.
-        vlans: VLAN ID of packets with each EV; empty: they have no tag.
+    explored: packets whose path was drawn at random.
+    reused: packets that took a path known to be good, or the flow's own one.
+    blocked: times a path was blocked after a timeout.
+    vlans: VLAN ID of packets with each EV; empty: they have no tag.
     """
 
     __slots__ = ("blocked", "explored", "reused", "vlans")

@@ -29,13 +29,12 @@ TRIMMED: Final = 3
 class Sender(ABC):
     """The sending side of one flow.
 
-    Attributes:
-        acked: packets 0..acked-1 have been acknowledged.
-        fresh: packets fresh.. have never been sent.
-        deadline_ns: when `on_time` has something to do.
-        sport: UDP source port of the packet that was sent or peeked at last.
-        packets: length of the flow.
-        timeouts: retransmission timeouts.
+    acked: packets 0..acked-1 have been acknowledged.
+    fresh: packets fresh.. have never been sent.
+    deadline_ns: when `on_time` has something to do.
+    sport: UDP source port of the packet that was sent or peeked at last.
+    packets: length of the flow.
+    timeouts: retransmission timeouts.
     """
 
     __slots__ = (
@@ -177,12 +176,11 @@ class OneTimerSender(Sender):
 class Receiver(ABC):
     """The receiving side of one flow. Its answers are SILENCE, ACK, NAK or TRIMMED.
 
-    Attributes:
-        expected: packets 0..expected-1 have been delivered.
-        arrived: the packet that came last.
-        received: different packets that were taken.
-        deadline_ns: when `on_time` has something to do.
-        tells_arrival: the MSN of an ACK is the PSN of the packet that it answers.
+    expected: packets 0..expected-1 have been delivered.
+    arrived: the packet that came last.
+    received: different packets that were taken.
+    deadline_ns: when `on_time` has something to do.
+    tells_arrival: the MSN of an ACK is the PSN of the packet that it answers.
     """
 
     __slots__ = (
