@@ -18,7 +18,7 @@ from tailrace.api.experiment import Base, Keys, experiment, in_words
 from tailrace.experiments.backends.outcome import Backend
 from tailrace.experiments.backends.virtual.run import Stops, VirtualBackend
 from tailrace.experiments.errors import RunError
-from tailrace.experiments.plan.defaults import SCHEMES
+from tailrace.experiments.plan.defaults import PRESET
 from tailrace.experiments.plan.experiment import Experiment
 from tailrace.experiments.plan.experiment_file import check_label, schemes_of
 from tailrace.experiments.plan.plan import Plan, plan
@@ -131,7 +131,7 @@ def compare(
     Args:
         base: what is run but for the scheme: an experiment, a TOML file, or a preset such as `basic`.
         schemes: the first is what ratios are against; by label, or labels are made of their words. None:
-            those of the file, or ECMP, LetFlow and Flowcut.
+            those of the file, or of the preset `basic`.
         scale: `small` or `paper`: a size that the file knows.
         out: a folder for comparison.json, the figure, and a folder for each run.
         pcap: whether every link is captured, to `pcap` in that folder; with one worker only.
@@ -173,7 +173,7 @@ def _named(
     """The schemes to compare, words by label."""
     if schemes is None:
         file = None if base is None or isinstance(base, Experiment) else Path(base)
-        schemes = schemes_of(file, scale) or SCHEMES
+        schemes = schemes_of(file, scale) or schemes_of(Path(PRESET))
     if isinstance(schemes, Mapping):
         for label in schemes:
             check_label(label)

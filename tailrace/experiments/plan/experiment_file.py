@@ -32,8 +32,9 @@ from tailrace.experiments.plan.experiment import Experiment, Settings, of_settin
 from tailrace.experiments.plan.known import scheme_of
 from tailrace.words import SpecError
 from tailrace.words.errors import FileError
+from tailrace.words.renamed import tell_renamed
 from tailrace.words.schema import KeyProblemError, convert, given, in_file, read_toml
-from tailrace.words.suggest import expected
+from tailrace.words.suggest import expected, unknown
 
 _LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9 +._-]*")
 """A label is the name of a folder, too."""
@@ -44,6 +45,9 @@ PRESETS = Path(__file__).resolve().parents[1] / "presets"
 SCALES = ("small", "paper")
 """Sizes that a file may know: seconds on a laptop, and the size of the paper."""
 
+
+FORMER = {"watch": "follow"}
+"""Keys by the names that they had before; they go on working for one release."""
 
 _Schemes = Annotated[
     dict[str, Annotated[str, Meta(description="a text such as 'flowcut:variant=full'")]],
@@ -108,7 +112,7 @@ def read_experiment(
         SpecError: there is no such scale, or it is given without a file.
     """
     if scale is not None and scale not in SCALES:
-        raise SpecError(f"--scale: expected one of {', '.join(SCALES)}, found {scale!r}")
+        raise SpecError(f"--scale: {unknown(scale, SCALES)}")
     own = given(convert(options, Settings))
     if path is None and scale is not None:
         raise SpecError("--scale needs an experiment file that knows it")
@@ -125,9 +129,21 @@ def read_experiment(
         raise in_file(path, error) from error
 
 
+def _file(path: Path) -> ExperimentFile:
+    """What a file holds, by the names that keys have now."""
+    values = read_toml(found(path))
+    scales = values.get("scale")
+    for table in (values, *(scales.values() if isinstance(scales, dict) else ())):
+        for old, new in FORMER.items():
+            if isinstance(table, dict) and old in table and new not in table:
+                tell_renamed(f"{path}: key", old, new)
+                table[new] = table.pop(old)
+    return convert(values, ExperimentFile)
+
+
 def _settings(path: Path, scale: str | None) -> dict[str, Any]:
     """What a file says at a scale; of its schemes the first."""
-    file = convert(read_toml(found(path)), ExperimentFile)
+    file = _file(path)
     settings, changes = given(file), given(file.scale.of(scale))
     del settings["scale"]
     if scale is not None and not any(changes.values()):
@@ -148,7 +164,7 @@ def schemes_of(path: Path | None, scale: str | None = None) -> dict[str, str]:
     if path is None:
         return {}
     try:
-        return _schemes(convert(read_toml(found(path)), ExperimentFile), scale)
+        return _schemes(_file(path), scale)
     except KeyProblemError as error:
         raise in_file(path, error) from error
 
