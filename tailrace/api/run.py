@@ -145,7 +145,9 @@ def compare(
     """
     display = _display(progress)
     named = _named(base, schemes, scale)
-    keys["scheme"] = next(iter(named.values()))
+    # a file that names no scheme is no experiment, unless it is told which
+    if schemes is not None or base is None or isinstance(base, Experiment):
+        keys["scheme"] = next(iter(named.values()))
     chosen = experiment(base, scale=scale, **keys)
     target = choose_target(chosen.target, display)
     planned = plans(chosen, tuple(named.values()), target, tuple(named))

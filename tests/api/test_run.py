@@ -175,7 +175,7 @@ BAD: list[tuple[Callable[[], object], str]] = [
     (lambda: tailrace.run(TINY, scheme="nonsense"), "scheme 'nonsense' is not known"),
     (lambda: tailrace.run(sceme="ecmp"), "sceme: unknown key"),  # type: ignore[call-arg]
     (lambda: tailrace.run(scheme=3), "expected a text or one of .*EcmpConfig.*, found int"),  # type: ignore[arg-type]
-    (lambda: tailrace.run("nowhere"), "nowhere: no such file or preset; presets are basic"),
+    (lambda: tailrace.run("nowhere"), "nowhere: no such file or preset; expected basic"),
     (lambda: tailrace.run("basic", scale="paper"), r"'scale\.paper': missing"),
     (lambda: tailrace.run(TINY, pcap=True), "captures need a folder"),
     (lambda: tailrace.run(TINY, stop_at=["soon"]), "'soon' is no number"),

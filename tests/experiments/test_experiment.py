@@ -107,7 +107,7 @@ def test_only_a_scheme_is_needed(tmp_path: Path) -> None:
         ),
         (
             'scheme = "ecmp"\ntarget = "asic"',
-            "key 'target': expected one of auto, bmv2, native, virtual, found 'asic'",
+            "key 'target': 'asic' is not known; expected auto, bmv2, native, virtual",
         ),
         (
             'scheme = "ecmp"\ntopology = "leaf-spine:rate=0"',
@@ -125,7 +125,7 @@ def test_only_a_scheme_is_needed(tmp_path: Path) -> None:
         ),
         (
             'scheme = "flowcut"\nvariant = "half"',
-            "key 'variant': scheme flowcut: variant must be one of full",
+            "key 'variant': scheme flowcut: variant=half: expected full",
         ),
     ],
 )

@@ -84,7 +84,7 @@ def test_the_restricted_host_is_the_congested_receiver() -> None:
         (f"{BURSTY},every=1us", "workload poisson: every must be given only where bursts is"),
         (f"{BURSTY},bursts=4", "workload poisson: key 'every' is missing"),
         (f"{BURSTY},bursts=16,every=1us", "bursts must be no more than the hosts that can send to one, 15"),
-        (f"{BURSTY},of=core", "workload poisson: of must be one of hosts, fabric, found 'core'"),
+        (f"{BURSTY},of=core", "workload poisson: of=core: expected hosts, fabric"),
         ("incast:degree=4,size=1KB,total=4KB", "workload incast: expected either size= or total="),
     ],
 )

@@ -185,12 +185,12 @@ def test_motivating_ahead_and_path() -> None:
         (
             "congested-groups:from=near",
             DRAGONFLY,
-            "workload congested-groups: from must be one of group, all, found 'near'",
+            "workload congested-groups: from=near: expected group, all",
         ),
         (
             "congested-groups:path=x",
             DRAGONFLY,
-            "workload congested-groups: path must be one of hash, scheme, found 'x'",
+            "workload congested-groups: path=x: expected hash, scheme",
         ),
         ("congested-groups:ahead=soon", DRAGONFLY, "workload congested-groups: ahead must be a"),
         ("congested-groups:free=8", DRAGONFLY, "free must leave a group for the source, at most 7"),

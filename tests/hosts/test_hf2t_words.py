@@ -109,7 +109,7 @@ def test_letflow_s_variant() -> None:
             "train must be given only where t is not, for nothing is learnt then",
         ),
         ("ecmp:hf2t=on,t=2us,retrain=on", "retrain must be given only where t is not"),
-        ("letflow:variant=half", "variant must be one of plain, hf2t, found 'half'"),
+        ("letflow:variant=half", "variant=half: expected plain, hf2t"),
         ("letflow:variant=plain,hf2t=98", "variant must be hf2t where hf2t=98, found 'plain'"),
         ("letflow:variant=hf2t,hf2t=off", "variant must be plain where hf2t=off, found 'hf2t'"),
         ("letflow:variant=plain,train=100", "train must be given only where hf2t is"),

@@ -179,7 +179,7 @@ def test_flows_that_cannot_be_are_refused():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"transport": "udp"}, "transport is 'udp', expected gbn, sr, mp-rdma"),
+        ({"transport": "udp"}, "transport 'udp' is not known; expected dcqcn, dctcp, gbn"),
         ({"mtu_bytes": 0}, "mtu_bytes is 0, expected 1..9000"),
         ({"window_bytes": 0}, "window_bytes is 0"),
         ({"data_priority": 8}, "data_priority is 8, expected 0..7"),

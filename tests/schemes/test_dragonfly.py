@@ -101,10 +101,10 @@ def test_words() -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("ugal-l:per=flow", "per must be one of packet, flowlet, found 'flow'"),
-        ("minimal:per=hop", "per must be one of packet, flow, flowlet, found 'hop'"),
+        ("ugal-l:per=flow", "per=flow: did you mean flowlet?"),
+        ("minimal:per=hop", "per=hop: expected packet, flow, flowlet"),
         ("valiant:gap=1us", "gap must be given only where per=flowlet is"),
-        ("letflow:path=longest", "path must be one of shortest, minimal, valiant, ugal-l, mixed"),
+        ("letflow:path=longest", "path=longest: expected shortest, minimal, valiant, ugal-l, mixed"),
         ("flowcut:path=valiant,share=0.5", "share must be given only where path is mixed"),
         ("letflow:share=2", "share must be at most 1"),
         ("mp-rdma:gap=1us", "unknown key 'gap'"),

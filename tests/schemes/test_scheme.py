@@ -73,7 +73,7 @@ def test_program() -> None:
         ("presto:cell=big", "cell must be a size such as 64KiB"),
         ("drill:samples=3", "scheme drill: unknown key 'samples'; expected queue, kmin, kmax, pmax, seed"),
         ("hermes:cell=64KiB", "scheme hermes: unknown key 'cell'"),
-        ("flowcut:variant=edge", "variant must be one of full, ingress, nic, found 'edge'"),
+        ("flowcut:variant=edge", "variant=edge: expected full, ingress, nic"),
         ("flowcut:buckets=48", "buckets must be a power of two, found '48'"),
         ("flowcut:alpha=1.5", "alpha must be at most 1"),
         ("flowcut:alpha=0", "alpha must be at least"),

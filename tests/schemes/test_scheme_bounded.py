@@ -96,8 +96,8 @@ def test_slim_fly_has_no_groups_to_route_by() -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("spritz:variant=walk", "variant must be one of scout, spray, found 'walk'"),
-        ("spritz:weights=heavy", "weights must be one of latency, uniform"),
+        ("spritz:variant=walk", "variant=walk: expected scout, spray"),
+        ("spritz:weights=heavy", "weights=heavy: expected latency, uniform"),
         ("spritz:weights=uniform,scale=2", "scale must be given only where weights=latency is"),
         ("ops:scale=2", "scale must be given only where weights=latency is"),
         ("flicr:scale=0", "scale must be more than 0"),
@@ -105,15 +105,15 @@ def test_slim_fly_has_no_groups_to_route_by() -> None:
         ("spritz:explore=-1", "explore must be at least 0"),
         ("spritz:timer=0ns", "timer must be more than 0"),
         ("spritz:bias=-1", "bias must be at least 0"),
-        ("spritz:mode=rough", "mode must be one of fine, coarse"),
+        ("spritz:mode=rough", "mode=rough: expected fine, coarse"),
         ("spritz:trim=maybe", "trim must be yes or no"),
         ("spritz:frame=63", "frame must be at least 64"),
         ("flicr:variant=scout", "scheme flicr: unknown key 'variant'"),
-        ("ecmp:over=some", "over must be one of minimal, all"),
+        ("ecmp:over=some", "over=some: expected minimal, all"),
         ("ecmp:trim=on", "trim must be given only where over=all is"),
         ("valiant:draw=group,repair=on", "repair must be given only where draw=hop is"),
         ("valiant:draw=hop,per=flow", "per must be given only where draw=group is"),
-        ("minimal:draw=path", "draw must be one of group, hop"),
+        ("minimal:draw=path", "draw=path: expected group, hop"),
     ],
 )
 def test_bad_words(words: str, message: str) -> None:

@@ -182,7 +182,7 @@ def test_slim_fly_generators_are_symmetric(q: int) -> None:
         ),
         (
             "leaf-spine:leafs=2",
-            "unknown key 'leafs'; expected leaves, spines, hosts, restricted, rate, delay",
+            "unknown key 'leafs'; did you mean leaves?",
         ),
         ("leaf-spine:leaves=0", "leaves must be at least 1"),
         ("leaf-spine:rate=0bps", "rate must be more than 0"),

@@ -44,7 +44,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     target: Annotated[str, Meta(pattern="^(bmv2|native|virtual)$", description="bmv2, native or virtual")]
     seed: int = 0
     flows: tuple[FlowSpec, ...] = ()
-    nic: NicConfig = NicConfig()
+    nic: NicConfig = msgspec.field(default_factory=NicConfig)
     faults: tuple[LinkFault, ...] = ()
     time_scale: Annotated[float, Meta(gt=0, description="a number above 0")] = 1.0
     pcap_dir: Path | None = None

@@ -146,7 +146,7 @@ def test_list(capsys: pytest.CaptureFixture[str]) -> None:
     ("words", "message"),
     [
         (["paper", "fig99"], "paper 'fig99' is not known"),
-        (["paper", "fig8", "--scale", "huge"], "--scale: expected one of small, paper, found 'huge'"),
+        (["paper", "fig8", "--scale", "huge"], "--scale: 'huge' is not known; expected small, paper"),
         (["report", "nowhere"], "nowhere: not a folder"),
         (["report", "."], "no results; expected what tailrace run, compare, sweep or paper writes"),
     ],
