@@ -56,8 +56,9 @@ test: setup ## check-p4, the packet tests, then the unit tests
 	@for dir in $(P4_EXAMPLES); do $(MAKE) --no-print-directory ptf PLUGIN=$$dir || exit; done
 	@$(MAKE) --no-print-directory pytest
 
-test-all: test ## the same, then what takes long: all recorded traces, a million fuzzed frames a program, the VM's scripts
+test-all: test ## the same, then what takes long: all traces and papers, a million fuzzed frames a program, the VM
 	@TAILRACE_TRACES=all $(BIN)/pytest --numprocesses 2 tests/traces
+	@TAILRACE_PAPERS=all $(BIN)/pytest -q tests/experiments/paper
 	@TAILRACE_CHROOT=1 $(BIN)/pytest -q tests/test_provision.py
 	@$(MAKE) --no-print-directory fuzz
 

@@ -126,5 +126,6 @@ def test_unknown_part(folder: Folder) -> None:
     done = folder.setup("everything")
     assert done.returncode == 1
     assert (
-        done.stderr.splitlines()[-1] == "setup: unknown part 'everything'; expected run, test, ptf or browser"
+        done.stderr.splitlines()[-1]
+        == "setup: unknown part 'everything'; expected packages, run, test, ptf or browser"
     )

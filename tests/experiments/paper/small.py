@@ -3,18 +3,26 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from xml.etree import ElementTree
+
+import pytest
 
 from tailrace.cli.main import main
 from tailrace.experiments.paper.claims.claims import NOT_MEASURED
 from tailrace.experiments.paper.document import Cell, Document, read_document
 from tailrace.experiments.paper.model import read_paper
 
+SLOW = ("spritz", "rlb")
+"""Papers all of whose figures `make test-all` alone runs."""
+
 
 def run_small(paper: str, figures: Sequence[str], out: Path) -> dict[str, Document]:
     """What `tailrace paper PAPER --scale small` writes, by figure; every picture can be read."""
+    if paper in SLOW and os.environ.get("TAILRACE_PAPERS") != "all":
+        pytest.skip("takes two minutes: make test-all (TAILRACE_PAPERS=all)")
     assert main(["paper", paper, "--scale", "small", "--workers", "2", "--out", str(out)]) == 0
     for name in figures:
         if read_paper(name).chart != "none":
