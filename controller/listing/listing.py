@@ -65,8 +65,8 @@ class Listing:
         return replace(self, rows=tuple(rows))
 
 
-def merge(kind: str, columns: tuple[Column, ...], parts: Iterable[Listing]) -> Listing:
-    """One listing out of those of several switches."""
+def merge(kind: str, columns: tuple[Column, ...], parts: Iterable[Listing], *, nothing: str = "") -> Listing:
+    """One listing out of those of several switches; `nothing` is said where it has no rows."""
     listings = list(parts)
     return Listing(
         kind,
@@ -74,6 +74,7 @@ def merge(kind: str, columns: tuple[Column, ...], parts: Iterable[Listing]) -> L
         tuple(row for part in listings for row in part.rows),
         frozenset().union(*(part.names for part in listings)),
         tuple(note for part in listings for note in part.notes),
+        nothing=nothing,
     )
 
 

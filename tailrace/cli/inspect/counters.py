@@ -23,7 +23,6 @@ def counters(
 
     tailrace counters leaf1 --watch 1 --where 'counter == port_tx'
     """
-    from dataclasses import replace
     from functools import partial
 
     from tailrace.cli.inspect.network import Network, each
@@ -34,8 +33,8 @@ def counters(
     read = partial(read_counters, zeros=zeros)
 
     def every(network: Network) -> Listing:
-        found = merge("counters", COLUMNS, each(network.select(switches or ()), read))
-        return replace(found, nothing="no counter has counted anything; --all shows all of them")
+        nothing = "no counter has counted anything; --all shows all of them"
+        return merge("counters", COLUMNS, each(network.select(switches or ()), read), nothing=nothing)
 
     show(options, every)
 

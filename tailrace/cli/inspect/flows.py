@@ -16,8 +16,6 @@ def flows(*, switches: SwitchNames = None, options: InspectOptions) -> None:
 
     tailrace flows leaf1 --watch 0.5
     """
-    from dataclasses import replace
-
     from tailrace.cli.inspect.network import Network, each
     from tailrace.cli.inspect.show import show
     from tailrace.controller.inspect.flows import COLUMNS, keeps_flows, read_flows
@@ -34,8 +32,8 @@ def flows(*, switches: SwitchNames = None, options: InspectOptions) -> None:
         keeping = [node for node, keeps in zip(nodes, each(nodes, keeps_flows), strict=True) if keeps]
         if not keeping:
             raise NotOfferedError(nodes[0].name, f"{nodes[0].title} keeps no flow table; flowcut does")
-        found = merge("flows", COLUMNS, each(keeping, one))
-        return replace(found, nothing=f"no flow is tracked now by {len(keeping)} switches")
+        nothing = f"no flow is tracked now by {len(keeping)} switches"
+        return merge("flows", COLUMNS, each(keeping, one), nothing=nothing)
 
     show(options, read)
 

@@ -21,7 +21,6 @@ def registers(
 
     tailrace registers leaf1 --where 'register == rtt_min_ticks'
     """
-    from dataclasses import replace
     from functools import partial
 
     from tailrace.cli.inspect.network import Network, each
@@ -32,8 +31,8 @@ def registers(
     read = partial(read_registers, zeros=zeros)
 
     def every(network: Network) -> Listing:
-        found = merge("registers", COLUMNS, each(network.select(switches or ()), read))
-        return replace(found, nothing="all registers hold 0; --all shows all of them")
+        nothing = "all registers hold 0; --all shows all of them"
+        return merge("registers", COLUMNS, each(network.select(switches or ()), read), nothing=nothing)
 
     show(options, every)
 
