@@ -38,13 +38,6 @@ FLOWLETS = "letflow"
 WITH_VARIANTS = ("flowcut", STEERED, LOSSLESS)
 """And FLOWLETS, whose variants nobody else has."""
 
-ELSEWHERE = {
-    BASIC: {"fault": "link-slow:fraction=0.01,factor=0.1"},
-    STEERED: {"fault": "link-down:fraction=0.01,at=200us,until=3ms"},
-    LOSSLESS: {"workload": "incast:degree=3,size=512KiB,bystanders=4,peers=remote"},
-}
-"""For other topologies, whose links have other names, and which may have no restricted host."""
-
 TAGGED, TAGGED_TRANSPORT = "hermes", "dcqcn:clamp=no"
 """Hermes looks at marks, as only DCQCN's packets have them; the others go with the default, go-back-N."""
 
@@ -61,7 +54,7 @@ def command(environment: Mapping[str, str]) -> list[str]:
     preset = _preset(schemes)
     options = {"target": given.get("TARGET", "auto")}
     if "TOPO" in given:
-        options |= {"topology": given["TOPO"]} | ELSEWHERE.get(preset, {})
+        options["topology"] = given["TOPO"]
     if preset == LOSSLESS:
         options |= _lossless(schemes)
     names = ("WORKLOAD", "FLOWS", "SEED", "FAULT", "OUT")

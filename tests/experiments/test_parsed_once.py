@@ -99,12 +99,11 @@ def test_a_run_parses_and_resolves_once(scheme: str, topology: str) -> None:
     assert all(record.end_ns is not None for record in outcome.records)
 
 
-def test_options_of_options_are_parsed_with_them(tmp_path: Path) -> None:
+@pytest.mark.parametrize("scheme", ['scheme = "flowcut"', 'schemes.first = "flowcut"'])
+def test_options_of_options_are_parsed_with_them(tmp_path: Path, scheme: str) -> None:
     """--variant is one of the scheme's words and --flows one of the workload's, in the place of a file's."""
     path = tmp_path / "it.toml"
-    path.write_text(
-        'scheme = "flowcut"\ntopology = "fat-tree:k=4"\nworkload = "random:size=4KiB"\nseed = 3\n'
-    )
+    path.write_text(f'{scheme}\ntopology = "fat-tree:k=4"\nworkload = "random:size=4KiB"\nseed = 3\n')
     values = {**WORDS, "variant": "ingress", "flows": 5}
     del values["workload"]
     with counted() as planned:

@@ -14,6 +14,9 @@
     [scale.paper]                       # what `--scale paper` changes; `small` is the other scale
     topology = "fat-tree:k=16,rate=200Gbps"
 
+    [elsewhere]                         # what `--topology` changes: links and hosts have other names there
+    fault = "link-slow:fraction=0.1,factor=0.1"
+
 Paths in a file (FILE.json, FILE.csv) count from the folder in which the command runs, as on the command line.
 """
 
@@ -79,6 +82,7 @@ class ExperimentFile(Settings, frozen=True, forbid_unknown_fields=True):
 
     schemes: _Schemes = msgspec.field(default_factory=dict)
     scale: Scales = Scales()
+    elsewhere: Settings = Settings()
 
 
 def found(path: Path) -> Path:
@@ -119,7 +123,7 @@ def read_experiment(
     if path is None:
         return of_settings(own)
     try:
-        settings = _settings(path, scale)
+        settings = _settings(path, scale, own)
         if "scheme" in own:
             settings.pop("variant", None)
         return of_settings(settings | own)
@@ -133,7 +137,7 @@ def _file(path: Path) -> ExperimentFile:
     """What a file holds, by the names that keys have now."""
     values = read_toml(found(path))
     scales = values.get("scale")
-    for table in (values, *(scales.values() if isinstance(scales, dict) else ())):
+    for table in (values, values.get("elsewhere"), *(scales.values() if isinstance(scales, dict) else ())):
         for old, new in FORMER.items():
             if isinstance(table, dict) and old in table and new not in table:
                 tell_renamed(f"{path}: key", old, new)
@@ -141,16 +145,18 @@ def _file(path: Path) -> ExperimentFile:
     return convert(values, ExperimentFile)
 
 
-def _settings(path: Path, scale: str | None) -> dict[str, Any]:
-    """What a file says at a scale; of its schemes the first."""
+def _settings(path: Path, scale: str | None, own: Mapping[str, Any]) -> dict[str, Any]:
+    """What a file says at a scale, where options change it; of its schemes the first."""
     file = _file(path)
     settings, changes = given(file), given(file.scale.of(scale))
-    del settings["scale"]
+    del settings["scale"], settings["elsewhere"]
     if scale is not None and not any(changes.values()):
         raise FileError(path, f"key 'scale.{scale}'", "missing, and --scale asks for it")
     settings |= changes
     del settings["schemes"]
-    for words in _schemes(file, scale).values():
+    if "topology" in own:
+        settings |= given(file.elsewhere)
+    for words in _schemes(file, scale, but_first="variant" in own).values():
         settings.setdefault("scheme", words)
     return settings
 
@@ -169,8 +175,11 @@ def schemes_of(path: Path | None, scale: str | None = None) -> dict[str, str]:
         raise in_file(path, error) from error
 
 
-def _schemes(file: ExperimentFile, scale: str | None) -> dict[str, str]:
+def _schemes(file: ExperimentFile, scale: str | None, *, but_first: bool = False) -> dict[str, str]:
     """The schemes of a file at one of its scales.
+
+    Args:
+        but_first: the first is not read here: what runs is a variant of it.
 
     Raises:
         KeyProblemError: one is none, or has a label that no folder can have.
@@ -180,10 +189,11 @@ def _schemes(file: ExperimentFile, scale: str | None) -> dict[str, str]:
         if label not in file.schemes:
             raise KeyProblemError(f"scale.{scale}.schemes.{label}", "expected a label that is in schemes")
     found = file.schemes | changes
-    for label, words in found.items():
+    for place, (label, words) in enumerate(found.items()):
         check_label(label)
         try:
-            scheme_of(words)
+            if place or not but_first:
+                scheme_of(words)
         except SpecError as error:
             raise KeyProblemError(f"schemes.{label}", str(error)) from error
     return found
