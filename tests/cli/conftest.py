@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -106,3 +107,18 @@ def bare_address() -> Iterator[str]:
     """Address of a switch with the device id 1 that runs no program."""
     with served() as (switch,):
         yield switch.address
+
+
+def read_terminal(ours: int) -> bytes:
+    """All that is written to a pseudo-terminal, until nobody has its other end open; closes ours."""
+    written = b""
+    while True:
+        try:
+            part = os.read(ours, 65536)
+        except OSError:  # how Linux says so
+            break
+        if not part:
+            break
+        written += part
+    os.close(ours)
+    return written

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from tailrace.cli.table import Table, plain
 from tailrace.controller.inspect.flows import COLUMNS as FLOWS
 from tailrace.controller.listing.listing import Column, Listing, Row
-from tests.cli.conftest import Command, Fabric
+from tests.cli.conftest import Command, Fabric, read_terminal
 from tests.cli.test_terminal import ROOT
 from tests.cli.test_terminal import plain as without_escapes
 from tests.native.server.conftest import TIMEOUT_S
@@ -65,16 +65,7 @@ def in_terminal(columns: int, lines: list[str], folder: Path) -> dict[str, list[
             env={**environment, "TERM": "xterm-256color", "PYTHONPATH": str(ROOT)},
         )
     os.close(theirs)
-    written = b""
-    while True:
-        try:
-            part = os.read(ours, 65536)
-        except OSError:  # how Linux says that nobody has the other end open
-            break
-        if not part:
-            break
-        written += part
-    os.close(ours)
+    written = read_terminal(ours)
     assert started.wait(TIMEOUT_S) == 0, (folder / "errors").read_text()
     found: dict[str, list[str]] = {}
     for text in without_escapes(written.decode()).replace("\r", "").splitlines():

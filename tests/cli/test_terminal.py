@@ -19,7 +19,7 @@ from tailrace.cli.output import render
 from tailrace.cli.table import CHANGED, Table, cells_of
 from tailrace.controller.listing.listing import Column, Listing
 from tailrace.controller.listing.rates import Rates
-from tests.cli.conftest import Command, Fabric
+from tests.cli.conftest import Command, Fabric, read_terminal
 from tests.native.server.conftest import TIMEOUT_S
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -37,16 +37,7 @@ def on_terminal(words: list[str], **environment: str) -> tuple[str, int]:
         env={**os.environ, "TERM": "xterm-256color", "COLUMNS": "200", "LINES": "50", **environment},
     )
     os.close(theirs)
-    written = b""
-    while True:
-        try:
-            part = os.read(ours, 65536)
-        except OSError:  # how Linux says that nobody has the other end open
-            break
-        if not part:
-            break
-        written += part
-    os.close(ours)
+    written = read_terminal(ours)
     assert started.stderr is not None
     assert started.stderr.read() == b""
     started.stderr.close()
