@@ -121,7 +121,7 @@ def parse_pfc(text: str) -> Pfc:
     if text == DEFAULT:
         return Pfc()
     keys = ("xoff", "xon", "headroom", "buffer", "alpha", "storm")
-    options = Options(parse(f"pfc:{text}", "key"), keys)
+    options = Options(parse(f"pfc:{text}"), keys)
 
     def size(name: str) -> int | None:
         return options.size_bytes(name, least=1) if name in options else None
