@@ -5,6 +5,7 @@ those that look at a network look at one.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -191,3 +192,30 @@ def test_a_report_of_what_ran(folder: Path) -> None:
         if not Path(words[1]).exists():
             Path(words[1]).symlink_to(folder / "out")
         assert main(words) == 0
+
+
+def test_the_table_over_all_systems_is_that_of_its_figure() -> None:
+    """README's rows beside docs/img/common.json, which `tailrace compare common --scale paper` wrote."""
+    runs = json.loads((ROOT / "docs/img/common.json").read_text())["runs"]
+    rows = []
+    for run in runs:
+        found = run["summary"]
+        packets = found["packets"]
+        share = 100 * packets["out_of_order_fraction"]
+        rows.append(
+            [
+                run["label"],
+                found["transport"],
+                f"{found['slowdown']['p50']:.2f}",
+                f"{found['slowdown']['p99']:.1f}",
+                f"{found['fct_ns']['mean'] / 1e6:.2f}",
+                f"{found['fct_ns']['p99'] / 1e6:.1f}",
+                "0" if share == 0 else f"{share:.2f}" if share >= 0.1 else f"{share:.2g}",
+                f"{100 * packets['retransmitted'] / packets['sent']:.1f}",
+                f"{found.get('pfc', {}).get('pauses', 0):,}",
+                f"{found['flowlets']['flowlets_at_leaves']:,}" if "flowlets" in found else "",
+            ]
+        )
+    table = (ROOT / "README.md").read_text().partition("| scheme | transport |")[2].partition("\n\n")[0]
+    said = [[cell.strip(" *") for cell in line.strip("|").split("|")] for line in table.splitlines()[2:]]
+    assert said == rows
