@@ -46,7 +46,7 @@ def read(plan: Plan, program: Program) -> Reading:
         taken |= _taken(switch, program, entities)
     return Reading(
         {
-            s.name: counters.sums(program, entities)
+            s.name: counters.sums(program, counters.cells(program, entities))
             for s, entities in zip(plan.switches, answers, strict=True)
         },
         taken,
@@ -55,11 +55,9 @@ def read(plan: Plan, program: Program) -> Reading:
 
 
 def _cells(program: Program, entities: list[p4r.Entity]) -> dict[str, dict[int, int]]:
-    names = {counter.preamble.id: counter.preamble.alias for counter in program.p4info.counters}
-    found: dict[str, dict[int, int]] = {name: {} for name in names.values()}
-    for entity in entities:
-        entry = entity.counter_entry
-        found[names[entry.counter_id]][entry.index.index] = entry.data.packet_count
+    found: dict[str, dict[int, int]] = {counter.preamble.alias: {} for counter in program.p4info.counters}
+    for name, index, packets in counters.cells(program, entities):
+        found[name][index] = packets
     return found
 
 

@@ -7,7 +7,7 @@ reason. Of RLB's recirculations there is also how often the packet went round th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from finsy.proto import p4r
 
@@ -30,21 +30,33 @@ def requests(program: Program) -> list[p4r.Entity]:
     ]
 
 
-def sums(program: Program, entities: Iterable[p4r.Entity]) -> dict[str, int]:
-    """Packets by counter name, from what a switch answered; drop reasons that never happened are left out."""
+Cell = tuple[str, int, int]
+"""Alias of a counter, index of the cell, packets."""
+
+
+def cells(program: Program, entities: Iterable[p4r.Entity]) -> Iterator[Cell]:
+    """What a switch answered."""
     names = {counter.preamble.id: counter.preamble.alias for counter in program.p4info.counters}
-    found = {name: 0 for name in names.values() if name != DROPS}
-    if RECIRCULATIONS in found:
-        found[MOST_RECIRCULATIONS] = 0
     for entity in entities:
         entry = entity.counter_entry
-        name, packets = names[entry.counter_id], entry.data.packet_count
+        yield names[entry.counter_id], entry.index.index, entry.data.packet_count
+
+
+def sums(program: Program, found_cells: Iterable[Cell]) -> dict[str, int]:
+    """Packets by counter name; drop reasons that never happened are left out. Cells without packets may be
+    missing.
+    """
+    aliases = [counter.preamble.alias for counter in program.p4info.counters]
+    found = {name: 0 for name in aliases if name != DROPS}
+    if RECIRCULATIONS in found:
+        found[MOST_RECIRCULATIONS] = 0
+    for name, index, packets in found_cells:
         if name == RECIRCULATIONS and packets:
-            found[MOST_RECIRCULATIONS] = max(found[MOST_RECIRCULATIONS], entry.index.index + 1)
+            found[MOST_RECIRCULATIONS] = max(found[MOST_RECIRCULATIONS], index + 1)
         if name != DROPS:
             found[name] += packets
         elif packets:
-            reason = program.enum_name(_REASONS, entry.index.index)
+            reason = program.enum_name(_REASONS, index)
             found[f"{DROPS}.{reason}"] = packets
     return found
 

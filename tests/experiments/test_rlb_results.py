@@ -43,8 +43,8 @@ def recirculated(program: programs.Program, cells: dict[int, int]) -> list[p4r.E
 def test_recirculations_are_summed_and_the_most_is_told() -> None:
     """A packet that goes round for the third time is in cell 2; of two switches the most is the larger one."""
     program = programs.load("rlb_drill")
-    one = counters.sums(program, recirculated(program, {0: 10, 1: 4, 2: 1, 3: 0}))
-    other = counters.sums(program, recirculated(program, {0: 5}))
+    one = counters.sums(program, counters.cells(program, recirculated(program, {0: 10, 1: 4, 2: 1, 3: 0})))
+    other = counters.sums(program, counters.cells(program, recirculated(program, {0: 5})))
     assert (one["recirculations"], one["recirculations_most"]) == (15, 3)
     assert (other["recirculations"], other["recirculations_most"]) == (5, 1)
     found = summary.recirculations({"s1": one, "s2": other}, 200)

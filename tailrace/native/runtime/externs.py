@@ -37,6 +37,15 @@ class Externs(Core):
         size = self.model.counters[counter].size
         return [cell for first, n in slices(size) for cell in self.counter_cells(counter, first, n)]
 
+    def counter_packets(self, counter: int) -> list[tuple[int, int]]:
+        """Index and packets of the cells that have counted any."""
+        found = []
+        for first, n in slices(self.model.counters[counter].size):
+            packets = ffi.unpack(self.counter_raw(counter, first, n), 2 * n)[1::2]
+            if any(packets):
+                found += [(first + i, count) for i, count in enumerate(packets) if count]
+        return found
+
     def counter_cells(self, counter: int, first: int, count: int) -> list[tuple[int, int]]:
         """Bytes and packets of some cells, all at one time; at most `CELLS`, as packets wait meanwhile."""
         cells = self.counter_raw(counter, first, count)
