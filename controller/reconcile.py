@@ -115,8 +115,13 @@ async def differences(endpoint: Readable, program: Program, intended: Iterable[P
     return diff(program, encode(program, intended), await read_all(endpoint, program))
 
 
-async def reconcile(endpoint: Endpoint, program: Program, intended: Iterable[P4Entity]) -> Report:
+async def reconcile(
+    endpoint: Endpoint, program: Program, intended: Iterable[P4Entity], *, alone: bool = False
+) -> Report:
     """Makes a switch, which runs the program, hold exactly the intended entities.
+
+    Args:
+        alone: nobody else writes, and what is written without an error is there: it is not read again.
 
     Raises:
         SwitchError: it cannot be read or written, or does not keep what is written.
@@ -130,6 +135,8 @@ async def reconcile(endpoint: Endpoint, program: Program, intended: Iterable[P4E
             return total
         written, refused = await _write(endpoint, stages(program, changes))
         total = total.plus(written)
+        if alone and refused is None:
+            return total
     remaining = diff_by_key(program, wanted, by_key(await read_all(endpoint, program)))
     if not remaining:
         return total
@@ -160,8 +167,13 @@ def _count(updates: list[p4r.Update]) -> Report:
     return Report(*(kinds.count(kind) for kind in (p4r.Update.INSERT, p4r.Update.MODIFY, p4r.Update.DELETE)))
 
 
-async def install(endpoint: Endpoint, program: Program, intended: Iterable[P4Entity]) -> tuple[bool, Report]:
+async def install(
+    endpoint: Endpoint, program: Program, intended: Iterable[P4Entity], *, alone: bool = False
+) -> tuple[bool, Report]:
     """Makes a switch run a program, if it does not already, and hold the entities; whether it was pushed.
+
+    Args:
+        alone: as in `reconcile`.
 
     Raises:
         SwitchError: the switch refuses something, or is gone.
@@ -169,7 +181,7 @@ async def install(endpoint: Endpoint, program: Program, intended: Iterable[P4Ent
     pushed = await endpoint.cookie() != program.cookie
     if pushed:
         await endpoint.push(program)
-    return pushed, await reconcile(endpoint, program, intended)
+    return pushed, await reconcile(endpoint, program, intended, alone=alone)
 
 
 def install_all(
@@ -188,6 +200,8 @@ def install_all(
         SwitchError: a switch refuses something.
     """
     return {
-        name: run_at_once(install(InProcess(switch(name)), load(found.program), found.entities))[1]
+        name: run_at_once(install(InProcess(switch(name)), load(found.program), found.entities, alone=True))[
+            1
+        ]
         for name, found in intents.items()
     }
