@@ -11,6 +11,7 @@ import functools
 import hashlib
 import logging
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -40,7 +41,21 @@ __all__ = [
     "shared_library",
 ]
 
-FLAGS = ("-std=gnu11", "-O2", "-g1", "-fPIC", "-shared", "-fno-strict-aliasing", "-fvisibility=default")
+FLAGS = (
+    "-std=gnu11",
+    "-O3",
+    # the cache keeps what is for another processor apart; sums must not be contracted on some of them
+    "-march=native",
+    "-ffp-contract=off",
+    "-g1",
+    "-fPIC",
+    "-shared",
+    "-fno-strict-aliasing",
+    "-fvisibility=default",
+)
+_OF_A_PROCESSOR = re.compile(
+    r"(vendor_id|cpu family|model|model name|flags|Features|CPU implementer|CPU variant|CPU part)\s*:"
+)
 SANITIZE_FLAGS = (
     "-fsanitize=address,undefined",
     "-fno-sanitize-recover=undefined",
@@ -112,6 +127,18 @@ def files_digest(folder: Path, pattern: str) -> str:
     return h.hexdigest()
 
 
+@functools.cache
+def processor() -> str:
+    """What this machine's processor is and can do, as Linux says: code for it may not run on another."""
+    try:
+        text = Path("/proc/cpuinfo").read_text(errors="replace")
+    except OSError:
+        return ""
+    # of the first processor; clocks and the like change
+    lines = [line for line in text.partition("\n\n")[0].splitlines() if _OF_A_PROCESSOR.match(line)]
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+
 def flags(sanitize: bool) -> tuple[str, ...]:
     """Compiler flags of a shared object."""
     return (*FLAGS, *SANITIZE_FLAGS) if sanitize else FLAGS
@@ -128,6 +155,7 @@ class Recipe:
     sanitize: with address and undefined-behaviour sanitizers
     cache_dir: instead of `cache.root()`
     link: further arguments for the linker
+    options: further options of the compiler
     """
 
     name: str
@@ -137,6 +165,7 @@ class Recipe:
     sanitize: bool = False
     cache_dir: Path | None = None
     link: Sequence[str] = ()
+    options: Sequence[str] = ()
 
     def path(self) -> Path:
         """The object's file, verified, compiled unless it was in the cache.
@@ -186,9 +215,9 @@ class Recipe:
         return self.sanitize or os.environ.get("ASAN") == "1"
 
     def _made(self, folder: cache.Folder) -> str:
-        options = (*flags(self._sanitized()),)
+        options = (*flags(self._sanitized()), *self.options)
         h = hashlib.sha256()
-        for part in (os.uname().machine, " ".join(options), *self.link, *self.inputs):
+        for part in (os.uname().machine, processor(), " ".join(options), *self.link, *self.inputs):
             h.update(part.encode() if isinstance(part, str) else part)
             h.update(b"\0")
         stem = f"{self.name}-{h.hexdigest()[:32]}"
