@@ -362,6 +362,18 @@ class Table:
         """Length of the packed key."""
         return sum(k.nbytes for k in self.key)
 
+    @property
+    def is_call(self) -> bool:
+        """Whether it can only run its default action, with values known now; p4c makes one of each call."""
+        return (
+            not self.key
+            and self.kind == "simple"
+            and self.default_const
+            and self.default_action is not None
+            and not self.with_counters
+            and self.meter is None
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Conditional:

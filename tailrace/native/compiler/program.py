@@ -66,7 +66,7 @@ def load_program(
     """
     model = read_bmv2_json(text, source)
     digest = hashlib.sha256(text).hexdigest()
-    made_by = files_digest(Path(__file__).parent, "*.py"), files_digest(RUNTIME, "*.h")
+    made_by = files_digest(Path(__file__).parent, "*.py"), files_digest(RUNTIME, "*.[ch]")
     recipe = Recipe(
         "program",
         [digest, *made_by],
@@ -74,6 +74,8 @@ def load_program(
         functools.partial(_c_text, model, source),
         sanitize=sanitize,
         cache_dir=cache_dir,
+        # its copy of the data plane is its own
+        options=("-fvisibility=hidden",),
     )
     try:
         return Program(model, recipe.path(), digest, source, recipe)

@@ -123,7 +123,8 @@ class Switch(Tables, Externs, Ports):
 
     def _install(self, model: Model) -> None:
         for t in model.tables:
-            if t.default_action is not None:
+            # of a call the code has its action
+            if t.default_action is not None and not t.is_call:
                 self.table_set_default(t.index, None)
             for e in t.entries:
                 try:

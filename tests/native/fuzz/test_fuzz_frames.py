@@ -55,10 +55,12 @@ def objects(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 
 def build(program: Path, objects: list[str], folder: Path) -> Path:
-    """The driver linked with the C text of `program`."""
+    """The driver, linked with `program` as an object of its own, which has its own data plane, as everywhere."""
     generated = folder / "program.c"
     generated.write_text(emit(read_bmv2_json(program.read_bytes(), program.name)), "utf-8")
-    compile_c(["program.c", *objects, "-o", "fuzz", "-lpthread", "-lm"], folder)
+    compile_c(["-shared", "-fPIC", "-fvisibility=hidden", "program.c", "-o", "libprogram.so"], folder)
+    where = ["-L.", "-lprogram", f"-Wl,-rpath,{folder}"]
+    compile_c(["-rdynamic", *objects, *where, "-o", "fuzz", "-lpthread", "-lm"], folder)
     return folder / "fuzz"
 
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 from hypothesis import given, settings
@@ -20,14 +20,22 @@ PREFIX_FIELD = 16
 
 
 @functools.cache
-def program(kind: str) -> Program:
-    """Key: exact a (ternary in ternary and range tables) and b of the kind under test."""
+def program(kind: str, *, timeouts: bool = False) -> Program:
+    """Key: exact a (ternary in ternary and range tables) and b of the kind under test. With timeouts packets need
+    entries; without, exact and LPM tables have all that packets need in their slots.
+    """
     b = Builder(INPUTS, OUTPUTS)
     param = {"type": "runtime_data", "value": 0}
     found = b.action("found", [{"op": "assign", "parameters": [field("out", "id"), param]}], [("id", 16)])
     first = {"exact": "exact", "lpm": "exact", "ternary": "ternary", "range": "ternary"}[kind]
     b.table(
-        "t", [(first, "in", "a"), (kind, "in", "b")], kind, [found], default=(found, ["0xffff"]), max_size=64
+        "t",
+        [(first, "in", "a"), (kind, "in", "b")],
+        kind,
+        [found],
+        default=(found, ["0xffff"]),
+        max_size=64,
+        support_timeout=timeouts,
     )
     return load_program(b.text())
 
@@ -82,17 +90,20 @@ def packed(values: tuple[int, int]) -> bytes:
     return values[0].to_bytes(1, "big") + values[1].to_bytes(2, "big")
 
 
+@pytest.mark.parametrize("timeouts", [False, True])
 @pytest.mark.parametrize("kind", ["exact", "lpm", "ternary", "range"])
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
-def test_lookups_equal_the_naive_model(kind: str, data: st.DataObject) -> None:
-    """Inserts, duplicate inserts, deletes and lookups in any order."""
-    p = program(kind)
+def test_lookups_equal_the_naive_model(kind: str, timeouts: bool, data: st.DataObject) -> None:
+    """Inserts, duplicate inserts, changes, deletes and lookups in any order."""
+    p = program(kind, timeouts=timeouts)
     action = p.model.action("found").index
     entries: dict[int, Entry] = {}
     with Switch(p) as switch:
         for number in range(data.draw(st.integers(1, 40))):
-            step = data.draw(st.sampled_from(["insert", "insert", "delete", "look", "look"]))
+            step = data.draw(
+                st.sampled_from(["insert", "insert", "insert", "modify", "delete", "look", "look"])
+            )
             if step == "insert":
                 e = data.draw(entry(kind, number))
                 same = [(o.key, o.mask, o.priority) for o in entries.values()]
@@ -111,6 +122,10 @@ def test_lookups_equal_the_naive_model(kind: str, data: st.DataObject) -> None:
                 else:
                     assert (e.key, e.mask, e.priority) not in same
                     entries[handle] = e
+            elif step == "modify" and entries:
+                handle = data.draw(st.sampled_from(sorted(entries)))
+                switch.table_modify(0, handle, ActionCall(action, (number,)))
+                entries[handle] = replace(entries[handle], id=number)
             elif step == "delete" and entries:
                 handle = data.draw(st.sampled_from(sorted(entries)))
                 switch.table_delete(0, handle)
@@ -163,7 +178,7 @@ def test_bad_control_calls_name_what_is_wrong() -> None:
 
 def test_entries_expire_when_not_hit() -> None:
     """table_expired lists an entry when its timeout has passed since the last hit."""
-    p = program("exact")
+    p = program("exact", timeouts=True)
     call = ActionCall(p.model.action("found").index, (1,))
     with Switch(p) as switch:
         handle = switch.table_insert(0, packed((1, 1)), b"", target=call, timeout_ns=100, now_ns=50)

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tailrace.native.compiler.emit.locals import Locals
 from tailrace.native.compiler.emit.lvalues import Places, field_name, set_valid
 from tailrace.native.compiler.emit.text import Code, identifier, string
 from tailrace.native.compiler.emit.values import Val, Values, kind_of
@@ -19,16 +20,16 @@ def action_name(a: Action) -> str:
     return f"action_{a.index}_{identifier(a.name)}"
 
 
-def emit_actions(code: Code, model: Model) -> None:
-    """All actions as functions ``action_N(s, p, h, d)``; ``d`` are the entry's limbs."""
+def emit_actions(code: Code, model: Model, own: Locals) -> None:
+    """All actions as functions ``action_N(s, p, h, l, d)``; ``d`` are the entry's limbs."""
     for a in model.actions:
         if a.source is not None:
             code.comment("action", a.name, "line", a.source.line)
-        code.line(f"static void {action_name(a)}(tr_switch *s, tr_pkt *p,")
-        code.open("    struct tr_phv *h, const uint64_t *d)")
-        for name in ("s", "p", "h", "d"):
+        code.line(f"TR_INLINE void {action_name(a)}(tr_switch *s, tr_pkt *p,")
+        code.open("    struct tr_phv *h, struct tr_locals *l, const uint64_t *d)")
+        for name in ("s", "p", "h", "l", "d"):
             code.line(f"(void){name};")
-        body = ActionBody(code, model, a.params, "end")
+        body = ActionBody(code, Places(model, own), a.params, "end")
         targets = {b.args[-1] for b in a.body if b.op in ("_jump", "_jump_if_zero")}
         if any(isinstance(t, int) and t <= i for i, b in enumerate(a.body) for t in _targets(b)):
             code.line("uint32_t jumps = 0;")
@@ -46,6 +47,14 @@ def emit_actions(code: Code, model: Model) -> None:
         code.line("")
 
 
+def may_exit(a: Action) -> bool:
+    """Whether what runs an action has to look if it has executed exit, or failed."""
+    return any(
+        b.op in ("exit", "assert", "assume") or any(isinstance(t, int) and t <= i for t in _targets(b))
+        for i, b in enumerate(a.body)
+    )
+
+
 def _targets(b: Primitive) -> list[Any]:
     return [b.args[-1]] if b.op in ("_jump", "_jump_if_zero") else []
 
@@ -53,11 +62,11 @@ def _targets(b: Primitive) -> list[Any]:
 class ActionBody:
     """Emits primitives. ``end`` is the label behind the last one."""
 
-    def __init__(self, code: Code, model: Model, params: tuple[Param, ...], end: str) -> None:
+    def __init__(self, code: Code, places: Places, params: tuple[Param, ...], end: str) -> None:
         self.code = code
-        self.model = model
-        self.places = Places(model)
-        self.values = Values(model, self.places, code, params)
+        self.model = places.model
+        self.places = places
+        self.values = Values(self.model, places, code, params)
         self.end = end
         self.position = 0
 
@@ -211,8 +220,7 @@ class ActionBody:
         t = self.code.temp()
         limbs = limbs_of(bits)
         f = self.model.field_type(target)
-        place = self.places.header(target.header, self.code, self.values)
-        place += "." + field_name(self.model.type_of(target.header), target.field)
+        place = self.places.field(target, self.code, self.values)
         if bits <= 128 and f.bits <= 128:
             kind = "uint64_t" if bits <= 64 else "tr_u128"
             self.code.line(f"{kind} {t};")
@@ -245,8 +253,7 @@ class ActionBody:
     def _do_execute_meter(self, meter: int, index: Expr, target: FieldRef) -> None:
         m, t = self.model.meters[meter], self.code.temp()
         amount = "p->in_len" if m.unit == "bytes" else "1"
-        place = self.places.header(target.header, self.code, self.values)
-        place += "." + field_name(self.model.type_of(target.header), target.field)
+        place = self.places.field(target, self.code, self.values)
         mask = f"tr_mask64({min(64, self.model.field_type(target).bits)})"
         self.code.line(f"uint64_t {t} = {self.values.index(index)};")
         self.code.line(f"if ({t} < {m.size}u)")
@@ -271,8 +278,7 @@ class ActionBody:
     def _store_word(self, target: FieldRef, word: str, indent: str = "") -> None:
         """Stores a uint64_t in a field, cut to its width."""
         f = self.model.field_type(target)
-        place = self.places.header(target.header, self.code, self.values)
-        place += "." + field_name(self.model.type_of(target.header), target.field)
+        place = self.places.field(target, self.code, self.values)
         if f.bits > 128:
             self.code.line(f"{indent}trw_from_u128({place}, {limbs_of(f.bits)}, {word});")
         else:

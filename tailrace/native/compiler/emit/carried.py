@@ -7,10 +7,10 @@ nothing after ingress mentions it: neither egress nor the deparser, checksums, d
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 
-from tailrace.native.compiler.expr import FieldRef, HeaderInst
+from tailrace.native.compiler.emit.locals import Locals, of_both, of_pipeline, references
+from tailrace.native.compiler.expr import HeaderInst
 from tailrace.native.compiler.model import Model
 
 
@@ -23,52 +23,28 @@ class Carried:
     fields: frozenset[int]
 
 
-def _references(part: object) -> Iterator[FieldRef | HeaderInst]:
-    """The fields and whole headers that something mentions."""
-    if isinstance(part, FieldRef | HeaderInst):
-        yield part
-        if isinstance(part, FieldRef) and not isinstance(part.header, HeaderInst):
-            yield from _references(part.header)
-    elif isinstance(part, tuple):
-        for item in part:
-            yield from _references(item)
-    elif is_dataclass(part):
-        for f in fields(part):
-            yield from _references(getattr(part, f.name))
-
-
-def _after_ingress(model: Model) -> tuple[object, ...]:
-    pipeline = model.egress
-    tables = tuple(model.tables[i] for i in pipeline.tables)
-    called = {call.action for call in pipeline.calls}.union(*(t.actions for t in tables))
-    return (
-        pipeline.conditionals,
-        tables,
-        tuple(model.actions[i].body for i in sorted(called)),
-        tuple(model.standard.values()),
-        model.deparser,
-        model.deparser_calls,
-        model.calculations,
-        model.checksums,
-        model.digests,
-        model.field_lists,
-    )
-
-
-def carried(model: Model) -> Carried:
-    """What the packets of a program leave behind when they are queued."""
+def carried(model: Model, own: Locals) -> Carried:
+    """What the packets of a program leave behind when they are queued, beside its C locals."""
     whole: set[int] = set()
     used: dict[int, set[int]] = {}
-    for ref in _references(_after_ingress(model)):
+    for ref in references((of_pipeline(model, model.egress), of_both(model))):
         if isinstance(ref, HeaderInst):
             whole.add(ref.index)
         elif isinstance(ref.header, HeaderInst):
             used.setdefault(ref.header.index, set()).add(ref.field)
     movable = [h for h in model.headers if h.metadata and h.stack is None and h.union is None]
-    left = frozenset(h.index for h in movable if h.index not in whole and h.index not in used)
+    left = frozenset(
+        h.index
+        for h in movable
+        if h.index not in whole and h.index not in used and h.index not in own.headers
+    )
     types = [h.type for h in model.headers]
     unused = {
-        h.index: frozenset(range(len(model.header_types[h.type].fields))) - used[h.index]
+        h.index: frozenset(
+            i
+            for i in range(len(model.header_types[h.type].fields))
+            if i not in used[h.index] and (h.index, i) not in own.fields
+        )
         for h in movable
         if h.index in used and h.index not in whole and types.count(h.type) == 1
     }

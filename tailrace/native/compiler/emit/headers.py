@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from tailrace.native.compiler.emit.carried import Carried
+from tailrace.native.compiler.emit.locals import Locals
 from tailrace.native.compiler.emit.lvalues import (
     Places,
     declare_field,
@@ -40,15 +41,19 @@ STANDARD = (
 )
 
 
-def emit_types(code: Code, model: Model, kept: Carried) -> None:
-    """Structs of header types and unions, and ``struct tr_phv``; what is left behind comes last."""
+def emit_types(code: Code, model: Model, kept: Carried, own: Locals) -> None:
+    """Structs of header types and unions, ``struct tr_phv``, in which what is left behind comes last, and
+    ``struct tr_locals``.
+    """
+    apart = {(model.headers[h].type, i) for h, i in own.fields}
     split = None if kept.split is None else model.headers[kept.split].type
     for t in model.header_types:
         code.open(type_name(t))
         code.line("uint8_t valid;")
         left = kept.fields if t.index == split else frozenset[int]()
         for i in sorted(range(len(t.fields)), key=lambda i: i in left):
-            code.line(declare_field(t, i, t.fields[i]))
+            if (t.index, i) not in apart:
+                code.line(declare_field(t, i, t.fields[i]))
         code.close(";")
         code.line("")
     for kind in union_kinds(model):
@@ -59,16 +64,19 @@ def emit_types(code: Code, model: Model, kept: Carried) -> None:
             code.line(f"{type_name(t)} m{k};")
         code.close(";")
         code.line("")
-    _emit_phv(code, model, kept)
+    _emit_phv(code, model, kept, own)
+    _emit_locals(code, model, own)
 
 
-def _emit_phv(code: Code, model: Model, kept: Carried) -> None:
+def _emit_phv(code: Code, model: Model, kept: Carried, own: Locals) -> None:
     places = Places(model)
     places.pointer = ""
     last = ([] if kept.split is None else [kept.split]) + sorted(kept.headers)
     code.open("struct tr_phv")
     for header in model.headers:
-        if header.stack is None and header.union is None and header.index not in last:
+        if header.index in own.headers or header.index in last:
+            continue
+        if header.stack is None and header.union is None:
             code.line(_member(model, places, header.index))
     for stack in model.stacks:
         t = model.header_types[stack.type]
@@ -87,8 +95,22 @@ def _emit_phv(code: Code, model: Model, kept: Carried) -> None:
     code.line("")
 
 
+def _emit_locals(code: Code, model: Model, own: Locals) -> None:
+    places = Places(model, own)
+    code.open("struct tr_locals")
+    for index in sorted(own.headers):
+        code.line(_member(model, places, index))
+    for index, i in sorted(own.fields):
+        t = model.header_types[model.headers[index].type]
+        code.line(declare_field(t, i, t.fields[i], f"h{index}_"))
+    code.line("uint8_t none;")
+    code.close(";")
+    code.line("")
+
+
 def _member(model: Model, places: Places, index: int) -> str:
-    return f"{type_name(model.header_types[model.headers[index].type])} {places.header_inst(index)[2:]};"
+    place = places.header_inst(index).rpartition(">")[2]
+    return f"{type_name(model.header_types[model.headers[index].type])} {place};"
 
 
 def carried_bytes(model: Model, kept: Carried) -> str:

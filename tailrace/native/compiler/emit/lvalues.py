@@ -6,9 +6,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from tailrace.native.compiler.emit.locals import Locals
 from tailrace.native.compiler.emit.text import Code, identifier, storage
 from tailrace.native.compiler.errors import ProgramError
 from tailrace.native.compiler.expr import (
+    FieldRef,
     HeaderInst,
     HeaderRef,
     StackElem,
@@ -22,6 +24,9 @@ from tailrace.native.compiler.model import FieldType, HeaderType, Model, limbs_o
 
 if TYPE_CHECKING:
     from tailrace.native.compiler.emit.values import Values
+
+
+NO_LOCALS = Locals()
 
 
 def type_name(t: HeaderType) -> str:
@@ -65,9 +70,9 @@ def set_valid(code: Code, t: HeaderType, place: str, valid: int) -> None:
         code.line(f"{place}.{field_name(t, t.hidden)} = {valid};")
 
 
-def declare_field(t: HeaderType, position: int, f: FieldType) -> str:
-    """The declaration of a field's storage."""
-    name = field_name(t, position)
+def declare_field(t: HeaderType, position: int, f: FieldType, before: str = "") -> str:
+    """The declaration of a field's storage; the name has `before` in front."""
+    name = before + field_name(t, position)
     if f.varbit:
         return f"uint32_t vl_bits; uint8_t {name}[{max(1, f.bits // 8)}];"
     if f.bits > 128:
@@ -76,10 +81,11 @@ def declare_field(t: HeaderType, position: int, f: FieldType) -> str:
 
 
 class Places:
-    """C text for the places of headers, stacks and unions in ``struct tr_phv *h``."""
+    """C text for the places of headers, stacks and unions: ``struct tr_phv *h``, ``struct tr_locals *l``."""
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, own: Locals = NO_LOCALS) -> None:
         self.model = model
+        self.own = own
         self.pointer = "h"
 
     def stack(self, index: int) -> str:
@@ -112,6 +118,8 @@ class Places:
             return f"{self.union_inst(header.union[0])}.m{header.union[1]}"
         if header.stack is not None:
             return f"{self.stack(header.stack[0])}[{header.stack[1]}]"
+        if index in self.own.headers:
+            return f"l->h{index}_{identifier(header.name)}"
         return f"{self.pointer}->h{index}_{identifier(header.name)}"
 
     def union(self, ref: UnionRef, code: Code, values: Values) -> str:
@@ -140,6 +148,13 @@ class Places:
             assert isinstance(ref, StackLast)
             index = f"(uint64_t){self.stack_next(ref.stack)} - 1"
         return _pick(code, kind, array, count, index)
+
+    def field(self, ref: FieldRef, code: Code, values: Values) -> str:
+        """A field."""
+        name = field_name(self.model.type_of(ref.header), ref.field)
+        if isinstance(ref.header, HeaderInst) and (ref.header.index, ref.field) in self.own.fields:
+            return f"l->h{ref.header.index}_{name}"
+        return f"{self.header(ref.header, code, values)}.{name}"
 
     def siblings(self, ref: HeaderRef, place: str) -> list[str]:
         """Places of the other members of a header's union; valid members exclude each other."""

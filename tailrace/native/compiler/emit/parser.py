@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from tailrace.native.compiler.emit.actions import ActionBody
+from tailrace.native.compiler.emit.locals import Locals
 from tailrace.native.compiler.emit.lvalues import Places, labels
 from tailrace.native.compiler.emit.text import Code, literal
 from tailrace.native.compiler.emit.values import Values
@@ -38,10 +39,10 @@ _CORE_ERRORS = {
 class ParserEmitter:
     """Emits ``trp_parse``: a state is a label, a transition a goto."""
 
-    def __init__(self, code: Code, model: Model) -> None:
+    def __init__(self, code: Code, model: Model, own: Locals) -> None:
         self.code = code
         self.model = model
-        self.places = Places(model)
+        self.places = Places(model, own)
         self.values = Values(model, self.places, code)
         self.labels = labels("state", [s.name for s in model.parser.states])
 
@@ -49,9 +50,10 @@ class ParserEmitter:
         """The whole function."""
         code = self.code
         code.open("static uint32_t trp_parse(tr_switch *s, tr_pkt *p, struct tr_phv *h)")
+        code.line("struct tr_locals locals = {0}, *l = &locals;")
         code.line("const uint8_t *pkt = p->buf + p->off;")
         code.line(f"uint32_t pos = 0, len = p->len, error = {self._error('NoError')}, visited = 0;")
-        for name in ("s", "h", "pkt", "len", "visited"):
+        for name in ("s", "h", "l", "pkt", "len", "visited"):
             code.line(f"(void){name};")
         code.line(self._goto(self.model.parser.init))
         for state in self.model.parser.states:
@@ -111,7 +113,7 @@ class ParserEmitter:
             self._advance(op.bits)
         else:
             assert isinstance(op, Primitive)
-            ActionBody(self.code, self.model, (), "done").primitive(op, 0)
+            ActionBody(self.code, self.places, (), "done").primitive(op, 0)
 
     def _set(self, op: ParserSet) -> None:
         target = self.model.field_type(op.target)
@@ -120,7 +122,7 @@ class ParserEmitter:
             return
         if not isinstance(op.value, FieldRef):
             raise ProgramError(f"{self.model.name}: varbit field {target.name} is set from a number")
-        body = ActionBody(self.code, self.model, (), "done")
+        body = ActionBody(self.code, self.places, (), "done")
         body.primitive(Primitive("assign_VL", (op.target, op.value)), 0)
 
     def _advance(self, bits: Expr) -> None:
@@ -256,7 +258,7 @@ def emit_deparser(code: Code, model: Model) -> None:
     code.line("trp_update(s, p, h);")
     for i, call in enumerate(model.deparser_calls):
         code.open("")
-        ActionBody(code, model, (), "calls_done").primitive(call, i)
+        ActionBody(code, places, (), "calls_done").primitive(call, i)
         code.close()
     if model.deparser_calls:
         code.line("calls_done: __attribute__((unused));")

@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-from tailrace.native.compiler.emit.actions import action_name
-from tailrace.native.compiler.emit.lvalues import Places, field_name, labels
+from tailrace.native.compiler.emit.actions import action_name, may_exit
+from tailrace.native.compiler.emit.locals import Locals
+from tailrace.native.compiler.emit.lvalues import Places, labels
 from tailrace.native.compiler.emit.packing import Chunk, chunks, pack, zeros
 from tailrace.native.compiler.emit.text import Code, identifier, literal, string
 from tailrace.native.compiler.emit.values import Values
 from tailrace.native.compiler.expr import FieldRef, HeaderInst
-from tailrace.native.compiler.model import KeyField, Model, Pipeline, Table, limbs_of
+from tailrace.native.compiler.model import Action, KeyField, Model, Pipeline, Table, limbs_of
 
 MATCH = {"exact": "TR_EXACT", "lpm": "TR_LPM", "ternary": "TR_TERNARY", "range": "TR_RANGE"}
 
@@ -24,14 +25,40 @@ def data_limbs(model: Model, t: Table) -> int:
     return max((model.actions[a].limbs for a in t.actions), default=0)
 
 
+_INLINE_LIMBS = 6
+"""Action data that a slot of a table has room for."""
+
+_SLOT_BYTES = (16, 32, 64, 128)
+"""Slots that share a cache line, or fill some."""
+
+
+def holds_entries(model: Model, t: Table) -> bool:
+    """Whether packets need more of an entry than its action and data."""
+    return (
+        t.kind != "simple"
+        or t.with_counters
+        or t.meter is not None
+        or t.support_timeout
+        or t.match_kind in ("ternary", "range")
+        or data_limbs(model, t) > _INLINE_LIMBS
+    )
+
+
+def slot_bytes(model: Model, t: Table) -> int:
+    """Bytes of a slot of a table (``tr_slot``)."""
+    behind = 1 if holds_entries(model, t) else data_limbs(model, t)
+    size = 8 * (1 + key_words(t) + behind)
+    return next((room for room in _SLOT_BYTES if size <= room), size)
+
+
 class PipelineEmitter:
     """Emits ``trp_ingress`` or ``trp_egress``."""
 
-    def __init__(self, code: Code, model: Model, pipeline: Pipeline) -> None:
+    def __init__(self, code: Code, model: Model, own: Locals, pipeline: Pipeline) -> None:
         self.code = code
         self.model = model
         self.pipeline = pipeline
-        self.places = Places(model)
+        self.places = Places(model, own)
         names = [model.tables[i].name for i in pipeline.tables]
         names += [c.name for c in pipeline.conditionals] + [c.name for c in pipeline.calls]
         self.labels = labels("node", names)
@@ -41,7 +68,8 @@ class PipelineEmitter:
         code = self.code
         code.line(f"static void trp_{identifier(self.pipeline.name)}(tr_switch *s, tr_pkt *p,")
         code.open("    struct tr_phv *h)")
-        for name in ("s", "p", "h"):
+        code.line("struct tr_locals locals = {0}, *l = &locals;")
+        for name in ("s", "p", "h", "l"):
             code.line(f"(void){name};")
         code.line(self._goto(self.pipeline.init))
         for i in self.pipeline.tables:
@@ -57,8 +85,8 @@ class PipelineEmitter:
             code.close()
         for call in self.pipeline.calls:
             self._label(call.name)
-            code.line(f"{action_name(self.model.actions[call.action])}(s, p, h, NULL);")
-            self._leave(call.next)
+            code.line(f"{action_name(self.model.actions[call.action])}(s, p, h, l, NULL);")
+            self._leave(self.model.actions[call.action], call.next)
         code.line("done: __attribute__((unused));")
         code.close()
         code.line("")
@@ -69,34 +97,25 @@ class PipelineEmitter:
     def _goto(self, node: str | None) -> str:
         return "goto done;" if node is None else f"goto {self.labels[node]};"
 
-    def _leave(self, node: str | None) -> None:
-        """Goes on after an action that may have executed exit."""
-        if node is not None:
+    def _leave(self, action: Action, node: str | None) -> None:
+        """Goes on after an action, unless it has executed exit."""
+        if node is not None and may_exit(action):
             self.code.line("if (p->exit)")
             self.code.line("    goto done;")
         self.code.line(self._goto(node))
-
-    def _is_call(self, t: Table) -> bool:
-        """A table that can only run its default action, with values known now."""
-        return (
-            not t.key
-            and t.kind == "simple"
-            and t.default_const
-            and t.default_action is not None
-            and not t.with_counters
-            and t.meter is None
-        )
 
     def _table(self, t: Table) -> None:
         code = self.code
         if t.source is not None:
             code.comment("table", t.name, "line", t.source.line)
         code.open("")
-        if self._is_call(t):
+        if t.is_call:
             self._call_default(t)
-        else:
+        elif holds_entries(self.model, t):
             self._lookup(t)
             self._hit_or_default(t)
+        else:
+            self._find(t)
         code.close()
 
     def _call_default(self, t: Table) -> None:
@@ -110,10 +129,44 @@ class PipelineEmitter:
                 limbs += [literal(masked >> 64 * i, 64) for i in range(limbs_of(p.bits))]
             self.code.line(f"static const uint64_t d[] = {{{', '.join(limbs)}}};")
             data = "d"
-        self.code.line(f"{action_name(action)}(s, p, h, {data});")
-        self._leave(t.next_miss if t.by_hit else t.next_by_action.get(action.index, t.next_default))
+        self.code.line(f"{action_name(action)}(s, p, h, l, {data});")
+        self._leave(action, t.next_miss if t.by_hit else t.next_by_action.get(action.index, t.next_default))
+
+    def _find(self, t: Table) -> None:
+        """A lookup whose slots hold all that packets need."""
+        code = self.code
+        words = self._key(t)
+        code.line("const tr_slot *slot =")
+        code.line(f"    tr_find(table, key, {words}, {MATCH[t.match_kind]}, {slot_bytes(self.model, t)});")
+        code.line("const int hit = slot != NULL;")
+        code.line("uint32_t id;")
+        code.line("const uint64_t *data;")
+        code.open("if (hit)")
+        self._trace(t, hit=True)
+        code.line("id = slot->id;")
+        code.line(f"data = slot->words + {words};")
+        code.orelse()
+        code.line("const tr_entry *e = table->defaults;")
+        self._trace(t, hit=False)
+        code.open("if (!e)")
+        code.line(self._goto(t.next_miss if t.by_hit else t.next_default))
+        code.close()
+        code.line("id = e->id;")
+        code.line("data = e->data;")
+        code.close()
+        self._act(t, "id", "data")
 
     def _lookup(self, t: Table) -> None:
+        code = self.code
+        words = self._key(t)
+        if t.match_kind == "range":
+            code.line("tr_entry *e = tr_lookup_range(table, key);")
+        else:
+            size = slot_bytes(self.model, t)
+            code.line(f"tr_entry *e = tr_lookup(table, key, {words}, {MATCH[t.match_kind]}, {size});")
+
+    def _key(self, t: Table) -> int:
+        """The packed key; its words."""
         code = self.code
         code.line(f"tr_table *table = &s->tables[{t.index}];")
         words = key_words(t)
@@ -123,10 +176,7 @@ class PipelineEmitter:
             pieces += self._key_chunks(k)
         pieces += zeros(64 * words - 8 * t.key_bytes)
         pack(code, "key", pieces)
-        if t.match_kind == "range":
-            code.line("tr_entry *e = tr_lookup_range(table, key);")
-        else:
-            code.line(f"tr_entry *e = tr_lookup(table, key, {words}, {MATCH[t.match_kind]});")
+        return words
 
     def _key_chunks(self, k: KeyField) -> list[Chunk]:
         """The field's value padded to whole bytes; a field of an invalid header counts as zero."""
@@ -158,7 +208,8 @@ class PipelineEmitter:
         code = self.code
         code.line("const int hit = e != NULL;")
         code.open("if (hit)")
-        code.line("e->last_hit_ps = s->now_ps;")
+        if t.support_timeout:
+            code.line("e->last_hit_ps = s->now_ps;")
         if t.meter is not None and t.meter_target is not None:
             self._direct_meter(t)
         code.orelse()
@@ -173,16 +224,21 @@ class PipelineEmitter:
             code.line("tr_rest(e)->bytes += p->in_len;")
         if t.kind != "simple":
             self._resolve(t)
-        code.open("switch (e->id)")
+        self._act(t, "e->id", "e->data")
+
+    def _act(self, t: Table, chosen: str, data: str) -> None:
+        """Runs the action with an id, and goes on."""
+        code = self.code
+        code.open(f"switch ({chosen})")
         for a in t.actions:
             action = self.model.actions[a]
             code.line(f"case {a}:")
             code.depth += 1
-            code.line(f"{action_name(action)}(s, p, h, e->data);")
+            code.line(f"{action_name(action)}(s, p, h, l, {data});")
             if t.by_hit:
                 code.line("break;")
             else:
-                self._leave(t.next_by_action[a])
+                self._leave(action, t.next_by_action[a])
             code.depth -= 1
         code.line("default:")
         code.line("    break;")
@@ -191,24 +247,26 @@ class PipelineEmitter:
 
     def _after(self, t: Table) -> None:
         if t.by_hit:
-            self.code.line("if (p->exit)")
-            self.code.line("    goto done;")
+            if any(may_exit(self.model.actions[a]) for a in t.actions):
+                self.code.line("if (p->exit)")
+                self.code.line("    goto done;")
             self.code.line("if (hit)")
             self.code.line(f"    {self._goto(t.next_hit)}")
             self.code.line(self._goto(t.next_miss))
         else:
             self.code.line(self._goto(t.next_default))
 
-    def _trace(self, t: Table) -> None:
+    def _trace(self, t: Table, *, hit: bool | None = None) -> None:
+        """Tells whether an entry was hit: `hit`, or what is not known before."""
+        said = 'hit ? "hit" : "miss"' if hit is None else string("hit" if hit else "miss")
         self.code.line(f'TR_TRACE(s, "table %s: %s", {string(t.name)},')
-        self.code.line('         hit ? "hit" : "miss");')
+        self.code.line(f"         {said});")
 
     def _direct_meter(self, t: Table) -> None:
         assert t.meter is not None and isinstance(t.meter_target, FieldRef)
         amount = "p->in_len" if self.model.meters[t.meter].unit == "bytes" else "1"
         values = Values(self.model, self.places, self.code)
-        place = self.places.header(t.meter_target.header, self.code, values)
-        place += "." + field_name(self.model.type_of(t.meter_target.header), t.meter_target.field)
+        place = self.places.field(t.meter_target, self.code, values)
         mask = f"tr_mask64({min(64, self.model.field_type(t.meter_target).bits)})"
         self.code.line(f"{place} = tr_meter_execute(tr_rest(e)->meter, {amount}, s->now_ps) & {mask};")
 

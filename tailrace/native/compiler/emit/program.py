@@ -5,16 +5,24 @@ from __future__ import annotations
 
 from tailrace.native.compiler.emit.actions import emit_actions
 from tailrace.native.compiler.emit.calculations import emit_calculations, emit_checksums
-from tailrace.native.compiler.emit.carried import Carried, carried
+from tailrace.native.compiler.emit.carried import carried
 from tailrace.native.compiler.emit.headers import (
     carried_bytes,
     emit_standard,
     emit_type_functions,
     emit_types,
 )
+from tailrace.native.compiler.emit.locals import Locals, locals_of
 from tailrace.native.compiler.emit.lvalues import Places, field_name
 from tailrace.native.compiler.emit.parser import ParserEmitter, emit_deparser
-from tailrace.native.compiler.emit.pipelines import MATCH, PipelineEmitter, data_limbs, key_words
+from tailrace.native.compiler.emit.pipelines import (
+    MATCH,
+    PipelineEmitter,
+    data_limbs,
+    holds_entries,
+    key_words,
+    slot_bytes,
+)
 from tailrace.native.compiler.emit.registers import cell_bytes, emit_register, layout
 from tailrace.native.compiler.emit.text import Code, string
 from tailrace.native.compiler.emit.values import Values
@@ -36,28 +44,31 @@ def emit(model: Model) -> str:
         ProgramError: the program uses something that has no translation.
     """
     code = Code()
-    kept = carried(model)
-    emit_types(code, model, kept)
+    own = locals_of(model)
+    kept = carried(model, own)
+    emit_types(code, model, kept, own)
     emit_standard(code, model)
     emit_type_functions(code, model)
     for r, cell in zip(model.registers, layout(model).cells, strict=True):
         emit_register(code, r, cell)
     emit_calculations(code, model)
-    emit_actions(code, model)
+    emit_actions(code, model, own)
     emit_checksums(code, model)
-    ParserEmitter(code, model).emit()
+    ParserEmitter(code, model, own).emit()
     emit_deparser(code, model)
-    PipelineEmitter(code, model, model.ingress).emit()
-    PipelineEmitter(code, model, model.egress).emit()
-    _emit_field_lists(code, model)
+    PipelineEmitter(code, model, own, model.ingress).emit()
+    PipelineEmitter(code, model, own, model.egress).emit()
+    _emit_field_lists(code, model, own)
     _emit_digests(code, model)
+    code.line(f"enum {{ TRP_CARRIED = {carried_bytes(model, kept)} }};")
+    code.line("")
     code.include("tr_v1model.h")
     code.line("")
-    _emit_description(code, model, kept)
+    _emit_description(code, model)
     return _HEAD + "\n" + code.text()
 
 
-def _emit_field_lists(code: Code, model: Model) -> None:
+def _emit_field_lists(code: Code, model: Model, own: Locals) -> None:
     places = Places(model)
     code.line("static void trp_copy_fields(struct tr_phv *to, const struct tr_phv *from,")
     code.open("    uint32_t list)")
@@ -76,7 +87,7 @@ def _emit_field_lists(code: Code, model: Model) -> None:
     code.line("")
     code.open("static void trp_reset_metadata(struct tr_phv *h)")
     for header in model.headers:
-        if header.metadata:
+        if header.metadata and header.index not in own.headers:
             place = places.header_inst(header.index)
             code.line(f"memset(&{place}, 0, sizeof {place});")
     code.close()
@@ -123,7 +134,7 @@ def digest_limbs(d: Digest) -> int:
     return sum(limbs_of(bits) for bits in d.field_bits)
 
 
-def _emit_description(code: Code, model: Model, kept: Carried) -> None:
+def _emit_description(code: Code, model: Model) -> None:
     for t in model.tables:
         if t.key:
             code.open(f"static const tr_key_field key_{t.index}[] =")
@@ -151,10 +162,10 @@ def _emit_description(code: Code, model: Model, kept: Carried) -> None:
     vsets = [f"{{{string(v.name)}, {v.size}u, {v.bits}, {v.key_bytes}}}" for v in model.vsets]
     _emit_array(code, "tr_array_desc", "vsets", vsets)
     code.line("extern const tr_program tr_program_entry;")
-    code.open("const tr_program tr_program_entry =")
+    code.open('const tr_program tr_program_entry __attribute__((visibility("default"))) =')
     code.line(".abi = TR_ABI,")
     code.line(".phv_size = sizeof(struct tr_phv),")
-    code.line(f".phv_carried = {carried_bytes(model, kept)},")
+    code.line(".phv_carried = TRP_CARRIED,")
     code.line(f".name = {string(model.name)},")
     for name in ("tables", "profiles", "counters", "registers", "meters", "vsets"):
         code.line(f".n_{name} = {len(getattr(model, name))},")
@@ -164,6 +175,8 @@ def _emit_description(code: Code, model: Model, kept: Carried) -> None:
     code.line(f".digest_limbs = {max((digest_limbs(d) for d in model.digests), default=0)},")
     code.line(".ingress = trm_ingress,")
     code.line(".egress = trm_egress,")
+    code.line(".rx = tr_data_rx,")
+    code.line(".run = tr_data_run,")
     code.close(";")
 
 
@@ -171,6 +184,7 @@ def _table(model: Model, t: Table) -> str:
     return (
         f"{{{string(t.name)}, {MATCH[t.match_kind]}, {t.key_bytes}, {key_words(t)}, {t.max_size}, "
         f"{data_limbs(model, t)}, {int(t.kind != 'simple')}, {-1 if t.profile is None else t.profile}, "
+        f"{int(holds_entries(model, t))}, {slot_bytes(model, t)}, "
         f"{f'key_{t.index}' if t.key else 'NULL'}, {len(t.key)}}}"
     )
 

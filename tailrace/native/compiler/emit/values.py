@@ -214,8 +214,7 @@ class Values:
         raise AssertionError(e)
 
     def _field(self, ref: FieldRef) -> str:
-        place = self.places.header(ref.header, self.code, self)
-        return f"{place}.{field_name(self.model.type_of(ref.header), ref.field)}"
+        return self.places.field(ref, self.code, self)
 
     def _register_cell(self, e: RegisterCell) -> str:
         bits = self.model.registers[e.register].bits

@@ -46,7 +46,7 @@ static int modify(tr_table *t, int handle, const tr_target *target,
     if (!e)
         return TR_ENOENT;
     tr_rest(e)->timeout_ps = timeout_ps;
-    return tr_entry_target(e, target, t->desc->data_limbs);
+    return tr_table_retarget(t, e, target);
 }
 
 int tr_table_modify(tr_switch *s, uint32_t table, int handle,

@@ -97,11 +97,10 @@ typedef struct tr_meter {
     uint64_t c_frac, p_frac;  /* token fractions, in units of 1e-12 */
 } tr_meter;
 
-/* An entry as packets see it: with a short key and few data, all that a hit
- * reads and writes shares one cache line, and a large network has more entries
- * than a cache. The rest lies in front of it (tr_entry_rest). */
+/* An entry. What packets need of it stands in the slot of its hash table, too,
+ * where that can be. What is rarely used lies in front of it (tr_entry_rest). */
 typedef struct tr_entry {
-    struct tr_entry *next;    /* same bucket */
+    struct tr_entry *next;    /* same key and mask, worse priority */
     uint32_t kind, id;        /* TR_TARGET_* and what it points to */
     uint64_t last_hit_ps;
     uint64_t *data;           /* action data limbs */
@@ -126,14 +125,26 @@ TR_INLINE tr_entry_rest *tr_rest(const tr_entry *e)
     return (tr_entry_rest *)(uintptr_t)e - 1;
 }
 
-/* Entries that share one mask, hashed by their masked key. */
+/* A place of a hash table with open addressing: linear probing, at most half of
+ * all slots are used. A hit reads one cache line where the key is short and
+ * data are few; a large network has more entries than the caches have room for.
+ *
+ *   words: the masked key in the table's key words, then the action's data, or
+ *          the entry where packets need more of it (desc->entries) */
+typedef struct tr_slot {
+    uint32_t id;              /* of the action */
+    uint32_t taken;           /* the entry's handle + 1; 0: the slot is free */
+    uint64_t words[];
+} tr_slot;
+
+/* Entries that share one mask, by their masked key. */
 typedef struct tr_tuple {
-    tr_entry **bucket;
+    uint8_t *slots;
     uint64_t mask_word;       /* the first word of mask */
     uint8_t *mask;
-    uint32_t buckets;         /* a power of two */
+    uint32_t n_slots;         /* a power of two */
     int32_t top_priority;     /* no entry's priority is above it */
-    uint32_t count;
+    uint32_t count;           /* entries; of one key one is in the slot */
 } tr_tuple;
 
 enum tr_match { TR_EXACT, TR_LPM, TR_TERNARY, TR_RANGE };
@@ -152,6 +163,8 @@ typedef struct tr_table_desc {
     uint32_t data_limbs;
     uint8_t indirect;         /* entries name members or groups ... */
     int32_t profile;          /* ... of this action profile; -1: none */
+    uint8_t entries;          /* slots hold entries, not data */
+    uint16_t slot_bytes;
     const tr_key_field *fields;
     uint32_t n_fields;
 } tr_table_desc;
@@ -230,7 +243,17 @@ struct tr_program {
     /* Runs egress and the deparser. Nonzero: p is to be sent from its
      * egress_port; zero: p was taken. */
     int (*egress)(tr_switch *s, tr_pkt *p, uint64_t now_ps);
+    /* tr_rx_virtual and tr_run of a switch with this program */
+    int (*rx)(tr_switch *s, uint32_t port, const uint8_t *data, uint32_t len,
+              uint32_t virt, uint64_t now_ps);
+    uint64_t (*run)(tr_switch *s, uint64_t now_ps);
 };
+
+/* What the data plane has to know of the program; in tr_data.h constants. */
+#define TR_PHV_SIZE(s) ((s)->prog ? (s)->prog->phv_size : 0)
+#define TR_PHV_CARRIED(s) ((s)->prog->phv_carried)
+#define TR_INGRESS(s, p, now_ps) ((s)->prog->ingress(s, p, now_ps))
+#define TR_EGRESS(s, p, now_ps) ((s)->prog->egress(s, p, now_ps))
 
 /* ---- traffic manager ---- */
 
@@ -440,28 +463,72 @@ TR_INLINE int tr_words_equal(const uint8_t *a, const uint8_t *key,
     return 1;
 }
 
-/* The entry that matches key (words 8-byte words), NULL on a miss. words and
- * match are constants at every call, so each table gets its own lookup. */
-TR_INLINE tr_entry *tr_lookup(const tr_table *t, const uint8_t *key,
-                              unsigned words, enum tr_match match)
+/* The slot of a tuple that holds a masked key, or the free one where it would
+ * be. */
+TR_INLINE tr_slot *tr_slot_of(const tr_tuple *u, const uint8_t *key,
+                              const uint8_t *mask, unsigned words,
+                              uint32_t slot_bytes)
 {
+    uint32_t last = u->n_slots - 1;
+    uint32_t i = (uint32_t)tr_hash_words(key, words, mask) & last;
+    for (;; i = (i + 1) & last) {
+        tr_slot *slot = (tr_slot *)(void *)(u->slots + (size_t)i * slot_bytes);
+        if (!slot->taken || tr_words_equal((const uint8_t *)slot->words, key,
+                                           mask, words))
+            return slot;
+    }
+}
+
+TR_INLINE const uint8_t *tr_mask_of(const tr_tuple *u, unsigned words,
+                                    enum tr_match match)
+{
+    return match == TR_EXACT ? NULL
+           : words == 1      ? (const uint8_t *)&u->mask_word
+                             : u->mask;
+}
+
+/* The slot that matches key (words 8-byte words), NULL on a miss; for exact and
+ * LPM tables. All but t and key are constants at every call, so each table gets
+ * its own lookup. */
+TR_INLINE const tr_slot *tr_find(const tr_table *t, const uint8_t *key,
+                                 unsigned words, enum tr_match match,
+                                 uint32_t slot_bytes)
+{
+    for (uint32_t i = 0; i < t->n_tuples; i++) {
+        const tr_tuple *u = &t->tuples[i];
+        const tr_slot *slot = tr_slot_of(u, key, tr_mask_of(u, words, match),
+                                         words, slot_bytes);
+        if (slot->taken)
+            return slot;
+    }
+    return NULL;
+}
+
+/* The entry in a slot of a table whose slots hold entries. */
+TR_INLINE tr_entry *tr_slot_entry(const tr_slot *slot, unsigned words)
+{
+    return (tr_entry *)(uintptr_t)slot->words[words];
+}
+
+/* The entry that matches key, NULL on a miss; the table's slots hold entries. */
+TR_INLINE tr_entry *tr_lookup(const tr_table *t, const uint8_t *key,
+                              unsigned words, enum tr_match match,
+                              uint32_t slot_bytes)
+{
+    if (match != TR_TERNARY) {
+        const tr_slot *slot = tr_find(t, key, words, match, slot_bytes);
+        return slot ? tr_slot_entry(slot, words) : NULL;
+    }
     tr_entry *best = NULL;
     for (uint32_t i = 0; i < t->n_tuples; i++) {
         const tr_tuple *u = &t->tuples[i];
-        const uint8_t *mask = match == TR_EXACT ? NULL
-                              : words == 1 ? (const uint8_t *)&u->mask_word
-                                           : u->mask;
-        if (match == TR_TERNARY && best && best->priority > u->top_priority)
+        if (best && best->priority > u->top_priority)
             break;
-        uint64_t h = tr_hash_words(key, words, mask);
-        tr_entry *e = u->bucket[h & (u->buckets - 1)];
-        while (e && !tr_words_equal((const uint8_t *)e->limbs, key, mask,
-                                    words))
-            e = e->next;
-        if (!e)
+        const tr_slot *slot = tr_slot_of(u, key, tr_mask_of(u, words, match),
+                                         words, slot_bytes);
+        if (!slot->taken)
             continue;
-        if (match != TR_TERNARY)
-            return e;
+        tr_entry *e = tr_slot_entry(slot, words);
         if (!best || e->priority > best->priority ||
             (e->priority == best->priority && e->seq < best->seq))
             best = e;

@@ -10,9 +10,18 @@
 static uint64_t refill(uint64_t tokens, uint64_t burst, uint64_t rate,
                        uint64_t ps, uint64_t *frac)
 {
-    tr_u128 grown = (tr_u128)rate * ps + *frac;
-    tr_u128 whole = grown / TR_PS_PER_S;
-    *frac = (uint64_t)(grown % TR_PS_PER_S);
+    uint64_t narrow;
+    tr_u128 whole;
+    if (!__builtin_mul_overflow(rate, ps, &narrow) &&
+        !__builtin_add_overflow(narrow, *frac, &narrow)) {
+        /* a division of 64 bits, which is several times as fast */
+        whole = narrow / TR_PS_PER_S;
+        *frac = narrow % TR_PS_PER_S;
+    } else {
+        tr_u128 grown = (tr_u128)rate * ps + *frac;
+        whole = grown / TR_PS_PER_S;
+        *frac = (uint64_t)(grown % TR_PS_PER_S);
+    }
     tr_u128 sum = whole + tokens;
     if (sum < burst)
         return (uint64_t)sum;

@@ -175,7 +175,7 @@ static uint32_t discard(tr_switch *s, tr_port *t, uint64_t now_ps)
         tr_pkt *p;
         while (n < STEP_LIMIT && (p = tr_port_discard(s, t, priority))) {
             n++;
-            if (s->prog->egress(s, p, now_ps))
+            if (TR_EGRESS(s, p, now_ps))
                 tr_port_drop(s, t, p, TR_DROP_PFC_STORM);
         }
     }
@@ -191,7 +191,7 @@ static uint32_t port_work(tr_switch *s, uint32_t port, uint64_t now_ps)
     tr_pkt *p;
     while (n < STEP_LIMIT && (p = tr_port_dequeue(s, t, now_ps))) {
         n++;
-        if (s->prog->egress(s, p, now_ps)) {
+        if (TR_EGRESS(s, p, now_ps)) {
             if (p->charge)
                 tr_buffer_release(s, p);
             tr_port_send(s, p, now_ps);
@@ -237,7 +237,7 @@ static int work(tr_switch *s, uint64_t now_ps)
         tr_pkt *p;
         while (steps < STEP_LIMIT && (p = reentry_take(s, now_ps))) {
             steps++;
-            s->prog->ingress(s, p, now_ps);
+            TR_INGRESS(s, p, now_ps);
         }
         if (steps < STEP_LIMIT)
             steps += ports_work(s, now_ps);
@@ -248,10 +248,8 @@ static int work(tr_switch *s, uint64_t now_ps)
     }
 }
 
-uint64_t tr_run(tr_switch *s, uint64_t now_ps)
+uint64_t tr_data_run(tr_switch *s, uint64_t now_ps)
 {
-    if (!s->prog)
-        return TR_NEVER;
     /* what was touched between two calls happens at the later one */
     if (s->next_event_ps > now_ps && now_ps > s->now_ps)
         s->now_ps = now_ps;

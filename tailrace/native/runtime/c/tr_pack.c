@@ -44,7 +44,7 @@ static uint32_t blocks_written(const block *b, uint32_t n, uint64_t *bits)
 /* Blocks of the PHV that egress may look at. */
 static uint32_t phv_blocks(const tr_switch *s)
 {
-    return (s->prog->phv_carried + BLOCK - 1) / BLOCK;
+    return (TR_PHV_CARRIED(s) + BLOCK - 1) / BLOCK;
 }
 
 static tr_pkt *packed_new(tr_switch *s, uint32_t lines)
@@ -104,7 +104,7 @@ tr_pkt *tr_pkt_unpack(tr_switch *s, tr_pkt *q)
     p->size_class = size_class;
     block *to = (block *)p->phv;
     const uint8_t *from = q->phv + words * sizeof(uint64_t);
-    memset(to, 0, s->prog->phv_size);
+    memset(to, 0, TR_PHV_SIZE(s));
     for (uint32_t w = 0; w < words; w++) {
         uint64_t left;
         memcpy(&left, q->phv + w * sizeof left, sizeof left);

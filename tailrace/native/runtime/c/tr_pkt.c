@@ -32,9 +32,8 @@ tr_pkt *tr_pkt_new(tr_switch *s, uint32_t len)
         c++;
     if (c == TR_SIZE_CLASSES)
         return NULL;
-    uint32_t phv = s->prog ? (s->prog->phv_size + TR_PHV_ALIGN - 1) /
-                                 TR_PHV_ALIGN * TR_PHV_ALIGN
-                           : 0;
+    uint32_t phv = (TR_PHV_SIZE(s) + TR_PHV_ALIGN - 1) / TR_PHV_ALIGN *
+                   TR_PHV_ALIGN;
     size_t size = sizeof(tr_pkt) + phv + TR_HEADROOM + class_bytes[c] + 8;
     tr_pkt *p = s->free_pkts[c];
     if (p) {
@@ -76,7 +75,7 @@ tr_pkt *tr_pkt_copy(tr_switch *s, const tr_pkt *p, int with_phv)
     q->pfc_port = p->pfc_port;
     memcpy(q->buf + q->off, p->buf + p->off, p->len);
     if (with_phv)
-        memcpy(q->phv, p->phv, s->prog->phv_size);
+        memcpy(q->phv, p->phv, TR_PHV_SIZE(s));
     return q;
 }
 

@@ -12,9 +12,9 @@
 
 #include <stdlib.h>
 
-/* Buckets for each entry at least, and of an empty hash table. */
-#define SPARSE 4u
-#define FIRST_BUCKETS 16u
+/* Slots for each entry at least, and of an empty hash table. */
+#define SPARSE 2u
+#define FIRST_SLOTS 16u
 
 static uint32_t key_bytes(const tr_table *t)
 {
@@ -65,9 +65,9 @@ int tr_entry_target(tr_entry *e, const tr_target *target, uint32_t data_limbs)
     return TR_OK;
 }
 
-static void bucket_free(tr_tuple *u)
+static void slots_free(const tr_table *t, tr_tuple *u)
 {
-    tr_mem_free(u->bucket, u->buckets * sizeof *u->bucket);
+    tr_mem_free(u->slots, (size_t)u->n_slots * t->desc->slot_bytes);
 }
 
 void tr_table_clear(tr_table *t)
@@ -75,7 +75,7 @@ void tr_table_clear(tr_table *t)
     for (uint32_t i = 0; i < t->n_handles; i++)
         tr_entry_free(t->by_handle[i]);
     for (uint32_t i = 0; i < t->n_tuples; i++) {
-        bucket_free(&t->tuples[i]);
+        slots_free(t, &t->tuples[i]);
         free(t->tuples[i].mask);
     }
     tr_entry_free(t->defaults);
@@ -113,10 +113,11 @@ static int tuple_add(tr_table *t, const uint8_t *mask)
         return -1;
     t->tuples = list;
     uint8_t *copy = tr_malloc(key_bytes(t) ? key_bytes(t) : 1);
-    tr_entry **bucket = tr_mem_new(FIRST_BUCKETS * sizeof *bucket);
-    if (!copy || !bucket) {
+    size_t size = (size_t)FIRST_SLOTS * t->desc->slot_bytes;
+    uint8_t *slots = tr_mem_new(size);
+    if (!copy || !slots) {
         free(copy);
-        tr_mem_free(bucket, FIRST_BUCKETS * sizeof *bucket);
+        tr_mem_free(slots, size);
         return -1;
     }
     memcpy(copy, mask, key_bytes(t));
@@ -125,58 +126,116 @@ static int tuple_add(tr_table *t, const uint8_t *mask)
     u->mask = copy;
     if (key_bytes(t))
         memcpy(&u->mask_word, copy, sizeof u->mask_word);
-    u->bucket = bucket;
-    u->buckets = FIRST_BUCKETS;
+    u->slots = slots;
+    u->n_slots = FIRST_SLOTS;
     u->top_priority = INT32_MIN;
     return (int)t->n_tuples++;
 }
 
 static void tuple_remove(tr_table *t, uint32_t i)
 {
-    bucket_free(&t->tuples[i]);
+    slots_free(t, &t->tuples[i]);
     free(t->tuples[i].mask);
     t->n_tuples--;
     memmove(t->tuples + i, t->tuples + i + 1,
             (t->n_tuples - i) * sizeof *t->tuples);
 }
 
-static tr_entry **bucket_of(const tr_table *t, const tr_tuple *u,
-                            const uint8_t *masked_key)
+static tr_slot *slot_of(const tr_table *t, const tr_tuple *u,
+                        const uint8_t *masked_key)
 {
-    uint64_t h = tr_hash_words(masked_key, t->desc->key_words, NULL);
-    return &u->bucket[h & (u->buckets - 1)];
+    return tr_slot_of(u, masked_key, NULL, t->desc->key_words,
+                      t->desc->slot_bytes);
 }
 
-/* Entries of one key stand together, best priority first, then oldest. */
-static void bucket_insert(const tr_table *t, tr_tuple *u, tr_entry *e)
+static tr_slot *slot_at(const tr_table *t, const tr_tuple *u, uint32_t i)
 {
-    tr_entry **at = bucket_of(t, u, key_of(e));
-    while (*at && memcmp(key_of(*at), key_of(e), key_bytes(t)))
-        at = &(*at)->next;
-    while (*at && !memcmp(key_of(*at), key_of(e), key_bytes(t)) &&
-           ((*at)->priority > e->priority ||
-            ((*at)->priority == e->priority && (*at)->seq < e->seq)))
+    return (tr_slot *)(void *)(u->slots + (size_t)i * t->desc->slot_bytes);
+}
+
+/* Puts into a slot what packets need of an entry. */
+static void slot_fill(const tr_table *t, tr_slot *slot, const tr_entry *e)
+{
+    const tr_table_desc *d = t->desc;
+    slot->id = e->id;
+    slot->taken = (uint32_t)tr_rest(e)->handle + 1;
+    memcpy(slot->words, key_of(e), key_bytes(t));
+    if (d->entries)
+        slot->words[d->key_words] = (uintptr_t)e;
+    else if (d->data_limbs)
+        memcpy(slot->words + d->key_words, e->data,
+               d->data_limbs * sizeof *e->data);
+}
+
+/* The best entry of a slot that is taken. */
+static tr_entry *entry_of(const tr_table *t, const tr_slot *slot)
+{
+    return t->by_handle[slot->taken - 1];
+}
+
+/* Entries of one key are a list, best priority first, then oldest. */
+static void slot_insert(const tr_table *t, tr_tuple *u, tr_entry *e)
+{
+    tr_slot *slot = slot_of(t, u, key_of(e));
+    tr_entry *best = slot->taken ? entry_of(t, slot) : NULL, **at = &best;
+    while (*at && ((*at)->priority > e->priority ||
+                   ((*at)->priority == e->priority && (*at)->seq < e->seq)))
         at = &(*at)->next;
     e->next = *at;
     *at = e;
+    slot_fill(t, slot, best);
 }
 
-static void tuple_grow(const tr_table *t, tr_tuple *u)
+/* Frees a slot; those behind it that stand off their place move up. */
+static void slot_clear(const tr_table *t, tr_tuple *u, tr_slot *gone)
 {
-    tr_entry **old = u->bucket;
-    uint32_t n = u->buckets;
-    tr_entry **bigger = tr_mem_new(2u * n * sizeof *bigger);
-    if (!bigger)
-        return; /* longer chains, still right */
-    u->bucket = bigger;
-    u->buckets = 2u * n;
-    for (uint32_t i = 0; i < n; i++) {
-        for (tr_entry *e = old[i], *next; e; e = next) {
-            next = e->next;
-            bucket_insert(t, u, e);
+    uint32_t bytes = t->desc->slot_bytes, last = u->n_slots - 1;
+    uint32_t hole = (uint32_t)((size_t)((uint8_t *)gone - u->slots) / bytes);
+    for (uint32_t i = (hole + 1) & last; slot_at(t, u, i)->taken;
+         i = (i + 1) & last) {
+        tr_slot *slot = slot_at(t, u, i);
+        uint32_t home =
+            (uint32_t)tr_hash_words((const uint8_t *)slot->words,
+                                    t->desc->key_words, NULL) & last;
+        if (((i - home) & last) >= ((i - hole) & last)) {
+            memcpy(slot_at(t, u, hole), slot, bytes);
+            hole = i;
         }
     }
-    tr_mem_free(old, n * sizeof *old);
+    memset(slot_at(t, u, hole), 0, bytes);
+}
+
+/* Takes an entry out of its tuple. */
+static void slot_remove(const tr_table *t, tr_tuple *u, const tr_entry *e)
+{
+    tr_slot *slot = slot_of(t, u, key_of(e));
+    tr_entry *best = entry_of(t, slot), **at = &best;
+    while (*at != e)
+        at = &(*at)->next;
+    *at = e->next;
+    if (best)
+        slot_fill(t, slot, best);
+    else
+        slot_clear(t, u, slot);
+}
+
+/* 0: there is no memory. */
+static int tuple_grow(const tr_table *t, tr_tuple *u)
+{
+    tr_tuple old = *u;
+    uint8_t *bigger = tr_mem_new((size_t)2u * old.n_slots * t->desc->slot_bytes);
+    if (!bigger)
+        return 0;
+    u->slots = bigger;
+    u->n_slots = 2u * old.n_slots;
+    for (uint32_t i = 0; i < old.n_slots; i++) {
+        const tr_slot *slot = slot_at(t, &old, i);
+        if (slot->taken)
+            memcpy(slot_of(t, u, (const uint8_t *)slot->words), slot,
+                   t->desc->slot_bytes);
+    }
+    slots_free(t, &old);
+    return 1;
 }
 
 /* The entry with exactly this masked key, mask and priority. */
@@ -196,10 +255,11 @@ static tr_entry *find_equal(const tr_table *t, const uint8_t *key,
     int i = tuple_find(t, mask);
     if (i < 0)
         return NULL;
-    for (tr_entry *e = *bucket_of(t, &t->tuples[i], key); e; e = e->next)
-        if (e->priority == priority && !memcmp(key_of(e), key, key_bytes(t)))
-            return e;
-    return NULL;
+    const tr_slot *slot = slot_of(t, &t->tuples[i], key);
+    tr_entry *e = slot->taken ? entry_of(t, slot) : NULL;
+    while (e && e->priority != priority)
+        e = e->next;
+    return e;
 }
 
 /* ---- range lists ---- */
@@ -281,10 +341,9 @@ static int tuple_insert(tr_table *t, tr_entry *e)
     if (i < 0)
         return TR_ENOMEM;
     tr_tuple *u = &t->tuples[i];
-    /* a chain's every entry may be a cache miss, so chains are short */
-    if (u->count >= u->buckets / SPARSE)
-        tuple_grow(t, u);
-    bucket_insert(t, u, e);
+    if (u->count >= u->n_slots / SPARSE && !tuple_grow(t, u))
+        return TR_ENOMEM;
+    slot_insert(t, u, e);
     u->count++;
     if (e->priority > u->top_priority) {
         u->top_priority = e->priority;
@@ -330,17 +389,31 @@ int tr_table_add(tr_table *t, const uint8_t *key, const uint8_t *mask,
         rc = TR_ENOMEM;
     if (rc == TR_OK) {
         e->seq = t->next_seq++;
+        tr_rest(e)->handle = handle;
+        t->by_handle[handle] = e;
         rc = t->desc->match == TR_RANGE ? sorted_insert(t, e)
                                         : tuple_insert(t, e);
     }
     if (rc != TR_OK) {
+        if (handle >= 0)
+            t->by_handle[handle] = NULL;
         tr_entry_free(e);
         return rc;
     }
-    tr_rest(e)->handle = handle;
-    t->by_handle[handle] = e;
     t->count++;
     return handle;
+}
+
+int tr_table_retarget(tr_table *t, tr_entry *e, const tr_target *target)
+{
+    int rc = tr_entry_target(e, target, t->desc->data_limbs);
+    if (rc != TR_OK || t->desc->match == TR_RANGE)
+        return rc;
+    int i = tuple_find(t, mask_of(t, e));
+    tr_slot *slot = slot_of(t, &t->tuples[i], key_of(e));
+    if (entry_of(t, slot) == e)
+        slot_fill(t, slot, e);
+    return TR_OK;
 }
 
 int tr_table_remove(tr_table *t, int handle)
@@ -356,10 +429,7 @@ int tr_table_remove(tr_table *t, int handle)
                 (t->count - i - 1) * sizeof *t->sorted);
     } else {
         uint32_t i = (uint32_t)tuple_find(t, mask_of(t, e));
-        tr_entry **at = bucket_of(t, &t->tuples[i], key_of(e));
-        while (*at != e)
-            at = &(*at)->next;
-        *at = e->next;
+        slot_remove(t, &t->tuples[i], e);
         if (--t->tuples[i].count == 0)
             tuple_remove(t, i);
     }

@@ -16,6 +16,8 @@ void tr_table_clear(tr_table *t);
 int tr_table_add(tr_table *t, const uint8_t *key, const uint8_t *mask,
                  int32_t priority, const tr_target *target,
                  uint64_t timeout_ps, uint64_t now_ps);
+/* Gives an entry another target. */
+int tr_table_retarget(tr_table *t, tr_entry *e, const tr_target *target);
 int tr_table_remove(tr_table *t, int handle);
 int tr_table_set_default(tr_table *t, const tr_target *target);
 /* handle -1: the default entry; NULL when there is none */

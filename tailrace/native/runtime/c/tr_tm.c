@@ -64,7 +64,7 @@ static void refuse(tr_switch *s, tr_port *t, tr_pkt *p, enum tr_drop why)
     int lossless = from && from->pfc.enabled >> p->priority & 1;
     if (lossless && !s->refusing) { /* clones of it are just dropped */
         s->refusing = 1;
-        int leaves = s->prog->egress(s, p, s->now_ps);
+        int leaves = TR_EGRESS(s, p, s->now_ps);
         s->refusing = 0;
         if (!leaves)
             return;

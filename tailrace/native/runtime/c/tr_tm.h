@@ -20,6 +20,10 @@
 
 #include "tr_core.h"
 
+/* As tr_rx_virtual and tr_run, which call those of the program. */
+int tr_data_rx(tr_switch *s, uint32_t port, const uint8_t *data, uint32_t len,
+               uint32_t virt, uint64_t now_ps);
+uint64_t tr_data_run(tr_switch *s, uint64_t now_ps);
 /* Bytes that p takes up in a queue. */
 TR_INLINE uint32_t tr_pkt_bytes(const tr_pkt *p)
 {

@@ -12,7 +12,7 @@
  *   standard_metadata; trp_parse (sets p->parsed, returns the parser error),
  *   trp_verify (1: a checksum was wrong), trp_ingress, trp_egress,
  *   trp_deparse (0: too many headers), trp_copy_fields, trp_reset_metadata,
- *   trp_digest.
+ *   trp_digest; TRP_CARRIED, the bytes of the PHV that egress needs.
  */
 #ifndef TR_V1MODEL_H
 #define TR_V1MODEL_H
@@ -259,5 +259,7 @@ static int trm_egress(tr_switch *s, tr_pkt *p, uint64_t now_ps)
     trm_truncate(s, p);
     return 1;
 }
+
+#include "tr_data.h"
 
 #endif
