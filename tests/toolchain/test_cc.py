@@ -228,6 +228,19 @@ def test_a_warm_cache_needs_no_compiler(tmp_path: Path, monkeypatch: pytest.Monk
         answer(tmp_path)
 
 
+def test_each_processor_has_its_own_object(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Code for one may not run on another: home directories are shared, and machines are copied."""
+    ours = recipe(tmp_path).path()
+    assert cc.processor()
+    monkeypatch.setattr(cc, "processor", lambda: "another one")
+    theirs = recipe(tmp_path).path()
+    assert theirs != ours
+    monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
+    monkeypatch.setattr(cc, "processor", lambda: "a third one")
+    with pytest.raises(BuildError, match="no C compiler"):
+        recipe(tmp_path).path()
+
+
 def test_each_compiler_has_its_own_object(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Going to and fro compiles nothing; arguments count."""
     first = recipe(tmp_path).path()
