@@ -442,8 +442,9 @@ TR_INLINE uint64_t tr_hash_words(const uint8_t *key, unsigned words,
         memcpy(&w, key + 8 * i, 8);
         if (mask)
             memcpy(&m, mask + 8 * i, 8);
-        h = (h ^ (w & m)) * 0xff51afd7ed558ccdULL;
-        h ^= h >> 32;
+        /* a product's highest byte depends on all of the key, and keys often
+         * differ in their last bytes only: it becomes the lowest */
+        h = __builtin_bswap64((h ^ (w & m)) * 0xff51afd7ed558ccdULL);
     }
     return h;
 }
