@@ -35,7 +35,7 @@ Cell = tuple[str, int, int]
 
 
 def cells(program: Program, entities: Iterable[p4r.Entity]) -> Iterator[Cell]:
-    """What a switch answered."""
+    """The counters' cells that are among a switch's answers to a read of all of them."""
     names = {counter.preamble.id: counter.preamble.alias for counter in program.p4info.counters}
     for entity in entities:
         entry = entity.counter_entry

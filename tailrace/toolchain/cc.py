@@ -11,6 +11,7 @@ import functools
 import hashlib
 import logging
 import os
+import platform
 import re
 import shlex
 import shutil
@@ -44,8 +45,7 @@ __all__ = [
 FLAGS = (
     "-std=gnu11",
     "-O3",
-    # the cache keeps what is for another processor apart; sums must not be contracted on some of them
-    "-march=native",
+    # some processors would contract sums
     "-ffp-contract=off",
     "-g1",
     "-fPIC",
@@ -141,7 +141,13 @@ def processor() -> str:
 
 def flags(sanitize: bool) -> tuple[str, ...]:
     """Compiler flags of a shared object."""
-    return (*FLAGS, *SANITIZE_FLAGS) if sanitize else FLAGS
+    return (*FLAGS, *_march(), *(SANITIZE_FLAGS if sanitize else ()))
+
+
+def _march() -> tuple[str, ...]:
+    """Code for this very processor, where it has a name by which the cache keeps that apart."""
+    known = platform.machine() in ("x86_64", "aarch64") and processor()
+    return ("-march=native",) if known else ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -156,7 +156,8 @@ def _settings(path: Path, scale: str | None, own: Mapping[str, Any]) -> dict[str
     del settings["schemes"]
     if "topology" in own:
         settings |= given(file.elsewhere)
-    for words in _schemes(file, scale, but_first="variant" in own).values():
+    variant_of_first = "variant" in own and "scheme" not in own and "scheme" not in settings
+    for words in _schemes(file, scale, but_first=variant_of_first).values():
         settings.setdefault("scheme", words)
     return settings
 

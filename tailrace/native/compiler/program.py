@@ -16,9 +16,6 @@ from tailrace.native.compiler.read.bmv2_json import read_bmv2_json
 from tailrace.toolchain.artifacts import RUNTIME
 from tailrace.toolchain.cc import BuildError, Recipe, RefusedSourceError, files_digest
 
-_loaded: dict[Path, ctypes.CDLL] = {}
-"""The code in this process, by file: each of a network's switches asks for it."""
-
 
 @dataclass(frozen=True, slots=True)
 class Program:
@@ -36,15 +33,10 @@ class Program:
         Raises:
             ProgramError: that failed.
         """
-        found = _loaded.get(self.library)
-        if found is not None:
-            return found
         try:
-            found = ctypes.CDLL(str(self.library)) if self.recipe is None else self.recipe.load()
+            return ctypes.CDLL(str(self.library)) if self.recipe is None else self.recipe.load()
         except (BuildError, OSError) as error:
             raise _not_compiled(self.source, error) from None
-        _loaded[self.library] = found
-        return found
 
 
 def _c_text(model: Model, source: str) -> list[str]:

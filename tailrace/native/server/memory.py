@@ -15,6 +15,7 @@ from tailrace.p4rt.status import exhausted
 
 # Bytes of what is kept for one of them, measured on CPython 3.11 with the core's part, rounded up.
 ENTRY = 1536
+KEY_BYTE = 8  # its copies: in the message, the entry, and slots of which a part is free
 MEMBER = 1024
 COPY = 192
 GROUP = 1024

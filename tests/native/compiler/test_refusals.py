@@ -104,6 +104,13 @@ def test_a_construct_is_named(change: Change, expected: str) -> None:
     assert expected in refused(program)
 
 
+def test_a_key_that_no_slot_could_hold_is_refused() -> None:
+    b = Builder([(f"f{i}", 4096) for i in range(9)])
+    action = b.action("a", [])
+    b.table("t", [("exact", "in", f"f{i}") for i in range(9)], "exact", [action])
+    assert "the key has more than 4096 bytes" in refused(b.json())
+
+
 def test_an_unbounded_shift_is_refused() -> None:
     """A comparison needs the whole value, which a shift by 32 bits could make gigabytes long."""
     b = Builder([("a", 8), ("n", 32)])
@@ -120,6 +127,18 @@ def test_nested_comparisons_are_read_once() -> None:
         e = op("b2d", None, op("==", e, const(1)))
     b.run([assign(field("in", "a"), e)])
     assert 60 == emit(read_bmv2_json(b.text())).count(" == (uint64_t)")
+
+
+def test_an_action_of_many_tables_is_compiled_once() -> None:
+    """Inlined 80 times, 400 primitives take the C compiler minutes, and longer the more there are."""
+    b = Builder([("a", 8)])
+    steps = [assign(field("in", "a"), op("+", field("in", "a"), const(1)))] * 400
+    large, small = b.action("large", steps), b.action("small", steps[:2])
+    for i in range(80):
+        b.table(f"t{i}", [("exact", "in", "a")], "exact", [large, small])
+    text = emit(read_bmv2_json(b.text()))
+    assert "static __attribute__((unused)) void action_0_large(" in text
+    assert "TR_INLINE void action_1_small(" in text
 
 
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda p: p.stem)

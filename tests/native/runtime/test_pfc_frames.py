@@ -72,6 +72,22 @@ def test_when_a_sender_is_paused_and_resumed() -> None:
         assert (stats.bytes, stats.most_bytes, stats.headroom_most_bytes) == (0, 4000, 1000)
 
 
+def test_a_switch_without_a_program_hears_pauses_and_drops_the_rest() -> None:
+    with switch_of() as switch:
+        loaded = program()
+        switch.load(None)
+        switch.inject(2, FOREVER, 0)
+        switch.inject(1, data(), 500)
+        switch.run(20_000)
+        assert switch.outputs() == []
+        switch.load(loaded)
+        switch.inject(1, data(), 20_000)
+        assert [out.port for out in switch.outputs()] == []  # still paused
+        switch.inject(2, bytes(pfc_frame(MAC, {CLASS: 0})), 30_000)
+        switch.run(40_000)
+        assert [out.port for out in switch.outputs()] == [2]
+
+
 def test_a_pause_is_repeated_before_it_ends() -> None:
     """100 quanta are 6400 ns; half of them after the last bit has left, at 1560 and so on, the next frame goes."""
     with switch_of(quanta=100) as switch:

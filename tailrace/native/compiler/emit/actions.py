@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +16,10 @@ from tailrace.native.compiler.expr import Expr, FieldRef, HeaderRef, UnionRef
 from tailrace.native.compiler.model import Action, HeaderType, Model, Param, Primitive, limbs_of
 
 
+_SMALL = 32
+"""Primitives of an action that is inlined wherever it is used; larger ones only where that is one place."""
+
+
 def action_name(a: Action) -> str:
     """The C function of an action."""
     return f"action_{a.index}_{identifier(a.name)}"
@@ -22,10 +27,17 @@ def action_name(a: Action) -> str:
 
 def emit_actions(code: Code, model: Model, own: Locals) -> None:
     """All actions as functions ``action_N(s, p, h, l, d)``; ``d`` are the entry's limbs."""
+    sites = Counter(
+        action
+        for pipeline in (model.ingress, model.egress)
+        for user in (*(model.tables[i].actions for i in pipeline.tables), *((c.action,) for c in pipeline.calls))
+        for action in user
+    )
     for a in model.actions:
         if a.source is not None:
             code.comment("action", a.name, "line", a.source.line)
-        code.line(f"TR_INLINE void {action_name(a)}(tr_switch *s, tr_pkt *p,")
+        how = "TR_INLINE" if sites[a.index] <= 1 or len(a.body) <= _SMALL else "static __attribute__((unused))"
+        code.line(f"{how} void {action_name(a)}(tr_switch *s, tr_pkt *p,")
         code.open("    struct tr_phv *h, struct tr_locals *l, const uint64_t *d)")
         for name in ("s", "p", "h", "l", "d"):
             code.line(f"(void){name};")

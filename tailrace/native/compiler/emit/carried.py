@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tailrace.native.compiler.emit.locals import Locals, of_both, of_pipeline, references
+from tailrace.native.compiler.emit.locals import Locals, used_by_several, of_pipeline, references
 from tailrace.native.compiler.expr import HeaderInst
 from tailrace.native.compiler.model import Model
 
@@ -27,7 +27,7 @@ def carried(model: Model, own: Locals) -> Carried:
     """What the packets of a program leave behind when they are queued, beside its C locals."""
     whole: set[int] = set()
     used: dict[int, set[int]] = {}
-    for ref in references((of_pipeline(model, model.egress), of_both(model))):
+    for ref in references((of_pipeline(model, model.egress), used_by_several(model))):
         if isinstance(ref, HeaderInst):
             whole.add(ref.index)
         elif isinstance(ref.header, HeaderInst):

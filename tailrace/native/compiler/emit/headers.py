@@ -103,6 +103,7 @@ def _emit_locals(code: Code, model: Model, own: Locals) -> None:
     for index, i in sorted(own.fields):
         t = model.header_types[model.headers[index].type]
         code.line(declare_field(t, i, t.fields[i], f"h{index}_"))
+    # C has no empty structs
     code.line("uint8_t none;")
     code.close(";")
     code.line("")

@@ -51,7 +51,7 @@ def of_pipeline(model: Model, pipeline: Pipeline) -> tuple[object, ...]:
     return (pipeline.conditionals, tables, tuple(model.actions[i].body for i in sorted(called)))
 
 
-def of_both(model: Model) -> tuple[object, ...]:
+def used_by_several(model: Model) -> tuple[object, ...]:
     """What stands beside parser and pipelines, or is called by several of them."""
     return (
         tuple(model.standard.values()),
@@ -70,7 +70,7 @@ def locals_of(model: Model) -> Locals:
     field_users: dict[tuple[int, int], set[int]] = {}
     whole: set[int] = set()
     bodies = (
-        of_both(model),
+        used_by_several(model),
         model.parser,
         of_pipeline(model, model.ingress),
         of_pipeline(model, model.egress),

@@ -39,6 +39,9 @@ _TABLE_KINDS: dict[str, Literal["simple", "indirect", "indirect_ws"]] = {
 # P4Runtime counts priorities upwards, BMv2 downwards from here (PI's bmv2 target).
 BMV2_TOP_PRIORITY = 0xFFFFFF
 
+# Bytes of a table's key, each field in whole bytes. A slot of a table holds one, and offsets in it are 16 bits.
+_MAX_KEY_BYTES = 4096
+
 
 @dataclass(slots=True)
 class TableReader:
@@ -148,6 +151,8 @@ class TableReader:
                 )
             )
             offset += nbytes
+            if offset > _MAX_KEY_BYTES:
+                n.fail(f"the key has more than {_MAX_KEY_BYTES} bytes")
         return tuple(fields)
 
     def _kind(self, node: Node, kind: str) -> MatchKind:

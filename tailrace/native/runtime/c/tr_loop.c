@@ -250,6 +250,8 @@ static int work(tr_switch *s, uint64_t now_ps)
 
 uint64_t tr_data_run(tr_switch *s, uint64_t now_ps)
 {
+    if (!s->prog)
+        return TR_NEVER;
     /* what was touched between two calls happens at the later one */
     if (s->next_event_ps > now_ps && now_ps > s->now_ps)
         s->now_ps = now_ps;

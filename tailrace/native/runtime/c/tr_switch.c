@@ -278,7 +278,7 @@ int tr_rx(tr_switch *s, uint32_t port, const uint8_t *data, uint32_t len,
 
 uint64_t tr_run(tr_switch *s, uint64_t now_ps)
 {
-    return s->prog ? s->prog->run(s, now_ps) : TR_NEVER;
+    return (s->prog ? s->prog->run : tr_data_run)(s, now_ps);
 }
 
 void tr_port_block(tr_switch *s, uint32_t port, int blocked)

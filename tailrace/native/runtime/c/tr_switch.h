@@ -19,7 +19,7 @@
 
 #include <stdint.h>
 
-#define TR_ABI 1u
+#define TR_ABI 2u
 #define TR_MAX_PORTS 512u
 #define TR_MAX_PRIORITIES 8u
 #define TR_NEVER 0xffffffffffffffffULL
