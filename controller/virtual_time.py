@@ -8,7 +8,7 @@ their P4Runtime endpoints so often that none is late, and what the controller do
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import Protocol
 
@@ -38,6 +38,14 @@ class Network(Protocol):
 
     def p4rt(self, name: str) -> Switch:
         """P4Runtime of a switch."""
+        ...
+
+    def has(self, name: str) -> bool:
+        """Whether a switch is in this process; of a network in several each does all that is done here."""
+        ...
+
+    def gathered(self, found: Mapping[int, list[Digest]]) -> dict[int, list[Digest]]:
+        """What all processes have found, by number, in its order."""
         ...
 
 
@@ -70,7 +78,11 @@ class VirtualAlerts:
         self._delay_ns = delay_ns
         self._down = down
         self._rewrite = rewrite
-        self._switches = [InProcess(network.p4rt(item.name)) for item in network.topology.switches]
+        self._switches = {
+            item.id: InProcess(network.p4rt(item.name))
+            for item in network.topology.switches
+            if network.has(item.name)
+        }
         self._wakes: set[int] = set()
         digests = {digest.preamble.alias for digest in program.p4info.digests}
         self._listens = bool(digests if lossless else digests - storms.DIGESTS)
@@ -86,8 +98,9 @@ class VirtualAlerts:
 
     def take(self) -> None:
         """Takes what was said since the last time, none of which is older than the delay."""
-        for switch in self._switches:
-            for digest in switch.digests(self._program):
+        own = {number: switch.digests(self._program) for number, switch in self._switches.items()}
+        for digests in self._network.gathered(own).values():
+            for digest in digests:
                 self._network.call_at(digest.time_ns + self._delay_ns, partial(self._heard, digest))
 
     def _heard(self, digest: Digest) -> None:

@@ -56,6 +56,7 @@ def run(
     scale: str | None = None,
     out: Folder | None = None,
     pcap: bool = False,
+    ranks: int = 1,
     stop_at: Sequence[str] = (),
     at_stop: Callable[[Standing], None] | None = None,
     progress: bool | IO[str] = False,
@@ -70,8 +71,9 @@ def run(
         scale: `small` or `paper`: a size that the file knows.
         out: a folder for summary.json and flows.parquet; without it nothing is written.
         pcap: whether every link is captured, to `pcap` in that folder.
+        ranks: so many processes run the network, each a part of it; in virtual time, with the same result.
         stop_at: virtual times at full speed, such as `20us`, at which the run stands still.
-        at_stop: called then, with the network as it stands.
+        at_stop: called then, with the network as it stands; of several ranks with the part of the first.
         progress: True: shown on standard error, as the command line does; or a file to show it in.
         keys: as Keys has them.
 
@@ -87,8 +89,11 @@ def run(
     tell_scale(planned, display)
     label = labels([chosen.scheme])[0]
     backend: Backend = backend_of(target)
-    if stops_ns and at_stop is not None:
-        backend = VirtualBackend(stops=Stops(stops_ns, at_stop))
+    if target == "virtual":
+        stops = Stops(stops_ns, at_stop) if stops_ns and at_stop is not None else None
+        backend = VirtualBackend(stops=stops, ranks=ranks)
+    elif ranks != 1:
+        raise SpecError(f"ranks: target {target} has none; use the target virtual")
     with _kept(out) as folder:
         with display.run(label) as report:
             result = run_plan(planned, backend, report, label=label, pcap_dir=_captures(folder, pcap))

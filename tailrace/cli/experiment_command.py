@@ -53,13 +53,14 @@ class Output:
             show(listing, self.view)
 
 
-def run_one(experiment: Experiment, output: Output, stop_at: Sequence[str] = ()) -> None:
+def run_one(experiment: Experiment, output: Output, stop_at: Sequence[str] = (), ranks: int = 1) -> None:
     """Run one experiment, write its folder, and show it.
 
     Args:
         experiment: what to run.
         output: where results go.
         stop_at: virtual times at full speed, such as 50us, at which the run stops to be looked at.
+        ranks: processes that run the network in virtual time.
 
     Raises:
         SpecError: words that do not fit together, or a target that cannot do what they say.
@@ -77,6 +78,7 @@ def run_one(experiment: Experiment, output: Output, stop_at: Sequence[str] = ())
             experiment,
             out=output.folder,
             pcap=output.pcap,
+            ranks=ranks,
             stop_at=stop_at,
             at_stop=halt,
             progress=sys.stderr,

@@ -29,6 +29,9 @@ def run(
     scale: Scale = None,
     out: Out = DEFAULT_OUT,
     pcap: Pcap = False,
+    ranks: Annotated[
+        int, typer.Option(help="so many processes run one network in virtual time, each a part of it")
+    ] = 1,
     stop_at: Annotated[
         list[str] | None,
         typer.Option(
@@ -53,10 +56,12 @@ def run(
     chosen = read_experiment(experiment, scale, given({"scheme": scheme, "variant": variant}) | values)
     if cli and stop_at:
         raise SpecError("--stop-at and --cli do not go together")
+    if cli and ranks != 1:
+        raise SpecError("--ranks and --cli do not go together")
     if cli:
         open_prompt(chosen)
     else:
-        run_one(chosen, Output(out, view, pcap), stop_at or ())
+        run_one(chosen, Output(out, view, pcap), stop_at or (), ranks)
 
 
 def register(app: typer.Typer) -> None:

@@ -26,6 +26,7 @@ def intent(
     down: Down = frozenset(),
     load: Callable[[str], Program] = programs.load,
     suppressed: Collection[End] = frozenset(),
+    names: Collection[str] | None = None,
 ) -> dict[str, SwitchIntent]:
     """What every switch must hold while the links in `down` are dead, by the switch's name.
 
@@ -34,6 +35,7 @@ def intent(
         load: where programs come from.
         suppressed: (switch, port) that the switch itself leaves out of its next hops where it has others; of
             the schemes that tell of such ports (RLB §IV-B.2).
+        names: of which switches; None: of all.
 
     Raises:
         IntentError: they do not go together.
@@ -43,6 +45,8 @@ def intent(
     program = load(config.program)
     found: dict[str, SwitchIntent] = {}
     for plan in config.plans(topology, program, target, down, suppressed):
+        if names is not None and plan.switch.name not in names:
+            continue
         entities = (
             *digests.entries(program),
             *pfc.emulation(plan),

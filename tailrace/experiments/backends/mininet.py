@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import signal
 import subprocess
@@ -17,6 +16,7 @@ from typing import Any
 
 import msgspec
 
+from tailrace.experiments.backends.child import environment
 from tailrace.experiments.backends.job import Job, check_real_time, write_job
 from tailrace.experiments.backends.outcome import Outcome, Progress, Report
 from tailrace.experiments.errors import RunError
@@ -26,7 +26,7 @@ from tailrace.experiments.results.hf2t import Learned
 from tailrace.experiments.results.pfc import pfc_seen
 from tailrace.hosts.flows.flow import FlowRecord
 from tailrace.p4rt.counters import dropped
-from tailrace.toolchain.artifacts import MININET, ROOT
+from tailrace.toolchain.artifacts import MININET
 from tailrace.words import SpecError
 
 SCRIPT = MININET / "run_fabric.py"
@@ -106,7 +106,7 @@ class MininetBackend:
             # a session of its own: the terminal's Ctrl-C reaches us, and we tell the harness
             process = subprocess.Popen(
                 self._command(job, folder),
-                env=_environment(),
+                env=environment(),
                 stdout=subprocess.PIPE,
                 text=True,
                 start_new_session=True,
@@ -136,7 +136,7 @@ class MininetBackend:
             before = signal.signal(signal.SIGINT, _leave_it)
             try:
                 process = subprocess.Popen(
-                    [*self._command(job, folder), PROMPT], env=_environment(), text=True
+                    [*self._command(job, folder), PROMPT], env=environment(), text=True
                 )
                 try:
                     status = process.wait()
@@ -165,12 +165,6 @@ def _folder() -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
         raise
     shutil.rmtree(folder, ignore_errors=True)
-
-
-def _environment() -> dict[str, str]:
-    """Our environment, with this project's packages importable wherever the harness is started."""
-    paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
 
 
 def _leave_it(_signum: int, _frame: FrameType | None) -> None:

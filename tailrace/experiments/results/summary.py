@@ -84,6 +84,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     to a sweep. `path_changes`, `drains` and `drained_ns` are sums over the flows, as their receivers and
     senders saw them. `unobserved` names columns of flows.parquet that a run has not, because nobody could
     count them. `flows`, `completed` and all times leave out flows of the background; `classes` has them, too.
+    `ranks` are the processes that ran the network, where there were several.
     `metrics` are those from outside (metrics.py), `plugins` all that was loaded from there, with its
     SHA-256 or version.
     """
@@ -125,6 +126,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     plugins: dict[str, str] | UnsetType = UNSET
     virtual_ns: int | UnsetType = UNSET
     wall_s: float
+    ranks: int | UnsetType = UNSET
     packet_hops: int | UnsetType = UNSET
     packet_hops_per_s: float | UnsetType = UNSET
     trace_sha256: str | UnsetType = UNSET

@@ -147,6 +147,7 @@ def _summary(planned: Plan, outcome: Outcome, rows: tuple[FlowRow, ...]) -> Summ
         plugins=dict(plugins.digest()) or UNSET,
         virtual_ns=known(outcome.virtual_ns),
         wall_s=outcome.wall_s,
+        ranks=outcome.ranks if outcome.ranks > 1 else UNSET,
         packet_hops=known(hops),
         packet_hops_per_s=UNSET if hops is None or outcome.wall_s <= 0 else hops / outcome.wall_s,
         trace_sha256=known(outcome.trace_sha256),

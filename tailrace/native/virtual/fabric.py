@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import heapq
 import itertools
+import pickle
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import TypeVar
 
 from tailrace.codec.nic import Nic, port
 from tailrace.native.compiler import Program
@@ -16,11 +18,16 @@ from tailrace.native.virtual.core import NEVER_PS, Running, Stop, new_net
 from tailrace.native.virtual.endpoint import Endpoint
 from tailrace.native.virtual.errors import NetworkError
 from tailrace.native.virtual.prng import SplitMix64
+from tailrace.native.virtual.ranks import Transport
 from tailrace.native.virtual.switch_node import SwitchNode
 from tailrace.native.virtual.wire import End, Wire
 from tailrace.topology import Topology
+from tailrace.topology import model as topology_model
+from tailrace.topology.partition import parts
 from tailrace.words.constants import PS_PER_NS
 from tailrace.words.watchdog import of_host
+
+T = TypeVar("T")
 
 Progress = Callable[[int, int], None]
 """progress(now_ns, events)"""
@@ -37,12 +44,18 @@ class Fabric:
         programs: Program | Mapping[str, Program] | None,
         config: SwitchConfig,
         seed: int,
+        transport: Transport | None,
     ) -> None:
         self.topology = topology
         self.wires: list[Wire] = []
         self._seed = seed
         self._config = config
         self._net = new_net()
+        self._transport = transport
+        self._part_of: dict[str, int] = {}
+        if transport is not None:
+            self._net.set_ranks(transport, transport.rank, transport.ranks)
+            self._part_of = parts(topology, transport.ranks)
         self._numbers: dict[str, int] = {}
         self._hosts: set[str] = set()
         self._nodes: dict[str, SwitchNode] = {}
@@ -51,8 +64,9 @@ class Fabric:
         self._sequence = itertools.count()
         self._add_switches(programs)
         for host in topology.hosts:
-            self._numbers[host.name] = self._net.add_host(host.name)
-            self._hosts.add(host.name)
+            name, own = host.name, self.has(host.name)
+            self._numbers[name] = self._net.add_host(name) if own else self._add_absent(name)
+            self._hosts.add(name)
         for host in topology.hosts:
             end = End(host.switch, host.port)
             self._add_wire(End(host.name, 0), end, host.rate_bps, host.delay_ns)
@@ -63,7 +77,45 @@ class Fabric:
             self._add_wire(a, b, link.rate_bps, link.delay_ns)
             self._add_wire(b, a, link.rate_bps, link.delay_ns)
 
+    # ---- ranks ----
+
+    @property
+    def rank(self) -> int:
+        """Which part of the network this process has, from 0."""
+        return 0 if self._transport is None else self._transport.rank
+
+    def has(self, name: str) -> bool:
+        """Whether a switch or host is in the part that this process has."""
+        return self._part_of.get(name, 0) == self.rank
+
+    @property
+    def switches(self) -> tuple[topology_model.Switch, ...]:
+        """Those that this process has, in the order of the topology."""
+        return tuple(item for item in self.topology.switches if self.has(item.name))
+
+    @property
+    def hosts(self) -> tuple[topology_model.Host, ...]:
+        """Those that this process has, in the order of the topology."""
+        return tuple(item for item in self.topology.hosts if self.has(item.name))
+
+    def everywhere(self, value: T) -> list[T]:
+        """What all ranks have, by rank; each of them calls this at the same time. It is pickled."""
+        if self._transport is None:
+            return [value]
+        message = pickle.dumps(value)
+        found = self._transport.exchange([message] * self._transport.ranks)
+        return [pickle.loads(each) for each in found]  # noqa: S301 - our own processes have made it
+
+    def gathered(self, found: Mapping[int, T]) -> dict[int, T]:
+        """What all ranks have of their parts, by number, in its order; each calls this at the same time."""
+        whole = {number: value for each in self.everywhere(dict(found)) for number, value in each.items()}
+        return dict(sorted(whole.items()))
+
     # ---- assembly ----
+
+    def _add_absent(self, name: str) -> int:
+        """Keeps the number of a node that another rank has."""
+        return self._net.add_absent(name, self._part_of[name])
 
     def _add_switches(self, programs: Program | Mapping[str, Program] | None) -> None:
         prepared: dict[bytes, Prepared] = {}
@@ -73,6 +125,9 @@ class Fabric:
             program = programs.get(item.name) if isinstance(programs, Mapping) else programs
             if program is None and programs is not None:
                 raise NetworkError(f"there is no program for {item.name}")
+            if not self.has(item.name):
+                self._numbers[item.name] = self._add_absent(item.name)
+                continue
             switch = Switch(program, replace(self._config, device_id=item.id, seed=seed))
             number = self._net.add_switch(
                 item.name, switch.address, _NO_CPU_PORT if cpu_port is None else cpu_port
@@ -94,13 +149,13 @@ class Fabric:
         pfc = self._config.pfc
         if pfc is None or pfc.watchdog is not None:
             return
-        for host in self.topology.hosts:
+        for host in self.hosts:
             watchdog = of_host(host.rate_bps, pfc.least_xoff_bytes)
             self.switch(host.switch).port_pfc(host.port, replace(pfc, watchdog=watchdog))
 
     def _add_wire(self, source: End, target: End, rate_bps: int, delay_ns: int) -> None:
         """Joins two ports; the latency of a switch belongs to the wires that lead to it."""
-        if target.node in self._nodes:
+        if target.node not in self._hosts:
             delay_ns += self.topology.latency_ns
         number = self._net.add_wire(
             self._numbers[source.node],
@@ -116,20 +171,22 @@ class Fabric:
         """Puts a NIC into a host.
 
         Raises:
-            NetworkError: there is no such host.
+            NetworkError: there is no such host, or another rank has it.
         """
         if host not in self._hosts:
             raise NetworkError(f"there is no host {host}")
+        if not self.has(host):
+            raise NetworkError(f"{host} is in another rank")
         self._net.attach(self._numbers[host], port(nic))
 
     # ---- parts ----
 
     def switch(self, name: str) -> Switch:
-        """The switch itself; KeyError where there is none."""
+        """The switch itself; KeyError where there is none, or another rank has it."""
         return self._nodes[name].switch
 
     def p4rt(self, name: str) -> Endpoint:
-        """P4Runtime of a switch; KeyError where there is none."""
+        """P4Runtime of a switch; KeyError where there is none, or another rank has it."""
         return self._endpoints[name]
 
     def wires_between(self, a: str, b: str) -> list[Wire]:
@@ -160,13 +217,16 @@ class Fabric:
 
     @property
     def events(self) -> int:
-        """Arrivals of frames, and times at which NICs were asked for one, since the start."""
+        """Arrivals of frames, and times at which NICs were asked for one, since the start, in this rank."""
         return self._net.events
 
     @property
     def at_rest(self) -> bool:
-        """Whether every NIC is idle and no frame is under way."""
-        return self._net.at_rest()
+        """Whether every NIC is idle and no frame is under way.
+
+        Frames that were sent by hand to another rank count from the next run on.
+        """
+        return all(self.everywhere(self._net.at_rest()))
 
     def call_at(self, time_ns: int | None, callback: Callable[[], None]) -> None:
         """Calls back at a virtual time, before anything else that happens then; None or a past time: now.
@@ -174,7 +234,7 @@ class Fabric:
         Raises:
             NetworkError: a NIC calls this while the network runs: others may be past that time.
         """
-        if self._net.running == Running.WINDOW:
+        if self._net.running == Running.WINDOW or (self._net.running and self._transport is not None):
             raise NetworkError("a NIC cannot change the network or have itself called back while it runs")
         if time_ns is None or time_ns <= self.now_ns:
             callback()
@@ -199,7 +259,7 @@ class Fabric:
         net.poll()
         while True:
             stop = net.run(min(limit_ps, self._next_callback_ps()), stop_at_rest, mark)
-            while progress is not None and net.events >= mark:
+            if stop == Stop.MARK and progress is not None:  # of several ranks the first says when
                 progress(self.now_ns, mark)
                 mark += every
             if stop == Stop.REST:

@@ -120,14 +120,18 @@ class Faults(Fabric):
         Raises:
             NetworkError: there is no such switch, or an address is none.
         """
-        node = self._nodes.get(switch)
-        if node is None:
-            raise NetworkError(f"there is no switch {switch}")
+        self._check_switch(switch)
         try:
             numbers = array("Q", (int(IPv4Address(a)) << 32 | int(IPv4Address(b)) for a, b in pairs))
         except ValueError as error:
             raise NetworkError(f"blackhole at {switch}: {error}") from None
-        self._net.blackhole(node.number, numbers.tobytes(), from_ns * PS_PER_NS, _end_ps(until_ns))
+        if self.has(switch):
+            number = self._numbers[switch]
+            self._net.blackhole(number, numbers.tobytes(), from_ns * PS_PER_NS, _end_ps(until_ns))
+
+    def _check_switch(self, name: str) -> None:
+        if name not in self._numbers or name in self._hosts:
+            raise NetworkError(f"there is no switch {name}")
 
     def switch_restart(self, name: str, at_ns: int | None, down_ns: int, restore: Callable[[], None]) -> None:
         """Restarts a switch: its state and the frames in it are gone, its links are down for a time.
@@ -138,14 +142,14 @@ class Faults(Fabric):
         Raises:
             NetworkError: there is no such switch.
         """
-        if name not in self._nodes:
-            raise NetworkError(f"there is no switch {name}")
+        self._check_switch(name)
         wires = [wire for wire in self.wires if name in (wire.source.node, wire.target.node)]
 
         def go_down() -> None:
             self._set_links(wires, up=False)
-            self._endpoints[name].restart()
-            self._nodes[name].settle()
+            if self.has(name):
+                self._endpoints[name].restart()
+                self._nodes[name].settle()
             self.call_at(self.now_ns + down_ns, come_back)
 
         def come_back() -> None:

@@ -24,6 +24,7 @@ from tailrace.native.runtime import SwitchConfig
 from tailrace.native.virtual.fabric import Progress
 from tailrace.native.virtual.faults import Faults
 from tailrace.native.virtual.observing import Observing
+from tailrace.native.virtual.ranks import Transport
 from tailrace.topology import Topology
 
 PROGRESS_EVENTS = 20_000
@@ -44,6 +45,7 @@ class Network(Faults, Observing):
         config: SwitchConfig = SWITCH_CONFIG,
         seed: int = 0,
         stepwise: bool = False,
+        transport: Transport | None = None,
     ) -> None:
         """Makes the switches and the wires; hosts stay silent until a NIC is attached.
 
@@ -52,12 +54,16 @@ class Network(Faults, Observing):
             config: of every switch; device id and seed are replaced by the switch's own.
             seed: of everything random in the network.
             stepwise: handle one instant after the other; slower, and nothing comes out different.
+            transport: this process has one part of the network, which `topology.partition` says, and speaks
+                by this to the others; all make the same calls, but for `attach` and what they ask their own
+                switches. None: it has all of it.
 
         Raises:
             NetworkError: `programs` names no program for some switch.
+            SpecError: there are not so many parts.
             BuildError: the C part cannot be compiled.
         """
-        super().__init__(topology, programs, config, seed)
+        super().__init__(topology, programs, config, seed, transport)
         self._net.set_stepwise(stepwise)
 
     def close(self) -> None:

@@ -4,16 +4,17 @@
 from __future__ import annotations
 
 import hashlib
+import heapq
 from array import array
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from tailrace.native.virtual.account import Account
-from tailrace.native.virtual.core import Net
+from tailrace.native.virtual.core import Net, WireAccount
 from tailrace.native.virtual.errors import NetworkError
 from tailrace.native.virtual.fabric import Fabric
 from tailrace.native.virtual.wire import Tap, Wire
@@ -44,6 +45,14 @@ class Traffic:
         return self.cut + self.dropped + self.swallowed
 
 
+class Columns(NamedTuple):
+    """What was sampled of one port."""
+
+    queued: Sequence[int]
+    sent: Sequence[int]
+    paused: Sequence[int]
+
+
 @dataclass(frozen=True, slots=True)
 class Samples:
     """Ports of switches, looked at periodically.
@@ -53,21 +62,19 @@ class Samples:
 
     ports: tuple[tuple[str, int], ...]
     times_ns: Sequence[int]
-    _queued: Sequence[int]
-    _sent: Sequence[int]
-    _paused: Sequence[int]
+    _columns: tuple[Columns, ...]
 
     def queue_bytes(self, port: int) -> Sequence[int]:
         """What waits in all queues of the port."""
-        return self._queued[port :: len(self.ports)]
+        return self._columns[port].queued
 
     def tx_bytes(self, port: int) -> Sequence[int]:
         """What the port has begun to send since the sample before."""
-        return self._sent[port :: len(self.ports)]
+        return self._columns[port].sent
 
     def paused(self, port: int) -> Sequence[int]:
         """A bit for each priority of the port that obeys a pause."""
-        return self._paused[port :: len(self.ports)]
+        return self._columns[port].paused
 
 
 class Sight(NamedTuple):
@@ -82,18 +89,26 @@ class Sight(NamedTuple):
 class Watch:
     """The path of a flow over time."""
 
-    def __init__(self, net: Net, number: int, names: Sequence[str]) -> None:
-        """For the network; `names` by number of the switch."""
+    def __init__(self, fabric: Fabric, net: Net, number: int) -> None:
+        """For the network."""
+        self._fabric = fabric
         self._net = net
         self._number = number
-        self._names = names
 
     def sights(self) -> list[Sight]:
         """All arrivals so far, by time."""
-        return [
-            Sight(time_ps, self._names[switch], port, psn)
-            for time_ps, switch, port, psn in self._net.watched(self._number)
-        ]
+        switches = self._fabric.topology.switches
+        # by time and switch in each rank, and a switch is in one
+        found = heapq.merge(
+            *self._fabric.everywhere(self._net.watched(self._number)), key=lambda sight: sight[:2]
+        )
+        return [Sight(time_ps, switches[switch].name, port, psn) for time_ps, switch, port, psn in found]
+
+
+def _added(counts: Sequence[WireAccount]) -> WireAccount:
+    """The sums of what several ranks have counted."""
+    amounts = [tuple(map(sum, zip(*each, strict=True))) for each in zip(*counts, strict=True)]
+    return cast("WireAccount", tuple(amounts))
 
 
 def _column(code: str, raw: bytes | None) -> array[int]:
@@ -109,29 +124,44 @@ class Observing(Fabric):
 
     def traffic(self) -> Traffic:
         """What has happened since the start."""
-        return Traffic(*self._net.traffic())
+        return Traffic(*map(sum, zip(*self.everywhere(self._net.traffic()), strict=True)))
 
     def account(self) -> Account:
         """Where all frames are at this moment. What somebody put into a switch by hand is not known here."""
-        switches, wires = self._net.account()
+        own, wires = self._net.account()
+        switches = self.gathered(
+            {
+                node.number: (account, node.switch.drops())
+                for node, account in zip(self._nodes.values(), own, strict=True)
+            }
+        )
+        # what the rank at its beginning has counted, and the rank at its end
+        both = [_added(each) for each in zip(*self.everywhere(wires), strict=True)]
         hosts = self._hosts
         ends = [(wire.name, wire.source.node in hosts, wire.target.node in hosts) for wire in self.wires]
         reasons: Counter[str] = Counter()
-        for node in self._nodes.values():
-            reasons.update(node.switch.drops())
-        by_name = dict(zip(self._nodes, switches, strict=True))
-        return Account.of(by_name, zip(ends, wires, strict=True), reasons)
+        for _, drops in switches.values():
+            reasons.update(drops)
+        names = [item.name for item in self.topology.switches]
+        by_name = {name: account for name, (account, _) in zip(names, switches.values(), strict=True)}
+        return Account.of(by_name, zip(ends, both, strict=True), reasons)
 
     @property
     def trace_sha256(self) -> str:
         """A hash of everything that every wire has delivered, and when."""
-        return hashlib.sha256(self._net.trace()).hexdigest()
+        own = self._net.trace()
+        # zeros for what another rank has
+        whole = sum(int.from_bytes(trace, "little") for trace in self.everywhere(own))
+        return hashlib.sha256(whole.to_bytes(len(own), "little")).hexdigest()
 
     def tap(self, tap: Tap, wires: list[Wire] | None = None) -> None:
         """Calls `tap` for everything that happens on some wires, or on all.
 
         From then on the network handles one instant after the other, so that taps see everything in its order
         and may look at any part of the network; that is slow.
+
+        Raises:
+            NetworkError: the network is in several ranks.
         """
         for wire in self.wires if wires is None else wires:
             wire.tap(tap)
@@ -157,11 +187,14 @@ class Observing(Fabric):
         """
         if period_ns < 1:
             raise NetworkError(f"a period of {period_ns} ns is not positive")
-        found = [wire for wire in self.wires if wire.source.node in self._nodes] if wires is None else wires
+        found = (
+            [wire for wire in self.wires if wire.source.node not in self._hosts] if wires is None else wires
+        )
         for wire in found:
-            if wire.source.node not in self._nodes:
+            if wire.source.node in self._hosts:
                 raise NetworkError(f"{wire.name} begins at no switch")
-        self._net.sample(period_ns * PS_PER_NS, [wire.index for wire in found])
+        own = [wire.index for wire in found if self.has(wire.source.node)]
+        self._net.sample(period_ns * PS_PER_NS, own)
         self._sampled = tuple(found)
 
     def samples(self) -> Samples:
@@ -173,9 +206,14 @@ class Observing(Fabric):
         if not self._sampled:
             raise NetworkError("nothing is sampled")
         times, queued, sent, paused = self._net.samples()
-        ports = tuple((wire.source.node, wire.source.port) for wire in self._sampled)
+        wires = [wire for wire in self._sampled if self.has(wire.source.node)]
+        rows = (_column("I", queued), _column("I", sent), paused or b"")
+        columns = self.gathered(
+            {wire.index: Columns(*(row[at :: len(wires)] for row in rows)) for at, wire in enumerate(wires)}
+        )
         times_ns = array("Q", (time_ps // PS_PER_NS for time_ps in _column("Q", times)))
-        return Samples(ports, times_ns, _column("I", queued), _column("I", sent), paused or b"")
+        ports = tuple((wire.source.node, wire.source.port) for wire in self._sampled)
+        return Samples(ports, times_ns, tuple(columns[wire.index] for wire in self._sampled))
 
     def watch_flow(self, src: str, dst: str, sport: int | None = None) -> Watch:
         """Records from now on where packets from one IPv4 address to another arrive.
@@ -191,5 +229,4 @@ class Observing(Fabric):
         except ValueError as error:
             raise NetworkError(f"no flow to watch: {error}") from None
         number = self._net.watch(a, b, _ANY_PORT if sport is None else sport)
-        names = list(self._nodes)
-        return Watch(self._net, number, names)
+        return Watch(self, self._net, number)

@@ -122,12 +122,12 @@ async def _again(
 
 @contextlib.asynccontextmanager
 async def serving(network: Network, address: str, tls: Tls | None = None) -> AsyncIterator[int]:
-    """Serves all switches of a network on `address` (HOST:PORT); gives the port, which matters for port 0.
+    """Serves the switches that this process has on `address` (HOST:PORT); gives the port, for port 0.
 
     Raises:
         ServerError: the address cannot be used, or the TLS material is no good.
     """
-    endpoints = [network.p4rt(switch.name) for switch in network.topology.switches]
+    endpoints = [network.p4rt(switch.name) for switch in network.switches]
     executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="compile")
     server = new_server()
     counts = statistics_handler({endpoint.device_id: endpoint.device.statistics for endpoint in endpoints})

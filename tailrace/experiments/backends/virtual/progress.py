@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Sequence
 
@@ -13,6 +14,7 @@ from tailrace.experiments.plan.reckon import check_samples
 from tailrace.experiments.results.ideal import Ideal
 from tailrace.hosts.flows.observation import ReceiverObservation
 from tailrace.hosts.nic.nic import Nic
+from tailrace.native.virtual import Network
 from tailrace.words import SpecError
 from tailrace.words.constants import NS_PER_S
 
@@ -65,8 +67,9 @@ def served(nic: Nic, job: Job) -> bool:
 class Teller:
     """Reports how far a run is, seldom enough to cost nothing that matters."""
 
-    def __init__(self, job: Job, nics: Sequence[Nic], report: Report) -> None:
-        """Of a run with all its NICs."""
+    def __init__(self, network: Network, job: Job, nics: Sequence[Nic], report: Report) -> None:
+        """Of a run with all NICs that this process has. Each process tells at the same virtual times."""
+        self._network = network
         self._nics = nics
         self._report = report
         self._mtu_bytes = job.nic.mtu_bytes
@@ -79,7 +82,8 @@ class Teller:
     def tell(self, now_ns: int, events: int) -> None:
         """Reports, unless that was done a short while ago."""
         began_s = time.monotonic()
-        if began_s >= self._next_s:
+        # whether it is time for that the first of several ranks says
+        if self._network.everywhere(began_s >= self._next_s)[0]:
             self.tell_now(now_ns, events)
             ended_s = time.monotonic()
             self._next_s = ended_s + max(TELL_S, TELL_SHARE * (ended_s - began_s))
@@ -87,12 +91,14 @@ class Teller:
     def tell_now(self, now_ns: int, events: int, phase: str = "traffic") -> None:
         """Reports how many flows, and what share of all bytes, their receivers have."""
         done = arrived_bytes = 0
-        for record in Nic.merge(*self._nics):
-            if record.id in self._background:
+        for seen in itertools.chain(*(nic.records() for nic in self._nics)):
+            if not isinstance(seen, ReceiverObservation) or seen.flow.id in self._background:
                 continue
-            complete = record.end_ns is not None
+            complete = seen.end_ns is not None
             done += complete
-            arrived = record.bytes if complete else record.received * self._mtu_bytes
-            arrived_bytes += min(arrived, record.bytes)
+            arrived = seen.flow.bytes if complete else seen.packets * self._mtu_bytes
+            arrived_bytes += min(arrived, seen.flow.bytes)
+        own = (done, arrived_bytes, events)
+        done, arrived_bytes, events = map(sum, zip(*self._network.everywhere(own), strict=True))
         share = arrived_bytes / self._total_bytes
         self._report(Progress(phase, done, self._flows, share, now_ns, events))

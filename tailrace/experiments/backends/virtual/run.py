@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs jobs in virtual time: compiled switches, NICs and wires in this process; the seed decides all."""
+"""Runs jobs in virtual time: compiled switches, NICs and wires in this process, or its part of them where
+several share the work (ranks.py); the seed decides all.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from tailrace.controller.reconcile import install_all
@@ -13,9 +16,10 @@ from tailrace.controller.virtual_time import VirtualAlerts
 from tailrace.experiments.backends.job import Job
 from tailrace.experiments.backends.outcome import Outcome, Progress, Report
 from tailrace.experiments.backends.virtual.faults import VirtualFaults, reaction_ns
-from tailrace.experiments.backends.virtual.nics import attach_nics, gaps_seen, learned
+from tailrace.experiments.backends.virtual.nics import attach_nics, gaps_seen, learned, records
 from tailrace.experiments.backends.virtual.observed import path_table, queue_table
 from tailrace.experiments.backends.virtual.progress import Teller, limit_ns, served
+from tailrace.experiments.backends.virtual.ranks import Part, other_ranks
 from tailrace.experiments.backends.virtual.switches import guard_hosts, pfc_counts, switch_config
 from tailrace.experiments.backends.virtual.uncollected import uncollected
 from tailrace.experiments.errors import RunError
@@ -24,12 +28,14 @@ from tailrace.hosts.errors import ConfigError
 from tailrace.hosts.nic.nic import Nic
 from tailrace.native.virtual import Network, NetworkError
 from tailrace.native.virtual.observing import Watch
+from tailrace.native.virtual.ranks import RankLostError, Transport
 from tailrace.p4rt import counters, programs
 from tailrace.p4rt.errors import ControllerError
 from tailrace.p4rt.events import Event
 from tailrace.p4rt.status import P4RtError
 from tailrace.schemes.intent import intent
 from tailrace.schemes.watch import SuppressedPath
+from tailrace.topology.partition import check_ranks
 from tailrace.topology.paths.shortest import Down
 from tailrace.topology.timing import base_rtt_ns
 from tailrace.words import SpecError
@@ -44,13 +50,14 @@ LOOK_RTTS = 5
 @dataclass(frozen=True, slots=True)
 class Standing:
     """A run that stands still: its network, its job, the ends of links that its controller knows dead, and
-    the paths that it suppresses.
+    the paths that it suppresses. `elsewhere` are addresses of P4Runtime of switches in other ranks, by name.
     """
 
     network: Network
     job: Job
     down: Down
     suppressed: tuple[SuppressedPath, ...] = ()
+    elsewhere: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,31 +71,72 @@ class Stops:
 class VirtualBackend:
     """Runs one network after the other."""
 
-    def __init__(self, observe: Callable[[Network], None] | None = None, stops: Stops | None = None) -> None:
-        """`observe` is handed each network before its traffic begins, to tap its wires for one."""
+    def __init__(
+        self,
+        observe: Callable[[Network], None] | None = None,
+        stops: Stops | None = None,
+        *,
+        ranks: int = 1,
+    ) -> None:
+        """Args:
+        observe: is handed each network before its traffic begins, to tap its wires for one.
+        stops: where runs stop; `halt` is called in this process.
+        ranks: processes that run one network; with several nobody observes.
+        """
         self._observe = observe
         self._stops = stops
+        self._ranks = ranks
 
     def run(self, job: Job, report: Report) -> Outcome:
         """Run one job to its end, or until it is clear that some flows never finish.
 
         Raises:
-            SpecError: topology, scheme and faults do not go together.
-            RunError: the controller or the network failed.
+            SpecError: topology, scheme and faults do not go together, or there are not so many parts.
+            RunError: the controller or the network failed, or another rank did.
         """
-        try:
-            return _Run(job, report).measure(self._observe, self._stops)
-        except ConfigError as error:
-            raise SpecError(str(error)) from error
-        except (ControllerError, NetworkError, P4RtError) as error:
-            raise RunError(str(error)) from error
+        check_ranks(job.topology, self._ranks)
+        if self._ranks == 1:
+            with _in_one_line():
+                return _Run(job, report).measure(self._observe, self._stops)
+        if self._observe is not None:
+            raise SpecError("ranks: a network that somebody observes has one")
+        part = Part(job, () if self._stops is None else self._stops.times_ns)
+        with other_ranks(part, self._ranks) as transport, _in_one_line():
+            return _Run(job, report, transport).measure(None, self._stops)
+
+
+def run_part(part: Part, transport: Transport, halt: Callable[[Standing], None]) -> None:
+    """Runs one rank that is not the first to its end; what it measured goes to the others.
+
+    Args:
+        halt: is called where all of them stop, and tells the others where this rank's switches are served.
+
+    Raises:
+        SpecError, RunError: as `VirtualBackend.run`.
+        RankLostError: another rank has gone.
+    """
+    with _in_one_line():
+        _Run(part.job, lambda _progress: None, transport).measure(None, Stops(part.stops_ns, halt))
+
+
+@contextmanager
+def _in_one_line() -> Iterator[None]:
+    try:
+        yield
+    except ConfigError as error:
+        raise SpecError(str(error)) from error
+    except RankLostError:
+        raise
+    except (ControllerError, NetworkError, P4RtError) as error:
+        raise RunError(str(error)) from error
 
 
 class _Run:
     """One network with all that is attached to it, from beginning to end."""
 
-    def __init__(self, job: Job, report: Report) -> None:
+    def __init__(self, job: Job, report: Report, transport: Transport | None = None) -> None:
         self._job = job
+        self._transport = transport
         self._report = report
         self._topology, self._scheme = job.topology, job.scheme
         self._program = programs.load(self._scheme.program)
@@ -101,7 +149,12 @@ class _Run:
         """Build the network, run it, read what it counted."""
         self._report(Progress("starting"))
         began_s = time.perf_counter()
-        with Network(self._topology, config=switch_config(self._job), seed=self._job.seed) as network:
+        with Network(
+            self._topology,
+            config=switch_config(self._job),
+            seed=self._job.seed,
+            transport=self._transport,
+        ) as network:
             self._configure(network)
             guard_hosts(network, self._job)
             nics = attach_nics(network, self._job)
@@ -114,7 +167,7 @@ class _Run:
             if self._job.sample_ns is not None:
                 network.sample(self._job.sample_ns)
             watches = self._watches(network)
-            teller = Teller(self._job, nics, self._report)
+            teller = Teller(network, self._job, nics, self._report)
             if stops is not None:
                 self._schedule_stops(network, faults, alerts, teller, stops)
             with uncollected():
@@ -133,11 +186,11 @@ class _Run:
         self, network: Network, down: Down = frozenset(), names: Collection[str] | None = None
     ) -> None:
         """Makes all switches, or some, hold what they should while the links in `down` are dead."""
+        own = {item.name for item in network.switches if names is None or item.name in names}
         with uncollected():
-            intents = intent(
-                self._topology, self._scheme, self._job.switches, down, suppressed=self._paths.ends
+            wanted = intent(
+                self._topology, self._scheme, self._job.switches, down, suppressed=self._paths.ends, names=own
             )
-            wanted = {name: found for name, found in intents.items() if names is None or name in names}
             install_all(network.p4rt, wanted)
 
     def _watches(self, network: Network) -> dict[int, Watch]:
@@ -181,7 +234,15 @@ class _Run:
             # nobody who looks is to be told instead of the run's own controller
             alerts.take()
             teller.tell_now(network.now_ns, network.events, "stopped")
-            stops.halt(Standing(network, self._job, faults.down, tuple(self._paths.suppressed)))
+            standing = Standing(network, self._job, faults.down, tuple(self._paths.suppressed))
+            if network.rank == 0:
+                addresses: dict[str, str] = {}
+                for each in network.everywhere(addresses):
+                    addresses = addresses | each
+                stops.halt(replace(standing, elsewhere=addresses))
+                network.everywhere(None)
+            else:
+                stops.halt(standing)
             # what was asked by packets is no part of the run
             self._observed_hops += network.traffic().packet_hops - hops
             self._stood_s += time.perf_counter() - began_s
@@ -203,20 +264,22 @@ class _Run:
                 break
             while waiting and served(waiting[-1], self._job):
                 waiting.pop()
-            if not waiting:
+            if not any(network.everywhere(bool(waiting))):
                 break
 
     def _outcome(self, network: Network, nics: list[Nic], wall_s: float, timelines: Timelines) -> Outcome:
-        found = {switch.name: self._counters(network, switch.name) for switch in self._topology.switches}
+        own = {switch.id: (switch.name, self._counters(network, switch.name)) for switch in network.switches}
+        found = dict(network.gathered(own).values())
         traffic = network.traffic()
-        queues = sum(
+        dropped = sum(
             network.switch(switch.name).port_stats(port).dropped
-            for switch in self._topology.switches
+            for switch in network.switches
             for port in self._topology.ports_of(switch.name)
         )
+        queues = sum(network.everywhere(dropped))
         restarts = network.account().reasons.get(_RESTARTED, 0)
         return Outcome(
-            records=tuple(Nic.merge(*nics)),
+            records=records(network, nics),
             wall_s=wall_s,
             counters=found,
             dropped=counters.dropped(found.values()) + queues + restarts + traffic.lost,
@@ -227,8 +290,9 @@ class _Run:
             timelines=timelines,
             events=tuple(self._events),
             pfc=pfc_counts(network, self._job),
-            gaps=gaps_seen(nics, self._job),
-            learned=learned(nics),
+            gaps=gaps_seen(network, nics, self._job),
+            learned=learned(network, nics),
+            ranks=1 if self._transport is None else self._transport.ranks,
         )
 
     def _counters(self, network: Network, switch: str) -> dict[str, int]:

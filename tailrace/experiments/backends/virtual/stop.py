@@ -19,6 +19,7 @@ import msgspec
 from tailrace.controller import runfile
 from tailrace.controller.runfile import RunFile, RunSwitch
 from tailrace.experiments.backends.virtual.run import Standing
+from tailrace.native.virtual.ranks import RankLostError
 from tailrace.native.virtual.serve import serving
 from tailrace.words.units import format_time
 
@@ -78,7 +79,10 @@ def _announced(standing: Standing, port: int) -> Iterator[None]:
         target=job.target,
         tick_ns=job.switches.tick_ns,
         relay=None,
-        switches={item.name: RunSwitch(f"{LOOPBACK}:{port}", item.id, program) for item in switches},
+        switches={
+            item.name: RunSwitch(standing.elsewhere.get(item.name, f"{LOOPBACK}:{port}"), item.id, program)
+            for item in switches
+        },
         time_scale=job.time_scale,
         down=tuple(sorted(standing.down)),
         suppressed=tuple(
@@ -95,9 +99,10 @@ def _announced(standing: Standing, port: int) -> Iterator[None]:
 def _instructions(standing: Standing, port: int) -> str:
     switches = standing.network.topology.switches
     first = switches[0]
+    addresses = ", ".join(dict.fromkeys([f"{LOOPBACK}:{port}", *standing.elsewhere.values()]))
     return (
         f"stopped at {format_time(standing.network.now_ns)}; {len(switches)} switches serve P4Runtime "
-        f"at {LOOPBACK}:{port}, device ids {first.id} to {switches[-1].id}\n"
+        f"at {addresses}, device ids {first.id} to {switches[-1].id}\n"
         "look from another terminal: tailrace tables, flows, queues, registers, counters, paths, diff, "
         f"shell {first.name}\n"
         "a line here goes on, Ctrl-C ends the run"
@@ -123,3 +128,19 @@ def let_inspect(say: Callable[[str], None], wait: Callable[[], None]) -> Callabl
         say("going on")
 
     return lambda standing: asyncio.run(stand(standing))
+
+
+def serve_part(standing: Standing) -> None:
+    """What a rank that is not the first does at a stop: serves its switches until the first goes on."""
+    network = standing.network
+
+    def wait() -> None:
+        with contextlib.suppress(RankLostError):  # which the run finds out itself
+            network.everywhere(None)
+
+    async def stand() -> None:
+        async with serving(network, f"{LOOPBACK}:0") as port:
+            network.everywhere({item.name: f"{LOOPBACK}:{port}" for item in network.switches})
+            await _in_thread(wait)
+
+    asyncio.run(stand())

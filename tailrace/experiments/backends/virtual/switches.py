@@ -45,7 +45,7 @@ def guard_hosts(network: Network, job: Job) -> None:
     if wanted is None:
         return
     config = _pfc_config(job, wanted)
-    for host in job.topology.hosts:
+    for host in network.hosts:
         watchdog = of_port(wanted.watchdog, host=True, rate_bps=host.rate_bps, xoff_bytes=wanted.xoff_bytes)
         network.switch(host.switch).port_pfc(host.port, replace(config, watchdog=watchdog))
 
@@ -54,8 +54,9 @@ def pfc_counts(network: Network, job: Job) -> PfcSeen | None:
     """What switches have counted of PFC; None without it."""
     if job.pfc is None:
         return None
-    found = [
-        statistics(network.switch(switch.name), job.topology.ports_of(switch.name), network.now_ns)
-        for switch in job.topology.switches
-    ]
+    own = {
+        switch.id: statistics(network.switch(switch.name), job.topology.ports_of(switch.name), network.now_ns)
+        for switch in network.switches
+    }
+    found = list(network.gathered(own).values())
     return pfc_seen(found, job.nic.data_priority, network.now_ns)

@@ -41,6 +41,7 @@ struct tv_capture {
     struct tv_capture *next;
     char *path;
     FILE *file;               /* NULL: it could not be written any more */
+    uint8_t sent;             /* another rank has the file */
     uint8_t *buffer;
     size_t used, room;
     record *records;
@@ -96,6 +97,12 @@ tv_capture *tv_capture_new(tv_net *net, const char *path)
         PyErr_NoMemory();
         return NULL;
     }
+    c->sent = net->ranks && tv_ranks_own(net->ranks) != 0;
+    if (c->sent) {
+        c->next = net->captures;
+        net->captures = c;
+        return c;
+    }
     c->file = fopen(path, "wb");
     if (!c->file) {
         write_failed(c);
@@ -141,7 +148,8 @@ int tv_capture_wire(tv_capture *c, tv_wire *w, const char *name)
     p = put(p, NANOSECONDS, 4);
     p = put(p, 0, 4); /* end of options */
     put(p, size, 4);
-    int written = c->file && fwrite(block, size, 1, c->file) == 1;
+    int written =
+        c->sent || (c->file && fwrite(block, size, 1, c->file) == 1);
     free(block);
     link->capture = c;
     link->interface = c->interfaces++;
@@ -219,7 +227,7 @@ static int add(tv_capture *c, uint32_t interface, const tv_wire *w, int lost,
 int tv_capture_add(const tv_wire *w, int lost, const tc_frame *f)
 {
     for (const tv_captured *c = w->captures; c; c = c->next)
-        if (c->capture->file &&
+        if ((c->capture->file || c->capture->sent) &&
             add(c->capture, c->interface, w, lost, f) < 0)
             return -1;
     return 0;
@@ -249,6 +257,65 @@ int tv_capture_flush(tv_net *net, int all)
                 return write_failed(c);
         if (all && fflush(c->file))
             return write_failed(c);
+    }
+    return 0;
+}
+
+/* ---- other ranks' ---- */
+
+/* What a capture has gathered, before its records and then its bytes. */
+typedef struct gathered {
+    uint64_t records, bytes;
+} gathered;
+
+size_t tv_capture_size(const tv_net *net)
+{
+    size_t size = 0;
+    for (const tv_capture *c = net->captures; c; c = c->next)
+        size += sizeof(gathered) + c->n * sizeof(record) + c->used;
+    return size;
+}
+
+static uint8_t *copy(uint8_t *to, const void *from, size_t size)
+{
+    if (size)
+        memcpy(to, from, size);
+    return to + size;
+}
+
+void tv_capture_take(tv_net *net, uint8_t *to)
+{
+    for (tv_capture *c = net->captures; c; c = c->next) {
+        gathered g = {c->n, c->used};
+        to = copy(to, &g, sizeof g);
+        to = copy(to, c->records, c->n * sizeof *c->records);
+        to = copy(to, c->buffer, c->used);
+        c->n = c->used = 0;
+    }
+}
+
+/* All ranks have made the same captures, in the same order. */
+int tv_capture_join(tv_net *net, const uint8_t *from, size_t size)
+{
+    const uint8_t *end = from + size;
+    for (tv_capture *c = net->captures; c && from < end; c = c->next) {
+        gathered g;
+        memcpy(&g, from, sizeof g);
+        from += sizeof g;
+        const uint8_t *records = from;
+        from += g.records * sizeof(record);
+        size_t before = c->used;
+        for (uint64_t i = 0; i < g.records; i++, records += sizeof(record)) {
+            record r;
+            memcpy(&r, records, sizeof r);
+            if (reserve(c, r.size) < 0)
+                return -1;
+            memcpy(c->buffer + c->used, from + r.at, r.size);
+            r.at += before;
+            c->records[c->n++] = r;
+            c->used += r.size;
+        }
+        from += g.bytes;
     }
     return 0;
 }

@@ -139,12 +139,19 @@ void tv_net_clear(tv_net *net)
 
 /* ---- running ---- */
 
+static int ours(const tv_net *net, uint32_t node)
+{
+    return net->nodes[node]->rank == tv_ranks_own(net->ranks);
+}
+
 /* Rates may have been changed since the last run, by faults or by hand. The
  * look-ahead: nothing that is sent arrives earlier than this later, but at
- * hosts what comes from switches, which have done their window by then. */
-static uint64_t look_ahead(tv_net *net)
+ * hosts what comes from switches, which have done their window by then. That of
+ * what is sent to other ranks is their own. */
+static uint64_t look_ahead(tv_net *net, uint64_t *between_ps)
 {
     uint64_t ahead_ps = TC_NEVER;
+    *between_ps = TC_NEVER;
     for (uint32_t i = 0; i < net->n_wires; i++) {
         tv_wire *w = net->wires[i];
         const tr_switch *core = net->nodes[w->source]->core;
@@ -154,14 +161,15 @@ static uint64_t look_ahead(tv_net *net)
             w->rate_bps = state.rate_bps;
             w->delay_ps = state.delay_ps;
         }
-        w->downward = w->source < w->target && core &&
+        w->downward = w->source < w->target && core && !w->absent &&
                       !net->nodes[w->target]->core;
-        if (w->downward)
+        if (w->downward || !ours(net, w->source))
             continue;
         uint64_t least_ps =
             w->delay_ps + tv_serialise_ps(TV_LEAST_BYTES, w->rate_bps);
-        if (least_ps < ahead_ps)
-            ahead_ps = least_ps;
+        uint64_t *of = w->absent ? between_ps : &ahead_ps;
+        if (least_ps < *of)
+            *of = least_ps;
     }
     return ahead_ps;
 }
@@ -229,6 +237,50 @@ static int step(tv_net *net, uint64_t first_ps, uint64_t ahead_ps,
     return run_window(net, until_ps);
 }
 
+/* Windows of this rank, as long as it hears of nothing that others do. */
+static int period(tv_net *net, const tv_state *all, uint64_t ahead_ps,
+                  uint64_t end_ps)
+{
+    uint64_t until_ps = plus(all->first_ps, net->stepwise ? 1 : all->ahead_ps);
+    uint64_t first_ps;
+    if (until_ps > end_ps)
+        until_ps = end_ps;
+    tv_ranks_period(net->ranks, until_ps);
+    while ((first_ps = schedule_first(&net->schedule)) < until_ps) {
+        if (step(net, first_ps, ahead_ps, until_ps) < 0)
+            return -1;
+        /* a NIC may have ended the run, for itself alone */
+        if (net->limit_ps < until_ps)
+            return tv_net_error("a NIC cannot have itself called back where "
+                                "there are other ranks");
+    }
+    return 0;
+}
+
+/* What is there to be done, here or, where there are ranks, anywhere. */
+static int look(tv_net *net, int stop_at_rest, uint64_t mark, tv_state *s)
+{
+    s->busy = 1;
+    if (stop_at_rest) {
+        int rest = tv_net_at_rest(net);
+        if (rest < 0)
+            return -1;
+        s->busy = !rest;
+    }
+    s->mark = net->events >= mark;
+    s->first_ps = schedule_first(&net->schedule);
+    s->last_ps = net->last_ps;
+    if (!net->ranks)
+        return 0;
+    if (tv_ranks_meet(net, s) < 0)
+        return -1;
+    net->last_ps = s->last_ps;
+    if (s->ahead_ps == 0)
+        return tv_net_error("a link between two ranks takes no time: run it "
+                            "with one rank");
+    return 0;
+}
+
 /* Switches may have been changed by control calls since the last run: what
  * follows from that at once happens now. */
 static int settle_all(tv_net *net)
@@ -248,18 +300,20 @@ static int settle_all(tv_net *net)
 
 static enum tv_stop run(tv_net *net, int stop_at_rest, uint64_t mark)
 {
+    if (net->ranks)
+        tv_ranks_period(net->ranks, net->now_ps);
     if (settle_all(net) < 0)
         return TV_STOP_ERROR;
-    uint64_t ahead_ps = look_ahead(net);
+    uint64_t between_ps, ahead_ps = look_ahead(net, &between_ps);
     for (uint32_t window = 1;; window++) {
-        if (stop_at_rest) {
-            int rest = tv_net_at_rest(net);
-            if (rest)
-                return rest < 0 ? TV_STOP_ERROR : TV_STOP_REST;
-        }
-        if (net->events >= mark)
+        tv_state all = {.ahead_ps = between_ps};
+        if (look(net, stop_at_rest, mark, &all) < 0)
+            return TV_STOP_ERROR;
+        if (!all.busy)
+            return TV_STOP_REST;
+        if (all.mark)
             return TV_STOP_MARK;
-        uint64_t first_ps = schedule_first(&net->schedule);
+        uint64_t first_ps = all.first_ps;
         uint64_t sample_ps = tv_sample_next(net);
         uint64_t limit_ps = net->limit_ps;
         uint64_t end_ps = sample_ps < limit_ps ? sample_ps : limit_ps;
@@ -273,7 +327,9 @@ static enum tv_stop run(tv_net *net, int stop_at_rest, uint64_t mark)
                 return TV_STOP_ERROR;
             continue;
         }
-        if (step(net, first_ps, ahead_ps, end_ps) < 0)
+        int rc = net->ranks ? period(net, &all, ahead_ps, end_ps)
+                            : step(net, first_ps, ahead_ps, end_ps);
+        if (rc < 0)
             return TV_STOP_ERROR;
         if (net->captures && tv_capture_flush(net, 0) < 0)
             return TV_STOP_ERROR;

@@ -39,6 +39,7 @@ typedef struct tv_capture tv_capture;
 typedef struct tv_captured tv_captured;
 typedef struct tv_watch tv_watch;
 typedef struct tv_sampler tv_sampler;
+typedef struct tv_ranks tv_ranks;
 
 /* Frames, and payload bytes that are a length only. */
 typedef struct tv_count {
@@ -110,6 +111,7 @@ struct tv_wire {
     uint8_t up;
     uint8_t looked_at;        /* a tap, capture, drop or cut to think of */
     uint8_t downward;         /* from a switch to a host, which runs after it */
+    uint8_t absent;           /* its target is another rank's */
     uint32_t cuts;            /* how often the link went down */
     uint64_t last_ps;         /* arrival of the last that was sent */
     tv_net *net;
@@ -128,6 +130,9 @@ struct tv_wire {
 extern PyObject *tv_error_class;
 
 tv_wire *tv_wire_new(tv_net *net);
+/* A frame of another rank is under way, and arrives last on its wire; `cuts`
+ * are the wire's when it was sent. 0, -1. */
+int tv_wire_join(tv_wire *w, const tc_frame *f, uint32_t cuts);
 void tv_wire_free(tv_wire *w);
 void tv_wire_down(tv_wire *w);
 /* The next frame will be looked at soon. */
@@ -188,6 +193,7 @@ struct tv_node {
     tv_host *host;
     tv_wire *host_out;
     uint8_t attached;         /* has a NIC */
+    uint32_t rank;            /* whose it is; of others nothing else is known */
 };
 
 /* Frames kept for whoever reads the CPU port; of more the oldest go. */
@@ -252,6 +258,7 @@ struct tv_net {
     tv_capture *captures;
     tv_watch *watches;
     tv_sampler *sampler;
+    tv_ranks *ranks;          /* NULL: all of the network is here */
 };
 
 int tv_net_add_node(tv_net *net, tv_node *n);
@@ -269,12 +276,40 @@ void tv_schedule_lower(tv_schedule *s, uint32_t node, uint64_t time_ps);
 /* Raises NetworkError; -1. */
 int tv_net_error(const char *format, ...);
 
+/* ---- ranks (tv_ranks.c) ---- */
+
+/* What a rank knows of its own part at the end of a period; of all, when all
+ * have met. */
+typedef struct tv_state {
+    uint64_t first_ps;        /* earliest event */
+    uint64_t ahead_ps;        /* least look-ahead of wires between ranks */
+    uint64_t last_ps;         /* tv_net's */
+    uint32_t busy;            /* not at rest */
+    uint32_t mark;            /* what rank 0 says */
+} tv_state;
+
+/* One of `count` parts, which speaks to the others by transport's method
+ * exchange(list of bytes, by rank) -> list of bytes; NULL with an exception. */
+tv_ranks *tv_ranks_new(PyObject *transport, uint32_t rank, uint32_t count);
+void tv_ranks_free(tv_ranks *r);
+/* The number of this rank, 0 where there are no others (NULL). */
+uint32_t tv_ranks_own(const tv_ranks *r);
+int tv_ranks_traverse(const tv_ranks *r, visitproc visit, void *arg);
+/* Nothing that is sent to another rank arrives before period_ps. */
+void tv_ranks_period(tv_ranks *r, uint64_t period_ps);
+/* Keeps a frame for the next meeting; 0, -1. */
+int tv_ranks_send(tv_wire *w, uint64_t arrival_ps, uint32_t cuts,
+                  const uint8_t *head, uint32_t head_len, const uint8_t *tail,
+                  uint32_t tail_len, uint32_t virt);
+/* All ranks exchange frames, captures and what they know; 0, -1. */
+int tv_ranks_meet(tv_net *net, tv_state *s);
+
 /* ---- looking on ---- */
 
 /* tv_tap.c: calls a Python tap; 0, -1. */
 int tv_tap_tell(tv_wire *w, enum tv_event event, const tc_frame *f);
 /* tv_capture.c: pcapng files of what arrives on wires. What cannot be written
- * is a NetworkError; NULL, -1. */
+ * is a NetworkError; NULL, -1. Of several ranks the first has the files. */
 tv_capture *tv_capture_new(tv_net *net, const char *path);
 int tv_capture_wire(tv_capture *c, tv_wire *w, const char *name);
 int tv_capture_add(const tv_wire *w, int lost, const tc_frame *f);
@@ -283,6 +318,11 @@ int tv_capture_add(const tv_wire *w, int lost, const tc_frame *f);
 int tv_capture_flush(tv_net *net, int all);
 /* Closes the files; 0, -1. */
 int tv_capture_close(tv_net *net);
+/* What has been gathered, for another rank's file: bytes, and writing them. */
+size_t tv_capture_size(const tv_net *net);
+void tv_capture_take(tv_net *net, uint8_t *to);
+/* Gathers what another rank has; 0, -1. */
+int tv_capture_join(tv_net *net, const uint8_t *from, size_t size);
 void tv_captured_free(tv_captured *c);
 /* tv_watch.c: arrivals of a flow's packets at switches. */
 typedef struct tv_sight {

@@ -21,6 +21,7 @@ tv_node *tv_node_new(tv_net *net, const char *name)
         return NULL;
     }
     n->net = net;
+    n->rank = tv_ranks_own(net->ranks);
     n->core_next_ps = TC_NEVER;
     n->cpu_port = UINT32_MAX;
     return n;

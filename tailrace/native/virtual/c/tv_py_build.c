@@ -29,6 +29,24 @@ static PyObject *add_switch(tv_object *self, PyObject *args)
     return PyLong_FromUnsignedLong(n->index);
 }
 
+/* add_absent(name, rank) -> number of a node that another rank has */
+static PyObject *add_absent(tv_object *self, PyObject *args)
+{
+    const char *name;
+    unsigned rank;
+    if (!PyArg_ParseTuple(args, "sI", &name, &rank))
+        return NULL;
+    tv_node *n = tv_node_new(&self->net, name);
+    if (!n)
+        return NULL;
+    n->rank = rank;
+    if (tv_net_add_node(&self->net, n) < 0) {
+        tv_node_free(n);
+        return NULL;
+    }
+    return PyLong_FromUnsignedLong(n->index);
+}
+
 /* add_host(name) -> number; its two wires come next, the one from it first */
 static PyObject *add_host(tv_object *self, PyObject *args)
 {
@@ -47,8 +65,12 @@ static PyObject *add_host(tv_object *self, PyObject *args)
 
 static int connect(tv_node *source, tv_node *target, tv_wire *w)
 {
-    if (tv_node_add_in(target, w) < 0)
+    uint32_t own = tv_ranks_own(w->net->ranks);
+    w->absent = target->rank != own;
+    if (!w->absent && tv_node_add_in(target, w) < 0)
         return -1;
+    if (source->rank != own)
+        return 0;
     if (source->core) {
         source->out[w->source_port] = w;
         tr_port_rate(source->core, w->source_port, w->rate_bps);
@@ -206,6 +228,7 @@ static PyObject *to_cpu(tv_object *self, PyObject *args)
 
 PyMethodDef tv_py_build_methods[] = {
     {"add_switch", (PyCFunction)add_switch, METH_VARARGS, NULL},
+    {"add_absent", (PyCFunction)add_absent, METH_VARARGS, NULL},
     {"add_host", (PyCFunction)add_host, METH_VARARGS, NULL},
     {"add_wire", (PyCFunction)add_wire, METH_VARARGS, NULL},
     {"attach", (PyCFunction)attach, METH_VARARGS, NULL},

@@ -49,7 +49,8 @@ static void store_le(uint8_t *p, uint64_t value)
 }
 
 /* trace() -> of each wire, in order: frames delivered, payload bytes that are
- * a length, both halves of the mix; 64 bits each, little-endian */
+ * a length, both halves of the mix; 64 bits each, little-endian. Zeros where
+ * another rank has them. */
 static PyObject *trace(tv_object *self, PyObject *nothing)
 {
     (void)nothing;
@@ -61,6 +62,10 @@ static PyObject *trace(tv_object *self, PyObject *nothing)
     uint8_t *p = (uint8_t *)PyBytes_AS_STRING(found);
     for (uint32_t i = 0; i < net->n_wires; i++, p += 32) {
         const tv_wire *w = net->wires[i];
+        if (w->absent) {
+            memset(p, 0, 32);
+            continue;
+        }
         store_le(p, w->received.frames);
         store_le(p + 8, w->received.virt);
         store_le(p + 16, w->mix.a);
@@ -79,6 +84,11 @@ static PyObject *tap(tv_object *self, PyObject *args)
     tv_wire *w = tv_py_wire(self, wire);
     if (!w)
         return NULL;
+    if (self->net.ranks) {
+        tv_net_error("a tap sees everything in its order: run it with one "
+                     "rank");
+        return NULL;
+    }
     self->net.taps += !w->tap;
     Py_INCREF(function);
     Py_XSETREF(w->tap, function);

@@ -15,7 +15,8 @@ static tv_node *node_of(tv_object *self, unsigned node, int is_switch)
         tv_net_error("the network is closed");
         return NULL;
     }
-    if (node >= net->n_nodes || (net->nodes[node]->core != NULL) != is_switch) {
+    if (node >= net->n_nodes ||
+        (is_switch ? !net->nodes[node]->core : !net->nodes[node]->host)) {
         PyErr_Format(PyExc_IndexError, "node %u", node);
         return NULL;
     }
@@ -65,7 +66,7 @@ static int net_traverse(tv_object *self, visitproc visit, void *arg)
         if (rc)
             return rc;
     }
-    return 0;
+    return net->ranks ? tv_ranks_traverse(net->ranks, visit, arg) : 0;
 }
 
 static int net_clear(tv_object *self)
@@ -77,6 +78,8 @@ static int net_clear(tv_object *self)
     tv_sample_free(net->sampler);
     net->sampler = NULL;
     tv_net_clear(net);
+    tv_ranks_free(net->ranks);
+    net->ranks = NULL;
     return 0;
 }
 
@@ -171,6 +174,23 @@ static PyObject *net_set_stepwise(tv_object *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
+/* set_ranks(transport, rank, ranks): before anything is added. */
+static PyObject *net_set_ranks(tv_object *self, PyObject *args)
+{
+    PyObject *transport;
+    unsigned rank, count;
+    if (!PyArg_ParseTuple(args, "OII", &transport, &rank, &count))
+        return NULL;
+    if (self->net.ranks || self->net.n_nodes || rank >= count) {
+        PyErr_Format(PyExc_ValueError, "rank %u of %u", rank, count);
+        return NULL;
+    }
+    self->net.ranks = tv_ranks_new(transport, rank, count);
+    if (!self->net.ranks)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
 static PyObject *get_now(tv_object *self, void *unused)
 {
     (void)unused;
@@ -206,6 +226,7 @@ static PyMethodDef run_methods[] = {
     {"at_rest", (PyCFunction)net_at_rest, METH_NOARGS, NULL},
     {"cut", (PyCFunction)net_cut, METH_VARARGS, NULL},
     {"set_now", (PyCFunction)net_set_now, METH_VARARGS, NULL},
+    {"set_ranks", (PyCFunction)net_set_ranks, METH_VARARGS, NULL},
     {"set_stepwise", (PyCFunction)net_set_stepwise, METH_VARARGS, NULL},
     {0},
 };
@@ -257,6 +278,8 @@ static PyObject *set_error(PyObject *module, PyObject *class)
 
 static PyMethodDef module_methods[] = {
     {"set_error", set_error, METH_O, NULL},
+    {"shared_bytes", tv_shared_bytes, METH_O, NULL},
+    {"exchange", tv_shared_exchange, METH_VARARGS, NULL},
     {0},
 };
 

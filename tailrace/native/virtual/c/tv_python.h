@@ -16,6 +16,13 @@ tv_node *tv_py_switch(tv_object *self, unsigned node);
 tv_node *tv_py_host(tv_object *self, unsigned node);
 tv_wire *tv_py_wire(tv_object *self, unsigned wire);
 
+/* shared_bytes(ranks) -> size of the memory in which they speak to each other.
+ * exchange(memory, rank, ranks, [descriptor], [bytes, by rank]) -> [bytes, by
+ * rank]; None when another rank has gone: what is at the other end of one of
+ * the descriptors, which are sockets, is closed (tv_shared.c). */
+PyObject *tv_shared_bytes(PyObject *module, PyObject *ranks);
+PyObject *tv_shared_exchange(PyObject *module, PyObject *args);
+
 /* Methods by file: assembly, faults, looking on, accounts. */
 extern PyMethodDef tv_py_build_methods[];
 extern PyMethodDef tv_py_fault_methods[];

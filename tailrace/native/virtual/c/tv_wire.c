@@ -140,6 +140,36 @@ void tv_wire_prefetch(const tv_wire *w)
 
 /* ---- sending ---- */
 
+/* A frame behind the last one: where its bytes go; NULL with an exception. */
+static uint8_t *append(tv_wire *w, uint64_t arrival_ps, uint32_t len,
+                       uint32_t virt, uint32_t cuts)
+{
+    uint32_t size = ((uint32_t)sizeof(flight) + len + 7u) & ~7u;
+    flight *f = (flight *)ring_push(w, size);
+    if (!f)
+        return NULL;
+    f->arrival_ps = arrival_ps;
+    f->len = len;
+    f->virt = virt;
+    f->cuts = cuts;
+    f->size = size;
+    w->net->under_way++;
+    if (w->count == 1) {
+        *w->next_ps = arrival_ps;
+        tv_schedule_lower(&w->net->schedule, w->target, arrival_ps);
+    }
+    return (uint8_t *)(f + 1);
+}
+
+int tv_wire_join(tv_wire *w, const tc_frame *f, uint32_t cuts)
+{
+    uint8_t *bytes = append(w, f->time_ps, f->len, f->virt, cuts);
+    if (!bytes)
+        return -1;
+    memcpy(bytes, f->data, f->len);
+    return 0;
+}
+
 int tv_wire_send(tv_wire *w, uint64_t now_ps, uint64_t arrival_ps,
                  const uint8_t *head, uint32_t head_len, const uint8_t *tail,
                  uint32_t tail_len, uint32_t virt)
@@ -151,33 +181,29 @@ int tv_wire_send(tv_wire *w, uint64_t now_ps, uint64_t arrival_ps,
                       tv_serialise_ps(len + virt, w->rate_bps);
     if (arrival_ps < w->last_ps)
         arrival_ps = w->last_ps;
+    if (__builtin_expect(w->absent, 0)) {
+        w->last_ps = arrival_ps;
+        w->sent.frames++;
+        w->sent.virt += virt;
+        return tv_ranks_send(w, arrival_ps, w->up ? w->cuts : SENT_WHILE_DOWN,
+                             head, head_len, tail, tail_len, virt);
+    }
     if (__builtin_expect(arrival_ps < net->least_arrival_ps, 0) &&
         !(w->downward && arrival_ps >= net->now_ps))
         return tv_net_error("wire %u: a frame sent at %llu ps arrives at "
                             "%llu ps, within its window", w->index,
                             (unsigned long long)now_ps,
                             (unsigned long long)arrival_ps);
-    uint32_t size = ((uint32_t)sizeof(flight) + len + 7u) & ~7u;
-    flight *f = (flight *)ring_push(w, size);
-    if (!f)
+    uint8_t *bytes = append(w, arrival_ps, len, virt,
+                            w->up ? w->cuts : SENT_WHILE_DOWN);
+    if (!bytes)
         return -1;
-    f->arrival_ps = arrival_ps;
-    f->len = len;
-    f->virt = virt;
-    f->cuts = w->up ? w->cuts : SENT_WHILE_DOWN;
-    f->size = size;
-    uint8_t *bytes = (uint8_t *)(f + 1);
     memcpy(bytes, head, head_len);
     if (tail_len)
         memcpy(bytes + head_len, tail, tail_len);
     w->last_ps = arrival_ps;
     w->sent.frames++;
     w->sent.virt += virt;
-    net->under_way++;
-    if (w->count == 1) {
-        *w->next_ps = arrival_ps;
-        tv_schedule_lower(&net->schedule, w->target, arrival_ps);
-    }
     if (__builtin_expect(w->tap != NULL, 0)) {
         tc_frame sent = {now_ps, len, virt, bytes};
         return tv_tap_tell(w, TV_SENT, &sent);

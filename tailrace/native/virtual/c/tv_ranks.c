@@ -1,0 +1,226 @@
+/* A network in parts, each run by a process of its own: a rank.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Every rank numbers all nodes and wires alike, and has those switches, hosts
+ * and wires' ends that are its own. All of them do the same at the same times:
+ * they meet before each period, exchange the frames that were sent to each
+ * other and what each has to do next, and so decide alike. A period is as long
+ * as the least look-ahead of the wires between ranks: what is sent in it arrives
+ * after it. Within it each rank has windows of its own.
+ *
+ * The order of arrivals at a node does not depend on who sent them when in real
+ * time: times come first, then numbers of wires, and each wire keeps its order.
+ */
+#include "tv_net.h"
+
+#include <stdlib.h>
+
+typedef struct message {
+    uint8_t *data;            /* a head first */
+    size_t used, cap;
+} message;
+
+/* What all ranks are told. */
+typedef struct head {
+    tv_state state;
+    uint64_t frames, captured; /* bytes that follow */
+} head;
+
+/* A frame on its way, then its bytes up to a multiple of 8. */
+typedef struct crossing {
+    uint64_t arrival_ps;
+    uint32_t wire, cuts, len, virt;
+} crossing;
+
+struct tv_ranks {
+    PyObject *transport;
+    uint32_t own, count;
+    uint64_t period_ps;
+    uint64_t sent_first_ps;   /* earliest arrival of what is in `to` */
+    message to[];             /* by rank */
+};
+
+static int reserve(message *m, size_t bytes)
+{
+    if (m->used + bytes <= m->cap)
+        return 0;
+    size_t cap = m->cap ? m->cap * 2 : 4096;
+    while (cap < m->used + bytes)
+        cap *= 2;
+    uint8_t *data = realloc(m->data, cap);
+    if (!data) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    m->data = data;
+    m->cap = cap;
+    return 0;
+}
+
+static void forget(tv_ranks *r)
+{
+    for (uint32_t i = 0; i < r->count; i++)
+        r->to[i].used = sizeof(head);
+    r->sent_first_ps = TC_NEVER;
+}
+
+tv_ranks *tv_ranks_new(PyObject *transport, uint32_t rank, uint32_t count)
+{
+    tv_ranks *r = calloc(1, sizeof *r + count * sizeof *r->to);
+    if (!r) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    r->transport = Py_NewRef(transport);
+    r->own = rank;
+    r->count = count;
+    for (uint32_t i = 0; i < count; i++) {
+        if (reserve(&r->to[i], sizeof(head)) < 0) {
+            tv_ranks_free(r);
+            return NULL;
+        }
+    }
+    forget(r);
+    return r;
+}
+
+void tv_ranks_free(tv_ranks *r)
+{
+    if (!r)
+        return;
+    for (uint32_t i = 0; i < r->count; i++)
+        free(r->to[i].data);
+    Py_DECREF(r->transport);
+    free(r);
+}
+
+uint32_t tv_ranks_own(const tv_ranks *r)
+{
+    return r ? r->own : 0;
+}
+
+int tv_ranks_traverse(const tv_ranks *r, visitproc visit, void *arg)
+{
+    Py_VISIT(r->transport);
+    return 0;
+}
+
+void tv_ranks_period(tv_ranks *r, uint64_t period_ps)
+{
+    r->period_ps = period_ps;
+}
+
+int tv_ranks_send(tv_wire *w, uint64_t arrival_ps, uint32_t cuts,
+                  const uint8_t *first, uint32_t first_len,
+                  const uint8_t *tail, uint32_t tail_len, uint32_t virt)
+{
+    tv_net *net = w->net;
+    tv_ranks *r = net->ranks;
+    message *m = &r->to[net->nodes[w->target]->rank];
+    crossing c = {arrival_ps, w->index, cuts, first_len + tail_len, virt};
+    size_t size = sizeof c + ((c.len + 7u) & ~(size_t)7);
+    if (net->running && arrival_ps < r->period_ps)
+        return tv_net_error("wire %u: a frame arrives at %llu ps at another "
+                            "rank, which is further", w->index,
+                            (unsigned long long)arrival_ps);
+    if (reserve(m, size) < 0)
+        return -1;
+    uint8_t *p = m->data + m->used;
+    memcpy(p, &c, sizeof c);
+    memcpy(p + sizeof c, first, first_len);
+    if (tail_len)
+        memcpy(p + sizeof c + first_len, tail, tail_len);
+    m->used += size;
+    if (arrival_ps < r->sent_first_ps)
+        r->sent_first_ps = arrival_ps;
+    return 0;
+}
+
+/* ---- meeting ---- */
+
+static PyObject *written(tv_net *net, const tv_state *s)
+{
+    tv_ranks *r = net->ranks;
+    PyObject *list = PyList_New(r->count);
+    for (uint32_t i = 0; list && i < r->count; i++) {
+        message *m = &r->to[i];
+        head h = {*s, m->used - sizeof(head), 0};
+        if (i == 0 && r->own != 0)
+            h.captured = tv_capture_size(net);
+        memcpy(m->data, &h, sizeof h);
+        PyObject *bytes = PyBytes_FromStringAndSize(
+            NULL, (Py_ssize_t)(m->used + h.captured));
+        if (!bytes) {
+            Py_CLEAR(list);
+            break;
+        }
+        uint8_t *p = (uint8_t *)PyBytes_AS_STRING(bytes);
+        memcpy(p, m->data, m->used);
+        if (h.captured)
+            tv_capture_take(net, p + m->used);
+        PyList_SET_ITEM(list, i, bytes);
+    }
+    return list;
+}
+
+static int join_frames(tv_net *net, const uint8_t *p, const uint8_t *end)
+{
+    while (p < end) {
+        crossing c;
+        memcpy(&c, p, sizeof c);
+        p += sizeof c;
+        tc_frame f = {c.arrival_ps, c.len, c.virt, p};
+        if (tv_wire_join(net->wires[c.wire], &f, c.cuts) < 0)
+            return -1;
+        p += (c.len + 7u) & ~(size_t)7;
+    }
+    return 0;
+}
+
+static int join(tv_net *net, uint32_t from, PyObject *item, tv_state *all)
+{
+    head h;
+    if (!PyBytes_Check(item) || (size_t)PyBytes_GET_SIZE(item) < sizeof h)
+        return tv_net_error("rank %u speaks another language", from);
+    const uint8_t *p = (const uint8_t *)PyBytes_AS_STRING(item);
+    memcpy(&h, p, sizeof h);
+    p += sizeof h;
+    if (sizeof h + h.frames + h.captured != (size_t)PyBytes_GET_SIZE(item))
+        return tv_net_error("rank %u speaks another language", from);
+    if (h.state.first_ps < all->first_ps)
+        all->first_ps = h.state.first_ps;
+    if (h.state.ahead_ps < all->ahead_ps)
+        all->ahead_ps = h.state.ahead_ps;
+    if (h.state.last_ps > all->last_ps)
+        all->last_ps = h.state.last_ps;
+    all->busy |= h.state.busy;
+    if (from == 0)
+        all->mark = h.state.mark;
+    if (join_frames(net, p, p + h.frames) < 0)
+        return -1;
+    return h.captured ? tv_capture_join(net, p + h.frames, h.captured) : 0;
+}
+
+int tv_ranks_meet(tv_net *net, tv_state *s)
+{
+    tv_ranks *r = net->ranks;
+    if (r->sent_first_ps < s->first_ps)
+        s->first_ps = r->sent_first_ps;
+    s->busy |= r->sent_first_ps != TC_NEVER;
+    PyObject *out = written(net, s);
+    PyObject *in = out ? PyObject_CallMethod(r->transport, "exchange", "O",
+                                             out)
+                       : NULL;
+    Py_XDECREF(out);
+    forget(r);
+    if (!in)
+        return -1;
+    int rc = 0;
+    if (!PyList_Check(in) || PyList_GET_SIZE(in) != (Py_ssize_t)r->count)
+        rc = tv_net_error("expected a message of each rank");
+    for (uint32_t i = 0; rc == 0 && i < r->count; i++)
+        if (i != r->own)
+            rc = join(net, i, PyList_GET_ITEM(in, i), s);
+    Py_DECREF(in);
+    return rc;
+}

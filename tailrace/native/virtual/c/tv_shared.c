@@ -1,0 +1,282 @@
+/* How ranks on one machine speak to each other: bytes through shared memory.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * From each rank to each other one goes a ring with one writer and one reader.
+ * A message is its length and its bytes; one that is longer than the ring goes
+ * piece by piece, while both sides are here. Who can neither write nor read
+ * sleeps on its own bell, a futex that everybody rings who wrote to it or read
+ * what it had written.
+ */
+#include "tv_python.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <poll.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define LINE 64
+#define RING_BYTES (UINT64_C(1) << 18)
+/* Looks at the bell before sleeping: a few microseconds. */
+#define LOOKS 400
+/* Sleeping so long, it is looked after signals and the others' lives. */
+#define NAP_NS 50000000L
+#define LENGTH_BYTES 8u
+#define MOST_RANKS 1024u
+
+typedef struct bell {
+    _Alignas(LINE) _Atomic uint32_t rung;
+} bell;
+
+typedef struct ring {
+    _Alignas(LINE) _Atomic uint64_t read;    /* bytes, ever */
+    _Alignas(LINE) _Atomic uint64_t written;
+    _Alignas(LINE) uint8_t data[RING_BYTES];
+} ring;
+
+/* A message on its way, its length first. */
+typedef struct letter {
+    uint8_t length[LENGTH_BYTES];
+    uint64_t done;            /* bytes, with those of the length */
+    PyObject *bytes;          /* NULL: it is not known how long it is */
+} letter;
+
+typedef struct talk {
+    bell *bells;
+    ring *rings;              /* by writer, then reader */
+    uint32_t own, count, open; /* letters that are not done */
+    PyObject *fds;
+    letter *out, *in;         /* by rank */
+} talk;
+
+static size_t memory_bytes(uint32_t count)
+{
+    return count * sizeof(bell) + (size_t)count * count * sizeof(ring);
+}
+
+PyObject *tv_shared_bytes(PyObject *module, PyObject *ranks)
+{
+    (void)module;
+    unsigned long count = PyLong_AsUnsignedLong(ranks);
+    if (PyErr_Occurred())
+        return NULL;
+    if (count < 1 || count > MOST_RANKS)
+        return PyErr_Format(PyExc_ValueError, "%lu ranks", count);
+    return PyLong_FromSize_t(memory_bytes((uint32_t)count));
+}
+
+/* ---- rings ---- */
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static uint64_t put(ring *r, const uint8_t *from, uint64_t bytes)
+{
+    uint64_t at = atomic_load_explicit(&r->written, memory_order_relaxed);
+    uint64_t gone = atomic_load_explicit(&r->read, memory_order_acquire);
+    uint64_t n = least(bytes, RING_BYTES - (at - gone));
+    uint64_t start = at % RING_BYTES, first = least(n, RING_BYTES - start);
+    memcpy(r->data + start, from, first);
+    memcpy(r->data, from + first, n - first);
+    atomic_store_explicit(&r->written, at + n, memory_order_release);
+    return n;
+}
+
+static uint64_t get(ring *r, uint8_t *to, uint64_t bytes)
+{
+    uint64_t at = atomic_load_explicit(&r->read, memory_order_relaxed);
+    uint64_t there = atomic_load_explicit(&r->written, memory_order_acquire);
+    uint64_t n = least(bytes, there - at);
+    uint64_t start = at % RING_BYTES, first = least(n, RING_BYTES - start);
+    memcpy(to, r->data + start, first);
+    memcpy(to + first, r->data, n - first);
+    atomic_store_explicit(&r->read, at + n, memory_order_release);
+    return n;
+}
+
+/* ---- letters ---- */
+
+static uint64_t size_of(const letter *l)
+{
+    return LENGTH_BYTES + (uint64_t)PyBytes_GET_SIZE(l->bytes);
+}
+
+static int finished(const letter *l)
+{
+    return l->bytes && l->done == size_of(l);
+}
+
+/* Writes what there is room for; how much that was. */
+static uint64_t send_some(ring *r, letter *l)
+{
+    uint64_t before = l->done;
+    if (l->done < LENGTH_BYTES)
+        l->done += put(r, l->length + l->done, LENGTH_BYTES - l->done);
+    if (l->done >= LENGTH_BYTES && !finished(l))
+        l->done += put(r,
+                       (const uint8_t *)PyBytes_AS_STRING(l->bytes) +
+                           (l->done - LENGTH_BYTES),
+                       size_of(l) - l->done);
+    return l->done - before;
+}
+
+/* Reads what is there of one message; how much in *some; 0, -1. */
+static int take_some(ring *r, letter *l, uint64_t *some)
+{
+    uint64_t before = l->done;
+    if (l->done < LENGTH_BYTES)
+        l->done += get(r, l->length + l->done, LENGTH_BYTES - l->done);
+    if (l->done == LENGTH_BYTES && !l->bytes) {
+        uint64_t length;
+        memcpy(&length, l->length, sizeof length);
+        l->bytes = length > PY_SSIZE_T_MAX
+                       ? PyErr_NoMemory()
+                       : PyBytes_FromStringAndSize(NULL, (Py_ssize_t)length);
+        if (!l->bytes)
+            return -1;
+    }
+    if (l->bytes && !finished(l))
+        l->done += get(r,
+                       (uint8_t *)PyBytes_AS_STRING(l->bytes) +
+                           (l->done - LENGTH_BYTES),
+                       size_of(l) - l->done);
+    *some = l->done - before;
+    return 0;
+}
+
+static void ring_bell(bell *b)
+{
+    atomic_fetch_add_explicit(&b->rung, 1, memory_order_release);
+    syscall(SYS_futex, &b->rung, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
+/* Whatever can go on with another rank goes on; 1: something did; 0, -1. */
+static int exchange_some(talk *t, uint32_t other)
+{
+    letter *out = &t->out[other], *in = &t->in[other];
+    uint64_t sent = 0, taken = 0;
+    if (!finished(out)) {
+        sent = send_some(&t->rings[t->own * t->count + other], out);
+        t->open -= finished(out);
+    }
+    if (!finished(in)) {
+        if (take_some(&t->rings[other * t->count + t->own], in, &taken) < 0)
+            return -1;
+        t->open -= finished(in);
+    }
+    if (!sent && !taken)
+        return 0;
+    ring_bell(&t->bells[other]);
+    return 1;
+}
+
+/* ---- waiting ---- */
+
+/* Whether all are alive who hold the other ends of sockets. */
+static int all_there(PyObject *fds)
+{
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(fds); i++) {
+        struct pollfd p = {.fd = (int)PyLong_AsLong(PyList_GET_ITEM(fds, i))};
+        if (poll(&p, 1, 0) > 0 && p.revents)
+            return 0;
+    }
+    return 1;
+}
+
+/* Sleeps until the bell rings; 1; 0: another rank has gone; -1. */
+static int wait_for(const talk *t, uint32_t seen)
+{
+    _Atomic uint32_t *rung = &t->bells[t->own].rung;
+    for (int i = 0; i < LOOKS; i++)
+        if (atomic_load_explicit(rung, memory_order_acquire) != seen)
+            return 1;
+    struct timespec nap = {.tv_nsec = NAP_NS};
+    long rc;
+    Py_BEGIN_ALLOW_THREADS
+    rc = syscall(SYS_futex, rung, FUTEX_WAIT, seen, &nap, NULL, 0);
+    Py_END_ALLOW_THREADS
+    if (rc == 0 || errno == EAGAIN)
+        return 1;
+    if (PyErr_CheckSignals() < 0)
+        return -1;
+    return all_there(t->fds);
+}
+
+/* 1; 0: another rank has gone; -1. */
+static int run(talk *t)
+{
+    while (t->open) {
+        uint32_t seen = atomic_load_explicit(&t->bells[t->own].rung,
+                                             memory_order_acquire);
+        int some = 0;
+        for (uint32_t i = 0; i < t->count; i++) {
+            int went = i == t->own ? 0 : exchange_some(t, i);
+            if (went < 0)
+                return -1;
+            some |= went;
+        }
+        if (some || !t->open)
+            continue;
+        int rc = wait_for(t, seen);
+        if (rc <= 0)
+            return rc;
+    }
+    return 1;
+}
+
+/* ---- for Python ---- */
+
+static PyObject *answer(talk *t, PyObject *messages)
+{
+    for (uint32_t i = 0; i < t->count; i++) {
+        PyObject *bytes = PyList_GET_ITEM(messages, i);
+        if (!PyBytes_Check(bytes))
+            return PyErr_Format(PyExc_TypeError, "expected bytes");
+        uint64_t length = (uint64_t)PyBytes_GET_SIZE(bytes);
+        t->out[i].bytes = bytes;
+        memcpy(t->out[i].length, &length, sizeof length);
+    }
+    t->open = 2 * (t->count - 1);
+    t->in[t->own].bytes = Py_NewRef(t->out[t->own].bytes);
+    int rc = run(t);
+    if (rc == 0)
+        Py_RETURN_NONE;
+    PyObject *found = rc < 0 ? NULL : PyList_New(t->count);
+    for (uint32_t i = 0; found && i < t->count; i++)
+        PyList_SET_ITEM(found, i, Py_NewRef(t->in[i].bytes));
+    return found;
+}
+
+PyObject *tv_shared_exchange(PyObject *module, PyObject *args)
+{
+    (void)module;
+    Py_buffer memory;
+    PyObject *messages, *found = NULL;
+    talk t = {0};
+    if (!PyArg_ParseTuple(args, "w*IIO!O!", &memory, &t.own, &t.count,
+                          &PyList_Type, &t.fds, &PyList_Type, &messages))
+        return NULL;
+    t.out = PyMem_Calloc((size_t)t.count + 1, sizeof *t.out);
+    t.in = PyMem_Calloc((size_t)t.count + 1, sizeof *t.in);
+    t.bells = memory.buf;
+    t.rings = (ring *)(t.bells + t.count);
+    if (!t.out || !t.in)
+        PyErr_NoMemory();
+    else if (t.own >= t.count || t.count > MOST_RANKS ||
+             (size_t)memory.len < memory_bytes(t.count) ||
+             PyList_GET_SIZE(messages) != (Py_ssize_t)t.count)
+        PyErr_SetString(PyExc_ValueError, "expected a message for each rank");
+    else
+        found = answer(&t, messages);
+    for (uint32_t i = 0; t.in && i < t.count; i++)
+        Py_XDECREF(t.in[i].bytes);
+    PyMem_Free(t.out);
+    PyMem_Free(t.in);
+    PyBuffer_Release(&memory);
+    return found;
+}

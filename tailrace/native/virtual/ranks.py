@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Parts of a virtual network in processes of their own, the ranks, and how they speak to each other.
+
+Every rank makes the same calls at the same virtual times, on a network of which it has its own part; what
+concerns another part does nothing here. `tv_ranks.c` says how they keep time. Ranks on one machine speak
+through shared memory; a `Transport` of another kind may do so otherwise.
+"""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Sequence
+from typing import Protocol, cast
+
+from tailrace.native.virtual.build import extension
+from tailrace.native.virtual.errors import NetworkError
+
+
+class RankLostError(NetworkError):
+    """Another rank has gone."""
+
+
+class Transport(Protocol):
+    """What carries messages between ranks."""
+
+    rank: int
+    """This one, from 0."""
+    ranks: int
+    """How many there are."""
+
+    def exchange(self, messages: list[bytes]) -> list[bytes]:
+        """Sends each rank one message, and gives what each has sent here, once all have; both by rank.
+
+        Raises:
+            RankLostError: one of them has gone.
+        """
+        ...
+
+
+def shared_bytes(ranks: int) -> int:
+    """The size of the memory that so many ranks share."""
+    return cast("int", extension().shared_bytes(ranks))
+
+
+class SharedMemory:
+    """Messages through memory that all ranks of a machine have mapped."""
+
+    def __init__(self, descriptor: int, rank: int, ranks: int, others: Sequence[int]) -> None:
+        """Args:
+        descriptor: a file of `shared_bytes`, zeros at first, in memory.
+        others: sockets whose other end nobody has but another rank: it has gone when that is closed.
+        """
+        self.rank = rank
+        self.ranks = ranks
+        self._memory = mmap.mmap(descriptor, shared_bytes(ranks))
+        self._others = list(others)
+
+    def exchange(self, messages: list[bytes]) -> list[bytes]:
+        found = extension().exchange(self._memory, self.rank, self.ranks, self._others, messages)
+        if found is None:
+            raise RankLostError("another rank has gone")
+        return cast("list[bytes]", found)
