@@ -12,6 +12,7 @@ from pathlib import Path
 from tailrace.native.compiler import Program, load_program
 from tailrace.native.runtime import ActionCall, SwitchConfig
 from tailrace.native.virtual import SWITCH_CONFIG, Network
+from tailrace.native.virtual.ranks import Transport
 from tailrace.topology import Topology, next_hops, parse_topology
 from tests.frame_nic import FrameNic
 
@@ -33,11 +34,16 @@ def topology(words: str = "leaf-spine:leaves=2,spines=2,hosts=2,rate=8Gbps,delay
 
 
 def network(
-    topo: Topology, seed: int = 0, *, config: SwitchConfig = SWITCH_CONFIG, stepwise: bool = False
+    topo: Topology,
+    seed: int = 0,
+    *,
+    config: SwitchConfig = SWITCH_CONFIG,
+    stepwise: bool = False,
+    transport: Transport | None = None,
 ) -> Network:
     """A network whose switches route by the first shortest path."""
-    net = Network(topo, program(), config=config, seed=seed, stepwise=stepwise)
-    for item in topo.switches:
+    net = Network(topo, program(), config=config, seed=seed, stepwise=stepwise, transport=transport)
+    for item in net.switches:
         install(net, item.name)
     return net
 

@@ -12,6 +12,7 @@ from tailrace.native.runtime import PfcConfig
 from tailrace.native.virtual import SWITCH_CONFIG, FrameMatch, Network
 from tailrace.native.virtual.account import Account
 from tailrace.native.virtual.observing import Sight, Traffic
+from tailrace.native.virtual.ranks import Transport
 from tailrace.topology import Topology, parse_topology
 from tests.native.virtual.l3 import Frame, ListNic, install, network, packet, program
 
@@ -81,12 +82,23 @@ def random_topology(rng: random.Random) -> Topology:
 class RandomRun:
     """A network with its NICs and faults, ready to run."""
 
-    def __init__(self, seed: int, *, faults: bool, pfc: bool, stepwise: bool = False) -> None:
+    def __init__(
+        self,
+        seed: int,
+        *,
+        faults: bool,
+        pfc: bool,
+        stepwise: bool = False,
+        instant: bool = True,
+        transport: Transport | None = None,
+    ) -> None:
+        """instant: some ports may take no time; transport: this is one rank of several."""
         rng = random.Random(f"run {seed}")
         self.topo = random_topology(rng)
         config = replace(SWITCH_CONFIG, pfc=_PFC if pfc else None, queue_depth_bytes=0 if pfc else 5000)
-        self.net = network(self.topo, seed, config=config, stepwise=stepwise)
-        self._infinite_ports(rng)
+        self.net = network(self.topo, seed, config=config, stepwise=stepwise, transport=transport)
+        if instant:
+            self._infinite_ports(rng)
         self.nics = self._attach(rng)
         a, b = rng.sample(self.topo.hosts, 2)
         self.watch = self.net.watch_flow(a.ip, b.ip)
@@ -115,8 +127,9 @@ class RandomRun:
             times = sorted(rng.choice((0, rng.randrange(SPAN_NS))) for _ in range(rng.randint(0, 15)))
             nic = EchoNic([(time, rng.choice(frames)) for time in times])
             nic.rng, nic.answers = random.Random(f"{host.name} {rng.random()}"), frames[:2]
-            nics[host.name] = nic
-            self.net.attach(host.name, nic)
+            if self.net.has(host.name):
+                nics[host.name] = nic
+                self.net.attach(host.name, nic)
         return nics
 
     def _fault(self, rng: random.Random) -> None:
@@ -157,7 +170,7 @@ class RandomRun:
                 account,
                 net.now_ps,
                 net.events,
-                [net.switch(switch.name).drops() for switch in self.topo.switches],
+                [net.switch(switch.name).drops() for switch in net.switches],
                 self.watch.sights(),
                 [
                     list(column(port))
@@ -169,5 +182,6 @@ class RandomRun:
 
 def _restore(net: Network, name: str) -> None:
     """What a controller does after a restart."""
-    net.switch(name).load(program())
-    install(net, name)
+    if net.has(name):
+        net.switch(name).load(program())
+        install(net, name)

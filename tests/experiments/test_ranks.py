@@ -1,0 +1,285 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`tailrace run --ranks`: the same folder for every number of ranks, and nothing left when one of them dies."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tailrace.cli.main import main
+from tailrace.controller import runfile
+from tailrace.experiments.backends.target import Machine, choose
+from tailrace.experiments.backends.virtual import run as virtual_run
+from tailrace.experiments.backends.virtual.ranks import MODULE, Part
+from tailrace.experiments.backends.virtual.run import Standing, run_part
+from tailrace.native.virtual.ranks import RankLostError, SharedMemory
+from tests.native.virtual.rank_threads import transports
+
+ROOT = Path(__file__).parents[2]
+LEAF_SPINE = "--topology leaf-spine:leaves=2,spines=2,hosts=2,rate=10Gbps,delay=1us"
+SMALL = f"--scheme ecmp {LEAF_SPINE} --workload permutation:size=16KiB,peers=remote"
+LONG = f"--scheme ecmp {LEAF_SPINE} --workload permutation:size=1GiB,peers=remote"
+FAT_TREE = "--topology fat-tree:k=4 --workload permutation:size=32KiB --seed 1"
+DRAGONFLY = "--topology dragonfly:p=1,a=4,h=1 --workload permutation:size=16KiB --seed 1"
+LOSSLESS = "--pfc default --transport dcqcn"
+WAIT_S = 60.0
+OWN = {"wall_s", "packet_hops_per_s", "ranks"}
+"""What a summary has of the run itself."""
+
+
+@contextmanager
+def in_threads(part: Part, ranks: int) -> Iterator[SharedMemory]:
+    """In place of other processes."""
+
+    def go(transport: SharedMemory, leave: Callable[[], None]) -> None:
+        try:
+            run_part(part, transport, _no_stop)
+        except RankLostError:
+            pass
+        except BaseException:
+            leave()
+            raise
+
+    with transports(ranks) as (first, *others):
+        threads = [threading.Thread(target=go, args=one) for one in others]
+        for thread in threads:
+            thread.start()
+        try:
+            yield first[0]
+        except BaseException:
+            first[1]()
+            raise
+        finally:
+            for thread in threads:
+                thread.join()
+
+
+def _no_stop(_standing: Standing) -> None:
+    raise AssertionError("nobody asked for that")
+
+
+def measured(words: str, ranks: int, folder: Path) -> tuple[dict[str, bytes], dict[str, Any]]:
+    """All files but the summary, and the summary but for what it says of the run itself."""
+    arguments = [
+        "run",
+        *shlex.split(words),
+        "--target",
+        "virtual",
+        "--ranks",
+        str(ranks),
+        "--out",
+        str(folder),
+    ]
+    assert main([*arguments, "--json"]) in (0, 1)
+    summary = json.loads((folder / "summary.json").read_text("utf-8"))
+    assert summary.get("ranks", 1) == ranks
+    files = {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file() and path.name != "summary.json"
+    }
+    return files, {key: value for key, value in summary.items() if key not in OWN}
+
+
+@pytest.mark.parametrize(
+    ("words", "several"),
+    [
+        (f"{SMALL} --pcap --sample 5us --follow 1 --gaps", (2, 3, 4)),
+        (
+            f"--scheme flowcut:variant=full {FAT_TREE} --fault link-down:fraction=0.1,at=20us,until=60us",
+            (2, 3),
+        ),
+        (f"--scheme flowcut:variant=full {FAT_TREE} --fault drop:rate=0.01 --pcap --sample 10us", (3,)),
+        (f"--scheme letflow {FAT_TREE} --fault link-slow:fraction=0.1,factor=0.1,at=5us --sample 7us", (4,)),
+        (f"--scheme ecmp {FAT_TREE} --fault switch-restart:switch=agg1_1,at=20us,for=20us", (2,)),
+        (f"--scheme flowcut:variant=nic {FAT_TREE} --fault blackhole:pairs=0.3,where=core", (2,)),
+        (f"--scheme spritz:variant=scout {DRAGONFLY} --fault link-down:fraction=0.05,at=10us", (2, 4)),
+        ("--scheme minimal --topology slim-fly:p=1,q=5 --workload random:flows=20,size=8KiB --seed 3", (4,)),
+        (f"--scheme letflow:hf2t=99 {FAT_TREE} --transport sr --gaps", (2,)),
+        (f"--scheme flowcut {LEAF_SPINE} --workload alltoall:size=16KiB,window=1", (2, 3)),
+        (f"--scheme ecmp {LEAF_SPINE} --workload allreduce:hosts=2,size=16KiB,background=1MiB", (2,)),
+        (f"--scheme ecmp {LEAF_SPINE} --workload incast:degree=3,size=64KiB {LOSSLESS}", (2, 4)),
+        (
+            f"--scheme rlb:variant=drill {FAT_TREE} {LOSSLESS} --fault blackhole:pairs=0.3,where=core"
+            " --fault link-down:fraction=0.05,at=30us,until=90us",
+            (2, 4),
+        ),
+    ],
+)
+def test_the_same_folder(
+    words: str, several: tuple[int, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Flow records, counters, samples, paths, captures, events, gaps and the trace hash."""
+    monkeypatch.setattr(virtual_run, "other_ranks", in_threads)
+    one = measured(words, 1, tmp_path / "1")
+    for ranks in several:
+        assert measured(words, ranks, tmp_path / str(ranks)) == one
+
+
+def test_digests_reach_all_ranks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """RLB's switches tell of failures, and its controller has other switches than theirs act on them."""
+    monkeypatch.setattr(virtual_run, "other_ranks", in_threads)
+    topology = "leaf-spine:leaves=3,spines=4,hosts=4,rate=40Gbps,delay=2us"
+    words = f"--scheme rlb:variant=drill,fault=1 --topology {topology} --workload incast:degree=8,size=128KiB"
+    one = measured(f"{words} {LOSSLESS} --seed 1", 1, tmp_path / "1")
+    assert b"failure-alert" in one[0]["events.jsonl"]
+    assert measured(f"{words} {LOSSLESS} --seed 1", 3, tmp_path / "3") == one
+
+
+# ---- processes ----
+
+
+def test_processes_give_the_same(tmp_path: Path) -> None:
+    words = f"{SMALL} --pcap --sample 5us"
+    assert measured(words, 2, tmp_path / "2") == measured(words, 1, tmp_path / "1")
+    assert not children(os.getpid())
+
+
+def children(parent: int) -> dict[str, int]:
+    """Ranks that a process has started, by number; what lies unburied has none."""
+    found = {}
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            state, ppid = (path / "stat").read_text().rpartition(")")[2].split()[:2]
+            words = (path / "cmdline").read_bytes().split(b"\0")
+        except OSError:  # it has just gone
+            continue
+        if int(ppid) == parent and MODULE.encode() in words:
+            found[words[words.index(MODULE.encode()) + 1].decode()] = int(path.name)
+        elif int(ppid) == parent and state == "Z":
+            found[state] = int(path.name)
+    return found
+
+
+def until(happened: Callable[[], Any]) -> Any:
+    deadline = time.monotonic() + WAIT_S
+    while time.monotonic() < deadline:
+        found = happened()
+        if found:
+            return found
+        time.sleep(0.02)
+    raise AssertionError("it never happened")
+
+
+@contextmanager
+def started(folder: Path, words: str) -> Iterator[subprocess.Popen[str]]:
+    """The command as a process of its own, its ranks in ours once it has gone."""
+    command = [sys.executable, "-m", "tailrace.cli.main", "run", *shlex.split(words), "--target", "virtual"]
+    with subprocess.Popen(
+        [*command, "--out", str(folder / "out")],
+        text=True,
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "XDG_RUNTIME_DIR": str(folder)},
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def gone(pid: int) -> bool:
+    """Whether a process has ended, buried or not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
+
+
+def test_a_rank_that_dies_ends_the_run(tmp_path: Path) -> None:
+    """One line, exit status 1, no process, no file."""
+    with started(tmp_path, f"{LONG} --ranks 3 --pcap") as process:
+        found = until(lambda: len(found := children(process.pid)) == 2 and found)
+        os.kill(found["2"], signal.SIGKILL)
+        out, told = process.communicate(timeout=WAIT_S)
+    assert (process.returncode, out) == (1, "")
+    assert told.splitlines()[-1] == "tailrace: rank 2 was ended by SIGKILL"
+    assert "Traceback" not in told
+    assert all(gone(pid) for pid in found.values())
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
+def test_control_c_ends_all_ranks(tmp_path: Path) -> None:
+    with started(tmp_path, f"{LONG} --ranks 2") as process:
+        other = until(lambda: children(process.pid).get("1"))
+        process.send_signal(signal.SIGINT)
+        out, told = process.communicate(timeout=WAIT_S)
+    assert (process.returncode, out) == (1, "")
+    assert told.splitlines()[-1] == "tailrace: interrupted; no results were written"
+    assert "Traceback" not in told
+    assert gone(other)
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
+def test_ranks_end_when_the_first_is_killed(tmp_path: Path) -> None:
+    """Whatever they are doing."""
+    with started(tmp_path, f"{LONG} --ranks 2") as process:
+        other = until(lambda: children(process.pid).get("1"))
+        process.kill()
+        until(lambda: gone(other))
+
+
+def test_a_stopped_run_is_looked_into(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every rank serves its own switches, and the run file leads to all of them."""
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    words = f"{SMALL.replace('ecmp', 'flowcut:buckets=16')} --seed 4"
+    with started(tmp_path, f"{words} --ranks 2 --stop-at 20us --json") as process:
+        assert process.stderr is not None and process.stdin is not None
+        told = next(line for line in process.stderr if "switches serve" in line)
+        assert "stopped at 20us; 4 switches" in told
+        addresses = {switch.address for switch in runfile.read().switches.values()}
+        assert len(addresses) == 2 and all(address in told for address in addresses)
+        for command in ("tables", "flows", "queues", "counters", "diff"):
+            assert main([command, "-o", "json"]) == 0
+            rows = json.loads(capsys.readouterr().out)
+            if command != "diff":
+                assert {row["switch"] for row in rows} >= {"leaf1", "leaf2"}, command
+            else:
+                assert rows == []
+        out, _ = process.communicate("\n", timeout=WAIT_S)
+    assert process.returncode == 0
+    _, plain = measured(words, 1, tmp_path / "1")
+    assert json.loads(out)["trace_sha256"] == plain["trace_sha256"]
+    assert json.loads(out)["packet_hops"] == plain["packet_hops"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("--ranks 0", "ranks: expected 1..4 for leaf-spine:"),
+        ("--ranks 5", "ranks: expected 1..4 for leaf-spine:"),
+        ("--ranks 2 --cli", "--ranks and --cli do not go together"),
+        ("--ranks 2 --target native", "ranks: target native has none; use the target virtual"),
+    ],
+)
+def test_ranks_that_cannot_be(
+    words: str,
+    message: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One line, exit status 2."""
+    machine = Machine(has_bmv2=True, no_mininet="")
+    monkeypatch.setattr(
+        "tailrace.experiments.run.prepare.choose", lambda wanted: choose(wanted, lambda: machine)
+    )
+    status = main(["run", *shlex.split(f"{SMALL} --target virtual {words}"), "--out", str(tmp_path / "out")])
+    told = capsys.readouterr().err
+    assert (status, message in told.splitlines()[-1]) == (2, True), told
