@@ -14,8 +14,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from msgspec import structs
+
 from tailrace.api.experiment import Base, Keys, experiment, in_words
 from tailrace.experiments.backends.outcome import Backend
+from tailrace.experiments.backends.virtual.mpi import World
 from tailrace.experiments.backends.virtual.run import Stops, VirtualBackend
 from tailrace.experiments.errors import RunError
 from tailrace.experiments.plan.defaults import PRESET
@@ -32,7 +35,7 @@ from tailrace.experiments.run.prepare import choose_target, tell_runs, tell_scal
 from tailrace.experiments.run.progress import Display
 from tailrace.experiments.run.run import run as run_plan
 from tailrace.experiments.run.sweep import SWEEP, Ended, Sweep, make_axis, points
-from tailrace.experiments.run.task import backend_of
+from tailrace.experiments.run.task import backend_of, key_of
 from tailrace.words import SpecError
 from tailrace.words.errors import UnitError
 from tailrace.words.units import format_time, parse_time_ns
@@ -41,6 +44,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from tailrace.experiments.backends.virtual.run import Standing
+    from tailrace.native.virtual.ranks import Transport
     from tailrace.schemes.base import SchemeConfig
 
 PCAP = "pcap"
@@ -56,7 +60,7 @@ def run(
     scale: str | None = None,
     out: Folder | None = None,
     pcap: bool = False,
-    ranks: int = 1,
+    ranks: int | Transport = 1,
     stop_at: Sequence[str] = (),
     at_stop: Callable[[Standing], None] | None = None,
     progress: bool | IO[str] = False,
@@ -71,7 +75,8 @@ def run(
         scale: `small` or `paper`: a size that the file knows.
         out: a folder for summary.json and flows.parquet; without it nothing is written.
         pcap: whether every link is captured, to `pcap` in that folder.
-        ranks: so many processes run the network, each a part of it; in virtual time, with the same result.
+        ranks: so many processes run the network, each a part of it; in virtual time, with the same result. Or
+            what they speak by, where all of them call this: the first alone writes, each has the result.
         stop_at: virtual times at full speed, such as `20us`, at which the run stands still.
         at_stop: called then, with the network as it stands; of several ranks with the part of the first.
         progress: True: shown on standard error, as the command line does; or a file to show it in.
@@ -81,22 +86,28 @@ def run(
         SpecError: a key, value or file that cannot be used, or a target that cannot do what they say.
         RunError: the run failed.
     """
-    display = _display(progress)
+    first = isinstance(ranks, int) or ranks.rank == 0
+    display = _display(progress if first else False)
     chosen = experiment(base, scale=scale, **keys)
     target = choose_target(chosen.target, display)
     planned = plan(chosen, target)
+    if isinstance(ranks, World):
+        ranks.agree(key_of(structs.replace(chosen, target=target)))
     stops_ns = _stops_ns(stop_at, planned)
     tell_scale(planned, display)
     label = labels([chosen.scheme])[0]
     backend: Backend = backend_of(target)
+    if stops_ns and not isinstance(ranks, int):
+        raise SpecError("--stop-at: only ranks that this process has started can stand still")
     if target == "virtual":
         stops = Stops(stops_ns, at_stop) if stops_ns and at_stop is not None else None
         backend = VirtualBackend(stops=stops, ranks=ranks)
     elif ranks != 1:
         raise SpecError(f"ranks: target {target} has none; use the target virtual")
-    with _kept(out) as folder:
+    with _kept(out if first else None) as folder:
+        captures = _captures(folder, pcap) if first else Path(PCAP) if pcap else None
         with display.run(label) as report:
-            result = run_plan(planned, backend, report, label=label, pcap_dir=_captures(folder, pcap))
+            result = run_plan(planned, backend, report, label=label, pcap_dir=captures)
         if folder is not None:
             write_result(result, folder)
     for time_ns in stops_ns:

@@ -18,6 +18,7 @@ from tailrace.cli.options import Form, View
 from tailrace.cli.output import show
 from tailrace.controller.listing.listing import Listing
 from tailrace.experiments.backends.mininet import MininetBackend
+from tailrace.experiments.backends.virtual.mpi import NAME, World
 from tailrace.experiments.errors import RunError
 from tailrace.experiments.plan.experiment import Experiment
 from tailrace.experiments.plan.plan import plan
@@ -28,7 +29,7 @@ from tailrace.experiments.run.pool import Where
 from tailrace.experiments.run.prepare import choose_target, tell_scale
 from tailrace.experiments.run.progress import Display
 from tailrace.experiments.run.signals import Interrupted, stoppable
-from tailrace.words import SpecError
+from tailrace.words import Error, SpecError
 
 NOTHING_KEPT = "no results were written"
 
@@ -53,7 +54,32 @@ class Output:
             show(listing, self.view)
 
 
-def run_one(experiment: Experiment, output: Output, stop_at: Sequence[str] = (), ranks: int = 1) -> None:
+@contextmanager
+def with_ranks(text: str) -> Iterator[int | World]:
+    """The processes that are asked for: a number, or those that mpiexec has started.
+
+    Of these only the first tells of errors, for all: its exit status is that of mpiexec.
+
+    Raises:
+        SpecError: neither is asked for, or there is no MPI.
+    """
+    if text != NAME:
+        if not text.isascii() or not text.isdigit():
+            raise SpecError(f"--ranks: expected a number or {NAME}, found '{text}'")
+        yield int(text)
+        return
+    world = World()
+    try:
+        with world.together():
+            yield world
+    except Error:
+        if world.rank == 0:
+            raise
+
+
+def run_one(
+    experiment: Experiment, output: Output, stop_at: Sequence[str] = (), ranks: int | World = 1
+) -> None:
     """Run one experiment, write its folder, and show it.
 
     Args:
@@ -66,7 +92,8 @@ def run_one(experiment: Experiment, output: Output, stop_at: Sequence[str] = (),
         SpecError: words that do not fit together, or a target that cannot do what they say.
         RunError: the run failed, was interrupted, or has flows that did not finish.
     """
-    display = Display(sys.stderr)
+    first = isinstance(ranks, int) or ranks.rank == 0
+    display = Display(sys.stderr if first else None)
     halt = None
     if stop_at:
         # whoever does not stop needs no server
@@ -83,6 +110,8 @@ def run_one(experiment: Experiment, output: Output, stop_at: Sequence[str] = (),
             at_stop=halt,
             progress=sys.stderr,
         )
+    if not first:
+        return
     output.show(make_table([result]), to_json(result.summary))
     display.say(f"results: {output.folder}")
     _judge([result], [], display)

@@ -30,8 +30,13 @@ def run(
     out: Out = DEFAULT_OUT,
     pcap: Pcap = False,
     ranks: Annotated[
-        int, typer.Option(help="so many processes run one network in virtual time, each a part of it")
-    ] = 1,
+        str,
+        typer.Option(
+            metavar="N|mpi",
+            help="so many processes run one network in virtual time, each a part of it; mpi: those that "
+            "mpiexec has started",
+        ),
+    ] = "1",
     stop_at: Annotated[
         list[str] | None,
         typer.Option(
@@ -49,19 +54,20 @@ def run(
     At --stop-at the run stands still, and `tailrace tables` and the others look at its switches until a line
     is entered: tailrace run --scheme flowcut --target virtual --stop-at 20us
     """
-    from tailrace.cli.experiment_command import Output, open_prompt, run_one
+    from tailrace.cli.experiment_command import Output, open_prompt, run_one, with_ranks
     from tailrace.experiments.plan.experiment_file import read_experiment
     from tailrace.words import SpecError
 
-    chosen = read_experiment(experiment, scale, given({"scheme": scheme, "variant": variant}) | values)
-    if cli and stop_at:
-        raise SpecError("--stop-at and --cli do not go together")
-    if cli and ranks != 1:
-        raise SpecError("--ranks and --cli do not go together")
-    if cli:
-        open_prompt(chosen)
-    else:
-        run_one(chosen, Output(out, view, pcap), stop_at or (), ranks)
+    with with_ranks(ranks) as processes:
+        chosen = read_experiment(experiment, scale, given({"scheme": scheme, "variant": variant}) | values)
+        if cli and stop_at:
+            raise SpecError("--stop-at and --cli do not go together")
+        if cli and processes != 1:
+            raise SpecError("--ranks and --cli do not go together")
+        if cli:
+            open_prompt(chosen)
+        else:
+            run_one(chosen, Output(out, view, pcap), stop_at or (), processes)
 
 
 def register(app: typer.Typer) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import shlex
@@ -264,6 +265,7 @@ def test_a_stopped_run_is_looked_into(
     [
         ("--ranks 0", "ranks: expected 1..4 for leaf-spine:"),
         ("--ranks 5", "ranks: expected 1..4 for leaf-spine:"),
+        ("--ranks many", "--ranks: expected a number or mpi, found 'many'"),
         ("--ranks 2 --cli", "--ranks and --cli do not go together"),
         ("--ranks 2 --target native", "ranks: target native has none; use the target virtual"),
     ],
@@ -283,3 +285,50 @@ def test_ranks_that_cannot_be(
     status = main(["run", *shlex.split(f"{SMALL} --target virtual {words}"), "--out", str(tmp_path / "out")])
     told = capsys.readouterr().err
     assert (status, message in told.splitlines()[-1]) == (2, True), told
+
+
+# ---- MPI ----
+
+MPIEXEC = Path(sys.executable).parent / "mpiexec"
+
+
+def mpiexec(*ranks: str) -> subprocess.CompletedProcess[str]:
+    """Runs ranks that share their words, or have words each."""
+    if not MPIEXEC.exists() or importlib.util.find_spec("mpi4py") is None:
+        pytest.skip("no mpi4py, or no mpiexec beside Python (tailrace[mpi], mpich)")
+    each = [[sys.executable, "-m", "tailrace.cli.main", "run", *shlex.split(words)] for words in ranks]
+    command = [word for one in each for word in (":", "-n", "1", *one, "--ranks", "mpi")][1:]
+    return subprocess.run(
+        [str(MPIEXEC), *command], text=True, capture_output=True, check=False, timeout=WAIT_S, cwd=ROOT
+    )
+
+
+def test_mpi_gives_the_same(tmp_path: Path) -> None:
+    """One of the ranks writes and shows; captures are one file."""
+    words = f"{SMALL} --pcap --sample 5us --target virtual"
+    process = mpiexec(*[f"{words} --out {tmp_path / 'mpi'} --json"] * 3)
+    assert process.returncode == 0, process.stderr
+    assert json.loads(process.stdout)["ranks"] == 3
+    files, summary = measured(words, 1, tmp_path / "1")
+    assert {name: (tmp_path / "mpi" / name).read_bytes() for name in files} == files
+    found = json.loads((tmp_path / "mpi" / "summary.json").read_text("utf-8"))
+    assert {key: value for key, value in found.items() if key not in OWN} == summary
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (["--seed 1", "--seed 2"], "ranks: rank 1 has other words, files or another version of Tailrace"),
+        (["--seed 1", "--topology fat-tree:k=5"], "rank 1: topology fat-tree: k must be even"),
+        (["--seed x", "--seed x"], "Invalid value for '--seed'"),
+        (["--stop-at 5us"] * 2, "--stop-at: only ranks that this process has started can stand still"),
+    ],
+)
+def test_mpi_ranks_that_fail(words: list[str], line: str, tmp_path: Path) -> None:
+    """All of them end; the first says why, and no result is left."""
+    process = mpiexec(*[f"{SMALL} --target virtual --out {tmp_path / 'out'} {each}" for each in words])
+    assert process.returncode in (1, 2)
+    told = [one for one in process.stderr.splitlines() if one.startswith("tailrace: ")]
+    assert told and line in told[0], process.stderr
+    assert "Traceback" not in process.stderr
+    assert list(tmp_path.iterdir()) == []

@@ -76,12 +76,13 @@ class VirtualBackend:
         observe: Callable[[Network], None] | None = None,
         stops: Stops | None = None,
         *,
-        ranks: int = 1,
+        ranks: int | Transport = 1,
     ) -> None:
         """Args:
         observe: is handed each network before its traffic begins, to tap its wires for one.
         stops: where runs stop; `halt` is called in this process.
-        ranks: processes that run one network; with several nobody observes.
+        ranks: processes that run one network, of which this one starts the others; or what they speak by,
+            where somebody else has started all of them. With several nobody observes.
         """
         self._observe = observe
         self._stops = stops
@@ -94,14 +95,18 @@ class VirtualBackend:
             SpecError: topology, scheme and faults do not go together, or there are not so many parts.
             RunError: the controller or the network failed, or another rank did.
         """
-        check_ranks(job.topology, self._ranks)
-        if self._ranks == 1:
+        ranks = self._ranks
+        check_ranks(job.topology, ranks if isinstance(ranks, int) else ranks.ranks)
+        if ranks == 1:
             with _in_one_line():
                 return _Run(job, report).measure(self._observe, self._stops)
         if self._observe is not None:
             raise SpecError("ranks: a network that somebody observes has one")
+        if not isinstance(ranks, int):
+            with _in_one_line():
+                return _Run(job, report, ranks).measure(None, None)
         part = Part(job, () if self._stops is None else self._stops.times_ns)
-        with other_ranks(part, self._ranks) as transport, _in_one_line():
+        with other_ranks(part, ranks) as transport, _in_one_line():
             return _Run(job, report, transport).measure(None, self._stops)
 
 
@@ -159,7 +164,8 @@ class _Run:
             guard_hosts(network, self._job)
             nics = attach_nics(network, self._job)
             if self._job.pcap_dir is not None:
-                self._job.pcap_dir.mkdir(parents=True, exist_ok=True)
+                if network.rank == 0:
+                    self._job.pcap_dir.mkdir(parents=True, exist_ok=True)
                 network.capture(self._job.pcap_dir / "all.pcapng")
             faults, alerts = self._schedule_faults(network)
             if observe is not None:

@@ -163,16 +163,28 @@ static PyObject *written(tv_net *net, const tv_state *s)
     return list;
 }
 
-static int join_frames(tv_net *net, const uint8_t *p, const uint8_t *end)
+static int strange(uint32_t from)
 {
-    while (p < end) {
+    return tv_net_error("rank %u speaks another language", from);
+}
+
+static int join_frames(tv_net *net, uint32_t from, const uint8_t *p,
+                       size_t left)
+{
+    while (left) {
         crossing c;
+        if (left < sizeof c)
+            return strange(from);
         memcpy(&c, p, sizeof c);
-        p += sizeof c;
-        tc_frame f = {c.arrival_ps, c.len, c.virt, p};
+        size_t size = sizeof c + ((c.len + 7u) & ~(size_t)7);
+        if (left < size || c.wire >= net->n_wires ||
+            net->wires[c.wire]->absent)
+            return strange(from);
+        tc_frame f = {c.arrival_ps, c.len, c.virt, p + sizeof c};
         if (tv_wire_join(net->wires[c.wire], &f, c.cuts) < 0)
             return -1;
-        p += (c.len + 7u) & ~(size_t)7;
+        p += size;
+        left -= size;
     }
     return 0;
 }
@@ -181,12 +193,12 @@ static int join(tv_net *net, uint32_t from, PyObject *item, tv_state *all)
 {
     head h;
     if (!PyBytes_Check(item) || (size_t)PyBytes_GET_SIZE(item) < sizeof h)
-        return tv_net_error("rank %u speaks another language", from);
+        return strange(from);
     const uint8_t *p = (const uint8_t *)PyBytes_AS_STRING(item);
     memcpy(&h, p, sizeof h);
     p += sizeof h;
     if (sizeof h + h.frames + h.captured != (size_t)PyBytes_GET_SIZE(item))
-        return tv_net_error("rank %u speaks another language", from);
+        return strange(from);
     if (h.state.first_ps < all->first_ps)
         all->first_ps = h.state.first_ps;
     if (h.state.ahead_ps < all->ahead_ps)
@@ -196,7 +208,7 @@ static int join(tv_net *net, uint32_t from, PyObject *item, tv_state *all)
     all->busy |= h.state.busy;
     if (from == 0)
         all->mark = h.state.mark;
-    if (join_frames(net, p, p + h.frames) < 0)
+    if (join_frames(net, from, p, h.frames) < 0)
         return -1;
     return h.captured ? tv_capture_join(net, p + h.frames, h.captured) : 0;
 }
