@@ -333,9 +333,9 @@ def test_ranks_of_others_do_not_stop() -> None:
         SpecError, match=r"^--stop-at: only ranks that this process has started can stand still$"
     ):
         tailrace.run("basic", target="virtual", ranks=_Alone(), stop_at=["5us"])
-    chosen = make(
-        {"topology": LEAF_SPINE.split()[1], "workload": "permutation:size=16KiB", "target": "virtual"}
-    )
+    topology = LEAF_SPINE.split()[1]
+    words = {"scheme": "ecmp", "topology": topology, "workload": "permutation:size=16KiB"}
+    chosen = make({**words, "target": "virtual"})
     one, again = tailrace.run(chosen), tailrace.run(chosen, ranks=_Alone())
     assert again.summary.trace_sha256 == one.summary.trace_sha256
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tailrace.experiments.backends.mininet import _environment
+from tailrace.experiments.backends.child import environment
 from tests.extend.conftest import Run
 
 RING = """
@@ -196,7 +196,7 @@ def test_mininet_s_processes_get_them(folder: Path, monkeypatch: pytest.MonkeyPa
     code = "from tailrace.topology import parse_topology; print(len(parse_topology('ring:switches=7').links))"
     done = subprocess.run(
         [sys.executable, "-c", code],
-        env=_environment(),
+        env=environment(),
         capture_output=True,
         text=True,
         timeout=60,
