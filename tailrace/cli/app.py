@@ -14,6 +14,7 @@ from typing import Annotated
 import typer
 
 from tailrace.cli.errors import DEBUG, PROGRAM
+from tailrace.cli.start.group import Group, group_of
 
 COMMANDS = (
     *("run", "compare", "sweep", "paper", "report"),
@@ -40,9 +41,10 @@ Exit status: 0 done, 1 failed (or a difference was found), 2 bad input, 130 inte
 """
 
 
-def make_app() -> typer.Typer:
+def make_app() -> Group:
     """The command with all its subcommands."""
     app = typer.Typer(
+        cls=Group,
         name=PROGRAM,
         epilog=_EPILOG,
         pretty_exceptions_enable=False,
@@ -51,7 +53,7 @@ def make_app() -> typer.Typer:
     app.callback(invoke_without_command=True)(_options)
     for name in COMMANDS:
         importlib.import_module(f"tailrace.cli.{name}").register(app)
-    return app
+    return group_of(app)
 
 
 def _show_version(value: bool) -> None:

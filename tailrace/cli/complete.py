@@ -6,12 +6,10 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import typer
 
-if TYPE_CHECKING:
-    from tailrace.words.registry import Registry
+from tailrace.cli.start.names import names_of
 
 _COLUMNS = {
     **dict.fromkeys(("run", "compare", "sweep"), "experiments.results.table"),
@@ -24,15 +22,6 @@ _COLUMNS = {
 }
 """The module whose COLUMNS a command shows."""
 
-_REGISTRIES = {
-    "scheme": "schemes.registry:SCHEMES",
-    "topology": "topology.parse:FAMILIES",
-    "workload": "experiments.workloads.workload:WORKLOADS",
-    "fault": "experiments.faults.parse:FAULTS",
-    "transport": "hosts.options.transports:TRANSPORTS",
-}
-"""Where the names of each kind of words are registered."""
-
 KINDS = {
     "schemes": "scheme",
     "topologies": "topology",
@@ -43,13 +32,6 @@ KINDS = {
 """What the commands that explain words explain."""
 
 Completer = Callable[[str], list[str]]
-
-
-def registry_of(kind: str) -> Registry[Any]:
-    """What is registered of a kind of words."""
-    module, name = _REGISTRIES[kind].split(":")
-    found: Registry[Any] = getattr(importlib.import_module(f"tailrace.{module}"), name)
-    return found
 
 
 def _beginning(names: Iterable[str], incomplete: str) -> list[str]:
@@ -101,12 +83,11 @@ def complete_words(kind: str, ending: str = "") -> Completer:
     def complete(incomplete: str) -> list[str]:
         cut = max(incomplete.rfind(","), incomplete.rfind(":")) + 1
         before, last = incomplete[:cut], incomplete[cut:]
-        registry = registry_of(kind)
-        names = [] if before.endswith(":") else list(registry.names)
+        known = names_of(kind)
+        names = [] if before.endswith(":") else list(known)
         # what has options stands before the last colon
         name = before.rpartition(":")[0].rpartition(",")[2]
-        if name in registry.names:
-            names += [f"{key.name}=" for key in registry.keys(name)]
+        names += [f"{key}=" for key in known.get(name, ())]
         found = [before + each for each in _beginning(names, last)]
         return found + (list(_files(incomplete, ending)) if ending else [])
 
@@ -115,7 +96,7 @@ def complete_words(kind: str, ending: str = "") -> Completer:
 
 def complete_declared(context: typer.Context, incomplete: str) -> list[str]:
     """Names of what the command explains."""
-    return _beginning(registry_of(KINDS[context.info_name or ""]).names, incomplete)
+    return _beginning(names_of(KINDS[context.info_name or ""]), incomplete)
 
 
 def complete_experiment(incomplete: str) -> list[str]:
@@ -137,7 +118,7 @@ def complete_paper(incomplete: str) -> list[str]:
 
 def complete_transport(incomplete: str) -> list[str]:
     """Transports that begin so."""
-    return _beginning(registry_of("transport").names, incomplete)
+    return _beginning(names_of("transport"), incomplete)
 
 
 def one_of(*names: str) -> Completer:

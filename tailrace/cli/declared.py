@@ -8,8 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
-from tailrace.cli.complete import KINDS, complete_declared, registry_of
+from tailrace.cli.complete import KINDS, complete_declared
 from tailrace.cli.options import Plugin, View, with_view
+from tailrace.cli.start.names import registry_of
 from tailrace.controller.listing.listing import Column
 
 _HELP = {

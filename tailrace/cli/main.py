@@ -11,7 +11,6 @@ import contextlib
 import os
 import signal
 import sys
-import traceback
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import FrameType
@@ -21,7 +20,7 @@ from tailrace.cli.errors import BAD_INPUT, DEBUG, DONE, FAILED, INTERRUPTED, PRO
 from tailrace.toolchain.artifacts import ROOT
 
 if TYPE_CHECKING:
-    import typer
+    from tailrace.cli.start.group import Group
 
 _MOST_CHARACTERS = 1000
 """Of the line that tells of an error."""
@@ -98,6 +97,8 @@ def _guarded(words: list[str]) -> int:
         return _fail(f"{place}{error.strerror or error}", FAILED)
     except BaseException as error:  # noqa: BLE001 - the net below all others
         # libraries written in Rust panic with an exception that is no Exception
+        import traceback
+
         if os.environ.get(DEBUG):
             traceback.print_exc()
             return FAILED
@@ -108,7 +109,7 @@ def _guarded(words: list[str]) -> int:
         )
 
 
-def make_app() -> typer.Typer:
+def make_app() -> Group:
     """The command with all its subcommands: cli.app."""
     from tailrace.cli.app import make_app as make
 
@@ -147,6 +148,8 @@ def _run(words: list[str]) -> int:
 
 def _place(error: BaseException) -> str:
     """The last place of ours that an error went through."""
+    import traceback
+
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         path = Path(frame.filename)
         if path.is_relative_to(ROOT) and "site-packages" not in path.parts:

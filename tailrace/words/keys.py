@@ -193,13 +193,14 @@ def fields_of(struct: type) -> dict[str, Key | type]:
     """
     hints = get_type_hints(struct, include_extras=True)
     own = [name for base in struct.__mro__ for name in inspect.get_annotations(base)]
+    defaults = _defaults(struct)
     found: dict[str, Key | type] = {}
     for name in dict.fromkeys(own):
         hint = hints[name]
         notes = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
         for note in notes:
             if isinstance(note, Key):
-                found[name] = replace(note, default=_default(struct, name))
+                found[name] = replace(note, default=defaults[name])
         if not notes and isinstance(hint, type) and _has_fields(hint) and fields_of(hint):
             found[name] = hint
     return found
@@ -209,12 +210,12 @@ def _has_fields(struct: type) -> bool:
     return dataclasses.is_dataclass(struct) or issubclass(struct, msgspec.Struct)
 
 
-def _default(struct: type, name: str) -> Any:
+def _defaults(struct: type) -> dict[str, Any]:
     if issubclass(struct, msgspec.Struct):
-        field = next(field for field in msgspec.structs.fields(struct) if field.name == name)
-        return REQUIRED if field.required else field.default
-    default = struct.__dataclass_fields__[name].default  # type: ignore[attr-defined]
-    return REQUIRED if default is dataclasses.MISSING else default
+        own = msgspec.structs.fields(struct)
+        return {field.name: REQUIRED if field.required else field.default for field in own}
+    found = {field.name: field.default for field in dataclasses.fields(struct)}  # type: ignore[arg-type]
+    return {name: REQUIRED if default is dataclasses.MISSING else default for name, default in found.items()}
 
 
 def keys_of(*structs: type) -> tuple[Key, ...]:

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Names of what words name, and their keys, for completion: remembered, since asking what registers them
+would import most of the program at every press of the tabulator.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import importlib
+import json
+import os
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from tailrace.toolchain.artifacts import ROOT
+
+if TYPE_CHECKING:
+    from tailrace.words.registry import Registry
+
+Names = dict[str, list[str]]
+
+_REGISTRIES = {
+    "scheme": "schemes.registry:SCHEMES",
+    "topology": "topology.parse:FAMILIES",
+    "workload": "experiments.workloads.workload:WORKLOADS",
+    "fault": "experiments.faults.parse:FAULTS",
+    "transport": "hosts.options.transports:TRANSPORTS",
+}
+"""Where the names of each kind of words are registered."""
+
+_PLUGINS = "TAILRACE_PLUGINS"
+
+
+def registry_of(kind: str) -> Registry[Any]:
+    """What is registered of a kind of words."""
+    module, name = _REGISTRIES[kind].split(":")
+    found: Registry[Any] = getattr(importlib.import_module(f"tailrace.{module}"), name)
+    return found
+
+
+def names_of(kind: str) -> Names:
+    """All names of a kind of words, in order, with the keys of each."""
+    module = f"tailrace.{_REGISTRIES[kind].partition(':')[0]}"
+    if module in sys.modules or os.environ.get(_PLUGINS):
+        return _registered(kind)
+    from tailrace.toolchain.cache import open_folder
+    from tailrace.toolchain.errors import BuildError
+
+    entry = f"names-{_state(kind)}"
+    try:
+        folder = open_folder()
+        with contextlib.suppress(ValueError):
+            # behind the first line is the seal
+            found: Names = json.loads((folder.content(entry) or b"").partition(b"\n")[0])
+            return found
+        names = _registered(kind)
+        with folder.lock(entry), folder.scratch(entry) as scratch:
+            made = scratch / "names"
+            made.write_text(json.dumps(names) + "\n")
+            folder.put(entry, made)
+        return names
+    except BuildError:
+        return _registered(kind)
+
+
+def _registered(kind: str) -> Names:
+    registry = registry_of(kind)
+    return {name: [key.name for key in registry.keys(name)] for name in registry.names}
+
+
+def _state(kind: str) -> str:
+    """Changes with our sources and, by the folders of the search path, with what is installed."""
+    h = hashlib.sha256(f"{kind} {sys.version}".encode())
+    for path in [*_sources(str(ROOT / "tailrace")), *sys.path]:
+        with contextlib.suppress(OSError):
+            found = os.stat(path)  # noqa: PTH116
+            h.update(f"{path}\0{found.st_mtime_ns}\0{found.st_size}\0".encode())
+    return h.hexdigest()[:32]
+
+
+def _sources(folder: str) -> Iterator[str]:
+    for where, _, files in os.walk(folder, followlinks=True):
+        yield from (f"{where}/{name}" for name in files if name.endswith(".py"))
