@@ -4,34 +4,67 @@
 from __future__ import annotations
 
 import ctypes
+import io
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from cffi import FFI
+import _cffi_backend  # type: ignore[import-untyped]
+
+from tailrace.toolchain.remembered import remembered
+
+if TYPE_CHECKING:
+    from cffi import FFI
+
+_texts: dict[FFI, tuple[str, ...]] = {}
+"""What each was made of, those that it goes on from first."""
 
 
 def declared(headers: Sequence[Path], beside: FFI | None = None) -> FFI:
     """All types, numbers and functions of some headers.
 
     Such a header holds declarations and ``#define NAME NUMBER``, no code and nothing that depends on the
-    preprocessor.
+    preprocessor. They are parsed once; afterwards the cache has what cffi makes of them.
 
     Args:
         headers: in the order in which they include each other.
-        beside: the declarations that they go on from.
+        beside: the declarations that they go on from, from here, too.
 
     Raises:
         cffi.CDefError: a header holds something else.
     """
-    ffi = FFI()
-    if beside is not None:
-        ffi.include(beside)
-    for header in headers:
-        lines = header.read_text().splitlines()
-        # includes and guards; of the preprocessor's lines only numbers have three words
-        ffi.cdef("\n".join(line for line in lines if line[:1] != "#" or len(line.split()) > 2))
-    return ffi
+    before = () if beside is None else _texts[beside]
+    texts = (*before, "\n".join(_declarations(header) for header in headers))
+    code = remembered("declared", (_cffi_backend.__version__, *texts), lambda: _parsed(texts))
+    names: dict[str, Any] = {"_ffi0": beside}
+    exec(code, names)  # noqa: S102 - cffi's own text, of a cache that is believed as compiled code is
+    made: FFI = names["ffi"]
+    _texts[made] = texts
+    return made
+
+
+def _declarations(header: Path) -> str:
+    lines = header.read_text().splitlines()
+    # includes and guards; of the preprocessor's lines only numbers have three words
+    return "\n".join(line for line in lines if line[:1] != "#" or len(line.split()) > 2)
+
+
+def _parsed(texts: Sequence[str]) -> str:
+    """The Python text that makes the last of some declarations, each of which goes on from the one before."""
+    from cffi import FFI
+
+    made: list[FFI] = []
+    for text in texts:
+        ffi = FFI()
+        if made:
+            ffi.include(made[-1])
+        ffi.cdef(text)
+        ffi.set_source(f"declared{len(made)}", None)
+        made.append(ffi)
+    code = io.StringIO()
+    made[-1].emit_python_code(code)
+    # what it goes on from is given, and no module
+    return "\n".join(line for line in code.getvalue().splitlines() if not line.startswith("from declared"))
 
 
 def bound(library: ctypes.CDLL, ffi: FFI) -> Any:

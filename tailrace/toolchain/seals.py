@@ -15,7 +15,9 @@ SEAL = "sealed.txt"
 
 READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _MAGIC = b"\0tailrace sealed"
-_FOOTER = len(_MAGIC) + 32
+FOOTER = len(_MAGIC) + 32
+"""Bytes of the seal at the end of an entry that is a file."""
+
 _MOST_FILE = 1 << 30
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
@@ -52,12 +54,12 @@ def seal_file(path: Path, name: str) -> None:
 
 def content_of(fd: int, name: str, found: os.stat_result) -> bytes | None:
     """A sealed file's bytes, the seal included; None when they are not what was sealed."""
-    if not stat.S_ISREG(found.st_mode) or not _FOOTER < found.st_size <= _MOST_FILE:
+    if not stat.S_ISREG(found.st_mode) or not FOOTER < found.st_size <= _MOST_FILE:
         return None
     with os.fdopen(os.dup(fd), "rb") as file:
         content = file.read(found.st_size)
     h = _hash_of(name)
-    h.update(memoryview(content)[:-_FOOTER])
+    h.update(memoryview(content)[:-FOOTER])
     return content if content.endswith(_MAGIC + h.digest()) else None
 
 

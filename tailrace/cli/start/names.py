@@ -6,7 +6,6 @@ would import most of the program at every press of the tabulator.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import importlib
 import json
 import os
@@ -45,24 +44,10 @@ def names_of(kind: str) -> Names:
     module = f"tailrace.{_REGISTRIES[kind].partition(':')[0]}"
     if module in sys.modules or os.environ.get(_PLUGINS):
         return _registered(kind)
-    from tailrace.toolchain.cache import open_folder
-    from tailrace.toolchain.errors import BuildError
+    from tailrace.toolchain.remembered import remembered
 
-    entry = f"names-{_state(kind)}"
-    try:
-        folder = open_folder()
-        with contextlib.suppress(ValueError):
-            # behind the first line is the seal
-            found: Names = json.loads((folder.content(entry) or b"").partition(b"\n")[0])
-            return found
-        names = _registered(kind)
-        with folder.lock(entry), folder.scratch(entry) as scratch:
-            made = scratch / "names"
-            made.write_text(json.dumps(names) + "\n")
-            folder.put(entry, made)
-        return names
-    except BuildError:
-        return _registered(kind)
+    found: Names = json.loads(remembered("names", _state(kind), lambda: json.dumps(_registered(kind))))
+    return found
 
 
 def _registered(kind: str) -> Names:
@@ -70,14 +55,13 @@ def _registered(kind: str) -> Names:
     return {name: [key.name for key in registry.keys(name)] for name in registry.names}
 
 
-def _state(kind: str) -> str:
+def _state(kind: str) -> Iterator[str]:
     """Changes with our sources and, by the folders of the search path, with what is installed."""
-    h = hashlib.sha256(f"{kind} {sys.version}".encode())
+    yield from (kind, sys.version)
     for path in [*_sources(str(ROOT / "tailrace")), *sys.path]:
         with contextlib.suppress(OSError):
             found = os.stat(path)  # noqa: PTH116
-            h.update(f"{path}\0{found.st_mtime_ns}\0{found.st_size}\0".encode())
-    return h.hexdigest()[:32]
+            yield f"{path} {found.st_mtime_ns} {found.st_size}"
 
 
 def _sources(folder: str) -> Iterator[str]:
