@@ -2,7 +2,7 @@
 """The NIC algorithms as compiled by mypyc: which modules these are, and where a set of them lies.
 
 `python -m tailrace.hosts.build` makes a set for exactly the present sources; `hosts` loads it. Compiled
-or not, NICs decide the same, so a run's result does not tell how they ran.
+or not, NICs decide the same; how they ran, `summary.json` says, and `why_interpreted` before a run.
 
 TAILRACE_HOSTS=auto|compiled|interpreted: a set if there is one (the default); a set or an error; none.
 """
@@ -92,15 +92,20 @@ def find() -> Path | None:
     return None
 
 
-def lost() -> str:
-    """A line that says that NICs run interpreted although they were compiled once; empty: no loss."""
+def why_interpreted() -> str:
+    """A line that says why NICs run interpreted, and what to do; empty: they do not, or were asked to.
+
+    Nothing compiles them by itself, since that takes longer than most runs and more memory.
+    """
+    if os.environ.get(VARIABLE) == INTERPRETED or find() is not None:
+        return ""
     try:
-        old = next(root().glob(f"{_SET}*"), None) if (os.environ.get(VARIABLE) or AUTO) == AUTO else None
-    except (BuildError, OSError):
-        return ""
-    if old is None or find() is not None:
-        return ""
-    return f"NICs run interpreted, for their sources have changed since they were compiled: {BUILD_COMMAND}"
+        old = next(root().glob(f"{_SET}*"), None)
+    except (BuildError, OSError) as error:
+        return f"NICs run interpreted, at half the speed or less: {error}"
+    if old is not None:
+        return f"NICs run interpreted: their sources have changed since they were compiled: {BUILD_COMMAND}"
+    return f"NICs run interpreted, at half the speed or less in long runs; to compile them once: {HOW}"
 
 
 def pinned(found: Path) -> str:

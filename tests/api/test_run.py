@@ -32,7 +32,11 @@ TIMEOUT_S = 120
 def known(result: Result) -> dict[str, Any]:
     """What does not depend on the machine's speed, nor on who ran it."""
     found: dict[str, Any] = json.loads(to_json(result.summary))
-    return {key: value for key, value in found.items() if key not in ("wall_s", "packet_hops_per_s", "task")}
+    return {
+        key: value
+        for key, value in found.items()
+        if key not in ("wall_s", "packet_hops_per_s", "task", "nics")
+    }
 
 
 def options(*more: str) -> list[str]:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tailrace.cli.start import names
+from tailrace.hosts import compiled
 from tailrace.words.registry import Registry
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -115,6 +116,25 @@ def test_names_are_those_that_are_registered(kind: str) -> None:
     assert names.names_of(kind) == {
         name: [key.name for key in registry.keys(name)] for name in registry.names
     }
+
+
+def test_a_run_with_another_cache_says_that_nics_are_interpreted(tmp_path: Path) -> None:
+    """In one line on standard error, and in its summary; with what is compiled for C it begins anew."""
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "tailrace.cli.main", "run", "--target", "virtual", "--scheme", "ecmp"),
+            *("--workload", "permutation:size=1KiB", "--out", str(tmp_path / "out")),
+        ],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_S,
+        check=True,
+        env={**os.environ, "TAILRACE_CACHE": str(tmp_path / "cache"), "TAILRACE_HOSTS": "auto"},
+    )
+    (told,) = [line for line in done.stderr.splitlines() if "NICs run interpreted" in line]
+    assert compiled.BUILD_COMMAND in told
+    assert json.loads((tmp_path / "out" / "summary.json").read_text())["nics"] == "interpreted"
 
 
 def test_a_virtual_run_without_a_figure_draws_nothing(tmp_path: Path) -> None:

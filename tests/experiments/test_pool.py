@@ -186,17 +186,3 @@ def test_cluster_without_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         with pytest.raises(RunError, match=r"no worker for 1 s; 2 runs are left"):
             run_all(tasks(2), tmp_path, where, shown)
     assert "there is no worker; waiting 1 s for one" in text.getvalue()
-
-
-@pytest.mark.parametrize("implementation", ["compiled", "interpreted"])
-@pytest.mark.parametrize("long_s", [0.0, 1e6])
-def test_long_runs_with_interpreted_nics_are_told(
-    implementation: str, long_s: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """And how to compile them; not after what was finished before, and not where it would gain little."""
-    monkeypatch.setattr(pool, "IMPLEMENTATION", implementation)
-    monkeypatch.setattr(pool, "LONG_S", long_s)
-    for expected in (implementation == "interpreted" and not long_s, False):
-        shown, out = display()
-        run_all(tasks(1), tmp_path, Where(), shown)
-        assert ("tailrace[compiled]" in out.getvalue()) == expected

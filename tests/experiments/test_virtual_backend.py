@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tailrace import hosts
 from tailrace.experiments.backends.outcome import Progress
 from tailrace.experiments.backends.virtual.run import VirtualBackend
 from tailrace.experiments.plan.experiment import make
@@ -107,6 +108,7 @@ def test_summary_of_a_virtual_run() -> None:
     assert summary["virtual_ns"] > max(times(result))
     assert summary["packet_hops"] > 2 * packets["sent"]
     assert len(summary["p4_sha256"]) == len(summary["trace_sha256"]) == 64
+    assert summary["nics"] == hosts.IMPLEMENTATION
     assert packets["sent"] == packets["delivered"] == 4 * 64
     assert (packets["dropped"], packets["out_of_order"], summary["overloaded"]) == (0, 0, False)
     assert summary["flowcut"]["flowcut_created"] == summary["flowcut"]["flowcut_deleted"] > 0

@@ -81,18 +81,29 @@ def test_a_set_is_sound_whatever_the_umask(umask, monkeypatch, tmp_path):
     assert opened.sound("set")
 
 
-def test_losing_the_compiled_ones_is_told(monkeypatch, tmp_path):
-    """A line where another set lies there and none for these sources; nobody else is bothered."""
+def test_why_nics_run_interpreted_is_told(monkeypatch, tmp_path):
+    """In one line that says what compiles them, and whether they were; not where they are, or should not be."""
     monkeypatch.setenv("TAILRACE_CACHE", str(tmp_path))
     monkeypatch.delenv("TAILRACE_HOSTS", raising=False)
-    assert compiled.lost() == ""
     monkeypatch.setattr(compiled, "digest", lambda: "1" * 32)
+    never = compiled.why_interpreted()
+    assert compiled.HOW in never
+    assert "\n" not in never
     seal_set(tmp_path)
-    assert compiled.lost() == ""
+    assert compiled.why_interpreted() == ""
     monkeypatch.setattr(compiled, "digest", lambda: "2" * 32)
-    assert compiled.BUILD_COMMAND in compiled.lost()
+    changed = compiled.why_interpreted()
+    assert "sources have changed" in changed
+    assert changed.endswith(compiled.BUILD_COMMAND)
     monkeypatch.setenv("TAILRACE_HOSTS", "interpreted")
-    assert compiled.lost() == ""
+    assert compiled.why_interpreted() == ""
+
+
+def test_a_cache_that_cannot_be_used_is_told(monkeypatch):
+    """Why, in the same line."""
+    monkeypatch.setenv("TAILRACE_CACHE", "not/absolute")
+    monkeypatch.delenv("TAILRACE_HOSTS", raising=False)
+    assert "'not/absolute', expected an absolute path" in compiled.why_interpreted()
 
 
 def test_a_set_that_is_damaged_or_of_others_is_not_loaded(monkeypatch, tmp_path):

@@ -78,7 +78,8 @@ class Outcome:
     `counters` holds each switch's own counters by name; `dropped` counts packets that switches dropped,
     `packet_hops` packets that switches took in. `delays` says whether the links' propagation delays were
     there. `gaps` are those between data packets of a flow, where NICs measured them, and `learned` is what
-    NICs have learnt that stretch gaps. `ranks` are the processes that ran the network.
+    NICs have learnt that stretch gaps. `nics` says how they ran: `compiled` or `interpreted`. `ranks` are
+    the processes that ran the network.
     """
 
     records: tuple[FlowRecord, ...]
@@ -97,6 +98,7 @@ class Outcome:
     gaps: Gaps | None = None
     unobserved: tuple[str, ...] = ()
     learned: tuple[Learned, ...] = ()
+    nics: str | None = None
     ranks: int = 1
 
 

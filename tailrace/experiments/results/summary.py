@@ -82,7 +82,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
 
     `task` is the key of the words that it was made from (tailrace/experiments/run/task.py), where it belongs
     to a sweep. `path_changes`, `drains` and `drained_ns` are sums over the flows, as their receivers and
-    senders saw them. `unobserved` names columns of flows.parquet that a run has not, because nobody could
+    senders saw them. `nics` says whether NICs ran `compiled` or `interpreted`, which changes nothing but
+    `wall_s`. `unobserved` names columns of flows.parquet that a run has not, because nobody could
     count them. `flows`, `completed` and all times leave out flows of the background; `classes` has them, too.
     `ranks` are the processes that ran the network, where there were several.
     `metrics` are those from outside (metrics.py), `plugins` all that was loaded from there, with its
@@ -125,6 +126,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     metrics: dict[str, float] | UnsetType = UNSET
     plugins: dict[str, str] | UnsetType = UNSET
     virtual_ns: int | UnsetType = UNSET
+    nics: str | UnsetType = UNSET
     wall_s: float
     ranks: int | UnsetType = UNSET
     packet_hops: int | UnsetType = UNSET

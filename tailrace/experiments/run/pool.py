@@ -27,8 +27,6 @@ from tailrace.experiments.errors import RunError
 from tailrace.experiments.results.result import Result
 from tailrace.experiments.run.progress import Display
 from tailrace.experiments.run.task import Failed, Task, finished, keep, run_task
-from tailrace.hosts import IMPLEMENTATION
-from tailrace.hosts.compiled import HOW, INTERPRETED
 from tailrace.p4rt.errors import ControllerError
 from tailrace.words import SpecError
 
@@ -43,9 +41,6 @@ LOOK_S = 1.0
 
 MOST_WORKERS = 1024
 """Processes of this machine at a time."""
-
-LONG_S = 60.0
-"""A run in virtual time that takes longer would have been worth compiling the NICs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,18 +82,14 @@ def run_all(
             folders.setdefault(task.key, {})[task.out] = task
     if ends:
         display.say(f"{len(ends)} of {len(ends) + len(waiting)} results were there already")
-    long = False
     for task, end in _ends(tuple(waiting.values()), where, display):
         if isinstance(end, Result):
-            long = long or (end.summary.target == "virtual" and end.summary.wall_s > LONG_S)
             if root is not None:
                 for same in folders[task.key].values():
                     keep(same, end, root)
         else:
             display.warn(f"{task.label}: {end.reason}")
         ends[task.key] = end
-    if long and IMPLEMENTATION == INTERPRETED:
-        display.say(f"NICs ran interpreted; compiled, long runs take half as long: {HOW}")
     return ends
 
 

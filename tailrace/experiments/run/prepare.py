@@ -22,8 +22,8 @@ def choose_target(wanted: str, display: Display) -> str:
     """
     choice = choose(wanted)
     display.say(f"target {choice.name}: {choice.reason}")
-    if lost := compiled.lost():
-        display.warn(lost)
+    if why := compiled.why_interpreted():
+        display.warn(why)
     return choice.name
 
 

@@ -146,6 +146,7 @@ def _summary(planned: Plan, outcome: Outcome, rows: tuple[FlowRow, ...]) -> Summ
         dcqcn=notifications(rows) if planned.job.nic.transport == DCQCN else UNSET,
         plugins=dict(plugins.digest()) or UNSET,
         virtual_ns=known(outcome.virtual_ns),
+        nics=known(outcome.nics),
         wall_s=outcome.wall_s,
         ranks=outcome.ranks if outcome.ranks > 1 else UNSET,
         packet_hops=known(hops),

@@ -24,6 +24,7 @@ from tailrace.experiments.backends.virtual.switches import guard_hosts, pfc_coun
 from tailrace.experiments.backends.virtual.uncollected import uncollected
 from tailrace.experiments.errors import RunError
 from tailrace.experiments.results.timelines import Timelines
+from tailrace.hosts import IMPLEMENTATION
 from tailrace.hosts.errors import ConfigError
 from tailrace.hosts.nic.nic import Nic
 from tailrace.native.virtual import Network, NetworkError
@@ -299,6 +300,7 @@ class _Run:
             gaps=gaps_seen(network, nics, self._job),
             learned=learned(network, nics),
             ranks=1 if self._transport is None else self._transport.ranks,
+            nics=IMPLEMENTATION,
         )
 
     def _counters(self, network: Network, switch: str) -> dict[str, int]:
