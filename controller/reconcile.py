@@ -7,15 +7,16 @@ anew. A second run writes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from finsy import P4TableEntry
 from finsy.p4entity import P4Entity
 from finsy.proto import p4i, p4r
 
 from tailrace.p4rt import programs
-from tailrace.p4rt.diff import Change, by_key, diff, diff_by_key, stages
-from tailrace.p4rt.encoding import encode
+from tailrace.p4rt.diff import ByKey, Change, by_key, diff, diff_by_key, stages
+from tailrace.p4rt.encoding import encode, encode_shared
 from tailrace.p4rt.endpoint import Endpoint, Readable, run_at_once
 from tailrace.p4rt.errors import ReadError, ReconcileError, WriteError
 from tailrace.p4rt.inprocess import InProcess, Switch
@@ -199,9 +200,40 @@ def install_all(
     Raises:
         SwitchError: a switch refuses something.
     """
+    fresh: dict[Program, ByKey] = {}
     return {
-        name: run_at_once(install(InProcess(switch(name)), load(found.program), found.entities, alone=True))[
-            1
-        ]
+        name: run_at_once(_install(InProcess(switch(name)), load(found.program), found.entities, fresh))
         for name, found in intents.items()
     }
+
+
+async def _install(
+    endpoint: InProcess, program: Program, intended: Sequence[P4Entity], fresh: dict[Program, ByKey]
+) -> Report:
+    """As `install` where nobody else writes: what a switch holds that just got its program is read once.
+
+    Args:
+        fresh: what that is, by program.
+    """
+    if await endpoint.cookie() == program.cookie:
+        return await reconcile(endpoint, program, intended, alone=True)
+    await endpoint.push(program)
+    if program not in fresh:
+        fresh[program] = by_key(await read_all(endpoint, program))
+    if any(key[0] != "default" for key in fresh[program]):
+        return await reconcile(endpoint, program, intended, alone=True)
+    entries: list[p4r.Entity] = []
+    others: list[p4r.Entity] = []
+    for entity, message in zip(intended, encode_shared(program, intended), strict=True):
+        is_entry = type(entity) is P4TableEntry and not entity.is_default_action
+        (entries if is_entry else others).append(message)
+    changes = diff_by_key(program, by_key(others), fresh[program])
+    written, refused = await _write(endpoint, stages(program, changes))
+    try:
+        await endpoint.fill(entries)
+    except WriteError as error:
+        refused = error
+    if refused is None:
+        return written.plus(Report(inserted=len(entries)))
+    # which tells what is wrong, unless that was two entries with one key
+    return await reconcile(endpoint, program, intended, alone=True)

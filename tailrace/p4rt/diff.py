@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from finsy.proto import p4r
 
@@ -87,6 +88,7 @@ def _identity(entity: p4r.Entity) -> p4r.Entity:
     return found
 
 
+@lru_cache
 def _initial_defaults(program: Program) -> dict[Key, Value]:
     """The default actions that the program itself has, by key."""
     found: dict[Key, Value] = {}

@@ -12,7 +12,7 @@ from dataclasses import fields
 from functools import lru_cache
 from operator import attrgetter
 
-from finsy import P4TableAction, P4TableEntry
+from finsy import P4Schema, P4TableAction, P4TableEntry
 from finsy.p4entity import P4Entity
 from finsy.proto import p4r
 
@@ -33,6 +33,13 @@ _NO_OTHERS = _others(P4TableEntry())
 def _kept(program: Program) -> dict[Hashable, p4r.Entity]:
     """The messages of a program, by what `_said` says."""
     del program  # a dictionary of its own is all that it needs
+    return {}
+
+
+@lru_cache(_PROGRAMS_KEPT)
+def _met(program: Program) -> dict[int, tuple[P4Entity, p4r.Entity]]:
+    """The messages of entities that never change, by `id`; with each, so that no other one gets that."""
+    del program
     return {}
 
 
@@ -58,15 +65,30 @@ def _said(entity: P4Entity) -> Hashable:
 def encode(program: Program, entities: Iterable[P4Entity]) -> list[p4r.Entity]:
     """Entities as P4Runtime messages, which are shared: nobody may change them."""
     kept, schema = _kept(program), program.schema
+    return [_encoded(entity, kept, schema) for entity in entities]
+
+
+def encode_shared(program: Program, entities: Iterable[P4Entity]) -> list[p4r.Entity]:
+    """The same of entities that nobody may change either: what was met before needs no look."""
+    kept, met, schema = _kept(program), _met(program), program.schema
     found = []
     for entity in entities:
-        said = _said(entity)
-        message = None if said is None else kept.get(said)
-        if message is None:
-            message = entity.encode(schema)
-            if said is not None:
-                if len(kept) >= MOST_KEPT:
-                    kept.clear()
-                kept[said] = message
-        found.append(message)
+        known = met.get(id(entity))
+        if known is None:
+            if len(met) >= MOST_KEPT:
+                met.clear()
+            known = met[id(entity)] = entity, _encoded(entity, kept, schema)
+        found.append(known[1])
     return found
+
+
+def _encoded(entity: P4Entity, kept: dict[Hashable, p4r.Entity], schema: P4Schema) -> p4r.Entity:
+    said = _said(entity)
+    message = None if said is None else kept.get(said)
+    if message is None:
+        message = entity.encode(schema)
+        if said is not None:
+            if len(kept) >= MOST_KEPT:
+                kept.clear()
+            kept[said] = message
+    return message

@@ -6,7 +6,7 @@ install_all(network.p4rt, intent(topology, scheme, target))
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
 
 from finsy.proto import p4r
@@ -27,6 +27,10 @@ class Switch(Protocol):
 
     def write(self, request: p4r.WriteRequest) -> None:
         """Carries out a Write."""
+        ...
+
+    def fill(self, entities: Iterable[p4r.Entity]) -> None:
+        """Inserts entities that nobody changes any more."""
         ...
 
     def read(self, request: p4r.ReadRequest) -> Iterator[p4r.ReadResponse]:
@@ -71,6 +75,17 @@ class InProcess:
     async def write(self, updates: Sequence[p4r.Update]) -> None:
         try:
             self._switch.write(p4r.WriteRequest(updates=updates))
+        except P4RtError as error:
+            raise WriteError(self.name, str(error), error.code.name) from error
+
+    async def fill(self, entities: Iterable[p4r.Entity]) -> None:
+        """Inserts entities, in little time; nobody may change them any more.
+
+        Raises:
+            WriteError: one was refused; some may have been inserted.
+        """
+        try:
+            self._switch.fill(entities)
         except P4RtError as error:
             raise WriteError(self.name, str(error), error.code.name) from error
 

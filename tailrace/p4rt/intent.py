@@ -10,7 +10,7 @@ from finsy.p4entity import P4Entity
 
 @dataclass(frozen=True, slots=True)
 class SwitchIntent:
-    """A program, and entities in the order in which they are written.
+    """A program, and entities in the order in which they are written; nobody may change them any more.
 
     Default actions of tables without a key hold the configuration.
     """

@@ -52,6 +52,7 @@ def _declarations(header: Path) -> str:
 def _parsed(texts: Sequence[str]) -> str:
     """The Python text that makes the last of some declarations, each of which goes on from the one before."""
     from cffi import FFI
+    from cffi.recompiler import make_py_source  # type: ignore[import-untyped]
 
     made: list[FFI] = []
     for text in texts:
@@ -62,7 +63,7 @@ def _parsed(texts: Sequence[str]) -> str:
         ffi.set_source(f"declared{len(made)}", None)
         made.append(ffi)
     code = io.StringIO()
-    made[-1].emit_python_code(code)
+    make_py_source(made[-1], f"declared{len(made) - 1}", code)
     # what it goes on from is given, and no module
     return "\n".join(line for line in code.getvalue().splitlines() if not line.startswith("from declared"))
 

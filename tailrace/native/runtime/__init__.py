@@ -18,6 +18,7 @@ from tailrace.native.runtime.types import (
     PfcStats,
     PortStats,
     Replica,
+    Row,
     StateError,
     SwitchConfig,
 )
@@ -38,6 +39,7 @@ __all__ = [
     "PfcStats",
     "PortStats",
     "Replica",
+    "Row",
     "StateError",
     "Switch",
     "SwitchConfig",

@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from tailrace.native.runtime.core import Core, ps, rates_of
 from tailrace.native.runtime.lib import ffi
-from tailrace.native.runtime.types import ActionCall, MeterRates, Target
+from tailrace.native.runtime.types import ActionCall, MeterRates, Row, Target
 from tailrace.words.constants import PS_PER_NS
 
 EXPIRED_SCAN = 4096
@@ -57,6 +57,34 @@ class Tables(Core):
             ps(timeout_ns),
             ps(now_ns),
         )
+
+    def row(self, key: bytes, mask: bytes, prefix_bits: int, priority: int, call: ActionCall) -> Row:
+        """An entry for `table_fill`.
+
+        Raises:
+            StateError: as for `table_insert`.
+        """
+        data = self._encode(call)
+        return Row(key, mask, prefix_bits, priority, ffi.new("tr_target[]", data), data)
+
+    def table_fill(self, table: int, rows: Iterable[Row], now_ns: int) -> list[int]:
+        """Adds entries, all or none; their handles.
+
+        Raises:
+            StateError: as for `table_insert`; nothing was added.
+        """
+        insert, switch, now_ps = self._lib.tr_table_insert, self.handle, ps(now_ns)
+        handles = [
+            insert(switch, table, key, mask, prefix_bits, priority, target, 0, now_ps)
+            for key, mask, prefix_bits, priority, target, _ in rows
+        ]
+        refused = min(handles, default=0)
+        if refused < 0:
+            for handle in handles:
+                if handle >= 0:
+                    self.table_delete(table, handle)
+            self._do(f"table {table}, entry", lambda _: refused)
+        return handles
 
     def table_modify(self, table: int, handle: int, target: Target, timeout_ns: int = 0) -> None:
         """Gives an entry another target; its counters stay."""

@@ -102,6 +102,21 @@ class ActionCall:
     data: tuple[int, ...] = ()
 
 
+class Row(NamedTuple):
+    """An entry without a timeout as the core takes it, for every switch with the same program.
+
+    `target` and what it points to, `data`, are those of `Switch.row`; the others are as
+    for `Switch.table_insert`.
+    """
+
+    key: bytes
+    mask: bytes
+    prefix_bits: int
+    priority: int
+    target: object
+    data: object
+
+
 @dataclass(frozen=True, slots=True)
 class MemberRef:
     """A member of the table's action profile, by handle."""

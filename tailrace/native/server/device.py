@@ -334,6 +334,19 @@ class Device:
         finish(self.writing(request, results))
         return results
 
+    def fill(self, request: p4r.WriteRequest, entities: Iterable[p4r.Entity]) -> None:
+        """Adds entities that the switches of a network share: a Write without an update for each.
+
+        Args:
+            request: names who writes.
+            entities: kept, and never to be changed.
+
+        Raises:
+            P4RtError: the request is refused, or an entity; some may have been added.
+        """
+        self.authorize(request)
+        self._state().fill(entities)
+
     def writing(self, request: p4r.WriteRequest, results: list[Result]) -> Work:
         """The same in steps, between which others may write, unless the batch is one to be taken back.
 

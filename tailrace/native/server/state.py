@@ -23,6 +23,7 @@ from tailrace.native.server.context import (
 )
 from tailrace.native.server.entities.digests import Digests
 from tailrace.native.server.entities.externs import Counters, Meters, Registers, ValueSets, only_modify
+from tailrace.native.server.entities.forms import MOST_MET, Met, Plain
 from tailrace.native.server.entities.meters import parse_rates, refuse_colour_counters
 from tailrace.native.server.entities.pre import Replication
 from tailrace.native.server.entities.profiles import Profile
@@ -161,9 +162,7 @@ class State:
         self._writers.clear()  # they point here
         self._readers.clear()
         for table in self.tables.values():
-            table.by_handle.clear()
-            while table.entries:
-                table.entries.popitem()
+            for _ in table.forget():
                 yield LOOKED_AT
         for profile in self.profiles.values():
             for stored in (profile.one_shots, profile.groups, profile.members):
@@ -212,6 +211,36 @@ class State:
             if not done:
                 for step in reversed(undo):
                     step()
+
+    def fill(self, entities: Iterable[p4r.Entity]) -> None:
+        """Adds entities as a Write that inserts them does, the plain entries of each table at once.
+
+        Args:
+            entities: kept, and never to be changed.
+
+        Raises:
+            P4RtError: one is refused; some may have been added.
+        """
+        met, plain = self.schema.met, dict[int, list[Plain]]()
+        for entity in entities:
+            found = (met.get(id(entity)) or self._meet(entity))[1]
+            if found is not None:
+                plain.setdefault(found.table, []).append(found)
+                continue
+            error = self.apply(p4r.Update(type=p4r.Update.INSERT, entity=entity), None)
+            if error is not None:
+                raise error
+        for table, entries in plain.items():
+            self.tables[table].fill(entries)
+
+    def _meet(self, entity: p4r.Entity) -> Met:
+        met = self.schema.met
+        if len(met) >= MOST_MET:
+            met.clear()
+        table = self.tables.get(entity.table_entry.table_id)
+        # with the message, so that no other one gets its number
+        found = met[id(entity)] = (entity, None if table is None else table.plain(entity.table_entry))
+        return found
 
     def apply(self, update: p4r.Update, undo: Undo | None) -> Result:
         """Applies one update at once; the error it ends with."""

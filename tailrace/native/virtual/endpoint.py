@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable, Iterator, MutableMapping
+from collections.abc import Callable, Iterable, Iterator, MutableMapping
 
 from finsy.proto import p4r
 
@@ -149,6 +149,16 @@ class Endpoint:
         results = self.device.write(mine)
         if any(result is not None for result in results):
             raise BatchError("write", results)
+
+    def fill(self, entities: Iterable[p4r.Entity]) -> None:
+        """Inserts entities, which are kept and which nobody may change: the switches of a network share them.
+
+        Raises:
+            P4RtError: one is refused; some may have been inserted.
+        """
+        mine = p4r.WriteRequest()
+        self._own(mine)
+        self.device.fill(mine, entities)
 
     def read(self, request: p4r.ReadRequest) -> Iterator[p4r.ReadResponse]:
         """Carries out a Read: the responses, all made before the first is handed out.

@@ -104,16 +104,25 @@ def port_roles(plan: Plan) -> Iterator[P4Entity]:
             role = "guarded_port"
         else:
             continue
-        yield P4TableEntry("port_role", match=P4TableMatch(ingress_port=port), action=P4TableAction(role))
+        yield _role(role, port)
+
+
+@lru_cache(ENTRIES_SHARED)
+def _role(role: str, port: int) -> P4TableEntry:
+    return P4TableEntry("port_role", match=P4TableMatch(ingress_port=port), action=P4TableAction(role))
 
 
 def group_members(plan: Plan, table: str = "group_members", action: str = "member") -> Iterator[P4Entity]:
     """The slots of every group, in a table with key and parameter of `group_members`."""
     for group in plan.groups.groups:
         for slot, port in enumerate(group.slots):
-            yield P4TableEntry(
-                table, match=P4TableMatch(group=group.id, slot=slot), action=P4TableAction(action, port=port)
-            )
+            yield _member(table, action, group.id, slot, port)
+
+
+@lru_cache(ENTRIES_SHARED)
+def _member(table: str, action: str, group: int, slot: int, port: int) -> P4TableEntry:
+    key, call = P4TableMatch(group=group, slot=slot), P4TableAction(action, port=port)
+    return P4TableEntry(table, match=key, action=call)
 
 
 def routes(plan: Plan) -> Iterator[P4Entity]:

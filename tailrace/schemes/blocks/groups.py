@@ -17,8 +17,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 COPIES = 15
+SLOTS_KEPT = 1 << 12
+"""Tables of slots that are kept for other switches."""
+
 Ports = tuple[int, ...]
 
 
@@ -39,6 +43,7 @@ class Groups:
     of_leaf: dict[str, Group]
 
 
+@lru_cache(SLOTS_KEPT)
 def slot_table(members: Ports, live: frozenset[int]) -> Ports:
     """The port of each slot; `members` are the ports of the faultless group, of which `live` are left."""
     count = len(members)

@@ -13,10 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import lru_cache
 
 from finsy import P4MeterConfig, P4TableAction, P4TableEntry, P4TableMatch
 from finsy.p4entity import P4Entity
 
+from tailrace.schemes.blocks.entries import ENTRIES_SHARED
 from tailrace.schemes.resolved import Plan
 
 PORT_TO_HOST = 10 / 7
@@ -56,23 +58,29 @@ def entries(plan: Plan) -> Iterator[P4Entity]:
     trims = plan.program.has_table("trim_limits")
     for port, peer in plan.topology.ports_of(plan.switch.name).items():
         if peer.kind == "host":
-            action = P4TableAction("limit_host", reason=reason)
+            action = "limit_host", ("reason", reason)
             rate_bps = share * peer.rate_bps
-            yield _metered("host_limits", "ingress_port", port, action, rate_bps, HOST_BURST_BYTES)
+            yield _metered("host_limits", ("ingress_port", port), action, rate_bps, HOST_BURST_BYTES)
         rate_bps = share * PORT_TO_HOST * peer.rate_bps
-        action = P4TableAction("limit_port")
-        yield _metered("port_limits", "egress_port", port, action, rate_bps, PORT_BURST_BYTES)
+        key = "egress_port", port
+        yield _metered("port_limits", key, ("limit_port",), rate_bps, PORT_BURST_BYTES)
         if trims:
-            action, rate_bps = P4TableAction("limit_trims"), rate_bps * TRIMS_TO_PORT
-            yield _metered("trim_limits", "egress_port", port, action, rate_bps, PORT_BURST_BYTES)
+            rate_bps *= TRIMS_TO_PORT
+            yield _metered("trim_limits", key, ("limit_trims",), rate_bps, PORT_BURST_BYTES)
 
 
+@lru_cache(ENTRIES_SHARED)
 def _metered(
-    table: str, key: str, port: int, action: P4TableAction, rate_bps: float, burst_bytes: int
+    table: str,
+    key: tuple[str, int],
+    action: tuple[str] | tuple[str, tuple[str, int]],
+    rate_bps: float,
+    burst_bytes: int,
 ) -> P4TableEntry:
     """An entry with one rate and one burst, so that a packet is either within both or above both."""
     steps = max(1, -(-int(rate_bps) // (_RATE_STEP * _BITS_PER_BYTE)))
     rate = steps * _RATE_STEP
     meter = P4MeterConfig(cir=rate, cburst=burst_bytes, pir=rate, pburst=burst_bytes)
-    entry = P4TableEntry(table, match=P4TableMatch(**{key: port}), action=action)
+    call = P4TableAction(action[0], **dict(action[1:]))
+    entry = P4TableEntry(table, match=P4TableMatch([key]), action=call)
     return replace(entry, meter_config=meter)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from finsy.proto import p4r
 
-from tailrace.native.runtime import MeterRates
+from tailrace.native.runtime import MeterRates, Row
 from tailrace.native.server.entities.actions import ActionSpec
 from tailrace.native.server.entities.match import PackedKey
 
@@ -19,6 +19,12 @@ MOST_BYTES = 512
 
 MOST_KEPT = 1 << 14
 """Forms of one table that are kept; beyond, all are forgotten."""
+
+PLAIN = {"table_id", "match", "action", "priority", "meter_config"}
+"""All that a plain entry says."""
+
+MOST_MET = 1 << 18
+"""Messages that are kept; beyond, all are forgotten."""
 
 
 @dataclass(slots=True)
@@ -32,6 +38,21 @@ class Form:
     target: ActionSpec
     rates: MeterRates | None
     shown: p4r.Entity | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Plain:
+    """An entry with nothing beside key, priority, action and meter, as its table and the switch take it."""
+
+    table: int
+    identity: bytes | tuple[bytes, bytes, int]
+    priority: int
+    form: Form
+    row: Row
+
+
+Met = tuple[p4r.Entity, Plain | None]
+"""A message that the switches of a network share and nobody changes, and what it says if it is plain."""
 
 
 class Forms:

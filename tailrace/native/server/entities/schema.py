@@ -20,7 +20,7 @@ from tailrace.native.server.entities.p4types import TypePlan, plan_of
 from tailrace.p4rt.status import Code, P4RtError, invalid
 
 if TYPE_CHECKING:
-    from tailrace.native.server.entities.forms import Forms
+    from tailrace.native.server.entities.forms import Forms, Met
 
 
 ABSENT = -1
@@ -145,8 +145,8 @@ class TablePlan:
 class Schema:
     """All of a pipeline, by P4Info id.
 
-    `absent`: what P4Info has and the program has not, as messages call it. `forms`: what has been written to
-    its tables, on any switch.
+    `absent`: what P4Info has and the program has not, as messages call it. `forms`, `met`: what has been
+    written to its tables, on any switch; `met` by the number of the message (`id`).
     """
 
     info: p4i.P4Info
@@ -160,6 +160,7 @@ class Schema:
     value_sets: dict[int, ValueSetPlan] = field(default_factory=dict)
     absent: dict[int, str] = field(default_factory=dict)
     forms: dict[int, Forms] = field(default_factory=dict)
+    met: dict[int, Met] = field(default_factory=dict)
 
 
 def build_schema(info: p4i.P4Info, model: Model, *, lenient: bool = False) -> Schema:

@@ -8,7 +8,7 @@ from typing import cast
 
 from finsy.proto import p4r
 
-from tailrace.native.runtime import ActionCall, GroupRef, MemberRef, MeterRates, StateError, Switch
+from tailrace.native.runtime import ActionCall, GroupRef, MemberRef, MeterRates, StateError
 from tailrace.native.server.context import (
     DELETE,
     INSERT,
@@ -20,7 +20,8 @@ from tailrace.native.server.context import (
 )
 from tailrace.native.server.entities.actions import ActionSpec, parse_action
 from tailrace.native.server.entities.entry import DEFAULT_HANDLE, Entry, Identity, TargetSpec
-from tailrace.native.server.entities.forms import Form, Forms
+from tailrace.native.server.entities.filled import Filled
+from tailrace.native.server.entities.forms import PLAIN, Form, Forms, Plain
 from tailrace.native.server.entities.match import PackedKey
 from tailrace.native.server.entities.members import IndirectSpec
 from tailrace.native.server.entities.meters import parse_rates, refuse_colour_counters
@@ -32,18 +33,13 @@ EXPIRED_SLICES = 16
 """Slices of a table in which one call looks for entries that have run out; the next goes on behind them."""
 
 
-class Table:
+class Table(Filled):
     """One table: every entry of the switch, by match and priority."""
 
     def __init__(self, plan: TablePlan, schema: Schema, context: Context, profile: Profile | None) -> None:
-        self.plan = plan
         self.profile = profile
-        self.entries: dict[Identity, Entry] = {}
-        self.by_handle: dict[int, Entry] = {}
-        self._top = 0  # above all handles
+        super().__init__(plan, f"table '{plan.name}'", context)
         self._next_expired = 0
-        self._what = f"table '{plan.name}'"
-        self._context = context
         self._model = schema.model
         self._forms = schema.forms.setdefault(plan.id, Forms())
         if plan.size > schema.model.tables[plan.index].max_size:
@@ -51,15 +47,7 @@ class Table:
         self.default: Entry = self.initial_default()
         self._load_initial_entries()
 
-    @property
-    def _switch(self) -> Switch:
-        return self._context.switch
-
     # ---- finding entries ----
-
-    def identity(self, packed: PackedKey, priority: int) -> Identity:
-        """What an entry is found by."""
-        return packed.key if self.plan.key.only_exact else (packed.key, packed.mask, priority)
 
     def find(self, message: p4r.TableEntry) -> Entry:
         """The entry (perhaps the default entry) that a message names.
@@ -140,6 +128,21 @@ class Table:
         return found
 
     # ---- writes ----
+
+    def plain(self, message: p4r.TableEntry) -> Plain | None:
+        """What an entry says that could be filled in; None: it is none, or no good."""
+        said = {field.name for field, _ in message.ListFields()}
+        if said - PLAIN or self.plan.is_const or not self.plan.key.fields:
+            return None
+        try:
+            packed = self.plan.key.pack(message.match)
+            self._check_priority(message.priority)
+            rates, target = self._check_attributes(message), self._target(message)
+            if not isinstance(target, ActionSpec):
+                return None
+            return self.new_plain(Form(packed, target, rates), message.priority)
+        except (P4RtError, StateError):
+            return None
 
     def write(self, kind: int, message: p4r.TableEntry, undo: Undo | None) -> None:
         """Applies one update.

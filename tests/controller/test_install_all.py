@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Switches that are filled at once hold exactly what switches hold that were written update by update."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+from ipaddress import IPv4Address
+
+import pytest
+from finsy import P4TableAction, P4TableEntry, P4TableMatch
+from finsy.proto import p4r
+
+from tailrace.controller.reconcile import Report, install, install_all, read_all
+from tailrace.native.virtual import Network
+from tailrace.native.virtual.endpoint import Endpoint
+from tailrace.p4rt import programs, requests
+from tailrace.p4rt.encoding import encode
+from tailrace.p4rt.endpoint import run_at_once
+from tailrace.p4rt.errors import WriteError
+from tailrace.p4rt.inprocess import InProcess
+from tailrace.p4rt.intent import SwitchIntent
+from tailrace.p4rt.status import Code, P4RtError
+from tailrace.p4rt.target import target
+from tailrace.schemes.registry import parse_scheme
+from tailrace.topology import parse_topology
+from tests.schemes.planned import intent
+
+ECMP = programs.load("ecmp")
+LEAF_SPINE = "leaf-spine:leaves=2,spines=3,hosts=2"
+NETWORKS = [
+    ("ecmp", "fat-tree:k=4"),
+    ("flowcut", LEAF_SPINE),
+    ("rlb", LEAF_SPINE),
+    ("presto", LEAF_SPINE),
+    ("spritz:variant=scout", "dragonfly:p=2,a=4,h=2"),
+]
+
+
+def asked(program: programs.Program) -> list[p4r.Entity]:
+    """Requests for all that there is: entries with their meters, counters and times, and defaults."""
+    metered = {meter.preamble.id for meter in program.p4info.direct_meters}
+    found = [p4r.Entity(table_entry=p4r.TableEntry(table_id=0))]
+    found.append(p4r.Entity(direct_counter_entry=p4r.DirectCounterEntry()))
+    found.append(p4r.Entity(direct_meter_entry=p4r.DirectMeterEntry()))
+    for table in program.p4info.tables:
+        entry = p4r.TableEntry(table_id=table.preamble.id)
+        if metered.intersection(table.direct_resource_ids):
+            entry.meter_config.SetInParent()
+        found.append(p4r.Entity(table_entry=entry))
+        found.append(
+            p4r.Entity(table_entry=p4r.TableEntry(table_id=table.preamble.id, is_default_action=True))
+        )
+    return found
+
+
+def held(network: Network, switch: str, program: programs.Program) -> list[p4r.Entity]:
+    """What a switch answers, in its order."""
+    endpoint = InProcess(network.p4rt(switch))
+    return run_at_once(endpoint.read(asked(program))) + run_at_once(read_all(endpoint, program))
+
+
+def both(scheme: str, topology: str) -> tuple[Network, Network, dict[str, SwitchIntent]]:
+    """A network whose switches were filled, and one whose switches were written to."""
+    parsed = parse_topology(topology)
+    intents = intent(parsed, parse_scheme(scheme), target("virtual"))
+    filled, written = Network(parsed), Network(parsed)
+    reports = install_all(filled.p4rt, intents)
+    for name, found in intents.items():
+        program = programs.load(found.program)
+        _, report = run_at_once(install(InProcess(written.p4rt(name)), program, found.entities))
+        assert reports[name] == report
+    return filled, written, intents
+
+
+@pytest.mark.parametrize(("scheme", "topology"), NETWORKS)
+def test_every_read_is_answered_as_if_it_had_been_written(scheme: str, topology: str) -> None:
+    """Twice, as the first Read makes what was not made before; and memory is reckoned the same."""
+    filled, written, intents = both(scheme, topology)
+    for name, found in intents.items():
+        program = programs.load(found.program)
+        expected = held(written, name, program)
+        assert len(expected) > len(found.entities)
+        assert held(filled, name, program) == expected == held(filled, name, program)
+        devices = [network.p4rt(name).device for network in (filled, written)]
+        assert len({device._memory.used for device in devices}) == 1
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("scheme", "topology"), NETWORKS[:2])
+def test_what_was_filled_is_written_to_as_all_else(scheme: str, topology: str, seed: int) -> None:
+    """Some entries go, some change, some come back: before anybody has looked."""
+    filled, written, intents = both(scheme, topology)
+    rng = random.Random(seed)
+    for name, found in intents.items():
+        program = programs.load(found.program)
+        entries = [
+            message
+            for entity, message in zip(found.entities, encode(program, found.entities), strict=True)
+            if isinstance(entity, P4TableEntry) and not entity.is_default_action
+        ]
+        gone = rng.sample(entries, len(entries) // 2)
+        updates = [p4r.Update(type=p4r.Update.DELETE, entity=entity) for entity in gone]
+        updates += [p4r.Update(type=p4r.Update.INSERT, entity=entity) for entity in gone[::3]]
+        kept = [entity for entity in entries if entity not in gone]
+        updates += [p4r.Update(type=p4r.Update.MODIFY, entity=entity) for entity in kept]
+        for network in (filled, written):
+            run_at_once(InProcess(network.p4rt(name)).write(updates))
+        assert held(filled, name, program) == held(written, name, program)
+
+
+def test_a_second_install_writes_nothing_and_a_change_little() -> None:
+    """What was filled is compared as all else is."""
+    filled, _, intents = both("ecmp", LEAF_SPINE)
+    assert set(install_all(filled.p4rt, intents).values()) == {Report()}
+    intents["leaf1"] = dataclasses.replace(intents["leaf1"], entities=intents["leaf1"].entities[:-1])
+    assert install_all(filled.p4rt, intents)["leaf1"] == Report(deleted=1)
+
+
+def _route(number: int, group: int) -> P4TableEntry:
+    call = P4TableAction("to_group", group=group, size=2)
+    address = str(IPv4Address("11.0.0.0") + number)
+    return P4TableEntry("ipv4_routes", match=P4TableMatch(dst=f"{address}/32"), action=call)
+
+
+def test_of_two_entries_with_one_key_the_last_holds() -> None:
+    """As ever."""
+    network = Network(parse_topology(LEAF_SPINE))
+    entities = (_route(0, group=1), _route(0, group=2))
+    report = install_all(network.p4rt, {"leaf1": SwitchIntent("leaf1", "ecmp", entities)})
+    assert report["leaf1"].inserted == 1
+    (expected,) = encode(ECMP, entities[1:])
+    assert expected in held(network, "leaf1", ECMP)
+
+
+def test_what_is_refused_is_told_as_ever() -> None:
+    """One more route than the table has room for."""
+    routes = tuple(_route(number, group=1) for number in range(ECMP.table("ipv4_routes").size + 1))
+    network = Network(parse_topology(LEAF_SPINE))
+    with pytest.raises(WriteError, match=r"write failed: number \d+ of \d+: RESOURCE_EXHAUSTED: table"):
+        install_all(network.p4rt, {"leaf1": SwitchIntent("leaf1", "ecmp", routes)})
+
+
+def test_a_table_is_filled_or_stays_as_it_was() -> None:
+    """So does the memory that is reckoned."""
+    routes = encode(ECMP, [_route(n, group=1) for n in range(ECMP.table("ipv4_routes").size + 1)])
+    switch = Network(parse_topology(LEAF_SPINE)).p4rt("leaf2")
+    switch.set_pipeline(requests.push(ECMP))
+    used = switch.device._memory.used
+    for refused, code in ((routes, Code.RESOURCE_EXHAUSTED), ([routes[0]] * 2, Code.ALREADY_EXISTS)):
+        with pytest.raises(P4RtError) as raised:
+            switch.fill(refused)
+        assert raised.value.code == code
+        assert (switch.device._memory.used, _routes(switch)) == (used, 0)
+    switch.fill(routes[:-1])
+    with pytest.raises(P4RtError):
+        switch.fill(routes[:1])
+    assert _routes(switch) == len(routes) - 1
+
+
+def test_what_is_no_plain_entry_is_refused_as_a_write_of_it() -> None:
+    """The checks are those of the server, whoever gives a message."""
+    (good,) = encode(ECMP, [_route(0, group=1)])
+    for change in ("unknown table", "no match", "no action", "priority", "timeout"):
+        bad = p4r.Entity()
+        bad.CopyFrom(good)
+        entry = bad.table_entry
+        if change == "unknown table":
+            entry.table_id = 7
+        elif change == "no action":
+            entry.ClearField("action")
+        elif change == "priority":
+            entry.priority = 1
+        elif change == "timeout":
+            entry.idle_timeout_ns = 1
+        else:
+            entry.match[0].lpm.value = b"\xff" * 9
+        said = []
+        for call in ("fill", "write"):
+            switch = Network(parse_topology(LEAF_SPINE)).p4rt("leaf1")
+            switch.set_pipeline(requests.push(ECMP))
+            with pytest.raises(P4RtError) as raised:
+                if call == "fill":
+                    switch.fill([bad])
+                else:
+                    switch.write(p4r.WriteRequest(updates=[p4r.Update(type=p4r.Update.INSERT, entity=bad)]))
+            said.append(str(raised.value).rpartition("1 of 1: ")[2])
+        assert said[1].endswith(said[0].partition(": ")[2] or said[0])
+
+
+def _routes(switch: Endpoint) -> int:
+    request = p4r.Entity(table_entry=p4r.TableEntry(table_id=ECMP.table("ipv4_routes").preamble.id))
+    return sum(len(part.entities) for part in switch.read(p4r.ReadRequest(entities=[request])))
