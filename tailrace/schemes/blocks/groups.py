@@ -56,8 +56,10 @@ def slot_table(members: Ports, live: frozenset[int]) -> Ports:
     return tuple(slots)
 
 
-def without(hops: Mapping[str, Ports], taken: frozenset[int]) -> dict[str, Ports]:
+def without(hops: Mapping[str, Ports], taken: frozenset[int]) -> Mapping[str, Ports]:
     """Next hops towards each leaf without some ports; with them where they are all that there is."""
+    if not taken:
+        return hops
     return {leaf: tuple(port for port in ports if port not in taken) or ports for leaf, ports in hops.items()}
 
 
@@ -104,6 +106,8 @@ def _keepers(
     """For each faultless set, the set that keeps its group: what this switch's own dead ports leave of it
     where some leaf has that, else the first that is part of it.
     """
+    if current is usual and not own_down:
+        return {base: base for base in usual.values() if base}
     keepers: dict[Ports, Ports] = {}
     for leaf, base in usual.items():
         now = current[leaf]

@@ -7,7 +7,6 @@ all switches agree on what is down. In a fat tree without faults the shortest pa
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Set as AbstractSet
 
 from tailrace.topology.model import Topology
@@ -30,17 +29,19 @@ def _neighbours(topology: Topology, down: AbstractSet[tuple[str, int]]) -> _Neig
     return neighbours
 
 
-def _distances(neighbours: _Neighbours, start: str) -> dict[str, int]:
+def _distances(peers: dict[str, set[str]], start: str) -> dict[str, int]:
     """Hops from each switch that can be reached to `start`."""
-    distances = {start: 0}
-    waiting = deque([start])
-    while waiting:
-        name = waiting.popleft()
-        for _, neighbour in neighbours[name]:
-            if neighbour not in distances:
-                distances[neighbour] = distances[name] + 1
-                waiting.append(neighbour)
+    distances: dict[str, int] = {}
+    reached, hops = {start}, 0
+    while reached:
+        distances.update(dict.fromkeys(reached, hops))
+        reached = set().union(*map(peers.__getitem__, reached)).difference(distances)
+        hops += 1
     return distances
+
+
+def _peers(neighbours: _Neighbours) -> dict[str, set[str]]:
+    return {name: {peer for _, peer in found} for name, found in neighbours.items()}
 
 
 def next_hops(topology: Topology, down: Down = frozenset()) -> dict[str, dict[str, tuple[int, ...]]]:
@@ -49,23 +50,26 @@ def next_hops(topology: Topology, down: Down = frozenset()) -> dict[str, dict[st
     A leaf that cannot be reached has no ports. `down` names dead links by (switch, port) of either end.
     """
     neighbours = _neighbours(topology, down)
+    peers = _peers(neighbours)
     hops: dict[str, dict[str, tuple[int, ...]]] = {switch.name: {} for switch in topology.switches}
+    same: dict[tuple[int, ...], tuple[int, ...]] = {}
     for leaf in topology.leaves:
-        distances = _distances(neighbours, leaf)
+        distances = _distances(peers, leaf)
         for name, found in neighbours.items():
             if name == leaf:
                 continue
-            here = distances.get(name)
-            nearer = () if here is None else (port for port, peer in found if distances[peer] == here - 1)
-            hops[name][leaf] = tuple(nearer)
+            nearer = distances.get(name, 0) - 1
+            ports = tuple([port for port, peer in found if distances.get(peer) == nearer])
+            # a large network has millions of them, and few that differ
+            hops[name][leaf] = same.setdefault(ports, ports)
     return hops
 
 
 def max_switches_on_path(topology: Topology, down: Down = frozenset()) -> int:
     """The most switches on a shortest path between two hosts that can reach each other."""
-    neighbours = _neighbours(topology, down)
+    peers = _peers(_neighbours(topology, down))
     most = 0
     for leaf in topology.leaves:
-        distances = _distances(neighbours, leaf)
+        distances = _distances(peers, leaf)
         most = max(most, *(distances.get(other, 0) for other in topology.leaves))
     return most + 1
