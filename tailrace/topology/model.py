@@ -106,6 +106,11 @@ class Topology(_Indexed):
         # whoever unpickles it makes the index anew
         return Topology, tuple(getattr(self, item.name) for item in fields(self))
 
+    @property
+    def identity(self) -> object:
+        """What is alive as long as this object, and equal to itself alone: a key for what follows from it."""
+        return self._index
+
     def switch(self, name: str) -> Switch:
         """The switch with a name; KeyError where there is none."""
         return self._index.switches[name]

@@ -17,6 +17,7 @@ of the shortest ones, and of those one with the least delay.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -24,6 +25,7 @@ from fractions import Fraction
 from tailrace.codec.sizes import wire_bytes
 from tailrace.hosts.flows.flow import FlowSpec
 from tailrace.topology import Host, Topology, next_hops
+from tailrace.topology.index import Peer
 from tailrace.words.constants import NS_BITS
 
 
@@ -33,6 +35,12 @@ class Hop:
 
     rate_bps: int
     delay_ns: int
+
+
+_Best = tuple[float, int, tuple[Hop, ...]]
+"""A path: rate of its slowest link, its delay below zero, its links."""
+
+_NOWHERE: _Best = (math.inf, 0, ())
 
 
 class Ideal:
@@ -50,7 +58,7 @@ class Ideal:
         self._mtu_bytes = mtu_bytes
         self._next_hops = next_hops(topology)
         self._times_ns: dict[Hashable, int] = {}
-        self._between: dict[tuple[str, str], tuple[Hop, ...]] = {}
+        self._between: dict[tuple[str, str], _Best] = {}
 
     def fct_ns(self, flow: FlowSpec) -> int:
         """The ideal completion time of a flow, rounded to ns; at least 1.
@@ -82,21 +90,25 @@ class Ideal:
     def path(self, source: Host, target: Host) -> tuple[Hop, ...]:
         """The links from one host to another."""
         ends = Hop(source.rate_bps, source.delay_ns), Hop(target.rate_bps, target.delay_ns)
-        return (ends[0], *self._switch_path(source.switch, target.switch), ends[1])
+        return (ends[0], *self._switch_path(source.switch, target.switch)[2], ends[1])
 
-    def _switch_path(self, start: str, end: str) -> tuple[Hop, ...]:
+    def _switch_path(self, start: str, end: str) -> _Best:
+        """Of the shortest paths the one with the fastest slowest link, of those that with the least delay."""
         if start == end:
-            return ()
+            return _NOWHERE
         known = self._between.get((start, end))
         if known is not None:
             return known
         ports = self._topology.ports_of(start)
-        paths = []
+        best: tuple[tuple[float, int], Peer, _Best] | None = None
         for port in self._next_hops[start][end]:
             peer = ports[port]
-            paths.append((Hop(peer.rate_bps, peer.delay_ns), *self._switch_path(peer.name, end)))
-        best = max(
-            paths, key=lambda path: (min(hop.rate_bps for hop in path), -sum(hop.delay_ns for hop in path))
-        )
-        self._between[start, end] = best
-        return best
+            rest = self._switch_path(peer.name, end)
+            value = min(peer.rate_bps, rest[0]), rest[1] - peer.delay_ns
+            if best is None or value > best[0]:
+                best = value, peer, rest
+        assert best is not None, f"there is no path from {start} to {end}"
+        value, peer, rest = best
+        found = (*value, (Hop(peer.rate_bps, peer.delay_ns), *rest[2]))
+        self._between[start, end] = found
+        return found

@@ -8,11 +8,18 @@ all switches agree on what is down. In a fat tree without faults the shortest pa
 from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
+from weakref import WeakKeyDictionary
 
 from tailrace.topology.model import Topology
 
 Down = frozenset[tuple[str, int]]
 """Dead links, each named by (switch, port) of either end."""
+
+Hops = dict[str, dict[str, tuple[int, ...]]]
+"""Ports by switch and leaf."""
+
+_faultless: WeakKeyDictionary[object, Hops] = WeakKeyDictionary()
+"""The next hops of networks without faults, as long as there are the networks."""
 
 _Neighbours = dict[str, list[tuple[int, str]]]
 
@@ -44,14 +51,24 @@ def _peers(neighbours: _Neighbours) -> dict[str, set[str]]:
     return {name: {peer for _, peer in found} for name, found in neighbours.items()}
 
 
-def next_hops(topology: Topology, down: Down = frozenset()) -> dict[str, dict[str, tuple[int, ...]]]:
+def next_hops(topology: Topology, down: Down = frozenset()) -> Hops:
     """For each switch and each other switch that has hosts, the sorted ports of all shortest paths.
 
-    A leaf that cannot be reached has no ports. `down` names dead links by (switch, port) of either end.
+    A leaf that cannot be reached has no ports. `down` names dead links by (switch, port) of either end. Those
+    of the faultless network are found once: nobody may change them.
     """
+    if down:
+        return _next_hops(topology, down)
+    found = _faultless.get(topology.identity)
+    if found is None:
+        found = _faultless[topology.identity] = _next_hops(topology, down)
+    return found
+
+
+def _next_hops(topology: Topology, down: Down) -> Hops:
     neighbours = _neighbours(topology, down)
     peers = _peers(neighbours)
-    hops: dict[str, dict[str, tuple[int, ...]]] = {switch.name: {} for switch in topology.switches}
+    hops: Hops = {switch.name: {} for switch in topology.switches}
     same: dict[tuple[int, ...], tuple[int, ...]] = {}
     for leaf in topology.leaves:
         distances = _distances(peers, leaf)
