@@ -14,12 +14,9 @@ from pathlib import Path
 
 import grpc
 
-from bench import core, footprint, holdup, pipeline, tables, virtual
+from bench import core, footprint, holdup, pipeline, program, tables, virtual
 from bench.result import Result, table
-from tailrace.native.compiler import ProgramError
-from tailrace.native.runtime import StateError
-from tailrace.p4rt.errors import ControllerError
-from tailrace.toolchain.cc import BuildError
+from tailrace.words.errors import Error
 
 BENCHMARKS: dict[str, Callable[[bool], list[Result]]] = {
     "pipeline": pipeline.run,
@@ -32,6 +29,7 @@ BENCHMARKS: dict[str, Callable[[bool], list[Result]]] = {
 ASKED_FOR = {"virtual-full": virtual.run_full}
 """Benchmarks that take long, and run only where --only names them."""
 CLOSED_LOOP = "closed_loop"
+FAILURES = (Error, RuntimeError, grpc.RpcError)
 # One short run, where the question is whether it works.
 QUICK_CLOSED_LOOP = ("--seconds", "0.2", "--repetitions", "1", "--windows", "32", "--flows", "1")
 
@@ -66,7 +64,20 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--quick", action="store_true", help="short runs: they show that it works, not how fast"
     )
-    return parser.parse_args(argv)
+    case = parser.add_argument_group(
+        "a program of one's own", "packets a second through it on one core, instead of everything else"
+    )
+    case.add_argument("--program", type=Path, metavar="NAME.json", help="with NAME.p4info.txtpb beside it")
+    case.add_argument("--entries", type=Path, metavar="FILE", help="a p4.v1.WriteRequest as text")
+    case.add_argument("--packets", type=Path, metavar="FILE.pcap", help="frames that come in, in turn")
+    case.add_argument("--port", type=int, default=0, help="by which they come in (default: %(default)s)")
+    arguments = parser.parse_args(argv)
+    given = [arguments.program, arguments.entries, arguments.packets]
+    if any(given) and not all(given):
+        parser.error("--program, --entries and --packets belong together")
+    if any(given) and arguments.only:
+        parser.error("--only is for what is measured without --program")
+    return arguments
 
 
 def _closed_loop(out: Path, quick: bool) -> int:
@@ -79,7 +90,7 @@ def _closed_loop(out: Path, quick: bool) -> int:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the chosen benchmarks. Returns 0, 1 when one could not run, 2 when the output cannot be written."""
     arguments = _arguments(argv)
-    chosen = arguments.only or [*BENCHMARKS, CLOSED_LOOP]
+    chosen = [] if arguments.program else arguments.only or [*BENCHMARKS, CLOSED_LOOP]
     results: list[Result] = []
     try:
         arguments.out.mkdir(parents=True, exist_ok=True)
@@ -87,12 +98,15 @@ def main(argv: Sequence[str] | None = None) -> int:
             if name in chosen:
                 print(f"bench: {name}", file=sys.stderr)
                 results += benchmark(arguments.quick)
+        if arguments.program:
+            case = program.Case.read(arguments.program, arguments.entries, arguments.packets, arguments.port)
+            results += program.run(case, arguments.quick)
         document = json.dumps(_document(results, arguments.quick), indent=1)
         (arguments.out / "bench.json").write_text(document + "\n", "utf-8")
     except OSError as error:
         print(f"bench: {error}", file=sys.stderr)
         return 2
-    except (BuildError, ControllerError, ProgramError, StateError, RuntimeError, grpc.RpcError) as error:
+    except FAILURES as error:
         text = error.details() if isinstance(error, grpc.Call) else error
         print(f"bench: {text}", file=sys.stderr)
         return 1

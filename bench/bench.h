@@ -13,9 +13,9 @@
 
 /* ---- loop.c ---- */
 
-int64_t tr_bench_loop(tr_switch *s, const uint8_t *frames, uint32_t len,
-                      uint32_t n_frames, uint64_t packets, uint64_t *now_ps,
-                      uint64_t *sent);
+int64_t tr_bench_loop(tr_switch *s, uint32_t port, const uint8_t *frames,
+                      const uint32_t *lens, uint32_t n_frames,
+                      uint64_t packets, uint64_t *now_ps, uint64_t *sent);
 
 /* ---- fabric.c ---- */
 

@@ -82,6 +82,23 @@ def running_process() -> Iterator[RunningSwitch]:
             process.wait()
 
 
+def route_updates(p4info: p4i.P4Info, numbers: Iterable[int]) -> list[p4r.Update]:
+    """What inserts the routes of `numbers` (routes.network) into the router."""
+    table = next(t.preamble.id for t in p4info.tables if t.preamble.name == routes.ROUTE)
+    action = next(a.preamble.id for a in p4info.actions if a.preamble.name == routes.FORWARD)
+    updates = []
+    for number in numbers:
+        entry = p4r.TableEntry(table_id=table)
+        match = entry.match.add(field_id=1)
+        match.lpm.value = routes.network(number).to_bytes(4, "big")
+        match.lpm.prefix_len = 24
+        entry.action.action.action_id = action
+        entry.action.action.params.add(param_id=1, value=routes.NEXT_HOP.to_bytes(6, "big"))
+        entry.action.action.params.add(param_id=2, value=routes.EGRESS_PORT.to_bytes(2, "big"))
+        updates.append(p4r.Update(type=p4r.Update.INSERT, entity=p4r.Entity(table_entry=entry)))
+    return updates
+
+
 class Client:
     """The primary controller of the switch at `address`, for a `with` block."""
 
@@ -105,19 +122,7 @@ class Client:
 
     def route_request(self, numbers: Iterable[int]) -> p4r.WriteRequest:
         """One write that inserts the routes of `numbers` (routes.network)."""
-        table = next(t.preamble.id for t in self._p4info.tables if t.preamble.name == routes.ROUTE)
-        action = next(a.preamble.id for a in self._p4info.actions if a.preamble.name == routes.FORWARD)
-        updates = []
-        for number in numbers:
-            entry = p4r.TableEntry(table_id=table)
-            match = entry.match.add(field_id=1)
-            match.lpm.value = routes.network(number).to_bytes(4, "big")
-            match.lpm.prefix_len = 24
-            entry.action.action.action_id = action
-            entry.action.action.params.add(param_id=1, value=routes.NEXT_HOP.to_bytes(6, "big"))
-            entry.action.action.params.add(param_id=2, value=routes.EGRESS_PORT.to_bytes(2, "big"))
-            updates.append(p4r.Update(type=p4r.Update.INSERT, entity=p4r.Entity(table_entry=entry)))
-        return self._client.write_request(updates)
+        return self._client.write_request(route_updates(self._p4info, numbers))
 
     def write(self, request: p4r.WriteRequest) -> None:
         """Send one write. Raises WriteError when any of its updates fails."""

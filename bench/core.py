@@ -20,7 +20,7 @@ from scapy.layers.l2 import Ether
 from scapy.packet import Raw
 
 from bench.library import C, ffi, load
-from bench.pipeline import one_core
+from bench.loop import one_core
 from bench.result import Result
 from tailrace.codec.layers.bth import BTH, ROCE_PORT, Opcode
 from tailrace.controller.reconcile import install_all
