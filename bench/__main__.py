@@ -14,7 +14,7 @@ from pathlib import Path
 
 import grpc
 
-from bench import core, footprint, holdup, pipeline, program, tables, virtual
+from bench import core, footprint, holdup, lookups, pipeline, program, tables, virtual
 from bench.result import Result, table
 from tailrace.words.errors import Error
 
@@ -22,6 +22,7 @@ BENCHMARKS: dict[str, Callable[[bool], list[Result]]] = {
     "pipeline": pipeline.run,
     "core": core.run,
     "tables": tables.run,
+    "lookups": lookups.run,
     "footprint": footprint.run,
     "holdup": holdup.run,
     "virtual": virtual.run,

@@ -17,6 +17,23 @@ int64_t tr_bench_loop(tr_switch *s, uint32_t port, const uint8_t *frames,
                       const uint32_t *lens, uint32_t n_frames,
                       uint64_t packets, uint64_t *now_ps, uint64_t *sent);
 
+/* ---- lookup.c ---- */
+
+#define BENCH_KEY_BYTES 13u   /* of a table's entries; keys of packets have 16 */
+
+typedef struct bench_table bench_table;
+
+bench_table *bench_table_new(int ranges, uint32_t max_size);
+void bench_table_free(bench_table *b);
+int bench_table_add(bench_table *b, const uint8_t *key, const uint8_t *mask,
+                    int32_t priority, uint64_t *ns);
+int bench_table_remove(bench_table *b, int handle, uint64_t *ns);
+uint64_t bench_table_look_up(const bench_table *b, const uint8_t *keys,
+                             uint32_t n_keys, uint64_t lookups,
+                             uint64_t *hits);
+uint64_t bench_table_scan(const bench_table *b, const uint8_t *keys,
+                          uint32_t n_keys, uint64_t lookups, uint64_t *hits);
+
 /* ---- fabric.c ---- */
 
 #define BENCH_ROOM 256u       /* longest frame that is carried on */

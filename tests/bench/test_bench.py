@@ -31,7 +31,9 @@ def test_table_groups_and_verdicts() -> None:
     assert lines[6].split() == ["plain", "12.5", "KiB"]
 
 
-@pytest.mark.parametrize("name", ["pipeline", "core", "tables", "footprint", "virtual", "virtual-full"])
+@pytest.mark.parametrize(
+    "name", ["pipeline", "core", "tables", "lookups", "footprint", "virtual", "virtual-full"]
+)
 def test_quick_run_writes_json(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Each benchmark runs; its rows are in the table and in bench.json, with the machine they come from."""
     assert main(["--quick", "--only", name, "--out", str(tmp_path / "out")]) == 0

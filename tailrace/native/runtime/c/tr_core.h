@@ -169,13 +169,18 @@ typedef struct tr_table_desc {
     uint32_t n_fields;
 } tr_table_desc;
 
+typedef struct tr_vectors tr_vectors;
+
 typedef struct tr_table {
     const tr_table_desc *desc;
     tr_tuple *tuples;         /* by top_priority, highest first */
     uint32_t n_tuples;
-    tr_entry **sorted;        /* range tables: all entries, best first */
+    tr_vectors *vectors;      /* ranges, many masks (tr_vectors.c); or NULL */
+    uint32_t vectored;        /* entries whose handles are below stand there */
+    int by_vectors;           /* lookups use them */
     tr_entry **by_handle;
     uint32_t n_handles, count, next_seq, max_size;
+    uint32_t top_handle;      /* no handle from here on was ever used */
     uint32_t free_hint;       /* no handle below it is free */
     tr_entry *defaults;       /* NULL: no default action */
 } tr_table;
@@ -511,6 +516,8 @@ TR_INLINE tr_entry *tr_slot_entry(const tr_slot *slot, unsigned words)
     return (tr_entry *)(uintptr_t)slot->words[words];
 }
 
+tr_entry *tr_lookup_vectors(const tr_table *t, const uint8_t *key);
+
 /* The entry that matches key, NULL on a miss; the table's slots hold entries. */
 TR_INLINE tr_entry *tr_lookup(const tr_table *t, const uint8_t *key,
                               unsigned words, enum tr_match match,
@@ -520,6 +527,8 @@ TR_INLINE tr_entry *tr_lookup(const tr_table *t, const uint8_t *key,
         const tr_slot *slot = tr_find(t, key, words, match, slot_bytes);
         return slot ? tr_slot_entry(slot, words) : NULL;
     }
+    if (t->by_vectors)
+        return tr_lookup_vectors(t, key);
     tr_entry *best = NULL;
     for (uint32_t i = 0; i < t->n_tuples; i++) {
         const tr_tuple *u = &t->tuples[i];
@@ -536,7 +545,5 @@ TR_INLINE tr_entry *tr_lookup(const tr_table *t, const uint8_t *key,
     }
     return best;
 }
-
-tr_entry *tr_lookup_range(const tr_table *t, const uint8_t *key);
 
 #endif

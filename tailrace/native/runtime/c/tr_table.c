@@ -4,7 +4,8 @@
  * An exact table has one tuple, an LPM table one for each prefix length in
  * use, a ternary table one for each mask. Tuples are searched by falling
  * priority (LPM: prefix length), so that a search ends at the first tuple that
- * cannot win any more. Range tables keep one list, best entry first.
+ * cannot win any more. Range tables, and ternary ones of many masks, have bit
+ * vectors instead (tr_vectors.c).
  */
 #include "tr_table.h"
 
@@ -15,21 +16,16 @@
 /* Slots for each entry at least, and of an empty hash table. */
 #define SPARSE 2u
 #define FIRST_SLOTS 16u
+/* Bit vectors are faster from so many masks on, and one more for so many
+ * entries (`python -m bench --only lookups`); so many entries are moved there
+ * in one update. */
+#define MASKS 6u
+#define ENTRIES_A_MASK 128u
+#define MOVED 64u
 
 static uint32_t key_bytes(const tr_table *t)
 {
     return t->desc->key_words * 8u;
-}
-
-static uint8_t *key_of(const tr_entry *e)
-{
-    return (uint8_t *)(uintptr_t)e->limbs;
-}
-
-static uint8_t *mask_of(const tr_table *t, const tr_entry *e)
-{
-    return (uint8_t *)(uintptr_t)(e->limbs + t->desc->key_words +
-                                  t->desc->data_limbs);
 }
 
 void tr_entry_free(tr_entry *e)
@@ -81,7 +77,7 @@ void tr_table_clear(tr_table *t)
     tr_entry_free(t->defaults);
     free(t->by_handle);
     free(t->tuples);
-    free(t->sorted);
+    tr_vectors_free(t->vectors);
     const tr_table_desc *desc = t->desc;
     memset(t, 0, sizeof *t);
     t->desc = desc;
@@ -159,7 +155,7 @@ static void slot_fill(const tr_table *t, tr_slot *slot, const tr_entry *e)
     const tr_table_desc *d = t->desc;
     slot->id = e->id;
     slot->taken = (uint32_t)tr_rest(e)->handle + 1;
-    memcpy(slot->words, key_of(e), key_bytes(t));
+    memcpy(slot->words, tr_key_of(e), key_bytes(t));
     if (d->entries)
         slot->words[d->key_words] = (uintptr_t)e;
     else if (d->data_limbs)
@@ -176,7 +172,7 @@ static tr_entry *entry_of(const tr_table *t, const tr_slot *slot)
 /* Entries of one key are a list, best priority first, then oldest. */
 static void slot_insert(const tr_table *t, tr_tuple *u, tr_entry *e)
 {
-    tr_slot *slot = slot_of(t, u, key_of(e));
+    tr_slot *slot = slot_of(t, u, tr_key_of(e));
     tr_entry *best = slot->taken ? entry_of(t, slot) : NULL, **at = &best;
     while (*at && ((*at)->priority > e->priority ||
                    ((*at)->priority == e->priority && (*at)->seq < e->seq)))
@@ -208,7 +204,7 @@ static void slot_clear(const tr_table *t, tr_tuple *u, tr_slot *gone)
 /* Takes an entry out of its tuple. */
 static void slot_remove(const tr_table *t, tr_tuple *u, const tr_entry *e)
 {
-    tr_slot *slot = slot_of(t, u, key_of(e));
+    tr_slot *slot = slot_of(t, u, tr_key_of(e));
     tr_entry *best = entry_of(t, slot), **at = &best;
     while (*at != e)
         at = &(*at)->next;
@@ -238,72 +234,53 @@ static int tuple_grow(const tr_table *t, tr_tuple *u)
     return 1;
 }
 
-/* The entry with exactly this masked key, mask and priority. */
-static tr_entry *find_equal(const tr_table *t, const uint8_t *key,
-                            const uint8_t *mask, int32_t priority)
+/* The entry of the same masked key, mask and priority. */
+static tr_entry *find_equal(const tr_table *t, const tr_entry *like)
 {
-    if (t->desc->match == TR_RANGE) {
-        for (uint32_t i = 0; i < t->count; i++) {
-            tr_entry *e = t->sorted[i];
-            if (e->priority == priority &&
-                !memcmp(key_of(e), key, key_bytes(t)) &&
-                !memcmp(mask_of(t, e), mask, key_bytes(t)))
-                return e;
-        }
-        return NULL;
-    }
-    int i = tuple_find(t, mask);
+    if (t->desc->match == TR_RANGE)
+        return tr_vectors_equal(t, like);
+    int i = tuple_find(t, tr_mask_of_entry(t, like));
     if (i < 0)
         return NULL;
-    const tr_slot *slot = slot_of(t, &t->tuples[i], key);
+    const tr_slot *slot = slot_of(t, &t->tuples[i], tr_key_of(like));
     tr_entry *e = slot->taken ? entry_of(t, slot) : NULL;
-    while (e && e->priority != priority)
+    while (e && e->priority != like->priority)
         e = e->next;
     return e;
 }
 
-/* ---- range lists ---- */
+/* ---- bit vectors ---- */
 
-static int sorted_insert(tr_table *t, tr_entry *e)
+/* Whether bit vectors find an entry sooner than one hash table a mask. */
+static int many_masks(const tr_table *t)
 {
-    tr_entry **list = tr_realloc(t->sorted, (t->count + 1) * sizeof *list);
-    if (!list)
-        return TR_ENOMEM;
-    t->sorted = list;
-    uint32_t i = t->count;
-    for (; i > 0 && list[i - 1]->priority < e->priority; i--)
-        list[i] = list[i - 1];
-    list[i] = e;
-    return TR_OK;
+    return t->desc->match == TR_TERNARY &&
+           t->n_tuples > MASKS + t->top_handle / ENTRIES_A_MASK;
 }
 
-static int in_field(const tr_table *t, const tr_key_field *f,
-                    const tr_entry *e, const uint8_t *key)
+static void choose_lookup(tr_table *t)
 {
-    const uint8_t *k = key + f->offset;
-    const uint8_t *low = key_of(e) + f->offset;
-    const uint8_t *high = mask_of(t, e) + f->offset;
-    if (f->range)
-        return memcmp(k, low, f->nbytes) >= 0 &&
-               memcmp(k, high, f->nbytes) <= 0;
-    for (unsigned i = 0; i < f->nbytes; i++)
-        if ((k[i] & high[i]) != low[i])
-            return 0;
-    return 1;
+    t->by_vectors = t->vectored == t->top_handle && many_masks(t);
 }
 
-tr_entry *tr_lookup_range(const tr_table *t, const uint8_t *key)
+/* Adds an entry of a ternary table to its vectors, and brings these nearer to
+ * what the table holds: they are complete after some updates, none of which
+ * takes long. Without memory for them the table does without. */
+static void vectors_follow(tr_table *t, const tr_entry *e)
 {
-    for (uint32_t i = 0; i < t->count; i++) {
-        const tr_table_desc *d = t->desc;
-        uint32_t f = 0;
-        while (f < d->n_fields &&
-               in_field(t, &d->fields[f], t->sorted[i], key))
-            f++;
-        if (f == d->n_fields)
-            return t->sorted[i];
+    if (!t->vectors && many_masks(t))
+        t->vectors = tr_vectors_new(t->desc);
+    if (!t->vectors)
+        return;
+    if ((uint32_t)tr_rest(e)->handle < t->vectored)
+        tr_vectors_add(t, e);
+    for (uint32_t n = 0; n < MOVED && t->vectored < t->top_handle; n++) {
+        e = t->by_handle[t->vectored];
+        if (e && tr_vectors_add(t, e) != TR_OK)
+            break;
+        t->vectored++;
     }
-    return NULL;
+    choose_lookup(t);
 }
 
 /* ---- control ---- */
@@ -335,9 +312,9 @@ tr_entry *tr_table_entry(const tr_table *t, int handle)
 
 static int tuple_insert(tr_table *t, tr_entry *e)
 {
-    int i = tuple_find(t, mask_of(t, e));
+    int i = tuple_find(t, tr_mask_of_entry(t, e));
     if (i < 0)
-        i = tuple_add(t, mask_of(t, e));
+        i = tuple_add(t, tr_mask_of_entry(t, e));
     if (i < 0)
         return TR_ENOMEM;
     tr_tuple *u = &t->tuples[i];
@@ -352,6 +329,18 @@ static int tuple_insert(tr_table *t, tr_entry *e)
     return TR_OK;
 }
 
+static int range_insert(tr_table *t, const tr_entry *e)
+{
+    if (!t->vectors)
+        t->vectors = tr_vectors_new(t->desc);
+    if (!t->vectors || tr_vectors_add(t, e) != TR_OK)
+        return TR_ENOMEM;
+    uint32_t handle = (uint32_t)tr_rest(e)->handle;
+    if (handle >= t->vectored)
+        t->vectored = handle + 1u;
+    return TR_OK;
+}
+
 /* Masks the key where a mask applies (not in range fields). */
 static void fill_key(const tr_table *t, tr_entry *e, const uint8_t *key,
                      const uint8_t *mask)
@@ -362,8 +351,8 @@ static void fill_key(const tr_table *t, tr_entry *e, const uint8_t *key,
         for (unsigned b = f->offset; b < f->offset + (unsigned)f->nbytes;
              b++) {
             uint8_t m = d->match == TR_EXACT ? 0xff : mask[b];
-            mask_of(t, e)[b] = m;
-            key_of(e)[b] = f->range ? key[b] : key[b] & m;
+            tr_mask_of_entry(t, e)[b] = m;
+            tr_key_of(e)[b] = f->range ? key[b] : key[b] & m;
         }
     }
 }
@@ -380,7 +369,7 @@ int tr_table_add(tr_table *t, const uint8_t *key, const uint8_t *mask,
     tr_rest(e)->timeout_ps = timeout_ps;
     e->last_hit_ps = now_ps;
     int rc = tr_entry_target(e, target, t->desc->data_limbs);
-    if (rc == TR_OK && find_equal(t, key_of(e), mask_of(t, e), priority))
+    if (rc == TR_OK && find_equal(t, e))
         rc = TR_EEXIST;
     if (rc == TR_OK && t->count >= t->max_size)
         rc = TR_EFULL;
@@ -391,7 +380,7 @@ int tr_table_add(tr_table *t, const uint8_t *key, const uint8_t *mask,
         e->seq = t->next_seq++;
         tr_rest(e)->handle = handle;
         t->by_handle[handle] = e;
-        rc = t->desc->match == TR_RANGE ? sorted_insert(t, e)
+        rc = t->desc->match == TR_RANGE ? range_insert(t, e)
                                         : tuple_insert(t, e);
     }
     if (rc != TR_OK) {
@@ -401,6 +390,10 @@ int tr_table_add(tr_table *t, const uint8_t *key, const uint8_t *mask,
         return rc;
     }
     t->count++;
+    if ((uint32_t)handle >= t->top_handle)
+        t->top_handle = (uint32_t)handle + 1u;
+    if (t->desc->match == TR_TERNARY)
+        vectors_follow(t, e);
     return handle;
 }
 
@@ -409,8 +402,8 @@ int tr_table_retarget(tr_table *t, tr_entry *e, const tr_target *target)
     int rc = tr_entry_target(e, target, t->desc->data_limbs);
     if (rc != TR_OK || t->desc->match == TR_RANGE)
         return rc;
-    int i = tuple_find(t, mask_of(t, e));
-    tr_slot *slot = slot_of(t, &t->tuples[i], key_of(e));
+    int i = tuple_find(t, tr_mask_of_entry(t, e));
+    tr_slot *slot = slot_of(t, &t->tuples[i], tr_key_of(e));
     if (entry_of(t, slot) == e)
         slot_fill(t, slot, e);
     return TR_OK;
@@ -421,18 +414,15 @@ int tr_table_remove(tr_table *t, int handle)
     tr_entry *e = handle < 0 ? NULL : tr_table_entry(t, handle);
     if (!e)
         return TR_ENOENT;
-    if (t->desc->match == TR_RANGE) {
-        uint32_t i = 0;
-        while (t->sorted[i] != e)
-            i++;
-        memmove(t->sorted + i, t->sorted + i + 1,
-                (t->count - i - 1) * sizeof *t->sorted);
-    } else {
-        uint32_t i = (uint32_t)tuple_find(t, mask_of(t, e));
+    if (t->desc->match != TR_RANGE) {
+        uint32_t i = (uint32_t)tuple_find(t, tr_mask_of_entry(t, e));
         slot_remove(t, &t->tuples[i], e);
         if (--t->tuples[i].count == 0)
             tuple_remove(t, i);
     }
+    if (t->vectors && (uint32_t)handle < t->vectored)
+        tr_vectors_remove(t, e);
+    choose_lookup(t);
     t->by_handle[handle] = NULL;
     if ((uint32_t)handle < t->free_hint)
         t->free_hint = (uint32_t)handle;

@@ -6,6 +6,17 @@
 
 #include "tr_core.h"
 
+TR_INLINE uint8_t *tr_key_of(const tr_entry *e)
+{
+    return (uint8_t *)(uintptr_t)e->limbs;
+}
+
+TR_INLINE uint8_t *tr_mask_of_entry(const tr_table *t, const tr_entry *e)
+{
+    return (uint8_t *)(uintptr_t)(e->limbs + t->desc->key_words +
+                                  t->desc->data_limbs);
+}
+
 /* An entry with room for its data and for key and mask; NULL: no memory. */
 tr_entry *tr_entry_new(uint32_t data_limbs, uint32_t key_words);
 void tr_entry_free(tr_entry *e);
@@ -22,6 +33,18 @@ int tr_table_remove(tr_table *t, int handle);
 int tr_table_set_default(tr_table *t, const tr_target *target);
 /* handle -1: the default entry; NULL when there is none */
 tr_entry *tr_table_entry(const tr_table *t, int handle);
+
+/* ---- bit vectors (tr_vectors.c) ---- */
+
+/* NULL: no memory. */
+tr_vectors *tr_vectors_new(const tr_table_desc *d);
+void tr_vectors_free(tr_vectors *v);
+/* Adds an entry with its handle; cannot fail where one of that handle has been
+ * before. */
+int tr_vectors_add(const tr_table *t, const tr_entry *e);
+void tr_vectors_remove(const tr_table *t, const tr_entry *e);
+/* The entry of the same key, mask and priority, NULL when there is none. */
+tr_entry *tr_vectors_equal(const tr_table *t, const tr_entry *like);
 
 void tr_profile_clear(tr_profile *p);
 int tr_profile_add(tr_profile *p, const tr_target *action);

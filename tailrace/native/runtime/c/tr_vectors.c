@@ -1,0 +1,323 @@
+/* Bit vectors: lookups in tables of many masks, and of ranges.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * For each half byte of the key and each of its 16 values a row says which
+ * entries that value leaves; the rows of a key's half bytes, one after the
+ * other, leave those that match. A field with a range has rows for what is
+ * above and equal to its lower bound, and for what is below and equal to its
+ * upper one, and is compared like a number, last digit first. Entries stand in
+ * blocks whose rows are a cache line wide; most blocks are done after the few
+ * half bytes that tell most apart. Nothing depends on how many masks there are,
+ * and an update changes one bit a row.
+ *
+ * T. V. Lakshman, D. Stiliadis: High-speed policy-based packet forwarding using
+ * efficient multi-dimensional range matching, SIGCOMM 1998; that blocks end
+ * early is in the place of the aggregates of F. Baboescu, G. Varghese: Scalable
+ * packet classification, SIGCOMM 2001.
+ */
+#include "tr_table.h"
+
+#include "tr_mem.h"
+
+#define WORDS 8u              /* of a row */
+#define BLOCK (64u * WORDS)   /* entries of a block */
+#define VALUES 16u            /* of half a byte */
+
+enum { RANGE_ABOVE, RANGE_LOW, RANGE_BELOW, RANGE_HIGH, RANGE_ROWS };
+
+typedef uint64_t row[WORDS];
+
+typedef struct block {
+    alignas(64) row taken;    /* entries that there are */
+    uint32_t count;
+    int32_t top_priority;     /* no entry's priority is above it */
+    uint32_t n_order;
+    uint32_t *order;          /* half bytes that masks care for, those that
+                                 leave fewest entries first */
+    uint32_t *leave;          /* entries that a half byte leaves on average */
+    uint32_t (*left)[VALUES]; /* those that each of its values leaves */
+    row *rows;                /* VALUES for each place */
+} block;
+
+struct tr_vectors {
+    uint32_t halves;          /* half bytes of a key */
+    uint32_t places;          /* groups of VALUES rows in a block */
+    uint32_t n_blocks;
+    block **blocks;
+    uint32_t place[];         /* the first group of a half byte */
+};
+
+static unsigned half(const uint8_t *bytes, uint32_t i)
+{
+    return i & 1u ? bytes[i / 2] & 15u : bytes[i / 2] >> 4;
+}
+
+static size_t block_bytes(const tr_vectors *v)
+{
+    return sizeof(block) + (size_t)v->places * VALUES * sizeof(row) +
+           v->halves * (2u + VALUES) * sizeof(uint32_t);
+}
+
+tr_vectors *tr_vectors_new(const tr_table_desc *d)
+{
+    uint32_t halves = 2u * d->key_bytes;
+    tr_vectors *v = tr_calloc(1, sizeof *v + halves * sizeof *v->place);
+    if (!v)
+        return NULL;
+    v->halves = halves;
+    for (uint32_t i = 0; i < d->n_fields; i++) {
+        const tr_key_field *f = &d->fields[i];
+        for (uint32_t h = 2u * f->offset; h < 2u * (f->offset + f->nbytes);
+             h++) {
+            v->place[h] = v->places;
+            v->places += f->range ? RANGE_ROWS : 1u;
+        }
+    }
+    return v;
+}
+
+void tr_vectors_free(tr_vectors *v)
+{
+    if (!v)
+        return;
+    for (uint32_t i = 0; i < v->n_blocks; i++)
+        tr_mem_free(v->blocks[i], block_bytes(v));
+    free(v->blocks);
+    free(v);
+}
+
+/* The block of a handle, made where there is none; NULL: no memory. */
+static block *block_of(tr_vectors *v, uint32_t handle)
+{
+    uint32_t i = handle / BLOCK;
+    if (i >= v->n_blocks) {
+        block **list = tr_realloc(v->blocks, (i + 1u) * sizeof *list);
+        if (!list)
+            return NULL;
+        memset(list + v->n_blocks, 0, (i + 1u - v->n_blocks) * sizeof *list);
+        v->blocks = list;
+        v->n_blocks = i + 1u;
+    }
+    if (!v->blocks[i]) {
+        block *b = tr_mem_new(block_bytes(v));
+        if (!b)
+            return NULL;
+        b->rows = (row *)(b + 1);
+        b->left = (uint32_t (*)[VALUES])(b->rows + (size_t)v->places * VALUES);
+        b->leave = (uint32_t *)(b->left + v->halves);
+        b->order = b->leave + v->halves;
+        b->top_priority = INT32_MIN;
+        v->blocks[i] = b;
+    }
+    return v->blocks[i];
+}
+
+static void put(uint64_t *bits, uint32_t i, int on)
+{
+    uint64_t bit = UINT64_C(1) << (i % 64u);
+    bits[i / 64u] = on ? bits[i / 64u] | bit : bits[i / 64u] & ~bit;
+}
+
+/* Counts an entry of a block's half byte in or out. */
+static void count(block *b, uint32_t h, unsigned key, unsigned mask, int by)
+{
+    for (unsigned x = 0; x < VALUES; x++)
+        if ((x & mask) == key)
+            b->left[h][x] += (uint32_t)by;
+}
+
+/* Puts half bytes in order after entries came or went. Packets are taken to be
+ * like the entries, as access lists mostly are about a few networks. */
+static void order_again(block *b, const tr_table_desc *d)
+{
+    b->n_order = 0;
+    for (uint32_t i = 0; i < d->n_fields; i++) {
+        const tr_key_field *f = &d->fields[i];
+        for (uint32_t h = 2u * f->offset;
+             !f->range && h < 2u * (f->offset + f->nbytes); h++) {
+            uint64_t sum = 0, squares = 0;
+            for (unsigned x = 0; x < VALUES; x++) {
+                sum += b->left[h][x];
+                squares += (uint64_t)b->left[h][x] * b->left[h][x];
+            }
+            if (sum == (uint64_t)VALUES * b->count)
+                continue;     /* no mask cares */
+            b->leave[h] = (uint32_t)(squares / sum);
+            uint32_t at = b->n_order++;
+            for (; at > 0 && b->leave[b->order[at - 1]] > b->leave[h]; at--)
+                b->order[at] = b->order[at - 1];
+            b->order[at] = h;
+        }
+    }
+}
+
+int tr_vectors_add(const tr_table *t, const tr_entry *e)
+{
+    tr_vectors *v = t->vectors;
+    const tr_table_desc *d = t->desc;
+    const uint8_t *key = tr_key_of(e), *mask = tr_mask_of_entry(t, e);
+    uint32_t handle = (uint32_t)tr_rest(e)->handle, bit = handle % BLOCK;
+    block *b = block_of(v, handle);
+    if (!b)
+        return TR_ENOMEM;
+    for (uint32_t i = 0; i < d->n_fields; i++) {
+        const tr_key_field *f = &d->fields[i];
+        for (uint32_t h = 2u * f->offset; h < 2u * (f->offset + f->nbytes);
+             h++) {
+            unsigned k = half(key, h), m = half(mask, h);
+            row *rows = b->rows + (size_t)v->place[h] * VALUES;
+            for (unsigned x = 0; x < VALUES; x++) {
+                if (!f->range) {
+                    put(rows[x], bit, (x & m) == k);
+                    continue;
+                }
+                put(rows[RANGE_ABOVE * VALUES + x], bit, x > k);
+                put(rows[RANGE_LOW * VALUES + x], bit, x == k);
+                put(rows[RANGE_BELOW * VALUES + x], bit, x < m);
+                put(rows[RANGE_HIGH * VALUES + x], bit, x == m);
+            }
+            if (!f->range)
+                count(b, h, k, m, 1);
+        }
+    }
+    put(b->taken, bit, 1);
+    b->count++;
+    order_again(b, d);
+    if (e->priority > b->top_priority)
+        b->top_priority = e->priority;
+    return TR_OK;
+}
+
+void tr_vectors_remove(const tr_table *t, const tr_entry *e)
+{
+    tr_vectors *v = t->vectors;
+    const tr_table_desc *d = t->desc;
+    const uint8_t *key = tr_key_of(e), *mask = tr_mask_of_entry(t, e);
+    uint32_t handle = (uint32_t)tr_rest(e)->handle;
+    block *b = v->blocks[handle / BLOCK];
+    for (uint32_t i = 0; i < d->n_fields; i++) {
+        const tr_key_field *f = &d->fields[i];
+        for (uint32_t h = 2u * f->offset;
+             !f->range && h < 2u * (f->offset + f->nbytes); h++)
+            count(b, h, half(key, h), half(mask, h), -1);
+    }
+    put(b->taken, handle % BLOCK, 0);
+    if (--b->count == 0)
+        b->top_priority = INT32_MIN;
+    order_again(b, d);
+}
+
+/* hits &= rows; whether anything is left. */
+static int narrow(row hits, const row rows)
+{
+    uint64_t left = 0;
+    for (unsigned w = 0; w < WORDS; w++)
+        left |= hits[w] &= rows[w];
+    return left != 0;
+}
+
+/* The entries whose bounds of one field have the key between them. */
+static int narrow_range(const tr_vectors *v, const block *b,
+                        const tr_key_field *f, const uint8_t *key, row hits)
+{
+    row low, high;
+    memset(low, 0xff, sizeof low);
+    memset(high, 0xff, sizeof high);
+    for (uint32_t n = 2u * f->nbytes; n > 0; n--) {
+        uint32_t h = 2u * f->offset + n - 1u;
+        const row *at = b->rows + (size_t)v->place[h] * VALUES + half(key, h);
+        for (unsigned w = 0; w < WORDS; w++) {
+            low[w] = at[RANGE_ABOVE * VALUES][w] |
+                     (at[RANGE_LOW * VALUES][w] & low[w]);
+            high[w] = at[RANGE_BELOW * VALUES][w] |
+                      (at[RANGE_HIGH * VALUES][w] & high[w]);
+        }
+    }
+    return narrow(hits, low) && narrow(hits, high);
+}
+
+static const uint64_t *row_of(const tr_vectors *v, const block *b, uint32_t h,
+                              const uint8_t *key)
+{
+    return b->rows[(size_t)v->place[h] * VALUES + half(key, h)];
+}
+
+/* The entries of a block that match; whether there are any. */
+static int block_hits(const tr_vectors *v, const tr_table_desc *d,
+                      const block *b, const uint8_t *key, row hits)
+{
+    memcpy(hits, b->taken, sizeof b->taken);
+    uint32_t i = 0;
+    for (; i + 4u <= b->n_order; i += 4u) {
+        const uint64_t *r0 = row_of(v, b, b->order[i], key);
+        const uint64_t *r1 = row_of(v, b, b->order[i + 1], key);
+        const uint64_t *r2 = row_of(v, b, b->order[i + 2], key);
+        const uint64_t *r3 = row_of(v, b, b->order[i + 3], key);
+        uint64_t left = 0;
+        for (unsigned w = 0; w < WORDS; w++)
+            left |= hits[w] &= r0[w] & r1[w] & r2[w] & r3[w];
+        if (!left)
+            return 0;
+    }
+    for (; i < b->n_order; i++)
+        if (!narrow(hits, row_of(v, b, b->order[i], key)))
+            return 0;
+    for (i = 0; i < d->n_fields && d->match == TR_RANGE; i++)
+        if (d->fields[i].range &&
+            !narrow_range(v, b, &d->fields[i], key, hits))
+            return 0;
+    return 1;
+}
+
+/* Takes one of the entries out of hits; -1: there is none left. */
+static int take(row hits)
+{
+    for (unsigned w = 0; w < WORDS; w++)
+        if (hits[w]) {
+            int i = (int)(64u * w) + __builtin_ctzll(hits[w]);
+            hits[w] &= hits[w] - 1u;
+            return i;
+        }
+    return -1;
+}
+
+tr_entry *tr_lookup_vectors(const tr_table *t, const uint8_t *key)
+{
+    const tr_vectors *v = t->vectors;
+    tr_entry *best = NULL;
+    for (uint32_t i = 0; v && i < v->n_blocks; i++) {
+        const block *b = v->blocks[i];
+        row hits;
+        if (!b || !b->count || (best && best->priority > b->top_priority) ||
+            !block_hits(v, t->desc, b, key, hits))
+            continue;
+        for (int at; (at = take(hits)) >= 0;) {
+            tr_entry *e = t->by_handle[i * BLOCK + (uint32_t)at];
+            if (!best || e->priority > best->priority ||
+                (e->priority == best->priority && e->seq < best->seq))
+                best = e;
+        }
+    }
+    return best;
+}
+
+tr_entry *tr_vectors_equal(const tr_table *t, const tr_entry *like)
+{
+    const tr_vectors *v = t->vectors;
+    uint32_t bytes = t->desc->key_words * 8u;
+    for (uint32_t i = 0; v && i < v->n_blocks; i++) {
+        const block *b = v->blocks[i];
+        row hits;
+        if (!b || !block_hits(v, t->desc, b, tr_key_of(like), hits))
+            continue;
+        for (int at; (at = take(hits)) >= 0;) {
+            tr_entry *e = t->by_handle[i * BLOCK + (uint32_t)at];
+            if (e->priority == like->priority &&
+                !memcmp(tr_key_of(e), tr_key_of(like), bytes) &&
+                !memcmp(tr_mask_of_entry(t, e), tr_mask_of_entry(t, like),
+                        bytes))
+                return e;
+        }
+    }
+    return NULL;
+}
