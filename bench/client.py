@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from types import TracebackType
@@ -26,7 +26,7 @@ ELECTION_ID = 1
 START_TIMEOUT_S = 30.0
 STOP_TIMEOUT_S = 10.0
 
-_SWITCH = "import sys; from tailrace.native.switchd.cli import main; sys.exit(main())"
+NATIVE = (sys.executable, "-m", "tailrace.native.switchd.cli")
 
 
 def _free_port() -> int:
@@ -42,11 +42,11 @@ def _wait_until_listening(process: subprocess.Popen[bytes], address: str) -> Non
         ready = grpc.channel_ready_future(channel)
         while time.monotonic() < give_up:
             if process.poll() is not None:
-                raise RuntimeError(f"tailrace_switch_grpc ended at once with code {process.returncode}")
+                raise RuntimeError(f"the switch ended at once with code {process.returncode}")
             with suppress(grpc.FutureTimeoutError):
                 ready.result(0.1)
                 return
-    raise RuntimeError(f"tailrace_switch_grpc did not listen on {address} in {START_TIMEOUT_S:.0f} s")
+    raise RuntimeError(f"the switch did not listen on {address} in {START_TIMEOUT_S:.0f} s")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,18 +58,18 @@ class RunningSwitch:
 
 
 @contextmanager
-def running_switch() -> Iterator[str]:
+def running_switch(command: Sequence[str] = NATIVE) -> Iterator[str]:
     """A switch without a program or ports, for a `with` block; the value is the address it listens on."""
-    with running_process() as switch:
+    with running_process(command) as switch:
         yield switch.address
 
 
 @contextmanager
-def running_process() -> Iterator[RunningSwitch]:
+def running_process(command: Sequence[str] = NATIVE) -> Iterator[RunningSwitch]:
     """The same, with its process, which may have ended at the end of the block."""
     address = f"127.0.0.1:{_free_port()}"
     arguments = ["--no-p4", "--device-id", str(DEVICE_ID), "--", "--grpc-server-addr", address]
-    process = subprocess.Popen([sys.executable, "-c", _SWITCH, *arguments], stdout=subprocess.DEVNULL)
+    process = subprocess.Popen([*command, *arguments], stdout=subprocess.DEVNULL)
     try:
         _wait_until_listening(process, address)
         yield RunningSwitch(address, process)

@@ -25,17 +25,22 @@ import statistics
 import struct
 import subprocess
 import sys
+import textwrap
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bench import library
+from bench import library, program
 from bench.l3_control import ControlError, load_l3
 from bench.library import ffi
-from tailrace.toolchain.cc import BuildError
+from bench.quiet import Noise, measured, remark
+from bench.result import WIDTH, spread
+from tailrace.p4rt.errors import SwitchError
+from tailrace.words.errors import Error
 
 __all__ = ["Case", "Figures", "main"]
 
@@ -47,7 +52,10 @@ _ROUTES = 1000
 _MOST = 16384
 # The native switch against simple_switch_grpc: packets/s at least this many times, latencies lower.
 _GOAL = 3.0
-WIRE, BMV2, NATIVE = "wire", "bmv2", "native"
+WIRE, BMV2, BMV2_LOG, NATIVE = "wire", "bmv2", "bmv2-log", "native"
+_LOGGING = {BMV2_LOG: ("--log-console",)}
+"""Options of a target beside those of all. The log goes nowhere; what is measured is the making of it."""
+_HEADER_BYTES, _STAMP_BYTES = 42, 16
 
 
 class BenchError(Exception):
@@ -91,11 +99,25 @@ def headers(flows: int, frame_bytes: int) -> bytes:
     return b"".join(parts)
 
 
+def heads_of(frames: Sequence[bytes], flows: int, frame_bytes: int) -> bytes:
+    """The first bytes of frames of one's own, in place of `headers`.
+
+    Raises:
+        BenchError: a frame is too short.
+    """
+    if min(map(len, frames)) < frame_bytes:
+        raise BenchError(f"a frame has {min(map(len, frames))} bytes; expected at least {frame_bytes}")
+    return b"".join(frame[:_HEADER_BYTES] for frame in frames[:flows])
+
+
 class Generator:
     """The C load generator."""
 
-    def __init__(self, warm_up_s: float, measure_s: float) -> None:
-        """Compiles it where that has not been done; times in seconds."""
+    def __init__(
+        self, warm_up_s: float, measure_s: float, heads: Callable[[int, int], bytes] = headers
+    ) -> None:
+        """Compiles it where that has not been done; times in seconds, `heads` like `headers`."""
+        self._heads = heads
         self._run = library.load("closed_loop.c").bench_closed_loop
         self._times = int(warm_up_s * 1e9), int(measure_s * 1e9)
 
@@ -105,7 +127,7 @@ class Generator:
         Raises:
             BenchError: a socket failed, or nothing came through.
         """
-        text = headers(case.flows, case.frame_bytes)
+        text = self._heads(case.flows, case.frame_bytes)
         names = [ffi.new("char[]", name.encode()) for name in (tx, rx)]
         frames = ffi.from_buffer(text)
         load = (*names, frames, case.flows, case.frame_bytes, case.window, *self._times)
@@ -144,9 +166,10 @@ def enter_namespace() -> None:
 
 
 @contextmanager
-def switch(executable: str) -> Iterator[None]:
-    """Runs a switch with ports 0 = p0 and 1 = p1 and the L3 program, ready when entered."""
+def switch(executable: str, load: Callable[[str], None], options: Sequence[str] = ()) -> Iterator[None]:
+    """Runs a switch with ports 0 = p0 and 1 = p1, ready when entered; `load` gets where it listens."""
     command = [executable, "--no-p4", "--device-id", "0", "-i", "0@p0", "-i", "1@p1", "--thrift-port", "9090"]
+    command += options
     command += ["--", "--grpc-server-addr", f"127.0.0.1:{_GRPC_PORT}"]
     process = subprocess.Popen(
         command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
@@ -162,8 +185,8 @@ def switch(executable: str) -> Iterator[None]:
                 raise BenchError(f"{executable} does not listen after {_START_S:.0f} s")
             time.sleep(0.05)
         try:
-            load_l3(f"127.0.0.1:{_GRPC_PORT}", routes=_ROUTES)
-        except ControlError as error:
+            load(f"127.0.0.1:{_GRPC_PORT}")
+        except (ControlError, SwitchError) as error:
             raise BenchError(f"{executable}: {error}") from error
         yield
     finally:
@@ -201,18 +224,29 @@ def median(runs: Sequence[Figures]) -> Figures:
 
 
 def run(
-    targets: dict[str, str], cases: Sequence[Case], repetitions: int, generator: Generator
+    targets: dict[str, str],
+    cases: Sequence[Case],
+    repetitions: int,
+    generator: Generator,
+    load: Callable[[str], None],
 ) -> dict[str, Any]:
     """Measures every target under every load; the part of bench.json that this benchmark owns."""
     runs: dict[tuple[Case, str], list[Figures]] = {}
-    for repetition in range(repetitions):
+    noises: list[Noise] = []
+
+    def all_cases(name: str, tx: str, rx: str) -> None:
         for case in cases:
-            runs.setdefault((case, WIRE), []).append(generator.measure("h0", "p0", case))
+            runs.setdefault((case, name), []).append(generator.measure(tx, rx, case))
+
+    def one_target(name: str, executable: str) -> None:
+        with switch(executable, load, _LOGGING.get(name, ())):
+            all_cases(name, "h0", "h1")
+
+    for repetition in range(repetitions):
+        noises.append(measured(partial(all_cases, WIRE, "h0", "p0")).noise)
         for name, executable in targets.items():
             print(f"closed loop: repetition {repetition + 1} of {repetitions}, {name}", file=sys.stderr)
-            with switch(executable):
-                for case in cases:
-                    runs.setdefault((case, name), []).append(generator.measure("h0", "h1", case))
+            noises.append(measured(partial(one_target, name, executable)).noise)
     rows = []
     for case in cases:
         row: dict[str, Any] = asdict(case)
@@ -226,29 +260,33 @@ def run(
             row["met"] = ratio["packets_per_s"] >= _GOAL and ratio["p50_ns"] < 1 and ratio["p99_ns"] < 1
         rows.append(row)
     machine = {"cores": os.cpu_count(), "kernel": platform.release(), "machine": platform.machine()}
-    return {"machine": machine, "repetitions": repetitions, "targets": sorted(targets), "cases": rows}
+    return {"machine": machine, "repetitions": repetitions, "targets": sorted(targets), "cases": rows} | {
+        "noise": remark(noises)
+    }
 
 
 def table(part: dict[str, Any]) -> str:
     """The result as text, one line for each load and target."""
     head = f"{'bytes':>6}{'flows':>7}{'window':>8}  {'target':8}"
-    lines = [head + f"{'packets/s':>12}{'p50 us':>10}{'p99 us':>10}{'lost':>7}"]
+    lines = [head + f"{'packets/s':>11}{'p50 us':>9}{'p99 us':>9}{'lost':>6}{'spread':>7}"]
     for row in part["cases"]:
         load = f"{row['frame_bytes']:>6}{row['flows']:>7}{row['window']:>8}"
-        for name in (WIRE, BMV2, NATIVE):
+        for name in (WIRE, BMV2, BMV2_LOG, NATIVE):
             if name in row:
                 f = row[name]
                 lines.append(
-                    f"{load}  {name:8}{f['packets_per_s']:>12,.0f}{f['p50_ns'] / 1e3:>10.1f}"
-                    f"{f['p99_ns'] / 1e3:>10.1f}{f['lost']:>7.0f}"
+                    f"{load}  {name:8}{f['packets_per_s']:>11,.0f}{f['p50_ns'] / 1e3:>9.1f}"
+                    f"{f['p99_ns'] / 1e3:>9.1f}{f['lost']:>6.0f}"
+                    f"{'±' + format(spread([each['packets_per_s'] for each in f['runs']]), '.0%'):>6}"
                 )
         if "ratio" in row:
             r = row["ratio"]
             lines.append(
-                f"{load}  {'ratio':8}{r['packets_per_s']:>11.2f}x{r['p50_ns']:>9.2f}x{r['p99_ns']:>9.2f}x"
-                f"         >= {_GOAL:.0f}x and faster: {'yes' if row['met'] else 'NO'}"
+                f"{load}  {'ratio':8}{r['packets_per_s']:>10.2f}x{r['p50_ns']:>8.2f}x{r['p99_ns']:>8.2f}x"
+                f"   >={_GOAL:.0f}x: {'yes' if row['met'] else 'NO'}"
             )
-    return "\n".join(lines)
+    lines += [f"! {part['noise']}"] if part["noise"] else []
+    return "\n".join(line for text in lines for line in textwrap.wrap(text, WIDTH, drop_whitespace=False))
 
 
 def save(out: Path, part: dict[str, Any]) -> None:
@@ -280,24 +318,37 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--repetitions", type=int, default=3, help="of every measurement; medians are shown")
     parser.add_argument("--windows", default="1,32", help="packets in flight, comma between")
     parser.add_argument("--flows", default="1,1000", help="numbers of flows, comma between")
+    parser.add_argument("--logging", action="store_true", help="simple_switch_grpc with its log, too")
+    for option in ("program", "entries", "packets"):
+        parser.add_argument(f"--{option}", type=Path, help="of one's own; see python -m bench --help")
     options = parser.parse_args(arguments)
     signal.signal(signal.SIGTERM, _end)
     windows = _numbers(parser, "--windows", options.windows)
     flows = _numbers(parser, "--flows", options.flows)
     if options.seconds <= 0 or options.repetitions < 1:
         parser.error("--seconds and --repetitions must be more than 0")
-    cases = [Case(size, n, w) for size in (64, 1500) for n in flows for w in windows]
+    own = [options.program, options.entries, options.packets]
+    if any(own) and not all(own):
+        parser.error("--program, --entries and --packets belong together")
     try:
+        cases = [Case(size, n, w) for size in (64, 1500) for n in flows for w in windows]
+        heads, load = headers, partial(load_l3, routes=_ROUTES)
+        if all(own):
+            case = program.Case.read(*own)
+            heads, load = partial(heads_of, case.frames), partial(program.load, case=case)
+            cases = [Case(_HEADER_BYTES + _STAMP_BYTES + 2, len(case.frames), w) for w in windows]
         targets = find_targets()
         if NATIVE not in targets:
             raise BenchError("tailrace_switch_grpc is not installed: run `make setup`")
         if BMV2 not in targets:
             print("closed loop: simple_switch_grpc is not on PATH: no ratios", file=sys.stderr)
-        generator = Generator(warm_up_s=options.seconds / 4, measure_s=options.seconds)
+        generator = Generator(warm_up_s=options.seconds / 4, measure_s=options.seconds, heads=heads)
         enter_namespace()
-        part = run(targets, cases, options.repetitions, generator)
+        if options.logging and BMV2 in targets:
+            targets[BMV2_LOG] = targets[BMV2]
+        part = run(targets, cases, options.repetitions, generator, load)
         save(options.out, part)
-    except (BenchError, BuildError, OSError) as error:
+    except (BenchError, Error, OSError) as error:
         print(f"closed loop: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:

@@ -149,31 +149,32 @@ def fabric(library: Any, scheme: str, words: str) -> Iterator[Fabric]:
             found.close()
 
 
-def _measure(library: Any, scheme: str, words: str, hops: int, runs: int) -> Result:
-    """The median time of a hop in some runs of so many hops each."""
+def hop_ns(scheme: str, words: str, hops: int, runs: int) -> tuple[tuple[float, ...], float]:
+    """The mean time of a hop in some runs of so many hops each; hops a frame that was delivered."""
+    library = load("fabric.c")
     with fabric(library, scheme, words) as found:
         _, warm_hops, _ = found.run(WARM_UP_NS)
         duration_ns = max(1, round(WARM_UP_NS * hops / max(warm_hops, 1)))
-        hop_ns: list[float] = []
+        found_ns: list[float] = []
         total_hops = total_delivered = 0
         for _ in range(runs):
             took_ns, run_hops, delivered = found.run(duration_ns)
-            hop_ns.append(took_ns / max(run_hops, 1))
+            found_ns.append(took_ns / max(run_hops, 1))
             total_hops += run_hops
             total_delivered += delivered
-    spread = f"{min(hop_ns):.0f} to {max(hop_ns):.0f} ns in {runs} runs"
-    note = f"{spread}, {total_hops / max(total_delivered, 1):.2f} hops a frame delivered"
+    return tuple(found_ns), total_hops / max(total_delivered, 1)
+
+
+def _result(scheme: str, words: str, hops: int, runs: int) -> Result:
+    found_ns, a_frame = hop_ns(scheme, words, hops, runs)
     name = f"{scheme}, {words.split(',', 1)[0]}"
-    median_ns = statistics.median(hop_ns)
-    return Result(
-        GROUP, name, median_ns, "ns/hop", GOAL_HOP_NS[scheme], better="less", note=note, runs=tuple(hop_ns)
-    )
+    middle, note = statistics.median(found_ns), f"{a_frame:.2f} hops a frame delivered"
+    return Result(GROUP, name, middle, "ns/hop", GOAL_HOP_NS[scheme], "less", note, found_ns)
 
 
 def run(quick: bool) -> list[Result]:
     """The cost of a hop for each scheme and size. `quick`: few hops, small network, to see that it works."""
-    library = load("fabric.c")
     topologies = TOPOLOGIES[:1] if quick else TOPOLOGIES
     hops, runs = (20_000, 1) if quick else (HOPS, RUNS)
     with one_core():
-        return [_measure(library, scheme, words, hops, runs) for words in topologies for scheme in SCHEMES]
+        return [_result(scheme, words, hops, runs) for words in topologies for scheme in SCHEMES]

@@ -19,7 +19,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from bench.result import Result
+from bench.result import Beside, Result
 from tailrace.words.units import format_bytes
 
 GROUP = "virtual time, one core"
@@ -117,14 +117,24 @@ def _set_up(cache_dir: str | None, scheme: str, k: int) -> SetUp:
     return replace(set_up(scheme, k), import_s=import_s)
 
 
-def _rate(load: Load) -> Result:
+def _limit(scheme: str, k: int, quick: bool) -> Beside:
+    """The rate of the switches alone."""
+    from bench.core import hop_ns
+
+    hops, runs = (20_000, 1) if quick else (1_000_000, ROUNDS)
+    found_ns, _ = _apart(hop_ns, scheme, TOPOLOGY.format(k=k), hops, runs)
+    return Beside("the switches alone, without NICs (core)", 1e9 / statistics.median(found_ns))
+
+
+def _rate(load: Load, limit: Beside) -> Result:
     print(f"bench: virtual: {load.name}", file=sys.stderr)
     found = _apart(_measure, load)
     rates = found.rates
-    spread = f"{min(rates) / 1e6:.2f} to {max(rates) / 1e6:.2f} M in {len(rates)} rounds"
-    note = f"{spread}, {found.peak_bytes / MIB:,.0f} MiB at most"
+    note = f"{found.peak_bytes / MIB:,.0f} MiB at most"
     goal = GOAL_HOPS_PER_S[load.scheme] if load.hosts == COMPILED else None
-    return Result(GROUP, load.name, statistics.median(rates), "hops/s", goal, note=note, runs=rates)
+    return Result(
+        GROUP, load.name, statistics.median(rates), "hops/s", goal, note=note, runs=rates, limit=limit
+    )
 
 
 def _rates(quick: bool) -> list[Result]:
@@ -132,9 +142,10 @@ def _rates(quick: bool) -> list[Result]:
     sizes = {4: MIB // 64} if quick else SIZES
     results = []
     for scheme in GOAL_HOPS_PER_S:
+        limits = [_limit(scheme, k, quick) for k in sizes]
         for hosts in (COMPILED, INTERPRETED):
             loads = [Load(scheme, k, size, hosts, 1 if quick else ROUNDS) for k, size in sizes.items()]
-            found = [_rate(load) for load in loads]
+            found = [_rate(load, limit) for load, limit in zip(loads, limits, strict=True)]
             results += found
             if not quick:
                 flat = found[-1].value / found[0].value

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether the machine was quiet while something was measured: what others used of it meanwhile."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Generic, TypeVar
+
+MOST_OTHERS = 0.1
+"""Cores that other processes may use of a machine that is called quiet."""
+MOST_STOLEN = 0.02
+"""Cores that the hypervisor may take."""
+
+_STAT = Path("/proc/stat")
+_USER, _NICE, _SYSTEM, _STEAL = 0, 1, 2, 7
+_TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """What others did: mean numbers of cores that other processes and the hypervisor took; the load average
+    of the last minute at the end, this benchmark included.
+    """
+
+    others: float
+    stolen: float
+    load: float
+
+    @property
+    def quiet(self) -> bool:
+        """Whether a measurement meanwhile can be trusted."""
+        return self.others <= MOST_OTHERS and self.stolen <= MOST_STOLEN
+
+
+@dataclass(frozen=True, slots=True)
+class Round(Generic[T]):
+    """What one round of a benchmark found, and what the machine did besides."""
+
+    value: T
+    noise: Noise
+
+
+def processor_s(stat: str) -> tuple[float, float]:
+    """Seconds since the start of the machine that all processes used, and that were stolen: the first line of
+    /proc/stat (proc(5)). Time in interrupts is nobody's.
+    """
+    ticks = [int(word) for word in stat.partition("\n")[0].split()[1:]]
+    return (ticks[_USER] + ticks[_NICE] + ticks[_SYSTEM]) / _TICKS_PER_S, ticks[_STEAL] / _TICKS_PER_S
+
+
+def _own_s() -> float:
+    """CPU time of this process and of its children that have ended."""
+    return sum(os.times()[:4])
+
+
+@contextmanager
+def watch() -> Iterator[Callable[[], Noise]]:
+    """Watches the machine; what it yields tells the noise after the block, in which all children must end."""
+    began_s, own_s, (all_s, stolen_s) = time.monotonic(), _own_s(), processor_s(_STAT.read_text("ascii"))
+    found: list[Noise] = []
+    yield lambda: found[0]
+    elapsed_s = max(time.monotonic() - began_s, 1 / _TICKS_PER_S)
+    all_after_s, stolen_after_s = processor_s(_STAT.read_text("ascii"))
+    others_s = max(all_after_s - all_s - (_own_s() - own_s), 0.0)
+    # a tick at either end may be anybody's
+    others_s = max(others_s - 2 / _TICKS_PER_S, 0.0)
+    found.append(Noise(others_s / elapsed_s, (stolen_after_s - stolen_s) / elapsed_s, os.getloadavg()[0]))
+
+
+def measured(task: Callable[[], T]) -> Round[T]:
+    """One round."""
+    with watch() as noise:
+        value = task()
+    return Round(value, noise())
+
+
+def alternating(tasks: Mapping[str, Callable[[], T]], rounds: int) -> dict[str, list[Round[T]]]:
+    """All tasks once in each round, in turn, so that what the machine does strikes all of them."""
+    found: dict[str, list[Round[T]]] = {name: [] for name in tasks}
+    for _ in range(rounds):
+        for name, task in tasks.items():
+            found[name].append(measured(task))
+    return found
+
+
+def remark(noises: Sequence[Noise]) -> str:
+    """A line about rounds that were not quiet; empty when all were."""
+    loud = [noise for noise in noises if not noise.quiet]
+    if not loud:
+        return ""
+    others, stolen, load = (max(getattr(n, name) for n in loud) for name in ("others", "stolen", "load"))
+    return (
+        f"the machine was not quiet in {len(loud)} of {len(noises)} measurements: others took up to"
+        f" {others:.2f} cores, {stolen:.2f} were stolen, load {load:.1f}"
+    )
