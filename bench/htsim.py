@@ -27,7 +27,6 @@ from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.plan import plan
 from tailrace.words.errors import Error
 
-GROUP = "whole runs, CPU time, one core"
 HTSIM = "htsim_roce"
 SCHEMES = ("ecmp", "flowcut")
 GOAL_TIMES = 4.0
@@ -173,18 +172,16 @@ def results(size: Size, scheme: str, found: Mapping[str, Sequence[Round[Times]]]
             beside = Beside(f"{HTSIM} is not on PATH")
         else:
             beside = Beside(HTSIM, statistics.median(theirs[part]))
-        title = f"{scheme}, {size.hosts} hosts{part}"
+        group, title = f"{size.hosts} hosts, CPU time", f"{scheme}{part}"
         middle = statistics.median(runs)
         rows.append(
-            Result(GROUP, title, middle, "s", note="" if part else note, runs=runs, rival=beside, noise=noise)
+            Result(group, title, middle, "s", note="" if part else note, runs=runs, rival=beside, noise=noise)
         )
         if theirs is not None and part != ", set-up":
             times = tuple(b / max(a, TICK_S) for a, b in zip(runs, theirs[part], strict=True))
             goal = GOAL_TIMES if size == FULL_SIZE and not part else None
             middle = statistics.median(times)
-            rows.append(
-                Result(GROUP, f"{title}: so much faster", middle, "times", goal, runs=times, noise=noise)
-            )
+            rows.append(Result(group, f"{title}, faster", middle, "times", goal, runs=times, noise=noise))
     return rows
 
 

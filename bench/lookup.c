@@ -89,7 +89,7 @@ uint64_t bench_table_look_up(const bench_table *b, const uint8_t *keys,
     for (uint64_t i = 0; i < lookups; i++) {
         const uint8_t *key = keys + (size_t)at * WORDS * 8u;
         const tr_entry *e = b->desc.match == TR_RANGE
-                                ? tr_lookup_vectors(t, key)
+                                ? tr_lookup_range(t, key)
                                 : tr_lookup(t, key, WORDS, TR_TERNARY,
                                             SLOT_BYTES);
         found += e != NULL;

@@ -20,7 +20,7 @@ from bench.library import C, ffi, load
 from bench.loop import one_core
 from bench.result import Result
 
-GROUP = "lookups, one core"
+GROUP = "lookups by entries"
 ENTRIES = (500, 2000, 10_000)
 MASKS = (1, 10, 100, 500)
 GOAL_UPDATE_US = 1000.0
@@ -147,7 +147,7 @@ def measure(entries: int, masks: int, *, ranges: bool, quick: bool) -> list[Resu
     """The lookups of one table, and its updates."""
     chooser = random.Random(entries * 1000 + masks)
     chosen = rules(entries, masks, ranges=ranges, chooser=chooser)
-    name = f"{entries:,} entries, {'ranges' if ranges else f'{masks} masks' if masks > 1 else '1 mask'}"
+    name = f"{entries:,}, {'ranges' if ranges else f'{masks} masks' if masks > 1 else '1 mask'}"
     table = Table(entries, ranges=ranges)
     try:
         handles = [table.add(rule, chooser.randrange(1, 1 << 16))[0] for rule in chosen]

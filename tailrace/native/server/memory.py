@@ -14,7 +14,7 @@ from tailrace.native.compiler.model import Model
 from tailrace.p4rt.status import exhausted
 
 # Bytes of what is kept for one of them, measured on CPython 3.11 with the core's part, rounded up.
-ENTRY = 1536
+ENTRY = 2048
 KEY_BYTE = 8  # its copies: in the message, the entry, and slots of which a part is free
 MEMBER = 1024
 COPY = 192

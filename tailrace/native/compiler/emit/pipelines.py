@@ -160,7 +160,7 @@ class PipelineEmitter:
         code = self.code
         words = self._key(t)
         if t.match_kind == "range":
-            code.line("tr_entry *e = tr_lookup_vectors(table, key);")
+            code.line("tr_entry *e = tr_lookup_range(table, key);")
         else:
             size = slot_bytes(self.model, t)
             code.line(f"tr_entry *e = tr_lookup(table, key, {words}, {MATCH[t.match_kind]}, {size});")

@@ -125,6 +125,13 @@ TR_INLINE tr_entry_rest *tr_rest(const tr_entry *e)
     return (tr_entry_rest *)(uintptr_t)e - 1;
 }
 
+/* Of two entries that match, whether e is better than the other. */
+TR_INLINE int tr_entry_wins(const tr_entry *e, const tr_entry *other)
+{
+    return e->priority > other->priority ||
+           (e->priority == other->priority && e->seq < other->seq);
+}
+
 /* A place of a hash table with open addressing: linear probing, at most half of
  * all slots are used. A hit reads one cache line where the key is short and
  * data are few; a large network has more entries than the caches have room for.
@@ -516,6 +523,8 @@ TR_INLINE tr_entry *tr_slot_entry(const tr_slot *slot, unsigned words)
     return (tr_entry *)(uintptr_t)slot->words[words];
 }
 
+/* The same for range tables, and for tables that have vectors. */
+tr_entry *tr_lookup_range(const tr_table *t, const uint8_t *key);
 tr_entry *tr_lookup_vectors(const tr_table *t, const uint8_t *key);
 
 /* The entry that matches key, NULL on a miss; the table's slots hold entries. */
@@ -539,8 +548,7 @@ TR_INLINE tr_entry *tr_lookup(const tr_table *t, const uint8_t *key,
         if (!slot->taken)
             continue;
         tr_entry *e = tr_slot_entry(slot, words);
-        if (!best || e->priority > best->priority ||
-            (e->priority == best->priority && e->seq < best->seq))
+        if (!best || tr_entry_wins(e, best))
             best = e;
     }
     return best;

@@ -4,8 +4,8 @@
  * An exact table has one tuple, an LPM table one for each prefix length in
  * use, a ternary table one for each mask. Tuples are searched by falling
  * priority (LPM: prefix length), so that a search ends at the first tuple that
- * cannot win any more. Range tables, and ternary ones of many masks, have bit
- * vectors instead (tr_vectors.c).
+ * cannot win any more. Ternary tables of many masks, and range tables, have bit
+ * vectors instead (tr_vectors.c); small range tables are scanned.
  */
 #include "tr_table.h"
 
@@ -17,10 +17,11 @@
 #define SPARSE 2u
 #define FIRST_SLOTS 16u
 /* Bit vectors are faster from so many masks on, and one more for so many
- * entries (`python -m bench --only lookups`); so many entries are moved there
- * in one update. */
+ * entries (`python -m bench --only lookups`); they take at most so many bytes
+ * an entry, and so many entries are moved there in one update. */
 #define MASKS 6u
 #define ENTRIES_A_MASK 128u
+#define VECTOR_BYTES 512u
 #define MOVED 64u
 
 static uint32_t key_bytes(const tr_table *t)
@@ -237,8 +238,14 @@ static int tuple_grow(const tr_table *t, tr_tuple *u)
 /* The entry of the same masked key, mask and priority. */
 static tr_entry *find_equal(const tr_table *t, const tr_entry *like)
 {
-    if (t->desc->match == TR_RANGE)
+    if (t->by_vectors)
         return tr_vectors_equal(t, like);
+    if (t->desc->match == TR_RANGE) {
+        for (uint32_t i = 0; i < t->top_handle; i++)
+            if (t->by_handle[i] && tr_same_entry(t, t->by_handle[i], like))
+                return t->by_handle[i];
+        return NULL;
+    }
     int i = tuple_find(t, tr_mask_of_entry(t, like));
     if (i < 0)
         return NULL;
@@ -249,26 +256,66 @@ static tr_entry *find_equal(const tr_table *t, const tr_entry *like)
     return e;
 }
 
+/* ---- ranges without bit vectors ---- */
+
+static int in_field(const tr_table *t, const tr_key_field *f,
+                    const tr_entry *e, const uint8_t *key)
+{
+    const uint8_t *k = key + f->offset;
+    const uint8_t *low = tr_key_of(e) + f->offset;
+    const uint8_t *high = tr_mask_of_entry(t, e) + f->offset;
+    if (f->range)
+        return memcmp(k, low, f->nbytes) >= 0 &&
+               memcmp(k, high, f->nbytes) <= 0;
+    for (unsigned i = 0; i < f->nbytes; i++)
+        if ((k[i] & high[i]) != low[i])
+            return 0;
+    return 1;
+}
+
+tr_entry *tr_lookup_range(const tr_table *t, const uint8_t *key)
+{
+    if (t->by_vectors)
+        return tr_lookup_vectors(t, key);
+    const tr_table_desc *d = t->desc;
+    tr_entry *best = NULL;
+    for (uint32_t i = 0; i < t->top_handle; i++) {
+        tr_entry *e = t->by_handle[i];
+        uint32_t f = 0;
+        if (!e || (best && !tr_entry_wins(e, best)))
+            continue;
+        while (f < d->n_fields && in_field(t, &d->fields[f], e, key))
+            f++;
+        if (f == d->n_fields)
+            best = e;
+    }
+    return best;
+}
+
 /* ---- bit vectors ---- */
 
-/* Whether bit vectors find an entry sooner than one hash table a mask. */
-static int many_masks(const tr_table *t)
+/* Whether bit vectors find an entry sooner than what there is without them, and
+ * take no more memory than entries may. */
+static int vectors_wanted(const tr_table *t)
 {
-    return t->desc->match == TR_TERNARY &&
-           t->n_tuples > MASKS + t->top_handle / ENTRIES_A_MASK;
+    const tr_table_desc *d = t->desc;
+    return (d->match == TR_RANGE ||
+            (d->match == TR_TERNARY &&
+             t->n_tuples > MASKS + t->top_handle / ENTRIES_A_MASK)) &&
+           tr_vectors_bytes(d, t->top_handle) / VECTOR_BYTES <= t->count;
 }
 
 static void choose_lookup(tr_table *t)
 {
-    t->by_vectors = t->vectored == t->top_handle && many_masks(t);
+    t->by_vectors = t->vectored == t->top_handle && vectors_wanted(t);
 }
 
-/* Adds an entry of a ternary table to its vectors, and brings these nearer to
- * what the table holds: they are complete after some updates, none of which
- * takes long. Without memory for them the table does without. */
+/* Adds an entry to the vectors that there are, and brings these nearer to what
+ * the table holds: they are complete after some updates, none of which takes
+ * long. Without memory for them the table does without. */
 static void vectors_follow(tr_table *t, const tr_entry *e)
 {
-    if (!t->vectors && many_masks(t))
+    if (!t->vectors && vectors_wanted(t))
         t->vectors = tr_vectors_new(t->desc);
     if (!t->vectors)
         return;
@@ -279,6 +326,21 @@ static void vectors_follow(tr_table *t, const tr_entry *e)
         if (e && tr_vectors_add(t, e) != TR_OK)
             break;
         t->vectored++;
+    }
+    choose_lookup(t);
+}
+
+/* Takes an entry out before it goes; an empty table has no vectors. */
+static void vectors_forget(tr_table *t, const tr_entry *e)
+{
+    if (!t->vectors)
+        return;
+    if ((uint32_t)tr_rest(e)->handle < t->vectored)
+        tr_vectors_remove(t, e);
+    if (t->count == 0) {
+        tr_vectors_free(t->vectors);
+        t->vectors = NULL;
+        t->vectored = 0;
     }
     choose_lookup(t);
 }
@@ -329,18 +391,6 @@ static int tuple_insert(tr_table *t, tr_entry *e)
     return TR_OK;
 }
 
-static int range_insert(tr_table *t, const tr_entry *e)
-{
-    if (!t->vectors)
-        t->vectors = tr_vectors_new(t->desc);
-    if (!t->vectors || tr_vectors_add(t, e) != TR_OK)
-        return TR_ENOMEM;
-    uint32_t handle = (uint32_t)tr_rest(e)->handle;
-    if (handle >= t->vectored)
-        t->vectored = handle + 1u;
-    return TR_OK;
-}
-
 /* Masks the key where a mask applies (not in range fields). */
 static void fill_key(const tr_table *t, tr_entry *e, const uint8_t *key,
                      const uint8_t *mask)
@@ -380,8 +430,8 @@ int tr_table_add(tr_table *t, const uint8_t *key, const uint8_t *mask,
         e->seq = t->next_seq++;
         tr_rest(e)->handle = handle;
         t->by_handle[handle] = e;
-        rc = t->desc->match == TR_RANGE ? range_insert(t, e)
-                                        : tuple_insert(t, e);
+        if (t->desc->match != TR_RANGE)
+            rc = tuple_insert(t, e);
     }
     if (rc != TR_OK) {
         if (handle >= 0)
@@ -392,8 +442,7 @@ int tr_table_add(tr_table *t, const uint8_t *key, const uint8_t *mask,
     t->count++;
     if ((uint32_t)handle >= t->top_handle)
         t->top_handle = (uint32_t)handle + 1u;
-    if (t->desc->match == TR_TERNARY)
-        vectors_follow(t, e);
+    vectors_follow(t, e);
     return handle;
 }
 
@@ -420,13 +469,11 @@ int tr_table_remove(tr_table *t, int handle)
         if (--t->tuples[i].count == 0)
             tuple_remove(t, i);
     }
-    if (t->vectors && (uint32_t)handle < t->vectored)
-        tr_vectors_remove(t, e);
-    choose_lookup(t);
+    t->count--;
+    vectors_forget(t, e);
     t->by_handle[handle] = NULL;
     if ((uint32_t)handle < t->free_hint)
         t->free_hint = (uint32_t)handle;
-    t->count--;
     tr_entry_free(e);
     return TR_OK;
 }

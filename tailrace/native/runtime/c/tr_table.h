@@ -17,6 +17,15 @@ TR_INLINE uint8_t *tr_mask_of_entry(const tr_table *t, const tr_entry *e)
                                   t->desc->data_limbs);
 }
 
+TR_INLINE int tr_same_entry(const tr_table *t, const tr_entry *a,
+                            const tr_entry *b)
+{
+    size_t bytes = t->desc->key_words * sizeof(uint64_t);
+    return a->priority == b->priority &&
+           !memcmp(tr_key_of(a), tr_key_of(b), bytes) &&
+           !memcmp(tr_mask_of_entry(t, a), tr_mask_of_entry(t, b), bytes);
+}
+
 /* An entry with room for its data and for key and mask; NULL: no memory. */
 tr_entry *tr_entry_new(uint32_t data_limbs, uint32_t key_words);
 void tr_entry_free(tr_entry *e);
@@ -36,6 +45,8 @@ tr_entry *tr_table_entry(const tr_table *t, int handle);
 
 /* ---- bit vectors (tr_vectors.c) ---- */
 
+/* What vectors for so many entries take. */
+size_t tr_vectors_bytes(const tr_table_desc *d, uint32_t entries);
 /* NULL: no memory. */
 tr_vectors *tr_vectors_new(const tr_table_desc *d);
 void tr_vectors_free(tr_vectors *v);

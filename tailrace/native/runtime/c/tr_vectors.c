@@ -52,10 +52,23 @@ static unsigned half(const uint8_t *bytes, uint32_t i)
     return i & 1u ? bytes[i / 2] & 15u : bytes[i / 2] >> 4;
 }
 
+static size_t bytes_of(uint32_t halves, uint32_t places)
+{
+    return sizeof(block) + (size_t)places * VALUES * sizeof(row) +
+           (size_t)halves * (2u + VALUES) * sizeof(uint32_t);
+}
+
 static size_t block_bytes(const tr_vectors *v)
 {
-    return sizeof(block) + (size_t)v->places * VALUES * sizeof(row) +
-           v->halves * (2u + VALUES) * sizeof(uint32_t);
+    return bytes_of(v->halves, v->places);
+}
+
+size_t tr_vectors_bytes(const tr_table_desc *d, uint32_t entries)
+{
+    uint32_t places = 0;
+    for (uint32_t i = 0; i < d->n_fields; i++)
+        places += 2u * d->fields[i].nbytes * (d->fields[i].range ? RANGE_ROWS : 1u);
+    return bytes_of(2u * d->key_bytes, places) * ((entries + BLOCK - 1u) / BLOCK);
 }
 
 tr_vectors *tr_vectors_new(const tr_table_desc *d)
@@ -285,7 +298,7 @@ tr_entry *tr_lookup_vectors(const tr_table *t, const uint8_t *key)
 {
     const tr_vectors *v = t->vectors;
     tr_entry *best = NULL;
-    for (uint32_t i = 0; v && i < v->n_blocks; i++) {
+    for (uint32_t i = 0; i < v->n_blocks; i++) {
         const block *b = v->blocks[i];
         row hits;
         if (!b || !b->count || (best && best->priority > b->top_priority) ||
@@ -293,8 +306,7 @@ tr_entry *tr_lookup_vectors(const tr_table *t, const uint8_t *key)
             continue;
         for (int at; (at = take(hits)) >= 0;) {
             tr_entry *e = t->by_handle[i * BLOCK + (uint32_t)at];
-            if (!best || e->priority > best->priority ||
-                (e->priority == best->priority && e->seq < best->seq))
+            if (!best || tr_entry_wins(e, best))
                 best = e;
         }
     }
@@ -304,18 +316,14 @@ tr_entry *tr_lookup_vectors(const tr_table *t, const uint8_t *key)
 tr_entry *tr_vectors_equal(const tr_table *t, const tr_entry *like)
 {
     const tr_vectors *v = t->vectors;
-    uint32_t bytes = t->desc->key_words * 8u;
-    for (uint32_t i = 0; v && i < v->n_blocks; i++) {
+    for (uint32_t i = 0; i < v->n_blocks; i++) {
         const block *b = v->blocks[i];
         row hits;
         if (!b || !block_hits(v, t->desc, b, tr_key_of(like), hits))
             continue;
         for (int at; (at = take(hits)) >= 0;) {
             tr_entry *e = t->by_handle[i * BLOCK + (uint32_t)at];
-            if (e->priority == like->priority &&
-                !memcmp(tr_key_of(e), tr_key_of(like), bytes) &&
-                !memcmp(tr_mask_of_entry(t, e), tr_mask_of_entry(t, like),
-                        bytes))
+            if (tr_same_entry(t, e, like))
                 return e;
         }
     }
