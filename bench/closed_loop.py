@@ -285,8 +285,7 @@ def table(part: dict[str, Any]) -> str:
                 f"{load}  {'ratio':8}{r['packets_per_s']:>10.2f}x{r['p50_ns']:>8.2f}x{r['p99_ns']:>8.2f}x"
                 f"   >={_GOAL:.0f}x: {'yes' if row['met'] else 'NO'}"
             )
-    lines += [f"! {part['noise']}"] if part["noise"] else []
-    return "\n".join(line for text in lines for line in textwrap.wrap(text, WIDTH, drop_whitespace=False))
+    return "\n".join(lines + (textwrap.wrap(f"! {part['noise']}", WIDTH) if part["noise"] else []))
 
 
 def save(out: Path, part: dict[str, Any]) -> None:

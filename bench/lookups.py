@@ -18,7 +18,7 @@ from typing import Any
 
 from bench.library import C, ffi, load
 from bench.loop import one_core
-from bench.result import Result
+from bench.result import Beside, Result
 
 GROUP = "lookups by entries"
 ENTRIES = (500, 2000, 10_000)
@@ -160,9 +160,21 @@ def measure(entries: int, masks: int, *, ranges: bool, quick: bool) -> list[Resu
             table.look_up(keys, lookups)
             runs, shares = zip(*(table.look_up(keys, lookups) for _ in range(RUNS)), strict=True)
             scan_ns, _ = table.scan(keys, scans)
-            note = f"{shares[0]:.0%} found an entry; one entry after the other {scan_ns:,.0f} ns"
+            note = "" if shares[0] == hit else f"{shares[0]:.0%} found an entry"
+            scan = Beside("one entry after the other", scan_ns)
             title = f"{name}, {'hit' if hit else 'miss'}"
-            results.append(Result(GROUP, title, statistics.median(runs), "ns", note=note, runs=runs))
+            results.append(
+                Result(
+                    GROUP,
+                    title,
+                    statistics.median(runs),
+                    "ns",
+                    better="less",
+                    note=note,
+                    runs=runs,
+                    rival=scan,
+                )
+            )
         updates_us = [ns / 1000 for ns in _update_ns(table, chosen, handles, chooser)]
         note = f"the longest of {len(updates_us):,}; median {statistics.median(updates_us):.2f} us"
         results.append(

@@ -19,6 +19,8 @@
 
 #include "tr_mem.h"
 
+#include <stdlib.h>
+
 #define WORDS 8u              /* of a row */
 #define BLOCK (64u * WORDS)   /* entries of a block */
 #define VALUES 16u            /* of half a byte */
