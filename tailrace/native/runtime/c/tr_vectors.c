@@ -68,9 +68,12 @@ static size_t block_bytes(const tr_vectors *v)
 size_t tr_vectors_bytes(const tr_table_desc *d, uint32_t entries)
 {
     uint32_t places = 0;
-    for (uint32_t i = 0; i < d->n_fields; i++)
-        places += 2u * d->fields[i].nbytes * (d->fields[i].range ? RANGE_ROWS : 1u);
-    return bytes_of(2u * d->key_bytes, places) * ((entries + BLOCK - 1u) / BLOCK);
+    uint32_t blocks = (entries + BLOCK - 1u) / BLOCK;
+    for (uint32_t i = 0; i < d->n_fields; i++) {
+        const tr_key_field *f = &d->fields[i];
+        places += 2u * f->nbytes * (f->range ? RANGE_ROWS : 1u);
+    }
+    return bytes_of(2u * d->key_bytes, places) * blocks;
 }
 
 tr_vectors *tr_vectors_new(const tr_table_desc *d)
