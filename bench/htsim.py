@@ -107,8 +107,8 @@ def _children_s() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def _timed(command: Sequence[str]) -> tuple[Times, str]:
-    """Runs a command to its end: its times, and what it printed.
+def _timed(command: Sequence[str], folder: Path | None = None) -> tuple[Times, str]:
+    """Runs a command to its end, in a folder that it may fill: its times, and what it printed.
 
     Raises:
         RivalError: it failed.
@@ -116,7 +116,13 @@ def _timed(command: Sequence[str]) -> tuple[Times, str]:
     before_s, began_s = _children_s(), time.perf_counter()
     try:
         done = subprocess.run(
-            command, capture_output=True, text=True, errors="replace", timeout=TIMEOUT_S, check=False
+            command,
+            capture_output=True,
+            cwd=folder,
+            text=True,
+            errors="replace",
+            timeout=TIMEOUT_S,
+            check=False,
         )
     except subprocess.TimeoutExpired:
         raise RivalError(f"{command[0]} did not end in {TIMEOUT_S:.0f} s") from None
@@ -142,7 +148,8 @@ def run_htsim(size: Size, executable: str, matrix: Path) -> Times:
         RivalError: it failed, or did not finish all flows.
     """
     command = [executable, "-tm", str(matrix), "-nodes", str(size.hosts), *OPTIONS]
-    times, text = _timed([*command, "-o", str(matrix.with_suffix(".log"))])
+    # it leaves a file idmap.txt where it is run
+    times, text = _timed([*command, "-o", str(matrix.with_suffix(".log"))], matrix.parent)
     if len(finished_us(text)) != size.hosts:
         raise RivalError(f"{HTSIM} finished {len(finished_us(text))} of {size.hosts} flows")
     return times
