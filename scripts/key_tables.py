@@ -19,7 +19,8 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from tailrace.cli.complete import KINDS, registry_of
+from tailrace.cli.complete import KINDS
+from tailrace.cli.start.names import registry_of
 from tailrace.hosts.options.hf2t_words import Hf2tWords
 from tailrace.schemes.base import BY_TOPOLOGY, Common
 from tailrace.words.keys import Key, keys_of

@@ -15,7 +15,6 @@ from tailrace.native.compiler.errors import ProgramError
 from tailrace.native.compiler.expr import Expr, FieldRef, HeaderRef, UnionRef
 from tailrace.native.compiler.model import Action, HeaderType, Model, Param, Primitive, limbs_of
 
-
 _SMALL = 32
 """Primitives of an action that is inlined wherever it is used; larger ones only where that is one place."""
 
@@ -27,16 +26,12 @@ def action_name(a: Action) -> str:
 
 def emit_actions(code: Code, model: Model, own: Locals) -> None:
     """All actions as functions ``action_N(s, p, h, l, d)``; ``d`` are the entry's limbs."""
-    sites = Counter(
-        action
-        for pipeline in (model.ingress, model.egress)
-        for user in (*(model.tables[i].actions for i in pipeline.tables), *((c.action,) for c in pipeline.calls))
-        for action in user
-    )
+    sites = _sites(model)
     for a in model.actions:
         if a.source is not None:
             code.comment("action", a.name, "line", a.source.line)
-        how = "TR_INLINE" if sites[a.index] <= 1 or len(a.body) <= _SMALL else "static __attribute__((unused))"
+        inlined = sites[a.index] <= 1 or len(a.body) <= _SMALL
+        how = "TR_INLINE" if inlined else "static __attribute__((unused))"
         code.line(f"{how} void {action_name(a)}(tr_switch *s, tr_pkt *p,")
         code.open("    struct tr_phv *h, struct tr_locals *l, const uint64_t *d)")
         for name in ("s", "p", "h", "l", "d"):
@@ -57,6 +52,16 @@ def emit_actions(code: Code, model: Model, own: Locals) -> None:
         code.line("end: __attribute__((unused));")
         code.close()
         code.line("")
+
+
+def _sites(model: Model) -> Counter[int]:
+    """How many places run each action, by its index."""
+    found: Counter[int] = Counter()
+    for pipeline in (model.ingress, model.egress):
+        found.update(call.action for call in pipeline.calls)
+        for i in pipeline.tables:
+            found.update(model.tables[i].actions)
+    return found
 
 
 def may_exit(a: Action) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tailrace.native.compiler.emit.locals import Locals, used_by_several, of_pipeline, references
+from tailrace.native.compiler.emit.locals import Locals, of_pipeline, references, used_by_several
 from tailrace.native.compiler.expr import HeaderInst
 from tailrace.native.compiler.model import Model
 

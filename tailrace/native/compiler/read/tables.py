@@ -39,7 +39,7 @@ _TABLE_KINDS: dict[str, Literal["simple", "indirect", "indirect_ws"]] = {
 # P4Runtime counts priorities upwards, BMv2 downwards from here (PI's bmv2 target).
 BMV2_TOP_PRIORITY = 0xFFFFFF
 
-# Bytes of a table's key, each field in whole bytes. A slot of a table holds one, and offsets in it are 16 bits.
+# Bytes of a table's key, each field in whole bytes. A table's slot holds one; offsets in it have 16 bits.
 _MAX_KEY_BYTES = 4096
 
 
