@@ -251,6 +251,17 @@ class Fabric:
         while self._next_callback_ps() <= now_ps:
             heapq.heappop(self._callbacks)[2]()
 
+    def _tell(self, progress: Progress, mark: int, every: int) -> int:
+        """Tells of the marks that were passed; the next one. The first of several ranks says when all do so."""
+        events = self._net.events
+        if self._transport is not None:
+            progress(self.now_ns, events)
+            return events + every
+        while events >= mark:
+            progress(self.now_ns, mark)
+            mark += every
+        return mark
+
     def _go(self, until_ns: int | None, *, stop_at_rest: bool, progress: Progress | None, every: int) -> None:
         """Runs to a time, itself included, or for ever; with `stop_at_rest` not longer than until at rest."""
         net = self._net
@@ -259,9 +270,8 @@ class Fabric:
         net.poll()
         while True:
             stop = net.run(min(limit_ps, self._next_callback_ps()), stop_at_rest, mark)
-            if stop == Stop.MARK and progress is not None:  # of several ranks the first says when
-                progress(self.now_ns, mark)
-                mark += every
+            if progress is not None and (stop == Stop.MARK or self._transport is None):
+                mark = self._tell(progress, mark, every)
             if stop == Stop.REST:
                 return
             callback_ps = self._next_callback_ps()

@@ -102,7 +102,8 @@ class Network(Faults, Observing):
 
         Args:
             until_ns: stop at this time; the network can be run on.
-            progress: called with the virtual time and the number of events every `progress_events` events.
+            progress: called with the virtual time and the number of events every `progress_events` events; of
+                several ranks at the same times in all, with the events of each.
 
         Returns:
             whether the network is at rest.
