@@ -33,8 +33,9 @@ class _When(RuntimeParam):
     descriptor: TypeDescriptor
 
     def _coerce_value(self, value: Any, param: _TyperParameter, ctx: Context) -> Any:
-        if ctx.resilient_parsing:
-            # completion: nobody gets it
+        kind = self.annotation
+        # completion: nobody gets it; texts, and defaults that are what they should be, are what they are
+        if ctx.resilient_parsing or (isinstance(kind, type) and isinstance(value, kind)):
             return value
         return build_runtime_param(self.descriptor)._coerce_value(value, param, ctx)
 
