@@ -23,7 +23,7 @@ Mask = Callable[[random.Random], tuple[int, int]]
 
 
 def program(kind: str) -> Program:
-    """Like that of test_tables, with room for three blocks of vectors."""
+    """Like that of test_tables, with room for two blocks of vectors."""
     b = Builder(INPUTS, OUTPUTS)
     param = {"type": "runtime_data", "value": 0}
     found = b.action("found", [{"op": "assign", "parameters": [field("out", "id"), param]}], [("id", 16)])

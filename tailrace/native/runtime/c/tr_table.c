@@ -20,7 +20,7 @@
  * entries (`python -m bench --only lookups`); they take at most so many bytes
  * an entry, and so many entries are moved there in one update. */
 #define MASKS 6u
-#define ENTRIES_A_MASK 128u
+#define ENTRIES_A_MASK 256u
 #define VECTOR_BYTES 512u
 #define MOVED 64u
 
@@ -220,7 +220,8 @@ static void slot_remove(const tr_table *t, tr_tuple *u, const tr_entry *e)
 static int tuple_grow(const tr_table *t, tr_tuple *u)
 {
     tr_tuple old = *u;
-    uint8_t *bigger = tr_mem_new((size_t)2u * old.n_slots * t->desc->slot_bytes);
+    size_t bytes = (size_t)2u * old.n_slots * t->desc->slot_bytes;
+    uint8_t *bigger = tr_mem_new(bytes);
     if (!bigger)
         return 0;
     u->slots = bigger;

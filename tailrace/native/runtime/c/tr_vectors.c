@@ -6,7 +6,7 @@
  * other, leave those that match. A field with a range has rows for what is
  * above and equal to its lower bound, and for what is below and equal to its
  * upper one, and is compared like a number, last digit first. Entries stand in
- * blocks whose rows are a cache line wide; most blocks are done after the few
+ * blocks whose rows are two cache lines; most blocks are done after the few
  * half bytes that tell most apart. Nothing depends on how many masks there are,
  * and an update changes one bit a row.
  *
@@ -21,7 +21,7 @@
 
 #include <stdlib.h>
 
-#define WORDS 8u              /* of a row */
+#define WORDS 16u             /* of a row; half as many take twice as long */
 #define BLOCK (64u * WORDS)   /* entries of a block */
 #define VALUES 16u            /* of half a byte */
 
