@@ -80,6 +80,22 @@ def test_without_htsim_the_column_says_so() -> None:
         assert (row.rival.name, row.rival.value) == ("htsim_roce is not on PATH", None)
 
 
+def test_htsim_leaves_its_files_beside_the_matrix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It writes some where it is started."""
+    fake, here = tmp_path / "htsim_roce", tmp_path / "here"
+    lines = "\n".join(
+        f"echo 'Flow Roce_{i} {i} finished at 5.5 total bytes 20000'" for i in range(SIZE.hosts)
+    )
+    fake.write_text(f"#!/bin/sh\n: > idmap.txt\n{lines}\n")
+    fake.chmod(stat.S_IRWXU)
+    here.mkdir()
+    monkeypatch.chdir(here)
+    (tmp_path / "files").mkdir()
+    assert run_htsim(SIZE, str(fake), tmp_path / "files" / "a.cm").wall_s > 0
+    assert (tmp_path / "files" / "idmap.txt").exists()
+    assert not list(here.iterdir())
+
+
 @pytest.mark.parametrize(
     ("script", "said"),
     [

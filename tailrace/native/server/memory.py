@@ -15,7 +15,7 @@ from tailrace.p4rt.status import exhausted
 
 # Bytes of what is kept for one of them, measured on CPython 3.11 with the core's part, rounded up.
 ENTRY = 2048
-KEY_BYTE = 8  # its copies: in the message, the entry, and slots of which a part is free
+KEY_BYTE = 8  # of an entry: copies in the message, the entry, and slots of which a part is free
 MEMBER = 1024
 COPY = 192
 GROUP = 1024
@@ -38,6 +38,11 @@ def default_limit() -> int:
         except (OSError, ValueError):
             continue  # no such controller, or "max"
     return whole // 2
+
+
+def entry_bytes(key: bytes) -> int:
+    """What a table's entry with such a key needs, without its metadata."""
+    return ENTRY + KEY_BYTE * len(key)
 
 
 def array_bytes(model: Model) -> int:

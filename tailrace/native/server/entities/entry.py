@@ -44,7 +44,7 @@ class Entry:
     @property
     def bytes(self) -> int:
         """What it takes of the memory."""
-        return memory.ENTRY + memory.KEY_BYTE * len(self.packed.key) + len(self.metadata)
+        return memory.entry_bytes(self.packed.key) + len(self.metadata)
 
     def plain_form(self) -> Form | None:
         """The form, where the entry still has its target and nothing beside key, priority and target."""

@@ -15,7 +15,7 @@ from tailrace.native.server.entities.entry import Entry, Identity
 from tailrace.native.server.entities.forms import Form, Plain
 from tailrace.native.server.entities.match import PackedKey
 from tailrace.native.server.entities.schema import TablePlan
-from tailrace.native.server.memory import ENTRY
+from tailrace.native.server.memory import entry_bytes
 from tailrace.p4rt.status import Code, P4RtError
 
 
@@ -70,7 +70,8 @@ class Filled:
         identities = {one.identity for one in found}
         if len(identities) < len(found) or not identities.isdisjoint(self.entries):
             raise P4RtError(Code.ALREADY_EXISTS, f"{self._what} has such an entry already")
-        index, switch, size = self.plan.index, self._switch, ENTRY * len(found)
+        index, switch = self.plan.index, self._switch
+        size = sum(entry_bytes(one.form.packed.key) for one in found)
         self._context.memory.take(size, self._what)
         handles: list[int] = []
         try:
