@@ -252,7 +252,7 @@ class Fabric:
             heapq.heappop(self._callbacks)[2]()
 
     def _tell(self, progress: Progress, mark: int, every: int) -> int:
-        """Tells of the marks that were passed; the next one. The first of several ranks says when all do so."""
+        """Tells of the marks that were passed; the next one. Of several ranks the first says when."""
         events = self._net.events
         if self._transport is not None:
             progress(self.now_ns, events)
