@@ -63,6 +63,14 @@ int64_t bench_fabric_run(bench_fabric *f, uint64_t until_ps,
 void bench_fabric_read(const bench_fabric *f, uint64_t *hops,
                        uint64_t *delivered);
 
+/* ---- reflect.c ---- */
+
+typedef struct bench_reflector bench_reflector;
+
+/* A thread that sends on one interface what comes in by another; NULL. */
+bench_reflector *bench_reflect_start(const char *rx_name, const char *tx_name);
+void bench_reflect_stop(bench_reflector *r);
+
 /* ---- closed_loop.c ---- */
 
 /* What to do. */

@@ -3,7 +3,8 @@
 A window of W packets is kept in flight: each packet that comes out of the switch sends the next one in. So
 the packet rate is what the switch sustains without loss, and the latency is that of a packet through it.
 Repetitions of the targets are interleaved, so that whatever else the machine does strikes all of them; the
-table shows medians. "wire" is the generator over a bare veth pair, its own upper bound.
+table shows medians. "wire" is the generator over a bare veth pair, its own upper bound; "limit" a thread in
+the switch's place that sends back each frame as it came, and so what sockets leave to any switch.
 
 Run as a program of its own (`python -m bench.closed_loop --out DIR`): it moves itself into a network
 namespace, where everything it makes disappears with it. Needs root.
@@ -52,7 +53,8 @@ _ROUTES = 1000
 _MOST = 16384
 # The native switch against simple_switch_grpc: packets/s at least this many times, latencies lower.
 _GOAL = 3.0
-WIRE, BMV2, BMV2_LOG, NATIVE = "wire", "bmv2", "bmv2-log", "native"
+_GOAL_OF_LIMIT = 0.7
+WIRE, LIMIT, BMV2, BMV2_LOG, NATIVE = "wire", "limit", "bmv2", "bmv2-log", "native"
 _LOGGING = {BMV2_LOG: ("--log-console",)}
 """Options of a target beside those of all. The log goes nowhere; what is measured is the making of it."""
 _HEADER_BYTES, _STAMP_BYTES = 42, 16
@@ -208,6 +210,19 @@ def _listening() -> bool:
     return True
 
 
+@contextmanager
+def reflector() -> Iterator[None]:
+    """Sends by p1 what comes in by p0."""
+    lib = library.load("reflect.c")
+    found = lib.bench_reflect_start(*(ffi.new("char[]", name) for name in (b"p0", b"p1")))
+    if not found:
+        raise BenchError("the limit cannot be measured: no packet sockets with rings")
+    try:
+        yield
+    finally:
+        lib.bench_reflect_stop(found)
+
+
 def find_targets() -> dict[str, str]:
     """The switches that can be run here, by name."""
     found = {BMV2: shutil.which("simple_switch_grpc"), NATIVE: shutil.which("tailrace_switch_grpc")}
@@ -242,16 +257,23 @@ def run(
         with switch(executable, load, _LOGGING.get(name, ())):
             all_cases(name, "h0", "h1")
 
+    def the_limit() -> None:
+        with reflector():
+            all_cases(LIMIT, "h0", "h1")
+
     for repetition in range(repetitions):
         noises.append(measured(partial(all_cases, WIRE, "h0", "p0")).noise)
+        noises.append(measured(the_limit).noise)
         for name, executable in targets.items():
             print(f"closed loop: repetition {repetition + 1} of {repetitions}, {name}", file=sys.stderr)
             noises.append(measured(partial(one_target, name, executable)).noise)
     rows = []
     for case in cases:
         row: dict[str, Any] = asdict(case)
-        for name in (WIRE, *targets):
+        for name in (WIRE, LIMIT, *targets):
             row[name] = {**asdict(median(runs[case, name])), "runs": [asdict(r) for r in runs[case, name]]}
+        if NATIVE in targets:
+            row["of_limit"] = row[NATIVE]["packets_per_s"] / row[LIMIT]["packets_per_s"]
         if BMV2 in targets and NATIVE in targets:
             row["ratio"] = {
                 key: row[NATIVE][key] / row[BMV2][key] for key in ("packets_per_s", "p50_ns", "p99_ns")
@@ -271,7 +293,7 @@ def table(part: dict[str, Any]) -> str:
     lines = [head + f"{'packets/s':>11}{'p50 us':>9}{'p99 us':>9}{'lost':>6}{'spread':>7}"]
     for row in part["cases"]:
         load = f"{row['frame_bytes']:>6}{row['flows']:>7}{row['window']:>8}"
-        for name in (WIRE, BMV2, BMV2_LOG, NATIVE):
+        for name in (WIRE, LIMIT, BMV2, BMV2_LOG, NATIVE):
             if name in row:
                 f = row[name]
                 lines.append(
@@ -279,6 +301,8 @@ def table(part: dict[str, Any]) -> str:
                     f"{f['p99_ns'] / 1e3:>9.1f}{f['lost']:>6.0f}"
                     f"{'±' + format(spread([each['packets_per_s'] for each in f['runs']]), '.0%'):>6}"
                 )
+        if "of_limit" in row:
+            lines.append(f"{load}  {'of limit':8}{row['of_limit']:>10.0%}{'':31}>={_GOAL_OF_LIMIT:.0%}")
         if "ratio" in row:
             r = row["ratio"]
             lines.append(

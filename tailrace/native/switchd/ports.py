@@ -27,6 +27,8 @@ from tailrace.toolchain.artifacts import RUNTIME
 __all__ = ["IoLoop", "PortError", "PortStatus", "SwitchHandle", "io_library", "io_sources", "open_library"]
 
 _HERE = Path(__file__).resolve().parent
+_RING_SLOTS = 8192
+"""Of all ports of a switch; each of 2 KiB, resident from the beginning."""
 
 ffi = headers.declared([_HERE / "io" / "tri_loop.h"], lib.ffi)
 C = headers.numbers(ffi)
@@ -111,6 +113,7 @@ class IoLoop:
         cpu_port: int | None = None,
         pcap_dir: Path | None = None,
         *,
+        ring_slots: int | None = None,
         library: Any = None,
     ) -> None:
         """Opens every interface of `ports` (port number to interface name).
@@ -120,6 +123,8 @@ class IoLoop:
             ports: 0 to 511 each, interfaces of this network namespace, none twice; may be empty.
             cpu_port: port whose frames go to packet_ins(); None: there is none.
             pcap_dir: folder for `<interface>_in.pcap` and `<interface>_out.pcap`; None: no captures.
+            ring_slots: frames that each port can keep in memory shared with the kernel, 2 KiB each; 0: none,
+                each batch is a system call; None: what all ports together keep within 16 MiB, 256 to 2048.
             library: another build of the C code (tests).
 
         Raises:
@@ -140,7 +145,9 @@ class IoLoop:
             raise PortError(f"CPU port {cpu_port} is out of range (0 to {MAX_PORT})")
         folder = ffi.NULL if pcap_dir is None else str(pcap_dir).encode()
         cpu = C.TRI_NO_CPU_PORT if cpu_port is None else cpu_port
-        loop = self._lib.tri_new(sw.handle, cpu, folder, self._error)
+        if ring_slots is None:
+            ring_slots = min(2048, max(256, _RING_SLOTS // max(1, len(self._ports))))
+        loop = self._lib.tri_new(sw.handle, cpu, folder, ring_slots, self._error)
         if not loop:
             raise PortError(self._message())
         self._loop: Any = loop

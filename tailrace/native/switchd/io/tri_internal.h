@@ -73,12 +73,33 @@ typedef enum tri_wait {
     TRI_WAIT_RETRY            /* refused below the socket: until retry_ns */
 } tri_wait;
 
+/* A received frame, before it is what it would be on a wire. */
+typedef struct tri_rx_frame {
+    struct virtio_net_hdr vnet;
+    uint8_t *data;
+    uint32_t len;             /* 0 is a length, too */
+    uint16_t tpid, tci;
+    bool tagged;              /* a VLAN tag lies beside it */
+    bool own;                 /* it left this host */
+    bool queued;              /* whole in the socket's queue only */
+    bool lost, too_long;      /* not whole */
+    bool skip;                /* nothing more to be said of it */
+    bool cut;                 /* a super-frame */
+} tri_rx_frame;
+
+/* Slots shared with the kernel; memory NULL: frames come by system calls. */
+typedef struct tri_ring {
+    uint8_t *memory;
+    uint32_t slots, at;       /* at: the oldest */
+} tri_ring;
+
 typedef struct tri_port {
     uint32_t number;
     int ifindex;
     char name[IFNAMSIZ];
     tri_link link;
     int rx_fd, tx_fd;         /* -1: closed */
+    tri_ring ring;            /* of rx_fd */
     tri_pcap *rx_pcap, *tx_pcap;
     tri_counter info[TRI_FIELDS];
     /* Frames to send: a ring of power-of-two size, in order. */
@@ -111,11 +132,13 @@ typedef struct tri_rx {
     uint8_t *segment;         /* room for one segment of a super-frame */
     struct mmsghdr *msgs;
     struct tri_rx_slot *slots;
+    tri_rx_frame *frames;     /* the batch, in order */
 } tri_rx;
 
 struct tri_loop {
     tr_switch *core;
     uint32_t cpu_port;
+    uint32_t ring_slots;      /* of each port */
     char *pcap_dir;
     uint64_t epoch_ns;        /* CLOCK_MONOTONIC at tri_new */
     int epoll_fd, timer_fd, wake_fd, events_fd, link_fd;
@@ -161,8 +184,21 @@ void tri_fail(char *err, const char *what, const char *name, int error);
 
 int tri_rx_init(tri_rx *rx);
 void tri_rx_free(tri_rx *rx);
+/* Notes a VLAN tag that the kernel keeps beside a frame of that length. */
+void tri_rx_note_tag(tri_rx_frame *f, uint32_t status, uint16_t tci,
+                     uint16_t tpid);
 /* Reads one batch from p, gives it to the core and lets the core work. */
 void tri_rx_port(tri_loop *l, tri_port *p);
+
+/* tri_ring.c */
+
+/* Has the kernel receive frames of fd, not yet bound, into a ring; where it
+ * will not, and for 0 slots, r stays without memory. */
+void tri_ring_open(tri_ring *r, int fd, uint32_t slots);
+void tri_ring_close(tri_ring *r);
+/* The oldest frames, at most that many; they stay until they are released. */
+uint32_t tri_ring_look(const tri_ring *r, tri_rx_frame *frames, uint32_t most);
+void tri_ring_release(tri_ring *r, uint32_t n);
 
 /* tri_tx.c */
 

@@ -209,7 +209,7 @@ static int open_descriptors(tri_loop *l)
 }
 
 tri_loop *tri_new(tr_switch *core, uint32_t cpu_port, const char *pcap_dir,
-                  char *err)
+                  uint32_t ring_slots, char *err)
 {
     tri_loop *l = calloc(1, sizeof *l);
 
@@ -219,6 +219,7 @@ tri_loop *tri_new(tr_switch *core, uint32_t cpu_port, const char *pcap_dir,
     }
     l->core = core;
     l->cpu_port = cpu_port;
+    l->ring_slots = ring_slots;
     l->epoch_ns = monotonic_ns();
     l->epoll_fd = l->timer_fd = l->wake_fd = l->events_fd = l->link_fd = -1;
     for (uint32_t i = 0; i < TRI_BATCH; i++) {

@@ -65,9 +65,10 @@ typedef struct tri_port_info {
 
 /* Makes a loop around core. cpu_port: port whose frames go to
  * tri_packet_in(), or TRI_NO_CPU_PORT. pcap_dir: folder for capture files
- * <interface>_in.pcap and <interface>_out.pcap, or NULL. */
+ * <interface>_in.pcap and <interface>_out.pcap, or NULL. ring_slots: frames
+ * that wait in memory shared with the kernel, for each port; 0: none do. */
 tri_loop *tri_new(tr_switch *core, uint32_t cpu_port, const char *pcap_dir,
-                  char *err);
+                  uint32_t ring_slots, char *err);
 /* Opens interface ifname as port; only before tri_start. */
 int tri_add_port(tri_loop *l, uint32_t port, const char *ifname, char *err);
 int tri_start(tri_loop *l, char *err);

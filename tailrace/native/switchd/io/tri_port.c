@@ -44,8 +44,10 @@ static int option(int fd, int name, int value)
     return setsockopt(fd, SOL_PACKET, name, &value, sizeof value);
 }
 
-/* A raw packet socket bound to ifindex; -1 with errno. */
-static int open_bound(int ifindex, uint16_t protocol)
+/* A raw packet socket bound to ifindex, with a ring if one is given; -1 with
+ * errno. */
+static int open_bound(int ifindex, uint16_t protocol, tri_ring *ring,
+                      uint32_t slots)
 {
     struct sockaddr_ll at = {
         .sll_family = AF_PACKET,
@@ -75,6 +77,7 @@ static int open_bound(int ifindex, uint16_t protocol)
         if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes,
                        sizeof bytes) != 0)
             (void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
+        tri_ring_open(ring, fd, slots);
     }
     if (bind(fd, (struct sockaddr *)&at, sizeof at) == 0)
         return fd;
@@ -83,6 +86,8 @@ fail:
     {
         int error = errno;
 
+        if (ring)
+            tri_ring_close(ring);
         close(fd);
         errno = error;
     }
@@ -153,9 +158,9 @@ tri_port *tri_port_open(tri_loop *l, uint32_t number, const char *ifname,
         goto fail;
     }
     strcpy(p->name, ifname);
-    p->rx_fd = open_bound(p->ifindex, ETH_P_ALL);
+    p->rx_fd = open_bound(p->ifindex, ETH_P_ALL, &p->ring, l->ring_slots);
     if (p->rx_fd >= 0)
-        p->tx_fd = open_bound(p->ifindex, 0);
+        p->tx_fd = open_bound(p->ifindex, 0, NULL, 0);
     if (p->tx_fd < 0 || find_link(p->tx_fd, ifname, &p->link) != 0) {
         tri_fail(err, what, ifname, errno);
         goto fail;
@@ -176,11 +181,13 @@ fail:
 int tri_port_reopen(tri_loop *l, tri_port *p, int ifindex)
 {
     tri_link link;
-    int rx_fd = open_bound(ifindex, ETH_P_ALL);
-    int tx_fd = rx_fd < 0 ? -1 : open_bound(ifindex, 0);
+    tri_ring ring = { 0 };
+    int rx_fd = open_bound(ifindex, ETH_P_ALL, &ring, l->ring_slots);
+    int tx_fd = rx_fd < 0 ? -1 : open_bound(ifindex, 0, NULL, 0);
 
     if (tx_fd < 0 || find_link(tx_fd, p->name, &link) != 0
         || link != p->link) {
+        tri_ring_close(&ring);
         if (rx_fd >= 0)
             close(rx_fd);
         if (tx_fd >= 0)
@@ -190,8 +197,10 @@ int tri_port_reopen(tri_loop *l, tri_port *p, int ifindex)
     /* Nothing waits to be sent: the port is down. Others ask the socket for
      * its counts, under the lock. */
     tri_enter(l);
+    tri_ring_close(&p->ring);
     close(p->rx_fd);
     close(p->tx_fd);
+    p->ring = ring;
     p->rx_fd = rx_fd;
     p->tx_fd = tx_fd;
     p->ifindex = ifindex;
@@ -202,6 +211,7 @@ int tri_port_reopen(tri_loop *l, tri_port *p, int ifindex)
 
 void tri_port_close(tri_port *p)
 {
+    tri_ring_close(&p->ring);
     if (p->rx_fd >= 0)
         close(p->rx_fd);
     if (p->tx_fd >= 0)

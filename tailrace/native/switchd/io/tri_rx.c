@@ -1,4 +1,4 @@
-/* Receiving: a batch of frames from a socket, made whole, into the core.
+/* Receiving: a batch of frames from ring or socket, made whole, into the core.
  * SPDX-License-Identifier: Apache-2.0
  */
 #define _GNU_SOURCE 1
@@ -16,18 +16,12 @@
 
 #define CONTROL_BYTES CMSG_SPACE(sizeof(struct tpacket_auxdata))
 
-/* Everything the kernel says about one frame. */
+/* What one message of a system call is received into. */
 typedef struct tri_rx_slot {
     struct virtio_net_hdr vnet;
     struct iovec iov[2];      /* vnet, frame */
     struct sockaddr_ll from;
     _Alignas(struct cmsghdr) uint8_t control[CONTROL_BYTES];
-    uint8_t *frame;           /* start, after a tag was put back */
-    uint32_t len;             /* 0 is a length too: see skip */
-    bool skip;                /* not for the core */
-    bool cut;                 /* a super-frame */
-    bool tagged;
-    uint16_t tpid, tci;
 } tri_rx_slot;
 
 static uint8_t *buffer_of(const tri_rx *rx, uint32_t i)
@@ -41,7 +35,9 @@ int tri_rx_init(tri_rx *rx)
     rx->segment = malloc(TRI_STRIDE);
     rx->msgs = calloc(TRI_BATCH, sizeof *rx->msgs);
     rx->slots = calloc(TRI_BATCH, sizeof *rx->slots);
-    if (!rx->memory || !rx->segment || !rx->msgs || !rx->slots)
+    rx->frames = calloc(TRI_BATCH, sizeof *rx->frames);
+    if (!rx->memory || !rx->segment || !rx->msgs || !rx->slots
+        || !rx->frames)
         return -1;
     for (uint32_t i = 0; i < TRI_BATCH; i++) {
         tri_rx_slot *s = &rx->slots[i];
@@ -64,6 +60,7 @@ void tri_rx_free(tri_rx *rx)
     free(rx->segment);
     free(rx->msgs);
     free(rx->slots);
+    free(rx->frames);
 }
 
 /* The kernel's notes on a received frame, NULL if it gave none. */
@@ -77,54 +74,68 @@ static const struct tpacket_auxdata *notes_of(struct msghdr *m)
     return NULL;
 }
 
-/* Looks whether the kernel keeps a VLAN tag beside the frame. */
-static void note_tag(tri_rx_slot *s, struct msghdr *m)
+void tri_rx_note_tag(tri_rx_frame *f, uint32_t status, uint16_t tci,
+                     uint16_t tpid)
 {
-    const struct tpacket_auxdata *aux = notes_of(m);
-
-    s->tagged = aux && (aux->tp_status & TP_STATUS_VLAN_VALID)
-                && s->len >= 12;
-    if (!s->tagged)
-        return;
-    s->tci = aux->tp_vlan_tci;
-    s->tpid = aux->tp_status & TP_STATUS_VLAN_TPID_VALID ? aux->tp_vlan_tpid
-                                                         : 0x8100;
+    f->tagged = (status & TP_STATUS_VLAN_VALID) && f->len >= 12;
+    f->tci = tci;
+    f->tpid = status & TP_STATUS_VLAN_TPID_VALID ? tpid : 0x8100;
 }
 
-/* Turns message i into a frame as it would be on a wire, as far as that is
- * possible without cutting it. */
-static void prepare(tri_port *p, tri_rx_slot *s, struct mmsghdr *msg)
+/* What message i brought. */
+static void from_message(const tri_rx *rx, uint32_t i, tri_rx_frame *f)
 {
-    s->skip = true;
-    s->cut = false;
-    if (s->from.sll_pkttype == PACKET_OUTGOING) {
+    const tri_rx_slot *s = &rx->slots[i];
+    struct mmsghdr *m = &rx->msgs[i];
+    const struct tpacket_auxdata *aux = notes_of(&m->msg_hdr);
+
+    *f = (tri_rx_frame){
+        .vnet = s->vnet,
+        .data = s->iov[1].iov_base,
+        .own = s->from.sll_pkttype == PACKET_OUTGOING,
+        .too_long = (m->msg_hdr.msg_flags & MSG_TRUNC)
+                    || m->msg_len < sizeof s->vnet,
+    };
+    if (f->too_long)
+        return;
+    f->len = m->msg_len - (uint32_t)sizeof s->vnet;
+    if (aux)
+        tri_rx_note_tag(f, aux->tp_status, aux->tp_vlan_tci,
+                        aux->tp_vlan_tpid);
+}
+
+/* Makes a frame what it would be on a wire, as far as that is possible without
+ * cutting it; false: it is not for the core. */
+static bool prepare(tri_port *p, tri_rx_frame *f)
+{
+    if (f->skip)
+        return false;
+    if (f->own) {
         TRI_COUNT(p, rx_own, 1);
-        return;
+        return false;
     }
-    if ((msg->msg_hdr.msg_flags & MSG_TRUNC)
-        || msg->msg_len < sizeof s->vnet) {
-        TRI_COUNT(p, rx_too_long, 1);
-        return;
+    if (f->too_long || f->lost) {
+        if (f->too_long)
+            TRI_COUNT(p, rx_too_long, 1);
+        else
+            TRI_COUNT(p, rx_kernel_drops, 1);
+        return false;
     }
-    s->frame = s->iov[1].iov_base;
-    s->len = msg->msg_len - (uint32_t)sizeof s->vnet;
-    note_tag(s, &msg->msg_hdr);
-    if (s->vnet.gso_type != VIRTIO_NET_HDR_GSO_NONE) {
-        s->cut = true;
-    } else if (s->vnet.flags & VIRTIO_NET_HDR_F_NEEDS_CSUM) {
-        if (tri_checksum(s->frame, s->len, s->vnet.csum_start,
-                         s->vnet.csum_offset) != 0) {
+    f->cut = f->vnet.gso_type != VIRTIO_NET_HDR_GSO_NONE;
+    if (!f->cut && (f->vnet.flags & VIRTIO_NET_HDR_F_NEEDS_CSUM)) {
+        if (tri_checksum(f->data, f->len, f->vnet.csum_start,
+                         f->vnet.csum_offset) != 0) {
             TRI_COUNT(p, rx_offload, 1);
-            return;
+            return false;
         }
         TRI_COUNT(p, checksums, 1);
     }
-    if (s->tagged && !s->cut) {
-        s->frame = tri_tag(s->frame, s->tpid, s->tci);
-        s->len += 4;
+    if (f->tagged && !f->cut) {
+        f->data = tri_tag(f->data, f->tpid, f->tci);
+        f->len += 4;
         TRI_COUNT(p, tags, 1);
     }
-    s->skip = false;
+    return true;
 }
 
 static void capture(tri_port *p, const uint8_t *data, uint32_t len)
@@ -150,22 +161,22 @@ static void give(tri_loop *l, tri_port *p, const uint8_t *data, uint32_t len,
 }
 
 /* Cuts a super-frame and gives every segment to the core. Lock held. */
-static void give_cut(tri_loop *l, tri_port *p, const tri_rx_slot *s,
+static void give_cut(tri_loop *l, tri_port *p, const tri_rx_frame *f,
                      uint64_t now)
 {
     uint8_t *out = l->rx.segment + TRI_HEADROOM, *frame;
     uint32_t len;
     tri_cut cut;
 
-    if (tri_cut_begin(&cut, s->frame, s->len, &s->vnet, p->link) != 0) {
+    if (tri_cut_begin(&cut, f->data, f->len, &f->vnet, p->link) != 0) {
         TRI_COUNT(p, rx_offload, 1);
         return;
     }
     TRI_COUNT(p, super_frames, 1);
     while ((len = tri_cut_next(&cut, out)) != 0) {
         frame = out;
-        if (s->tagged) {
-            frame = tri_tag(out, s->tpid, s->tci);
+        if (f->tagged) {
+            frame = tri_tag(out, f->tpid, f->tci);
             len += 4;
             TRI_COUNT(p, tags, 1);
         }
@@ -173,46 +184,98 @@ static void give_cut(tri_loop *l, tri_port *p, const tri_rx_slot *s,
     }
 }
 
-/* recvmmsg on p, at most TRI_BATCH frames; 0 when there are none. */
-static uint32_t receive(tri_loop *l, tri_port *p)
+/* recvmmsg on p, at most that many frames; -1 with errno. */
+static int receive(tri_loop *l, tri_port *p, uint32_t most)
 {
     int n;
 
-    for (uint32_t i = 0; i < TRI_BATCH; i++) {
+    for (uint32_t i = 0; i < most; i++) {
         l->rx.msgs[i].msg_hdr.msg_namelen = sizeof l->rx.slots[i].from;
         l->rx.msgs[i].msg_hdr.msg_controllen = CONTROL_BYTES;
     }
-    n = recvmmsg(p->rx_fd, l->rx.msgs, TRI_BATCH, MSG_DONTWAIT, NULL);
-    if (n >= 0)
-        return (uint32_t)n;
+    n = recvmmsg(p->rx_fd, l->rx.msgs, most, MSG_DONTWAIT, NULL);
     /* EINVAL: an offload that has no name in a virtio header. The frame is
      * gone. ENETDOWN, ENODEV: the link socket tells, here it only ends. */
-    if (errno == EINVAL)
+    if (n < 0 && errno == EINVAL)
         TRI_COUNT(p, rx_offload, 1);
-    return 0;
+    return n;
+}
+
+static uint32_t from_socket(tri_loop *l, tri_port *p)
+{
+    int n = receive(l, p, TRI_BATCH);
+
+    for (int i = 0; i < n; i++)
+        from_message(&l->rx, (uint32_t)i, &l->rx.frames[i]);
+    return n < 0 ? 0 : (uint32_t)n;
+}
+
+/* Receives those of n frames of the ring that are whole in the socket's queue
+ * only; how many frames there are before one that did not come. */
+static uint32_t receive_queued(tri_loop *l, tri_port *p, uint32_t n,
+                               uint32_t queued)
+{
+    int taken = receive(l, p, queued), next = 0;
+    bool gone = taken < 0 && (errno == EINVAL || errno == EAGAIN);
+
+    for (uint32_t i = 0; i < n; i++) {
+        tri_rx_frame *f = &l->rx.frames[i];
+        bool own = f->own;
+
+        if (!f->queued)
+            continue;
+        if (next < taken) {
+            from_message(&l->rx, (uint32_t)next++, f);
+            f->own = own;     /* the queue does not know */
+        } else if (gone) {
+            f->skip = true;
+            gone = false;
+        } else {
+            return i;
+        }
+    }
+    return n;
+}
+
+/* A batch out of the ring. */
+static uint32_t from_ring(tri_loop *l, tri_port *p)
+{
+    uint32_t n = tri_ring_look(&p->ring, l->rx.frames, TRI_BATCH), queued = 0;
+
+    if (n == 0) {
+        /* An interface that is down says so once; the link socket tells. A
+         * frame may be queued whose slot is not ready: it stays. */
+        int error;
+        socklen_t size = sizeof error;
+
+        (void)getsockopt(p->rx_fd, SOL_SOCKET, SO_ERROR, &error, &size);
+    }
+    for (uint32_t i = 0; i < n; i++)
+        queued += l->rx.frames[i].queued;
+    return queued ? receive_queued(l, p, n, queued) : n;
 }
 
 void tri_rx_port(tri_loop *l, tri_port *p)
 {
-    uint32_t n = receive(l, p);
+    uint32_t n = p->ring.memory ? from_ring(l, p) : from_socket(l, p);
     uint64_t now;
 
     if (n == 0)
         return;
-    for (uint32_t i = 0; i < n; i++)
-        prepare(p, &l->rx.slots[i], &l->rx.msgs[i]);
     tri_enter(l);
     now = tri_now(l);
     for (uint32_t i = 0; i < n; i++) {
-        tri_rx_slot *s = &l->rx.slots[i];
+        tri_rx_frame *f = &l->rx.frames[i];
 
-        if (s->skip)
+        if (!prepare(p, f))
             continue;
-        if (s->cut)
-            give_cut(l, p, s, now);
+        if (f->cut)
+            give_cut(l, p, f, now);
         else
-            give(l, p, s->frame, s->len, now);
+            give(l, p, f->data, f->len, now);
     }
+    if (p->ring.memory)
+        tri_ring_release(&p->ring, n);
     tri_turn(l);
     tr_switch_unlock(l->core);
 }

@@ -251,8 +251,15 @@ class Core:
         return bool(self.lib.standin_up(self.handle, port))
 
 
+@pytest.fixture(params=[pytest.param(None, id="ring"), pytest.param(0, id="socket")])
+def ring_slots(request: pytest.FixtureRequest) -> int | None:
+    """Both ways by which frames come in."""
+    slots: int | None = request.param
+    return slots
+
+
 @pytest.fixture
-def switch(library: Any, inside: Any) -> Iterator[Callable[..., tuple[IoLoop, Core]]]:
+def switch(library: Any, inside: Any, ring_slots: int | None) -> Iterator[Callable[..., tuple[IoLoop, Core]]]:
     """Makes a started loop around a new stand-in; afterwards checks that every buffer came back."""
     made: list[tuple[IoLoop, Core]] = []
 
@@ -260,7 +267,7 @@ def switch(library: Any, inside: Any) -> Iterator[Callable[..., tuple[IoLoop, Co
         ports: dict[int, str], *, delay_ns: int = 0, pcap_dir: Path | None = None
     ) -> tuple[IoLoop, Core]:
         core = Core(inside, delay_ns)
-        loop = IoLoop(core, ports, Core.CPU_PORT, pcap_dir, library=library)
+        loop = IoLoop(core, ports, Core.CPU_PORT, pcap_dir, library=library, ring_slots=ring_slots)
         made.append((loop, core))
         loop.start()
         return loop, core

@@ -1,0 +1,102 @@
+/* Frames that the kernel puts into memory shared with the loop: no system call
+ * and no copy for each (packet_mmap, TPACKET_V2).
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * A slot of the ring holds frames as they are on Ethernet. What is longer, a
+ * super-frame or a jumbo frame, lies cut in its slot, and whole in the queue of
+ * the socket (PACKET_COPY_THRESH), from where it is received in the same order.
+ * TPACKET_V3 was tried: it hands over blocks, half empty ones after a
+ * millisecond, and so delays a quiet port's frames by that.
+ */
+#define _GNU_SOURCE 1
+#include <errno.h>
+#include <linux/if_packet.h>
+#include <linux/virtio_net.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "tri_internal.h"
+
+/* Bytes of a slot with the kernel's notes, and of a block of slots. */
+#define SLOT_BYTES 2048u
+#define BLOCK_BYTES (1u << 16)
+
+static struct tpacket2_hdr *slot(const tri_ring *r, uint32_t i)
+{
+    return (void *)(r->memory + (size_t)((r->at + i) % r->slots) * SLOT_BYTES);
+}
+
+void tri_ring_open(tri_ring *r, int fd, uint32_t slots)
+{
+    const uint32_t per_block = BLOCK_BYTES / SLOT_BYTES;
+    struct tpacket_req ask = {
+        .tp_block_size = BLOCK_BYTES,
+        .tp_block_nr = (slots + per_block - 1) / per_block,
+        .tp_frame_size = SLOT_BYTES,
+    };
+    int version = TPACKET_V2, any = 1;
+    void *memory;
+
+    *r = (tri_ring){ 0 };
+    ask.tp_frame_nr = ask.tp_block_nr * per_block;
+    if (slots == 0
+        || setsockopt(fd, SOL_PACKET, PACKET_VERSION, &version,
+                      sizeof version) != 0
+        || setsockopt(fd, SOL_PACKET, PACKET_COPY_THRESH, &any, sizeof any)
+               != 0
+        || setsockopt(fd, SOL_PACKET, PACKET_RX_RING, &ask, sizeof ask) != 0)
+        return;
+    memory = mmap(NULL, (size_t)ask.tp_frame_nr * SLOT_BYTES,
+                  PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (memory == MAP_FAILED) {
+        ask = (struct tpacket_req){ 0 };
+        (void)setsockopt(fd, SOL_PACKET, PACKET_RX_RING, &ask, sizeof ask);
+        return;
+    }
+    r->memory = memory;
+    r->slots = ask.tp_frame_nr;
+}
+
+void tri_ring_close(tri_ring *r)
+{
+    if (r->memory)
+        munmap(r->memory, (size_t)r->slots * SLOT_BYTES);
+    *r = (tri_ring){ 0 };
+}
+
+uint32_t tri_ring_look(const tri_ring *r, tri_rx_frame *frames, uint32_t most)
+{
+    uint32_t n = 0;
+
+    for (; n < most && n < r->slots; n++) {
+        struct tpacket2_hdr *h = slot(r, n);
+        uint32_t status = __atomic_load_n(&h->tp_status, __ATOMIC_ACQUIRE);
+        uint8_t *base = (uint8_t *)h;
+        tri_rx_frame *f = &frames[n];
+        const struct sockaddr_ll *from =
+            (const void *)(base + TPACKET_ALIGN(sizeof *h));
+
+        if (!(status & TP_STATUS_USER))
+            break;
+        *f = (tri_rx_frame){
+            .data = base + h->tp_mac,
+            .len = h->tp_snaplen,
+            .own = from->sll_pkttype == PACKET_OUTGOING,
+            .queued = (status & TP_STATUS_COPY) != 0,
+            .lost = h->tp_len > h->tp_snaplen,
+        };
+        memcpy(&f->vnet, f->data - sizeof f->vnet, sizeof f->vnet);
+        tri_rx_note_tag(f, status, h->tp_vlan_tci, h->tp_vlan_tpid);
+    }
+    return n;
+}
+
+void tri_ring_release(tri_ring *r, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        __atomic_store_n(&slot(r, i)->tp_status, TP_STATUS_KERNEL,
+                         __ATOMIC_RELEASE);
+    if (n)
+        r->at = (r->at + n) % r->slots;
+}
