@@ -31,6 +31,11 @@ _YOUNG = 100_000
 Python's own 700 would take a tenth of the time of a short run.
 """
 
+_IMPORTING, _IMPORTING_S = "<frozen importlib", 0.005
+"""Where exceptions of signals may be lost, for locks of imports have callbacks that let none through; and how
+long it takes until that is tried again.
+"""
+
 _ITS_OWN = "Value error, "
 """What typer puts before the messages of its checks, and nobody understands."""
 
@@ -72,19 +77,24 @@ class _Ended(BaseException):
 def _terminable() -> Iterator[None]:
     """Within the block the first SIGTERM raises _Ended; in other threads than the main one it does not."""
 
-    def end(_signum: int, _frame: FrameType | None) -> None:
+    def end(_signum: int, frame: FrameType | None) -> None:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        if frame is not None and frame.f_code.co_filename.startswith(_IMPORTING):
+            signal.setitimer(signal.ITIMER_REAL, _IMPORTING_S)
+            return
         raise _Ended
 
     try:
-        before = signal.signal(signal.SIGTERM, end)
+        before = signal.signal(signal.SIGTERM, end), signal.signal(signal.SIGALRM, end)
     except ValueError:
         yield
         return
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGTERM, before[0])
+        signal.signal(signal.SIGALRM, before[1])
 
 
 def _guarded(words: list[str]) -> int:

@@ -62,6 +62,32 @@ def test_signals(words: tuple[str, ...], after_s: float, number: signal.Signals,
     assert not [path for path in tmp_path.rglob("*") if ".partial-" in path.name]
 
 
+def test_a_signal_within_an_import_is_not_lost() -> None:
+    """Callbacks of import locks swallow exceptions: there the command ends a moment later."""
+    script = f"""
+import signal, sys, time
+from tailrace.cli import app, main
+
+def make_app():
+    code = compile("signal.raise_signal(signal.SIGTERM)", "<frozen importlib._bootstrap>", "exec")
+    exec(code, {{"signal": signal}})
+    print("went on", flush=True)
+    time.sleep({TIMEOUT_S})
+
+app.make_app = make_app
+sys.exit(main.main(["topology", "leaf-spine"]))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_S,
+        check=False,
+    )
+    assert (done.stdout, done.stderr, done.returncode) == ("went on\n", "tailrace: interrupted\n", 143)
+
+
 def test_closed_streams(tmp_path: Path) -> None:
     """Without standard output or error a command does what it should, and says nothing."""
     words = "-m tailrace.cli.main topology leaf-spine"
