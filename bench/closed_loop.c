@@ -8,29 +8,19 @@
  * switch. Runs in the calling thread, holds no state between calls.
  */
 #define _GNU_SOURCE 1
-#include <arpa/inet.h>
 #include <errno.h>
-#include <linux/if_ether.h>
-#include <linux/if_packet.h>
-#include <net/if.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/socket.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "bench.h"
+#include "packet_ring.h"
 
 enum {
     BATCH = 64,
     HEADER_BYTES = 42,        /* Ethernet, IPv4, UDP: given by the caller */
-    RING_FRAME = 2048,
-    RING_FRAMES = 8192,
-    RING_BLOCK = 1 << 16,
     SUB_BITS = 6,             /* histogram: 64 steps a power of two, 1.6 % */
     BUCKETS = 64 << SUB_BITS,
     LOST_MS = 250             /* silence after which packets count as lost */
@@ -57,14 +47,6 @@ typedef struct loader {
     bool counting;
     bench_result *result;
 } loader;
-
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 /* Bucket of a latency, and the middle of a bucket. */
 static uint32_t bucket_of(uint64_t ns)
@@ -101,62 +83,20 @@ static uint64_t quantile(const loader *g, double q)
     return 0;
 }
 
-static int open_on(const char *name, uint16_t protocol)
-{
-    struct sockaddr_ll at = {
-        .sll_family = AF_PACKET,
-        .sll_protocol = htons(protocol),
-        .sll_ifindex = (int)if_nametoindex(name),
-    };
-    int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
-
-    if (fd >= 0 && bind(fd, (struct sockaddr *)&at, sizeof at) != 0) {
-        int error = errno;
-
-        close(fd);
-        errno = error;
-        return -1;
-    }
-    return fd;
-}
-
 /* Opens the sockets and maps the ring; -1 with errno. */
 static int set_up(loader *g)
 {
-    struct tpacket_req ring = {
-        .tp_block_size = RING_BLOCK,
-        .tp_block_nr = RING_FRAMES / (RING_BLOCK / RING_FRAME),
-        .tp_frame_size = RING_FRAME,
-        .tp_frame_nr = RING_FRAMES,
-    };
-    int version = TPACKET_V2, one = 1;
+    int one = 1;
 
-    g->tx_fd = open_on(g->load->tx_name, 0);
-    /* The ring is set up before frames may arrive: bound to no protocol. */
-    g->rx_fd = open_on(g->load->rx_name, 0);
-    if (g->tx_fd < 0 || g->rx_fd < 0)
+    g->tx_fd = packet_open(g->load->tx_name);
+    /* bound to no protocol: the ring is there before frames may arrive */
+    g->rx_fd = packet_open(g->load->rx_name);
+    if (g->tx_fd < 0 || g->rx_fd < 0
+        || setsockopt(g->tx_fd, SOL_PACKET, PACKET_QDISC_BYPASS, &one,
+                      sizeof one) != 0)
         return -1;
-    if (setsockopt(g->tx_fd, SOL_PACKET, PACKET_QDISC_BYPASS, &one, sizeof one)
-        || setsockopt(g->rx_fd, SOL_PACKET, PACKET_VERSION, &version,
-                      sizeof version)
-        || setsockopt(g->rx_fd, SOL_PACKET, PACKET_RX_RING, &ring,
-                      sizeof ring))
-        return -1;
-    g->ring = mmap(NULL, (size_t)RING_FRAME * RING_FRAMES,
-                   PROT_READ | PROT_WRITE, MAP_SHARED, g->rx_fd, 0);
-    if (g->ring == MAP_FAILED) {
-        g->ring = NULL;
-        return -1;
-    }
-    {
-        struct sockaddr_ll at = {
-            .sll_family = AF_PACKET,
-            .sll_protocol = htons(ETH_P_IP),
-            .sll_ifindex = (int)if_nametoindex(g->load->rx_name),
-        };
-
-        return bind(g->rx_fd, (struct sockaddr *)&at, sizeof at);
-    }
+    g->ring = packet_ring(g->rx_fd, g->load->rx_name, ETH_P_IP);
+    return g->ring ? 0 : -1;
 }
 
 /* Sends count packets; fewer when the interface takes no more. */
@@ -216,14 +156,12 @@ static uint32_t drain(loader *g)
     uint32_t ours = 0;
 
     for (uint32_t i = 0; i < BATCH; i++) {
-        struct tpacket2_hdr *h = (struct tpacket2_hdr *)(void *)(
-            g->ring + (size_t)g->ring_at * RING_FRAME);
+        struct tpacket2_hdr *h = packet_at(g->ring, g->ring_at);
 
-        if (!(__atomic_load_n(&h->tp_status, __ATOMIC_ACQUIRE)
-              & TP_STATUS_USER))
+        if (!h)
             break;
         ours += take(g, h, now);
-        __atomic_store_n(&h->tp_status, TP_STATUS_KERNEL, __ATOMIC_RELEASE);
+        packet_done(h);
         g->ring_at = (g->ring_at + 1) % RING_FRAMES;
     }
     return ours;
@@ -289,12 +227,7 @@ int bench_closed_loop(const bench_load *load, bench_result *out)
         out->p50_ns = quantile(&g, 0.50);
         out->p99_ns = quantile(&g, 0.99);
     }
-    if (g.ring)
-        munmap(g.ring, (size_t)RING_FRAME * RING_FRAMES);
-    if (g.rx_fd >= 0)
-        close(g.rx_fd);
-    if (g.tx_fd >= 0)
-        close(g.tx_fd);
+    packet_close(g.rx_fd, g.tx_fd, g.ring);
     free(g.frames);
     free(g.histogram);
     return r;

@@ -105,7 +105,8 @@ def run(
     elif ranks != 1:
         raise SpecError(f"ranks: target {target} has none; use the target virtual")
     with _kept(out if first else None) as folder:
-        captures = _captures(folder, pcap) if first else Path(PCAP) if pcap else None
+        # others have no folder, and write none of it
+        captures = _captures(folder if first else Path(), pcap)
         with display.run(label) as report:
             result = run_plan(planned, backend, report, label=label, pcap_dir=captures)
         if folder is not None:

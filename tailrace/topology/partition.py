@@ -34,7 +34,7 @@ def parts(topology: Topology, ranks: int) -> dict[str, int]:
         SpecError: as `check_ranks`.
     """
     check_ranks(topology, ranks)
-    for blocks in (_by_group(topology), _by_role(topology)):
+    for blocks in (_by_group(topology), _by_role(topology.switches)):
         if all(len(block) >= ranks for block in blocks):
             break
     else:
@@ -57,14 +57,10 @@ def _by_group(topology: Topology) -> _Blocks:
             groups.setdefault(switch.group, []).append(switch)
     alone = [switch for switch in topology.switches if switch.group < 0]
     rows: _Blocks = [list(groups.values())] if groups else []
-    return rows + _rows_of_role(alone)
+    return rows + _by_role(alone)
 
 
-def _by_role(topology: Topology) -> _Blocks:
-    return _rows_of_role(topology.switches)
-
-
-def _rows_of_role(switches: Sequence[Switch]) -> _Blocks:
+def _by_role(switches: Sequence[Switch]) -> _Blocks:
     roles: dict[str, list[Sequence[Switch]]] = {}
     for switch in switches:
         roles.setdefault(switch.role, []).append([switch])

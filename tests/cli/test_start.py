@@ -15,6 +15,7 @@ import pytest
 
 from tailrace.cli.start import names
 from tailrace.hosts import compiled
+from tailrace.words.plugins import VARIABLE
 from tailrace.words.registry import Registry
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -120,6 +121,10 @@ def test_names_are_those_that_are_registered(kind: str) -> None:
     assert names.names_of(kind) == {
         name: [key.name for key in registry.keys(name)] for name in registry.names
     }
+
+
+def test_the_variable_of_plugins_is_theirs() -> None:
+    assert names._PLUGINS == VARIABLE
 
 
 def test_a_run_with_another_cache_says_that_nics_are_interpreted(tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ _REGISTRIES = {
 """Where the names of each kind of words are registered."""
 
 _PLUGINS = "TAILRACE_PLUGINS"
+"""words.plugins.VARIABLE, whose import would take as long as all the rest."""
 
 
 def registry_of(kind: str) -> Registry[Any]:

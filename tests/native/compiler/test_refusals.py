@@ -141,6 +141,15 @@ def test_an_action_of_many_tables_is_compiled_once() -> None:
     assert "TR_INLINE void action_1_small(" in text
 
 
+def test_so_is_one_that_is_only_a_default() -> None:
+    b = Builder([("a", 8)])
+    steps = [assign(field("in", "a"), op("+", field("in", "a"), const(1)))] * 40
+    large = b.action("large", steps)
+    for i in range(3):
+        b.table(f"t{i}", [], "exact", [], default=(large, []), const_default=True)
+    assert "static __attribute__((unused)) void action_0_large(" in emit(read_bmv2_json(b.text()))
+
+
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda p: p.stem)
 def test_truncated_programs_are_refused(path: Path) -> None:
     """Every prefix of a program that is cut somewhere is no program."""

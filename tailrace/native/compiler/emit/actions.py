@@ -60,7 +60,10 @@ def _sites(model: Model) -> Counter[int]:
     for pipeline in (model.ingress, model.egress):
         found.update(call.action for call in pipeline.calls)
         for i in pipeline.tables:
-            found.update(model.tables[i].actions)
+            table = model.tables[i]
+            found.update(table.actions)
+            if table.default_action is not None and table.default_action not in table.actions:
+                found[table.default_action] += 1
     return found
 
 

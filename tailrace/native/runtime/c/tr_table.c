@@ -175,8 +175,7 @@ static void slot_insert(const tr_table *t, tr_tuple *u, tr_entry *e)
 {
     tr_slot *slot = slot_of(t, u, tr_key_of(e));
     tr_entry *best = slot->taken ? entry_of(t, slot) : NULL, **at = &best;
-    while (*at && ((*at)->priority > e->priority ||
-                   ((*at)->priority == e->priority && (*at)->seq < e->seq)))
+    while (*at && tr_entry_wins(*at, e))
         at = &(*at)->next;
     e->next = *at;
     *at = e;

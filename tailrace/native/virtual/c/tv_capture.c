@@ -294,20 +294,33 @@ void tv_capture_take(tv_net *net, uint8_t *to)
     }
 }
 
+static int no_captures(void)
+{
+    return tv_net_error("another rank has other captures");
+}
+
 /* All ranks have made the same captures, in the same order. */
 int tv_capture_join(tv_net *net, const uint8_t *from, size_t size)
 {
-    const uint8_t *end = from + size;
-    for (tv_capture *c = net->captures; c && from < end; c = c->next) {
+    for (tv_capture *c = net->captures; c; c = c->next) {
         gathered g;
+        if (size < sizeof g)
+            return no_captures();
         memcpy(&g, from, sizeof g);
         from += sizeof g;
+        size -= sizeof g;
+        if (g.records > size / sizeof(record) ||
+            g.bytes > size - g.records * sizeof(record))
+            return no_captures();
         const uint8_t *records = from;
         from += g.records * sizeof(record);
+        size -= g.records * sizeof(record) + g.bytes;
         size_t before = c->used;
         for (uint64_t i = 0; i < g.records; i++, records += sizeof(record)) {
             record r;
             memcpy(&r, records, sizeof r);
+            if (r.at > g.bytes || r.size > g.bytes - r.at)
+                return no_captures();
             if (reserve(c, r.size) < 0)
                 return -1;
             memcpy(c->buffer + c->used, from + r.at, r.size);
@@ -317,7 +330,7 @@ int tv_capture_join(tv_net *net, const uint8_t *from, size_t size)
         }
         from += g.bytes;
     }
-    return 0;
+    return size ? no_captures() : 0;
 }
 
 int tv_capture_close(tv_net *net)
