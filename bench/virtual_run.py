@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from msgspec import structs
+
 from bench.virtual import TOPOLOGY, Figures, Load, SetUp
 from tailrace import hosts
 from tailrace.controller.reconcile import install_all
@@ -58,7 +60,7 @@ def _round(network: Network, nics: dict[str, Nic], job: Job, number: int) -> tup
     """
     shift = number * len(job.flows)
     for flow in job.flows:
-        again = replace(
+        again = structs.replace(
             flow, id=flow.id + shift, qpn=flow.qpn + shift, start_ns=flow.start_ns + network.now_ns
         )
         nics[flow.dst].expect_flow(again)

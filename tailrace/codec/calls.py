@@ -34,6 +34,11 @@ PAYLOAD: Final = 2  # data with its payload
 ACK: Final = 3
 NIC_ACK: Final = 4
 
+# A handle's low bits are a place at its NIC, which an end has while it is there; those above them count the
+# ends that had that place before.
+PLACE_BITS: Final = 24
+PLACE_MASK: Final = (1 << PLACE_BITS) - 1
+
 QPN_BITS: Final = 24
 QPN_MASK: Final = (1 << QPN_BITS) - 1
 PORT_BITS: Final = 16

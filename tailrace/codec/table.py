@@ -164,6 +164,7 @@ def _calls() -> dict[str, int]:
     """How the packet calls of a NIC pack their numbers."""
     return {
         "kind_bits": calls.KIND_BITS,
+        "place_bits": calls.PLACE_BITS,
         "kind_raw": calls.RAW,
         "kind_data": calls.DATA,
         "kind_payload": calls.PAYLOAD,

@@ -21,7 +21,7 @@ PLAIN_BYTES, SHIMMED_BYTES = 54, 62
 class Numbers:
     """The packet behind every frame, by the frame's identity; all NICs of a network share it."""
 
-    packets: dict[int, tuple[Frame, ByPackets, tuple, int]] = field(default_factory=dict)
+    packets: dict[int, tuple[Frame, ByPackets, tuple, bytes, int]] = field(default_factory=dict)
 
 
 @dataclass
@@ -57,18 +57,20 @@ class ByPackets:
 
     def note(self, now_ns: int, frame: Frame) -> None:
         """The frame is that of the packet which it gave last."""
-        self.numbers.packets[id(frame)] = frame, self, self.given, now_ns
+        template_id = self.given[0]
+        # now, for its end of the flow may have gone when the frame arrives
+        headers = b"" if template_id == RAW else self.nic.template(template_id)[0]
+        self.numbers.packets[id(frame)] = frame, self, self.given, headers, now_ns
 
     def on_packet_of(self, now_ns: int, frame: Frame) -> None:
         """The frame has arrived: tells the NIC of its packet as it was sent, hops and marks being zero."""
-        _, sender, packet, sent_ns = self.numbers.packets[id(frame)]
+        _, sender, packet, headers, sent_ns = self.numbers.packets[id(frame)]
         nic, source = self.nic, ip_number(sender.ip)
         template_id, psn_fields, rest = packet[:3]
         if template_id == RAW:
             # a CNP, which only differs by its queue pair
             nic.on_cnp(now_ns, source * 2**24 + int.from_bytes(frame.data[47:50], "big"))
             return
-        headers, _ = sender.nic.template(template_id)
         qpn = int.from_bytes(headers[-7:-4], "big")
         peer = source * 2**24 + qpn
         if template_id % 8 == ACK:

@@ -11,6 +11,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from msgspec import structs
+
 import tailrace.hosts.nic.nic
 from tailrace import hosts
 from tailrace.hosts.options.dcqcn import DcqcnConfig, HermesConfig
@@ -91,7 +93,7 @@ def run(kind: str, loss: float) -> dict[str, Any]:
     network.fate = unruly(random.Random(7), loss)
     for number in range(12):
         spec = flow(number, 700 * number + 9_000, src=1 + number % 3, dst=1 + (number + 1) % 3)
-        network.add(dataclasses.replace(spec, after=(number - 3,) if number > 5 else ()))
+        network.add(structs.replace(spec, after=(number - 3,) if number > 5 else ()))
     network.run()
     frames = hashlib.sha256()
     for arrival in network.sent:

@@ -9,6 +9,7 @@ import functools
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from tailrace.codec.calls import ACK, SPORT_SHIFT
 from tailrace.codec.nic import port
@@ -163,9 +164,9 @@ def test_flows_that_cannot_be_are_refused():
     nic = make_nic(1, NicConfig(flowcut_nic=FlowcutNicConfig()))
     nic.add_flow(flow(1, 10))
     with pytest.raises(ConfigError, match=r"flow 2: queue pair 101 to 10.0.0.2 is taken"):
-        nic.add_flow(dataclasses.replace(flow(2, 10), qpn=101))
+        nic.add_flow(structs.replace(flow(2, 10), qpn=101))
     with pytest.raises(ConfigError, match=r"flow 2: source port 2001 to 10.0.0.2 is taken"):
-        nic.add_flow(dataclasses.replace(flow(2, 10), sport=2001))
+        nic.add_flow(structs.replace(flow(2, 10), sport=2001))
     with pytest.raises(ConfigError, match=r"flow 3: its source 10.0.0.2 is not this host, 10.0.0.1"):
         nic.add_flow(flow(3, 10, src=2, dst=1))
     with pytest.raises(ConfigError, match=r"flow 3: its destination 10.0.0.2 is not this host"):

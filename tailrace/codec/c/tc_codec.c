@@ -23,6 +23,7 @@ static int sensible(const tc_layout *l)
            head + l->reth_bytes <= TC_TEMPLATE_ROOM &&
            head + l->aeth_bytes <= TC_TEMPLATE_ROOM &&
            l->nic_ack_bytes <= TC_TEMPLATE_ROOM &&
+           l->kind_bits + l->place_bits < 32 &&
            l->ip_src < l->udp_end && l->ip_dst < l->udp_end;
 }
 

@@ -43,7 +43,8 @@
     X(pause_op) X(pause_op_first) X(pause_op_last) X(pause_credit)            \
     X(pfc_bytes) X(pfc_op) X(pfc_op_code) X(pfc_enabled) X(pfc_times)         \
     /* the packet calls of a NIC: tailrace.codec.calls */                              \
-    X(kind_bits) X(kind_raw) X(kind_data) X(kind_payload) X(kind_ack)         \
+    X(kind_bits) X(place_bits)                                                \
+    X(kind_raw) X(kind_data) X(kind_payload) X(kind_ack)                      \
     X(kind_nic_ack) X(qpn_bits) X(port_bits) X(sport_shift) X(becn_shift)     \
     X(opcode_shift) X(hops_shift) X(left_shift) X(tag_shift) X(ce_shift)      \
     X(retransmission_shift) X(ackreq_shift) X(frame_shift)                    \

@@ -24,6 +24,12 @@ typedef struct tc_codec_object {
 
 extern PyTypeObject tc_codec_type;
 
+/* What is kept of one end of a flow: its template, and whose it is. */
+typedef struct tc_kept {
+    uint64_t handle;
+    tc_template made;
+} tc_kept;
+
 struct tc_nic {
     PyObject_HEAD
     tc_codec_object *owner;
@@ -33,7 +39,7 @@ struct tc_nic {
     uint32_t address;              /* its own, IPv4, unless it has on_frame */
     uint64_t now_ns;
     PyObject *now;                 /* the same; NULL: not made yet */
-    tc_template **templates;       /* by end of a flow and kind */
+    tc_kept **templates;           /* by place of an end, and kind */
     uint64_t template_count;
     PyObject *sent;                /* whose bytes are on their way out */
     Py_buffer buffer;              /* of it, if buffer.obj */

@@ -1,7 +1,8 @@
 /* What a NIC in Python has to send: packets, which are made frames here.
  * SPDX-License-Identifier: Apache-2.0
  *
- * A packet's template is asked for once and kept.
+ * A packet's template is asked for once and kept, until another end of a flow
+ * has taken the place of the one that it is of.
  */
 #include "tc_nic_port.h"
 
@@ -60,7 +61,8 @@ static int send_raw(tc_nic *n, PyObject *data, PyObject *virtual_bytes,
     return 1;
 }
 
-/* Asks for a template and keeps it. NULL: exception. */
+/* Asks for a template and keeps it, in place of an older one. NULL:
+ * exception. */
 static tc_template *learn(tc_nic *n, uint64_t template_id, uint64_t slot)
 {
     if (!n->calls[TEMPLATE]) {
@@ -79,51 +81,49 @@ static tc_template *learn(tc_nic *n, uint64_t template_id, uint64_t slot)
         return NULL;
     const char *head, *body;
     Py_ssize_t head_len, body_len;
-    tc_template *made = NULL;
+    tc_template *found = NULL;
     if (!PyTuple_Check(said))
         PyErr_SetString(PyExc_TypeError, "a NIC's template is no tuple");
     if (!PyTuple_Check(said) ||
         !PyArg_ParseTuple(said, "y#y#:template", &head, &head_len, &body,
                           &body_len))
         goto out;
-    made = PyMem_Malloc(sizeof *made);
-    if (!made) {
+    tc_kept *kept = n->templates[slot];
+    if (!kept)
+        kept = n->templates[slot] = PyMem_Malloc(sizeof *kept);
+    if (!kept) {
         PyErr_NoMemory();
         goto out;
     }
+    kept->handle = UINT64_MAX; /* of nobody, should this fail */
     uint32_t kind =
         (uint32_t)(template_id & ((1ull << n->codec->at.kind_bits) - 1));
     if (head_len > (Py_ssize_t)TC_TEMPLATE_ROOM ||
         body_len > (Py_ssize_t)TC_TEMPLATE_ROOM ||
-        tc_template_init(n->codec, made, kind, (const uint8_t *)head,
+        tc_template_init(n->codec, &kept->made, kind, (const uint8_t *)head,
                          (uint32_t)head_len, (const uint8_t *)body,
                          (uint32_t)body_len) < 0) {
         PyErr_Format(PyExc_ValueError,
                      "a NIC's template of kind %u with %zd and %zd bytes",
                      (unsigned)kind, head_len, body_len);
-        PyMem_Free(made);
-        made = NULL;
         goto out;
     }
-    n->templates[slot] = made;
+    kept->handle = template_id >> n->codec->at.kind_bits;
+    found = &kept->made;
 out:
     Py_DECREF(said);
-    return made;
+    return found;
 }
 
 /* A template, NULL with an exception. */
 static tc_template *template_of(tc_nic *n, uint64_t template_id, uint32_t kind)
 {
-    const uint64_t most = PY_SSIZE_T_MAX / TEMPLATES / sizeof *n->templates;
     uint64_t handle = template_id >> n->codec->at.kind_bits;
-    uint64_t slot = handle * TEMPLATES + (kind == n->codec->at.kind_nic_ack);
-    if (handle > most / 4) {
-        PyErr_SetString(PyExc_ValueError, "a NIC's handle is out of range");
-        return NULL;
-    }
+    uint64_t place = handle & ((1ull << n->codec->at.place_bits) - 1);
+    uint64_t slot = place * TEMPLATES + (kind == n->codec->at.kind_nic_ack);
     if (slot >= n->template_count) {
         uint64_t count = 2 * (slot + TEMPLATES);
-        tc_template **grown =
+        tc_kept **grown =
             PyMem_Realloc(n->templates, count * sizeof *grown);
         if (!grown) {
             PyErr_NoMemory();
@@ -134,8 +134,9 @@ static tc_template *template_of(tc_nic *n, uint64_t template_id, uint32_t kind)
         n->templates = grown;
         n->template_count = count;
     }
-    tc_template *t = n->templates[slot];
-    return t ? t : learn(n, template_id, slot);
+    tc_kept *kept = n->templates[slot];
+    return kept && kept->handle == handle ? &kept->made
+                                          : learn(n, template_id, slot);
 }
 
 static int too_long(void)

@@ -7,6 +7,8 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from msgspec import structs
+
 from tailrace.codec.sizes import wire_bytes
 from tailrace.experiments.backends.job import Job
 from tailrace.experiments.faults.fault import LinkFault, LinkSlow
@@ -88,7 +90,7 @@ def plan(experiment: Experiment, target: str) -> Plan:
     thresholds = _thresholds(experiment, target, topology, scheme, pfc, scale)
     if given.frame_bytes_on(topology, around) is None:
         # no other program does as single flows want
-        flows = [replace(flow, steering="") if flow.steering else flow for flow in flows]
+        flows = [structs.replace(flow, steering="") if flow.steering else flow for flow in flows]
     nic = nic_config(
         topology,
         scheme,

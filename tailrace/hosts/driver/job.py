@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Annotated
 
 import msgspec
-from msgspec import Meta
+from msgspec import Meta, structs
 
 from tailrace.hosts.errors import ConfigError, JobError
 from tailrace.hosts.flows.dependencies import check_dependencies
@@ -118,7 +118,7 @@ def make_nics(job: HostsJob) -> list[Nic]:
     """
     here = {host.ip for host in job.hosts}
     # what a flow waits for at a host that is elsewhere, this job need not know
-    check_dependencies(flow if flow.src in here else replace(flow, after=()) for flow in job.flows)
+    check_dependencies(flow if flow.src in here else structs.replace(flow, after=()) for flow in job.flows)
     _check_paths(job)
     nics: dict[str, Nic] = {}
     for host in job.hosts:

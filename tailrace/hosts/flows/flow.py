@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import msgspec
+
 from tailrace.codec.calls import PORT_MASK, QPN_MASK
 from tailrace.hosts.errors import ConfigError
 from tailrace.hosts.options.nic import algorithms
@@ -13,9 +15,8 @@ MAX_FLOW_BYTES = (1 << 32) - 1  # the RETH's length field
 MAX_START_NS = 1 << 60
 
 
-@dataclass(frozen=True, slots=True)
-class FlowSpec:
-    """One message of one queue pair.
+class FlowSpec(msgspec.Struct, frozen=True, gc=False):
+    """One message of one queue pair. A run may have a million of them, so they are small.
 
     id: number of the flow, unique in a run.
     src, dst: IPv4 addresses in dotted form, of two different hosts.
@@ -41,7 +42,7 @@ class FlowSpec:
 
     def __post_init__(self) -> None:
         """Raises ConfigError on values that no packet could carry."""
-        # a run may have a million of them, so what is right is looked at once, and quickly
+        # what is right is looked at once, and quickly
         if not (
             1 <= self.bytes <= MAX_FLOW_BYTES
             and 0 <= self.start_ns <= MAX_START_NS

@@ -1,17 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the two ends of a flow have seen of it, and how that becomes one record."""
+"""What the two ends of a flow have seen of it, and how that becomes one record.
+
+It is also all that is left of either end when the flow has ended, so it is small: numbers only, which the
+cycle collector need not know.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import Final
+
+import msgspec
 
 from tailrace.hosts.flows.flow import FlowRecord, FlowSpec
 
+NO_TAG: Final = -1
 
-@dataclass(frozen=True, slots=True)
-class SenderObservation:
-    """Seen at the source.
+
+class SenderObservation(msgspec.Struct, frozen=True, gc=False):
+    """Seen at the source; by itself of a flow that has not started.
 
     start_ns: when it might send its first packet, or might have at the earliest.
     done: everything has been acknowledged.
@@ -24,19 +31,20 @@ class SenderObservation:
     nacks: answers that told of a trimmed packet.
     explored, reused, blocked: of its steering, see `hosts.steering.base`.
     stretched, stretched_ns, natural: of its gaps, see `hosts.gaps.hf2t.Shaper`.
+    rtts_from_ns: NIC ACKs of packets that were sent before tell no round-trip time of its present path.
     """
 
     flow: FlowSpec
     start_ns: int
-    done: bool
-    packets: int
-    retransmitted: int
-    drains: int
-    drained_ns: int
-    reroutes: int
-    pause_timeouts: int
-    timeouts: int
-    congestion_notifications: int
+    done: bool = False
+    packets: int = 0
+    retransmitted: int = 0
+    drains: int = 0
+    drained_ns: int = 0
+    reroutes: int = 0
+    pause_timeouts: int = 0
+    timeouts: int = 0
+    congestion_notifications: int = 0
     nacks: int = 0
     explored: int = 0
     reused: int = 0
@@ -44,11 +52,12 @@ class SenderObservation:
     stretched: int = 0
     stretched_ns: int = 0
     natural: int = 0
+    rtts_from_ns: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class ReceiverObservation:
-    """Seen at the destination; how packets are counted as out of order stands in hosts.nic.order.
+class ReceiverObservation(msgspec.Struct, frozen=True, gc=False):
+    """Seen at the destination; by itself of a flow of which nothing has arrived. How packets are counted as
+    out of order stands in hosts.nic.order.
 
     end_ns: when every byte was there in order; None: not yet.
     packets: data packets that arrived, duplicates and retransmissions included.
@@ -57,20 +66,24 @@ class ReceiverObservation:
     ce_marked: arrivals marked by ECN.
     trimmed: arrivals without their payload, not among `packets`.
     cnps_sent: CNPs sent.
+    tag: path tag of the packet that came last; NO_TAG: none came.
+    highest: the greatest number of a packet that arrived as a first transmission; -1: none did.
     """
 
     flow: FlowSpec
-    end_ns: int | None
-    packets: int
-    bytes: int
-    out_of_order: int
-    overtaken: int
-    ood_max: int
-    out_of_sequence: int
-    path_changes: int
-    ce_marked: int
+    end_ns: int | None = None
+    packets: int = 0
+    bytes: int = 0
+    out_of_order: int = 0
+    overtaken: int = 0
+    ood_max: int = 0
+    out_of_sequence: int = 0
+    path_changes: int = 0
+    ce_marked: int = 0
     trimmed: int = 0
     cnps_sent: int = 0
+    tag: int = NO_TAG
+    highest: int = -1
 
 
 Observation = SenderObservation | ReceiverObservation

@@ -3,34 +3,44 @@
 
 from __future__ import annotations
 
-from tailrace.codec.calls import NEVER
-from tailrace.hosts.nic.sender import FlowSender
+from collections.abc import Sequence
+
+from tailrace.hosts.flows.flow import FlowSpec
 
 
 class Dependents:
     """Who waits for which flow at this NIC."""
 
     def __init__(self) -> None:
-        """Nobody waits, and nothing is complete."""
-        self._complete: set[int] = set()  # numbers of flows
-        self._waiting: dict[int, list[FlowSender]] = {}  # by the number of the flow that they wait for
+        """Nobody waits."""
+        # by the number of the flow that they wait for; a list where there are several
+        self._waiting: dict[int, FlowSpec | list[FlowSpec]] = {}
+        self._left: dict[int, int] = {}  # flows that a flow still waits for, where these are several
 
-    def add(self, sender: FlowSender) -> None:
-        """Holds a flow back while flows that it comes after are not complete."""
-        waits = [number for number in sender.flow.after if number not in self._complete]
+    def add(self, flow: FlowSpec, waits: Sequence[int]) -> None:
+        """Holds a flow back until flows with these numbers are complete, which are none twice."""
         for number in waits:
-            self._waiting.setdefault(number, []).append(sender)
-        sender.waits = len(waits)
-        if waits:
-            sender.start_ns = NEVER
+            others = self._waiting.get(number)
+            if others is None:
+                self._waiting[number] = flow
+            elif isinstance(others, list):
+                others.append(flow)
+            else:
+                self._waiting[number] = [others, flow]
+        if len(waits) > 1:
+            self._left[flow.id] = len(waits)
 
-    def complete(self, now_ns: int, number: int) -> list[FlowSender]:
-        """A flow is complete at this NIC; the flows that may start now, or at their own start time."""
-        self._complete.add(number)
-        free: list[FlowSender] = []
-        for sender in self._waiting.pop(number, []):
-            sender.waits -= 1
-            if not sender.waits:
-                sender.start_ns = max(now_ns, sender.flow.start_ns)
-                free.append(sender)
-        return free
+    def complete(self, number: int) -> list[FlowSpec]:
+        """A flow is complete at this NIC; the flows that need not wait any more."""
+        found = self._waiting.pop(number, None)
+        if found is None:
+            return []
+        return [flow for flow in (found if isinstance(found, list) else [found]) if self._may_go(flow.id)]
+
+    def _may_go(self, number: int) -> bool:
+        left = self._left.get(number, 1) - 1
+        if left:
+            self._left[number] = left
+        else:
+            self._left.pop(number, None)
+        return not left

@@ -9,13 +9,15 @@ from tailrace.codec.calls import NEVER
 
 
 class FlowEnd(ABC):
-    """The source or the destination of one flow.
+    """The source or the destination of one flow, from the flow's start to its end.
 
+    handle: number of this end at its NIC, see `hosts.nic.ends`.
     timer_ns: when the NIC will look at it again: the NIC's own note.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, handle: int) -> None:
         """No timer is set."""
+        self.handle = handle
         self.timer_ns = NEVER
 
     @abstractmethod

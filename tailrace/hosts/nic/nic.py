@@ -4,6 +4,11 @@
 Pull model, no I/O and no clock: whoever owns the link tells of every arriving packet, and asks for the next
 one whenever the link is free and its time has come. Frames of control go first, then data flows take turns.
 
+A flow has state here from its start to its end: at the source from the moment when it may start to the last
+acknowledgment, at the destination from its first packet to its last byte. Before that there is what is to be
+sent or expected, and after that what was seen of it (`hosts.flows.observation`), from which a destination is
+made anew for a packet that comes again: its answer is the one that it would have been before.
+
 Packets come and go as a few numbers (`codec.calls`); frames are read and built by the port in C (`codec.nic`)
 at whose other side the link is.
 """
@@ -13,25 +18,40 @@ from __future__ import annotations
 import random
 from collections import Counter, deque
 from collections.abc import Callable
+from typing import Final
 
-from tailrace.codec.calls import JUNK_NAMES, KIND_BITS, KIND_MASK, NEVER, PORT_BITS, QPN_BITS, Packet
+from msgspec.structs import replace
+
+from tailrace.codec.calls import (
+    JUNK_NAMES,
+    KIND_BITS,
+    KIND_MASK,
+    NEVER,
+    PORT_BITS,
+    QPN_BITS,
+    SYNDROME_SHIFT,
+    Packet,
+)
+from tailrace.codec.layers.bth import Syndrome
 from tailrace.codec.templates import Address, ip_number
 from tailrace.hosts.errors import ConfigError
 from tailrace.hosts.flows.flow import FlowRecord, FlowSpec
-from tailrace.hosts.flows.observation import Observation, merge
+from tailrace.hosts.flows.observation import Observation, ReceiverObservation, SenderObservation, merge
 from tailrace.hosts.flows.paths import PathList
 from tailrace.hosts.gaps.hf2t import Learner
 from tailrace.hosts.gaps.histogram import GapHistogram
 from tailrace.hosts.gaps.time_gaps import NicTimeGaps
 from tailrace.hosts.nic.dependents import Dependents
-from tailrace.hosts.nic.end import FlowEnd
+from tailrace.hosts.nic.ends import Ends
 from tailrace.hosts.nic.pause import PfcState
 from tailrace.hosts.nic.receiver import FlowReceiver
 from tailrace.hosts.nic.sender import FlowSender
-from tailrace.hosts.nic.timers import Timers
+from tailrace.hosts.nic.timers import NOBODY, START, Timers
 from tailrace.hosts.options.nic import FlowcutNicConfig, NicConfig
 from tailrace.hosts.steering.assign import SteeringFactory
 from tailrace.hosts.steering.flowcut import MinRtt
+
+_TRIMMED: Final = int(Syndrome.NAK_TRIMMED)
 
 
 class Nic:
@@ -76,17 +96,20 @@ class Nic:
         self._data_priority: int = config.data_priority
         self._control_until_ns = 0  # PFC holds either of them until then
         self._data_until_ns = 0
-        self._ends: list[FlowEnd] = []  # by handle
-        self._senders: dict[int, FlowSender] = {}  # by peer
-        self._by_port: dict[int, list[FlowSender]] = {}  # by destination and the flow's own port
-        self._receivers: dict[int, FlowReceiver] = {}  # by peer
+        self._ends = Ends()
+        # by peer: a flow that has not started, one that is under way, and what was seen of one that has ended
+        self._senders: dict[int, FlowSpec | FlowSender | SenderObservation] = {}
+        self._receivers: dict[int, FlowSpec | FlowReceiver | ReceiverObservation] = {}
+        # peers of flows under way, by destination and the flow's own port; of all, if it does Flowcut itself
+        self._by_port: dict[int, list[int]] = {}
         self._unfinished = 0
+        self._finished = 0
         self._dependents = Dependents()
         self._control: deque[Packet] = deque()
+        self._control_sent = 0
         self._ready: deque[FlowSender] = deque()  # flows that may have something to send
-        self._timers = Timers()
+        self._timers = Timers(self._ends)
         self._now_ns = 0
-        self._addresses: dict[str, Address] = {}
 
     def add_flow(self, flow: FlowSpec) -> None:
         """Sends a flow from its start time on, when the flows are complete that it comes after.
@@ -103,22 +126,32 @@ class Nic:
             raise ConfigError(f"flow {flow.id}: queue pair {flow.qpn} to {flow.dst} is taken")
         if self._min_rtt is not None and port in self._by_port:
             raise ConfigError(f"flow {flow.id}: source port {flow.sport} to {flow.dst} is taken")
-        sender = FlowSender(
-            flow,
-            self.config,
-            self._address(flow.dst),
-            len(self._ends),
-            self._min_rtt,
-            self._rng,
-            self._steerings,
-            self._time_gaps.of(flow.bytes) if self._time_gaps is not None else None,
-        )
-        self._ends.append(sender)
-        self._senders[peer] = sender
-        self._by_port.setdefault(port, []).append(sender)
+        self._steerings.algorithm(flow)
+        self._senders[peer] = flow
+        if self._min_rtt is not None:
+            self._by_port[port] = [peer]
         self._unfinished += 1
-        self._dependents.add(sender)
-        self._timers.arm(sender)
+        waits = self._not_complete(flow)
+        if waits:
+            self._dependents.add(flow, waits)
+        else:
+            self._timers.start(flow.start_ns, peer)
+
+    def _not_complete(self, flow: FlowSpec) -> list[int]:
+        """The numbers of the flows that it still has to wait for."""
+        waits = list(dict.fromkeys(flow.after))
+        if not waits or not self._finished:
+            return waits
+        complete: set[int] = set()
+        for sender in self._senders.values():
+            if isinstance(sender, SenderObservation):
+                complete.add(sender.flow.id)
+        for receiver in self._receivers.values():
+            if isinstance(receiver, ReceiverObservation) or (
+                isinstance(receiver, FlowReceiver) and receiver.done
+            ):
+                complete.add(receiver.flow.id)
+        return [number for number in waits if number not in complete]
 
     def expect_flow(self, flow: FlowSpec) -> None:
         """Prepares to receive a flow.
@@ -131,24 +164,84 @@ class Nic:
             raise ConfigError(f"flow {flow.id}: its destination {flow.dst} is not this host, {self.ip}")
         if peer in self._receivers:
             raise ConfigError(f"flow {flow.id}: queue pair {flow.qpn} from {flow.src} is taken")
-        receiver = FlowReceiver(flow, self.config, self._address(flow.src), len(self._ends), self._control)
-        self._ends.append(receiver)
-        self._receivers[peer] = receiver
+        self._receivers[peer] = flow
         self._unfinished += 1
+
+    def _start(self, flow: FlowSpec, start_ns: int) -> FlowSender:
+        """The source of a flow that starts then, or may do so."""
+        sender = FlowSender(
+            flow,
+            self.config,
+            Address(self.mac, self._gateway_mac, self.ip, flow.dst),
+            self._ends.new_handle(),
+            self._min_rtt,
+            self._rng,
+            self._steerings,
+            self._time_gaps.of(flow.bytes) if self._time_gaps is not None else None,
+        )
+        sender.start_ns = start_ns
+        self._ends.put(sender)
+        dst = ip_number(flow.dst)
+        peer = dst << QPN_BITS | flow.qpn
+        self._senders[peer] = sender
+        if self._min_rtt is None:
+            self._by_port.setdefault(dst << PORT_BITS | flow.sport, []).append(peer)
+        return sender
+
+    def _end_sender(self, now_ns: int, peer: int, sender: FlowSender) -> None:
+        self._senders[peer] = sender.observation(now_ns)
+        self._ends.drop(sender)
+        if self._min_rtt is None:
+            port = peer >> QPN_BITS << PORT_BITS | sender.flow.sport
+            peers = self._by_port[port]
+            peers.remove(peer)
+            if not peers:
+                del self._by_port[port]
+
+    def _receive(self, peer: int) -> FlowReceiver | None:
+        """The destination of a flow that packets come of, as it is or made anew; None: nobody expects it."""
+        known = self._receivers.get(peer)
+        if known is None or isinstance(known, FlowReceiver):
+            return known
+        flow = known if isinstance(known, FlowSpec) else known.flow
+        address = Address(self.mac, self._gateway_mac, self.ip, flow.src)
+        receiver = FlowReceiver(flow, self.config, address, self._ends.new_handle(), self._control)
+        if isinstance(known, ReceiverObservation):
+            receiver.resume(known)
+        self._ends.put(receiver)
+        self._receivers[peer] = receiver
+        return receiver
+
+    def _rest_receiver(self, receiver: FlowReceiver) -> None:
+        """Lets go of the destination of a flow that is complete, once it has nothing to say by itself."""
+        if not receiver.done or receiver.deadline_ns() != NEVER:
+            return
+        flow = receiver.flow
+        peer = ip_number(flow.src) << QPN_BITS | flow.qpn
+        if self._receivers[peer] is not receiver:
+            return  # it is about to leave
+        self._receivers[peer] = receiver.observation()
+        if self._control:
+            # templates of its last answers may still be asked for
+            self._ends.leave(receiver, self._control_sent + len(self._control))
+        else:
+            self._ends.drop(receiver)
 
     def template(self, template_id: int) -> tuple[bytes, bytes]:
         """Headers of all packets of a template but RAW, and what stands before a first packet's payload.
 
         Raises:
-            IndexError: there is no such end of a flow.
+            IndexError: there is no such end of a flow now.
         """
-        return self._ends[template_id >> KIND_BITS].template(template_id & KIND_MASK)
+        end = self._ends.get(template_id >> KIND_BITS)
+        if end is None:
+            raise IndexError("a template of an end that has gone")
+        return end.template(template_id & KIND_MASK)
 
-    def _address(self, peer: str) -> Address:
-        found = self._addresses.get(peer)
-        if found is None:
-            found = self._addresses[peer] = Address(self.mac, self._gateway_mac, self.ip, peer)
-        return found
+    @property
+    def connections(self) -> int:
+        """How many ends of flows have state here now."""
+        return len(self._ends)
 
     @property
     def idle(self) -> bool:
@@ -160,61 +253,72 @@ class Nic:
     def on_data(self, now_ns: int, peer: int, psn_fields: int, data_fields: int, ticks: int) -> None:
         """A data packet; ticks: of its shim, or NO_SHIM."""
         self._now_ns = now_ns
-        receiver = self._receivers.get(peer)
+        receiver = self._receive(peer)
         if receiver is None:
             self.counters["unexpected"] += 1
             return
         done = receiver.done
         if not receiver.on_data(now_ns, psn_fields, data_fields, ticks):
             self.counters["unexpected"] += 1
-            return
-        if not done and receiver.done:
+        elif not done and receiver.done:
             self.arrived_flows += 1
             self._finish(now_ns, receiver.flow.id)
         self._timers.arm(receiver)
+        self._rest_receiver(receiver)
 
     def on_trimmed(self, now_ns: int, peer: int, psn_fields: int, data_fields: int) -> None:
         """A data packet without its payload, which a full queue has cut off (Spritz §II-B)."""
         self._now_ns = now_ns
-        receiver = self._receivers.get(peer)
-        if receiver is None or not receiver.on_trimmed(psn_fields, data_fields):
+        receiver = self._receive(peer)
+        if receiver is None:
             self.counters["unexpected"] += 1
             return
+        if not receiver.on_trimmed(psn_fields, data_fields):
+            self.counters["unexpected"] += 1
         self._timers.arm(receiver)
+        self._rest_receiver(receiver)
 
     def on_ack(self, now_ns: int, peer: int, psn_fields: int, aeth: int) -> None:
         """An ACK or NAK."""
         self._now_ns = now_ns
         sender = self._senders.get(peer)
-        if sender is None:
+        if isinstance(sender, FlowSender):
+            sender.on_ack(now_ns, psn_fields, aeth)
+            if sender.done:
+                self._finish(now_ns, sender.flow.id)
+                self._end_sender(now_ns, peer, sender)
+            else:
+                self._wake(sender)
+        elif not isinstance(sender, SenderObservation):
             self.counters["unexpected"] += 1
-            return
-        done = sender.done
-        sender.on_ack(now_ns, psn_fields, aeth)
-        if not done and sender.done:
-            self._finish(now_ns, sender.flow.id)
-        self._wake(sender)
+        elif aeth >> SYNDROME_SHIFT == _TRIMMED:
+            self._senders[peer] = replace(sender, nacks=sender.nacks + 1)
 
     def on_cnp(self, now_ns: int, peer: int) -> None:
         """A congestion notification packet."""
         self._now_ns = now_ns
         sender = self._senders.get(peer)
-        if sender is None:
-            self.counters["unexpected"] += 1
-        else:
+        if isinstance(sender, FlowSender):
             sender.on_cnp(now_ns)
             self._timers.arm(sender)
+        elif isinstance(sender, SenderObservation):
+            count = sender.congestion_notifications + 1
+            self._senders[peer] = replace(sender, congestion_notifications=count)
+        else:
+            self.counters["unexpected"] += 1
 
     def on_nic_ack(self, now_ns: int, flow: int, count: int, ticks: int) -> None:
         """A NIC ACK (Flowcut §II-D)."""
         self._now_ns = now_ns
         found = self._by_port.get(flow)
-        if found is None:
+        sender = None if found is None else self._senders.get(found[0])
+        if isinstance(sender, FlowSender):
+            sender.on_nic_ack(now_ns, count, ticks)
+            self._wake(sender)
+        elif isinstance(sender, SenderObservation) and self._min_rtt is not None:
+            self._min_rtt.on_nic_ack(now_ns, count, ticks, sender.rtts_from_ns)
+        else:
             self.counters["unexpected"] += 1
-            return
-        sender = found[0]
-        sender.on_nic_ack(now_ns, count, ticks)
-        self._wake(sender)
 
     def on_flow_pause(
         self,
@@ -230,13 +334,14 @@ class Nic:
         """A pause of the flow with this 5-tuple on the wire; op: as in the frame, one of PauseOp."""
         self._now_ns = now_ns
         if self._min_rtt is None:
-            candidates = self._by_port.get(dst << PORT_BITS | sport, [])
+            peers = self._by_port.get(dst << PORT_BITS | sport, [])
         else:
             # ports on the wire are not the flows' own
-            candidates = list(self._senders.values())
+            peers = list(self._senders)
         found = False
-        for sender in candidates:
-            if sender.has_key(src, dst, sport, dport, protocol):
+        for peer in peers:
+            sender = self._senders[peer]
+            if isinstance(sender, FlowSender) and sender.has_key(src, dst, sport, dport, protocol):
                 found = True
                 sender.on_pause(now_ns, op, credit_bytes)
                 self._wake(sender)
@@ -265,9 +370,12 @@ class Nic:
             None: nothing before something arrives.
         """
         self._now_ns = now_ns
+        # whose template was asked for after the last call
+        self._ends.on_answers_sent(self._control_sent)
         if self._timers.ring_ns <= now_ns:
             self._run_timers(now_ns)
         if self._control and self._control_until_ns <= now_ns:
+            self._control_sent += 1
             return self._control.popleft()
         if self._data_until_ns <= now_ns:
             ready = self._ready
@@ -305,8 +413,20 @@ class Nic:
 
     def records(self) -> list[Observation]:
         """What has been seen of every flow, at this end of it."""
-        senders: list[Observation] = [sender.observation(self._now_ns) for sender in self._senders.values()]
-        return [*senders, *[receiver.observation() for receiver in self._receivers.values()]]
+        seen: list[Observation] = []
+        for sender in self._senders.values():
+            if isinstance(sender, FlowSender):
+                seen.append(sender.observation(self._now_ns))
+            else:
+                seen.append(
+                    SenderObservation(sender, sender.start_ns) if isinstance(sender, FlowSpec) else sender
+                )
+        for receiver in self._receivers.values():
+            if isinstance(receiver, FlowReceiver):
+                seen.append(receiver.observation())
+            else:
+                seen.append(ReceiverObservation(receiver) if isinstance(receiver, FlowSpec) else receiver)
+        return seen
 
     @property
     def gaps(self) -> GapHistogram | None:
@@ -328,8 +448,9 @@ class Nic:
     def _finish(self, now_ns: int, number: int) -> None:
         """A flow is complete at this end."""
         self._unfinished -= 1
-        for sender in self._dependents.complete(now_ns, number):
-            self._timers.arm(sender)
+        self._finished += 1
+        for flow in self._dependents.complete(number):
+            self._timers.arm(self._start(flow, max(now_ns, flow.start_ns)))
 
     def _wake(self, sender: FlowSender) -> None:
         """Something happened to a flow: it may have something to send, and its timer may have changed."""
@@ -339,14 +460,31 @@ class Nic:
         self._timers.arm(sender)
 
     def _run_timers(self, now_ns: int) -> None:
-        end = self._timers.next_due(now_ns)
-        while end is not None:
-            end.on_time(now_ns)
-            if isinstance(end, FlowSender):
-                self._wake(end)
+        who = self._timers.next_due(now_ns)
+        while who != NOBODY:
+            if who & START:
+                self._run_start(now_ns, who & ~START)
             else:
-                self._timers.arm(end)
-            end = self._timers.next_due(now_ns)
+                self._run_timer(now_ns, who)
+            who = self._timers.next_due(now_ns)
+
+    def _run_start(self, now_ns: int, peer: int) -> None:
+        flow = self._senders[peer]
+        assert isinstance(flow, FlowSpec)
+        sender = self._start(flow, flow.start_ns)
+        sender.on_time(now_ns)
+        self._wake(sender)
+
+    def _run_timer(self, now_ns: int, handle: int) -> None:
+        end = self._ends.get(handle)
+        assert end is not None
+        end.on_time(now_ns)
+        if isinstance(end, FlowSender):
+            self._wake(end)
+        else:
+            assert isinstance(end, FlowReceiver)
+            self._timers.arm(end)
+            self._rest_receiver(end)
 
 
 __all__ = ["FlowRecord", "FlowSpec", "FlowcutNicConfig", "Nic", "NicConfig"]

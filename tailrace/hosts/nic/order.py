@@ -26,36 +26,49 @@ MAX_GAP_PACKETS = 1 << 16
 
 
 class OrderObserver:
-    """Watches the packets of one flow, numbered from 0 without wrapping."""
+    """Watches the packets of one flow, numbered from 0 without wrapping.
 
-    __slots__ = ("_again", "_highest", "_missing", "_waiting", "degree_max", "out_of_order", "overtaken")
+    highest: the greatest number of a packet that arrived as a first transmission; -1: none did.
+    """
+
+    __slots__ = ("_again", "_missing", "_waiting", "degree_max", "highest", "out_of_order", "overtaken")
 
     def __init__(self) -> None:
         """Nothing has arrived."""
         self.out_of_order = 0
         self.overtaken = 0
         self.degree_max = 0
-        self._highest = -1
+        self.highest = -1
         self._missing: list[int] = []  # sorted: not arrived, and below the highest arrival
         self._waiting: list[int] = []  # sorted: arrivals behind a sequence gap, not counted so far
         self._again: set[int] | None = None  # above the highest arrival: arrived as retransmissions only
 
+    def resume(self, packets: int, highest: int, out_of_order: int, overtaken: int, degree_max: int) -> None:
+        """Goes on where it was when all of so many packets had arrived: then nothing was missing below the
+        highest one, and those above it had come as retransmissions only.
+        """
+        self.highest = highest
+        self.out_of_order = out_of_order
+        self.overtaken = overtaken
+        self.degree_max = degree_max
+        self._again = set(range(highest + 1, packets)) or None
+
     def on_packet(self, index: int, retransmission: bool) -> None:
         """A packet arrived: its number in the flow, and whether it was sent before."""
-        if index == self._highest + 1 and not (self._missing or self._again or retransmission):
-            self._highest = index
+        if index == self.highest + 1 and not (self._missing or self._again or retransmission):
+            self.highest = index
         elif retransmission:
             self._on_retransmission(index)
-        elif index > self._highest:
+        elif index > self.highest:
             self._open(index)
-            self._highest = index
+            self.highest = index
             if self._missing:
                 self._waiting.append(index)
         else:
             self._on_delayed(index)
 
     def _open(self, after: int) -> None:
-        first = max(self._highest + 1, after - MAX_GAP_PACKETS)
+        first = max(self.highest + 1, after - MAX_GAP_PACKETS)
         again = self._again
         if again is None:
             self._missing.extend(range(first, after))
@@ -64,7 +77,7 @@ class OrderObserver:
         self._again = {number for number in again if number > after} or None
 
     def _on_retransmission(self, index: int) -> None:
-        if index > self._highest:
+        if index > self.highest:
             if self._again is None:
                 self._again = set()
             self._again.add(index)
@@ -76,7 +89,7 @@ class OrderObserver:
 
     def _on_delayed(self, index: int) -> None:
         self.overtaken += 1
-        self.degree_max = max(self.degree_max, self._highest - index)
+        self.degree_max = max(self.degree_max, self.highest - index)
         position = bisect_left(self._missing, index)
         if position == len(self._missing) or self._missing[position] != index:
             self.out_of_order += 1

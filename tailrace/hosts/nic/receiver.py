@@ -35,7 +35,7 @@ from tailrace.codec.layers.bth import ROCE_PORT, Syndrome
 from tailrace.codec.layers.dscp import Dscp
 from tailrace.codec.templates import Address, ack_headers, cnp_frame, nic_ack_headers
 from tailrace.hosts.flows.flow import FlowSpec
-from tailrace.hosts.flows.observation import ReceiverObservation
+from tailrace.hosts.flows.observation import NO_TAG, ReceiverObservation
 from tailrace.hosts.nic.end import FlowEnd
 from tailrace.hosts.nic.message import NO_FORM, Message
 from tailrace.hosts.nic.order import OrderObserver
@@ -48,7 +48,6 @@ _ACK_WORD: Final = int(Syndrome.ACK) << SYNDROME_SHIFT
 _NAK_WORD: Final = int(Syndrome.NAK_SEQUENCE) << SYNDROME_SHIFT
 _TRIMMED_WORD: Final = int(Syndrome.NAK_TRIMMED) << SYNDROME_SHIFT
 _NO_TIME: Final = -1
-_NO_TAG: Final = -1
 
 
 class FlowReceiver(FlowEnd):
@@ -62,7 +61,7 @@ class FlowReceiver(FlowEnd):
         handle: number of this end at its NIC.
         control: takes the answers.
         """
-        super().__init__()
+        super().__init__(handle)
         self.flow = flow
         self.end_ns = _NO_TIME
         self._address = address
@@ -80,12 +79,29 @@ class FlowReceiver(FlowEnd):
         self._packets = 0
         self._out_of_sequence = 0
         self._path_changes = 0
-        self._tag = _NO_TAG
+        self._tag = NO_TAG
         self._ce_marked = 0
         self._trimmed = 0
         # what the next answer echoes: of the packet that came last
         self._sport: int = flow.sport
         self._marked = False
+
+    def resume(self, seen: ReceiverObservation) -> None:
+        """Goes on from what had been seen when the flow was complete."""
+        assert seen.end_ns is not None
+        self._transport.resume()
+        self._order.resume(
+            self._message.packets, seen.highest, seen.out_of_order, seen.overtaken, seen.ood_max
+        )
+        self.end_ns = seen.end_ns
+        self._cnps_sent = seen.cnps_sent
+        self._bytes = seen.bytes
+        self._packets = seen.packets
+        self._out_of_sequence = seen.out_of_sequence
+        self._path_changes = seen.path_changes
+        self._tag = seen.tag
+        self._ce_marked = seen.ce_marked
+        self._trimmed = seen.trimmed
 
     @property
     def done(self) -> bool:
@@ -161,7 +177,7 @@ class FlowReceiver(FlowEnd):
             self._marked = True
         tag = data_fields >> TAG_SHIFT & TAG_MASK
         if tag != self._tag:
-            if self._tag != _NO_TAG:
+            if self._tag != NO_TAG:
                 self._path_changes += 1
             self._tag = tag
         self._order.on_packet(index, data_fields >> RETRANSMISSION_SHIFT & 1 == 1)
@@ -222,4 +238,6 @@ class FlowReceiver(FlowEnd):
             ce_marked=self._ce_marked,
             trimmed=self._trimmed,
             cnps_sent=self._cnps_sent,
+            tag=self._tag,
+            highest=self._order.highest,
         )

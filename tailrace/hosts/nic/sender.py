@@ -72,8 +72,8 @@ _WORD_MASK: Final = 3  # payloads are padded to whole words of 4 bytes
 class FlowSender(FlowEnd):
     """One flow at its source. The NIC calls `next_packet` while it is `started` and not `done`.
 
-    queued, waits: the NIC's own notes: it is among the ready ones; flows that it still waits for.
-    start_ns: when it may send its first packet; NEVER: that depends on other flows.
+    queued: the NIC's own note: it is among the ready ones.
+    start_ns: when it may send its first packet.
     bursting: its next packet is to leave right behind the last one, before those of other flows.
     """
 
@@ -99,10 +99,9 @@ class FlowSender(FlowEnd):
         Raises:
             ConfigError: the flow is to be steered, and cannot be.
         """
-        super().__init__()
+        super().__init__(handle)
         self.flow = flow
         self.queued = False
-        self.waits = 0
         self.start_ns: int = flow.start_ns
         self.started = False
         self.bursting = False
@@ -357,7 +356,7 @@ class FlowSender(FlowEnd):
         self._count_steering()
         return SenderObservation(
             flow=self.flow,
-            start_ns=self.start_ns if self.start_ns != NEVER else self.flow.start_ns,
+            start_ns=self.start_ns,
             done=self.transport.done,
             packets=self._sent,
             retransmitted=self._retransmitted,
@@ -374,4 +373,5 @@ class FlowSender(FlowEnd):
             stretched=shaper.stretched if shaper is not None else 0,
             stretched_ns=shaper.stretched_ns if shaper is not None else 0,
             natural=shaper.natural if shaper is not None else 0,
+            rtts_from_ns=flowcut.sampled_from_ns if flowcut else 0,
         )

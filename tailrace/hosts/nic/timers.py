@@ -1,23 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The timers of a NIC: one for each end of a flow, set as rarely as possible."""
+"""The timers of a NIC: one for each end of a flow, set as rarely as possible, and the starts of flows."""
 
 from __future__ import annotations
 
 import heapq
+from typing import Final
 
 from tailrace.codec.calls import NEVER
 from tailrace.hosts.nic.end import FlowEnd
+from tailrace.hosts.nic.ends import Ends
+
+NOBODY: Final = -1
+START: Final = 1 << 60
+"""Stands above the peer of a flow that is to start; handles are smaller."""
 
 
 class Timers:
-    """Which end of a flow must be looked at next.
+    """Which end of a flow must be looked at next. Whoever has gone meanwhile is not held by its timer.
 
     ring_ns: when the first timer rings; now and then there is nothing to do then.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, ends: Ends) -> None:
+        """Args: ends: those that the NIC has now."""
         self.ring_ns = NEVER
-        self._heap: list[tuple[int, int, FlowEnd]] = []
+        self._ends = ends
+        self._heap: list[tuple[int, int, int]] = []
         self._number = 0  # equal times ring in the order in which they were set
 
     def arm(self, end: FlowEnd) -> None:
@@ -25,19 +33,29 @@ class Timers:
         deadline_ns = end.deadline_ns()
         if deadline_ns < end.timer_ns:
             end.timer_ns = deadline_ns
-            self._number += 1
-            heapq.heappush(self._heap, (deadline_ns, self._number, end))
-            if deadline_ns < self.ring_ns:
-                self.ring_ns = deadline_ns
+            self._push(deadline_ns, end.handle)
 
-    def next_due(self, now_ns: int) -> FlowEnd | None:
-        """Takes off the next end whose time has come; None: there is no more."""
+    def start(self, start_ns: int, peer: int) -> None:
+        """Rings when the flow to a peer may start."""
+        self._push(start_ns, START | peer)
+
+    def _push(self, time_ns: int, who: int) -> None:
+        self._number += 1
+        heapq.heappush(self._heap, (time_ns, self._number, who))
+        if time_ns < self.ring_ns:
+            self.ring_ns = time_ns
+
+    def next_due(self, now_ns: int) -> int:
+        """Takes off whose time has come next: a handle, or START | peer; NOBODY: there is no more."""
         heap = self._heap
         while heap and heap[0][0] <= now_ns:
-            time_ns, _, end = heapq.heappop(heap)
+            time_ns, _, who = heapq.heappop(heap)
+            if who & START:
+                return who
+            end = self._ends.get(who)
             # one that was set for an earlier time since is no more
-            if end.timer_ns == time_ns:
+            if end is not None and end.timer_ns == time_ns:
                 end.timer_ns = NEVER
-                return end
+                return who
         self.ring_ns = heap[0][0] if heap else NEVER
-        return None
+        return NOBODY

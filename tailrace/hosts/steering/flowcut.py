@@ -20,7 +20,7 @@ from __future__ import annotations
 import random
 from typing import Final
 
-from tailrace.codec.calls import NEVER
+from tailrace.codec.calls import BYTE_MASK, COUNT_SHIFT, NEVER
 from tailrace.codec.layers.bth import FIRST_PORT, LAST_PORT
 from tailrace.codec.layers.nic_shim import NicShim
 from tailrace.codec.layout import Layout
@@ -47,6 +47,12 @@ class MinRtt:
         smallest_ns = min(own_ns, self._min_ns.get(hops, own_ns))
         self._min_ns[hops] = smallest_ns
         return max(1.0, rtt_ns / (smallest_ns + transmission_ns))
+
+    def on_nic_ack(self, now_ns: int, count: int, ticks: int, from_ns: int) -> None:
+        """A NIC ACK of a flow that has ended; of a packet that was sent before `from_ns` it says nothing."""
+        rtt_ns = (now_ns - ticks) & TICKS_MASK
+        if now_ns - rtt_ns >= from_ns:
+            self.normalise(rtt_ns, count >> COUNT_SHIFT, count & BYTE_MASK)
 
 
 class FlowcutSender:
@@ -81,7 +87,7 @@ class FlowcutSender:
         # NIC ACKs of packets sent before these moments do not count: for the bytes in flight (these were
         # forgotten), and for the averages (another path).
         self._counted_from_ns = 0
-        self._sampled_from_ns = 0
+        self.sampled_from_ns = 0
         self._average = 1.0
         self._growth = 0.0
         self._previous: float | None = None
@@ -109,7 +115,7 @@ class FlowcutSender:
         sent_ns = now_ns - rtt_ns
         if sent_ns >= self._counted_from_ns:
             self.in_flight_bytes = max(0, self.in_flight_bytes - data_bytes)
-        if sent_ns >= self._sampled_from_ns:
+        if sent_ns >= self.sampled_from_ns:
             self._sample(self._min_rtt.normalise(rtt_ns, data_bytes, hops))
         if self._drain_since_ns is not None:
             if self.in_flight_bytes <= self._resume_bytes:
@@ -180,7 +186,7 @@ class FlowcutSender:
         assert self._drain_since_ns is not None
         self.drained_ns += now_ns - self._drain_since_ns
         self._drain_since_ns = None
-        self._sampled_from_ns = now_ns
+        self.sampled_from_ns = now_ns
         self._average = 1.0
         self._growth = 0.0
         self._previous = None

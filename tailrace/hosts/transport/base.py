@@ -212,6 +212,10 @@ class Receiver(ABC):
         """Whether everything has been delivered."""
         return self.expected == self._packets
 
+    def resume(self) -> None:
+        """Everything has been delivered: a receiver that is made anew, for a packet that comes again."""
+        self.expected = self.received = self._packets
+
     def on_data(self, now_ns: int, index: int, ackreq: bool) -> int:
         """A packet has arrived; what to answer at once."""
         self.arrived = index

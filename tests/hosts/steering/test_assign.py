@@ -8,6 +8,7 @@ import random
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from tailrace.hosts.errors import ConfigError
 from tailrace.hosts.flows.flow import FlowSpec
@@ -42,7 +43,7 @@ def steerings(one: NicConfig) -> tuple[SteeringFactory, list[str]]:
 
 
 def steered(number: int = 1, algorithm: str = "", dst: int = 2) -> FlowSpec:
-    return dataclasses.replace(flow(number, 1000, dst=dst), steering=algorithm)
+    return structs.replace(flow(number, 1000, dst=dst), steering=algorithm)
 
 
 @pytest.mark.parametrize(("algorithm", "kind"), [("scout", Scout), ("spray", Spray), ("ops", Ops)])

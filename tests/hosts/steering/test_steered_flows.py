@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from tailrace.codec.layers.dscp import Dscp
 from tailrace.codec.nic import port
@@ -178,7 +179,7 @@ def test_steps_of_a_collective_go_on_with_what_the_last_one_learnt():
         paths = Paths([2000] * 6)
         network = paths.network(config("scout", window=4, keep_ns=keep_ns))
         first = flow(1, 100_000)
-        network.add(first, dataclasses.replace(flow(2, 4_000), after=(1,)))
+        network.add(first, structs.replace(flow(2, 4_000), after=(1,)))
         network.run()
         explored[keep_ns] = network.records()[1].explored
     assert {0: 4, 1_000_000: 0} == explored
@@ -189,7 +190,7 @@ def test_background_flows_are_steered_by_ecmp_and_say_so(own):
     """DSCP STEERED in their packets and in the answers; not so in those of the NIC's own flows."""
     paths = Paths([2000, 3000, 4000])
     network = paths.network(config(own))
-    network.add(flow(1, 9_000), dataclasses.replace(flow(2, 9_000), steering="ecmp"))
+    network.add(flow(1, 9_000), structs.replace(flow(2, 9_000), steering="ecmp"))
     network.run()
     marks: dict[tuple[str, int], set[int]] = {}
     for sent in network.sent:
