@@ -16,7 +16,7 @@ from tailrace.codec.layers.bth import BTH, Opcode
 from tailrace.codec.layers.dscp import Dscp
 from tailrace.codec.layers.flow_pause import PauseOp
 from tailrace.codec.nic import port
-from tailrace.codec.templates import Address, data_headers
+from tailrace.codec.templates import Address, data_headers, ip_number
 from tailrace.hosts.nic.nic import Nic
 from tailrace.hosts.options.nic import FlowcutNicConfig, NicConfig
 from tests.codec.frames import Data, Junk, build, parse
@@ -203,10 +203,15 @@ def test_all_numbers_stay_small():
 
 
 def test_templates_are_headers_of_one_handle():
-    """Handles are dense in the order in which ends were made known; a wrong one is an error."""
+    """Handles are dense in the order in which ends are there; a wrong one is an error."""
     nic = make_nic(1, NicConfig())
     nic.add_flow(flow(1, 5_000))
-    nic.expect_flow(flow(2, 5_000, src=2, dst=1))
+    with pytest.raises(IndexError):
+        nic.template(0 << calls.KIND_BITS | calls.PAYLOAD)
+    nic.next_packet(0)
+    spec = flow(2, 5_000, src=2, dst=1)
+    nic.expect_flow(spec)
+    nic.on_trimmed(0, ip_number(spec.src) << calls.QPN_BITS | spec.qpn, 0, 0)
     headers, reth = nic.template(0 << calls.KIND_BITS | calls.PAYLOAD)
     assert (54, 16, 5_000) == (len(headers), len(reth), int.from_bytes(reth[-4:], "big"))
     acks, nothing = nic.template(1 << calls.KIND_BITS | calls.ACK)

@@ -393,7 +393,6 @@ ONLY = Opcode.WRITE_ONLY << calls.OPCODE_SHIFT
         ((DATA, 0, ONLY), None, TypeError),
         ((ACK, 0, 0), (PLAIN_HEADERS, reth(1)), ValueError),
         ((NIC_ACK, 0, 0), (PLAIN_HEADERS, reth(1)), ValueError),
-        ((1 << 61 | DATA, 0, ONLY), (PLAIN_HEADERS, reth(1)), (ValueError, MemoryError)),
         ((PAYLOAD, 0, ONLY), (PLAIN_HEADERS, reth(1)), TypeError),
         ((PAYLOAD, 0, ONLY | 3, b"four"), (PLAIN_HEADERS, reth(1)), ValueError),
         ((PAYLOAD, 0, ONLY | 0xFFFF, bytes(0xFFFF)), (PLAIN_HEADERS, reth(1)), ValueError),

@@ -16,7 +16,6 @@ from scapy.contrib.roce import BTH, CNPPadding, cnp
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
-from tailrace.codec.calls import NEVER
 from tailrace.codec.layers.bth import Opcode
 from tailrace.codec.layers.dscp import DSCP_SHIFT, Dscp
 from tailrace.codec.layers.pfc import pfc_frame
@@ -331,5 +330,6 @@ def test_a_rate_s_timer_ends_with_its_flow():
     network = Paths([1000], marks={0: 1.0}).network(config())
     network.add(flow(1, 3 * MTU))
     network.run()
-    sender = network.nics[0]._senders.popitem()[1]
-    assert NEVER == sender.deadline_ns()
+    (nic, _) = network.nics
+    assert (True, 0) == (nic.idle, nic.connections)
+    assert nic.next_packet(network.now_ns + 1) is None

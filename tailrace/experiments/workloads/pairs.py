@@ -74,10 +74,19 @@ def permutation(hosts: Sequence[Host], groups: Sequence[Hashable], rng: random.R
     return pairs
 
 
-def all_to_all(hosts: Sequence[Host], groups: Sequence[Hashable]) -> Iterator[Pair]:
-    """Every host to every other, in rounds: in round r each sends to the r-th host after it."""
+def all_to_all(hosts: Sequence[Host], groups: Sequence[Hashable], rounds: int = 0) -> Iterator[Pair]:
+    """Every host to every other, in rounds: in round r each sends to the r-th host after it.
+
+    Args:
+        hosts: the senders, and the receivers.
+        groups: the group of each host.
+        rounds: only so many rounds, from the first one on at even distances, so that near and far hosts have
+            the same share as in all of them; 0: all.
+    """
     count = len(hosts)
-    for shift in range(1, count):
+    rounds = rounds or count - 1
+    for number in range(rounds):
+        shift = 1 + number * (count - 1) // rounds
         for i in range(count):
             j = (i + shift) % count
             if groups[i] != groups[j]:

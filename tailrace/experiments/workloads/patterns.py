@@ -87,12 +87,18 @@ class AllToAll:
     """Every host sends to every other; with a window, a flow waits for the one that many before it.
 
     So a host's flows are `window` chains, and no more than that many of them are under way at a time.
+    Of a large one a few rounds tell what all of them come to: in a round each host sends one flow and hears
+    one.
     """
 
     peers: Peers
     size_bytes: Annotated[int, SIZE] = DEFAULT_BYTES
     window: Annotated[
         int, keys.integer("window", "flows that a host has under way at most", least=1, absent="all")
+    ] = 0
+    rounds: Annotated[
+        int,
+        keys.integer("rounds", "of as many as there are other hosts, evenly spread", least=1, absent="all"),
     ] = 0
     hosts_total: Annotated[int, TAKING_PART] = 0
     background_bytes: Annotated[int, BACKGROUND] = 0
@@ -105,9 +111,11 @@ class AllToAll:
         hosts = chosen(topology, self.hosts_total, rng)
         groups = pairs.groups_of(topology, hosts, self.peers.apart)
         pairs.check_partners(groups)
-        check_flows(len(hosts) * (len(hosts) - 1))
+        if self.rounds >= len(hosts):
+            raise PatternError(f"rounds must be less than there are hosts, {len(hosts)}, found {self.rounds}")
+        check_flows(len(hosts) * (self.rounds or len(hosts) - 1))
         latest: dict[str, deque[int]] = {host.name: deque(maxlen=self.window) for host in hosts}
-        for number, (sender, receiver) in enumerate(pairs.all_to_all(hosts, groups), start=1):
+        for number, (sender, receiver) in enumerate(pairs.all_to_all(hosts, groups, self.rounds), start=1):
             sent = latest[sender.name]
             after = (sent[0],) if self.window and len(sent) == self.window else ()
             sent.append(number)

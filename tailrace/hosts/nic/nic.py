@@ -428,6 +428,16 @@ class Nic:
                 seen.append(ReceiverObservation(receiver) if isinstance(receiver, FlowSpec) else receiver)
         return seen
 
+    def received(self) -> list[ReceiverObservation]:
+        """What has been seen here of every flow of which a packet has arrived."""
+        seen: list[ReceiverObservation] = []
+        for receiver in self._receivers.values():
+            if isinstance(receiver, FlowReceiver):
+                seen.append(receiver.observation())
+            elif isinstance(receiver, ReceiverObservation):
+                seen.append(receiver)
+        return seen
+
     @property
     def gaps(self) -> GapHistogram | None:
         """Gaps between the packets of its flows, of all of them; None: nobody counts them."""

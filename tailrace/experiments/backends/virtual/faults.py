@@ -67,7 +67,7 @@ class VirtualFaults:
         # by time: what dies (1) and what comes back (-1)
         self._changes: dict[int, list[tuple[tuple[str, int], int]]] = {}
         self._away: Counter[str] = Counter()  # switches that are restarting
-        self._talking = {pair for flow in flows for pair in ((flow.src, flow.dst), (flow.dst, flow.src))}
+        self._flows = flows
 
     @property
     def down(self) -> Down:
@@ -100,10 +100,14 @@ class VirtualFaults:
             case LinkDown():
                 self._link_down(fault)
             case Blackhole():
-                pairs = sorted(fault.pairs & self._talking)
+                pairs = sorted(fault.pairs & self._talking())
                 network.blackhole(fault.switch, pairs, fault.at_ns, fault.until_ns)
             case SwitchRestart():
                 self._switch_restart(fault)
+
+    def _talking(self) -> set[tuple[str, str]]:
+        """All pairs of addresses that send something to one another."""
+        return {pair for flow in self._flows for pair in ((flow.src, flow.dst), (flow.dst, flow.src))}
 
     def _drop(self, fault: Drop | AckLoss, matches: FrameMatch, *, one_way: bool = False) -> None:
         self._network.drop(

@@ -39,15 +39,18 @@ def limit_ns(job: Job) -> int:
     """
     ideal = Ideal(job.topology, job.nic.mtu_bytes)
     factors = [fault.factor for fault in job.faults if isinstance(fault, LinkSlow)]
-    times_ns = [ideal.fct_ns(flow) for flow in job.flows]
-    last_flow_ns = max(t + flow.start_ns for t, flow in zip(times_ns, job.flows, strict=True))
-    if max(times_ns) > _MOST_NS:
+    in_turn_ns = longest_ns = last_start_ns = last_flow_ns = 0
+    for flow in job.flows:
+        time_ns = ideal.fct_ns(flow)
+        in_turn_ns += time_ns
+        longest_ns = max(longest_ns, time_ns)
+        last_start_ns = max(last_start_ns, flow.start_ns)
+        last_flow_ns = max(last_flow_ns, flow.start_ns + time_ns)
+    if longest_ns > _MOST_NS:
         raise SpecError("a flow would take longer than 100 days, which virtual time does not hold")
     if last_flow_ns > _MOST_NS:
         raise SpecError("the last flow would end after 100 days, which virtual time does not hold")
     check_samples(job.topology, job.sample_ns, last_flow_ns)
-    in_turn_ns = sum(times_ns)
-    last_start_ns = max(flow.start_ns for flow in job.flows)
     last_ns = max([last_start_ns, *map(last_change_ns, job.faults)])
     if last_ns > _MOST_NS:
         raise SpecError("a fault changes after 100 days, which virtual time does not hold")
@@ -91,8 +94,8 @@ class Teller:
     def tell_now(self, now_ns: int, events: int, phase: str = "traffic") -> None:
         """Reports how many flows, and what share of all bytes, their receivers have."""
         done = arrived_bytes = 0
-        for seen in itertools.chain(*(nic.records() for nic in self._nics)):
-            if not isinstance(seen, ReceiverObservation) or seen.flow.id in self._background:
+        for seen in itertools.chain.from_iterable(nic.received() for nic in self._nics):
+            if seen.flow.id in self._background:
                 continue
             complete = seen.end_ns is not None
             done += complete

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs NICs where frames are lost and come again late, with and without NICs that let go of what has ended, and
+prints what each did. Interpreted NICs only: it changes them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import random
+import sys
+from typing import Any
+
+from msgspec import structs
+
+from tailrace.hosts.nic.nic import Nic
+from tailrace.hosts.options.nic import NicConfig
+from tests.codec.frames import Data
+from tests.hosts.network import flow
+from tests.hosts.same_story import KINDS
+from tests.hosts.steering.fabric import Paths
+
+SEEDS = 4
+LOSS, AGAIN = 0.03, 0.1
+HOSTS = 3
+
+
+def run(kind: str, seed: int) -> dict[str, Any]:
+    """Flows that wait for others, of which frames are lost, and data comes again after up to ten times the RTT."""
+    config = NicConfig(
+        **{
+            "mtu_bytes": 500,
+            "window_bytes": 16_000,
+            "rto_ns": 300_000,
+            "rto_backoff": 2,
+            "reorder_packets": 9,
+            "virtual_payload": True,
+            **KINDS[kind],
+        }
+    )
+    rng = random.Random(seed)
+    network = Paths([3000, 4000, 5000, 6000], marks={0: 0.05, 2: 0.5}, trims={1: 0.05}, seed=seed).network(
+        config, HOSTS
+    )
+    live: list[int] = []
+
+    def fate(now_ns, frame, parsed):
+        live.append(sum(nic.connections for nic in network.nics))
+        if isinstance(parsed, Data) and rng.random() < AGAIN:
+            again = now_ns + rng.randint(10_000, 200_000)
+            target = next(nic for nic in network.nics if nic.address == int.from_bytes(frame.data[30:34], "big"))
+            network.at(again, lambda: network.hand_in(target, frame.data, frame.virtual_bytes))
+        return None if rng.random() < LOSS else 1000 + rng.randint(0, 9_000)
+
+    network.fate = fate
+    for number in range(18):
+        spec = flow(number, rng.randint(1, 9_000), src=1 + number % HOSTS, dst=1 + (number + 1) % HOSTS)
+        network.add(structs.replace(spec, after=(number - HOSTS,) if number >= 2 * HOSTS else ()))
+    network.run()
+    frames = hashlib.sha256()
+    for arrival in network.sent:
+        frames.update(f"{arrival.now_ns} {arrival.nic.ip} {arrival.frame.virtual_bytes} ".encode())
+        frames.update(arrival.frame.data)
+    return {
+        "frames": frames.hexdigest(),
+        "records": [dataclasses.asdict(record) for record in network.records()],
+        "most": max(live),
+        "left": sum(nic.connections for nic in network.nics),
+    }
+
+
+def main() -> None:
+    rest = Nic._rest_receiver
+    stories = []
+    for kind in KINDS:
+        for seed in range(SEEDS):
+            Nic._rest_receiver = rest
+            let_go = run(kind, seed)
+            Nic._rest_receiver = lambda self, receiver: None
+            stories.append({"kind": kind, "seed": seed, "let_go": let_go, "kept": run(kind, seed)})
+    json.dump(stories, sys.stdout)
+
+
+if __name__ == "__main__":
+    main()
