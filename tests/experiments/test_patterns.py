@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import random
-from collections import defaultdict
+from collections import Counter, defaultdict
 
 import pytest
 from hypothesis import given, settings
@@ -15,6 +15,7 @@ from tailrace.experiments.workloads.pairs import SWITCHES, Partners, groups_of
 from tailrace.experiments.workloads.workload import parse_workload
 from tailrace.hosts.flows.flow import FlowSpec
 from tailrace.topology import parse_topology
+from tailrace.words import SpecError
 from tests.experiments.replay import most_at_once, replay
 
 FABRIC = parse_topology("leaf-spine:leaves=3,spines=2,hosts=4")
@@ -91,3 +92,29 @@ def test_bound_is_tight_for_chains() -> None:
     """A window of 3 at 12 hosts is 36 flows; a closed loop of 12 hosts 12; flows that wait for none are all."""
     expected = {"alltoall:window=3": 36, "random:messages=6": 12, "allreduce": 12, "permutation:flows=30": 30}
     assert {words: concurrent.most_at_once(flows(words), lambda _flow: 1) for words in expected} == expected
+
+
+@pytest.mark.parametrize("rounds", [1, 2, 5, 10, 11])
+def test_some_rounds_of_an_all_to_all(rounds: int) -> None:
+    """In each every host sends one flow and hears one; near and far hosts have the same share; 11 are all."""
+    made = flows(f"alltoall:window=2,rounds={rounds}")
+    everything = flows("alltoall:window=2")
+    place = {host.ip: number for number, host in enumerate(FABRIC.hosts)}
+    count = len(place)
+    for ends in ("src", "dst"):
+        assert Counter(dict.fromkeys(place, rounds)) == Counter(getattr(flow, ends) for flow in made)
+    shifts = sorted({(place[flow.dst] - place[flow.src]) % count for flow in made})
+    assert rounds == len(shifts)
+    gaps = {
+        after - before for before, after in zip(shifts, (*shifts[1:], shifts[0] + count - 1), strict=True)
+    }
+    assert max(gaps) - min(gaps) <= 1
+    assert {(flow.src, flow.dst) for flow in made} <= {(flow.src, flow.dst) for flow in everything}
+    if rounds == count - 1:
+        assert made == everything
+
+
+def test_more_rounds_than_there_are() -> None:
+    """One line."""
+    with pytest.raises(SpecError, match=f"rounds must be less than there are hosts, {len(FABRIC.hosts)}"):
+        flows(f"alltoall:rounds={len(FABRIC.hosts)}")

@@ -49,7 +49,9 @@ def run(kind: str, seed: int) -> dict[str, Any]:
         live.append(sum(nic.connections for nic in network.nics))
         if isinstance(parsed, Data) and rng.random() < AGAIN:
             again = now_ns + rng.randint(10_000, 200_000)
-            target = next(nic for nic in network.nics if nic.address == int.from_bytes(frame.data[30:34], "big"))
+            target = next(
+                nic for nic in network.nics if nic.address == int.from_bytes(frame.data[30:34], "big")
+            )
             network.at(again, lambda: network.hand_in(target, frame.data, frame.virtual_bytes))
         return None if rng.random() < LOSS else 1000 + rng.randint(0, 9_000)
 
