@@ -12,6 +12,9 @@ from tailrace.topology import Host
 MORE_PORTS = range(0x400, SOURCE_PORTS.start)
 """What a pair of hosts takes once it has used all of those: every other port that is not reserved."""
 
+_PREFERRED = tuple(SOURCE_PORTS)
+"""The same numbers; flows that have a port in common share the object, too."""
+
 _TRIES = 64
 """Draws before the ports that are left are listed: that many fail in a row only when few are left."""
 
@@ -39,11 +42,11 @@ class SourcePorts:
         pair = (sender.name, receiver.name)
         left = self._left.get(pair)
         if left is None:
-            port = self._rng.choice(SOURCE_PORTS)
+            port = self._rng.choice(_PREFERRED)
             for _ in range(_TRIES):
                 if self._take(pair, port):
                     return port
-                port = self._rng.choice(SOURCE_PORTS)
+                port = self._rng.choice(_PREFERRED)
             left = self._left[pair] = self._rest(pair)
         if not left:
             count = len(SOURCE_PORTS) + len(MORE_PORTS)
