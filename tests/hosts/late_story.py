@@ -77,9 +77,9 @@ def main() -> None:
     stories = []
     for kind in KINDS:
         for seed in range(SEEDS):
-            Nic._rest_receiver = rest
+            Nic._rest_receiver = rest  # type: ignore[method-assign]
             let_go = run(kind, seed)
-            Nic._rest_receiver = lambda self, receiver: None
+            Nic._rest_receiver = lambda self, receiver: None  # type: ignore[method-assign]
             stories.append({"kind": kind, "seed": seed, "let_go": let_go, "kept": run(kind, seed)})
     json.dump(stories, sys.stdout)
 

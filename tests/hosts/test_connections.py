@@ -194,7 +194,10 @@ def end(handle: int) -> FlowReceiver:
 @given(st.lists(st.integers(0, 5), max_size=60))
 def test_no_two_ends_ever_have_one_handle(steps):
     """Whoever comes, leaves, or goes when its last answers have been sent; an old handle finds nobody."""
-    ends, here, leaving, gone, answers = Ends(), [], [], [], 0
+    ends, answers = Ends(), 0
+    here: list[FlowReceiver] = []
+    gone: list[FlowReceiver] = []
+    leaving: list[tuple[int, FlowReceiver]] = []
     for step in steps:
         if step < 3 or not here:
             here.append(end(ends.new_handle()))
