@@ -3,8 +3,8 @@
 
     python -m tailrace.experiments.backends.virtual.rank NUMBER RANKS SOCKET MEMORY JOB
 
-The last three are descriptors: of a socket to the first rank, of the memory that all share, and of a file
-with a pickled `Part`.
+where it is not forked. The last three are descriptors: of a socket to the first rank, of the memory that all
+share, and of a file with a pickled `Part`.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ import pickle
 import signal
 import socket
 import sys
+from collections.abc import Callable
+from pathlib import Path
 
-from tailrace.experiments.backends.virtual.ranks import BAD_INPUT, Part
-from tailrace.experiments.backends.virtual.run import run_part
-from tailrace.experiments.backends.virtual.stop import serve_part
+from tailrace.experiments.backends.virtual.ranks import BAD_INPUT, NAME, Part
+from tailrace.experiments.backends.virtual.run import Standing, run_part
 from tailrace.experiments.errors import RunError
 from tailrace.native.virtual.ranks import RankLostError, SharedMemory
 from tailrace.words import SpecError, plugins
@@ -39,16 +40,32 @@ def _read(job: int) -> Part:
     return part
 
 
-def main(arguments: list[str]) -> int:
-    """Runs a part to its end, and waits to be ended; 1 where it failed."""
+def _serve(standing: Standing) -> None:
+    # whoever does not stop needs no server
+    from tailrace.experiments.backends.virtual.stop import serve_part
+
+    serve_part(standing)
+
+
+def run_rank(number: int, ranks: int, first: socket.socket, memory: int, read: Callable[[], Part]) -> int:
+    """Runs a part to its end, and waits to be ended; 1 where it failed.
+
+    Args:
+        number: of this rank, from 1.
+        ranks: how many there are.
+        first: leads to the first, which hears there why this one failed.
+        memory: descriptor of what all share.
+        read: gives the job, or raises SpecError.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    number, ranks, descriptor, memory, job = map(int, arguments)
-    with socket.socket(fileno=descriptor) as first:
+    # for ps and top
+    Path("/proc/self/comm").write_text(f"{NAME}{number}", "ascii")
+    with first:
         try:
-            part = _read(job)
-            transport = SharedMemory(memory, number, ranks, [descriptor])
+            part = read()
+            transport = SharedMemory(memory, number, ranks, [first.fileno()])
             with plugins.blamed(f"rank {number}"):
-                run_part(part, transport, serve_part)
+                run_part(part, transport, _serve)
         except RankLostError:
             return 1
         except SpecError as error:
@@ -59,6 +76,12 @@ def main(arguments: list[str]) -> int:
             return 1
         first.recv(1)
     return 0
+
+
+def main(arguments: list[str]) -> int:
+    """A process of its own."""
+    number, ranks, descriptor, memory, job = map(int, arguments)
+    return run_rank(number, ranks, socket.socket(fileno=descriptor), memory, lambda: _read(job))
 
 
 if __name__ == "__main__":
