@@ -24,6 +24,7 @@ from tailrace.experiments.backends.outcome import Outcome, Report
 from tailrace.experiments.backends.virtual.run import VirtualBackend
 from tailrace.experiments.results.parquet import values_of
 from tailrace.experiments.results.result import Result, to_json
+from tailrace.experiments.results.summary import OF_THE_RUN_ITSELF
 from tests.api.conftest import KEYS, TINY
 
 TIMEOUT_S = 120
@@ -32,11 +33,7 @@ TIMEOUT_S = 120
 def known(result: Result) -> dict[str, Any]:
     """What does not depend on the machine's speed, nor on who ran it."""
     found: dict[str, Any] = json.loads(to_json(result.summary))
-    return {
-        key: value
-        for key, value in found.items()
-        if key not in ("wall_s", "packet_hops_per_s", "task", "nics")
-    }
+    return {key: value for key, value in found.items() if key not in OF_THE_RUN_ITSELF | {"task", "nics"}}
 
 
 def options(*more: str) -> list[str]:

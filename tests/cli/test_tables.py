@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from tailrace.cli.table import Table, plain
 from tailrace.controller.inspect.flows import COLUMNS as FLOWS
 from tailrace.controller.listing.listing import Column, Listing, Row
+from tailrace.experiments.results.summary import OF_THE_RUN_ITSELF
 from tests.cli.conftest import Command, Fabric, read_terminal
 from tests.cli.test_terminal import ROOT
 from tests.cli.test_terminal import plain as without_escapes
@@ -193,9 +194,7 @@ def test_two_ways_to_say_json(
 def _without_times(document: object) -> object:
     """What two runs have in common: all but how long they took."""
     if isinstance(document, dict):
-        own = {
-            key: value for key, value in document.items() if key != "wall_s" and not key.endswith("_per_s")
-        }
+        own = {key: value for key, value in document.items() if key not in OF_THE_RUN_ITSELF}
         return {key: _without_times(value) for key, value in own.items()}
     return [_without_times(value) for value in document] if isinstance(document, list) else document
 

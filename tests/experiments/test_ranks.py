@@ -27,6 +27,8 @@ from tailrace.experiments.backends.virtual import run as virtual_run
 from tailrace.experiments.backends.virtual.ranks import NAME, Part
 from tailrace.experiments.backends.virtual.run import Standing, run_part
 from tailrace.experiments.plan.experiment import make
+from tailrace.experiments.results.result import read_summary
+from tailrace.experiments.results.summary import OF_THE_RUN_ITSELF
 from tailrace.native.virtual.ranks import RankLostError, SharedMemory
 from tailrace.words import SpecError
 from tests.native.virtual.rank_threads import transports
@@ -39,8 +41,6 @@ FAT_TREE = "--topology fat-tree:k=4 --workload permutation:size=32KiB --seed 1"
 DRAGONFLY = "--topology dragonfly:p=1,a=4,h=1 --workload permutation:size=16KiB --seed 1"
 LOSSLESS = "--pfc default --transport dcqcn"
 WAIT_S = 300.0
-OWN = {"wall_s", "packet_hops_per_s", "ranks"}
-"""What a summary has of the run itself."""
 
 
 @contextmanager
@@ -94,7 +94,7 @@ def measured(words: str, ranks: int, folder: Path) -> tuple[dict[str, bytes], di
         for path in folder.rglob("*")
         if path.is_file() and path.name != "summary.json"
     }
-    return files, {key: value for key, value in summary.items() if key not in OWN}
+    return files, {key: value for key, value in summary.items() if key not in OF_THE_RUN_ITSELF}
 
 
 @pytest.mark.parametrize(
@@ -130,6 +130,22 @@ def test_the_same_folder(
     one = measured(words, 1, tmp_path / "1")
     for ranks in several:
         assert measured(words, ranks, tmp_path / str(ranks)) == one
+
+
+def test_what_ranks_did(tmp_path: Path) -> None:
+    """They met equally often, and handed frames across."""
+    words = f"run --target virtual --json --scheme ecmp {FAT_TREE} --ranks 3 --out {tmp_path}"
+    assert main(shlex.split(words)) == 0
+    summary = read_summary(tmp_path / "summary.json")
+    assert isinstance(summary.by_rank, tuple) and isinstance(summary.traffic_s, float)
+    assert len(summary.by_rank) == summary.ranks == 3 and 0 < summary.traffic_s <= summary.wall_s
+    assert len({one["meetings"] for one in summary.by_rank}) == 1
+    header_bytes = 14
+    for one in summary.by_rank:
+        assert one["meetings"] > 1
+        assert one["bytes"] > one["frames"] * header_bytes > 0
+        assert one["waited_s"] >= 0
+        assert one["cpu_s"] > 0
 
 
 def test_digests_reach_all_ranks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -330,7 +346,7 @@ def test_mpi_gives_the_same(tmp_path: Path) -> None:
     files, summary = measured(words, 1, tmp_path / "1")
     assert {name: (tmp_path / "mpi" / name).read_bytes() for name in files} == files
     found = json.loads((tmp_path / "mpi" / "summary.json").read_text("utf-8"))
-    assert {key: value for key, value in found.items() if key not in OWN} == summary
+    assert {key: value for key, value in found.items() if key not in OF_THE_RUN_ITSELF} == summary
 
 
 class _Alone:

@@ -30,6 +30,7 @@ from tailrace.experiments.backends.virtual.stop import Lines, let_inspect
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.plan import plan
 from tailrace.experiments.results.result import Result
+from tailrace.experiments.results.summary import OF_THE_RUN_ITSELF
 from tailrace.experiments.run.run import run
 
 TOPOLOGY = "leaf-spine:leaves=2,spines=2,hosts=2,rate=10Gbps,delay=1us"
@@ -55,7 +56,7 @@ def measure(stops: Stops | None = None, **values: Any) -> Result:
 
 def same(result: Result, other: Result) -> bool:
     """Whether two runs came out the same, but for how long they took."""
-    timeless = {"wall_s": 0.0, "packet_hops_per_s": 0.0}
+    timeless = dict.fromkeys(OF_THE_RUN_ITSELF, 0.0)
     ours, theirs = (msgspec.structs.replace(one.summary, **timeless) for one in (result, other))
     return (result.rows, ours) == (other.rows, theirs) and isinstance(ours.trace_sha256, str)
 

@@ -71,6 +71,21 @@ class PfcSeen:
 
 
 @dataclass(frozen=True, slots=True)
+class RankWork:
+    """What one of several ranks did while packets went.
+
+    `cpu_s` is its processor time, `waited_s` the real time until the others' messages were there, `meetings`
+    how often all met; `frames` and `bytes` are what it handed to the others, in messages of so many bytes.
+    """
+
+    cpu_s: float
+    waited_s: float
+    meetings: int
+    frames: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """What a run measured. None, or a missing counter, is what this target cannot observe.
 
@@ -78,8 +93,9 @@ class Outcome:
     `counters` holds each switch's own counters by name; `dropped` counts packets that switches dropped,
     `packet_hops` packets that switches took in. `delays` says whether the links' propagation delays were
     there. `gaps` are those between data packets of a flow, where NICs measured them, and `learned` is what
-    NICs have learnt that stretch gaps. `nics` says how they ran: `compiled` or `interpreted`. `ranks` are
-    the processes that ran the network.
+    NICs have learnt that stretch gaps. `nics` says how they ran: `compiled` or `interpreted`. `traffic_s`
+    is that part of the real time `wall_s` in which packets went. `by_rank` says what each process did then
+    that ran the network, where there were ranks.
     """
 
     records: tuple[FlowRecord, ...]
@@ -99,7 +115,8 @@ class Outcome:
     unobserved: tuple[str, ...] = ()
     learned: tuple[Learned, ...] = ()
     nics: str | None = None
-    ranks: int = 1
+    traffic_s: float | None = None
+    by_rank: tuple[RankWork, ...] = ()
 
 
 Report = Callable[[Progress], None]

@@ -77,6 +77,10 @@ class Class(msgspec.Struct, frozen=True):
     retransmitted: int = 0
 
 
+OF_THE_RUN_ITSELF = frozenset({"wall_s", "traffic_s", "packet_hops_per_s", "ranks", "by_rank"})
+"""Keys of a summary that may differ when the same words run again."""
+
+
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
     """One run. `overload_reasons`, `faults` and `time_scale` tell how to read the rest.
 
@@ -85,7 +89,10 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     senders saw them. `nics` says whether NICs ran `compiled` or `interpreted`, which changes nothing but
     `wall_s`. `unobserved` names columns of flows.parquet that a run has not, because nobody could
     count them. `flows`, `completed` and all times leave out flows of the background; `classes` has them, too.
-    `ranks` are the processes that ran the network, where there were several.
+    `traffic_s` is that part of `wall_s`, in seconds of real time, in which packets went; the rest is set-up
+    and reading results. `ranks` are the processes that ran the network, where there were several, and
+    `by_rank` is what each of them did in the meantime: `cpu_s`, `waited_s` for others, `meetings`, and
+    `frames` and `bytes` handed across.
     `metrics` are those from outside (metrics.py), `plugins` all that was loaded from there, with its
     SHA-256 or version.
     """
@@ -128,7 +135,9 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     virtual_ns: int | UnsetType = UNSET
     nics: str | UnsetType = UNSET
     wall_s: float
+    traffic_s: float | UnsetType = UNSET
     ranks: int | UnsetType = UNSET
+    by_rank: tuple[dict[str, int | float], ...] | UnsetType = UNSET
     packet_hops: int | UnsetType = UNSET
     packet_hops_per_s: float | UnsetType = UNSET
     trace_sha256: str | UnsetType = UNSET

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -148,7 +148,9 @@ def _summary(planned: Plan, outcome: Outcome, rows: tuple[FlowRow, ...]) -> Summ
         virtual_ns=known(outcome.virtual_ns),
         nics=known(outcome.nics),
         wall_s=outcome.wall_s,
-        ranks=outcome.ranks if outcome.ranks > 1 else UNSET,
+        traffic_s=known(outcome.traffic_s),
+        ranks=len(outcome.by_rank) if len(outcome.by_rank) > 1 else UNSET,
+        by_rank=tuple(map(asdict, outcome.by_rank)) if len(outcome.by_rank) > 1 else UNSET,
         packet_hops=known(hops),
         packet_hops_per_s=UNSET if hops is None or outcome.wall_s <= 0 else hops / outcome.wall_s,
         trace_sha256=known(outcome.trace_sha256),

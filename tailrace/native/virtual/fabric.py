@@ -18,7 +18,7 @@ from tailrace.native.virtual.core import NEVER_PS, Running, Stop, new_net
 from tailrace.native.virtual.endpoint import Endpoint
 from tailrace.native.virtual.errors import NetworkError
 from tailrace.native.virtual.prng import SplitMix64
-from tailrace.native.virtual.ranks import Transport
+from tailrace.native.virtual.ranks import Met, Timed, Transport
 from tailrace.native.virtual.switch_node import SwitchNode
 from tailrace.native.virtual.wire import End, Wire
 from tailrace.topology import Topology
@@ -51,10 +51,11 @@ class Fabric:
         self._seed = seed
         self._config = config
         self._net = new_net()
-        self._transport = transport
+        self._transport: Timed | None = None
         self._part_of: dict[str, int] = {}
         if transport is not None:
-            self._net.set_ranks(transport, transport.rank, transport.ranks)
+            self._transport = Timed(transport)
+            self._net.set_ranks(self._transport, transport.rank, transport.ranks)
             self._part_of = parts(topology, transport.ranks)
         self._numbers: dict[str, int] = {}
         self._hosts: set[str] = set()
@@ -83,6 +84,11 @@ class Fabric:
     def rank(self) -> int:
         """Which part of the network this process has, from 0."""
         return 0 if self._transport is None else self._transport.rank
+
+    @property
+    def met(self) -> Met:
+        """What this process has had to do with other ranks."""
+        return Met(*self._net.met, 0.0 if self._transport is None else self._transport.waited_s)
 
     def has(self, name: str) -> bool:
         """Whether a switch or host is in the part that this process has."""

@@ -9,7 +9,9 @@ through shared memory; a `Transport` of another kind may do so otherwise.
 from __future__ import annotations
 
 import mmap
+import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol, cast
 
 from tailrace.native.virtual.build import extension
@@ -35,6 +37,37 @@ class Transport(Protocol):
             RankLostError: one of them has gone.
         """
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Met:
+    """How much a rank has had to do with the others since the start.
+
+    `meetings` is how often all met, `frames` and `bytes` what this one handed across, bytes being those of
+    messages; `waited_s` is the real time that it took until the others' messages were there.
+    """
+
+    meetings: int
+    frames: int
+    bytes: int
+    waited_s: float
+
+
+class Timed:
+    """A transport, and how long whoever uses it has waited."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+        self.rank = transport.rank
+        self.ranks = transport.ranks
+        self.waited_s = 0.0
+
+    def exchange(self, messages: list[bytes]) -> list[bytes]:
+        """As the transport does."""
+        began_s = time.perf_counter()
+        found = self._transport.exchange(messages)
+        self.waited_s += time.perf_counter() - began_s
+        return found
 
 
 def shared_bytes(ranks: int) -> int:

@@ -14,7 +14,7 @@ from functools import partial
 from tailrace.controller.reconcile import install_all
 from tailrace.controller.virtual_time import VirtualAlerts
 from tailrace.experiments.backends.job import Job
-from tailrace.experiments.backends.outcome import Outcome, Progress, Report
+from tailrace.experiments.backends.outcome import Outcome, Progress, RankWork, Report
 from tailrace.experiments.backends.virtual.faults import VirtualFaults, reaction_ns
 from tailrace.experiments.backends.virtual.nics import attach_nics, gaps_seen, learned, records
 from tailrace.experiments.backends.virtual.observed import path_table, queue_table
@@ -67,6 +67,27 @@ class Stops:
 
     times_ns: tuple[int, ...]
     halt: Callable[[Standing], None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Moment:
+    """Seconds from some beginning on, or between two moments: on the clock, of the processor, waited for
+    other ranks.
+    """
+
+    wall_s: float = 0.0
+    cpu_s: float = 0.0
+    waited_s: float = 0.0
+
+    @staticmethod
+    def now(network: Network) -> _Moment:
+        return _Moment(time.perf_counter(), time.process_time(), network.met.waited_s)
+
+    def __add__(self, other: _Moment) -> _Moment:
+        return _Moment(self.wall_s + other.wall_s, self.cpu_s + other.cpu_s, self.waited_s + other.waited_s)
+
+    def __sub__(self, other: _Moment) -> _Moment:
+        return _Moment(self.wall_s - other.wall_s, self.cpu_s - other.cpu_s, self.waited_s - other.waited_s)
 
 
 class VirtualBackend:
@@ -148,7 +169,7 @@ class _Run:
         self._program = programs.load(self._scheme.program)
         self._events: list[Event] = []
         self._paths = self._scheme.watch(self._topology, self._job.switches, self._happened)
-        self._stood_s = 0.0
+        self._stood = _Moment()
         self._observed_hops = 0
 
     def measure(self, observe: Callable[[Network], None] | None, stops: Stops | None) -> Outcome:
@@ -177,15 +198,18 @@ class _Run:
             teller = Teller(network, self._job, nics, self._report)
             if stops is not None:
                 self._schedule_stops(network, faults, alerts, teller, stops)
+            network.everywhere(None)  # until all are ready
+            before = _Moment.now(network)
             with uncollected():
                 self._go(network, nics, teller)
+            took = _Moment.now(network) - before - self._stood
             teller.tell_now(network.now_ns, network.events)
-            wall_s = time.perf_counter() - began_s - self._stood_s
+            wall_s = time.perf_counter() - began_s - self._stood.wall_s
             sampled = self._job.sample_ns is not None
             queues = queue_table(network.samples(), self._topology) if sampled else None
             sights = {flow: watch.sights() for flow, watch in watches.items()}
             paths = path_table(sights, self._topology) if watches else None
-            return self._outcome(network, nics, wall_s, Timelines(queues, paths))
+            return self._outcome(network, nics, wall_s, took, Timelines(queues, paths))
 
     # ---- before the traffic ----
 
@@ -237,7 +261,7 @@ class _Run:
         self, network: Network, faults: VirtualFaults, alerts: VirtualAlerts, teller: Teller, stops: Stops
     ) -> None:
         def stop() -> None:
-            began_s, hops = time.perf_counter(), network.traffic().packet_hops
+            began, hops = _Moment.now(network), network.traffic().packet_hops
             # nobody who looks is to be told instead of the run's own controller
             alerts.take()
             teller.tell_now(network.now_ns, network.events, "stopped")
@@ -252,7 +276,7 @@ class _Run:
                 stops.halt(standing)
             # what was asked by packets is no part of the run
             self._observed_hops += network.traffic().packet_hops - hops
-            self._stood_s += time.perf_counter() - began_s
+            self._stood += _Moment.now(network) - began
 
         for time_ns in sorted(set(stops.times_ns)):
             network.call_at(time_ns, stop)
@@ -274,7 +298,16 @@ class _Run:
             if not any(network.everywhere(bool(waiting))):
                 break
 
-    def _outcome(self, network: Network, nics: list[Nic], wall_s: float, timelines: Timelines) -> Outcome:
+    def _by_rank(self, network: Network, took: _Moment) -> tuple[RankWork, ...]:
+        if self._transport is None:
+            return ()
+        met = network.met
+        own = RankWork(took.cpu_s, took.waited_s, met.meetings, met.frames, met.bytes)
+        return tuple(network.everywhere(own))
+
+    def _outcome(
+        self, network: Network, nics: list[Nic], wall_s: float, took: _Moment, timelines: Timelines
+    ) -> Outcome:
         own = {switch.id: (switch.name, self._counters(network, switch.name)) for switch in network.switches}
         found = dict(network.gathered(own).values())
         traffic = network.traffic()
@@ -288,6 +321,8 @@ class _Run:
         return Outcome(
             records=records(network, nics),
             wall_s=wall_s,
+            traffic_s=took.wall_s,
+            by_rank=self._by_rank(network, took),
             counters=found,
             dropped=counters.dropped(found.values()) + queues + restarts + traffic.lost,
             virtual_ns=network.now_ns,
@@ -299,7 +334,6 @@ class _Run:
             pfc=pfc_counts(network, self._job),
             gaps=gaps_seen(network, nics, self._job),
             learned=learned(network, nics),
-            ranks=1 if self._transport is None else self._transport.ranks,
             nics=IMPLEMENTATION,
         )
 

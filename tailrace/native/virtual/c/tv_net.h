@@ -288,12 +288,20 @@ typedef struct tv_state {
     uint32_t mark;            /* what rank 0 says */
 } tv_state;
 
+/* How much a rank has had to do with the others since the start. */
+typedef struct tv_met {
+    uint64_t meetings;
+    uint64_t frames;          /* handed across by this rank */
+    uint64_t bytes;           /* of all its messages, heads too */
+} tv_met;
+
 /* One of `count` parts, which speaks to the others by transport's method
  * exchange(list of bytes, by rank) -> list of bytes; NULL with an exception. */
 tv_ranks *tv_ranks_new(PyObject *transport, uint32_t rank, uint32_t count);
 void tv_ranks_free(tv_ranks *r);
 /* The number of this rank, 0 where there are no others (NULL). */
 uint32_t tv_ranks_own(const tv_ranks *r);
+tv_met tv_ranks_met(const tv_ranks *r);
 int tv_ranks_traverse(const tv_ranks *r, visitproc visit, void *arg);
 /* Nothing that is sent to another rank arrives before period_ps. */
 void tv_ranks_period(tv_ranks *r, uint64_t period_ps);

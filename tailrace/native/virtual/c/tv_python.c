@@ -212,9 +212,20 @@ static PyObject *get_running(tv_object *self, void *unused)
     return PyLong_FromLong(net->running ? 1 + instant : 0);
 }
 
+/* (meetings, frames and bytes handed across) */
+static PyObject *get_met(tv_object *self, void *unused)
+{
+    (void)unused;
+    tv_met met = tv_ranks_met(self->net.ranks);
+    return Py_BuildValue("KKK", (unsigned long long)met.meetings,
+                         (unsigned long long)met.frames,
+                         (unsigned long long)met.bytes);
+}
+
 static PyGetSetDef net_getset[] = {
     {"now_ps", (getter)get_now, NULL, NULL, NULL},
     {"events", (getter)get_events, NULL, NULL, NULL},
+    {"met", (getter)get_met, NULL, NULL, NULL},
     {"running", (getter)get_running, NULL, NULL, NULL},
     {0},
 };

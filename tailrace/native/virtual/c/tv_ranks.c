@@ -37,6 +37,7 @@ struct tv_ranks {
     uint32_t own, count;
     uint64_t period_ps;
     uint64_t sent_first_ps;   /* earliest arrival of what is in `to` */
+    tv_met met;
     message to[];             /* by rank */
 };
 
@@ -105,6 +106,11 @@ int tv_ranks_traverse(const tv_ranks *r, visitproc visit, void *arg)
     return 0;
 }
 
+tv_met tv_ranks_met(const tv_ranks *r)
+{
+    return r ? r->met : (tv_met){0};
+}
+
 void tv_ranks_period(tv_ranks *r, uint64_t period_ps)
 {
     r->period_ps = period_ps;
@@ -131,6 +137,7 @@ int tv_ranks_send(tv_wire *w, uint64_t arrival_ps, uint32_t cuts,
     if (tail_len)
         memcpy(p + sizeof c + first_len, tail, tail_len);
     m->used += size;
+    r->met.frames++;
     if (arrival_ps < r->sent_first_ps)
         r->sent_first_ps = arrival_ps;
     return 0;
@@ -159,7 +166,10 @@ static PyObject *written(tv_net *net, const tv_state *s)
         if (h.captured)
             tv_capture_take(net, p + m->used);
         PyList_SET_ITEM(list, i, bytes);
+        if (i != r->own)
+            r->met.bytes += m->used + h.captured;
     }
+    r->met.meetings++;
     return list;
 }
 
