@@ -16,7 +16,7 @@ from pathlib import Path
 
 import grpc
 
-from bench import core, footprint, holdup, htsim, lookups, pipeline, program, tables, virtual
+from bench import core, footprint, holdup, htsim, lookups, pipeline, program, ranks, tables, virtual
 from bench.quiet import measured
 from bench.result import Result, table
 from tailrace.words.errors import Error
@@ -31,7 +31,7 @@ BENCHMARKS: dict[str, Callable[[bool], list[Result]]] = {
     "virtual": virtual.run,
     "htsim": htsim.run,
 }
-ASKED_FOR = {"virtual-full": virtual.run_full, "htsim-full": htsim.run_full}
+ASKED_FOR = {"virtual-full": virtual.run_full, "htsim-full": htsim.run_full, "ranks": ranks.run}
 """Benchmarks that take long, and run only where --only names them."""
 CLOSED_LOOP = "closed_loop"
 FAILURES = (Error, RuntimeError, grpc.RpcError)

@@ -108,7 +108,7 @@ def _children_s() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def _timed(command: Sequence[str], folder: Path | None = None) -> tuple[Times, str]:
+def timed(command: Sequence[str], folder: Path | None = None) -> tuple[Times, str]:
     """Runs a command to its end, in a folder that it may fill: its times, and what it printed.
 
     Raises:
@@ -138,7 +138,7 @@ def run_ours(size: Size, scheme: str, folder: Path) -> Times:
     """One run of `tailrace run`."""
     words = [word for key, value in size.words(size.flow_bytes).items() for word in (f"--{key}", str(value))]
     ours = ("-m", "tailrace.cli.main", "run", "--target", "virtual", "--scheme", scheme)
-    times, _ = _timed([sys.executable, *ours, *words, "--out", str(folder / scheme)])
+    times, _ = timed([sys.executable, *ours, *words, "--out", str(folder / scheme)])
     return times
 
 
@@ -150,7 +150,7 @@ def run_htsim(size: Size, executable: str, matrix: Path) -> Times:
     """
     command = [executable, "-tm", str(matrix), "-nodes", str(size.hosts), *OPTIONS]
     # it leaves a file idmap.txt where it is run
-    times, text = _timed([*command, "-o", str(matrix.with_suffix(".log"))], matrix.parent)
+    times, text = timed([*command, "-o", str(matrix.with_suffix(".log"))], matrix.parent)
     if len(finished_us(text)) != size.hosts:
         raise RivalError(f"{HTSIM} finished {len(finished_us(text))} of {size.hosts} flows")
     return times

@@ -89,7 +89,7 @@ class SetUp:
         return self.import_s + self.compile_s + self.build_s + self.install_s
 
 
-def _apart(task: Callable[..., T], *arguments: object) -> T:
+def apart(task: Callable[..., T], *arguments: object) -> T:
     """The result of `task(*arguments)` in a fresh process."""
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
         return pool.submit(task, *arguments).result()
@@ -122,13 +122,13 @@ def _limit(scheme: str, k: int, quick: bool) -> Beside:
     from bench.core import hop_ns
 
     hops, runs = (20_000, 1) if quick else (1_000_000, ROUNDS)
-    found_ns, _ = _apart(hop_ns, scheme, TOPOLOGY.format(k=k), hops, runs)
+    found_ns, _ = apart(hop_ns, scheme, TOPOLOGY.format(k=k), hops, runs)
     return Beside("the switches alone, without NICs (core)", 1e9 / statistics.median(found_ns))
 
 
 def _rate(load: Load, limit: Beside) -> Result:
     print(f"bench: virtual: {load.name}", file=sys.stderr)
-    found = _apart(_measure, load)
+    found = apart(_measure, load)
     rates = found.rates
     note = f"{found.peak_bytes / MIB:,.0f} MiB at most"
     goal = GOAL_HOPS_PER_S[load.scheme] if load.hosts == COMPILED else None
@@ -157,7 +157,7 @@ def _rates(quick: bool) -> list[Result]:
 
 def _set_up_result(scheme: str, k: int, cache_dir: str | None, name: str) -> Result:
     print(f"bench: virtual: set-up, {scheme}, {name}", file=sys.stderr)
-    found = _apart(_set_up, cache_dir, scheme, k)
+    found = apart(_set_up, cache_dir, scheme, k)
     note = (
         f"import {found.import_s:.1f}, compile {found.compile_s:.1f}, "
         f"build {found.build_s:.1f}, install {found.install_s:.1f}"
@@ -178,7 +178,7 @@ def _set_ups(quick: bool) -> list[Result]:
     return results
 
 
-def _prepare() -> None:
+def prepare() -> None:
     """Compiles the NICs where that has not been done."""
     from tailrace.hosts.build import build
 
@@ -187,19 +187,19 @@ def _prepare() -> None:
 
 def run(quick: bool) -> list[Result]:
     """Packet-hops a second, their ratio from the largest to the smallest network, and set-up times."""
-    _prepare()
+    prepare()
     return _rates(quick) + _set_ups(quick)
 
 
 def run_full(quick: bool) -> list[Result]:
     """The whole permutation of 1024 hosts, 8 MiB a flow, with each scheme: time and memory."""
-    _prepare()
+    prepare()
     k, size = (4, MIB // 64) if quick else (LARGEST_K, FULL_BYTES)
     results = []
     for scheme in GOAL_HOPS_PER_S:
         load = Load(scheme, k, size, COMPILED, warm_up=False)
         print(f"bench: virtual: {load.name}, {format_bytes(size)} a flow", file=sys.stderr)
-        found = _apart(_measure, load)
+        found = apart(_measure, load)
         ((hops,), (cpu_s,), (wall_s,)) = found.hops, found.cpu_s, found.wall_s
         rate = f"{hops / 1e6:.1f} M hops, {cpu_s:.1f} s of CPU time, {hops / cpu_s / 1e6:.2f} M hops/s"
         note = f"{format_bytes(size)} a flow, {rate}"

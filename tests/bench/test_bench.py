@@ -13,7 +13,8 @@ from bench.result import WIDTH
 
 
 @pytest.mark.parametrize(
-    "name", ["pipeline", "core", "tables", "lookups", "footprint", "virtual", "virtual-full", "htsim"]
+    "name",
+    ["pipeline", "core", "tables", "lookups", "footprint", "virtual", "virtual-full", "htsim", "ranks"],
 )
 def test_quick_run_writes_json(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Each benchmark runs; its rows are in the table and in bench.json, with the machine they come from."""

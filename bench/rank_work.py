@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How much ranks have to do between two meetings, and what a meeting costs; each call in its own process.
+
+Ranks are threads here, of which one runs at a time: so the work of each is measured as if it had a core for
+itself, however many there are. What they say to each other when they meet is measured between processes.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import socket
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+
+from bench.ranks import Work
+from tailrace.controller.reconcile import install_all
+from tailrace.experiments.backends.job import Job
+from tailrace.experiments.backends.virtual.nics import attach_nics
+from tailrace.experiments.backends.virtual.uncollected import uncollected
+from tailrace.experiments.plan.experiment import make
+from tailrace.experiments.plan.plan import plan
+from tailrace.native.virtual import Network
+from tailrace.native.virtual.ranks import SharedMemory, Transport, shared_bytes
+from tailrace.schemes.intent import intent
+
+_NEVER_S = 1e6
+"""Threads take turns only where they wait."""
+
+
+class _Recorded:
+    """A transport that writes down what its rank did before each meeting."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+        self.rank = transport.rank
+        self.ranks = transport.ranks
+        self.cpu_s: list[float] = []
+        self.sent_bytes: list[int] = []
+        self._left_s = 0.0
+
+    def begin(self) -> None:
+        """All are ready: what was before does not count."""
+        self._transport.exchange([b""] * self.ranks)
+        self._left_s = time.thread_time()
+
+    def exchange(self, messages: list[bytes]) -> list[bytes]:
+        self.cpu_s.append(time.thread_time() - self._left_s)
+        self.sent_bytes.append(sum(map(len, messages)) - len(messages[self.rank]))
+        found = self._transport.exchange(messages)
+        self._left_s = time.thread_time()
+        return found
+
+
+def _run(job: Job, transport: _Recorded) -> None:
+    with Network(job.topology, seed=job.seed, transport=transport) as network:
+        own = {switch.name for switch in network.switches}
+        install_all(network.p4rt, intent(job.topology, job.scheme, job.switches, names=own))
+        attach_nics(network, job)
+        transport.begin()
+        network.run()
+        transport.exchange([b""] * transport.ranks)
+
+
+@contextmanager
+def _memory(ranks: int) -> Iterator[tuple[int, Sequence[tuple[socket.socket, socket.socket]]]]:
+    """What SharedMemory needs for so many ranks: a descriptor; a pair of sockets for each but the first."""
+    with ExitStack() as stack:
+        memory = os.memfd_create("bench-ranks")
+        stack.callback(os.close, memory)
+        os.ftruncate(memory, shared_bytes(ranks))
+        pairs = [socket.socketpair() for _ in range(ranks - 1)]
+        for one in (end for pair in pairs for end in pair):
+            stack.callback(one.close)
+        yield memory, pairs
+
+
+def _transport(
+    memory: int, pairs: Sequence[tuple[socket.socket, socket.socket]], rank: int, ranks: int
+) -> SharedMemory:
+    own = [pairs[rank - 1][1]] if rank else [ours for ours, _ in pairs]
+    return SharedMemory(memory, rank, ranks, [one.fileno() for one in own])
+
+
+def work(words: dict[str, object], ranks: int) -> Work:
+    """Runs an experiment in so many parts, one after the other in each period."""
+    sys.setswitchinterval(_NEVER_S)
+    job = plan(make(words), "virtual").job
+    with _memory(ranks) as (memory, pairs), uncollected():
+        each = [_Recorded(_transport(memory, pairs, rank, ranks)) for rank in range(ranks)]
+        threads = [threading.Thread(target=_run, args=(job, one)) for one in each]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    return Work(
+        tuple(zip(*(one.cpu_s for one in each), strict=True)),
+        tuple(zip(*(one.sent_bytes for one in each), strict=True)),
+    )
+
+
+def _meet(memory: int, pairs: Sequence[tuple[socket.socket, socket.socket]], *numbers: int) -> float:
+    rank, ranks, size, meetings = numbers
+    transport = _transport(memory, pairs, rank, ranks)
+    message = bytes(size)
+    transport.exchange([message] * ranks)
+    began_s = time.process_time()
+    for _ in range(meetings):
+        transport.exchange([message] * ranks)
+    return (time.process_time() - began_s) / meetings
+
+
+def meeting_s(ranks: int, size: int, meetings: int) -> float:
+    """CPU seconds of a meeting for the first of so many processes, which send each other `size` bytes."""
+    context = multiprocessing.get_context("fork")
+    with _memory(ranks) as (memory, pairs):
+        others = [
+            context.Process(target=_meet, args=(memory, pairs, rank, ranks, size, meetings))
+            for rank in range(1, ranks)
+        ]
+        for other in others:
+            other.start()
+        found = _meet(memory, pairs, 0, ranks, size, meetings)
+        for other in others:
+            other.join()
+    return found
