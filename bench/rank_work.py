@@ -102,28 +102,24 @@ def work(words: dict[str, object], ranks: int) -> Work:
     )
 
 
-def _meet(memory: int, pairs: Sequence[tuple[socket.socket, socket.socket]], *numbers: int) -> float:
-    rank, ranks, size, meetings = numbers
-    transport = _transport(memory, pairs, rank, ranks)
-    message = bytes(size)
-    transport.exchange([message] * ranks)
+def _meet(
+    memory: int, pairs: Sequence[tuple[socket.socket, socket.socket]], rank: int, size: int, meetings: int
+) -> float:
+    transport, messages = _transport(memory, pairs, rank, 2), [bytes(size)] * 2
+    transport.exchange(messages)
     began_s = time.process_time()
     for _ in range(meetings):
-        transport.exchange([message] * ranks)
+        transport.exchange(messages)
     return (time.process_time() - began_s) / meetings
 
 
-def meeting_s(ranks: int, size: int, meetings: int) -> float:
-    """CPU seconds of a meeting for the first of so many processes, which send each other `size` bytes."""
-    context = multiprocessing.get_context("fork")
-    with _memory(ranks) as (memory, pairs):
-        others = [
-            context.Process(target=_meet, args=(memory, pairs, rank, ranks, size, meetings))
-            for rank in range(1, ranks)
-        ]
-        for other in others:
-            other.start()
-        found = _meet(memory, pairs, 0, ranks, size, meetings)
-        for other in others:
-            other.join()
+def meeting_s(size: int, meetings: int) -> float:
+    """CPU seconds of a meeting for one of two processes, which send each other `size` bytes."""
+    with _memory(2) as (memory, pairs):
+        other = multiprocessing.get_context("fork").Process(
+            target=_meet, args=(memory, pairs, 1, size, meetings)
+        )
+        other.start()
+        found = _meet(memory, pairs, 0, size, meetings)
+        other.join()
     return found

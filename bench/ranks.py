@@ -102,6 +102,11 @@ def imbalance(work: Work) -> tuple[float, float]:
     return largest_s * ranks / together_s, whole_s * ranks / together_s
 
 
+def shared_meeting(ranks: int, pair: Meeting) -> Meeting:
+    """A meeting of ranks on one machine, each of which does with every other what two do."""
+    return Meeting((ranks - 1) * pair.fixed_s, pair.byte_s)
+
+
 def mpi_meeting(ranks: int, latency_us: float, byte_s: float) -> Meeting:
     """A meeting of processes between which a message takes so long."""
     return Meeting(math.ceil(math.log2(ranks)) * latency_us / 1e6, byte_s)
@@ -116,21 +121,19 @@ def _work(experiment: dict[str, object], ranks: int) -> Work:
     return work(experiment, ranks)
 
 
-def _meeting_s(ranks: int, size: int, meetings: int) -> float:
+def _meeting_s(size: int, meetings: int) -> float:
     from bench.rank_work import meeting_s
 
-    return meeting_s(ranks, size, meetings)
+    return meeting_s(size, meetings)
 
 
-def _meetings(several: Sequence[int], quick: bool) -> dict[int, Meeting]:
-    """What a meeting costs, by ranks; of several rounds the least."""
+def _pair(quick: bool) -> Meeting:
+    """What a meeting costs each of two ranks: of several rounds the least."""
     rounds, meetings = (1, 10) if quick else (ROUNDS, MEETINGS)
-
-    def cost_s(ranks: int, size: int) -> float:
-        return min(apart(_meeting_s, ranks, size, meetings) for _ in range(rounds))
-
-    byte_s = max(cost_s(2, MESSAGE_BYTES) - cost_s(2, 0), 0.0) / MESSAGE_BYTES
-    return {ranks: Meeting(cost_s(ranks, 0) if ranks > 1 else 0.0, byte_s) for ranks in several}
+    nothing_s, message_s = (
+        min(apart(_meeting_s, size, meetings) for _ in range(rounds)) for size in (0, MESSAGE_BYTES)
+    )
+    return Meeting(nothing_s, max(message_s - nothing_s, 0.0) / MESSAGE_BYTES)
 
 
 def _traffic_s(experiment: dict[str, object], ranks: int, folder: Path) -> float:
@@ -171,17 +174,17 @@ def _note(work: Work, meeting: Meeting, one_s: float, cores: int) -> str:
 def results(
     group: str,
     works: dict[int, Work],
-    meetings: dict[int, Meeting],
+    pair: Meeting,
     measured: dict[int, list[Round[float]]],
     cores: int,
 ) -> list[Result]:
     """A row for each number of ranks: how much faster than one, on a core each; beside whole runs."""
-    one_s = seconds(works[1], meetings[1], 1)
+    one_s = seconds(works[1], Meeting(), 1)
     rows = []
     for ranks, work in works.items():
         if ranks == 1:
             continue
-        beside = None
+        beside, meeting = None, shared_meeting(ranks, pair)
         if ranks in measured:
             pairs = zip(measured[1], measured[ranks], strict=True)
             ratio = statistics.median(one.value / several.value for one, several in pairs)
@@ -190,10 +193,10 @@ def results(
             Result(
                 group,
                 f"{ranks} ranks",
-                one_s / seconds(work, meetings[ranks], ranks),
+                one_s / seconds(work, meeting, ranks),
                 "times",
                 GOAL_TIMES.get(ranks) if set(works) == set(RANKS) else None,
-                note=_note(work, meetings[ranks], one_s, cores),
+                note=_note(work, meeting, one_s, cores),
                 rival=beside,
                 noise=tuple(each.noise for each in measured.get(ranks, ())),
             )
@@ -207,7 +210,7 @@ def run(quick: bool) -> list[Result]:
     k, flow_bytes, rounds = (4, 20_000, 1) if quick else (16, FLOW_BYTES, ROUNDS)
     several = CHECKED if quick else RANKS
     cores = os.cpu_count() or 1
-    meetings = _meetings(several, quick)
+    pair = _pair(quick)
     rows = []
     for scheme in SCHEMES:
         experiment = words(scheme, k, flow_bytes)
@@ -218,5 +221,5 @@ def run(quick: bool) -> list[Result]:
         print(f"bench: ranks: {scheme}, whole runs", file=sys.stderr)
         measured = _measured(experiment, rounds)
         group = f"virtual time, ranks, {k**3 // 4} hosts, {scheme}"
-        rows += results(group, works, meetings, measured, cores)
+        rows += results(group, works, pair, measured, cores)
     return rows

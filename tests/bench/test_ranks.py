@@ -6,7 +6,17 @@ from __future__ import annotations
 import pytest
 
 from bench.quiet import Noise, Round
-from bench.ranks import Meeting, Work, imbalance, least, longest_s, mpi_meeting, results, seconds
+from bench.ranks import (
+    Meeting,
+    Work,
+    imbalance,
+    least,
+    longest_s,
+    mpi_meeting,
+    results,
+    seconds,
+    shared_meeting,
+)
 from bench.virtual import apart
 
 FREE = Meeting()
@@ -17,14 +27,15 @@ TWO = Work(((5.0, 3.0), (1.0, 3.0)), ((10, 20), (0, 30)))
 def test_each_stretch_takes_as_long_as_its_longest_part() -> None:
     assert seconds(TWO, FREE, 2) == 5 + 3
     assert seconds(TWO, FREE, 1) == seconds(ONE, FREE, 1) == 12
-    assert imbalance(TWO) == (pytest.approx(8 / 6), pytest.approx(1.0))
+    assert imbalance(TWO) == pytest.approx((8 / 6, 1.0))
 
 
 def test_meetings_and_bytes_cost() -> None:
     """Bytes cost who hands them over, so another part may be the longest."""
     assert seconds(TWO, Meeting(fixed_s=0.5), 2) == 8 + 2 * 0.5
     assert seconds(TWO, Meeting(byte_s=0.5), 2) == max(5 + 5, 3 + 10) + 3 + 15
-    assert mpi_meeting(64, 2, 0.0) == Meeting(pytest.approx(12e-6), 0.0)
+    assert shared_meeting(4, Meeting(0.5, 0.25)) == Meeting(1.5, 0.25)
+    assert mpi_meeting(64, 2, 0.0).fixed_s == pytest.approx(6 * 2e-6)
 
 
 def test_cores_that_are_shared() -> None:
@@ -41,7 +52,7 @@ def test_the_least_of_each_time() -> None:
 def test_rows_compare_with_what_was_measured() -> None:
     quiet = Noise(0.0, 0.0, 0.0)
     measured = {ranks: [Round(value, quiet)] for ranks, value in ((1, 12.0), (2, 10.0))}
-    (row,) = results("it", {1: ONE, 2: TWO}, {1: FREE, 2: FREE}, measured, 2)
+    (row,) = results("it", {1: ONE, 2: TWO}, FREE, measured, 2)
     assert (row.name, row.value) == ("2 ranks", 12 / 8)
     assert row.rival is not None and row.rival.value == pytest.approx(1.2)
 
