@@ -1,40 +1,44 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Texts that follow from others and take long to find: found once and kept in the cache."""
+"""What follows from something else and takes long to find: found once and kept in the cache."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable
+from pathlib import Path
 
 from tailrace.toolchain.cache import open_folder
 from tailrace.toolchain.errors import BuildError
 from tailrace.toolchain.seals import FOOTER
 
 
-def remembered(kind: str, follows_from: Iterable[str], find: Callable[[], str]) -> str:
-    """A text, of the cache if it is there; without a cache it is found each time.
+def remembered(
+    kind: str, follows_from: Iterable[str], find: Callable[[], bytes], cache_dir: Path | None = None
+) -> bytes:
+    """Some bytes, of the cache if they are there; without a cache they are found each time.
 
     Args:
         kind: letters and _, what it is.
-        follows_from: all that decides what it says.
-        find: makes it; what it raises is raised.
+        follows_from: all that decides what they are.
+        find: makes them; what it raises is raised.
+        cache_dir: the cache; None: the user's.
     """
     whole = hashlib.sha256("\0".join(follows_from).encode()).hexdigest()
     entry = f"{kind}-{whole[:32]}"
     try:
-        folder = open_folder()
+        folder = open_folder(cache_dir)
         content = folder.content(entry)
     except BuildError:
         return find()
     if content is not None:
-        return content[:-FOOTER].decode()
-    text = find()
+        return content[:-FOOTER]
+    made = find()
     try:
         with folder.lock(entry), folder.scratch(entry) as scratch:
-            made = scratch / kind
-            made.write_text(text)
-            folder.put(entry, made)
+            path = scratch / kind
+            path.write_bytes(made)
+            folder.put(entry, path)
     except BuildError:
         # it is only slower the next time
         pass
-    return text
+    return made

@@ -149,6 +149,6 @@ def test_a_run_with_another_cache_says_that_nics_are_interpreted(tmp_path: Path)
 def test_a_virtual_run_without_a_figure_draws_nothing(tmp_path: Path) -> None:
     """Nor does it check its words by pydantic, or parse C headers anew."""
     words = ("run", "--target", "virtual", "--scheme", "ecmp", "--topology", "fat-tree:k=4")
-    _, packages = imported(*words, "--workload", "permutation:size=8KB", cwd=tmp_path)
-    assert (tmp_path / "out" / "summary.json").exists()
+    _, packages = imported(*words, "--workload", "permutation:size=8KB", "--out", "here", cwd=tmp_path)
+    assert (tmp_path / "here" / "summary.json").exists()
     assert not packages & {*DRAWS, "pydantic", "pycparser", "mypy"}

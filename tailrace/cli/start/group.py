@@ -11,6 +11,7 @@ import importlib
 import inspect
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -37,6 +38,8 @@ class _When(RuntimeParam):
         # completion: nobody gets it; texts, and defaults that are what they should be, are what they are
         if ctx.resilient_parsing or (isinstance(kind, type) and isinstance(value, kind)):
             return value
+        if kind is Path and isinstance(value, str):
+            return Path(value)
         return build_runtime_param(self.descriptor)._coerce_value(value, param, ctx)
 
 

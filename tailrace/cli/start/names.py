@@ -47,7 +47,9 @@ def names_of(kind: str) -> Names:
         return _registered(kind)
     from tailrace.toolchain.remembered import remembered
 
-    found: Names = json.loads(remembered("names", _state(kind), lambda: json.dumps(_registered(kind))))
+    found: Names = json.loads(
+        remembered("names", _state(kind), lambda: json.dumps(_registered(kind)).encode())
+    )
     return found
 
 

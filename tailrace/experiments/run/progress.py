@@ -13,8 +13,6 @@ from contextlib import contextmanager
 from typing import IO
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-from rich.progress import Progress as Bars
 
 from tailrace.experiments.backends.outcome import Progress, Report
 from tailrace.words.units import readable_time
@@ -62,11 +60,14 @@ class Display:
         if self._quiet or not self._console.is_terminal:
             yield self._tally(what, total)
             return
+        # whoever has no terminal needs no bars
+        from rich import progress as bar
+
         columns = (
-            *(TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()),
-            *(TimeRemainingColumn(), TextColumn("{task.fields[last]}")),
+            *(bar.TextColumn(what), bar.BarColumn(), bar.MofNCompleteColumn(), bar.TimeElapsedColumn()),
+            *(bar.TimeRemainingColumn(), bar.TextColumn("{task.fields[last]}")),
         )
-        with Bars(*columns, console=self._console, speed_estimate_period=_SPEED_S) as bars:
+        with bar.Progress(*columns, console=self._console, speed_estimate_period=_SPEED_S) as bars:
             task = bars.add_task(what, total=total, last="")
             yield lambda name: bars.update(task, advance=1, last=name)
 
@@ -81,12 +82,18 @@ class Display:
         return one_more
 
     def _bar(self, name: str) -> Iterator[Report]:
+        from rich import progress as bar
+
         columns = (
-            *(TextColumn("{task.description:<20}"), BarColumn(), TextColumn("{task.fields[flows]}")),
-            *(TextColumn("{task.fields[now]}"), TimeElapsedColumn(), TimeRemainingColumn()),
+            *(
+                bar.TextColumn("{task.description:<20}"),
+                bar.BarColumn(),
+                bar.TextColumn("{task.fields[flows]}"),
+            ),
+            *(bar.TextColumn("{task.fields[now]}"), bar.TimeElapsedColumn(), bar.TimeRemainingColumn()),
         )
         pace = _Pace(with_speed=self._console.width >= _WIDE)
-        with Bars(*columns, console=self._console, speed_estimate_period=_SPEED_S) as bars:
+        with bar.Progress(*columns, console=self._console, speed_estimate_period=_SPEED_S) as bars:
             task = bars.add_task(name, total=None, now="", flows="")
 
             def report(progress: Progress) -> None:

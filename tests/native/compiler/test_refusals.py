@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tailrace.native.compiler import ProgramError, emit, load_program
+from tailrace.native.compiler import ProgramError, emit, load_program, program
 from tailrace.native.compiler.read.bmv2_json import read_bmv2_json
 from tests.native.bmv2_builder import Builder, assign, const, field, op
 
@@ -174,11 +174,34 @@ def test_a_compiled_program_comes_from_the_cache(tmp_path: Path) -> None:
     made = first.library.stat().st_mtime_ns
     second = load_program(b.text(), cache_dir=tmp_path)
     assert (first.library, made) == (second.library, second.library.stat().st_mtime_ns)
-    assert [first.library] == list(tmp_path.iterdir())
+    assert [first.library] == list(tmp_path.glob("program-*"))
+
+
+def test_a_program_that_was_read_comes_from_the_cache(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is the same, and read anew where what was kept is damaged, or is of another program."""
+    b = Builder([("a", 8)])
+    b.run([assign(field("in", "a"), const(7))])
+    first = load_program(b.text(), cache_dir=tmp_path)
+    (kept,) = tmp_path.glob("model-*")
+    monkeypatch.setattr(program, "read_bmv2_json", None)
+    assert load_program(b.text(), cache_dir=tmp_path).model == first.model
+    monkeypatch.undo()
+    for content in (kept.read_bytes()[:-40], b"", b"cnothing\nhere\n."):
+        kept.write_bytes(content)
+        assert load_program(b.text(), cache_dir=tmp_path).model == first.model
+        assert kept.read_bytes() != content
+    other = Builder([("a", 8)])
+    other.run([assign(field("in", "a"), const(8))])
+    load_program(other.text(), cache_dir=tmp_path)
+    (others,) = set(tmp_path.glob("model-*")) - {kept}
+    others.write_bytes(kept.read_bytes())
+    assert load_program(other.text(), cache_dir=tmp_path).model != first.model
 
 
 def test_without_a_c_compiler_one_line_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CC", "no-such-compiler")
     with pytest.raises(ProgramError, match="no-such-compiler is not on PATH"):
         load_program(Builder([("a", 8)]).text(), source="p.json", cache_dir=tmp_path)
-    assert [] == list(tmp_path.iterdir())
+    assert [] == list(tmp_path.glob("program-*"))
