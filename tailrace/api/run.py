@@ -78,7 +78,8 @@ def run(
         ranks: so many processes run the network, each a part of it; in virtual time, with the same result. Or
             what they speak by, where all of them call this: the first alone writes, each has the result.
         stop_at: virtual times at full speed, such as `20us`, at which the run stands still.
-        at_stop: called then, with the network as it stands; of several ranks with the part of the first.
+        at_stop: called then, with the network as it stands; of several ranks with the part of the first, and
+            the addresses at which P4Runtime of all other switches is served until it returns (`elsewhere`).
         progress: True: shown on standard error, as the command line does; or a file to show it in.
         keys: as Keys has them.
 

@@ -17,7 +17,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import grpc
 import pytest
+from finsy.proto import p4r, p4r_grpc
 
 import tailrace
 from tailrace.cli.main import main
@@ -292,6 +294,28 @@ def test_a_stopped_run_is_looked_into(
     _, plain = measured(words, 1, tmp_path / "1")
     assert json.loads(out)["trace_sha256"] == plain["trace_sha256"]
     assert json.loads(out)["packet_hops"] == plain["packet_hops"]
+
+
+def test_python_reaches_all_switches_of_a_stopped_run() -> None:
+    """Those of the first rank in its network, the others by gRPC where they say."""
+    entries: dict[str, int] = {}
+    request = p4r.ReadRequest(entities=[p4r.Entity(table_entry=p4r.TableEntry())])
+
+    def look(standing: Standing) -> None:
+        network = standing.network
+        for switch in network.topology.switches:
+            request.device_id = switch.id
+            if network.has(switch.name):
+                found = list(network.p4rt(switch.name).read(request))
+            else:
+                with grpc.insecure_channel(standing.elsewhere[switch.name]) as channel:
+                    found = list(p4r_grpc.P4RuntimeStub(channel).Read(request, timeout=WAIT_S))
+            entries[switch.name] = sum(len(each.entities) for each in found)
+
+    words = {"scheme": "ecmp", "topology": LEAF_SPINE.split()[1], "workload": "permutation:size=16KiB"}
+    result = tailrace.run(make({**words, "target": "virtual"}), ranks=2, stop_at=["5us"], at_stop=look)
+    assert result.summary.ranks == 2
+    assert set(entries) == {"leaf1", "leaf2", "spine1", "spine2"} and min(entries.values()) > 0
 
 
 @pytest.mark.parametrize(
