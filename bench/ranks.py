@@ -164,8 +164,10 @@ def _note(work: Work, meeting: Meeting, one_s: float, cores: int) -> str:
         f"{one_s / seconds(work, mpi_meeting(ranks, latency, meeting.byte_s), ranks):.3g}"
         for latency in MPI_LATENCIES_US
     )
+    together_s = sum(map(sum, work.cpu_s))
     return (
-        f"imbalance between two meetings {each:.2f}, of the whole {whole:.2f}; {len(work.cpu_s)} meetings of"
+        f"all parts together {together_s / one_s:.2f} of one rank's work;"
+        f" imbalance between two meetings {each:.2f}, of the whole {whole:.2f}; {len(work.cpu_s)} meetings of"
         f" {meeting.fixed_s * 1e6:.0f} us, {sent / 1024:.0f} KiB from each rank; over MPI of"
         f" {' and '.join(map(str, MPI_LATENCIES_US))} us {over} times"
     ) + (f"; on {cores} cores {one_s / seconds(work, meeting, cores):.3g} times" if ranks > cores else "")
