@@ -7,6 +7,8 @@ all switches agree on what is down. In a fat tree without faults the shortest pa
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from weakref import WeakKeyDictionary
 
@@ -15,13 +17,21 @@ from tailrace.topology.model import Topology
 Down = frozenset[tuple[str, int]]
 """Dead links, each named by (switch, port) of either end."""
 
-Hops = dict[str, dict[str, tuple[int, ...]]]
+Ports = tuple[int, ...]
+
+Hops = dict[str, dict[str, Ports]]
 """Ports by switch and leaf."""
 
 _faultless: WeakKeyDictionary[object, Hops] = WeakKeyDictionary()
 """The next hops of networks without faults, as long as there are the networks."""
 
+_longest: WeakKeyDictionary[object, int] = WeakKeyDictionary()
+"""The switches on the longest of their shortest paths, likewise."""
+
 _Neighbours = dict[str, list[tuple[int, str]]]
+
+_Rings = list[dict[str, int]]
+"""For each number of links the leaves that are so far from each switch, as a set of bits: bit i is the i-th."""
 
 
 def _neighbours(topology: Topology, down: AbstractSet[tuple[str, int]]) -> _Neighbours:
@@ -36,19 +46,23 @@ def _neighbours(topology: Topology, down: AbstractSet[tuple[str, int]]) -> _Neig
     return neighbours
 
 
-def _distances(peers: dict[str, set[str]], start: str) -> dict[str, int]:
-    """Hops from each switch that can be reached to `start`."""
-    distances: dict[str, int] = {}
-    reached, hops = {start}, 0
-    while reached:
-        distances.update(dict.fromkeys(reached, hops))
-        reached = set().union(*map(peers.__getitem__, reached)).difference(distances)
-        hops += 1
-    return distances
-
-
-def _peers(neighbours: _Neighbours) -> dict[str, set[str]]:
-    return {name: {peer for _, peer in found} for name, found in neighbours.items()}
+def _rings(topology: Topology, neighbours: _Neighbours) -> _Rings:
+    """A breadth-first search from all leaves at once; the last ring is not empty everywhere."""
+    peers = {name: {peer for _, peer in found} for name, found in neighbours.items()}
+    ring = dict.fromkeys(peers, 0) | {leaf: 1 << i for i, leaf in enumerate(topology.leaves)}
+    reached, rings = dict(ring), []
+    while any(ring.values()):
+        rings.append(ring)
+        next_ring = {}
+        for name, near in peers.items():
+            found = 0
+            for peer in near:
+                found |= ring[peer]
+            next_ring[name] = found & ~reached[name]
+        for name, found in next_ring.items():
+            reached[name] |= found
+        ring = next_ring
+    return rings
 
 
 def next_hops(topology: Topology, down: Down = frozenset()) -> Hops:
@@ -67,26 +81,57 @@ def next_hops(topology: Topology, down: Down = frozenset()) -> Hops:
 
 def _next_hops(topology: Topology, down: Down) -> Hops:
     neighbours = _neighbours(topology, down)
-    peers = _peers(neighbours)
-    hops: Hops = {switch.name: {} for switch in topology.switches}
-    same: dict[tuple[int, ...], tuple[int, ...]] = {}
-    for leaf in topology.leaves:
-        distances = _distances(peers, leaf)
-        for name, found in neighbours.items():
-            if name == leaf:
-                continue
-            nearer = distances.get(name, 0) - 1
-            ports = tuple([port for port, peer in found if distances.get(peer) == nearer])
-            # a large network has millions of them, and few that differ
-            hops[name][leaf] = same.setdefault(ports, ports)
+    rings = _rings(topology, neighbours)
+    leaves = topology.leaves
+    same: dict[Ports, Ports] = {}
+    hops: Hops = {}
+    for name, found in neighbours.items():
+        ports: list[Ports] = [()] * len(leaves)
+        for nearer, ring in itertools.pairwise(rings):
+            for chosen, those in _by_ports(found, nearer, ring[name]).items():
+                # a large network has millions of them, and few that differ
+                shared = same.setdefault(chosen, chosen)
+                for i in _ones(those):
+                    ports[i] = shared
+        hops[name] = dict(zip(leaves, ports, strict=True))
+        hops[name].pop(name, None)
     return hops
+
+
+def _by_ports(found: list[tuple[int, str]], nearer: dict[str, int], leaves: int) -> dict[Ports, int]:
+    """Some leaves, by the ports that lead to neighbours that have them in the ring `nearer`."""
+    parts: dict[Ports, int] = {(): leaves}
+    for port, peer in found:
+        theirs = nearer[peer]
+        split = {}
+        for ports, those in parts.items():
+            both = those & theirs
+            if both:
+                split[(*ports, port)] = both
+            if both != those:
+                split[ports] = those ^ both
+        parts = split
+    return parts
+
+
+def _ones(bits: int) -> Iterator[int]:
+    """The numbers of the bits that are set."""
+    while bits:
+        lowest = bits & -bits
+        yield lowest.bit_length() - 1
+        bits ^= lowest
 
 
 def max_switches_on_path(topology: Topology, down: Down = frozenset()) -> int:
     """The most switches on a shortest path between two hosts that can reach each other."""
-    peers = _peers(_neighbours(topology, down))
-    most = 0
-    for leaf in topology.leaves:
-        distances = _distances(peers, leaf)
-        most = max(most, *(distances.get(other, 0) for other in topology.leaves))
-    return most + 1
+    if down:
+        return _max_switches_on_path(topology, down)
+    found = _longest.get(topology.identity)
+    if found is None:
+        found = _longest[topology.identity] = _max_switches_on_path(topology, down)
+    return found
+
+
+def _max_switches_on_path(topology: Topology, down: Down) -> int:
+    rings = _rings(topology, _neighbours(topology, down))
+    return max(links for links, ring in enumerate(rings) if any(ring[leaf] for leaf in topology.leaves)) + 1
