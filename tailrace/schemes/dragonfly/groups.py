@@ -72,6 +72,7 @@ class _Planning:
 
     def result(self) -> Place:
         of_leaf: dict[str, int] = {}
+        of_group: dict[int, int] = {}
         keepers: dict[int, tuple[NextHops, frozenset[int]]] = {}
         for group in self._blocks:
             hops = self._current.towards_group(self._switch, group)
@@ -80,9 +81,15 @@ class _Planning:
         for position, leaf in enumerate(self._topology.leaves, 1):
             if leaf == self._switch:
                 continue
+            group = self._topology.switch(leaf).group
+            if group in of_group:
+                of_leaf[leaf] = of_group[group]
+                continue
             current = self._current.towards(self._switch, leaf)
             if current.entering:
                 of_leaf[leaf] = self._leaf(leaf, position, current, keepers)
+                if self._current.is_faultless and group != self._own:
+                    of_group[group] = of_leaf[leaf]
         groups = {group.id: group for group in (*self._made.values(), *self._onward.values())}
         return Place(
             Groups(

@@ -41,7 +41,11 @@ class NextHops:
 
 
 class MinimalRoutes:
-    """The minimal next hops of all switches of a Dragonfly while the links in `down` are dead."""
+    """The minimal next hops of all switches of a Dragonfly while the links in `down` are dead.
+
+    groups: the numbers of its groups, sorted
+    is_faultless: no link is dead, so all leaves of another group have the same next hops
+    """
 
     def __init__(self, topology: Topology, down: Down = frozenset()) -> None:
         """Looks the links up once."""
@@ -55,6 +59,7 @@ class MinimalRoutes:
                 table = self._local if within else self._global
                 table[link.a][link.a_port] = link.b
                 table[link.b][link.b_port] = link.a
+        self._to_group = {name: self._by_group(links) for name, links in self._global.items()}
         self._shortest = next_hops(topology, down) if down else None
         members: dict[int, int] = {}
         for group in self._group.values():
@@ -63,16 +68,20 @@ class MinimalRoutes:
             group: all(len(set(self._local[n].values())) == members[group] - 1 for n in self._in(group))
             for group in members
         }
+        self.groups = tuple(sorted(members))
+        self.is_faultless = not down
         self._cache: dict[tuple[str, int], NextHops] = {}
-        self._broken = bool(down)
         self._ending: dict[tuple[int, str], bool] = {}
 
     def _in(self, group: int) -> Iterator[str]:
         return (name for name, own in self._group.items() if own == group)
 
-    @property
-    def groups(self) -> tuple[int, ...]:
-        return tuple(sorted(self._whole))
+    def _by_group(self, links: dict[int, str]) -> dict[int, list[int]]:
+        """Ports, by the group to which they lead."""
+        found: dict[int, list[int]] = {}
+        for port, peer in links.items():
+            found.setdefault(self._group[peer], []).append(port)
+        return found
 
     def is_global(self, switch: str, port: int) -> bool:
         """Whether a live port of a switch leads to another group."""
@@ -104,7 +113,7 @@ class MinimalRoutes:
         """Whether all switches of a group have minimal paths to a leaf of another one: no packet that is sent
         through the group comes back.
         """
-        if not self._broken:
+        if self.is_faultless:
             return True
         key = (group, leaf)
         if key not in self._ending:
@@ -116,12 +125,11 @@ class MinimalRoutes:
 
     def _own(self, switch: str, group: int, leaf: str | None) -> list[int]:
         """Own links to a group, from whose other end the leaf can be reached."""
-        return [
-            port
-            for port, peer in self._global[switch].items()
-            if self._group[peer] == group
-            and (leaf is None or peer == leaf or leaf in self._local[peer].values())
-        ]
+        ports = self._to_group[switch].get(group, [])
+        if leaf is None:
+            return ports
+        peers = self._global[switch]
+        return [p for p in ports if peers[p] == leaf or leaf in self._local[peers[p]].values()]
 
     def _far(self, switch: str, group: int, leaf: str | None) -> NextHops:
         own = self._own(switch, group, leaf)

@@ -31,7 +31,7 @@ _longest: WeakKeyDictionary[object, int] = WeakKeyDictionary()
 _Neighbours = dict[str, list[tuple[int, str]]]
 
 _Rings = list[dict[str, int]]
-"""For each number of links the leaves that are so far from each switch, as a set of bits: bit i is the i-th."""
+"""For each number of links the leaves that are so far from each switch: bit i stands for the i-th leaf."""
 
 
 def _neighbours(topology: Topology, down: AbstractSet[tuple[str, int]]) -> _Neighbours:
