@@ -18,7 +18,7 @@ from finsy.proto import p4r
 
 from tailrace.p4rt.programs import Program
 
-MOST_KEPT = 1 << 16
+MOST_KEPT = 1 << 20
 """Messages that are kept for each program; beyond, all are forgotten."""
 
 _PROGRAMS_KEPT = 16
@@ -31,7 +31,7 @@ _NO_OTHERS = _others(P4TableEntry())
 
 @lru_cache(_PROGRAMS_KEPT)
 def _kept(program: Program) -> dict[Hashable, p4r.Entity]:
-    """The messages of a program, by what `_said` says."""
+    """The messages of a program, by what `_said` says; of each key and of each action of a table one."""
     del program  # a dictionary of its own is all that it needs
     return {}
 
@@ -43,7 +43,11 @@ def _met(program: Program) -> dict[int, tuple[P4Entity, p4r.Entity]]:
     return {}
 
 
-def _said(entity: P4Entity) -> Hashable:
+_KEY = 5
+"""So many of what `_said` says come before the action."""
+
+
+def _said(entity: P4Entity) -> tuple[Hashable, ...] | None:
     """All that an entity says, as something to look up; None for kinds that are rare."""
     if type(entity) is not P4TableEntry or _others(entity) != _NO_OTHERS:
         return None
@@ -84,11 +88,20 @@ def encode_shared(program: Program, entities: Iterable[P4Entity]) -> list[p4r.En
 
 def _encoded(entity: P4Entity, kept: dict[Hashable, p4r.Entity], schema: P4Schema) -> p4r.Entity:
     said = _said(entity)
-    message = None if said is None else kept.get(said)
+    if said is None:
+        return entity.encode(schema)
+    message = kept.get(said)
     if message is None:
-        message = entity.encode(schema)
-        if said is not None:
-            if len(kept) >= MOST_KEPT:
-                kept.clear()
-            kept[said] = message
+        key, call = said[:_KEY], said[:1] + said[_KEY:]
+        same_key, same_call = kept.get(key), kept.get(call)
+        if same_key is None or same_call is None:
+            message = entity.encode(schema)
+        else:
+            # many routes, and many groups to which they lead, but most pairs of them once
+            message = p4r.Entity()
+            message.CopyFrom(same_key)
+            message.table_entry.action.CopyFrom(same_call.table_entry.action)
+        if len(kept) >= MOST_KEPT:
+            kept.clear()
+        kept[said] = kept[key] = kept[call] = message
     return message

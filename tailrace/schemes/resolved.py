@@ -127,6 +127,13 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag=
         return False
 
     @property
+    def short_groups(self) -> bool:
+        """Whether switches take a value modulo a group's size and do nothing else with slots, so that a group
+        without dead ports needs only one for each port (schemes.blocks.groups).
+        """
+        return False
+
+    @property
     def recirculates(self) -> bool:
         """Whether data packets wait by going round in the switch, at the rate of a link."""
         return False
@@ -172,6 +179,7 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag=
                 without(current[switch.name], own_suppressed),
                 own_down(topology, switch, down) | own_suppressed,
                 dense=self.dense_groups,
+                short=self.short_groups,
             )
             yield Plan(topology, switch, groups, program, target, self)
 

@@ -19,6 +19,7 @@ from tailrace.native.runtime.types import (
     PortStats,
     Replica,
     Row,
+    RowTarget,
     StateError,
     SwitchConfig,
 )
@@ -40,6 +41,7 @@ __all__ = [
     "PortStats",
     "Replica",
     "Row",
+    "RowTarget",
     "StateError",
     "Switch",
     "SwitchConfig",

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from tailrace.native.runtime.core import Core, ps, rates_of
 from tailrace.native.runtime.lib import ffi
-from tailrace.native.runtime.types import ActionCall, MeterRates, Row, Target
+from tailrace.native.runtime.types import ActionCall, MeterRates, Row, RowTarget, Target
 from tailrace.words.constants import PS_PER_NS
 
 EXPIRED_SCAN = 4096
@@ -58,14 +58,14 @@ class Tables(Core):
             ps(now_ns),
         )
 
-    def row(self, key: bytes, mask: bytes, prefix_bits: int, priority: int, call: ActionCall) -> Row:
-        """An entry for `table_fill`.
+    def row_target(self, call: ActionCall) -> RowTarget:
+        """The target of a `Row`, and what it points to.
 
         Raises:
             StateError: as for `table_insert`.
         """
         data = self._encode(call)
-        return Row(key, mask, prefix_bits, priority, ffi.new("tr_target[]", data), data)
+        return RowTarget(ffi.new("tr_target[]", data), data)
 
     def table_fill(self, table: int, rows: Iterable[Row], now_ns: int) -> list[int]:
         """Adds entries, all or none; their handles.
@@ -75,8 +75,8 @@ class Tables(Core):
         """
         insert, switch, now_ps = self._lib.tr_table_insert, self.handle, ps(now_ns)
         handles = [
-            insert(switch, table, key, mask, prefix_bits, priority, target, 0, now_ps)
-            for key, mask, prefix_bits, priority, target, _ in rows
+            insert(switch, table, key, mask, prefix_bits, priority, target.raw, 0, now_ps)
+            for key, mask, prefix_bits, priority, target in rows
         ]
         refused = min(handles, default=0)
         if refused < 0:

@@ -102,19 +102,24 @@ class ActionCall:
     data: tuple[int, ...] = ()
 
 
+class RowTarget(NamedTuple):
+    """An action with its data as the core takes it; `raw` points into `data`."""
+
+    raw: object
+    data: object
+
+
 class Row(NamedTuple):
     """An entry without a timeout as the core takes it, for every switch with the same program.
 
-    `target` and what it points to, `data`, are those of `Switch.row`; the others are as
-    for `Switch.table_insert`.
+    `target` is what `Switch.row_target` gives; the others are as for `Switch.table_insert`.
     """
 
     key: bytes
     mask: bytes
     prefix_bits: int
     priority: int
-    target: object
-    data: object
+    target: RowTarget
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,10 @@ live one of a list of the others that starts at another place for each slot of t
 the slots of the dead port and no other, spreads them evenly over the rest, and when the port returns they
 return.
 
+While no port is dead, slot s names the same port as slot s mod n. A switch that does nothing with a slot but
+to take a value modulo their number can then do with the first n, and sends each packet where it would with
+all: `short`.
+
 Leaves that share a group in the faultless network may differ in what a fault far away leaves them: one of
 these sets keeps the group, the others get groups of their own, with numbers after all others, named after
 their first leaf.
@@ -69,6 +73,7 @@ def plan_groups(
     own_down: frozenset[int] = frozenset(),
     *,
     dense: bool = False,
+    short: bool = False,
 ) -> Groups:
     """The groups of a switch.
 
@@ -77,6 +82,7 @@ def plan_groups(
         current: next hops towards each leaf now, sorted; empty where it cannot be reached.
         own_down: ports of this switch that are down.
         dense: one slot for each live port: no port has two, but a failure moves slots of all ports.
+        short: one slot for each port while none of the group is dead.
     """
     bases = sorted({ports for ports in usual.values() if ports})
     number = {base: index for index, base in enumerate(bases, 1)}
@@ -94,7 +100,7 @@ def plan_groups(
             group_id = derived.setdefault((base, now), len(bases) + position)
         if group_id not in made:
             members = base if set(now) <= set(base) else now
-            slots = now if dense else slot_table(members, frozenset(now))
+            slots = now if dense or (short and now == members) else slot_table(members, frozenset(now))
             made[group_id] = Group(group_id, slots, now)
         of_leaf[leaf] = made[group_id]
     return Groups(tuple(made[key] for key in sorted(made)), of_leaf)

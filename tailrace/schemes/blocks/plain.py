@@ -16,6 +16,11 @@ from tailrace.schemes.resolved import Plan, Resolved
 class ResolvedPlain(Resolved, frozen=True, kw_only=True):
     """A scheme that is in its program, or in NICs."""
 
+    @property
+    def short_groups(self) -> bool:
+        """See Resolved."""
+        return True
+
     def entities(self, plan: Plan) -> Iterator[P4Entity]:
         """See Resolved."""
         return usual(plan)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tailrace.native.runtime import StateError, Switch
+from tailrace.native.runtime import Row, RowTarget, StateError, Switch
 from tailrace.native.server.context import Context, from_state_error
 from tailrace.native.server.entities.entry import Entry, Identity
 from tailrace.native.server.entities.forms import Form, Plain
@@ -51,14 +51,10 @@ class Filled:
         """What an entry is found by."""
         return packed.key if self.plan.key.only_exact else (packed.key, packed.mask, priority)
 
-    def new_plain(self, form: Form, priority: int) -> Plain:
-        """What `fill` takes, for this table of every switch with the same pipeline.
-
-        Raises:
-            StateError: the switch would refuse it.
-        """
+    def new_plain(self, form: Form, priority: int, target: RowTarget) -> Plain:
+        """What `fill` takes, for this table of every switch with the same pipeline."""
         packed = form.packed
-        row = self._switch.row(packed.key, packed.mask, packed.prefix_bits, priority, form.target.call)
+        row = Row(packed.key, packed.mask, packed.prefix_bits, priority, target)
         return Plain(self.plan.id, self.identity(packed, priority), priority, form, row)
 
     def fill(self, found: list[Plain]) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from finsy.proto import p4r
 
-from tailrace.native.runtime import MeterRates, Row
+from tailrace.native.runtime import MeterRates, Row, RowTarget
 from tailrace.native.server.entities.actions import ActionSpec
 from tailrace.native.server.entities.match import PackedKey
 
@@ -23,7 +23,7 @@ MOST_KEPT = 1 << 14
 PLAIN = {"table_id", "match", "action", "priority", "meter_config"}
 """All that a plain entry says."""
 
-MOST_MET = 1 << 18
+MOST_MET = 1 << 20
 """Messages that are kept; beyond, all are forgotten."""
 
 
@@ -60,10 +60,23 @@ class Forms:
 
     def __init__(self) -> None:
         self._kept: dict[bytes, Form] = {}
+        self._calls: dict[bytes, tuple[ActionSpec, RowTarget]] = {}
 
     def find(self, octets: bytes) -> Form | None:
         """The form of a message that was met before."""
         return self._kept.get(octets)
+
+    def call(self, octets: bytes) -> tuple[ActionSpec, RowTarget] | None:
+        """What an action says, by the octets of the TableAction, of entries that are filled in."""
+        return self._calls.get(octets)
+
+    def keep_call(self, octets: bytes, spec: ActionSpec, target: RowTarget) -> None:
+        """Remembers an action."""
+        if len(octets) > MOST_BYTES:
+            return
+        if len(self._calls) >= MOST_KEPT:
+            self._calls.clear()
+        self._calls[octets] = (spec, target)
 
     def keep(self, octets: bytes, form: Form) -> None:
         """Remembers a form."""

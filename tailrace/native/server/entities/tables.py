@@ -137,10 +137,15 @@ class Table(Filled):
         try:
             packed = self.plan.key.pack(message.match)
             self._check_priority(message.priority)
-            rates, target = self._check_attributes(message), self._target(message)
-            if not isinstance(target, ActionSpec):
-                return None
-            return self.new_plain(Form(packed, target, rates), message.priority)
+            rates, octets = self._check_attributes(message), message.action.SerializeToString()
+            known = self._forms.call(octets)
+            if known is None:
+                spec = self._target(message)
+                if not isinstance(spec, ActionSpec):
+                    return None
+                known = spec, self._switch.row_target(spec.call)
+                self._forms.keep_call(octets, *known)
+            return self.new_plain(Form(packed, known[0], rates), message.priority, known[1])
         except (P4RtError, StateError):
             return None
 
