@@ -16,6 +16,7 @@ from tailrace.schemes.registry import parse_scheme
 from tailrace.schemes.spritz.bounded import ResolvedBounded
 from tailrace.schemes.spritz.endpoints import COARSE_EVS, EndpointPaths
 from tailrace.topology import parse_topology
+from tailrace.words import SpecError
 
 TABLE_2 = "rate=400Gbps,local=25ns,global=500ns,host=25ns"
 DRAGONFLY = parse_topology(f"dragonfly:p=4,a=8,h=4,{TABLE_2}")
@@ -68,6 +69,55 @@ def test_frame_sets_latencies() -> None:
     sooner = {ev: latency for ev, latency, _ in small}
     links = {path.ev: len(path.ports) for path in of("ops").paths.between(FIRST.switch, LAST.switch)}
     assert {ev: 80_000 * count for ev, count in links.items()} == {ev: ps - sooner[ev] for ev, ps, _ in full}
+
+
+@pytest.mark.parametrize("words", ["spritz:", "ops:", "flicr:weights=uniform,"])
+def test_subset(words: str) -> None:
+    """A sender that holds some paths holds all minimal ones before any other; the order stays."""
+    listed = of("ops").paths.between(FIRST.switch, LAST.switch)
+    place = {path.ev: i for i, path in enumerate(listed)}
+    minimal = sum(path.category == "minimal" for path in listed)
+    for most in (1, minimal, minimal + 1, len(listed) - 1):
+        found = of(f"{words}paths={most}").of(FIRST.ip, LAST.ip)
+        places = [place[ev] for ev, _, _ in found]
+        assert most == len(found)
+        assert sorted(places) == places
+        assert places[: min(most, minimal)] == [i for i in places if i < minimal]
+        assert 1.0 == found[-1][2]
+    for most in (len(listed), 65535):
+        assert of(words[:-1]).of(FIRST.ip, LAST.ip) == of(f"{words}paths={most}").of(FIRST.ip, LAST.ip)
+
+
+def test_subsets_spread() -> None:
+    """Each pair draws for itself, the same every time, and all paths are held by somebody; seeds differ."""
+    ends = [(src, dst) for src in DRAGONFLY.leaves[:8] for dst in DRAGONFLY.leaves[-40:]]
+
+    def held(words: str) -> list[tuple[int, ...]]:
+        endpoints = of(words)
+        return [tuple(ev for ev, _, _ in endpoints.between(*pair)) for pair in ends]
+
+    found = held("spritz:paths=4")
+    assert held("spritz:paths=4") == found != held("spritz:paths=4,seed=1")
+    first = DRAGONFLY.leaves[0]
+    known = {ev for pair, evs in zip(ends, found, strict=True) if pair[0] == first for ev in evs}
+    assert {ev for dst in DRAGONFLY.leaves[-40:] for ev, _, _ in of("spritz").between(first, dst)} == known
+
+
+def test_too_few_for_all_minimal_paths() -> None:
+    """Where minimal paths alone are too many they are drawn, and not the first ones taken."""
+    tree = parse_topology("fat-tree:k=8")
+    found = resolve(parse_scheme("ops:paths=3"), tree)
+    assert isinstance(found, ResolvedBounded)
+    lists = found.endpoint_paths(tree)
+    drawn = {lists.between(tree.leaves[0], leaf) for leaf in tree.leaves[4:]}
+    assert {3} == {len(entries) for entries in drawn}
+    assert len(drawn) > len(tree.leaves) // 2
+
+
+def test_subset_of_classes() -> None:
+    """Coarse-grained no path is held, so none can be left out."""
+    with pytest.raises(SpecError, match="paths must be given only where mode=fine is"):
+        parse_scheme("spritz:mode=coarse,paths=4")
 
 
 def test_classes() -> None:

@@ -27,7 +27,6 @@ from tailrace.schemes.blocks.entries import (
 from tailrace.schemes.resolved import Plan
 from tailrace.topology.kinds import SLIM_FLY
 from tailrace.topology.paths.bounded import BoundedPaths
-from tailrace.topology.timing import max_links_on_path
 
 PROGRAM = "spritz"
 
@@ -114,7 +113,6 @@ def _lists(plan: BoundedPlan) -> Iterator[_List]:
 
 def _path_lists(plan: BoundedPlan) -> Iterator[P4Entity]:
     paths, program = plan.paths, plan.program
-    max_links = sum(max_links_on_path(plan.topology)[0])
     for found in _lists(plan):
         for slot, port in enumerate(found.ports):
             goes_on = found.role == "FIRST" and paths.goes_on(plan.switch.name, port, near=found.near)
@@ -125,7 +123,7 @@ def _path_lists(plan: BoundedPlan) -> Iterator[P4Entity]:
                     "path_slot",
                     port=port,
                     goes_on=int(goes_on),
-                    links=_max_links_after(max_links, found, goes_on=goes_on),
+                    links=_max_links_after(paths.max_links, found, goes_on=goes_on),
                 ),
             )
         for name in _CLASSES if found.ports else ():

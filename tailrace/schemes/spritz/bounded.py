@@ -160,6 +160,7 @@ class ResolvedBounded(Resolved, frozen=True, kw_only=True):
     mode: what switches do, one of MODES
     steering: the algorithm by which NICs choose paths, one of ALGORITHMS; empty: switches do
     weights, scale: see EndpointPaths
+    held_paths: to each destination of which a sender knows; None: all
     """
 
     draw: ClassVar[str] = "hop"
@@ -171,6 +172,7 @@ class ResolvedBounded(Resolved, frozen=True, kw_only=True):
     steering: str
     weights: str = UNIFORM
     scale: float = 1.0
+    held_paths: int | None = None
 
     @property
     def trims(self) -> bool:
@@ -224,7 +226,14 @@ class ResolvedBounded(Resolved, frozen=True, kw_only=True):
             ProgramError: the program is missing.
         """
         paths = BoundedPaths(topology, frame_bytes=self.frame_bytes)
-        return EndpointPaths(paths, weights=self.weights, scale=self.scale, coarse=self.mode == CLASS)
+        return EndpointPaths(
+            paths,
+            weights=self.weights,
+            scale=self.scale,
+            coarse=self.mode == CLASS,
+            most=self.held_paths,
+            seed=self.hash_seed,
+        )
 
     def paths(self, topology: Topology) -> EndpointTable:
         return EndpointTable(topology, self.endpoint_paths(topology))

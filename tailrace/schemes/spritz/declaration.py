@@ -17,6 +17,7 @@ from tailrace.schemes.spritz.app import CLASS, STEERED
 from tailrace.schemes.spritz.bounded import FLICR, OPS, SCOUT, SPRAY, BoundedConfig, ResolvedBounded
 from tailrace.schemes.spritz.endpoints import LATENCY, UNIFORM, WEIGHTS
 from tailrace.topology import Topology
+from tailrace.topology.paths.bounded import MOST_EVS
 from tailrace.topology.timing import max_bdp_bytes, max_rtt_ns
 from tailrace.words import Options, keys
 
@@ -46,10 +47,24 @@ _SCALE = keys.number(
 
 
 class SteeredConfig(BoundedConfig, frozen=True, kw_only=True):
-    """NICs draw paths by weights: `latency` (eq. 1) or `uniform`."""
+    """NICs draw paths by weights: `latency` (eq. 1) or `uniform`.
+
+    held_paths: to each destination of which a sender knows; None: all
+    """
 
     weights: Annotated[str, _WEIGHTS] = LATENCY
     scale: Annotated[float, _SCALE] = DEFAULT_SCALE
+    held_paths: Annotated[
+        int | None,
+        keys.integer(
+            "paths",
+            "to a destination that a sender knows of: minimal ones, then others, drawn",
+            least=1,
+            most=MOST_EVS,
+            absent="all",
+            section="Spritz §III-C",
+        ),
+    ] = None
 
     def checked(self, options: Options) -> SteeredConfig:
         if self.weights == UNIFORM:
@@ -144,6 +159,11 @@ class SpritzConfig(SteeredConfig, frozen=True, kw_only=True):
             "mode", "NICs choose paths, or classes of paths by VLAN tag", CONTROLS, section="Spritz §III-D"
         ),
     ] = FINE
+
+    def checked(self, options: Options) -> SteeredConfig:
+        if self.control == COARSE:
+            keys.refuse(options, ("paths",), f"mode={FINE} is")
+        return super().checked(options)
 
     @property
     def steering(self) -> str:

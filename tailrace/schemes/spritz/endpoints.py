@@ -2,7 +2,8 @@
 """What an endpoint is told of its paths: an EV, a latency and a weight for each (Spritz §III-C, §IV).
 
 A weight is eq. 1 of Spritz, the latency of the longest path of the list over that of the path; all but the
-longest paths' are multiplied by the scheme's scale (§V-A). Uniform weights are all 1.
+longest paths' are multiplied by the scheme's scale (§V-A). Uniform weights are all 1. A list may be a part of
+all paths (§III-C); then the longest path is that of the list, not of all.
 
 Coarse-grained (§III-D) an endpoint knows of classes of paths only. Its list has COARSE_EVS values for each
 class, which switches hash together with the rest of the 5-tuple; each goes with the VLAN ID of its class, and
@@ -38,16 +39,25 @@ _CLASSES = {MINIMAL: "MINIMAL", NON_MINIMAL: "NONMINIMAL"}
 class EndpointPaths:
     """The EV lists of all endpoints; hosts of one switch share them."""
 
-    def __init__(self, paths: BoundedPaths, *, weights: str, scale: float, coarse: bool = False) -> None:
+    def __init__(
+        self,
+        paths: BoundedPaths,
+        *,
+        weights: str,
+        scale: float,
+        coarse: bool = False,
+        most: int | None = None,
+        seed: int = 0,
+    ) -> None:
         """`weights`: one of WEIGHTS; `scale`: factor of all but the longest path's; `coarse`: lists are of
-        classes of paths.
+        classes of paths; else `most`: paths of a list, and `seed` of drawing them (BoundedPaths.entries).
 
         Raises:
             ProgramError: VLAN IDs are needed, and the program is missing.
         """
         self.paths = paths
         self._weights, self._scale = weights, scale
-        self._coarse = coarse
+        self._coarse, self._most, self._seed = coarse, most, seed
         vid = programs.load(PROGRAM).enum if coarse else None
         self._vids = {} if vid is None else {name: vid("VlanId_t", key) for name, key in _CLASSES.items()}
         self._entries = lru_cache(_LISTS_KEPT)(self._make)
@@ -93,7 +103,7 @@ class EndpointPaths:
             means = [ps for ps in self._classes(src, dst).values() for _ in range(COARSE_EVS)]
             found = list(enumerate(means, _FIRST_COARSE_EV))
         else:
-            found = self.paths.entries(src, dst)
+            found = self.paths.entries(src, dst, self._most, self._seed)
         max_ps = max(latency_ps for _, latency_ps in found)
         # few latencies, and as few objects for them
         weights = {latency_ps: self._weight(latency_ps, max_ps) for _, latency_ps in found}

@@ -29,6 +29,7 @@ frame (Spritz, Table I); what all paths of a pair have in common is left out.
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -39,11 +40,13 @@ from tailrace.topology.paths.default_routes import DefaultRoutes
 from tailrace.topology.paths.endpoint_table import endpoint_bytes, max_list_length
 from tailrace.topology.paths.segments import PATH_FRAME_BYTES, Hop, Segment, hops_of
 from tailrace.topology.paths.shortest import Down
+from tailrace.topology.timing import max_links_on_path
 from tailrace.words import SpecError
 
 __all__ = [
     "EV_SLOTS",
     "MINIMAL",
+    "MOST_EVS",
     "NON_MINIMAL",
     "PATH_FRAME_BYTES",
     "BoundedPath",
@@ -59,6 +62,9 @@ MINIMAL, NON_MINIMAL = "minimal", "non-minimal"
 
 EV_SLOTS = 256
 """The slots that one byte can name."""
+
+MOST_EVS = EV_SLOTS * EV_SLOTS - 1
+"""The EVs of one list at most: 0 is none."""
 
 _LISTS_KEPT = 256
 
@@ -113,6 +119,8 @@ class BoundedPaths:
 
     ECMP tables are those of the faultless network for ever: a failed link stays in them, and the sender
     notices (Spritz §IV-C). Where the links in `down` are dead, only default tables lead around them.
+
+    max_links: between switches, of the longest of them
     """
 
     def __init__(
@@ -137,6 +145,7 @@ class BoundedPaths:
         ends = [((link.a, link.a_port), (link.b, link.b_port)) for link in topology.links]
         self._dead = {end for link in ends if not down.isdisjoint(link) for end in link}
         self._tables = self._make_tables()
+        self.max_links = sum(max_links_on_path(topology)[0])
         self._heads: dict[tuple[str, bool], tuple[_Head, ...]] = {}
         self._tails: dict[tuple[str, str], _Tail | None] = {}
         self._default_links: dict[tuple[str, str], int | None] = {}
@@ -206,13 +215,25 @@ class BoundedPaths:
         """
         return self._listed(src, dst)
 
-    def entries(self, src: str, dst: str) -> list[tuple[int, int]]:
-        """(EV, latency in ps) of the same list; quicker, and nothing is kept."""
+    def entries(self, src: str, dst: str, most: int | None = None, seed: int = 0) -> list[tuple[int, int]]:
+        """(EV, latency in ps) of the same list, or of a part of it in its order; quicker, and nothing is kept.
+
+        Args:
+            most: paths, 1 or more; None: all. Minimal paths come before others. Those of the category that
+                does not fit as a whole are drawn, each as likely as any other, by a generator of the pair's
+                own: were it the first ones, all sources would leave the same links unused.
+            seed: of all generators.
+        """
         found = []
         for ev, head, tail in self._paths(src, dst):
             links, global_ = len(head.ports) + len(tail.ports), head.global_ + tail.global_
             found.append((not self._is_minimal(links, global_), head.latency_ps + tail.latency_ps, links, ev))
         found.sort()
+        if most is not None and most < len(found):
+            minimal = sum(not is_longer for is_longer, *_ in found)
+            whole, end = (minimal, len(found)) if most > minimal else (0, minimal)
+            rng = random.Random(f"paths {src} {dst} {seed}")
+            found = found[:whole] + sorted(rng.sample(found[whole:end], most - whole))
         return [(ev, latency_ps) for _, latency_ps, _, ev in found]
 
     def follow(self, src: str, dst: str, ev: int) -> BoundedPath | None:
