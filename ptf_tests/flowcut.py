@@ -33,7 +33,7 @@ WAYS = 4  # of a bucket: what an answer to READ_FLOWS holds
 NEVER_TICKS = 10**12
 RTT_OFF, GROWTH_OFF = 0xFFFF, 0x7FFF  # thresholds that nothing reaches
 ALWAYS_GROWING = 0x8000  # the smallest signed number: every growth is above it
-CANDIDATES = 16
+CANDIDATES = ("set_candidates", "set_more_candidates")
 
 
 @dataclass(frozen=True)
@@ -72,11 +72,11 @@ class FlowcutTest(FabricTest):
     # ---- configuration ----
 
     def candidates(self, *ports: int) -> Any:
-        """The action that names next hops."""
-        padded = [*ports, *[0] * (CANDIDATES - len(ports))]
-        return self.action(
-            "set_candidates", count=len(ports), **{f"p{i}": port for i, port in enumerate(padded)}
-        )
+        """The action that names next hops: the smallest one that has room for them."""
+        rooms = {name: len(self.named("actions", name).params) - 1 for name in CANDIDATES}
+        name = next(name for name in CANDIDATES if len(ports) <= rooms[name])
+        padded = [*ports, *[0] * (rooms[name] - len(ports))]
+        return self.action(name, count=len(ports), **{f"p{i}": port for i, port in enumerate(padded)})
 
     def change_candidates(self, group: int, *ports: int) -> None:
         """Give a group other next hops; the slots stay as they are."""

@@ -9,8 +9,17 @@ from __future__ import annotations
 
 from ptf.testutils import group
 
-from ptf_tests.fabric import FLOW, HOST, HOST_PORT, MIXED_REMOTE, REMOTE, UPLINK_GROUP, UPLINKS
-from ptf_tests.flowcut import FlowcutTest, Sent
+from ptf_tests.fabric import (
+    FLOW,
+    HOST,
+    HOST_PORT,
+    MIXED_GROUP,
+    MIXED_REMOTE,
+    REMOTE,
+    UPLINK_GROUP,
+    UPLINKS,
+)
+from ptf_tests.flowcut import CANDIDATES, FlowcutTest, Sent
 from ptf_tests.frames import Flow, PauseOp, pause, roce
 from ptf_tests.slow_port import ATTEMPTS, FILLER_BYTES, FILLERS, SlowPortTest
 
@@ -78,6 +87,16 @@ class LeastLoadedTest(LoadTest):
         self.send_ack(again)
         self.assertEqual(UPLINKS[0], self.send_data(self.flow).port)
         self.expect_count("flowcut_rerouted", 1)
+
+
+@group("flowcut")
+class ManyNextHopsTest(LeastLoadedTest):
+    """The same where the idle one is the last of as many as there is room for."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        many = len(self.named("actions", CANDIDATES[-1]).params) - 1
+        self.change_candidates(MIXED_GROUP, *[self.slow_port] * (many - 1), UPLINKS[0])
 
 
 @group("flowcut")

@@ -104,8 +104,8 @@ control NewPath(in next_hops_t next_hops, in wish_t wish, in bit<32> draw, inout
             remix.apply(draw, value);
             draw_paths.apply(meta.route.group, next_hops, config, value, path, detour, takes_detour, by_queues);
             if (by_queues) {
-                bit<16> drained_minimal = wish.drained & PORT_BIT(path.port);
-                bit<16> drained_detour = wish.drained & PORT_BIT(detour.port);
+                port_bits_t drained_minimal = wish.drained & PORT_BIT(path.port);
+                port_bits_t drained_detour = wish.drained & PORT_BIT(detour.port);
                 if (drained_minimal != 0 && drained_detour == 0) {
                     takes_detour = true;
                 } else if (drained_minimal != 0 || drained_detour == 0) {

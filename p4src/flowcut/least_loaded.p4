@@ -1,42 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
 // The least loaded next hop of a group (Flowcut §II-A: in the up direction of a fat tree, the least loaded port).
 //
-//   candidates   group -> set_candidates(count, p0 .. p15)       each next hop once
+//   candidates   group -> set_candidates(count, p0 .. p15)           each next hop once
+//                      -> set_more_candidates(count, p0 .. p31)      where there are more than 16
+//
+// P4 has no loops: what is done with each port is a macro, and these two apply it to all of them. Few groups have more
+// than 16, so only their packets pay for the second half.
 #ifndef FLOWCUT_LEAST_LOADED_P4
 #define FLOWCUT_LEAST_LOADED_P4
 #include "common/ecmp.p4"
 #include "common/queues.p4"
 #include "flowcut/wish.p4"
 
+#define FIRST_16(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6) DO(7) DO(8) DO(9) DO(10) DO(11) DO(12) DO(13) DO(14) DO(15)
+#define NEXT_16(DO) DO(16) DO(17) DO(18) DO(19) DO(20) DO(21) DO(22) DO(23) DO(24) DO(25) DO(26) DO(27) DO(28) DO(29) \
+    DO(30) DO(31)
+#define FIELD(i) port_t p##i;
+#define PARAMETER(i) , NAMED_PORT(p##i)
+#define NAMED_PORT(name) @name(#name) port_t name
+#define SET(i) next_hops.p##i = p##i;
+#define OR_IS(i) || (c.count > i && port == c.p##i)
+#define CONSIDER(i) consider.apply(c.p##i, i, (bit<8>)start, c.count, wish, best);
+
 struct candidates_t {
     bit<8> count;
-    port_t p0;
-    port_t p1;
-    port_t p2;
-    port_t p3;
-    port_t p4;
-    port_t p5;
-    port_t p6;
-    port_t p7;
-    port_t p8;
-    port_t p9;
-    port_t p10;
-    port_t p11;
-    port_t p12;
-    port_t p13;
-    port_t p14;
-    port_t p15;
+    FIRST_16(FIELD)
+    NEXT_16(FIELD)
 }
 
 control Candidates(in group_t group, out candidates_t next_hops) {
-    action set_candidates(@name("count") bit<8> count,
-                          @name("p0") port_t p0, @name("p1") port_t p1, @name("p2") port_t p2,
-                          @name("p3") port_t p3, @name("p4") port_t p4, @name("p5") port_t p5,
-                          @name("p6") port_t p6, @name("p7") port_t p7, @name("p8") port_t p8,
-                          @name("p9") port_t p9, @name("p10") port_t p10, @name("p11") port_t p11,
-                          @name("p12") port_t p12, @name("p13") port_t p13, @name("p14") port_t p14,
-                          @name("p15") port_t p15) {
-        next_hops = { count, p0, p1, p2, p3, p4, p5, p6, p7, p8, p9, p10, p11, p12, p13, p14, p15 };
+    action set_candidates(@name("count") bit<8> count FIRST_16(PARAMETER)) {
+        next_hops.count = count;
+        FIRST_16(SET)
+    }
+    action set_more_candidates(@name("count") bit<8> count FIRST_16(PARAMETER) NEXT_16(PARAMETER)) {
+        next_hops.count = count;
+        FIRST_16(SET)
+        NEXT_16(SET)
     }
     action no_candidates() {
         next_hops.count = 0;
@@ -44,26 +44,22 @@ control Candidates(in group_t group, out candidates_t next_hops) {
     @name("candidates")
     table candidates {
         key = { group : exact @name("group"); }
-        actions = { set_candidates; no_candidates; }
+        actions = { set_candidates; set_more_candidates; no_candidates; }
         const default_action = no_candidates();
         size = 4096;
     }
     apply {
-        next_hops = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 };
+        next_hops = { ... };
         candidates.apply();
     }
 }
 
 control IsCandidate(in port_t port, in candidates_t c, out bool is_candidate) {
     apply {
-        is_candidate = (c.count > 0 && port == c.p0) || (c.count > 1 && port == c.p1)
-            || (c.count > 2 && port == c.p2) || (c.count > 3 && port == c.p3)
-            || (c.count > 4 && port == c.p4) || (c.count > 5 && port == c.p5)
-            || (c.count > 6 && port == c.p6) || (c.count > 7 && port == c.p7)
-            || (c.count > 8 && port == c.p8) || (c.count > 9 && port == c.p9)
-            || (c.count > 10 && port == c.p10) || (c.count > 11 && port == c.p11)
-            || (c.count > 12 && port == c.p12) || (c.count > 13 && port == c.p13)
-            || (c.count > 14 && port == c.p14) || (c.count > 15 && port == c.p15);
+        is_candidate = false FIRST_16(OR_IS);
+        if (c.count > 16) {
+            is_candidate = is_candidate NEXT_16(OR_IS);
+        }
     }
 }
 
@@ -114,22 +110,10 @@ control LeastLoaded(in candidates_t c, in wish_t wish, in bit<32> draw, inout po
         bit<16> start;
         best_t best = { false, port, 0 };
         slot_of.apply(draw, (bit<16>)c.count, start);
-        consider.apply(c.p0, 0, (bit<8>)start, c.count, wish, best);
-        consider.apply(c.p1, 1, (bit<8>)start, c.count, wish, best);
-        consider.apply(c.p2, 2, (bit<8>)start, c.count, wish, best);
-        consider.apply(c.p3, 3, (bit<8>)start, c.count, wish, best);
-        consider.apply(c.p4, 4, (bit<8>)start, c.count, wish, best);
-        consider.apply(c.p5, 5, (bit<8>)start, c.count, wish, best);
-        consider.apply(c.p6, 6, (bit<8>)start, c.count, wish, best);
-        consider.apply(c.p7, 7, (bit<8>)start, c.count, wish, best);
-        consider.apply(c.p8, 8, (bit<8>)start, c.count, wish, best);
-        consider.apply(c.p9, 9, (bit<8>)start, c.count, wish, best);
-        consider.apply(c.p10, 10, (bit<8>)start, c.count, wish, best);
-        consider.apply(c.p11, 11, (bit<8>)start, c.count, wish, best);
-        consider.apply(c.p12, 12, (bit<8>)start, c.count, wish, best);
-        consider.apply(c.p13, 13, (bit<8>)start, c.count, wish, best);
-        consider.apply(c.p14, 14, (bit<8>)start, c.count, wish, best);
-        consider.apply(c.p15, 15, (bit<8>)start, c.count, wish, best);
+        FIRST_16(CONSIDER)
+        if (c.count > 16) {
+            NEXT_16(CONSIDER)
+        }
         port = best.port;
     }
 }

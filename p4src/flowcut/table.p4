@@ -53,23 +53,24 @@ typedef bit<104> packed_key_t;
 
 // What is remembered of a flow that has no entry, by 16 bits of its hash. A hint only: flows that share a slot
 // may take each other's advice, and no order depends on it.
-//   bit 31: acknowledged before    bits 24..16: port of its last flowcut    bits 15..0: ports that were congested when
-//   a flowcut ended there, and have not done well since, bit p for the ports p modulo 16
-@name("flow_history") register<bit<32>>(HISTORY_SLOTS) flow_history;
+//   bit 41: acknowledged before    bits 40..32: port of its last flowcut    bits 31..0: ports that were congested when
+//   a flowcut ended there, and have not done well since, a bit for the ports that are equal modulo 32
+@name("flow_history") register<bit<42>>(HISTORY_SLOTS) flow_history;
+typedef bit<32> port_bits_t;
 struct history_t {
-    bool    known;
-    port_t  last_port;
-    bit<16> drained;
+    bool        known;
+    port_t      last_port;
+    port_bits_t drained;
 }
-#define PORT_BIT(port) (16w1 << (bit<8>)(port)[3:0])
+#define PORT_BIT(port) ((port_bits_t)1 << (bit<8>)(port)[4:0])
 
 control ReadHistory(in bit<32> flow_hash, out history_t history) {
     apply {
-        bit<32> word;
+        bit<42> word;
         flow_history.read(word, flow_hash >> 16);
-        history.known = word[31:31] == 1;
-        history.last_port = word[24:16];
-        history.drained = word[15:0];
+        history.known = word[41:41] == 1;
+        history.last_port = word[40:32];
+        history.drained = word[31:0];
     }
 }
 
@@ -80,11 +81,11 @@ control NoteEnd(in bit<32> flow_hash, in port_t port, in bool was_bad) {
     apply {
         history_t history;
         read_history.apply(flow_hash, history);
-        bit<16> drained = history.drained & ~PORT_BIT(port);
+        port_bits_t drained = history.drained & ~PORT_BIT(port);
         if (was_bad) {
             drained = drained | PORT_BIT(port);
         }
-        flow_history.write(flow_hash >> 16, 7w0x40 ++ port ++ drained);
+        flow_history.write(flow_hash >> 16, 1w1 ++ port ++ drained);
     }
 }
 

@@ -6,10 +6,10 @@
 
 // What a flow knows of its next hops.
 struct wish_t {
-    port_t  preferred;      // wins among equals
-    bit<16> drained;        // ports that it found congested, as in flow_history
-    bool    leaves;         // it was drained from `last_port` just now
-    port_t  last_port;
+    port_t      preferred;  // wins among equals
+    port_bits_t drained;    // ports that it found congested, as in flow_history
+    bool        leaves;     // it was drained from `last_port` just now
+    port_t      last_port;
 }
 
 #endif

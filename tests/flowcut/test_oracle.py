@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import HealthCheck, given, settings
 
 from tests.flowcut.run import Run
@@ -40,3 +42,9 @@ def test_without_loss_nothing_overtakes_and_every_entry_goes_by_itself(scenario:
 @_SETTINGS
 def test_with_loss_nothing_overtakes_and_a_sweep_clears_what_is_left(scenario: Scenario) -> None:
     check(scenario)
+
+
+@given(scenarios(losses=True))
+@settings(_SETTINGS, max_examples=10)
+def test_the_same_with_many_next_hops(scenario: Scenario) -> None:
+    check(replace(scenario, topology="leaf-spine:leaves=2,spines=20,hosts=4,rate=1Gbps,delay=1us"))

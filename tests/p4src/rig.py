@@ -34,6 +34,7 @@ UPLINK_GROUP = 1
 HOST, OTHER_HOST, REMOTE = "10.0.1.2", "10.0.1.3", "10.0.2.2"
 NEVER_TICKS = 1 << 46
 DRILL_TABLES = ("remembered_members", "first_members", "other_members")
+CANDIDATES = ("set_candidates", "set_more_candidates")
 RTT_OFF, GROWTH_OFF = 0xFFFF, 0x7FFF
 _SUBNET_BITS, _ADDRESS_BITS = 24, 32
 
@@ -97,6 +98,7 @@ class Rig:
             seed=seed,
         )
         self.switch = Switch(program(name), config)
+        self._candidates: dict[int, int] = {}
         for port in (DOWNLINK, *UPLINKS):
             self.insert("port_role", (port,), self.role(port))
         for address, port in ((HOST, HOST_PORT), (OTHER_HOST, OTHER_HOST_PORT)):
@@ -170,12 +172,20 @@ class Rig:
             for slot, port in enumerate(ports):
                 self.insert(table, (group, slot), "sampled", port=port)
         if self.name == "flowcut":
-            padded = [*ports, *[0] * (16 - len(ports))]
-            arguments = {f"p{i}": port for i, port in enumerate(padded)}
-            self.insert("candidates", (group,), "set_candidates", count=len(ports), **arguments)
+            self.candidates(group, ports)
         if self.name == "flowcut_dragonfly":
             for port in set(ports):
                 self.insert("next_hop_ports", (group, port), "next_hop")
+
+    def candidates(self, group: int, ports: tuple[int, ...]) -> None:
+        """Say what a group's next hops are now."""
+        if group in self._candidates:
+            self.delete("candidates", self._candidates[group])
+        rooms = {a.name.rsplit(".", 1)[-1]: len(a.params) - 1 for a in self.model.actions}
+        name = next(name for name in CANDIDATES if len(ports) <= rooms[name])
+        padded = [*ports, *[0] * (rooms[name] - len(ports))]
+        arguments = {f"p{i}": port for i, port in enumerate(padded)}
+        self._candidates[group] = self.insert("candidates", (group,), name, count=len(ports), **arguments)
 
     def move_slot(self, slot: int, port: int) -> None:
         """Give a slot of the last group another port."""

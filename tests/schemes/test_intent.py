@@ -227,9 +227,9 @@ def test_longest_path_of_the_full_variant() -> None:
     ("topology", "scheme", "message"),
     [
         (
-            "leaf-spine:leaves=2,spines=17,hosts=1",
+            "leaf-spine:leaves=2,spines=33,hosts=1",
             "flowcut",
-            "leaf1 has 17 equal next hops, at most 16 can be compared",
+            "leaf1 has 33 equal next hops, at most 32 can be compared",
         ),
         ("leaf-spine", "flowcut:buckets=65536", "buckets must be at most 1024, found '65536'"),
         ("leaf-spine", "flowcut:left=1000", "min_left is 1000 in units of the switch, at most 255 fit"),

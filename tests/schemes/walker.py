@@ -36,7 +36,7 @@ class Tables:
             assert key not in self.members
             self.members[key] = args["port"]
         elif entry.table_id == "candidates":
-            ports = [args[f"p{i}"] for i in range(16)]
+            ports = [args[f"p{i}"] for i in range(len(args) - 1)]
             self.candidates[match["group"]] = tuple(ports[: args["count"]])
             assert not any(ports[args["count"] :])
         elif entry.table_id == "port_role":

@@ -6,10 +6,12 @@ and the clone session through which the last switch makes ACKs.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import cache
 
 from finsy import P4CloneSessionEntry, P4TableAction, P4TableEntry, P4TableMatch
 from finsy.p4entity import P4Entity
 
+from tailrace.p4rt.programs import Program
 from tailrace.schemes.blocks.entries import (
     configuration,
     default_action,
@@ -144,18 +146,31 @@ def ticks_per_byte(rate_bps: int, tick_ns: int) -> int:
 
 
 def _candidates(plan: Plan) -> Iterator[P4Entity]:
-    program = plan.program
-    action = next(action for action in program.schema.actions if action.alias == "set_candidates")
-    names = [param.name for param in action.params if param.name != "count"]
+    """The next hops of each group, by the smallest action that has room for them."""
+    actions = _candidate_actions(plan.program)
     for group in plan.groups.groups:
-        if len(group.ports) > len(names):
+        count = len(group.ports)
+        fits = next((action for action in actions if count <= len(action[1])), None)
+        if fits is None:
             raise IntentError(
-                f"scheme flowcut: {plan.switch.name} has {len(group.ports)} equal next hops,"
-                f" at most {len(names)} can be compared"
+                f"scheme flowcut: {plan.switch.name} has {count} equal next hops,"
+                f" at most {len(actions[-1][1])} can be compared"
             )
-        ports = dict(zip(names, group.ports + (0,) * (len(names) - len(group.ports)), strict=True))
+        name, places = fits
+        ports = dict(zip(places, group.ports + (0,) * (len(places) - count), strict=True))
         yield P4TableEntry(
             "candidates",
             match=P4TableMatch(group=group.id),
-            action=P4TableAction("set_candidates", count=len(group.ports), **ports),
+            action=P4TableAction(name, count=count, **ports),
         )
+
+
+@cache
+def _candidate_actions(program: Program) -> list[tuple[str, list[str]]]:
+    """The actions that name next hops, the smallest first, each with its parameters for ports."""
+    schema = program.schema
+    called = [schema.actions[action.alias] for action in schema.tables["candidates"].actions]
+    found = [
+        (action.alias, [param.name for param in action.params if param.name != "count"]) for action in called
+    ]
+    return sorted((action for action in found if action[1]), key=lambda action: len(action[1]))
