@@ -14,6 +14,7 @@
 #define LINE 64u
 #define HUGE (2u << 20)       /* bytes of a chunk, and of a huge page */
 #define LINES_MAX 64u         /* larger blocks come from malloc */
+#define ARRAY_BYTES 65536u    /* larger arrays have pages of their own */
 
 static size_t lines_of(size_t size)
 {
@@ -65,6 +66,17 @@ static void *plain(size_t lines)
 }
 
 #ifdef __SANITIZE_ADDRESS__
+void *tr_mem_array(size_t size)
+{
+    return tr_calloc(1, size);
+}
+
+void tr_mem_array_free(void *array, size_t size)
+{
+    (void)size;
+    free(array);
+}
+
 /* Each block on its own, so that an overrun is seen. */
 void *tr_mem_new(size_t size)
 {
@@ -77,6 +89,24 @@ void tr_mem_free(void *block, size_t size)
     free(block);
 }
 #else
+
+void *tr_mem_array(size_t size)
+{
+    if (size < ARRAY_BYTES)
+        return tr_calloc(1, size);
+    void *array = refused() ? MAP_FAILED
+                            : mmap(NULL, size, PROT_READ | PROT_WRITE,
+                                   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return array == MAP_FAILED ? NULL : array;
+}
+
+void tr_mem_array_free(void *array, size_t size)
+{
+    if (size < ARRAY_BYTES)
+        free(array);
+    else if (array)
+        munmap(array, size);
+}
 
 typedef struct unused {
     struct unused *next;

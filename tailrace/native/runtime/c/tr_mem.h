@@ -17,6 +17,12 @@ void *tr_mem_new(size_t size);
 /* Gives back a block of this size; block may be NULL. */
 void tr_mem_free(void *block, size_t size);
 
+/* An array of zeros of this size, NULL when out of memory. Pages that nobody
+ * writes take none. calloc does not promise that: in a process that has freed
+ * large blocks it hands them out again, cleared byte by byte. */
+void *tr_mem_array(size_t size);
+void tr_mem_array_free(void *array, size_t size);
+
 /* malloc, calloc and realloc for all other state of a program. */
 void *tr_malloc(size_t size);
 void *tr_calloc(size_t n, size_t size);

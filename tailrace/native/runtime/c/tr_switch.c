@@ -10,6 +10,11 @@
 
 /* ---- life ---- */
 
+static size_t block_bytes(const tr_block_desc *d)
+{
+    return d->size * d->stride + TR_LINE;
+}
+
 static void state_free(tr_switch *s)
 {
     const tr_program *g = s->prog;
@@ -22,7 +27,7 @@ static void state_free(tr_switch *s)
     for (uint32_t i = 0; s->counters && i < g->n_counters; i++)
         free(s->counters[i]);
     for (uint32_t i = 0; s->blocks && i < g->n_blocks; i++)
-        free(s->blocks[i]);
+        tr_mem_array_free(s->blocks[i], block_bytes(&g->blocks[i]));
     for (uint32_t i = 0; s->meters && i < g->n_meters; i++)
         free(s->meters[i]);
     for (uint32_t i = 0; s->vsets && i < g->n_vsets; i++)
@@ -92,7 +97,6 @@ static void packets_free(tr_switch *s)
         list_free(&s->free_pkts[i]);
 }
 
-/* Large arrays stay untouched pages until they are written. */
 static void *array(uint64_t n, size_t size)
 {
     return tr_calloc(n ? n : 1, size);
@@ -105,8 +109,7 @@ static int externs_new(tr_switch *s, const tr_program *g)
         ok &= !!(s->counters[i] = array(g->counters[i].size,
                                         sizeof **s->counters));
     for (uint32_t i = 0; i < g->n_blocks; i++)
-        ok &= !!(s->blocks[i] = array(
-                     g->blocks[i].size * g->blocks[i].stride + TR_LINE, 1));
+        ok &= !!(s->blocks[i] = tr_mem_array(block_bytes(&g->blocks[i])));
     for (uint32_t i = 0; ok && i < g->n_registers; i++) {
         uintptr_t block = (uintptr_t)s->blocks[g->registers[i].block];
         s->registers[i] = (uint8_t *)((block + TR_LINE - 1) / TR_LINE * TR_LINE) +
