@@ -121,14 +121,25 @@ def _work(experiment: dict[str, object], ranks: int) -> Work:
     return work(experiment, ranks)
 
 
-def _works(experiment: dict[str, object], several: Sequence[int], rounds: int) -> dict[int, Work]:
-    """By ranks; alternating, so that what the machine does strikes all of them."""
+def growth(rounds: Sequence[Work], one: Sequence[Work]) -> float:
+    """What all parts do together over what one rank does in the same rounds.
+
+    Of whole rounds the median, for of many short times the least is nearer the truth than of few long ones.
+    """
+    several_s, one_s = ([sum(map(sum, each.cpu_s)) for each in found] for found in (rounds, one))
+    return statistics.median(a / b for a, b in zip(several_s, one_s, strict=True))
+
+
+def _works(
+    experiment: dict[str, object], several: Sequence[int], rounds: int
+) -> dict[int, tuple[Work, float]]:
+    """By ranks, with the growth; alternating, so that what the machine does strikes all of them."""
     found: dict[int, list[Work]] = {ranks: [] for ranks in several}
     for _ in range(rounds):
         for ranks, each in found.items():
             print(f"bench: ranks: {experiment['scheme']}, {ranks} parts", file=sys.stderr)
             each.append(apart(_work, experiment, ranks))
-    return {ranks: least(each) for ranks, each in found.items()}
+    return {ranks: (least(each), growth(each, found[1])) for ranks, each in found.items()}
 
 
 def _meeting_s(size: int, meetings: int) -> float:
@@ -185,17 +196,17 @@ def _note(work: Work, meeting: Meeting, one_s: float, cores: int) -> str:
 
 def results(
     group: str,
-    works: dict[int, Work],
+    works: dict[int, tuple[Work, float]],
     pair: Meeting,
     measured: dict[int, list[Round[float]]],
     cores: int,
 ) -> list[Result]:
     """A row for each number of ranks: how much faster than one, on a core each; beside whole runs."""
-    one_s = seconds(works[1], Meeting(), 1)
     rows = []
-    for ranks, work in works.items():
+    for ranks, (work, grown) in works.items():
         if ranks == 1:
             continue
+        one_s = seconds(work, Meeting(), 1) / grown
         beside, meeting = None, shared_meeting(ranks, pair)
         if ranks in measured:
             pairs = zip(measured[1], measured[ranks], strict=True)

@@ -9,6 +9,7 @@ from bench.quiet import Noise, Round
 from bench.ranks import (
     Meeting,
     Work,
+    growth,
     imbalance,
     least,
     longest_s,
@@ -49,11 +50,18 @@ def test_the_least_of_each_time() -> None:
     assert least([TWO, again]) == Work(((5.0, 2.0), (1.0, 2.5)), TWO.sent_bytes)
 
 
+def test_growth_is_told_from_rounds_side_by_side() -> None:
+    slow = Work(((16.0,), (8.0,)), ONE.sent_bytes)
+    assert growth([TWO, TWO], [ONE, ONE]) == 1.0
+    assert growth([TWO, TWO, TWO], [slow, ONE, ONE]) == 1.0
+    assert growth([TWO], [slow]) == 0.5
+
+
 def test_rows_compare_with_what_was_measured() -> None:
     quiet = Noise(0.0, 0.0, 0.0)
     measured = {ranks: [Round(value, quiet)] for ranks, value in ((1, 12.0), (2, 10.0))}
-    (row,) = results("it", {1: ONE, 2: TWO}, FREE, measured, 2)
-    assert (row.name, row.value) == ("2 ranks", 12 / 8)
+    (row,) = results("it", {1: (ONE, 1.0), 2: (TWO, 1.25)}, FREE, measured, 2)
+    assert (row.name, row.value) == ("2 ranks", 12 / 1.25 / 8)
     assert row.rival is not None and row.rival.value == pytest.approx(1.2)
 
 
