@@ -15,7 +15,7 @@ MAX_FLOW_BYTES = (1 << 32) - 1  # the RETH's length field
 MAX_START_NS = 1 << 60
 
 
-class FlowSpec(msgspec.Struct, frozen=True, gc=False):
+class FlowSpec(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     """One message of one queue pair. A run may have a million of them, so they are small.
 
     id: number of the flow, unique in a run.
