@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 from finsy import P4TableEntry
 from hypothesis import given, settings
@@ -20,7 +22,7 @@ from tailrace.schemes.letflow import LetflowConfig
 from tailrace.schemes.registry import parse_scheme
 from tailrace.schemes.resolved import DragonflyPaths, RedConfig
 from tailrace.topology import parse_topology
-from tailrace.topology.paths.dragonfly import MinimalRoutes
+from tailrace.topology.paths.dragonfly import MinimalRoutes, NextHops
 from tailrace.topology.timing import base_rtt_ns, bdp_bytes
 from tailrace.words import SpecError
 from tests.schemes.planned import intent
@@ -257,3 +259,26 @@ def test_letflow_elsewhere_is_as_ever() -> None:
     """A fat tree knows no other paths than its next hops."""
     found = resolve(LetflowConfig(), FAT_TREE)
     assert (None, "shortest") == (found.dragonfly_paths, getattr(found, "path", None))
+
+
+def test_planning_grows_with_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without dead links a switch asks for next hops once for each other group and each switch of its own,
+    not for each switch of the network, of which there are as many times more as a group has.
+    """
+    asked: Counter[str] = Counter()
+    towards = MinimalRoutes.towards
+
+    def counted(self: MinimalRoutes, switch: str, leaf: str) -> NextHops:
+        asked[switch] += 1
+        return towards(self, switch, leaf)
+
+    monkeypatch.setattr(MinimalRoutes, "towards", counted)
+    for words in ("dragonfly:p=1,a=4,h=1", "dragonfly:p=1,a=4,h=2", "dragonfly:p=1,a=8,h=2"):
+        topology = parse_topology(words)
+        routes = MinimalRoutes(topology)
+        asked.clear()
+        for switch in topology.switches:
+            place_in(topology, routes, routes, switch.name)
+        members = len(topology.switches) // len(routes.groups)
+        # now, and as it was before any fault
+        assert {2 * (len(routes.groups) - 1 + members - 1)} == set(asked.values())

@@ -130,3 +130,19 @@ def test_any_fault(
     ids = [group.id for group in groups.groups]
     assert len(ids) == len(set(ids))
     assert set(groups.groups) == set(groups.of_leaf.values())
+
+
+@settings(derandomize=True, deadline=None)
+@given(members, st.integers(0, 2**32 - 1))
+def test_short_groups_send_alike(ports: tuple[int, ...], value: int) -> None:
+    """Without a dead port a slot a port is enough: a value modulo their number finds the port that it would
+    find among all slots. With one the group has all slots, as ever.
+    """
+    usual = {"a": ports}
+    (short,), (long,) = (plan_groups(usual, usual, short=flag).groups for flag in (True, False))
+    assert len(ports) == len(short.slots) <= len(long.slots)
+    assert long.slots[value % len(long.slots)] == short.slots[value % len(short.slots)]
+    if len(ports) > 1:
+        dead = frozenset(ports[:1])
+        current = {"a": ports[1:]}
+        assert plan_groups(usual, current, dead) == plan_groups(usual, current, dead, short=True)

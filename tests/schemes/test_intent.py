@@ -269,4 +269,4 @@ def test_more_entries_than_room() -> None:
     with pytest.raises(
         IntentError, match=r"leaf1 needs \d+ entries in group_members, which has room for 16384"
     ):
-        intent(wide, parse_scheme("ecmp"), VIRTUAL)
+        intent(wide, parse_scheme("letflow"), VIRTUAL)

@@ -216,7 +216,7 @@ class BoundedPaths:
         return self._listed(src, dst)
 
     def entries(self, src: str, dst: str, most: int | None = None, seed: int = 0) -> list[tuple[int, int]]:
-        """(EV, latency in ps) of the same list, or of a part of it in its order; quicker, and nothing is kept.
+        """(EV, latency in ps) of the same list, or of part of it in its order; quicker, and nothing is kept.
 
         Args:
             most: paths, 1 or more; None: all. Minimal paths come before others. Those of the category that
@@ -290,9 +290,12 @@ class BoundedPaths:
         if src == dst:
             return
         for ev, head in self._heads_of(src, near=self.is_near(src, dst)):
-            if dst in head.switches[:-1] or not self._dead.isdisjoint(head.sends()):
+            last = head.switches[-1]
+            if last != dst and dst in head.switches:
                 continue
-            tail = self._tail(head.switches[-1], dst)
+            if self._dead and not self._dead.isdisjoint(head.sends()):
+                continue
+            tail = self._tail(last, dst)
             # a Slim Fly's heads of one link are for neighbours only: from others EV2 goes on
             if tail is None or (tail.way.ports and not self._has_groups and len(head.ports) == 1):
                 continue
