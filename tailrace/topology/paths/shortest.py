@@ -107,7 +107,8 @@ def _by_ports(found: list[tuple[int, str]], nearer: dict[str, int], leaves: int)
         for ports, those in parts.items():
             both = those & theirs
             if both:
-                split[(*ports, port)] = both
+                longer = (*ports, port)
+                split[longer] = both
             if both != those:
                 split[ports] = those ^ both
         parts = split
