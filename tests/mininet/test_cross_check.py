@@ -7,7 +7,7 @@ from __future__ import annotations
 import tempfile
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -120,7 +120,7 @@ def test_real_and_virtual_time_agree(
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(harness.runtime))
     job = plan(make({**WORDS, "scheme": scheme, "target": "native"}), "native").job
     job = structs.replace(
-        job, flows=tuple(replace(f, start_ns=i * apart_ns) for i, f in enumerate(job.flows))
+        job, flows=tuple(structs.replace(f, start_ns=i * apart_ns) for i, f in enumerate(job.flows))
     )
     virtual, virtual_records = in_virtual_time(job)
     real, real_records = in_real_time(job, tmp_path / "pcap")
