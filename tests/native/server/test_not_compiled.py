@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import logging
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -63,7 +64,7 @@ def test_trouble_of_the_machine_names_no_folder(
     monkeypatch.delenv("CC")
     (tmp_path / "cache").chmod(0o777)
     assert (Code.INTERNAL, said) == ((error := refused(device)).code, error.message)
-    (tmp_path / "cache").rmdir()
+    shutil.rmtree(tmp_path / "cache")
     (tmp_path / "cache").write_text("")
     assert (Code.INTERNAL, said) == ((error := refused(device)).code, error.message)
     assert 3 == sum(str(tmp_path) in line or "/secret/cc" in line for line in caplog.messages)
