@@ -13,7 +13,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 from bench.ranks import Work
@@ -65,32 +65,33 @@ def _run(job: Job, transport: _Recorded) -> None:
         transport.exchange([b""] * transport.ranks)
 
 
+Speaking = tuple[SharedMemory, list[socket.socket]]
+"""What a rank speaks by, and its sockets: who shuts them down has left."""
+
+
 @contextmanager
-def _memory(ranks: int) -> Iterator[tuple[int, Sequence[tuple[socket.socket, socket.socket]]]]:
-    """What SharedMemory needs for so many ranks: a descriptor; a pair of sockets for each but the first."""
+def transports(ranks: int) -> Iterator[list[Speaking]]:
+    """Of ranks that are threads of this process, or copies of it."""
     with ExitStack() as stack:
-        memory = os.memfd_create("bench-ranks")
+        memory = os.memfd_create("ranks")
         stack.callback(os.close, memory)
         os.ftruncate(memory, shared_bytes(ranks))
         pairs = [socket.socketpair() for _ in range(ranks - 1)]
         for one in (end for pair in pairs for end in pair):
             stack.callback(one.close)
-        yield memory, pairs
-
-
-def _transport(
-    memory: int, pairs: Sequence[tuple[socket.socket, socket.socket]], rank: int, ranks: int
-) -> SharedMemory:
-    own = [pairs[rank - 1][1]] if rank else [ours for ours, _ in pairs]
-    return SharedMemory(memory, rank, ranks, [one.fileno() for one in own])
+        own = [[ours for ours, _ in pairs], *([theirs] for _, theirs in pairs)]
+        yield [
+            (SharedMemory(memory, rank, ranks, [one.fileno() for one in sockets]), sockets)
+            for rank, sockets in enumerate(own)
+        ]
 
 
 def work(words: dict[str, object], ranks: int) -> Work:
     """Runs an experiment in so many parts, one after the other in each period."""
     sys.setswitchinterval(_NEVER_S)
     job = plan(make(words), "virtual").job
-    with _memory(ranks) as (memory, pairs), uncollected():
-        each = [_Recorded(_transport(memory, pairs, rank, ranks)) for rank in range(ranks)]
+    with transports(ranks) as those, uncollected():
+        each = [_Recorded(transport) for transport, _ in those]
         threads = [threading.Thread(target=_run, args=(job, one)) for one in each]
         for thread in threads:
             thread.start()
@@ -102,10 +103,8 @@ def work(words: dict[str, object], ranks: int) -> Work:
     )
 
 
-def _meet(
-    memory: int, pairs: Sequence[tuple[socket.socket, socket.socket]], rank: int, size: int, meetings: int
-) -> float:
-    transport, messages = _transport(memory, pairs, rank, 2), [bytes(size)] * 2
+def _meet(transport: Transport, size: int, meetings: int) -> float:
+    messages = [bytes(size)] * transport.ranks
     transport.exchange(messages)
     began_s = time.process_time()
     for _ in range(meetings):
@@ -115,11 +114,9 @@ def _meet(
 
 def meeting_s(size: int, meetings: int) -> float:
     """CPU seconds of a meeting for one of two processes, which send each other `size` bytes."""
-    with _memory(2) as (memory, pairs):
-        other = multiprocessing.get_context("fork").Process(
-            target=_meet, args=(memory, pairs, 1, size, meetings)
-        )
+    with transports(2) as ((first, _), (second, _)):
+        other = multiprocessing.get_context("fork").Process(target=_meet, args=(second, size, meetings))
         other.start()
-        found = _meet(memory, pairs, 0, size, meetings)
+        found = _meet(first, size, meetings)
         other.join()
     return found

@@ -8,6 +8,7 @@ import json
 import os
 import shlex
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -22,6 +23,7 @@ import pytest
 from finsy.proto import p4r, p4r_grpc
 
 import tailrace
+from bench.rank_work import transports
 from tailrace.cli.main import main
 from tailrace.controller import runfile
 from tailrace.experiments.backends.target import Machine, choose
@@ -33,7 +35,7 @@ from tailrace.experiments.results.result import read_summary
 from tailrace.experiments.results.summary import OF_THE_RUN_ITSELF
 from tailrace.native.virtual.ranks import RankLostError, SharedMemory
 from tailrace.words import SpecError
-from tests.native.virtual.rank_threads import transports
+from tests.native.virtual.rank_threads import leave
 
 ROOT = Path(__file__).parents[2]
 LEAF_SPINE = "--topology leaf-spine:leaves=2,spines=2,hosts=2,rate=10Gbps,delay=1us"
@@ -49,13 +51,13 @@ WAIT_S = 300.0
 def in_threads(part: Part, ranks: int) -> Iterator[SharedMemory]:
     """In place of other processes."""
 
-    def go(transport: SharedMemory, leave: Callable[[], None]) -> None:
+    def go(transport: SharedMemory, sockets: list[socket.socket]) -> None:
         try:
             run_part(part, transport, _no_stop)
         except RankLostError:
             pass
         except BaseException:
-            leave()
+            leave(sockets)
             raise
 
     with transports(ranks) as (first, *others):
@@ -65,7 +67,7 @@ def in_threads(part: Part, ranks: int) -> Iterator[SharedMemory]:
         try:
             yield first[0]
         except BaseException:
-            first[1]()
+            leave(first[1])
             raise
         finally:
             for thread in threads:

@@ -6,7 +6,6 @@ prints what each did. Interpreted NICs only: it changes them.
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
 import random
 import sys
@@ -15,10 +14,9 @@ from typing import Any
 from msgspec import structs
 
 from tailrace.hosts.nic.nic import Nic
-from tailrace.hosts.options.nic import NicConfig
 from tests.codec.frames import Data
 from tests.hosts.network import flow
-from tests.hosts.same_story import KINDS
+from tests.hosts.same_story import KINDS, config_of, sent_sha256
 from tests.hosts.steering.fabric import Paths
 
 SEEDS = 4
@@ -28,20 +26,9 @@ HOSTS = 3
 
 def run(kind: str, seed: int) -> dict[str, Any]:
     """Flows that wait for others, of which frames are lost, and data comes again after up to ten times the RTT."""
-    config = NicConfig(
-        **{
-            "mtu_bytes": 500,
-            "window_bytes": 16_000,
-            "rto_ns": 300_000,
-            "rto_backoff": 2,
-            "reorder_packets": 9,
-            "virtual_payload": True,
-            **KINDS[kind],
-        }
-    )
     rng = random.Random(seed)
     network = Paths([3000, 4000, 5000, 6000], marks={0: 0.05, 2: 0.5}, trims={1: 0.05}, seed=seed).network(
-        config, HOSTS
+        config_of(kind), HOSTS
     )
     live: list[int] = []
 
@@ -60,12 +47,8 @@ def run(kind: str, seed: int) -> dict[str, Any]:
         spec = flow(number, rng.randint(1, 9_000), src=1 + number % HOSTS, dst=1 + (number + 1) % HOSTS)
         network.add(structs.replace(spec, after=(number - HOSTS,) if number >= 2 * HOSTS else ()))
     network.run()
-    frames = hashlib.sha256()
-    for arrival in network.sent:
-        frames.update(f"{arrival.now_ns} {arrival.nic.ip} {arrival.frame.virtual_bytes} ".encode())
-        frames.update(arrival.frame.data)
     return {
-        "frames": frames.hexdigest(),
+        "frames": sent_sha256(network),
         "records": [dataclasses.asdict(record) for record in network.records()],
         "most": max(live),
         "left": sum(nic.connections for nic in network.nics),

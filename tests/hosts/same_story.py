@@ -20,7 +20,7 @@ from tailrace.hosts.options.hf2t import Hf2tConfig
 from tailrace.hosts.options.nic import ALGORITHMS, HERMES, FlowcutNicConfig, NicConfig, SteeringConfig
 from tailrace.hosts.options.tcp import TcpConfig
 from tests.codec.frames import Data
-from tests.hosts.network import RATE_BPS, flow
+from tests.hosts.network import RATE_BPS, VirtualNetwork, flow
 from tests.hosts.steering.fabric import Paths
 
 KINDS: dict[str, dict[str, Any]] = {
@@ -74,8 +74,9 @@ def unruly(rng: random.Random, loss: float):
     return fate
 
 
-def run(kind: str, loss: float) -> dict[str, Any]:
-    config = NicConfig(
+def config_of(kind: str) -> NicConfig:
+    """Small packets and short timers, so that much happens to few."""
+    return NicConfig(
         **{
             "mtu_bytes": 500,
             "window_bytes": 16_000,
@@ -86,6 +87,19 @@ def run(kind: str, loss: float) -> dict[str, Any]:
             **KINDS[kind],
         }
     )
+
+
+def sent_sha256(network: VirtualNetwork) -> str:
+    """Of all frames that NICs sent, with who sent them when."""
+    frames = hashlib.sha256()
+    for arrival in network.sent:
+        frames.update(f"{arrival.now_ns} {arrival.nic.ip} {arrival.frame.virtual_bytes} ".encode())
+        frames.update(arrival.frame.data)
+    return frames.hexdigest()
+
+
+def run(kind: str, loss: float) -> dict[str, Any]:
+    config = config_of(kind)
     # switches mark and trim, too; only dctcp speaks of that
     lossy = 0.05 if loss else 0.0
     paths = Paths([3000, 4000, 5000, 6000], marks={0: lossy, 2: 0.5}, trims={1: lossy}, seed=5)
@@ -95,13 +109,9 @@ def run(kind: str, loss: float) -> dict[str, Any]:
         spec = flow(number, 700 * number + 9_000, src=1 + number % 3, dst=1 + (number + 1) % 3)
         network.add(structs.replace(spec, after=(number - 3,) if number > 5 else ()))
     network.run()
-    frames = hashlib.sha256()
-    for arrival in network.sent:
-        frames.update(f"{arrival.now_ns} {arrival.nic.ip} {arrival.frame.virtual_bytes} ".encode())
-        frames.update(arrival.frame.data)
     return {
         "sent": len(network.sent),
-        "frames": frames.hexdigest(),
+        "frames": sent_sha256(network),
         "records": [dataclasses.asdict(record) for record in network.records()],
         "gaps": [nic.gaps.bins() for nic in network.nics if nic.gaps is not None],
         "learned": [

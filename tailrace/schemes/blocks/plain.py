@@ -14,7 +14,11 @@ from tailrace.schemes.resolved import Plan, Resolved
 
 
 class ResolvedPlain(Resolved, frozen=True, kw_only=True):
-    """A scheme that is in its program, or in NICs."""
+    """A scheme that is in its program, or in NICs.
+
+    Its groups are short: a program that does more with a group's slots than to take the one of a value modulo
+    their number overrides `short_groups`.
+    """
 
     @property
     def short_groups(self) -> bool:

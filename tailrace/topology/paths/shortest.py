@@ -8,8 +8,10 @@ all switches agree on what is down. In a fat tree without faults the shortest pa
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from collections.abc import Set as AbstractSet
+from functools import wraps
+from typing import TypeVar
 from weakref import WeakKeyDictionary
 
 from tailrace.topology.model import Topology
@@ -22,11 +24,7 @@ Ports = tuple[int, ...]
 Hops = dict[str, dict[str, Ports]]
 """Ports by switch and leaf."""
 
-_faultless: WeakKeyDictionary[object, Hops] = WeakKeyDictionary()
-"""The next hops of networks without faults, as long as there are the networks."""
-
-_longest: WeakKeyDictionary[object, int] = WeakKeyDictionary()
-"""The switches on the longest of their shortest paths, likewise."""
+T = TypeVar("T")
 
 _Neighbours = dict[str, list[tuple[int, str]]]
 
@@ -65,21 +63,28 @@ def _rings(topology: Topology, neighbours: _Neighbours) -> _Rings:
     return rings
 
 
-def next_hops(topology: Topology, down: Down = frozenset()) -> Hops:
-    """For each switch and each other switch that has hosts, the sorted ports of all shortest paths.
+def _once_without_faults(find: Callable[[Topology, Down], T]) -> Callable[..., T]:
+    """Finds what it finds of a network without faults once, and keeps it as long as there is the network."""
+    kept: WeakKeyDictionary[object, T] = WeakKeyDictionary()
 
-    A leaf that cannot be reached has no ports. `down` names dead links by (switch, port) of either end. Those
-    of the faultless network are found once: nobody may change them.
-    """
-    if down:
-        return _next_hops(topology, down)
-    found = _faultless.get(topology.identity)
-    if found is None:
-        found = _faultless[topology.identity] = _next_hops(topology, down)
+    @wraps(find)
+    def found(topology: Topology, down: Down = frozenset()) -> T:
+        if down:
+            return find(topology, down)
+        if topology.identity not in kept:
+            kept[topology.identity] = find(topology, down)
+        return kept[topology.identity]
+
     return found
 
 
-def _next_hops(topology: Topology, down: Down) -> Hops:
+@_once_without_faults
+def next_hops(topology: Topology, down: Down = frozenset()) -> Hops:
+    """For each switch and each other switch that has hosts, the sorted ports of all shortest paths.
+
+    A leaf that cannot be reached has no ports. `down` names dead links by (switch, port) of either end.
+    Nobody may change what this gives.
+    """
     neighbours = _neighbours(topology, down)
     rings = _rings(topology, neighbours)
     leaves = topology.leaves
@@ -123,16 +128,8 @@ def _ones(bits: int) -> Iterator[int]:
         bits ^= lowest
 
 
+@_once_without_faults
 def max_switches_on_path(topology: Topology, down: Down = frozenset()) -> int:
     """The most switches on a shortest path between two hosts that can reach each other."""
-    if down:
-        return _max_switches_on_path(topology, down)
-    found = _longest.get(topology.identity)
-    if found is None:
-        found = _longest[topology.identity] = _max_switches_on_path(topology, down)
-    return found
-
-
-def _max_switches_on_path(topology: Topology, down: Down) -> int:
     rings = _rings(topology, _neighbours(topology, down))
     return max(links for links, ring in enumerate(rings) if any(ring[leaf] for leaf in topology.leaves)) + 1
