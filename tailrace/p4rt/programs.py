@@ -98,6 +98,25 @@ class Program:
                 return register.size
         raise ProgramError(f"program {self.name}: P4Info has no register {alias}")
 
+    def register_bits(self) -> dict[str, tuple[int, int]]:
+        """The cells of each register, and the bits of a cell.
+
+        Raises:
+            ProgramError: a register is of structs, of which none is known.
+        """
+        enums = self.p4info.type_info.serializable_enums
+        found = {}
+        for register in self.p4info.registers:
+            spec = register.type_spec
+            if spec.HasField("serializable_enum"):
+                bits = enums[spec.serializable_enum.name].underlying_type.bitwidth
+            elif spec.HasField("bitstring"):
+                bits = spec.bitstring.bit.bitwidth
+            else:
+                raise ProgramError(f"program {self.name}: register {register.preamble.alias} is not of bits")
+            found[register.preamble.alias] = (register.size, bits)
+        return found
+
 
 def load(name: str, build: Path | None = None) -> Program:
     """The program NAME.json with NAME.p4info.txtpb; read once.

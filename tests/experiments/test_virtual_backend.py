@@ -145,9 +145,10 @@ def test_lost_packets_are_sent_again() -> None:
     assert document(result)["packets"]["retransmitted"] > 0
 
 
-def test_lost_flowcut_acks() -> None:
+@pytest.mark.parametrize("variant", ["full", "ingress", "nic"])
+def test_lost_flowcut_acks(variant: str) -> None:
     """ACK loss takes Flowcut ACKs and nothing else: no data is retransmitted, and order is kept."""
-    result = measure(fault="ack-loss:rate=0.2", scheme="flowcut")
+    result = measure(fault="ack-loss:rate=0.2", scheme=f"flowcut:variant={variant}")
     assert result.complete
     assert document(result)["packets"]["dropped"] > 0
     assert result.summary.packets.retransmitted == result.summary.packets.out_of_order == 0

@@ -54,7 +54,7 @@ class Drop(msgspec.Struct, frozen=True, tag="drop", tag_field="kind"):
 
 
 class AckLoss(msgspec.Struct, frozen=True, tag="ack-loss", tag_field="kind"):
-    """The link a-b loses each Flowcut ACK with probability `rate`, in both directions."""
+    """The link a-b loses each Flowcut ACK, of switches or of NICs, with probability `rate`, both ways."""
 
     a: str
     b: str

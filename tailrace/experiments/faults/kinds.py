@@ -146,7 +146,9 @@ class Drops:
         return tuple(Drop(a, b, self.rate, *times, links.one_way) for links in found for a, b in links.links)
 
 
-@FAULTS.register("ack-loss", "Flowcut's ACKs that links between switches lose at random")
+@FAULTS.register(
+    "ack-loss", "Flowcut's ACKs, of switches or of NICs, that links between switches lose at random"
+)
 @dataclass(frozen=True, slots=True)
 class AckLosses:
     """All links lose Flowcut's ACKs."""

@@ -123,6 +123,7 @@ class Net(Protocol):
         until_ps: int,
         others: bool,
         subtypes: int,
+        udp_port: int,
         test: Callable[[bytes], bool] | None,
         /,
     ) -> None: ...

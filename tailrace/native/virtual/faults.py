@@ -105,6 +105,7 @@ class Faults(Fabric):
                 _end_ps(until_ns),
                 match.others,
                 match.mask,
+                match.udp_port,
                 test,
             )
 

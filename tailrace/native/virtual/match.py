@@ -6,39 +6,49 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from scapy.layers.inet import IP
 from scapy.layers.l2 import Ether
 
 from tailrace.codec.layers.detour import Detour
 from tailrace.codec.layers.local import ETHER_TYPE, Local, Subtype
+from tailrace.codec.layers.nic_shim import ACK_PORT
 from tailrace.codec.layout import Layout
+from tailrace.codec.table import IPV4
+from tailrace.codec.templates import UDP_PROTOCOL
 
 _LAYOUT, _DETOUR = Layout(Ether, Local), Layout(Local, Detour)
 _TYPE, _NEXT = _LAYOUT.span("Ether.type"), _DETOUR.span("Detour.next_type")
 _MOST_SUBTYPES = 64
+_LAST_PORT = 65535
+_IPV4_BYTES = Layout(IP).size_bytes
 
 
 @dataclass(frozen=True, slots=True)
 class FrameMatch:
-    """Frames of the local EtherType match when their subtype is one of `subtypes`, all others by `others`.
+    """Frames of the local EtherType match when their subtype is one of `subtypes`, UDP datagrams to
+    `udp_port` (0: none), all others by `others`.
 
     A detour header is looked behind: it says nothing of what the frame is.
     """
 
     others: bool
     subtypes: frozenset[int] = frozenset()
+    udp_port: int = 0
 
     ALL: ClassVar[FrameMatch]
     FLOWS: ClassVar[FrameMatch]
     """A flow's own frames, data and acknowledgments of its transport; none that switches send each other."""
     FLOWCUT_ACK: ClassVar[FrameMatch]
-    """ACKs of Flowcut between switches."""
+    """ACKs of Flowcut, between switches or between NICs."""
 
     def __post_init__(self) -> None:
         """Refuses what the network cannot look for.
 
         Raises:
-            ValueError: a subtype is not within 0..63.
+            ValueError: a subtype is not within 0..63, or the port not within 0..65535.
         """
+        if not 0 <= self.udp_port <= _LAST_PORT:
+            raise ValueError(f"udp_port must be within 0..{_LAST_PORT}")
         if not all(0 <= subtype < _MOST_SUBTYPES for subtype in self.subtypes):
             raise ValueError(f"subtypes must be within 0..{_MOST_SUBTYPES - 1}")
 
@@ -57,9 +67,16 @@ class FrameMatch:
             if at > len(frame):
                 break
             kind = frame[at - _DETOUR.size_bytes :][_NEXT.byte : _NEXT.end]
-        return self.others
+        return self.others or self._is_datagram(kind, frame[at:])
+
+    def _is_datagram(self, kind: bytes, behind: bytes) -> bool:
+        if not self.udp_port or int.from_bytes(kind, "big") != IPV4 or len(behind) < _IPV4_BYTES:
+            return False
+        at = (behind[0] & 15) * 4
+        port = behind[at + 2 : at + 4]
+        return behind[9] == UDP_PROTOCOL and len(port) == 2 and int.from_bytes(port, "big") == self.udp_port
 
 
 FrameMatch.ALL = FrameMatch(True, frozenset(range(_MOST_SUBTYPES)))
 FrameMatch.FLOWS = FrameMatch(True, frozenset({int(Subtype.DATA_SHIM)}))
-FrameMatch.FLOWCUT_ACK = FrameMatch(False, frozenset({int(Subtype.FLOWCUT_ACK)}))
+FrameMatch.FLOWCUT_ACK = FrameMatch(False, frozenset({int(Subtype.FLOWCUT_ACK)}), ACK_PORT)

@@ -16,6 +16,7 @@ from tailrace.experiments.paper.measure.memory import (
     memory_bytes,
     tailrace_cost,
 )
+from tailrace.p4rt.programs import load
 
 GBPS = 10**9
 US_NS = 1000
@@ -69,3 +70,15 @@ def test_our_own_packets() -> None:
     one, two, three = (tailrace_cost(stamps).packet_bytes for stamps in (1, 2, 3))
     assert two - one == three - two > 0
     assert one > COSTS["ingress"].packet_bytes
+
+
+def test_our_own_state() -> None:
+    """Registers as P4Info has them: nothing that a switch of ECMP keeps, too, and an entry with its 5-tuple."""
+    cost = tailrace_cost(1)
+    entries = load("flowcut").register_size("flow_key")
+    key_bytes = 13
+    assert cost.flow_bytes is not None and cost.state_bytes is not None
+    paper = COSTS["full"].flow_bytes
+    assert paper is not None and cost.flow_bytes > paper + key_bytes
+    assert cost.state_bytes > entries * cost.flow_bytes
+    assert "flow_key" not in load("ecmp").register_bits()

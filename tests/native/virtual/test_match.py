@@ -15,6 +15,7 @@ from tailrace.codec.layers.detour import Detour
 from tailrace.codec.layers.flow_pause import FlowPause
 from tailrace.codec.layers.flowcut_ack import FlowcutAck
 from tailrace.codec.layers.local import ETHER_TYPE, Local, Subtype
+from tailrace.codec.layers.nic_shim import ACK_PORT, NicAck
 from tailrace.native.virtual import FrameMatch, Wire, WireEvent
 from tests.native.virtual.l3 import Frame, attach_all, network, topology
 
@@ -24,10 +25,13 @@ _IP = IP(src="10.0.0.1", dst="10.0.0.2") / UDP(sport=5000, dport=4791) / Raw(byt
 _STACK = [Stamp(ticks=1, in_port=2), Stamp(ticks=3, in_port=4)]
 _SHIM = Local(subtype=1) / DataShim(stack=_STACK) / _IP
 _ACK = Local(subtype=2) / FlowcutAck()
+_NIC_ACK = IP(src="10.0.0.1", dst="10.0.0.2") / UDP(sport=5000, dport=ACK_PORT) / NicAck()
 _STACKS: list[tuple[Packet, bool, bool]] = [
     (_IP, True, False),
     (_SHIM, True, False),
     (_ACK, False, True),
+    (_NIC_ACK, True, True),
+    (Local(subtype=6) / Detour(group=1) / _NIC_ACK, True, True),
     (Local(subtype=3) / FlowPause(), False, False),
     (Local(subtype=6) / Detour(group=1) / _IP, True, False),
     (Local(subtype=6) / Detour(group=1, next_type=ETHER_TYPE) / _SHIM, True, False),
@@ -80,7 +84,9 @@ _REAL = st.builds(
 
 
 @given(
-    match=st.builds(FrameMatch, st.booleans(), st.frozensets(st.integers(0, 8))),
+    match=st.builds(
+        FrameMatch, st.booleans(), st.frozensets(st.integers(0, 8)), st.sampled_from([0, 4791, ACK_PORT])
+    ),
     frames=st.lists(st.one_of(_JUNK, _REAL, st.binary(min_size=1, max_size=40)), min_size=1, max_size=30),
 )
 @_SETTINGS
@@ -92,3 +98,8 @@ def test_subtypes_that_cannot_be_are_refused() -> None:
     assert FrameMatch(False, frozenset({int(Subtype.FLOW_PAUSE)})).mask == 8
     with pytest.raises(ValueError, match=r"subtypes must be within 0\.\.63"):
         FrameMatch(False, frozenset({64}))
+
+
+def test_a_port_that_cannot_be_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"udp_port must be within 0\.\.65535"):
+        FrameMatch(False, udp_port=65536)

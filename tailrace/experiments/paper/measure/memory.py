@@ -25,6 +25,7 @@ from tailrace.codec.layers.flowcut_ack import FlowcutAck
 from tailrace.codec.layers.local import Local
 from tailrace.codec.layout import Layout
 from tailrace.experiments.paper.model import Panel, PaperFile
+from tailrace.p4rt.programs import load
 from tailrace.words.constants import NS_BITS
 from tailrace.words.units import parse_rate_bps, parse_time_ns
 
@@ -46,10 +47,14 @@ OVERHEAD_PACKET_BYTES = 1024
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Extra bytes of a packet on the wire, and of a flow in memory; None where nobody keeps any."""
+    """Extra bytes of a packet on the wire, and of a flow in memory; None where nobody keeps any.
+
+    `state_bytes`: of all that a switch of ours keeps for as many flows as it has room for.
+    """
 
     packet_bytes: int
     flow_bytes: int | None = None
+    state_bytes: int | None = None
 
 
 def _flowcut_packet_bytes() -> int:
@@ -81,7 +86,20 @@ def tailrace_cost(stamps: int) -> Cost:
     stack = [Stamp()] * stamps
     data = bytes(Local() / DataShim(stack=stack))
     ack = bytes(Local() / FlowcutAck(stack=stack))
-    return Cost(len(data) + Layout(Ether).size_bytes + len(ack))
+    return Cost(len(data) + Layout(Ether).size_bytes + len(ack), *_tailrace_state_bytes())
+
+
+def _tailrace_state_bytes() -> tuple[int, int]:
+    """Of an entry of the flow table, and of all registers that a switch has for Flowcut and not for ECMP.
+
+    Beside the entries these are the history of flows, what keeps untracked flows in order, and what keeps the
+    order of flows that left a dead path.
+    """
+    others = load("ecmp").register_bits()
+    registers = {name: of for name, of in load("flowcut").register_bits().items() if name not in others}
+    entries, _ = registers["flow_key"]
+    bits = sum(width for cells, width in registers.values() if cells == entries)
+    return -(-bits // 8), sum(-(-cells * width // 8) for cells, width in registers.values())
 
 
 def active_flows(flows: int, rate_bps: int, rtt_ns: int) -> Fraction:
@@ -149,5 +167,7 @@ def occupancy_values() -> dict[tuple[str, str], dict[str, float]]:
         }
         if cost.flow_bytes is not None:
             values["flow_bytes"] = float(cost.flow_bytes)
+        if cost.state_bytes is not None:
+            values["memory"] = float(cost.state_bytes)
         found["", label] = values
     return found

@@ -7,6 +7,7 @@
 #define ETHERTYPE_VLAN 0x8100u
 #define ETHERTYPE_IPV4 0x0800u
 #define IPV4_BYTES 20u
+#define UDP 17u
 /* Tags and shims in front of IPv4 that are looked behind. */
 #define MOST_SHIMS 4
 
@@ -34,6 +35,14 @@ static uint32_t pass(const tv_formats *f, const uint8_t *data, uint32_t len,
     return load_be16(header + s->next_at);
 }
 
+static int is_udp_to(const uint8_t *ip, uint32_t len, uint32_t port)
+{
+    if (len < IPV4_BYTES || ip[9] != UDP)
+        return 0;
+    uint32_t at = (ip[0] & 15u) * 4u;
+    return len >= at + 4 && load_be16(ip + at + 2) == port;
+}
+
 int tv_match_frame(const tv_formats *f, const tv_match *m,
                    const uint8_t *data, uint32_t len)
 {
@@ -46,6 +55,9 @@ int tv_match_frame(const tv_formats *f, const tv_match *m,
             return subtype < 64 && (m->subtypes >> subtype & 1);
         type = pass(f, data, len, &at);
     }
+    if (m->udp_port && type == ETHERTYPE_IPV4 &&
+        is_udp_to(data + at, len - at, m->udp_port))
+        return 1;
     return m->others;
 }
 

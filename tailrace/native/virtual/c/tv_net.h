@@ -48,10 +48,12 @@ typedef struct tv_count {
 
 /* ---- frames that a fault or a filter is about (tv_match.c) ---- */
 
-/* Frames of the local EtherType match by their subtype, all others alike.
+/* Frames of the local EtherType match by their subtype, UDP datagrams to one
+ * port, all others alike.
  * Headers that are set aside are looked behind. */
 typedef struct tv_match {
     uint64_t subtypes;        /* bit per subtype below 64 that matches */
+    uint32_t udp_port;        /* IPv4/UDP to this port matches; 0: none */
     uint8_t others;           /* frames of other EtherTypes match */
 } tv_match;
 

@@ -40,15 +40,16 @@ static PyObject *set_up(tv_object *self, PyObject *args)
 }
 
 /* drop(wire, threshold, all, random state, from_ps, until_ps, others,
- * subtypes, test or None) */
+ * subtypes, UDP port or 0, test or None) */
 static PyObject *drop(tv_object *self, PyObject *args)
 {
-    unsigned wire;
+    unsigned wire, udp_port;
     unsigned long long threshold, state, from_ps, until_ps, subtypes;
     int all, others;
     PyObject *test;
-    if (!PyArg_ParseTuple(args, "IKpKKKpKO", &wire, &threshold, &all, &state,
-                          &from_ps, &until_ps, &others, &subtypes, &test))
+    if (!PyArg_ParseTuple(args, "IKpKKKpKIO", &wire, &threshold, &all, &state,
+                          &from_ps, &until_ps, &others, &subtypes, &udp_port,
+                          &test))
         return NULL;
     tv_wire *w = tv_py_wire(self, wire);
     if (!w)
@@ -63,6 +64,7 @@ static PyObject *drop(tv_object *self, PyObject *args)
     d->until_ps = until_ps;
     d->match.others = (uint8_t)others;
     d->match.subtypes = subtypes;
+    d->match.udp_port = udp_port;
     d->test = test == Py_None ? NULL : Py_NewRef(test);
     d->next = w->drops;
     w->drops = d;
