@@ -25,7 +25,7 @@ from ptf_tests.fabric import (
     UPLINKS,
     FabricTest,
 )
-from ptf_tests.frames import MOVED, UNTRACKED, Flow, flowcut_ack, roce, shimmed, tagged
+from ptf_tests.frames import DRAINED, MOVED, UNTRACKED, Flow, flowcut_ack, roce, shimmed, tagged
 from tailrace.codec.layers.bth import ROCE_PORT
 from tailrace.codec.layers.data_shim import DataShim
 
@@ -130,7 +130,7 @@ class FlowcutTest(FabricTest):
         self.send(in_port, frame)
         port, found = self.receive()
         (stamp,) = Ether(found)[DataShim].stack
-        flags = stamp.moved * MOVED | stamp.untracked * UNTRACKED
+        flags = stamp.moved * MOVED | stamp.untracked * UNTRACKED | stamp.drained * DRAINED
         stamps = ((int(stamp.ticks), in_port | flags),)
         tag = tagged(0, port) if flow.dport == ROCE_PORT else 0  # only RoCEv2 has a place for it
         expected = roce(flow, ttl=63, tag=tag, **fields)
@@ -154,6 +154,10 @@ class FlowcutTest(FabricTest):
         sent = self.send_data(flow)
         self.finish(sent)
         return sent.port
+
+    def flags(self, sent: Sent) -> int:
+        """What the stamp of a data packet says beside the port by which it came."""
+        return sent.stamps[0][1] & ~HOST_PORT
 
     # ---- the table ----
 

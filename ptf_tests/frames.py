@@ -95,7 +95,7 @@ def cut(frame: Packet) -> bytes:
     return bytes(headers)[: in_front + TRIMMED_IP_BYTES]
 
 
-MOVED, UNTRACKED = 1 << 15, 1 << 14
+MOVED, UNTRACKED, DRAINED = 1 << 15, 1 << 14, 1 << 13
 """What a stamp may say beside the port."""
 
 

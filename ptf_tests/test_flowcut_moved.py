@@ -12,7 +12,7 @@ from dataclasses import replace
 from ptf.testutils import group
 
 from ptf_tests.fabric import HOST, HOST_PORT, REMOTE, UPLINK_GROUP, UPLINKS
-from ptf_tests.flowcut import WAYS, FlowcutTest, Sent
+from ptf_tests.flowcut import WAYS, FlowcutTest
 from ptf_tests.frames import MOVED, UNTRACKED, Flow, roce, shimmed
 
 AGE_TICKS = 2**31 - 1
@@ -38,10 +38,6 @@ class MovedFlowTest(FlowcutTest):
         for slot in range(len(UPLINKS)):
             self.move_slot(UPLINK_GROUP, slot, rest[0])
         return rest[0]
-
-    def flags(self, sent: Sent) -> int:
-        """What a stamp says beside the port."""
-        return sent.stamps[0][1] & ~HOST_PORT
 
 
 @group("flowcut")

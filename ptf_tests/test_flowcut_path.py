@@ -8,8 +8,10 @@ Run one case: scripts/run_ptf.py --target native test_flowcut_path.FirstPathTest
 from __future__ import annotations
 
 from ptf.testutils import group
+from scapy.layers.l2 import Ether
 
 from ptf_tests.fabric import (
+    DOWNLINK,
     FLOW,
     HOST,
     HOST_PORT,
@@ -20,8 +22,9 @@ from ptf_tests.fabric import (
     UPLINKS,
 )
 from ptf_tests.flowcut import CANDIDATES, FlowcutTest, Sent
-from ptf_tests.frames import Flow, PauseOp, pause, roce
+from ptf_tests.frames import DRAINED, Flow, PauseOp, pause, roce, shimmed
 from ptf_tests.slow_port import ATTEMPTS, FILLER_BYTES, FILLERS, SlowPortTest
+from tailrace.codec.layers.data_shim import DataShim
 
 
 @group("flowcut")
@@ -158,8 +161,41 @@ class OnlyPathTest(AvoidDrainedTest):
             self.move_slot(UPLINK_GROUP, slot, port)
         self.change_candidates(UPLINK_GROUP, port)
         self.assertEqual(port, self.drain_flow())
-        self.assertEqual(port, self.send_data().port)
+        first, second = self.send_data(), self.send_data()
+        self.assertEqual((port, DRAINED), (first.port, self.flags(first)))
+        self.assertEqual((port, 0), (second.port, self.flags(second)))
         self.expect_count("flowcut_rerouted", 0)
+
+
+@group("flowcut")
+class DrainedElsewhereTest(FlowcutTest):
+    """A switch that measures nothing leaves, once, the port of a flow that the switch before it drained."""
+
+    def flowcut(self, flags: int) -> int:
+        """A flowcut of two packets from the switch below; returns its port."""
+        sent = [self.pass_on(flags), self.pass_on(0)]
+        self.assertEqual(sent[0].port, sent[1].port)
+        self.finish(*sent)
+        for _ in sent:
+            self.receive(DOWNLINK)  # their ACKs, on their way
+        return sent[0].port
+
+    def pass_on(self, flags: int) -> Sent:
+        frame = roce(FLOW, ttl=63)
+        below = (1, HOST_PORT | flags)
+        self.send(DOWNLINK, shimmed(frame, 1, [below]))
+        port, found = self.receive()
+        own = Ether(found)[DataShim].stack[0]
+        self.assertEqual((DOWNLINK, 0), (own.in_port, own.drained))
+        return Sent(FLOW, port, len(frame), 2, ((int(own.ticks), DOWNLINK), below))
+
+    def runTest(self) -> None:
+        first = self.flowcut(DRAINED)  # an unknown flow has no port to leave
+        self.assertEqual(first, self.flowcut(0))
+        second = self.flowcut(DRAINED)
+        self.assertNotEqual(first, second)
+        self.assertEqual(second, self.flowcut(0))
+        self.assertNotIn(self.flowcut(DRAINED), (first, second))
 
 
 @group("flowcut")

@@ -80,7 +80,8 @@ header stamp_t {
     bit<32> ticks;      // arrival at the switch that put it here, by its own clock
     bit<1>  moved;      // the flow has left a withdrawn path here, on which packets of it may still be
     bit<1>  untracked;  // not in this switch's table
-    bit<5>  reserved;
+    bit<1>  drained;    // a new flowcut, and the last one that left here by the same port ended in congestion
+    bit<4>  reserved;
     bit<9>  in_port;    // where the packet came from, so where its ACK goes
 }
 

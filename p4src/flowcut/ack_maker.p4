@@ -22,7 +22,8 @@ control RestoreStamps(in ack_seed_t seed, inout headers_t hdr) {
             hdr.stamps[i].ticks = stack[(STAMPS-i)*48-1:(STAMPS-i)*48-32]; \
             hdr.stamps[i].moved = stack[(STAMPS-i)*48-33:(STAMPS-i)*48-33]; \
             hdr.stamps[i].untracked = stack[(STAMPS-i)*48-34:(STAMPS-i)*48-34]; \
-            hdr.stamps[i].reserved = stack[(STAMPS-i)*48-35:(STAMPS-i)*48-39]; \
+            hdr.stamps[i].drained = stack[(STAMPS-i)*48-35:(STAMPS-i)*48-35]; \
+            hdr.stamps[i].reserved = stack[(STAMPS-i)*48-36:(STAMPS-i)*48-39]; \
             hdr.stamps[i].in_port = stack[(STAMPS-i)*48-40:(STAMPS-i)*48-48]; \
         }
         RESTORE(0)

@@ -27,6 +27,7 @@ struct decision_t {
     bool       rerouted;   // another port than this flow's last flowcut had
     bool       takes_slot; // UNTRACKED: of untracked_port
     bit<1>     moved;      // the packet says that its flow has left a path on which packets of it may still be
+    bit<1>     drained;    // the packet says that its flow's last flowcut by this port ended in congestion
 }
 
 // A flow that is in flight stays where it is. Where the controller took its next hop away, while its packets may
@@ -100,10 +101,12 @@ control KeptPort(in probe_t probe, in ticks_t now_ticks, in ticks_t age_ticks, i
     }
 }
 
+// `after_drain`: the switch before says so.
 control Decide(in probe_t probe, in bit<32> flow_hash, in ticks_t now_ticks, in flowcut_config_t config,
-               in next_hops_t next_hops, out decision_t decision, inout metadata_t meta,
+               in next_hops_t next_hops, in bit<1> after_drain, out decision_t decision, inout metadata_t meta,
                inout standard_metadata_t standard_metadata) {
     ReadHistory() read_history;
+    NoteDrained() note_drained;
     DecideAnew() decide_anew;
     KeptPort() kept_port;
     RecallPath() recall_path;
@@ -118,8 +121,11 @@ control Decide(in probe_t probe, in bit<32> flow_hash, in ticks_t now_ticks, in 
         ticks_t last_ticks = 0;
         history_t history;
         FlowState_t state;
-        decision = { Decision_t.NONE, probe.index, false, false, true, 0 };
+        decision = { Decision_t.NONE, probe.index, false, false, true, 0, 0 };
         read_history.apply(flow_hash, history);
+        if (after_drain == 1 && history.known && (!probe.found || probe.expired)) {
+            note_drained.apply(flow_hash, history);
+        }
         wish_t wish = { standard_metadata.egress_spec, history.drained, false, history.last_port };
         if (probe.found && !probe.expired) {
             flow_state.read(state, probe.index);
@@ -159,6 +165,9 @@ control Decide(in probe_t probe, in bit<32> flow_hash, in ticks_t now_ticks, in 
                            standard_metadata.egress_spec);
             decision.rerouted = standard_metadata.egress_spec != wish.last_port
                 && (moves || decision.what == Decision_t.RESELECT || history.known);
+        }
+        if (decision.what == Decision_t.INSERT && history.drained & PORT_BIT(standard_metadata.egress_spec) != 0) {
+            decision.drained = 1;
         }
     }
 }

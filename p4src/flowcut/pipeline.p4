@@ -114,7 +114,7 @@ control FlowcutIngress(inout headers_t hdr, inout metadata_t meta, inout standar
         ticks_t now_ticks = standard_metadata.ingress_global_timestamp;
         flowcut_config_t config;
         probe_t probe = { 0, 0, 0, 0, false, false, false, 0, 0, false, false, 0 };
-        decision_t decision = { Decision_t.NONE, 0, false, false, false, 0 };
+        decision_t decision = { Decision_t.NONE, 0, false, false, false, 0, 0 };
         next_hops_t next_hops;
         Role_t role = Role_t.PASS_BY;
         bit<32> hash_value = 0;
@@ -150,7 +150,12 @@ control FlowcutIngress(inout headers_t hdr, inout metadata_t meta, inout standar
         if (role == Role_t.TRACK) {
             same_path.apply(meta, probe);
             find_next_hops.apply(meta, next_hops);
-            decide.apply(probe, hash_value, now_ticks, config, next_hops, decision, meta, standard_metadata);
+            bit<1> after_drain = 0;
+            if (hdr.shim.isValid() && hdr.shim.stamps != 0) {
+                after_drain = hdr.stamps[0].drained;
+            }
+            decide.apply(probe, hash_value, now_ticks, config, next_hops, after_drain, decision, meta,
+                         standard_metadata);
         } else if (role == Role_t.ACK_HERE) {
             ack_here.apply(probe, hash_value, now_ticks, config, hdr, meta, standard_metadata);
         } else if (role == Role_t.ACK_TURNED) {
@@ -180,7 +185,8 @@ control FlowcutIngress(inout headers_t hdr, inout metadata_t meta, inout standar
             if (decision.what == Decision_t.UNTRACKED) {
                 untracked = 1;
             }
-            push_stamp.apply(now_ticks, standard_metadata.ingress_port, decision.moved, untracked, hdr);
+            push_stamp.apply(now_ticks, standard_metadata.ingress_port, decision.moved, untracked, decision.drained,
+                             hdr);
         }
         if (hdr.shim.isValid() && !meta.route.to_host) {
             hdr.shim.hops = hdr.shim.hops |+| 1;

@@ -44,12 +44,46 @@ control Ratio(in bit<32> numerator, in bit<32> denominator, out bit<16> ratio) {
     }
 }
 
+// What an idle round trip takes for each number of links, where the controller says so.
+//
+//   rtt_baseline   hops -> set_rtt_baseline(least, before)   least: without transmission time, as r_min(h)
+//                                                            before: of the links of both hosts, which this switch
+//                                                            does not see; added to what it measures, too
+//
+// DEVIATION: §II-B knows the smallest RTT observed only, which is what a switch without such entries uses.
+control RttBaseline(in bit<4> hops, out bool known, out bit<32> least_ticks, out bit<32> before_ticks) {
+    action set_rtt_baseline(@name("least_ticks") bit<32> least, @name("before_ticks") bit<32> before) {
+        known = true;
+        least_ticks = least;
+        before_ticks = before;
+    }
+    action observe() {
+        known = false;
+        least_ticks = 0;
+        before_ticks = 0;
+    }
+    @name("rtt_baseline")
+    table rtt_baseline {
+        key = { hops : exact @name("hops"); }
+        actions = { set_rtt_baseline; observe; }
+        const default_action = observe();
+        size = HOP_COUNTS;
+    }
+    apply {
+        rtt_baseline.apply();
+    }
+}
+
 // Also learns r_min(h). `hops`: links between this switch and the egress switch.
 control NormaliseRtt(in bit<32> rtt_ticks, in bit<4> hops, in bit<24> frame_bytes, in bit<32> ticks_per_byte,
                      out bit<16> normalised) {
+    RttBaseline() rtt_baseline;
     Ratio() ratio;
 
     apply {
+        bool known;
+        bit<32> known_ticks;
+        bit<32> before_ticks;
         bit<32> least;
         bit<64> wire = ((bit<64>)frame_bytes * (bit<64>)hops * (bit<64>)ticks_per_byte) >> 16;
         bit<32> transmission = wire[31:0];
@@ -62,7 +96,11 @@ control NormaliseRtt(in bit<32> rtt_ticks, in bit<4> hops, in bit<24> frame_byte
             least = rest;
             rtt_min_ticks.write((bit<32>)hops, least);
         }
-        ratio.apply(rest + transmission, least + transmission, normalised);
+        rtt_baseline.apply(hops, known, known_ticks, before_ticks);
+        if (known) {
+            least = known_ticks;
+        }
+        ratio.apply(rest + transmission + before_ticks, least + transmission + before_ticks, normalised);
     }
 }
 

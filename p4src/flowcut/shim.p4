@@ -19,21 +19,22 @@ control PushShim(inout headers_t hdr) {
 
 // At every switch that tracks the packet's flow. There must be room for one more.
 control PushStamp(in ticks_t now_ticks, in port_t in_port, in bit<1> moved, in bit<1> untracked,
-                  inout headers_t hdr) {
+                  in bit<1> drained, inout headers_t hdr) {
     apply {
         hdr.stamps.push_front(1);
         hdr.stamps[0].setValid();
         hdr.stamps[0].ticks = now_ticks[31:0];
         hdr.stamps[0].moved = moved;
         hdr.stamps[0].untracked = untracked;
+        hdr.stamps[0].drained = drained;
         hdr.stamps[0].reserved = 0;
         hdr.stamps[0].in_port = in_port;
         hdr.shim.stamps = hdr.shim.stamps + 1;
     }
 }
 
-#define STAMP(i) hdr.stamps[i].ticks ++ hdr.stamps[i].moved ++ hdr.stamps[i].untracked ++ hdr.stamps[i].reserved \
-            ++ hdr.stamps[i].in_port
+#define STAMP(i) (hdr.stamps[i].ticks ++ hdr.stamps[i].moved ++ hdr.stamps[i].untracked ++ hdr.stamps[i].drained \
+            ++ hdr.stamps[i].reserved ++ hdr.stamps[i].in_port)
 
 // At the egress switch, in front of the host's queue: what the ACK will need.
 control SeedAck(in headers_t hdr, in bit<32> frame_bytes, in port_t in_port, out ack_seed_t seed) {

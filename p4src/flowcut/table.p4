@@ -74,10 +74,17 @@ control ReadHistory(in bit<32> flow_hash, out history_t history) {
     }
 }
 
+control WriteHistory(in bit<32> flow_hash, in port_t last_port, in port_bits_t drained) {
+    apply {
+        flow_history.write(flow_hash >> 16, 1w1 ++ last_port ++ drained);
+    }
+}
+
 // A flowcut has ended. One that ended by itself speaks for its port; one that was drained, or whose last ACK would have
 // begun a drain, against it.
 control NoteEnd(in bit<32> flow_hash, in port_t port, in bool was_bad) {
     ReadHistory() read_history;
+    WriteHistory() write_history;
     apply {
         history_t history;
         read_history.apply(flow_hash, history);
@@ -85,7 +92,16 @@ control NoteEnd(in bit<32> flow_hash, in port_t port, in bool was_bad) {
         if (was_bad) {
             drained = drained | PORT_BIT(port);
         }
-        flow_history.write(flow_hash >> 16, 1w1 ++ port ++ drained);
+        write_history.apply(flow_hash, port, drained);
+    }
+}
+
+// The switch before says that a flow's last flowcut by this way ended in congestion: so the last one here did.
+control NoteDrained(in bit<32> flow_hash, inout history_t history) {
+    WriteHistory() write_history;
+    apply {
+        history.drained = history.drained | PORT_BIT(history.last_port);
+        write_history.apply(flow_hash, history.last_port, history.drained);
     }
 }
 

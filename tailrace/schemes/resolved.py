@@ -21,7 +21,7 @@ from tailrace.schemes.watch import End, Tell, Watcher, When
 from tailrace.topology import Switch, Topology, next_hops
 from tailrace.topology.paths.restricted import with_restricted
 from tailrace.topology.paths.shortest import Down
-from tailrace.topology.timing import base_rtt_ns, bdp_bytes
+from tailrace.topology.timing import FRAME_OVERHEAD_BYTES, FULL_FRAME_BYTES, base_rtt_ns, bdp_bytes
 from tailrace.words.units import format_time
 
 RTO_RTTS = 400
@@ -60,6 +60,11 @@ class Around(msgspec.Struct, frozen=True, kw_only=True):
     fastest_bps: int = dcqcn.RED_RATE_BPS
     pause_bytes: int | None = None
     marks: bool = False
+
+    @property
+    def frame_bytes(self) -> int:
+        """A full frame, with all that is added to it."""
+        return FULL_FRAME_BYTES if self.mtu_bytes is None else self.mtu_bytes + FRAME_OVERHEAD_BYTES
 
 
 class DragonflyPaths(msgspec.Struct, frozen=True, kw_only=True):

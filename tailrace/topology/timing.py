@@ -9,6 +9,8 @@ All come from the links' rates and delays, so they scale with the topology.
     BDP           base RTT times the fastest host link
     longest RTT   a full frame on the longest bounded path and its ACK on the longest minimal one, without
                   queueing: propagation of all links, sending by hosts and switches, latency of switches
+    least delay   of all shortest paths from a switch to switches with hosts, by the number of links between
+                  them: propagation, and latency of the switches behind each link
     longest BDP   what the fastest host link carries in that time, in whole frames. With the links of Table
                   II of Spritz that is 88 frames in its Dragonfly and 92 in its Slim Fly, as it says; the
                   paper has no formula, and with the ACK on the longest path it would be 107 and 116
@@ -24,8 +26,11 @@ from tailrace.topology.paths.segments import link_ps
 from tailrace.topology.paths.shortest import max_switches_on_path
 from tailrace.words.constants import NS_BITS, PS_BITS, PS_PER_NS
 
-FULL_FRAME_BYTES = 1600
-"""An Ethernet frame of 1500 bytes, with headers and all that Tailrace adds to it."""
+FRAME_OVERHEAD_BYTES = 100
+"""Headers of a packet, and all that Tailrace adds to it."""
+
+FULL_FRAME_BYTES = 1500 + FRAME_OVERHEAD_BYTES
+"""With the payload that Ethernet allows."""
 
 ACK_BYTES = 64
 """The headers of Spritz, Table II."""
@@ -67,11 +72,39 @@ def propagation_ns(topology: Topology, switches: int) -> int:
     return hosts + (switches - 1) * link_delay_ns(topology) + switches * topology.latency_ns
 
 
-def base_rtt_ns(topology: Topology) -> int:
-    """The round trip of a full frame and its acknowledgement on the longest path, without queueing."""
+def base_rtt_ns(topology: Topology, frame_bytes: int = FULL_FRAME_BYTES) -> int:
+    """The round trip of a frame and its acknowledgement on the longest path, without queueing."""
     switches = max_switches_on_path(topology)
-    sending = (switches + 1) * sending_ns(FULL_FRAME_BYTES, slowest_bps(topology))
+    sending = (switches + 1) * sending_ns(frame_bytes, slowest_bps(topology))
     return 2 * propagation_ns(topology, switches) + sending
+
+
+def least_delays_ns(topology: Topology) -> dict[str, dict[int, int]]:
+    """By switch and number of links, 1 or more: see above."""
+    delays: dict[tuple[str, str], int] = {}
+    for link in topology.links:
+        for pair in ((link.a, link.b), (link.b, link.a)):
+            found = link.delay_ns + topology.latency_ns
+            delays[pair] = min(found, delays.get(pair, found))
+    neighbours: dict[str, list[tuple[str, int]]] = {switch.name: [] for switch in topology.switches}
+    for (a, b), delay_ns in delays.items():
+        neighbours[a].append((b, delay_ns))
+    least: dict[str, dict[int, int]] = {name: {} for name in neighbours}
+    for leaf in topology.leaves:
+        links, seen, ring = 0, {leaf}, {leaf: 0}
+        while ring:
+            links += 1
+            farther: dict[str, int] = {}
+            for name, so_far_ns in ring.items():
+                for peer, delay_ns in neighbours[name]:
+                    if peer not in seen:
+                        found = so_far_ns + delay_ns
+                        farther[peer] = min(found, farther.get(peer, found))
+            for name, found in farther.items():
+                least[name][links] = min(found, least[name].get(links, found))
+            seen.update(farther)
+            ring = farther
+    return least
 
 
 def bdp_bytes(topology: Topology) -> int:

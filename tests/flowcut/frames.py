@@ -42,6 +42,7 @@ class Stamp:
     in_port: int
     moved: bool = False
     untracked: bool = False
+    drained: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +78,8 @@ def _stamps(frame: bytes, at: int, count: int) -> tuple[Stamp, ...]:
 
 
 def _stamp(ticks: int, rest: int) -> Stamp:
-    assert rest >> 9 & 0b11111 == 0, "reserved bits"
-    return Stamp(ticks, rest & 0x1FF, bool(rest >> 15), bool(rest >> 14 & 1))
+    assert rest >> 9 & 0b1111 == 0, "reserved bits"
+    return Stamp(ticks, rest & 0x1FF, bool(rest >> 15), bool(rest >> 14 & 1), bool(rest >> 13 & 1))
 
 
 def parse(frame: bytes, virtual_bytes: int = 0) -> Parsed:

@@ -14,6 +14,8 @@ the egress switch, the flow keeps its next hop.
     it finds no way; else a next hop that is not more loaded than the others. Those that it was drained from, and has
     not ended a flowcut on by itself since, are out of the question while there are others; and the one that it was
     drained from just now is the last to be thought of.
+  * The first packet of a flowcut says so if the flow's last flowcut by the same port speaks against that port. For
+    the switch behind, which is not the one that drains, its own last flowcut of the flow was then drained, too.
   * While a bucket has untracked bytes, its flows without entry keep the port of their last untracked packet,
     whatever the controller does to the group. (One flow for each 16 bits of the hash has this privilege.)
   * A flow in flight whose port does not lead to its destination any more is dropped.
@@ -21,8 +23,8 @@ the egress switch, the flow keeps its next hop.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from tests.flowcut.frames import XOFF, XOFF_CREDIT, XON, Key
@@ -58,6 +60,7 @@ class OracleConfig:
     resume_bytes: int
     credit_bytes: int
     first_least_loaded: bool = False
+    baseline: Mapping[int, tuple[int, int]] = field(default_factory=dict)
 
 
 @dataclass
@@ -101,8 +104,16 @@ class Choice:
 class Memory:
     """What is remembered of a flow: the port of its last flowcut, and the ports that speak against themselves."""
 
-    last_port: int | None = None
+    last_port: int = -1
     drained: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True)
+class Mark:
+    """What the stamp of a data packet says."""
+
+    untracked: bool = False
+    drained: bool = False
 
 
 @dataclass(frozen=True)
@@ -141,9 +152,16 @@ class Oracle:
         and no order depends on it."""
         self._kept: dict[int, Kept] = {}
         """By 16 bits of the hash, among them the bucket's."""
-        self._least = Least({})
+        self._least = Least({}, config.baseline)
 
     # ---- data ----
+
+    def heed(self, now: int, key: Key) -> None:
+        """A data packet arrives, and the switch before says that the flow was drained on its way by here."""
+        entry, memory = _find(self._bucket(key), key), self._memory.get(self._slot(key))
+        if memory is not None and (entry is None or self._aged(now, entry.last)):
+            drained = memory.drained | {memory.last_port}
+            self._memory[self._slot(key)] = replace(memory, drained=drained)
 
     def may_go(self, now: int, key: Key, candidates: tuple[int, ...]) -> Choice:
         """Where a data packet may go that arrives now; `candidates` are the next hops to its destination."""
@@ -173,8 +191,8 @@ class Oracle:
         out_port: int,
         left: int,
         candidates: tuple[int, ...],
-    ) -> bool:
-        """The packet was let into the queue of a port that `may_go` allowed; whether it is tracked."""
+    ) -> Mark:
+        """The packet was let into the queue of a port that `may_go` allowed; what its stamp is to say."""
         bucket = self._bucket(key)
         entry = _find(bucket, key)
         if entry is not None and not self._aged(now, entry.last):
@@ -183,7 +201,7 @@ class Oracle:
                 entry.rtt = Averages(self.config.alpha)
             entry.in_flight += nbytes
             entry.last, entry.in_port, entry.left = now, in_port, left
-            return True
+            return Mark()
         way = self._way(now, bucket, key)
         kept = self._kept_by(now, bucket, key) if way is None else None
         own = kept is not None and kept.key == key
@@ -195,11 +213,11 @@ class Oracle:
             bucket.untracked = self._untracked(now, bucket) + nbytes
             bucket.untracked_last = now
             self.counts.flowcut_overflow += 1
-        else:
-            rtt = Averages(self.config.alpha)
-            bucket.ways[way] = Entry(key, in_port, out_port, nbytes, now, left, rtt, now)
-            self.counts.flowcut_created += 1
-        return way is not None
+            return Mark(untracked=True)
+        rtt = Averages(self.config.alpha)
+        bucket.ways[way] = Entry(key, in_port, out_port, nbytes, now, left, rtt, now)
+        self.counts.flowcut_created += 1
+        return Mark(drained=out_port in self._memory.get(self._slot(key), Memory()).drained)
 
     # ---- ACKs ----
 

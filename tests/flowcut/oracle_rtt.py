@@ -7,7 +7,8 @@ numbers; that these stay near the real ones is asserted with every sample.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 ONE = 256
@@ -19,16 +20,20 @@ _TICKS_ONE = 1 << 16
 
 @dataclass
 class Least:
-    """r_min(h) of one switch, without transmission times."""
+    """r_min(h) of one switch, without transmission times. `known`: r_min(h) where it need not be observed, and what is
+    added to it and to the RTT.
+    """
 
     by_hops: dict[int, int]
+    known: Mapping[int, tuple[int, int]] = field(default_factory=dict)
 
     def normalise(self, rtt: int, hops: int, nbytes: int, ticks_per_byte: int) -> Fraction:
         """r / (r_min(h) + p*h*t); p*h*t in whole ticks, and never more than what was measured."""
         transmission = nbytes * hops * ticks_per_byte // _TICKS_ONE
         rest = max(1, rtt - transmission)
-        least = self.by_hops[hops] = min(rest, self.by_hops.get(hops, rest))
-        return Fraction(rest + transmission, least + transmission)
+        observed = self.by_hops[hops] = min(rest, self.by_hops.get(hops, rest))
+        least, before = self.known.get(hops, (observed, 0))
+        return Fraction(rest + transmission + before, least + transmission + before)
 
 
 @dataclass
@@ -45,8 +50,8 @@ class Averages:
     exact_last: Fraction = Fraction(0)
 
     def add(self, normalised: Fraction) -> None:
-        """A sample, of at least 1."""
-        assert normalised >= 1
+        """A sample: of less than 1 where a packet was faster than the baseline has it."""
+        assert normalised > 0
         fixed = min(int(normalised * ONE), MOST)
         exact = min(normalised, Fraction(MOST, ONE))
         weight, rest = self.alpha, ONE - self.alpha

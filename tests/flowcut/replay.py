@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from tailrace.topology import Topology, next_hops
 from tests.flowcut.dump import Dump, DumpedEntry
 from tests.flowcut.frames import Key, Kind, Parsed, Stamp
-from tests.flowcut.oracle import Bucket, Entry, MismatchError, Oracle
+from tests.flowcut.oracle import Bucket, Entry, Mark, MismatchError, Oracle
 from tests.flowcut.watch import Event, Watch
 
 _ANY_PORT = -1
@@ -59,8 +59,8 @@ class Replay:
             if e.what == "out" and e.frame and e.frame.kind is Kind.DATA
         }
         self._arrivals: dict[int, Event] = {}
-        self._untracked: set[int] = set()
-        """Packets whose stamps say that they are not in the table."""
+        self._marks: dict[int, Mark] = {}
+        """What the stamps of packets are to say."""
         self._ecmp: dict[Key, int] = {}
         self._expected: defaultdict[tuple[int, Kind, Key], deque[Control]] = defaultdict(deque)
         self._control: Counter[int] = Counter()
@@ -127,6 +127,8 @@ class Replay:
 
     def _tracked_in(self, event: Event, frame: Parsed, port: int | None, candidates: tuple[int, ...]) -> None:
         self.decisions += 1
+        if frame.stamps and frame.stamps[0].drained:
+            self._oracle.heed(event.now, frame.key)
         choice = self._oracle.may_go(event.now, frame.key, candidates)
         if port is None:
             if choice.ports:
@@ -139,8 +141,7 @@ class Replay:
             most = self._load(best)[1]
             self._expect(low <= most, f"port {port} has {low} bytes waiting, port {best} at most {most}")
         sent = event.now, frame.key, frame.nbytes, event.port, port, frame.left, candidates
-        if not self._oracle.sent(*sent):
-            self._untracked.add(frame.packet)
+        self._marks[frame.packet] = self._oracle.sent(*sent)
 
     def _check_drop(self, frame: Parsed, ports: tuple[int, ...]) -> None:
         most = max(self._load(port)[1] for port in ports)
@@ -162,8 +163,11 @@ class Replay:
             return
         stamps, hops = before.stamps, before.hops + 1
         if self._full or not before.shim:
-            untracked = frame.packet in self._untracked
-            stamps = (Stamp(arrival.now & _TICKS_MASK, arrival.port, untracked=untracked), *stamps)
+            mark = self._marks[frame.packet]
+            own = Stamp(
+                arrival.now & _TICKS_MASK, arrival.port, untracked=mark.untracked, drained=mark.drained
+            )
+            stamps = (own, *stamps)
         self._expect(frame.shim, "no shim between switches")
         self._expect((frame.stamps, frame.hops) == (stamps, hops), f"not stamped {stamps}, {hops} hops")
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 from finsy import P4TableAction, P4TableEntry
 
@@ -74,6 +74,14 @@ class Run:
                 return {name: int(value) for name, value in entity.action.args.items()}
         raise AssertionError(f"{table} is not configured")
 
+    def _baseline(self, switch: str) -> Iterator[tuple[int, tuple[int, int]]]:
+        """What the controller says of idle round trips, by hops."""
+        for entity in self.plans[switch].entities:
+            if isinstance(entity, P4TableEntry) and entity.table_id == "rtt_baseline":
+                assert entity.match is not None and isinstance(entity.action, P4TableAction)
+                values = entity.action.args
+                yield int(entity.match["hops"]), (int(values["least_ticks"]), int(values["before_ticks"]))
+
     def oracle(self, switch: str) -> Oracle:
         """The model with the parameters that the controller wrote into the switch."""
         table, drain, own = (
@@ -91,6 +99,7 @@ class Run:
             resume_bytes=drain["resume_bytes"],
             credit_bytes=drain["credit_bytes"],
             first_least_loaded=self.config(switch).first_path == "least-loaded",
+            baseline=dict(self._baseline(switch)),
         )
         return Oracle(config, lambda key: flow_hash(key, seed))
 

@@ -141,6 +141,7 @@ def scenarios(draw: st.DrawFn, /, *, losses: bool = False, flaps: bool = False, 
         "left": draw(st.sampled_from([0, 5])),
         "credit": draw(st.sampled_from([0, 2000])),
         "first": draw(st.sampled_from(["ecmp", "least-loaded"])),
+        "baseline": draw(st.sampled_from(["observed", "topology"])),
         "seed": draw(st.integers(0, 3)),
     }
     words = ",".join(f"{key}={value}" for key, value in (options | fixed).items())

@@ -218,7 +218,7 @@ def test_a_changed_record_does_not_pass(busy: Run, tamper: Tamper) -> None:
         {"credit_bytes": 0},
         {"age": 1000},
         {"bucket_mask": 0},
-        {"first_least_loaded": True},
+        {"first_least_loaded": False},
     ],
     ids=str,
 )

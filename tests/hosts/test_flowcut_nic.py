@@ -268,6 +268,15 @@ def test_round_trip_times_are_normalised_by_hops_and_size():
     assert 1.0 == rtt.normalise(1_000, 1000, 5)
 
 
+def test_round_trip_times_over_a_known_baseline():
+    """Where r_min(h) is known it is not learnt; where it is not, the smallest one counts as ever."""
+    rtt = MinRtt(2.0, (0, 0, 0, 4_000))
+    assert pytest.approx(20_000 / (4_000 + 6_000)) == rtt.normalise(20_000, 1000, 3)
+    assert pytest.approx(15_000 / (4_000 + 6_000)) == rtt.normalise(15_000, 1000, 3)
+    assert 1.0 == rtt.normalise(9_000, 1000, 3)
+    assert 1.0 == rtt.normalise(50_000, 1000, 5)
+
+
 @pytest.mark.parametrize(("growth_threshold", "drains"), [(None, 0), (0.5, 1)])
 def test_growth_alone_triggers_a_drain(growth_threshold, drains):
     """Flowcut §II-B: the second trigger looks at how fast the normalised time grows."""

@@ -14,7 +14,13 @@ from tailrace.schemes.base import resolve
 from tailrace.schemes.drill import DrillConfig
 from tailrace.schemes.ecmp import EcmpConfig
 from tailrace.schemes.errors import IntentError
-from tailrace.schemes.flowcut.declaration import GROWTH_OFF, FlowcutConfig, ResolvedFlowcut, age_ns
+from tailrace.schemes.flowcut.declaration import (
+    GROWTH_FRAMES,
+    GROWTH_OFF,
+    FlowcutConfig,
+    ResolvedFlowcut,
+    age_ns,
+)
 from tailrace.schemes.hermes import HermesConfig
 from tailrace.schemes.letflow import LetflowConfig, ResolvedLetflow
 from tailrace.schemes.presto import PrestoConfig
@@ -22,7 +28,7 @@ from tailrace.schemes.registry import parse_scheme
 from tailrace.schemes.resolved import RedConfig
 from tailrace.schemes.spray import SprayConfig
 from tailrace.topology import parse_topology
-from tailrace.topology.timing import base_rtt_ns, bdp_bytes
+from tailrace.topology.timing import FULL_FRAME_BYTES, base_rtt_ns, bdp_bytes, sending_ns, slowest_bps
 from tailrace.words import SpecError
 
 
@@ -136,7 +142,9 @@ def test_resolve() -> None:
     flowcut = resolve(FlowcutConfig(), TOPOLOGY)
     assert isinstance(flowcut, ResolvedFlowcut)
     assert 8 * bdp_bytes(TOPOLOGY) == flowcut.queue_limit_bytes
-    assert (0.75, 11) == (flowcut.growth_threshold, flowcut.min_left_packets)
+    frames_ns = GROWTH_FRAMES * sending_ns(FULL_FRAME_BYTES, slowest_bps(TOPOLOGY))
+    assert flowcut.growth_threshold == frames_ns / base_rtt_ns(TOPOLOGY)
+    assert flowcut.min_left_packets == 11
     assert flowcut.age_ns == age_ns(TOPOLOGY, flowcut.queue_limit_bytes, 0.1)
     letflow = resolve(LetflowConfig(), TOPOLOGY)
     assert isinstance(letflow, ResolvedLetflow)

@@ -2,7 +2,8 @@
 """Flowcut data shim, between Ethernet and IPv4 on fabric links (Flowcut §II-B, §III-A1).
 
 Each switch that tracks the flow pushes a stamp: its clock, the port the packet came in by, whether the flow
-has left a withdrawn path there, and whether it is not in the switch's table. Hosts never see it.
+has left a withdrawn path there, whether it is not in the switch's table, and whether a flowcut begins
+there whose last one by that port ended in congestion. Hosts never see it.
 """
 
 from __future__ import annotations
@@ -18,14 +19,15 @@ from tailrace.codec.layers.local import Local, Subtype
 
 
 class Stamp(Packet):
-    """ticks:32 of the switch's clock, moved:1, untracked:1, reserved:5, in_port:9."""
+    """ticks:32 of the switch's clock, moved:1, untracked:1, drained:1, reserved:4, in_port:9."""
 
     name = "Stamp"
     fields_desc = [
         IntField("ticks", 0),
         BitField("moved", 0, 1),
         BitField("untracked", 0, 1),
-        BitField("reserved", 0, 5),
+        BitField("drained", 0, 1),
+        BitField("reserved", 0, 4),
         BitField("in_port", 0, 9),
     ]
 

@@ -88,7 +88,8 @@ class Nic:
         self._gateway_mac = gateway_mac
         self._rng = rng
         self._steerings = SteeringFactory(config, paths, rng)
-        self._min_rtt: MinRtt | None = MinRtt(config.flowcut_nic.ns_per_byte) if config.flowcut_nic else None
+        own = config.flowcut_nic
+        self._min_rtt: MinRtt | None = MinRtt(own.ns_per_byte, own.base_rtts_ns) if own else None
         spaced = config.hf2t is not None or config.measure_gaps
         self._time_gaps: NicTimeGaps | None = NicTimeGaps(config) if spaced else None
         self._pfc = PfcState(config.link_rate_bps)

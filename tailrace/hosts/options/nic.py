@@ -38,6 +38,8 @@ class FlowcutNicConfig:
     age_ns: longest time that a packet and its NIC ACK can be under way; what was sent longer ago is lost.
     min_left: drain only if at least so many packets have never been sent yet.
     resume_bytes: end a drain when no more than these bytes are in flight; 0 keeps the order.
+    base_rtts_ns: idle round trips by the number of switches between hosts, without the packet's transmission
+        time at each of these; 0, and beyond its end: the smallest one seen.
     """
 
     rtt_threshold: float = 4.0
@@ -47,6 +49,7 @@ class FlowcutNicConfig:
     age_ns: int = 10 * MS_NS
     min_left: int = 8
     resume_bytes: int = 0
+    base_rtts_ns: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         """Raises ConfigError on values that make no sense."""

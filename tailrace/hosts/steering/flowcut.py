@@ -32,11 +32,15 @@ TICKS_MASK: Final[int] = Layout(NicShim).mask("NicShim.ticks")
 class MinRtt:
     """The smallest round-trip time for each hop count, of all flows of a NIC (Flowcut §II-B)."""
 
-    __slots__ = ("_min_ns", "_ns_per_byte")
+    __slots__ = ("_known_ns", "_min_ns", "_ns_per_byte")
 
-    def __init__(self, ns_per_byte: float) -> None:
-        """Args: ns_per_byte: transmission time of a byte at one hop."""
+    def __init__(self, ns_per_byte: float, known_ns: tuple[int, ...] = ()) -> None:
+        """Args:
+        ns_per_byte: transmission time of a byte at one hop.
+        known_ns: r_min(h) by the hops h, where it need not be observed; 0: it must be.
+        """
         self._ns_per_byte = ns_per_byte
+        self._known_ns: dict[int, float] = {hops: float(ns) for hops, ns in enumerate(known_ns) if ns}
         self._min_ns: dict[int, float] = {}
 
     def normalise(self, rtt_ns: int, frame_bytes: int, hops: int) -> float:
@@ -44,8 +48,10 @@ class MinRtt:
         transmission_ns = frame_bytes * hops * self._ns_per_byte
         # the smallest time is at least 1, lest a rate that is set too low lead to a division by nothing
         own_ns = max(1.0, rtt_ns - transmission_ns)
-        smallest_ns = min(own_ns, self._min_ns.get(hops, own_ns))
-        self._min_ns[hops] = smallest_ns
+        smallest_ns = self._known_ns.get(hops, 0.0)
+        if smallest_ns == 0:
+            smallest_ns = min(own_ns, self._min_ns.get(hops, own_ns))
+            self._min_ns[hops] = smallest_ns
         return max(1.0, rtt_ns / (smallest_ns + transmission_ns))
 
     def on_nic_ack(self, now_ns: int, count: int, ticks: int, from_ns: int) -> None:

@@ -23,7 +23,11 @@ from tailrace.schemes.blocks.entries import (
 from tailrace.schemes.dragonfly.app import MayDetour
 from tailrace.schemes.errors import IntentError
 from tailrace.schemes.resolved import Plan
+from tailrace.topology import Topology
+from tailrace.topology.timing import ACK_BYTES, least_delays_ns, sending_ns, slowest_bps
 from tailrace.words.constants import NS_BITS
+
+OBSERVED, TOPOLOGY = BASELINES = ("observed", "topology")
 
 ALPHA_STEPS = 256
 """alpha is a multiple of 1/256 (P4: 8 bits after the point)."""
@@ -42,6 +46,7 @@ class FlowcutSettings(MayDetour, frozen=True, kw_only=True):
     """What Flowcut is given in a network (declaration.FlowcutConfig has the keys).
 
     age_given: the age stays when paths become longer
+    frame_bytes: of a full packet
     """
 
     variant: str
@@ -55,8 +60,10 @@ class FlowcutSettings(MayDetour, frozen=True, kw_only=True):
     resume_bytes: int
     credit_bytes: int
     first_path: str
+    baseline: str
     slowest_fraction: float
     path: str
+    frame_bytes: int
     minimal_share: float
 
 
@@ -79,6 +86,8 @@ def settings(plan: Plan, given: FlowcutSettings) -> Iterator[P4Entity]:
     yield from configuration(plan)
     yield _flowcut_config(plan, given)
     yield _drain_config(plan, given)
+    if given.baseline == TOPOLOGY:
+        yield from _rtt_baseline(plan, given)
 
 
 def _clone_session(plan: Plan) -> P4Entity:
@@ -131,6 +140,47 @@ def _thresholds(plan: Plan, given: FlowcutSettings) -> tuple[int, int]:
     if not plan.topology.hosts_of(plan.switch.name):
         return most_rtt, most_growth
     return round(given.rtt_threshold * _ONE), min(round(given.growth_threshold * _ONE), most_growth)
+
+
+def _rtt_baseline(plan: Plan, given: FlowcutSettings) -> Iterator[P4Entity]:
+    """What a round trip to a switch with hosts takes when nothing waits, and one between hosts more."""
+    topology, target = plan.topology, plan.target
+    before_ns = hosts_links_ns(topology, given.frame_bytes)
+    for links, delay_ns in sorted(least_delays_ns(topology)[plan.switch.name].items()):
+        least_ns = 2 * delay_ns + links * sending_ns(ACK_BYTES, uplink_bps(plan))
+        values = {"least_ticks": target.ticks(least_ns), "before_ticks": target.ticks(before_ns)}
+        yield P4TableEntry(
+            "rtt_baseline",
+            match=P4TableMatch(hops=links),
+            action=P4TableAction(
+                "set_rtt_baseline",
+                **{
+                    name: fitting(plan, "baseline", "set_rtt_baseline", name, value)
+                    for name, value in values.items()
+                },
+            ),
+        )
+
+
+def hosts_links_ns(topology: Topology, frame_bytes: int) -> int:
+    """What a round trip between two hosts takes longer than one between their switches."""
+    host = max(topology.hosts, key=lambda one: one.delay_ns)
+    sending = sending_ns(frame_bytes, host.rate_bps) + sending_ns(ACK_BYTES, host.rate_bps)
+    return 2 * (2 * host.delay_ns + topology.latency_ns + sending)
+
+
+def base_rtts_ns(topology: Topology, frame_bytes: int) -> tuple[int, ...]:
+    """Idle round trips between hosts, by the number of switches between them, less what each of these takes
+    to send the frame; 0: no shortest path has so many.
+    """
+    least: dict[int, int] = {0: 0}
+    for found in least_delays_ns(topology).values():
+        for links, delay_ns in found.items():
+            least[links] = min(delay_ns, least.get(links, delay_ns))
+    ends_ns = hosts_links_ns(topology, frame_bytes) - sending_ns(frame_bytes, slowest_bps(topology))
+    answer_ns = sending_ns(ACK_BYTES, slowest_bps(topology))
+    by_switches = {links + 1: 2 * least_ns + links * answer_ns + ends_ns for links, least_ns in least.items()}
+    return tuple(by_switches.get(switches, 0) for switches in range(max(by_switches) + 1))
 
 
 def uplink_bps(plan: Plan) -> int:

@@ -2,8 +2,8 @@
 """Flowcut (§II): a flow keeps its path while anything of it is in flight. Thresholds are of the normalised
 RTT, which is 1 on an idle path.
 
-    growth    half of what would take the average from 1 to the RTT threshold within one averaging time,
-              1/alpha ACKs (assumption; the paper gives no value)
+    growth    as fast as the RTT grows when a queue does by GROWTH_FRAMES frames an ACK (assumption; the paper
+              gives no value; docs/flowcut.md has what others do)
     left      one BDP in full frames, which is what a drain costs, at most what a sender can say (assumption;
               §IV-C has no value)
     age       see `age_ns`
@@ -48,6 +48,7 @@ from tailrace.topology.paths.dragonfly import DETOUR_SWITCHES, MINIMAL_SWITCHES
 from tailrace.topology.paths.shortest import Down
 from tailrace.topology.timing import (
     FULL_FRAME_BYTES,
+    base_rtt_ns,
     bdp_bytes,
     propagation_ns,
     sending_ns,
@@ -57,7 +58,9 @@ from tailrace.words import Options, keys
 from tailrace.words.constants import NS_BITS
 
 FULL, INGRESS, NIC = VARIANTS = ("full", "ingress", "nic")
-FIRST_PATHS = ("ecmp", "least-loaded")
+FIRST_PATHS = ("least-loaded", "ecmp")
+
+GROWTH_FRAMES = 5
 
 GROWTH_OFF = 1e9
 """The growth threshold that nothing reaches."""
@@ -162,6 +165,15 @@ class FlowcutConfig(SchemeConfig, frozen=True, kw_only=True):
             "first", "path of the packets before the first ACK", FIRST_PATHS, section="Flowcut §II-A"
         ),
     ] = FIRST_PATHS[0]
+    baseline: Annotated[
+        str,
+        keys.choice(
+            "baseline",
+            "the idle RTT: the least one seen over so many hops, or what the topology says",
+            app.BASELINES,
+            section="Flowcut §II-B",
+        ),
+    ] = app.OBSERVED
     slowest_fraction: Annotated[
         float,
         keys.number(
@@ -189,14 +201,17 @@ class FlowcutConfig(SchemeConfig, frozen=True, kw_only=True):
         path = paths_on(topology, self.path, MIXED if in_nics else UGAL_L)
         common = self.common(topology, around)
         slowest = min(self.slowest_fraction, around.slowest)
-        growth, left, own_age_ns = self.growth_threshold, self.min_left_packets, self.age_ns
+        left, own_age_ns, frame_bytes = self.min_left_packets, self.age_ns, around.frame_bytes
         more: dict[str, Any] = {
             "program": _program(path, in_nics=in_nics),
             "path": path,
+            "frame_bytes": frame_bytes,
             "slowest_fraction": slowest,
             "age_given": own_age_ns is not None,
-            "growth_threshold": (self.rtt_threshold - 1) * self.alpha / 2 if growth is None else growth,
         }
+        if self.growth_threshold is None:
+            frames_ns = GROWTH_FRAMES * sending_ns(frame_bytes, slowest_bps(topology))
+            more["growth_threshold"] = frames_ns / base_rtt_ns(topology, frame_bytes)
         limit = common["queue_limit_bytes"]
         more["age_ns"] = age_ns(topology, limit, slowest, path) if own_age_ns is None else own_age_ns
         frames = -(-bdp_bytes(topology) // FULL_FRAME_BYTES)
@@ -285,6 +300,9 @@ class ResolvedFlowcutNic(ResolvedFlowcut, frozen=True, kw_only=True):
             age_ns=self.age_ns,
             min_left=self.min_left_packets,
             resume_bytes=self.resume_bytes,
+            base_rtts_ns=app.base_rtts_ns(topology, self.frame_bytes)
+            if self.baseline == app.TOPOLOGY
+            else (),
         )
         return dataclasses.replace(config, flowcut_nic=flowcut)
 
