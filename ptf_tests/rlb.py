@@ -35,6 +35,8 @@ OWN_LEAF, REMOTE_LEAF, SLOW_LEAF, NO_LEAF = 1, 2, 3, 0xFFFF
 FIRST_SESSION, UPSTREAM_GROUP, FIRST_RELAY = 256, 1, 1024
 FOREVER = (1 << 31) - 1
 PORT_BITS = 16
+AROUND = 17
+"""A prime above the number of slots of any group here."""
 MOST = 5
 BACK = Flow(REMOTE, HOST)
 
@@ -64,7 +66,8 @@ class RlbTest(FabricTest):
         """Give the /24 of an address and its group the number of their leaf; it has at most 16 slots."""
         packed = sum(port << PORT_BITS * slot for slot, port in enumerate(ports))
         parts = {"ports0": packed, "ports1": 0, "ports2": 0, "ports3": 0}
-        self.add_entry("next_hops", {"group": group}, self.action("set_next_hops", count=len(ports), **parts))
+        action = self.action("set_next_hops", count=len(ports), around=AROUND, **parts)
+        self.add_entry("next_hops", {"group": group}, action)
         prefix = number_of(address) >> 8 << 8
         self.add_entry("leaves", {"dst": (prefix, 24)}, self.action("leaf", leaf=leaf))
         self.add_entry("leaf_groups", {"leaf": leaf}, self.action("leaf_group", group=group))
@@ -76,12 +79,13 @@ class RlbTest(FabricTest):
         values = {"own_leaf": OWN_LEAF, "dt_ticks": 0, "warn_bytes": FOREVER, "pause_bytes": FOREVER}
         values |= {"margin_ticks": 0, "valid_ticks": FOREVER, "refresh_ticks": FOREVER}
         values |= {"first_session": FIRST_SESSION, "upstream_group": UPSTREAM_GROUP}
-        values |= {"first_relay": FIRST_RELAY, "stay_ticks": 0}
+        values |= {"first_relay": FIRST_RELAY, "stay_ticks": 0, "threshold_alone": 0}
         self.set_default("warning_config", self.action("set_warnings", **values | given))
 
     def limits(self, **given: int) -> None:
         """Set how far packets may recirculate."""
-        values = {"dynamic": 0, "most": 0, "room": 48, "inflow": 0, "usual_ticks": 0, "trust_ticks": FOREVER}
+        values = {"dynamic": 0, "last_open": 0, "most": 0, "room": 48, "inflow": 0, "usual_ticks": 0}
+        values |= {"trust_ticks": FOREVER}
         self.set_default("recirculation_config", self.action("set_recirculation", **values | given))
 
     def probes(self, period_ticks: int) -> None:

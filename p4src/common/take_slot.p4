@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // SelectPath (common/baseline.p4) of a scheme that is nothing but a selector. The top program defines SELECTOR, the
-// name of a selector control (common/selector.p4), before it includes this.
+// name of a selector control (common/selector.p4), before it includes this, and SELECTOR_MEMORY where it has one.
 #ifndef COMMON_TAKE_SLOT_P4
 #define COMMON_TAKE_SLOT_P4
 #include "common/ecmp.p4"
@@ -8,14 +8,23 @@
 control SelectPath(in bit<32> flow_hash, in headers_t hdr, inout metadata_t meta,
                    inout standard_metadata_t standard_metadata) {
     SELECTOR() select_slot;
+#ifdef SELECTOR_MEMORY
+    SELECTOR_MEMORY() remember;
+#endif
     GroupMember() group_member;
     Drop() drop;
 
     apply {
         bit<16> best;
         bit<16> second;
+        bit<32> order;
         bool found;
-        select_slot.apply(flow_hash, hdr, meta, standard_metadata, best, second);
+        select_slot.apply(flow_hash, hdr, meta, standard_metadata, best, second, order);
+#ifdef SELECTOR_MEMORY
+        if (meta.kind == PacketKind_t.DATA) {
+            remember.apply(meta.route.group, best);
+        }
+#endif
         group_member.apply(meta.route.group, best, standard_metadata.egress_spec, found);
         if (!found) {
             drop.apply(DropReason_t.NO_ROUTE, meta, standard_metadata);

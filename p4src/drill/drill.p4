@@ -10,6 +10,7 @@ const bool KNOWS_DETOURS = false;
 const bool KNOWS_CLASSES = false;
 
 #define SELECTOR DrillSelector
+#define SELECTOR_MEMORY DrillMemory
 #include "common/take_slot.p4"
 #include "common/baseline.p4"
 

@@ -11,13 +11,12 @@
 
 const bit<32> NO_PORT_BYTES = 0xFFFFFFFF;  // the load of a slot without a port: no other is larger
 
-// Two different slots where there are two, each pair as likely as the others.
-control DrawSlots(in bit<16> size, out bit<16> first, out bit<16> other) {
+// Two different slots where there are two, each pair as likely as the others; `value` is the last random number.
+control DrawSlots(in bit<16> size, out bit<16> first, out bit<16> other, out bit<32> value) {
     SlotOf() slot_of;
     OtherSlot() other_slot;
 
     apply {
-        bit<32> value;
         random(value, 32w0, 32w0xFFFFFFFF);
         slot_of.apply(value, size, first);
         random(value, 32w0, 32w0xFFFFFFFF);

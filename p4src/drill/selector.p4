@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // DRILL(2,1) as a selector (common/selector.p4): of two random slots and the one that was best last time in this group
 // the least loaded, and then the least loaded of the others. The remembered slot wins a draw, then the first sample: a
-// packet leaves the path of the one before it only for a shorter queue.
+// packet leaves the path of the one before it only for a shorter queue. What is remembered is the slot that was used:
+// one that was refused (RLB) stays empty, and would win for ever.
 #ifndef DRILL_SELECTOR_P4
 #define DRILL_SELECTOR_P4
 #include "common/next_slot.p4"
@@ -28,10 +29,19 @@ control Rank(in bit<16> slot, in bit<32> load_bytes, inout bit<16> best, inout b
     }
 }
 
+// index: group. One more than the slot that was used last time; 0: none yet. Written and read in ingress only.
+@name("drill_memory") register<bit<16>>(DRILL_GROUPS) drill_memory;
+
+// A packet of data leaves by `slot`.
+control DrillMemory(in group_t group, in bit<16> slot) {
+    apply {
+        drill_memory.write((bit<32>)group, slot + 1);
+    }
+}
+
 control DrillSelector(in bit<32> flow_hash, in headers_t hdr, inout metadata_t meta,
-                      inout standard_metadata_t standard_metadata, out bit<16> best, out bit<16> second) {
-    // index: group. One more than the slot that was best last time; 0: none yet. Written and read only here.
-    @name("drill_memory") register<bit<16>>(DRILL_GROUPS) memory;
+                      inout standard_metadata_t standard_metadata, out bit<16> best, out bit<16> second,
+                      out bit<32> order) {
     DrawSlots() draw_slots;
     MeasureLoads() measure_loads;
     Rank() rank;
@@ -44,9 +54,10 @@ control DrillSelector(in bit<32> flow_hash, in headers_t hdr, inout metadata_t m
         bit<32> first_bytes;
         bit<32> other_bytes;
         bit<32> best_bytes;
+        order = flow_hash;
         if (meta.kind == PacketKind_t.DATA) {
-            draw_slots.apply(meta.route.group_size, first, other);
-            memory.read(best, (bit<32>)meta.route.group);
+            draw_slots.apply(meta.route.group_size, first, other, order);
+            drill_memory.read(best, (bit<32>)meta.route.group);
             best = best - 1;
             if (best >= meta.route.group_size) {
                 best = first;  // nothing is remembered, or the group has become smaller
@@ -56,7 +67,6 @@ control DrillSelector(in bit<32> flow_hash, in headers_t hdr, inout metadata_t m
             second = best;
             rank.apply(first, first_bytes, best, best_bytes, second, second_bytes);
             rank.apply(other, other_bytes, best, best_bytes, second, second_bytes);
-            memory.write((bit<32>)meta.route.group, best + 1);
         } else {
             slot_of.apply(flow_hash, meta.route.group_size, best);
             next_slot.apply(best, meta.route.group_size, second);

@@ -10,7 +10,8 @@
 #include "common/selector.p4"
 
 control HermesSelector(in bit<32> flow_hash, in headers_t hdr, inout metadata_t meta,
-                       inout standard_metadata_t standard_metadata, out bit<16> best, out bit<16> second) {
+                       inout standard_metadata_t standard_metadata, out bit<16> best, out bit<16> second,
+                       out bit<32> order) {
     SlotOf() slot_of;
     OtherSlot() other_slot;
 
@@ -21,6 +22,7 @@ control HermesSelector(in bit<32> flow_hash, in headers_t hdr, inout metadata_t 
         }
         slot_of.apply(value, meta.route.group_size, best);
         other_slot.apply(flow_hash >> 16, best, meta.route.group_size, second);
+        order = flow_hash;
     }
 }
 

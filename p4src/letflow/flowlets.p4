@@ -3,6 +3,7 @@
 // slot share it, as in LetFlow: they then look like one flow with fewer gaps, and no order is lost by that.
 //
 //   flowlet_config -> set_flowlet_gap(gap_ticks)
+//                     no_flowlets()               a flow's path is that of its hash: flowlets are for other tiers
 #ifndef LETFLOW_FLOWLETS_P4
 #define LETFLOW_FLOWLETS_P4
 #include "common/metadata.p4"
@@ -16,14 +17,18 @@ control Flowlets(in bit<32> flow_hash, in ticks_t now_ticks, out bit<32> path_va
     @name("flowlet_path_value") register<bit<32>>(FLOWLET_SLOTS) path_values;   // random, once a flowlet; 0: none yet
     @name("flowlets_created") counter(1, CounterType.packets) created;
     ticks_t gap_ticks = 0;
+    bool finds = true;
 
     action set_flowlet_gap(@name("gap_ticks") ticks_t gap) {
         gap_ticks = gap;
     }
+    action no_flowlets() {
+        finds = false;
+    }
     // A packet that follows its predecessor by more than the gap starts a new flowlet.
     @name("flowlet_config")
     table flowlet_config {
-        actions = { set_flowlet_gap; }
+        actions = { set_flowlet_gap; no_flowlets; }
         default_action = set_flowlet_gap(0);
         size = 1;
     }
@@ -32,15 +37,19 @@ control Flowlets(in bit<32> flow_hash, in ticks_t now_ticks, out bit<32> path_va
         bit<32> index = flow_hash >> 16;
         ticks_t last;
         flowlet_config.apply();
-        last_ticks.read(last, index);
-        path_values.read(path_value, index);
-        begins = path_value == 0 || LONG_AGO(now_ticks, last, gap_ticks);
-        if (begins) {
-            random(path_value, 32w0, 32w0xFFFFFFFF);
-            path_values.write(index, path_value);
-            created.count(0);
+        path_value = flow_hash;
+        begins = false;
+        if (finds) {
+            last_ticks.read(last, index);
+            path_values.read(path_value, index);
+            begins = path_value == 0 || LONG_AGO(now_ticks, last, gap_ticks);
+            if (begins) {
+                random(path_value, 32w0, 32w0xFFFFFFFF);
+                path_values.write(index, path_value);
+                created.count(0);
+            }
+            last_ticks.write(index, now_ticks);
         }
-        last_ticks.write(index, now_ticks);
     }
 }
 

@@ -7,7 +7,8 @@
 #include "letflow/flowlets.p4"
 
 control LetflowSelector(in bit<32> flow_hash, in headers_t hdr, inout metadata_t meta,
-                        inout standard_metadata_t standard_metadata, out bit<16> best, out bit<16> second) {
+                        inout standard_metadata_t standard_metadata, out bit<16> best, out bit<16> second,
+                        out bit<32> order) {
     Flowlets() flowlets;
     SlotOf() slot_of;
     OtherSlot() other_slot;
@@ -21,6 +22,7 @@ control LetflowSelector(in bit<32> flow_hash, in headers_t hdr, inout metadata_t
         slot_of.apply(value, meta.route.group_size, best);
         // What the upper half of the value tells of the value modulo the size is too little to matter.
         other_slot.apply(value >> 16, best, meta.route.group_size, second);
+        order = value;
     }
 }
 

@@ -8,7 +8,8 @@
 #include "presto/flowcells.p4"
 
 control PrestoSelector(in bit<32> flow_hash, in headers_t hdr, inout metadata_t meta,
-                       inout standard_metadata_t standard_metadata, out bit<16> best, out bit<16> second) {
+                       inout standard_metadata_t standard_metadata, out bit<16> best, out bit<16> second,
+                       out bit<32> order) {
     Flowcells() flowcells;
     SlotOf() slot_of;
     OtherSlot() other_slot;
@@ -20,6 +21,7 @@ control PrestoSelector(in bit<32> flow_hash, in headers_t hdr, inout metadata_t 
             slot_of.apply(flow_hash, meta.route.group_size, best);
         }
         other_slot.apply(flow_hash >> 16, best, meta.route.group_size, second);
+        order = flow_hash;
     }
 }
 

@@ -14,6 +14,7 @@
 control RlbAnswers(in ticks_t now_ticks, in bit<32> keep_ticks, inout headers_t hdr,
                    inout standard_metadata_t standard_metadata, out bool handled) {
     Answer() answer;
+    PathRtt() path_rtt;
 
     apply {
         bit<32> index = (bit<32>)hdr.packet_out.index;
@@ -23,12 +24,7 @@ control RlbAnswers(in ticks_t now_ticks, in bit<32> keep_ticks, inout headers_t 
             hdr.path_state.now_ticks = now_ticks;
             warned_until_ticks.read(hdr.path_state.warned_until_ticks, index);
             port_warned_until_ticks.read(hdr.path_state.port_warned_until_ticks, index / LEAVES);
-            ticks_t seen_ticks;
-            path_rtt_ticks.read(hdr.path_state.rtt_ticks, index);
-            path_rtt_seen_ticks.read(seen_ticks, index);
-            if (LONG_AGO(now_ticks, seen_ticks, (ticks_t)keep_ticks)) {
-                hdr.path_state.rtt_ticks = 0;
-            }
+            path_rtt.apply(index, now_ticks, keep_ticks, hdr.path_state.rtt_ticks);
             path_rtt_seen_ticks.read(hdr.path_state.rtt_seen_ticks, index);
             answer.apply(PacketInReason_t.PATH, hdr, standard_metadata);
         } else if (hdr.packet_out.op == PacketOutOp_t.READ_RLB_PORT && index < PORTS) {

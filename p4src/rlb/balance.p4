@@ -9,8 +9,9 @@
 #include "rlb/reroute.p4"
 #include "rlb/stay.p4"
 
-// Data: Algorithm 1, within its limits; a packet that may not recirculate takes p (§IV-B.1). `slot`: p. `unfinished`: the
-// packet has to go through ingress once more before that is known.
+// Data: Algorithm 1, within its limits; a packet that may not recirculate takes p (§IV-B.1), or goes on with line 8 only
+// until a path is open (`last_open`). `slot`: p. `unfinished`: the packet has to go through ingress once more before that
+// is known.
 control ChoosePath(in next_hops_t hops, in bit<16> leaf, in ticks_t now_ticks, in bit<32> keep_ticks, in bit<32> bytes,
                    inout metadata_t meta, out bit<16> slot, out bool recirculates, out bool unfinished) {
     RecirculationConfig() recirculation_config;
@@ -40,6 +41,11 @@ control ChoosePath(in next_hops_t hops, in bit<16> leaf, in ticks_t now_ticks, i
             may_recirculate.apply(meta.rlb.kept, bytes, search.won_ticks, delay_ticks, now_ticks,
                                   meta.rlb.warnings.pause_bytes, config, recirculates);
         }
+        if (search.recirculates && !recirculates && config.last_open == 1) {
+            meta.rlb.kept.ends = 1;
+            meta.rlb.kept.searches = 1;
+            unfinished = true;
+        }
         if (recirculates) {
             meta.rlb.kept.best = search.path.slot;
             meta.rlb.kept.second = search.next;
@@ -52,12 +58,29 @@ control ChoosePath(in next_hops_t hops, in bit<16> leaf, in ticks_t now_ticks, i
     }
 }
 
+// From one further slot to the next: at least 1, and less than the prime. By other bits of the selector's number than
+// those of which it made its first slots.
+control StrideOf(in bit<32> order, in next_hops_t hops, out bit<16> stride) {
+    SlotOf() slot_of;
+    apply {
+        stride = 1;
+        if (hops.around > 2) {
+            slot_of.apply(order >> 8, hops.around - 1, stride);
+            stride = stride + 1;
+        }
+    }
+}
+
 // Of a packet to another switch. `leaf`: its destination's. Where the group's next hops are not known to RLB, the
 // selector decides alone.
 control Balance(in bit<32> flow_hash, in next_hops_t hops, in bit<16> leaf, in ticks_t now_ticks, in bit<32> keep_ticks,
                 in headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata,
                 out bool recirculates, out bool unfinished) {
     SELECTOR() path_selector;
+#ifdef SELECTOR_MEMORY
+    SELECTOR_MEMORY() remember;
+#endif
+    StrideOf() stride_of;
     StayMoved() stay_moved;
     ChoosePath() choose_path;
     NoteMove() note_move;
@@ -70,10 +93,12 @@ control Balance(in bit<32> flow_hash, in next_hops_t hops, in bit<16> leaf, in t
         recirculates = false;
         unfinished = false;
         // The controller may have taken paths out while the packet went round.
-        if (meta.rlb.kept.again == 0 || meta.rlb.kept.best >= hops.count) {
+        if (meta.rlb.kept.again == 0 || meta.rlb.kept.best >= hops.count || meta.rlb.kept.stride >= hops.around) {
             bit<16> best;
             bit<16> second;
-            path_selector.apply(flow_hash, hdr, meta, standard_metadata, best, second);
+            bit<32> order;
+            path_selector.apply(flow_hash, hdr, meta, standard_metadata, best, second, order);
+            stride_of.apply(order, hops, meta.rlb.kept.stride);
             meta.rlb.kept.best = best;
             meta.rlb.kept.second = second;
             meta.rlb.kept.chosen = best;
@@ -91,6 +116,11 @@ control Balance(in bit<32> flow_hash, in next_hops_t hops, in bit<16> leaf, in t
                 note_move.apply(flow_hash, slot, now_ticks, meta.rlb.kept);
             }
         }
+#ifdef SELECTOR_MEMORY
+        if (meta.kind == PacketKind_t.DATA && !recirculates && !unfinished) {
+            remember.apply(meta.route.group, slot);
+        }
+#endif
         if (!unfinished) {
             group_member.apply(meta.route.group, slot, standard_metadata.egress_spec, found);
             if (!found) {

@@ -11,6 +11,7 @@
 
 control WarningConfig(out warning_config_t config) {
     // own_leaf        this switch's number among the leaves; LEAF_ALL: it is none
+    // threshold_alone 1: a queue above Q_th is warned of, however it got there (§V); 0: by its growth (§III-B.1)
     // dt_ticks        the queue is sampled when so much has passed since the last sample
     // warn_bytes      Q_th
     // pause_bytes     Q_PFC
@@ -22,20 +23,21 @@ control WarningConfig(out warning_config_t config) {
     // first_relay     multicast group, for port 0, of the copies of a warning for all leaves; that of port p is
     //                 first_relay + p (cnm.p4)
     // stay_ticks      a flow that was moved stays so until it is idle for longer (stay.p4); 0: each packet for itself
-    action set_warnings(@name("own_leaf") bit<16> own_leaf, @name("dt_ticks") bit<32> dt_ticks,
+    action set_warnings(@name("own_leaf") bit<16> own_leaf, @name("threshold_alone") bit<1> threshold_alone,
+                        @name("dt_ticks") bit<32> dt_ticks,
                         @name("warn_bytes") bit<32> warn_bytes, @name("pause_bytes") bit<32> pause_bytes,
                         @name("margin_ticks") bit<32> margin_ticks, @name("valid_ticks") bit<32> valid_ticks,
                         @name("refresh_ticks") bit<32> refresh_ticks,
                         @name("first_session") bit<16> first_session,
                         @name("upstream_group") bit<16> upstream_group, @name("first_relay") bit<16> first_relay,
                         @name("stay_ticks") bit<32> stay_ticks) {
-        config = { own_leaf, dt_ticks, warn_bytes, pause_bytes, margin_ticks, valid_ticks, refresh_ticks,
-                   first_session, upstream_group, first_relay, stay_ticks };
+        config = { own_leaf, threshold_alone, dt_ticks, warn_bytes, pause_bytes, margin_ticks, valid_ticks,
+                   refresh_ticks, first_session, upstream_group, first_relay, stay_ticks };
     }
     @name("warning_config")
     table warning_config {
         actions = { set_warnings; }
-        default_action = set_warnings(LEAF_ALL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+        default_action = set_warnings(LEAF_ALL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
         size = 1;
     }
     apply {
@@ -45,6 +47,7 @@ control WarningConfig(out warning_config_t config) {
 
 struct recirculation_config_t {
     bit<1>  dynamic;
+    bit<1>  last_open;
     bit<8>  most;
     bit<16> room;
     bit<32> inflow;
@@ -54,19 +57,20 @@ struct recirculation_config_t {
 
 control RecirculationConfig(out recirculation_config_t config) {
     // dynamic      1: only while the buffer has room (eq. 4, 5) and the delays do not add up to more than is won (eq. 6)
+    // last_open    a packet that may not recirculate any more takes 0: p (§IV-B.1), 1: the next path without a warning
     // most         recirculations of a packet; 0: none at all
     // room         packets that may recirculate at a time: targets drop what finds their queue full
     // inflow       (n - 1) * C of eq. 4 in bytes a tick, unsigned 16.16
     // usual_ticks  delay of a recirculation where none was measured within trust_ticks
-    action set_recirculation(@name("dynamic") bit<1> dynamic, @name("most") bit<8> most, @name("room") bit<16> room,
-                             @name("inflow") bit<32> inflow, @name("usual_ticks") bit<32> usual_ticks,
-                             @name("trust_ticks") bit<32> trust_ticks) {
-        config = { dynamic, most, room, inflow, usual_ticks, trust_ticks };
+    action set_recirculation(@name("dynamic") bit<1> dynamic, @name("last_open") bit<1> last_open,
+                             @name("most") bit<8> most, @name("room") bit<16> room, @name("inflow") bit<32> inflow,
+                             @name("usual_ticks") bit<32> usual_ticks, @name("trust_ticks") bit<32> trust_ticks) {
+        config = { dynamic, last_open, most, room, inflow, usual_ticks, trust_ticks };
     }
     @name("recirculation_config")
     table recirculation_config {
         actions = { set_recirculation; }
-        default_action = set_recirculation(0, 0, 0, 0, 0, 0);
+        default_action = set_recirculation(0, 0, 0, 0, 0, 0, 0);
         size = 1;
     }
     apply {
@@ -81,7 +85,7 @@ struct probe_config_t {
 
 control ProbeConfig(out probe_config_t config) {
     // period_ticks  one stamp a path and period
-    // keep_ticks    an RTT that is older is not known any more
+    // keep_ticks    an RTT that was measured longer ago is not known any more
     action set_probes(@name("period_ticks") bit<32> period_ticks, @name("keep_ticks") bit<32> keep_ticks) {
         config = { period_ticks, keep_ticks };
     }

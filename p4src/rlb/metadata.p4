@@ -15,11 +15,13 @@ struct kept_t {
     @field_list(KEEP_FOR_RECIRCULATION) bit<32> bytes;        // what it was charged with
     @field_list(KEEP_FOR_RECIRCULATION) bit<16> best;         // p and p_s of Alg. 1, slots of the group
     @field_list(KEEP_FOR_RECIRCULATION) bit<16> second;
+    @field_list(KEEP_FOR_RECIRCULATION) bit<16> stride;       // from one further slot to the next
     @field_list(KEEP_FOR_RECIRCULATION) bit<16> chosen;       // p of the selector, before rlb/stay.p4
     @field_list(KEEP_FOR_RECIRCULATION) bit<1>  searches;     // Alg. 1 goes on: it has come to
     @field_list(KEEP_FOR_RECIRCULATION) bit<16> slot;         // this slot,
     @field_list(KEEP_FOR_RECIRCULATION) bit<16> next;         // this one is next,
     @field_list(KEEP_FOR_RECIRCULATION) bit<16> left;         // and so many were not looked at
+    @field_list(KEEP_FOR_RECIRCULATION) bit<1>  ends;         // it may not recirculate any more
     @field_list(KEEP_FOR_RECIRCULATION) bit<8>  count;        // how often it was recirculated
     @field_list(KEEP_FOR_RECIRCULATION) ticks_t first_ticks;  // when it came in
     @field_list(KEEP_FOR_RECIRCULATION) ticks_t sent_ticks;   // when it was sent round the last time,
@@ -47,6 +49,7 @@ struct cnm_seed_t {
 // How a port's queue is judged and its warnings are sent; see config.p4.
 struct warning_config_t {
     bit<16> own_leaf;
+    bit<1>  threshold_alone;
     bit<32> dt_ticks;
     bit<32> warn_bytes;
     bit<32> pause_bytes;

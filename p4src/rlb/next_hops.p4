@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the slots of a group lead to, all at once: Algorithm 1 looks at several, and a table may be applied once a packet.
 //
-//   next_hops    group -> set_next_hops(count, ports0 .. ports3)    as group_members has it: slot s at 16 * (s % 16)
-//                                                                   bits from the right of number s / 16
+//   next_hops    group -> set_next_hops(count, around, ports0 .. ports3)    as group_members has it: slot s at
+//                                                          16 * (s % 16) bits from the right of number s / 16
 //   leaves       dst   -> leaf(leaf)                      the number of the leaf that a host is at
 //   leaf_groups  leaf  -> leaf_group(group)               next hops towards a leaf, for CNMs
 // An RLB switch has as many slots in a group as there are live next hops, each port once.
@@ -11,7 +11,8 @@
 #include "common/metadata.p4"
 
 struct next_hops_t {
-    bit<16>  count;  // 0: not known
+    bit<16>  count;   // 0: not known
+    bit<16>  around;  // the least prime that is not below count
     bit<256> ports0;
     bit<256> ports1;
     bit<256> ports2;
@@ -19,10 +20,10 @@ struct next_hops_t {
 }
 
 control NextHops(in group_t group, out next_hops_t hops) {
-    action set_next_hops(@name("count") bit<16> count, @name("ports0") bit<256> ports0,
-                         @name("ports1") bit<256> ports1, @name("ports2") bit<256> ports2,
-                         @name("ports3") bit<256> ports3) {
-        hops = { count, ports0, ports1, ports2, ports3 };
+    action set_next_hops(@name("count") bit<16> count, @name("around") bit<16> around,
+                         @name("ports0") bit<256> ports0, @name("ports1") bit<256> ports1,
+                         @name("ports2") bit<256> ports2, @name("ports3") bit<256> ports3) {
+        hops = { count, around, ports0, ports1, ports2, ports3 };
     }
     action no_next_hops() {
         hops.count = 0;
@@ -35,7 +36,7 @@ control NextHops(in group_t group, out next_hops_t hops) {
         size = 4096;
     }
     apply {
-        hops = { 0, 0, 0, 0, 0 };
+        hops = { 0, 0, 0, 0, 0, 0 };
         next_hops.apply();
     }
 }

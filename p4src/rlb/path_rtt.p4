@@ -3,7 +3,14 @@
 //
 //   leaf A, data from a host by uplink E to leaf B: no stamp of (E, B) within the period -> stamp: A, E, now
 //   leaf B keeps A's newest stamp; the next packet of one of its hosts to A takes it back, and how long it waited
-//   leaf A: RTT of (E, B) = now - stamp - wait; it counts for `keep_ticks`
+//   leaf A: RTT of (E, B) = now - stamp - wait; it counts for `keep_ticks`, and meanwhile at least as much as the oldest
+//           stamp of (E, B) is old that was not answered: of a path that is paused nobody answers
+//
+// Packets of a path do not pass each other, so an answer is one to all stamps before, too: what is lost, and what leaf B
+// forgot for a newer stamp of another path, makes a path look slow until its next stamp comes back, at most for
+// `keep_ticks`. Two times are kept, of the oldest and of the newest stamp without an answer. Where more than two are under
+// way, the newest becomes the oldest when that is answered, so the RTT of a path that is paused then may begin to
+// grow later, by no more than it was.
 //
 // DEVIATION: the paper sends a stamp back only between the same pair of ports. Here any packet to A does, so that a
 // path is measured also where acknowledgements go back by another one.
@@ -15,13 +22,51 @@
 // All written and read in ingress only; 0 at first.
 @name("path_rtt_ticks") register<bit<32>>(PATHS) path_rtt_ticks;        // index: PATH_INDEX; 0: not measured yet
 @name("path_rtt_seen_ticks") register<ticks_t>(PATHS) path_rtt_seen_ticks;  // index: PATH_INDEX; when it was measured
-@name("probe_sent_ticks") register<ticks_t>(PATHS) probe_sent_ticks;    // index: PATH_INDEX; the last stamp
+@name("probe_sent_ticks") register<ticks_t>(PATHS) probe_sent_ticks;    // index: PATH_INDEX; the newest stamp
+// index: PATH_INDEX; the oldest stamp that is known not to be answered; 0: all are
+@name("probe_unanswered_ticks") register<ticks_t>(PATHS) probe_unanswered_ticks;
 @name("echo_port") register<bit<16>>(LEAVES) echo_port;                 // index: leaf; path + 1 of a stamp, 0: none
 @name("echo_ticks") register<bit<32>>(LEAVES) echo_ticks;               // the stamp
 @name("echo_came_ticks") register<ticks_t>(LEAVES) echo_came_ticks;     // when it came
 @name("probes_sent") counter(1, CounterType.packets) probes_sent;
 @name("probes_echoed") counter(1, CounterType.packets) probes_echoed;
 @name("path_rtts_measured") counter(1, CounterType.packets) path_rtts_measured;
+
+// The RTT of a path as it counts now; 0: not known.
+control PathRtt(in bit<32> path, in ticks_t now_ticks, in bit<32> keep_ticks, out bit<32> rtt_ticks) {
+    apply {
+        ticks_t seen_ticks;
+        ticks_t unanswered_ticks;
+        path_rtt_ticks.read(rtt_ticks, path);
+        path_rtt_seen_ticks.read(seen_ticks, path);
+        probe_unanswered_ticks.read(unanswered_ticks, path);
+        if (LONG_AGO(now_ticks, seen_ticks, (ticks_t)keep_ticks)) {
+            rtt_ticks = 0;
+        } else if (rtt_ticks != 0 && unanswered_ticks != 0
+                   && LONG_AGO(now_ticks, unanswered_ticks, (ticks_t)rtt_ticks)) {
+            rtt_ticks = LONGEST_TICKS;
+            if (now_ticks - unanswered_ticks < (ticks_t)LONGEST_TICKS) {
+                rtt_ticks = (bit<32>)(now_ticks - unanswered_ticks);
+            }
+        }
+    }
+}
+
+// An answer to the stamp of `ticks`: which is the oldest one without an answer now?
+control NoteAnswer(in bit<32> path, in bit<32> ticks, in ticks_t now_ticks) {
+    apply {
+        ticks_t unanswered_ticks;
+        ticks_t newest_ticks;
+        probe_unanswered_ticks.read(unanswered_ticks, path);
+        probe_sent_ticks.read(newest_ticks, path);
+        if (unanswered_ticks != 0 && (ticks_t)(now_ticks[31:0] - ticks) <= now_ticks - unanswered_ticks) {
+            if (newest_ticks[31:0] == ticks) {
+                newest_ticks = 0;
+            }
+            probe_unanswered_ticks.write(path, newest_ticks);
+        }
+    }
+}
 
 // At the first leaf, for a packet that leaves by `port`. Only data is stamped: what goes before data would tell nothing
 // of the queues that data waits in.
@@ -43,6 +88,11 @@ control PushProbe(in port_t port, in bit<16> leaf, in bit<16> own_leaf, in bit<3
             stamp_path = (bit<16>)port;
             stamp_ticks = now_ticks[31:0];
             probe_sent_ticks.write(path, now_ticks);
+            ticks_t unanswered_ticks;
+            probe_unanswered_ticks.read(unanswered_ticks, path);
+            if (unanswered_ticks == 0) {
+                probe_unanswered_ticks.write(path, now_ticks);
+            }
             probes_sent.count(0);
         }
         if (echoed != 0) {
@@ -67,6 +117,8 @@ control PushProbe(in port_t port, in bit<16> leaf, in bit<16> own_leaf, in bit<3
 
 // At the last leaf: no host ever sees a probe.
 control EndProbe(in ticks_t now_ticks, inout headers_t hdr) {
+    NoteAnswer() note_answer;
+
     apply {
         bit<32> leaf = (bit<32>)hdr.probe.leaf;
         if (leaf < LEAVES) {
@@ -80,8 +132,10 @@ control EndProbe(in ticks_t now_ticks, inout headers_t hdr) {
                 if (rtt_ticks == 0) {
                     rtt_ticks = 1;  // measured, and shorter than a tick
                 }
-                path_rtt_ticks.write(PATH_INDEX(hdr.probe.echo_path, hdr.probe.leaf), rtt_ticks);
-                path_rtt_seen_ticks.write(PATH_INDEX(hdr.probe.echo_path, hdr.probe.leaf), now_ticks);
+                bit<32> path = PATH_INDEX(hdr.probe.echo_path, hdr.probe.leaf);
+                path_rtt_ticks.write(path, rtt_ticks);
+                path_rtt_seen_ticks.write(path, now_ticks);
+                note_answer.apply(path, hdr.probe.echo_ticks, now_ticks);
                 path_rtts_measured.count(0);
             }
         }

@@ -3,10 +3,11 @@
 //
 //   ingress end, a packet of port P   every dt: q > sample before, q >= Q_th,
 //                                     (Q_PFC - q) / (dq / elapsed) <= margin   -> warning by P, again every refresh
+//                 threshold_alone (§V): q > Q_th                               -> the same
 //   egress start, a packet of port P  warned and q < Q_th                      -> withdrawn (eq. 2: lifted at Q_th)
 //                                     warned and q >= Q_PFC: P is paused       -> again every refresh
 //
-// So no warning begins while the queue drains; one that was given ends at Q_th, or when it is not given again in time.
+// By the derivative no warning begins while the queue drains; one that was given ends at Q_th, or when it is not given again in time.
 // v1model has no division: products are compared.
 #ifndef RLB_PREDICTOR_P4
 #define RLB_PREDICTOR_P4
@@ -22,8 +23,6 @@
 @name("own_warning_ticks") register<ticks_t>(PORTS) own_warning_ticks;
 @name("warnings_sent") counter(PATH_PORTS, CounterType.packets) warnings_sent;            // index: port
 @name("warnings_withdrawn") counter(PATH_PORTS, CounterType.packets) warnings_withdrawn;  // index: port
-
-const bit<32> LONGEST_TICKS = 0xFFFFFFFF;
 
 // Will the queue be at Q_PFC within the margin, at the rate at which it grew since the last sample?
 control WillPause(in bit<32> bytes, in bit<32> bytes_before, in bit<32> elapsed_ticks, in warning_config_t config,
@@ -41,27 +40,28 @@ control Predict(in port_t port, in ticks_t now_ticks, in warning_config_t config
     WillPause() will_pause;
 
     apply {
+        bit<32> bytes;
         ticks_t then_ticks;
-        warns = false;
+        source_load.apply(port, bytes);
+        warns = config.threshold_alone == 1 && bytes > config.warn_bytes;
         sample_ticks.read(then_ticks, (bit<32>)port);
-        if (LONG_AGO(now_ticks, then_ticks, (ticks_t)(config.dt_ticks - 1))) {
-            bit<32> bytes;
+        if (config.threshold_alone == 0 && LONG_AGO(now_ticks, then_ticks, (ticks_t)(config.dt_ticks - 1))) {
             bit<32> bytes_before;
             bit<32> elapsed_ticks = LONGEST_TICKS;
-            ticks_t warned_ticks;
             if (now_ticks - then_ticks < (ticks_t)LONGEST_TICKS) {
                 elapsed_ticks = (bit<32>)(now_ticks - then_ticks);
             }
-            source_load.apply(port, bytes);
             sample_bytes.read(bytes_before, (bit<32>)port);
             sample_bytes.write((bit<32>)port, bytes);
             sample_ticks.write((bit<32>)port, now_ticks);
             will_pause.apply(bytes, bytes_before, elapsed_ticks, config, warns);
+        }
+        if (warns) {
+            ticks_t warned_ticks;
             own_warning_ticks.read(warned_ticks, (bit<32>)port);
-            if (warns && warned_ticks != 0 && !LONG_AGO(now_ticks, warned_ticks, (ticks_t)config.refresh_ticks)) {
+            if (warned_ticks != 0 && !LONG_AGO(now_ticks, warned_ticks, (ticks_t)config.refresh_ticks)) {
                 warns = false;  // it holds still
-            }
-            if (warns) {
+            } else {
                 own_warning_ticks.write((bit<32>)port, now_ticks);
                 warnings_sent.count((bit<32>)port);
             }

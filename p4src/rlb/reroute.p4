@@ -5,15 +5,18 @@
 //   p = best; p_s = second                                       l. 2, 4
 //   p is not warned                      -> forward on p         l. 3, 10
 //   RTT(p_s) - RTT(p) > t_rc             -> recirculate          l. 5-6
-//   else                                    p = p_s, and so on   l. 8; p_s is then the next slot in turn that was not p yet
+//   else                                    p = p_s, and so on   l. 8; p_s is then another slot that was not p yet
 //   every p was warned                   -> forward on the selector's own p: a packet must not look for ever, and where
 //                                           no path is better, what the selector knows of them and of order counts
+//
+// The further slots come in the selector's order: from `second` on, each `stride` behind the one before, around a prime
+// that is not below the number of slots, so that all of them are met once, whatever the stride from 1 on. In turn, the
+// slot behind one that is warned would get its share twice.
 //
 // Differences count between measured RTTs only; where one is not known, or too old, the packet goes on to the next
 // path. RTTs are known in the first leaf. Switches further on reroute, and never recirculate.
 #ifndef RLB_REROUTE_P4
 #define RLB_REROUTE_P4
-#include "common/next_slot.p4"
 #include "rlb/next_hops.p4"
 #include "rlb/path_rtt.p4"
 #include "rlb/warnings.p4"
@@ -29,6 +32,7 @@ control ReadPath(in bit<16> slot, in next_hops_t hops, in bit<16> leaf, in ticks
                out path_t path) {
     PortOfSlot() port_of_slot;
     WarnedUntil() warned_until;
+    PathRtt() path_rtt;
     apply {
         port_t port;
         path = { slot, false, 0 };
@@ -38,12 +42,7 @@ control ReadPath(in bit<16> slot, in next_hops_t hops, in bit<16> leaf, in ticks
             warned_until.apply(port, leaf, now_ticks, until_ticks);
             path.warned = until_ticks != 0;
             if ((bit<32>)leaf < LEAVES) {
-                ticks_t seen_ticks;
-                path_rtt_ticks.read(path.rtt_ticks, PATH_INDEX(port, leaf));
-                path_rtt_seen_ticks.read(seen_ticks, PATH_INDEX(port, leaf));
-                if (LONG_AGO(now_ticks, seen_ticks, (ticks_t)keep_ticks)) {
-                    path.rtt_ticks = 0;
-                }
+                path_rtt.apply(PATH_INDEX(port, leaf), now_ticks, keep_ticks, path.rtt_ticks);
             }
         }
     }
@@ -59,28 +58,30 @@ struct search_t {
 }
 
 // Lines 3-8 for one p_s; then p_s is the next one.
-control SearchStep(in bit<16> best, in next_hops_t hops, in bit<16> leaf, in ticks_t now_ticks, in bit<32> keep_ticks,
+control SearchStep(in kept_t kept, in next_hops_t hops, in bit<16> leaf, in ticks_t now_ticks, in bit<32> keep_ticks,
                    in bit<32> delay_ticks, inout search_t search) {
     ReadPath() read_path;
-    NextSlot() next_slot;
     apply {
         if (!search.ended && search.path.warned && search.left != 0) {
-            path_t other;
-            read_path.apply(search.next, hops, leaf, now_ticks, keep_ticks, other);
-            if (search.path.rtt_ticks != 0 && other.rtt_ticks > search.path.rtt_ticks
-                && other.rtt_ticks - search.path.rtt_ticks > delay_ticks) {
-                search.ended = true;
-                search.recirculates = true;
-                search.won_ticks = other.rtt_ticks - search.path.rtt_ticks;
-            } else {
-                search.path = other;
-                search.left = search.left - 1;
-                bit<16> next;
-                next_slot.apply(search.next, hops.count, next);
-                if (next == best) {
-                    next_slot.apply(best, hops.count, next);
+            // The prime may be larger than the group.
+            if (search.next < hops.count && search.next != kept.best) {
+                path_t other;
+                read_path.apply(search.next, hops, leaf, now_ticks, keep_ticks, other);
+                if (kept.ends == 0 && search.path.rtt_ticks != 0 && other.rtt_ticks > search.path.rtt_ticks
+                    && other.rtt_ticks - search.path.rtt_ticks > delay_ticks) {
+                    search.ended = true;
+                    search.recirculates = true;
+                    search.won_ticks = other.rtt_ticks - search.path.rtt_ticks;
+                } else {
+                    search.path = other;
+                    search.left = search.left - 1;
                 }
-                search.next = next;
+            }
+            if (!search.recirculates) {
+                search.next = search.next + kept.stride;
+                if (search.next >= hops.around) {
+                    search.next = search.next - hops.around;
+                }
             }
         } else {
             search.ended = true;
@@ -106,18 +107,18 @@ control Reroute(in kept_t kept, in next_hops_t hops, in bit<16> leaf, in ticks_t
             search.next = kept.next;
             search.left = kept.left;
         }
-        if (search.next >= hops.count) {
+        if (search.next >= hops.around) {
             search.next = 0;
         }
         read_path.apply(slot, hops, leaf, now_ticks, keep_ticks, search.path);
-        // eight next hops with the first one
-        search_step.apply(kept.best, hops, leaf, now_ticks, keep_ticks, delay_ticks, search);
-        search_step.apply(kept.best, hops, leaf, now_ticks, keep_ticks, delay_ticks, search);
-        search_step.apply(kept.best, hops, leaf, now_ticks, keep_ticks, delay_ticks, search);
-        search_step.apply(kept.best, hops, leaf, now_ticks, keep_ticks, delay_ticks, search);
-        search_step.apply(kept.best, hops, leaf, now_ticks, keep_ticks, delay_ticks, search);
-        search_step.apply(kept.best, hops, leaf, now_ticks, keep_ticks, delay_ticks, search);
-        search_step.apply(kept.best, hops, leaf, now_ticks, keep_ticks, delay_ticks, search);
+        // eight next hops with the first one, where the prime is their number
+        search_step.apply(kept, hops, leaf, now_ticks, keep_ticks, delay_ticks, search);
+        search_step.apply(kept, hops, leaf, now_ticks, keep_ticks, delay_ticks, search);
+        search_step.apply(kept, hops, leaf, now_ticks, keep_ticks, delay_ticks, search);
+        search_step.apply(kept, hops, leaf, now_ticks, keep_ticks, delay_ticks, search);
+        search_step.apply(kept, hops, leaf, now_ticks, keep_ticks, delay_ticks, search);
+        search_step.apply(kept, hops, leaf, now_ticks, keep_ticks, delay_ticks, search);
+        search_step.apply(kept, hops, leaf, now_ticks, keep_ticks, delay_ticks, search);
         unfinished = !search.ended && search.path.warned && search.left != 0;
         if (search.path.warned && search.left == 0 && !search.recirculates && kept.chosen < hops.count) {
             search.path.slot = kept.chosen;

@@ -9,6 +9,7 @@ const bool KNOWS_DETOURS = false;
 const bool KNOWS_CLASSES = false;
 
 #define SELECTOR DrillSelector
+#define SELECTOR_MEMORY DrillMemory
 #include "rlb/pipeline.p4"
 
 TAILRACE_MAIN

@@ -2,6 +2,7 @@
 """LetFlow: a flow takes a random next hop after every pause of at least a gap (RLB §II-A.3, HF2T §2).
 
 gap     one base RTT (assumption: paths that differ by less than a round trip do not reorder)
+tiers   every switch for itself
 path    in a Dragonfly UGAL-L, as Flowcut §II-A has it for flowcuts; elsewhere shortest paths
 """
 
@@ -28,6 +29,7 @@ from tailrace.schemes.dragonfly.paths import (
     checked_on,
     paths_on,
 )
+from tailrace.schemes.errors import IntentError
 from tailrace.schemes.resolved import Around, DragonflyPaths, Plan
 from tailrace.topology import Topology
 from tailrace.topology.timing import base_rtt_ns
@@ -36,6 +38,11 @@ from tailrace.words import Options, keys
 PLAIN = "plain"
 LETFLOW_VARIANTS = (PLAIN, HF2T)
 """LetFlow alone, or with NICs that make flowlets: the same as the key `hf2t`."""
+
+ALL, TOR = LETFLOW_TIERS = ("all", "tor")
+TIERS = keys.choice(
+    "tiers", f"which switches find flowlets: {ALL}, or {TOR}, those with hosts", LETFLOW_TIERS, section="HF2T §4.2"
+)
 
 
 @scheme
@@ -49,6 +56,7 @@ class LetflowConfig(SchemeConfig, frozen=True, kw_only=True):
         str, keys.choice("variant", f"{HF2T}: the same as {HF2T}=on", LETFLOW_VARIANTS, section="HF2T §4")
     ] = PLAIN
     gap_ns: Annotated[int | None, GAP] = None
+    tiers: Annotated[str, TIERS] = ALL
     path: Annotated[str | None, PATH] = None
     minimal_share: Annotated[float, SHARE] = DEFAULT_SHARE
 
@@ -61,12 +69,17 @@ class LetflowConfig(SchemeConfig, frozen=True, kw_only=True):
 
     def resolve(self, topology: Topology, around: Around) -> ResolvedLetflow:
         path = paths_on(topology, self.path, UGAL_L)
+        if path != SHORTEST and self.tiers != ALL:
+            raise IntentError(
+                f"scheme letflow: tiers={self.tiers} is for path={SHORTEST}: with path={path} every switch has hosts"
+            )
         found = self.filled(
             ResolvedLetflow,
             topology,
             around,
             program=self.name if path == SHORTEST else dragonfly.PROGRAM,
             gap_ns=base_rtt_ns(topology) if self.gap_ns is None else self.gap_ns,
+            tiers=self.tiers,
             path=path,
             kernel_tcp=True,
         )
@@ -78,6 +91,7 @@ class ResolvedLetflow(dragonfly.MayDetour, frozen=True, kw_only=True):
     """LetFlow in a network."""
 
     gap_ns: int
+    tiers: str
     path: str
     minimal_share: float
 
@@ -97,4 +111,4 @@ class ResolvedLetflow(dragonfly.MayDetour, frozen=True, kw_only=True):
         paths = self.dragonfly_paths
         if paths is not None:
             return dragonfly.entities(plan, paths)
-        return usual(plan, flowlet_config(plan, self.gap_ns))
+        return usual(plan, flowlet_config(plan, self.gap_ns, everywhere=self.tiers == ALL))

@@ -7,9 +7,6 @@ Presto is the selector, with cells of one packet: `next_slot` says where the nex
 
 from __future__ import annotations
 
-from functools import cache
-from itertools import count
-
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet
 
@@ -17,7 +14,7 @@ from tailrace.codec.layers.cnm import Cnm
 from tailrace.codec.layers.flow_pause import PAUSE_MAC
 from tailrace.codec.layers.local import Local
 from tailrace.native.runtime import Output, Replica
-from tailrace.schemes.rlb.app import FIRST_RELAY, FIRST_SESSION, UPSTREAM_GROUP, next_hop_parts
+from tailrace.schemes.rlb.app import FIRST_RELAY, FIRST_SESSION, UPSTREAM_GROUP, next_hop_arguments
 from tests.p4src.flow_hash import flow_hash
 from tests.p4src.frames import HOST_MAC, roce
 from tests.p4src.rig import DOWNLINK, REMOTE, UPLINK_GROUP, UPLINKS, Rig, number
@@ -60,16 +57,14 @@ class RlbRig(Rig):
     def members(self, group: int, ports: tuple[int, ...]) -> None:
         """Fill a group and the list of its ports."""
         super().members(group, ports)
-        arguments = {"count": len(ports), **next_hop_parts(ports)}
-        handle = self.insert("next_hops", (group,), "set_next_hops", **arguments)
+        handle = self.insert("next_hops", (group,), "set_next_hops", **next_hop_arguments(ports))
         if group == UPLINK_GROUP:
             self.uplink_hops = handle
 
     def shrink(self, count: int) -> None:
         """Leave the group of the uplinks its first so many ports."""
         self.delete("next_hops", self.uplink_hops)
-        ports = UPLINKS[:count]
-        arguments = {"count": count, **next_hop_parts(ports)}
+        arguments = next_hop_arguments(UPLINKS[:count])
         self.uplink_hops = self.insert("next_hops", (UPLINK_GROUP,), "set_next_hops", **arguments)
 
     def leaf_at(self, address: str, leaf: int, group: int) -> None:
@@ -84,6 +79,7 @@ class RlbRig(Rig):
         """Set how queues are judged; what is not given predicts nothing."""
         usual = {"dt_ticks": 0, "warn_bytes": FOREVER, "pause_bytes": FOREVER, "margin_ticks": 0}
         usual |= {"valid_ticks": FOREVER, "refresh_ticks": FOREVER, "own_leaf": self.leaf, "stay_ticks": 0}
+        usual |= {"threshold_alone": 0}
         numbers = {
             "first_session": FIRST_SESSION,
             "upstream_group": UPSTREAM_GROUP,
@@ -93,7 +89,7 @@ class RlbRig(Rig):
 
     def limits(self, **given: int) -> None:
         """Set how far packets may recirculate; not at all, unless `most` is given."""
-        usual = {"dynamic": 0, "most": 0, "room": ROOM, "inflow": 0, "usual_ticks": 0, "trust_ticks": FOREVER}
+        usual = {"dynamic": 0, "last_open": 0, "most": 0, "room": ROOM, "inflow": 0, "usual_ticks": 0, "trust_ticks": FOREVER}
         self.default("recirculation_config", **usual | given)
 
     def probes(self, period: int, keep: int = LONGEST) -> None:
@@ -140,14 +136,6 @@ def other_path(frame: Packet, port: int, ports: tuple[int, ...] = UPLINKS) -> in
     return ports[other_slot(flow_hash(frame), ports.index(port), len(ports))]
 
 
-@cache
-def sport_of(ahead: int, dst: str = REMOTE, size: int = len(UPLINKS)) -> int:
-    """Of a flow whose second slot is so many behind the first one: 1 is the next slot."""
-    return next(
-        sport for sport in count(FIRST_SPORT) if other_slot(flow_hash(roce(sport, dst=dst)), 0, size) == ahead
-    )
-
-
 def cnm(valid: int, *, leaf: int = REMOTE_LEAF, port: int = 7, hops: int = 0) -> Packet:
     """A warning of another switch, or its withdrawal (valid 0)."""
     header = Cnm(port=port, leaf=leaf, hops=hops, valid_ticks=valid)
@@ -175,5 +163,4 @@ __all__ = [
     "cnm",
     "cnms",
     "other_path",
-    "sport_of",
 ]

@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 from scapy.layers.inet import IP
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet
@@ -15,9 +17,12 @@ from tailrace.codec.layers.local import Local
 from tailrace.codec.layers.path_probe import PathProbe
 from tests.p4src.frames import roce
 from tests.p4src.rig import HOST, HOST_PORT, REMOTE, UPLINKS
+from tests.rlb.models import PathStamps
 from tests.rlb.rig import LEAVES, OWN_LEAF, REMOTE_LEAF, RlbRig
 
 PERIOD = 1000
+KEEP = 8 * PERIOD
+RTT_BYTES = 4  # the last ones of path_state_t
 START = 1 << 33  # more than the 32 bits of a stamp
 
 
@@ -96,6 +101,46 @@ def test_rtt_is_without_the_wait(leaf, rtt, wait, seen):
     leaf.send(UPLINKS[3], probed(roce(src=REMOTE, dst=HOST), **echo), leaf.clock + 1 + rtt)
     assert leaf.register("path_rtt_ticks", UPLINKS[0] * LEAVES + REMOTE_LEAF) == seen
     assert leaf.count("path_rtts_measured") > 0
+
+
+@settings(deadline=None, derandomize=True, max_examples=60)
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["stamp", "answer", "look"]),
+            st.integers(0, 2 * PERIOD),
+            st.integers(0, 9),
+            st.integers(0, 500),
+        ),
+        min_size=1,
+        max_size=30,
+    )
+)
+@example([("stamp", 1, 0, 0), ("answer", 300, 0, 0), ("stamp", 2000, 0, 0), ("look", 300, 0, 0), ("look", 9000, 0, 0)])
+@example([("stamp", PERIOD + 1, 0, 0)] * 4 + [("answer", 1, 2, 0), ("look", 1, 0, 0), ("look", 2000, 0, 0)])
+@example([("stamp", PERIOD + 1, 0, 0)] * 2 + [("answer", 1, 1, 0), ("answer", 1, 0, 0), ("look", 1, 0, 0)])
+def test_rtt_counts_as_much_as_its_oldest_stamp_is_old(shared, steps):
+    """Stamps, answers to any of them in any order, lost ones: what READ_PATH tells is what the model says."""
+    shared.reset()
+    shared.probes(PERIOD, KEEP)
+    model, stamps, now = PathStamps(KEEP), [], shared.clock + 1_000_000
+    path = UPLINKS[0] * LEAVES + REMOTE_LEAF
+    for step, gap, which, wait in steps:
+        now += gap
+        if step == "stamp":
+            shared.next_slot(0)
+            if PathProbe in Ether(shared.one(HOST_PORT, roce(), now).data):
+                stamps.append(now)
+                model.waiting.append(now)
+        elif step == "answer" and stamps:
+            stamp = stamps[-1 - which % len(stamps)]
+            wait = min(wait, now - stamp)
+            echo = {"echoes": 1, "echo_path": UPLINKS[0], "echo_ticks": stamp % 2**32, "echo_wait": wait}
+            shared.send(UPLINKS[3], probed(roce(src=REMOTE, dst=HOST), **echo), now)
+            model.answer(now, stamp, wait)
+        (answer,) = shared.packet_out("READ_PATH", path, now)
+        assert int.from_bytes(answer.data[-RTT_BYTES:], "big") == model.rtt(now)
+    shared.clock = now
 
 
 def test_there_and_back_between_two_leaves(leaf):

@@ -72,6 +72,7 @@ def run(rig: RlbRig, judge: Predictor, arrivals: list[Arrival]) -> tuple[Queue, 
         warn_bytes=judge.warn,
         pause_bytes=judge.pause,
         margin_ticks=judge.margin,
+        threshold_alone=int(judge.threshold_alone),
         refresh_ticks=judge.refresh,
         valid_ticks=SEEN_VALID,
     )
@@ -109,11 +110,13 @@ traces = st.lists(st.tuples(st.integers(0, 6), st.integers(1, 9)), min_size=1, m
     st.integers(1, 60),
     st.integers(0, 40_000),
     st.sampled_from([0, 3000, 20_000, FOREVER]),
+    st.booleans(),
 )
-@example([(1, 9)] * 10 + [(9, 1)] * 20 + [(1, 9)] * 10, 2000, 10, 40, 8000, 3000)
-def test_program_and_model_say_the_same(leaf, arrivals, dt, warn, more, margin, refresh):
-    """Every warning and withdrawal, at the same nanosecond."""
-    judge = Predictor(dt, warn * STEP, (warn + more) * STEP, margin, refresh)
+@example([(1, 9)] * 10 + [(9, 1)] * 20 + [(1, 9)] * 10, 2000, 10, 40, 8000, 3000, False)
+@example([(1, 9)] * 10 + [(9, 1)] * 20 + [(1, 9)] * 10, 2000, 10, 40, 8000, 3000, True)
+def test_program_and_model_say_the_same(leaf, arrivals, dt, warn, more, margin, refresh, alone):
+    """Every warning and withdrawal, at the same nanosecond; by growth, and by Q_th alone."""
+    judge = Predictor(dt, warn * STEP, (warn + more) * STEP, margin, refresh, alone)
     queue, seen = run(leaf, judge, arrivals)
     assert seen == queue.told
 
@@ -159,6 +162,30 @@ def test_no_warning_begins_while_the_queue_drains(leaf, burst, gap, dt):
     leaf.switch.run(leaf.clock)
     leaf.switch.outputs()
     assert leaf.empty()
+
+
+def test_threshold_alone_needs_no_growth(leaf):
+    """A queue that is above Q_th and drains: §V warns of it, §III-B.1 does not; of Q_th itself neither does."""
+    warned = []
+    for alone, most in ((0, 3 * STEP), (1, 3 * STEP), (1, 4 * STEP)):
+        leaf.reset()
+        leaf.warnings()
+        now = leaf.clock // STEP * STEP + STEP
+        for i in range(5):
+            leaf.send(FROM, FRAME, now + i, virtual_bytes=STEP - len(FRAME))
+        leaf.set_register("sample_bytes", FROM, 9 * STEP)
+        leaf.warnings(
+            threshold_alone=alone, dt_ticks=1, warn_bytes=most, pause_bytes=9 * STEP, margin_ticks=FOREVER
+        )
+        # one is being sent, one has left: with this one four wait
+        before = leaf.total("warnings_sent")
+        leaf.send(FROM, FRAME, now + STEP + 9, virtual_bytes=STEP - len(FRAME))
+        assert leaf.source_load(FROM) == 4 * STEP
+        warned.append(leaf.total("warnings_sent") - before)
+        leaf.clock = now + 100 * STEP
+        leaf.switch.run(leaf.clock)
+        leaf.switch.outputs()
+    assert warned == [0, 1, 0]
 
 
 def test_hosts_are_not_told(leaf):

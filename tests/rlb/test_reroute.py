@@ -16,17 +16,18 @@ from tailrace.native.runtime import Output
 from tests.p4src.flow_hash import flow_hash
 from tests.p4src.frames import roce
 from tests.p4src.rig import DOWNLINK, HOST_PORT, UPLINKS
-from tests.rlb.models import algorithm1, dynamic_limit, other_slot
+from tests.rlb.models import Decision, algorithm1, dynamic_limit, further_slots, other_slot
 from tests.rlb.rig import (
     FIRST_SPORT,
     FOREVER,
+    LEAVES,
+    REMOTE_LEAF,
     WIDE,
     WIDE_GROUP,
     WIDE_LEAF,
     WIDE_UPLINKS,
     RlbRig,
     other_path,
-    sport_of,
 )
 
 NOW = 1_000_000
@@ -73,29 +74,30 @@ def finish(rig: RlbRig, after: int = 1 << 22) -> list[Output]:
 @settings(deadline=None, derandomize=True, max_examples=60)
 @given(
     st.integers(0, len(WIDE_UPLINKS) - 1),
-    st.integers(1, len(WIDE_UPLINKS) - 1),
+    st.integers(FIRST_SPORT, FIRST_SPORT + 9999),
     st.lists(st.integers(0, 9), min_size=len(WIDE_UPLINKS), max_size=len(WIDE_UPLINKS)),
     st.lists(st.integers(0, 40), min_size=len(WIDE_UPLINKS), max_size=len(WIDE_UPLINKS)),
     st.integers(0, 20),
+    st.booleans(),
 )
-@example(10, 1, [0] * 40, [5] * 40, 0)
-@example(0, 1, [0] * 40, [1, *range(2, 41)], 3)
-@example(7, 1, [0] * 6 + [9] + [0] * 33, [1] * 40, 0)
-@example(5, 1, [0] * 40, [1] * 21 + [2] * 19, 0)
-@example(7, 6, [0] * 12 + [9] + [0] * 27, [1] * 40, 0)
-@example(5, 30, [0] * 40, [1] * 21 + [2] * 14 + [1] * 5, 0)
-def test_against_the_lines_of_the_paper(shared, best, ahead, open_paths, rtt, delay):
-    """Any warnings, any RTTs (0: none), any t_rc, 40 paths, a flow with any of them as the second: forwards on the
-    same port, or recirculates.
+@example(10, FIRST_SPORT, [0] * 40, [5] * 40, 0, False)
+@example(0, FIRST_SPORT, [0] * 40, [1, *range(2, 41)], 3, True)
+@example(7, FIRST_SPORT + 1, [0] * 6 + [9] + [0] * 33, [1] * 40, 0, False)
+@example(5, FIRST_SPORT + 2, [0] * 40, [1] * 21 + [2] * 19, 0, False)
+@example(7, FIRST_SPORT + 3, [0] * 12 + [9] + [0] * 27, [1] * 40, 0, True)
+@example(5, FIRST_SPORT + 4, [0] * 40, [1] * 21 + [2] * 14 + [1] * 5, 0, True)
+def test_against_the_lines_of_the_paper(shared, best, sport, open_paths, rtt, delay, last_open):
+    """Any warnings, any RTTs (0: none), any t_rc, 40 paths, any order of them: forwards on the same port, or
+    recirculates, once, and then takes p, or the next open path.
     """
-    frame, size = roce(sport_of(ahead, WIDE, len(WIDE_UPLINKS)), dst=WIDE), len(WIDE_UPLINKS)
-    second = other_slot(flow_hash(frame), best, size)
-    assert second == (best + ahead) % size
+    frame, size = roce(sport, dst=WIDE), len(WIDE_UPLINKS)
+    value = flow_hash(frame)
+    second = other_slot(value, best, size)
     warned = [number < 8 for number in open_paths]
     rig = shared
     rig.reset()
     rig.warnings()
-    rig.limits(most=1, usual_ticks=delay)
+    rig.limits(most=1, usual_ticks=delay, last_open=int(last_open))
     rig.clock = max(rig.clock, NOW) + 10_000
     for port, closed, ticks in zip(WIDE_UPLINKS, warned, rtt, strict=True):
         rig.warn(port, (1 << 47) * closed, WIDE_LEAF)
@@ -103,13 +105,17 @@ def test_against_the_lines_of_the_paper(shared, best, ahead, open_paths, rtt, de
     rig.next_slot(best, WIDE_GROUP)
     before = rig.total("recirculations")
     outputs = rig.send(HOST_PORT, frame, rig.clock)
-    decision = algorithm1(best, second, warned, rtt, delay)
+    decision = algorithm1(best, further_slots(value, second, size), warned, rtt, delay)
     went_round = rig.total("recirculations") - before
     assert went_round == (decision.suboptimal is not None)
     if went_round:
         # it waits for p; when it is back all is as it was, but that it may not go round again
         assert outputs == []
         outputs = finish(rig, 1000)
+        if last_open:
+            further = further_slots(value, decision.suboptimal, size)
+            left = algorithm1(decision.path, further, warned, rtt, delay, waits=False).path
+            decision = Decision(best if warned[left] else left)
     assert [output.port for output in outputs] == [WIDE_UPLINKS[decision.path]]
     assert rig.empty()
 
@@ -203,6 +209,38 @@ def test_old_delay_is_not_trusted(leaf):
     leaf.next_slot(0)
     assert leaf.send(HOST_PORT, FRAME, leaf.clock + 1001) == []
     assert len(finish(leaf)) == 1
+
+
+@pytest.mark.parametrize("most", [0, 3])
+def test_last_round_of_a_packet(leaf, most):
+    """When it may not go round any more it takes p, as warned as it is (last=p), or an open path (last=open);
+    where none is open, what the selector said.
+    """
+    for last_open, port in ((0, UPLINKS[0]), (1, SECOND)):
+        worth_waiting(leaf)
+        leaf.limits(most=most, last_open=last_open)
+        outputs = leaf.send(HOST_PORT, FRAME, leaf.clock) + finish(leaf)
+        assert [output.port for output in outputs] == [port]
+    for port in UPLINKS:
+        leaf.warn(port, 1 << 47)
+    worth_waiting(leaf)
+    outputs = leaf.send(HOST_PORT, FRAME, leaf.clock) + finish(leaf)
+    assert [output.port for output in outputs] == [UPLINKS[0]]
+    assert leaf.empty()
+
+
+def test_path_that_nobody_answers_is_slow(leaf):
+    """A packet waits for a fast path while its stamps are answered, or new; not when one is as old as the
+    other path is slow.
+    """
+    for age, waits in ((0, True), (SLOW - FAST, True), (SLOW, False)):
+        worth_waiting(leaf)
+        leaf.limits(most=1)
+        if age:
+            leaf.set_register("probe_unanswered_ticks", UPLINKS[0] * LEAVES + REMOTE_LEAF, leaf.clock - age)
+        outputs = leaf.send(HOST_PORT, FRAME, leaf.clock)
+        assert [output.port for output in outputs] == ([] if waits else [SECOND])
+        finish(leaf)
 
 
 def test_old_rtt_is_none(leaf):

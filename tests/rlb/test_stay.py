@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.p4src.flow_hash import flow_hash
 from tests.p4src.frames import roce
 from tests.p4src.rig import HOST_PORT, UPLINKS
-from tests.rlb.models import algorithm1, other_slot
+from tests.rlb.models import algorithm1, further_slots, other_slot
 from tests.rlb.rig import FIRST_SPORT, RlbRig, other_path
 
 STAY = 1000
@@ -112,11 +112,13 @@ def test_against_the_model(shared, sport, packets):
         now += gap
         for number, port in enumerate(UPLINKS):
             rig.warn(port, (1 << 47) * (number in warned))
-        start, second = slot, other_slot(flow_hash(roce(sport)), slot, size)
+        value = flow_hash(roce(sport))
+        start, second = slot, other_slot(value, slot, size)
         if moved is not None and moved[0] == slot and now - moved[2] <= STAY:
             start = moved[1]
             second = slot if second == start else second
-        expected = algorithm1(start, second, [i in warned for i in range(size)], [0] * size, 0).path
+        further = further_slots(value, second, size)
+        expected = algorithm1(start, further, [i in warned for i in range(size)], [0] * size, 0).path
         if len(warned) == size:
             expected = slot
         assert path(rig, now, slot, sport) == UPLINKS[expected]

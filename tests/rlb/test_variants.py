@@ -18,6 +18,7 @@ from tests.rlb.rig import FIRST_SPORT, REMOTE_LEAF, RlbRig, other_path
 
 STEP = 1000
 FLOWS = 64
+SENT = 1200
 SPORTS = range(FIRST_SPORT, FIRST_SPORT + FLOWS)
 
 
@@ -100,8 +101,8 @@ def test_flows_of_a_warned_slot_spread_over_all_others(variant):
     assert min(packets.values()) > FLOWS / (size - 1) / 2
 
 
-def test_drill_does_not_forget_while_it_is_refused():
-    """The selector is asked once a packet: its memory is of what it wanted."""
+def test_drill_remembers_what_was_used():
+    """Not a path that was refused, which stays empty and would be wanted for ever."""
     with VariantRig(DRILL) as rig:
         rig.warnings()
         rig.limits()
@@ -111,4 +112,27 @@ def test_drill_does_not_forget_while_it_is_refused():
         assert taken[-30:] == [UPLINKS[0]] * 30
         rig.warn(UPLINKS[0], 1 << 47)
         assert UPLINKS[0] not in [rig.one(HOST_PORT, roce(), 2 * STEP + i).port for i in range(30)]
-        assert rig.register("drill_memory", UPLINK_GROUP) == 1
+        assert rig.register("drill_memory", UPLINK_GROUP) != 1
+
+
+@pytest.mark.parametrize("warned", [(0, 1), (1, 4), (5, 6, 7)])
+def test_drill_spreads_evenly_over_what_is_open(warned):
+    """Warned uplinks are empty, and are drawn and refused again and again; no other one gets their share."""
+    ports = tuple(range(8, 16))
+    with VariantRig(DRILL) as rig:
+        rig.warnings()
+        rig.limits()
+        for port in ports:
+            rig.insert("port_role", (port,), rig.role(port))
+        rig.group("10.0.8.2", 8, ports)
+        rig.leaf_at("10.0.8.2", 8, 8)
+        for slot in warned:
+            rig.warn(ports[slot], 1 << 47, 8)
+        packets = Counter({port: 0 for port in ports})
+        for i in range(SENT):
+            port = rig.one(HOST_PORT, roce(dst="10.0.8.2"), STEP + i).port
+            packets[port] += 1
+            rig.set_load(port, packets[port] * STEP)
+    assert {port for port in ports if not packets[port]} == {ports[slot] for slot in warned}
+    fair = SENT / (len(ports) - len(warned))
+    assert all(0.9 * fair < packets[port] < 1.1 * fair for port in +packets)

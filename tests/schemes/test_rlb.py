@@ -13,7 +13,7 @@ from tailrace.p4rt.target import target
 from tailrace.schemes.base import resolve
 from tailrace.schemes.errors import IntentError
 from tailrace.schemes.registry import parse_scheme
-from tailrace.schemes.rlb.app import FIRST_RELAY, FIRST_SESSION, UPSTREAM_GROUP, VARIANTS, next_hop_parts
+from tailrace.schemes.rlb.app import FIRST_RELAY, FIRST_SESSION, UPSTREAM_GROUP, VARIANTS, next_hop_arguments
 from tailrace.schemes.rlb.declaration import MOST_COUNTED, ResolvedRlb, RlbConfig
 from tailrace.topology import parse_topology
 from tailrace.topology.timing import base_rtt_ns
@@ -75,6 +75,11 @@ def test_words() -> None:
         ("rlb:hold=0", "hold"),
         ("rlb:fault=0,hold=1ms", "hold"),
         ("rlb:fault=0,interval=1ms", "interval"),
+        ("rlb:last=best", "last"),
+        ("rlb:warn=qth", "warn"),
+        ("rlb:warn=threshold,dt=1us", "dt"),
+        ("rlb:warn=threshold,margin=1us", "margin"),
+        ("rlb:variant=drill,tiers=tor", "tiers"),
     ],
 )
 def test_bad_words(words: str, said: str) -> None:
@@ -198,15 +203,24 @@ def test_slots_are_the_same_in_both_tables() -> None:
     for entry in entries(found, "next_hops"):
         assert entry.match is not None
         parts = arguments(entry)
-        ports = tuple(members.pop((entry.match["group"], slot)) for slot in range(parts.pop("count")))
-        assert parts == next_hop_parts(ports)
+        ports = tuple(members.pop((entry.match["group"], slot)) for slot in range(parts["count"]))
+        assert parts == next_hop_arguments(ports)
     assert members == {}
 
 
 def test_parts_of_many_next_hops() -> None:
     """16 ports a part, each 16 bits, the first at the right."""
     ports = tuple(range(100, 140))
-    parts = next_hop_parts(ports)
+    parts = next_hop_arguments(ports)
     for slot, port in enumerate(ports):
         assert parts[f"ports{slot // 16}"] >> 16 * (slot % 16) & 0xFFFF == port
     assert parts["ports3"] == 0
+    assert (parts["count"], parts["around"]) == (40, 41)
+
+
+def test_slots_are_gone_through_around_a_prime() -> None:
+    """The least one that is not below their number, so that every stride meets all of them."""
+    primes = [next_hop_arguments(tuple(range(count)))["around"] for count in range(1, 65)]
+    for count, prime in enumerate(primes, 1):
+        assert all(len({step * stride % prime for step in range(prime)}) == prime for stride in range(1, prime))
+        assert not any(all(n % m for m in range(2, n)) for n in range(max(count, 2), prime))

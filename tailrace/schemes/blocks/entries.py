@@ -45,12 +45,17 @@ def usual(plan: Plan, *own: P4Entity) -> Iterator[P4Entity]:
     yield from routes(plan)
 
 
-def flowlet_config(plan: Plan, gap_ns: int) -> P4Entity:
+def flowlet_config(plan: Plan, gap_ns: int, *, everywhere: bool = True) -> P4Entity:
     """The pause that begins a new flowlet.
+
+    Args:
+        everywhere: whether switches without hosts find flowlets, too; else a flow's hash decides there.
 
     Raises:
         IntentError: it is too long for the program.
     """
+    if not everywhere and plan.switch.name not in plan.topology.leaves:
+        return default_action("flowlet_config", "no_flowlets")
     ticks = fitting(plan, "gap", "set_flowlet_gap", "gap_ticks", plan.target.ticks(gap_ns))
     return default_action("flowlet_config", "set_flowlet_gap", gap_ticks=ticks)
 

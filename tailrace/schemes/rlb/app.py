@@ -22,7 +22,7 @@ from tailrace.schemes.blocks.pfc import ROOM_PACKETS
 from tailrace.schemes.drill import DrillConfig, candidates
 from tailrace.schemes.errors import IntentError
 from tailrace.schemes.hermes import HermesConfig
-from tailrace.schemes.letflow import LetflowConfig
+from tailrace.schemes.letflow import ALL, LetflowConfig
 from tailrace.schemes.presto import PrestoConfig
 from tailrace.schemes.resolved import Plan, Resolved
 from tailrace.topology.timing import FULL_FRAME_BYTES, fabric_rate_bps, sending_ns
@@ -35,6 +35,8 @@ PRESTO, LETFLOW, DRILL, HERMES = VARIANTS = (
     HermesConfig.name,
 )
 NO_LIMIT, FIXED, DYNAMIC = LIMITS = ("none", "fixed", "dynamic")
+BEST, OPEN = LASTS = ("p", "open")
+DERIVATIVE, THRESHOLD = WARNINGS = ("derivative", "threshold")
 
 FIRST_SESSION = 256
 """Clone session of port 0; that of port p is so much higher."""
@@ -54,6 +56,7 @@ class RlbSettings(Resolved, frozen=True, kw_only=True):
     """What RLB is given in a network (declaration.RlbConfig has the keys)."""
 
     variant: str
+    warn: str
     pause_bytes: int
     warn_bytes: int
     dt_ns: int
@@ -64,12 +67,14 @@ class RlbSettings(Resolved, frozen=True, kw_only=True):
     keep_ns: int
     stay_ns: int
     limit: str
+    last: str
     most: int
     fault: int
     fault_ns: int
     hold_ns: int
     cell_bytes: int
     gap_ns: int
+    tiers: str
 
 
 def entities(plan: Plan, config: RlbSettings) -> Iterator[P4Entity]:
@@ -155,6 +160,7 @@ def _warning_config(plan: Plan, config: RlbSettings) -> P4Entity:
         "warning_config",
         "set_warnings",
         own_leaf=leaves.index(plan.switch.name) if plan.switch.name in leaves else no_leaf,
+        threshold_alone=int(config.warn == THRESHOLD),
         first_session=FIRST_SESSION,
         upstream_group=UPSTREAM_GROUP,
         first_relay=FIRST_RELAY,
@@ -175,6 +181,7 @@ def _recirculation_config(plan: Plan, config: RlbSettings) -> P4Entity:
         "recirculation_config",
         "set_recirculation",
         dynamic=int(config.limit == DYNAMIC),
+        last_open=int(config.last == OPEN),
         most=config.most,
         room=ROOM_PACKETS,
         **{name: fitting(plan, name, "set_recirculation", name, value) for name, value in values.items()},
@@ -209,23 +216,27 @@ def _selector(plan: Plan, config: RlbSettings) -> Iterator[P4Entity]:
     if config.variant == PRESTO:
         yield flowcell_config(plan, config.cell_bytes)
     elif config.variant == LETFLOW:
-        yield flowlet_config(plan, config.gap_ns)
+        yield flowlet_config(plan, config.gap_ns, everywhere=config.tiers == ALL)
     elif config.variant == DRILL:
         yield from candidates(plan)
 
 
-def next_hop_parts(ports: tuple[int, ...]) -> dict[str, int]:
-    """The ports of the slots as the parameters of `set_next_hops`: 16 bits each, 16 in a part."""
+def next_hop_arguments(ports: tuple[int, ...]) -> dict[str, int]:
+    """The parameters of `set_next_hops`: ports of the slots, 16 bits each, 16 in a part; how many; and the least
+    prime that is not below that, around which Algorithm 1 goes from one to the next (p4src/rlb/reroute.p4).
+    """
     parts = dict.fromkeys((f"ports{number}" for number in range(_PARTS)), 0)
     for slot, port in enumerate(ports):
         part, place = divmod(slot, _PORTS_A_PART)
         parts[f"ports{part}"] |= port << place * _PORT_BITS
-    return parts
+    count = len(ports)
+    around = next(n for n in range(max(count, 2), 2 * count + 2) if all(n % m for m in range(2, n)))
+    return {"count": count, "around": around, **parts}
 
 
 def _next_hops(plan: Plan) -> Iterator[P4Entity]:
     for group in plan.groups.groups:
-        action = P4TableAction("set_next_hops", count=len(group.slots), **next_hop_parts(group.slots))
+        action = P4TableAction("set_next_hops", **next_hop_arguments(group.slots))
         yield P4TableEntry("next_hops", match=P4TableMatch(group=group.id), action=action)
 
 

@@ -8,13 +8,14 @@ the path.
               same at the paper's 40 Gbps and 2 us
     Q_th      in [dC, Q_PFC - dC(n - 1)]; a quarter of Q_PFC, moved into these bounds (assumption; Fig. 18:
               the lower, the better)
+    warn      by the derivative (§III-B.1); §V, of the hardware, warns wherever Q_th is exceeded
     margin    4 times d or dt, whichever is longer: a warning takes two links to the leaf, and what is under
               way takes two (assumption; §III-B.1 has "a given threshold")
     valid     the longest pause that PFC can ask for at the slowest link, for a port that is paused brings no
               packet at which a warning could be given again (assumption); else renewed after half of it
     probe     one base RTT (§V)
-    age       of an RTT that still counts, 16 probe periods (assumption: a pause that lasts longer than that
-              tells more of a path than the RTT before it)
+    age       of an RTT that still counts, 16 probe periods (assumption)
+    last      of a packet that may not recirculate: p, the optimal path (§IV-B.1)
     interval  of Algorithm 2, one base RTT (assumption: t_rc alone is a few packets here)
     hold      of a path that Algorithm 2 found faulty, 100 base RTTs, at least an interval (assumption)
 """
@@ -33,10 +34,25 @@ from tailrace.schemes.base import SchemeConfig, scheme
 from tailrace.schemes.dragonfly.paths import GAP
 from tailrace.schemes.errors import IntentError
 from tailrace.schemes.hermes import HermesConfig, TagTable, with_hermes
+from tailrace.schemes.letflow import ALL, TIERS
 from tailrace.schemes.presto import CELL, DEFAULT_CELL_BYTES
 from tailrace.schemes.resolved import Around, PathTable, Plan
 from tailrace.schemes.rlb import app
-from tailrace.schemes.rlb.app import DRILL, DYNAMIC, HERMES, LETFLOW, LIMITS, NO_LIMIT, PRESTO, VARIANTS
+from tailrace.schemes.rlb.app import (
+    BEST,
+    DERIVATIVE,
+    DRILL,
+    DYNAMIC,
+    HERMES,
+    LASTS,
+    LETFLOW,
+    LIMITS,
+    NO_LIMIT,
+    PRESTO,
+    THRESHOLD,
+    VARIANTS,
+    WARNINGS,
+)
 from tailrace.schemes.rlb.faulty_paths import FaultyPaths
 from tailrace.schemes.watch import Tell, When
 from tailrace.topology import Topology
@@ -105,6 +121,10 @@ class RlbConfig(SchemeConfig, frozen=True, kw_only=True):
     warn_bytes: Annotated[
         int | None, _size("qth", "of an ingress queue below which no pause is predicted", "RLB §III-B.3")
     ] = None
+    warn: Annotated[
+        str,
+        keys.choice("warn", "of a pause by growth of the queue, or of qth alone", WARNINGS, section="RLB §III-B.1, §V"),
+    ] = DERIVATIVE
     dt_ns: Annotated[
         int | None, _time("dt", "over which the growth of an ingress queue is measured", "RLB §III-B.1")
     ] = None
@@ -121,13 +141,19 @@ class RlbConfig(SchemeConfig, frozen=True, kw_only=True):
         int | None, _time("valid", "a warning that is not renewed is forgotten after so long")
     ] = None
     probe_ns: Annotated[int | None, _time("probe", "each path is measured once in so long", "RLB §V")] = None
-    keep_ns: Annotated[int | None, _time("age", "an RTT that is older does not count")] = None
+    keep_ns: Annotated[int | None, _time("age", "an RTT that was measured before that does not count")] = None
     stay_ns: Annotated[
         int, keys.time("stay", "a flow that was moved stays until it has been idle for longer")
     ] = 0
     limit: Annotated[
         str, keys.choice("limit", "of recirculations; dynamic: RLB*", LIMITS, section="RLB §IV-B.1")
     ] = DYNAMIC
+    last: Annotated[
+        str,
+        keys.choice(
+            "last", "a packet that may not recirculate takes the path p, or one without a warning", LASTS, section="RLB §IV-B.1"
+        ),
+    ] = BEST
     most: Annotated[int, _counted("most", "recirculations of a packet", "RLB §IV-B.1")] = DEFAULT_MOST
     fault: Annotated[
         int,
@@ -141,6 +167,7 @@ class RlbConfig(SchemeConfig, frozen=True, kw_only=True):
     ] = None
     cell_bytes: Annotated[int, CELL] = DEFAULT_CELL_BYTES
     gap_ns: Annotated[int | None, GAP] = None
+    tiers: Annotated[str, TIERS] = ALL
 
     @property
     def only_transport(self) -> str | None:
@@ -152,9 +179,11 @@ class RlbConfig(SchemeConfig, frozen=True, kw_only=True):
         return self.variant == HERMES
 
     def checked(self, options: Options) -> RlbConfig:
-        for key, owner in (("cell", PRESTO), ("gap", LETFLOW)):
+        for key, owner in (("cell", PRESTO), ("gap", LETFLOW), ("tiers", LETFLOW)):
             if self.variant != owner:
                 keys.refuse(options, (key,), f"variant is {owner}")
+        if self.warn == THRESHOLD:
+            keys.refuse(options, ("dt", "margin"), f"warn is {DERIVATIVE}")
         if not self.fault:
             keys.refuse(options, ("interval", "hold"), "fault is not 0")
         if self.limit != NO_LIMIT:
@@ -212,7 +241,7 @@ class RlbConfig(SchemeConfig, frozen=True, kw_only=True):
 
 
 class ResolvedRlb(app.RlbSettings, frozen=True, kw_only=True):
-    """RLB in a network; `gap_ns` is of the selector letflow, `cell_bytes` of presto."""
+    """RLB in a network; `gap_ns` and `tiers` are of the selector letflow, `cell_bytes` of presto."""
 
     @property
     def dense_groups(self) -> bool:
