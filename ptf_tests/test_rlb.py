@@ -21,6 +21,7 @@ FAST, OTHER, LAST = UPLINKS
 # Where FAST is warned a flow's hash says which of the others it takes: FLOW takes OTHER, and this one LAST.
 LAST_FLOW = Flow(HOST, REMOTE, sport=49153)
 YEAR_LIKE = 1 << 30  # ticks: no recirculation takes so long
+HALF_YEAR_LIKE = YEAR_LIKE // 2  # nor is a packet on its way for so long: a path of this RTT is never overdue
 SHORT = 1000
 WIDE, WIDE_LEAF, WIDE_GROUP = "10.0.9.2", 9, 9
 INTERVAL = 500_000  # ticks of a microsecond: so long that many rounds of packets fit in
@@ -146,10 +147,12 @@ class ProbeTest(RlbTest):
 
 @group("rlb")
 class RecirculateTest(RlbTest):
-    """A packet waits for a path that is much faster than the others, as often as it may; then it takes it."""
+    """A packet waits for a path that is much faster than the others, as often as it may; then it takes it, or
+    one that is not warned (last_open).
+    """
 
     def runTest(self) -> None:
-        self.measure({FAST: 0, OTHER: YEAR_LIKE, LAST: YEAR_LIKE})
+        self.measure({FAST: HALF_YEAR_LIKE, OTHER: YEAR_LIKE, LAST: YEAR_LIKE})
         self.tell(FAST, cnm(FOREVER))
         for most in (0, 1, 5):
             self.limits(most=most)
@@ -162,8 +165,26 @@ class RecirculateTest(RlbTest):
         self.warnings(pause_bytes=1)
         self.assertEqual(list(UPLINKS), self.round_of_packets())
         self.assertEqual(before + 10, self.recirculations())
+        self.limits(most=5, dynamic=1, last_open=1)
+        self.assertEqual([OTHER, OTHER, LAST], self.round_of_packets())
+        self.assertEqual(before + 10, self.recirculations())
         for port in (HOST_PORT, *UPLINKS, self.number("mirror_port")):
             self.assertEqual((0, 0), self.port_queues(port))
+        self.nothing_else()
+
+
+@group("rlb")
+class OverdueTest(RlbTest):
+    """Nobody waits for a path for longer than its RTT: packets that do are stamps without an answer."""
+
+    def runTest(self) -> None:
+        self.measure({FAST: 0, OTHER: YEAR_LIKE, LAST: YEAR_LIKE})
+        self.tell(FAST, cnm(FOREVER))
+        self.limits(most=1)
+        self.eventually([OTHER, OTHER, LAST], self.round_of_packets)
+        before = self.recirculations()
+        self.assertEqual([OTHER, OTHER, LAST], self.round_of_packets())
+        self.assertEqual(before, self.recirculations())
         self.nothing_else()
 
 
@@ -189,7 +210,7 @@ class AlertTest(RlbTest):
 
     def runTest(self) -> None:
         self.subscribe()
-        self.measure({FAST: 0, OTHER: YEAR_LIKE, LAST: YEAR_LIKE})
+        self.measure({FAST: HALF_YEAR_LIKE, OTHER: YEAR_LIKE, LAST: YEAR_LIKE})
         self.tell(FAST, cnm(FOREVER))
         self.limits(most=255)
         self.failures(INTERVAL, 0)

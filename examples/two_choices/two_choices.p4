@@ -68,7 +68,8 @@ control LoadsOfTwo(in group_t group, in bit<16> first, in bit<16> other,
 
 // A selector (common/selector.p4). What is not data takes its ECMP slot.
 control TwoChoicesSelector(in bit<32> flow_hash, in headers_t hdr, inout metadata_t meta,
-                           inout standard_metadata_t standard_metadata, out bit<16> best, out bit<16> second) {
+                           inout standard_metadata_t standard_metadata, out bit<16> best, out bit<16> second,
+                           out bit<32> order) {
     // index: 16 bits of the flow's hash, as in the flowlet table. Written and read only here.
     @name("chosen_slots") register<bit<16>>(FLOWLET_SLOTS) chosen_slots;
     Flowlets() flowlets;
@@ -82,6 +83,7 @@ control TwoChoicesSelector(in bit<32> flow_hash, in headers_t hdr, inout metadat
         if (meta.kind == PacketKind_t.DATA) {
             flowlets.apply(flow_hash, standard_metadata.ingress_global_timestamp, value, begins);
         }
+        order = value;
         slot_of.apply(value, meta.route.group_size, best);
         // what the upper half of the value tells of the value modulo the size is too little to matter
         other_slot.apply(value >> 16, best, meta.route.group_size, second);

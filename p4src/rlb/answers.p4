@@ -24,7 +24,8 @@ control RlbAnswers(in ticks_t now_ticks, in bit<32> keep_ticks, inout headers_t 
             hdr.path_state.now_ticks = now_ticks;
             warned_until_ticks.read(hdr.path_state.warned_until_ticks, index);
             port_warned_until_ticks.read(hdr.path_state.port_warned_until_ticks, index / LEAVES);
-            path_rtt.apply(index, now_ticks, keep_ticks, hdr.path_state.rtt_ticks);
+            bool overdue;
+            path_rtt.apply(index, now_ticks, keep_ticks, hdr.path_state.rtt_ticks, overdue);
             path_rtt_seen_ticks.read(hdr.path_state.rtt_seen_ticks, index);
             answer.apply(PacketInReason_t.PATH, hdr, standard_metadata);
         } else if (hdr.packet_out.op == PacketOutOp_t.READ_RLB_PORT && index < PORTS) {

@@ -21,6 +21,7 @@ control ChoosePath(in next_hops_t hops, in bit<16> leaf, in ticks_t now_ticks, i
     MayRecirculate() may_recirculate;
     PortOfSlot() port_of_slot;
     DetectFailure() detect_failure;
+    NoteUnanswered() note_unanswered;
 
     apply {
         recirculation_config_t config;
@@ -47,11 +48,13 @@ control ChoosePath(in next_hops_t hops, in bit<16> leaf, in ticks_t now_ticks, i
             unfinished = true;
         }
         if (recirculates) {
+            port_t port;
+            port_of_slot.apply(slot, hops, port);
             meta.rlb.kept.best = search.path.slot;
             meta.rlb.kept.second = search.next;
+            // An RTT is known, so the port and the leaf are ones that there is room for.
+            note_unanswered.apply(PATH_INDEX(port, leaf), now_ticks);
             if (failures.interval_ticks != 0) {
-                port_t port;
-                port_of_slot.apply(slot, hops, port);
                 detect_failure.apply(port, meta.rlb.kept.count + 1, delay_ticks, now_ticks, failures, meta);
             }
         }

@@ -5,6 +5,8 @@
 //   leaf B keeps A's newest stamp; the next packet of one of its hosts to A takes it back, and how long it waited
 //   leaf A: RTT of (E, B) = now - stamp - wait; it counts for `keep_ticks`, and meanwhile at least as much as the oldest
 //           stamp of (E, B) is old that was not answered: of a path that is paused nobody answers
+//           a path is overdue while that is more than the RTT itself: nothing tells how slow it is
+//           a packet that recirculates for (E, B) is a stamp of it, too: where all wait, nobody sends one
 //
 // Packets of a path do not pass each other, so an answer is one to all stamps before, too: what is lost, and what leaf B
 // forgot for a newer stamp of another path, makes a path look slow until its next stamp comes back, at most for
@@ -23,7 +25,7 @@
 @name("path_rtt_ticks") register<bit<32>>(PATHS) path_rtt_ticks;        // index: PATH_INDEX; 0: not measured yet
 @name("path_rtt_seen_ticks") register<ticks_t>(PATHS) path_rtt_seen_ticks;  // index: PATH_INDEX; when it was measured
 @name("probe_sent_ticks") register<ticks_t>(PATHS) probe_sent_ticks;    // index: PATH_INDEX; the newest stamp
-// index: PATH_INDEX; the oldest stamp that is known not to be answered; 0: all are
+// index: PATH_INDEX; the oldest stamp, or packet that waits, that is known not to be answered; 0: all are
 @name("probe_unanswered_ticks") register<ticks_t>(PATHS) probe_unanswered_ticks;
 @name("echo_port") register<bit<16>>(LEAVES) echo_port;                 // index: leaf; path + 1 of a stamp, 0: none
 @name("echo_ticks") register<bit<32>>(LEAVES) echo_ticks;               // the stamp
@@ -32,9 +34,10 @@
 @name("probes_echoed") counter(1, CounterType.packets) probes_echoed;
 @name("path_rtts_measured") counter(1, CounterType.packets) path_rtts_measured;
 
-// The RTT of a path as it counts now; 0: not known.
-control PathRtt(in bit<32> path, in ticks_t now_ticks, in bit<32> keep_ticks, out bit<32> rtt_ticks) {
+// The RTT of a path as it counts now; 0: not known. `overdue`: it may be any longer.
+control PathRtt(in bit<32> path, in ticks_t now_ticks, in bit<32> keep_ticks, out bit<32> rtt_ticks, out bool overdue) {
     apply {
+        overdue = false;
         ticks_t seen_ticks;
         ticks_t unanswered_ticks;
         path_rtt_ticks.read(rtt_ticks, path);
@@ -44,10 +47,22 @@ control PathRtt(in bit<32> path, in ticks_t now_ticks, in bit<32> keep_ticks, ou
             rtt_ticks = 0;
         } else if (rtt_ticks != 0 && unanswered_ticks != 0
                    && LONG_AGO(now_ticks, unanswered_ticks, (ticks_t)rtt_ticks)) {
+            overdue = true;
             rtt_ticks = LONGEST_TICKS;
             if (now_ticks - unanswered_ticks < (ticks_t)LONGEST_TICKS) {
                 rtt_ticks = (bit<32>)(now_ticks - unanswered_ticks);
             }
+        }
+    }
+}
+
+// A stamp of now, or a packet that waits for the path.
+control NoteUnanswered(in bit<32> path, in ticks_t now_ticks) {
+    apply {
+        ticks_t unanswered_ticks;
+        probe_unanswered_ticks.read(unanswered_ticks, path);
+        if (unanswered_ticks == 0) {
+            probe_unanswered_ticks.write(path, now_ticks);
         }
     }
 }
@@ -72,6 +87,8 @@ control NoteAnswer(in bit<32> path, in bit<32> ticks, in ticks_t now_ticks) {
 // of the queues that data waits in.
 control PushProbe(in port_t port, in bit<16> leaf, in bit<16> own_leaf, in bit<32> period_ticks, in ticks_t now_ticks,
                   in bool is_data, inout headers_t hdr) {
+    NoteUnanswered() note_unanswered;
+
     apply {
         ticks_t last_ticks;
         bit<16> echoed;
@@ -88,11 +105,7 @@ control PushProbe(in port_t port, in bit<16> leaf, in bit<16> own_leaf, in bit<3
             stamp_path = (bit<16>)port;
             stamp_ticks = now_ticks[31:0];
             probe_sent_ticks.write(path, now_ticks);
-            ticks_t unanswered_ticks;
-            probe_unanswered_ticks.read(unanswered_ticks, path);
-            if (unanswered_ticks == 0) {
-                probe_unanswered_ticks.write(path, now_ticks);
-            }
+            note_unanswered.apply(path, now_ticks);
             probes_sent.count(0);
         }
         if (echoed != 0) {

@@ -4,7 +4,7 @@
 //
 //   p = best; p_s = second                                       l. 2, 4
 //   p is not warned                      -> forward on p         l. 3, 10
-//   RTT(p_s) - RTT(p) > t_rc             -> recirculate          l. 5-6
+//   RTT(p_s) - RTT(p) > t_rc             -> recirculate          l. 5-6; unless p is overdue (path_rtt.p4)
 //   else                                    p = p_s, and so on   l. 8; p_s is then another slot that was not p yet
 //   every p was warned                   -> forward on the selector's own p: a packet must not look for ever, and where
 //                                           no path is better, what the selector knows of them and of order counts
@@ -26,6 +26,7 @@ struct path_t {
     bit<16> slot;
     bool    warned;
     bit<32> rtt_ticks;  // 0: not known
+    bool    overdue;    // it may be longer
 }
 
 control ReadPath(in bit<16> slot, in next_hops_t hops, in bit<16> leaf, in ticks_t now_ticks, in bit<32> keep_ticks,
@@ -35,14 +36,14 @@ control ReadPath(in bit<16> slot, in next_hops_t hops, in bit<16> leaf, in ticks
     PathRtt() path_rtt;
     apply {
         port_t port;
-        path = { slot, false, 0 };
+        path = { slot, false, 0, false };
         port_of_slot.apply(slot, hops, port);
         if ((bit<32>)port < PATH_PORTS) {
             ticks_t until_ticks;
             warned_until.apply(port, leaf, now_ticks, until_ticks);
             path.warned = until_ticks != 0;
             if ((bit<32>)leaf < LEAVES) {
-                path_rtt.apply(PATH_INDEX(port, leaf), now_ticks, keep_ticks, path.rtt_ticks);
+                path_rtt.apply(PATH_INDEX(port, leaf), now_ticks, keep_ticks, path.rtt_ticks, path.overdue);
             }
         }
     }
@@ -67,7 +68,8 @@ control SearchStep(in kept_t kept, in next_hops_t hops, in bit<16> leaf, in tick
             if (search.next < hops.count && search.next != kept.best) {
                 path_t other;
                 read_path.apply(search.next, hops, leaf, now_ticks, keep_ticks, other);
-                if (kept.ends == 0 && search.path.rtt_ticks != 0 && other.rtt_ticks > search.path.rtt_ticks
+                if (kept.ends == 0 && search.path.rtt_ticks != 0 && !search.path.overdue
+                    && other.rtt_ticks > search.path.rtt_ticks
                     && other.rtt_ticks - search.path.rtt_ticks > delay_ticks) {
                     search.ended = true;
                     search.recirculates = true;

@@ -41,7 +41,10 @@ LETFLOW_VARIANTS = (PLAIN, HF2T)
 
 ALL, TOR = LETFLOW_TIERS = ("all", "tor")
 TIERS = keys.choice(
-    "tiers", f"which switches find flowlets: {ALL}, or {TOR}, those with hosts", LETFLOW_TIERS, section="HF2T §4.2"
+    "tiers",
+    f"which switches find flowlets: {ALL}, or {TOR}, those with hosts",
+    LETFLOW_TIERS,
+    section="HF2T §4.2",
 )
 
 
@@ -71,7 +74,8 @@ class LetflowConfig(SchemeConfig, frozen=True, kw_only=True):
         path = paths_on(topology, self.path, UGAL_L)
         if path != SHORTEST and self.tiers != ALL:
             raise IntentError(
-                f"scheme letflow: tiers={self.tiers} is for path={SHORTEST}: with path={path} every switch has hosts"
+                f"scheme letflow: tiers={self.tiers} goes with path={SHORTEST}, found '{path}': all switches of a"
+                " Dragonfly have hosts"
             )
         found = self.filled(
             ResolvedLetflow,

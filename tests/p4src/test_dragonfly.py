@@ -149,7 +149,7 @@ def test_flowlets_keep_their_path_whatever_the_queues_do():
     minimal, detour = Link(A, 2), Link(B, 4, THIRD_GROUP)
     with DragonflyRig("dragonfly", [minimal], [detour]) as rig:
         rig.paths("UGAL_L", "FLOWLET")
-        rig.default("flowlet_config", gap_ticks=100)
+        rig.default("flowlet_config", "set_flowlet_gap", gap_ticks=100)
         for start, (loaded, expected) in enumerate([(A, detour), (B, minimal), (A, detour)], 1):
             now = 1000 * start
             rig.set_load(A, 0)

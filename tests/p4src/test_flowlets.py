@@ -16,7 +16,7 @@ from tests.p4src.rig import HOST_PORT, UPLINKS, Rig
 
 def flowlet_rig(gap_ticks: int) -> Rig:
     rig = Rig("letflow", seed=3)
-    rig.default("flowlet_config", gap_ticks=gap_ticks)
+    rig.default("flowlet_config", "set_flowlet_gap", gap_ticks=gap_ticks)
     return rig
 
 
@@ -73,3 +73,16 @@ def test_what_is_not_data_makes_no_flowlet():
             rig.one(HOST_PORT, ack, now)
         rig.one(HOST_PORT, roce(), 1101)
         assert rig.count("flowlets_created") == 2
+
+
+def test_no_flowlets_where_a_switch_is_to_find_none():
+    """The path is that of the flow's hash, whatever its pauses."""
+    with flowlet_rig(1) as rig:
+        rig.default("flowlet_config", "no_flowlets")
+        taken = {}
+        for sport in range(50_000, 50_032):
+            frame = roce(sport)
+            taken[sport] = {rig.one(HOST_PORT, frame, 1000 * i + sport).port for i in range(1, 4)}
+            assert taken[sport] == {UPLINKS[flow_hash(frame) % len(UPLINKS)]}
+        assert rig.count("flowlets_created") == 0
+    assert len(set.union(*taken.values())) > 1

@@ -103,7 +103,13 @@ class Decision:
 
 
 def algorithm1(
-    best: int, further: Sequence[int], warned: Sequence[bool], rtt: Sequence[int], delay: int, *, waits: bool = True
+    best: int,
+    further: Sequence[int],
+    warned: Sequence[bool],
+    rtt: Sequence[int],
+    delay: int,
+    *,
+    waits: bool = True,
 ) -> Decision:
     """Lines 2-11. `rtt` 0: not measured, and then no difference counts. Where every path is warned the lines never
     end, and the selector's own is taken.

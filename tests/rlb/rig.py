@@ -16,7 +16,7 @@ from tailrace.codec.layers.local import Local
 from tailrace.native.runtime import Output, Replica
 from tailrace.schemes.rlb.app import FIRST_RELAY, FIRST_SESSION, UPSTREAM_GROUP, next_hop_arguments
 from tests.p4src.flow_hash import flow_hash
-from tests.p4src.frames import HOST_MAC, roce
+from tests.p4src.frames import HOST_MAC
 from tests.p4src.rig import DOWNLINK, REMOTE, UPLINK_GROUP, UPLINKS, Rig, number
 from tests.rlb.models import other_slot
 
@@ -89,7 +89,15 @@ class RlbRig(Rig):
 
     def limits(self, **given: int) -> None:
         """Set how far packets may recirculate; not at all, unless `most` is given."""
-        usual = {"dynamic": 0, "last_open": 0, "most": 0, "room": ROOM, "inflow": 0, "usual_ticks": 0, "trust_ticks": FOREVER}
+        usual = {
+            "dynamic": 0,
+            "last_open": 0,
+            "most": 0,
+            "room": ROOM,
+            "inflow": 0,
+            "usual_ticks": 0,
+            "trust_ticks": FOREVER,
+        }
         self.default("recirculation_config", **usual | given)
 
     def probes(self, period: int, keep: int = LONGEST) -> None:
@@ -111,9 +119,10 @@ class RlbRig(Rig):
         return self.register("warned_until_ticks", port * LEAVES + leaf)
 
     def rtt(self, port: int, ticks: int, leaf: int = REMOTE_LEAF) -> None:
-        """Give a path an RTT, measured now."""
+        """Give a path an RTT, measured now, all of its stamps answered."""
         self.set_register("path_rtt_ticks", port * LEAVES + leaf, ticks)
         self.set_register("path_rtt_seen_ticks", port * LEAVES + leaf, self.clock)
+        self.set_register("probe_unanswered_ticks", port * LEAVES + leaf, 0)
 
     def cells(self, register: str) -> list[int]:
         """All cells of a register."""

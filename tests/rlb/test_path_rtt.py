@@ -116,7 +116,15 @@ def test_rtt_is_without_the_wait(leaf, rtt, wait, seen):
         max_size=30,
     )
 )
-@example([("stamp", 1, 0, 0), ("answer", 300, 0, 0), ("stamp", 2000, 0, 0), ("look", 300, 0, 0), ("look", 9000, 0, 0)])
+@example(
+    [
+        ("stamp", 1, 0, 0),
+        ("answer", 300, 0, 0),
+        ("stamp", 2000, 0, 0),
+        ("look", 300, 0, 0),
+        ("look", 9000, 0, 0),
+    ]
+)
 @example([("stamp", PERIOD + 1, 0, 0)] * 4 + [("answer", 1, 2, 0), ("look", 1, 0, 0), ("look", 2000, 0, 0)])
 @example([("stamp", PERIOD + 1, 0, 0)] * 2 + [("answer", 1, 1, 0), ("answer", 1, 0, 0), ("look", 1, 0, 0)])
 def test_rtt_counts_as_much_as_its_oldest_stamp_is_old(shared, steps):

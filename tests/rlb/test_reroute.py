@@ -34,7 +34,7 @@ NOW = 1_000_000
 RECIRC_BPS = 8_000_000_000  # a nanosecond a byte
 FRAME = roce()
 SECOND = other_path(FRAME, UPLINKS[0])
-FAST, SLOW = 1000, 1_000_000
+FAST, SLOW = 100_000, 1_000_000
 WAIT = len(FRAME)
 ONE = 1 << 16
 
@@ -230,14 +230,43 @@ def test_last_round_of_a_packet(leaf, most):
 
 
 def test_path_that_nobody_answers_is_slow(leaf):
-    """A packet waits for a fast path while its stamps are answered, or new; not when one is as old as the
-    other path is slow.
-    """
-    for age, waits in ((0, True), (SLOW - FAST, True), (SLOW, False)):
+    """A packet waits for a fast path while its stamps are answered, or new; not for one that is overdue."""
+    for age, waits in ((0, True), (FAST, True), (FAST + 1, False)):
         worth_waiting(leaf)
         leaf.limits(most=1)
         if age:
             leaf.set_register("probe_unanswered_ticks", UPLINKS[0] * LEAVES + REMOTE_LEAF, leaf.clock - age)
+        outputs = leaf.send(HOST_PORT, FRAME, leaf.clock)
+        assert [output.port for output in outputs] == ([] if waits else [SECOND])
+        finish(leaf)
+
+
+def test_packet_that_waits_is_a_stamp(leaf):
+    """No others go to a path that all wait for: after its RTT it is overdue, until a stamp has come back."""
+    path, start = UPLINKS[0] * LEAVES + REMOTE_LEAF, leaf.clock
+    worth_waiting(leaf)
+    leaf.limits(most=1)
+    for late, waits in ((0, True), (FAST, True), (FAST + 1, False)):
+        leaf.next_slot(0)
+        outputs = leaf.send(HOST_PORT, FRAME, start + late)
+        assert [output.port for output in outputs] == ([] if waits else [SECOND])
+        leaf.switch.run(start + late + 2 * WAIT)
+        leaf.switch.outputs()
+        assert leaf.register("probe_unanswered_ticks", path) == start
+    leaf.clock = start + 3 * FAST
+    worth_waiting(leaf)
+    assert leaf.send(HOST_PORT, FRAME, leaf.clock) == []
+    finish(leaf)
+
+
+def test_unanswered_path_is_slow_to_others(leaf):
+    """A packet goes on to a second path whose RTT is alike; once its stamp is as old as it is worth, it waits."""
+    for age, waits in ((0, False), (FAST + 1, False), (SLOW, True)):
+        worth_waiting(leaf)
+        leaf.rtt(SECOND, FAST)
+        leaf.limits(most=1, usual_ticks=SLOW // 2)
+        if age:
+            leaf.set_register("probe_unanswered_ticks", SECOND * LEAVES + REMOTE_LEAF, leaf.clock - age)
         outputs = leaf.send(HOST_PORT, FRAME, leaf.clock)
         assert [output.port for output in outputs] == ([] if waits else [SECOND])
         finish(leaf)

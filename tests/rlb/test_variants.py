@@ -128,7 +128,7 @@ def test_drill_spreads_evenly_over_what_is_open(warned):
         rig.leaf_at("10.0.8.2", 8, 8)
         for slot in warned:
             rig.warn(ports[slot], 1 << 47, 8)
-        packets = Counter({port: 0 for port in ports})
+        packets = Counter(dict.fromkeys(ports, 0))
         for i in range(SENT):
             port = rig.one(HOST_PORT, roce(dst="10.0.8.2"), STEP + i).port
             packets[port] += 1

@@ -176,6 +176,23 @@ def test_common_configuration() -> None:
     }
 
 
+@pytest.mark.parametrize("words", ["letflow:", "rlb:variant=letflow,"])
+def test_tiers_that_find_flowlets(words: str) -> None:
+    """tiers=tor: switches with hosts alone (HF2T §4.2); else all of them."""
+    topology = parse_topology("fat-tree:k=4")
+    for tiers, finders in (("all", topology.switches), ("tor", None)):
+        held = intent(topology, parse_scheme(f"{words}gap=1us,tiers={tiers}"), VIRTUAL)
+        names = {switch.name for switch in finders} if finders else set(topology.leaves)
+        for name, found in held.items():
+            given = defaults(found)["flowlet_config"]
+            assert given == ({"gap_ticks": 1000} if name in names else {})
+
+
+def test_tiers_are_for_shortest_paths() -> None:
+    with pytest.raises(IntentError, match="tiers=tor goes with path=shortest, found 'ugal-l'"):
+        intent(parse_topology("dragonfly:p=2,a=4,h=2"), parse_scheme("letflow:tiers=tor"), VIRTUAL)
+
+
 def test_presto_configuration() -> None:
     """The size of a cell in bytes, whatever the clock."""
     for words, cell_bytes in (("presto", 65_536), ("presto:cell=10KB", 10_000)):

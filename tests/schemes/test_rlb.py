@@ -222,5 +222,7 @@ def test_slots_are_gone_through_around_a_prime() -> None:
     """The least one that is not below their number, so that every stride meets all of them."""
     primes = [next_hop_arguments(tuple(range(count)))["around"] for count in range(1, 65)]
     for count, prime in enumerate(primes, 1):
-        assert all(len({step * stride % prime for step in range(prime)}) == prime for stride in range(1, prime))
+        assert all(
+            len({step * stride % prime for step in range(prime)}) == prime for stride in range(1, prime)
+        )
         assert not any(all(n % m for m in range(2, n)) for n in range(max(count, 2), prime))

@@ -123,7 +123,9 @@ class RlbConfig(SchemeConfig, frozen=True, kw_only=True):
     ] = None
     warn: Annotated[
         str,
-        keys.choice("warn", "of a pause by growth of the queue, or of qth alone", WARNINGS, section="RLB §III-B.1, §V"),
+        keys.choice(
+            "warn", "of a pause by growth of the queue, or of qth alone", WARNINGS, section="RLB §III-B.1, §V"
+        ),
     ] = DERIVATIVE
     dt_ns: Annotated[
         int | None, _time("dt", "over which the growth of an ingress queue is measured", "RLB §III-B.1")
@@ -151,7 +153,10 @@ class RlbConfig(SchemeConfig, frozen=True, kw_only=True):
     last: Annotated[
         str,
         keys.choice(
-            "last", "a packet that may not recirculate takes the path p, or one without a warning", LASTS, section="RLB §IV-B.1"
+            "last",
+            "a packet that may not recirculate takes the path p, or one without a warning",
+            LASTS,
+            section="RLB §IV-B.1",
         ),
     ] = BEST
     most: Annotated[int, _counted("most", "recirculations of a packet", "RLB §IV-B.1")] = DEFAULT_MOST
