@@ -74,8 +74,8 @@ class LetflowConfig(SchemeConfig, frozen=True, kw_only=True):
         path = paths_on(topology, self.path, UGAL_L)
         if path != SHORTEST and self.tiers != ALL:
             raise IntentError(
-                f"scheme letflow: tiers={self.tiers} goes with path={SHORTEST}, found '{path}': all switches of a"
-                " Dragonfly have hosts"
+                f"scheme letflow: tiers={self.tiers} goes with path={SHORTEST}, found '{path}':"
+                " all switches of a Dragonfly have hosts"
             )
         found = self.filled(
             ResolvedLetflow,

@@ -222,8 +222,8 @@ def _selector(plan: Plan, config: RlbSettings) -> Iterator[P4Entity]:
 
 
 def next_hop_arguments(ports: tuple[int, ...]) -> dict[str, int]:
-    """The parameters of `set_next_hops`: the ports of the slots, 16 bits each, 16 in a part; how many there are;
-    and the least prime from there on, around which Algorithm 1 goes through them (p4src/rlb/reroute.p4).
+    """The parameters of `set_next_hops`: the ports of the slots, 16 bits each, 16 in a part; how many there
+    are; and the least prime from there on, around which Algorithm 1 goes through them (p4src/rlb/reroute.p4).
     """
     parts = dict.fromkeys((f"ports{number}" for number in range(_PARTS)), 0)
     for slot, port in enumerate(ports):
