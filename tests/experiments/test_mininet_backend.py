@@ -86,7 +86,14 @@ PORT = {
     "pfc_received": 2,
     "pfc_ignored": 1,
     "pfc": {
-        "0": {"xoff_sent": 5, "paused_ns": 250, "headroom_most_bytes": 70, "storms": 1, "storm_dropped": 6}
+        "0": {
+            "xoff_sent": 5,
+            "paused_ns": 250,
+            "times_paused": 2,
+            "headroom_most_bytes": 70,
+            "storms": 1,
+            "storm_dropped": 6,
+        }
     },
 }
 SWITCH = {
@@ -116,6 +123,7 @@ def test_pfc_of_the_switches(tmp_path: Path) -> None:
         lost=5,
         ignored=2,
         headroom_most_bytes=70,
+        times_paused=2,
         storms=1,
         storm_dropped=6,
         buffer_most_bytes=990,

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,7 +18,7 @@ def observe(arrivals: Arrivals) -> tuple[int, int, int]:
     """(out of order, overtaken, degree) of arrivals: number, and whether it is a retransmission."""
     observer = OrderObserver()
     for index, retransmission in arrivals:
-        observer.on_packet(index, retransmission)
+        observer.on_packet(index, retransmission, tag=0)
     return observer.out_of_order, observer.overtaken, observer.degree_max
 
 
@@ -91,3 +93,43 @@ def test_a_packet_later_than_its_retransmission_counts_once():
 def test_a_senseless_jump_costs_no_memory_without_bound():
     """A forged PSN far away opens no more gaps than a window can have."""
     assert (0, 0, 0) == observe([(0, False), (1 << 23, False)])
+
+
+def path_changes(arrivals: list[tuple[int, bool, int]]) -> int:
+    """As the receiver counts them, of arrivals: number, whether it is a retransmission, path tag."""
+    observer = OrderObserver()
+    for index, retransmission, tag in arrivals:
+        observer.on_packet(index, retransmission, tag)
+    return observer.path_changes
+
+
+def path_changes_by_definition(arrivals: list[tuple[int, bool, int]]) -> int:
+    """The same with the future known: first transmissions in the order of sending, but those that come after
+    their retransmission.
+    """
+    again: set[int] = set()
+    sent: dict[int, int] = {}
+    for index, retransmission, tag in arrivals:
+        if retransmission:
+            again.add(index)
+        elif index not in again:
+            sent[index] = tag
+    tags = [sent[index] for index in sorted(sent)]
+    return sum(one != other for one, other in itertools.pairwise(tags))
+
+
+@settings(max_examples=500, deadline=None, derandomize=True)
+@given(arrivals(), st.data())
+def test_path_changes_are_in_the_order_of_sending(sequence, data):
+    """Whatever overtakes what, or is lost and comes again."""
+    tagged = [(index, again, data.draw(st.integers(0, 2))) for index, again in sequence]
+    assert path_changes_by_definition(tagged) == path_changes(tagged)
+
+
+def test_two_paths_that_arrive_in_turn_are_one_change():
+    """Packets 0 to 3 took one path and 4 to 7 another, faster one."""
+    turns = [(4, 1), (0, 0), (5, 1), (1, 0), (6, 1), (2, 0), (7, 1), (3, 0)]
+    assert path_changes([(index, False, tag) for index, tag in turns]) == 1
+    # a flow that comes back has changed twice, in whatever order that is seen
+    back = [(0, 0), (3, 0), (1, 1), (2, 1)]
+    assert path_changes([(index, False, tag) for index, tag in back]) == 2

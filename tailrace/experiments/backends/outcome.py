@@ -40,7 +40,8 @@ class PfcSeen:
     `paused_ns` over the time that all ports had together. `lost` counts packets that switches dropped because
     a headroom or their buffer was full, and `ignored` control frames that are no PFC. Of all ports the one
     that used most of its headroom used `headroom_most_bytes`; of all switches the one whose memory was
-    fullest held `buffer_most_bytes`. Pauses held ports for too long `storms` times, and `storm_dropped`
+    fullest held `buffer_most_bytes`. Ports were paused in `times_paused` stretches, a pause and what prolongs
+    it; None where nobody counts them. Pauses held ports for too long `storms` times, and `storm_dropped`
     packets were dropped for that.
     """
 
@@ -53,6 +54,7 @@ class PfcSeen:
     ignored: int
     headroom_most_bytes: int
     buffer_most_bytes: int
+    times_paused: int | None = None
     storms: int = 0
     storm_dropped: int = 0
 
@@ -65,9 +67,22 @@ class PfcSeen:
         )
 
     def document(self) -> dict[str, int | float]:
-        """The same in JSON; without storms, if there was none."""
-        found = asdict(self)
+        """The same in JSON; without storms, if there was none, and with the mean length of a pause."""
+        found = {k: v for k, v in asdict(self).items() if v is not None}
+        if self.times_paused:
+            found["mean_pause_ns"] = self.paused_ns / self.times_paused
         return found if self.storms else {k: v for k, v in found.items() if not k.startswith("storm")}
+
+
+@dataclass(frozen=True, slots=True)
+class DataSeen:
+    """Data packets that no host has got: `dropped` by switches or lost to faults, whole or `trimmed`, whose payload a
+    switch had cut off before; and `under_way` when the run ended.
+    """
+
+    dropped: int
+    trimmed: int
+    under_way: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +105,8 @@ class Outcome:
     """What a run measured. None, or a missing counter, is what this target cannot observe.
 
     `unobserved` names fields of the records that this target could not count.
-    `counters` holds each switch's own counters by name; `dropped` counts packets that switches dropped,
-    `packet_hops` packets that switches took in. `delays` says whether the links' propagation delays were
+    `counters` holds each switch's own counters by name; `dropped` counts frames that switches dropped or
+    faults took, of any kind, and `data` says what of them carried data. `packet_hops` counts packets that switches took in. `delays` says whether the links' propagation delays were
     there. `gaps` are those between data packets of a flow, where NICs measured them, and `learned` is what
     NICs have learnt that stretch gaps. `nics` says how they ran: `compiled` or `interpreted`. `traffic_s`
     is that part of the real time `wall_s` in which packets went. `by_rank` says what each process did then
@@ -102,6 +117,7 @@ class Outcome:
     wall_s: float
     counters: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     dropped: int | None = None
+    data: DataSeen | None = None
     overload_reasons: tuple[str, ...] = ()
     virtual_ns: int | None = None
     packet_hops: int | None = None

@@ -23,6 +23,8 @@ def pfc_seen(switches: Sequence[Mapping[str, Any]], priority: int, span_ns: int)
     ports = [port for switch in switches for port in switch["ports"].values()]
     lossless = [port["pfc"][str(priority)] for port in ports if str(priority) in port["pfc"]]
     paused_ns = sum(counts["paused_ns"] for counts in lossless)
+    # the programs that pause where the traffic manager cannot do not count them
+    told = all("times_paused" in counts for counts in lossless)
     whole_ns = len(ports) * span_ns
     buffers = [switch["buffer"] for switch in switches]
     return PfcSeen(
@@ -33,6 +35,7 @@ def pfc_seen(switches: Sequence[Mapping[str, Any]], priority: int, span_ns: int)
         pause_fraction=paused_ns / whole_ns if whole_ns else 0.0,
         lost=sum(switch["drops"].get(reason, 0) for switch in switches for reason in LOST),
         ignored=sum(port["pfc_ignored"] for port in ports),
+        times_paused=sum(counts["times_paused"] for counts in lossless) if told else None,
         headroom_most_bytes=max((counts["headroom_most_bytes"] for counts in lossless), default=0),
         storms=sum(counts["storms"] for counts in lossless),
         storm_dropped=sum(counts["storm_dropped"] for counts in lossless),

@@ -28,13 +28,14 @@ class FlowRow:
     """One flow. Times in ns since the traffic began; None where the flow did not finish.
 
     `src` and `dst` are host names. `packets` counts data packets sent, retransmissions included;
-    `out_of_order` those that arrived when another PSN was expected, `ood_max` the largest distance between
-    the two. `overtaken` counts first transmissions that arrived after a later one, `timeouts` those of
+    `received` those that arrived, duplicates too, and `first_received` the first transmissions among them.
+    `out_of_order` counts first transmissions that arrived when another PSN was expected, losses aside, `ood_max`
+    the largest distance between the two; `out_of_order_raw` all arrivals with another PSN than the receiver's
+    transport expected (Flowcut §III-C2). `path_changes` are in the order of sending. `overtaken` counts first transmissions that arrived after a later one, `timeouts` those of
     retransmission, `ce_marked` data packets that arrived marked by ECN, `trimmed` those that arrived without
     their payload, `nacks` what told the sender of them. `explored` counts packets whose path was drawn,
     `reused` those on a path known to be good, `blocked` paths blocked after a timeout (Spritz §IV).
-    `received` counts data packets that arrived, duplicates too, `cnps_sent` and `cnps_received` the CNPs of
-    DCQCN, of the receiver and at the sender. `stretched` counts gaps between packets that the NIC stretched,
+    `cnps_sent` and `cnps_received` count the CNPs of DCQCN, of the receiver and at the sender. `stretched` counts gaps between packets that the NIC stretched,
     by `stretched_ns` in all, and `natural` those beyond the flowlet threshold by themselves (HF2T §4).
     `flow_class` is the column `class`: classes.py.
     """
@@ -64,6 +65,8 @@ class FlowRow:
     reused: int = 0
     blocked: int = 0
     received: int = 0
+    first_received: int = 0
+    out_of_order_raw: int = 0
     cnps_sent: int = 0
     cnps_received: int = 0
     stretched: int = 0
@@ -99,6 +102,8 @@ SCHEMA = {
     "reused": INTEGER,
     "blocked": INTEGER,
     "received": INTEGER,
+    "first_received": INTEGER,
+    "out_of_order_raw": INTEGER,
     "cnps_sent": INTEGER,
     "cnps_received": INTEGER,
     "stretched": INTEGER,
@@ -144,6 +149,8 @@ def make_row(
         reused=record.reused,
         blocked=record.blocked,
         received=record.received,
+        first_received=record.first_received,
+        out_of_order_raw=record.out_of_order_raw,
         cnps_sent=record.cnps_sent,
         cnps_received=record.cnps_received,
         stretched=record.stretched,

@@ -13,6 +13,7 @@ from typing import TypeVar
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from tailrace.experiments.backends.outcome import DataSeen
 from tailrace.experiments.results.gaps import GapSummary
 from tailrace.experiments.results.rows import FlowRow
 from tailrace.experiments.results.statistics import mean, percentile
@@ -43,20 +44,37 @@ class Slowdown(msgspec.Struct, frozen=True):
 
 
 class Packets(msgspec.Struct, frozen=True):
-    """Data packets. `sent` counts retransmissions, `delivered` what reached a receiving NIC, in any order.
+    """Data packets. `sent` counts retransmissions, `delivered` what reached a receiving NIC, in any order, and
+    `first_delivered` the first transmissions among that.
 
-    `dropped` counts frames of every kind, ACKs too; `trimmed` data packets whose payload a full queue has cut
-    off: what is sent is delivered or among those.
+    `dropped` counts frames of every kind that switches dropped or faults took: `dropped_data` whole data
+    packets, `dropped_trimmed` those whose payload a full queue had cut off before, `dropped_control` all others
+    (ACKs, pauses). `trimmed` counts data packets whose payload was cut off, wherever they ended, `under_way`
+    whole ones on wires and in switches when the run ended. So what is sent is somewhere:
+
+        sent = delivered + trimmed + dropped_data + under_way
+
+    `out_of_order` counts first transmissions that arrived with another PSN than expected, losses aside
+    (tailrace/hosts/nic/order.py), and its fraction is of `first_delivered`. `out_of_order_raw` counts all
+    arrivals with another PSN than the transport expected, of `delivered`: what Flowcut §III-C2 and Spritz Fig. 6
+    define, where go-back-N makes every packet behind a late one count, and its retransmission, too.
     `ood_p99` is over flows: each flow's largest out-of-order degree, in packets.
     """
 
     sent: int
     delivered: int | UnsetType = UNSET
+    first_delivered: int | UnsetType = UNSET
     retransmitted: int | UnsetType = UNSET
     dropped: int | UnsetType = UNSET
+    dropped_data: int | UnsetType = UNSET
+    dropped_trimmed: int | UnsetType = UNSET
+    dropped_control: int | UnsetType = UNSET
     trimmed: int | UnsetType = UNSET
+    under_way: int | UnsetType = UNSET
     out_of_order: int | UnsetType = UNSET
     out_of_order_fraction: float | UnsetType = UNSET
+    out_of_order_raw: int | UnsetType = UNSET
+    out_of_order_raw_fraction: float | UnsetType = UNSET
     ood_p99: int | UnsetType = UNSET
 
 
@@ -85,8 +103,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     """One run. `overload_reasons`, `faults` and `time_scale` tell how to read the rest.
 
     `task` is the key of the words that it was made from (tailrace/experiments/run/task.py), where it belongs
-    to a sweep. `path_changes`, `drains` and `drained_ns` are sums over the flows, as their receivers and
-    senders saw them. `nics` says whether NICs ran `compiled` or `interpreted`, which changes nothing but
+    to a sweep. `path_changes` (in the order of sending), `drains`, `drained_ns` and `timeouts` (of
+    retransmission) are sums over the flows, as their receivers and senders saw them. `nics` says whether NICs ran `compiled` or `interpreted`, which changes nothing but
     `wall_s`. `unobserved` names columns of flows.parquet that a run has not, because nobody could
     count them. `flows`, `completed` and all times leave out flows of the background; `classes` has them, too.
     `traffic_s` is that part of `wall_s`, in seconds of real time, in which packets went; the rest is set-up
@@ -119,6 +137,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     path_changes: int | UnsetType = UNSET
     drains: int | UnsetType = UNSET
     drained_ns: int | UnsetType = UNSET
+    timeouts: int | UnsetType = UNSET
     flowcut: dict[str, int] | UnsetType = UNSET
     flowlets: dict[str, int] | UnsetType = UNSET
     gaps: GapSummary | UnsetType = UNSET
@@ -181,25 +200,34 @@ def steering(rows: Sequence[FlowRow]) -> dict[str, int]:
 def packets(
     rows: Sequence[FlowRow],
     *,
-    delivered: int,
-    dropped: int | None,
+    dropped: int | None = None,
+    data: DataSeen | None = None,
     trimmed: int | None = None,
     unobserved: Collection[str] = (),
 ) -> Packets:
-    """Sums over the rows; `delivered` is what the receivers counted, and None is what nobody counted.
+    """Sums over the rows, and what switches and the network counted; None is what nobody counted.
 
     `unobserved` names columns of which the same is true.
     """
     ordered = "out_of_order" not in unobserved
-    out_of_order = sum(row.out_of_order for row in rows)
+    delivered, firsts = sum(row.received for row in rows), sum(row.first_received for row in rows)
+    out_of_order, raw = sum(row.out_of_order for row in rows), sum(row.out_of_order_raw for row in rows)
+    control = None if dropped is None or data is None else dropped - data.dropped - data.trimmed
     return Packets(
         sent=sum(row.packets for row in rows),
         delivered=delivered,
+        first_delivered=firsts if ordered else UNSET,
         retransmitted=sum(row.retransmitted for row in rows),
         dropped=known(dropped),
+        dropped_data=UNSET if data is None else data.dropped,
+        dropped_trimmed=UNSET if data is None else data.trimmed,
+        dropped_control=known(control),
         trimmed=known(trimmed),
+        under_way=UNSET if data is None else data.under_way,
         out_of_order=out_of_order if ordered else UNSET,
-        out_of_order_fraction=out_of_order / delivered if delivered and ordered else UNSET,
+        out_of_order_fraction=out_of_order / firsts if firsts and ordered else UNSET,
+        out_of_order_raw=raw if ordered else UNSET,
+        out_of_order_raw_fraction=raw / delivered if delivered and ordered else UNSET,
         ood_p99=percentile([row.ood_max for row in rows], 99) if rows and ordered else UNSET,
     )
 

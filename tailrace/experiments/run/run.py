@@ -106,7 +106,7 @@ def _summary(planned: Plan, outcome: Outcome, rows: tuple[FlowRow, ...]) -> Summ
     if chosen is not None and ALGORITHMS[chosen.algorithm] == ANY:
         own[chosen.algorithm] = steering(rows)
     counted = measured_rows(rows)
-    delivered = sum(record.received for record in outcome.records)
+    delivered = sum(row.received for row in rows)
     return Summary(
         scheme=experiment.scheme,
         variant=parse(experiment.scheme, "scheme").options.get("variant", UNSET),
@@ -129,14 +129,15 @@ def _summary(planned: Plan, outcome: Outcome, rows: tuple[FlowRow, ...]) -> Summ
         pfc=UNSET if outcome.pfc is None else outcome.pfc.document(),
         packets=packets(
             rows,
-            delivered=delivered,
             dropped=outcome.dropped,
+            data=outcome.data,
             trimmed=trimmed(outcome.counters.values()),
             unobserved=outcome.unobserved,
         ),
         path_changes=UNSET if "path_changes" in outcome.unobserved else sum(row.path_changes for row in rows),
         drains=sum(row.drains for row in rows),
         drained_ns=sum(row.drained_ns for row in rows),
+        timeouts=UNSET if "timeouts" in outcome.unobserved else sum(row.timeouts for row in rows),
         flowcut=own.pop("flowcut", UNSET),
         flowlets=flowlets(outcome.counters, {host.switch for host in planned.topology.hosts}),
         gaps=UNSET if outcome.gaps is None else outcome.gaps.summary(base_rtt_ns(planned.topology)),

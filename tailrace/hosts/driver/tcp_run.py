@@ -27,7 +27,10 @@ from tailrace.hosts.flows.dependencies import check_dependencies
 from tailrace.hosts.gaps.histogram import merged_bins
 from tailrace.words.constants import NS_PER_S
 
-UNOBSERVED: Final = ("out_of_order", "ood_max", "overtaken", "path_changes", "ce_marked", "trimmed")
+UNOBSERVED: Final = (
+    *("first_received", "out_of_order", "out_of_order_raw", "ood_max", "overtaken", "path_changes"),
+    *("ce_marked", "trimmed"),
+)
 """Fields of FlowRecord that nobody has counted: packets are the kernel's, and it tells of none of these."""
 
 CONNECT_S: Final = 60.0

@@ -81,10 +81,13 @@ class FlowRecord:
     retransmitted: those of them that were retransmissions.
     out_of_order: see hosts.nic.order.
     ood_max: greatest out-of-order degree, in packets (Flowcut §IV-C).
-    path_changes: consecutive arrivals whose path tags differ.
+    path_changes: first transmissions whose path tag differs from that of the one sent before, see there.
     drains: times the flow was stopped so that it might change its path.
     drained_ns: time it was stopped, in all.
     received: data packets that arrived at the receiver, duplicates included.
+    first_received: first transmissions among them.
+    out_of_order_raw: those of all of them whose PSN was not the one that the receiver's transport expected,
+        whatever was lost or sent again (Flowcut §III-C2, Spritz Fig. 6).
     overtaken: first transmissions that arrived after a later one; 0 where the order is kept.
     timeouts: retransmission timeouts.
     ce_marked: data packets that arrived marked by ECN.
@@ -92,8 +95,7 @@ class FlowRecord:
     nacks: answers that told the source of such a packet.
     explored, reused: packets whose path was drawn, and those on a path known to be good (Spritz §IV).
     blocked: times a path was blocked after a timeout.
-    out_of_sequence: arrivals beyond the one that the receiver expects next, also where that was lost
-        (Spritz Fig. 6).
+    out_of_sequence: arrivals beyond the one that the receiver expects next, also where that was lost.
     cnps_sent, cnps_received: CNPs that the receiver sent, and that the source got.
     stretched: gaps between its packets that the NIC stretched (HF2T §4).
     stretched_ns: by how much, in all.
@@ -114,6 +116,8 @@ class FlowRecord:
     drains: int
     drained_ns: int
     received: int = 0
+    first_received: int = 0
+    out_of_order_raw: int = 0
     overtaken: int = 0
     timeouts: int = 0
     ce_marked: int = 0

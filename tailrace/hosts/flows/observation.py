@@ -15,6 +15,7 @@ import msgspec
 from tailrace.hosts.flows.flow import FlowRecord, FlowSpec
 
 NO_TAG: Final = -1
+"""The path tag of a packet that has not come."""
 
 
 class SenderObservation(msgspec.Struct, frozen=True, gc=False):
@@ -62,19 +63,23 @@ class ReceiverObservation(msgspec.Struct, frozen=True, gc=False):
     end_ns: when every byte was there in order; None: not yet.
     packets: data packets that arrived, duplicates and retransmissions included.
     bytes: payload taken, each byte once.
-    out_of_sequence: arrivals beyond the transport's expected PSN, for whatever reason.
+    first_received: first transmissions among them.
+    out_of_order_raw: arrivals with another PSN than the transport expects, for whatever reason.
+    out_of_sequence: those of them with a larger PSN.
     ce_marked: arrivals marked by ECN.
     trimmed: arrivals without their payload, not among `packets`.
     cnps_sent: CNPs sent.
-    tag: path tag of the packet that came last; NO_TAG: none came.
     highest: the greatest number of a packet that arrived as a first transmission; -1: none did.
+    tag: its path tag; NO_TAG: none did.
     """
 
     flow: FlowSpec
     end_ns: int | None = None
     packets: int = 0
     bytes: int = 0
+    first_received: int = 0
     out_of_order: int = 0
+    out_of_order_raw: int = 0
     overtaken: int = 0
     ood_max: int = 0
     out_of_sequence: int = 0
@@ -124,6 +129,8 @@ def _record(sender: SenderObservation, receiver: ReceiverObservation | None) -> 
         drains=sender.drains,
         drained_ns=sender.drained_ns,
         received=receiver.packets if receiver else 0,
+        first_received=receiver.first_received if receiver else 0,
+        out_of_order_raw=receiver.out_of_order_raw if receiver else 0,
         overtaken=receiver.overtaken if receiver else 0,
         timeouts=sender.timeouts,
         ce_marked=receiver.ce_marked if receiver else 0,

@@ -11,15 +11,20 @@ keeps the order delivers them in that order, with gaps where packets were lost.
   transmission, then they were out of order; by a retransmission, then the gap was a loss and they were not.
   A first transmission that comes even after its retransmission counts as one packet out of order.
 * out-of-order degree: PSN of an out-of-order packet minus the expected one; the maximum (Flowcut §IV-C).
-* out of sequence: arrivals beyond the transport's expected PSN, losses included: what the NIC itself sees.
+* path changes: of two first transmissions that were sent one after the other, and arrived, those whose path
+  tags differ. They are put in the order of sending before they are compared: packets of two paths that
+  arrive in turn have changed their path once. One whose gap its retransmission has filled is left out.
 
 Without loss, "out of order" is exactly the number of arrivals with expected PSN ≠ received PSN. With loss
-but no reordering it is 0.
+but no reordering it is 0. The receiver counts beside it what its transport sees, losses and retransmissions
+included (`hosts.nic.receiver`): out of order "raw", and out of sequence.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+
+from tailrace.hosts.flows.observation import NO_TAG
 
 # A gap longer than this is no gap but nonsense; it is far beyond every window.
 MAX_GAP_PACKETS = 1 << 16
@@ -29,43 +34,104 @@ class OrderObserver:
     """Watches the packets of one flow, numbered from 0 without wrapping.
 
     highest: the greatest number of a packet that arrived as a first transmission; -1: none did.
+    tag: its path tag; NO_TAG: none did.
     """
 
-    __slots__ = ("_again", "_missing", "_waiting", "degree_max", "highest", "out_of_order", "overtaken")
+    __slots__ = (
+        "_again",
+        "_missing",
+        "_numbers",
+        "_tags",
+        "_waiting",
+        "degree_max",
+        "highest",
+        "out_of_order",
+        "overtaken",
+        "path_changes",
+        "tag",
+    )
 
     def __init__(self) -> None:
         """Nothing has arrived."""
         self.out_of_order = 0
         self.overtaken = 0
         self.degree_max = 0
+        self.path_changes = 0
         self.highest = -1
+        self.tag: int = NO_TAG
         self._missing: list[int] = []  # sorted: not arrived, and below the highest arrival
         self._waiting: list[int] = []  # sorted: arrivals behind a sequence gap, not counted so far
         self._again: set[int] | None = None  # above the highest arrival: arrived as retransmissions only
+        # first transmissions from the last one below all gaps on, and their tags; none while there is no gap
+        self._numbers: list[int] = []
+        self._tags: list[int] = []
 
-    def resume(self, packets: int, highest: int, out_of_order: int, overtaken: int, degree_max: int) -> None:
+    def resume(
+        self,
+        packets: int,
+        highest: int,
+        tag: int,
+        out_of_order: int,
+        overtaken: int,
+        degree_max: int,
+        path_changes: int,
+    ) -> None:
         """Goes on where it was when all of so many packets had arrived: then nothing was missing below the
         highest one, and those above it had come as retransmissions only.
         """
         self.highest = highest
+        self.tag = tag
         self.out_of_order = out_of_order
         self.overtaken = overtaken
         self.degree_max = degree_max
+        self.path_changes = path_changes
         self._again = set(range(highest + 1, packets)) or None
 
-    def on_packet(self, index: int, retransmission: bool) -> None:
-        """A packet arrived: its number in the flow, and whether it was sent before."""
+    def on_packet(self, index: int, retransmission: bool, tag: int) -> None:
+        """A packet arrived: its number in the flow, whether it was sent before, and its path tag."""
         if index == self.highest + 1 and not (self._missing or self._again or retransmission):
+            if tag != self.tag:
+                self._follow(tag)
             self.highest = index
         elif retransmission:
             self._on_retransmission(index)
         elif index > self.highest:
             self._open(index)
-            self.highest = index
             if self._missing:
                 self._waiting.append(index)
+                self._remember(index, tag)
+            if tag != self.tag:
+                self._follow(tag)
+            self.highest = index
         else:
-            self._on_delayed(index)
+            self._on_delayed(index, tag)
+
+    def _follow(self, tag: int) -> None:
+        """Behind the highest one comes one with another tag."""
+        if self.tag != NO_TAG:
+            self.path_changes += 1
+        self.tag = tag
+
+    def _remember(self, index: int, tag: int) -> None:
+        """There is a gap, and whoever fills it comes between others."""
+        if not self._numbers and self.highest >= 0:
+            self._numbers.append(self.highest)
+            self._tags.append(self.tag)
+        self._numbers.append(index)
+        self._tags.append(tag)
+
+    def _put_between(self, index: int, tag: int) -> None:
+        """A first transmission fills a gap; behind it there always is one."""
+        numbers, tags = self._numbers, self._tags
+        at = bisect_left(numbers, index)
+        behind = tags[at]
+        changes = 1 if tag != behind else 0
+        if at > 0:
+            before = tags[at - 1]
+            changes += (1 if before != tag else 0) - (1 if before != behind else 0)
+        self.path_changes += changes
+        numbers.insert(at, index)
+        tags.insert(at, tag)
 
     def _open(self, after: int) -> None:
         first = max(self.highest + 1, after - MAX_GAP_PACKETS)
@@ -87,7 +153,7 @@ class OrderObserver:
             del self._missing[position]
             self._forget()
 
-    def _on_delayed(self, index: int) -> None:
+    def _on_delayed(self, index: int, tag: int) -> None:
         self.overtaken += 1
         self.degree_max = max(self.degree_max, self.highest - index)
         position = bisect_left(self._missing, index)
@@ -100,11 +166,19 @@ class OrderObserver:
         del self._waiting[behind:]
         if position > 0:
             self._waiting.append(index)
+        self._put_between(index, tag)
         self._forget()
 
     def _forget(self) -> None:
-        """Arrivals with no gap below them were in order."""
+        """Arrivals with no gap below them were in order, and of their tags the last one is of interest."""
         if not self._missing:
             self._waiting.clear()
+            self._numbers.clear()
+            self._tags.clear()
         else:
-            del self._waiting[: bisect_left(self._waiting, self._missing[0])]
+            first = self._missing[0]
+            del self._waiting[: bisect_left(self._waiting, first)]
+            below = bisect_left(self._numbers, first) - 1
+            if below > 0:
+                del self._numbers[:below]
+                del self._tags[:below]

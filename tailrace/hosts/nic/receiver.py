@@ -35,7 +35,7 @@ from tailrace.codec.layers.bth import ROCE_PORT, Syndrome
 from tailrace.codec.layers.dscp import Dscp
 from tailrace.codec.templates import Address, ack_headers, cnp_frame, nic_ack_headers
 from tailrace.hosts.flows.flow import FlowSpec
-from tailrace.hosts.flows.observation import NO_TAG, ReceiverObservation
+from tailrace.hosts.flows.observation import ReceiverObservation
 from tailrace.hosts.nic.end import FlowEnd
 from tailrace.hosts.nic.message import NO_FORM, Message
 from tailrace.hosts.nic.order import OrderObserver
@@ -77,9 +77,9 @@ class FlowReceiver(FlowEnd):
         self._order = OrderObserver()
         self._bytes = 0
         self._packets = 0
+        self._first_received = 0
+        self._out_of_order_raw = 0
         self._out_of_sequence = 0
-        self._path_changes = 0
-        self._tag = NO_TAG
         self._ce_marked = 0
         self._trimmed = 0
         # what the next answer echoes: of the packet that came last
@@ -91,15 +91,21 @@ class FlowReceiver(FlowEnd):
         assert seen.end_ns is not None
         self._transport.resume()
         self._order.resume(
-            self._message.packets, seen.highest, seen.out_of_order, seen.overtaken, seen.ood_max
+            self._message.packets,
+            seen.highest,
+            seen.tag,
+            seen.out_of_order,
+            seen.overtaken,
+            seen.ood_max,
+            seen.path_changes,
         )
         self.end_ns = seen.end_ns
         self._cnps_sent = seen.cnps_sent
         self._bytes = seen.bytes
         self._packets = seen.packets
+        self._first_received = seen.first_received
+        self._out_of_order_raw = seen.out_of_order_raw
         self._out_of_sequence = seen.out_of_sequence
-        self._path_changes = seen.path_changes
-        self._tag = seen.tag
         self._ce_marked = seen.ce_marked
         self._trimmed = seen.trimmed
 
@@ -175,14 +181,14 @@ class FlowReceiver(FlowEnd):
         if data_fields >> CE_SHIFT & 1:
             self._ce_marked += 1
             self._marked = True
-        tag = data_fields >> TAG_SHIFT & TAG_MASK
-        if tag != self._tag:
-            if self._tag != NO_TAG:
-                self._path_changes += 1
-            self._tag = tag
-        self._order.on_packet(index, data_fields >> RETRANSMISSION_SHIFT & 1 == 1)
-        if index > expected:
-            self._out_of_sequence += 1
+        again = data_fields >> RETRANSMISSION_SHIFT & 1 == 1
+        if not again:
+            self._first_received += 1
+        self._order.on_packet(index, again, data_fields >> TAG_SHIFT & TAG_MASK)
+        if index != expected:
+            self._out_of_order_raw += 1
+            if index > expected:
+                self._out_of_sequence += 1
 
     def deadline_ns(self) -> int:
         """When something that is held back must go out."""
@@ -230,14 +236,16 @@ class FlowReceiver(FlowEnd):
             end_ns=self.end_ns if self.end_ns != _NO_TIME else None,
             packets=self._packets,
             bytes=self._bytes,
+            first_received=self._first_received,
             out_of_order=self._order.out_of_order,
+            out_of_order_raw=self._out_of_order_raw,
             overtaken=self._order.overtaken,
             ood_max=self._order.degree_max,
             out_of_sequence=self._out_of_sequence,
-            path_changes=self._path_changes,
+            path_changes=self._order.path_changes,
             ce_marked=self._ce_marked,
             trimmed=self._trimmed,
             cnps_sent=self._cnps_sent,
-            tag=self._tag,
+            tag=self._order.tag,
             highest=self._order.highest,
         )

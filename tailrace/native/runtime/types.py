@@ -181,7 +181,8 @@ class Account:
 
     What came in (``rx``) or was made inside (clones, multicast copies, pauses) has left (``tx``), was
     dropped, or is held in queues, re-entry and outputs; payload may also have been cut off by truncate. What
-    is held is found by looking for it, all else is counted as it happens.
+    is held is found by looking for it, all else is counted as it happens. ``held_data`` of the frames held have
+    virtual payload, and are no copies.
     """
 
     rx_frames: int
@@ -195,6 +196,7 @@ class Account:
     dropped_virt: int
     cut_virt: int
     held_virt: int
+    held_data: int
 
     @property
     def balanced(self) -> bool:
@@ -230,7 +232,7 @@ class PfcStats:
     Of what came in by the port: ``bytes`` that wait, above the threshold ``headroom_bytes``, and the most of
     either that there ever were. ``xoff_sent`` counts repeated pauses, too; the sender was kept paused for
     ``pausing_ns``. ``received`` counts frames that named the priority, and its queue was paused for
-    ``paused_ns`` by them. Of ``storms``, in which pauses held the queue for too long, one goes on where
+    ``paused_ns`` by them, in ``times_paused`` stretches. Of ``storms``, in which pauses held the queue for too long, one goes on where
     ``storming`` is 1; they have lasted ``storm_ns`` and ``storm_dropped`` packets were dropped.
     """
 
@@ -243,6 +245,7 @@ class PfcStats:
     received: int
     pausing_ns: int
     paused_ns: int
+    times_paused: int
     storms: int
     storming: int
     storm_dropped: int

@@ -16,6 +16,7 @@ from tailrace.codec.layers import local
 from tailrace.codec.layers.bth import BTH, ROCE_PORT
 from tailrace.codec.layers.data_shim import DataShim, Stamp
 from tailrace.codec.layers.detour import Detour
+from tailrace.codec.layers.dscp import Dscp
 from tailrace.codec.layers.local import Subtype
 from tailrace.codec.layers.nic_shim import SHIM_PORT, NicShim
 from tailrace.codec.layout import Layout
@@ -92,6 +93,7 @@ class Net(Protocol):
         self,
         local_type: int,
         aside: int,
+        trimmed: int,
         shims: list[tuple[int, int, int, int, int]],
         bths: list[tuple[int, int, int]],
         /,
@@ -132,6 +134,7 @@ class Net(Protocol):
     # observing
     def wire(self, wire: int, /) -> tuple[bool, int, int, int, int, int]: ...
     def traffic(self) -> tuple[int, int, int, int, int, int]: ...
+    def data(self) -> tuple[int, int, int, int, int]: ...
     def trace(self) -> bytes: ...
     def tap(self, wire: int, function: Callable[[int, int, bytes, int], None], /) -> None: ...
     def capture(self, path: Path, wires: list[tuple[int, str]], /) -> None: ...
@@ -164,7 +167,8 @@ def _formats(net: Net) -> None:
         (ROCE_PORT, plain.span("BTH.psn").byte, plain.span("UDP.sport").byte),
         (SHIM_PORT, nic.span("BTH.psn").byte, nic.span("NicShim.orig_sport").byte),
     ]
-    net.set_formats(local.ETHER_TYPE, 1 << Subtype.DETOUR, shims, sequences)
+    trimmed = 1 << Dscp.TRIMMED | 1 << Dscp.TRIMMED_STEERED
+    net.set_formats(local.ETHER_TYPE, 1 << Subtype.DETOUR, trimmed, shims, sequences)
 
 
 def new_net() -> Net:

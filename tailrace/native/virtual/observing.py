@@ -45,6 +45,21 @@ class Traffic:
         return self.cut + self.dropped + self.swallowed
 
 
+@dataclass(frozen=True, slots=True)
+class DataFrames:
+    """Frames that carry data and that no host has got.
+
+    `dropped` by switches, or sent to a port without a wire, `lost` to faults, `under_way` in switches and on
+    wires. Trimmed ones, whose payload a switch has cut off before, are apart. Clones are none of them.
+    """
+
+    dropped: int
+    dropped_trimmed: int
+    lost: int
+    lost_trimmed: int
+    under_way: int
+
+
 class Columns(NamedTuple):
     """What was sampled of one port."""
 
@@ -125,6 +140,10 @@ class Observing(Fabric):
     def traffic(self) -> Traffic:
         """What has happened since the start."""
         return Traffic(*map(sum, zip(*self.everywhere(self._net.traffic()), strict=True)))
+
+    def data(self) -> DataFrames:
+        """What has become of the data that no host has got."""
+        return DataFrames(*map(sum, zip(*self.everywhere(self._net.data()), strict=True)))
 
     def account(self) -> Account:
         """Where all frames are at this moment. What somebody put into a switch by hand is not known here."""

@@ -119,7 +119,7 @@ def test_what_is_in_flight_is_lost_when_the_program_is_replaced(config: str) -> 
 
 def test_an_account_that_does_not_add_up_is_not_balanced() -> None:
     """The check sees a frame too few, and a byte too few."""
-    whole = Account(3, 1, 2, 1, 1, 30, 10, 20, 10, 5, 5)
+    whole = Account(3, 1, 2, 1, 1, 30, 10, 20, 10, 5, 5, 0)
     assert whole.balanced
     assert not Account(3, 1, 2, 1, 0, 30, 10, 20, 10, 5, 5).balanced
     assert not Account(3, 1, 2, 1, 1, 30, 10, 20, 10, 4, 5).balanced

@@ -117,6 +117,7 @@ def test_when_a_queue_is_paused_and_resumed(resume_ns: int | None, starts_ns: in
         stats = switch.pfc_stats(2, CLASS)
         assert stats.paused_ns == (1580 if resume_ns is None else resume_ns) - 300
         assert stats.received == 1 + (resume_ns is not None)
+        assert stats.times_paused == 1
         assert switch.port_stats(2).paused_ns == stats.paused_ns
 
 

@@ -14,7 +14,7 @@ from functools import partial
 from tailrace.controller.reconcile import install_all
 from tailrace.controller.virtual_time import VirtualAlerts
 from tailrace.experiments.backends.job import Job
-from tailrace.experiments.backends.outcome import Outcome, Progress, RankWork, Report
+from tailrace.experiments.backends.outcome import DataSeen, Outcome, Progress, RankWork, Report
 from tailrace.experiments.backends.virtual.faults import VirtualFaults, reaction_ns
 from tailrace.experiments.backends.virtual.nics import attach_nics, gaps_seen, learned, records
 from tailrace.experiments.backends.virtual.observed import path_table, queue_table
@@ -318,13 +318,18 @@ class _Run:
         )
         queues = sum(network.everywhere(dropped))
         restarts = network.account().reasons.get(_RESTARTED, 0)
+        data = network.data()
+        seen = DataSeen(data.dropped + data.lost, data.dropped_trimmed + data.lost_trimmed, data.under_way)
+        all_dropped = counters.dropped(found.values()) + queues + restarts + traffic.lost + traffic.unwired
         return Outcome(
             records=records(network, nics),
             wall_s=wall_s,
             traffic_s=took.wall_s,
             by_rank=self._by_rank(network, took),
             counters=found,
-            dropped=counters.dropped(found.values()) + queues + restarts + traffic.lost,
+            # some reasons are not counted by programs that are not ours
+            dropped=max(all_dropped, seen.dropped + seen.trimmed),
+            data=seen,
             virtual_ns=network.now_ns,
             packet_hops=traffic.packet_hops - self._observed_hops,
             trace_sha256=network.trace_sha256,

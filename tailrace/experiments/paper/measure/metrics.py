@@ -67,8 +67,14 @@ def _slowdown_percentile(percent: int) -> Callable[[Result], float | None]:
 
 
 def _out_of_order(result: Result) -> float | None:
-    """Data packets that arrived when another PSN was expected, over all that arrived (Flowcut §III-C2)."""
+    """First transmissions that arrived when another PSN was expected, over all of them that arrived."""
     share = result.summary.packets.out_of_order_fraction
+    return share if isinstance(share, float) else None
+
+
+def _out_of_order_raw(result: Result) -> float | None:
+    """Arrivals with another PSN than the transport expected, over all (Flowcut §III-C2, Spritz Fig. 6)."""
+    share = result.summary.packets.out_of_order_raw_fraction
     return share if isinstance(share, float) else None
 
 
@@ -77,14 +83,15 @@ def _ood_p99(result: Result) -> float:
     return float(percentile([row.ood_max for row in _counted(result)], 99))
 
 
-def _pfc(compute: Callable[[Mapping[str, int | float], int], float]) -> Callable[[Result], float | None]:
+def _pfc(compute: Callable[[Mapping[str, int | float], int], float | None]) -> Callable[[Result], float | None]:
     """Something of what PFC did, and of data packets delivered; none where there is no PFC."""
 
     def found(result: Result) -> float | None:
         pfc, delivered = result.summary.pfc, result.summary.packets.delivered
         if isinstance(pfc, UnsetType) or isinstance(delivered, UnsetType) or not delivered:
             return None
-        return float(compute(pfc, delivered))
+        value = compute(pfc, delivered)
+        return None if value is None else float(value)
 
     return found
 
@@ -151,8 +158,8 @@ def _cnps(result: Result) -> float | None:
 
 
 def _lost(result: Result) -> float | None:
-    """Packets that no receiver has got whole: dropped, or trimmed (Spritz Fig. 6 calls both dropped)."""
-    dropped, trimmed = result.summary.packets.dropped, result.summary.packets.trimmed
+    """Data packets that no receiver has got whole: dropped, or trimmed (Spritz Fig. 6 calls both dropped)."""
+    dropped, trimmed = result.summary.packets.dropped_data, result.summary.packets.trimmed
     if isinstance(dropped, UnsetType):
         return None
     return float(dropped + (0 if isinstance(trimmed, UnsetType) else trimmed))
@@ -179,6 +186,7 @@ METRICS: Mapping[str, Metric] = {
     "slowdown_p50": Metric("median slowdown", "times", _slowdown_percentile(50)),
     "slowdown_p99": Metric("p99 slowdown", "times", _slowdown_percentile(99)),
     "out_of_order": Metric("packets out of order", "%", _out_of_order),
+    "out_of_order_raw": Metric("arrivals out of order", "%", _out_of_order_raw),
     "ood_max": Metric(
         "out-of-order degree", "", lambda result: float(max(row.ood_max for row in result.rows))
     ),
@@ -186,6 +194,7 @@ METRICS: Mapping[str, Metric] = {
     "pauses": Metric("PFC pauses", "", _pfc(lambda pfc, _delivered: pfc["pauses"])),
     "pause_rate": Metric("PFC pauses a packet", "%", _pfc(lambda pfc, delivered: pfc["pauses"] / delivered)),
     "pause_fraction": Metric("time paused", "%", _pfc(lambda pfc, _delivered: pfc["pause_fraction"])),
+    "pause_length": Metric("mean pause", "us", _pfc(lambda pfc, _delivered: pfc.get("mean_pause_ns"))),
     "warnings": Metric("PFC warnings", "", _rlb("warnings_sent")),
     "recirculated": Metric("recirculations", "", _recirculations("total")),
     "recirculations": Metric("recirculations a packet", "%", _recirculations("mean")),
@@ -234,7 +243,7 @@ ones are computed without a run (model.py: kinds)."""
 reserve(tuple(METRICS))
 
 _NOT_BY_CLASS = (
-    *("lost", "pauses", "pause_rate", "pause_fraction"),
+    *("lost", "pauses", "pause_rate", "pause_fraction", "pause_length"),
     *("warnings", "recirculated", "recirculations", "recirculations_most", "cnps", "failures"),
     *("flowlets", "stretched", "natural", "stretch", "trainings"),
     *("gaps", "gap_p50", "gap_p99", "gap_p999", "gaps_1rtt", "gaps_2rtt", "gaps_3rtt", "rtt"),
@@ -296,6 +305,6 @@ def _only(result: Result, flow_class: str) -> Result:
     """The result as if there were the flows of one class alone, and they counted."""
     rows = tuple(replace(row, flow_class=PLAIN) for row in result.rows if row.flow_class == flow_class)
     done = sum(row.end_ns is not None for row in rows)
-    found = packets(rows, delivered=sum(row.received for row in rows), dropped=None)
+    found = packets(rows)
     summary = structs.replace(result.summary, flows=len(rows), completed=done, packets=found)
     return replace(result, rows=rows, summary=summary)

@@ -513,6 +513,8 @@ static void count_held(const tr_pkt *p, tr_account *a)
     for (; p; p = p->next) {
         a->held_frames++;
         a->held_virt += p->virt;
+        a->held_data += p->virt && !p->copy &&
+                        (uint64_t)p->len + p->virt <= p->trunc;
     }
 }
 
@@ -521,7 +523,7 @@ void tr_account_read(tr_switch *s, tr_account *out)
     tr_switch_lock(s);
     *out = s->account;
     out->rx_frames = out->dropped_frames = out->held_frames = 0;
-    out->held_virt = 0;
+    out->held_virt = out->held_data = 0;
     for (unsigned i = 0; i < TR_DROP_COUNT; i++)
         out->dropped_frames += s->drops[i];
     for (uint32_t i = 0; i < TR_MAX_PORTS; i++) {

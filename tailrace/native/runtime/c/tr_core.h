@@ -82,6 +82,7 @@ typedef struct tr_pkt {
     uint32_t generation;     /* of the program it was made for */
     uint32_t size;           /* bytes of the whole block */
     uint8_t charge;          /* enum tr_charge: where charged_bytes stand */
+    uint8_t copy;            /* made of another one: a clone, a replica */
     uint64_t ready_ps;       /* in re-entry queue: when it may enter */
     uint64_t order;          /* in re-entry queue: place among both queues */
     alignas(16) uint8_t phv[];
@@ -383,6 +384,8 @@ struct tr_switch {
 
     tr_log_fn log;
     void *log_arg;
+    tr_lost_fn lost;
+    void *lost_arg;
     int trace;
     pthread_mutex_t lock;
     atomic_int waiting;
@@ -402,8 +405,10 @@ void tr_logf(tr_switch *s, int level, const char *format, ...)
 
 /* Ends a packet: counts the reason and gives its buffer back. */
 void tr_drop(tr_switch *s, tr_pkt *p, enum tr_drop reason);
-/* Counts a frame that ended before it was a packet. */
-void tr_lose(tr_switch *s, enum tr_drop reason, uint32_t virt);
+/* Counts a frame that ends otherwise than as a packet. */
+void tr_lose(tr_switch *s, enum tr_drop reason, const tr_lost *frame);
+/* A packet as it is lost. */
+tr_lost tr_pkt_lost(const tr_pkt *p);
 tr_pkt *tr_pkt_new(tr_switch *s, uint32_t len);
 void tr_pkt_free(tr_switch *s, tr_pkt *p);
 /* Copy of frame bytes (all, or the payload alone) and bookkeeping; the PHV is

@@ -130,6 +130,7 @@ void tr_pfc_gate(tr_port *t, uint32_t priority, uint64_t until_ps,
     if (until_ps != TR_NEVER)
         t->stats.paused_ps += until_ps - now_ps;
     st->stats.paused_ps += paused_since(q, st, now_ps);
+    st->stats.times_paused += until_ps > now_ps && q->pause_until_ps <= now_ps;
     st->paused_from_ps = now_ps;
     q->pause_until_ps = until_ps;
 }

@@ -90,20 +90,44 @@ uint8_t *tr_pkt_prepend(tr_pkt *p, uint32_t n)
     return p->buf + p->off;
 }
 
-void tr_lose(tr_switch *s, enum tr_drop reason, uint32_t virt)
+void tr_lose(tr_switch *s, enum tr_drop reason, const tr_lost *frame)
 {
     s->drops[reason]++;
-    s->account.dropped_virt += virt;
+    s->account.dropped_virt += frame->virt;
+    if (s->lost)
+        s->lost(s->lost_arg, frame);
+}
+
+tr_lost tr_pkt_lost(const tr_pkt *p)
+{
+    /* of what waits in a queue the headers are packed away (tr_pack.c) */
+    int packed = p->size_class >= TR_SIZE_CLASSES;
+    return (tr_lost){
+        .data = packed ? NULL : p->buf + p->off,
+        .len = packed ? 0 : p->len,
+        .virt = p->virt,
+        .copy = p->copy,
+        .cut = p->virt && (uint64_t)p->len + p->virt > p->trunc,
+    };
 }
 
 void tr_drop(tr_switch *s, tr_pkt *p, enum tr_drop reason)
 {
-    tr_lose(s, reason, p->virt);
+    tr_lost lost = tr_pkt_lost(p);
+    tr_lose(s, reason, &lost);
     if (p->charge)
         tr_buffer_release(s, p);
     TR_TRACE(s, "packet from port %u dropped: %s", p->ingress_port,
              tr_drop_name(reason));
     tr_pkt_free(s, p);
+}
+
+void tr_set_lost(tr_switch *s, tr_lost_fn fn, void *arg)
+{
+    tr_switch_lock(s);
+    s->lost = fn;
+    s->lost_arg = arg;
+    tr_switch_unlock(s);
 }
 
 const char *tr_drop_name(unsigned reason)

@@ -16,21 +16,22 @@ int tr_data_rx(tr_switch *s, uint32_t port, const uint8_t *data,
     t->stats.rx_packets++;
     t->stats.rx_bytes += (uint64_t)len + virt;
     s->account.rx_virt += virt;
+    const tr_lost frame = {.data = data, .len = len, .virt = virt};
     enum tr_drop control =
         t->pfc.enabled ? tr_pfc_obey(s, port, data, len, s->now_ps)
                        : TR_DROP_COUNT;
     if (control != TR_DROP_COUNT) {
-        tr_lose(s, control, virt);
+        tr_lose(s, control, &frame);
         tr_data_run(s, s->now_ps);
         return TR_OK;
     }
     if (!s->prog || len > TR_MAX_FRAME) {
-        tr_lose(s, s->prog ? TR_DROP_TOO_LONG : TR_DROP_NO_PIPELINE, virt);
+        tr_lose(s, s->prog ? TR_DROP_TOO_LONG : TR_DROP_NO_PIPELINE, &frame);
         return TR_OK;
     }
     tr_pkt *p = tr_pkt_new(s, len);
     if (!p) {
-        tr_lose(s, TR_DROP_NO_BUFFER, virt);
+        tr_lose(s, TR_DROP_NO_BUFFER, &frame);
         return TR_ENOMEM;
     }
     memcpy(p->buf + p->off, data, len);

@@ -72,8 +72,10 @@ static void list_free(tr_pkt **head)
 
 static void list_lose(tr_switch *s, tr_pkt **head)
 {
-    for (const tr_pkt *p = *head; p; p = p->next)
-        tr_lose(s, TR_DROP_RELOAD, p->virt);
+    for (const tr_pkt *p = *head; p; p = p->next) {
+        tr_lost lost = tr_pkt_lost(p);
+        tr_lose(s, TR_DROP_RELOAD, &lost);
+    }
     list_free(head);
 }
 
@@ -233,6 +235,7 @@ void tr_switch_free(tr_switch *s)
 {
     if (!s)
         return;
+    s->lost = NULL; /* nobody is there any more to be told */
     packets_free(s);
     pre_free(s->groups);
     pre_free(s->sessions);

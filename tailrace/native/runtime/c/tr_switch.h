@@ -120,6 +120,7 @@ typedef struct tr_pfc_stats {
     uint64_t received;                    /* frames that name the priority */
     uint64_t pausing_ps;                  /* we kept the sender paused */
     uint64_t paused_ps;                   /* our queue was paused */
+    uint64_t times_paused;                /* ... so often, repeats aside */
     uint64_t storms, storming;            /* so far; 1: there is one now */
     uint64_t storm_dropped, storm_ps;     /* packets, and how long, in all */
 } tr_pfc_stats;
@@ -168,7 +169,16 @@ typedef struct tr_account {
     uint64_t rx_virt, made_virt, tx_virt, dropped_virt;
     uint64_t cut_virt;        /* cut off by truncate */
     uint64_t held_virt;
+    uint64_t held_data;       /* frames that hold such payload, and no copies */
 } tr_account;
+
+/* A frame that a switch drops. */
+typedef struct tr_lost {
+    const uint8_t *data;      /* NULL: its bytes are not at hand */
+    uint32_t len, virt;
+    uint8_t copy;             /* a clone or multicast copy */
+    uint8_t cut;              /* its payload was about to be cut off */
+} tr_lost;
 
 /* A port at a moment. */
 typedef struct tr_port_state_t {
@@ -199,6 +209,7 @@ typedef struct tr_replica {
 
 /* level: 0 trace, 1 info, 2 warning, 3 error */
 typedef void (*tr_log_fn)(void *arg, int level, const char *text);
+typedef void (*tr_lost_fn)(void *arg, const tr_lost *frame);
 
 /* Makes a switch without ports' traffic; NULL when out of memory or when the
  * program was made for another TR_ABI. prog may be NULL: everything drops. */
@@ -272,6 +283,8 @@ void tr_account_read(tr_switch *s, tr_account *out);
 const char *tr_drop_name(unsigned reason);
 /* Registers fn for log_msg and for the packet trace (trace != 0). */
 void tr_set_log(tr_switch *s, tr_log_fn fn, void *arg, int trace);
+/* Registers fn for every frame that is dropped; NULL: nobody asks. */
+void tr_set_lost(tr_switch *s, tr_lost_fn fn, void *arg);
 
 /* Tables. Handles are >= 0; handle -1 is the default entry. */
 int tr_table_insert(tr_switch *s, uint32_t table, const uint8_t *key,

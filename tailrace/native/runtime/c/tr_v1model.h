@@ -53,9 +53,11 @@ static void trm_replicate(tr_switch *s, const tr_pkt *p, const tr_replicas *r)
         s->account.made_virt += p->virt;
         tr_pkt *q = tr_pkt_copy(s, p, 1);
         if (!q) {
-            tr_lose(s, TR_DROP_NO_BUFFER, p->virt);
+            const tr_lost lost = {.virt = p->virt, .copy = 1};
+            tr_lose(s, TR_DROP_NO_BUFFER, &lost);
             continue;
         }
+        q->copy = 1;
         trp_set_egress_rid((struct tr_phv *)q->phv, r->replica[i].instance);
         if (r->truncate)
             q->trunc = r->truncate;
@@ -82,7 +84,8 @@ static void trm_clone_lost(tr_switch *s, const tr_replicas *session)
     if (!session)
         return;
     s->account.made_frames++;
-    tr_lose(s, TR_DROP_NO_BUFFER, 0);
+    const tr_lost lost = {.copy = 1};
+    tr_lose(s, TR_DROP_NO_BUFFER, &lost);
 }
 
 /* Of the metadata a clone keeps the field list only. */

@@ -8,6 +8,7 @@
 #define ETHERTYPE_IPV4 0x0800u
 #define IPV4_BYTES 20u
 #define UDP 17u
+#define DSCP_SHIFT 2          /* in the TOS byte */
 /* Tags and shims in front of IPv4 that are looked behind. */
 #define MOST_SHIMS 4
 
@@ -78,4 +79,16 @@ const uint8_t *tv_match_ipv4(const tv_formats *f, const uint8_t *data,
         }
     }
     return type == ETHERTYPE_IPV4 && len - at >= IPV4_BYTES ? data + at : NULL;
+}
+
+void tv_kinds_add(tv_kinds *k, const tv_formats *f, const uint8_t *data,
+                  uint32_t len, uint32_t virt)
+{
+    if (virt) {
+        k->data++;
+        return;
+    }
+    const uint8_t *ip = tv_match_ipv4(f, data, len);
+    if (ip)
+        k->trimmed += f->trimmed >> (ip[1] >> DSCP_SHIFT) & 1;
 }

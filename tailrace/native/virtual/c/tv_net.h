@@ -46,6 +46,12 @@ typedef struct tv_count {
     uint64_t frames, virt;
 } tv_count;
 
+/* Of frames that nobody gets those that carry data: whole ones, and those
+ * whose payload a switch has cut off. */
+typedef struct tv_kinds {
+    uint64_t data, trimmed;
+} tv_kinds;
+
 /* ---- frames that a fault or a filter is about (tv_match.c) ---- */
 
 /* Frames of the local EtherType match by their subtype, UDP datagrams to one
@@ -80,6 +86,7 @@ typedef struct tv_formats {
     uint32_t aside;           /* bit per subtype that tv_match looks behind */
     tv_shim shim[TV_SHIMS];   /* by subtype */
     tv_bth bth[TV_BTHS];
+    uint64_t trimmed;         /* bit per DSCP of frames without payload */
 } tv_formats;
 
 int tv_match_frame(const tv_formats *f, const tv_match *m,
@@ -88,6 +95,9 @@ int tv_match_frame(const tv_formats *f, const tv_match *m,
  * there is none that is complete. */
 const uint8_t *tv_match_ipv4(const tv_formats *f, const uint8_t *data,
                              uint32_t len);
+/* Counts a frame, if it carries data. */
+void tv_kinds_add(tv_kinds *k, const tv_formats *f, const uint8_t *data,
+                  uint32_t len, uint32_t virt);
 
 /* ---- wires (tv_wire.c) ---- */
 
@@ -119,6 +129,7 @@ struct tv_wire {
     tv_net *net;
     tv_mix mix;
     tv_count sent, received, lost[TV_LOSS_COUNT];
+    tv_kinds gone;            /* of all that is lost */
     uint32_t index, target;   /* number of the wire; of the node it leads to */
     uint32_t source, source_port, target_port;
     uint64_t rate_bps, delay_ps;
@@ -140,7 +151,8 @@ void tv_wire_down(tv_wire *w);
 /* The next frame will be looked at soon. */
 void tv_wire_prefetch(const tv_wire *w);
 /* Adds the frames under way, whatever will become of them. */
-void tv_wire_flight(const tv_wire *w, tv_count *under_way);
+void tv_wire_flight(const tv_wire *w, tv_count *under_way,
+                    tv_kinds *of_data);
 /* Picoseconds that bytes take at a rate, 0: no time; rounded down. */
 uint64_t tv_serialise_ps(uint64_t bytes, uint64_t rate_bps);
 void tv_drop_free(tv_drop *d);
@@ -188,6 +200,7 @@ struct tv_node {
     uint32_t cpu_port;        /* UINT32_MAX: none */
     tv_count entered;         /* handed to the core, packet-outs too */
     tv_count unwired, to_cpu, swallowed, packet_outs;
+    tv_kinds dropped, gone;   /* by the switch; at its entry, by a fault */
     tv_cpu_frame *cpu_first, *cpu_last;
     uint32_t cpu_waiting;
     tv_blackhole *blackholes;
@@ -212,6 +225,8 @@ int tv_node_settle(tv_node *n, uint64_t now_ps);
 int tv_node_enter(tv_node *n, uint32_t port, const uint8_t *data,
                   uint32_t len, uint64_t now_ps);
 uint64_t tv_node_next(const tv_node *n);
+/* tr_lost_fn of a switch's core, whose arg is the node. */
+void tv_node_lost(void *node, const tr_lost *frame);
 /* Whether a fault swallows a frame at the entry of a switch. */
 int tv_blackhole_takes(const tv_node *n, const tc_frame *f);
 void tv_blackhole_free(tv_blackhole *h);

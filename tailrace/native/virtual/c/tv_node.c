@@ -87,6 +87,18 @@ uint64_t tv_node_next(const tv_node *n)
     return next;
 }
 
+void tv_node_lost(void *node, const tr_lost *frame)
+{
+    tv_node *n = node;
+    if (frame->copy)
+        return;
+    if (frame->cut)
+        n->dropped.trimmed++;
+    else
+        tv_kinds_add(&n->dropped, &n->net->formats, frame->data, frame->len,
+                     frame->virt);
+}
+
 /* ---- what a switch sends ---- */
 
 static int cpu_keep(tv_node *n, const uint8_t *data, uint32_t len)
@@ -123,6 +135,9 @@ static int hand_on(tv_node *n, const tr_out *out, uint64_t now_ps)
     tv_count *c = out->port == n->cpu_port ? &n->to_cpu : &n->unwired;
     c->frames++;
     c->virt += out->virt;
+    if (c == &n->unwired)
+        tv_kinds_add(&n->dropped, &n->net->formats, out->data, out->len,
+                     out->virt);
     return c == &n->to_cpu ? cpu_keep(n, out->data, out->len) : 0;
 }
 
@@ -218,6 +233,7 @@ static int take_in(tv_node *n, tv_wire *w)
         tv_blackhole_takes(n, &f)) {
         n->swallowed.frames++;
         n->swallowed.virt += f.virt;
+        tv_kinds_add(&n->gone, &net->formats, f.data, f.len, f.virt);
         return 0;
     }
     if (__builtin_expect(net->watches != NULL, 0) &&

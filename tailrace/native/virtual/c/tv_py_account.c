@@ -20,7 +20,8 @@ static PyObject *of_switch(tv_node *n)
 static PyObject *of_wire(const tv_wire *w)
 {
     tv_count flight = {0, 0};
-    tv_wire_flight(w, &flight);
+    tv_kinds of_data = {0, 0};
+    tv_wire_flight(w, &flight, &of_data);
     const tv_count *cut = &w->lost[TV_LOSS_CUT];
     const tv_count *dropped = &w->lost[TV_LOSS_DROP];
     return Py_BuildValue("(KK)(KK)(KK)(KK)(KK)", w->sent.frames, w->sent.virt,
@@ -65,7 +66,43 @@ static PyObject *account(tv_object *self, PyObject *nothing)
     return Py_BuildValue("NN", switches, wires);
 }
 
+/* data() -> frames that carry data and that no host got: whole and trimmed
+ * ones that switches dropped, the same that faults took, whole ones on wires
+ * and in switches */
+static PyObject *data(tv_object *self, PyObject *nothing)
+{
+    (void)nothing;
+    tv_net *net = &self->net;
+    tv_kinds dropped = {0, 0}, gone = {0, 0}, flight = {0, 0};
+    tv_count frames = {0, 0};
+    if (net->closed) {
+        tv_net_error("the network is closed");
+        return NULL;
+    }
+    for (uint32_t i = 0; i < net->n_nodes; i++) {
+        const tv_node *n = net->nodes[i];
+        dropped.data += n->dropped.data;
+        dropped.trimmed += n->dropped.trimmed;
+        gone.data += n->gone.data;
+        gone.trimmed += n->gone.trimmed;
+        if (n->core) {
+            tr_account a;
+            tr_account_read(n->core, &a);
+            flight.data += a.held_data;
+        }
+    }
+    for (uint32_t i = 0; i < net->n_wires; i++) {
+        const tv_wire *w = net->wires[i];
+        gone.data += w->gone.data;
+        gone.trimmed += w->gone.trimmed;
+        tv_wire_flight(w, &frames, &flight);
+    }
+    return Py_BuildValue("KKKKK", dropped.data, dropped.trimmed, gone.data,
+                         gone.trimmed, flight.data);
+}
+
 PyMethodDef tv_py_account_methods[] = {
+    {"data", (PyCFunction)data, METH_NOARGS, NULL},
     {"account", (PyCFunction)account, METH_NOARGS, NULL},
     {0},
 };

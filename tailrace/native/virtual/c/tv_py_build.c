@@ -26,6 +26,7 @@ static PyObject *add_switch(tv_object *self, PyObject *args)
         tv_node_free(n);
         return NULL;
     }
+    tr_set_lost(n->core, tv_node_lost, n);
     return PyLong_FromUnsignedLong(n->index);
 }
 
@@ -132,16 +133,18 @@ static PyObject *attach(tv_object *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
-/* set_formats(local_type, aside, shims, bths): aside has a bit per subtype,
- * shims is a list of (subtype, bytes, count_at, step, next_at), bths one of
- * (port, psn_at, sport_at) */
+/* set_formats(local_type, aside, trimmed, shims, bths): aside has a bit per
+ * subtype, trimmed one per DSCP, shims is a list of (subtype, bytes, count_at,
+ * step, next_at), bths one of (port, psn_at, sport_at) */
 static PyObject *set_formats(tv_object *self, PyObject *args)
 {
     tv_formats f = {0};
+    unsigned long long trimmed;
     PyObject *shims, *bths;
-    if (!PyArg_ParseTuple(args, "IIO!O!", &f.local_type, &f.aside,
+    if (!PyArg_ParseTuple(args, "IIKO!O!", &f.local_type, &f.aside, &trimmed,
                           &PyList_Type, &shims, &PyList_Type, &bths))
         return NULL;
+    f.trimmed = trimmed;
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(shims); i++) {
         unsigned subtype;
         tv_shim s;

@@ -88,6 +88,9 @@ static int net_clear(tv_object *self)
 static PyObject *net_close(tv_object *self, PyObject *nothing)
 {
     (void)nothing;
+    for (uint32_t i = 0; !self->net.closed && i < self->net.n_nodes; i++)
+        if (self->net.nodes[i]->core)
+            tr_set_lost(self->net.nodes[i]->core, NULL, NULL);
     self->net.closed = 1;
     if (tv_capture_close(&self->net) < 0)
         return NULL;

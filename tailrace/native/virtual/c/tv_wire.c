@@ -234,6 +234,7 @@ static int take_lost(tv_wire *w, enum tv_loss kind, const tc_frame *f)
 {
     w->lost[kind].frames++;
     w->lost[kind].virt += f->virt;
+    tv_kinds_add(&w->gone, &w->net->formats, f->data, f->len, f->virt);
     if (w->captures && tv_capture_add(w, 1, f) < 0)
         return -1;
     if (w->tap && tv_tap_tell(w, TV_LOST, f) < 0)
@@ -282,7 +283,8 @@ void tv_wire_down(tv_wire *w)
     w->looked_at = 1;
 }
 
-void tv_wire_flight(const tv_wire *w, tv_count *under_way)
+void tv_wire_flight(const tv_wire *w, tv_count *under_way,
+                    tv_kinds *of_data)
 {
     uint32_t at = w->head;
     for (uint32_t i = 0; i < w->count; i++) {
@@ -291,6 +293,8 @@ void tv_wire_flight(const tv_wire *w, tv_count *under_way)
         const flight *f = (const flight *)(w->ring + at);
         under_way->frames++;
         under_way->virt += f->virt;
+        tv_kinds_add(of_data, &w->net->formats, (const uint8_t *)(f + 1),
+                     f->len, f->virt);
         at += f->size;
     }
 }
