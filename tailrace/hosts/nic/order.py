@@ -13,7 +13,8 @@ keeps the order delivers them in that order, with gaps where packets were lost.
 * out-of-order degree: PSN of an out-of-order packet minus the expected one; the maximum (Flowcut §IV-C).
 * path changes: of two first transmissions that were sent one after the other, and arrived, those whose path
   tags differ. They are put in the order of sending before they are compared: packets of two paths that
-  arrive in turn have changed their path once. One whose gap its retransmission has filled is left out.
+  arrive in turn have changed their path once. One that comes when more than KEPT_TAGS later ones have come,
+  or all of its flow, is left out.
 
 Without loss, "out of order" is exactly the number of arrivals with expected PSN ≠ received PSN. With loss
 but no reordering it is 0. The receiver counts beside it what its transport sees, losses and retransmissions
@@ -29,6 +30,11 @@ from tailrace.hosts.flows.observation import NO_TAG
 # A gap longer than this is no gap but nonsense; it is far beyond every window.
 MAX_GAP_PACKETS = 1 << 16
 
+KEPT_TAGS = 1 << 10
+"""Path tags that are kept for a packet that is late."""
+
+_NONE = -1
+
 
 class OrderObserver:
     """Watches the packets of one flow, numbered from 0 without wrapping.
@@ -39,6 +45,8 @@ class OrderObserver:
 
     __slots__ = (
         "_again",
+        "_filled",
+        "_from_first",
         "_missing",
         "_numbers",
         "_tags",
@@ -62,9 +70,11 @@ class OrderObserver:
         self._missing: list[int] = []  # sorted: not arrived, and below the highest arrival
         self._waiting: list[int] = []  # sorted: arrivals behind a sequence gap, not counted so far
         self._again: set[int] | None = None  # above the highest arrival: arrived as retransmissions only
-        # first transmissions from the last one below all gaps on, and their tags; none while there is no gap
+        # first transmissions in a row, and their tags, while others may still come between them
         self._numbers: list[int] = []
         self._tags: list[int] = []
+        self._from_first = False  # ... from the first of all on
+        self._filled = _NONE  # the last that came as a retransmission, when its first one was missed
 
     def resume(
         self,
@@ -89,7 +99,7 @@ class OrderObserver:
 
     def on_packet(self, index: int, retransmission: bool, tag: int) -> None:
         """A packet arrived: its number in the flow, whether it was sent before, and its path tag."""
-        if index == self.highest + 1 and not (self._missing or self._again or retransmission):
+        if index == self.highest + 1 and not (self._numbers or self._again or retransmission):
             if tag != self.tag:
                 self._follow(tag)
             self.highest = index
@@ -99,6 +109,7 @@ class OrderObserver:
             self._open(index)
             if self._missing:
                 self._waiting.append(index)
+            if self._missing or self._numbers or self._filled > self.highest:
                 self._remember(index, tag)
             if tag != self.tag:
                 self._follow(tag)
@@ -113,17 +124,34 @@ class OrderObserver:
         self.tag = tag
 
     def _remember(self, index: int, tag: int) -> None:
-        """There is a gap, and whoever fills it comes between others."""
-        if not self._numbers and self.highest >= 0:
-            self._numbers.append(self.highest)
-            self._tags.append(self.tag)
-        self._numbers.append(index)
-        self._tags.append(tag)
+        """One behind all others, while there may be one to come between them."""
+        numbers, tags = self._numbers, self._tags
+        if not numbers:
+            self._from_first = self.highest < 0
+            if self.highest >= 0:
+                numbers.append(self.highest)
+                tags.append(self.tag)
+        numbers.append(index)
+        tags.append(tag)
+        if len(numbers) == 2 * KEPT_TAGS:
+            self._keep(KEPT_TAGS)
+
+    def _keep(self, first: int) -> None:
+        """Forgets the first so many; all of them where nobody can come between them any more."""
+        if first:
+            del self._numbers[:first]
+            del self._tags[:first]
+            self._from_first = False
+        if not self._missing and self._filled < self._numbers[0]:
+            self._numbers.clear()
+            self._tags.clear()
 
     def _put_between(self, index: int, tag: int) -> None:
-        """A first transmission fills a gap; behind it there always is one."""
+        """A late one comes between others."""
         numbers, tags = self._numbers, self._tags
         at = bisect_left(numbers, index)
+        if not numbers or (at == 0 and not self._from_first):
+            return
         behind = tags[at]
         changes = 1 if tag != behind else 0
         if at > 0:
@@ -147,15 +175,18 @@ class OrderObserver:
             if self._again is None:
                 self._again = set()
             self._again.add(index)
+            self._filled = max(self._filled, index)
             return
         position = bisect_left(self._missing, index)
         if position < len(self._missing) and self._missing[position] == index:
             del self._missing[position]
+            self._filled = max(self._filled, index)
             self._forget()
 
     def _on_delayed(self, index: int, tag: int) -> None:
         self.overtaken += 1
         self.degree_max = max(self.degree_max, self.highest - index)
+        self._put_between(index, tag)
         position = bisect_left(self._missing, index)
         if position == len(self._missing) or self._missing[position] != index:
             self.out_of_order += 1
@@ -166,19 +197,15 @@ class OrderObserver:
         del self._waiting[behind:]
         if position > 0:
             self._waiting.append(index)
-        self._put_between(index, tag)
         self._forget()
 
     def _forget(self) -> None:
-        """Arrivals with no gap below them were in order, and of their tags the last one is of interest."""
-        if not self._missing:
-            self._waiting.clear()
-            self._numbers.clear()
-            self._tags.clear()
+        """Arrivals with no gap below them were in order."""
+        if self._missing:
+            del self._waiting[: bisect_left(self._waiting, self._missing[0])]
         else:
-            first = self._missing[0]
-            del self._waiting[: bisect_left(self._waiting, first)]
-            below = bisect_left(self._numbers, first) - 1
-            if below > 0:
-                del self._numbers[:below]
-                del self._tags[:below]
+            self._waiting.clear()
+        if self._numbers:
+            until = self._missing[0] if self._missing else self._numbers[-1]
+            # the last one below all gaps stays, for what fills the first of them
+            self._keep(max(0, bisect_left(self._numbers, until) - 1) if self._filled < self._numbers[0] else 0)
