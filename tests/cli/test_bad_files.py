@@ -174,6 +174,12 @@ def test_another_versions_summary(results: Path, tmp_path: Path) -> None:
         (tmp_path / source.name).write_bytes(source.read_bytes())
     (tmp_path / "summary.json").write_text(json.dumps({**summary, "of_tomorrow": 1}))
     assert told("report", str(tmp_path)) == (0, "")
+    older = {key: value for key, value in summary.items() if key != "format"}
+    (tmp_path / "summary.json").write_text(json.dumps(older))
+    status, text = told("report", str(tmp_path))
+    assert status == 2
+    assert "summary.json: format: expected" in one_line(text)
+    assert "run it again" in text
     del summary["scheme"]
     (tmp_path / "summary.json").write_text(json.dumps(summary))
     status, text = told("report", str(tmp_path))

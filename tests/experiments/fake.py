@@ -22,6 +22,7 @@ def record(flow: FlowSpec, fct_ns: int | None = 1_000_000, **changes: int) -> Fl
         "drains": 0,
         "drained_ns": 0,
         "received": 100,
+        "first_received": 100,
     } | changes
     end_ns = None if fct_ns is None else flow.start_ns + fct_ns
     return FlowRecord(flow.id, flow.src, flow.dst, flow.bytes, flow.start_ns, end_ns, **values)

@@ -29,12 +29,13 @@ SUMMARY_KEYS = {
     "packet_hops_per_s", "trace_sha256", "overloaded",
     # beyond DESIGN §10: how to read the rest, and the sums that the table shows
     "faults", "time_scale", "overload_reasons", "path_changes", "drains", "drained_ns",
-    "transport", "window_bytes", "mtu_bytes", "task", "classes",
+    "transport", "window_bytes", "mtu_bytes", "task", "classes", "format", "timeouts", "words",
 }  # fmt: skip
 ROW_KEYS = [
     "id", "src", "dst", "bytes", "start_ns", "end_ns", "fct_ns", "ideal_fct_ns", "slowdown", "packets", "retransmitted",
     "out_of_order", "ood_max", "path_changes", "drains", "drained_ns", "overtaken", "timeouts", "ce_marked",
-    "trimmed", "nacks", "explored", "reused", "blocked", "received", "cnps_sent", "cnps_received", "stretched",
+    "trimmed", "nacks", "explored", "reused", "blocked", "received", "first_received",
+    "out_of_order_raw", "cnps_sent", "cnps_received", "stretched",
     "stretched_ns", "natural", "class",
 ]  # fmt: skip
 
@@ -74,9 +75,12 @@ def test_summary_of_a_run(tmp_path: Path) -> None:
     assert document["packets"] == {
         "sent": 400,
         "delivered": 400,
+        "first_delivered": 400,
         "retransmitted": 0,
         "out_of_order": 10,
         "out_of_order_fraction": 0.025,
+        "out_of_order_raw": 0,
+        "out_of_order_raw_fraction": 0.0,
         "ood_p99": 8,
     }
     assert document["overloaded"] is False

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any
 
@@ -152,6 +153,21 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
         return structs.replace(self, meant=structs.replace(self.meant, **empty), **empty)
 
     @property
+    def words(self) -> str:
+        """The options by which `tailrace run` runs it again, as a shell takes them: all that is not the default."""
+        found: list[str] = []
+        for name, value in self.written.items():
+            key = _KEYS_OF.get(name, name)
+            if value in (None, (), False) or (key == "mtu" and value == defaults.MTU_BYTES):
+                continue
+            option = f"--{key.replace('_', '-')}"
+            if value is True:
+                found.append(option)
+            for each in value if isinstance(value, tuple) else () if value is True else (value,):
+                found += [option, f"{each}{_UNITS.get(key, '')}"]
+        return shlex.join(found)
+
+    @property
     def written(self) -> dict[str, Any]:
         """All but what it means."""
         return {name: getattr(self, name) for name in self.__struct_fields__ if name != "meant"}
@@ -222,6 +238,9 @@ _PARSERS: Mapping[str, Callable[[Any], Any]] = {
     "pfc": parse_pfc,
 }
 _FIELDS = {"fault": "faults", "mtu": "mtu_bytes", "sample": "sample_ns"}
+_KEYS_OF = {field: key for key, field in _FIELDS.items()}
+_UNITS = {"mtu": "B", "sample": "ns"}
+"""Of what is written without one in an Experiment."""
 
 
 def make(values: Mapping[str, Any] | Settings, base: Experiment | None = None) -> Experiment:

@@ -14,7 +14,7 @@ from tailrace.experiments.plan.words import case_name
 from tailrace.experiments.results.events import read_events, write_events
 from tailrace.experiments.results.gaps import Gaps, read_gaps, write_gaps
 from tailrace.experiments.results.rows import FlowRow, flow_table, read_rows, write_rows
-from tailrace.experiments.results.summary import Summary
+from tailrace.experiments.results.summary import FORMAT, Summary
 from tailrace.experiments.results.timelines import NO_TIMELINES, Timelines, read_timelines, write_timelines
 from tailrace.p4rt.events import Event
 from tailrace.words.errors import FileError
@@ -137,9 +137,23 @@ def read_summary(path: Path) -> Summary:
     """The summary in a file.
 
     Raises:
-        FileError: it cannot be read, or is no summary.
+        FileError: it cannot be read, is no summary, or of a version whose numbers mean something else.
     """
-    return read_struct(path, Summary, "no summary of a run")
+    found = read_struct(path, Summary, "no summary of a run")
+    refuse_other_format(path, "format", read_struct(path, _Formatted).format)
+    return found
+
+
+class _Formatted(msgspec.Struct):
+    """What tells a summary's format; before there was any, nothing did."""
+
+    format: int = 0
+
+
+def refuse_other_format(path: Path, key: str, found: int) -> None:
+    """Raises FileError where numbers are of a version in which they meant something else."""
+    if found != FORMAT:
+        raise FileError(path, key, f"expected {FORMAT}, found {found}: run it again with this version of Tailrace")
 
 
 def read_struct(path: Path, shape: type[T], otherwise: str = "not what tailrace writes") -> T:

@@ -95,12 +95,15 @@ class Class(msgspec.Struct, frozen=True):
     retransmitted: int = 0
 
 
+FORMAT = 3
+"""Counts changes of what the numbers of a summary mean; those of another format are not read."""
+
 OF_THE_RUN_ITSELF = frozenset({"wall_s", "traffic_s", "packet_hops_per_s", "ranks", "by_rank"})
 """Keys of a summary that may differ when the same words run again."""
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
-    """One run. `overload_reasons`, `faults` and `time_scale` tell how to read the rest.
+    """One run. `format` is FORMAT, and `words` are options by which `tailrace run` runs it again. `overload_reasons`, `faults` and `time_scale` tell how to read the rest.
 
     `task` is the key of the words that it was made from (tailrace/experiments/run/task.py), where it belongs
     to a sweep. `path_changes` (in the order of sending), `drains`, `drained_ns` and `timeouts` (of
@@ -115,6 +118,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     SHA-256 or version.
     """
 
+    format: int = FORMAT
     scheme: str
     variant: str | UnsetType = UNSET
     topology: str
@@ -122,6 +126,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     target: str
     seed: int
     faults: tuple[str, ...] = ()
+    words: str = ""
     time_scale: float
     transport: str | UnsetType = UNSET
     window_bytes: int | UnsetType = UNSET

@@ -115,6 +115,7 @@ def _summary(planned: Plan, outcome: Outcome, rows: tuple[FlowRow, ...]) -> Summ
         target=planned.target,
         seed=experiment.seed,
         faults=experiment.faults,
+        words=structs.replace(experiment, target=planned.target).words,
         time_scale=planned.job.time_scale,
         transport=planned.job.nic.transport if planned.job.kernel_tcp is None else LinuxTcp.name,
         window_bytes=planned.job.nic.window_bytes or UNSET,

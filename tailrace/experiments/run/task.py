@@ -37,7 +37,7 @@ from tailrace.words import plugins
 from tailrace.words.errors import FileError
 from tailrace.words.files import read_bytes
 
-_FORMAT = 2
+_FORMAT = 3
 """Counts changes of what a result folder holds."""
 
 _KEPT = 16

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import re
+import shlex
 from pathlib import Path
 
 import msgspec
@@ -16,6 +18,7 @@ from tailrace.experiments.paper.claims.claims import HOLDS
 from tailrace.experiments.paper.document import Document, read_document
 from tailrace.experiments.paper.model import LINES
 from tailrace.experiments.paper.show.page import page_text
+from tailrace.experiments.plan.experiment import Experiment, make
 
 RESULTS = Path(__file__).resolve().parents[3] / "docs" / "results"
 
@@ -61,17 +64,68 @@ def test_a_row_can_be_run_again(written: Path, tmp_path: Path, capsys: pytest.Ca
     with (written.with_suffix("") / "traces.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == sum(len(cell.runs) for cell in document_of(written).cells)
-    row = rows[-1]
-    setting = document_of(written).setting
-    experiment = tmp_path / "again.toml"
-    words = {"scheme": row["words"], "topology": row["topology"], "workload": row["workload"]}
-    words |= {key: setting[key] for key in ("target", "transport", "window", "mtu")}
-    lines = [f"{key} = {json.dumps(value)}" for key, value in words.items()]
-    lines += [f"reorder = {setting['reorder']}", f"seed = {row['seed']}"]
-    experiment.write_text("\n".join(lines) + "\n")
     capsys.readouterr()
-    assert main(["run", str(experiment), "--json", "--out", str(tmp_path / "again")]) == 0
-    assert json.loads(capsys.readouterr().out)["trace_sha256"] == row["trace_sha256"]
+    assert trace_of(rows[-1]["words"], tmp_path / "again", capsys) == rows[-1]["trace_sha256"]
+
+
+def trace_of(words: str, out: Path, capsys: pytest.CaptureFixture[str]) -> str:
+    """The hash of a run of the words of a row."""
+    assert main(["run", *shlex.split(words), "--json", "--out", str(out)]) in (0, 1)
+    found: str = json.loads(capsys.readouterr().out)["trace_sha256"]
+    return found
+
+
+def recorded(page: Path) -> list[dict[str, str]]:
+    """The runs of a page of the project."""
+    with (page.with_suffix("") / "traces.csv").open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+PAGES = sorted(RESULTS.glob("*.md"))
+AGAIN = [("rlb", "Fig. 14", "drill")]
+"""Rows of the pages that take seconds to run again; `make test-all` has those that take a minute, too."""
+
+if os.environ.get("TAILRACE_TRACES") == "all":
+    AGAIN += [("spritz", "Table III", "Valiant"), ("hf2t", "Table 1", "RDMA")]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_words_of_a_row_decide_its_hash(page: Path) -> None:
+    """No two rows of a page have the same words and another hash, and every row has both."""
+    rows = recorded(page)
+    assert rows
+    hashes = {row["words"]: row["trace_sha256"] for row in rows}
+    assert [row for row in rows if row["trace_sha256"] != hashes[row["words"]]] == []
+    assert all(words and len(found) == 64 for words, found in hashes.items())
+    for row in rows[:: len(rows) // 20 or 1]:
+        assert experiment_of(row["words"]).words == row["words"]
+
+
+def experiment_of(words: str) -> Experiment:
+    """What the options mean."""
+    values: dict[str, object] = {}
+    pieces = shlex.split(words)
+    while pieces:
+        key = pieces.pop(0).removeprefix("--").replace("-", "_")
+        value: object = pieces.pop(0) if pieces and not pieces[0].startswith("--") else True
+        if key in ("seed", "reorder"):
+            value = int(str(value))
+        if key == "fault":
+            values.setdefault(key, []).append(value)  # type: ignore[attr-defined]
+        else:
+            values[key] = value
+    return make(values)
+
+
+@pytest.mark.parametrize(("page", "figure", "scheme"), AGAIN)
+def test_a_row_of_a_page_can_be_run_again(
+    page: str, figure: str, scheme: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its words give its hash, months and machines later."""
+    rows = recorded(RESULTS / f"{page}.md")
+    row = next(row for row in rows if (row["figure"], row["scheme"]) == (figure, scheme))
+    capsys.readouterr()
+    assert trace_of(row["words"], tmp_path, capsys) == row["trace_sha256"]
 
 
 def test_a_page_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -100,7 +154,7 @@ def test_numbers_stand_beside_the_picture(written: Path) -> None:
     assert sum(line.startswith('  {"case":') for line in text.splitlines()) == len(document.cells)
 
 
-@pytest.mark.parametrize("page", sorted(RESULTS.glob("*.md")), ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_pages_of_the_project_say_what_their_numbers_say(page: Path) -> None:
     """Each figure's JSON holds every number of its section, and every figure has one."""
     text, folder = page.read_text("utf-8"), page.with_suffix("")

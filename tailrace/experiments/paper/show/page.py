@@ -2,7 +2,8 @@
 """The results of a paper's figures as one page of Markdown, with the figures and the trace hashes beside it.
 
 PAGE.md, and a folder PAGE/ with a picture of each figure, its numbers as JSON (document.py), and
-`traces.csv`: a row a run, with all that repeats it and the hash that shows that it was repeated bit by bit.
+`traces.csv`: a row a run, with the words by which `tailrace run` repeats it and the hash that shows that it was
+repeated bit by bit.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from tailrace.words.errors import FileError
 PICTURE = ".svg"
 NUMBERS = ".json"
 TRACES = "traces.csv"
-_COLUMNS = ("figure", "case", "scheme", "words", "topology", "workload", "faults", "seed", "trace_sha256")
+_COLUMNS = ("figure", "case", "scheme", "words", "trace_sha256")
 
 
 def write_page(documents: Sequence[Document], out: Path, page: Path) -> None:
@@ -61,7 +62,7 @@ def write_page(documents: Sequence[Document], out: Path, page: Path) -> None:
         raise FileError(Path(error.filename or page), "", error.strerror or str(error)) from error
 
 
-def _traces(documents: Sequence[Document], runs: Path) -> Iterator[tuple[str | int, ...]]:
+def _traces(documents: Sequence[Document], runs: Path) -> Iterator[tuple[str, ...]]:
     for document in documents:
         for cell in document.cells:
             for run in cell.runs:
@@ -70,11 +71,7 @@ def _traces(documents: Sequence[Document], runs: Path) -> Iterator[tuple[str | i
                     document.figure,
                     cell.case,
                     cell.label,
-                    summary.scheme,
-                    summary.topology,
-                    summary.workload,
-                    " ".join(summary.faults),
-                    summary.seed,
+                    summary.words,
                     summary.trace_sha256 if isinstance(summary.trace_sha256, str) else "",
                 )
 
