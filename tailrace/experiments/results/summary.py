@@ -14,8 +14,10 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from tailrace.experiments.backends.outcome import DataSeen
+from tailrace.experiments.results.floor import Floor
 from tailrace.experiments.results.gaps import GapSummary
 from tailrace.experiments.results.rows import FlowRow
+from tailrace.experiments.results.sampled import Sampled
 from tailrace.experiments.results.statistics import mean, percentile
 from tailrace.p4rt.counters import MOST_RECIRCULATIONS, RECIRCULATIONS
 
@@ -114,7 +116,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     and reading results. `ranks` are the processes that ran the network, where there were several, and
     `by_rank` is what each of them did in the meantime: `cpu_s`, `waited_s` for others, `meetings`, and
     `frames` and `bytes` handed across.
-    `metrics` are those from outside (metrics.py), `plugins` all that was loaded from there, with its
+    `sampled` is what samples of ports tell (tailrace/experiments/results/sampled.py), and `floor` what no scheme
+    can beat on the same flows (floor.py there). `metrics` are those from outside (metrics.py), `plugins` all that was loaded from there, with its
     SHA-256 or version.
     """
 
@@ -143,6 +146,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     drains: int | UnsetType = UNSET
     drained_ns: int | UnsetType = UNSET
     timeouts: int | UnsetType = UNSET
+    sampled: Sampled | UnsetType = UNSET
+    floor: Floor | UnsetType = UNSET
     flowcut: dict[str, int] | UnsetType = UNSET
     flowlets: dict[str, int] | UnsetType = UNSET
     gaps: GapSummary | UnsetType = UNSET

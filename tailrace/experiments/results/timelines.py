@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What was looked at while a run went on: queues at regular times, and the paths of some flows.
 
-    queues.parquet   time_ns, switch, port, peer, queue_bytes, tx_bytes, paused   of ports that ever queued
+    queues.parquet   time_ns, switch, port, peer, queue_bytes, tx_bytes, paused   of ports that ever sent
     paths.parquet    time_ns, flow, switch, port, peer, psn                       a row a packet at a switch
 
 `peer` is what is on the port; `tx_bytes` what it sent since the time before; `paused` whether PFC stopped it.

@@ -14,11 +14,13 @@ from tailrace.experiments.backends.outcome import Backend, Outcome, Progress, Re
 from tailrace.experiments.errors import RunError
 from tailrace.experiments.plan.plan import Plan
 from tailrace.experiments.plan.words import case_name
+from tailrace.experiments.results.floor import Bounds
 from tailrace.experiments.results.hf2t import summary as hf2t_summary
 from tailrace.experiments.results.ideal import Ideal
 from tailrace.experiments.results.metrics import measured as measured_by_metrics
 from tailrace.experiments.results.result import Result
 from tailrace.experiments.results.rows import FlowRow, make_row, measured_rows
+from tailrace.experiments.results.sampled import summary as sampled
 from tailrace.experiments.results.summary import (
     Summary,
     classes,
@@ -105,7 +107,7 @@ def _summary(planned: Plan, outcome: Outcome, rows: tuple[FlowRow, ...]) -> Summ
     chosen = planned.job.nic.steering
     if chosen is not None and ALGORITHMS[chosen.algorithm] == ANY:
         own[chosen.algorithm] = steering(rows)
-    counted = measured_rows(rows)
+    counted, queues = measured_rows(rows), outcome.timelines.queues
     delivered = sum(row.received for row in rows)
     return Summary(
         scheme=experiment.scheme,
@@ -139,6 +141,8 @@ def _summary(planned: Plan, outcome: Outcome, rows: tuple[FlowRow, ...]) -> Summ
         drains=sum(row.drains for row in rows),
         drained_ns=sum(row.drained_ns for row in rows),
         timeouts=UNSET if "timeouts" in outcome.unobserved else sum(row.timeouts for row in rows),
+        sampled=UNSET if queues is None else sampled(queues, planned.topology),
+        floor=Bounds(planned.topology, planned.job.nic.mtu_bytes, delays=outcome.delays).floor(counted),
         flowcut=own.pop("flowcut", UNSET),
         flowlets=flowlets(outcome.counters, {host.switch for host in planned.topology.hosts}),
         gaps=UNSET if outcome.gaps is None else outcome.gaps.summary(base_rtt_ns(planned.topology)),

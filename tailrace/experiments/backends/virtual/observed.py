@@ -15,11 +15,11 @@ from tailrace.words.constants import PS_PER_NS
 
 
 def queue_table(samples: Samples, topology: Topology) -> Table:
-    """A row a time and port, for ports in which something ever waited."""
+    """A row a time and port, for ports that ever sent anything, or in which something waited."""
     values: dict[str, list[int | str | bool]] = {name: [] for name in QUEUE_COLUMNS}
     for index, (switch, port) in enumerate(samples.ports):
-        queued = samples.queue_bytes(index)
-        if not any(queued):
+        queued, sent = samples.queue_bytes(index), samples.tx_bytes(index)
+        if not any(queued) and not any(sent):
             continue
         count = len(queued)
         values["time_ns"] += samples.times_ns
@@ -27,7 +27,7 @@ def queue_table(samples: Samples, topology: Topology) -> Table:
         values["port"] += [port] * count
         values["peer"] += [topology.ports_of(switch)[port].name] * count
         values["queue_bytes"] += queued
-        values["tx_bytes"] += samples.tx_bytes(index)
+        values["tx_bytes"] += sent
         values["paused"] += map(bool, samples.paused(index))
     return make_table(values, QUEUE_COLUMNS)
 
