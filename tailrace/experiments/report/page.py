@@ -34,6 +34,12 @@ from tailrace.experiments.report.figures import (
     slowdown_figure,
 )
 from tailrace.experiments.report.map import topology_figure
+from tailrace.experiments.report.network_figures import (
+    flow_throughput_figure,
+    imbalance_figure,
+    queue_cdf_figure,
+    throughput_figure,
+)
 from tailrace.experiments.results.result import Result
 from tailrace.experiments.results.summary import Summary
 from tailrace.experiments.results.table import make_table
@@ -194,12 +200,16 @@ def _group(group: Group, numbers: Iterator[int]) -> GroupView:
                 slowdown_figure(results),
                 "Slowdown: completion time over that of the flow alone in the network",
             ),
-            (order_figure(results), "Data packets that arrived out of order"),
+            (order_figure(results), "First transmissions that arrived out of order"),
+            (throughput_figure(results), "Throughput: what switches send to hosts"),
+            (imbalance_figure(results), "Imbalance of a switch's uplinks in an interval between samples"),
+            (queue_cdf_figure(results), "Queues, over all ports that sent, and all samples"),
         ]
         for result in results:
             name = f"{result.case}, {result.label}"
             figures.append((queue_figure(result), f"The longest queues: {name}"))
             figures.append((path_figure(result), f"Paths of watched flows: {name}"))
+            figures.append((flow_throughput_figure(result), f"Throughput of watched flows: {name}"))
         figures.append((_map(results), f"The network: {summary.topology}"))
     return GroupView(
         anchor=f"runs-{next(numbers)}",
@@ -245,6 +255,8 @@ def _facts(results: Sequence[Result]) -> dict[str, str]:
 def _command(group: Group) -> str:
     """A command that makes the results again, as far as the summaries tell it."""
     summary = group.results[0].summary
+    if group.kind == "run" and summary.words:
+        return f"tailrace run {summary.words}"
     swept = {key.partition(".")[0] for key in group.axes}
     words = ["tailrace", _COMMANDS[group.kind]]
     if group.kind == "sweep":

@@ -20,6 +20,7 @@ All are of the intervals from the first to the last in which any port sent.
 from __future__ import annotations
 
 import itertools
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,12 +29,17 @@ import msgspec
 from arro3.core import Table
 
 from tailrace.experiments.results.parquet import values_of
+from tailrace.experiments.results.rows import FlowRow
 from tailrace.experiments.results.statistics import mean, percentile
+from tailrace.experiments.results.timelines import Timelines
 from tailrace.topology import Topology
-from tailrace.words.constants import NS_BITS
+from tailrace.words.constants import NS_BITS, NS_PER_S
 
 HOST = "host"
 """Of Peer.kind."""
+
+_INTERVALS = 100
+"""Where no samples say how long one is."""
 
 
 class Rates(msgspec.Struct, frozen=True):
@@ -194,6 +200,52 @@ def _links_to_hosts(topology: Topology) -> dict[str, int]:
 def queue_lengths(series: Series) -> list[int]:
     """At every port and sample but the first, in order of size."""
     return sorted(length for port in series.ports for length in port.queued[1:])
+
+
+def flow_throughput(
+    timelines: Timelines, rows: Sequence[FlowRow], topology: Topology, mtu_bytes: int
+) -> tuple[list[int], dict[int, list[float]]]:
+    """Payload of followed flows that arrives at the last switch before their destination, in bit/s.
+
+    What is sent again counts again. A flow's last packet counts for what the flow's size leaves for it.
+
+    Returns:
+        the ends of intervals, in ns: those of the samples, or some of one length where there are none; and for
+        each flow a rate for each interval, of which there is one less.
+    """
+    if timelines.paths is None:
+        return [], {}
+    found = values_of(timelines.paths)
+    last_switch = {row.id: topology.host(row.dst).switch for row in rows}
+    sizes = {row.id: row.bytes for row in rows}
+    arrivals: dict[int, list[tuple[int, int]]] = {}
+    for flow, switch, time_ns, psn in zip(
+        *(found[name] for name in ("flow", "switch", "time_ns", "psn")), strict=True
+    ):
+        if last_switch[flow] == switch:
+            arrivals.setdefault(flow, []).append((time_ns, psn))
+    if not arrivals:
+        return [], {}
+    series = None if timelines.queues is None else series_of(timelines.queues)
+    until_ns = 1 + max(time_ns for own in arrivals.values() for time_ns, _ in own)
+    if series is None:
+        times = [until_ns * number // _INTERVALS for number in range(_INTERVALS + 1)]
+    else:
+        times = list(series.times_ns)
+        times[0], times[-1] = 0, max(times[-1], until_ns)
+    rates = {}
+    for flow, own in arrivals.items():
+        bits = [0] * len(times)
+        packets = -(-sizes[flow] // mtu_bytes)
+        first = min(psn for _, psn in own)
+        for time_ns, psn in own:
+            payload = min(mtu_bytes, sizes[flow] - (psn - first) * mtu_bytes) if psn - first < packets else 0
+            bits[bisect_right(times, time_ns)] += 8 * payload
+        rates[flow] = [
+            own_bits * NS_PER_S / (end - start)
+            for own_bits, start, end in zip(bits[1:], times, times[1:], strict=False)
+        ]
+    return times, rates
 
 
 def summary(queues: Table, topology: Topology) -> Sampled | msgspec.UnsetType:

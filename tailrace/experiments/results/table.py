@@ -49,6 +49,17 @@ FLOWLETS = (
 )
 """Where NICs stretch gaps: flowlets that began at switches with hosts, and gaps that were stretched."""
 
+_GBPS = UNITS["Gb/s"]
+
+SAMPLED = (
+    Column("throughput_bps", title=f"throughput ({_GBPS.name})", show=_GBPS.plain, rank=9),
+    Column("utilisation", title="links used (%)", show=_percent, rank=9),
+    Column("imbalance", title="imbalance", show=_two, rank=8),
+    Column("queue_p99_bytes", title="queue p99 (B)", show=_count, rank=9),
+    Column("paused_share", title="time paused (%)", show=_percent, rank=9),
+)
+"""Where samples were taken: means over time, and the 99th percentile of queues (sampled.py)."""
+
 COLUMNS = (
     Column("case", key=True, grouped=True),
     Column("scheme", key=True),
@@ -68,6 +79,8 @@ COLUMNS = (
     *LOSSLESS,
     Column("pause_mean_ns", is_time=True, title="mean pause", rank=8),
     *FLOWLETS,
+    *SAMPLED,
+    Column("fct_floor_ns", is_time=True, unit_of=_FCT, title="FCT floor", rank=8),
     Column("p99_ratio", title="p99 ratio", show=_two),
 )
 """All that is shown of runs; of these those in which something was observed. Shares are from 0 to 1."""
@@ -143,11 +156,23 @@ def measured(summary: Summary, metrics: dict[str, Metric] | None = None) -> Row:
         "drains": summary.drains,
         **dict(zip((column.name for column in LOSSLESS), lossless_counts(summary), strict=True)),
         "pause_mean_ns": None if isinstance(summary.pfc, UnsetType) else summary.pfc.get("mean_pause_ns"),
+        **_of_samples(summary),
+        "fct_floor_ns": None if isinstance(summary.floor, UnsetType) else summary.floor.fct_mean_ns,
         "flowlets": flowlets,
         "stretched": stretched,
         **{name: (summary.metrics or {}).get(name) for name in metrics or ()},
     }
     return {name: value if isinstance(value, (int, float)) else None for name, value in seen.items()}
+
+
+def _of_samples(summary: Summary) -> dict[str, object]:
+    """The values of SAMPLED."""
+    seen = summary.sampled
+    if isinstance(seen, UnsetType):
+        return {column.name: None for column in SAMPLED}
+    uneven = None if isinstance(seen.imbalance, UnsetType) else seen.imbalance.mean
+    values = (seen.throughput_bps.mean, seen.utilisation.mean, uneven, seen.queue_bytes.p99, seen.paused_share)
+    return dict(zip((column.name for column in SAMPLED), values, strict=True))
 
 
 def _caption(results: Sequence[Result]) -> list[str]:

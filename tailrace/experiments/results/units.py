@@ -33,6 +33,7 @@ UNITS: Mapping[str, Unit] = {
     "ns": Unit("ns", 1, 5),
     "us": Unit("µs", 1e-3),
     "ms": Unit("ms", 1e-6),
+    "Gb/s": Unit("Gb/s", 1e-9),
     "B": Unit("B", 1, 5),
     "KiB": Unit("KiB", 1 / (1 << 10)),
     "MiB": Unit("MiB", 1 / (1 << 20)),

@@ -12,6 +12,7 @@ from tailrace.experiments.results.gaps import GapSummary
 from tailrace.experiments.results.metrics import Metric, added, reserve
 from tailrace.experiments.results.result import Result
 from tailrace.experiments.results.rows import FlowRow, measured_rows
+from tailrace.experiments.results.sampled import Sampled
 from tailrace.experiments.results.statistics import mean, percentile
 from tailrace.experiments.results.summary import packets
 from tailrace.experiments.results.units import UNITS
@@ -165,6 +166,30 @@ def _lost(result: Result) -> float | None:
     return float(dropped + (0 if isinstance(trimmed, UnsetType) else trimmed))
 
 
+def _sampled(compute: Callable[[Sampled], float | None]) -> Callable[[Result], float | None]:
+    """Something of what samples of ports tell, where there are any."""
+
+    def found(result: Result) -> float | None:
+        seen = result.summary.sampled
+        return None if isinstance(seen, UnsetType) else compute(seen)
+
+    return found
+
+
+def _imbalance(seen: Sampled) -> float | None:
+    return None if isinstance(seen.imbalance, UnsetType) else seen.imbalance.mean
+
+
+def _floor(name: str) -> Callable[[Result], float | None]:
+    """What no scheme can beat on these flows (tailrace/experiments/results/floor.py)."""
+
+    def found(result: Result) -> float | None:
+        floor = result.summary.floor
+        return None if isinstance(floor, UnsetType) else float(getattr(floor, name))
+
+    return found
+
+
 def _draining(result: Result) -> float | None:
     """Mean over the flows of the share of their run time for which they were stopped (Flowcut Table IV)."""
     shares = [row.drained_ns / row.fct_ns for row in _counted(result) if row.fct_ns]
@@ -225,6 +250,13 @@ METRICS: Mapping[str, Metric] = {
     "timeouts": Metric("timeouts", "", _whole("timeouts")),
     "blocked": Metric("paths blocked", "", _whole("blocked")),
     "explored": Metric("packets on paths drawn", "", _whole("explored")),
+    "throughput": Metric("throughput", "Gb/s", _sampled(lambda seen: seen.throughput_bps.mean)),
+    "utilisation": Metric("links used", "%", _sampled(lambda seen: seen.utilisation.mean)),
+    "imbalance": Metric("imbalance of uplinks", "", _sampled(_imbalance)),
+    "queue_p99": Metric("p99 of queues", "KiB", _sampled(lambda seen: float(seen.queue_bytes.p99))),
+    "paused_share": Metric("ports paused", "%", _sampled(lambda seen: seen.paused_share)),
+    "fct_floor": Metric("floor of the mean FCT", "us", _floor("fct_mean_ns")),
+    "slowdown_floor": Metric("floor of the mean slowdown", "times", _floor("slowdown_mean")),
     "completed": Metric(
         "flows completed", "%", lambda result: result.summary.completed / result.summary.flows
     ),
@@ -246,6 +278,7 @@ _NOT_BY_CLASS = (
     *("lost", "pauses", "pause_rate", "pause_fraction", "pause_length"),
     *("warnings", "recirculated", "recirculations", "recirculations_most", "cnps", "failures"),
     *("flowlets", "stretched", "natural", "stretch", "trainings"),
+    *("throughput", "utilisation", "imbalance", "queue_p99", "paused_share", "fct_floor", "slowdown_floor"),
     *("gaps", "gap_p50", "gap_p99", "gap_p999", "gaps_1rtt", "gaps_2rtt", "gaps_3rtt", "rtt"),
 )
 """What nobody counts flow by flow."""
