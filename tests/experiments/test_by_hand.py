@@ -89,7 +89,8 @@ def test_two_flows_and_one_link(tmp_path: Path) -> None:
     assert summary.floor.fct_mean_ns == pytest.approx((whole_ns + 2 * whole_ns) / 2 + 2 * LINK_NS)
     packets = summary.packets
     assert (packets.sent, packets.delivered, packets.first_delivered, packets.retransmitted) == (8, 8, 8, 0)
-    assert (packets.out_of_order, packets.out_of_order_raw, summary.path_changes, summary.timeouts) == (0,) * 4
+    assert (packets.out_of_order, packets.out_of_order_raw) == (0, 0)
+    assert (summary.path_changes, summary.timeouts) == (0, 0)
     assert (packets.dropped, packets.dropped_data, packets.dropped_control, packets.under_way) == (0,) * 4
     # one packet begins in each interval; those that wait at its end:
     waiting = [1098, 2 * 1082, 3 * 1082, 4 * 1082, 3 * 1082, 2 * 1082, 1082, 0]
@@ -109,7 +110,8 @@ def test_two_flows_and_one_link(tmp_path: Path) -> None:
     assert seen
     assert (seen.period_ns, seen.intervals, seen.paused_share) == (10_000, 8, 0.0)
     assert seen.throughput_bps.mean == pytest.approx(sum(rates) / 8)
-    assert (seen.queue_bytes.mean, seen.queue_bytes.p50) == (pytest.approx(sum(waiting) / 24), 0)
+    assert seen.queue_bytes.mean == pytest.approx(sum(waiting) / 24)
+    assert seen.queue_bytes.p50 == 0
     assert (seen.queue_bytes.p99, seen.queue_bytes.max) == (4328, 4328)
 
 
@@ -146,8 +148,10 @@ def test_cells_over_a_fast_and_a_slow_path(tmp_path: Path) -> None:
     # all that was sent, each byte once
     mtu = result.summary.mtu_bytes
     assert isinstance(mtu, int)
-    times, rates = flow_throughput(result.timelines, result.rows, parse_topology(result.summary.topology), mtu)
-    took = [end - start for start, end in zip(times, times[1:], strict=False)]
+    times, rates = flow_throughput(
+        result.timelines, result.rows, parse_topology(result.summary.topology), mtu
+    )
+    took = [end - start for start, end in itertools.pairwise(times)]
     assert sum(rate * ns for rate, ns in zip(rates[1], took, strict=True)) == pytest.approx(8 * 8192 * 1e9)
 
 

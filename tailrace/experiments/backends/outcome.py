@@ -76,8 +76,8 @@ class PfcSeen:
 
 @dataclass(frozen=True, slots=True)
 class DataSeen:
-    """Data packets that no host has got: `dropped` by switches or lost to faults, whole or `trimmed`, whose payload a
-    switch had cut off before; and `under_way` when the run ended.
+    """Data packets that no host has got: `dropped` by switches or lost to faults, whole or `trimmed`, whose
+    payload a switch had cut off before; and `under_way` when the run ended.
     """
 
     dropped: int
@@ -104,13 +104,13 @@ class RankWork:
 class Outcome:
     """What a run measured. None, or a missing counter, is what this target cannot observe.
 
-    `unobserved` names fields of the records that this target could not count.
-    `counters` holds each switch's own counters by name; `dropped` counts frames that switches dropped or
-    faults took, of any kind, and `data` says what of them carried data. `packet_hops` counts packets that switches took in. `delays` says whether the links' propagation delays were
-    there. `gaps` are those between data packets of a flow, where NICs measured them, and `learned` is what
-    NICs have learnt that stretch gaps. `nics` says how they ran: `compiled` or `interpreted`. `traffic_s`
-    is that part of the real time `wall_s` in which packets went. `by_rank` says what each process did then
-    that ran the network, where there were ranks.
+    `unobserved` names fields of the records that this target could not count. `counters` holds each
+    switch's own counters by name; `dropped` counts frames that switches dropped or faults took, of any
+    kind, and `data` says what of them carried data. `packet_hops` counts packets that switches took in.
+    `delays` says whether the links' propagation delays were there. `gaps` are those between data packets of
+    a flow, where NICs measured them, and `learned` is what NICs have learnt that stretch gaps. `nics` says
+    how they ran: `compiled` or `interpreted`. `traffic_s` is that part of the real time `wall_s` in which
+    packets went. `by_rank` says what each process did then that ran the network, where there were ranks.
     """
 
     records: tuple[FlowRecord, ...]

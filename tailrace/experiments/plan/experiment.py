@@ -154,7 +154,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def words(self) -> str:
-        """The options by which `tailrace run` runs it again, as a shell takes them: all that is not the default."""
+        """The options by which `tailrace run` runs it again, as a shell takes them: all but the defaults."""
         found: list[str] = []
         for name, value in self.written.items():
             key = _KEYS_OF.get(name, name)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures of the network over time, from samples: throughput, of all flows and of some, how evenly uplinks are
-used, how long queues are.
+"""Figures of the network over time, from samples: throughput, of all flows and of some, how evenly uplinks
+are used, how long queues are.
 """
 
 from __future__ import annotations
@@ -89,8 +89,11 @@ def _by_case(results: Sequence[Result], title: str, values: _Values, *, over_tim
     """A panel a case, a line a scheme: of an item an interval, or of the distribution of all items."""
     cases = list(dict.fromkeys(result.case for result in results))
     labels = list(dict.fromkeys(result.label for result in results))
-    found = [(result, series, topology) for result in results if (series := _series(result)) is not None
-             and (topology := _topology(result)) is not None]
+    found = [
+        (result, series, topology)
+        for result in results
+        if (series := _series(result)) is not None and (topology := _topology(result)) is not None
+    ]
     if not found:
         return None
     unit_ns, unit = time_unit(max(series.times_ns[-1] for _, series, _ in found))
@@ -105,8 +108,8 @@ def _by_case(results: Sequence[Result], title: str, values: _Values, *, over_tim
                 step = len(x) // _MOST_POINTS + 1
                 x, y = [*x[::step], *x[-1:]], [*y[::step], *y[-1:]]
             number = labels.index(result.label)
-            look = {"color": plot.colour(number), "linestyle": plot.line(number)}
-            axes[cases.index(result.case)].plot(x, y, label=result.label, **look)
+            colour, dashes = plot.colour(number), plot.line(number)
+            axes[cases.index(result.case)].plot(x, y, label=result.label, color=colour, linestyle=dashes)
         for axis, case in zip(axes, cases, strict=True):
             axis.set_title(case)
             axis.set_xlabel(f"virtual time ({unit})" if over_time else title)

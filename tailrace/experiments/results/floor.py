@@ -1,32 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What no scheme can beat: the least mean completion time and slowdown of some flows, whatever switches and NICs
-do, on links that are all in order.
+"""What no scheme can beat: the least mean completion time and slowdown of some flows, whatever switches and
+NICs do, on links that are all in order.
 
 The flows of a set all have to pass a part of the network: the link of their source, that of their
 destination, all links out of or into their leaf, or out of or into their pod or group. Whatever paths are
 taken, and however a flow is split over them, that part passes at most its capacity C, so a schedule of the
-network is a schedule of one machine of speed C, on which flow i is a job of p_i = (its bytes on the wire) / C
-that is there from the flow's start r_i on. After that part a flow still needs at least d_i, the least time that
-light and switches take from its source to its destination. So with C_i, when the machine has done job i:
+network is a schedule of one machine of speed C, on which flow i is a job of p_i = (its bytes on the wire) /
+C that is there from the flow's start r_i on. After that part a flow still needs at least d_i, the least
+time that light and switches take from its source to its destination. So with C_i, when the machine has done
+job i:
 
     FCT_i >= C_i - r_i + d_i
 
-*Mean FCT.* On one machine that may interrupt jobs, no schedule has a smaller sum of C_i than always to work on the
-job of which least is left (SRPT: Schrage, Operations Research 1968). Its sum is the bound.
+*Mean FCT.* On one machine that may interrupt jobs, no schedule has a smaller sum of C_i than always to work
+on the job of which least is left (SRPT: Schrage, Operations Research 1968). Its sum is the bound.
 
-*Mean slowdown.* It is the sum of w_i FCT_i with w_i = 1 / ideal_i. Let M_i be the mean of the times at which a
-machine works on job i; it needs p_i for the job before C_i, so C_i >= M_i + p_i / 2. No schedule has a smaller sum
-of w_i M_i than always to work on the job with the largest w_i / p_i: whoever works on another one may swap a
-moment of the two, which makes the sum no larger (Goemans, SODA 1997). That is used for M_i. And each FCT_i is at
-least p_i + d_i, alone; the larger of the two sums counts.
+*Mean slowdown.* It is the sum of w_i FCT_i with w_i = 1 / ideal_i. Let M_i be the mean of the times at
+which a machine works on job i; it needs p_i for the job before C_i, so C_i >= M_i + p_i / 2. No schedule
+has a smaller sum of w_i M_i than always to work on the job with the largest w_i / p_i: whoever works on
+another one may swap a moment of the two, which makes the sum no larger (Goemans, SODA 1997). That is used
+for M_i. And each FCT_i is at least p_i + d_i, alone; the larger of the two sums counts.
 
-Sets that hold each flow once can be added up, and flows that pass no such part (within their leaf, or group)
-count alone on the link of their source. The bound is the largest of those sums. It leaves out answers, what is
-sent again, background, faults, and that a flow needs several of these parts at once: it is below what can be
-had, and shows at most how much is left to gain. Fair sharing (max-min) is none: of two equal flows on one link
-it ends both late, and one after the other has the smaller mean.
+Sets that hold each flow once can be added up, and flows that pass no such part (within their leaf, or
+group) count alone on the link of their source. The bound is the largest of those sums. It leaves out
+answers, what is sent again, background, faults, and that a flow needs several of these parts at once: it is
+below what can be had, and shows at most how much is left to gain. Fair sharing (max-min) is none: of two
+equal flows on one link it ends both late, and one after the other has the smaller mean.
 
-Sizes of the flows' starts are taken as they were: where flows wait for others, the floor is that of this run.
+Flows start when they did: where they wait for others, the floor is that of this run.
 """
 
 from __future__ import annotations
@@ -103,9 +104,7 @@ class Bounds:
         slowdown = max(self._sum(done, kind, least_slowdowns) for kind in self._kinds)
         return Floor(fct / len(done), slowdown / len(done), by)
 
-    def _sum(
-        self, rows: Sequence[FlowRow], kind: str, least: Callable[[Sequence[Piece]], float]
-    ) -> float:
+    def _sum(self, rows: Sequence[FlowRow], kind: str, least: Callable[[Sequence[Piece]], float]) -> float:
         """The least sum, where the flows of a part share it, and the others are alone."""
         parts: dict[Part, list[Piece]] = {}
         total = 0.0
@@ -136,9 +135,7 @@ class Bounds:
                             found[part] = found.get(part, 0) + link.rate_bps
         return found
 
-    def _across(
-        self, kind: str, place: Callable[[str], str], src: str, dst: str, end: int
-    ) -> Part | None:
+    def _across(self, kind: str, place: Callable[[str], str], src: str, dst: str, end: int) -> Part | None:
         """The part that leads out of the source's place, or into the destination's; None within one place."""
         ends = place(src), place(dst)
         return None if ends[0] == ends[1] else (kind, ends[end])

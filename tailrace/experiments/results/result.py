@@ -153,7 +153,9 @@ class _Formatted(msgspec.Struct):
 def refuse_other_format(path: Path, key: str, found: int) -> None:
     """Raises FileError where numbers are of a version in which they meant something else."""
     if found != FORMAT:
-        raise FileError(path, key, f"expected {FORMAT}, found {found}: run it again with this version of Tailrace")
+        raise FileError(
+            path, key, f"expected {FORMAT}, found {found}: run it again with this version of Tailrace"
+        )
 
 
 def read_struct(path: Path, shape: type[T], otherwise: str = "not what tailrace writes") -> T:

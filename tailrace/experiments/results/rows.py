@@ -27,17 +27,18 @@ from tailrace.words.errors import FileError
 class FlowRow:
     """One flow. Times in ns since the traffic began; None where the flow did not finish.
 
-    `src` and `dst` are host names. `packets` counts data packets sent, retransmissions included;
-    `received` those that arrived, duplicates too, and `first_received` the first transmissions among them.
-    `out_of_order` counts first transmissions that arrived when another PSN was expected, losses aside, `ood_max`
-    the largest distance between the two; `out_of_order_raw` all arrivals with another PSN than the receiver's
-    transport expected (Flowcut §III-C2). `path_changes` are in the order of sending. `overtaken` counts first transmissions that arrived after a later one, `timeouts` those of
-    retransmission, `ce_marked` data packets that arrived marked by ECN, `trimmed` those that arrived without
-    their payload, `nacks` what told the sender of them. `explored` counts packets whose path was drawn,
-    `reused` those on a path known to be good, `blocked` paths blocked after a timeout (Spritz §IV).
-    `cnps_sent` and `cnps_received` count the CNPs of DCQCN, of the receiver and at the sender. `stretched` counts gaps between packets that the NIC stretched,
-    by `stretched_ns` in all, and `natural` those beyond the flowlet threshold by themselves (HF2T §4).
-    `flow_class` is the column `class`: classes.py.
+    `src` and `dst` are host names. `packets` counts data packets sent, retransmissions included; `received`
+    those that arrived, duplicates too, and `first_received` the first transmissions among them.
+    `out_of_order` counts first transmissions that arrived when another PSN was expected, losses aside,
+    `ood_max` the largest distance between the two; `out_of_order_raw` all arrivals with another PSN than
+    the receiver's transport expected (Flowcut §III-C2). `path_changes` are in the order of sending.
+    `overtaken` counts first transmissions that arrived after a later one, `timeouts` those of
+    retransmission, `ce_marked` data packets that arrived marked by ECN, `trimmed` those that arrived
+    without their payload, `nacks` what told the sender of them. `explored` counts packets whose path was
+    drawn, `reused` those on a path known to be good, `blocked` paths blocked after a timeout (Spritz §IV).
+    `cnps_sent` and `cnps_received` count the CNPs of DCQCN, of the receiver and at the sender. `stretched`
+    counts gaps between packets that the NIC stretched, by `stretched_ns` in all, and `natural` those beyond
+    the flowlet threshold by themselves (HF2T §4). `flow_class` is the column `class`: classes.py.
     """
 
     id: int

@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What papers draw of a network over time, from samples of its ports (timelines.py): throughput, how links are
-used and how evenly, queues, pauses.
+"""What papers draw of a network over time, from samples of its ports (timelines.py): throughput, how links
+are used and how evenly, queues, pauses.
 
-A sample k tells what a port has begun to send since the one before, at rate r over the time t between the two:
-the port's *utilisation* in interval k is 8 bytes / (r t). It may exceed 1 by a frame, which counts when it
-begins. Rates are those of the topology; a fault that slows a link shows as a lower utilisation.
+A sample k tells what a port has begun to send since the one before, at rate r over the time t between the
+two: the port's *utilisation* in interval k is 8 bytes / (r t). It may exceed 1 by a frame, which counts
+when it begins. Rates are those of the topology; a fault that slows a link shows as a lower utilisation.
 
 * throughput: what switches send to hosts, with headers and answers, over the time.
 * utilisation: of links between switches, both ways apart.
 * imbalance: (max - min) / mean of the utilisations of one switch's uplinks in one interval (CONGA, SIGCOMM
   2014, §5.2.3), wherever they carried anything. Uplinks lead to switches that are no nearer to hosts: from
-  leaves to spines, from edge to aggregation to core; in Dragonflies and Slim Flies all links between switches.
+  leaves to spines, from edge to aggregation to core; in Dragonflies and Slim Flies all links between
+  switches.
 * queues: of every port that ever sent or queued anything, at every sample.
 * paused: the share of those ports and samples at which PFC stopped the port.
 
@@ -127,8 +128,10 @@ def series_of(queues: Table) -> Series | None:
         return None
     ports = []
     for (switch, number), own in places.items():
-        inside = sorted((place for place in own if chosen[0] <= found["time_ns"][place] <= chosen[-1]),
-                        key=found["time_ns"].__getitem__)
+        inside = sorted(
+            (place for place in own if chosen[0] <= found["time_ns"][place] <= chosen[-1]),
+            key=found["time_ns"].__getitem__,
+        )
         columns = ([found[name][place] for place in inside] for name in ("queue_bytes", "tx_bytes", "paused"))
         ports.append(Port(switch, number, *columns))
     return Series(chosen, tuple(ports))
@@ -153,10 +156,14 @@ def utilisation(series: Series, topology: Topology) -> dict[tuple[str, int], lis
             if peer.kind == HOST:
                 continue
             port = seen.get((switch.name, number))
-            found[switch.name, number] = nothing if port is None else [
-                port.sent[k] * NS_BITS / (took_ns * peer.rate_bps)
-                for k, took_ns in enumerate(series.intervals, start=1)
-            ]
+            found[switch.name, number] = (
+                nothing
+                if port is None
+                else [
+                    port.sent[k] * NS_BITS / (took_ns * peer.rate_bps)
+                    for k, took_ns in enumerate(series.intervals, start=1)
+                ]
+            )
     return found
 
 
@@ -210,8 +217,8 @@ def flow_throughput(
     What is sent again counts again. A flow's last packet counts for what the flow's size leaves for it.
 
     Returns:
-        the ends of intervals, in ns: those of the samples, or some of one length where there are none; and for
-        each flow a rate for each interval, of which there is one less.
+        the ends of intervals, in ns: those of the samples, or some of one length where there are none; and
+        for each flow a rate for each interval, of which there is one less.
     """
     if timelines.paths is None:
         return [], {}

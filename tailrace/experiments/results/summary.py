@@ -46,20 +46,20 @@ class Slowdown(msgspec.Struct, frozen=True):
 
 
 class Packets(msgspec.Struct, frozen=True):
-    """Data packets. `sent` counts retransmissions, `delivered` what reached a receiving NIC, in any order, and
-    `first_delivered` the first transmissions among that.
+    """Data packets. `sent` counts retransmissions, `delivered` what reached a receiving NIC, in any order,
+    and `first_delivered` the first transmissions among that.
 
     `dropped` counts frames of every kind that switches dropped or faults took: `dropped_data` whole data
-    packets, `dropped_trimmed` those whose payload a full queue had cut off before, `dropped_control` all others
-    (ACKs, pauses). `trimmed` counts data packets whose payload was cut off, wherever they ended, `under_way`
-    whole ones on wires and in switches when the run ended. So what is sent is somewhere:
+    packets, `dropped_trimmed` those whose payload a full queue had cut off before, `dropped_control` all
+    others (ACKs, pauses). `trimmed` counts data packets whose payload was cut off, wherever they ended,
+    `under_way` whole ones on wires and in switches when the run ended. So what is sent is somewhere:
 
         sent = delivered + trimmed + dropped_data + under_way
 
     `out_of_order` counts first transmissions that arrived with another PSN than expected, losses aside
     (tailrace/hosts/nic/order.py), and its fraction is of `first_delivered`. `out_of_order_raw` counts all
-    arrivals with another PSN than the transport expected, of `delivered`: what Flowcut §III-C2 and Spritz Fig. 6
-    define, where go-back-N makes every packet behind a late one count, and its retransmission, too.
+    arrivals with another PSN than the transport expected, of `delivered`: what Flowcut §III-C2 and Spritz
+    Fig. 6 define, where go-back-N makes every packet behind a late one count, and every duplicate.
     `ood_p99` is over flows: each flow's largest out-of-order degree, in packets.
     """
 
@@ -105,20 +105,21 @@ OF_THE_RUN_ITSELF = frozenset({"wall_s", "traffic_s", "packet_hops_per_s", "rank
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
-    """One run. `format` is FORMAT, and `words` are options by which `tailrace run` runs it again. `overload_reasons`, `faults` and `time_scale` tell how to read the rest.
+    """One run. `format` is FORMAT, and `words` are options by which `tailrace run` runs it again.
+    `overload_reasons`, `faults` and `time_scale` tell how to read the rest.
 
-    `task` is the key of the words that it was made from (tailrace/experiments/run/task.py), where it belongs
-    to a sweep. `path_changes` (in the order of sending), `drains`, `drained_ns` and `timeouts` (of
-    retransmission) are sums over the flows, as their receivers and senders saw them. `nics` says whether NICs ran `compiled` or `interpreted`, which changes nothing but
-    `wall_s`. `unobserved` names columns of flows.parquet that a run has not, because nobody could
-    count them. `flows`, `completed` and all times leave out flows of the background; `classes` has them, too.
-    `traffic_s` is that part of `wall_s`, in seconds of real time, in which packets went; the rest is set-up
-    and reading results. `ranks` are the processes that ran the network, where there were several, and
-    `by_rank` is what each of them did in the meantime: `cpu_s`, `waited_s` for others, `meetings`, and
-    `frames` and `bytes` handed across.
-    `sampled` is what samples of ports tell (tailrace/experiments/results/sampled.py), and `floor` what no scheme
-    can beat on the same flows (floor.py there). `metrics` are those from outside (metrics.py), `plugins` all that was loaded from there, with its
-    SHA-256 or version.
+    `task` is the key of the words that it was made from (tailrace/experiments/run/task.py), where it
+    belongs to a sweep. `path_changes` (in the order of sending), `drains`, `drained_ns` and `timeouts` (of
+    retransmission) are sums over the flows, as their receivers and senders saw them. `nics` says whether
+    NICs ran `compiled` or `interpreted`, which changes nothing but `wall_s`. `unobserved` names columns of
+    flows.parquet that a run has not, because nobody could count them. `flows`, `completed` and all times
+    leave out flows of the background; `classes` has them, too. `traffic_s` is that part of `wall_s`, in
+    seconds of real time, in which packets went; the rest is set-up and reading results. `ranks` are the
+    processes that ran the network, where there were several, and `by_rank` is what each of them did in the
+    meantime: `cpu_s`, `waited_s` for others, `meetings`, and `frames` and `bytes` handed across. `sampled`
+    is what samples of ports tell (tailrace/experiments/results/sampled.py), and `floor` what no scheme can
+    beat on the same flows (floor.py there). `metrics` are those from outside (metrics.py), `plugins` all
+    that was loaded from there, with its SHA-256 or version.
     """
 
     format: int = FORMAT

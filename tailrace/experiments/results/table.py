@@ -171,7 +171,13 @@ def _of_samples(summary: Summary) -> dict[str, object]:
     if isinstance(seen, UnsetType):
         return {column.name: None for column in SAMPLED}
     uneven = None if isinstance(seen.imbalance, UnsetType) else seen.imbalance.mean
-    values = (seen.throughput_bps.mean, seen.utilisation.mean, uneven, seen.queue_bytes.p99, seen.paused_share)
+    values = (
+        seen.throughput_bps.mean,
+        seen.utilisation.mean,
+        uneven,
+        seen.queue_bytes.p99,
+        seen.paused_share,
+    )
     return dict(zip((column.name for column in SAMPLED), values, strict=True))
 
 

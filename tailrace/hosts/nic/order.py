@@ -206,6 +206,7 @@ class OrderObserver:
         else:
             self._waiting.clear()
         if self._numbers:
-            until = self._missing[0] if self._missing else self._numbers[-1]
+            first = self._missing[0] if self._missing else self._numbers[-1]
+            below = bisect_left(self._numbers, first) - 1
             # the last one below all gaps stays, for what fills the first of them
-            self._keep(max(0, bisect_left(self._numbers, until) - 1) if self._filled < self._numbers[0] else 0)
+            self._keep(below if below > 0 and self._filled < self._numbers[0] else 0)

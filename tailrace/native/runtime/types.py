@@ -180,9 +180,9 @@ class Account:
     """Where all frames and their virtual payload bytes (``_virt``) are.
 
     What came in (``rx``) or was made inside (clones, multicast copies, pauses) has left (``tx``), was
-    dropped, or is held in queues, re-entry and outputs; payload may also have been cut off by truncate. What
-    is held is found by looking for it, all else is counted as it happens. ``held_data`` of the frames held have
-    virtual payload, and are no copies.
+    dropped, or is held in queues, re-entry and outputs; payload may also have been cut off by truncate.
+    What is held is found by looking for it, all else is counted as it happens. ``held_data`` of the frames
+    held have virtual payload, and are no copies.
     """
 
     rx_frames: int
@@ -229,11 +229,12 @@ class PortStats:
 class PfcStats:
     """PFC of one port and priority since the switch was made.
 
-    Of what came in by the port: ``bytes`` that wait, above the threshold ``headroom_bytes``, and the most of
-    either that there ever were. ``xoff_sent`` counts repeated pauses, too; the sender was kept paused for
-    ``pausing_ns``. ``received`` counts frames that named the priority, and its queue was paused for
-    ``paused_ns`` by them, in ``times_paused`` stretches. Of ``storms``, in which pauses held the queue for too long, one goes on where
-    ``storming`` is 1; they have lasted ``storm_ns`` and ``storm_dropped`` packets were dropped.
+    Of what came in by the port: ``bytes`` that wait, above the threshold ``headroom_bytes``, and the most
+    of either that there ever were. ``xoff_sent`` counts repeated pauses, too; the sender was kept paused
+    for ``pausing_ns``. ``received`` counts frames that named the priority, and its queue was paused for
+    ``paused_ns`` by them, in ``times_paused`` stretches. Of ``storms``, in which pauses held the queue for
+    too long, one goes on where ``storming`` is 1; they have lasted ``storm_ns`` and ``storm_dropped``
+    packets were dropped.
     """
 
     bytes: int

@@ -121,8 +121,8 @@ def test_an_account_that_does_not_add_up_is_not_balanced() -> None:
     """The check sees a frame too few, and a byte too few."""
     whole = Account(3, 1, 2, 1, 1, 30, 10, 20, 10, 5, 5, 0)
     assert whole.balanced
-    assert not Account(3, 1, 2, 1, 0, 30, 10, 20, 10, 5, 5).balanced
-    assert not Account(3, 1, 2, 1, 1, 30, 10, 20, 10, 4, 5).balanced
+    assert not Account(3, 1, 2, 1, 0, 30, 10, 20, 10, 5, 5, 0).balanced
+    assert not Account(3, 1, 2, 1, 1, 30, 10, 20, 10, 4, 5, 0).balanced
 
 
 def outcome(name: str, config: SwitchConfig, cuts: int) -> list[Output]:

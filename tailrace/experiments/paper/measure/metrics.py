@@ -84,7 +84,9 @@ def _ood_p99(result: Result) -> float:
     return float(percentile([row.ood_max for row in _counted(result)], 99))
 
 
-def _pfc(compute: Callable[[Mapping[str, int | float], int], float | None]) -> Callable[[Result], float | None]:
+def _pfc(
+    compute: Callable[[Mapping[str, int | float], int], float | None],
+) -> Callable[[Result], float | None]:
     """Something of what PFC did, and of data packets delivered; none where there is no PFC."""
 
     def found(result: Result) -> float | None:

@@ -2,8 +2,8 @@
 """The results of a paper's figures as one page of Markdown, with the figures and the trace hashes beside it.
 
 PAGE.md, and a folder PAGE/ with a picture of each figure, its numbers as JSON (document.py), and
-`traces.csv`: a row a run, with the words by which `tailrace run` repeats it and the hash that shows that it was
-repeated bit by bit.
+`traces.csv`: a row a run, with the words by which `tailrace run` repeats it and the hash that shows that it
+was repeated bit by bit.
 """
 
 from __future__ import annotations
