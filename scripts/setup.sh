@@ -162,7 +162,7 @@ compile_nics() {
 plan_run() {
     is_made .venv pyproject.toml run test && return 0
     add "environment .venv with $PYTHON" new_environment .venv
-    add "what runs need, from the package index" fill .venv pyproject.toml run --editable .
+    add "what runs need, from the package index" fill .venv pyproject.toml run --editable '.[intervals]'
 }
 
 plan_test() {

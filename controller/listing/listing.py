@@ -27,6 +27,9 @@ class Column:
     unit_of: columns of times with the same word here are shown in one unit
     grouped: what is the same in the row above is not said again
     styles: how a terminal shows cells that begin with a word
+    ends: the fields of a row that hold the ends of the value's interval, which a table for people shows
+    with it even: a value whose interval holds this one is no difference, and is shown as none data: only
+    data has the column, or who asks for it
     """
 
     name: str
@@ -39,6 +42,9 @@ class Column:
     unit_of: str = ""
     grouped: bool = False
     styles: Mapping[str, str] = field(default_factory=dict, hash=False)
+    ends: tuple[str, ...] = ()
+    even: float | None = None
+    data: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +63,8 @@ class Listing:
     """Lines above and below a table for people."""
     keys: tuple[str, ...] = ()
     """Names of the columns that tell rows apart, where not all of `columns` are there any more."""
+    best: str = ""
+    """The field of a row that names the columns whose cells stand out."""
     nothing: str = ""
     """The sentence that stands for a table without rows; empty: there are no `kind`."""
 

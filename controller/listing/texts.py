@@ -7,24 +7,30 @@ import statistics
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tailrace.controller.listing.listing import Column, Listing
+from tailrace.controller.listing.listing import Column, Listing, Row
 from tailrace.p4rt.values import ABSENT, Value, text_of
 from tailrace.words.text import printable
 from tailrace.words.units import significant, time_unit
 
 _TIME_SUFFIX = "_ns"
+NONE = "none"
+"""Text of a difference that is within its interval."""
+
 Unit = tuple[int, str]
 """How many ns a unit of time has, and its name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """A column as it is shown; `right`: it holds numbers, which are aligned at their end."""
+    """A column as it is shown; `right`: it holds numbers, which are aligned at their end; `strong`: the
+    cells that stand out.
+    """
 
     column: Column
     title: str
     cells: tuple[str, ...]
     right: bool
+    strong: tuple[bool, ...]
 
 
 def short_name(column: Column) -> str:
@@ -38,7 +44,9 @@ def texts_of(listing: Listing) -> list[Texts]:
     return [
         _texts(listing, column, units)
         for column in listing.columns
-        if column.rank < 0 or not listing.rows or any(_filled(row.get(column.name)) for row in listing.rows)
+        if column.rank < 0
+        or (not column.data and (not listing.rows or any(_filled(row.get(column.name)) for row in
+        listing.rows)))
     ]
 
 
@@ -57,13 +65,32 @@ def _texts(listing: Listing, column: Column, units: dict[str, Unit]) -> Texts:
     )
     unit = units.get(column.unit_of or column.name)
     title = printable(column.title or short_name(column)) + (f" ({unit[1]})" if unit else "")
-    cells = [_cell(column, value, unit) for value in values]
+    cells = [_cell(column, row, unit) for row in listing.rows]
     if column.grouped:
         cells = [cell if cell != before else "" for cell, before in zip(cells, [None, *cells], strict=False)]
-    return Texts(column, title, tuple(cells), right)
+    strong = tuple(_is_strong(column, row.get(listing.best)) for row in listing.rows)
+    return Texts(column, title, tuple(cells), right, strong)
 
 
-def _cell(column: Column, value: Value, unit: Unit | None) -> str:
+def _is_strong(column: Column, best: Value) -> bool:
+    return isinstance(best, tuple) and column.name in best
+
+
+def _cell(column: Column, row: Row, unit: Unit | None) -> str:
+    """The value, with its interval if there is one."""
+    text = _plain(column, row.get(column.name), unit)
+    ends = [row.get(name) for name in column.ends]
+    numbers = [end for end in ends if isinstance(end, (int, float))]
+    if len(numbers) != 2:
+        return text
+    low, high = numbers
+    if column.even is not None and low <= column.even <= high:
+        text = NONE
+    least, most = _plain(column, low, unit), _plain(column, high, unit)
+    return text if text == least == most else f"{text} ({least}..{most})"
+
+
+def _plain(column: Column, value: Value, unit: Unit | None) -> str:
     if value is None:
         return ABSENT
     if unit is not None and isinstance(value, (int, float)):

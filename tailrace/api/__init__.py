@@ -2,7 +2,7 @@
 """What `import tailrace` offers, gathered; the command line calls the same functions."""
 
 from tailrace.api.experiment import Keys, experiment
-from tailrace.api.run import compare, run, sweep
+from tailrace.api.run import compare, repeat, run, sweep
 from tailrace.experiments.errors import RunError, TargetError
 from tailrace.experiments.plan.experiment import Experiment
 from tailrace.experiments.results.result import Result, open_result
@@ -28,6 +28,7 @@ __all__ = [
     "open_comparison",
     "open_result",
     "open_sweep",
+    "repeat",
     "run",
     "sweep",
 ]

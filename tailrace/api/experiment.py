@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 from tailrace.experiments.faults.parse import FAULTS
 from tailrace.experiments.plan.experiment import Experiment, make
 from tailrace.experiments.plan.experiment_file import read_experiment
+from tailrace.experiments.plan.seeds import MOST_SEEDS
 from tailrace.experiments.workloads.workload import WORKLOADS
 from tailrace.schemes.registry import SCHEMES
 from tailrace.topology.parse import FAMILIES
@@ -49,7 +51,7 @@ class Keys(TypedDict, total=False):
     workload: str | Pattern
     flows: int
     target: str
-    seed: int
+    seed: int | str | Sequence[int]
     fault: str | FaultKind | Sequence[str | FaultKind]
     time_scale: float
     transport: str
@@ -91,4 +93,7 @@ def in_words(key: str, value: Any) -> Any:
         return [FAULTS.words_of(each) for each in value]
     if key in _STRUCTS:
         return _STRUCTS[key].words_of(value)
-    return list(value) if isinstance(value, tuple | range) else value
+    if not isinstance(value, tuple | range):
+        return value
+    # one more seed than there may be is enough to refuse them
+    return list(itertools.islice(value, MOST_SEEDS + 1) if key == "seed" else value)

@@ -66,7 +66,7 @@ def run(
     progress: bool | IO[str] = False,
     **keys: Unpack[Keys],
 ) -> Result:
-    """Run one experiment.
+    """Run one experiment, with one seed; `repeat` runs it with several.
 
     A run in which flows did not finish is a result, too: look at `complete` and `problems`.
 
@@ -143,6 +143,10 @@ def compare(
 ) -> Comparison:
     """Run several schemes on the same traffic; where there are faults, once without and once with them.
 
+    The traffic is the same by construction: flows and faults are drawn from the seed, the workload and the
+    network, never from the scheme. With several seeds (`seed="1..10"`) every scheme runs with each, the table
+    has means with 95 % intervals, and ratios are of pairs of runs with the same seed.
+
     A run that fails does not keep the others from running: look at `complete` and `failed`. A scheme that
     works over one transport only keeps that.
 
@@ -170,17 +174,66 @@ def compare(
     target = choose_target(chosen.target, display)
     planned = plans(chosen, tuple(named.values()), target, tuple(named))
     tell_scale(planned[0][1], display)
-    tell_runs(planned, display)
+    tell_runs(planned, chosen.seeds, display)
     tell_transports(chosen, planned, display)
+    return _compared(planned, chosen.seeds, out, pcap, workers, display)
+
+
+def repeat(
+    base: Base = None,
+    /,
+    *,
+    scale: str | None = None,
+    out: Folder | None = None,
+    pcap: bool = False,
+    workers: int = 1,
+    progress: bool | IO[str] = False,
+    **keys: Unpack[Keys],
+) -> Comparison:
+    """Run one experiment with each of its seeds: a comparison of one scheme, with its faults, if any.
+
+    Args:
+        base: what it is like but for the keys: an experiment, a TOML file, or a preset such as `basic`.
+        scale: `small` or `paper`: a size that the file knows.
+        out: a folder for comparison.json, the figure, and a folder for each seed.
+        pcap: whether every link is captured, to `pcap` in that folder; with one worker only.
+        workers: processes that run at once, in virtual time; what an earlier call has left in `out` is then
+            not run again.
+        progress: True: shown on standard error, as the command line does; or a file to show it in.
+        keys: as Keys has them; `seed` such as `1..10`.
+
+    Raises:
+        SpecError: a key, value or file that cannot be used, or a target that cannot do what they say.
+    """
+    display = _display(progress)
+    chosen = experiment(base, scale=scale, **keys)
+    target = choose_target(chosen.target, display)
+    planned = [(labels([chosen.scheme])[0], plan(chosen.each_seed()[0], target))]
+    tell_scale(planned[0][1], display)
+    tell_runs(planned, chosen.seeds, display)
+    return _compared(planned, chosen.seeds, out, pcap, workers, display)
+
+
+def _compared(
+    planned: Sequence[tuple[str, Plan]],
+    seeds: Sequence[int],
+    out: Folder | None,
+    pcap: bool,
+    workers: int,
+    display: Display,
+) -> Comparison:
+    """Run plans with every seed; what there is to keep is written to `out`."""
     if workers == 1:
         with _kept(out) as folder:
-            done = compare_plans(planned, backend_of(target), display, _captures(folder, pcap))
+            done = compare_plans(
+                planned, backend_of(planned[0][1].target), display, _captures(folder, pcap), seeds
+            )
             if folder is not None:
                 write(done, folder)
         return done
     if pcap:
         raise SpecError("--pcap: links are captured with one worker only")
-    done = compare_at_once(planned, workers, None if out is None else Path(out), display)
+    done = compare_at_once(planned, workers, None if out is None else Path(out), display, seeds)
     if out is not None:
         with staged(Path(out)) as folder:
             write(done, folder)
@@ -222,6 +275,9 @@ def sweep(
 ) -> Sweep:
     """Run an experiment once for every combination of some keys' values.
 
+    With several seeds (`seed="1..10"`) each combination runs with every one, and the table has means with
+    95 % intervals; an axis `seed` has a row for each instead.
+
     A run that fails does not keep the others from running: look at `complete` and `failed`.
 
     Args:
@@ -250,6 +306,9 @@ def sweep(
         keys["scheme"] = first
     chosen = experiment(base, scale=scale, **keys)
     target = choose_target(chosen.target, display)
+    over_seeds = len(chosen.seeds) > 1 and "seed" not in axes
+    if over_seeds:
+        parsed.append(make_axis("seed", map(str, chosen.seeds)))
     found = points(chosen, parsed, target)
     folder = None if out is None else Path(out)
     ends = run_all([one.task for one in found], folder, Where(workers, cluster), display, again=again)
@@ -258,7 +317,7 @@ def sweep(
         end = ends[one.task.key]
         result, failed = (end, "") if isinstance(end, Result) else (None, end.reason)
         ended.append(Ended(one.settings, str(one.task.out), result, failed))
-    done = Sweep({axis.key: axis.values for axis in parsed}, tuple(ended))
+    done = Sweep({axis.key: axis.values for axis in parsed}, tuple(ended), over_seeds)
     if folder is not None:
         _keep(folder / SWEEP, to_json(done.document))
     return done

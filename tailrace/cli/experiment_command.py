@@ -23,7 +23,7 @@ from tailrace.experiments.errors import RunError
 from tailrace.experiments.plan.experiment import Experiment
 from tailrace.experiments.plan.plan import plan
 from tailrace.experiments.results.result import Result, to_json
-from tailrace.experiments.results.table import make_sweep_table, make_table
+from tailrace.experiments.results.table import make_table
 from tailrace.experiments.run.compare import Comparison
 from tailrace.experiments.run.pool import Where
 from tailrace.experiments.run.prepare import choose_target, tell_scale
@@ -153,7 +153,25 @@ def run_several(
             progress=sys.stderr,
             **(values or {}),
         )
-    output.show(make_table(done.results, done.labels[0]), to_json(done.document))
+    _end(done, done.labels[0], output, display)
+
+
+def run_seeds(experiment: Experiment, output: Output) -> None:
+    """Run one experiment with each of its seeds, write their folder, and show the means.
+
+    Raises:
+        SpecError: words that do not fit together, or a target that cannot do what they say.
+        RunError: a run failed, was interrupted, or has flows that did not finish.
+    """
+    display = Display(sys.stderr)
+    with interruptible():
+        done = api.repeat(experiment, out=output.folder, pcap=output.pcap, progress=sys.stderr)
+    _end(done, None, output, display)
+
+
+def _end(done: Comparison, first: str | None, output: Output, display: Display) -> None:
+    """Shows what came of runs, ratios against the scheme labelled `first`, and judges it."""
+    output.show(make_table(done.results, first), to_json(done.document))
     _say_where(output.folder, done, display)
     _judge(done.results, list(map(str, done.failed)), display)
 
@@ -206,7 +224,7 @@ def run_sweep(
             again=again,
             progress=sys.stderr,
         )
-    output.show(make_sweep_table(done.found), to_json(done.document))
+    output.show(done.table, to_json(done.document))
     display.say(f"results: {output.folder}")
     _judge(done.results, done.failed, display)
 

@@ -46,7 +46,7 @@ EXPERIMENT: dict[str, Any] = {
     ),
     "flows": _option(int, "number of flows, where the workload leaves it open"),
     "target": _option(str, "auto, bmv2, native or virtual", one_of("auto", "bmv2", "native", "virtual")),
-    "seed": _option(int, "decides everything random"),
+    "seed": _option(str, "decides everything random; of several, such as 1..10 or 1,3,5, there are means"),
     "fault": _option(
         list[str],
         "link-slow:…, link-down:…, drop:rate=0.01, ack-loss:…; may be repeated; none: none of the file's",

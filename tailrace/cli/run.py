@@ -49,12 +49,13 @@ def run(
 ) -> None:
     """Run one experiment: OUT/summary.json, OUT/flows.parquet and a table.
 
-    Options change what EXPERIMENT.toml says.
+    Options change what EXPERIMENT.toml says. With --seed 1..10 it runs ten times: a folder for each seed,
+    and a table of means with their 95 % intervals.
 
     At --stop-at the run stands still, and `tailrace tables` and the others look at its switches until a line
     is entered: tailrace run --scheme flowcut --target virtual --stop-at 20us
     """
-    from tailrace.cli.experiment_command import Output, open_prompt, run_one, with_ranks
+    from tailrace.cli.experiment_command import Output, open_prompt, run_one, run_seeds, with_ranks
     from tailrace.experiments.plan.experiment_file import read_experiment
     from tailrace.words import SpecError
 
@@ -64,8 +65,12 @@ def run(
             raise SpecError("--stop-at and --cli do not go together")
         if cli and processes != 1:
             raise SpecError("--ranks and --cli do not go together")
+        if len(chosen.seeds) > 1 and (cli or stop_at or processes != 1):
+            raise SpecError("--seed: several do not go together with --cli, --stop-at and --ranks")
         if cli:
             open_prompt(chosen)
+        elif len(chosen.seeds) > 1:
+            run_seeds(chosen, Output(out, view, pcap))
         else:
             run_one(chosen, Output(out, view, pcap), stop_at or (), processes)
 

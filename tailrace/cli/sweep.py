@@ -42,7 +42,7 @@ def sweep(
     """Run an experiment once for every combination of the values of --set, which may be repeated.
 
     A folder of OUT for each run, OUT/sweep.json and a table. What an earlier call has finished is not run
-    again.
+    again. With --seed 1..10 the table has means over the seeds, with --set seed=1..10 a row for each.
 
     tailrace sweep it.toml --scheme ecmp,spray --set seed=1..5 --workers 4
     """

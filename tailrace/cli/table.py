@@ -20,7 +20,7 @@ from tailrace.controller.listing.texts import Texts, short_name, texts_of
 if TYPE_CHECKING:
     from rich.text import Text
 
-HEAD, NOTE, CHANGED = "bold", "dim", "bold reverse"
+HEAD, NOTE, CHANGED, STRONG = "bold", "dim", "bold reverse", "bold"
 _GAP = 2
 _PIECES = re.compile(r"[^\s_=,:/]*[_=,:/]+|[^\s_=,:/]+")
 """Of a word that is too long for a line."""
@@ -91,7 +91,7 @@ class Table:
                 yield []
             old = None if before is None else before.get(identity(self._listing, row), {})
             cells = [one.texts.cells[number] for one in self._laid]
-            styles = [_style(one.texts, cell, old) for one, cell in zip(self._laid, cells, strict=True)]
+            styles = [_style(one.texts, number, old) for one in self._laid]
             yield from self._row(
                 [_wrap(cell, one.width) for one, cell in zip(self._laid, cells, strict=True)], *styles
             )
@@ -131,10 +131,11 @@ def styled(lines: Iterator[list[Segment]]) -> Text:
     return Text("\n", no_wrap=True).join(Text.assemble(*line) for line in lines)
 
 
-def _style(texts: Texts, cell: str, old: dict[str, str] | None) -> str:
+def _style(texts: Texts, number: int, old: dict[str, str] | None) -> str:
+    cell = texts.cells[number]
     if old is not None and old.get(texts.column.name) != cell:
         return CHANGED
-    return texts.column.styles.get(cell.partition(" ")[0], "")
+    return STRONG if texts.strong[number] else texts.column.styles.get(cell.partition(" ")[0], "")
 
 
 def _fitted(laid: Sequence[_Laid], width: int) -> list[_Laid]:

@@ -85,7 +85,7 @@ def test_a_run_needs_less_than_the_tests(folder: Folder) -> None:
     assert len(steps(done.stderr)) == 2
     venv, pip = folder.asked()
     assert venv == "-m venv --clear .venv"
-    assert pip.endswith("--editable .")
+    assert pip.endswith("--editable .[intervals]")
     more: dict[str, list[str]] = {"run": [], "test": ["--editable .[dev]", "tailrace.hosts.build"]}
     for part, expected in more.items():
         done = folder.setup(part)

@@ -5,7 +5,7 @@ the network is lossless, pauses and what is done about them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,8 +17,10 @@ from tailrace.experiments.figures import plot
 from tailrace.experiments.figures.ranking import ranking_figure
 from tailrace.experiments.results.comparison import max_fct_ns
 from tailrace.experiments.results.metrics import Metric
+from tailrace.experiments.results.over_seeds import Measure, groups
 from tailrace.experiments.results.rows import measured_rows
 from tailrace.experiments.results.statistics import cumulative
+from tailrace.experiments.results.summary import Summary
 from tailrace.experiments.results.table import LOSSLESS, has_pfc, lossless_counts, own_metrics
 from tailrace.experiments.results.units import UNITS
 from tailrace.words.units import time_unit
@@ -71,18 +73,18 @@ def _panels(results: Sequence[Result], cases: Sequence[str], labels: Sequence[st
 
 
 def _completion(axis: Axes, case: str, results: Sequence[Result], labels: Sequence[str]) -> None:
-    """One line a scheme: the share of all measured flows that had finished after some time."""
+    """One line a scheme: the share of all measured flows, of all seeds, that had finished after some time."""
     unit_ns, unit = time_unit(max_fct_ns(results))
-    for result in results:
-        number = labels.index(result.label)
-        rows = measured_rows(result.rows)
+    for group in groups(results):
+        number = labels.index(group.label)
+        rows = [row for result in group.results for row in measured_rows(result.rows)]
         times = [row.fct_ns / unit_ns for row in rows if row.fct_ns is not None]
         x, y = cumulative(times, len(rows))
         axis.step(
             [x[0], *x] if x else [],
             [0.0, *y] if y else [],
             where="post",
-            label=result.label,
+            label=group.label,
             color=plot.colour(number),
             linestyle=plot.line(number),
             linewidth=1.8,
@@ -98,27 +100,42 @@ def _out_of_order(axis: Axes, results: Sequence[Result], cases: Sequence[str], l
     """One bar a case and scheme, with its value above it; no bar where nothing was observed."""
     width = 0.8 / max(1, len(labels))
     highest = 0.0
-    for result in results:
-        share = result.summary.packets.out_of_order_fraction
-        if isinstance(share, UnsetType):
+    for group in groups(results):
+        found = group.mean(lambda result: _percent(result.summary))
+        if found is None:
             continue
-        number = labels.index(result.label)
-        x = cases.index(result.case) + (number - (len(labels) - 1) / 2) * width
-        plot.bar(axis, x, 100 * share, width * 0.9, number)
-        axis.annotate(
-            f"{100 * share:.2g}",
-            (x, 100 * share),
-            (0, 2),
-            textcoords="offset points",
-            ha="center",
-            fontsize=8,
-        )
-        highest = max(highest, 100 * share)
+        number = labels.index(group.label)
+        x = cases.index(group.case) + (number - (len(labels) - 1) / 2) * width
+        highest = max(highest, _bar(axis, x, found, width * 0.9, number, "{:.2g}".format))
     axis.set_title("Out-of-order packets")
     axis.set_ylabel("share of received data packets (%)")
     axis.set_xticks(range(len(cases)), cases)
     axis.set_ylim(0, max(highest * 1.15, 1))
     axis.grid(visible=False, axis="x")
+
+
+def _percent(summary: Summary) -> float | None:
+    share = summary.packets.out_of_order_fraction
+    return None if isinstance(share, UnsetType) else 100 * share
+
+
+def _bar(
+    axis: Axes,
+    x: float,
+    measure: Measure,
+    width: float,
+    number: int,
+    text: Callable[[float], str],
+    factor: float = 1.0,
+) -> float:
+    """A bar with its value above it, and its interval if there is one; returns how high it reaches."""
+    found = measure.estimate()
+    ends = None if found.ends is None else (found.ends[0] * factor, found.ends[1] * factor)
+    height = found.value * factor
+    plot.bar(axis, x, height, width, number, ends=ends)
+    top = height if ends is None else max(height, ends[1])
+    axis.annotate(text(height), (x, top), (0, 2), textcoords="offset points", ha="center", fontsize=8)
+    return top
 
 
 def _metric(
@@ -132,16 +149,13 @@ def _metric(
     """A metric from outside: a bar a case and scheme, with its value above it."""
     width = 0.8 / max(1, len(labels))
     unit = UNITS[metric.unit]
-    for result in results:
-        value = (result.summary.metrics or {}).get(name)
-        if value is None:
+    for group in groups(results):
+        found = group.mean(lambda result: (result.summary.metrics or {}).get(name))
+        if found is None:
             continue
-        number = labels.index(result.label)
-        x = cases.index(result.case) + (number - (len(labels) - 1) / 2) * width
-        height = value * unit.factor
-        plot.bar(axis, x, height, width * 0.9, number)
-        text = unit.text(value, with_name=False)
-        axis.annotate(text, (x, height), (0, 2), textcoords="offset points", ha="center", fontsize=8)
+        number = labels.index(group.label)
+        x = cases.index(group.case) + (number - (len(labels) - 1) / 2) * width
+        _bar(axis, x, found, width * 0.9, number, unit.shown, unit.factor)
     axis.set_title(metric.title)
     axis.set_ylabel(metric.titled)
     axis.set_xticks(range(len(cases)), cases)
@@ -152,22 +166,24 @@ def _pauses(axis: Axes, results: Sequence[Result], cases: Sequence[str], labels:
     """Pauses, warnings and recirculations: a bar a scheme, with its value above it."""
     width = 0.8 / max(1, len(labels))
     kinds = [column.title for column in LOSSLESS]
-    groups = [(case, kind) for case in cases for kind in kinds]
-    highest = 1
-    for result in results:
-        number = labels.index(result.label)
-        for kind, value in zip(kinds, lossless_counts(result.summary), strict=True):
-            if isinstance(value, UnsetType):
+    places = [(case, kind) for case in cases for kind in kinds]
+    highest = 1.0
+    for group in groups(results):
+        number = labels.index(group.label)
+        for place, kind in enumerate(kinds):
+            found = group.mean(lambda result, place=place: _lossless(result.summary, place))  # type: ignore[misc]
+            if found is None:
                 continue
-            x = groups.index((result.case, kind)) + (number - (len(labels) - 1) / 2) * width
-            plot.bar(axis, x, value, width * 0.9, number)
-            axis.annotate(
-                f"{value:,}", (x, value), (0, 2), textcoords="offset points", ha="center", fontsize=8
-            )
-            highest = max(highest, value)
+            x = places.index((group.case, kind)) + (number - (len(labels) - 1) / 2) * width
+            highest = max(highest, _bar(axis, x, found, width * 0.9, number, "{:,.0f}".format))
     axis.set_title("Pauses, and what is done about them")
     axis.set_ylabel("number")
-    names = [kind if len(cases) == 1 else f"{kind},\n{case}" for case, kind in groups]
-    axis.set_xticks(range(len(groups)), names)
+    names = [kind if len(cases) == 1 else f"{kind},\n{case}" for case, kind in places]
+    axis.set_xticks(range(len(places)), names)
     axis.set_ylim(0, highest * 1.15)
     axis.grid(visible=False, axis="x")
+
+
+def _lossless(summary: Summary, place: int) -> int | None:
+    value = lossless_counts(summary)[place]
+    return None if isinstance(value, UnsetType) else value

@@ -107,8 +107,17 @@ def logarithmic(
     axis.set_minor_formatter(NullFormatter())
 
 
-def bar(axis: Axes, x: float, height: float, width: float, number: int, *, label: str = "") -> None:
-    """One bar of the scheme with a number; hatches begin where colours are used up."""
+def bar(
+    axis: Axes,
+    x: float,
+    height: float,
+    width: float,
+    number: int,
+    *,
+    label: str = "",
+    ends: tuple[float, float] | None = None,
+) -> None:
+    """One bar of the scheme with a number and its interval; hatches begin where colours are used up."""
     axis.bar(
         x,
         height,
@@ -118,6 +127,24 @@ def bar(axis: Axes, x: float, height: float, width: float, number: int, *, label
         edgecolor="white",
         linewidth=0,
         label=label,
+    )
+    if ends is not None:
+        interval(axis, ends, x=x)
+
+
+def interval(axis: Axes, ends: tuple[float, float], *, x: float | None = None, y: float = 0.0) -> None:
+    """An error bar between the ends of an interval: upright at `x`, or level at `y`."""
+    middle, half = (ends[0] + ends[1]) / 2, abs(ends[1] - ends[0]) / 2
+    where = (middle, y, None, half) if x is None else (x, middle, half, None)
+    axis.errorbar(
+        where[0],
+        where[1],
+        yerr=where[2],
+        xerr=where[3],
+        fmt="none",
+        ecolor=_INK,
+        elinewidth=1.0,
+        capsize=2.0,
     )
 
 

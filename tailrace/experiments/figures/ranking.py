@@ -12,7 +12,8 @@ from matplotlib.figure import Figure
 from msgspec import UnsetType
 
 from tailrace.experiments.figures import plot
-from tailrace.experiments.results.summary import Summary
+from tailrace.experiments.results.over_seeds import Group, Measure, flows_of, groups
+from tailrace.experiments.results.statistics import tail_name, tail_percent
 
 if TYPE_CHECKING:
     from tailrace.experiments.results.result import Result
@@ -26,43 +27,46 @@ _WIDTH = 0.84
 
 @dataclass(frozen=True, slots=True)
 class _Panel:
-    """What a panel shows of a run; None where it was not observed. `ratio`: at least 1, and maybe large."""
+    """What a panel shows of a group of runs; None where it was not observed. `ratio`: at least 1, and maybe
+    large.
+    """
 
     title: str
-    value: Callable[[Summary], float | None]
+    measure: Callable[[Group], Measure | None]
     ratio: bool = False
 
 
-def _slowdown(name: str) -> Callable[[Summary], float | None]:
-    def value(summary: Summary) -> float | None:
-        found = summary.slowdown
-        return None if isinstance(found, UnsetType) else float(getattr(found, name))
-
-    return value
+def _slowdown(percent: int) -> Callable[[Group], Measure | None]:
+    return lambda group: group.percentile(lambda row: row.slowdown, percent)
 
 
-def _out_of_order(summary: Summary) -> float | None:
-    share = summary.packets.out_of_order_fraction
+def _out_of_order(result: Result) -> float | None:
+    share = result.summary.packets.out_of_order_fraction
     return None if isinstance(share, UnsetType) else 100 * share
 
 
-def _pauses(summary: Summary) -> float | None:
-    return None if isinstance(summary.pfc, UnsetType) else float(summary.pfc["pauses"])
+def _pauses(result: Result) -> float | None:
+    pfc = result.summary.pfc
+    return None if isinstance(pfc, UnsetType) else float(pfc["pauses"])
 
 
-_PANELS = (
-    _Panel("slowdown, median (×)", _slowdown("p50"), ratio=True),
-    _Panel("slowdown, p99 (×)", _slowdown("p99"), ratio=True),
-    _Panel("packets out of order (%)", _out_of_order),
-    _Panel("PFC pauses", _pauses),
-)
+def _panels(percent: int) -> tuple[_Panel, ...]:
+    """With this percentile as the tail."""
+    return (
+        _Panel("slowdown, median (×)", _slowdown(50), ratio=True),
+        _Panel(f"slowdown, {tail_name(percent)} (×)", _slowdown(percent), ratio=True),
+        _Panel("packets out of order (%)", lambda group: group.mean(_out_of_order)),
+        _Panel("PFC pauses", lambda group: group.mean(_pauses)),
+    )
 
 
 def ranking_figure(results: Sequence[Result]) -> Figure:
     """A panel for each thing that was observed: a row a scheme, from above, and in it a bar a case."""
     cases = list(dict.fromkeys(result.case for result in results))
     labels = list(dict.fromkeys(result.label for result in results))
-    shown = [panel for panel in _PANELS if any(panel.value(result.summary) is not None for result in results)]
+    found = groups(results)
+    percent = tail_percent(flows_of(found))
+    shown = [panel for panel in _panels(percent) if any(panel.measure(group) for group in found)]
     with plot.style():
         figure, axes = plot.panels(
             len(shown),
@@ -72,7 +76,7 @@ def ranking_figure(results: Sequence[Result]) -> Figure:
         )
         figure.set_figwidth(figure.get_figwidth() + _NAME_INCHES)
         for axis, panel in zip(axes, shown, strict=True):
-            _rows(axis, panel, results, cases, labels)
+            _rows(axis, panel, found, cases, labels)
         for axis in axes[1:]:
             axis.set_yticklabels([])
         plot.legend(figure, axes[0])
@@ -80,20 +84,24 @@ def ranking_figure(results: Sequence[Result]) -> Figure:
 
 
 def _rows(
-    axis: Axes, panel: _Panel, results: Sequence[Result], cases: Sequence[str], labels: Sequence[str]
+    axis: Axes, panel: _Panel, found: Sequence[Group], cases: Sequence[str], labels: Sequence[str]
 ) -> None:
     height = _WIDTH / len(cases)
     highest = 0.0
-    for result in results:
-        value = panel.value(result.summary)
-        if value is None:
+    for group in found:
+        measure = panel.measure(group)
+        if measure is None:
             continue
-        number = cases.index(result.case)
-        y = labels.index(result.label) + (number - (len(cases) - 1) / 2) * height
-        axis.barh(y, value, height * 0.9, color=plot.colour(number), label=result.case)
-        text = f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
-        axis.annotate(text, (value, y), (2, 0), textcoords="offset points", va="center", fontsize=7)
-        highest = max(highest, value)
+        one = measure.estimate()
+        number = cases.index(group.case)
+        y = labels.index(group.label) + (number - (len(cases) - 1) / 2) * height
+        axis.barh(y, one.value, height * 0.9, color=plot.colour(number), label=group.case)
+        if one.ends is not None:
+            plot.interval(axis, one.ends, y=y)
+        text = f"{one.value:,.0f}" if one.value >= 100 else f"{one.value:.3g}"
+        right = one.value if one.ends is None else max(one.value, one.ends[1])
+        axis.annotate(text, (right, y), (2, 0), textcoords="offset points", va="center", fontsize=7)
+        highest = max(highest, right)
     axis.set_title(panel.title)
     axis.set_yticks(range(len(labels)), labels)
     axis.set_ylim(len(labels) - 0.5, -0.5)

@@ -17,6 +17,8 @@ from tailrace.experiments.plan import defaults
 from tailrace.experiments.plan.known import scheme_of, topology_of
 from tailrace.experiments.plan.nic import Window, parse_window
 from tailrace.experiments.plan.pfc import Pfc, parse_pfc
+from tailrace.experiments.plan.seeds import EXPECTED as SEEDS
+from tailrace.experiments.plan.seeds import parse_seeds, seeds_text
 from tailrace.experiments.workloads.workload import Workload, parse_workload
 from tailrace.hosts.options.nic import MAX_MTU_BYTES
 from tailrace.hosts.options.transport import Transport
@@ -29,9 +31,6 @@ from tailrace.words.suggest import unknown
 from tailrace.words.units import parse_bytes, parse_time_ns
 
 MOST_REORDER = (1 << 22) - 1
-MOST_SEED = (1 << 63) - 1
-"""What every TOML and JSON reader holds."""
-
 MOST_TIME_SCALE = 1e9
 """A nanosecond is a second then."""
 
@@ -44,6 +43,7 @@ TARGETS = ("auto", "bmv2", "native", "virtual")
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The keys of an experiment file, which are also the options of the command line, as they are written.
 
+    seed:    of everything random; of several each is a run: seeds.py
     mtu:     payload of a full packet
     reorder: packets; selective repeat takes one for lost when another so much later has arrived
     pfc:     priority flow control of data: default, or tailrace/experiments/plan/pfc.py's words; none without
@@ -61,9 +61,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     workload: Annotated[str, Meta(description="a text such as 'permutation:size=1MiB'")] | UnsetType = UNSET
     flows: Annotated[int, Meta(description="a number of flows from 1 on", ge=1)] | UnsetType = UNSET
     target: Annotated[str, Meta(description=f"one of {', '.join(TARGETS)}")] | UnsetType = UNSET
-    seed: (
-        Annotated[int, Meta(description="a whole number from 0 to 2**63 - 1", ge=0, le=MOST_SEED)] | UnsetType
-    ) = UNSET
+    seed: Annotated[int | str | list[int], Meta(description=SEEDS)] | UnsetType = UNSET
     fault: (
         Annotated[
             str | list[str],
@@ -117,11 +115,11 @@ class Meant(msgspec.Struct, frozen=True, kw_only=True):
 class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     """One experiment, as it was written; `meant` is what is planned. `make` makes it.
 
-    `workload` None is defaults.workload, `flows` the number of flows where the workload leaves it open,
-    `time_scale` None lets the target choose (tailrace/experiments/plan/budget.py), `transport`, `window` and
-    `reorder` None are the defaults of tailrace/experiments/plan/nic.py, `pfc` None is without, `sample_ns`
-    None takes no samples, `follow` names flows whose path is recorded, `gaps` has NICs measure gaps between
-    packets.
+    Of several `seeds` each is a run: `each_seed`. `workload` None is defaults.workload, `flows` the number
+    of flows where the workload leaves it open, `time_scale` None lets the target choose
+    (tailrace/experiments/plan/budget.py), `transport`, `window` and `reorder` None are the defaults of
+    tailrace/experiments/plan/nic.py, `pfc` None is without, `sample_ns` None takes no samples, `follow`
+    names flows whose path is recorded, `gaps` has NICs measure gaps between packets.
     """
 
     meant: Meant
@@ -130,7 +128,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     workload: str | None = None
     flows: int | None = None
     target: str = "auto"
-    seed: int = defaults.SEED
+    seeds: tuple[int, ...] = (defaults.SEED,)
     faults: tuple[str, ...] = ()
     time_scale: float | None = None
     transport: str | None = None
@@ -147,6 +145,21 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
         words = (self.scheme, self.topology, self.workload or "the usual workload", *self.faults)
         return f"<Experiment {'   '.join(words)}>"
 
+    @property
+    def seed(self) -> int:
+        """The seed of one run.
+
+        Raises:
+            SpecError: there are several.
+        """
+        if len(self.seeds) > 1:
+            raise SpecError(f"seed: {seeds_text(self.seeds)} are {len(self.seeds)} seeds, expected one here")
+        return self.seeds[0]
+
+    def each_seed(self) -> tuple[Experiment, ...]:
+        """The same with one seed each."""
+        return tuple(structs.replace(self, seeds=(seed,)) for seed in self.seeds)
+
     def without(self, *names: str) -> Experiment:
         """The same without what some words say: faults, transport."""
         empty = {name: () if name == "faults" else None for name in names}
@@ -156,7 +169,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     def words(self) -> str:
         """The options by which `tailrace run` runs it again, as a shell takes them: all but the defaults."""
         found: list[str] = []
-        for name, value in self.written.items():
+        for name, value in (self.written | {"seeds": seeds_text(self.seeds)}).items():
             key = _KEYS_OF.get(name, name)
             if value in (None, (), False) or (key == "mtu" and value == defaults.MTU_BYTES):
                 continue
@@ -224,6 +237,7 @@ _PLAIN: Mapping[str, Callable[[Any], Any]] = {
     "mtu": _mtu,
     "sample": _period,
     "follow": tuple,
+    "seed": parse_seeds,
     "fault": _fault_words,
 }
 """What is no words, and what they come to."""
@@ -237,7 +251,7 @@ _PARSERS: Mapping[str, Callable[[Any], Any]] = {
     "window": parse_window,
     "pfc": parse_pfc,
 }
-_FIELDS = {"fault": "faults", "mtu": "mtu_bytes", "sample": "sample_ns"}
+_FIELDS = {"seed": "seeds", "fault": "faults", "mtu": "mtu_bytes", "sample": "sample_ns"}
 _KEYS_OF = {field: key for key, field in _FIELDS.items()}
 _UNITS = {"mtu": "B", "sample": "ns"}
 """Of what is written without one in an Experiment."""

@@ -33,6 +33,7 @@ from msgspec import Meta
 
 from tailrace.experiments.plan.experiment import Experiment, Settings, of_settings
 from tailrace.experiments.plan.known import scheme_of
+from tailrace.experiments.plan.seeds import parse_seeds
 from tailrace.words import SpecError
 from tailrace.words.errors import FileError
 from tailrace.words.renamed import tell_renamed
@@ -142,7 +143,20 @@ def _file(path: Path) -> ExperimentFile:
             if isinstance(table, dict) and old in table and new not in table:
                 tell_renamed(f"{path}: key", old, new)
                 table[new] = table.pop(old)
-    return convert(values, ExperimentFile)
+    file = convert(values, ExperimentFile)
+    for name in SCALES:
+        _check_seed(file.scale.of(name), f"scale.{name}.seed")
+    _check_seed(file.elsewhere, "elsewhere.seed")
+    return file
+
+
+def _check_seed(settings: Settings, key: str) -> None:
+    """Refuses seeds that are none also where nothing asks for them yet."""
+    if not isinstance(settings.seed, msgspec.UnsetType):
+        try:
+            parse_seeds(settings.seed)
+        except SpecError as error:
+            raise KeyProblemError(key, str(error)) from error
 
 
 def _settings(path: Path, scale: str | None, own: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,9 +11,10 @@ from matplotlib.figure import Figure
 
 from tailrace.experiments.figures import plot
 from tailrace.experiments.results.comparison import max_fct_ns
+from tailrace.experiments.results.over_seeds import Group, groups
 from tailrace.experiments.results.parquet import values_of
 from tailrace.experiments.results.result import Result
-from tailrace.experiments.results.rows import measured_rows
+from tailrace.experiments.results.rows import FlowRow, measured_rows
 from tailrace.experiments.results.statistics import cumulative, mean, percentile
 from tailrace.words.units import format_bytes, time_unit
 
@@ -32,12 +33,12 @@ def completion_figure(results: Sequence[Result]) -> Figure:
         for axis, case in zip(axes, cases, strict=True):
             shown = [one for one in results if one.case == case]
             unit_ns, unit = time_unit(max_fct_ns(shown))
-            for result in shown:
-                rows = measured_rows(result.rows)
+            for group in groups(shown):
+                rows = _flows(group)
                 times = [row.fct_ns / unit_ns for row in rows if row.fct_ns is not None]
                 x, y = cumulative(times, len(rows))
                 if x:
-                    _steps(axis, [x[0], *x], [0.0, *y], labels.index(result.label), result.label)
+                    _steps(axis, [x[0], *x], [0.0, *y], labels.index(group.label), group.label)
             axis.set_title(case)
             axis.set_xlabel(f"flow completion time ({unit})")
             axis.set_ylabel("share of flows")
@@ -53,16 +54,16 @@ def slowdown_figure(results: Sequence[Result]) -> Figure:
     with plot.style():
         figure, axes = plot.panels(len(cases))
         for axis, case in zip(axes, cases, strict=True):
-            for result in (one for one in results if one.case == case):
-                number = labels.index(result.label)
+            for group in groups(one for one in results if one.case == case):
+                number = labels.index(group.label)
                 if len(edges) > 1:
-                    _by_size(axis, result, edges, number)
+                    _by_size(axis, group, edges, number)
                 else:
-                    rows = measured_rows(result.rows)
+                    rows = _flows(group)
                     factors = [row.slowdown for row in rows if row.slowdown is not None]
                     x, y = cumulative(factors, len(rows))
                     if x:
-                        _steps(axis, [x[0], *x], [0.0, *y], number, result.label)
+                        _steps(axis, [x[0], *x], [0.0, *y], number, group.label)
             axis.set_title(case)
             if len(edges) > 1:
                 plot.logarithmic(axis, "x", lambda size: format_bytes(round(size)), base=2)
@@ -84,9 +85,14 @@ def _edges(sizes: Sequence[int]) -> list[int]:
     return [math.ceil(sizes[0] * ratio**number) for number in range(1, _BINS)] + [sizes[-1]]
 
 
-def _by_size(axis: Axes, result: Result, edges: Sequence[int], number: int) -> None:
+def _flows(group: Group) -> list[FlowRow]:
+    """The flows that count, of all seeds."""
+    return [row for result in group.results for row in measured_rows(result.rows)]
+
+
+def _by_size(axis: Axes, group: Group, edges: Sequence[int], number: int) -> None:
     points = []
-    finished = [row for row in measured_rows(result.rows) if row.slowdown is not None]
+    finished = [row for row in _flows(group) if row.slowdown is not None]
     below = 0
     for edge in edges:
         factors = [row.slowdown or 0.0 for row in finished if below < row.bytes <= edge]
@@ -94,7 +100,7 @@ def _by_size(axis: Axes, result: Result, edges: Sequence[int], number: int) -> N
             points.append((edge, mean(factors), percentile(factors, 99)))
         below = edge
     sizes, means, tails = [list(column) for column in zip(*points, strict=True)] or ([], [], [])
-    axis.plot(sizes, means, color=plot.colour(number), marker="o", markersize=3, label=result.label)
+    axis.plot(sizes, means, color=plot.colour(number), marker="o", markersize=3, label=group.label)
     axis.plot(sizes, tails, color=plot.colour(number), marker="^", markersize=3, linestyle=":")
 
 
@@ -105,16 +111,18 @@ def order_figure(results: Sequence[Result]) -> Figure | None:
         figure, (axis,) = plot.panels(1, width=min(9.0, max(4.2, 0.5 * len(cases) * len(labels))))
         width = 0.84 / len(labels)
         highest = 0.0
-        for result in results:
-            share = result.summary.packets.out_of_order_fraction
-            if not isinstance(share, float):
+        for group in groups(results):
+            measure = group.mean(_percent)
+            if measure is None:
                 continue
-            number = labels.index(result.label)
-            x = cases.index(result.case) + (number - (len(labels) - 1) / 2) * width
-            plot.bar(axis, x, 100 * share, width * 0.92, number, label=result.label)
-            text = "0" if share == 0 else f"{100 * share:.2g}"
-            axis.annotate(text, (x, 100 * share), (0, 2), textcoords="offset points", ha="center", fontsize=7)
-            highest = max(highest, 100 * share)
+            share = measure.estimate()
+            number = labels.index(group.label)
+            x = cases.index(group.case) + (number - (len(labels) - 1) / 2) * width
+            plot.bar(axis, x, share.value, width * 0.92, number, label=group.label, ends=share.ends)
+            text = "0" if share.value == 0 else f"{share.value:.2g}"
+            top = share.value if share.ends is None else max(share.value, share.ends[1])
+            axis.annotate(text, (x, top), (0, 2), textcoords="offset points", ha="center", fontsize=7)
+            highest = max(highest, top)
         if not axis.patches:
             return None
         axis.set_xticks(range(len(cases)), cases)
@@ -123,6 +131,11 @@ def order_figure(results: Sequence[Result]) -> Figure | None:
         axis.grid(visible=False, axis="x")
         plot.legend(figure, axis)
     return figure
+
+
+def _percent(result: Result) -> float | None:
+    share = result.summary.packets.out_of_order_fraction
+    return 100 * share if isinstance(share, float) else None
 
 
 def queue_figure(result: Result) -> Figure | None:

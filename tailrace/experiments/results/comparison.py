@@ -1,18 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""comparison.json, and what runs are told apart by."""
+"""comparison.json: the runs, and over several seeds their means."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
 from arro3.core import Table
 from msgspec import UNSET, UnsetType
 
+from tailrace.experiments.results.intervals import Estimate
+from tailrace.experiments.results.over_seeds import groups
 from tailrace.experiments.results.parquet import TEXT, make_table, values_of
 from tailrace.experiments.results.rows import SCHEMA, measured_rows
 from tailrace.experiments.results.summary import Summary
+from tailrace.experiments.results.table import tell
 
 if TYPE_CHECKING:
     from tailrace.experiments.results.result import Result
@@ -21,7 +24,9 @@ COMPARISON = "comparison.json"
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """One run within comparison.json. `p99_ratio` is its FCT p99 over that of the case's first scheme."""
+    """One run within comparison.json. `p99_ratio` is its FCT p99 over that of the case's first scheme with
+    the same seed.
+    """
 
     case: str
     label: str
@@ -40,19 +45,52 @@ class Failure(msgspec.Struct, frozen=True):
         return f"{self.case}, {self.label}: {self.reason}"
 
 
+class Mean(msgspec.Struct, frozen=True):
+    """A value over seeds, and its interval, where there is one."""
+
+    value: float
+    low: float | UnsetType = UNSET
+    high: float | UnsetType = UNSET
+
+
+class OverSeeds(msgspec.Struct, frozen=True):
+    """The runs of a scheme in a case, one a seed.
+
+    flows: that finished and count, over all seeds
+    measured: means, and percentiles of the flows of all seeds, by the names of the table's columns
+    ratios: over the case's first scheme, seed by seed, of what bears that name
+    best: what is not worse than the best of the case
+    """
+
+    case: str
+    label: str
+    seeds: tuple[int, ...]
+    flows: int
+    measured: dict[str, Mean]
+    ratios: dict[str, Mean]
+    best: tuple[str, ...]
+
+
 class ComparisonDocument(msgspec.Struct, frozen=True, omit_defaults=True):
-    """comparison.json: runs in the order of cases and schemes, and the runs that failed."""
+    """comparison.json: runs in the order of cases, schemes and seeds, and the runs that failed.
+
+    `seeds` are those asked for, and `over_seeds` is there where they are several.
+    """
 
     runs: tuple[Entry, ...]
+    seeds: tuple[int, ...] = ()
+    over_seeds: tuple[OverSeeds, ...] = ()
     failed: tuple[Failure, ...] = ()
 
 
 def p99_ratio(result: Result, results: Sequence[Result], first: str) -> float | None:
-    """The run's p99 over that of scheme `first` in the same case; None where either has unfinished flows.
+    """The run's p99 over that of scheme `first` in the same case with the same seed; None where either has
+    unfinished flows.
 
     The slowest flows are those that did not finish, so a percentile of the others would flatter the run.
     """
-    base = next((other for other in results if other.case == result.case and other.label == first), None)
+    wanted = (result.case, first, result.summary.seed)
+    base = next((other for other in results if (other.case, other.label, other.summary.seed) == wanted), None)
     if base is None or not (base.complete and result.complete):
         return None
     if base.p99_ns is None or result.p99_ns is None:
@@ -60,13 +98,33 @@ def p99_ratio(result: Result, results: Sequence[Result], first: str) -> float | 
     return result.p99_ns / base.p99_ns
 
 
-def comparison(results: Sequence[Result], first: str, failed: Sequence[Failure]) -> ComparisonDocument:
-    """The document of a comparison, with ratios against the scheme labelled `first`."""
+def comparison(
+    results: Sequence[Result], first: str, failed: Sequence[Failure], seeds: Sequence[int] = ()
+) -> ComparisonDocument:
+    """The document of a comparison over some seeds, with ratios against the scheme labelled `first`."""
     entries = []
     for result in results:
         ratio = p99_ratio(result, results, first)
         entries.append(Entry(result.case, result.label, result.summary, UNSET if ratio is None else ratio))
-    return ComparisonDocument(tuple(entries), tuple(failed))
+    over = tuple(_over_seeds(results, first)) if len(seeds) > 1 else ()
+    return ComparisonDocument(tuple(entries), tuple(seeds), over, tuple(failed))
+
+
+def _over_seeds(results: Sequence[Result], first: str) -> Iterator[OverSeeds]:
+    for told in tell(groups(results), first):
+        yield OverSeeds(
+            case=told.group.case,
+            label=told.group.label,
+            seeds=told.group.seeds,
+            flows=told.flows,
+            measured={name: _mean(one) for name, one in told.measured.items()},
+            ratios={name: _mean(one) for name, one in told.ratios.items()},
+            best=told.best,
+        )
+
+
+def _mean(one: Estimate) -> Mean:
+    return Mean(one.value) if one.ends is None else Mean(one.value, *one.ends)
 
 
 def all_flows(runs: Sequence[tuple[Mapping[str, str], Result]]) -> Table:

@@ -12,6 +12,31 @@ from typing import TypeVar
 
 Number = TypeVar("Number", int, float)
 
+P99_FLOWS = 1000
+"""From so many flows on a 99th percentile is shown: it is then one of ten flows, and not the slowest."""
+
+P95_FLOWS = 200
+"""From so many on a 95th, for the same reason; of fewer the largest value."""
+
+
+def tail_percent(flows: int) -> int:
+    """The percentile that stands for the tail of so many flows: 99, 95, or 100, the largest."""
+    return 99 if flows >= P99_FLOWS else 95 if flows >= P95_FLOWS else 100
+
+
+def tail_name(percent: int) -> str:
+    """What such a percentile is called."""
+    return "max" if percent == 100 else f"p{percent}"
+
+
+def tail_note(flows: int) -> str:
+    """What a reader must know where no p99 is shown; empty where one is."""
+    percent = tail_percent(flows)
+    if percent == 99:
+        return ""
+    shown = "the largest of a run" if percent == 100 else "the p95"
+    return f"{shown} instead of a p99, which takes {P99_FLOWS:,} flows: there are {flows:,}"
+
 
 def percentile(values: Sequence[Number], percent: int) -> Number:
     """The nearest-rank percentile.

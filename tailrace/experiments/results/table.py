@@ -1,18 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results as a listing: a row a run, what was measured in the columns."""
+"""Results as a listing: a row a scheme and case, what was measured in the columns.
+
+Over several seeds a row has means, with their intervals (intervals.py); ratios are of the same seeds. In
+columns of what had better be little all cells stand out that are not worse than the best.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from msgspec import UNSET, UnsetType
 
 from tailrace.controller.listing.listing import Column, Listing, Row
 from tailrace.controller.listing.texts import texts_of
-from tailrace.experiments.results.comparison import p99_ratio
+from tailrace.experiments.plan.seeds import seeds_text
+from tailrace.experiments.results.intervals import CONFIDENCE, Estimate, why_none
 from tailrace.experiments.results.metrics import Metric, added
+from tailrace.experiments.results.over_seeds import (
+    Group,
+    Measure,
+    flows_of,
+    groups,
+    is_worse,
+    places_of,
+    ratio,
+)
+from tailrace.experiments.results.statistics import tail_name, tail_note, tail_percent
 from tailrace.experiments.results.summary import FLOWLETS_AT_LEAVES, Summary
 from tailrace.experiments.results.units import UNITS
 from tailrace.p4rt.values import ABSENT, Value
@@ -24,8 +39,9 @@ DOUBTFUL = "(!) not to be relied on: flows did not finish, or the machine could 
 _FCT = "fct"
 
 
-def _count(value: int) -> str:
-    return f"{value:,}"
+def _count(value: float) -> str:
+    """A number of things, or the mean of such numbers over seeds."""
+    return f"{round(value):,}" if value >= 100 or value == round(value) else f"{value:.3g}"
 
 
 def _two(value: float) -> str:
@@ -81,44 +97,231 @@ COLUMNS = (
     *FLOWLETS,
     *SAMPLED,
     Column("fct_floor_ns", is_time=True, unit_of=_FCT, title="FCT floor", rank=8),
-    Column("p99_ratio", title="p99 ratio", show=_two),
 )
-"""All that is shown of runs; of these those in which something was observed. Shares are from 0 to 1."""
+"""All that is shown of runs; of these those in which something was observed. Shares are from 0 to 1.
+
+Where there are too few flows for a p99, columns with that word have another (`tail_percent`)."""
+
+RATIOS = {"fct_mean_ns": 3, "fct_p99_ns": 0}
+"""What is compared with the first scheme, and the rank of its column."""
+
+_LESS_IS_BETTER = ("fct_", "slowdown_", "out_of_order", "retransmitted", "pauses")
+_LOW, _HIGH, _RATIO = "_low", "_high", "_ratio"
+_BEST = "best"
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A group of runs, and what is told of it.
+
+    flows: that finished and count, over all seeds
+    measured: by the names of columns
+    ratios: by the names of what is compared, over the first scheme of its case
+    best: the columns in which it is not worse than the best of its case
+    """
+
+    group: Group
+    flows: int
+    measured: dict[str, Estimate]
+    ratios: dict[str, Estimate]
+    best: tuple[str, ...]
+
+
+def tell(found: Sequence[Group], first: str | None = None) -> list[Told]:
+    """What is told of groups of runs; ratios are against the group labelled `first` of the same case."""
+    percent = tail_percent(flows_of(found))
+    own = own_metrics([result for group in found for result in group.results])
+    known = [_measures(group, percent, own) for group in found]
+    told = []
+    for group, measures in zip(found, known, strict=True):
+        case = [(other, seen) for other, seen in zip(found, known, strict=True) if other.case == group.case]
+        base = next(((other, seen) for other, seen in case if other.label == first), None)
+        ratios = {} if base is None else _ratios(group, measures, *base, percent)
+        estimates = {name: measure.estimate() for name, measure in measures.items()}
+        best = _best(group, measures, case)
+        told.append(Told(group, flows_of([group]), estimates, ratios, best))
+    return told
+
+
+def _measures(group: Group, percent: int, own: Mapping[str, Metric]) -> dict[str, Measure]:
+    """What was measured in every run of a group, by the names of columns."""
+    found = {
+        **{f"fct_{_word(each)}_ns": group.percentile(lambda row: row.fct_ns, each) for each in (50, percent)},
+        f"slowdown_{_word(percent)}": group.percentile(lambda row: row.slowdown, percent),
+    }
+    # what percentiles of single runs say is said of all of them together
+    rows = [measured(result.summary, own) for result in group.results]
+    names = [name for name in rows[0] if "_p99" not in name and name not in found] if rows else []
+    for name in names:
+        values = [value for row in rows if isinstance(value := row[name], (int, float))]
+        found[name] = Measure(tuple((value,) for value in values)) if len(values) == len(rows) else None
+    return {name: measure for name, measure in found.items() if measure is not None}
+
+
+def _word(percent: int) -> str:
+    return "p50" if percent == 50 else tail_name(percent)
+
+
+def _of_tail(name: str, percent: int) -> str:
+    """The name or title of what is measured of the tail, which is not always a p99."""
+    return name.replace("p99", tail_name(percent))
+
+
+def _ratios(
+    group: Group, measures: Mapping[str, Measure], base: Group, of_base: Mapping[str, Measure], percent: int
+) -> dict[str, Estimate]:
+    # the slowest flows are those that did not finish, so the times of the others would flatter a run
+    if not (group.complete and base.complete):
+        return {}
+    places = places_of(group, base)
+    names = [_of_tail(name, percent) for name in RATIOS]
+    found = {name: ratio(measures.get(name), of_base.get(name), places) for name in names}
+    return {name: one if group is not base else Estimate(1.0) for name, one in found.items() if one}
+
+
+def _best(
+    group: Group, measures: Mapping[str, Measure], case: Sequence[tuple[Group, Mapping[str, Measure]]]
+) -> tuple[str, ...]:
+    """The columns in which no run of the case is better beyond the interval; none where nobody can tell."""
+    whole = [(other, seen) for other, seen in case if other.complete and not why_none(len(other.results))]
+    if not any(other is group for other, _ in whole) or len(whole) < 2:
+        return ()
+    names = [name for name in measures if name.startswith(_LESS_IS_BETTER)]
+    found = []
+    for name in names:
+        least, seen = min(
+            ((other, seen) for other, seen in whole if name in seen), key=lambda one: one[1][name].value
+        )
+        if least is group or not is_worse(measures[name], seen[name], places_of(group, least)):
+            found.append(name)
+    return tuple(found)
 
 
 def make_table(results: Sequence[Result], first: str | None = None) -> Listing:
-    """A row a run; with `first`, the last column is each p99 over that of the scheme so labelled in the same
-    case.
+    """A row a scheme and case; with `first`, the last columns are the mean FCT and that of the tail over
+    those of the scheme so labelled in the same case.
     """
-    own = own_metrics(results)
+    found = groups(results)
+    told = tell(found, first)
     rows = [
-        {
-            "case": result.case,
-            "scheme": result.label + flag(result),
-            **measured(result.summary, own),
-            "p99_ratio": None if first is None else p99_ratio(result, results, first),
-        }
-        for result in results
+        {"case": one.group.case, "scheme": one.group.label + _flags(one.group), **_cells(one)} for one in told
     ]
-    stretching = any(not isinstance(result.summary.hf2t, UnsetType) for result in results)
-    shown = [column for column in COLUMNS[:-1] if stretching or column not in FLOWLETS]
-    columns = (*shown, *_metric_columns(own), replace(COLUMNS[-1], title=f"p99 /{first}"))
+    percent = tail_percent(flows_of(found))
+    columns = (*COLUMNS[:2], *_measured_columns(results, percent), *_ratio_columns(first, percent))
     title = f"{results[0].summary.topology}   {results[0].summary.workload}" if results else ""
-    return Listing("results", columns, tuple(rows), title=title, caption=tuple(_caption(results)))
+    caption = _caption(results, found)
+    return Listing(
+        "results", _with_ends(columns, rows), tuple(rows), title=title, caption=tuple(caption), best=_BEST
+    )
 
 
-def make_sweep_table(found: Sequence[tuple[dict[str, str], Result]]) -> Listing:
-    """A row a point of a sweep: the values of its axes by key, and what was measured."""
-    own = own_metrics([result for _, result in found])
-    axes = [Column(key, key=True) for key in found[0][0]] if found else []
-    columns = (*axes, *(column for column in COLUMNS[2:-1] if column not in FLOWLETS))
-    rows = []
+def make_sweep_table(found: Sequence[tuple[dict[str, str], Result]], *, over_seeds: bool = False) -> Listing:
+    """A row a point of a sweep: the values of its axes by key, and what was measured.
+
+    With `over_seeds` the last axis is the seed, and a row is about all of them.
+    """
+    points: dict[tuple[tuple[str, str], ...], list[Result]] = {}
     for settings, result in found:
-        row: dict[str, Value] = {**measured(result.summary, own), **settings}
-        row[axes[-1].name] = f"{row[axes[-1].name]}{flag(result)}"
+        point = tuple(settings.items())[: -1 if over_seeds else None]
+        points.setdefault(point, []).append(result)
+    made = [
+        Group("", ",".join(f"{key}={value}" for key, value in point), tuple(own))
+        for point, own in points.items()
+    ]
+    axes = [Column(key, key=True) for key, _ in next(iter(points), ())]
+    rows = []
+    for point, one in zip(points, tell(made), strict=True):
+        row: dict[str, Value] = {**_cells(one), **dict(point)}
+        row[axes[-1].name] = f"{row[axes[-1].name]}{_flags(one.group)}"
         rows.append(row)
-    caption = (DOUBTFUL,) if any(flag(result) for _, result in found) else ()
-    return Listing("results", (*columns, *_metric_columns(own)), tuple(rows), caption=caption)
+    results = [result for _, result in found]
+    columns = (*axes, *_measured_columns(results, tail_percent(flows_of(made)), flowlets=False))
+    return Listing(
+        "results",
+        _with_ends(columns, rows),
+        tuple(rows),
+        caption=(*_about_seeds(made), *_doubts(made)),
+        best=_BEST,
+    )
+
+
+def _cells(told: Told) -> dict[str, Value]:
+    """A row: values by the names of columns, the ends of intervals, and where it is among the best."""
+    row: dict[str, Value] = {}
+    for name, one in (
+        *told.measured.items(),
+        *((_ratio_name(name), one) for name, one in told.ratios.items()),
+    ):
+        row[name] = one.value
+        if one.ends is not None:
+            row[f"{name}{_LOW}"], row[f"{name}{_HIGH}"] = one.ends
+    if told.best:
+        row[_BEST] = told.best
+    return row
+
+
+def _measured_columns(results: Sequence[Result], percent: int, *, flowlets: bool = True) -> list[Column]:
+    stretching = flowlets and any(not isinstance(result.summary.hf2t, UnsetType) for result in results)
+    found = [
+        replace(column, name=_of_tail(column.name, percent), title=_of_tail(column.title, percent))
+        for column in COLUMNS[2:]
+        if stretching or column not in FLOWLETS
+    ]
+    return [*found, *_metric_columns(own_metrics(results))]
+
+
+def _ratio_columns(first: str | None, percent: int) -> list[Column]:
+    if first is None:
+        return []
+    return [
+        Column(_ratio_name(name), title=f"{_word_of(name)} /{first}", show=_two, even=1.0, rank=rank)
+        for name, rank in ((_of_tail(name, percent), rank) for name, rank in RATIOS.items())
+    ]
+
+
+def _word_of(name: str) -> str:
+    """What of the FCT a column has: mean, p99."""
+    return name.split("_")[1]
+
+
+def _ratio_name(name: str) -> str:
+    return f"{_word_of(name)}{_RATIO}"
+
+
+def _with_ends(columns: Sequence[Column], rows: Sequence[Row]) -> tuple[Column, ...]:
+    """The columns, each followed by those of its interval where rows have one."""
+    seen = {name for row in rows for name in row}
+    found = []
+    for column in columns:
+        ends = (f"{column.name}{_LOW}", f"{column.name}{_HIGH}")
+        if ends[0] in seen:
+            found += [replace(column, ends=ends), *(Column(name, data=True) for name in ends)]
+        else:
+            found.append(column)
+    return (*found, Column(_BEST, data=True)) if _BEST in seen else tuple(found)
+
+
+def _flags(group: Group) -> str:
+    """What is put behind the name of runs of which one is not to be relied on."""
+    return max(map(flag, group.results))
+
+
+def _about_seeds(found: Sequence[Group]) -> list[str]:
+    """What a reader must know of means, intervals and the tail."""
+    several = [len(group.results) for group in found if len(group.results) > 1]
+    lines = []
+    if several:
+        why = why_none(min(several))
+        means = f"means over the seeds {seeds_text(max((group.seeds for group in found), key=len))}"
+        with_them = f" with their {CONFIDENCE:.0%} intervals"
+        lines.append(f"{means}{'' if why else with_them}; percentiles are of the flows of all seeds together")
+        lines += [why] if why else []
+    note = tail_note(flows_of(found)) if any(group.results for group in found) else ""
+    return [*lines, note] if note else lines
+
+
+def _doubts(found: Sequence[Group]) -> list[str]:
+    return [DOUBTFUL] if any(map(_flags, found)) else []
 
 
 def flag(result: Result) -> str:
@@ -138,7 +341,7 @@ def _metric_columns(metrics: dict[str, Metric]) -> list[Column]:
     ]
 
 
-def measured(summary: Summary, metrics: dict[str, Metric] | None = None) -> Row:
+def measured(summary: Summary, metrics: Mapping[str, Metric] | None = None) -> Row:
     """What was measured in a run, by the names of COLUMNS and of metrics; None what was not observed."""
     times, factors, packets = summary.fct_ns, summary.slowdown, summary.packets
     stretched = None if isinstance(summary.hf2t, UnsetType) else summary.hf2t["stretched"]
@@ -181,14 +384,14 @@ def _of_samples(summary: Summary) -> dict[str, object]:
     return dict(zip((column.name for column in SAMPLED), values, strict=True))
 
 
-def _caption(results: Sequence[Result]) -> list[str]:
+def _caption(results: Sequence[Result], found: Sequence[Group]) -> list[str]:
     if not results:
         return []
     summary = results[0].summary
     scale = f", {summary.time_scale:g} times slower than stated" if summary.time_scale != 1 else ""
-    doubtful = [DOUBTFUL] if any(map(flag, results)) else []
-    about = f"{summary.flows} flows a run, target {summary.target}{scale}, seed {summary.seed}"
-    return [about, *_transports(results), *doubtful]
+    seeds = seeds_text(list(dict.fromkeys(result.summary.seed for result in results)))
+    about = f"{summary.flows} flows a run, target {summary.target}{scale}, seed {seeds}"
+    return [about, *_about_seeds(found), *_transports(results), *_doubts(found)]
 
 
 def _transports(results: Sequence[Result]) -> list[str]:
@@ -221,6 +424,9 @@ def markdown(listing: Listing) -> str:
     """The listing as a table in Markdown, its title and caption below."""
     columns = [one for one in texts_of(listing) if set(one.cells) != {ABSENT}]
     lines = [[one.title for one in columns], ["---"] * len(columns)]
-    lines += [list(row) for row in zip(*(one.cells for one in columns), strict=True)]
+    for number in range(len(listing.rows)):
+        lines.append(
+            [f"**{one.cells[number]}**" if one.strong[number] else one.cells[number] for one in columns]
+        )
     text = "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
     return text + "".join(f"\n{line}\n" for line in (listing.title, *listing.caption) if line)

@@ -17,9 +17,12 @@ class Unit:
 
     def text(self, value: float, *, with_name: bool = True) -> str:
         """The value for people; thousands are separated, and 0 is just 0."""
-        shown = value * self.factor
-        plain = f"{shown:,.0f}" if abs(shown) >= 10**self.digits else f"{shown:.{self.digits}g}"
+        plain = self.shown(value * self.factor)
         return f"{plain} {self.name}".rstrip() if with_name else plain
+
+    def shown(self, value: float) -> str:
+        """A value that is in the unit already, without the unit's name."""
+        return f"{value:,.0f}" if abs(value) >= 10**self.digits else f"{value:.{self.digits}g}"
 
     def plain(self, value: float) -> str:
         """The value without the unit's name, which stands at the head of its column."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several schemes on the same topology, workload and seed, in a healthy network and with faults."""
+"""Several schemes on the same topology, workload and seeds, in a healthy network and with faults."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec import structs
+
 from tailrace.experiments.backends.outcome import Backend
 from tailrace.experiments.errors import RunError
 from tailrace.experiments.plan.experiment import Experiment, make
 from tailrace.experiments.plan.plan import Plan, on_target, plan
+from tailrace.experiments.plan.seeds import seeds_text
 from tailrace.experiments.plan.words import CLEAN, case_name, labels
 from tailrace.experiments.results.comparison import (
     COMPARISON,
@@ -39,41 +42,67 @@ TABLE = "comparison.md"
 class Comparison:
     """What came of several schemes on the same traffic.
 
+    With a seed every scheme sends the same flows and meets the same faults: they are drawn from the seed, the
+    workload and the network alone, and never from the scheme. So runs of one seed may be compared in pairs.
+
     labels: of the schemes, in their order; ratios are against the first
-    results: runs in the order of cases and schemes
+    results: runs in the order of cases, schemes and seeds
     failed: runs that did not come to their end
+    seeds: those asked for
     """
 
     labels: tuple[str, ...]
     results: tuple[Result, ...]
     failed: tuple[Failure, ...] = ()
+    seeds: tuple[int, ...] = ()
 
     @property
     def complete(self) -> bool:
         """Whether every run came to its end, and every flow in it."""
         return not self.failed and all(result.complete for result in self.results)
 
-    def result(self, label: str, case: str = CLEAN) -> Result:
+    def result(self, label: str, case: str = CLEAN, seed: int | None = None) -> Result:
         """The run of a scheme, by its label; `case`: with faults, their names joined by `+`.
 
         Raises:
-            SpecError: there is none.
+            SpecError: there is none, or there are several with different seeds.
         """
-        for result in self.results:
-            if (result.label, result.case) == (label, case):
-                return result
-        known = "; ".join(f"{result.case}, {result.label}" for result in self.results)
-        raise SpecError(f"no result of {case}, {label}; there are {known or 'none'}")
+        found = [result for result in self.results if (result.label, result.case) == (label, case)]
+        found = [result for result in found if seed in (None, result.summary.seed)]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            known = seeds_text([result.summary.seed for result in found])
+            raise SpecError(f"results of {case}, {label} have the seeds {known}; expected one of them")
+        known = "; ".join(dict.fromkeys(f"{result.case}, {result.label}" for result in self.results))
+        of_seed = "" if seed is None else f" with seed {seed}"
+        raise SpecError(f"no result of {case}, {label}{of_seed}; there are {known or 'none'}")
+
+    def folder(self, result: Result) -> Path:
+        """Where a result of it lies, below the folder of all."""
+        return _folder(result.case, result.label, result.summary.seed, self.seeds)
 
     @property
     def flows(self) -> Table:
-        """The flows of all runs in one Arrow table: Result.flows after the columns `case` and `label`."""
-        return all_flows([({"case": one.case, "label": one.label}, one) for one in self.results])
+        """The flows of all runs in one Arrow table: Result.flows after the columns `case` and `label`, and of
+        several seeds `seed`.
+        """
+        several = len(self.seeds) > 1
+        return all_flows(
+            [
+                (
+                    {"case": one.case, "label": one.label}
+                    | ({"seed": str(one.summary.seed)} if several else {}),
+                    one,
+                )
+                for one in self.results
+            ]
+        )
 
     @property
     def document(self) -> ComparisonDocument:
         """What comparison.json holds."""
-        return comparison(self.results, self.labels[0], self.failed)
+        return comparison(self.results, self.labels[0], self.failed, self.seeds)
 
     def figure(self) -> Figure:
         """Completion times and packets out of order, a line and a bar for each scheme."""
@@ -99,7 +128,8 @@ class Comparison:
 def plans(
     base: Experiment, schemes: Sequence[str], target: str, names: Sequence[str] = ()
 ) -> list[tuple[str, Plan]]:
-    """Label and plan of every run: each scheme without faults, then each with them if there are any.
+    """Label and plan of every run with the first seed: each scheme without faults, then each with them if
+    there are any.
 
     A scheme that works over one transport only keeps that, whatever the others go over. `names` are labels to
     be used instead of those that follow from the words.
@@ -107,7 +137,7 @@ def plans(
     Raises:
         SpecError: words that do not fit together.
     """
-    base = on_target(base, target)
+    base = on_target(base.each_seed()[0], target)
     made = [base if scheme == base.scheme else make({"scheme": scheme}, base) for scheme in schemes]
     each = [_over_its_own(one) for one in made]
     cases = [[one.without("faults") for one in each], *([each] if base.faults else [])]
@@ -127,11 +157,16 @@ def _over_its_own(experiment: Experiment) -> Experiment:
 
 
 def compare(
-    planned: Sequence[tuple[str, Plan]], backend: Backend, display: Display, pcap_dir: Path | None = None
+    planned: Sequence[tuple[str, Plan]],
+    backend: Backend,
+    display: Display,
+    pcap_dir: Path | None = None,
+    seeds: Sequence[int] = (),
 ) -> Comparison:
-    """Run one plan after the other. A run that fails does not keep the others from running.
+    """Run one plan after the other, with every seed. A run that fails does not keep the others from running.
 
-    With `pcap_dir`, links are captured to CASE/SCHEME below it.
+    With `pcap_dir`, links are captured to CASE/SCHEME below it, as results lie; without `seeds` each plan
+    keeps its own.
 
     Raises:
         SpecError: the target cannot do what was asked for.
@@ -140,17 +175,37 @@ def compare(
     failed: list[Failure] = []
     for label, one in planned:
         case = case_name(one.experiment.faults)
-        try:
-            with display.run(f"{case} {label}") as report:
-                captures = None if pcap_dir is None else pcap_dir / case / label
-                results.append(run(one, backend, report, label=label, pcap_dir=captures))
-        except RunError as error:
-            failed.append(Failure(case, label, str(error)))
-    return Comparison(tuple(dict.fromkeys(label for label, _ in planned)), tuple(results), tuple(failed))
+        for seed in seeds or one.experiment.seeds:
+            of_seed = f"seed {seed}" if len(seeds) > 1 else ""
+            try:
+                with display.run(f"{case} {label} {of_seed}".rstrip()) as report:
+                    captures = None if pcap_dir is None else pcap_dir / _folder(case, label, seed, seeds)
+                    results.append(run(_at(one, seed), backend, report, label=label, pcap_dir=captures))
+            except RunError as error:
+                failed.append(Failure(case, label, f"{of_seed}: {error}" if of_seed else str(error)))
+    named = tuple(dict.fromkeys(label for label, _ in planned))
+    return Comparison(named, tuple(results), tuple(failed), tuple(seeds))
+
+
+def _at(planned: Plan, seed: int) -> Plan:
+    """The plan of the same experiment with a seed."""
+    if planned.experiment.seeds == (seed,):
+        return planned
+    return plan(structs.replace(planned.experiment, seeds=(seed,)), planned.target)
+
+
+def _folder(case: str, label: str, seed: int, seeds: Sequence[int]) -> Path:
+    """Where the result of a run lies: with a folder of its own for each of several seeds."""
+    place = Path(case, label)
+    return place / f"seed={seed}" if len(seeds) > 1 else place
 
 
 def compare_at_once(
-    planned: Sequence[tuple[str, Plan]], workers: int, folder: Path | None, display: Display
+    planned: Sequence[tuple[str, Plan]],
+    workers: int,
+    folder: Path | None,
+    display: Display,
+    seeds: Sequence[int] = (),
 ) -> Comparison:
     """The same with several runs at a time, in virtual time; results that `folder` has already stay.
 
@@ -158,22 +213,37 @@ def compare_at_once(
         SpecError: the target is not virtual, or a result cannot be written.
     """
     tasks = [
-        make_task(one.experiment, one.target, label=label, out=Path(case_name(one.experiment.faults), label))
+        make_task(
+            structs.replace(one.experiment, seeds=(seed,)),
+            one.target,
+            label=label,
+            out=_folder(case_name(one.experiment.faults), label, seed, seeds),
+        )
         for label, one in planned
+        for seed in seeds or one.experiment.seeds
     ]
     ends = run_all(tasks, folder, Where(workers), display)
     found = [(task, ends[task.key]) for task in tasks]
     results = tuple(replace(end, label=task.label) for task, end in found if isinstance(end, Result))
     failed = tuple(
-        Failure(task.case, task.label, end.reason) for task, end in found if isinstance(end, Failed)
+        Failure(
+            task.case,
+            task.label,
+            f"seed {task.experiment.seed}: {end.reason}" if len(seeds) > 1 else end.reason,
+        )
+        for task, end in found
+        if isinstance(end, Failed)
     )
-    return Comparison(tuple(dict.fromkeys(label for label, _ in planned)), results, failed)
+    return Comparison(tuple(dict.fromkeys(label for label, _ in planned)), results, failed, tuple(seeds))
 
 
 def write(done: Comparison, folder: Path) -> None:
-    """Write CASE/SCHEME/{summary.json,flows.parquet}, comparison.json, table and figure into a folder."""
+    """Write CASE/SCHEME/{summary.json,flows.parquet}, comparison.json, table and figure into a folder.
+
+    Of several seeds each has a folder CASE/SCHEME/seed=N.
+    """
     for result in done.results:
-        write_result(result, folder / result.case / result.label)
+        write_result(result, folder / done.folder(result))
     (folder / COMPARISON).write_text(to_json(done.document), "utf-8")
     if done.results:
         (folder / TABLE).write_text(done.markdown(), "utf-8")
@@ -191,8 +261,12 @@ def open_comparison(folder: str | Path) -> Comparison:
     folder = Path(folder)
     found = read_struct(folder / COMPARISON, ComparisonDocument)
     results = tuple(
-        read_result(folder / entry.case / entry.label, case=entry.case, label=entry.label)
+        read_result(
+            folder / _folder(entry.case, entry.label, entry.summary.seed, found.seeds),
+            case=entry.case,
+            label=entry.label,
+        )
         for entry in found.runs
     )
     labels = dict.fromkeys([one.label for one in found.runs] + [one.label for one in found.failed])
-    return Comparison(tuple(labels), results, found.failed)
+    return Comparison(tuple(labels), results, found.failed, found.seeds)

@@ -9,6 +9,7 @@ from tailrace.experiments.backends.target import choose
 from tailrace.experiments.plan import budget
 from tailrace.experiments.plan.experiment import Experiment
 from tailrace.experiments.plan.plan import Plan
+from tailrace.experiments.plan.seeds import seeds_text
 from tailrace.experiments.plan.words import case_name
 from tailrace.experiments.run.progress import Display
 from tailrace.hosts import compiled
@@ -41,11 +42,12 @@ def tell_scale(planned: Plan, display: Display) -> None:
         display.warn(warning)
 
 
-def tell_runs(planned: Sequence[tuple[str, Plan]], display: Display) -> None:
-    """What is going to run."""
+def tell_runs(planned: Sequence[tuple[str, Plan]], seeds: Sequence[int], display: Display) -> None:
+    """What is going to run, with every seed."""
     cases = dict.fromkeys(case_name(one.experiment.faults) for _, one in planned)
     names = ", ".join(dict.fromkeys(label for label, _ in planned))
-    display.say(f"{len(planned)} runs: {names}; {', then '.join(cases)}")
+    each = f"; each with the seeds {seeds_text(seeds)}" if len(seeds) > 1 else ""
+    display.say(f"{len(planned) * len(seeds)} runs: {names}; {', then '.join(cases)}{each}")
 
 
 def tell_transports(base: Experiment, planned: Sequence[tuple[str, Plan]], display: Display) -> None:

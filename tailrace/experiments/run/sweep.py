@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +21,7 @@ from msgspec import UNSET, UnsetType
 
 from tailrace.experiments.plan import defaults
 from tailrace.experiments.plan.experiment import KEYS, Experiment, Settings, of_settings
+from tailrace.experiments.plan.seeds import number_range
 from tailrace.experiments.plan.words import case_name, slug, split_words
 from tailrace.experiments.results.comparison import all_flows
 from tailrace.experiments.results.result import Result, read_result, read_struct
@@ -36,10 +36,11 @@ from tailrace.words.suggest import expected
 if TYPE_CHECKING:
     from arro3.core import Table
 
+    from tailrace.controller.listing.listing import Listing
+
 SWEEP = "sweep.json"
 
 _WITH_OPTIONS = ("scheme", "topology", "workload")
-_RANGE = re.compile(r"([0-9]{1,19})\.\.([0-9]{1,19})")
 _MOST = 100_000
 
 
@@ -82,10 +83,12 @@ class Sweep:
     axes: the values of each key, as text
     points: the combinations, the last axis fastest; each has `settings`, the value of each axis, `result`,
     which is None where the run failed, `failed`, why it did, and `folder`
+    over_seeds: the last axis is the seed, and the table has the means over it
     """
 
     axes: dict[str, tuple[str, ...]]
     points: tuple[Ended, ...]
+    over_seeds: bool = False
 
     @property
     def found(self) -> tuple[tuple[dict[str, str], Result], ...]:
@@ -121,11 +124,16 @@ class Sweep:
             else PointResult(point.settings, point.folder, summary=point.result.summary)
             for point in self.points
         ]
-        return SweepDocument(self.axes, tuple(entries))
+        return SweepDocument(self.axes, tuple(entries), self.over_seeds)
+
+    @property
+    def table(self) -> Listing:
+        """What `tailrace sweep` shows."""
+        return make_sweep_table(self.found, over_seeds=self.over_seeds)
 
     def markdown(self) -> str:
         """The table of `tailrace sweep`, in Markdown; empty where no run came to its end."""
-        return markdown(make_sweep_table(self.found)) if self.found else ""
+        return markdown(self.table) if self.found else ""
 
     def _repr_markdown_(self) -> str:
         """How a notebook shows it."""
@@ -147,10 +155,14 @@ class PointResult(msgspec.Struct, frozen=True):
 
 
 class SweepDocument(msgspec.Struct, frozen=True):
-    """sweep.json: what was varied, and a point for every combination, the last axis fastest."""
+    """sweep.json: what was varied, and a point for every combination, the last axis fastest.
+
+    `over_seeds`: that axis is the seed, over which there are means.
+    """
 
     axes: dict[str, tuple[str, ...]]
     points: tuple[PointResult, ...]
+    over_seeds: bool = False
 
 
 def parse_axis(text: str) -> Axis:
@@ -202,10 +214,10 @@ def parse_axes(texts: Sequence[str]) -> dict[str, tuple[str, ...]]:
 
 def _range(text: str) -> Sequence[str]:
     """The numbers of FIRST..LAST; any other text is one value."""
-    match = _RANGE.fullmatch(text)
-    if match is None:
+    found = number_range(text)
+    if found is None:
         return (text,)
-    first, last = int(match[1]), int(match[2])
+    first, last = found
     if not first <= last < first + _MOST:
         raise SpecError(f"--set: {text}: expected FIRST..LAST, at most {_MOST} numbers")
     return [str(number) for number in range(first, last + 1)]
@@ -285,4 +297,4 @@ def open_sweep(folder: str | Path) -> Sweep:
             label = label_of(point.settings)
             result = read_result(folder / point.folder, case=case_name(point.summary.faults), label=label)
         points.append(Ended(point.settings, point.folder, result, point.failed or ""))
-    return Sweep(found.axes, tuple(points))
+    return Sweep(found.axes, tuple(points), found.over_seeds)

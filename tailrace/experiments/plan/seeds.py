@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Seeds as they are written: one number, several with commas between them, ranges: 3   1..10   1..3,7   [1,
+2].
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from tailrace.words import SpecError
+
+MOST_SEED = (1 << 63) - 1
+"""What every TOML and JSON reader holds."""
+
+MOST_SEEDS = 1000
+"""Of one experiment; each is a run."""
+
+EXPECTED = f"a whole number from 0 to 2**63 - 1, or at most {MOST_SEEDS} of them such as '1..10' or '1,3,5'"
+
+_NUMBERS = re.compile(r"([0-9]{1,19})(?:\.\.([0-9]{1,19}))?")
+_MOST_SHOWN = 60
+
+
+def number_range(text: str) -> tuple[int, int] | None:
+    """The first and the last number of FIRST..LAST; None of any other text."""
+    match = _NUMBERS.fullmatch(text)
+    return None if match is None or match[2] is None else (int(match[1]), int(match[2]))
+
+
+def parse_seeds(value: int | str | Sequence[int]) -> tuple[int, ...]:
+    """The seeds that a number, a text or a list of numbers means, in their order.
+
+    Raises:
+        SpecError: it means none, too many, or one twice.
+    """
+    pieces = value.split(",") if isinstance(value, str) else [value] if isinstance(value, int) else value
+    found: list[int] = []
+    for piece in pieces:
+        match = _NUMBERS.fullmatch(str(piece).strip())
+        first, last = (0, -1) if match is None else (int(match[1]), int(match[2] or match[1]))
+        if not first <= last <= MOST_SEED or last - first >= MOST_SEEDS - len(found):
+            raise SpecError(f"expected {EXPECTED}, found {_shown(value)}")
+        found += range(first, last + 1)
+    if not found:
+        raise SpecError(f"expected {EXPECTED}, found {_shown(value)}")
+    for seed in found:
+        if found.count(seed) > 1:
+            raise SpecError(f"{seed} is given twice")
+    return tuple(found)
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."
+
+
+def seeds_text(seeds: Sequence[int]) -> str:
+    """Seeds as they may be written, those that follow each other as a range."""
+    runs: list[list[int]] = []
+    for seed in seeds:
+        if runs and seed == runs[-1][-1] + 1:
+            runs[-1].append(seed)
+        else:
+            runs.append([seed])
+    texts = [f"{run[0]}..{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs]
+    return ",".join(texts)
