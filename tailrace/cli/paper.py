@@ -32,6 +32,10 @@ def paper(
             autocompletion=one_of("small", "paper"),
         ),
     ] = "small",
+    seed: Annotated[
+        str | None,
+        typer.Option(help="seeds instead of those of the papers' files, such as 1..10; rankings take five"),
+    ] = None,
     workers: Workers = 1,
     cluster: Cluster = None,
     again: Again = False,
@@ -42,7 +46,10 @@ def paper(
     *,
     view: View,
 ) -> None:
-    """Repeat the papers' experiments: a table, a figure, and every claim as holds or differs.
+    """Repeat the papers' experiments: a table, a figure, and every claim with its verdict.
+
+    Numbers of a paper are within 15 %, within a factor of 1.5, or beyond; a ranking holds where the 95 %
+    interval over seeds lies on the paper's side of equality.
 
     What an earlier call has finished is not run again. `tailrace report OUT` makes one page of it all.
 
@@ -54,7 +61,7 @@ def paper(
     if name == "list":
         list_papers(view)
     else:
-        run_papers(name, scale, out, Where(workers, cluster), again=again, view=view, page=page)
+        run_papers(name, scale, out, Where(workers, cluster), again=again, view=view, page=page, seed=seed)
 
 
 def register(app: typer.Typer) -> None:

@@ -13,12 +13,13 @@ from tailrace.cli.options import Form, View
 from tailrace.cli.output import TABLES, show
 from tailrace.controller.listing.listing import Column, Listing
 from tailrace.experiments.errors import RunError
-from tailrace.experiments.paper.claims.claims import DIFFERS, HOLDS
+from tailrace.experiments.paper.claims.claims import headline, others, tally
 from tailrace.experiments.paper.document import Document
 from tailrace.experiments.paper.harness import check_scale, prepare, run_paper
 from tailrace.experiments.paper.model import names, read_paper, select
 from tailrace.experiments.paper.show.page import write_page
 from tailrace.experiments.paper.show.table import claims_table, explanations, measured_table
+from tailrace.experiments.plan.seeds import parse_seeds
 from tailrace.experiments.run.pool import Where
 from tailrace.experiments.run.progress import Display
 from tailrace.words import SpecError
@@ -41,19 +42,32 @@ def list_papers(view: View) -> None:
 
 
 def run_papers(
-    wanted: str, scale: str, out: Path, where: Where, *, again: bool, view: View, page: Path | None = None
+    wanted: str,
+    scale: str,
+    out: Path,
+    where: Where,
+    *,
+    again: bool,
+    view: View,
+    page: Path | None = None,
+    seed: str | None = None,
 ) -> None:
     """Run every figure and table that a name means, one after the other, and show what came of each.
 
     Args:
         page: a file of Markdown to write about all of them.
+        seed: seeds instead of those of the files.
 
     Raises:
-        SpecError: no such name, scale or form, a file that is not as it should be, or a page of
+        SpecError: no such name, scale, seed or form, a file that is not as it should be, or a page of
             several papers.
         RunError: runs failed, or were interrupted.
     """
     check_scale(scale)
+    try:
+        seeds = () if seed is None else parse_seeds(seed)
+    except SpecError as error:
+        raise SpecError(f"--seed: {error}") from error
     if view.form not in (*TABLES, Form.JSON) or view.columns or view.sort_by:
         raise SpecError("paper: expected -o table, wide or json; --columns and --sort-by go with paper list")
     display = Display(sys.stderr)
@@ -62,7 +76,7 @@ def run_papers(
         raise SpecError(f"--page: {wanted} are figures of several papers, expected those of one")
     documents = []
     with interruptible("what is finished is kept, and need not be run again"):
-        for name, (file, planned) in zip(chosen, prepare(chosen, scale), strict=True):
+        for name, (file, planned) in zip(chosen, prepare(chosen, scale, seeds), strict=True):
             display.say(f"{name}: {file.paper} {file.figure}, {file.title}")
             document = run_paper(name, file, planned, scale, out, where, display, again=again)
             documents.append(document)
@@ -90,10 +104,10 @@ def _show(document: Document, view: View) -> None:
 
 
 def _conclude(documents: list[Document], display: Display) -> None:
-    verdicts = [claim.verdict for document in documents for claim in document.claims]
-    held, differed = verdicts.count(HOLDS), verdicts.count(DIFFERS)
-    missing = len(verdicts) - held - differed
-    display.say(f"{len(verdicts)} claims: {held} hold, {differed} differ, {missing} not measured")
+    found = tally(document.claims for document in documents)
+    display.say(headline(found) or "no number and no ranking of a paper")
+    if rest := others(found):
+        display.say(f"beside them: {rest}")
     failed = [f"{document.name}: {text}" for document in documents for text in document.failed]
     if failed:
         raise RunError("; ".join(failed))

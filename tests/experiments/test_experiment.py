@@ -79,12 +79,18 @@ def test_only_a_scheme_is_needed(tmp_path: Path) -> None:
         ('scheme = "ecmp"\ncolour = 1', "key 'colour': unknown key; expected scheme, variant, topology"),
         ('scheme = "magic"', "key 'scheme': scheme 'magic' is not known; expected "),
         ("scheme = 5", "key 'scheme': expected a text such as 'flowcut:variant=full', found 5"),
-        ('scheme = "ecmp"\nseed = "x"', "key 'seed': expected a whole number from 0 to 2**63 - 1, or at most 1000 of them such as '1..10' or '1,3,5', found 'x'"),
+        (
+            'scheme = "ecmp"\nseed = "x"',
+            "key 'seed': expected a whole number from 0 to 2**63 - 1, or at most 1000 of them such as '1..10' or '1,3,5', found 'x'",
+        ),
         (
             'scheme = "ecmp"\nseed = true',
             "key 'seed': expected a whole number from 0 to 2**63 - 1, or at most 1000 of them such as '1..10' or '1,3,5', found True",
         ),
-        ('scheme = "ecmp"\nseed = -1', "key 'seed': expected a whole number from 0 to 2**63 - 1, or at most 1000 of them such as '1..10' or '1,3,5', found -1"),
+        (
+            'scheme = "ecmp"\nseed = -1',
+            "key 'seed': expected a whole number from 0 to 2**63 - 1, or at most 1000 of them such as '1..10' or '1,3,5', found -1",
+        ),
         (
             'scheme = "ecmp"\ntime_scale = 0.5',
             "key 'time_scale': expected from 1 (full speed) to 1e+09, found 0.5",
@@ -156,7 +162,10 @@ def test_options_name_themselves_once() -> None:
     assert str(caught.value).startswith("topology leaf-spine: unknown key 'leafs'")
     with pytest.raises(SpecError) as caught:
         make({"scheme": "ecmp", "seed": -3})
-    assert str(caught.value) == "seed: expected a whole number from 0 to 2**63 - 1, or at most 1000 of them such as '1..10' or '1,3,5', found -3"
+    assert (
+        str(caught.value)
+        == "seed: expected a whole number from 0 to 2**63 - 1, or at most 1000 of them such as '1..10' or '1,3,5', found -3"
+    )
 
 
 SCALED = """

@@ -19,6 +19,7 @@ class Cell(msgspec.Struct, frozen=True):
 
     value: what a search has chosen, with its option's name; note: what a reader must know about the cell
     runs: the folders of its runs, one a seed
+    intervals: the ends of the 95 % interval over seeds of the metrics that are shown
     """
 
     case: str
@@ -27,6 +28,7 @@ class Cell(msgspec.Struct, frozen=True):
     value: str = ""
     note: str = ""
     runs: tuple[str, ...] = ()
+    intervals: dict[str, tuple[float, float]] = {}
 
 
 class Curve(msgspec.Struct, frozen=True):
@@ -45,6 +47,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
 
     axes: options and values of a grid, `axis_titles` what they are called
     drawn: metrics that its figure shows; empty: all, or the first one in a heat map
+    notes: what a reader must know of all numbers: of which flows a tail is, why there are no intervals
     rounded: numbers have been read off a page, lines off its picture, and have their digits: three or six
     """
 
@@ -72,6 +75,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     curves: tuple[Curve, ...] = ()
     claims: tuple[Verdict, ...]
     failed: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     rounded: bool = False
 
 

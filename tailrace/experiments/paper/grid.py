@@ -42,7 +42,7 @@ def bars(file: PaperFile, scale: str) -> list[Bar]:
     for case, scheme in itertools.product(file.cases(scale) or [Case("")], schemes(file, size)):
         values = size.values[scheme.tune.option] if scheme.tune else [""]
         tasks = {
-            value: tuple(_task(file, scale, case, scheme, value, seed) for seed in size.seeds)
+            value: tuple(_task(file, scale, case, scheme, value, seed) for seed in size.each_seed)
             for value in values
         }
         found.append(Bar(case.name, scheme.label, tasks, scheme.tune))

@@ -8,22 +8,32 @@ OUT/SCALE/NAME/NAME.svg          the figure
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+import msgspec
+
 from tailrace.experiments.paper.claims.claims import judge
+from tailrace.experiments.paper.claims.draws import Draws
 from tailrace.experiments.paper.document import RESULT, Cell, Curve, Document
 from tailrace.experiments.paper.grid import Bar, bars
 from tailrace.experiments.paper.measure.endpoints import endpoint_values, path_values
 from tailrace.experiments.paper.measure.gap_curves import gap_curves
 from tailrace.experiments.paper.measure.memory import lines, memory_values, occupancy_values
-from tailrace.experiments.paper.measure.metrics import measure, metric
+from tailrace.experiments.paper.measure.metrics import CLASS, measures, metric
 from tailrace.experiments.paper.measure.sizes import by_size
-from tailrace.experiments.paper.model import FOLDER, LINES, PaperFile, read_paper
+from tailrace.experiments.paper.measure.tails import P99, flows_by_class, stands_for
+from tailrace.experiments.paper.model import FOLDER, LINES, PaperFile, read_paper, with_seeds
 from tailrace.experiments.paper.tune import choose
 from tailrace.experiments.plan.experiment_file import SCALES
+from tailrace.experiments.plan.seeds import seeds_text
+from tailrace.experiments.results.intervals import why_none
+from tailrace.experiments.results.over_seeds import Measure
 from tailrace.experiments.results.result import Result, to_json
 from tailrace.experiments.results.staging import staged
+from tailrace.experiments.results.statistics import tail_note
 from tailrace.experiments.run.pool import Ends, Where, run_all
 from tailrace.experiments.run.progress import Display
 from tailrace.experiments.run.run import installed_version
@@ -40,8 +50,13 @@ def check_scale(scale: str) -> None:
         raise SpecError(f"--scale: {unknown(scale, SCALES)}")
 
 
-def prepare(names: Sequence[str], scale: str) -> list[tuple[PaperFile, list[Bar]]]:
+def prepare(names: Sequence[str], scale: str, seeds: Sequence[int] = ()) -> list[tuple[PaperFile, list[Bar]]]:
     """The files with what each is to run: everything is checked before anything runs.
+
+    Args:
+        names: of files.
+        scale: one of SCALES.
+        seeds: instead of those of the files; none: theirs.
 
     Raises:
         FileError: a file is not as it should be, or words in it cannot be used.
@@ -49,6 +64,8 @@ def prepare(names: Sequence[str], scale: str) -> list[tuple[PaperFile, list[Bar]
     found = []
     for name in names:
         file = read_paper(name)
+        if seeds and file.kind == "runs":
+            file = with_seeds(file, scale, seeds)
         try:
             for each in file.metrics:
                 metric(each)
@@ -89,12 +106,17 @@ def make_document(name: str, file: PaperFile, planned: Sequence[Bar], scale: str
     """What the ends of the tasks say about a figure or table."""
     size = file.scale.of(scale)
     if file.kind == "runs":
-        cells, curves = _with_curves(file, planned, *_measured(planned, ends), ends)
+        seen, curves = _with_curves(file, *_measured(planned, ends))
     else:
-        cells, curves = _computed(file)
+        seen, curves = _computed(file)
+    flows = flows_by_class([one.results for one in seen])
+    metrics = tuple(dict.fromkeys(stands_for(each, flows) for each in file.metrics))
+    cells = tuple(one.shown(metrics) for one in seen)
     cases = {case.name: case.title for case in file.cases(scale)}
     cases |= {panel.name: panel.title for panel in file.panel}
-    values = {(cell.case, cell.label): cell.metrics for cell in cells}
+    named = {(one.cell.case, one.cell.label): one.named(flows) for one in seen}
+    values = {key: {name: one.value for name, one in found.items()} for key, found in named.items()}
+    seeds = size.each_seed if planned else ()
     return Document(
         name=name,
         paper=file.paper,
@@ -105,22 +127,52 @@ def make_document(name: str, file: PaperFile, planned: Sequence[Bar], scale: str
         kind=file.kind,
         chart=file.chart,
         scale=scale,
-        command=f"tailrace paper {name} --scale {scale}",
+        command=f"tailrace paper {name} --scale {scale}" + _other_seeds(name, scale, seeds),
         version=installed_version(),
-        seeds=tuple(size.seeds) if planned else (),
+        seeds=seeds,
         setting=_setting(file, scale),
         cases=cases,
         axes={option: tuple(size.values[option]) for option in file.grid.options} if file.grid else {},
         axis_titles=file.grid.titles if file.grid else {},
-        drawn=tuple(file.drawn),
-        metrics=tuple(file.metrics),
+        drawn=tuple(dict.fromkeys(stands_for(each, flows) for each in file.drawn)),
+        metrics=metrics,
         assumptions=tuple(file.assumptions),
         reductions=tuple(size.reductions),
         cells=cells,
         curves=curves,
-        claims=judge(file.claims(scale), values, list(cases) or [""], scale),
+        claims=judge(
+            file.claims(scale),
+            values,
+            list(cases) or [""],
+            scale,
+            Draws(named, len(seeds)) if seeds else None,
+        ),
         failed=_failures(planned, ends),
+        notes=tuple(_notes(file, flows, seeds)),
     )
+
+
+def _other_seeds(name: str, scale: str, seeds: Sequence[int]) -> str:
+    """The option that asks for these seeds, where they are not those of the file."""
+    if not seeds or read_paper(name).scale.of(scale).each_seed == tuple(seeds):
+        return ""
+    return f" --seed {seeds_text(seeds)}"
+
+
+def _notes(file: PaperFile, flows: Mapping[str, int], seeds: Sequence[int]) -> Iterator[str]:
+    """What a reader must know of all numbers."""
+    words = " ".join((*file.metrics, *(claim.value for claim in file.claim)))
+    for name in P99 if flows else ():
+        for flow_class, count in flows.items():
+            whole = f"{name}{CLASS}{flow_class}" if flow_class else name
+            there = whole in words if flow_class else re.search(rf"{name}(?!{CLASS})", words)
+            if there and stands_for(whole, flows) != whole:
+                of_class = f", {flow_class}" if flow_class else ""
+                yield f"{metric(name).title}{of_class}: {tail_note(count)}. So it is in claims."
+    if len(seeds) > 1:
+        yield why_none(len(seeds)) or (
+            "In brackets: 95% intervals over the seeds; percentiles are of the flows of all seeds together."
+        )
 
 
 def _setting(file: PaperFile, scale: str) -> dict[str, str]:
@@ -140,14 +192,43 @@ def _text(value: object) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
-def _measured(planned: Sequence[Bar], ends: Ends) -> tuple[tuple[Cell, ...], tuple[Curve, ...]]:
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """A cell without its metrics, these over seeds, and its runs."""
+
+    cell: Cell
+    measures: Mapping[str, Measure]
+    results: Sequence[Result] = ()
+
+    def shown(self, metrics: Sequence[str]) -> Cell:
+        """The cell with everything that was measured, and the intervals of some metrics."""
+        intervals: dict[str, tuple[float, float]] = {}
+        for name in metrics:
+            if len(self.results) > 1 and name in self.measures:
+                ends = self.measures[name].estimate().ends
+                intervals |= {} if ends is None else {name: ends}
+        values = {name: one.value for name, one in self.measures.items()}
+        return msgspec.structs.replace(self.cell, metrics=values, intervals=intervals)
+
+    def named(self, flows: Mapping[str, int]) -> dict[str, Measure]:
+        """The metrics by the names that claims use, though another tail may stand for a p99."""
+        return {
+            name: self.measures[other]
+            for name in self.measures
+            if (other := stands_for(name, flows)) in self.measures
+        }
+
+
+def _measured(planned: Sequence[Bar], ends: Ends) -> tuple[list[_Seen], tuple[Curve, ...]]:
     """The metrics of every scheme in every case, and the curves of its searches."""
     cells, curves = [], []
     for bar in planned:
-        metrics = {value: _metrics(bar, value, ends) for value in bar.tasks}
+        results = {value: _results(bar, value, ends) for value in bar.tasks}
+        found = {value: measures(own) for value, own in results.items()}
         if bar.tune is None:
-            cells.append(_cell(bar, "", metrics[""]))
+            cells.append(_Seen(_cell(bar, ""), found[""], results[""]))
             continue
+        metrics = {value: {name: one.value for name, one in own.items()} for value, own in found.items()}
         chosen = choose(bar.tune, metrics)
         times = [(value, found) for value, found in metrics.items() if "fct_mean" in found]
         curves.append(
@@ -159,27 +240,27 @@ def _measured(planned: Sequence[Bar], ends: Ends) -> tuple[tuple[Cell, ...], tup
             )
         )
         if chosen is None:
-            cells.append(Cell(bar.case, bar.label, {}, note="no run came to its end"))
+            cells.append(_Seen(Cell(bar.case, bar.label, {}, note="no run came to its end"), {}))
             continue
-        with_value = {**metrics[chosen.value], bar.tune.option: float(parse_time_ns(chosen.value))}
-        cells.append(_cell(bar, chosen.value, with_value, chosen.note))
-    return tuple(cells), tuple(curves)
+        gap_ns = float(parse_time_ns(chosen.value))
+        option = {bar.tune.option: Measure(tuple((gap_ns,) for _ in results[chosen.value]))}
+        cell = _cell(bar, chosen.value, chosen.note)
+        cells.append(_Seen(cell, {**found[chosen.value], **option}, results[chosen.value]))
+    return cells, tuple(curves)
 
 
 def _with_curves(
-    file: PaperFile, planned: Sequence[Bar], cells: tuple[Cell, ...], searches: tuple[Curve, ...], ends: Ends
-) -> tuple[tuple[Cell, ...], tuple[Curve, ...]]:
+    file: PaperFile, seen: list[_Seen], searches: tuple[Curve, ...]
+) -> tuple[list[_Seen], tuple[Curve, ...]]:
     """The same with what a chart of lines shows."""
     if file.chart not in LINES:
-        return cells, searches
-    runs = [_results(bar, "", ends) for bar in planned]
-    return by_size(cells, runs) if file.chart == "sizes" else (cells, gap_curves(cells, runs))
-
-
-def _metrics(bar: Bar, value: str, ends: Ends) -> dict[str, float]:
-    """The metrics of the runs with one value; none where a run failed."""
-    results = _results(bar, value, ends)
-    return measure(results) if results else {}
+        return seen, searches
+    cells, runs = [one.cell for one in seen], [one.results for one in seen]
+    if file.chart != "sizes":
+        return seen, gap_curves(cells, runs)
+    found, curves = by_size(cells, runs)
+    more = [replace(one, measures={**one.measures, **sizes}) for one, sizes in zip(seen, found, strict=True)]
+    return more, curves
 
 
 def _results(bar: Bar, value: str, ends: Ends) -> list[Result]:
@@ -189,12 +270,12 @@ def _results(bar: Bar, value: str, ends: Ends) -> list[Result]:
     return results if len(results) == len(found) else []
 
 
-def _cell(bar: Bar, value: str, metrics: dict[str, float], note: str = "") -> Cell:
+def _cell(bar: Bar, value: str, note: str = "") -> Cell:
     shown = f"{bar.tune.option} {value}" if bar.tune else ""
-    return Cell(bar.case, bar.label, metrics, shown, note, tuple(str(task.out) for task in bar.tasks[value]))
+    return Cell(bar.case, bar.label, {}, shown, note, tuple(str(task.out) for task in bar.tasks[value]))
 
 
-def _computed(file: PaperFile) -> tuple[tuple[Cell, ...], tuple[Curve, ...]]:
+def _computed(file: PaperFile) -> tuple[list[_Seen], tuple[Curve, ...]]:
     """What no run is needed for."""
     curves: tuple[Curve, ...] = ()
     if file.kind == "memory":
@@ -210,7 +291,11 @@ def _computed(file: PaperFile) -> tuple[tuple[Cell, ...], tuple[Curve, ...]]:
         values, curves = endpoint_values(file)
     else:
         values = path_values(file)
-    return tuple(Cell(case, label, found) for (case, label), found in values.items()), curves
+    seen = [
+        _Seen(Cell(case, label, {}), {name: Measure(((value,),)) for name, value in found.items()})
+        for (case, label), found in values.items()
+    ]
+    return seen, curves
 
 
 def _failures(planned: Sequence[Bar], ends: Ends) -> tuple[str, ...]:

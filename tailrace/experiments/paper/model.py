@@ -9,7 +9,7 @@
     [[case]]                                # name, title, experiment, small, paper, options: one traffic
     [[scheme]]                              # label, experiment, small, paper, tune = {option = "gap", ...}
     [grid]                                  # a scheme for every combination of `values`; others are beside it
-    [[claim]]                               # text, value, expect, paper, why or reason
+    [[claim]]                               # kind, text, value, expect, paper, why or reason
     [reasons]                               # explanations that several claims share, by name
 
 In files of other kinds nothing is simulated: `memory` and `occupancy` hold parameters of Flowcut's memory
@@ -28,8 +28,12 @@ from msgspec import Meta
 
 from tailrace.experiments.paper.claims.expect import Expectation, parse_expectation
 from tailrace.experiments.paper.claims.expression import check_expression
+from tailrace.experiments.paper.claims.kinds import KINDS as CLAIM_KINDS
+from tailrace.experiments.paper.claims.kinds import NUMBER, RANKING
 from tailrace.experiments.plan.experiment import Settings
 from tailrace.experiments.plan.experiment_file import SCALES
+from tailrace.experiments.plan.seeds import EXPECTED as SEEDS
+from tailrace.experiments.plan.seeds import parse_seeds
 from tailrace.experiments.results.units import UNITS
 from tailrace.words import SpecError
 from tailrace.words.errors import FileError
@@ -49,9 +53,18 @@ class Scale(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One size: what it changes, the seeds over which metrics are averaged, what it leaves out and why."""
 
     experiment: Settings = Settings()
-    seeds: Annotated[tuple[Annotated[int, Meta(ge=0)], ...], Meta(min_length=1)] = (1,)
+    seeds: Annotated[int | str | list[int], Meta(description=SEEDS)] = 1
     reductions: list[str] = []
     values: dict[str, list[str]] = {}
+
+    @property
+    def each_seed(self) -> tuple[int, ...]:
+        """The seeds.
+
+        Raises:
+            SpecError: they are none.
+        """
+        return parse_seeds(self.seeds)
 
 
 class Scales(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -139,19 +152,24 @@ class Panel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Claim(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A statement of the paper that can be checked.
 
+    kind: what it tests, and so how it is graded: kinds.py
     value: an expression over metrics (expression.py); without a case in it, it is checked for every case
-    expect: `<= 0.5`, `0.9..1.1`, `about 11.3`, of the value in its unit: see expect.py
-    paper: the paper's number or words, shown beside ours
-    unit: in which both are shown
-    cases: names of the cases that are meant; none: all
-    only: the size at which it can be checked; empty: at both
-    why: what explains a difference, at either size or at one
-    reason: the name of an explanation in the file's `reasons`, for one that several claims share
+    expect: `<= 0.5`, `0.9..1.1`, `11.3`, of the value in its unit: see expect.py; of a ranking a comparison
+    with 1 or 0, where both are equal
+    number: what several claims that test one number of the paper call it, of which the worst counts
+    counts: the cases in which it is among the headlines; missing: all, empty: none, for another claim
+    counts or the setting is ours paper: the paper's number or words, shown beside ours unit: in which both
+    are shown cases: names of the cases that are meant; none: all only: the size at which it can be checked;
+    empty: at both why: what explains a difference, at either size or at one reason: the name of an
+    explanation in the file's `reasons`, for one that several claims share
     """
 
+    kind: Annotated[str, Meta(description=f"one of {', '.join(CLAIM_KINDS)}")]
     text: str
     value: str
     expect: str
+    number: str = ""
+    counts: list[str] | None = None
     paper: str = ""
     unit: str = ""
     cases: list[str] = []
@@ -271,8 +289,19 @@ def read_paper_file(path: Path) -> PaperFile:
     return file
 
 
+def with_seeds(file: PaperFile, scale: str, seeds: Sequence[int]) -> PaperFile:
+    """The file with other seeds at one of its sizes."""
+    changed = msgspec.structs.replace(file.scale.of(scale), seeds=list(seeds))
+    return msgspec.structs.replace(file, scale=msgspec.structs.replace(file.scale, **{scale: changed}))
+
+
 def _check(file: PaperFile) -> None:
     """What the types cannot say."""
+    for scale in SCALES:
+        try:
+            _ = file.scale.of(scale).each_seed
+        except SpecError as error:
+            raise KeyProblemError(f"scale.{scale}.seeds", str(error)) from error
     _one_of("kind", file.kind, KINDS)
     _one_of("chart", file.chart, CHARTS)
     _unique("case", [case.name for case in file.case])
@@ -304,6 +333,7 @@ def _check(file: PaperFile) -> None:
 
 
 def _check_claim(key: str, claim: Claim, cases: set[str]) -> None:
+    _one_of(f"{key}.kind", claim.kind, CLAIM_KINDS)
     _one_of(f"{key}.unit", claim.unit, tuple(UNITS))
     _one_of(f"{key}.only", claim.only, ("", *SCALES))
     for name in claim.cases:
@@ -312,10 +342,16 @@ def _check_claim(key: str, claim: Claim, cases: set[str]) -> None:
         check_expression(claim.value)
     except SpecError as error:
         raise KeyProblemError(f"{key}.value", str(error)) from error
+    for name in claim.counts or ():
+        _one_of(f"{key}.counts", name, tuple(claim.cases or sorted(cases)))
     try:
-        parse_expectation(claim.expect)
+        expected = parse_expectation(claim.expect)
     except SpecError as error:
         raise KeyProblemError(f"{key}.expect", str(error)) from error
+    if claim.kind == RANKING and expected.even is None:
+        raise KeyProblemError(f"{key}.expect", "expected a comparison with 1 or 0, of a ranking")
+    if expected.is_number and claim.kind != NUMBER:
+        raise KeyProblemError(f"{key}.expect", "one number is of claims whose kind is number")
 
 
 def _one_of(key: str, value: str, choices: Sequence[str]) -> None:

@@ -121,7 +121,10 @@ def _comparison(folder: Path) -> Group:
 
 def _sweep(folder: Path) -> Group:
     found = open_sweep(folder)
+    kept = [key for key in found.axes if not (found.over_seeds and key == "seed")]
     results = tuple(
-        replace(result, case="sweep", label=result.label.replace(",", ", ")) for result in found.results
+        replace(result, case="sweep", label=", ".join(f"{key}={settings[key]}" for key in kept))
+        for settings, result in found.found
     )
-    return Group("sweep", folder, results, found.failed, found.axes)
+    axes = {key: found.axes[key] for key in kept}
+    return Group("sweep", folder, results, found.failed, axes)

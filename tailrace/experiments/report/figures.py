@@ -15,7 +15,7 @@ from tailrace.experiments.results.over_seeds import Group, groups
 from tailrace.experiments.results.parquet import values_of
 from tailrace.experiments.results.result import Result
 from tailrace.experiments.results.rows import FlowRow, measured_rows
-from tailrace.experiments.results.statistics import cumulative, mean, percentile
+from tailrace.experiments.results.statistics import cumulative, mean, percentile, tail_name, tail_percent
 from tailrace.words.units import format_bytes, time_unit
 
 _KIB = 1 << 10
@@ -48,16 +48,19 @@ def completion_figure(results: Sequence[Result]) -> Figure:
 
 
 def slowdown_figure(results: Sequence[Result]) -> Figure:
-    """Mean and p99 slowdown by flow size; where all flows have one size, the distribution of slowdowns."""
+    """Mean and p99 slowdown by flow size, or another tail where there are few flows of a size; where all
+    flows have one size, the distribution of slowdowns.
+    """
     cases, labels = _names(results)
     edges = _edges(sorted({row.bytes for result in results for row in measured_rows(result.rows)}))
+    percent = tail_percent(_fewest(results, edges))
     with plot.style():
         figure, axes = plot.panels(len(cases))
         for axis, case in zip(axes, cases, strict=True):
             for group in groups(one for one in results if one.case == case):
                 number = labels.index(group.label)
                 if len(edges) > 1:
-                    _by_size(axis, group, edges, number)
+                    _by_size(axis, group, edges, number, percent)
                 else:
                     rows = _flows(group)
                     factors = [row.slowdown for row in rows if row.slowdown is not None]
@@ -67,7 +70,7 @@ def slowdown_figure(results: Sequence[Result]) -> Figure:
             axis.set_title(case)
             if len(edges) > 1:
                 plot.logarithmic(axis, "x", lambda size: format_bytes(round(size)), base=2)
-                axis.set_xlabel("flow size up to; solid: mean, dotted: p99")
+                axis.set_xlabel(f"flow size up to; solid: mean, dotted: {tail_name(percent)}")
                 axis.set_ylabel("slowdown (×)")
             else:
                 axis.set_xlabel("slowdown (×)")
@@ -85,19 +88,29 @@ def _edges(sizes: Sequence[int]) -> list[int]:
     return [math.ceil(sizes[0] * ratio**number) for number in range(1, _BINS)] + [sizes[-1]]
 
 
+def _fewest(results: Sequence[Result], edges: Sequence[int]) -> int:
+    """The finished flows of the range of sizes and the group that have the fewest."""
+    counts = [
+        sum(row.slowdown is not None and below < row.bytes <= edge for row in _flows(group))
+        for group in groups(results)
+        for below, edge in zip((0, *edges), edges, strict=False)
+    ]
+    return min(filter(None, counts), default=0)
+
+
 def _flows(group: Group) -> list[FlowRow]:
     """The flows that count, of all seeds."""
     return [row for result in group.results for row in measured_rows(result.rows)]
 
 
-def _by_size(axis: Axes, group: Group, edges: Sequence[int], number: int) -> None:
+def _by_size(axis: Axes, group: Group, edges: Sequence[int], number: int, percent: int) -> None:
     points = []
     finished = [row for row in _flows(group) if row.slowdown is not None]
     below = 0
     for edge in edges:
         factors = [row.slowdown or 0.0 for row in finished if below < row.bytes <= edge]
         if factors:
-            points.append((edge, mean(factors), percentile(factors, 99)))
+            points.append((edge, mean(factors), percentile(factors, percent)))
         below = edge
     sizes, means, tails = [list(column) for column in zip(*points, strict=True)] or ([], [], [])
     axis.plot(sizes, means, color=plot.colour(number), marker="o", markersize=3, label=group.label)

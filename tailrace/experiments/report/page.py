@@ -17,14 +17,17 @@ from markupsafe import Markup
 from matplotlib.figure import Figure
 from msgspec import UnsetType
 
-from tailrace.controller.listing.texts import texts_of
+from tailrace.controller.listing.texts import Texts, texts_of
 from tailrace.experiments.faults.fault import LinkDown, LinkSlow
 from tailrace.experiments.faults.parse import parse_fault
 from tailrace.experiments.figures.plot import inline_svg
-from tailrace.experiments.paper.claims.claims import DIFFERS, HOLDS
+from tailrace.experiments.paper.claims.claims import Tally, headline, others, tally
+from tailrace.experiments.paper.claims.kinds import FAIR, GOOD, NOT_MEASURED
 from tailrace.experiments.paper.document import Document
 from tailrace.experiments.paper.measure.metrics import metric
 from tailrace.experiments.paper.show.charts import document_figure, search_figure
+from tailrace.experiments.paper.show.table import cell_text
+from tailrace.experiments.plan.seeds import seeds_text
 from tailrace.experiments.report.collect import Found, Group
 from tailrace.experiments.report.figures import (
     completion_figure,
@@ -40,6 +43,7 @@ from tailrace.experiments.report.network_figures import (
     queue_cdf_figure,
     throughput_figure,
 )
+from tailrace.experiments.results.over_seeds import groups
 from tailrace.experiments.results.result import Result
 from tailrace.experiments.results.summary import Summary
 from tailrace.experiments.results.table import make_table
@@ -62,8 +66,6 @@ _OPTIONS = {
     "mtu": "mtu_bytes",
 }
 """Options of a command, by the key of the summary that tells them."""
-
-_VERDICTS = {HOLDS: "good", DIFFERS: "differs"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +96,8 @@ class PaperView:
 
     anchor: str
     document: Document
-    held: int
-    differed: int
+    numbers: str
+    others: str
     head: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     notes: tuple[str, ...]
@@ -117,12 +119,27 @@ def render(found: Found, title: str) -> str:
         title=title,
         papers=papers,
         groups=[_group(group, numbers) for group in found.groups],
-        held=sum(paper.held for paper in papers),
-        differed=sum(paper.differed for paper in papers),
-        verdicts=_VERDICTS,
+        tallies=_tallies(found.documents),
+        badge=_badge,
         machine=machine(),
         version=installed_version() or "not installed",
     )
+
+
+def _tallies(documents: Sequence[Document]) -> list[tuple[str, str, str]]:
+    """Of each scale: its name, its numbers and rankings, its other claims."""
+    found = []
+    for scale in dict.fromkeys(document.scale for document in documents):
+        counts: Tally = tally(document.claims for document in documents if document.scale == scale)
+        found.append((scale, headline(counts), others(counts)))
+    return found
+
+
+def _badge(verdict: str) -> str:
+    """How a verdict looks."""
+    if verdict in GOOD:
+        return "good"
+    return "" if verdict in (*FAIR, NOT_MEASURED) else "differs"
 
 
 def machine() -> dict[str, str]:
@@ -148,19 +165,14 @@ def _pictures(figures: Sequence[tuple[Figure | None, str]], numbers: Iterator[in
 
 
 def _paper(document: Document, numbers: Iterator[int]) -> PaperView:
-    verdicts = [claim.verdict for claim in document.claims]
+    found = tally([document.claims])
     titles = []
     for name in document.metrics:
         unit = UNITS[metric(name).unit].name
         titles.append(f"{metric(name).title} ({unit})" if unit else metric(name).title)
     rows = []
     for cell in document.cells:
-        values = [
-            UNITS[metric(name).unit].text(cell.metrics[name], with_name=False)
-            if name in cell.metrics
-            else "–"
-            for name in document.metrics
-        ]
+        values = [cell_text(cell, name) for name in document.metrics]
         label = f"{cell.label} ({cell.value})" if cell.value else cell.label
         rows.append(
             (document.cases.get(cell.case) or cell.case, label + (" *" if cell.note else ""), *values)
@@ -168,11 +180,14 @@ def _paper(document: Document, numbers: Iterator[int]) -> PaperView:
     return PaperView(
         anchor=f"{document.scale}-{document.name}",
         document=document,
-        held=verdicts.count(HOLDS),
-        differed=verdicts.count(DIFFERS),
+        numbers=headline(found),
+        others=others(found),
         head=("case", "scheme", *titles),
         rows=tuple(rows),
-        notes=tuple(dict.fromkeys(cell.note for cell in document.cells if cell.note)),
+        notes=(
+            *document.notes,
+            *dict.fromkeys(f"* {cell.note}" for cell in document.cells if cell.note),
+        ),
         pictures=_pictures(
             [
                 (document_figure(document), f"{document.figure}: {document.title}"),
@@ -205,8 +220,10 @@ def _group(group: Group, numbers: Iterator[int]) -> GroupView:
             (imbalance_figure(results), "Imbalance of a switch's uplinks in an interval between samples"),
             (queue_cdf_figure(results), "Queues, over all ports that sent, and all samples"),
         ]
-        for result in results:
-            name = f"{result.case}, {result.label}"
+        for own in groups(results):
+            result = own.results[0]
+            of_seed = f", seed {result.summary.seed}" if len(own.results) > 1 else ""
+            name = f"{result.case}, {result.label}{of_seed}"
             figures.append((queue_figure(result), f"The longest queues: {name}"))
             figures.append((path_figure(result), f"Paths of watched flows: {name}"))
             figures.append((flow_throughput_figure(result), f"Throughput of watched flows: {name}"))
@@ -217,10 +234,18 @@ def _group(group: Group, numbers: Iterator[int]) -> GroupView:
         facts=facts,
         command=command,
         head=tuple(one.title for one in columns),
-        rows=tuple(zip(*(one.cells for one in columns), strict=True)),
+        rows=tuple(zip(*map(_cells, columns), strict=True)),
         pictures=_pictures(figures, numbers),
         failed=group.failed,
     )
+
+
+def _cells(texts: Texts) -> list[str]:
+    """The cells of a column; what stands out is bold."""
+    return [
+        Markup("<b>{}</b>").format(cell) if strong else cell
+        for cell, strong in zip(texts.cells, texts.strong, strict=True)
+    ]
 
 
 def _map(results: Sequence[Result]) -> Figure | None:
@@ -269,6 +294,9 @@ def _command(group: Group) -> str:
     for option, key in _OPTIONS.items():
         value = getattr(summary, key)
         same = all(getattr(result.summary, key) == value for result in group.results)
+        if option == "seed":
+            value = seeds_text(list(dict.fromkeys(result.summary.seed for result in group.results)))
+            same = True
         # what differs follows from what is varied
         is_given = option not in group.axes and (same or option in swept)
         if is_given and not isinstance(value, UnsetType) and (key, value) != ("time_scale", 1):

@@ -77,7 +77,7 @@ def percentile_of(groups: Sequence[Sequence[float]], percent: int) -> Statistic:
     """The nearest-rank percentile of the values of all seeds of a draw together.
 
     Args:
-        groups: the values of each seed, at least one each.
+        groups: the values of each seed; some may have none, and a draw of these alone is no number.
         percent: from 1 to 100.
     """
     import numpy as np
@@ -98,7 +98,7 @@ def percentile_of(groups: Sequence[Sequence[float]], percent: int) -> Statistic:
                 for group, often in zip(ordered, times, strict=True)
             )
             low, high = np.where(found < rank, middle + 1, low), np.where(found < rank, high, middle)
-        return every[low]
+        return np.where(rank > 0, every[low], np.nan)
 
     return statistic
 

@@ -4,10 +4,8 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from tailrace.experiments.paper.claims.expect import ABOUT, parse_expectation
+from tailrace.experiments.paper.claims.expect import parse_expectation
 from tailrace.experiments.paper.claims.expression import (
     NotMeasuredError,
     check_expression,
@@ -99,8 +97,7 @@ def test_which_expressions_are_of_no_case() -> None:
         (">= 1e-2", [0.01], [0.009]),
         ("== 0", [0], [1e-9]),
         ("0.9..1.1", [0.9, 1, 1.1], [0.89, 1.11]),
-        ("about 10", [6.7, 10, 15], [6.6, 15.1, 0, -10]),
-        ("about 0", [0], [0.1]),
+        ("11.3", [11.3], [11.2, 11.4]),
     ],
 )
 def test_expectations(text: str, good: list[float], bad: list[float]) -> None:
@@ -110,19 +107,8 @@ def test_expectations(text: str, good: list[float], bad: list[float]) -> None:
     assert not any(map(expectation.test, bad))
 
 
-@pytest.mark.parametrize("text", ["", "2", "= 2", "< x", "1..", "about", "<> 3", "less than 3"])
+@pytest.mark.parametrize("text", ["", "= 2", "< x", "1..", "about 3", "<> 3", "less than 3"])
 def test_no_expectation(text: str) -> None:
     """A text that means none."""
     with pytest.raises(SpecError, match="expected a text such as"):
         parse_expectation(text)
-
-
-@given(st.floats(1e-6, 1e6), st.floats(1e-3, 1e3))
-def test_about_is_symmetric(middle: float, factor: float) -> None:
-    """As many times too small counts as much as too large."""
-    expectation = parse_expectation(f"about {middle:.9f}")
-    near = 1 / ABOUT * 1.001 < factor < ABOUT * 0.999
-    far = factor > ABOUT * 1.001 or factor < 1 / ABOUT * 0.999
-    exact = float(f"{middle:.9f}")
-    if exact and (near or far):
-        assert expectation.test(exact * factor) is near

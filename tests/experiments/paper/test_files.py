@@ -41,6 +41,7 @@ label = "flowlet"
 experiment = { scheme = "letflow" }
 tune = { option = "gap", below = 0.2 }
 [[claim]]
+kind = "direction"
 text = "c"
 value = "fct_mean['flowlet']"
 expect = "> 0"
@@ -144,9 +145,9 @@ def test_claims_share_a_reason(tmp_path: Path) -> None:
     """It is told of those that differ, and a claim's own explanation is not replaced."""
     path = tmp_path / "it.toml"
     path.write_text(
-        f"{GOOD}reason = 'chance'\n[[claim]]\ntext = 'u'\nvalue = '1'\nexpect = '> 2'\nwhy = 'own'\n"
-        "[[claim]]\ntext = 'v'\nvalue = '1'\nexpect = '> 2'\nreason = 'chance'\n"
-        "[[claim]]\ntext = 'w'\nvalue = '3'\nexpect = '> 2'\nreason = 'chance'\n"
+        f"{GOOD}reason = 'chance'\n[[claim]]\nkind = 'direction'\ntext = 'u'\nvalue = '1'\nexpect = '> 2'\nwhy = 'own'\n"
+        "[[claim]]\nkind = 'direction'\ntext = 'v'\nvalue = '1'\nexpect = '> 2'\nreason = 'chance'\n"
+        "[[claim]]\nkind = 'direction'\ntext = 'w'\nvalue = '3'\nexpect = '> 2'\nreason = 'chance'\n"
         "[reasons]\nchance = 'the seeds decide'\n"
     )
     claims = judge(read_paper_file(path).claims("small")[1:], {}, [""], "small")
@@ -165,6 +166,20 @@ def test_claims_share_a_reason(tmp_path: Path) -> None:
         ("\"fct_mean['flowlet']\"", '"fct_mean"', r"key 'claim\[0\]\.value': 'fct_mean' means nothing here"),
         ('expect = "> 0"', 'expect = "fast"', r"key 'claim\[0\]\.expect': expected a text such as"),
         ('expect = "> 0"', 'expect = "> 0"\nunit = "ft"', r"key 'claim\[0\]\.unit': expected one of"),
+        ('kind = "direction"\n', "", r"key 'claim\[0\]\.kind': missing; expected one of number, ranking"),
+        ('kind = "direction"', 'kind = "odd"', r"key 'claim\[0\]\.kind': expected one of 'number'"),
+        ('expect = "> 0"', 'expect = "3"', r"key 'claim\[0\]\.expect': one number is of claims whose kind"),
+        (
+            'expect = "> 0"',
+            'expect = "> 0"\ncounts = ["two"]',
+            r"key 'claim\[0\]\.counts': expected one of 'one', found 'two'",
+        ),
+        (
+            'kind = "direction"\ntext = "c"\nvalue = "fct_mean[\'flowlet\']"\nexpect = "> 0"',
+            'kind = "ranking"\ntext = "c"\nvalue = "fct_mean[\'flowlet\']"\nexpect = "> 2"',
+            r"key 'claim\[0\]\.expect': expected a comparison with 1 or 0",
+        ),
+        ("[scale.small]", "[scale.small]\nseeds = '3..1'", r"key 'scale\.small\.seeds': expected a whole"),
         (
             'expect = "> 0"',
             'expect = "> 0"\ncases = ["two"]',

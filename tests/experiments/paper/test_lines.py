@@ -77,9 +77,9 @@ def test_slowdowns_are_those_of_the_range(some: Result, flows: list[tuple[int, f
     result = with_flows(some, list(flows))
     ends = ends_bytes([result])
     for percent in (50, 99):
-        for (below, end), found in zip(pairwise((0, *ends)), slowdowns([result], ends, percent), strict=True):
+        for (below, end), one in zip(pairwise((0, *ends)), slowdowns([result], ends, percent), strict=True):
             inside = [factor for size, factor in flows if below < size <= end]
-            assert found in inside
+            assert (found := one.value) in inside
             assert sum(factor <= found for factor in inside) * 100 >= percent * len(inside)
             assert sum(factor < found for factor in inside) * 100 < percent * len(inside)
 
@@ -89,7 +89,7 @@ def test_seeds_count_together_and_background_not(some: Result) -> None:
     one = with_flows(some, [(size, 1.0) for size in range(1, 11)])
     other = with_flows(some, [(size, 3.0) for size in range(11, 21)])
     assert ends_bytes([one, other]) == tuple(range(2, 21, 2))
-    assert slowdowns([one, other], (10, 20), 50) == (1.0, 3.0)
+    assert [found.value for found in slowdowns([one, other], (10, 20), 50)] == [1.0, 3.0]
     hidden = replace(other, rows=tuple(replace(row, flow_class=BACKGROUND) for row in other.rows))
     assert ends_bytes([one, hidden]) == tuple(range(1, 11))
 
@@ -98,8 +98,8 @@ def test_flows_that_did_not_finish_leave_no_number(some: Result) -> None:
     """A percentile of the others would flatter the run."""
     result = with_flows(some, [(1, 1.0), (2, None), (3, 2.0)])
     assert slowdowns([result], ends_bytes([result]), 50) == ()
-    (cell,), curves = by_size([Cell("", "it", {})], [[result]])
-    assert cell.metrics == {}
+    (measures,), curves = by_size([Cell("", "it", {})], [[result]])
+    assert measures == {}
     assert curves == ()
 
 
@@ -107,16 +107,19 @@ def test_claims_take_lists_by_size(some: Result) -> None:
     """Range by range, in their order, the ranges being the same for all schemes; also more than nine."""
     sizes = list(range(1, 31))
     runs = [[with_flows(some, [(size, factor * size) for size in sizes])] for factor in (1.0, 0.5)]
-    cells, curves = by_size([Cell("c", "a", {"x": 1.0}), Cell("c", "b", {})], runs)
+    found, curves = by_size([Cell("c", "a", {}), Cell("c", "b", {})], runs)
     assert [(curve.panel, curve.label) for curve in curves] == [
-        (f"c: {word}", label) for label in "ab" for word in ("median", "99th percentile")
-    ]
-    assert cells[0].metrics[f"{MEDIAN}_1"] == 2
-    assert cells[0].metrics[f"{P99}_{RANGES}"] == 30
-    values = {(cell.case, cell.label): cell.metrics for cell in cells}
+        (f"c: {word}", label) for label in "ab" for word in ("median", "largest")
+    ], "three flows a range have no p99"
+    values = {
+        ("c", label): {name: one.value for name, one in measures.items()}
+        for label, measures in zip("ab", found, strict=True)
+    }
+    assert values["c", "a"][f"{MEDIAN}_1"] == 2
+    assert values["c", "a"][f"{P99}_{RANGES}"] == 30
     assert evaluate(f"mean({P99}['a'])", values, "c") == pytest.approx(16.5)
     assert evaluate(f"1 - mean({MEDIAN}['b'] / {MEDIAN}['a'])", values, "c") == pytest.approx(0.5)
-    assert evaluate("x['a']", values, "c") == 1
+    assert evaluate("x['a']", {("c", "a"): {"x": 1.0}}, "c") == 1
     with pytest.raises(SpecError, match="is a list"):
         evaluate(f"{MEDIAN}['a']", values, "c")
     with pytest.raises(NotMeasuredError, match="was not measured"):

@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from tailrace.cli.main import main
-from tailrace.experiments.paper.claims.claims import HOLDS
+from tailrace.experiments.paper.claims.claims import headline, tally
 from tailrace.experiments.paper.document import Document, read_document
 from tailrace.experiments.paper.model import LINES
 from tailrace.experiments.paper.show.page import page_text
@@ -43,13 +43,14 @@ def test_the_page_holds_every_number(written: Path) -> None:
     for cell in document.cells:
         assert any(f"| {cell.case} | {cell.label}" in line for line in tables), cell
     for claim in document.claims:
-        row = f"| {claim.text} | {claim.case} | {claim.paper} | {claim.shown} | {claim.expect} |"
+        kind = claim.kind if claim.counts else f"({claim.kind})"
+        row = f"| {claim.text} | {kind} | {claim.case} | {claim.paper} | {claim.shown} | {claim.expect} |"
         assert any(line.startswith(row) and claim.verdict in line for line in tables), claim
         if claim.why:
             (number,) = re.findall(rf"(?m)^\((\d+)\) {re.escape(claim.why)}$", text)
             assert any(line.startswith(row) and line.endswith(f" ({number}) |") for line in tables), claim
-    held = sum(claim.verdict == HOLDS for claim in document.claims)
-    assert f"| {held} of {len(document.claims)} |" in text
+    assert f"| {headline(tally([document.claims]))} |" in text
+    assert f"**{headline(tally([document.claims]))}.**" in text
     assert "`tailrace paper flowcut_fig12 --scale small --page FILE`" in text
     assert "Not on this page: Fig. 1, Fig. 4-5, Fig. 7," in text
     for text_ in (*document.assumptions, *document.reductions):

@@ -1,23 +1,43 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The paper's claims against what was measured: holds, differs, or was not measured."""
+"""The paper's claims against what was measured, each graded by its kind (kinds.py); and how many came out
+how.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from tailrace.experiments.paper.claims.draws import Draws
 from tailrace.experiments.paper.claims.expression import NotMeasuredError, Values, evaluate, names_cases
+from tailrace.experiments.paper.claims.kinds import (
+    DIFFERS,
+    GOOD,
+    GRADES,
+    HOLDS,
+    KINDS,
+    NOT_MEASURED,
+    NUMBER,
+    RANKING,
+    TIE,
+    grade,
+    worst,
+)
 from tailrace.experiments.paper.model import Claim
+from tailrace.experiments.results.intervals import Estimate
 from tailrace.experiments.results.units import UNITS
 
-HOLDS, DIFFERS, NOT_MEASURED = "holds", "differs", "not measured"
+__all__ = ["DIFFERS", "HOLDS", "NOT_MEASURED", "Verdict", "headline", "judge", "others", "tally"]
 
 
 class Verdict(msgspec.Struct, frozen=True):
     """A claim in one case.
 
-    `ours` is None where it was not measured; `shown` is it in the claim's unit, and so is `expect`.
+    `ours` is None where it was not measured; `shown` is it in the claim's unit, with its interval over
+    seeds if there is one, and `expect` is in that unit, too. `number` is what claims about one number of
+    the paper have in common; `counts` says whether this one is among the headlines, if its kind is.
     """
 
     text: str
@@ -28,10 +48,15 @@ class Verdict(msgspec.Struct, frozen=True):
     shown: str
     verdict: str
     why: str = ""
+    kind: str = ""
+    number: str = ""
+    counts: bool = True
 
 
-def judge(claims: Sequence[Claim], values: Values, cases: Sequence[str], scale: str) -> tuple[Verdict, ...]:
-    """Every claim, in every case that it is about.
+def judge(
+    claims: Sequence[Claim], values: Values, cases: Sequence[str], scale: str, draws: Draws | None = None
+) -> tuple[Verdict, ...]:
+    """Every claim, in every case that it is about; `draws` has what other seeds would have given.
 
     Raises:
         SpecError: an expression that cannot be evaluated.
@@ -39,24 +64,95 @@ def judge(claims: Sequence[Claim], values: Values, cases: Sequence[str], scale: 
     found = []
     for claim in claims:
         about = [""] if names_cases(claim.value) else claim.cases or list(cases)
-        found += [_verdict(claim, values, case, scale) for case in about]
+        found += [_verdict(claim, values, case, scale, draws) for case in about]
     return tuple(found)
 
 
-def _verdict(claim: Claim, values: Values, case: str, scale: str) -> Verdict:
+def _verdict(claim: Claim, values: Values, case: str, scale: str, draws: Draws | None) -> Verdict:
     try:
         ours = evaluate(claim.value, values, case)
     except NotMeasuredError as error:
-        return Verdict(claim.text, case, claim.expect, claim.paper, None, "-", NOT_MEASURED, why=str(error))
+        return _made(claim, case, None, "-", NOT_MEASURED, str(error))
+    found = Estimate(ours) if draws is None else draws.estimate(claim.value, case)
+    return graded(claim, case, Estimate(ours, found.low, found.high), scale)
+
+
+def graded(claim: Claim, case: str, found: Estimate, scale: str) -> Verdict:
+    """The verdict on what a claim's expression came to in a case, of any claim."""
     unit = UNITS[claim.unit]
-    holds = claim.expectation.test(ours * unit.factor)
-    return Verdict(
-        claim.text,
-        case,
-        claim.expect,
-        claim.paper,
-        ours,
-        unit.text(ours),
-        HOLDS if holds else DIFFERS,
-        why="" if holds else claim.explanation(scale),
+    ends = None if found.ends is None else (found.ends[0] * unit.factor, found.ends[1] * unit.factor)
+    verdict = grade(claim.kind, claim.expectation, found.value * unit.factor, ends)
+    shown = unit.text(found.value)
+    if ends is not None and ends[0] < ends[1]:
+        shown = f"{shown} ({unit.shown(ends[0])}..{unit.shown(ends[1])})"
+    return _made(
+        claim, case, found.value, shown, verdict, "" if verdict in GOOD else claim.explanation(scale)
     )
+
+
+def _made(claim: Claim, case: str, ours: float | None, shown: str, verdict: str, why: str) -> Verdict:
+    return Verdict(
+        text=claim.text,
+        case=case,
+        expect=claim.expect,
+        paper=claim.paper,
+        ours=ours,
+        shown=shown,
+        verdict=verdict,
+        why=why,
+        kind=claim.kind,
+        number=claim.number,
+        counts=claim.counts is None or case in claim.counts,
+    )
+
+
+Tally = dict[str, Counter[str]]
+"""How often each verdict was given on each kind."""
+
+
+def tally(documents: Iterable[Sequence[Verdict]]) -> Tally:
+    """What came of claims, those of one figure after those of another; every number of a paper counts once."""
+    found: Tally = {kind: Counter() for kind in KINDS}
+    for verdicts in documents:
+        numbers: dict[tuple[str, ...], list[str]] = {}
+        for one in verdicts:
+            if not one.counts and one.kind in (NUMBER, RANKING):
+                continue
+            if one.kind == NUMBER:
+                numbers.setdefault((one.number,) if one.number else (one.text, one.paper), []).append(
+                    one.verdict
+                )
+            else:
+                found[one.kind][one.verdict] += 1
+        for each in numbers.values():
+            found[NUMBER][worst(NUMBER, each)] += 1
+    return found
+
+
+def headline(found: Tally) -> str:
+    """Numbers and rankings in one line; empty where there are none."""
+    return "; ".join(filter(None, (_told(kind, found[kind]) for kind in (NUMBER, RANKING))))
+
+
+def others(found: Tally) -> str:
+    """The other kinds in one line; empty where there are none."""
+    return "; ".join(filter(None, (_told(kind, found[kind]) for kind in KINDS[2:])))
+
+
+_NAMES = {"ours": ("of ours", "of ours"), "arithmetic": ("of arithmetic", "of arithmetic")}
+_VERBS = {HOLDS: ("holds", "hold"), DIFFERS: ("differs", "differ"), TIE: ("tie", "ties")}
+"""One of them, and several."""
+
+
+def _told(kind: str, seen: Counter[str]) -> str:
+    """`12 numbers: 3 within 15 %, 9 beyond`."""
+    count = sum(seen.values())
+    if not count:
+        return ""
+    name = _NAMES.get(kind, (kind, f"{kind}s"))[count > 1]
+    parts = [
+        f"{seen[verdict]} {_VERBS.get(verdict, (verdict, verdict))[seen[verdict] > 1]}"
+        for verdict in (*GRADES[kind], NOT_MEASURED)
+        if seen[verdict]
+    ]
+    return f"{count} {name}: {', '.join(parts)}"

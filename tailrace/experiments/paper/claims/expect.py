@@ -1,43 +1,60 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a claim expects of a number.
+"""What a claim expects of a value.
 
 < 0.5   <= 0.5   > 2   >= 2   == 0
 0.9..1.1                    from 0.9 to 1.1
-about 0.113                 within a factor of 1.5, for numbers that depend on what the paper leaves open
+11.3                        the paper's number; how far ours is from it is graded
 """
 
 from __future__ import annotations
 
 import math
-import operator
 import re
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from tailrace.words import SpecError
 
-ABOUT = 1.5
-"""The factor of `about`."""
-
 _NUMBER = r"-?\d+(?:\.\d+)?(?:e-?\d+)?"
 _COMPARISON = re.compile(rf"(<=|>=|==|<|>)\s*({_NUMBER})")
 _RANGE = re.compile(rf"({_NUMBER})\s*\.\.\s*({_NUMBER})")
-_ABOUT = re.compile(rf"about\s+({_NUMBER})")
-_OPERATORS: Mapping[str, Callable[[float, float], bool]] = {
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-    "==": operator.eq,
-}
 
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """The text, and the test that it means."""
+    """The text, and what it means: a value from `low` to `high`, without the ends where `is_open`.
+
+    sense: of a comparison -1 where less is expected and 1 where more is; else 0
+    """
 
     text: str
-    test: Callable[[float], bool]
+    low: float
+    high: float
+    is_open: bool = False
+    sense: int = 0
+
+    def test(self, value: float) -> bool:
+        """Whether a value is as expected."""
+        if self.is_open:
+            return self.low < value < self.high
+        return self.low <= value <= self.high
+
+    @property
+    def is_number(self) -> bool:
+        """Whether it is one number, without a comparison."""
+        return self.low == self.high and not self.text.strip().startswith("=")
+
+    @property
+    def even(self) -> float | None:
+        """Where what is compared is equal, of a comparison with 1 or 0; else None."""
+        end = self.high if self.sense < 0 else self.low
+        return end if self.sense and end in (0.0, 1.0) else None
+
+    def times(self, value: float) -> float:
+        """A value over the nearest end of what is expected: 1 within; 0 where they have not one sign."""
+        if self.low <= value <= self.high:
+            return 1.0
+        end = self.low if value < self.low else self.high
+        return value / end if value * end > 0 else 0.0
 
 
 def parse_expectation(text: str) -> Expectation:
@@ -46,19 +63,17 @@ def parse_expectation(text: str) -> Expectation:
     Raises:
         SpecError: it means none.
     """
-    if match := _COMPARISON.fullmatch(text.strip()):
-        compare, number = _OPERATORS[match[1]], float(match[2])
-        return Expectation(text, lambda value: compare(value, number))
-    if match := _RANGE.fullmatch(text.strip()):
-        low, high = float(match[1]), float(match[2])
-        return Expectation(text, lambda value: low <= value <= high)
-    if match := _ABOUT.fullmatch(text.strip()):
-        middle = float(match[1])
-        return Expectation(text, lambda value: _near(value, middle))
-    raise SpecError(f"expected a text such as '<= 0.5', '0.9..1.1' or 'about 0.11', found {text!r}")
-
-
-def _near(value: float, middle: float) -> bool:
-    if value == 0 or middle == 0:
-        return value == middle
-    return value * middle > 0 and abs(math.log(value / middle)) <= math.log(ABOUT)
+    stripped = text.strip()
+    if match := _COMPARISON.fullmatch(stripped):
+        sign, number = match[1], float(match[2])
+        if sign == "==":
+            return Expectation(text, number, number)
+        is_open = len(sign) == 1
+        if sign[0] == "<":
+            return Expectation(text, -math.inf, number, is_open, sense=-1)
+        return Expectation(text, number, math.inf, is_open, sense=1)
+    if match := _RANGE.fullmatch(stripped):
+        return Expectation(text, float(match[1]), float(match[2]))
+    if re.fullmatch(_NUMBER, stripped):
+        return Expectation(text, float(stripped), float(stripped))
+    raise SpecError(f"expected a text such as '<= 0.5', '0.9..1.1' or '11.3', found {text!r}")

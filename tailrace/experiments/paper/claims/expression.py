@@ -17,25 +17,48 @@ import ast
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
+from typing import Any
 
 from tailrace.experiments.results.statistics import mean
 from tailrace.words import SpecError
 
-Values = Mapping[tuple[str, str], Mapping[str, float]]
+Values = Mapping[tuple[str, str], Mapping[str, Any]]
 """Metrics by case and label."""
 
 BY_SIZE = "_by_size"
 """What the names of metrics end in that are lists: `m_by_size` are the values of `m_by_size_1` and so on."""
 
-_Result = float | list[float]
+_Result = Any
+"""A number, or of draws of seeds (draws.py) an array of them; or a list of these."""
 
-_OPERATORS: Mapping[type[ast.operator], Callable[[float, float], float]] = {
+_OPERATORS: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
     ast.Div: operator.truediv,
 }
-_FUNCTIONS: Mapping[str, Callable[[Sequence[float]], float]] = {"min": min, "max": max, "mean": mean}
+
+
+def _reduced(
+    of_numbers: Callable[[Sequence[float]], float], of_arrays: str
+) -> Callable[[Sequence[Any]], Any]:
+    """A function of numbers that takes arrays, too, element by element."""
+
+    def reduced(items: Sequence[Any]) -> Any:
+        if not any(hasattr(item, "shape") for item in items):
+            return of_numbers(items)
+        import numpy as np  # there are arrays, so it is loaded already
+
+        return getattr(np, of_arrays)(np.broadcast_arrays(*items), axis=0)
+
+    return reduced
+
+
+_FUNCTIONS: Mapping[str, Callable[[Sequence[Any]], Any]] = {
+    "min": _reduced(min, "min"),
+    "max": _reduced(max, "max"),
+    "mean": _reduced(mean, "mean"),
+}
 
 
 class NotMeasuredError(SpecError):
@@ -53,8 +76,8 @@ def names_cases(text: str) -> bool:
     return all(isinstance(index, ast.Tuple) for index in indices)
 
 
-def evaluate(text: str, values: Values, case: str) -> float:
-    """The number that an expression means for a case.
+def evaluate(text: str, values: Values, case: str) -> Any:
+    """The number that an expression means for a case; of values that are arrays, an array.
 
     Raises:
         NotMeasuredError: a metric, case or label has no value.
@@ -118,7 +141,7 @@ class _Evaluation:
         if isinstance(node, ast.BinOp):
             return _elementwise(_OPERATORS[type(node.op)], self.of(node.left), self.of(node.right))
         if isinstance(node, ast.Call):
-            items: list[float] = []
+            items: list[Any] = []
             for argument in map(self.of, node.args):
                 items += argument if isinstance(argument, list) else [argument]
             return _FUNCTIONS[_name(node.func)](items)
@@ -137,26 +160,21 @@ class _Evaluation:
             raise NotMeasuredError(f"{metric}['{where}', '{label}'] was not measured")
         return found if "*" in where + label else found[0]
 
-    def _by_size(self, metric: str, case: str, label: str) -> list[float]:
+    def _by_size(self, metric: str, case: str, label: str) -> list[Any]:
         found = self._values.get((case, label), {})
-        values = [value for name, value in found.items() if name.startswith(f"{metric}_")]
+        values = [found[name] for name in found if name.startswith(f"{metric}_")]
         if not values:
             raise NotMeasuredError(f"{metric}['{case}', '{label}'] was not measured")
         return values
 
 
-def _elementwise(compute: Callable[[float, float], float], left: _Result, right: _Result) -> _Result:
+def _elementwise(compute: Callable[[Any, Any], Any], left: _Result, right: _Result) -> _Result:
     if isinstance(left, list) and isinstance(right, list):
         if len(left) != len(right):
             raise SpecError(f"lists of {len(left)} and {len(right)} values do not go together")
         return [compute(a, b) for a, b in zip(left, right, strict=True)]
     if isinstance(left, list):
-        return [compute(a, _number(right)) for a in left]
+        return [compute(a, right) for a in left]
     if isinstance(right, list):
         return [compute(left, b) for b in right]
     return compute(left, right)
-
-
-def _number(value: _Result) -> float:
-    assert isinstance(value, float), "lists have been dealt with"
-    return value

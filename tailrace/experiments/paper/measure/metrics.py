@@ -10,6 +10,7 @@ from msgspec import UnsetType, structs
 
 from tailrace.experiments.results.gaps import GapSummary
 from tailrace.experiments.results.metrics import Metric, added, reserve
+from tailrace.experiments.results.over_seeds import Group, Measure
 from tailrace.experiments.results.result import Result
 from tailrace.experiments.results.rows import FlowRow, measured_rows
 from tailrace.experiments.results.sampled import Sampled
@@ -79,9 +80,9 @@ def _out_of_order_raw(result: Result) -> float | None:
     return share if isinstance(share, float) else None
 
 
-def _ood_p99(result: Result) -> float:
+def _ood_percentile(percent: int) -> Callable[[Result], float]:
     """Over the flows, each with its largest degree: how far an arrival was ahead of the one expected."""
-    return float(percentile([row.ood_max for row in _counted(result)], 99))
+    return lambda result: float(percentile([row.ood_max for row in _counted(result)], percent))
 
 
 def _pfc(
@@ -206,18 +207,22 @@ def _whole(name: str) -> Callable[[Result], float | None]:
 METRICS: Mapping[str, Metric] = {
     "fct_mean": Metric("mean FCT", "us", _mean_fct),
     "fct_p50": Metric("median FCT", "us", _percentile(50)),
+    "fct_p95": Metric("p95 FCT", "us", _percentile(95)),
     "fct_p99": Metric("p99 FCT", "us", _percentile(99)),
     "fct_max": Metric("largest FCT", "us", _percentile(100)),
     "runtime": Metric("runtime", "us", _runtime),
     "slowdown_mean": Metric("mean slowdown", "times", _slowdown),
     "slowdown_p50": Metric("median slowdown", "times", _slowdown_percentile(50)),
+    "slowdown_p95": Metric("p95 slowdown", "times", _slowdown_percentile(95)),
     "slowdown_p99": Metric("p99 slowdown", "times", _slowdown_percentile(99)),
+    "slowdown_max": Metric("largest slowdown", "times", _slowdown_percentile(100)),
     "out_of_order": Metric("packets out of order", "%", _out_of_order),
     "out_of_order_raw": Metric("arrivals out of order", "%", _out_of_order_raw),
     "ood_max": Metric(
         "out-of-order degree", "", lambda result: float(max(row.ood_max for row in result.rows))
     ),
-    "ood_p99": Metric("p99 of the out-of-order degree", "", _ood_p99),
+    "ood_p95": Metric("p95 of the out-of-order degree", "", _ood_percentile(95)),
+    "ood_p99": Metric("p99 of the out-of-order degree", "", _ood_percentile(99)),
     "pauses": Metric("PFC pauses", "", _pfc(lambda pfc, _delivered: pfc["pauses"])),
     "pause_rate": Metric("PFC pauses a packet", "%", _pfc(lambda pfc, delivered: pfc["pauses"] / delivered)),
     "pause_fraction": Metric("time paused", "%", _pfc(lambda pfc, _delivered: pfc["pause_fraction"])),
@@ -314,25 +319,49 @@ def named(name: str, before_unit: str = " ") -> str:
     return f"{one.title}{before_unit}({unit})" if unit else one.title
 
 
+_POOLED: Mapping[str, tuple[Callable[[FlowRow], float | None], int]] = {
+    f"{name}_p{percent}": (of, percent)
+    for name, of in (
+        ("fct", lambda row: row.fct_ns),
+        ("slowdown", lambda row: row.slowdown),
+        ("ood", lambda row: row.ood_max),
+    )
+    for percent in (50, 95, 99)
+    if f"{name}_p{percent}" in METRICS
+}
+"""Percentiles of flows, which are those of the flows of all seeds together: what they are of, and how many
+per cent.
+"""
+
+
 def measure(results: Sequence[Result]) -> dict[str, float]:
-    """Every metric of runs that differ in their seeds only: the mean over them; what one lacks is absent.
+    """Every metric of runs that differ in their seeds only; what one lacks is absent. See `measures`."""
+    return {name: one.value for name, one in measures(results).items()}
+
+
+def measures(results: Sequence[Result]) -> dict[str, Measure]:
+    """Every metric of runs that differ in their seeds only: the mean over them, of percentiles that of all
+    their flows; what one lacks is absent.
 
     Where there are classes, each metric that can be told for a class alone is there for each class, too.
     """
-    found = _measure(results, "")
+    found = _measures(results, "")
     for name in dict.fromkeys(row.flow_class for result in results for row in result.rows if row.flow_class):
-        found |= _measure([_only(result, name) for result in results], f"{CLASS}{name}", _NOT_BY_CLASS)
+        found |= _measures([_only(result, name) for result in results], f"{CLASS}{name}", _NOT_BY_CLASS)
     return found
 
 
-def _measure(results: Sequence[Result], suffix: str, without: Sequence[str] = ()) -> dict[str, float]:
+def _measures(results: Sequence[Result], suffix: str, without: Sequence[str] = ()) -> dict[str, Measure]:
     found = {}
+    group = Group("", "", tuple(results))
     for name, one in {**METRICS, **added()}.items():
         if one.compute is None or name in without:
             continue
-        values = [value for result in results if (value := one.compute(result)) is not None]
-        if values and len(values) == len(results):
-            found[name + suffix] = mean(values)
+        measured = group.mean(one.compute)
+        if measured is not None and name in _POOLED:
+            measured = group.percentile(*_POOLED[name])
+        if measured is not None and results:
+            found[name + suffix] = measured
     return found
 
 

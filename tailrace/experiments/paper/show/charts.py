@@ -94,10 +94,12 @@ def _bars(document: Document) -> Figure:
             number = labels.index(cell.label)
             x = cases.index(cell.case) + (number - (len(labels) - 1) / 2) * share
             value = cell.metrics[name] * unit.factor
-            plot.bar(axis, x, value, share * 0.92, number, label=cell.label)
+            both = cell.intervals.get(name)
+            ends = None if both is None else (both[0] * unit.factor, both[1] * unit.factor)
+            plot.bar(axis, x, value, share * 0.92, number, label=cell.label, ends=ends)
             axis.annotate(
                 unit.text(cell.metrics[name], with_name=False),
-                (x, value),
+                (x, value if ends is None else max(value, ends[1])),
                 (0, 2),
                 textcoords="offset points",
                 ha="center",

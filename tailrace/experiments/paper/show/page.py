@@ -16,15 +16,14 @@ from pathlib import Path
 import jinja2
 import msgspec
 
-from tailrace.experiments.paper.claims.claims import HOLDS, Verdict
-from tailrace.experiments.paper.claims.expect import ABOUT
+from tailrace.experiments.paper.claims.claims import headline, others, tally
+from tailrace.experiments.paper.claims.kinds import GOOD
 from tailrace.experiments.paper.document import Document, as_lines
-from tailrace.experiments.paper.measure.metrics import metric, named
+from tailrace.experiments.paper.measure.metrics import named
 from tailrace.experiments.paper.model import read_paper, select
-from tailrace.experiments.paper.show.table import explanations
+from tailrace.experiments.paper.show.table import cell_text, explanations
+from tailrace.experiments.plan.seeds import seeds_text
 from tailrace.experiments.results.result import SUMMARY, read_summary
-from tailrace.experiments.results.units import UNITS
-from tailrace.p4rt.values import ABSENT
 from tailrace.words.errors import FileError
 
 PICTURE = ".svg"
@@ -107,14 +106,17 @@ def page_text(documents: Sequence[Document], folder: Path) -> str:
         documents=documents,
         folder=folder.name,
         traces=TRACES,
-        about=ABOUT,
         scale=documents[0].scale,
         paper=documents[0].paper,
-        verdicts=[claim for document in documents for claim in document.claims],
+        found=tally(document.claims for document in documents),
+        tally=lambda document: tally([document.claims]),
+        headline=headline,
+        others=others,
+        good=GOOD,
+        seeds=seeds_text,
         picture=lambda document: _picture(document, folder),
         header=_header,
         rows=_rows,
-        held=_held,
         notes=_notes,
         explanations=explanations,
         shared=_shared(documents),
@@ -132,10 +134,6 @@ def _shared(documents: Sequence[Document]) -> list[str]:
     return [text for text in dict.fromkeys(every) if every.count(text) > 1]
 
 
-def _held(claims: Sequence[Verdict]) -> int:
-    return sum(claim.verdict == HOLDS for claim in claims)
-
-
 def _header(document: Document) -> list[str]:
     return (["case"] if len(document.cases) > 1 else []) + ["scheme", *map(named, document.metrics)]
 
@@ -144,12 +142,7 @@ def _rows(document: Document) -> Iterator[list[str]]:
     """The cells of a figure; a heat map's are in its picture and in result.json."""
     for cell in document.cells:
         label = f"{cell.label} ({cell.value})" if cell.value else cell.label
-        values = [
-            UNITS[metric(name).unit].text(cell.metrics[name], with_name=False)
-            if name in cell.metrics
-            else ABSENT
-            for name in document.metrics
-        ]
+        values = [cell_text(cell, name) for name in document.metrics]
         star = " \\*" if cell.note else ""
         yield ([cell.case] if len(document.cases) > 1 else []) + [label + star, *values]
 

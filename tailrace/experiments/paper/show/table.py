@@ -4,39 +4,62 @@
 from __future__ import annotations
 
 from tailrace.controller.listing.listing import Column, Listing, Row
-from tailrace.experiments.paper.claims.claims import DIFFERS, HOLDS
-from tailrace.experiments.paper.document import Document
+from tailrace.experiments.paper.claims.kinds import FAIR, GOOD, GRADES
+from tailrace.experiments.paper.document import Cell, Document
 from tailrace.experiments.paper.measure.metrics import metric, named
+from tailrace.experiments.plan.seeds import seeds_text
 from tailrace.experiments.results.units import UNITS
+from tailrace.p4rt.values import ABSENT
+
+_LOW, _HIGH = "_low", "_high"
+_STYLES = {
+    verdict.partition(" ")[0]: "green" if verdict in GOOD else "" if verdict in FAIR else "yellow"
+    for verdict in dict.fromkeys(each for grades in GRADES.values() for each in grades)
+    if not verdict.startswith("within")
+}
+"""Of verdicts by their first word, which those within a factor have in common."""
 
 _CLAIMS = (
     *(Column(name) for name in ("claim", "case")),
     *(Column(name) for name in ("paper", "ours")),
     Column("expected", rank=1),
-    Column("verdict", styles={HOLDS: "green", DIFFERS: "yellow"}),
+    Column("kind", rank=2),
+    Column("verdict", styles=_STYLES),
 )
 
 
 def measured_table(document: Document) -> Listing:
     """A row a case and scheme, a column a metric; where there is little room the last ones go first."""
-    seeds = f", seeds {', '.join(map(str, document.seeds))}" if document.seeds else ""
+    seeds = f", seeds {seeds_text(document.seeds)}" if document.seeds else ""
     columns = [Column("case", key=True, grouped=True)] if len(document.cases) > 1 else []
     columns.append(Column("scheme", key=True))
     columns += [
-        Column(name, title=named(name), show=UNITS[metric(name).unit].plain, rank=rank)
+        Column(
+            name,
+            title=named(name),
+            show=UNITS[metric(name).unit].plain,
+            rank=rank,
+            ends=(f"{name}{_LOW}", f"{name}{_HIGH}"),
+        )
         for rank, name in enumerate(document.metrics)
     ]
     rows: list[Row] = []
     for cell in document.cells:
         label = f"{cell.label} ({cell.value})" if cell.value else cell.label
-        rows.append({"case": cell.case, "scheme": label + (" *" if cell.note else ""), **cell.metrics})
+        ends = {
+            f"{name}{end}": value
+            for name, both in cell.intervals.items()
+            for end, value in zip((_LOW, _HIGH), both, strict=True)
+        }
+        told = label + (" *" if cell.note else "")
+        rows.append({"case": cell.case, "scheme": told, **cell.metrics, **ends})
     notes = dict.fromkeys(cell.note for cell in document.cells if cell.note)
     return Listing(
         document.name,
         tuple(columns),
         tuple(rows),
         title=f"{document.paper} {document.figure}: {document.title} ({document.scale} scale{seeds})",
-        caption=("* " + "; ".join(notes),) if notes else (),
+        caption=(*document.notes, *(("* " + "; ".join(notes),) if notes else ())),
     )
 
 
@@ -46,9 +69,19 @@ def claims_table(document: Document) -> Listing:
     rows = []
     for claim in document.claims:
         verdict = f"{claim.verdict} ({notes.index(claim.why) + 1})" if claim.why else claim.verdict
-        texts = (claim.text, claim.case, claim.paper, claim.shown, claim.expect, verdict)
+        texts = (claim.text, claim.case, claim.paper, claim.shown, claim.expect, claim.kind, verdict)
         rows.append(dict(zip((column.name for column in _CLAIMS), texts, strict=True)))
     return Listing("claims", _CLAIMS, tuple(rows))
+
+
+def cell_text(cell: Cell, name: str) -> str:
+    """A metric of a cell in its unit, with its interval if there is one."""
+    if name not in cell.metrics:
+        return ABSENT
+    unit = UNITS[metric(name).unit]
+    text = unit.plain(cell.metrics[name])
+    low, high = map(unit.plain, cell.intervals.get(name, (cell.metrics[name],) * 2))
+    return text if low == high == text else f"{text} ({low}..{high})"
 
 
 def explanations(document: Document) -> list[str]:

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Expressions of claims over seeds drawn again: the interval of a claim is that of its whole expression.
+
+All that an expression names is taken from the same draw of seeds, so runs on the same traffic stay together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tailrace.experiments.paper.claims.expression import evaluate
+from tailrace.experiments.results.intervals import Estimate, estimate
+from tailrace.experiments.results.over_seeds import Measure
+
+Measures = Mapping[tuple[str, str], Mapping[str, Measure]]
+"""What was measured, by case and label, and then by metric."""
+
+
+@dataclass(frozen=True, slots=True)
+class Draws:
+    """What was measured with each of so many seeds."""
+
+    measures: Measures
+    seeds: int
+
+    def estimate(self, text: str, case: str) -> Estimate:
+        """What an expression means for a case, with its interval over seeds."""
+
+        def statistic(seeds: Any) -> Any:
+            drawn = {key: _Drawn(found, seeds) for key, found in self.measures.items()}
+            return evaluate(text, drawn, case)
+
+        return estimate(statistic, self.seeds)
+
+
+class _Drawn(Mapping[str, Any]):
+    """Metrics of every draw, computed when they are asked for."""
+
+    def __init__(self, measures: Mapping[str, Measure], seeds: Any) -> None:
+        self._measures, self._seeds = measures, seeds
+
+    def __getitem__(self, name: str) -> Any:
+        return self._measures[name].statistic(self._seeds)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._measures)
+
+    def __len__(self) -> int:
+        return len(self._measures)

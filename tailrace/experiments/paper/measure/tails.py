@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What stands for a 99th percentile where there are too few flows for one, over all seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from tailrace.experiments.paper.measure.metrics import CLASS
+from tailrace.experiments.results.result import Result
+from tailrace.experiments.results.rows import measured_rows
+from tailrace.experiments.results.statistics import tail_name, tail_percent
+from tailrace.experiments.workloads.classes import CLASSES
+
+P99 = ("fct_p99", "slowdown_p99", "ood_p99")
+"""Metrics that have another in their place, whose name is the same but for `p99`."""
+
+
+def flows_by_class(runs: Sequence[Sequence[Result]]) -> dict[str, int]:
+    """The flows of each class, and by the empty name all that count, of the cell that has the fewest.
+
+    Args:
+        runs: of each cell, one a seed.
+    """
+    found: dict[str, list[int]] = {}
+    for results in runs:
+        if results:
+            found.setdefault("", []).append(sum(len(measured_rows(result.rows)) for result in results))
+        classes = [row.flow_class for result in results for row in result.rows if row.flow_class]
+        for name in dict.fromkeys(classes):
+            found.setdefault(name, []).append(classes.count(name))
+    return {name: min(counts) for name, counts in found.items()}
+
+
+def stands_for(name: str, flows: Mapping[str, int]) -> str:
+    """The metric that is shown for one, given the flows of each class: itself, or that of another tail."""
+    base, _, flow_class = name.rpartition(CLASS)
+    if flow_class not in CLASSES:
+        base, flow_class = name, ""
+    if base not in P99 or flow_class not in flows:
+        return name
+    return name.replace("p99", tail_name(tail_percent(flows[flow_class])))
