@@ -123,13 +123,12 @@ def estimate(statistic: Statistic, seeds: int) -> Estimate:
     import numpy as np
 
     every = np.arange(seeds)
-    value = float(statistic(every))
-    stats = bootstrap_module()
-    if seeds < FEWEST_SEEDS or stats is None:
-        return Estimate(value)
-    with np.errstate(
-        divide="ignore", invalid="ignore"
-    ):  # a ratio over nothing is no number, which is seen below
+    stats = None if why_none(seeds) else bootstrap_module()
+    # a ratio over nothing is no number, which is seen below
+    with np.errstate(divide="ignore", invalid="ignore"):
+        value = float(statistic(every))
+        if stats is None:
+            return Estimate(value)
         found = stats.bootstrap(
             (every,),
             lambda drawn, axis: statistic(np.asarray(drawn)),  # noqa: ARG005 - SciPy's name for the last one

@@ -111,7 +111,7 @@ Tally = dict[str, Counter[str]]
 
 
 def tally(documents: Iterable[Sequence[Verdict]]) -> Tally:
-    """What came of claims, those of one figure after those of another; every number of a paper counts once."""
+    """What came of the claims of each figure; a number of the paper counts once in each."""
     found: Tally = {kind: Counter() for kind in KINDS}
     for verdicts in documents:
         numbers: dict[tuple[str, ...], list[str]] = {}

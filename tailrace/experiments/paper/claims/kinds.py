@@ -38,7 +38,7 @@ GOOD = (HOLDS, CLOSE)
 FAIR = (NEAR, TIE, UNDECIDED)
 """Verdicts that are as the paper says, and those that do not contradict it; what is in neither does."""
 
-_CLOSE, _NEAR = 0.15, 1.5
+_CLOSE, _NEAR, _ROUNDING = 0.15, 1.5, 1e-9
 
 
 def grade(kind: str, expected: Expectation, value: float, ends: tuple[float, float] | None) -> str:
@@ -52,9 +52,9 @@ def grade(kind: str, expected: Expectation, value: float, ends: tuple[float, flo
     """
     if kind == NUMBER:
         times = expected.times(value)
-        if abs(times - 1) <= _CLOSE:
+        if abs(times - 1) <= _CLOSE + _ROUNDING:
             return CLOSE
-        return NEAR if 1 / _NEAR <= times <= _NEAR else BEYOND
+        return NEAR if 1 / _NEAR - _ROUNDING <= times <= _NEAR + _ROUNDING else BEYOND
     if kind == RANKING:
         return _ranking(expected, ends)
     return HOLDS if expected.test(value) else DIFFERS
