@@ -153,7 +153,7 @@ def run_several(
             progress=sys.stderr,
             **(values or {}),
         )
-    _end(done, done.labels[0], output, display)
+    _end(done, output, display)
 
 
 def run_seeds(experiment: Experiment, output: Output) -> None:
@@ -166,12 +166,12 @@ def run_seeds(experiment: Experiment, output: Output) -> None:
     display = Display(sys.stderr)
     with interruptible():
         done = api.repeat(experiment, out=output.folder, pcap=output.pcap, progress=sys.stderr)
-    _end(done, None, output, display)
+    _end(done, output, display)
 
 
-def _end(done: Comparison, first: str | None, output: Output, display: Display) -> None:
-    """Shows what came of runs, ratios against the scheme labelled `first`, and judges it."""
-    output.show(make_table(done.results, first), to_json(done.document))
+def _end(done: Comparison, output: Output, display: Display) -> None:
+    """Shows what came of runs, and judges it."""
+    output.show(done.table, to_json(done.document))
     _say_where(output.folder, done, display)
     _judge(done.results, list(map(str, done.failed)), display)
 

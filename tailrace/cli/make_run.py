@@ -11,7 +11,7 @@
     FLOWS      number of flows, for workloads that have it as an option
     FAULT      the second round's fault; `none` for one round only; without it one link at a tenth of its
                rate, for spritz one that fails for a while, and for rlb and HF2T none
-    SEED       of everything random
+    SEED       of everything random; of several, such as 1..10, there are means
     OUT        folder for the results
     CLI        1: bring the fabric up and show Mininet's prompt; SCHEME is then the one that runs
 

@@ -168,7 +168,7 @@ def test_many_schemes_are_rows() -> None:
     done = many()
     figure = comparison_figure(done.results)
     titles = [axis.get_title() for axis in figure.axes]
-    assert titles == ["slowdown, median (×)", "slowdown, p99 (×)", "packets out of order (%)"]
+    assert titles == ["slowdown, median (×)", "slowdown, max (×)", "packets out of order (%)"]
     for axis in figure.axes:
         assert len(axis.patches) == len(done.results) == 2 * (MOST_LINES + 1)
     names = [text.get_text() for text in figure.axes[0].get_yticklabels()]

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from matplotlib.container import ErrorbarContainer
 
 import tailrace
 from tailrace.cli.main import main
@@ -17,6 +18,7 @@ from tailrace.cli.options import Form
 from tailrace.cli.output import render
 from tailrace.experiments.backends.job import Job
 from tailrace.experiments.backends.outcome import Outcome
+from tailrace.experiments.figures.figure import comparison_figure
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.seeds import MOST_SEED, MOST_SEEDS, parse_seeds, seeds_text
 from tailrace.experiments.results.comparison import comparison
@@ -93,7 +95,7 @@ def test_a_run_has_one() -> None:
 
 
 def test_a_hostile_range_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    for command in (["run", "--scheme", "ecmp"], ["compare"]):
+    for command in (["run", "--scheme", "ecmp"], ["compare"], ["paper", "flowcut_fig8"]):
         assert main([*command, "--seed", "1..1000000000"]) == 2
         told = capsys.readouterr().err.splitlines()
         assert len(told) == 1
@@ -172,7 +174,7 @@ def test_means_and_paired_ratios() -> None:
     row = {line.split(" | ")[1]: line for line in text.splitlines() if line.startswith("|")}
     assert "none (" in row["spray"] and "none" not in row["letflow"]
     assert "| **9.45 (" in row["letflow"] and "| 10.5 (" in row["ecmp"]
-    assert "means over the seeds 1..6 with their 95% intervals" in text
+    assert "means over the seeds 1..6 with their 95 % intervals" in text
 
 
 def test_the_same_results_give_the_same_table() -> None:
@@ -182,6 +184,18 @@ def test_the_same_results_give_the_same_table() -> None:
     }
     assert len(texts) == 1
     assert "fct_mean_ns_low" in texts.pop()
+
+
+@pytest.mark.parametrize("schemes", [("ecmp", "letflow"), tuple(f"letflow:gap={n}us" for n in range(1, 12))])
+def test_error_bars(schemes: tuple[str, ...]) -> None:
+    """In a figure of lines and bars, and in one of rows: an error bar for each bar, and none of few seeds."""
+    for seeds, count in (("1..5", len(schemes)), ("1..2", 0)):
+        figure = comparison_figure(compared(seeds, schemes).results)
+        (panel,) = [
+            axis for axis in figure.axes if "ut-of-order" in axis.get_title() or "out of" in axis.get_title()
+        ]
+        bars = [one for one in panel.containers if isinstance(one, ErrorbarContainer)]
+        assert (len(panel.patches), len(bars)) == (len(schemes), count)
 
 
 def test_few_seeds_have_no_interval() -> None:

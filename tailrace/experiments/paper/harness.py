@@ -171,7 +171,7 @@ def _notes(file: PaperFile, flows: Mapping[str, int], seeds: Sequence[int]) -> I
                 yield f"{metric(name).title}{of_class}: {tail_note(count)}. So it is in claims."
     if len(seeds) > 1:
         yield why_none(len(seeds)) or (
-            "In brackets: 95% intervals over the seeds; percentiles are of the flows of all seeds together."
+            "In brackets: 95 % intervals over the seeds; percentiles are of the flows of all seeds together."
         )
 
 

@@ -86,6 +86,7 @@ class GroupView:
     command: str
     head: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
+    notes: tuple[str, ...]
     pictures: tuple[Picture, ...]
     failed: tuple[str, ...]
 
@@ -205,7 +206,8 @@ def _group(group: Group, numbers: Iterator[int]) -> GroupView:
     results = group.results
     figures: list[tuple[Figure | None, str]] = []
     facts, command = {}, ""
-    columns = texts_of(make_table(results)) if results else []
+    table = make_table(results)
+    columns = texts_of(table) if results else []
     if results:
         summary = results[0].summary
         facts, command = _facts(results), _command(group)
@@ -235,6 +237,7 @@ def _group(group: Group, numbers: Iterator[int]) -> GroupView:
         command=command,
         head=tuple(one.title for one in columns),
         rows=tuple(zip(*map(_cells, columns), strict=True)),
+        notes=table.caption,
         pictures=_pictures(figures, numbers),
         failed=group.failed,
     )

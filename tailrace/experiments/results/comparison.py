@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -11,11 +11,10 @@ from arro3.core import Table
 from msgspec import UNSET, UnsetType
 
 from tailrace.experiments.results.intervals import Estimate
-from tailrace.experiments.results.over_seeds import groups
 from tailrace.experiments.results.parquet import TEXT, make_table, values_of
 from tailrace.experiments.results.rows import SCHEMA, measured_rows
 from tailrace.experiments.results.summary import Summary
-from tailrace.experiments.results.table import tell
+from tailrace.experiments.results.table import Told
 
 if TYPE_CHECKING:
     from tailrace.experiments.results.result import Result
@@ -99,28 +98,34 @@ def p99_ratio(result: Result, results: Sequence[Result], first: str) -> float | 
 
 
 def comparison(
-    results: Sequence[Result], first: str, failed: Sequence[Failure], seeds: Sequence[int] = ()
+    results: Sequence[Result],
+    first: str,
+    failed: Sequence[Failure],
+    seeds: Sequence[int] = (),
+    told: Sequence[Told] = (),
 ) -> ComparisonDocument:
-    """The document of a comparison over some seeds, with ratios against the scheme labelled `first`."""
+    """The document of a comparison over some seeds, with ratios against the scheme labelled `first`.
+
+    Of several seeds `told` is what is told of the runs of each scheme and case (table.py).
+    """
     entries = []
     for result in results:
         ratio = p99_ratio(result, results, first)
         entries.append(Entry(result.case, result.label, result.summary, UNSET if ratio is None else ratio))
-    over = tuple(_over_seeds(results, first)) if len(seeds) > 1 else ()
+    over = tuple(map(_over_seeds, told)) if len(seeds) > 1 else ()
     return ComparisonDocument(tuple(entries), tuple(seeds), over, tuple(failed))
 
 
-def _over_seeds(results: Sequence[Result], first: str) -> Iterator[OverSeeds]:
-    for told in tell(groups(results), first):
-        yield OverSeeds(
-            case=told.group.case,
-            label=told.group.label,
-            seeds=told.group.seeds,
-            flows=told.flows,
-            measured={name: _mean(one) for name, one in told.measured.items()},
-            ratios={name: _mean(one) for name, one in told.ratios.items()},
-            best=told.best,
-        )
+def _over_seeds(told: Told) -> OverSeeds:
+    return OverSeeds(
+        case=told.group.case,
+        label=told.group.label,
+        seeds=told.group.seeds,
+        flows=told.flows,
+        measured={name: _mean(one) for name, one in told.measured.items()},
+        ratios={name: _mean(one) for name, one in told.ratios.items()},
+        best=told.best,
+    )
 
 
 def _mean(one: Estimate) -> Mean:

@@ -86,7 +86,16 @@ def percentile_of(groups: Sequence[Sequence[float]], percent: int) -> Statistic:
     every = np.unique(np.concatenate(ordered))
     sizes = np.array([len(group) for group in ordered])
 
+    found_before: dict[bytes, Any] = {}
+
     def statistic(seeds: Any) -> Any:
+        # ratios and differences ask for the same draws again, which have a seed of their own
+        key = seeds.tobytes()
+        if key not in found_before:
+            found_before[key] = computed(seeds)
+        return found_before[key]
+
+    def computed(seeds: Any) -> Any:
         times = [(seeds == number).sum(axis=-1) for number in range(len(ordered))]
         rank = -(-percent * sum(size * often for size, often in zip(sizes, times, strict=True)) // 100)
         low, high = np.zeros_like(rank), np.full_like(rank, len(every) - 1)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from tailrace.experiments.results.intervals import (
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from tailrace.experiments.results.result import Result
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Measure:
     """What each seed gave: one value, whose mean counts, or with `percent` those of its flows, whose
     percentile does.
@@ -38,7 +39,7 @@ class Measure:
     of_seeds: tuple[tuple[float, ...], ...]
     percent: int | None = None
 
-    @property
+    @cached_property
     def value(self) -> float:
         """Over all seeds."""
         every = [value for own in self.of_seeds for value in own]
@@ -46,7 +47,7 @@ class Measure:
             return percentile(every, self.percent)
         return every[0] if len(every) == 1 else mean(every)
 
-    @property
+    @cached_property
     def statistic(self) -> Statistic:
         """The same of any draw of seeds."""
         if self.percent is None:
@@ -55,6 +56,9 @@ class Measure:
 
     def only(self, places: Iterable[int]) -> Measure:
         """The same of some seeds, by their places."""
+        places = list(places)
+        if places == list(range(len(self.of_seeds))):
+            return self
         return Measure(tuple(self.of_seeds[place] for place in places), self.percent)
 
     def estimate(self) -> Estimate:
@@ -63,7 +67,7 @@ class Measure:
         return Estimate(self.value) if why_none(seeds) else estimate(self.statistic, seeds)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Group:
     """The runs of a scheme in a case, one a seed."""
 
@@ -80,6 +84,11 @@ class Group:
     def complete(self) -> bool:
         """Whether every flow of every run finished."""
         return all(result.complete for result in self.results)
+
+    @cached_property
+    def flows(self) -> int:
+        """The finished flows that count, of all its runs."""
+        return sum(row.fct_ns is not None for result in self.results for row in measured_rows(result.rows))
 
     def mean(self, of: Callable[[Result], float | None]) -> Measure | None:
         """The mean of a value of each run; None where a run has none."""
@@ -110,11 +119,7 @@ def groups(results: Iterable[Result]) -> list[Group]:
 
 def flows_of(found: Sequence[Group]) -> int:
     """The finished flows that count, over all seeds, of the group that has the fewest."""
-    counts = (
-        sum(row.fct_ns is not None for result in group.results for row in measured_rows(result.rows))
-        for group in found
-    )
-    return min(counts, default=0)
+    return min((group.flows for group in found), default=0)
 
 
 def ratio(ours: Measure | None, base: Measure | None, places: Sequence[tuple[int, int]]) -> Estimate | None:

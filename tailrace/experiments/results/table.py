@@ -139,7 +139,7 @@ def tell(found: Sequence[Group], first: str | None = None) -> list[Told]:
         ratios = {} if base is None else _ratios(group, measures, *base, percent)
         estimates = {name: measure.estimate() for name, measure in measures.items()}
         best = _best(group, measures, case)
-        told.append(Told(group, flows_of([group]), estimates, ratios, best))
+        told.append(Told(group, group.flows, estimates, ratios, best))
     return told
 
 
@@ -197,12 +197,16 @@ def _best(
     return tuple(found)
 
 
-def make_table(results: Sequence[Result], first: str | None = None) -> Listing:
+def make_table(
+    results: Sequence[Result], first: str | None = None, told: Sequence[Told] | None = None
+) -> Listing:
     """A row a scheme and case; with `first`, the last columns are the mean FCT and that of the tail over
     those of the scheme so labelled in the same case.
+
+    `told` is what `tell` has said of them, where it was asked before.
     """
     found = groups(results)
-    told = tell(found, first)
+    told = tell(found, first) if told is None else told
     rows = [
         {"case": one.group.case, "scheme": one.group.label + _flags(one.group), **_cells(one)} for one in told
     ]
@@ -313,7 +317,7 @@ def _about_seeds(found: Sequence[Group]) -> list[str]:
     if several:
         why = why_none(min(several))
         means = f"means over the seeds {seeds_text(max((group.seeds for group in found), key=len))}"
-        with_them = f" with their {CONFIDENCE:.0%} intervals"
+        with_them = f" with their {100 * CONFIDENCE:.0f} % intervals"
         lines.append(f"{means}{'' if why else with_them}; percentiles are of the flows of all seeds together")
         lines += [why] if why else []
     note = tail_note(flows_of(found)) if any(group.results for group in found) else ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,8 +24,9 @@ from tailrace.experiments.results.comparison import (
     all_flows,
     comparison,
 )
+from tailrace.experiments.results.over_seeds import groups
 from tailrace.experiments.results.result import Result, read_result, read_struct, to_json, write_result
-from tailrace.experiments.results.table import make_table, markdown
+from tailrace.experiments.results.table import Told, make_table, markdown, tell
 from tailrace.experiments.run.pool import Where, run_all
 from tailrace.experiments.run.progress import Display
 from tailrace.experiments.run.run import run
@@ -35,10 +37,12 @@ if TYPE_CHECKING:
     from arro3.core import Table
     from matplotlib.figure import Figure
 
+    from tailrace.controller.listing.listing import Listing
+
 TABLE = "comparison.md"
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, repr=False)
 class Comparison:
     """What came of several schemes on the same traffic.
 
@@ -102,7 +106,18 @@ class Comparison:
     @property
     def document(self) -> ComparisonDocument:
         """What comparison.json holds."""
-        return comparison(self.results, self.labels[0], self.failed, self.seeds)
+        return comparison(self.results, self.labels[0], self.failed, self.seeds, self.told)
+
+    @cached_property
+    def told(self) -> list[Told]:
+        """What is told of the runs of each scheme and case, over all seeds."""
+        return tell(groups(self.results), self.labels[0])
+
+    @property
+    def table(self) -> Listing:
+        """What `tailrace compare` shows: ratios to the first scheme, if there is another."""
+        first = self.labels[0] if len(self.labels) > 1 else None
+        return make_table(self.results, first, self.told)
 
     def figure(self) -> Figure:
         """Completion times and packets out of order, a line and a bar for each scheme."""
@@ -113,7 +128,7 @@ class Comparison:
 
     def markdown(self) -> str:
         """The table of `tailrace compare`, in Markdown."""
-        return markdown(make_table(self.results, self.labels[0]))
+        return markdown(self.table)
 
     def _repr_markdown_(self) -> str:
         """How a notebook shows it."""
