@@ -2,7 +2,7 @@
 # Thin: each target names a script or a module. `make help` lists them.
 #   OUT=DIR   where bench and conformance write their JSON      ASAN=1  sanitizer build of the switch in the tests
 #   make ptf takes PLUGIN=DIR, whose packet tests run instead of ours
-#   make run takes TARGET=auto|bmv2|native|virtual SCHEME=… VARIANT=… TOPO=… WORKLOAD=… FLOWS=N SEED=N FAULT=… OUT=DIR CLI=1
+#   make run takes TARGET=auto|bmv2|native|virtual SCHEME=… VARIANT=… TOPO=… WORKLOAD=… FLOWS=N SEED=1..10 FAULT=… OUT=DIR CLI=1
 #   PYTHON=…  interpreter for the environments                  PYTEST_ARGS='-k name'  passed on to pytest
 SHELL := /bin/bash
 .DEFAULT_GOAL := help

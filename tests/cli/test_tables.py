@@ -17,7 +17,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tailrace.cli.table import Table, plain
+from tailrace.cli.options import Form
+from tailrace.cli.output import render
+from tailrace.cli.table import STRONG, Table, plain
 from tailrace.controller.inspect.flows import COLUMNS as FLOWS
 from tailrace.controller.listing.listing import Column, Listing, Row
 from tailrace.experiments.results.summary import OF_THE_RUN_ITSELF
@@ -27,6 +29,39 @@ from tests.cli.test_terminal import plain as without_escapes
 from tests.native.server.conftest import TIMEOUT_S
 
 MARK = "=== "
+MEASURED = Listing(
+    "results",
+    (
+        Column("scheme", key=True),
+        Column("fct_ns", is_time=True, ends=("low", "high")),
+        Column("ratio", show="{:.2f}".format, ends=("least", "most"), even=1.0),
+        Column("low", data=True),
+        Column("high", data=True),
+    ),
+    (
+        {
+            "scheme": "a",
+            "fct_ns": 2000.0,
+            "low": 1000.0,
+            "high": 3000.0,
+            "ratio": 1.1,
+            "least": 0.9,
+            "most": 1.3,
+        },
+        {
+            "scheme": "b",
+            "fct_ns": 4000.0,
+            "low": 4000.0,
+            "high": 4000.0,
+            "ratio": 2.0,
+            "least": 1.5,
+            "most": 2.5,
+        },
+        {"scheme": "c", "fct_ns": 9000.0, "best": ("fct_ns",), "ratio": 3.0},
+    ),
+    best="best",
+)
+"""Values with intervals, of which one is a point and one is not there."""
 LOOK = (
     *("tables leaf1", "groups", "counters leaf1 --all --where counter==drops", "queues", "paths h1 h4"),
     *("registers leaf1", "diff", "flows"),
@@ -223,3 +258,20 @@ def test_no_rows_are_a_sentence(tailrace: Command, fabric: Fabric) -> None:
         found = tailrace(*words)
         assert (found.status, found.out, found.err) == (0, "", f"{said}\n")
     assert tailrace("flows", "--json").out == "[]\n"
+
+
+def test_intervals_and_what_stands_out() -> None:
+    """A value has its interval behind it, in its unit; a difference within its own is none; data has the ends."""
+    lines = list(Table(MEASURED).lines())
+    texts = [" ".join("".join(text for text, _ in line).split()) for line in lines]
+    assert texts == [
+        "scheme fct (µs) ratio",
+        "a 2.00 (1.00..3.00) none (0.90..1.30)",
+        "b 4.00 2.00 (1.50..2.50)",
+        "c 9.00 3.00",
+    ]
+    bold = [text.strip() for line in lines[1:] for text, style in line if style == STRONG]
+    assert bold == ["9.00"]
+    rows = json.loads(render(MEASURED, Form.JSON))
+    assert [row["low"] for row in rows] == [1000.0, 4000.0, None]
+    assert "none" not in render(MEASURED, Form.CSV)

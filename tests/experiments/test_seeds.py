@@ -21,7 +21,6 @@ from tailrace.experiments.backends.outcome import Outcome
 from tailrace.experiments.figures.figure import comparison_figure
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.seeds import MOST_SEED, MOST_SEEDS, parse_seeds, seeds_text
-from tailrace.experiments.results.comparison import comparison
 from tailrace.experiments.results.table import make_table, markdown
 from tailrace.experiments.run.compare import Comparison, compare, open_comparison, plans, write
 from tailrace.experiments.run.progress import Display
@@ -85,6 +84,18 @@ def test_what_is_no_seed(value: int | str | list[int]) -> None:
 @given(st.lists(st.integers(0, 40), min_size=1, max_size=30, unique=True))
 def test_texts_of_seeds(seeds: list[int]) -> None:
     assert parse_seeds(seeds_text(seeds)) == tuple(seeds)
+
+
+def test_files_have_seeds(tmp_path: Path) -> None:
+    """As a text or a list, also of a scale; what is none is told with the file and the key."""
+    path = tmp_path / "it.toml"
+    path.write_text('scheme = "ecmp"\nseed = "1..3"\n[scale.small]\nseed = [5, 6]\n')
+    assert tailrace.experiment(path).seeds == (1, 2, 3)
+    assert tailrace.experiment(path, scale="small").seeds == (5, 6)
+    assert tailrace.experiment(path, seed=range(2)).seeds == (0, 1)
+    path.write_text('scheme = "ecmp"\n[elsewhere]\nseed = "3..1"\n')
+    with pytest.raises(SpecError, match=r"it\.toml: key 'elsewhere\.seed': expected a whole number"):
+        tailrace.experiment(path)
 
 
 def test_a_run_has_one() -> None:
@@ -162,8 +173,7 @@ def test_means_and_paired_ratios() -> None:
     is not worse than the best stands out.
     """
     done = compared("1..6")
-    document = comparison(done.results, "ecmp", (), done.seeds)
-    ecmp, letflow, spray = document.over_seeds
+    ecmp, letflow, spray = done.document.over_seeds
     assert ecmp.measured["fct_mean_ns"].value == pytest.approx(10.5e6)
     assert letflow.ratios["fct_mean_ns"].value == pytest.approx(0.9)
     assert letflow.ratios["fct_mean_ns"].low == pytest.approx(0.9) == letflow.ratios["fct_mean_ns"].high

@@ -23,7 +23,7 @@ from tailrace.experiments.paper.measure.endpoints import endpoint_values, path_v
 from tailrace.experiments.paper.measure.gap_curves import gap_curves
 from tailrace.experiments.paper.measure.memory import lines, memory_values, occupancy_values
 from tailrace.experiments.paper.measure.metrics import CLASS, measures, metric
-from tailrace.experiments.paper.measure.sizes import by_size
+from tailrace.experiments.paper.measure.sizes import TITLES, by_size
 from tailrace.experiments.paper.measure.tails import P99, flows_by_class, stands_for
 from tailrace.experiments.paper.model import FOLDER, LINES, PaperFile, read_paper, with_seeds
 from tailrace.experiments.paper.tune import choose
@@ -33,7 +33,7 @@ from tailrace.experiments.results.intervals import why_none
 from tailrace.experiments.results.over_seeds import Measure
 from tailrace.experiments.results.result import Result, to_json
 from tailrace.experiments.results.staging import staged
-from tailrace.experiments.results.statistics import tail_note
+from tailrace.experiments.results.statistics import P99_FLOWS, tail_note
 from tailrace.experiments.run.pool import Ends, Where, run_all
 from tailrace.experiments.run.progress import Display
 from tailrace.experiments.run.run import installed_version
@@ -148,7 +148,7 @@ def make_document(name: str, file: PaperFile, planned: Sequence[Bar], scale: str
             Draws(named, len(seeds)) if seeds else None,
         ),
         failed=_failures(planned, ends),
-        notes=tuple(_notes(file, flows, seeds)),
+        notes=tuple(_notes(file, flows, seeds, curves)),
     )
 
 
@@ -159,7 +159,9 @@ def _other_seeds(name: str, scale: str, seeds: Sequence[int]) -> str:
     return f" --seed {seeds_text(seeds)}"
 
 
-def _notes(file: PaperFile, flows: Mapping[str, int], seeds: Sequence[int]) -> Iterator[str]:
+def _notes(
+    file: PaperFile, flows: Mapping[str, int], seeds: Sequence[int], curves: Sequence[Curve]
+) -> Iterator[str]:
     """What a reader must know of all numbers."""
     words = " ".join((*file.metrics, *(claim.value for claim in file.claim)))
     for name in P99 if flows else ():
@@ -169,6 +171,10 @@ def _notes(file: PaperFile, flows: Mapping[str, int], seeds: Sequence[int]) -> I
             if there and stands_for(whole, flows) != whole:
                 of_class = f", {flow_class}" if flow_class else ""
                 yield f"{metric(name).title}{of_class}: {tail_note(count)}. So it is in claims."
+    if file.chart == "sizes":
+        for title in dict.fromkeys(curve.panel.rpartition(": ")[2] for curve in curves):
+            if title not in (TITLES[50], TITLES[99]):
+                yield f"By size: the {title} instead of a p99, which takes {P99_FLOWS:,} flows a range."
     if len(seeds) > 1:
         yield why_none(len(seeds)) or (
             "In brackets: 95 % intervals over the seeds; percentiles are of the flows of all seeds together."

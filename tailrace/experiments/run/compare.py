@@ -106,10 +106,10 @@ class Comparison:
     @property
     def document(self) -> ComparisonDocument:
         """What comparison.json holds."""
-        return comparison(self.results, self.labels[0], self.failed, self.seeds, self.told)
+        return comparison(self.results, self.labels[0], self.failed, self.seeds, self._told)
 
     @cached_property
-    def told(self) -> list[Told]:
+    def _told(self) -> list[Told]:
         """What is told of the runs of each scheme and case, over all seeds."""
         return tell(groups(self.results), self.labels[0])
 
@@ -117,7 +117,7 @@ class Comparison:
     def table(self) -> Listing:
         """What `tailrace compare` shows: ratios to the first scheme, if there is another."""
         first = self.labels[0] if len(self.labels) > 1 else None
-        return make_table(self.results, first, self.told)
+        return make_table(self.results, first, self._told)
 
     def figure(self) -> Figure:
         """Completion times and packets out of order, a line and a bar for each scheme."""

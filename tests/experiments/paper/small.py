@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import pytest
 
 from tailrace.cli.main import main
-from tailrace.experiments.paper.claims.claims import NOT_MEASURED
+from tailrace.experiments.paper.claims.kinds import NOT_MEASURED
 from tailrace.experiments.paper.document import Cell, Document, read_document
 from tailrace.experiments.paper.model import read_paper
 

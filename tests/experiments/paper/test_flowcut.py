@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 import pytest
 
 from tailrace.cli.main import main
-from tailrace.experiments.paper.claims.claims import HOLDS
+from tailrace.experiments.paper.claims.kinds import HOLDS
 from tailrace.experiments.paper.document import Document, read_document
 from tailrace.experiments.paper.model import select
 from tests.experiments.paper.small import check_everything_ran

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import pytest
 
-from tailrace.experiments.paper.claims.claims import NOT_MEASURED, judge
+from tailrace.experiments.paper.claims.claims import judge
+from tailrace.experiments.paper.claims.kinds import NOT_MEASURED
 from tailrace.experiments.paper.document import Document
 from tailrace.experiments.paper.grid import bars
 from tailrace.experiments.paper.harness import prepare

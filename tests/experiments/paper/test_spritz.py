@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from tailrace.experiments.paper.claims.claims import HOLDS
+from tailrace.experiments.paper.claims.kinds import HOLDS
 from tailrace.experiments.paper.document import Document
 from tailrace.experiments.paper.grid import bars
 from tailrace.experiments.paper.model import names, read_paper, select

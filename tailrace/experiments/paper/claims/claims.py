@@ -29,8 +29,6 @@ from tailrace.experiments.paper.model import Claim
 from tailrace.experiments.results.intervals import Estimate
 from tailrace.experiments.results.units import UNITS
 
-__all__ = ["DIFFERS", "HOLDS", "NOT_MEASURED", "Verdict", "headline", "judge", "others", "tally"]
-
 
 class Verdict(msgspec.Struct, frozen=True):
     """A claim in one case.
