@@ -45,8 +45,10 @@ def texts_of(listing: Listing) -> list[Texts]:
         _texts(listing, column, units)
         for column in listing.columns
         if column.rank < 0
-        or (not column.data and (not listing.rows or any(_filled(row.get(column.name)) for row in
-        listing.rows)))
+        or (
+            not column.data
+            and (not listing.rows or any(_filled(row.get(column.name)) for row in listing.rows))
+        )
     ]
 
 
