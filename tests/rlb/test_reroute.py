@@ -113,6 +113,7 @@ def test_against_the_lines_of_the_paper(shared, best, sport, open_paths, rtt, de
         assert outputs == []
         outputs = finish(rig, 1000)
         if last_open:
+            assert decision.suboptimal is not None
             further = further_slots(value, decision.suboptimal, size)
             left = algorithm1(decision.path, further, warned, rtt, delay, waits=False).path
             decision = Decision(best if warned[left] else left)
