@@ -36,6 +36,8 @@ from tailrace.experiments.run.progress import Display
 from tailrace.experiments.run.run import run as run_plan
 from tailrace.experiments.run.sweep import SWEEP, Ended, Sweep, make_axis, points
 from tailrace.experiments.run.task import backend_of, key_of
+from tailrace.experiments.store.stand import keeper
+from tailrace.experiments.store.store import Store
 from tailrace.words import SpecError
 from tailrace.words.errors import UnitError
 from tailrace.words.units import format_time, parse_time_ns
@@ -270,6 +272,7 @@ def sweep(
     workers: int = 1,
     cluster: str | None = None,
     again: bool = False,
+    store: Folder | None = None,
     progress: bool | IO[str] = False,
     **keys: Unpack[Keys],
 ) -> Sweep:
@@ -290,6 +293,7 @@ def sweep(
         workers: processes that run at once, in virtual time.
         cluster: address of the scheduler of a Dask cluster that runs them instead.
         again: whether what an earlier call has left is run again, too.
+        store: a folder of finished runs, to which each one in virtual time is added as a line.
         progress: True: shown on standard error, as the command line does; or a file to show it in.
         keys: as Keys has them.
 
@@ -311,7 +315,9 @@ def sweep(
         parsed.append(make_axis("seed", map(str, chosen.seeds)))
     found = points(chosen, parsed, target)
     folder = None if out is None else Path(out)
-    ends = run_all([one.task for one in found], folder, Where(workers, cluster), display, again=again)
+    settled = None if store is None else keeper(Store(Path(store)), display)
+    wanted = [one.task for one in found]
+    ends = run_all(wanted, folder, Where(workers, cluster), display, again=again, settled=settled)
     ended = []
     for one in found:
         end = ends[one.task.key]

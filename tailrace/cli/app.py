@@ -17,7 +17,7 @@ from tailrace.cli.errors import DEBUG, PROGRAM
 from tailrace.cli.start.group import Group, group_of
 
 COMMANDS = (
-    *("run", "compare", "sweep", "paper", "report"),
+    *("run", "compare", "sweep", "paper", "store.results", "report"),
     *("inspect.tables", "inspect.groups", "inspect.paths", "inspect.flows", "inspect.queues"),
     *("inspect.counters", "inspect.registers", "inspect.diff", "inspect.shell"),
     *("topology", "schemes", "declared"),

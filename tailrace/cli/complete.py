@@ -14,6 +14,7 @@ from tailrace.cli.start.names import names_of
 _COLUMNS = {
     **dict.fromkeys(("run", "compare", "sweep"), "experiments.results.table"),
     "paper": "cli.paper_command",
+    "results": "cli.store.results_command",
     **{name: f"controller.inspect.{name}" for name in ("tables", "groups", "counters", "registers", "paths")},
     **{name: f"controller.inspect.{name}" for name in ("flows", "queues")},
     **dict.fromkeys(("topologies", "workloads", "faults", "transports"), "cli.declared"),

@@ -205,7 +205,13 @@ def _shown(path: Path) -> Path:
 
 
 def run_sweep(
-    base: Experiment, axes: Mapping[str, Sequence[str]], output: Output, where: Where, *, again: bool
+    base: Experiment,
+    axes: Mapping[str, Sequence[str]],
+    output: Output,
+    where: Where,
+    *,
+    again: bool,
+    store: Path | None = None,
 ) -> None:
     """Run an experiment at every combination of some keys' values; results that are there already stay.
 
@@ -222,6 +228,7 @@ def run_sweep(
             workers=where.workers,
             cluster=where.cluster,
             again=again,
+            store=store,
             progress=sys.stderr,
         )
     output.show(done.table, to_json(done.document))

@@ -101,6 +101,10 @@ Cluster = Annotated[
     str | None, typer.Option(metavar="ADDRESS", help="run on the Dask cluster of this scheduler instead")
 ]
 Again = Annotated[bool, typer.Option("--again", help="also run what an earlier call has finished")]
+StoreFolder = Annotated[
+    Path | None,
+    typer.Option("--store", metavar="DIR", help="folder of finished runs, a line each", show_default=False),
+]
 
 DEFAULT_OUT = Path("out")
 PAGE = "report.html"

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from tailrace.cli.complete import complete_paper, one_of
-from tailrace.cli.experiment_options import Again, Cluster, Workers
+from tailrace.cli.experiment_options import Again, Cluster, StoreFolder, Workers
 from tailrace.cli.options import View, with_view
 
 DEFAULT_OUT = Path("out") / "paper"
@@ -43,6 +43,10 @@ def paper(
     page: Annotated[
         Path | None, typer.Option(metavar="FILE.md", help="also write a page of Markdown, figures beside it")
     ] = None,
+    store: StoreFolder = None,
+    plan: Annotated[
+        bool, typer.Option("--plan", help="run nothing: show what is missing, CPU hours and memory")
+    ] = False,
     *,
     view: View,
 ) -> None:
@@ -51,17 +55,32 @@ def paper(
     Numbers of a paper are within 15 %, within a factor of 1.5, or beyond; a ranking holds where the 95 %
     interval over seeds lies on the paper's side of equality.
 
-    What an earlier call has finished is not run again. `tailrace report OUT` makes one page of it all.
+    What an earlier call has finished is not run again, nor what stands in a folder of finished runs (--store,
+    else that of --page; with --plan else docs/results of a checkout). `tailrace report OUT` makes one page of
+    it all.
 
     tailrace paper flowcut_fig8 --scale small
     """
     from tailrace.cli.paper_command import list_papers, run_papers
+    from tailrace.cli.store.paper_plan import show_plan
     from tailrace.experiments.run.pool import Where
 
     if name == "list":
         list_papers(view)
+    elif plan:
+        show_plan(name, scale, out, store or (page and page.parent), view, seed=seed)
     else:
-        run_papers(name, scale, out, Where(workers, cluster), again=again, view=view, page=page, seed=seed)
+        run_papers(
+            name,
+            scale,
+            out,
+            Where(workers, cluster),
+            again=again,
+            view=view,
+            page=page,
+            seed=seed,
+            store=store,
+        )
 
 
 def register(app: typer.Typer) -> None:

@@ -22,6 +22,7 @@ from tailrace.experiments.paper.show.table import claims_table, explanations, me
 from tailrace.experiments.plan.seeds import parse_seeds
 from tailrace.experiments.run.pool import Where
 from tailrace.experiments.run.progress import Display
+from tailrace.experiments.store.store import Store
 from tailrace.words import SpecError
 
 COLUMNS = (Column("name", key=True), Column("paper", rank=1), Column("figure", rank=2), Column("title"))
@@ -41,6 +42,14 @@ def list_papers(view: View) -> None:
     show(Listing("figures", COLUMNS, tuple(rows)), view)
 
 
+def seeds_of(seed: str | None) -> tuple[int, ...]:
+    """What --seed says; none where it is not given. Raises SpecError where it says no seeds."""
+    try:
+        return () if seed is None else parse_seeds(seed)
+    except SpecError as error:
+        raise SpecError(f"--seed: {error}") from error
+
+
 def run_papers(
     wanted: str,
     scale: str,
@@ -51,12 +60,14 @@ def run_papers(
     view: View,
     page: Path | None = None,
     seed: str | None = None,
+    store: Path | None = None,
 ) -> None:
     """Run every figure and table that a name means, one after the other, and show what came of each.
 
     Args:
         page: a file of Markdown to write about all of them.
         seed: seeds instead of those of the files.
+        store: the folder of finished runs; None: that of the page, if there is one.
 
     Raises:
         SpecError: no such name, scale, seed or form, a file that is not as it should be, or a page of
@@ -64,10 +75,7 @@ def run_papers(
         RunError: runs failed, or were interrupted.
     """
     check_scale(scale)
-    try:
-        seeds = () if seed is None else parse_seeds(seed)
-    except SpecError as error:
-        raise SpecError(f"--seed: {error}") from error
+    seeds = seeds_of(seed)
     if view.form not in (*TABLES, Form.JSON) or view.columns or view.sort_by:
         raise SpecError("paper: expected -o table, wide or json; --columns and --sort-by go with paper list")
     display = Display(sys.stderr)
@@ -75,10 +83,12 @@ def run_papers(
     if page is not None and len({read_paper(name).paper for name in chosen}) > 1:
         raise SpecError(f"--page: {wanted} are figures of several papers, expected those of one")
     documents = []
+    folder = store or (page and page.parent)
+    kept = Store(folder) if folder else None
     with interruptible("what is finished is kept, and need not be run again"):
         for name, (file, planned) in zip(chosen, prepare(chosen, scale, seeds), strict=True):
             display.say(f"{name}: {file.paper} {file.figure}, {file.title}")
-            document = run_paper(name, file, planned, scale, out, where, display, again=again)
+            document = run_paper(name, file, planned, scale, out, where, display, again=again, store=kept)
             documents.append(document)
             if view.form in TABLES:
                 _show(document, view)

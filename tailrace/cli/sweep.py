@@ -15,6 +15,7 @@ from tailrace.cli.experiment_options import (
     Out,
     Scale,
     Schemes,
+    StoreFolder,
     Workers,
     with_experiment,
 )
@@ -36,13 +37,15 @@ def sweep(
     cluster: Cluster = None,
     again: Again = False,
     out: Out = DEFAULT_OUT,
+    store: StoreFolder = None,
     *,
     view: View,
 ) -> None:
     """Run an experiment once for every combination of the values of --set, which may be repeated.
 
     A folder of OUT for each run, OUT/sweep.json and a table. What an earlier call has finished is not run
-    again. With --seed 1..10 the table has means over the seeds, with --set seed=1..10 a row for each.
+    again. With --seed 1..10 the table has means over the seeds, with --set seed=1..10 a row for each. With
+    --store each run also becomes a line there, for `tailrace results`.
 
     tailrace sweep it.toml --scheme ecmp,spray --set seed=1..5 --workers 4
     """
@@ -66,7 +69,7 @@ def sweep(
         if "scheme" in parsed:
             values = {"scheme": parsed["scheme"][0], **values}
     chosen = read_experiment(experiment, scale, values)
-    run_sweep(chosen, parsed, Output(out, view), Where(workers, cluster), again=again)
+    run_sweep(chosen, parsed, Output(out, view), Where(workers, cluster), again=again, store=store)
 
 
 def register(app: typer.Typer) -> None:

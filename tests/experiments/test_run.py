@@ -25,7 +25,7 @@ from tests.experiments.fake import FakeBackend, record
 
 SUMMARY_KEYS = {
     "scheme", "variant", "topology", "workload", "target", "seed", "version", "p4_sha256", "flows", "completed", "fct_ns",
-    "slowdown", "packets", "flowcut", "pfc", "recirculations", "flowlets", "spritz", "virtual_ns", "nics", "wall_s", "traffic_s", "packet_hops",
+    "slowdown", "packets", "flowcut", "pfc", "recirculations", "flowlets", "spritz", "virtual_ns", "nics", "wall_s", "traffic_s", "cpu_s", "memory_bytes", "machine", "packet_hops",
     "packet_hops_per_s", "trace_sha256", "overloaded",
     # beyond DESIGN §10: how to read the rest, and the sums that the table shows
     "faults", "time_scale", "overload_reasons", "path_changes", "drains", "drained_ns",

@@ -15,8 +15,6 @@ from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.results.parquet import values_of
 from tailrace.experiments.results.result import SUMMARY
 from tailrace.experiments.results.summary import OF_THE_RUN_ITSELF
-from tailrace.experiments.run import code_hash
-from tailrace.experiments.run import task as tasks
 from tailrace.experiments.run.task import finished, keep, key_of, make_task, run_task
 
 WORDS = {
@@ -67,35 +65,6 @@ def test_key_changes_with_what_a_file_holds(tmp_path: Path) -> None:
     before = key_of(experiment)
     path.write_text("src,dst,bytes,start\nh1,h2,1001,0\n")
     assert key_of(experiment) != before
-
-
-def test_the_key_depends_on_the_code(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A change of a NIC's algorithm makes other tasks of the same words; one of a report does not."""
-    package = tmp_path / "package"
-    for folder in (package / "hosts", package / "experiments/report", tmp_path / "scripts"):
-        folder.mkdir(parents=True)
-        (folder / "one.py").write_text("1")
-    (package / "mininet").symlink_to("../scripts")
-    monkeypatch.setattr(code_hash, "PACKAGE", package)
-
-    def digest() -> str:
-        code_hash.code_sha256.cache_clear()
-        return code_hash.code_sha256()
-
-    before = digest()
-    (package / "experiments/report/one.py").write_text("2")
-    assert digest() == before
-    (package / "hosts/one.py").write_text("2")
-    after = digest()
-    assert after != before
-    (tmp_path / "scripts/one.py").write_text("2")
-    assert digest() not in (before, after)
-    experiment = make(WORDS)
-    monkeypatch.setattr(tasks, "code_sha256", lambda: before)
-    key = key_of(experiment)
-    monkeypatch.setattr(tasks, "code_sha256", lambda: after)
-    assert key_of(experiment) != key
-    code_hash.code_sha256.cache_clear()
 
 
 def test_result_is_kept_and_found_again(tmp_path: Path) -> None:

@@ -48,6 +48,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     axes: options and values of a grid, `axis_titles` what they are called
     drawn: metrics that its figure shows; empty: all, or the first one in a heat map
     notes: what a reader must know of all numbers: of which flows a tail is, why there are no intervals
+    kept: what must be known of runs that earlier code made; empty: there are none
     rounded: numbers have been read off a page, lines off its picture, and have their digits: three or six
     """
 
@@ -76,6 +77,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     claims: tuple[Verdict, ...]
     failed: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    kept: str = ""
     rounded: bool = False
 
 

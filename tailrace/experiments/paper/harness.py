@@ -22,7 +22,7 @@ from tailrace.experiments.paper.grid import Bar, bars
 from tailrace.experiments.paper.measure.endpoints import endpoint_values, path_values
 from tailrace.experiments.paper.measure.gap_curves import gap_curves
 from tailrace.experiments.paper.measure.memory import lines, memory_values, occupancy_values
-from tailrace.experiments.paper.measure.metrics import CLASS, measures, metric
+from tailrace.experiments.paper.measure.metrics import CLASS, measure, measures, measures_of_each, metric
 from tailrace.experiments.paper.measure.sizes import TITLES, by_size
 from tailrace.experiments.paper.measure.tails import P99, flows_by_class, stands_for
 from tailrace.experiments.paper.model import FOLDER, LINES, PaperFile, read_paper, with_seeds
@@ -34,10 +34,12 @@ from tailrace.experiments.results.over_seeds import Measure
 from tailrace.experiments.results.result import Result, to_json
 from tailrace.experiments.results.staging import staged
 from tailrace.experiments.results.statistics import P99_FLOWS, tail_note
-from tailrace.experiments.run.pool import Ends, Where, run_all
+from tailrace.experiments.run.pool import Where, run_all
 from tailrace.experiments.run.progress import Display
 from tailrace.experiments.run.run import installed_version
-from tailrace.experiments.run.task import Failed
+from tailrace.experiments.run.task import Failed, Task
+from tailrace.experiments.store.stand import Ends, Measured, keeper, run_stored
+from tailrace.experiments.store.store import Store
 from tailrace.words import SpecError
 from tailrace.words.schema import KeyProblemError, given, in_file
 from tailrace.words.suggest import unknown
@@ -85,25 +87,52 @@ def run_paper(
     display: Display,
     *,
     again: bool = False,
+    store: Store | None = None,
 ) -> Document:
     """Run a figure or table, and write what came of it below `out`; `again` also what was finished before.
+
+    What stands in `store` is not run, and what is run is added to it.
 
     Raises:
         SpecError: bad words, or a folder that cannot be written.
     """
     tasks = [task for bar in planned for each in bar.tasks.values() for task in each]
-    ends = run_all(tasks, out, where, display, again=again) if tasks else {}
+    ends, kept = _ends(file, tasks, scale, store, out, where, display, again=again)
     from tailrace.experiments.paper.show.charts import draw_document  # only who draws waits for matplotlib
 
-    document = make_document(name, file, planned, scale, ends)
+    document = make_document(name, file, planned, scale, ends, kept)
     with staged(out / scale / name) as folder:
         (folder / RESULT).write_text(to_json(document), "utf-8")
         draw_document(document, folder)
     return document
 
 
-def make_document(name: str, file: PaperFile, planned: Sequence[Bar], scale: str, ends: Ends) -> Document:
-    """What the ends of the tasks say about a figure or table."""
+def _ends(
+    file: PaperFile,
+    tasks: Sequence[Task],
+    scale: str,
+    store: Store | None,
+    out: Path,
+    where: Where,
+    display: Display,
+    *,
+    again: bool,
+) -> tuple[Ends, str]:
+    """What became of the tasks, and what is to be said of runs that stand for some."""
+    if store is not None and not file.needs_flows(scale):
+        ends, found = run_stored(tasks, store, out, where, display, again=again, needs=file.needs(scale))
+        return ends, found.note()
+    settled = None if store is None else keeper(store, display)
+    results = run_all(tasks, out, where, display, again=again, settled=settled) if tasks else {}
+    return {
+        key: end if isinstance(end, Failed) else Measured(measure([end]), end) for key, end in results.items()
+    }, ""
+
+
+def make_document(
+    name: str, file: PaperFile, planned: Sequence[Bar], scale: str, ends: Ends, kept: str = ""
+) -> Document:
+    """What the ends of the tasks say about a figure or table; `kept` is what is to be said of stored runs."""
     size = file.scale.of(scale)
     if file.kind == "runs":
         seen, curves = _with_curves(file, *_measured(planned, ends))
@@ -149,6 +178,7 @@ def make_document(name: str, file: PaperFile, planned: Sequence[Bar], scale: str
         ),
         failed=_failures(planned, ends),
         notes=tuple(_notes(file, flows, seeds, curves)),
+        kept=kept,
     )
 
 
@@ -229,8 +259,9 @@ def _measured(planned: Sequence[Bar], ends: Ends) -> tuple[list[_Seen], tuple[Cu
     """The metrics of every scheme in every case, and the curves of its searches."""
     cells, curves = [], []
     for bar in planned:
-        results = {value: _results(bar, value, ends) for value in bar.tasks}
-        found = {value: measures(own) for value, own in results.items()}
+        runs = {value: _runs(bar, value, ends) for value in bar.tasks}
+        results = {value: [run.result for run in own] for value, own in runs.items()}
+        found = {value: _measures(own) for value, own in runs.items()}
         if bar.tune is None:
             cells.append(_Seen(_cell(bar, ""), found[""], results[""]))
             continue
@@ -269,11 +300,18 @@ def _with_curves(
     return more, curves
 
 
-def _results(bar: Bar, value: str, ends: Ends) -> list[Result]:
+def _measures(runs: Sequence[Measured]) -> dict[str, Measure]:
+    """The metrics of runs that differ in their seeds only; percentiles over several take their flows."""
+    if all(run.result.rows for run in runs):
+        return measures([run.result for run in runs])
+    return measures_of_each([run.metrics for run in runs])
+
+
+def _runs(bar: Bar, value: str, ends: Ends) -> list[Measured]:
     """The runs with one value, one a seed; none where a run failed."""
     found = [ends[task.key] for task in bar.tasks[value]]
-    results = [end for end in found if isinstance(end, Result)]
-    return results if len(results) == len(found) else []
+    runs = [end for end in found if isinstance(end, Measured)]
+    return runs if len(runs) == len(found) else []
 
 
 def _cell(bar: Bar, value: str, note: str = "") -> Cell:
@@ -314,7 +352,8 @@ def _failures(planned: Sequence[Bar], ends: Ends) -> tuple[str, ...]:
                 end = ends[task.key]
                 if isinstance(end, Failed):
                     found.append(f"{where}: {end.reason}")
-                elif not end.complete:
-                    missing = end.summary.flows - end.summary.completed
-                    found.append(f"{where}: {missing} of {end.summary.flows} flows did not finish")
+                elif not end.result.complete:
+                    summary = end.result.summary
+                    missing = summary.flows - summary.completed
+                    found.append(f"{where}: {missing} of {summary.flows} flows did not finish")
     return tuple(dict.fromkeys(found))

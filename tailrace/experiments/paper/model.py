@@ -27,9 +27,11 @@ import msgspec
 from msgspec import Meta
 
 from tailrace.experiments.paper.claims.expect import Expectation, parse_expectation
-from tailrace.experiments.paper.claims.expression import check_expression
+from tailrace.experiments.paper.claims.expression import check_expression, metrics_of
 from tailrace.experiments.paper.claims.kinds import KINDS as CLAIM_KINDS
 from tailrace.experiments.paper.claims.kinds import NUMBER, RANKING
+from tailrace.experiments.paper.measure.metrics import is_pooled
+from tailrace.experiments.paper.measure.tails import tails
 from tailrace.experiments.plan.experiment import Settings
 from tailrace.experiments.plan.experiment_file import SCALES
 from tailrace.experiments.plan.seeds import EXPECTED as SEEDS
@@ -217,6 +219,18 @@ class PaperFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def cases(self, scale: str) -> list[Case]:
         """The cases that are there at one size."""
         return [case for case in self.case if case.only in ("", scale)]
+
+    def needs_flows(self, scale: str) -> bool:
+        """Whether it takes single flows, which runs themselves have, and no stored line of one: by size, or
+        for percentiles of the flows of several seeds.
+        """
+        several = len(self.scale.of(scale).each_seed) > 1
+        return self.chart == "sizes" or (several and any(map(is_pooled, self.needs(scale))))
+
+    def needs(self, scale: str) -> list[str]:
+        """The metrics that it shows or makes claims about, and those that may stand for them."""
+        claimed = (name for claim in self.claims(scale) for name in metrics_of(claim.value))
+        return list(dict.fromkeys(each for name in (*self.metrics, *claimed) for each in tails(name)))
 
     def claims(self, scale: str) -> list[Claim]:
         """The claims that are about something there at one size, each with the cases that are, and why."""

@@ -140,11 +140,11 @@ def read_summary(path: Path) -> Summary:
         FileError: it cannot be read, is no summary, or of a version whose numbers mean something else.
     """
     found = read_struct(path, Summary, "no summary of a run")
-    refuse_other_format(path, "format", read_struct(path, _Formatted).format)
+    refuse_other_format(path, "format", read_struct(path, Formatted).format)
     return found
 
 
-class _Formatted(msgspec.Struct):
+class Formatted(msgspec.Struct):
     """What tells a summary's format; before there was any, nothing did."""
 
     format: int = 0

@@ -24,6 +24,10 @@ def tail_percent(flows: int) -> int:
     return 99 if flows >= P99_FLOWS else 95 if flows >= P95_FLOWS else 100
 
 
+TAILS = (99, 95, 100)
+"""What `tail_percent` may say."""
+
+
 def tail_name(percent: int) -> str:
     """What such a percentile is called."""
     return "max" if percent == 100 else f"p{percent}"

@@ -100,7 +100,9 @@ class Class(msgspec.Struct, frozen=True):
 FORMAT = 3
 """Counts changes of what the numbers of a summary mean; those of another format are not read."""
 
-OF_THE_RUN_ITSELF = frozenset({"wall_s", "traffic_s", "packet_hops_per_s", "ranks", "by_rank"})
+OF_THE_RUN_ITSELF = frozenset(
+    {"wall_s", "traffic_s", "cpu_s", "memory_bytes", "machine", "packet_hops_per_s", "ranks", "by_rank"}
+)
 """Keys of a summary that may differ when the same words run again."""
 
 
@@ -114,12 +116,14 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     NICs ran `compiled` or `interpreted`, which changes nothing but `wall_s`. `unobserved` names columns of
     flows.parquet that a run has not, because nobody could count them. `flows`, `completed` and all times
     leave out flows of the background; `classes` has them, too. `traffic_s` is that part of `wall_s`, in
-    seconds of real time, in which packets went; the rest is set-up and reading results. `ranks` are the
-    processes that ran the network, where there were several, and `by_rank` is what each of them did in the
-    meantime: `cpu_s`, `waited_s` for others, `meetings`, and `frames` and `bytes` handed across. `sampled`
-    is what samples of ports tell (tailrace/experiments/results/sampled.py), and `floor` what no scheme can
-    beat on the same flows (floor.py there). `metrics` are those from outside (metrics.py), `plugins` all
-    that was loaded from there, with its SHA-256 or version.
+    seconds of real time, in which packets went; the rest is set-up and reading results. In virtual time
+    `cpu_s` is what the process took of a processor, `memory_bytes` the most that it held, and `machine`
+    where that was. `ranks` are the processes that ran the network, where there were several, and `by_rank`
+    is what each of them did in the meantime: `cpu_s`, `waited_s` for others, `meetings`, and `frames` and
+    `bytes` handed across. `sampled` is what samples of ports tell
+    (tailrace/experiments/results/sampled.py), and `floor` what no scheme can beat on the same flows
+    (floor.py there). `metrics` are those from outside (metrics.py), `plugins` all that was loaded from
+    there, with its SHA-256 or version.
     """
 
     format: int = FORMAT
@@ -166,6 +170,9 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     nics: str | UnsetType = UNSET
     wall_s: float
     traffic_s: float | UnsetType = UNSET
+    cpu_s: float | UnsetType = UNSET
+    memory_bytes: int | UnsetType = UNSET
+    machine: str | UnsetType = UNSET
     ranks: int | UnsetType = UNSET
     by_rank: tuple[dict[str, int | float], ...] | UnsetType = UNSET
     packet_hops: int | UnsetType = UNSET

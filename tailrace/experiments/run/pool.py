@@ -13,7 +13,7 @@ import multiprocessing
 import signal
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
@@ -54,9 +54,18 @@ class Where:
 Ends = dict[str, "Result | Failed"]
 """What became of each task, by key."""
 
+Settled = Callable[[Task, Result], None]
+"""Is told each result, once, as it ends or is found."""
+
 
 def run_all(
-    tasks: Sequence[Task], root: Path | None, where: Where, display: Display, *, again: bool = False
+    tasks: Sequence[Task],
+    root: Path | None,
+    where: Where,
+    display: Display,
+    *,
+    again: bool = False,
+    settled: Settled | None = None,
 ) -> Ends:
     """Run every task whose result is not below `root` yet, and write the results there.
 
@@ -66,6 +75,7 @@ def run_all(
         where: who runs them.
         display: shows how far they are.
         again: also run what was finished before.
+        settled: is told each result, also one that is there already.
 
     Raises:
         SpecError: the cluster cannot be reached, or a result cannot be written.
@@ -76,6 +86,8 @@ def run_all(
     for task in tasks:
         found = None if again or root is None else finished(task, root)
         if found is not None:
+            if settled is not None and task.key not in ends:
+                settled(task, found)
             ends[task.key] = found
         else:
             waiting.setdefault(task.key, task)
@@ -87,6 +99,8 @@ def run_all(
             if root is not None:
                 for same in folders[task.key].values():
                     keep(same, end, root)
+            if settled is not None:
+                settled(task, end)
         else:
             display.warn(f"{task.label}: {end.reason}")
         ends[task.key] = end

@@ -34,6 +34,7 @@ from tailrace.experiments.results.summary import (
     slowdown,
     steering,
 )
+from tailrace.experiments.run.machine import Usage
 from tailrace.experiments.workloads.classes import PLAIN
 from tailrace.hosts.options.nic import ALGORITHMS, ANY, DCQCN, HERMES
 from tailrace.hosts.options.transports import LinuxTcp
@@ -63,12 +64,15 @@ def run(
         SpecError: a metric, or what NICs do, is from outside and failed.
         RunError: the run failed, or measured something else than it was given.
     """
+    usage = Usage()
     with plugins.blamed(label):
         outcome = backend.run(structs.replace(planned.job, pcap_dir=pcap_dir), report)
     if outcome.pfc is not None and outcome.pfc.storms:
         report(Progress("traffic", note=outcome.pfc.storm_note))
     rows = _rows(planned, outcome)
     case, summary = case_name(planned.experiment.faults), _summary(planned, outcome, rows)
+    if planned.target == "virtual":
+        summary = structs.replace(summary, **usage.taken())
     result = Result(case, label, summary, rows, outcome.timelines, outcome.events, outcome.gaps)
     found = measured_by_metrics(result)
     return replace(result, summary=structs.replace(summary, metrics=found)) if found else result

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """One experiment as a task that any process can run, and a folder that keeps what came of it.
 
-A task's key is a hash of everything that decides its result: the words, what the files that they name hold,
-the version of Tailrace, its code and the compiled P4 program. A folder whose summary bears the key holds the
-result of the task, so that a sweep that was interrupted goes on where it stopped.
+A task's key is a hash of everything that decides its result, in two parts: what is run (the words, and what
+the files that they name hold), and by what (code_hash.py, the compiled P4 program, plug-ins). A folder whose
+summary bears the key holds the result of the task, so that a sweep that was interrupted goes on where it
+stopped.
 """
 
 from __future__ import annotations
@@ -11,10 +12,11 @@ from __future__ import annotations
 import hashlib
 import pickle
 import re
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from msgspec import structs
@@ -29,7 +31,7 @@ from tailrace.experiments.plan.words import case_name
 from tailrace.experiments.results.result import SUMMARY, Result, read_result, read_summary, write_result
 from tailrace.experiments.results.staging import staged
 from tailrace.experiments.run.code_hash import code_sha256
-from tailrace.experiments.run.run import installed_version, run
+from tailrace.experiments.run.run import run
 from tailrace.p4rt import programs
 from tailrace.schemes.base import SchemeConfig, resolve
 from tailrace.topology import Topology
@@ -38,10 +40,17 @@ from tailrace.words.errors import FileError
 from tailrace.words.files import read_bytes
 
 _FORMAT = 3
-"""Counts changes of what a result folder holds."""
+"""Counts changes of what a result holds that the code that counts does not show."""
+
+_DIGITS = 16
+"""Of the hashes that name what is run, and by what."""
+
+_ALWAYS = ("scheme", "topology", "workload", "target")
+"""Words that are told even where they are the default."""
 
 _KEPT = 16
 _BETWEEN = re.compile("[:,=]")
+_DEFAULTS = {item.name: item.default for item in structs.fields(Experiment)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,18 +107,60 @@ def key_of(experiment: Experiment) -> str:
         SpecError: a file that words name cannot be read, or the network is none for the scheme.
         ControllerError: the scheme's program is not there.
     """
+    parts = run_id(words_of(experiment), files_of(experiment)), code_of(experiment)
+    return hashlib.sha256("".join(parts).encode()).hexdigest()
+
+
+def run_id(words: Mapping[str, Any], files: Mapping[str, str]) -> str:
+    """The name of what is run, whatever code runs it: 16 hexadecimal digits.
+
+    Args:
+        words: as `words_of` an experiment.
+        files: as `files_of` it.
+    """
+    return _short(msgspec.json.encode((words, files), order="sorted"))
+
+
+def words_of(experiment: Experiment) -> dict[str, Any]:
+    """What an experiment of one seed says, by its fields, but `seed`; but for a few, without the defaults.
+
+    Raises:
+        SpecError: it has several seeds.
+    """
+    found = {
+        name: value
+        for name, value in experiment.written.items()
+        if value is not None and (name in _ALWAYS or value != _DEFAULTS[name])
+    }
+    found.pop("seeds", None)
+    return found | {"seed": experiment.seed}
+
+
+def files_of(experiment: Experiment) -> dict[str, str]:
+    """The SHA-256 of each file that words name, by its name there.
+
+    Raises:
+        FileError: one cannot be read.
+    """
     words = (experiment.topology, experiment.workload or "", *experiment.faults)
-    files = [Path(piece) for text in words for piece in _BETWEEN.split(text) if "." in piece]
-    document = (
-        _FORMAT,
-        experiment.written,
-        installed_version(),
-        code_sha256(),
-        plugins.digest(),
-        _program_sha256(experiment.meant.scheme, experiment.meant.topology),
-        [hashlib.sha256(_content(path)).hexdigest() for path in files if path.is_file()],
-    )
-    return hashlib.sha256(msgspec.json.encode(document)).hexdigest()
+    names = [piece for text in words for piece in _BETWEEN.split(text) if "." in piece]
+    return {name: hashlib.sha256(_content(Path(name))).hexdigest() for name in names if Path(name).is_file()}
+
+
+def code_of(experiment: Experiment) -> str:
+    """The name of what runs it: our code, the compiled program of its switches, plug-ins; 16 hexadecimal
+    digits.
+
+    Raises:
+        SpecError: the network is none for the scheme.
+        ControllerError: the scheme's program is not there.
+    """
+    program = _program_sha256(experiment.meant.scheme, experiment.meant.topology)
+    return _short(msgspec.json.encode((_FORMAT, code_sha256(), program, plugins.digest())))
+
+
+def _short(text: bytes) -> str:
+    return hashlib.sha256(text).hexdigest()[:_DIGITS]
 
 
 @lru_cache(maxsize=_KEPT)
@@ -169,7 +220,3 @@ def keep(task: Task, result: Result, root: Path) -> None:
     """
     with staged(root / task.out) as folder:
         write_result(result, folder)
-
-
-Settled = Callable[[Task, "Result | Failed"], None]
-"""Is told each task's end, once, in the order in which they end."""

@@ -70,6 +70,11 @@ def check_expression(text: str) -> None:
     _check(_parsed(text))
 
 
+def metrics_of(text: str) -> list[str]:
+    """The metrics that an expression names."""
+    return [_name(node.value) for node in ast.walk(_parsed(text)) if isinstance(node, ast.Subscript)]
+
+
 def names_cases(text: str) -> bool:
     """Whether every index of an expression names its case, so that it need not be checked for each."""
     indices = [node.slice for node in ast.walk(_parsed(text)) if isinstance(node, ast.Subscript)]

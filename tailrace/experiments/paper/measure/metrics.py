@@ -322,9 +322,9 @@ def named(name: str, before_unit: str = " ") -> str:
 _POOLED: Mapping[str, tuple[Callable[[FlowRow], float | None], int]] = {
     f"{name}_p{percent}": (of, percent)
     for name, of in (
-        ("fct", lambda row: row.fct_ns),
+        ("fct", lambda row: None if row.fct_ns is None else float(row.fct_ns)),
         ("slowdown", lambda row: row.slowdown),
-        ("ood", lambda row: row.ood_max),
+        ("ood", lambda row: float(row.ood_max)),
     )
     for percent in (50, 95, 99)
     if f"{name}_p{percent}" in METRICS
@@ -363,6 +363,29 @@ def _measures(results: Sequence[Result], suffix: str, without: Sequence[str] = (
         if measured is not None and results:
             found[name + suffix] = measured
     return found
+
+
+def measures_of_each(runs: Sequence[Mapping[str, float]]) -> dict[str, Measure]:
+    """The same of what each run gave by itself, as `measure` has it: without percentiles of the flows of
+    several seeds, which take the flows.
+    """
+    names = dict.fromkeys(name for run in runs for name in run if len(runs) == 1 or not is_pooled(name))
+    return {
+        name: Measure(tuple((run[name],) for run in runs))
+        for name in names
+        if all(name in run for run in runs)
+    }
+
+
+def is_pooled(name: str) -> bool:
+    """Whether a metric of several seeds is that of all their flows together, and no mean."""
+    return plain(name) in _POOLED
+
+
+def plain(name: str) -> str:
+    """The name of a metric without the class of flows."""
+    base, _, flow_class = name.rpartition(CLASS)
+    return base if flow_class in CLASSES else name
 
 
 def _only(result: Result, flow_class: str) -> Result:

@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from tailrace.experiments.paper.measure.metrics import CLASS
+from msgspec import UnsetType
+
+from tailrace.experiments.paper.measure.metrics import CLASS, plain
 from tailrace.experiments.results.result import Result
-from tailrace.experiments.results.rows import measured_rows
-from tailrace.experiments.results.statistics import tail_name, tail_percent
+from tailrace.experiments.results.statistics import TAILS, tail_name, tail_percent
 from tailrace.experiments.workloads.classes import CLASSES
 
 P99 = ("fct_p99", "slowdown_p99", "ood_p99")
@@ -24,11 +26,23 @@ def flows_by_class(runs: Sequence[Sequence[Result]]) -> dict[str, int]:
     found: dict[str, list[int]] = {}
     for results in runs:
         if results:
-            found.setdefault("", []).append(sum(len(measured_rows(result.rows)) for result in results))
-        classes = [row.flow_class for result in results for row in result.rows if row.flow_class]
-        for name in dict.fromkeys(classes):
-            found.setdefault(name, []).append(classes.count(name))
+            found.setdefault("", []).append(sum(result.summary.flows for result in results))
+        classes: Counter[str] = Counter()
+        for result in results:
+            own = result.summary.classes
+            classes.update(
+                {} if isinstance(own, UnsetType) else {name: one.flows for name, one in own.items()}
+            )
+        for name, count in classes.items():
+            found.setdefault(name, []).append(count)
     return {name: min(counts) for name, counts in found.items()}
+
+
+def tails(name: str) -> tuple[str, ...]:
+    """A metric, and those that may stand for it."""
+    if plain(name) not in P99:
+        return (name,)
+    return tuple(name.replace("p99", tail_name(percent)) for percent in TAILS)
 
 
 def stands_for(name: str, flows: Mapping[str, int]) -> str:

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`tailrace results`: finished runs that a repository keeps, by words."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from tailrace.cli.experiment_options import StoreFolder
+from tailrace.cli.options import View, with_view
+
+
+@with_view
+def results(
+    filters: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="KEY=WORDS",
+            help="such as scheme=flowcut topology=fat-tree:k=8 seed=1..3: runs with these words, and others",
+            show_default=False,
+        ),
+    ] = None,
+    pool: Annotated[
+        bool, typer.Option("--pool", help="one row for all seeds: percentiles of all their flows together")
+    ] = False,
+    store: StoreFolder = None,
+    *,
+    view: View,
+) -> None:
+    """Show finished runs that were kept as lines of DIR/*.jsonl; with --json whole.
+
+    tailrace results scheme=flowcut topology=fat-tree:k=8
+    """
+    from tailrace.cli.store.results_command import show_results
+
+    show_results(filters or (), store, view, pool=pool)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("results")(results)

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `tailrace results` does once its options are read."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import UnsetType
+
+from tailrace.cli.options import Form, View
+from tailrace.cli.output import show
+from tailrace.controller.listing.listing import Column, Listing
+from tailrace.experiments.results.statistics import mean
+from tailrace.experiments.store.find import KEYS_OF, tests
+from tailrace.experiments.store.record import PER_MILLE, Record, pooled, without_seed
+from tailrace.experiments.store.store import Store, usual_folder
+from tailrace.words import SpecError
+from tailrace.words.errors import FileError
+from tailrace.words.text import json_text, one_line
+
+_MOST_TOLD = 20
+"""Bad lines that are told one by one."""
+
+_FCT = "fct"
+_KEYS = (
+    Column("scheme", key=True),
+    Column("topology", key=True),
+    Column("workload", key=True),
+    Column("faults", key=True, rank=-1),
+    Column("setting", key=True, rank=6),
+)
+_MEASURED = (
+    Column("flows", rank=4, show=lambda value: f"{value:,}"),
+    Column("fct_mean_ns", is_time=True, unit_of=_FCT, title="FCT mean"),
+    Column("fct_p99_ns", is_time=True, unit_of=_FCT, title="FCT p99"),
+    Column("slowdown_p99", title="slowdown p99", show=lambda value: f"{value:.2f}", rank=2),
+    Column("out_of_order", title="out of order %", show=lambda share: f"{100 * share:.2f}", rank=1),
+)
+COLUMNS = (
+    *_KEYS,
+    Column("seed", key=True),
+    *_MEASURED,
+    Column("cpu_s", title="CPU s", show=lambda value: f"{value:.1f}", rank=5),
+    Column("memory_bytes", title="memory MiB", show=lambda value: f"{value / (1 << 20):.0f}", rank=7),
+    Column("code", rank=8),
+    Column("trace", rank=3, show=lambda value: value[:12]),
+)
+POOLED = (
+    *_KEYS,
+    Column("seeds", show=lambda value: f"{value}"),
+    *_MEASURED,
+    Column("error", title="p99 within %", show=lambda share: f"{100 * share:.1f}", rank=3),
+)
+_SAID = {"scheme", "topology", "workload", "faults", "seed", "target"}
+
+
+def show_results(filters: Sequence[str], folder: Path | None, view: View, *, pool: bool) -> None:
+    """Show the runs of a folder that pass all filters; bad lines are told one by one.
+
+    Args:
+        filters: as find.py has them.
+        folder: None: that of this checkout.
+        view: how.
+        pool: whether there is one row for all seeds.
+
+    Raises:
+        SpecError: a filter that cannot be used, no folder, or a line that is no run.
+    """
+    passed = tests(filters)
+    folder = folder or usual_folder()
+    if folder is None:
+        raise SpecError("results: this is no checkout with docs/results; expected --store DIR")
+    found, bad = Store(folder).every()
+    chosen = [record for record in found if all(test(record) for test in passed)]
+    rows = _pooled(chosen) if pool else [_row(record) for record in chosen]
+    if view.form is Form.JSON and not pool:
+        sys.stdout.write(json_text(msgspec.to_builtins(chosen), indent=1) + "\n")
+    else:
+        nothing = f"none of {len(found)} runs in {folder} has these words"
+        show(Listing("runs", POOLED if pool else COLUMNS, tuple(rows), nothing=nothing), view)
+    _refuse(bad)
+
+
+def _refuse(bad: Sequence[FileError]) -> None:
+    for error in bad[:_MOST_TOLD]:
+        sys.stderr.write(f"tailrace: {one_line(str(error))}\n")
+    if bad:
+        raise SpecError(f"{len(bad)} lines are no finished runs, and were left out")
+
+
+def _words(record: Record) -> dict[str, Any]:
+    setting = (f"{KEYS_OF.get(key, key)}={value}" for key, value in record.words.items() if key not in _SAID)
+    return {
+        "scheme": record.summary.scheme,
+        "topology": record.summary.topology,
+        "workload": record.summary.workload,
+        "faults": " ".join(record.summary.faults),
+        "setting": " ".join(setting),
+    }
+
+
+def _row(record: Record) -> dict[str, Any]:
+    summary = record.summary
+    found = {
+        **_words(record),
+        "seed": summary.seed,
+        "flows": summary.flows,
+        "fct_mean_ns": record.measured.get("fct_mean"),
+        "fct_p99_ns": record.measured.get("fct_p99"),
+        "slowdown_p99": record.measured.get("slowdown_p99"),
+        "out_of_order": summary.packets.out_of_order_fraction,
+        "cpu_s": summary.cpu_s,
+        "memory_bytes": summary.memory_bytes,
+        "code": record.ran[-1],
+        "trace": summary.trace_sha256,
+    }
+    return {key: None if isinstance(value, UnsetType) else value for key, value in found.items()}
+
+
+def _pooled(records: Sequence[Record]) -> list[dict[str, Any]]:
+    """A row for runs that differ in their seeds only: means over them, percentiles over all their flows."""
+    groups: dict[bytes, list[Record]] = {}
+    for record in records:
+        groups.setdefault(without_seed(record.words), []).append(record)
+    rows = []
+    for own in groups.values():
+        times, slowdowns = pooled(each.fct for each in own), pooled(each.slowdown for each in own)
+        complete = all(each.summary.completed == each.summary.flows for each in own)
+        rows.append(
+            {
+                **_words(own[0]),
+                "seeds": len(own),
+                "flows": sum(each.summary.flows for each in own),
+                "fct_mean_ns": _mean(own, "fct_mean"),
+                "fct_p99_ns": times.percentile(99) if complete and times.count else None,
+                "slowdown_p99": slowdowns.percentile(99) / PER_MILLE if complete and times.count else None,
+                "out_of_order": _mean(own, "out_of_order"),
+                "error": max(times.error, slowdowns.error),
+            }
+        )
+    return rows
+
+
+def _mean(records: Sequence[Record], name: str) -> float | None:
+    values = [each.measured[name] for each in records if name in each.measured]
+    return mean(values) if len(values) == len(records) else None
