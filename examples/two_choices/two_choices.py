@@ -38,7 +38,7 @@ class TwoChoicesConfig(SchemeConfig, frozen=True, kw_only=True):
 
     def resolve(self, topology: Topology, around: Around) -> ResolvedTwoChoices:
         """The gap is one base RTT, unless it is given."""
-        gap_ns = base_rtt_ns(topology) if self.gap_ns is None else self.gap_ns
+        gap_ns = base_rtt_ns(topology, around.frame_bytes) if self.gap_ns is None else self.gap_ns
         return self.filled(
             ResolvedTwoChoices, topology, around, program="two_choices", gap_ns=gap_ns, kernel_tcp=True
         )

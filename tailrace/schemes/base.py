@@ -24,7 +24,7 @@ from tailrace.hosts.options.hf2t_words import Hf2tWords
 from tailrace.hosts.options.transports import Dcqcn, GoBackN
 from tailrace.schemes.resolved import Around, RedConfig, Resolved
 from tailrace.topology import Topology
-from tailrace.topology.timing import FULL_FRAME_BYTES, bdp_bytes
+from tailrace.topology.timing import bdp_bytes
 from tailrace.words import Options, SpecError, keys
 from tailrace.words.registry import Registry
 
@@ -175,6 +175,7 @@ class SchemeConfig(msgspec.Struct, frozen=True, kw_only=True):
         """The values that all schemes have, but for the program."""
         return {
             "name": self.name,
+            "frame_bytes": around.frame_bytes,
             "queue_limit_bytes": self._limit_bytes(topology, around),
             "red": self._marking(topology, around),
             "hash_seed": self.hash_seed,
@@ -188,7 +189,7 @@ class SchemeConfig(msgspec.Struct, frozen=True, kw_only=True):
             if known is not None:
                 return known
         fullest = max(len(topology.hosts_of(leaf)) for leaf in topology.leaves)
-        return max(fullest * bdp_bytes(topology), MIN_QUEUE_FRAMES * FULL_FRAME_BYTES)
+        return max(fullest * bdp_bytes(topology, around.frame_bytes), MIN_QUEUE_FRAMES * around.frame_bytes)
 
     def _marking(self, topology: Topology, around: Around) -> RedConfig | None:
         if self.red is not None:
@@ -196,7 +197,7 @@ class SchemeConfig(msgspec.Struct, frozen=True, kw_only=True):
         if around.transport == Dcqcn.name:
             kmin, kmax = (max(1, size * around.fastest_bps // dcqcn.RED_RATE_BPS) for size in dcqcn.RED_BYTES)
             return RedConfig(kmin_bytes=kmin, kmax_bytes=kmax, pmax_permille=dcqcn.RED_PERMILLE)
-        return red_up_to(bdp_bytes(topology)) if self.marks_queues else None
+        return red_up_to(bdp_bytes(topology, around.frame_bytes)) if self.marks_queues else None
 
     def _control(self, around: Around) -> float:
         if self.control_share is not None:

@@ -20,7 +20,7 @@ from tailrace.hosts.options.dcqcn import HermesConfig as Sensing
 from tailrace.hosts.options.nic import DCQCN, HERMES, NicConfig, SteeringConfig
 from tailrace.schemes.base import SchemeConfig, scheme
 from tailrace.schemes.blocks.plain import ResolvedPlain
-from tailrace.schemes.resolved import Around, RedConfig
+from tailrace.schemes.resolved import Around, Resolved
 from tailrace.topology import Topology
 from tailrace.topology.paths.shortest import next_hops
 from tailrace.topology.timing import base_rtt_ns, bdp_bytes, sending_ns
@@ -52,7 +52,7 @@ class HermesConfig(SchemeConfig, frozen=True, kw_only=True):
 
 class ResolvedHermes(ResolvedPlain, frozen=True, kw_only=True):
     def nic(self, topology: Topology, around: Around, scale: float) -> NicConfig:
-        return with_hermes(super().nic(topology, around, scale), topology, self.red, scale)
+        return with_hermes(super().nic(topology, around, scale), topology, self, scale)
 
     def paths(self, topology: Topology) -> TagTable:
         return TagTable(topology)
@@ -83,16 +83,17 @@ class TagTable:
         return PathList(tuple(range(first, first + size)), (0,) * size, (_EQUAL,) * size, place=target)
 
 
-def with_hermes(config: NicConfig, topology: Topology, red: RedConfig | None, scale: float) -> NicConfig:
+def with_hermes(config: NicConfig, topology: Topology, scheme: Resolved, scale: float) -> NicConfig:
     """The settings of NICs that choose paths by Hermes, in a network at its time scale.
 
     The delay of one hop is that of a queue from which on RED marks everything, at the fastest link; of one
     BDP where nothing marks. (Its authors have DCTCP, which marks all from one length on: assumption.)
     """
-    queue_bytes = bdp_bytes(topology) if red is None else red.kmax_bytes
+    frame_bytes, red = scheme.frame_bytes, scheme.red
+    queue_bytes = bdp_bytes(topology, frame_bytes) if red is None else red.kmax_bytes
     sensing = replace(
         scaled(Sensing(), scale),
-        base_rtt_ns=base_rtt_ns(topology),
+        base_rtt_ns=base_rtt_ns(topology, frame_bytes),
         hop_ns=sending_ns(queue_bytes, topology.fastest_bps),
     )
     return replace(config, steering=SteeringConfig(algorithm=HERMES), hermes=sensing)

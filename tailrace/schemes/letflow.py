@@ -82,7 +82,7 @@ class LetflowConfig(SchemeConfig, frozen=True, kw_only=True):
             topology,
             around,
             program=self.name if path == SHORTEST else dragonfly.PROGRAM,
-            gap_ns=base_rtt_ns(topology) if self.gap_ns is None else self.gap_ns,
+            gap_ns=base_rtt_ns(topology, around.frame_bytes) if self.gap_ns is None else self.gap_ns,
             tiers=self.tiers,
             path=path,
             kernel_tcp=True,

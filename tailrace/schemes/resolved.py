@@ -21,7 +21,7 @@ from tailrace.schemes.watch import End, Tell, Watcher, When
 from tailrace.topology import Switch, Topology, next_hops
 from tailrace.topology.paths.restricted import with_restricted
 from tailrace.topology.paths.shortest import Down
-from tailrace.topology.timing import FRAME_OVERHEAD_BYTES, FULL_FRAME_BYTES, base_rtt_ns, bdp_bytes
+from tailrace.topology.timing import base_rtt_ns, bdp_bytes, full_frame_bytes
 from tailrace.words.units import format_time
 
 RTO_RTTS = 400
@@ -64,7 +64,7 @@ class Around(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def frame_bytes(self) -> int:
         """A full frame, with all that is added to it."""
-        return FULL_FRAME_BYTES if self.mtu_bytes is None else self.mtu_bytes + FRAME_OVERHEAD_BYTES
+        return full_frame_bytes(self.mtu_bytes)
 
 
 class DragonflyPaths(msgspec.Struct, frozen=True, kw_only=True):
@@ -94,6 +94,7 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag=
 
     name: of the scheme
     program: stem of the P4 program that the switches run
+    frame_bytes: of a full packet, with all that is added to it
     queue_limit_bytes: the program's own tail drop of data, for each egress queue; 0 is no limit
     red: None: queues do not mark
     hash_seed: distinguishes runs whose ECMP hashes should differ; 32 bits
@@ -106,6 +107,7 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag=
 
     name: str
     program: str
+    frame_bytes: int
     queue_limit_bytes: int
     red: RedConfig | None
     hash_seed: int
@@ -196,7 +198,7 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag=
             around: transport, window and packets.
             scale: the time scale, for settings that are at full speed.
         """
-        rtt_ns = base_rtt_ns(topology)
+        rtt_ns = base_rtt_ns(topology, self.frame_bytes)
         return NicConfig(
             mtu_bytes=mtu_of(around),
             transport=around.transport,
@@ -205,7 +207,9 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag=
             ack_delay_ns=rtt_ns,
             pause_timeout_ns=PAUSE_RTTS * rtt_ns,
             # MP-RDMA begins with one BDP (NSDI'18 §3); a larger burst collapses at once
-            mp_rdma=MpRdmaConfig(initial_bytes=min(around.window_bytes, bdp_bytes(topology))),
+            mp_rdma=MpRdmaConfig(
+                initial_bytes=min(around.window_bytes, bdp_bytes(topology, self.frame_bytes))
+            ),
             link_rate_bps=min(host.rate_bps for host in topology.hosts),
         )
 

@@ -30,13 +30,18 @@ FRAME_OVERHEAD_BYTES = 100
 """Headers of a packet, and all that Tailrace adds to it."""
 
 FULL_FRAME_BYTES = 1500 + FRAME_OVERHEAD_BYTES
-"""With the payload that Ethernet allows."""
+"""With the payload that Ethernet allows: for those who do not know how large packets are."""
 
 ACK_BYTES = 64
 """The headers of Spritz, Table II."""
 
 _Links = tuple[int, int]
 """Local and global links of a path."""
+
+
+def full_frame_bytes(mtu_bytes: int | None) -> int:
+    """A full packet of such a payload on a link; None: nobody knows the payload."""
+    return FULL_FRAME_BYTES if mtu_bytes is None else mtu_bytes + FRAME_OVERHEAD_BYTES
 
 
 def sending_ns(size_bytes: int, rate_bps: int) -> int:
@@ -72,7 +77,7 @@ def propagation_ns(topology: Topology, switches: int) -> int:
     return hosts + (switches - 1) * link_delay_ns(topology) + switches * topology.latency_ns
 
 
-def base_rtt_ns(topology: Topology, frame_bytes: int = FULL_FRAME_BYTES) -> int:
+def base_rtt_ns(topology: Topology, frame_bytes: int) -> int:
     """The round trip of a frame and its acknowledgement on the longest path, without queueing."""
     switches = max_switches_on_path(topology)
     sending = (switches + 1) * sending_ns(frame_bytes, slowest_bps(topology))
@@ -107,10 +112,10 @@ def least_delays_ns(topology: Topology) -> dict[str, dict[int, int]]:
     return least
 
 
-def bdp_bytes(topology: Topology) -> int:
-    """What the fastest host link carries in one base RTT."""
+def bdp_bytes(topology: Topology, frame_bytes: int) -> int:
+    """What the fastest host link carries in one base RTT of such frames."""
     fastest_bps = max(host.rate_bps for host in topology.hosts)
-    return -(-fastest_bps * base_rtt_ns(topology) // NS_BITS)
+    return -(-fastest_bps * base_rtt_ns(topology, frame_bytes) // NS_BITS)
 
 
 def max_links_on_path(topology: Topology) -> tuple[_Links, _Links]:

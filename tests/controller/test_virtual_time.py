@@ -16,6 +16,7 @@ from tailrace.experiments.backends.outcome import Outcome, Progress
 from tailrace.experiments.backends.virtual.faults import REACTION_RTTS
 from tailrace.experiments.backends.virtual.run import Standing, Stops, VirtualBackend
 from tailrace.experiments.faults.fault import LinkDown
+from tailrace.experiments.plan.defaults import MTU_BYTES
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.plan import plan
 from tailrace.experiments.results.events import EVENTS, read_events, write_events
@@ -24,12 +25,12 @@ from tailrace.p4rt import programs
 from tailrace.p4rt.events import Event
 from tailrace.schemes.rlb.faulty_paths import member_ports
 from tailrace.topology import parse_topology
-from tailrace.topology.timing import base_rtt_ns
+from tailrace.topology.timing import base_rtt_ns, full_frame_bytes
 from tailrace.words.errors import FileError
 from tests.controller.faulty_leaf import LEAVES
 
 WORDS = "leaf-spine:leaves=2,spines=3,hosts=4,rate=10Gbps,delay=1us"
-RTT_NS = base_rtt_ns(parse_topology(WORDS))
+RTT_NS = base_rtt_ns(parse_topology(WORDS), full_frame_bytes(MTU_BYTES))
 DELAY_NS = REACTION_RTTS * RTT_NS
 HOLD_NS = 60 * RTT_NS
 SCHEME = f"rlb:variant=hermes,limit=fixed,most=9,fault=2,hold={HOLD_NS}ns,age=1s"

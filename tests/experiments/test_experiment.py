@@ -222,9 +222,19 @@ def test_windows(words: str, bytes_or_bdps: tuple[int | None, float | None]) -> 
 def test_a_window_in_bdps_follows_the_topology() -> None:
     """Twice the products, twice the window; the default is two of them."""
     topology = parse_topology("leaf-spine:leaves=2,spines=2,hosts=1")
-    one, two = (window_bytes(topology, "virtual", parse_window(words)) for words in ("1BDP", "2BDP"))
+    one, two = (
+        window_bytes(topology, "virtual", parse_window(words), mtu=1024) for words in ("1BDP", "2BDP")
+    )
     assert abs(two - 2 * one) <= 1
-    assert window_bytes(topology, "virtual") == two
+    assert window_bytes(topology, "virtual", mtu=1024) == two
+
+
+def test_a_window_in_bdps_follows_the_packets() -> None:
+    """A round trip takes longer with larger packets, by their own sending time on every link."""
+    topology = parse_topology("leaf-spine:leaves=2,spines=2,hosts=1,rate=10Gbps,delay=1us")
+    small, large = (window_bytes(topology, "virtual", parse_window("1BDP"), mtu=mtu) for mtu in (1024, 9000))
+    # a nanosecond more or less on each of four links
+    assert abs(large - small - 4 * (9000 - 1024)) <= 4 * 10 / 8
 
 
 def test_every_key_is_an_option() -> None:

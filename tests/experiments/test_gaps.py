@@ -25,7 +25,7 @@ from tailrace.experiments.results.result import Result, read_result, write_resul
 from tailrace.experiments.results.staging import staged
 from tailrace.experiments.run.run import run
 from tailrace.hosts.gaps.histogram import GapHistogram
-from tailrace.topology.timing import base_rtt_ns
+from tailrace.topology.timing import base_rtt_ns, full_frame_bytes
 from tailrace.words.errors import FileError
 from tailrace.words.schema import KeyProblemError
 from tailrace.words.units import parse_bytes
@@ -102,7 +102,9 @@ def test_every_gap_is_measured(measured: Result) -> None:
     summary = measured.summary
     assert isinstance(summary.gaps, GapSummary)
     assert summary.gaps.count == measured.gaps.count == summary.packets.sent - summary.flows
-    assert summary.gaps.rtt_ns == base_rtt_ns(topology_of(TOPOLOGY))
+    assert summary.gaps.rtt_ns == base_rtt_ns(
+        topology_of(TOPOLOGY), full_frame_bytes(parse_bytes(WORDS["mtu"]))
+    )
     shortest_ns, _ = measured.gaps.bins[0]
     frame_ns = parse_bytes(WORDS["mtu"]) * 8 / 10
     assert frame_ns < shortest_ns < 1.1 * frame_ns

@@ -55,7 +55,7 @@ def test_bad_words(text: str) -> None:
 
 def test_thresholds_that_follow_from_the_topology() -> None:
     """One BDP, a share of it, and what the longest link holds both ways beside frames that had begun."""
-    xoff = bdp_bytes(FABRIC)
+    xoff = bdp_bytes(FABRIC, 1500)
     expected = Thresholds(xoff, int(xoff * XON_SHARE), 2 * 1250 + HEADROOM_FRAMES * 1500)
     assert expected == Pfc().of(FABRIC, 1500)
     assert Pfc(1000, 1000, 7).of(FABRIC, 1500) == Thresholds(1000, 1000, 7)

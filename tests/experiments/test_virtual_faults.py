@@ -17,10 +17,10 @@ from tailrace.experiments.results.result import Result
 from tailrace.experiments.run.run import run
 from tailrace.native.virtual import Network
 from tailrace.topology import parse_topology
-from tailrace.topology.timing import base_rtt_ns
+from tailrace.topology.timing import FULL_FRAME_BYTES, base_rtt_ns
 
 FABRIC = parse_topology("leaf-spine:leaves=2,spines=2,hosts=2,rate=10Gbps,delay=1us")
-REACTION_NS = REACTION_RTTS * base_rtt_ns(FABRIC)
+REACTION_NS = REACTION_RTTS * base_rtt_ns(FABRIC, FULL_FRAME_BYTES)
 
 
 class Recorder:
@@ -53,7 +53,7 @@ def written(*faults: Any, flows: Any = ()) -> tuple[Recorder, list[tuple[set[str
         writes.append(({f"{switch}:{port}" for switch, port in down}, list(names)))
 
     stands_for: Any = network
-    VirtualFaults(stands_for, FABRIC, flows, configure).schedule(faults)
+    VirtualFaults(stands_for, FABRIC, flows, configure, REACTION_NS).schedule(faults)
     network.play()
     return network, writes
 

@@ -20,7 +20,7 @@ from tailrace.schemes.base import resolve
 from tailrace.schemes.flowcut.declaration import ResolvedFlowcut
 from tailrace.schemes.registry import parse_scheme
 from tailrace.topology import Topology, parse_topology
-from tailrace.topology.timing import base_rtt_ns
+from tailrace.topology.timing import FULL_FRAME_BYTES, base_rtt_ns
 from tests.flowcut.fabric import build, control
 from tests.flowcut.frames import ROCE, UDP, Key, Kind, parse
 from tests.flowcut.order import OrderCheck
@@ -108,7 +108,7 @@ def test_every_flow_goes_on_when_the_controller_knows(topology_words: str, varia
         network.call_at(NOTICED_NS, partial(control, network, scheme, down))
         assert network.run()
         assert moving.lost_before(NOTICED_NS) > 0
-        assert moving.slowest_ns(NOTICED_NS) <= ROUND_TRIPS * base_rtt_ns(topology)
+        assert moving.slowest_ns(NOTICED_NS) <= ROUND_TRIPS * base_rtt_ns(topology, FULL_FRAME_BYTES)
         if variant != "nic":
             assert check.overtaken() == []
 

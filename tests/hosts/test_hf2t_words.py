@@ -20,7 +20,7 @@ from tailrace.schemes.base import SchemeConfig, resolve
 from tailrace.schemes.letflow import LetflowConfig
 from tailrace.schemes.registry import parse_scheme
 from tailrace.topology import parse_topology
-from tailrace.topology.timing import base_rtt_ns
+from tailrace.topology.timing import FULL_FRAME_BYTES, base_rtt_ns
 from tailrace.words import SpecError
 from tailrace.words.scale import scaled
 
@@ -135,14 +135,14 @@ def test_all_keys_need_the_first(key: str) -> None:
     ("words", "topology", "gap_ns"),
     [
         ("letflow:gap=12us", TOPOLOGY, 12_000),
-        ("letflow", TOPOLOGY, base_rtt_ns(TOPOLOGY)),
+        ("letflow", TOPOLOGY, base_rtt_ns(TOPOLOGY, FULL_FRAME_BYTES)),
         ("letflow:gap=12us,path=ugal-l", DRAGONFLY, 12_000),
         ("rlb:variant=letflow,gap=7us", TOPOLOGY, 7_000),
-        ("rlb:variant=drill", TOPOLOGY, base_rtt_ns(TOPOLOGY)),
+        ("rlb:variant=drill", TOPOLOGY, base_rtt_ns(TOPOLOGY, FULL_FRAME_BYTES)),
         ("ugal-l:per=flowlet,gap=9us", DRAGONFLY, 9_000),
-        ("ugal-l:per=packet", DRAGONFLY, base_rtt_ns(DRAGONFLY)),
-        ("flowcut", TOPOLOGY, base_rtt_ns(TOPOLOGY)),
-        ("ecmp", TOPOLOGY, base_rtt_ns(TOPOLOGY)),
+        ("ugal-l:per=packet", DRAGONFLY, base_rtt_ns(DRAGONFLY, FULL_FRAME_BYTES)),
+        ("flowcut", TOPOLOGY, base_rtt_ns(TOPOLOGY, FULL_FRAME_BYTES)),
+        ("ecmp", TOPOLOGY, base_rtt_ns(TOPOLOGY, FULL_FRAME_BYTES)),
     ],
 )
 def test_gaps_are_stretched_to_the_scheme_s_own(words: str, topology, gap_ns: int) -> None:

@@ -26,7 +26,7 @@ from tailrace.schemes.hermes import TagTable
 from tailrace.schemes.registry import parse_scheme
 from tailrace.schemes.resolved import Around
 from tailrace.topology import Topology, parse_topology
-from tailrace.topology.timing import base_rtt_ns
+from tailrace.topology.timing import base_rtt_ns, full_frame_bytes
 from tailrace.words import SpecError
 from tailrace.words.schema import KeyProblemError
 
@@ -199,7 +199,7 @@ def test_hermes_brings_its_transport_and_its_settings() -> None:
     nic = nic_config(network, found, around, transport, reorder=None, switches=target("virtual"))
     assert nic.steering is not None
     assert "hermes" == nic.steering.algorithm
-    expected = HermesConfig(base_rtt_ns=base_rtt_ns(network), hop_ns=160_000)
+    expected = HermesConfig(base_rtt_ns=base_rtt_ns(network, full_frame_bytes(1024)), hop_ns=160_000)
     assert expected == nic.hermes
     with pytest.raises(SpecError, match="scheme hermes needs dcqcn, found 'gbn'"):
         transport_of(GoBackN(), scheme, network)

@@ -23,7 +23,7 @@ from tailrace.schemes.registry import parse_scheme
 from tailrace.schemes.resolved import DragonflyPaths, RedConfig
 from tailrace.topology import parse_topology
 from tailrace.topology.paths.dragonfly import MinimalRoutes, NextHops
-from tailrace.topology.timing import base_rtt_ns, bdp_bytes
+from tailrace.topology.timing import FULL_FRAME_BYTES, base_rtt_ns, bdp_bytes
 from tailrace.words import SpecError
 from tests.schemes.planned import intent
 
@@ -84,7 +84,7 @@ def test_program() -> None:
 
 def test_words() -> None:
     """Rule, grain and share; what is not given is the paper's or an assumption."""
-    gap_ns = base_rtt_ns(SMALL)
+    gap_ns = base_rtt_ns(SMALL, FULL_FRAME_BYTES)
     for rule, grain in (("minimal", "flow"), ("valiant", "packet")):
         found = resolve(parse_scheme(rule), SMALL).dragonfly_paths
         assert DragonflyPaths(rule=rule, grain=grain, gap_ns=gap_ns) == found
@@ -128,7 +128,7 @@ def test_other_topologies(words: str) -> None:
 
 def test_mp_rdma_marks() -> None:
     """Switches mark between a fifth of a BDP and four fifths, or as told."""
-    bdp = bdp_bytes(FAT_TREE)
+    bdp = bdp_bytes(FAT_TREE, FULL_FRAME_BYTES)
     found = config(intent(FAT_TREE, parse_scheme("mp-rdma"), VIRTUAL)["edge1_1"], "red_config")
     assert {"kmin_bytes": bdp // 5, "kmax_bytes": bdp * 4 // 5, "pmax_permille": 1000} == found
     told = resolve(parse_scheme("mp-rdma:kmin=1KB,kmax=9KB,pmax=0.5"), FAT_TREE)
@@ -139,7 +139,9 @@ def test_age_covers_detours() -> None:
     """Packets live longer where they may go through a third group, and longer still around faults."""
     minimal, detour = "minimal", "ugal-l"
     assert (4, 6) == (max_switches(SMALL, minimal), max_switches(SMALL, detour))
-    assert age_ns(SMALL, 100_000, 0.1, minimal) < age_ns(SMALL, 100_000, 0.1, detour)
+    assert age_ns(SMALL, FULL_FRAME_BYTES, 100_000, 0.1, minimal) < age_ns(
+        SMALL, FULL_FRAME_BYTES, 100_000, 0.1, detour
+    )
     ring = parse_topology("dragonfly:p=1,a=6,h=1,groups=2")
     down = frozenset((link.a, link.a_port) for link in ring.links if link.a == "r1_1" and link.b != "r1_2")
     assert max_switches(ring, detour, down) >= max_switches(ring, detour)

@@ -16,7 +16,7 @@ from tailrace.schemes.registry import parse_scheme
 from tailrace.schemes.rlb.app import FIRST_RELAY, FIRST_SESSION, UPSTREAM_GROUP, VARIANTS, next_hop_arguments
 from tailrace.schemes.rlb.declaration import MOST_COUNTED, ResolvedRlb, RlbConfig
 from tailrace.topology import parse_topology
-from tailrace.topology.timing import base_rtt_ns
+from tailrace.topology.timing import FULL_FRAME_BYTES, base_rtt_ns
 from tailrace.words import SpecError
 from tests.schemes.planned import intent
 
@@ -94,7 +94,7 @@ def test_defaults_are_the_papers() -> None:
     config = resolved("rlb")
     assert (config.pause_bytes, config.warn_bytes) == (260_000, 65_000)
     assert config.dt_ns == 2_000
-    assert config.probe_ns == base_rtt_ns(parse_topology(PAPER))
+    assert config.probe_ns == base_rtt_ns(parse_topology(PAPER), FULL_FRAME_BYTES)
     slow = resolved("rlb", "leaf-spine:leaves=2,spines=2,hosts=1,rate=10Gbps,delay=2us")
     assert (slow.pause_bytes, slow.warn_bytes) == (256_000, 64_000)
 
@@ -124,7 +124,7 @@ def test_margin_covers_samples() -> None:
 
 def test_hold_time() -> None:
     """100 base RTTs, at least an interval; less is refused."""
-    rtt_ns = base_rtt_ns(parse_topology(PAPER))
+    rtt_ns = base_rtt_ns(parse_topology(PAPER), FULL_FRAME_BYTES)
     assert resolved("rlb").hold_ns == 100 * rtt_ns
     assert resolved("rlb:interval=1s").hold_ns == 1_000_000_000
     assert resolved("rlb:interval=2us,hold=2us").hold_ns == 2_000

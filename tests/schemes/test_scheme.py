@@ -103,18 +103,22 @@ TOPOLOGY = parse_topology("leaf-spine:leaves=2,spines=4,hosts=8,rate=10Gbps,dela
 
 def test_base_rtt() -> None:
     """Four links of 1 us there and back, and four times a frame of 1600 bytes at 10 Gb/s (1.28 us)."""
-    assert 8_000 + 4 * 1_280 == base_rtt_ns(TOPOLOGY)
-    assert 10_000_000_000 * 13_120 // 8_000_000_000 == bdp_bytes(TOPOLOGY)
+    assert 8_000 + 4 * 1_280 == base_rtt_ns(TOPOLOGY, FULL_FRAME_BYTES)
+    assert 10_000_000_000 * 13_120 // 8_000_000_000 == bdp_bytes(TOPOLOGY, FULL_FRAME_BYTES)
 
 
 def test_age() -> None:
     """The age by hand: three switches with full queues at a tenth of the rate, twice, and the ACK's way."""
     frame_ns, queue_ns = 12_800, 812_800  # 16,000 bits and 1,016,000 bits... at 1 Gb/s
-    assert 2 * (3 * queue_ns + 3 * 2 * frame_ns + 2 * 4_000) == age_ns(TOPOLOGY, 100_000, 0.1)
-    assert age_ns(TOPOLOGY, 100_000, 0.05) > 1.9 * age_ns(TOPOLOGY, 100_000, 0.1)
+    assert 2 * (3 * queue_ns + 3 * 2 * frame_ns + 2 * 4_000) == age_ns(
+        TOPOLOGY, FULL_FRAME_BYTES, 100_000, 0.1
+    )
+    assert age_ns(TOPOLOGY, FULL_FRAME_BYTES, 100_000, 0.05) > 1.9 * age_ns(
+        TOPOLOGY, FULL_FRAME_BYTES, 100_000, 0.1
+    )
     config = resolve(FlowcutConfig(queue_limit_bytes=100_000), TOPOLOGY)
     assert isinstance(config, ResolvedFlowcut)
-    assert config.age_ns == age_ns(TOPOLOGY, 100_000, 0.1)
+    assert config.age_ns == age_ns(TOPOLOGY, FULL_FRAME_BYTES, 100_000, 0.1)
 
 
 def test_age_covers_longer_paths_after_faults() -> None:
@@ -141,17 +145,17 @@ def test_resolve() -> None:
     """Everything that was left open is filled in; what was given stays."""
     flowcut = resolve(FlowcutConfig(), TOPOLOGY)
     assert isinstance(flowcut, ResolvedFlowcut)
-    assert 8 * bdp_bytes(TOPOLOGY) == flowcut.queue_limit_bytes
+    assert 8 * bdp_bytes(TOPOLOGY, FULL_FRAME_BYTES) == flowcut.queue_limit_bytes
     frames_ns = GROWTH_FRAMES * sending_ns(FULL_FRAME_BYTES, slowest_bps(TOPOLOGY))
-    assert flowcut.growth_threshold == frames_ns / base_rtt_ns(TOPOLOGY)
+    assert flowcut.growth_threshold == frames_ns / base_rtt_ns(TOPOLOGY, FULL_FRAME_BYTES)
     assert flowcut.min_left_packets == 11
-    assert flowcut.age_ns == age_ns(TOPOLOGY, flowcut.queue_limit_bytes, 0.1)
+    assert flowcut.age_ns == age_ns(TOPOLOGY, FULL_FRAME_BYTES, flowcut.queue_limit_bytes, 0.1)
     letflow = resolve(LetflowConfig(), TOPOLOGY)
     assert isinstance(letflow, ResolvedLetflow)
-    assert letflow.gap_ns == base_rtt_ns(TOPOLOGY)
+    assert letflow.gap_ns == base_rtt_ns(TOPOLOGY, FULL_FRAME_BYTES)
     ecmp = resolve(EcmpConfig(queue_limit_bytes=5), TOPOLOGY)
     assert (5, 0.07) == (ecmp.queue_limit_bytes, ecmp.control_share)
-    bdp = bdp_bytes(TOPOLOGY)
+    bdp = bdp_bytes(TOPOLOGY, FULL_FRAME_BYTES)
     marks = RedConfig(kmin_bytes=bdp // 5, kmax_bytes=4 * bdp // 5, pmax_permille=1000)
     assert (marks, None) == (resolve(HermesConfig(), TOPOLOGY).red, resolve(DrillConfig(), TOPOLOGY).red)
     slow = resolve(FlowcutConfig(), parse_topology("leaf-spine:rate=1Mbps,hosts=1"))

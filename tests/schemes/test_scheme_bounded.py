@@ -23,6 +23,7 @@ from tailrace.schemes.spritz.declaration import (
 )
 from tailrace.topology import parse_topology
 from tailrace.topology.timing import (
+    FULL_FRAME_BYTES,
     base_rtt_ns,
     bdp_bytes,
     max_bdp_bytes,
@@ -205,5 +206,5 @@ def test_latency_of_switches_counts() -> None:
     """In the delay of a path each of its switches does, so in a round trip each twice."""
     plain, slow = (parse_topology(f"leaf-spine:leaves=2,latency={latency}") for latency in ("0ns", "400ns"))
     assert propagation_ns(plain, 3) + 3 * 400 == propagation_ns(slow, 3)
-    assert base_rtt_ns(plain) + 2 * 3 * 400 == base_rtt_ns(slow)
-    assert bdp_bytes(plain) < bdp_bytes(slow)
+    assert base_rtt_ns(plain, FULL_FRAME_BYTES) + 2 * 3 * 400 == base_rtt_ns(slow, FULL_FRAME_BYTES)
+    assert bdp_bytes(plain, FULL_FRAME_BYTES) < bdp_bytes(slow, FULL_FRAME_BYTES)

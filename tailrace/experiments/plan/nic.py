@@ -43,7 +43,7 @@ from tailrace.p4rt.target import Target
 from tailrace.schemes.base import SchemeConfig
 from tailrace.schemes.resolved import Around, Resolved
 from tailrace.topology import Topology
-from tailrace.topology.timing import ACK_BYTES, base_rtt_ns, bdp_bytes, max_bdp_bytes
+from tailrace.topology.timing import ACK_BYTES, base_rtt_ns, bdp_bytes, full_frame_bytes, max_bdp_bytes
 from tailrace.words import SpecError
 from tailrace.words.scale import scaled
 from tailrace.words.units import parse_bytes, split
@@ -118,6 +118,7 @@ def window_bytes(
     target: str,
     wanted: Window | None = None,
     *,
+    mtu: int,
     frame_bytes: int | None = None,
     transport: str = GoBackN.name,
 ) -> int:
@@ -126,6 +127,7 @@ def window_bytes(
     BMv2 has no propagation delay, and not every kernel lends it one: its window is that of a network without.
 
     Args:
+        mtu: payload of a full packet, in bytes.
         frame_bytes: a full frame, where packets take paths of many lengths; else None.
         transport: name of the transport.
     """
@@ -138,17 +140,17 @@ def window_bytes(
     assert window.bdps is not None, "a window has one of the two"
     known_delays = _without_delays(topology) if target == "bmv2" else topology
     if frame_bytes is None:
-        return max(1, round(window.bdps * bdp_bytes(known_delays)))
+        return max(1, round(window.bdps * bdp_bytes(known_delays, full_frame_bytes(mtu))))
     packets = window.bdps * max_bdp_bytes(known_delays, frame_bytes) / frame_bytes
     return max(1, int(packets)) * (frame_bytes - ACK_BYTES)
 
 
-def room_bytes(topology: Topology, target: str, transport: Transport) -> int | None:
+def room_bytes(topology: Topology, target: str, transport: Transport, mtu: int) -> int | None:
     """Room that a queue has where losses are what leads the transport; None: it is not led by losses."""
     burst_bytes = transport.led_by_losses_bytes
     if burst_bytes is None:
         return None
-    bdps = window_bytes(topology, target, Window(bdps=TCP_QUEUE_BDPS))
+    bdps = window_bytes(topology, target, Window(bdps=TCP_QUEUE_BDPS), mtu=mtu)
     return max(bdps, TCP_QUEUE_BURSTS * burst_bytes)
 
 
@@ -207,7 +209,7 @@ def hf2t_config(topology: Topology, scheme: Resolved, switches: Target) -> Hf2tC
     words = scheme.hf2t
     if words is None:
         return None
-    gap_ns = words.stretch_ns or scheme.flowlet_gap_ns or base_rtt_ns(topology)
+    gap_ns = words.stretch_ns or scheme.flowlet_gap_ns or base_rtt_ns(topology, scheme.frame_bytes)
     percentile = round(words.percentile * WHOLE / 100)
     return Hf2tConfig(
         threshold_ns=switches.ticks(gap_ns) * switches.tick_ns,

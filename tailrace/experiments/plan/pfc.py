@@ -75,7 +75,7 @@ class Pfc:
         Raises:
             SpecError: xon is above xoff, or the buffer has no room beside the headrooms.
         """
-        xoff = bdp_bytes(topology) if self.xoff_bytes is None else self.xoff_bytes
+        xoff = bdp_bytes(topology, frame_bytes) if self.xoff_bytes is None else self.xoff_bytes
         xon = int(xoff * XON_SHARE) if self.xon_bytes is None else self.xon_bytes
         if xon > xoff:
             raise SpecError(f"pfc: xon ({xon} bytes) is above xoff ({xoff} bytes)")

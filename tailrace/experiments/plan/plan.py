@@ -152,9 +152,11 @@ def _around(
     """What the experiment decides for the scheme's defaults."""
     mtu, meant = experiment.mtu_bytes, experiment.meant
     frame = given.frame_bytes_on(topology, Around(mtu_bytes=mtu))
-    window = window_bytes(topology, target, meant.window, frame_bytes=frame, transport=transport.at_nics)
+    window = window_bytes(
+        topology, target, meant.window, mtu=mtu, frame_bytes=frame, transport=transport.at_nics
+    )
     # PFC keeps a queue within its bounds without losses
-    room = room_bytes(topology, target, transport) if meant.pfc is None else None
+    room = room_bytes(topology, target, transport, mtu) if meant.pfc is None else None
     if room is None:
         room = waiting_bytes(flows, window=window, mtu=mtu)
     return Around(

@@ -149,7 +149,9 @@ def _summary(planned: Plan, outcome: Outcome, rows: tuple[FlowRow, ...]) -> Summ
         floor=Bounds(planned.topology, planned.job.nic.mtu_bytes, delays=outcome.delays).floor(counted),
         flowcut=own.pop("flowcut", UNSET),
         flowlets=flowlets(outcome.counters, {host.switch for host in planned.topology.hosts}),
-        gaps=UNSET if outcome.gaps is None else outcome.gaps.summary(base_rtt_ns(planned.topology)),
+        gaps=UNSET
+        if outcome.gaps is None
+        else outcome.gaps.summary(base_rtt_ns(planned.topology, planned.job.scheme.frame_bytes)),
         hf2t=UNSET if planned.job.nic.hf2t is None else hf2t_summary(rows, outcome.learned),
         rlb=own.pop("rlb", UNSET),
         recirculations=recirculations(outcome.counters, delivered),

@@ -67,7 +67,7 @@ class RoutedConfig(BoundedConfig, frozen=True, kw_only=True):
             if self.grain != self.usual_grain:
                 raise IntentError(f"scheme {self.name}: per={self.grain} goes with draw=group")
             return self.bounded(topology, around, mode=self.hop_mode)
-        gap_ns = base_rtt_ns(topology) if self.gap_ns is None else self.gap_ns
+        gap_ns = base_rtt_ns(topology, around.frame_bytes) if self.gap_ns is None else self.gap_ns
         more = {"program": app.PROGRAM, "gap_ns": gap_ns}
         found = self.filled(ResolvedRouting, topology, around, **more)
         checked_on(topology, self.name, found.dragonfly_paths)

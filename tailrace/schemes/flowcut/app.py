@@ -46,7 +46,6 @@ class FlowcutSettings(MayDetour, frozen=True, kw_only=True):
     """What Flowcut is given in a network (declaration.FlowcutConfig has the keys).
 
     age_given: the age stays when paths become longer
-    frame_bytes: of a full packet
     """
 
     variant: str
@@ -63,7 +62,6 @@ class FlowcutSettings(MayDetour, frozen=True, kw_only=True):
     baseline: str
     slowest_fraction: float
     path: str
-    frame_bytes: int
     minimal_share: float
 
 

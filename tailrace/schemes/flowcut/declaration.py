@@ -47,7 +47,6 @@ from tailrace.topology import Topology, max_switches_on_path
 from tailrace.topology.paths.dragonfly import DETOUR_SWITCHES, MINIMAL_SWITCHES
 from tailrace.topology.paths.shortest import Down
 from tailrace.topology.timing import (
-    FULL_FRAME_BYTES,
     base_rtt_ns,
     bdp_bytes,
     propagation_ns,
@@ -205,7 +204,6 @@ class FlowcutConfig(SchemeConfig, frozen=True, kw_only=True):
         more: dict[str, Any] = {
             "program": _program(path, in_nics=in_nics),
             "path": path,
-            "frame_bytes": frame_bytes,
             "slowest_fraction": slowest,
             "age_given": own_age_ns is not None,
         }
@@ -213,8 +211,10 @@ class FlowcutConfig(SchemeConfig, frozen=True, kw_only=True):
             frames_ns = GROWTH_FRAMES * sending_ns(frame_bytes, slowest_bps(topology))
             more["growth_threshold"] = frames_ns / base_rtt_ns(topology, frame_bytes)
         limit = common["queue_limit_bytes"]
-        more["age_ns"] = age_ns(topology, limit, slowest, path) if own_age_ns is None else own_age_ns
-        frames = -(-bdp_bytes(topology) // FULL_FRAME_BYTES)
+        more["age_ns"] = (
+            age_ns(topology, frame_bytes, limit, slowest, path) if own_age_ns is None else own_age_ns
+        )
+        frames = -(-bdp_bytes(topology, frame_bytes) // frame_bytes)
         more["min_left_packets"] = min(frames, MOST_LEFT) if left is None else left
         found = self.filled(ResolvedFlowcutNic if in_nics else ResolvedFlowcut, topology, around, **more)
         checked_on(topology, self.name, found.dragonfly_paths)
@@ -244,7 +244,9 @@ class ResolvedFlowcut(app.FlowcutSettings, frozen=True, kw_only=True):
         """See Resolved: what has longer paths keeps entries for longer."""
         if self.age_given or not down:
             return self
-        age = age_ns(topology, self.queue_limit_bytes, self.slowest_fraction, self.path, down)
+        age = age_ns(
+            topology, self.frame_bytes, self.queue_limit_bytes, self.slowest_fraction, self.path, down
+        )
         return replace(self, age_ns=age)
 
     def plans(
@@ -320,6 +322,7 @@ def max_switches(topology: Topology, path: str, down: Down = frozenset()) -> int
 
 def age_ns(
     topology: Topology,
+    frame_bytes: int,
     limit_bytes: int,
     slowest_fraction: float,
     path: str = SHORTEST,
@@ -342,6 +345,6 @@ def age_ns(
         raise IntentError("scheme flowcut: age must be given where queue=0 leaves queues without a limit")
     switches = max_switches(topology, path, down)
     slow_bps = max(1, int(slowest_bps(topology) * slowest_fraction))
-    data_ns = switches * sending_ns(limit_bytes + FULL_FRAME_BYTES, slow_bps)
-    ack_ns = switches * sending_ns(2 * FULL_FRAME_BYTES, slow_bps)
+    data_ns = switches * sending_ns(limit_bytes + frame_bytes, slow_bps)
+    ack_ns = switches * sending_ns(2 * frame_bytes, slow_bps)
     return _AGE_MARGIN * (data_ns + ack_ns + 2 * propagation_ns(topology, switches))

@@ -25,7 +25,7 @@ from tailrace.schemes.hermes import HermesConfig
 from tailrace.schemes.letflow import ALL, LetflowConfig
 from tailrace.schemes.presto import PrestoConfig
 from tailrace.schemes.resolved import Plan, Resolved
-from tailrace.topology.timing import FULL_FRAME_BYTES, fabric_rate_bps, sending_ns
+from tailrace.topology.timing import fabric_rate_bps, sending_ns
 from tailrace.words.constants import NS_BITS
 
 PRESTO, LETFLOW, DRILL, HERMES = VARIANTS = (
@@ -174,7 +174,7 @@ def _recirculation_config(plan: Plan, config: RlbSettings) -> P4Entity:
     inflow = (config.flows - 1) * rate_bps * target.tick_ns * _ONE // NS_BITS
     values = {
         "inflow": inflow,
-        "usual_ticks": target.ticks(sending_ns(FULL_FRAME_BYTES, rate_bps)),
+        "usual_ticks": target.ticks(sending_ns(config.frame_bytes, rate_bps)),
         "trust_ticks": target.ticks(config.keep_ns),
     }
     return default_action(

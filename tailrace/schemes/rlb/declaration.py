@@ -202,7 +202,7 @@ class RlbConfig(SchemeConfig, frozen=True, kw_only=True):
         Raises:
             IntentError: Q_th is out of its bounds, or there is none.
         """
-        rtt_ns, delay_ns = base_rtt_ns(topology), link_delay_ns(topology)
+        rtt_ns, delay_ns = base_rtt_ns(topology, around.frame_bytes), link_delay_ns(topology)
         pause = pause_bytes(topology, self.pause_bytes, around.pause_bytes)
         interval = _or(self.fault_ns, rtt_ns)
         hold = _or(self.hold_ns, max(HOLD_RTTS * rtt_ns, interval))
@@ -272,7 +272,7 @@ class ResolvedRlb(app.RlbSettings, frozen=True, kw_only=True):
 
     def nic(self, topology: Topology, around: Around, scale: float) -> NicConfig:
         config = super().nic(topology, around, scale)
-        return with_hermes(config, topology, self.red, scale) if self.variant == HERMES else config
+        return with_hermes(config, topology, self, scale) if self.variant == HERMES else config
 
     def watch(self, topology: Topology, target: Target, tell: Tell, when: When = format_time) -> FaultyPaths:
         return FaultyPaths(topology, target, self.hold_ns, tell, when)

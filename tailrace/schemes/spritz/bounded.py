@@ -168,7 +168,6 @@ class ResolvedBounded(Resolved, frozen=True, kw_only=True):
     trim: bool
     repair: bool
     marks: bool
-    frame_bytes: int
     steering: str
     weights: str = UNIFORM
     scale: float = 1.0

@@ -27,9 +27,9 @@ REACTION_RTTS = 10
 it finds out by missing LLDP frames (controller/linkwatch.py); here it is told."""
 
 
-def reaction_ns(topology: Topology) -> int:
+def reaction_ns(topology: Topology, frame_bytes: int) -> int:
     """How long after something the controller has done what follows from it, in a topology as it runs."""
-    return REACTION_RTTS * base_rtt_ns(topology)
+    return REACTION_RTTS * base_rtt_ns(topology, frame_bytes)
 
 
 def _nothing() -> None:
@@ -49,6 +49,7 @@ class VirtualFaults:
         topology: Topology,
         flows: Iterable[FlowSpec],
         configure: Configure,
+        reaction_ns: int,
         learnt: Callable[[], object] = _nothing,
     ) -> None:
         """Args:
@@ -56,13 +57,14 @@ class VirtualFaults:
         topology: as it runs, at its time scale.
         flows: all that will be sent, both ways of which a blackhole may take.
         configure: writes what the controller wants.
+        reaction_ns: how long after a fault that is done.
         learnt: is called before that where the controller knows of other links that are dead.
         """
         self._network = network
         self._topology = topology
         self._configure = configure
         self._learnt = learnt
-        self._reaction_ns = reaction_ns(topology)
+        self._reaction_ns = reaction_ns
         self._dead: Counter[tuple[str, int]] = Counter()  # by how many faults, as far as the controller knows
         # by time: what dies (1) and what comes back (-1)
         self._changes: dict[int, list[tuple[tuple[str, int], int]]] = {}

@@ -239,12 +239,15 @@ class _Run:
     def _schedule_faults(self, network: Network) -> tuple[VirtualFaults, VirtualAlerts]:
         """What happens to links, and what the controller does about that and about what switches tell."""
         configure = partial(self._configure, network)
-        faults = VirtualFaults(network, self._topology, self._job.flows, configure, lambda: alerts.poll())
+        delay_ns = reaction_ns(self._topology, self._scheme.frame_bytes)
+        faults = VirtualFaults(
+            network, self._topology, self._job.flows, configure, delay_ns, lambda: alerts.poll()
+        )
         alerts = VirtualAlerts(
             network,
             self._program,
             self._paths,
-            delay_ns=reaction_ns(self._topology),
+            delay_ns=delay_ns,
             down=lambda: faults.down,
             rewrite=faults.write,
             lossless=self._job.pfc is not None,
@@ -285,7 +288,10 @@ class _Run:
 
     def _go(self, network: Network, nics: list[Nic], teller: Teller) -> None:
         """Runs until nothing is left to do, or all flows are complete that somebody waits for."""
-        last_ns, step_ns = limit_ns(self._job), LOOK_RTTS * base_rtt_ns(self._topology)
+        last_ns, step_ns = (
+            limit_ns(self._job),
+            LOOK_RTTS * base_rtt_ns(self._topology, self._scheme.frame_bytes),
+        )
         if not self._job.background:
             network.run(last_ns, progress=teller.tell)
             return
