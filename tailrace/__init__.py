@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         open_comparison,
         open_result,
         open_sweep,
+        repeat,
         run,
         sweep,
     )
@@ -61,6 +62,7 @@ __all__ = [
     "open_comparison",
     "open_result",
     "open_sweep",
+    "repeat",
     "run",
     "sweep",
 ]

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 from pathlib import Path
 
@@ -14,6 +15,14 @@ def not_ignored() -> None:
     """
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
+
+
+def catches(pid: int, number: signal.Signals) -> bool:
+    """Whether a process has a handler for a signal: before that its interpreter is still starting."""
+    caught = re.search(
+        r"^SigCgt:\s*([0-9a-f]+)$", Path(f"/proc/{pid}/status").read_text("ascii"), re.MULTILINE
+    )
+    return caught is not None and bool(int(caught[1], 16) >> (number - 1) & 1)
 
 
 def running(*words: str) -> list[int]:

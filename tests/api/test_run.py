@@ -26,6 +26,7 @@ from tailrace.experiments.results.parquet import values_of
 from tailrace.experiments.results.result import Result, to_json
 from tailrace.experiments.results.summary import OF_THE_RUN_ITSELF
 from tests.api.conftest import KEYS, TINY
+from tests.processes import not_ignored
 
 TIMEOUT_S = 120
 
@@ -273,6 +274,7 @@ except KeyboardInterrupt:
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        preexec_fn=not_ignored,
     )
     assert process.stdout is not None
     while "ecmp" not in process.stdout.readline() and workers == 1:

@@ -15,7 +15,7 @@ import pytest
 from tailrace.cli.main import main
 from tailrace.experiments.errors import RunError
 from tailrace.experiments.results.staging import staged, write_file
-from tests.processes import not_ignored
+from tests.processes import catches, not_ignored
 
 ROOT = Path(__file__).resolve().parents[2]
 TIMEOUT_S = 240
@@ -46,11 +46,16 @@ def ending(process: subprocess.Popen[str]) -> str:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("after_s", [0.5, 2.0, 5.0])
+@pytest.mark.parametrize("after_s", [0, 0.5, 2.0, 5.0])
 @pytest.mark.parametrize("words", [LONG, SWEEP], ids=["run", "sweep"])
 def test_signals(words: tuple[str, ...], after_s: float, number: signal.Signals, tmp_path: Path) -> None:
-    """One line whenever it comes, also from workers that still import, and nothing half-written is left."""
+    """One line whenever it comes once the interpreter has started, also from workers that still import, and nothing
+    half-written is left.
+    """
     process = start(*words, "--out", str(tmp_path / "out"))
+    while not catches(process.pid, signal.SIGTERM):
+        assert process.poll() is None
+        time.sleep(0.01)
     time.sleep(after_s)
     assert process.poll() is None
     os.killpg(process.pid, number)

@@ -50,7 +50,7 @@ def test_tables_have_names_and_typed_values(tailrace: Command) -> None:
     )
     (config,) = by(rows, table="flowcut_config")
     assert config["params"]["mode"] == "FULL"
-    assert config["params"]["first_path"] == "ECMP"
+    assert config["params"]["first_path"] == "LEAST_LOADED"
 
 
 def test_tables_of_all_switches_come_in_a_fixed_order(tailrace: Command) -> None:

@@ -53,6 +53,8 @@ class FaultyLeaf:
                 self._write("warned_until_ticks", path, FOREVER * (uplink == port))
                 self._write("path_rtt_ticks", path, QUICK if uplink == port else SLOW)
                 self._write("path_rtt_seen_ticks", path, now_ticks)
+                # stamps of it come back, or it were overdue, and nobody would wait for it
+                self._write("probe_unanswered_ticks", path, 0)
 
         self._served.in_server(run)
 

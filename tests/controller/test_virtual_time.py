@@ -60,16 +60,17 @@ def used(network: Network) -> set[int]:
 
 
 def spoil(network: Network, until_ns: int) -> None:
-    """Until a time, whatever wants to go by the port goes round, waiting for it: it is warned, and much
-    quicker than all others.
+    """Until a time, whatever wants to go by the port goes round, waiting for it: it is warned, much quicker than
+    all others, and its stamps come back, or it were overdue.
     """
 
     def now() -> None:
         for uplink in uplinks(network):
             path = uplink * LEAVES + REMOTE_LEAF
             write(network, "warned_until_ticks", path, FOREVER * (uplink == PORT))
-            write(network, "path_rtt_ticks", path, 1_000 if uplink == PORT else 1_000_000)
+            write(network, "path_rtt_ticks", path, RTT_NS if uplink == PORT else 100 * RTT_NS)
             write(network, "path_rtt_seen_ticks", path, network.now_ns + 1)
+            write(network, "probe_unanswered_ticks", path, 0)
         if network.now_ns < until_ns:
             network.call_at(network.now_ns + RTT_NS // 4, now)
         else:
@@ -197,7 +198,7 @@ def test_nothing_is_made_up() -> None:
         {
             "scheme": "rlb:variant=drill,fault=1",
             "topology": "leaf-spine:leaves=3,spines=4,hosts=4,rate=40Gbps,delay=2us",
-            "workload": "incast:degree=8,size=128KiB",
+            "workload": "incast:degree=8,size=256KiB",
             "target": "virtual",
             "seed": 1,
         }
