@@ -87,6 +87,9 @@ def test_two_flows_and_one_link(tmp_path: Path) -> None:
     whole_ns = FIRST_NS + 3 * NEXT_NS
     assert summary.floor.by == "destinations"
     assert summary.floor.fct_mean_ns == pytest.approx((whole_ns + 2 * whole_ns) / 2 + 2 * LINK_NS)
+    # shared fairly, both end when all is sent
+    assert summary.fair
+    assert summary.fair.fct_mean_ns == pytest.approx(2 * whole_ns + 2 * LINK_NS)
     packets = summary.packets
     assert (packets.sent, packets.delivered, packets.first_delivered, packets.retransmitted) == (8, 8, 8, 0)
     assert (packets.out_of_order, packets.out_of_order_raw) == (0, 0)

@@ -95,4 +95,8 @@ def test_no_run_is_below(topology: str, workload: str, transport: str) -> None:
         assert floor
         assert result.complete
         assert 0 < floor.fct_mean_ns <= mean([row.fct_ns or 0 for row in rows])
+        fair = result.summary.fair
+        assert fair
+        assert floor.fct_mean_ns <= fair.fct_mean_ns * (1 + 1e-9)
+        assert floor.slowdown_mean <= fair.slowdown_mean * (1 + 1e-9)
         assert 0 < floor.slowdown_mean <= mean([row.slowdown or 0 for row in rows])

@@ -24,7 +24,7 @@ for M_i. And each FCT_i is at least p_i + d_i, alone; the larger of the two sums
 Sets that hold each flow once can be added up, and flows that pass no such part (within their leaf, or
 group) count alone on the link of their source. The bound is the largest of those sums. It leaves out
 answers, what is sent again, background, faults, and that a flow needs several of these parts at once: it is
-below what can be had, and shows at most how much is left to gain. Fair sharing (max-min) is none: of two
+below what can be had, and shows at most how much is left to gain. Fair sharing (fair.py) is none: of two
 equal flows on one link it ends both late, and one after the other has the smaller mean.
 
 Flows start when they did: where they wait for others, the floor is that of this run.
@@ -40,7 +40,9 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from tailrace.codec.sizes import wire_bytes
+from tailrace.experiments.results.fair import Fair, Fluid, Part, ends_ns
 from tailrace.experiments.results.rows import FlowRow
+from tailrace.experiments.results.statistics import mean
 from tailrace.topology import Topology
 from tailrace.words.constants import NS_BITS
 
@@ -68,12 +70,8 @@ class Piece:
     ideal_ns: int
 
 
-Part = tuple[str, str]
-"""A kind of part, and which."""
-
-
 class Bounds:
-    """The floors of runs on one topology."""
+    """The floors of runs on one topology, and their times under fair sharing."""
 
     def __init__(self, topology: Topology, mtu_bytes: int, *, delays: bool = True) -> None:
         """Args:
@@ -103,6 +101,26 @@ class Bounds:
         fct, by = max((self._sum(done, kind, least_times), kind) for kind in self._kinds)
         slowdown = max(self._sum(done, kind, least_slowdowns) for kind in self._kinds)
         return Floor(fct / len(done), slowdown / len(done), by)
+
+    def fair(self, rows: Iterable[FlowRow]) -> Fair | UnsetType:
+        """The times of the flows that finished, under fair sharing; unset where none did, or of too many."""
+        done = [row for row in rows if row.fct_ns is not None]
+        fluids = [
+            Fluid(
+                row.start_ns,
+                8 * wire_bytes(row.bytes, self._mtu_bytes)[0],
+                tuple(part for kind in self._kinds.values() if (part := kind(row.src, row.dst)) is not None),
+            )
+            for row in done
+        ]
+        ends = ends_ns(fluids, self._capacity)
+        if not done or ends is None:
+            return UNSET
+        times = [
+            end - row.start_ns + self._far_ns(row.src, row.dst) for row, end in zip(done, ends, strict=True)
+        ]
+        factors = [time / row.ideal_fct_ns for row, time in zip(done, times, strict=True)]
+        return Fair(mean(times), mean(factors))
 
     def _sum(self, rows: Sequence[FlowRow], kind: str, least: Callable[[Sequence[Piece]], float]) -> float:
         """The least sum, where the flows of a part share it, and the others are alone."""

@@ -14,6 +14,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from tailrace.experiments.backends.outcome import DataSeen
+from tailrace.experiments.results.fair import Fair
 from tailrace.experiments.results.floor import Floor
 from tailrace.experiments.results.gaps import GapSummary
 from tailrace.experiments.results.rows import FlowRow
@@ -120,10 +121,10 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     `cpu_s` is what the process took of a processor, `memory_bytes` the most that it held, and `machine`
     where that was. `ranks` are the processes that ran the network, where there were several, and `by_rank`
     is what each of them did in the meantime: `cpu_s`, `waited_s` for others, `meetings`, and `frames` and
-    `bytes` handed across. `sampled` is what samples of ports tell
-    (tailrace/experiments/results/sampled.py), and `floor` what no scheme can beat on the same flows
-    (floor.py there). `metrics` are those from outside (metrics.py), `plugins` all that was loaded from
-    there, with its SHA-256 or version.
+    `bytes` handed across. `sampled` is what samples of ports tell (tailrace/experiments/results/sampled.py);
+    `floor` is what no scheme can beat on the same flows (floor.py there), `fair` what these need under fluid
+    max-min fairness (fair.py). `metrics` are those from outside (metrics.py), `plugins` all that was loaded
+    from there, with its SHA-256 or version.
     """
 
     format: int = FORMAT
@@ -153,6 +154,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     timeouts: int | UnsetType = UNSET
     sampled: Sampled | UnsetType = UNSET
     floor: Floor | UnsetType = UNSET
+    fair: Fair | UnsetType = UNSET
     flowcut: dict[str, int] | UnsetType = UNSET
     flowlets: dict[str, int] | UnsetType = UNSET
     gaps: GapSummary | UnsetType = UNSET

@@ -96,6 +96,7 @@ COLUMNS = (
     Column("pause_mean_ns", is_time=True, title="mean pause", rank=8),
     *FLOWLETS,
     *SAMPLED,
+    Column("fct_fair_ns", is_time=True, unit_of=_FCT, title="FCT fair", rank=8),
     Column("fct_floor_ns", is_time=True, unit_of=_FCT, title="FCT floor", rank=8),
 )
 """All that is shown of runs; of these those in which something was observed. Shares are from 0 to 1.
@@ -364,6 +365,7 @@ def measured(summary: Summary, metrics: Mapping[str, Metric] | None = None) -> R
         **dict(zip((column.name for column in LOSSLESS), lossless_counts(summary), strict=True)),
         "pause_mean_ns": None if isinstance(summary.pfc, UnsetType) else summary.pfc.get("mean_pause_ns"),
         **_of_samples(summary),
+        "fct_fair_ns": None if isinstance(summary.fair, UnsetType) else summary.fair.fct_mean_ns,
         "fct_floor_ns": None if isinstance(summary.floor, UnsetType) else summary.floor.fct_mean_ns,
         "flowlets": flowlets,
         "stretched": stretched,

@@ -113,6 +113,7 @@ def _summary(planned: Plan, outcome: Outcome, rows: tuple[FlowRow, ...]) -> Summ
         own[chosen.algorithm] = steering(rows)
     counted, queues = measured_rows(rows), outcome.timelines.queues
     delivered = sum(row.received for row in rows)
+    bounds = Bounds(planned.topology, planned.job.nic.mtu_bytes, delays=outcome.delays)
     return Summary(
         scheme=experiment.scheme,
         variant=parse(experiment.scheme, "scheme").options.get("variant", UNSET),
@@ -146,7 +147,8 @@ def _summary(planned: Plan, outcome: Outcome, rows: tuple[FlowRow, ...]) -> Summ
         drained_ns=sum(row.drained_ns for row in rows),
         timeouts=UNSET if "timeouts" in outcome.unobserved else sum(row.timeouts for row in rows),
         sampled=UNSET if queues is None else sampled(queues, planned.topology),
-        floor=Bounds(planned.topology, planned.job.nic.mtu_bytes, delays=outcome.delays).floor(counted),
+        floor=bounds.floor(counted),
+        fair=bounds.fair(counted),
         flowcut=own.pop("flowcut", UNSET),
         flowlets=flowlets(outcome.counters, {host.switch for host in planned.topology.hosts}),
         gaps=UNSET

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fluid max-min fairness: the definition itself, sums that must hold, and cases known by hand."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tailrace.experiments.results import fair
+from tailrace.experiments.results.fair import Fluid, Part, ends_ns, rates
+
+PARTS: tuple[Part, ...] = tuple(("part", str(number)) for number in range(5))
+own = st.lists(st.sampled_from(PARTS), min_size=1, max_size=3, unique=True).map(tuple)
+capacities = st.fixed_dictionaries({part: st.integers(1, 20) for part in PARTS})
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(st.lists(own, min_size=1, max_size=8), capacities)
+def test_each_flow_has_a_bottleneck(flows: list[tuple[Part, ...]], capacity: dict[Part, int]) -> None:
+    """No part passes more than it can; and each flow has a part that is full, in which none is faster: so it can
+    gain only from one that is no faster.
+    """
+    found = rates(dict(enumerate(flows)), capacity)
+    assert found.keys() == set(range(len(flows)))
+    used = {part: sum(found[n] for n, parts in enumerate(flows) if part in parts) for part in PARTS}
+    for part in PARTS:
+        assert used[part] <= capacity[part] * (1 + 1e-9)
+    for number, parts in enumerate(flows):
+        assert any(
+            used[part] == pytest.approx(capacity[part])
+            and all(
+                found[n] <= found[number] * (1 + 1e-9) for n, others in enumerate(flows) if part in others
+            )
+            for part in parts
+        )
+
+
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(st.lists(st.tuples(st.integers(0, 50), st.integers(1, 500)), min_size=1, max_size=8))
+def test_a_single_part_works_all_the_time(jobs: list[tuple[int, int]]) -> None:
+    """Whoever shares it how, it is free again at one time; and none ends before it could alone."""
+    flows = [Fluid(start, bits, (PARTS[0],)) for start, bits in jobs]
+    ends = ends_ns(flows, {PARTS[0]: 10**9})
+    assert ends is not None
+    free = 0.0
+    for start, bits in sorted(jobs):
+        free = max(free, start) + bits
+    assert max(ends) == pytest.approx(free)
+    for (start, bits), end in zip(jobs, ends, strict=True):
+        assert end >= start + bits - 1e-6
+
+
+def test_by_hand() -> None:
+    """Two share a link until the shorter one has ended; a third, elsewhere, takes what they leave of its own."""
+    one, two = PARTS[:2]
+    flows = [Fluid(0, 1000, (one,)), Fluid(0, 3000, (one, two)), Fluid(0, 3000, (two,))]
+    # 0.5, 0.5, 1.5 bit/ns; after 2000 ns both that are left would have 1 each, but only one is
+    assert ends_ns(flows, {one: 10**9, two: 2 * 10**9}) == pytest.approx([2000, 4000, 2000])
+
+
+def test_what_takes_too_long_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    flows = [Fluid(0, 1000 + number, PARTS[:1]) for number in range(4)]
+    monkeypatch.setattr(fair, "MOST_STEPS", 4 + 3 + 2 + 1)
+    assert ends_ns(flows, {PARTS[0]: 10**9}) is not None
+    monkeypatch.setattr(fair, "MOST_STEPS", 4 + 3 + 2)
+    assert ends_ns(flows, {PARTS[0]: 10**9}) is None
