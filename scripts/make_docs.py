@@ -33,7 +33,7 @@ HEAD = """# Tailrace from Python
 """
 SECTIONS = {
     "Experiments": ("experiment", "Keys", "Experiment"),
-    "Running them": ("run", "compare", "sweep"),
+    "Running them": ("run", "repeat", "compare", "sweep"),
     "Results": ("Result", "Comparison", "Sweep", "Summary"),
     "Earlier results": ("open_result", "open_comparison", "open_sweep"),
     "Errors": ("Error", "SpecError", "FileError", "TargetError", "RunError"),
