@@ -106,7 +106,6 @@ class FlowcutTest(FabricTest):
         ticks_per_byte: int = 0,
         min_left: int = 0,
         resume_bytes: int = 0,
-        credit_bytes: int = 0,
     ) -> None:
         """Set when and how to drain; never, unless a threshold is given."""
         action = self.action(
@@ -117,9 +116,21 @@ class FlowcutTest(FabricTest):
             ticks_per_byte=ticks_per_byte,
             min_left=min_left,
             resume_bytes=resume_bytes,
-            credit_bytes=credit_bytes,
         )
         self.set_default("drain_config", action)
+
+    def configure_pauses(
+        self, *, by_class: bool = False, quanta: int = 0, obey_bytes: int = 0, credit_bytes: int = 0
+    ) -> None:
+        """Set how a source is told to stop; by a plain XOFF, unless something is given."""
+        action = self.action(
+            "set_pause",
+            by_class=int(by_class),
+            quanta=quanta,
+            obey_bytes=obey_bytes,
+            credit_bytes=credit_bytes,
+        )
+        self.set_default("pause_config", action)
 
     # ---- data and ACKs ----
 

@@ -1,22 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // A Flowcut ACK at a switch that tracked its data packet: bytes off the count, RTT, drain (Flowcut §II-A, §II-B).
 //
-//   entry found    in flight -= bytes; 0 -> entry deleted, XON if it was draining
+//   entry found    in flight -= bytes; 0 -> entry deleted, XON if it was draining (pause.p4)
 //                  RTT or its growth above the threshold -> XOFF (at the switch of the source), or the ACK is marked
 //   untracked      the packet had gone untracked: the bucket's count -= bytes
 //   neither        of bytes that were forgotten: nothing
 #ifndef FLOWCUT_ACK_P4
 #define FLOWCUT_ACK_P4
 #include "flowcut/moved.p4"
+#include "flowcut/pause.p4"
 #include "flowcut/probe.p4"
 #include "flowcut/rtt.p4"
-
-// What the switch of the source has to tell the source.
-enum bit<2> Tell_t {
-    NOTHING = 0,
-    STOP    = 1,
-    GO      = 2
-}
 
 // What a sender says (bth.left) when it can say no more: then no threshold is too high for the flow.
 const bit<8> LEFT_OR_MORE = 127;
@@ -66,12 +60,14 @@ control AckOfTracked(in probe_t probe, in bit<32> flow_hash, in ticks_t now_tick
             flowcut_deleted.count(0);
         } else if (state == FlowState_t.DRAINING) {
             // §IV-C: no more than resume_bytes can be overtaken, which bounds the out-of-order degree.
+            tell = Tell_t.STILL;
             if (at_source && config.resume_bytes != 0 && in_flight <= config.resume_bytes) {
                 flow_state.write(probe.index, FlowState_t.RESELECT);
                 tell = Tell_t.GO;
             }
         } else if (state == FlowState_t.TRACKED && drain) {
             flow_state.write(probe.index, FlowState_t.DRAINING);
+            flow_after_stop_bytes.write(probe.index, 0);
             tell = Tell_t.STOP;
             hdr.ack.congested = 1;  // read by the switch of the source, where this is another one
         }
@@ -89,39 +85,6 @@ control IsCounted(in probe_t probe, in bit<32> stamp_ticks, in bit<1> untracked,
         // no stamp is compared with a time that is longer ago than ACKs can be on their way
         if (STAMPS_COMPARE(age_ticks) && !LONG_AGO(now_ticks, since_ticks, age_ticks)) {
             is_counted = is_counted && !IS_BEFORE(stamp_ticks, since_ticks[31:0]);
-        }
-    }
-}
-
-// The ACK ends here; it leaves as XOFF or XON to its flow's source, or not at all.
-control TellSource(in Tell_t tell, in bit<32> credit_bytes, inout headers_t hdr, inout metadata_t meta,
-                   inout standard_metadata_t standard_metadata) {
-    apply {
-        if (tell == Tell_t.NOTHING) {
-            mark_to_drop(standard_metadata);  // consumed, not lost
-            meta.kind = PacketKind_t.NONE;
-        } else {
-            hdr.ethernet.dst = MAC_TO_NEIGHBOUR;
-            hdr.tailrace.subtype = Subtype_t.FLOW_PAUSE;
-            hdr.pause.setValid();
-            hdr.pause.src = hdr.ack.src;
-            hdr.pause.dst = hdr.ack.dst;
-            hdr.pause.sport = hdr.ack.sport;
-            hdr.pause.dport = hdr.ack.dport;
-            hdr.pause.protocol = hdr.ack.protocol;
-            hdr.pause.op = PauseOp_t.XON;
-            hdr.pause.credit_bytes = 0;
-            if (tell == Tell_t.STOP) {
-                hdr.pause.op = PauseOp_t.XOFF;
-                if (credit_bytes != 0) {
-                    hdr.pause.op = PauseOp_t.XOFF_CREDIT;
-                    hdr.pause.credit_bytes = credit_bytes;
-                }
-                xoff_sent.count(0);
-            } else {
-                xon_sent.count(0);
-            }
-            hdr.ack.setInvalid();
         }
     }
 }
@@ -150,7 +113,7 @@ control AckHere(in probe_t probe, in bit<32> flow_hash, in ticks_t now_ticks, in
         hdr.stamps.pop_front(1);
         hdr.ack.stamps = hdr.ack.stamps - 1;
         if (at_source) {
-            tell_source.apply(tell, config.credit_bytes, hdr, meta, standard_metadata);
+            tell_source.apply(tell, probe.index, hdr, meta, standard_metadata);
         }
     }
 }

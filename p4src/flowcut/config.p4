@@ -28,7 +28,6 @@ struct flowcut_config_t {
     bit<32>       ticks_per_byte;   // unsigned 16.16: the `t` of §II-B
     bit<8>        min_left;         // §IV-C: packets that must be left for a drain to pay; 0 = any
     bit<32>       resume_bytes;     // §IV-C: resume when no more is in flight; 0 = when nothing is
-    bit<32>       credit_bytes;     // §II-B: what an XOFF lets the source still send
 }
 
 control FlowcutConfig(out flowcut_config_t config) {
@@ -49,20 +48,19 @@ control FlowcutConfig(out flowcut_config_t config) {
     action set_drain(@name("rtt_threshold") bit<16> rtt_threshold,
                      @name("growth_threshold") bit<16> growth_threshold, @name("alpha") bit<9> alpha,
                      @name("ticks_per_byte") bit<32> ticks_per_byte, @name("min_left") bit<8> min_left,
-                     @name("resume_bytes") bit<32> resume_bytes, @name("credit_bytes") bit<32> credit_bytes) {
+                     @name("resume_bytes") bit<32> resume_bytes) {
         config.rtt_threshold = rtt_threshold;
         config.growth_threshold = growth_threshold;
         config.alpha = alpha;
         config.ticks_per_byte = ticks_per_byte;
         config.min_left = min_left;
         config.resume_bytes = resume_bytes;
-        config.credit_bytes = credit_bytes;
     }
     // Unless told otherwise, never drain.
     @name("drain_config")
     table drain_config {
         actions = { set_drain; }
-        default_action = set_drain(0xFFFF, 0x7FFF, 0, 0, 0, 0, 0);
+        default_action = set_drain(0xFFFF, 0x7FFF, 0, 0, 0, 0);
         size = 1;
     }
 

@@ -9,6 +9,7 @@
 #define FLOWCUT_DATA_P4
 #include "common/drops.p4"
 #include "flowcut/moved.p4"
+#include "flowcut/pause.p4"
 #include "flowcut/probe.p4"
 
 enum bit<4> Decision_t {
@@ -27,6 +28,7 @@ struct decision_t {
     bool       rerouted;   // another port than this flow's last flowcut had
     bool       takes_slot; // UNTRACKED: of untracked_port
     bit<1>     moved;      // the packet says that its flow has left a path on which packets of it may still be
+    bool       after_stop; // the flow drains: its source was asked to stop
     bit<1>     drained;    // the packet says that its flow's last flowcut by this port ended in congestion
 }
 
@@ -121,7 +123,7 @@ control Decide(in probe_t probe, in bit<32> flow_hash, in ticks_t now_ticks, in 
         ticks_t last_ticks = 0;
         history_t history;
         FlowState_t state;
-        decision = { Decision_t.NONE, probe.index, false, false, true, 0, 0 };
+        decision = { Decision_t.NONE, probe.index, false, false, true, 0, false, 0 };
         read_history.apply(flow_hash, history);
         if (after_drain == 1 && history.known && (!probe.found || probe.expired)) {
             note_drained.apply(flow_hash, history);
@@ -135,6 +137,7 @@ control Decide(in probe_t probe, in bit<32> flow_hash, in ticks_t now_ticks, in 
             recall_path.apply(probe.index, meta);
             choose = state == FlowState_t.RESELECT;
             stay = !choose;
+            decision.after_stop = state == FlowState_t.DRAINING;
             decision.what = Decision_t.CONTINUE;
             if (choose) {
                 decision.what = Decision_t.RESELECT;
@@ -175,6 +178,7 @@ control Decide(in probe_t probe, in bit<32> flow_hash, in ticks_t now_ticks, in 
 control Commit(in decision_t decision, in probe_t probe, in ticks_t now_ticks, in metadata_t meta, in bit<8> left,
                in port_t in_port, in port_t out_port) {
     RememberPath() remember_path;
+    NoteAfterStop() note_after_stop;
 
     apply {
         flow_key_t flow = meta.flow;
@@ -216,6 +220,9 @@ control Commit(in decision_t decision, in probe_t probe, in ticks_t now_ticks, i
             flow_last_data_ticks.write(decision.index, now_ticks);
             flow_in_port.write(decision.index, in_port);
             flow_left.write(decision.index, left);
+            if (decision.after_stop) {
+                note_after_stop.apply(decision.index, meta.frame_bytes);
+            }
             if (decision.evicts) {
                 flowcut_expired.count(0);
             }

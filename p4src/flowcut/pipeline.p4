@@ -114,7 +114,7 @@ control FlowcutIngress(inout headers_t hdr, inout metadata_t meta, inout standar
         ticks_t now_ticks = standard_metadata.ingress_global_timestamp;
         flowcut_config_t config;
         probe_t probe = { 0, 0, 0, 0, false, false, false, 0, 0, false, false, 0 };
-        decision_t decision = { Decision_t.NONE, 0, false, false, false, 0, 0 };
+        decision_t decision = { Decision_t.NONE, 0, false, false, false, 0, false, 0 };
         next_hops_t next_hops;
         Role_t role = Role_t.PASS_BY;
         bit<32> hash_value = 0;

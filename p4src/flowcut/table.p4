@@ -111,8 +111,6 @@ control NoteDrained(in bit<32> flow_hash, inout history_t history) {
 @name("flowcut_overflow") counter(1, CounterType.packets_and_bytes) flowcut_overflow;  // packets sent untracked
 @name("flowcut_expired") counter(1, CounterType.packets_and_bytes) flowcut_expired;    // entries past their age
 @name("flowcut_moved") counter(1, CounterType.packets_and_bytes) flowcut_moved;        // left withdrawn paths in flight
-@name("xoff_sent") counter(1, CounterType.packets_and_bytes) xoff_sent;
-@name("xon_sent") counter(1, CounterType.packets_and_bytes) xon_sent;
 @name("acks_made") counter(1, CounterType.packets_and_bytes) acks_made;
 @name("acks_unknown") counter(1, CounterType.packets_and_bytes) acks_unknown;          // of no entry's bytes
 

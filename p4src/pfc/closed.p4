@@ -2,10 +2,8 @@
 // Ports that a pause frame has closed for data. The frame ends here, whoever sent it: a switch or a host's NIC.
 #ifndef PFC_CLOSED_P4
 #define PFC_CLOSED_P4
+#include "pfc/frame.p4"
 #include "pfc/watch.p4"
-
-const bit<16> OPCODE_PFC     = 0x0101;          // IEEE 802.1Qbb
-const bit<16> CLASS_OF_DATA  = 1 << PRIORITY_DATA;
 
 @name("pfc_received") counter(PORTS, CounterType.packets) pfc_received;
 

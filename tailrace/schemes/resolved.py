@@ -49,6 +49,7 @@ class Around(msgspec.Struct, frozen=True, kw_only=True):
     fastest_bps: the fastest link at full speed
     pause_bytes: of an ingress queue at which the words for PFC pause its sender
     marks: flows choose paths of their own, so hosts may mark packets as such
+    lossless: queues pause who fills them (PFC)
     """
 
     mtu_bytes: int | None = None
@@ -60,6 +61,7 @@ class Around(msgspec.Struct, frozen=True, kw_only=True):
     fastest_bps: int = dcqcn.RED_RATE_BPS
     pause_bytes: int | None = None
     marks: bool = False
+    lossless: bool = False
 
     @property
     def frame_bytes(self) -> int:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 from ipaddress import IPv4Address
 
-ETHERTYPE_IPV4, ETHERTYPE_TAILRACE = 0x0800, 0x88B5
+ETHERTYPE_IPV4, ETHERTYPE_TAILRACE, ETHERTYPE_MAC_CONTROL = 0x0800, 0x88B5, 0x8808
 SHIM, ACK, PAUSE = 1, 2, 3
 XOFF, XOFF_CREDIT, XON = 1, 2, 3
 UDP, TCP = 17, 6
@@ -31,6 +31,8 @@ class Kind(Enum):
     DATA = "data"
     ACK = "ack"
     PAUSE = "pause"
+    PFC = "pfc"
+    """Of the class of data."""
     REPLY = "reply"
     """Of one NIC to another: ACK, NAK or CNP of RoCEv2, or the ACK of a NIC that does Flowcut (§II-D)."""
     OTHER = "other"
@@ -62,6 +64,7 @@ class Parsed:
     hops_back: int = 0
     op: int = 0
     credit_bytes: int = 0
+    quanta: int = 0
     wire_bytes: int = 0
 
 
@@ -88,6 +91,8 @@ def parse(frame: bytes, virtual_bytes: int = 0) -> Parsed:
     wire = len(frame) + virtual_bytes
     if ether_type == ETHERTYPE_IPV4:
         return _parse_ipv4(frame, _ETHERNET_BYTES, virtual_bytes, False, 0, ())
+    if ether_type == ETHERTYPE_MAC_CONTROL:
+        return _parse_pfc(frame, wire)
     if ether_type != ETHERTYPE_TAILRACE:
         return Parsed(Kind.OTHER, wire)
     at = _ETHERNET_BYTES + _SUBTYPE_BYTES
@@ -116,6 +121,14 @@ def parse(frame: bytes, virtual_bytes: int = 0) -> Parsed:
         op, credit = struct.unpack_from(">BI", frame, at)
         return Parsed(Kind.PAUSE, wire, key, op=op, credit_bytes=credit, wire_bytes=wire)
     return Parsed(Kind.OTHER, wire)
+
+
+def _parse_pfc(frame: bytes, wire: int) -> Parsed:
+    opcode, classes, quanta = struct.unpack_from(">HHH", frame, _ETHERNET_BYTES)
+    assert frame[:6] == bytes.fromhex("0180c2000001"), "no bridge forwards it"
+    assert (opcode, classes) == (0x0101, 1), "IEEE 802.1Qbb, of priority 0"
+    assert len(frame) == 60 and not any(frame[_ETHERNET_BYTES + 6 :]), "nothing is said of other priorities"
+    return Parsed(Kind.PFC, wire, quanta=quanta, wire_bytes=wire)
 
 
 def _parse_ipv4(

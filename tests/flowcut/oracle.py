@@ -19,6 +19,8 @@ the egress switch, the flow keeps its next hop.
   * While a bucket has untracked bytes, its flows without entry keep the port of their last untracked packet,
     whatever the controller does to the group. (One flow for each 16 bits of the hash has this privilege.)
   * A flow in flight whose port does not lead to its destination any more is dropped.
+  * A source that sends more of a flow that it was asked to stop than it can have held then has its class paused at each
+    ACK, as long as the flow drains; with pauses by class that is how all are asked.
 """
 
 from __future__ import annotations
@@ -59,6 +61,9 @@ class OracleConfig:
     min_left: int
     resume_bytes: int
     credit_bytes: int
+    by_class: bool
+    quanta: int
+    obey_bytes: int
     first_least_loaded: bool = False
     baseline: Mapping[int, tuple[int, int]] = field(default_factory=dict)
 
@@ -74,6 +79,7 @@ class Entry:
     rtt: Averages
     since: int
     state: State = State.TRACKED
+    after_stop: int = 0
 
 
 @dataclass
@@ -118,11 +124,12 @@ class Mark:
 
 @dataclass(frozen=True)
 class Told:
-    """What follows from an ACK: a pause operation for the source (0: none) with its credit, and whether the
-    ACK that goes on is marked."""
+    """What follows from an ACK: a pause operation for the source (0: none) with its credit, or the quanta of a
+    pause of its class, and whether the ACK that goes on is marked."""
 
     op: int = 0
     credit_bytes: int = 0
+    quanta: int | None = None
     congested: bool = False
 
 
@@ -133,6 +140,7 @@ class Counts:
     flowcut_created: int = 0
     flowcut_deleted: int = 0
     flowcut_overflow: int = 0
+    class_pauses_sent: int = 0
     xoff_sent: int = 0
     xon_sent: int = 0
     acks_unknown: int = 0
@@ -200,6 +208,7 @@ class Oracle:
                 entry.state, entry.out_port = State.TRACKED, out_port
                 entry.rtt = Averages(self.config.alpha)
             entry.in_flight += nbytes
+            entry.after_stop += nbytes
             entry.last, entry.in_port, entry.left = now, in_port, left
             return Mark()
         way = self._way(now, bucket, key)
@@ -243,6 +252,7 @@ class Oracle:
         entry.in_flight = max(0, entry.in_flight - nbytes)
         entry.rtt.add(self._least.normalise(rtt, hops, nbytes, self.config.ticks_per_byte))
         op = 0
+        holds = entry.state is State.DRAINING
         if entry.in_flight == 0:
             bucket.ways[bucket.ways.index(entry)] = None
             self.counts.flowcut_deleted += 1
@@ -256,8 +266,16 @@ class Oracle:
                 entry.state, op = State.RESELECT, XON
         elif entry.state is State.TRACKED and self._worth_a_drain(entry, congested):
             entry.state, congested = State.DRAINING, True
+            entry.after_stop = 0
             op = XOFF_CREDIT if self.config.credit_bytes else XOFF
+        if at_source and (op or holds) and (self.config.by_class or (not op and self._disobeyed(entry))):
+            self.counts.class_pauses_sent += 1
+            return Told(quanta=0 if op == XON else self.config.quanta)
         return self._told(op, congested, at_source)
+
+    def _disobeyed(self, entry: Entry) -> bool:
+        """The source was asked to stop the flow, and has sent more of it since than whoever obeys could."""
+        return entry.after_stop > self.config.obey_bytes
 
     def _told(self, op: int, congested: bool, at_source: bool) -> Told:
         if not at_source:

@@ -22,7 +22,7 @@ _MOST_CONTROL_BYTES = 200
 _TICKS_MASK = 0xFFFFFFFF
 
 Control = tuple[object, ...]
-"""Of an ACK: bytes, hops, stamps, congested, hops back; of a pause: operation, credit."""
+"""Of an ACK: bytes, hops, stamps, congested, hops back; of a flow pause: operation, credit; of PFC: quanta."""
 
 
 def _ack(nbytes: int, hops: int, stamps: tuple[Stamp, ...], congested: bool, hops_back: int) -> Control:
@@ -190,6 +190,8 @@ class Replay:
         if rest:
             onward = _ack(frame.acked_bytes, frame.hops, tuple(rest), told.congested, frame.hops_back)
             self._wait_for(own.in_port, Kind.ACK, frame.key, onward)
+        elif told.quanta is not None:
+            self._wait_for(own.in_port, Kind.PFC, Parsed(Kind.PFC, 0).key, (told.quanta,))
         elif told.op:
             self._wait_for(own.in_port, Kind.PAUSE, frame.key, (told.op, told.credit_bytes))
 
@@ -199,6 +201,8 @@ class Replay:
 
     def _control_out(self, event: Event, frame: Parsed) -> None:
         content: Control = (frame.op, frame.credit_bytes)
+        if frame.kind is Kind.PFC:
+            content = (frame.quanta,)
         if frame.kind is Kind.ACK:
             content = _ack(frame.acked_bytes, frame.hops, frame.stamps, frame.congested, frame.hops_back)
         for port in (event.port, _ANY_PORT):

@@ -84,8 +84,9 @@ class Run:
 
     def oracle(self, switch: str) -> Oracle:
         """The model with the parameters that the controller wrote into the switch."""
-        table, drain, own = (
-            self._written(switch, n) for n in ("flowcut_config", "drain_config", "switch_config")
+        table, drain, pause, own = (
+            self._written(switch, n)
+            for n in ("flowcut_config", "drain_config", "pause_config", "switch_config")
         )
         seed = own["hash_seed"] ^ own["switch_id"]
         config = OracleConfig(
@@ -97,7 +98,10 @@ class Run:
             ticks_per_byte=drain["ticks_per_byte"],
             min_left=drain["min_left"],
             resume_bytes=drain["resume_bytes"],
-            credit_bytes=drain["credit_bytes"],
+            credit_bytes=pause["credit_bytes"],
+            by_class=bool(pause["by_class"]),
+            quanta=pause["quanta"],
+            obey_bytes=pause["obey_bytes"],
             first_least_loaded=self.config(switch).first_path == "least-loaded",
             baseline=dict(self._baseline(switch)),
         )

@@ -131,6 +131,7 @@ def scenarios(draw: st.DrawFn, /, *, losses: bool = False, flaps: bool = False, 
     controller at once, whatever is in flight behind it.
     """
     topology = draw(st.sampled_from(TOPOLOGIES))
+    pause = "flow" if fixed.get("variant") == "nic" else draw(st.sampled_from(("flow", "flow", "class")))
     options = {
         "variant": draw(st.sampled_from(("full",) if flaps else ("full", "ingress"))),
         "buckets": draw(st.sampled_from([1, 2, 8, 1024])),
@@ -139,7 +140,8 @@ def scenarios(draw: st.DrawFn, /, *, losses: bool = False, flaps: bool = False, 
         "growth": draw(st.sampled_from(["off", "0.1", "1"])),
         "alpha": draw(st.sampled_from([0.05, 0.5, 1])),
         "left": draw(st.sampled_from([0, 5])),
-        "credit": draw(st.sampled_from([0, 2000])),
+        "pause": pause,
+        "credit": draw(st.sampled_from([0, 2000])) if pause == "flow" else 0,
         "first": draw(st.sampled_from(["ecmp", "least-loaded"])),
         "baseline": draw(st.sampled_from(["observed", "topology"])),
         "seed": draw(st.integers(0, 3)),

@@ -64,8 +64,11 @@ class OutFrame:
 class ScriptNic(FrameNic):
     """All flows of one host, whoever is ready first."""
 
+    rate_bps: int = 0
     flows: list[_Flow] = field(default_factory=list)
     pauses: int = 0
+    class_pauses: int = 0
+    closed_until_ns: int = 0
 
     @property
     def idle(self) -> bool:
@@ -75,11 +78,12 @@ class ScriptNic(FrameNic):
         return [flow for flow in self.flows if not flow.done]
 
     def next_time_ns(self, now_ns: int) -> int | None:
-        return min((flow.next_ns() for flow in self._pending()), default=None)
+        first = min((flow.next_ns() for flow in self._pending()), default=None)
+        return None if first is None else max(first, self.closed_until_ns)
 
     def next_frame(self, now_ns: int) -> OutFrame | None:
         ready = [flow for flow in self._pending() if flow.next_ns() <= now_ns]
-        if not ready:
+        if not ready or now_ns < self.closed_until_ns:
             return None
         flow = min(ready, key=_Flow.next_ns)
         number = flow.sent
@@ -91,6 +95,9 @@ class ScriptNic(FrameNic):
 
     def on_frame(self, now_ns: int, frame: bytes, virtual_bytes: int = 0) -> None:
         found = parse(frame, virtual_bytes)
+        if found.kind is Kind.PFC:
+            self.class_pauses += 1
+            self.closed_until_ns = now_ns + -(-found.quanta * 512 * 10**9 // self.rate_bps)
         if found.kind is not Kind.PAUSE:
             return
         self.pauses += 1
@@ -102,7 +109,7 @@ class ScriptNic(FrameNic):
 
 def attach(network: Network, scripts: list[Script]) -> dict[Key, range]:
     """Gives every host a NIC with its flows; the packet numbers of each flow, in the order of sending."""
-    nics = {host.name: ScriptNic() for host in network.topology.hosts}
+    nics = {host.name: ScriptNic(rate_bps=host.rate_bps) for host in network.topology.hosts}
     first = itertools.accumulate((len(script.packets) for script in scripts), initial=1)
     ids: dict[Key, range] = {}
     for script, start in zip(scripts, first, strict=False):

@@ -219,6 +219,8 @@ def test_a_changed_record_does_not_pass(busy: Run, tamper: Tamper) -> None:
         {"age": 1000},
         {"bucket_mask": 0},
         {"first_least_loaded": False},
+        {"by_class": True},
+        {"obey_bytes": -1},
     ],
     ids=str,
 )

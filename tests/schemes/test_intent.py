@@ -20,6 +20,7 @@ from tailrace.p4rt.target import target
 from tailrace.schemes.errors import IntentError
 from tailrace.schemes.registry import parse_scheme
 from tailrace.topology import Host, Link, Switch, Topology, max_switches_on_path, next_hops, parse_topology
+from tailrace.topology.timing import FULL_FRAME_BYTES, base_rtt_ns
 from tests.schemes.planned import intent
 from tests.schemes.walker import Tables, walk
 
@@ -123,6 +124,9 @@ def defaults(found: SwitchIntent) -> dict[str, dict[str, int]]:
 TEN_GBPS = parse_topology("leaf-spine:leaves=2,spines=2,hosts=2,rate=10Gbps")
 
 
+RTT_NS = base_rtt_ns(TEN_GBPS, FULL_FRAME_BYTES)
+
+
 def test_flowcut_configuration() -> None:
     """Thresholds are fixed point numbers, modes come from P4Info, times are ticks of the target."""
     words = "flowcut:rtt=3.5,growth=0.5,alpha=0.25,left=9,resume=3KB,credit=2KB,age=2ms,buckets=8,first=least-loaded"
@@ -142,6 +146,11 @@ def test_flowcut_configuration() -> None:
             "ticks_per_byte": per_byte,
             "min_left": 9,
             "resume_bytes": 3000,
+        }
+        assert found["pause_config"] == {
+            "by_class": 0,
+            "quanta": 2 * RTT_NS * 10 // 512 + 1,
+            "obey_bytes": 2000 + 2 * (RTT_NS * 10 // 8),
             "credit_bytes": 2000,
         }
 

@@ -169,6 +169,7 @@ def _around(
         fastest_bps=meant.topology.fastest_bps,
         pause_bytes=None if meant.pfc is None else meant.pfc.xoff_bytes,
         marks=any(flow.steering for flow in flows),
+        lossless=meant.pfc is not None,
     )
 
 

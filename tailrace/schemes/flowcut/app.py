@@ -28,6 +28,7 @@ from tailrace.topology.timing import ACK_BYTES, least_delays_ns, sending_ns, slo
 from tailrace.words.constants import NS_BITS
 
 OBSERVED, TOPOLOGY = BASELINES = ("observed", "topology")
+FLOW, CLASS = PAUSES = ("flow", "class")
 
 ALPHA_STEPS = 256
 """alpha is a multiple of 1/256 (P4: 8 bits after the point)."""
@@ -46,6 +47,9 @@ class FlowcutSettings(MayDetour, frozen=True, kw_only=True):
     """What Flowcut is given in a network (declaration.FlowcutConfig has the keys).
 
     age_given: the age stays when paths become longer
+    pause: how sources are asked to stop, one of PAUSES
+    pause_quanta: of a pause by PFC, in 512 bit times of a host's link; 0: none
+    obey_bytes: so much may come of a flow after its source was asked to stop
     """
 
     variant: str
@@ -58,6 +62,9 @@ class FlowcutSettings(MayDetour, frozen=True, kw_only=True):
     min_left_packets: int
     resume_bytes: int
     credit_bytes: int
+    pause: str
+    pause_quanta: int
+    obey_bytes: int
     first_path: str
     baseline: str
     slowest_fraction: float
@@ -84,6 +91,7 @@ def settings(plan: Plan, given: FlowcutSettings) -> Iterator[P4Entity]:
     yield from configuration(plan)
     yield _flowcut_config(plan, given)
     yield _drain_config(plan, given)
+    yield _pause_config(plan, given)
     if given.baseline == TOPOLOGY:
         yield from _rtt_baseline(plan, given)
 
@@ -119,10 +127,19 @@ def _drain_config(plan: Plan, given: FlowcutSettings) -> P4Entity:
         "ticks_per_byte": ticks_per_byte(uplink_bps(plan), plan.target.tick_ns),
         "min_left": given.min_left_packets,
         "resume_bytes": given.resume_bytes,
-        "credit_bytes": given.credit_bytes,
     }
     fitted = {name: fitting(plan, name, "set_drain", name, value) for name, value in values.items()}
     return default_action("drain_config", "set_drain", **fitted)
+
+
+def _pause_config(plan: Plan, given: FlowcutSettings) -> P4Entity:
+    values = {
+        "quanta": given.pause_quanta,
+        "obey_bytes": given.obey_bytes,
+        "credit_bytes": given.credit_bytes,
+    }
+    fitted = {name: fitting(plan, name, "set_pause", name, value) for name, value in values.items()}
+    return default_action("pause_config", "set_pause", by_class=int(given.pause == CLASS), **fitted)
 
 
 def _thresholds(plan: Plan, given: FlowcutSettings) -> tuple[int, int]:

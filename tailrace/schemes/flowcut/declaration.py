@@ -7,6 +7,9 @@ RTT, which is 1 on an idle path.
     left      one BDP in full frames, which is what a drain costs, at most what a sender can say (assumption;
               §IV-C has no value)
     age       see `age_ns`
+    pauses    a source disobeys that sends more of a flow that was to stop than OBEY_BDPS bandwidth-delay
+              products and its credit; PFC then pauses it for PAUSE_RTTS base RTTs at a time, or with lossless
+              queues, whose own pauses must not become shorter, for as long as those
     path      in a Dragonfly UGAL-L, as §II-A has it; in NICs, where switches keep no state, minimal or
               Valiant's by a hash; elsewhere shortest paths
 """
@@ -54,12 +57,15 @@ from tailrace.topology.timing import (
     slowest_bps,
 )
 from tailrace.words import Options, keys
-from tailrace.words.constants import NS_BITS
+from tailrace.words.constants import MAX_QUANTA, NS_BITS, NS_PER_S, QUANTUM_BITS
 
 FULL, INGRESS, NIC = VARIANTS = ("full", "ingress", "nic")
 FIRST_PATHS = ("least-loaded", "ecmp")
 
 GROWTH_FRAMES = 5
+
+OBEY_BDPS = 2
+PAUSE_RTTS = 2
 
 GROWTH_OFF = 1e9
 """The growth threshold that nothing reaches."""
@@ -117,7 +123,7 @@ class FlowcutConfig(SchemeConfig, frozen=True, kw_only=True):
 
     name: ClassVar[str] = "flowcut"
     about: ClassVar[str] = "a flow keeps its path while anything of it is in flight"
-    counters: ClassVar[tuple[str, ...]] = ("flowcut_", "xoff_", "xon_", "acks_")
+    counters: ClassVar[tuple[str, ...]] = ("flowcut_", "xoff_", "xon_", "class_pauses_", "acks_")
     variant: Annotated[
         str,
         keys.choice(
@@ -158,6 +164,15 @@ class FlowcutConfig(SchemeConfig, frozen=True, kw_only=True):
     credit_bytes: Annotated[
         int, keys.size("credit", "what a source may still send after XOFF; 0: plain XOFF")
     ] = 0
+    pause: Annotated[
+        str,
+        keys.choice(
+            "pause",
+            "how a source is asked to stop: this flow (where it is ignored, its class), or its class",
+            app.PAUSES,
+            section="Flowcut §II-B",
+        ),
+    ] = app.FLOW
     first_path: Annotated[
         str,
         keys.choice(
@@ -193,10 +208,16 @@ class FlowcutConfig(SchemeConfig, frozen=True, kw_only=True):
 
     def checked(self, options: Options) -> FlowcutConfig:
         check_share(options, self.path)
+        if self.pause == app.CLASS and self.variant == NIC:
+            keys.refuse(options, ("pause",), "switches keep state")
+        if self.pause == app.CLASS and self.credit_bytes:
+            keys.refuse(options, ("credit",), f"pause={app.FLOW} is")
         return self
 
     def resolve(self, topology: Topology, around: Around) -> ResolvedFlowcut:
         in_nics = self.variant == NIC
+        if around.lossless and self.pause == app.CLASS:
+            raise IntentError("scheme flowcut: pause=class goes without PFC, whose pauses it would end early")
         path = paths_on(topology, self.path, MIXED if in_nics else UGAL_L)
         common = self.common(topology, around)
         slowest = min(self.slowest_fraction, around.slowest)
@@ -214,11 +235,19 @@ class FlowcutConfig(SchemeConfig, frozen=True, kw_only=True):
         more["age_ns"] = (
             age_ns(topology, frame_bytes, limit, slowest, path) if own_age_ns is None else own_age_ns
         )
-        frames = -(-bdp_bytes(topology, frame_bytes) // frame_bytes)
-        more["min_left_packets"] = min(frames, MOST_LEFT) if left is None else left
+        bdp = bdp_bytes(topology, frame_bytes)
+        more["min_left_packets"] = min(-(-bdp // frame_bytes), MOST_LEFT) if left is None else left
+        more["obey_bytes"] = self.credit_bytes + OBEY_BDPS * bdp
+        more["pause_quanta"] = MAX_QUANTA if around.lossless else _quanta(topology, frame_bytes)
         found = self.filled(ResolvedFlowcutNic if in_nics else ResolvedFlowcut, topology, around, **more)
         checked_on(topology, self.name, found.dragonfly_paths)
         return found
+
+
+def _quanta(topology: Topology, frame_bytes: int) -> int:
+    """PAUSE_RTTS base RTTs in quanta of the fastest host's link, at most as many as PFC can say."""
+    bits = PAUSE_RTTS * base_rtt_ns(topology, frame_bytes) * max(host.rate_bps for host in topology.hosts)
+    return min(MAX_QUANTA, -(-bits // (QUANTUM_BITS * NS_PER_S)))
 
 
 def _program(path: str, *, in_nics: bool) -> str:

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the switch of a flow's source does to be obeyed (Flowcut §II-B): a flow pause (fine-grain flow control), and PFC,
+// which pauses the whole class of data, where sources know no flow pauses, or ignore them.
+//
+//   drain begins             XOFF                            by_class: PFC
+//   ACK while it drains      source disobeys: PFC            by_class: PFC, which renews the pause
+//   drain ends               XON                             by_class: PFC, 0 quanta
+//
+// A source disobeys when it has sent more than obey_bytes of the flow since it was asked to stop. That is more than
+// its credit and what the link and the NIC held at that moment, so whoever obeys is never taken for one who does not.
+// PFC is asked for again by every ACK of such a flow, so no count of pauses can go wrong: what begins with no ACK ends
+// with its quanta. It goes out by the port by which the flow's data came in, to a host.
+#ifndef FLOWCUT_PAUSE_P4
+#define FLOWCUT_PAUSE_P4
+#include "flowcut/table.p4"
+#include "pfc/frame.p4"
+
+// What the switch of the source has to tell the source.
+enum bit<4> Tell_t {
+    NOTHING = 0,
+    STOP    = 1,
+    STILL   = 2,  // the flow drains yet
+    GO      = 3
+}
+
+struct pause_config_t {
+    bit<1>  by_class;
+    bit<16> quanta;
+    bit<32> obey_bytes;
+    bit<32> credit_bytes;
+}
+
+control PauseConfig(out pause_config_t config) {
+    // by_class      1: PFC instead of flow pauses
+    // quanta        of a pause by PFC, in 512 bit times of the source's link; 0: none
+    // obey_bytes    so much may come of a flow after its source was asked to stop
+    // credit_bytes  of these, what an XOFF lets the source still send; 0: a plain XOFF
+    action set_pause(@name("by_class") bit<1> by_class, @name("quanta") bit<16> quanta,
+                     @name("obey_bytes") bit<32> obey_bytes, @name("credit_bytes") bit<32> credit_bytes) {
+        config = { by_class, quanta, obey_bytes, credit_bytes };
+    }
+    @name("pause_config")
+    table pause_config {
+        actions = { set_pause; }
+        default_action = set_pause(0, 0, 0, 0);
+        size = 1;
+    }
+    apply {
+        pause_config.apply();
+    }
+}
+
+@name("flow_after_stop_bytes") register<bit<32>>(ENTRIES) flow_after_stop_bytes;  // index: entry; since the XOFF
+@name("xoff_sent") counter(1, CounterType.packets_and_bytes) xoff_sent;
+@name("xon_sent") counter(1, CounterType.packets_and_bytes) xon_sent;
+@name("class_pauses_sent") counter(1, CounterType.packets_and_bytes) class_pauses_sent;
+
+// Data of a flow that drains.
+control NoteAfterStop(in bit<32> index, in bit<32> bytes) {
+    apply {
+        bit<32> before;
+        flow_after_stop_bytes.read(before, index);
+        flow_after_stop_bytes.write(index, before |+| bytes);
+    }
+}
+
+// The ACK becomes a PFC frame.
+control PauseClass(in bit<16> quanta, inout headers_t hdr) {
+    apply {
+        hdr.ethernet.dst = MAC_TO_NEIGHBOUR;
+        hdr.ethernet.ether_type = ETHERTYPE_MAC_CONTROL;
+        hdr.tailrace.setInvalid();
+        hdr.pfc.setValid();
+        hdr.pfc = { OPCODE_PFC, CLASS_OF_DATA, quanta, 0 };
+        hdr.pfc_padding.setValid();
+        hdr.pfc_padding.zeros = 0;
+        class_pauses_sent.count(0);
+    }
+}
+
+// The ACK becomes a flow pause.
+control PauseFlow(in Tell_t tell, in bit<32> credit_bytes, inout headers_t hdr) {
+    apply {
+        hdr.ethernet.dst = MAC_TO_NEIGHBOUR;
+        hdr.tailrace.subtype = Subtype_t.FLOW_PAUSE;
+        hdr.pause.setValid();
+        hdr.pause.src = hdr.ack.src;
+        hdr.pause.dst = hdr.ack.dst;
+        hdr.pause.sport = hdr.ack.sport;
+        hdr.pause.dport = hdr.ack.dport;
+        hdr.pause.protocol = hdr.ack.protocol;
+        hdr.pause.op = PauseOp_t.XON;
+        hdr.pause.credit_bytes = 0;
+        if (tell == Tell_t.STOP) {
+            hdr.pause.op = PauseOp_t.XOFF;
+            if (credit_bytes != 0) {
+                hdr.pause.op = PauseOp_t.XOFF_CREDIT;
+                hdr.pause.credit_bytes = credit_bytes;
+            }
+            xoff_sent.count(0);
+        } else {
+            xon_sent.count(0);
+        }
+    }
+}
+
+// The ACK ends here; it leaves as a pause to its flow's source, or not at all.
+control TellSource(in Tell_t tell, in bit<32> index, inout headers_t hdr, inout metadata_t meta,
+                   inout standard_metadata_t standard_metadata) {
+    PauseConfig() pause_config;
+    PauseClass() pause_class;
+    PauseFlow() pause_flow;
+
+    apply {
+        pause_config_t config;
+        pause_config.apply(config);
+        bool by_class = config.by_class == 1;
+        if (tell == Tell_t.STILL && !by_class) {
+            bit<32> bytes;
+            flow_after_stop_bytes.read(bytes, index);
+            by_class = bytes > config.obey_bytes;
+        }
+        if (tell == Tell_t.NOTHING || (tell == Tell_t.STILL && !by_class) || (by_class && config.quanta == 0)) {
+            mark_to_drop(standard_metadata);  // consumed, not lost
+            meta.kind = PacketKind_t.NONE;
+        } else {
+            if (by_class) {
+                bit<16> quanta = config.quanta;
+                if (tell == Tell_t.GO) {
+                    quanta = 0;
+                }
+                pause_class.apply(quanta, hdr);
+            } else {
+                pause_flow.apply(tell, config.credit_bytes, hdr);
+            }
+            hdr.ack.setInvalid();
+        }
+    }
+}
+
+#endif
