@@ -12,6 +12,7 @@ from tailrace.native.runtime.types import (
     Account,
     BufferConfig,
     BufferState,
+    Held,
     PfcConfig,
     PfcStats,
     PortStats,
@@ -78,7 +79,8 @@ class Ports(Core):
             raise StateError("range", f"port {port}, PFC watchdog: a time below 0")
         ignore = watchdog.action == "ignore"
         watched = (ps(watchdog.detect_ns), ps(watchdog.restore_ns), share_ppm, ignore)
-        self._do(f"port {port}, PFC", self._lib.tr_port_pfc, port, [(enabled, pfc.quanta, limits, watched)])
+        raw = [(enabled, pfc.quanta, limits, watched, pfc.rise)]
+        self._do(f"port {port}, PFC", self._lib.tr_port_pfc, port, raw)
 
     def pfc_stats(self, port: int, priority: int, at_ns: int = 0) -> PfcStats:
         """PFC of a port and priority; what lasts is counted up to `at_ns`, or now if that is later."""
@@ -92,6 +94,14 @@ class Ports(Core):
             raw,
         )
         return PfcStats(**fields(raw))
+
+    def held(self, at_ns: int) -> list[Held]:
+        """The queues that pauses hold at a time, by port and priority: an item for each account."""
+        found = ffi.new("uint32_t *")
+        self._do("queues", self._lib.tr_held_read, ps(at_ns), ffi.NULL, 0, found)
+        raw = ffi.new("tr_held[]", found[0])
+        self._do("queues", self._lib.tr_held_read, ps(at_ns), raw, len(raw), found)
+        return [Held(**fields(raw + place)) for place in range(len(raw))]
 
     def buffer_config(self, buffer: BufferConfig) -> None:
         """Limits the memory of all ports together; 0 bytes: no limit."""

@@ -29,7 +29,7 @@ class PortError(Error):
 
 @dataclass(frozen=True, slots=True)
 class PfcLimits:
-    """Thresholds in bytes of what came in by one port and waits with one priority."""
+    """Thresholds in bytes of what came in by one port with one priority."""
 
     xoff_bytes: int
     xon_bytes: int
@@ -41,7 +41,9 @@ class PfcConfig:
     """PFC of a port (RLB §II-A): lossless priorities and their thresholds in bytes.
 
     `own` names priorities whose thresholds differ; `quanta` is the pause asked for, in 512 bit times. With
-    `watchdog` None it depends on what is at the port, where that is known, else it is `Watchdog()`.
+    `watchdog` None it depends on what is at the port, where that is known, else it is `Watchdog()`. What came
+    in by the port waits `rise` priorities above that with which its sender had sent it, and is counted, and
+    paused, with that.
     """
 
     priorities: Sequence[int]
@@ -51,6 +53,7 @@ class PfcConfig:
     quanta: int = 0xFFFF
     own: Mapping[int, PfcLimits] = field(default_factory=dict)
     watchdog: Watchdog | None = None
+    rise: int = 0
 
     @property
     def least_xoff_bytes(self) -> int:
@@ -251,6 +254,21 @@ class PfcStats:
     storming: int
     storm_dropped: int
     storm_ns: int
+
+
+class Held(NamedTuple):
+    """Of what waits in a queue that a pause holds, the bytes on one account: what came in by `from_port` with
+    `from_priority`. Its sender is paused where `pausing` is 1, and goes on when no more than `xon_bytes` of
+    all that is on the account are left.
+    """
+
+    port: int
+    priority: int
+    from_port: int
+    from_priority: int
+    bytes: int
+    xon_bytes: int
+    pausing: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,10 @@ _SIZES = ("xoff", "xon", "headroom")
 
 @dataclass(frozen=True, slots=True)
 class PfcSpec:
-    """Thresholds of some priorities of a port, None: of all ports; `quanta` is the pause asked for."""
+    """Thresholds of some priorities of a port, None: of all ports; `quanta` is the pause asked for.
+
+    What comes in by the port waits `rise` priorities above that with which it was sent.
+    """
 
     port: int | None
     priorities: tuple[int, ...]
@@ -32,6 +35,7 @@ class PfcSpec:
     xon_bytes: int
     headroom_bytes: int
     quanta: int = MAX_QUANTA
+    rise: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +61,7 @@ class WatchdogSpec:
 
 
 def parse_pfc(text: str) -> PfcSpec:
-    """PFC as [PORT:]3,4:xoff=96KiB,xon=64KiB,headroom=48KiB, perhaps with ,quanta=N.
+    """PFC as [PORT:]3,4:xoff=96KiB,xon=64KiB,headroom=48KiB, perhaps with ,quanta=N and ,rise=N.
 
     Raises:
         ValueError: it is none; UnitError where a size is none.
@@ -69,12 +73,15 @@ def parse_pfc(text: str) -> PfcSpec:
     priorities = tuple(int(number) for number in numbers.split(","))
     values = dict(item.split("=", 1) for item in rest.split(","))
     quanta = int(values.pop("quanta", str(MAX_QUANTA)))
+    rise = int(values.pop("rise", "0"))
     if set(values) != set(_SIZES) or not all(0 <= p < C.TR_MAX_PRIORITIES for p in priorities):
         raise UnitError(text)
     xoff, xon, headroom = (parse_bytes(values[name]) for name in _SIZES)
     if xon > xoff or max(xoff, headroom) > MOST_BYTES or not 0 < quanta <= MAX_QUANTA:
         raise UnitError(text)
-    return PfcSpec(int(port) if colon else None, priorities, xoff, xon, headroom, quanta)
+    if not 0 <= rise < C.TR_MAX_PRIORITIES:
+        raise UnitError(text)
+    return PfcSpec(int(port) if colon else None, priorities, xoff, xon, headroom, quanta, rise)
 
 
 def parse_port_watchdog(text: str) -> WatchdogSpec:
@@ -155,7 +162,7 @@ def _config(specs: Sequence[PfcSpec]) -> PfcConfig:
     }
     last = specs[-1]
     thresholds = (last.xoff_bytes, last.xon_bytes, last.headroom_bytes)
-    return PfcConfig(tuple(sorted(own)), *thresholds, last.quanta, own)
+    return PfcConfig(tuple(sorted(own)), *thresholds, last.quanta, own, rise=last.rise)
 
 
 def buffer_config(spec: BufferSpec | None) -> BufferConfig | None:

@@ -279,7 +279,7 @@ def _add_own_options(parser: argparse.ArgumentParser, number: Callable[[str], ob
     add(
         "--pfc",
         action="append",
-        type=_typed(parse_pfc, "[PORT:]PRIORITIES:xoff=BYTES,xon=BYTES,headroom=BYTES[,quanta=N]"),
+        type=_typed(parse_pfc, "[PORT:]PRIORITIES:xoff=BYTES,xon=BYTES,headroom=BYTES[,quanta=N][,rise=N]"),
         metavar="SPEC",
         help="lossless priorities of a port or all, as 3,4:xoff=96KiB,xon=64KiB,headroom=48KiB; repeatable",
     )

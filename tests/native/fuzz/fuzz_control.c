@@ -251,6 +251,7 @@ static void port_call(tr_switch *s, fuzz_rng *rng)
     tr_pfc_config pfc = {
         .enabled = (uint8_t)fuzz_next(rng),
         .quanta = (uint16_t)fuzz_next(rng),
+        .rise = (uint8_t)(fuzz_below(rng, 2) ? 0 : fuzz_next(rng)),
     };
     for (unsigned i = 0; i < TR_MAX_PRIORITIES; i++) {
         pfc.of[i].xoff_bytes = fuzz_below(rng, 10000);

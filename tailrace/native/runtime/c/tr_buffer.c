@@ -90,7 +90,7 @@ static enum tr_drop charge(tr_switch *s, tr_pfc_state *st,
 
 static tr_pfc_state *state_of(const tr_switch *s, const tr_pkt *p)
 {
-    return &s->ports[p->pfc_port]->pfc_state[p->priority];
+    return &s->ports[p->pfc_port]->pfc_state[p->pfc_class];
 }
 
 /* Takes lossless bytes back and tells nobody; those that were in the headroom. */
@@ -167,13 +167,13 @@ static void recharge(tr_switch *s, tr_pkt *p, tr_pfc_state *st,
         if (charge(s, st, limits, bytes - p->charged_bytes) != TR_DROP_COUNT)
             return;
         if (st->head && !st->paused)
-            tr_pfc_tell(s, p->pfc_port, p->priority, 1);
+            tr_pfc_tell(s, p->pfc_port, p->pfc_class, 1);
     } else if (bytes < p->charged_bytes) {
         uint64_t gone = p->charged_bytes - bytes;
         uint64_t head = give_back(st, gone);
         s->buffer.head -= head;
         s->buffer.shared -= gone - head;
-        resume(s, p->pfc_port, p->priority);
+        resume(s, p->pfc_port, p->pfc_class);
     }
     p->charged_bytes = bytes;
 }
@@ -181,34 +181,37 @@ static void recharge(tr_switch *s, tr_pkt *p, tr_pfc_state *st,
 enum tr_drop tr_buffer_admit(tr_switch *s, tr_pkt *p, uint32_t priority)
 {
     const tr_port *t = s->ports[p->pfc_port];
+    uint32_t class = tr_pfc_class(t, priority);
     uint32_t bytes = tr_pkt_bytes(p), before = TR_MAX_PRIORITIES;
     enum tr_drop full = TR_DROP_COUNT;
-    if (p->charge == TR_CHARGE_LOSSLESS && p->priority == priority &&
-        t->pfc.enabled >> priority & 1) {
-        recharge(s, p, &t->pfc_state[priority], &t->pfc.of[priority], bytes);
+    if (p->charge == TR_CHARGE_LOSSLESS && p->pfc_class == class &&
+        t->pfc.enabled >> class & 1) {
+        recharge(s, p, &t->pfc_state[class], &t->pfc.of[class], bytes);
         return TR_DROP_COUNT;
     }
     if (p->charge) {
         if (p->charge == TR_CHARGE_LOSSLESS)
-            before = p->priority;
+            before = p->pfc_class;
         discharge(s, p);
     }
-    if (t && t->pfc.enabled >> priority & 1) {
-        tr_pfc_state *st = &t->pfc_state[priority];
-        full = charge(s, st, &t->pfc.of[priority], bytes);
-        if (full == TR_DROP_COUNT)
+    if (t && t->pfc.enabled >> class & 1) {
+        tr_pfc_state *st = &t->pfc_state[class];
+        full = charge(s, st, &t->pfc.of[class], bytes);
+        if (full == TR_DROP_COUNT) {
             p->charge = TR_CHARGE_LOSSLESS;
+            p->pfc_class = (uint8_t)class;
+        }
         /* a packet that is refused says so, too, if one is left to resume it */
         if (!st->paused && (st->head || (full != TR_DROP_COUNT && st->shared)))
-            tr_pfc_tell(s, p->pfc_port, priority, 1);
+            tr_pfc_tell(s, p->pfc_port, class, 1);
         else if (st->paused && full != TR_DROP_COUNT)
-            tr_pfc_insist(s, p->pfc_port, priority);
+            tr_pfc_insist(s, p->pfc_port, class);
     } else {
         full = charge_lossy(s, p, bytes);
     }
     p->charged_bytes = bytes;
     if (before < TR_MAX_PRIORITIES &&
-        (before != priority || full != TR_DROP_COUNT))
+        (before != class || full != TR_DROP_COUNT))
         resume(s, p->pfc_port, before);
     return full;
 }
@@ -218,7 +221,7 @@ void tr_buffer_release(tr_switch *s, tr_pkt *p)
     int lossless = p->charge == TR_CHARGE_LOSSLESS;
     discharge(s, p);
     if (lossless)
-        resume(s, p->pfc_port, p->priority);
+        resume(s, p->pfc_port, p->pfc_class);
 }
 
 void tr_buffer_reserve(tr_switch *s)

@@ -71,7 +71,7 @@ typedef struct tr_pkt {
     uint32_t ingress_port;
     uint32_t egress_port;
     uint32_t charged_bytes;  /* of the switch's buffer (tr_buffer.c) */
-    uint16_t pfc_port;       /* whose ingress account they are on */
+    uint16_t pfc_port;       /* whose ingress account they are on, with pfc_class */
     uint8_t priority;
     uint8_t size_class;      /* which free list it came from; packed: those
                               * from TR_SIZE_CLASSES on (tr_pack.c) */
@@ -82,6 +82,7 @@ typedef struct tr_pkt {
     uint32_t generation;     /* of the program it was made for */
     uint32_t size;           /* bytes of the whole block */
     uint8_t charge;          /* enum tr_charge: where charged_bytes stand */
+    uint8_t pfc_class;       /* priority of that account: TR_CHARGE_LOSSLESS */
     uint8_t copy;            /* made of another one: a clone, a replica */
     uint64_t ready_ps;       /* in re-entry queue: when it may enter */
     uint64_t order;          /* in re-entry queue: place among both queues */

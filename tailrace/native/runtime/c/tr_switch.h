@@ -68,7 +68,7 @@ enum tr_drop {
     TR_DROP_COUNT
 };
 
-/* Thresholds of what came in by one port and waits with one priority. */
+/* Thresholds of what came in by one port with one priority. */
 typedef struct tr_pfc_limits {
     uint64_t xoff_bytes;      /* pause the sender above this many bytes */
     uint64_t xon_bytes;       /* resume it at or below this many bytes */
@@ -91,6 +91,8 @@ typedef struct tr_pfc_config {
     uint16_t quanta;          /* pause time asked for, in 512 bit times */
     tr_pfc_limits of[TR_MAX_PRIORITIES];
     tr_pfc_watchdog watchdog;
+    uint8_t rise;             /* what came in here waits so many priorities
+                               * above that with which it was sent */
 } tr_pfc_config;
 
 /* The memory that all ports of a switch share (tr_buffer.c). */
@@ -111,6 +113,17 @@ typedef struct tr_buffer_state_t {
     uint64_t held_bytes;      /* taken by packets that were looked for: equal
                                * to the sum of what is taken */
 } tr_buffer_state_t;
+
+/* Of what waits in a queue that a pause holds: the bytes on one account, that of
+ * a port by which they came in with a priority. */
+typedef struct tr_held {
+    uint32_t port, priority;  /* of the queue */
+    uint32_t from_port, from_priority;
+    uint64_t bytes;
+    uint64_t xon_bytes;       /* of all that is on the account: its sender goes
+                               * on at or below this many */
+    uint32_t pausing;         /* 1: its sender is paused */
+} tr_held;
 
 /* What PFC of one port and priority has done so far. */
 typedef struct tr_pfc_stats {
@@ -264,6 +277,10 @@ int tr_port_pfc(tr_switch *s, uint32_t port, const tr_pfc_config *cfg);
 /* Finite pauses count up to at_ps. */
 int tr_pfc_read(tr_switch *s, uint32_t port, uint32_t prio, uint64_t at_ps,
                 tr_pfc_stats *out);
+/* The queues that pauses hold at a time, one item an account, by port and
+ * priority; how many items there are, of which at most so many are written. */
+int tr_held_read(tr_switch *s, uint64_t at_ps, tr_held *out, uint32_t most,
+                 uint32_t *found);
 /* Storms that begin and those that are over are told by these digests of the
  * program, whose fields are the port and the priority; negative: by none. A
  * program that was just loaded has none. */

@@ -61,7 +61,8 @@ void tr_port_drop(tr_switch *s, tr_port *t, tr_pkt *p, enum tr_drop reason)
 static void refuse(tr_switch *s, tr_port *t, tr_pkt *p, enum tr_drop why)
 {
     const tr_port *from = s->ports[p->pfc_port];
-    int lossless = from && from->pfc.enabled >> p->priority & 1;
+    int lossless =
+        from && from->pfc.enabled >> tr_pfc_class(from, p->priority) & 1;
     if (lossless && !s->refusing) { /* clones of it are just dropped */
         s->refusing = 1;
         int leaves = TR_EGRESS(s, p, s->now_ps);

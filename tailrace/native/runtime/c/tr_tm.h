@@ -10,7 +10,8 @@
  * wire: what is cut off is not kept.
  *
  * PFC (IEEE 802.1Qbb): bytes buffered in the switch are counted by the port
- * they came in on and the priority they were queued with; above xoff the
+ * they came in on and the priority they came with, which is that they are
+ * queued with, less the `rise` of that port; above xoff the
  * sender is paused, at xon it is resumed, beyond xoff + headroom packets are
  * dropped. A pause received stops the queue of that priority. All ports may
  * share one buffer of limited size (tr_buffer.c).
@@ -60,6 +61,14 @@ tr_pkt *tr_pkt_pack(tr_switch *s, tr_pkt *p);
 tr_pkt *tr_pkt_unpack(tr_switch *s, tr_pkt *q);
 
 /* The buffer, and who has how much of it. */
+
+/* The priority with which a packet was sent that came in by this port, NULL:
+ * none, and waits with another one. */
+TR_INLINE uint32_t tr_pfc_class(const tr_port *from, uint32_t priority)
+{
+    uint32_t rise = from ? from->pfc.rise : 0;
+    return priority > rise ? priority - rise : 0;
+}
 
 /* Gives p its room, to wait with this priority; one that has room already (it
  * was recirculated) keeps it where it is lossless, else gets it anew.
