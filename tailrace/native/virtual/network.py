@@ -21,10 +21,12 @@ from types import TracebackType
 
 from tailrace.native.compiler import Program
 from tailrace.native.runtime import SwitchConfig
+from tailrace.native.virtual.deadlock import Stuck, deadlock
 from tailrace.native.virtual.fabric import Progress
 from tailrace.native.virtual.faults import Faults
 from tailrace.native.virtual.observing import Observing
 from tailrace.native.virtual.ranks import Transport
+from tailrace.native.virtual.wire import End
 from tailrace.topology import Topology
 
 PROGRESS_EVENTS = 20_000
@@ -110,6 +112,19 @@ class Network(Faults, Observing):
         """
         self._go(until_ns, stop_at_rest=True, progress=progress, every=progress_events)
         return self.at_rest
+
+    def deadlock(self) -> tuple[Stuck, ...]:
+        """A circle of queues that pauses hold for good, each waiting for the next one (deadlock.py); of
+        several ranks each calls this at the same time. Empty: there is none.
+        """
+        own = {item.id: self.switch(item.name).held(self.now_ns) for item in self.switches}
+        names = {item.id: item.name for item in self.topology.switches}
+        held = {names[number]: found for number, found in self.gathered(own).items()}
+        return deadlock(held, self._neighbour)
+
+    def _neighbour(self, switch: str, port: int) -> End | None:
+        peer = self.topology.ports_of(switch).get(port)
+        return None if peer is None or peer.kind != "switch" else End(peer.name, peer.port)
 
     def advance_to(self, time_ns: int) -> None:
         """Lets time pass up to `time_ns`, whether anything happens or not."""
