@@ -1,18 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
-// Last blocks of ingress, once the egress port is known: ECN, TTL, the accounts.
+// Last blocks of ingress, once the egress port is known: channel, ECN, TTL, the accounts. Programs that define
+// KNOWS_CHANNELS have channels (common/channels.p4).
 #ifndef COMMON_TRANSMIT_P4
 #define COMMON_TRANSMIT_P4
 #include "common/hop_limit.p4"
 #include "common/queues.p4"
 #include "common/red.p4"
+#ifdef KNOWS_CHANNELS
+#include "common/channels.p4"
+#endif
 
 // `wire_bytes`: what the packet is charged with, its length as it came in where nothing was cut off.
 control Finish(in bit<32> wire_bytes, in bit<32> load_bytes, inout headers_t hdr, inout metadata_t meta,
                inout standard_metadata_t standard_metadata) {
     Red() red;
     ChargeQueues() charge_queues;
+#ifdef KNOWS_CHANNELS
+    Channel() channel;
+#endif
 
     apply {
+#ifdef KNOWS_CHANNELS
+        channel.apply(hdr, meta, standard_metadata);
+        if (meta.kind == PacketKind_t.NONE) {
+            return;
+        }
+#endif
         if (hdr.ipv4.isValid()) {
             hdr.ipv4.ttl = hdr.ipv4.ttl - 1;
             red.apply(load_bytes, hdr.ipv4);

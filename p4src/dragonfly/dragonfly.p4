@@ -5,6 +5,7 @@
 //   data from a host for another group    a minimal path and a detour are drawn; the rule takes one of them
 //   other data                            one of the minimal next hops is drawn
 //   everything else                       ECMP on minimal paths
+#define KNOWS_CHANNELS
 #include "pfc/metadata.p4"
 #include <core.p4>
 #include <v1model.p4>

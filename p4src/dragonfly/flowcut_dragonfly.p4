@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Flowcut switching, full switch and ingress only, in a Dragonfly: flowcut.p4 with other paths.
+#define KNOWS_CHANNELS
 #include <core.p4>
 #include <v1model.p4>
 #include "dragonfly/flowcut_paths.p4"

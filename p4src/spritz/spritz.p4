@@ -4,6 +4,7 @@
 //
 //   packet-out | admission -> marks of hosts -> hop limit -> routes -> role -> steer -> tag -> queue limit: trim -> finish
 //              || accounts, counters, path tag
+#define KNOWS_CHANNELS
 #include <core.p4>
 #include <v1model.p4>
 #include "spritz/steer.p4"
