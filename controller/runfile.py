@@ -61,6 +61,7 @@ class RunFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     down: ends of links, (switch, port), that its controller takes for dead, where no relay tells
     suppressed: paths that its controller suppresses, (switch, port, ns until they may come back), likewise
     pfc: PFC that the program does because the traffic manager has none
+    channels: lossless priorities of links between switches; 0: there is one, which packets keep
     plugins: what whoever wrote it had loaded from outside (words.plugins.loaded)
     """
 
@@ -76,6 +77,7 @@ class RunFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Annotated[tuple[str, int, int], Meta(description="a switch, a port and a time")], ...
     ] = ()
     pfc: EmulatedPfc | None = None
+    channels: int = 0
     plugins: tuple[_Text, ...] = ()
 
     def __post_init__(self) -> None:

@@ -33,15 +33,21 @@ REPORT_S = 30.0
 _POLL_S = 0.02
 
 
-def options(pfc: Thresholds, priority: int, statistics: Path, hosts: Sequence[int]) -> list[str]:
+def options(
+    pfc: Thresholds, priority: int, statistics: Path, hosts: Sequence[int], links: Sequence[int]
+) -> list[str]:
     """What a native switch is told: thresholds and watchdogs of its ports, and where to write what it counts.
 
     Args:
-        priority: the lossless one.
+        priority: that of data.
         hosts: the ports that lead to hosts.
+        links: those that lead to switches, on which the lossless priorities are channels, if there are any.
     """
     sizes = f"xoff={pfc.xoff_bytes}B,xon={pfc.xon_bytes}B,headroom={pfc.headroom_bytes}B"
     words = ["--pfc", f"{priority}:{sizes}", "--statistics", str(statistics)]
+    channels = ",".join(map(str, pfc.lossless(priority)))
+    for port in links if pfc.rise else ():
+        words += ["--pfc", f"{port}:{channels}:{sizes},rise={pfc.rise}"]
     words += ["--pfc-watchdog", pfc.watchdog.words()]
     if hosts and pfc.watchdog.detect_ns:
         words += ["--pfc-watchdog", f"{','.join(map(str, hosts))}:host,action={pfc.watchdog.action}"]

@@ -113,7 +113,8 @@ class Run:
             # what is lossless may fill a queue as far as thresholds and memory let it
             hosts = [host.port for host in self.topology.hosts if host.switch == plan.name]
             limit_bytes = None
-            more = fabric_pfc.options(job.pfc, job.nic.data_priority, plan.statistics, hosts)
+            links = [port.number for port in plan.ports if port.number not in hosts]
+            more = fabric_pfc.options(job.pfc, job.nic.data_priority, plan.statistics, hosts, links)
         if job.scheme.recirculates:
             more = [*more, "--recirc-rate", f"{fabric_rate_bps(self.topology)}bps"]
         process = fabric_switches.start(plan, job.switches, limit_bytes, more)

@@ -48,6 +48,7 @@ def _write_run_file(job: Job, switches: Switches, controller: Controller, relay:
         tick_ns=job.switches.tick_ns,
         time_scale=job.time_scale,
         pfc=job.switches.pfc,
+        channels=job.switches.channels,
         relay=str(relay),
         switches={
             name: runfile.RunSwitch(where.address, where.device_id, programs[name])

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Channels of PFC: the priority with which a packet waits is the number of links that it has passed, by its TTL.
+"""Channels of PFC: the priority with which a packet waits is the number of links that it has passed, by its
+TTL.
 
 Run one case: scripts/run_ptf.py --target native test_channels.DragonflyTest
 """
@@ -17,8 +18,11 @@ FOREIGN_TTL = 9
 FROM_HOST, FROM_SWITCH = Flow(HOST, SLOW_REMOTE), Flow(REMOTE, SLOW_REMOTE)
 
 
-class ChannelTest(SlowPortTest):
+@group("channels")
+class DragonflyTest(SlowPortTest):
     """A switch with channels; what a host of its own sends waits with the lowest priority."""
+
+    program = "dragonfly"
 
     def runTest(self) -> None:
         self.set_default("channel_config", self.action("set_channels", first_ttl=FIRST_TTL, last=LAST))
@@ -58,21 +62,14 @@ class ChannelTest(SlowPortTest):
 
 
 @group("channels")
-class DragonflyTest(ChannelTest):
-    """Minimal, Valiant, UGAL-L by groups."""
-
-    program = "dragonfly"
-
-
-@group("channels")
-class FlowcutTest(ChannelTest):
+class FlowcutTest(DragonflyTest):
     """Flowcut in a Dragonfly."""
 
     program = "flowcut_dragonfly"
 
 
 @group("channels")
-class SpritzTest(ChannelTest):
+class SpritzTest(DragonflyTest):
     """Spritz, and routing hop by hop."""
 
     program = "spritz"

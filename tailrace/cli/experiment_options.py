@@ -62,7 +62,9 @@ EXPERIMENT: dict[str, Any] = {
     "mtu": _option(str, "payload of a full packet, such as 2KiB"),
     "reorder": _option(int, "packets after which selective repeat takes a late one for lost"),
     "pfc": _option(
-        str, "priority flow control: default, or xoff=256KiB,xon=200KiB,headroom=64KiB,buffer=9MB,alpha=1/8"
+        str,
+        "priority flow control: default, or xoff=256KiB,xon=200KiB,headroom=64KiB,buffer=9MB,alpha=1/8,"
+        "channels=auto",
     ),
     "sample": _option(str, "look at queues so often, such as 10us; for the report"),
     "follow": _option(list[int], "number of a flow whose path is recorded; may be repeated"),

@@ -19,7 +19,7 @@ class Event:
     kind: switch-ready, switch-lost, backup, link-down, link-up, late (a switch or the controller did not keep
         up with the watching of links), miswired, relay (questions cannot be relayed), digest, failure-alert
         (RLB §IV-B.2), path-out (found so) or path-back, pfc-storm or pfc-restored (pauses hold a port for too
-        long)
+        long), deadlock (switches pause each other in a circle)
     subject: the switch, the link as `leaf1-spine2`, `controller`, or the relay's socket
     text: one line for people
     facts: what the line says, by name, as JSON knows it; units are in the names

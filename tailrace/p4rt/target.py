@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a switch of a target is like, as far as the controller must know: ticks, and PFC that it lacks."""
+"""What a switch of a target is like, as far as the controller must know: ticks, PFC that it lacks, and
+channels of PFC that it has.
+"""
 
 from __future__ import annotations
 
@@ -26,11 +28,14 @@ class Target:
     """A target. `tick_ns` is the unit of v1model's timestamps there, in ns.
 
     pfc: where the traffic manager has none and the program stands in for it; else None
+    channels: lossless priorities of links between switches, of which a packet takes one after the other; 0:
+        there is one, and it keeps that
     """
 
     tick_ns: int
     name: str
     pfc: EmulatedPfc | None = None
+    channels: int = 0
 
     def ticks(self, time_ns: int) -> int:
         """The ticks that are not shorter than a time."""
@@ -40,7 +45,9 @@ class Target:
 _TICK_NS = {"bmv2": 1_000, "native": 1_000, "virtual": 1}
 
 
-def target(name: str, tick_ns: int | None = None, pfc: EmulatedPfc | None = None) -> Target:
+def target(
+    name: str, tick_ns: int | None = None, pfc: EmulatedPfc | None = None, channels: int = 0
+) -> Target:
     """The target with a name; `tick_ns` where its switches are started with another tick than usual.
 
     Raises:
@@ -53,4 +60,4 @@ def target(name: str, tick_ns: int | None = None, pfc: EmulatedPfc | None = None
         tick_ns = usual
     if tick_ns < 1 or (name == "bmv2" and tick_ns != usual):
         raise SpecError(f"target {name}: its clock cannot have ticks of {tick_ns} ns")
-    return Target(tick_ns, name, pfc)
+    return Target(tick_ns, name, pfc, channels)

@@ -11,7 +11,7 @@ from tailrace.p4rt import digests, programs
 from tailrace.p4rt.intent import SwitchIntent
 from tailrace.p4rt.programs import Program
 from tailrace.p4rt.target import Target
-from tailrace.schemes.blocks import limits, pfc
+from tailrace.schemes.blocks import channels, limits, pfc
 from tailrace.schemes.errors import IntentError
 from tailrace.schemes.resolved import Plan, Resolved
 from tailrace.schemes.watch import End
@@ -50,6 +50,7 @@ def intent(
         entities = (
             *digests.entries(program),
             *pfc.emulation(plan),
+            *channels.entries(plan),
             *limits.entries(plan),
             *config.entities(plan),
         )

@@ -157,6 +157,13 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag=
         """Where PFC must pause, for a scheme that cannot be without; None: it can."""
         return None
 
+    def channels(self, topology: Topology) -> int:  # noqa: ARG002 - of some schemes it depends
+        """Lossless priorities that a packet needs which takes the next one at each switch, so that switches
+        do not wait for each other in a circle under PFC: as many as the longest path has links between
+        switches. 0: its switches have no such channels, or no circle is possible.
+        """
+        return 0
+
     def at(self, topology: Topology, down: Down) -> Resolved:  # noqa: ARG002 - few schemes change
         """The same while the links in `down` are dead."""
         return self

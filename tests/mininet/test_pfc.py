@@ -18,7 +18,7 @@ from fabric_plan import command, make_plan
 from tailrace.experiments.backends.job import Job, check_real_time
 from tailrace.experiments.plan.pfc import Thresholds
 from tailrace.experiments.results.pfc import pfc_seen
-from tailrace.native.switchd.lossless import WatchdogSpec
+from tailrace.native.switchd.lossless import WatchdogSpec, pfc_configs
 from tailrace.native.switchd.options import make_parser, parse_options
 from tailrace.p4rt import programs
 from tailrace.p4rt.target import EmulatedPfc, target
@@ -38,7 +38,7 @@ def test_what_the_native_switch_is_told(tmp_path: Path) -> None:
     """Its own parser reads it; queues have no limit but the buffer."""
     plan = make_plan(TOPOLOGY, "native", tmp_path, tmp_path).switches[0]
     more = fabric_pfc.options(
-        Thresholds(**LIMITS, buffer_bytes=9_000_000, alpha=Fraction(1, 8)), 0, plan.statistics, [1, 2]
+        Thresholds(**LIMITS, buffer_bytes=9_000_000, alpha=Fraction(1, 8)), 0, plan.statistics, [1, 2], [3]
     )
     words = command(plan, target("native"), None, more)
     _, options = parse_options(make_parser(), words[3:])
@@ -52,6 +52,18 @@ def test_what_the_native_switch_is_told(tmp_path: Path) -> None:
         WatchdogSpec((1, 2), Watchdog(), host=True),
     ]
     assert (options.queue_depth, options.statistics) == ((0, 0), tmp_path / "leaf1.json")
+
+
+def test_channels_are_of_links_between_switches(tmp_path: Path) -> None:
+    """Their ports count what comes in with the class below its queue's; hosts' know one class."""
+    plan = make_plan(TOPOLOGY, "native", tmp_path, tmp_path).switches[0]
+    more = fabric_pfc.options(Thresholds(**LIMITS, channels=3), 0, plan.statistics, [1, 2], [3])
+    _, options = parse_options(make_parser(), command(plan, target("native"), None, more)[3:])
+    configs = pfc_configs(options.pfc)
+    assert {port: (config.priorities, config.rise) for port, config in configs.items()} == {
+        None: ((0,), 0),
+        3: ((0, 1, 2), 1),
+    }
 
 
 def job_with(target: str, **thresholds: int) -> Job:
@@ -113,7 +125,7 @@ def test_counts_of_the_program_read_as_those_of_a_traffic_manager(
     cells |= {"pfc_storms": {second: 2}, "pfc_storm_drops": {second: 9}}
     reading = Reading({}, {}, {plan.name: {**cells, "drops": {lost: 7}}})
     counted = fabric_pfc.emulated_counts([plan], program, reading, xoff_bytes=6000)
-    seen = pfc_seen(list(counted.values()), 0, 1_000_000)
+    seen = pfc_seen(list(counted.values()), [0], 1_000_000)
     assert (seen.frames, seen.pauses, seen.received, seen.lost, seen.ignored) == (5, 3, 4, 7, 0)
     assert seen.paused_ns == 250_000
     assert (seen.storms, seen.storm_dropped) == (2, 9)
@@ -132,7 +144,7 @@ def test_an_incast_pauses_hosts_and_loses_nothing(harness: Harness) -> None:
     found = result(harness)
     assert all(one["end_ns"] is not None for one in found["flows"])
     assert set(found["pfc"]["switches"]) == {"leaf1", "leaf2", "spine1", "spine2"}
-    seen = pfc_seen(list(found["pfc"]["switches"].values()), 0, found["pfc"]["traffic_ns"])
+    seen = pfc_seen(list(found["pfc"]["switches"].values()), [0], found["pfc"]["traffic_ns"])
     assert seen.frames > 0
     assert (seen.lost, seen.ignored) == (0, 0)
     assert 0 < seen.buffer_most_bytes

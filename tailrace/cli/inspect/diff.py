@@ -42,7 +42,8 @@ def diff(*, switches: SwitchNames = None, options: InspectOptions) -> None:
         scheme = network.scheme_on(slowed)
         assert scheme is not None, "there is a run file"
         ends = {(switch, port) for switch, port, _ in suppressed}
-        intents = intent(slowed, scheme, target(run.target, run.tick_ns, run.pfc), down, suppressed=ends)
+        wanted = target(run.target, run.tick_ns, run.pfc, run.channels)
+        intents = intent(slowed, scheme, wanted, down, suppressed=ends)
         nodes = network.select(switches or ())
         for node in nodes:
             if node.name not in intents:

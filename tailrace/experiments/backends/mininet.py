@@ -117,7 +117,7 @@ class MininetBackend:
             finally:
                 _stop(process)
             _check(status, folder)
-            outcome = _outcome(folder / "RESULT.json", job.nic.data_priority)
+            outcome = _outcome(folder / "RESULT.json", job)
             done = sum(record.end_ns is not None for record in outcome.records)
             report(Progress("done", done, len(job.flows)))
             return outcome
@@ -213,7 +213,7 @@ def _check(status: int, folder: Path) -> None:
     raise RunError(text)
 
 
-def _outcome(path: Path, priority: int) -> Outcome:
+def _outcome(path: Path, job: Job) -> Outcome:
     """What the harness measured.
 
     Raises:
@@ -224,8 +224,9 @@ def _outcome(path: Path, priority: int) -> Outcome:
     except (OSError, msgspec.DecodeError) as error:
         raise RunError(f"the Mininet harness left no result: {error}") from error
     pfc = None
-    if found.pfc is not None:
-        pfc = pfc_seen(list(found.pfc.switches.values()), priority, found.pfc.traffic_ns)
+    if found.pfc is not None and job.pfc is not None:
+        priorities = job.pfc.lossless(job.nic.data_priority)
+        pfc = pfc_seen(list(found.pfc.switches.values()), priorities, found.pfc.traffic_ns)
     lost = 0 if pfc is None or found.pfc is None or found.pfc.in_program else pfc.lost
     reasons = found.overloaded.reasons or (("no reason given",) if found.overloaded.flag else ())
     return Outcome(

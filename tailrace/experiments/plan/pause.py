@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A scheme that predicts PFC and the switches that pause agree on the threshold (RLB §III-B.1: Q_PFC).
+"""What a scheme has to say about PFC: its threshold, and channels.
+
+A scheme that predicts PFC and the switches that pause agree on the threshold (RLB §III-B.1: Q_PFC).
 
 Without PFC there is nothing to predict, so such a scheme brings it along, with its own threshold; a threshold
 that only the switches were given becomes the scheme's (schemes.base.Around).
@@ -13,7 +15,9 @@ from tailrace.experiments.plan.pfc import Pfc
 from tailrace.p4rt import programs
 from tailrace.p4rt.errors import ControllerError
 from tailrace.schemes.blocks import pfc as emulation
+from tailrace.schemes.blocks.channels import MOST_CHANNELS
 from tailrace.schemes.resolved import Resolved
+from tailrace.topology import Topology
 from tailrace.words import SpecError
 
 
@@ -31,6 +35,33 @@ def pfc_of(given: Pfc | None, scheme: Resolved) -> Pfc | None:
     if own != given.xoff_bytes:
         raise SpecError(f"pfc: xoff is {given.xoff_bytes} bytes, expected those of the scheme, pfc={own}")
     return given
+
+
+def channels_of(given: Pfc, scheme: Resolved, topology: Topology, target: str) -> int:
+    """Lossless priorities of links between switches (schemes.blocks.channels); 0: packets keep one.
+
+    Raises:
+        SpecError: as many as were asked for are too few, or the target or the scheme has none; or it needs
+            more than there are.
+    """
+    needed = scheme.channels(topology)
+    emulated = target == "bmv2"  # p4src/pfc has one lossless priority
+    if given.channels is None:
+        if not emulated and needed > MOST_CHANNELS:
+            raise SpecError(
+                f"pfc: {scheme.name} needs {needed} channels in {topology.words}, expected {MOST_CHANNELS} at"
+                " most; channels=off has none, and can deadlock"
+            )
+        return 0 if emulated else needed
+    if not given.channels:
+        return 0
+    if emulated:
+        raise SpecError("pfc: channels: BMv2 has none; use --target native or virtual")
+    if not needed:
+        raise SpecError(f"pfc: channels: {scheme.name} has none in {topology.words}")
+    if given.channels < needed:
+        raise SpecError(f"pfc: channels={given.channels}: {scheme.name} needs {needed} in {topology.words}")
+    return given.channels
 
 
 def check_emulated(pfc: Pfc, scheme: Resolved) -> None:

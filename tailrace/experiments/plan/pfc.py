@@ -12,6 +12,11 @@
     storm       what becomes of data when pauses have held a port for too long (words.watchdog): drop, which
     it
                 is without it, or ignore, pauses; off: they may hold it for ever
+    channels    lossless priorities of a link between switches, of which a packet takes the next one at each
+                switch, so that no switches wait for each other in a circle (plan.channels): a number, off for
+                one priority, or auto, which it is without it: as many as the scheme needs, where it has any
+    deadlock    what becomes of a run in virtual time whose switches wait for each other for good: stop, which
+                it is without it, or pass: it goes on, and the watchdog alone is left
 
 `default` is the first three without words. Every port of every switch has the same thresholds, those to hosts
 too, and NICs obey (RLB §II-A). Queues themselves keep the limit that the scheme gives them.
@@ -19,9 +24,11 @@ too, and NICs obey (RLB §II-A). Queues themselves keep the limit that the schem
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from tailrace.schemes.blocks.channels import MOST_CHANNELS
 from tailrace.topology import Topology
 from tailrace.topology.timing import bdp_bytes
 from tailrace.words import Options, SpecError, parse
@@ -31,6 +38,9 @@ from tailrace.words.watchdog import STORMS, WATCHDOG, Watchdog, of_switch
 
 DEFAULT = "default"
 XON_SHARE = 0.8
+DEADLOCK_STOPS, _ = DEADLOCKS = ("stop", "pass")
+"""What a run does when it is deadlocked."""
+
 HEADROOM_FRAMES = 4
 PORT_FRAMES = 8
 REACTION_NS = 50_000_000
@@ -41,6 +51,10 @@ REACTION_NS = 50_000_000
 class Thresholds:
     """What one port does with what came in by it, and what a switch has for all of them, in bytes; and the
     watchdog of pauses between switches, from which that of hosts' ports follows (words.watchdog.of_port).
+
+    channels: lossless priorities of links between switches, from that of data on; 0: there is one, and
+        packets keep it
+    deadlock: one of DEADLOCKS
     """
 
     xoff_bytes: int
@@ -50,11 +64,22 @@ class Thresholds:
     alpha: Fraction | None = None
     port_bytes: int = 0
     watchdog: Watchdog = WATCHDOG
+    channels: int = 0
+    deadlock: str = DEADLOCKS[0]
+
+    def lossless(self, data_priority: int) -> tuple[int, ...]:
+        """The lossless priorities of a link between switches; hosts send with the first one, that of data."""
+        return tuple(range(data_priority, data_priority + max(1, self.channels)))
+
+    @property
+    def rise(self) -> int:
+        """How many priorities above that with which a switch had sent it a packet waits at the next one."""
+        return 1 if self.channels else 0
 
 
 @dataclass(frozen=True, slots=True)
 class Pfc:
-    """PFC as it was written; None is the default."""
+    """PFC as it was written; None is the default, and of `channels` auto."""
 
     xoff_bytes: int | None = None
     xon_bytes: int | None = None
@@ -62,15 +87,23 @@ class Pfc:
     buffer_bytes: int | None = None
     alpha: Fraction | None = None
     storm: str = "drop"
+    channels: int | None = None
+    deadlock: str = DEADLOCKS[0]
 
     def of(
-        self, topology: Topology, frame_bytes: int, reaction_ns: int = 0, time_scale: float = 1
+        self,
+        topology: Topology,
+        frame_bytes: int,
+        reaction_ns: int = 0,
+        time_scale: float = 1,
+        channels: int = 0,
     ) -> Thresholds:
         """The thresholds in a topology whose frames have at most so many bytes.
 
         Args:
             reaction_ns: how long a neighbour takes to obey, beside the way there.
             time_scale: how many times slower than stated the topology is already.
+            channels: as Thresholds has them.
 
         Raises:
             SpecError: xon is above xoff, or the buffer has no room beside the headrooms.
@@ -84,10 +117,14 @@ class Pfc:
             headroom = _headroom_bytes(topology, frame_bytes, reaction_ns)
         watchdog = of_switch(self.storm, time_scale)
         if self.buffer_bytes is None:
-            return Thresholds(xoff, xon, headroom, watchdog=watchdog)
+            return Thresholds(
+                xoff, xon, headroom, watchdog=watchdog, channels=channels, deadlock=self.deadlock
+            )
         own = PORT_FRAMES * frame_bytes
-        self._check_buffer(topology, self.buffer_bytes, headroom + own)
-        return Thresholds(xoff, xon, headroom, self.buffer_bytes, self.alpha, own, watchdog)
+        self._check_buffer(topology, self.buffer_bytes, max(1, channels) * headroom + own)
+        return Thresholds(
+            xoff, xon, headroom, self.buffer_bytes, self.alpha, own, watchdog, channels, self.deadlock
+        )
 
     @staticmethod
     def _check_buffer(topology: Topology, buffer_bytes: int, port_bytes: int) -> None:
@@ -120,7 +157,7 @@ def parse_pfc(text: str) -> Pfc:
     """
     if text == DEFAULT:
         return Pfc()
-    keys = ("xoff", "xon", "headroom", "buffer", "alpha", "storm")
+    keys = ("xoff", "xon", "headroom", "buffer", "alpha", "storm", "channels", "deadlock")
     options = Options(parse(f"pfc:{text}"), keys)
 
     def size(name: str) -> int | None:
@@ -134,7 +171,30 @@ def parse_pfc(text: str) -> Pfc:
             alpha = parse_alpha(options.text("alpha"))
         except ValueError:
             raise options.error("alpha", "a factor from 1/1024 to 1024 such as 1/8") from None
-    storm = options.text("storm") if "storm" in options else STORMS[0]
-    if storm not in STORMS:
-        raise options.error("storm", f"one of {', '.join(STORMS)}")
-    return Pfc(size("xoff"), size("xon"), size("headroom"), size("buffer"), alpha, storm)
+
+    def word(name: str, known: Sequence[str]) -> str:
+        found = options.text(name) if name in options else known[0]
+        if found not in known:
+            raise options.error(name, f"one of {', '.join(known)}")
+        return found
+
+    return Pfc(
+        size("xoff"),
+        size("xon"),
+        size("headroom"),
+        size("buffer"),
+        alpha,
+        word("storm", STORMS),
+        _channels(options),
+        word("deadlock", DEADLOCKS),
+    )
+
+
+def _channels(options: Options) -> int | None:
+    """Channels as they were given; None: by the scheme."""
+    text = options.text("channels") if "channels" in options else "auto"
+    if text in ("auto", "off"):
+        return None if text == "auto" else 0
+    if text not in map(str, range(2, MOST_CHANNELS + 1)):
+        raise options.error("channels", f"auto, off, or a number from 2 to {MOST_CHANNELS}")
+    return int(text)

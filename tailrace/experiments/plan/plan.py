@@ -23,7 +23,7 @@ from tailrace.experiments.plan.nic import (
     waiting_bytes,
     window_bytes,
 )
-from tailrace.experiments.plan.pause import check_emulated, pfc_of
+from tailrace.experiments.plan.pause import channels_of, check_emulated, pfc_of
 from tailrace.experiments.plan.pfc import REACTION_NS, Pfc, Thresholds
 from tailrace.experiments.plan.reckon import check_network, check_packets
 from tailrace.experiments.workloads.classes import measured
@@ -188,4 +188,5 @@ def _thresholds(
         check_emulated(wanted, scheme)
     frame_bytes = wire_bytes(experiment.mtu_bytes, experiment.mtu_bytes)[0]
     reaction_ns = 0 if target == "virtual" else REACTION_NS
-    return wanted.of(topology, frame_bytes, reaction_ns, scale)
+    channels = channels_of(wanted, scheme, topology, target)
+    return wanted.of(topology, frame_bytes, reaction_ns, scale, channels)

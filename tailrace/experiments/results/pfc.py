@@ -12,20 +12,26 @@ LOST = ("pfc_headroom", "buffer_full", "NO_WAITING_ROOM")
 """Reasons for which a switch drops what is lossless."""
 
 
-def pfc_seen(switches: Sequence[Mapping[str, Any]], priority: int, span_ns: int) -> PfcSeen:
+def waits(queues: Sequence[str]) -> str:
+    """A deadlock in a line: queues, each of which waits for the next one, and the last for the first."""
+    return " waits for ".join([*queues, queues[0]])
+
+
+def pfc_seen(switches: Sequence[Mapping[str, Any]], priorities: Sequence[int], span_ns: int) -> PfcSeen:
     """PFC of a run.
 
     Args:
         switches: the counts of each, as tailrace/native/server/statistics.py has them.
-        priority: that of data.
+        priorities: the lossless ones.
         span_ns: how long the run was.
     """
     ports = [port for switch in switches for port in switch["ports"].values()]
-    lossless = [port["pfc"][str(priority)] for port in ports if str(priority) in port["pfc"]]
+    names = [str(priority) for priority in priorities]
+    lossless = [port["pfc"][name] for port in ports for name in names if name in port["pfc"]]
     paused_ns = sum(counts["paused_ns"] for counts in lossless)
     # the programs that pause where the traffic manager cannot do not count them
     told = all("times_paused" in counts for counts in lossless)
-    whole_ns = len(ports) * span_ns
+    whole_ns = len(ports) * len(names) * span_ns
     buffers = [switch["buffer"] for switch in switches]
     return PfcSeen(
         frames=sum(port["pfc_sent"] for port in ports),

@@ -20,12 +20,13 @@ from tailrace.schemes.blocks.entries import (
     routes,
 )
 from tailrace.schemes.dragonfly.groups import Place, place_in
-from tailrace.schemes.dragonfly.paths import SHARE_STEPS
+from tailrace.schemes.dragonfly.paths import MINIMAL, SHARE_STEPS
 from tailrace.schemes.resolved import DragonflyPaths, Plan, Resolved
 from tailrace.schemes.watch import End
 from tailrace.topology import Topology
 from tailrace.topology.paths.dragonfly import MinimalRoutes
 from tailrace.topology.paths.shortest import Down
+from tailrace.topology.timing import max_links_on_path
 
 PROGRAM = "dragonfly"
 
@@ -39,6 +40,13 @@ class DragonflyPlan(Plan):
 
 class MayDetour(Resolved, frozen=True, kw_only=True):
     """A scheme that chooses among the paths of a Dragonfly where it has `dragonfly_paths`."""
+
+    def channels(self, topology: Topology) -> int:
+        paths = self.dragonfly_paths
+        if paths is None:
+            return 0
+        longest, minimal = max_links_on_path(topology)
+        return sum(minimal if paths.rule == MINIMAL else longest)
 
     def plans(
         self, topology: Topology, program: Program, target: Target, down: Down, suppressed: Collection[End]

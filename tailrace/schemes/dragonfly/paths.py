@@ -14,7 +14,7 @@ from tailrace.words import Options, keys
 PATHS = ("shortest", "minimal", "valiant", "ugal-l", "mixed")
 """Where paths come from. All but `shortest` are of a Dragonfly; `mixed` is minimal or Valiant's by a coin."""
 
-SHORTEST, MIXED, UGAL_L = "shortest", "mixed", "ugal-l"
+SHORTEST, MINIMAL, MIXED, UGAL_L = "shortest", "minimal", "mixed", "ugal-l"
 GRAINS = ("packet", "flow", "flowlet")
 
 PATH = keys.choice(

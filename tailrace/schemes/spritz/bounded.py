@@ -26,14 +26,15 @@ from tailrace.hosts.options.nic import STEERABLE, DctcpConfig, NicConfig, Steeri
 from tailrace.p4rt.programs import Program
 from tailrace.p4rt.target import Target
 from tailrace.schemes.base import SchemeConfig, red_up_to
+from tailrace.schemes.blocks.channels import MOST_CHANNELS
 from tailrace.schemes.blocks.groups import plan_groups
 from tailrace.schemes.errors import IntentError
 from tailrace.schemes.resolved import Around, Plan, Resolved, mtu_of, own_down
-from tailrace.schemes.spritz.app import CLASS, PROGRAM, BoundedPlan, entities
+from tailrace.schemes.spritz.app import CLASS, MINIMAL_MODE, PROGRAM, BoundedPlan, entities
 from tailrace.schemes.spritz.endpoints import UNIFORM, EndpointPaths, EndpointTable
 from tailrace.schemes.watch import End
 from tailrace.topology import Topology
-from tailrace.topology.kinds import check_kind
+from tailrace.topology.kinds import TREES, check_kind
 from tailrace.topology.paths.bounded import BoundedPaths
 from tailrace.topology.paths.default_routes import minimal_next_hops
 from tailrace.topology.paths.segments import PATH_FRAME_BYTES
@@ -176,6 +177,14 @@ class ResolvedBounded(Resolved, frozen=True, kw_only=True):
     @property
     def trims(self) -> bool:
         return self.trim
+
+    def channels(self, topology: Topology) -> int:
+        if topology.kind in TREES:
+            return 0
+        if self.repair:
+            return MOST_CHANNELS
+        longest, minimal = max_links_on_path(topology)
+        return sum(minimal if self.mode == MINIMAL_MODE else longest)
 
     def plans(
         self, topology: Topology, program: Program, target: Target, down: Down, suppressed: Collection[End]

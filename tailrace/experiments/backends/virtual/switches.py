@@ -33,10 +33,10 @@ def switch_config(job: Job) -> SwitchConfig:
 
 
 def _pfc_config(job: Job, wanted: Thresholds) -> PfcConfig:
-    """PFC of ports between switches."""
-    classes = (job.nic.data_priority,)
+    """PFC of ports between switches: what came in there waits in the next channel, where there are any."""
+    classes = wanted.lossless(job.nic.data_priority)
     sizes = (wanted.xoff_bytes, wanted.xon_bytes, wanted.headroom_bytes)
-    return PfcConfig(classes, *sizes, watchdog=wanted.watchdog)
+    return PfcConfig(classes, *sizes, watchdog=wanted.watchdog, rise=wanted.rise)
 
 
 def guard_hosts(network: Network, job: Job) -> None:
@@ -47,7 +47,8 @@ def guard_hosts(network: Network, job: Job) -> None:
     config = _pfc_config(job, wanted)
     for host in network.hosts:
         watchdog = of_port(wanted.watchdog, host=True, rate_bps=host.rate_bps, xoff_bytes=wanted.xoff_bytes)
-        network.switch(host.switch).port_pfc(host.port, replace(config, watchdog=watchdog))
+        own = replace(config, priorities=config.priorities[:1], watchdog=watchdog, rise=0)
+        network.switch(host.switch).port_pfc(host.port, own)
 
 
 def pfc_counts(network: Network, job: Job) -> PfcSeen | None:
@@ -59,4 +60,4 @@ def pfc_counts(network: Network, job: Job) -> PfcSeen | None:
         for switch in network.switches
     }
     found = list(network.gathered(own).values())
-    return pfc_seen(found, job.nic.data_priority, network.now_ns)
+    return pfc_seen(found, job.pfc.lossless(job.nic.data_priority), network.now_ns)
