@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from msgspec import UnsetType
+
 from tailrace import api
 from tailrace.cli.errors import PROGRAM
 from tailrace.cli.experiment_options import PAGE
@@ -259,7 +261,9 @@ def _judge(results: Sequence[Result], failures: Sequence[str], display: Display)
     for result in results:
         for text in result.problems:
             display.warn(text)
-        if not result.complete:
+        if not isinstance(result.summary.deadlock, UnsetType):
+            failed.append(f"{result.case}, {result.label}: deadlocked")
+        elif not result.complete:
             failed.append(f"{result.case}, {result.label}: flows did not finish")
     overloaded = [result.summary.time_scale for result in results if result.summary.overloaded]
     if overloaded:

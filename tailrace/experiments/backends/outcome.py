@@ -109,8 +109,10 @@ class Outcome:
     kind, and `data` says what of them carried data. `packet_hops` counts packets that switches took in.
     `delays` says whether the links' propagation delays were there. `gaps` are those between data packets of
     a flow, where NICs measured them, and `learned` is what NICs have learnt that stretch gaps. `nics` says
-    how they ran: `compiled` or `interpreted`. `traffic_s` is that part of the real time `wall_s` in which
-    packets went. `by_rank` says what each process did then that ran the network, where there were ranks.
+    how they ran: `compiled` or `interpreted`. `deadlock` names queues, each of which waited for the next one
+    and the last for the first, when the run was ended for that. `traffic_s` is that part of the real time
+    `wall_s` in which packets went. `by_rank` says what each process did then that ran the network, where
+    there were ranks.
     """
 
     records: tuple[FlowRecord, ...]
@@ -127,6 +129,7 @@ class Outcome:
     timelines: Timelines = NO_TIMELINES
     events: tuple[Event, ...] = ()
     pfc: PfcSeen | None = None
+    deadlock: tuple[str, ...] = ()
     gaps: Gaps | None = None
     unobserved: tuple[str, ...] = ()
     learned: tuple[Learned, ...] = ()

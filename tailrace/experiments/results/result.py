@@ -13,6 +13,7 @@ from msgspec import UnsetType
 from tailrace.experiments.plan.words import case_name
 from tailrace.experiments.results.events import read_events, write_events
 from tailrace.experiments.results.gaps import Gaps, read_gaps, write_gaps
+from tailrace.experiments.results.pfc import waits
 from tailrace.experiments.results.rows import FlowRow, flow_table, read_rows, write_rows
 from tailrace.experiments.results.summary import FORMAT, Summary
 from tailrace.experiments.results.timelines import NO_TIMELINES, Timelines, read_timelines, write_timelines
@@ -65,8 +66,12 @@ class Result:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What a reader must know before trusting the run: unfinished flows, an overloaded machine."""
+        """What a reader must know before trusting the run: a deadlock, unfinished flows, an overloaded
+        machine.
+        """
         found = []
+        if not isinstance(self.summary.deadlock, UnsetType):
+            found.append(f"{self.case}, {self.label}: deadlocked: {waits(self.summary.deadlock)}")
         if not self.complete:
             missing = self.summary.flows - self.summary.completed
             found.append(f"{self.case}, {self.label}: {missing} of {self.summary.flows} flows did not finish")

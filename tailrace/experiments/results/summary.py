@@ -124,7 +124,9 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     `bytes` handed across. `sampled` is what samples of ports tell (tailrace/experiments/results/sampled.py);
     `floor` is what no scheme can beat on the same flows (floor.py there), `fair` what these need under fluid
     max-min fairness (fair.py). `metrics` are those from outside (metrics.py), `plugins` all that was loaded
-    from there, with its SHA-256 or version.
+    from there, with its SHA-256 or version. `deadlock` is there where the run was ended because switches
+    paused each other in a circle: the queues, each of which waits for the next one, and the last for the
+    first.
     """
 
     format: int = FORMAT
@@ -161,6 +163,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     spritz: dict[str, int] | UnsetType = UNSET
     hermes: dict[str, int] | UnsetType = UNSET
     pfc: dict[str, int | float] | UnsetType = UNSET
+    deadlock: tuple[str, ...] | UnsetType = UNSET
     hf2t: dict[str, int] | UnsetType = UNSET
     rlb: dict[str, int] | UnsetType = UNSET
     counters: dict[str, dict[str, int]] | UnsetType = UNSET

@@ -135,6 +135,7 @@ def _summary(planned: Plan, outcome: Outcome, rows: tuple[FlowRow, ...]) -> Summ
         slowdown=slowdown(counted),
         classes=classes(rows),
         pfc=UNSET if outcome.pfc is None else outcome.pfc.document(),
+        deadlock=outcome.deadlock or UNSET,
         packets=packets(
             rows,
             dropped=outcome.dropped,

@@ -54,7 +54,8 @@ def deadlock(
 
     Args:
         held: by switch, what is in the queues that pauses hold.
-        neighbour: the port of a switch to which a port of a switch leads; None where that is none of a switch.
+        neighbour: the port of a switch to which a port of a switch leads; None where that is none
+            of a switch.
     """
     bytes_of: dict[Stuck, dict[_Account, int]] = {}
     xon: dict[_Account, int] = {}
@@ -72,9 +73,7 @@ def deadlock(
             waits_for[queue] = (end.node, end.port, queue.priority)
     stuck = _stuck(waits_for, bytes_of, xon)
     # that a queue waits for another one makes it one of its predecessors
-    graph = {
-        behind: [queue for queue in stuck if waits_for[queue] in bytes_of[behind]] for behind in stuck
-    }
+    graph = {behind: [queue for queue in stuck if waits_for[queue] in bytes_of[behind]] for behind in stuck}
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:

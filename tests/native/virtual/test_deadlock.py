@@ -34,7 +34,8 @@ def test_a_ring() -> None:
     circle = found(ring(3))
     assert len(circle) == 3
     for queue, behind in zip(circle, [*circle[1:], circle[0]], strict=True):
-        assert (behind.switch, behind.port, behind.priority) == (onward(3, queue.switch, 1).node, 1, 0)
+        end = onward(3, queue.switch, 1)
+        assert end is not None and behind == Stuck(end.node, 1, 0)
     assert str(circle[0]) == f"{circle[0].switch} port 1 class 0"
 
 
@@ -69,9 +70,14 @@ def networks(draw: st.DrawFn) -> tuple[int, dict[str, list[Held]]]:
     held: dict[str, list[Held]] = {}
     for me in range(count):
         items = {}
-        pausing = {}
+        pausing: dict[tuple[int, int], bool] = {}
         for _ in range(draw(st.integers(0, 6))):
-            port, priority, source, channel = draw(numbers), draw(st.integers(0, 1)), draw(numbers), draw(st.integers(0, 1))
+            port, priority, source, channel = (
+                draw(numbers),
+                draw(st.integers(0, 1)),
+                draw(numbers),
+                draw(st.integers(0, 1)),
+            )
             if me not in (port, source):
                 pausing.setdefault((source, channel), draw(st.integers(0, 3)) > 0)
                 size = draw(st.integers(1, 3)) * XON // 2
@@ -82,7 +88,7 @@ def networks(draw: st.DrawFn) -> tuple[int, dict[str, list[Held]]]:
 
 def moves(held: dict[str, list[Held]]) -> set[Stuck]:
     """What is left when every queue sends as long as it may: what is sent vanishes, and nothing new comes."""
-    left = {
+    left: dict[Stuck, dict[tuple[int, int], int]] = {
         Stuck(switch, item.port, item.priority): {} for switch, items in held.items() for item in items
     }
     paused = set()
@@ -95,7 +101,7 @@ def moves(held: dict[str, list[Held]]) -> set[Stuck]:
         sums: defaultdict[tuple[str, int, int], int] = defaultdict(int)
         for queue, accounts in left.items():
             for account, size in accounts.items():
-                sums[(queue.switch, *account)] += size
+                sums[queue.switch, account[0], account[1]] += size
         paused = {account for account in paused if sums[account] > XON}
         free = [q for q in left if (f"s{q.port}", int(q.switch[1:]), q.priority) not in paused]
         if not free:
@@ -114,5 +120,7 @@ def test_what_cannot_move_is_found(network: tuple[int, dict[str, list[Held]]]) -
     assert set(circle) <= left
     for queue, behind in zip(circle, [*circle[1:], *circle[:1]], strict=True):
         assert behind.switch == f"s{queue.port}"
-        accounts = {(item.from_port, item.from_priority) for item in held[behind.switch] if item[:2] == behind[1:]}
+        accounts = {
+            (item.from_port, item.from_priority) for item in held[behind.switch] if item[:2] == behind[1:]
+        }
         assert (int(queue.switch[1:]), queue.priority) in accounts

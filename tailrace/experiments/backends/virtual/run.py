@@ -23,11 +23,15 @@ from tailrace.experiments.backends.virtual.ranks import Part, other_ranks
 from tailrace.experiments.backends.virtual.switches import guard_hosts, pfc_counts, switch_config
 from tailrace.experiments.backends.virtual.uncollected import uncollected
 from tailrace.experiments.errors import RunError
+from tailrace.experiments.faults.fault import last_change_ns
+from tailrace.experiments.plan.pfc import DEADLOCK_STOPS
+from tailrace.experiments.results.pfc import waits
 from tailrace.experiments.results.timelines import Timelines
 from tailrace.hosts import IMPLEMENTATION
 from tailrace.hosts.errors import ConfigError
 from tailrace.hosts.nic.nic import Nic
 from tailrace.native.virtual import Network, NetworkError
+from tailrace.native.virtual.deadlock import Stuck
 from tailrace.native.virtual.observing import Watch
 from tailrace.native.virtual.ranks import RankLostError, Transport
 from tailrace.p4rt import counters, programs
@@ -40,12 +44,15 @@ from tailrace.topology.partition import check_ranks
 from tailrace.topology.paths.shortest import Down
 from tailrace.topology.timing import base_rtt_ns
 from tailrace.words import SpecError
+from tailrace.words.units import format_time
 
 _RESTARTED = "pipeline_replaced"
 """Why a switch that restarts drops what is in it, in the core's words."""
 
 LOOK_RTTS = 5
-"""Base RTTs between two looks at whether all is done, where there are flows that nobody waits for."""
+"""Base RTTs between two looks at whether all is done, where there are flows that nobody waits for, and at
+whether switches are deadlocked, where they pause each other.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +178,7 @@ class _Run:
         self._paths = self._scheme.watch(self._topology, self._job.switches, self._happened)
         self._stood = _Moment()
         self._observed_hops = 0
+        self._deadlock: tuple[Stuck, ...] = ()
 
     def measure(self, observe: Callable[[Network], None] | None, stops: Stops | None) -> Outcome:
         """Build the network, run it, read what it counted."""
@@ -288,21 +296,35 @@ class _Run:
 
     def _go(self, network: Network, nics: list[Nic], teller: Teller) -> None:
         """Runs until nothing is left to do, or all flows are complete that somebody waits for."""
-        last_ns, step_ns = (
-            limit_ns(self._job),
-            LOOK_RTTS * base_rtt_ns(self._topology, self._scheme.frame_bytes),
-        )
-        if not self._job.background:
+        last_ns = limit_ns(self._job)
+        step_ns = LOOK_RTTS * base_rtt_ns(self._topology, self._scheme.frame_bytes)
+        # a link that fails empties queues, so until then nothing is for good
+        changes_ns = max(map(last_change_ns, self._job.faults), default=0)
+        background, pfc = self._job.background, self._job.pfc
+        stops = pfc is not None and pfc.deadlock == DEADLOCK_STOPS
+        if not background and not stops:
             network.run(last_ns, progress=teller.tell)
             return
         waiting = list(nics)
         while network.now_ns < last_ns:
             if network.run(min(last_ns, network.now_ns + step_ns), progress=teller.tell):
                 break
-            while waiting and served(waiting[-1], self._job):
+            while background and waiting and served(waiting[-1], self._job):
                 waiting.pop()
             if not any(network.everywhere(bool(waiting))):
                 break
+            if stops and network.now_ns >= changes_ns and self._is_deadlocked(network):
+                break
+
+    def _is_deadlocked(self, network: Network) -> bool:
+        """Whether switches wait for each other for good; tells of it."""
+        self._deadlock = network.deadlock()
+        if not self._deadlock:
+            return False
+        queues = tuple(map(str, self._deadlock))
+        text = f"deadlocked at {format_time(network.now_ns)}: {waits(queues)}"
+        self._happened(Event("deadlock", self._deadlock[0].switch, text, {"queues": queues}))
+        return True
 
     def _by_rank(self, network: Network, took: _Moment) -> tuple[RankWork, ...]:
         if self._transport is None:
@@ -343,6 +365,7 @@ class _Run:
             timelines=timelines,
             events=tuple(self._events),
             pfc=pfc_counts(network, self._job),
+            deadlock=tuple(map(str, self._deadlock)),
             gaps=gaps_seen(network, nics, self._job),
             learned=learned(network, nics),
             nics=IMPLEMENTATION,

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The worst case of a lossless network whose paths make circles: it is deadlocked and says so, or has channels and
+runs to its end without a loss.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+from msgspec import UNSET
+
+from tailrace.experiments.backends.virtual.run import VirtualBackend
+from tailrace.experiments.plan.experiment import make
+from tailrace.experiments.plan.plan import plan
+from tailrace.experiments.results.result import Result, read_result, write_result
+from tailrace.experiments.run.run import run
+from tailrace.topology import parse_topology
+from tailrace.words import SpecError
+
+DRAGONFLY = "dragonfly:p=4,a=2,h=1,rate=10Gbps,delay=1us"
+SLIM_FLY = "slim-fly:p=2,q=3,rate=10Gbps,delay=1us"
+PFC = "xoff=8KiB,xon=4KiB,storm=off"
+LOSSLESS = "trim=off,queue=16MiB"
+CASES = {
+    "minimal": ("minimal", DRAGONFLY),
+    "valiant": ("valiant", DRAGONFLY),
+    "ugal-l": ("ugal-l", DRAGONFLY),
+    "flowcut": ("flowcut:path=valiant", DRAGONFLY),
+    "ingress": ("flowcut:variant=ingress,path=valiant", DRAGONFLY),
+    "spray": (f"spritz:variant=spray,{LOSSLESS}", DRAGONFLY),
+    "scout": (f"spritz:variant=scout,{LOSSLESS}", DRAGONFLY),
+    "slim fly, valiant": (f"valiant:draw=hop,{LOSSLESS}", SLIM_FLY),
+    "slim fly, spray": (f"spritz:variant=spray,{LOSSLESS}", SLIM_FLY),
+}
+
+
+@cache
+def measure(case: str, pfc: str) -> Result:
+    scheme, topology = CASES[case]
+    words = {
+        "scheme": scheme,
+        "topology": topology,
+        "workload": "alltoall:size=32KiB,window=23",
+        "window": "256KiB",
+        "pfc": f"{PFC},{pfc}",
+        "seed": 1,
+    }
+    return run(plan(make(words), "virtual"), VirtualBackend(), lambda _: None, label="it")
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_with_channels_all_arrives(case: str) -> None:
+    """By default; nothing is lost, nothing sent again."""
+    found = measure(case, "channels=auto")
+    summary = found.summary
+    assert found.complete and found.problems == ()
+    assert (summary.packets.dropped, summary.packets.retransmitted, summary.deadlock) == (0, 0, UNSET)
+    assert isinstance(summary.pfc, dict)
+    assert summary.pfc["pauses"] > 0 and summary.pfc["lost"] == 0
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_without_it_is_deadlocked(case: str, tmp_path: Path) -> None:
+    """The same traffic ends in a circle, which is named: each queue leads to the switch of the next one."""
+    found = measure(case, "channels=off")
+    circle = found.summary.deadlock
+    assert isinstance(circle, tuple) and not found.complete
+    topology = parse_topology(CASES[case][1])
+    for queue, behind in zip(circle, [*circle[1:], circle[0]], strict=True):
+        match = re.fullmatch(r"(\w+) port (\d+) class 0", queue)
+        assert match is not None
+        assert topology.ports_of(match[1])[int(match[2])].name == behind.split()[0]
+    (event,) = (event for event in found.events if event.kind == "deadlock")
+    assert event.text.endswith(" waits for ".join([*circle, circle[0]]))
+    assert found.problems[0] == f"clean, it: deadlocked: {' waits for '.join([*circle, circle[0]])}"
+    write_result(found, tmp_path)
+    assert read_result(tmp_path, case="", label="").summary.deadlock == circle
+
+
+def test_the_watchdog_can_do_it_instead() -> None:
+    """It drops what stands still, so the flows end, with losses."""
+    scheme, topology = CASES["valiant"]
+    words = {
+        "scheme": scheme,
+        "topology": topology,
+        "workload": "alltoall:size=32KiB,window=23",
+        "window": "256KiB",
+        "pfc": "xoff=8KiB,xon=4KiB,channels=off,deadlock=pass",
+        "seed": 1,
+    }
+    found = run(plan(make(words), "virtual"), VirtualBackend(), lambda _: None, label="it")
+    assert found.summary.deadlock is UNSET
+    assert isinstance(found.summary.pfc, dict) and found.summary.pfc["storms"] > 0
+
+
+def test_slow_is_not_stuck() -> None:
+    """Pauses that last, of links at a hundredth of their rate, are none: every flow ends."""
+    words = {
+        "scheme": "ecmp:queue=0",
+        "topology": "leaf-spine:leaves=2,spines=2,hosts=4,rate=10Gbps,delay=1us",
+        "workload": "incast:degree=6,size=64KiB",
+        "fault": ("link-slow:fraction=0.5,factor=0.01",),
+        "pfc": PFC,
+    }
+    found = run(plan(make(words), "virtual"), VirtualBackend(), lambda _: None, label="it")
+    assert found.complete and found.summary.deadlock is UNSET
+    assert isinstance(found.summary.pfc, dict) and found.summary.pfc["mean_pause_ns"] > 50_000
+
+
+@pytest.mark.parametrize(
+    ("scheme", "pfc", "target", "message"),
+    [
+        ("valiant", "channels=4", "virtual", r"^pfc: channels=4: valiant needs 5 in dragonfly:"),
+        ("ecmp", "channels=3", "virtual", r"^pfc: channels: ecmp has none in dragonfly:"),
+        ("valiant", "channels=5", "bmv2", r"^pfc: channels: BMv2 has none"),
+        ("valiant", "channels=7", "virtual", r"^pfc: channels [^\n]*a number from 2 to 6"),
+        ("valiant", "deadlock=yes", "virtual", r"^pfc: deadlock [^\n]*stop, pass"),
+    ],
+)
+def test_refused(scheme: str, pfc: str, target: str, message: str) -> None:
+    """In one line, before anything runs."""
+    with pytest.raises(SpecError, match=message):
+        plan(make({"scheme": scheme, "topology": DRAGONFLY, "pfc": pfc, "workload": "permutation"}), target)
