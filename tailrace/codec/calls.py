@@ -16,7 +16,7 @@ call per arriving frame, one per frame to send, and nothing but numbers in betwe
            hops, tag, CE and frame bytes are an arriving packet's; a departing one has `left` instead of hops,
            and the VLAN ID of its tag (12 bits; 0: no tag) instead of frame bytes
     aeth         syndrome << SYNDROME_SHIFT | MSN
-    count        of a NIC ACK: frame bytes << COUNT_SHIFT | hops
+    count        of a NIC ACK: bytes of all its frames << COUNT_SHIFT | hops
 
 All of them are below 2^62, so that compiled code holds them in a register.
 """

@@ -225,7 +225,7 @@ def test_the_steering_is_told_what_became_of_each_packet():
 
 def test_the_receiver_answers_every_packet_at_once():
     """In order or not, trimmed or not; a trimmed one that is here already is acknowledged."""
-    receiver = make_receiver(99, config(ack_every=9, bitmap_packets=4))
+    receiver = make_receiver(99, config(bitmap_packets=4))
     told = []
     for index, trimmed in (
         (2, False), (1, True), (2, True), (0, True), (1, False), (0, False), (0, True), (7, False), (8, True),

@@ -103,10 +103,21 @@ def run(settings_: NicConfig, paths, *flows, seed: int = 0) -> VirtualNetwork:
     min_left=st.integers(0, 20),
     pause_timeout_ns=st.sampled_from([200 * US, 10 * MS]),
     window=st.sampled_from([4_000, 30_000]),
+    ack_every=st.sampled_from([1, 2, 5, 100]),
     seed=st.integers(0, 1000),
 )
 def test_no_packet_overtakes_another(
-    delays, jitter, loss, transport, rtt_threshold, growth_threshold, min_left, pause_timeout_ns, window, seed
+    delays,
+    jitter,
+    loss,
+    transport,
+    rtt_threshold,
+    growth_threshold,
+    min_left,
+    pause_timeout_ns,
+    window,
+    ack_every,
+    seed,
 ):
     """Whatever the paths do, and whatever is lost; and every flow completes."""
     settings_ = config(
@@ -116,6 +127,8 @@ def test_no_packet_overtakes_another(
         min_left=min_left,
         pause_timeout_ns=pause_timeout_ns,
         window_bytes=window,
+        ack_every=ack_every,
+        ack_delay_ns=50 * US,
     )
     flows = (flow(1, 40_000), flow(2, 25_000, start_ns=7 * US), flow(3, 10_000, src=2, dst=1))
     network = run(settings_, Paths(delays, jitter, loss, seed), *flows, seed=seed)

@@ -187,7 +187,7 @@ def test_the_bitmap_bounds_what_is_outstanding():
 
 def test_the_receiver_acknowledges_every_packet_at_once():
     """In order or not; beyond its bitmap nothing is taken."""
-    receiver = MpRdmaReceiver(99, config(ack_every=9, bitmap_packets=4))
+    receiver = MpRdmaReceiver(99, config(bitmap_packets=4))
     told = []
     for index in (2, 1, 1, 0, 7, 8, 3):
         answer = receiver.on_data(0, index, False)

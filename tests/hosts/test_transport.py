@@ -61,7 +61,7 @@ def test_every_flow_completes_with_exactly_its_bytes(
         transport=transport,
         mtu_bytes=mtu,
         window_bytes=window,
-        ack_every=ack_every,
+        ack_every=1 if transport == "mp-rdma" else ack_every,
         ack_delay_ns=5_000,
         rto_ns=100_000,
         rto_backoff=2,

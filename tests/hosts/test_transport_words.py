@@ -71,15 +71,49 @@ def test_all_words_of_tcp() -> None:
     """Packets, bytes, times."""
     config = TcpConfig(4, 9000, 5)
     expected = Tcp(config=config, ack_every=2, ack_delay_ns=3000, rto_ns=10_000_000, ecn=True)
-    words = "tcp:iw=4,tso=9KB,ack=2,delay=3us,dupacks=5,rto=10ms,ecn=yes"
+    words = "tcp:iw=4,tso=9KB,ack_every=2,ack_delay=3us,dupacks=5,rto=10ms,ecn=yes"
     assert expected == parse_transport(words)
+
+
+@pytest.mark.parametrize("name", ["gbn", "sr", "dctcp", "dcqcn", "tcp"])
+def test_acks_for_several_packets_are_words_of_transports_that_can(name: str) -> None:
+    """At full speed; the delay is the base RTT where none is given, but with tcp."""
+    nic = planned(transport=f"{name}:ack_every=4,ack_delay=3us", time_scale=2)
+    assert (name, 4, 6_000) == (nic.transport, nic.ack_every, nic.ack_delay_ns)
+    nic = planned(transport=f"{name}:ack_every=4")
+    base_ns = base_rtt_ns(topology(), full_frame_bytes(nic.mtu_bytes))
+    assert (4, 16_000 if name == "tcp" else base_ns) == (nic.ack_every, nic.ack_delay_ns)
+
+
+def test_who_cannot_share_acks_says_so() -> None:
+    """MP-RDMA's paths and the times of Hermes are those of single packets; a held ACK must not time out."""
+    assert 1 == planned(transport="mp-rdma:ack_every=1").ack_every
+    with pytest.raises(KeyProblemError, match=r"^transport mp-rdma: ack_every must be 1: [^\n]*, found '2'$"):
+        make({"scheme": "ecmp", "transport": "mp-rdma:ack_every=2"})
+    for transport, problem in (
+        ("dcqcn:ack_every=2", "NIC settings: ack_every is 2, expected 1: hermes takes the time"),
+        ("dcqcn:ack_every=1", ""),
+    ):
+        experiment = make(
+            {"scheme": "hermes", "topology": FABRIC, "workload": WORKLOAD, "transport": transport}
+        )
+        if problem:
+            with pytest.raises(SpecError, match=f"^{problem}"):
+                plan(experiment, "virtual")
+        else:
+            assert 1 == plan(experiment, "virtual").job.nic.ack_every
+    with pytest.raises(ConfigError, match="expected 1: with transport mp-rdma each packet is answered$"):
+        NicConfig(transport="mp-rdma", ack_every=2)
+    with pytest.raises(SpecError, match=r"ack_delay_ns is 400000000, expected less than the timeout, \d+$"):
+        planned(transport="sr:ack_every=2,ack_delay=400ms")
 
 
 @pytest.mark.parametrize(
     "text",
     [
         "", "rdma", "gbn:timer=1us", "dcqcn:", "dcqcn:timer=0", "dcqcn:gain=0", "dcqcn:gain=2", "dcqcn:rate=1",
-        "gbn:iw=3", "tcp:timer=1us", "tcp:iw=0", "tcp:iw=1e9", "tcp:ack=0", "tcp:delay=0", "tcp:delay=1s",
+        "gbn:iw=3", "tcp:timer=1us", "tcp:iw=0", "tcp:iw=1e9", "tcp:ack_every=0", "tcp:ack_delay=0",
+        "tcp:ack_delay=1s", "sr:ack_every=0", "sr:ack_every=65537", "linux-tcp:ack_every=2",
         "tcp:tso=0", "tcp:tso=2MiB", "tcp:rto=0", "tcp:rto=2m", "tcp:rto=100s", "tcp:dupacks=0", "tcp:ecn=2",
     ],
 )  # fmt: skip

@@ -44,7 +44,9 @@ class ShimmedBTH(BTH):
 
 
 class NicAck(Packet):
-    """Of the data packet: orig_sport:16 orig_dport:16 bytes:24 (of the frame) hops:8 (64 - TTL) ticks:32."""
+    """Of the data packet, or of several: orig_sport:16 orig_dport:16 bytes:24 (of all their frames) hops:8
+    (64 - TTL, the same of all) ticks:32 (of the last one, and how long the ACK was held back).
+    """
 
     name = "NicAck"
     fields_desc = [

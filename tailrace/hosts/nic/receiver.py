@@ -12,7 +12,6 @@ from tailrace.codec.calls import (
     BECN_SHIFT,
     BYTE_MASK,
     CE_SHIFT,
-    COUNT_SHIFT,
     FORM_MASK,
     FRAME_SHIFT,
     HOPS_SHIFT,
@@ -38,6 +37,7 @@ from tailrace.hosts.flows.flow import FlowSpec
 from tailrace.hosts.flows.observation import ReceiverObservation
 from tailrace.hosts.nic.end import FlowEnd
 from tailrace.hosts.nic.message import NO_FORM, Message
+from tailrace.hosts.nic.nic_acks import NicAcks
 from tailrace.hosts.nic.order import OrderObserver
 from tailrace.hosts.options.nic import DCQCN, NicConfig
 from tailrace.hosts.transport import make_receiver
@@ -67,7 +67,7 @@ class FlowReceiver(FlowEnd):
         self._address = address
         self._control = control
         self._ack_template_id = handle << KIND_BITS | ACK
-        self._nic_ack_template_id = handle << KIND_BITS | NIC_ACK
+        self._nic_acks = NicAcks(config, handle << KIND_BITS | NIC_ACK, control)
         self._message = Message(flow.bytes, config.mtu_bytes, config.first_psn)
         self._transport = make_receiver(self._message.packets, config)
         self._tells_arrival = self._transport.tells_arrival
@@ -140,16 +140,23 @@ class FlowReceiver(FlowEnd):
         form = self._message.form(index)
         if form == NO_FORM or data_fields & FORM_MASK != form:
             return False
+        ackreq = data_fields >> ACKREQ_SHIFT & 1 == 1
         if ticks != NO_SHIM:
             # whatever the transport makes of the packet
-            count = (data_fields >> FRAME_SHIFT) << COUNT_SHIFT | data_fields >> HOPS_SHIFT & BYTE_MASK
-            self._control.append((self._nic_ack_template_id, count, ticks))
+            again = data_fields >> RETRANSMISSION_SHIFT & 1 == 1
+            at_once = ackreq or again or index != expected or index + 1 == self._message.packets
+            self._nic_acks.on_data(
+                now_ns, data_fields >> FRAME_SHIFT, data_fields >> HOPS_SHIFT & BYTE_MASK, ticks, at_once
+            )
+        if self._tells_arrival and transport.holds and data_fields >> CE_SHIFT & 1 != self._marked:
+            # an ACK that tells of arrivals has one mark for all its packets
+            self._answer(transport.release())
         self._observe(index, expected, data_fields)
         if self._cnps is not None and data_fields >> CE_SHIFT & 1 and self._cnps.on_marked(now_ns):
             self._notify()
         self._sport = psn_fields >> SPORT_SHIFT & PORT_MASK
         taken = transport.received
-        answer = transport.on_data(now_ns, index, data_fields >> ACKREQ_SHIFT & 1 == 1)
+        answer = transport.on_data(now_ns, index, ackreq)
         if transport.received != taken:
             self._bytes += data_fields & PAYLOAD_MASK
         if self.end_ns == _NO_TIME and transport.done:
@@ -170,6 +177,9 @@ class FlowReceiver(FlowEnd):
         if form == NO_FORM or (data_fields ^ form) >> OPCODE_SHIFT & BYTE_MASK:
             return False
         self._trimmed += 1
+        if self._tells_arrival and transport.holds:
+            # a NACK speaks of one packet only
+            self._answer(transport.release())
         answer = transport.on_trimmed(index)
         if answer != SILENCE:
             self._sport = psn_fields >> SPORT_SHIFT & PORT_MASK
@@ -192,13 +202,14 @@ class FlowReceiver(FlowEnd):
 
     def deadline_ns(self) -> int:
         """When something that is held back must go out."""
-        deadline_ns = self._transport.deadline_ns
+        deadline_ns = min(self._transport.deadline_ns, self._nic_acks.deadline_ns)
         return deadline_ns if self._cnps is None else min(deadline_ns, self._cnps.deadline_ns)
 
     def on_time(self, now_ns: int) -> None:
         """Sends the CNP and the answer that were held back, when their time has come."""
         if self._cnps is not None and self._cnps.on_time(now_ns):
             self._notify()
+        self._nic_acks.on_time(now_ns)
         answer = self._transport.on_time(now_ns)
         if answer != SILENCE:
             self._answer(answer)

@@ -69,6 +69,11 @@ _RETRANSMISSION: Final = 1 << RETRANSMISSION_SHIFT
 _WORD_MASK: Final = 3  # payloads are padded to whole words of 4 bytes
 
 
+def shimmed_bytes(config: NicConfig) -> int:
+    """A full packet's frame with the shim of Flowcut on the NIC, unless it is the flow's first."""
+    return HEADER_BYTES + SHIM_BYTES + (config.mtu_bytes + _WORD_MASK & ~_WORD_MASK)
+
+
 class FlowSender(FlowEnd):
     """One flow at its source. The NIC calls `next_packet` while it is `started` and not `done`.
 
@@ -115,7 +120,12 @@ class FlowSender(FlowEnd):
         self._flowcut: FlowcutSender | None = None
         if config.flowcut_nic is not None and min_rtt is not None:
             self._flowcut = FlowcutSender(
-                config.flowcut_nic, min_rtt, config.pause_timeout_ns, flow.sport, rng
+                config.flowcut_nic,
+                min_rtt,
+                config.pause_timeout_ns,
+                flow.sport,
+                rng,
+                held_ns=config.ack_delay_ns if config.ack_every > 1 else 0,
             )
         self._shimmed = self._flowcut is not None
         self._overhead_bytes: int = HEADER_BYTES + (SHIM_BYTES if self._shimmed else 0)
@@ -196,7 +206,7 @@ class FlowSender(FlowEnd):
             data_fields |= _RETRANSMISSION
             self._retransmitted += 1
         # asks for an answer where waiting for more packets would be in vain
-        if self._asks_always or not transport.window_open_after(index):
+        if self._asks_always or transport.asks_at(index):
             data_fields |= _ACKREQ
         self._on_sent(now_ns, index, frame_bytes)
         psn_fields = message.psn(index) | transport.sport << SPORT_SHIFT

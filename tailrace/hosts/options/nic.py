@@ -12,7 +12,7 @@ from tailrace.hosts.options.dcqcn import DcqcnConfig, HermesConfig
 from tailrace.hosts.options.hf2t import Hf2tConfig
 from tailrace.hosts.options.tcp import TcpConfig
 from tailrace.hosts.options.transport import TRANSPORTS, Transport
-from tailrace.hosts.options.transports import RTO_BACKOFF, Dcqcn, Dctcp, GoBackN
+from tailrace.hosts.options.transports import Dcqcn, Dctcp, GoBackN, RTO_BACKOFF, Tcp
 from tailrace.words import SpecError, plugins
 
 MS_NS = 1_000_000
@@ -175,8 +175,9 @@ class NicConfig:
         what it begins with, and at most; with tcp the receiver's. 0, with dcqcn and tcp only: no window.
     rto_ns: retransmission timeout; doubles without progress, rto_backoff times at most. With tcp the
         least one, from which on it is measured.
-    ack_every: the receiver acknowledges every n-th packet in order, and whatever asks for it.
-    ack_delay_ns: longest time a coalesced acknowledgment is held back.
+    ack_every: the receiver acknowledges every n-th packet in order, and whatever asks for it; the same of the
+        ACKs of Flowcut between NICs (Flowcut §II-D).
+    ack_delay_ns: an acknowledgment is sent so long after the first packet that it is for, at the latest.
     pause_timeout_ns: a paused flow goes on by itself after this time (Flowcut §IV-A).
     link_rate_bps: rate of the NIC's link, for the length of PFC pauses.
     flow_rate_bps: pace of each flow; 0: as fast as the link.
@@ -262,6 +263,8 @@ class NicConfig:
             "link_rate_bps",
         ):
             check_setting(getattr(self, name) > 0, f"{name} is {getattr(self, name)}, expected more than 0")
+        if self.ack_every > 1:
+            self._check_gathering()
         for name in ("bitmap_packets", "reorder_packets"):
             check_setting(
                 0 < getattr(self, name) < _MOST_PACKETS,
@@ -271,6 +274,20 @@ class NicConfig:
             check_setting(getattr(self, name) >= 0, f"{name} is {getattr(self, name)}, expected 0 or more")
         for name in ("data_priority", "control_priority"):
             check_setting(0 <= getattr(self, name) < 8, f"{name} is {getattr(self, name)}, expected 0..7")
+
+    def _check_gathering(self) -> None:
+        said = f"ack_every is {self.ack_every}, expected 1"
+        check_setting(
+            not self.kind.answers_each, f"{said}: with transport {self.transport} each packet is answered"
+        )
+        check_setting(
+            self.steering is None or self.steering.algorithm != HERMES,
+            f"{said}: {HERMES} takes the time of each packet from its own ACK",
+        )
+        check_setting(
+            self.transport == Tcp.name or self.ack_delay_ns < self.rto_ns,  # TCP's timeout is measured
+            f"ack_delay_ns is {self.ack_delay_ns}, expected less than the timeout, {self.rto_ns}",
+        )
 
     @property
     def kind(self) -> type[Transport]:

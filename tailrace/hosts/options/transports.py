@@ -34,13 +34,35 @@ _MODERATION_NS = 16_000
 """What a NIC gathers before it interrupts, and how long it waits for it: as the driver mlx5 of Linux does."""
 
 _MOST_GATHERED = 1 << 16
+_ACK_EVERY = "packets in order that one ACK is for"
+_ACK_DELAY = "an ACK is sent so long after the first packet that it is for, at the latest"
 _MOST_DELAY_NS = 500_000_000  # RFC 5681 §4.2 allows no more
 _MOST_RTO_NS = 60_000_000_000  # RFC 6298 (2.5) allows an upper bound of this or more
 _CONGESTION = re.compile(r"[a-z][a-z0-9_-]{0,14}")
 
 
+class Gathering(Transport, frozen=True, kw_only=True):
+    """A transport whose receiver may answer several packets by one ACK (Spritz §IV-C, Flowcut §III-A1)."""
+
+    ack_every: Annotated[int, keys.integer("ack_every", _ACK_EVERY, least=1, most=_MOST_GATHERED)] = 1
+    ack_delay_ns: Annotated[
+        int | None, keys.time("ack_delay", _ACK_DELAY, least=1, most=_MOST_DELAY_NS, absent="base RTT")
+    ] = None
+
+    def settings(self) -> dict[str, Any]:
+        """See Transport."""
+        found = {"ack_every": self.ack_every}
+        return found if self.ack_delay_ns is None else found | {"ack_delay_ns": self.ack_delay_ns}
+
+
+def _one(text: str) -> int:
+    if text != "1":
+        raise UnitError(text)
+    return 1
+
+
 @transport
-class GoBackN(Transport, frozen=True, kw_only=True):
+class GoBackN(Gathering, frozen=True, kw_only=True):
     """See hosts.transport.go_back_n."""
 
     name: ClassVar[str] = "gbn"
@@ -49,7 +71,7 @@ class GoBackN(Transport, frozen=True, kw_only=True):
 
 
 @transport
-class SelectiveRepeat(Transport, frozen=True, kw_only=True):
+class SelectiveRepeat(Gathering, frozen=True, kw_only=True):
     """See hosts.transport.selective_repeat."""
 
     name: ClassVar[str] = "sr"
@@ -63,10 +85,21 @@ class MpRdma(Transport, frozen=True, kw_only=True):
     name: ClassVar[str] = "mp-rdma"
     about: ClassVar[str] = "many paths under one window led by ECN (NSDI'18)"
     chooses_paths: ClassVar[bool] = True
+    answers_each: ClassVar[bool] = True
+    ack_every: Annotated[
+        int,
+        keys.parsed(
+            "ack_every", "only 1", "1: a packet's ACK lets the next one go on its path (MP-RDMA §3)", _one
+        ),
+    ] = 1
+
+    def settings(self) -> dict[str, Any]:
+        """See Transport."""
+        return {"ack_every": self.ack_every}
 
 
 @transport
-class Dctcp(Transport, frozen=True, kw_only=True):
+class Dctcp(Gathering, frozen=True, kw_only=True):
     """See hosts.transport.dctcp."""
 
     name: ClassVar[str] = "dctcp"
@@ -74,7 +107,7 @@ class Dctcp(Transport, frozen=True, kw_only=True):
 
 
 @transport
-class Dcqcn(Transport, frozen=True, kw_only=True):
+class Dcqcn(Gathering, frozen=True, kw_only=True):
     """See hosts.transport.dcqcn."""
 
     name: ClassVar[str] = "dcqcn"
@@ -85,11 +118,11 @@ class Dcqcn(Transport, frozen=True, kw_only=True):
 
     def settings(self) -> dict[str, Any]:
         """See Transport."""
-        return {"dcqcn": self.config}
+        return {**super().settings(), "dcqcn": self.config}
 
 
 @transport
-class Tcp(Transport, frozen=True, kw_only=True):
+class Tcp(Gathering, frozen=True, kw_only=True):
     """See hosts.transport.tcp. Answers are gathered; `rto_ns` is the least timeout."""
 
     name: ClassVar[str] = "tcp"
@@ -97,10 +130,10 @@ class Tcp(Transport, frozen=True, kw_only=True):
     windowless: ClassVar[bool] = True
     config: TcpConfig = field(default_factory=TcpConfig)
     ack_every: Annotated[
-        int, keys.integer("ack", "packets that one answer acknowledges", least=1, most=_MOST_GATHERED)
+        int, keys.integer("ack_every", _ACK_EVERY, least=1, most=_MOST_GATHERED, was="ack")
     ] = _MODERATION_PACKETS
     ack_delay_ns: Annotated[
-        int, keys.time("delay", "or those of this time", least=1, most=_MOST_DELAY_NS)
+        int | None, keys.time("ack_delay", _ACK_DELAY, least=1, most=_MOST_DELAY_NS, was="delay")
     ] = _MODERATION_NS
     rto_ns: Annotated[
         int | None, keys.time("rto", "least timeout", least=1, most=_MOST_RTO_NS, absent="of all transports")
@@ -115,9 +148,8 @@ class Tcp(Transport, frozen=True, kw_only=True):
     def settings(self) -> dict[str, Any]:
         """See Transport."""
         found = {
+            **super().settings(),
             "tcp": self.config,
-            "ack_every": self.ack_every,
-            "ack_delay_ns": self.ack_delay_ns,
             "rto_backoff": RTO_BACKOFF,
             "ecn": self.ecn,
         }

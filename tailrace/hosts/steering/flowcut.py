@@ -11,6 +11,11 @@ told of. Lost data and lost NIC ACKs would stay in flight for ever: what remains
 the last packet was sent, for then nothing can be under way any more. That is long; so a drain after a loss
 lasts that long.
 
+A NIC ACK is for one packet, or with `ack_every` for several of one length and one hop count that came in order:
+it takes off the bytes of all, and its stamp is that of the last, moved on by the time for which the ACK was held
+back, so that this is no part of the round-trip time. What is in flight when a drain begins may be held back, too:
+the drain, and the age, last so much longer at most. The growth of the round-trip time is that for each packet.
+
 Round-trip times are normalised by r_min(h) + p·h·t (§II-B): r_min(h) is the smallest time seen for h hops,
 less the transmission time p·h·t of a packet of p bytes.
 """
@@ -32,16 +37,25 @@ TICKS_MASK: Final[int] = Layout(NicShim).mask("NicShim.ticks")
 class MinRtt:
     """The smallest round-trip time for each hop count, of all flows of a NIC (Flowcut §II-B)."""
 
-    __slots__ = ("_known_ns", "_min_ns", "_ns_per_byte")
+    __slots__ = ("_full_bytes", "_known_ns", "_min_ns", "_ns_per_byte")
 
-    def __init__(self, ns_per_byte: float, known_ns: tuple[int, ...] = ()) -> None:
+    def __init__(self, ns_per_byte: float, known_ns: tuple[int, ...] = (), full_bytes: int = 0) -> None:
         """Args:
         ns_per_byte: transmission time of a byte at one hop.
         known_ns: r_min(h) by the hops h, where it need not be observed; 0: it must be.
+        full_bytes: length of the frames of which one NIC ACK may be for several; 0: of none.
         """
         self._ns_per_byte = ns_per_byte
+        self._full_bytes = full_bytes
         self._known_ns: dict[int, float] = {hops: float(ns) for hops, ns in enumerate(known_ns) if ns}
         self._min_ns: dict[int, float] = {}
+
+    def packets(self, data_bytes: int) -> int:
+        """How many packets a NIC ACK of so many bytes is for, at least 1: only full ones share one."""
+        full_bytes = self._full_bytes
+        if not full_bytes or data_bytes % full_bytes:
+            return 1
+        return max(1, data_bytes // full_bytes)
 
     def normalise(self, rtt_ns: int, frame_bytes: int, hops: int) -> float:
         """A round-trip time over the smallest possible one: 1 or more."""
@@ -58,25 +72,34 @@ class MinRtt:
         """A NIC ACK of a flow that has ended; of a packet that was sent before `from_ns` it says nothing."""
         rtt_ns = (now_ns - ticks) & TICKS_MASK
         if now_ns - rtt_ns >= from_ns:
-            self.normalise(rtt_ns, count >> COUNT_SHIFT, count & BYTE_MASK)
+            data_bytes = count >> COUNT_SHIFT
+            self.normalise(rtt_ns, data_bytes // self.packets(data_bytes), count & BYTE_MASK)
 
 
 class FlowcutSender:
     """Flowcut of one flow, at its source."""
 
     def __init__(
-        self, config: FlowcutNicConfig, min_rtt: MinRtt, pause_timeout_ns: int, sport: int, rng: random.Random
+        self,
+        config: FlowcutNicConfig,
+        min_rtt: MinRtt,
+        pause_timeout_ns: int,
+        sport: int,
+        rng: random.Random,
+        *,
+        held_ns: int = 0,
     ) -> None:
         """Args:
         min_rtt: shared by all flows of the NIC.
         pause_timeout_ns: how long a drain lasts at most.
         sport: the flow's own source port, and its first one on the wire.
         rng: chooses the other ones.
+        held_ns: how long a NIC ACK is held back at most.
         """
         self._rtt_threshold = config.rtt_threshold
         self._growth_threshold = config.growth_threshold
         self._alpha = config.alpha
-        self._age_ns = config.age_ns
+        self._age_ns = config.age_ns + held_ns
         self._min_left = max(1, config.min_left)
         self._resume_bytes = config.resume_bytes
         self._min_rtt = min_rtt
@@ -112,9 +135,9 @@ class FlowcutSender:
         """A NIC ACK of this flow.
 
         Args:
-            data_bytes: length of the data frame.
-            hops: switches that it crossed.
-            ticks: its sending time, ns modulo 2^32.
+            data_bytes: length of the data frames that it is for.
+            hops: switches that they crossed.
+            ticks: the sending time of the last one, ns modulo 2^32, and how long the NIC ACK was held back.
             left: packets of the flow that have never been sent.
         """
         rtt_ns = (now_ns - ticks) & TICKS_MASK
@@ -122,7 +145,8 @@ class FlowcutSender:
         if sent_ns >= self._counted_from_ns:
             self.in_flight_bytes = max(0, self.in_flight_bytes - data_bytes)
         if sent_ns >= self.sampled_from_ns:
-            self._sample(self._min_rtt.normalise(rtt_ns, data_bytes, hops))
+            packets = self._min_rtt.packets(data_bytes)
+            self._sample(self._min_rtt.normalise(rtt_ns, data_bytes // packets, hops), packets)
         if self._drain_since_ns is not None:
             if self.in_flight_bytes <= self._resume_bytes:
                 self._reroute(now_ns)
@@ -159,14 +183,17 @@ class FlowcutSender:
     def _forget_ns(self) -> int:
         return self._last_sent_ns + self._age_ns
 
-    def _sample(self, rtt: float) -> None:
-        """Both averages of Flowcut §II-B; the first sample of a path is its average."""
+    def _sample(self, rtt: float, packets: int) -> None:
+        """Both averages of Flowcut §II-B; the first sample of a path is its average.
+
+        Args: packets: how many it stands for.
+        """
         alpha = self._alpha
         if self._previous is None:
             self._average = rtt
         else:
             self._average = alpha * rtt + (1 - alpha) * self._average
-            self._growth = alpha * (rtt - self._previous) + (1 - alpha) * self._growth
+            self._growth = alpha * (rtt - self._previous) / packets + (1 - alpha) * self._growth
         self._previous = rtt
 
     def _congested(self) -> bool:

@@ -38,6 +38,7 @@ class Sender(ABC):
     """
 
     __slots__ = (
+        "_ack_every",
         "_backoff",
         "_rto_backoff",
         "_rto_ns",
@@ -56,6 +57,7 @@ class Sender(ABC):
         sport: the flow's own UDP source port.
         """
         self._window_packets: int = config.window_packets
+        self._ack_every: int = config.ack_every
         self._rto_ns: int = config.rto_ns
         self._rto_backoff: int = config.rto_backoff
         self._backoff = 0
@@ -103,6 +105,13 @@ class Sender(ABC):
         """Whether the window lets a packet follow `index`."""
         following = index + 1
         return following < self.packets and following < self.acked + self._window_packets
+
+    def asks_at(self, index: int) -> bool:
+        """Whether packet `index`, which was peeked at, asks for an ACK: the window closes behind it, and the
+        receiver may hold back the ACKs of all that is outstanding then.
+        """
+        outstanding = max(self.fresh, index + 1) - self.acked
+        return outstanding < self._ack_every and not self.window_open_after(index)
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -233,6 +242,15 @@ class Receiver(ABC):
     def on_time(self, now_ns: int) -> int:
         """The acknowledgment that was held back, if it was for long enough."""
         return self._answer(ACK) if now_ns >= self.deadline_ns else SILENCE
+
+    @property
+    def holds(self) -> bool:
+        """Whether an acknowledgment is held back."""
+        return self.deadline_ns != NEVER
+
+    def release(self) -> int:
+        """The acknowledgment that is held back, as `on_time` would give it."""
+        return self._answer(ACK)
 
     @abstractmethod
     def _deliver(self) -> None:

@@ -3,6 +3,10 @@
 
 * The receiver takes packets in any order within its bitmap and answers each of them at once: what it has in
   order, the packet itself, its source port (the EV) and its mark. A trimmed packet is answered by a NACK.
+* With `ack_every` above 1, packets in order share an ACK (Spritz §IV-C, ACK Coalescing): it has the port of the
+  last of them and their mark, for a packet with another mark releases it (RFC 8257 §3.2). The window grows and
+  shrinks by each packet once, when it is first heard of; the steering hears of the port, once an ACK. What is
+  beyond the expected packet, comes again, was trimmed, or ends the flow is answered at once.
 * A packet is lost when a NACK says so, or when nothing was heard of it for the timeout: each packet in flight
   has a clock of its own. That later ones have arrived says nothing where packets overtake each other.
 * What was lost goes again before anything new, on another path if the steering chooses one.
@@ -62,6 +66,11 @@ class DctcpSender(Sender):
         fresh = self.fresh
         return fresh if fresh < self.packets and fresh < self.acked + self._window_packets else NOTHING
 
+    def asks_at(self, index: int) -> bool:  # noqa: ARG002
+        """See Sender."""
+        in_flight = len(self._flight) + 1
+        return self.window.packets <= in_flight < self._ack_every
+
     def on_sent(self, now_ns: int, index: int) -> None:
         """Packet `index` is sent, on a path of its own."""
         steering = self.steering
@@ -80,6 +89,7 @@ class DctcpSender(Sender):
         if nak or not (0 <= arrived < self.fresh and 0 <= expected <= self.fresh):
             return
         flight = self._flight
+        waiting = len(flight) + len(self._lost)
         if arrived in flight:
             self.window.learn(now_ns - (flight[arrived] >> PORT_BITS))
             del flight[arrived]
@@ -88,7 +98,10 @@ class DctcpSender(Sender):
         self._hear(now_ns, expected)
         if self.steering is not None:
             self.steering.on_feedback(now_ns, ACK_ECN if marked else GOOD, sport)
-        self.window.on_ack(now_ns, marked, len(flight))
+        # where each packet has its own ACK, that counts, whatever one before it has said of the packet
+        news = waiting - len(flight) - len(self._lost) if self._ack_every > 1 else 1
+        for _ in range(news):
+            self.window.on_ack(now_ns, marked, len(flight))
 
     def on_trimmed(self, now_ns: int, expected: int, arrived: int, sport: int) -> None:
         """Packet `arrived` must go again, if it is the one that was sent last under this number."""

@@ -123,14 +123,13 @@ class MpRdmaSender(SelectiveRepeatSender):
 
 
 class MpRdmaReceiver(SelectiveRepeatReceiver):
-    """Takes packets in any order within its bitmap, and acknowledges each of them."""
+    """Takes packets in any order within its bitmap, and acknowledges each of them, or as NicConfig has it."""
 
     __slots__ = ()
 
     def __init__(self, packets: int, config: NicConfig) -> None:
         """Args: packets: length of the flow, 1 or more."""
         super().__init__(packets, config)
-        self._ack_every = 1
         self.tells_arrival = True
 
     def _beyond(self) -> int:
