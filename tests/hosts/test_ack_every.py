@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 
 from tailrace.codec.calls import COUNT_SHIFT, KIND_BITS, NEVER, NIC_ACK
 from tailrace.hosts.nic.nic_acks import NicAcks
-from tailrace.hosts.nic.sender import shimmed_bytes
+from tailrace.hosts.nic.sender import FlowSender, min_rtt_of
 from tailrace.hosts.options.nic import FlowcutNicConfig, NicConfig, SteeringConfig
 from tailrace.hosts.steering.flowcut import FlowcutSender, MinRtt
 from tailrace.hosts.transport import make_sender
 from tailrace.hosts.transport.dctcp import DctcpSender
+from tailrace.hosts.transport.ecn_window import EcnWindow
 from tests.codec.frames import Ack, Data, Frame, NicAcked
 from tests.hosts.marking import marked
 from tests.hosts.network import VirtualNetwork, flow, make_nic
@@ -93,24 +94,19 @@ def test_dctcp_counts_every_packet_and_mark_once():
         )
         seen: Counter[bool] = Counter()
         network.add(flow(1, 64 * MTU))
-        sender = None
 
-        def look(network=network, seen=seen):
-            nonlocal sender
-            (sender,) = [one for one in network.nics[0]._senders.values()]
-            window = sender.transport.window
-            known = type(window).on_ack
+        class Counting(EcnWindow):
+            def on_ack(self, now_ns: int, marked: bool, in_flight: int, seen=seen) -> None:
+                seen[marked] += 1
+                super().on_ack(now_ns, marked, in_flight)
 
-            class Counting(type(window)):
-                __slots__ = ()
+        def count(network=network, every=every, kind=Counting) -> None:
+            (sender,) = network.nics[0]._senders.values()
+            assert isinstance(sender, FlowSender)
+            assert isinstance(sender.transport, DctcpSender)
+            sender.transport.window = kind(config("dctcp", every))
 
-                def on_ack(self, now_ns, is_marked, in_flight):
-                    seen[is_marked] += 1
-                    known(self, now_ns, is_marked, in_flight)
-
-            window.__class__ = Counting
-
-        network.at(1, look)
+        network.at(1, count)
         network.run()
         told[every] = dict(seen)
         acks = sum(isinstance(one.parsed, Ack) for one in network.arrivals)
@@ -133,7 +129,7 @@ def test_a_packet_with_another_mark_releases_the_ack():
 def test_a_trimmed_packet_releases_the_ack():
     """A NACK says nothing of the packets before."""
     network = two(config("dctcp", 8))
-    cut = []
+    cut: list[Frame] = []
 
     def change(frame, parsed):
         if isinstance(parsed, Data) and parsed.psn == 2 and not cut:
@@ -157,7 +153,8 @@ def test_a_closed_window_asks(window):
     network = two(config("dctcp", 16, window_bytes=window * MTU, ack_delay_ns=900_000))
     network.add(flow(1, 20 * MTU))
     network.run()
-    assert network.records()[0].end_ns < 400_000
+    end_ns = network.records()[0].end_ns
+    assert end_ns is not None and end_ns < 400_000
 
 
 @pytest.mark.parametrize("name", ["scout", "spray"])
@@ -224,12 +221,13 @@ def test_the_time_an_ack_was_held_is_no_round_trip_time():
     config_ = nic_config(4)
     control: deque = deque()
     acks = NicAcks(config_, 5 << KIND_BITS | NIC_ACK, control)
-    full = shimmed_bytes(config_)
+    full = MTU + 58 + 8
     for number in range(3):
         acks.on_data(2_000 + number, full, 2, 2**32 - 5 + number, False)
     acks.on_time(2_000 + DELAY_NS)
     assert [(5 << KIND_BITS | NIC_ACK, 3 * full << COUNT_SHIFT | 2, DELAY_NS - 2 - 3)] == list(control)
-    rtts = MinRtt(1.0, (), full)
+    rtts = min_rtt_of(config_)
+    assert rtts is not None
     assert [1, 3, 1, 1] == [rtts.packets(count) for count in (full, 3 * full, full + 16, 90)]
 
 

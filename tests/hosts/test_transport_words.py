@@ -102,7 +102,7 @@ def test_who_cannot_share_acks_says_so() -> None:
                 plan(experiment, "virtual")
         else:
             assert 1 == plan(experiment, "virtual").job.nic.ack_every
-    with pytest.raises(ConfigError, match="expected 1: with transport mp-rdma each packet is answered$"):
+    with pytest.raises(ConfigError, match=r"expected 1: with transport mp-rdma each packet is answered$"):
         NicConfig(transport="mp-rdma", ack_every=2)
     with pytest.raises(SpecError, match=r"ack_delay_ns is 400000000, expected less than the timeout, \d+$"):
         planned(transport="sr:ack_every=2,ack_delay=400ms")

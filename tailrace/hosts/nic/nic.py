@@ -45,7 +45,7 @@ from tailrace.hosts.nic.dependents import Dependents
 from tailrace.hosts.nic.ends import Ends
 from tailrace.hosts.nic.pause import PfcState
 from tailrace.hosts.nic.receiver import FlowReceiver
-from tailrace.hosts.nic.sender import FlowSender, shimmed_bytes
+from tailrace.hosts.nic.sender import FlowSender, min_rtt_of
 from tailrace.hosts.nic.timers import NOBODY, START, Timers
 from tailrace.hosts.options.nic import FlowcutNicConfig, NicConfig
 from tailrace.hosts.steering.assign import SteeringFactory
@@ -88,8 +88,7 @@ class Nic:
         self._gateway_mac = gateway_mac
         self._rng = rng
         self._steerings = SteeringFactory(config, paths, rng)
-        own = config.flowcut_nic
-        self._min_rtt: MinRtt | None = MinRtt(own.ns_per_byte, own.base_rtts_ns, shimmed_bytes(config)) if own else None
+        self._min_rtt: MinRtt | None = min_rtt_of(config)
         spaced = config.hf2t is not None or config.measure_gaps
         self._time_gaps: NicTimeGaps | None = NicTimeGaps(config) if spaced else None
         self._pfc = PfcState(config.link_rate_bps)

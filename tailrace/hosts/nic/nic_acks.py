@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a destination NIC tells a source that does Flowcut itself (Flowcut §II-D): which bytes have arrived."""
+"""What a destination NIC tells a source that does Flowcut itself (Flowcut §II-D): the bytes that arrived."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _MOST_BYTES: Final[int] = Layout(NicAck).mask("NicAck.bytes")
 class NicAcks:
     """The NIC ACKs of one flow: one for `ack_every` packets, or for fewer.
 
-    One ACK has one frame length and one hop count, from which the source learns what the round-trip time could
-    have been; so a packet that differs from those before it releases their ACK.
+    One ACK has one frame length and one hop count, from which the source learns what the round-trip time
+    could have been; so a packet that differs from those before it releases their ACK.
 
     deadline_ns: when `on_time` has something to do.
     """

@@ -69,9 +69,13 @@ _RETRANSMISSION: Final = 1 << RETRANSMISSION_SHIFT
 _WORD_MASK: Final = 3  # payloads are padded to whole words of 4 bytes
 
 
-def shimmed_bytes(config: NicConfig) -> int:
-    """A full packet's frame with the shim of Flowcut on the NIC, unless it is the flow's first."""
-    return HEADER_BYTES + SHIM_BYTES + (config.mtu_bytes + _WORD_MASK & ~_WORD_MASK)
+def min_rtt_of(config: NicConfig) -> MinRtt | None:
+    """What all flows of a NIC share; None: it does not do Flowcut itself."""
+    own = config.flowcut_nic
+    if own is None:
+        return None
+    full_bytes = HEADER_BYTES + SHIM_BYTES + (config.mtu_bytes + _WORD_MASK & ~_WORD_MASK)
+    return MinRtt(own.ns_per_byte, own.base_rtts_ns, full_bytes)
 
 
 class FlowSender(FlowEnd):

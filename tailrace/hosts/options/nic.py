@@ -12,7 +12,7 @@ from tailrace.hosts.options.dcqcn import DcqcnConfig, HermesConfig
 from tailrace.hosts.options.hf2t import Hf2tConfig
 from tailrace.hosts.options.tcp import TcpConfig
 from tailrace.hosts.options.transport import TRANSPORTS, Transport
-from tailrace.hosts.options.transports import Dcqcn, Dctcp, GoBackN, RTO_BACKOFF, Tcp
+from tailrace.hosts.options.transports import RTO_BACKOFF, Dcqcn, Dctcp, GoBackN, Tcp
 from tailrace.words import SpecError, plugins
 
 MS_NS = 1_000_000

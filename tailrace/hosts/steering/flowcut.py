@@ -11,10 +11,11 @@ told of. Lost data and lost NIC ACKs would stay in flight for ever: what remains
 the last packet was sent, for then nothing can be under way any more. That is long; so a drain after a loss
 lasts that long.
 
-A NIC ACK is for one packet, or with `ack_every` for several of one length and one hop count that came in order:
-it takes off the bytes of all, and its stamp is that of the last, moved on by the time for which the ACK was held
-back, so that this is no part of the round-trip time. What is in flight when a drain begins may be held back, too:
-the drain, and the age, last so much longer at most. The growth of the round-trip time is that for each packet.
+A NIC ACK is for one packet, or with `ack_every` for several of one length and one hop count that came in
+order: it takes off the bytes of all, and its stamp is that of the last, moved on by the time for which the
+ACK was held back, so that this is no part of the round-trip time. What is in flight when a drain begins may
+be held back, too: the drain, and the age, last so much longer at most. The growth of the round-trip time is
+that for each packet.
 
 Round-trip times are normalised by r_min(h) + p·h·t (§II-B): r_min(h) is the smallest time seen for h hops,
 less the transmission time p·h·t of a packet of p bytes.

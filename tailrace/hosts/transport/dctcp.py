@@ -3,10 +3,11 @@
 
 * The receiver takes packets in any order within its bitmap and answers each of them at once: what it has in
   order, the packet itself, its source port (the EV) and its mark. A trimmed packet is answered by a NACK.
-* With `ack_every` above 1, packets in order share an ACK (Spritz §IV-C, ACK Coalescing): it has the port of the
-  last of them and their mark, for a packet with another mark releases it (RFC 8257 §3.2). The window grows and
-  shrinks by each packet once, when it is first heard of; the steering hears of the port, once an ACK. What is
-  beyond the expected packet, comes again, was trimmed, or ends the flow is answered at once.
+* With `ack_every` above 1, packets in order share an ACK (Spritz §IV-C, ACK Coalescing): it has the port of
+  the last of them and their mark, for a packet with another mark releases it (RFC 8257 §3.2). The window
+  grows and shrinks by each packet once, when it is first heard of; the steering hears of the port, once an
+  ACK. What is beyond the expected packet, comes again, was trimmed, or ends the flow is answered at once: an
+  ACK names one packet beyond the expected one, so the others would seem to be under way still.
 * A packet is lost when a NACK says so, or when nothing was heard of it for the timeout: each packet in flight
   has a clock of its own. That later ones have arrived says nothing where packets overtake each other.
 * What was lost goes again before anything new, on another path if the steering chooses one.
