@@ -23,6 +23,9 @@ from tests.codec.frames import Data
 from tests.hosts.network import RATE_BPS, VirtualNetwork, flow
 from tests.hosts.steering.fabric import Paths
 
+FLOWCUT = FlowcutNicConfig(
+    rtt_threshold=1.1, growth_threshold=0.1, min_left=0, age_ns=900_000, ns_per_byte=1.0
+)
 KINDS: dict[str, dict[str, Any]] = {
     "gbn": {},
     "sr": {"transport": "sr"},
@@ -55,12 +58,10 @@ KINDS: dict[str, dict[str, Any]] = {
         "measure_gaps": True,
     },
     "coalesced": {"ack_every": 3, "flow_rate_bps": 3_000_000_000},
+    "dctcp, coalesced": {"transport": "dctcp", "ack_every": 3, "ack_delay_ns": 15_000},
     "real payload": {"virtual_payload": False, "first_psn": 2**24 - 9},
-    "flowcut": {
-        "flowcut_nic": FlowcutNicConfig(
-            rtt_threshold=1.1, growth_threshold=0.1, min_left=0, age_ns=900_000, ns_per_byte=1.0
-        )
-    },
+    "flowcut": {"flowcut_nic": FLOWCUT},
+    "flowcut, coalesced": {"flowcut_nic": FLOWCUT, "ack_every": 4, "ack_delay_ns": 15_000},
 }
 CASES = [("gbn", 0.0), ("sr", 0.0), ("mp-rdma", 0.0), ("tcp", 0.0), *((kind, 0.02) for kind in KINDS)]
 
