@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import random
 from collections import deque
+from functools import partial
 
 import pytest
 from hypothesis import given, settings
@@ -83,6 +84,10 @@ def test_no_more_acks_than_packets_ask_for(transport, every, packets, window, ji
         assert -(-packets // every) == len(acks)
 
 
+def note_senders(network, senders: list[FlowSender]) -> None:
+    senders.extend(network.nics[0]._senders.values())
+
+
 def test_dctcp_counts_every_packet_and_mark_once():
     """Whatever the ACKs share, the window hears of the same packets and marks in the same order: it ends alike."""
     windows = {}
@@ -93,9 +98,7 @@ def test_dctcp_counts_every_packet_and_mark_once():
         )
         network.add(flow(1, 64 * MTU))
         senders: list[FlowSender] = []
-        network.at(
-            1, lambda network=network, senders=senders: senders.extend(network.nics[0]._senders.values())
-        )
+        network.at(1, partial(note_senders, network, senders))
         network.run()
         (sender,) = senders
         assert isinstance(sender.transport, DctcpSender)
