@@ -101,7 +101,7 @@ class Ports(Core):
         self._do("queues", self._lib.tr_held_read, ps(at_ns), ffi.NULL, 0, found)
         raw = ffi.new("tr_held[]", found[0])
         self._do("queues", self._lib.tr_held_read, ps(at_ns), raw, len(raw), found)
-        return [Held(**fields(raw + place)) for place in range(len(raw))]
+        return [Held(**fields(raw + place)) for place in range(min(len(raw), found[0]))]
 
     def buffer_config(self, buffer: BufferConfig) -> None:
         """Limits the memory of all ports together; 0 bytes: no limit."""
