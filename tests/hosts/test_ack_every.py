@@ -16,7 +16,8 @@ from tailrace.hosts.nic.nic_acks import NicAcks
 from tailrace.hosts.nic.sender import FlowSender, min_rtt_of
 from tailrace.hosts.options.nic import FlowcutNicConfig, NicConfig, SteeringConfig
 from tailrace.hosts.steering.flowcut import FlowcutSender, MinRtt
-from tailrace.hosts.transport import make_sender
+from tailrace.hosts.transport import make_receiver, make_sender
+from tailrace.hosts.transport.base import SILENCE
 from tailrace.hosts.transport.dctcp import DctcpSender
 from tests.codec.frames import Ack, Data, Frame, NicAcked
 from tests.hosts.marking import marked
@@ -40,11 +41,11 @@ def two(config_: NicConfig, fate=None) -> VirtualNetwork:
 
 
 def beyond(network: VirtualNetwork) -> int:
-    """Arrivals of another packet than the expected one."""
+    """Arrivals of another packet than the expected one, or of that when later ones are here."""
     expected, count, kept = 0, 0, set()
     for arrival in network.arrivals:
         if isinstance(arrival.parsed, Data):
-            count += arrival.parsed.psn != expected
+            count += arrival.parsed.psn != expected or len(kept) > expected
             kept.add(arrival.parsed.psn)
             while expected in kept:
                 expected += 1
@@ -264,3 +265,37 @@ def test_dctcp_senders_know_when_to_ask():
         asks.append(sender.asks_at(sender.peek()))
         sender.on_sent(0, sender.peek())
     assert [False, False, True] == asks
+
+
+@pytest.mark.parametrize("transport", ["gbn", "sr", "dctcp", "dcqcn"])
+def test_a_held_ack_is_no_timeout(transport):
+    """RFC 9002 §6.2.1: a timeout waits for as long as an ACK may be held back, too."""
+    network = two(config(transport, 100, rto_ns=30_000, ack_delay_ns=80_000, flow_rate_bps=500_000_000))
+    network.add(flow(1, 20 * MTU))
+    network.run()
+    assert 0 == network.senders()[0].timeouts
+    assert 20 == network.senders()[0].packets
+    assert sum(isinstance(one.parsed, Ack) for one in network.arrivals) < 10
+
+
+@pytest.mark.parametrize("transport", ["sr", "dctcp", "tcp"])
+def test_what_fills_a_gap_is_acknowledged_at_once(transport):
+    """RFC 5681 §4.2: the sender waits for it."""
+    receiver = make_receiver(9, config(transport, 8))
+    told = [receiver.on_data(0, index, False) for index in (0, 2, 1, 3, 5, 6, 4, 7)]
+    assert [True, False, False, True, False, False, False, True] == [one == SILENCE for one in told]
+    assert (8, DELAY_NS) == (receiver.expected, receiver.deadline_ns)
+
+
+def test_tcp_gathers_behind_the_nic():
+    """Of ACKs between NICs there is one for each packet (Flowcut §III-A1), and marks release no ACK of tcp."""
+    own = FlowcutNicConfig(ns_per_byte=1.0)
+    network = two(config("tcp", 4, flowcut_nic=own, window_bytes=0, ack_delay_ns=900_000))
+    network.change = lambda frame, parsed: (
+        marked(frame) if isinstance(parsed, Data) and parsed.psn == 9 else frame
+    )
+    network.add(flow(1, 40 * MTU))
+    network.run()
+    assert 40 == sum(isinstance(one.parsed, NicAcked) for one in network.arrivals)
+    told = [(one.parsed.psn, one.parsed.becn) for one in network.arrivals if isinstance(one.parsed, Ack)]
+    assert [(3, False), (7, False), (11, True), (15, False)] == told[:4]

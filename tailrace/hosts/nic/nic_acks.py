@@ -43,7 +43,7 @@ class NicAcks:
         template_id: of NIC ACKs of this flow.
         control: takes them.
         """
-        self._ack_every: int = config.ack_every
+        self._ack_every: int = config.nic_ack_every
         self._ack_delay_ns: int = config.ack_delay_ns
         self._template_id = template_id
         self._control = control

@@ -148,8 +148,7 @@ class FlowReceiver(FlowEnd):
             self._nic_acks.on_data(
                 now_ns, data_fields >> FRAME_SHIFT, data_fields >> HOPS_SHIFT & BYTE_MASK, ticks, at_once
             )
-        if self._tells_arrival and transport.holds and data_fields >> CE_SHIFT & 1 != self._marked:
-            # an ACK that tells of arrivals has one mark for all its packets
+        if transport.one_mark and transport.holds and data_fields >> CE_SHIFT & 1 != self._marked:
             self._answer(transport.release())
         self._observe(index, expected, data_fields)
         if self._cnps is not None and data_fields >> CE_SHIFT & 1 and self._cnps.on_marked(now_ns):
@@ -177,7 +176,7 @@ class FlowReceiver(FlowEnd):
         if form == NO_FORM or (data_fields ^ form) >> OPCODE_SHIFT & BYTE_MASK:
             return False
         self._trimmed += 1
-        if self._tells_arrival and transport.holds:
+        if transport.one_mark and transport.holds:
             # a NACK speaks of one packet only
             self._answer(transport.release())
         answer = transport.on_trimmed(index)

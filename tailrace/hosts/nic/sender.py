@@ -129,7 +129,7 @@ class FlowSender(FlowEnd):
                 config.pause_timeout_ns,
                 flow.sport,
                 rng,
-                held_ns=config.ack_delay_ns if config.ack_every > 1 else 0,
+                held_ns=config.held_ns if config.nic_ack_every > 1 else 0,
             )
         self._shimmed = self._flowcut is not None
         self._overhead_bytes: int = HEADER_BYTES + (SHIM_BYTES if self._shimmed else 0)

@@ -58,7 +58,7 @@ class Sender(ABC):
         """
         self._window_packets: int = config.window_packets
         self._ack_every: int = config.ack_every
-        self._rto_ns: int = config.rto_ns
+        self._rto_ns: int = config.rto_ns + config.held_ns  # as RFC 9002 §6.2.1 has it
         self._rto_backoff: int = config.rto_backoff
         self._backoff = 0
         self.packets = packets
@@ -190,6 +190,8 @@ class Receiver(ABC):
     received: different packets that were taken.
     deadline_ns: when `on_time` has something to do.
     tells_arrival: the MSN of an ACK is the PSN of the packet that it answers.
+    one_mark: all packets that an ACK is for were marked, or none was. A packet with another mark, or a
+        trimmed one, releases the ACK that is held back.
     """
 
     __slots__ = (
@@ -200,6 +202,7 @@ class Receiver(ABC):
         "arrived",
         "deadline_ns",
         "expected",
+        "one_mark",
         "received",
         "tells_arrival",
     )
@@ -215,6 +218,7 @@ class Receiver(ABC):
         self.received = 0
         self.deadline_ns = NEVER
         self.tells_arrival = False
+        self.one_mark = False
 
     @property
     def done(self) -> bool:

@@ -6,7 +6,7 @@
 * With `ack_every` above 1, packets in order share an ACK (Spritz §IV-C, ACK Coalescing): it has the port of
   the last of them and their mark, for a packet with another mark releases it (RFC 8257 §3.2). The window
   grows and shrinks by each packet once, when it is first heard of; the steering hears of the port, once an
-  ACK. What is beyond the expected packet, comes again, was trimmed, or ends the flow is answered at once: an
+  ACK. What is beyond the expected packet, fills a gap, comes again, or ends the flow is answered at once: an
   ACK names one packet beyond the expected one, so the others would seem to be under way still.
 * A packet is lost when a NACK says so, or when nothing was heard of it for the timeout: each packet in flight
   has a clock of its own. That later ones have arrived says nothing where packets overtake each other.
@@ -167,9 +167,14 @@ class DctcpSender(Sender):
 
 
 class DctcpReceiver(MpRdmaReceiver):
-    """Takes packets in any order within its bitmap, and answers each of them, trimmed ones too."""
+    """Takes packets in any order within its bitmap, and answers them, trimmed ones too."""
 
     __slots__ = ()
+
+    def __init__(self, packets: int, config: NicConfig) -> None:
+        """Args: packets: length of the flow, 1 or more."""
+        super().__init__(packets, config)
+        self.one_mark = True
 
     def on_trimmed(self, index: int) -> int:
         """A NACK; of a packet that is here already, an acknowledgment."""

@@ -3,8 +3,8 @@
 
 The receiver remembers packets beyond the expected one in a bitmap of bounded length. Each of them is
 answered by a NAK that names the expected PSN and, in the MSN field of the AETH, the PSN that has just come,
-so that the sender keeps the same bitmap. A packet is taken for lost when one `reorder_packets` later has
-arrived, or at a timeout.
+so that the sender keeps the same bitmap. What fills a gap is acknowledged at once (RFC 5681 §4.2). A packet
+is taken for lost when one `reorder_packets` later has arrived, or at a timeout.
 """
 
 from __future__ import annotations
@@ -85,13 +85,14 @@ class SelectiveRepeatSender(OneTimerSender):
 class SelectiveRepeatReceiver(Receiver):
     """Takes packets in any order within its bitmap."""
 
-    __slots__ = ("_bitmap", "_bitmap_packets")
+    __slots__ = ("_bitmap", "_bitmap_packets", "_fills")
 
     def __init__(self, packets: int, config: NicConfig) -> None:
         """Args: packets: length of the flow, 1 or more."""
         super().__init__(packets, config)
         self._bitmap_packets: int = config.bitmap_packets
         self._bitmap = 0  # bit i: packet expected + 1 + i is here
+        self._fills = False  # the packet that came last was missing
 
     def on_trimmed(self, index: int) -> int:  # noqa: ARG002
         """As if it were lost."""
@@ -99,13 +100,17 @@ class SelectiveRepeatReceiver(Receiver):
 
     def _deliver(self) -> None:
         self.received += 1
-        if not self._bitmap:
+        self._fills = self._bitmap != 0
+        if not self._fills:
             self.expected += 1
             return
         # the expected packet, and as many as follow it without a gap
         run = (~self._bitmap & self._bitmap + 1).bit_length()
         self.expected += run
         self._bitmap >>= run
+
+    def _coalesce(self, now_ns: int, ackreq: bool) -> int:
+        return super()._coalesce(now_ns, ackreq or self._fills)
 
     def _beyond(self) -> int:
         return self._answer(NAK) if self._keep() else SILENCE

@@ -189,21 +189,14 @@ class TcpSender(Sender):
 class TcpReceiver(SelectiveRepeatReceiver):
     """Takes packets in any order within its bitmap, and gathers its answers where nothing is missing."""
 
-    __slots__ = ("_fills",)
+    __slots__ = ()
 
     def __init__(self, packets: int, config: NicConfig) -> None:
         """Args: packets: length of the flow, 1 or more."""
         super().__init__(packets, config)
-        self._fills = False  # the packet that came last was missing
         self.tells_arrival = True
 
-    def _deliver(self) -> None:
-        self._fills = self._bitmap != 0
-        super()._deliver()
-
     def _coalesce(self, now_ns: int, ackreq: bool) -> int:  # noqa: ARG002
-        if self._fills:
-            return self._answer(ACK)
         return super()._coalesce(now_ns, False)
 
     def _beyond(self) -> int:
