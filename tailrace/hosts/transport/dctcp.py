@@ -6,7 +6,7 @@
 * With `ack_every` above 1, packets in order share an ACK (Spritz §IV-C, ACK Coalescing): it has the port of
   the last of them and their mark, for a packet with another mark releases it (RFC 8257 §3.2). The window
   grows and shrinks by each packet once, when it is first heard of; the steering hears of the port, once an
-  ACK. What is beyond the expected packet, fills a gap, comes again, or ends the flow is answered at once: an
+  ACK. What is beyond the expected packet, comes again, was trimmed, or ends the flow is answered at once: an
   ACK names one packet beyond the expected one, so the others would seem to be under way still.
 * A packet is lost when a NACK says so, or when nothing was heard of it for the timeout: each packet in flight
   has a clock of its own. That later ones have arrived says nothing where packets overtake each other.
@@ -24,7 +24,7 @@ from tailrace.codec.calls import NEVER, PORT_BITS, PORT_MASK
 from tailrace.hosts.options.nic import NicConfig
 from tailrace.hosts.steering.base import ACK as GOOD
 from tailrace.hosts.steering.base import ACK_ECN, NACK, TIMEOUT, Steering
-from tailrace.hosts.transport.base import ACK, NOTHING, SILENCE, TRIMMED, Sender
+from tailrace.hosts.transport.base import ACK, NOTHING, SILENCE, TRIMMED, Receiver, Sender
 from tailrace.hosts.transport.ecn_window import EcnWindow
 from tailrace.hosts.transport.mp_rdma import MpRdmaReceiver
 
@@ -175,6 +175,10 @@ class DctcpReceiver(MpRdmaReceiver):
         """Args: packets: length of the flow, 1 or more."""
         super().__init__(packets, config)
         self.one_mark = True
+
+    def _coalesce(self, now_ns: int, ackreq: bool) -> int:
+        # what fills a gap needs no haste: of each packet beyond it there was an ACK, so no window waits
+        return Receiver._coalesce(self, now_ns, ackreq)
 
     def on_trimmed(self, index: int) -> int:
         """A NACK; of a packet that is here already, an acknowledgment."""

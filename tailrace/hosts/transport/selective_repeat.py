@@ -3,8 +3,9 @@
 
 The receiver remembers packets beyond the expected one in a bitmap of bounded length. Each of them is
 answered by a NAK that names the expected PSN and, in the MSN field of the AETH, the PSN that has just come,
-so that the sender keeps the same bitmap. What fills a gap is acknowledged at once (RFC 5681 §4.2). A packet
-is taken for lost when one `reorder_packets` later has arrived, or at a timeout.
+so that the sender keeps the same bitmap. What fills a gap is acknowledged at once, for the window waits
+for it (RFC 5681 §4.2). A packet is taken for lost when one `reorder_packets` later has arrived, or at a
+timeout.
 """
 
 from __future__ import annotations
