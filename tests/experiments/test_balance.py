@@ -8,12 +8,12 @@ from contextlib import contextmanager
 
 import pytest
 
+from tailrace.experiments.backends.virtual import run as virtual_run
 from tailrace.experiments.backends.virtual.run import VirtualBackend
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.plan import plan
 from tailrace.experiments.results.result import Result
 from tailrace.experiments.run.run import run
-from tailrace.native.virtual import Network
 
 LEAF_SPINE = "leaf-spine:leaves=2,spines=2,hosts=4,rate=10Gbps,delay=1us"
 DRAGONFLY = "dragonfly:p=2,a=2,h=1,rate=10Gbps"
@@ -104,14 +104,8 @@ def test_flowcut_makes_copies() -> None:
 @contextmanager
 def ending(time_ns: int) -> Iterator[None]:
     """Runs end at this time, with packets wherever they are."""
-    run_on = Network.run
-
-    def short(self: Network, until_ns: int | None = None, **kept: object) -> bool:
-        del until_ns
-        return run_on(self, time_ns, **kept)  # type: ignore[arg-type]
-
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Network, "run", short)
+        patch.setattr(virtual_run, "limit_ns", lambda _job: time_ns)
         yield
 
 
