@@ -212,7 +212,11 @@ class Rig:
     def drain(self, **given: int) -> None:
         """Set when and how to drain; what is not given is off."""
         off = {"rtt_threshold": RTT_OFF, "growth_threshold": GROWTH_OFF, "alpha": 256, "ticks_per_byte": 0}
-        self.default("drain_config", **off | {"min_left": 0, "resume_bytes": 0, "credit_bytes": 0} | given)
+        self.default("drain_config", **off | {"min_left": 0, "resume_bytes": 0} | given)
+
+    def credit(self, credit_bytes: int) -> None:
+        """What an XOFF lets the source still send."""
+        self.default("pause_config", by_class=0, quanta=0, obey_bytes=credit_bytes, credit_bytes=credit_bytes)
 
     # ---- packets ----
 

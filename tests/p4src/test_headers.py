@@ -245,7 +245,8 @@ def source() -> Iterator[Rig]:
 def test_ack_where_it_is_read(source, ticks, sport, nbytes, credit):
     """Key, bytes, ticks, port and mark of an ACK mean the same here as in Scapy; so does the pause that follows."""
     source.reset()
-    source.drain(credit_bytes=credit)
+    source.drain()
+    source.credit(credit)
     now, frame = 1 << 33, roce(sport)
     sent = source.one(OTHER_HOST_PORT, frame, now, virtual_bytes=0xFFFF)
     (stamp,) = shim_of(sent.data).stack

@@ -151,7 +151,8 @@ def test_flowcut_leaks_nothing(script, mode, age_ticks):
     with Rig("flowcut") as rig:
         set_up(rig)
         rig.flowcut(mode, age_ticks=age_ticks)
-        rig.drain(rtt_threshold=300, credit_bytes=1)
+        rig.drain(rtt_threshold=300)
+        rig.credit(1)
         play(rig, script)
         expect_empty(rig)
 
