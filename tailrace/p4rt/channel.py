@@ -93,8 +93,8 @@ class Channel(ABC):
 class LoopChannel(Channel):
     """For code in an event loop."""
 
-    def __init__(self, address: str, tls: Tls | None) -> None:
-        super().__init__(grpc.aio, address, tls)
+    def __init__(self, address: str, tls: Tls | None, kind: Any = grpc.aio) -> None:
+        super().__init__(kind, address, tls)
 
     async def one(self, call: Any) -> Any:
         return await call

@@ -17,6 +17,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import grpc
+import grpc.aio
 from finsy.proto import p4i, p4r
 
 from tailrace.p4rt import requests
@@ -52,6 +53,7 @@ class Client:
         channel: Channel,
         *,
         call_s: float = CALL_S,
+        push_s: float = PUSH_S,
         encrypted: bool = False,
     ) -> None:
         self._name = name
@@ -59,6 +61,7 @@ class Client:
         self._address = address.address
         self._channel = channel
         self._call_s = call_s
+        self._push_s = push_s
         self._encrypted = encrypted
         self._stream: Stream | None = None
         self.election_id = 0
@@ -150,7 +153,9 @@ class Client:
         request.device_id = self._device_id
         requests.set_election(request.election_id, self.election_id)
         try:
-            await self._channel.one(self._channel.stub.SetForwardingPipelineConfig(request, timeout=PUSH_S))
+            await self._channel.one(
+                self._channel.stub.SetForwardingPipelineConfig(request, timeout=self._push_s)
+            )
         except grpc.RpcError as error:
             raise self._failure(error, f"program {program.name}") from error
 
@@ -248,15 +253,28 @@ def _line(text: str) -> str:
 
 
 @asynccontextmanager
-async def connect(name: str, address: Address, tls: Tls | None = None) -> AsyncIterator[Client]:
+async def connect(
+    name: str,
+    address: Address,
+    tls: Tls | None = None,
+    *,
+    calls: Any = grpc.aio,
+    call_s: float = CALL_S,
+    push_s: float = PUSH_S,
+) -> AsyncIterator[Client]:
     """A client of the switch at an address; nothing is sent yet.
+
+    Args:
+        calls: what the channel is made by: gRPC, or p4rt.memory.Memory.
+        call_s: how long a call may take, and `push_s` the setting of a program.
 
     Raises:
         TlsError: TLS files are no good.
     """
-    channel = LoopChannel(address.address, tls)
+    channel = LoopChannel(address.address, tls, calls)
     async with channel.raw:
-        client = Client(name, address, channel, encrypted=tls is not None)
+        encrypted = tls is not None
+        client = Client(name, address, channel, call_s=call_s, push_s=push_s, encrypted=encrypted)
         try:
             yield client
         finally:

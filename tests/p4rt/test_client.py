@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One client, with an event loop and without: the same answers and the same errors."""
+"""One client, with an event loop and without, and over memory: the same answers and the same errors."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from typing import Any, Protocol
 import pytest
 from finsy.proto import p4r
 
+from tailrace.native.server.service import P4RuntimeService, rpc_handler
+from tailrace.native.server.statistics_service import statistics_handler
 from tailrace.p4rt import programs
 from tailrace.p4rt.channel import Address
 from tailrace.p4rt.client import Client, connect
@@ -24,6 +26,7 @@ from tailrace.p4rt.errors import (
     UnreachableError,
     WriteError,
 )
+from tailrace.p4rt.memory import Memory
 from tests.controller.inspect.served import ServedSwitch, served
 
 NOWHERE = Address("127.0.0.1:1", 1)
@@ -60,20 +63,45 @@ def without_one(body: Body) -> None:
             connection.close()
 
 
+def in_memory(body: Body) -> None:
+    async def run() -> None:
+        memory = Memory()
+        async with AsyncExitStack() as stack:
+
+            async def open_one(address: Address) -> Client:
+                switch = SWITCHES.get(address)
+                if switch is not None and address.address not in memory.servers:
+                    service = P4RuntimeService(switch.device, switch.plane, None)
+                    statistics = statistics_handler({switch.device_id: switch.device.statistics})
+                    memory.serve(address.address, [rpc_handler(service), statistics])
+                return await stack.enter_async_context(connect("s1", address, calls=memory))
+
+            await body(open_one)
+
+    asyncio.run(run())
+
+
+SWITCHES: dict[Address, ServedSwitch] = {}
+"""Those of which a test has asked the address."""
+
 both = pytest.mark.parametrize("run", [in_a_loop, without_one])
+each = pytest.mark.parametrize("run", [in_a_loop, without_one, in_memory])
 
 
 @pytest.fixture
 def switch() -> Iterator[ServedSwitch]:
     with served() as (place,):
         yield place
+    SWITCHES.clear()
 
 
 def address_of(switch: ServedSwitch) -> Address:
-    return Address(switch.address, switch.device_id)
+    address = Address(switch.address, switch.device_id)
+    SWITCHES[address] = switch
+    return address
 
 
-@both
+@each
 def test_one_is_primary(run: Callable[[Body], None], switch: ServedSwitch) -> None:
     """Nobody else while it is; afterwards with the id that the switch remembers, however low it begins."""
 
@@ -96,7 +124,7 @@ def test_one_is_primary(run: Callable[[Body], None], switch: ServedSwitch) -> No
     run(body)
 
 
-@both
+@each
 def test_what_is_refused(run: Callable[[Body], None], switch: ServedSwitch) -> None:
     """Each refusal has the switch's code and reason; of a batch, by index."""
 
@@ -125,7 +153,7 @@ def test_what_is_refused(run: Callable[[Body], None], switch: ServedSwitch) -> N
     run(body)
 
 
-@both
+@each
 def test_nobody_there(run: Callable[[Body], None]) -> None:
     async def body(open_one: Open) -> None:
         client = await open_one(NOWHERE)

@@ -89,8 +89,19 @@ class BatchError(Error):
 class P4RuntimeService:
     """The service for one device. Calls raise P4RtError or BatchError: see `rpc_handler`."""
 
-    def __init__(self, device: Device, data_plane: DataPlane, executor: Executor) -> None:
+    def __init__(
+        self,
+        device: Device,
+        data_plane: DataPlane,
+        executor: Executor | None,
+        clock: Callable[[], int] = time.time_ns,
+    ) -> None:
+        """Args:
+        executor: compiles programs; None: the event loop's.
+        clock: since the epoch, for what is told of digests and timeouts.
+        """
         self.device = device
+        self._clock = clock
         self._data_plane = data_plane
         self._executor = executor
         self._streams: dict[Client, Stream] = {}
@@ -282,7 +293,7 @@ class P4RuntimeService:
             if packet is not None:
                 self._offer(p4r.StreamMessageResponse(packet=packet))
         for digest in self.device.digest_lists(self._data_plane.now_ns()):
-            digest.timestamp = time.time_ns()
+            digest.timestamp = self._clock()
             self._offer(p4r.StreamMessageResponse(digest=digest))
         if self._frames:
             asyncio.get_running_loop().call_soon(self.deliver_events)
@@ -297,7 +308,7 @@ class P4RuntimeService:
         entries = self.device.idle_entries(self._data_plane.now_ns())
         if entries:
             response = p4r.StreamMessageResponse()
-            response.idle_timeout_notification.timestamp = time.time_ns()
+            response.idle_timeout_notification.timestamp = self._clock()
             response.idle_timeout_notification.table_entry.extend(entries)
             self._offer(response)
 

@@ -100,6 +100,7 @@ class Endpoint:
         self._clock = clock
         self._prepared = prepared
         self._client = Client()
+        self._handed_over = False
         self.device = self._new_device()
         self._take_over()
 
@@ -112,7 +113,14 @@ class Endpoint:
         self.device.close()
         self._switch.load(None)
         self.device = self._new_device()
-        self._take_over()
+        self._client = Client()  # the device knows nobody
+        if not self._handed_over:
+            self._take_over()
+
+    def hand_over(self) -> None:
+        """Leaves the switch to other clients for good; calls here that change something are refused then."""
+        self._handed_over = True
+        self.device.arbiter.disconnect(self._client)
 
     def _take_over(self) -> None:
         """Becomes the primary, above whoever was it before."""

@@ -1,0 +1,423 @@
+# SPDX-License-Identifier: Apache-2.0
+"""gRPC within one event loop: servers and channels that are joined by memory, with delays and mishaps.
+
+    memory = Memory(Ways(delay_s=lambda address: 0.001))
+    memory.serve("leaf1", [rpc_handler(service)])
+    async with connect("leaf1", Address("leaf1", 1), calls=memory) as client: ...
+
+Handlers are those of a real server, and get the octets that it would get; clients find what grpc.aio has.
+Messages of one call and direction stay in order, as HTTP/2 keeps them; calls may overtake each other. There
+is no thread and no socket, so with an event loop in virtual time every run of a seed is the same.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Generator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+import grpc
+import grpc.aio
+
+WINDOW = 256
+"""Messages of one call and direction that may be under way or unread; who sends more waits, as by HTTP/2."""
+
+_CLOSED = "the channel was closed"
+_LOST = "the connection was lost"
+
+
+class Mishap(Enum):
+    """What may become of a call."""
+
+    NONE = "none"
+    REQUEST_LOST = "request lost"
+    """It never arrives, and the client learns that the connection broke: nothing was done."""
+    ANSWER_LOST = "answer lost"
+    """It is carried out, and the client learns that the connection broke."""
+    SILENCE = "silence"
+    """It is carried out, and no answer comes until the client gives up."""
+
+
+@dataclass(slots=True)
+class Ways:
+    """How messages travel, by the address of the server.
+
+    delay_s: of the next message, seconds.
+    mishap: of the next call, by the name of its method, such as `Write`.
+    """
+
+    delay_s: Callable[[str], float] = lambda _address: 0.0
+    mishap: Callable[[str, str], Mishap] = lambda _address, _method: Mishap.NONE
+
+
+@dataclass(frozen=True, slots=True)
+class _End:
+    """How a call ended, as its client learns it."""
+
+    code: grpc.StatusCode
+    details: str = ""
+    trailing: tuple[tuple[str, str | bytes], ...] = ()
+
+    def error(self) -> grpc.aio.AioRpcError:
+        trailing = grpc.aio.Metadata(*self.trailing)
+        return grpc.aio.AioRpcError(self.code, grpc.aio.Metadata(), trailing, self.details, None)
+
+
+_EOF: Any = grpc.aio.EOF  # type: ignore[attr-defined]  # which the stubs do not know
+_DONE = _End(grpc.StatusCode.OK)
+
+
+class _Pipe:
+    """One direction of a call: messages arrive in order, each after its delay; after an end nothing does."""
+
+    def __init__(self, delay_s: Callable[[], float]) -> None:
+        self._delay_s = delay_s
+        self._loop = asyncio.get_running_loop()
+        self._last_s = 0.0
+        self._under_way: deque[bytes | _End] = deque()
+        self._there: deque[bytes | _End] = deque()
+        self._filled, self._emptied = asyncio.Event(), asyncio.Event()
+        self._cut = False
+
+    def send(self, item: bytes | _End) -> None:
+        self._last_s = max(self._last_s, self._loop.time() + self._delay_s())
+        self._under_way.append(item)
+        self._loop.call_at(self._last_s, self._arrive)
+
+    def _arrive(self) -> None:
+        item = self._under_way.popleft()  # timers of one time fire in any order
+        if not self._cut:
+            self._there.append(item)
+            self._filled.set()
+
+    def cut(self, end: _End) -> None:
+        """Ends it now: what is under way is lost, what has arrived can still be taken."""
+        if not self._cut:
+            self._cut = True
+            self._there.append(end)
+            self._filled.set()
+            self._emptied.set()
+
+    async def room(self) -> None:
+        """Waits while too many messages have not been taken."""
+        while not self._cut and len(self._under_way) + len(self._there) >= WINDOW:
+            self._emptied.clear()
+            await self._emptied.wait()
+
+    async def take(self) -> bytes | _End:
+        """The next message; an end stays, whoever asks again learns the same."""
+        while not self._there:
+            self._filled.clear()
+            await self._filled.wait()
+        item = self._there[0]
+        if not isinstance(item, _End):
+            self._there.popleft()
+            self._emptied.set()
+        return item
+
+
+class _Context:
+    """What a handler sees of its call: the part of grpc.aio.ServicerContext that handlers use."""
+
+    def __init__(self, answers: _Pipe, serialize: Callable[[Any], bytes] | None) -> None:
+        self._answers = answers
+        self._serialize = serialize
+        self._trailing: tuple[tuple[str, str | bytes], ...] = ()
+        self.end: _End | None = None
+        self.callbacks: list[Callable[[Any], None]] = []
+
+    async def abort(self, code: grpc.StatusCode, details: str = "", trailing_metadata: Any = ()) -> None:
+        self.end = _End(code, details, tuple(trailing_metadata) or self._trailing)
+        raise grpc.aio.AbortError
+
+    def set_trailing_metadata(self, trailing_metadata: Any) -> None:
+        self._trailing = tuple(trailing_metadata)
+
+    def add_done_callback(self, callback: Callable[[Any], None]) -> None:
+        self.callbacks.append(callback)
+
+    async def write(self, message: Any) -> None:
+        await self._answers.room()
+        self._answers.send(message if self._serialize is None else self._serialize(message))
+
+
+@dataclass(frozen=True, slots=True)
+class _Details(grpc.HandlerCallDetails):
+    """What a handler is chosen by."""
+
+    method: str
+    invocation_metadata: tuple[tuple[str, str | bytes], ...] = ()
+
+
+class _Call:
+    """One call from both sides."""
+
+    def __init__(
+        self, channel: _Channel, method: str, serialize: Callable[[Any], bytes], timeout_s: float | None
+    ) -> None:
+        address = channel.address
+        ways = channel.memory.ways
+        self._channel = channel
+        self._method = method
+        self._serialize = serialize
+        self._mishap = ways.mishap(address, method.rpartition("/")[2])
+        self._loop = asyncio.get_running_loop()
+        self._requests = _Pipe(lambda: ways.delay_s(address))
+        self._answers = _Pipe(lambda: ways.delay_s(address))
+        self._server: asyncio.Task[None] | None = None
+        self._deadline: asyncio.TimerHandle | None = None
+        self.over = False
+        channel.calls.add(self)
+        if timeout_s is not None:
+            late = _End(grpc.StatusCode.DEADLINE_EXCEEDED, "Deadline Exceeded")
+            self._deadline = self._loop.call_later(timeout_s, self.finish, late)
+        self._loop.call_later(ways.delay_s(address), self._reach)
+
+    # ---- the client's side ----
+
+    def send(self, request: Any) -> None:
+        self._requests.send(self._serialize(request))
+
+    async def room(self) -> None:
+        await self._requests.room()
+
+    async def take(self) -> bytes | None:
+        """The next answer; None after the last.
+
+        Raises:
+            grpc.aio.AioRpcError: the call has failed.
+        """
+        item = await self._answers.take()
+        if isinstance(item, bytes):
+            return item
+        self.finish(item)
+        if item is _DONE:
+            return None
+        raise item.error()
+
+    def finish(self, end: _End) -> None:
+        """The call is over for the client, who learns of `end`; the server hears of it later."""
+        if self.over:
+            return
+        self.over = True
+        if self._deadline is not None:
+            self._deadline.cancel()
+        self._channel.calls.discard(self)
+        self._answers.cut(end)
+        self._loop.call_later(self._channel.memory.ways.delay_s(self._channel.address), self.stop)
+
+    # ---- the server's side ----
+
+    def _reach(self) -> None:
+        """The call has come to where the server should be."""
+        server = self._channel.memory.servers.get(self._channel.address)
+        if server is None or self.over:
+            self._answers.send(_End(grpc.StatusCode.UNAVAILABLE, "failed to connect"))
+        elif self._mishap is Mishap.REQUEST_LOST:
+            self._answers.send(_End(grpc.StatusCode.UNAVAILABLE, _LOST))
+        else:
+            self._server = self._loop.create_task(self._serve(server))
+            server.tasks.add(self._server)
+            self._server.add_done_callback(server.tasks.discard)
+
+    def stop(self) -> None:
+        """Ends the server's part."""
+        if self._server is not None:
+            self._server.cancel()
+
+    async def _serve(self, server: _Server) -> None:
+        handler = server.handler(self._method)
+        context = _Context(self._answers, None if handler is None else handler.response_serializer)
+        end = _End(grpc.StatusCode.UNAVAILABLE, _LOST)
+        try:
+            if handler is None:
+                end = _End(grpc.StatusCode.UNIMPLEMENTED, "Method not found!")
+            else:
+                await self._handle(handler, context)
+                end = _DONE
+        except grpc.aio.AbortError:
+            end = context.end or end
+        except Exception as error:  # noqa: BLE001 - as gRPC answers what a handler does not catch
+            end = _End(grpc.StatusCode.UNKNOWN, f"Unexpected {type(error)}: {error}")
+        finally:
+            self._requests.cut(_DONE)
+            for callback in context.callbacks:
+                callback(context)
+            if self._mishap is Mishap.ANSWER_LOST:
+                end = _End(grpc.StatusCode.UNAVAILABLE, _LOST)
+            if self._mishap is not Mishap.SILENCE:
+                self._answers.send(end)
+
+    async def _handle(self, handler: Any, context: _Context) -> None:
+        if handler.request_streaming:
+            await handler.stream_stream(self._messages(handler), context)
+            return
+        octets = await self._requests.take()
+        if isinstance(octets, _End):
+            return
+        request = octets if handler.request_deserializer is None else handler.request_deserializer(octets)
+        if handler.response_streaming:
+            async with contextlib.aclosing(handler.unary_stream(request, context)) as answers:
+                async for answer in answers:
+                    await self._answer(context, answer)
+        else:
+            await self._answer(context, await handler.unary_unary(request, context))
+
+    async def _answer(self, context: _Context, answer: Any) -> None:
+        if self._mishap not in (Mishap.ANSWER_LOST, Mishap.SILENCE):
+            await context.write(answer)
+
+    async def _messages(self, handler: grpc.RpcMethodHandler[Any, Any]) -> AsyncIterator[Any]:
+        while isinstance(octets := await self._requests.take(), bytes):
+            yield octets if handler.request_deserializer is None else handler.request_deserializer(octets)
+
+
+class _Method:
+    """A method of a channel: calling it begins a call."""
+
+    def __init__(
+        self,
+        channel: _Channel,
+        method: str,
+        kind: Callable[[_Call, Callable[[bytes], Any]], Any],
+        request_serializer: Callable[[Any], bytes] = bytes,
+        response_deserializer: Callable[[bytes], Any] = bytes,
+        **_options: Any,
+    ) -> None:
+        self._channel, self._method, self._kind = channel, method, kind
+        self._serialize, self._deserialize = request_serializer, response_deserializer
+
+    def __call__(self, request: Any = None, timeout: float | None = None) -> Any:
+        call = _Call(self._channel, self._method, self._serialize, timeout)
+        if request is not None:
+            call.send(request)
+        return self._kind(call, self._deserialize)
+
+
+class _Unary:
+    """A call with one answer, which is waited for."""
+
+    def __init__(self, call: _Call, parse: Callable[[bytes], Any]) -> None:
+        self._call, self._parse = call, parse
+
+    def __await__(self) -> Generator[Any, None, Any]:
+        return self._answer().__await__()
+
+    async def _answer(self) -> Any:
+        try:
+            answer = await self._call.take()
+            await self._call.take()  # its status
+        except asyncio.CancelledError:
+            self._call.finish(_End(grpc.StatusCode.CANCELLED, _CLOSED))
+            raise
+        assert answer is not None
+        return self._parse(answer)
+
+
+class _Many:
+    """A call with many answers; of a stream also what is sent."""
+
+    def __init__(self, call: _Call, parse: Callable[[bytes], Any]) -> None:
+        self._call, self._parse = call, parse
+
+    async def __aiter__(self) -> AsyncIterator[Any]:
+        try:
+            while (octets := await self._call.take()) is not None:
+                yield self._parse(octets)
+        finally:
+            self.cancel()
+
+    async def read(self) -> Any:
+        """The next message; grpc.aio.EOF after the last."""
+        octets = await self._call.take()
+        return _EOF if octets is None else self._parse(octets)
+
+    async def write(self, message: Any) -> None:
+        """Sends a message of a stream."""
+        if self._call.over:
+            raise asyncio.InvalidStateError("the call is over")
+        await self._call.room()
+        self._call.send(message)
+
+    def cancel(self) -> None:
+        """Ends the call."""
+        self._call.finish(_End(grpc.StatusCode.CANCELLED, _CLOSED))
+
+
+class _Channel:
+    """A client's way to one address: what stubs, and those who use them, need of grpc.aio.Channel."""
+
+    def __init__(self, memory: Memory, address: str) -> None:
+        self.memory, self.address = memory, address
+        self.calls: set[_Call] = set()
+        memory.channels.add(self)
+
+    async def __aenter__(self) -> _Channel:
+        return self
+
+    async def __aexit__(self, *_error: object) -> None:
+        self.memory.channels.discard(self)
+        self.end(_End(grpc.StatusCode.CANCELLED, _CLOSED))
+
+    def end(self, end: _End) -> None:
+        """Ends all calls."""
+        for call in tuple(self.calls):
+            call.finish(end)
+
+    def unary_unary(self, method: str, *serializers: Any, **options: Any) -> _Method:
+        """A call with one answer; arguments as grpc.aio has them."""
+        return _Method(self, method, _Unary, *serializers, **options)
+
+    def unary_stream(self, method: str, *serializers: Any, **options: Any) -> _Method:
+        """A call with many answers; `stream_stream` sends many messages, too."""
+        return _Method(self, method, _Many, *serializers, **options)
+
+    stream_stream = unary_stream
+
+
+class _Server:
+    """What answers at one address."""
+
+    def __init__(self, handlers: Sequence[grpc.GenericRpcHandler[Any, Any]]) -> None:
+        self._handlers = handlers
+        self.tasks: set[asyncio.Task[None]] = set()
+
+    def handler(self, method: str) -> grpc.RpcMethodHandler[Any, Any] | None:
+        found = (handler.service(_Details(method)) for handler in self._handlers)
+        return next((handler for handler in found if handler is not None), None)
+
+
+class Memory:
+    """All servers and channels of one event loop. It stands where `grpc.aio` does when channels are made."""
+
+    def __init__(self, ways: Ways | None = None) -> None:
+        self.ways = ways or Ways()
+        self.servers: dict[str, _Server] = {}
+        self.channels: set[_Channel] = set()
+
+    def serve(self, address: str, handlers: Sequence[grpc.GenericRpcHandler[Any, Any]]) -> None:
+        """From now on these handlers answer at an address; whatever was there has ended."""
+        self.end(address)
+        self.servers[address] = _Server(handlers)
+
+    def end(self, address: str) -> None:
+        """Whoever answers at an address is killed: calls break, and new ones find nobody."""
+        server = self.servers.pop(address, None)
+        if server is not None:
+            for task in tuple(server.tasks):
+                task.cancel()
+            self.break_off(address)
+
+    def break_off(self, address: str) -> None:
+        """Breaks all connections with an address; its server stays."""
+        for channel in tuple(self.channels):
+            if channel.address == address:
+                channel.end(_End(grpc.StatusCode.UNAVAILABLE, _LOST))
+
+    def insecure_channel(self, address: str, options: object = None) -> _Channel:  # noqa: ARG002
+        """A channel to an address, whether anybody answers there or not."""
+        return _Channel(self, address)
