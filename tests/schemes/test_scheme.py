@@ -25,7 +25,7 @@ from tailrace.schemes.hermes import HermesConfig
 from tailrace.schemes.letflow import LetflowConfig, ResolvedLetflow
 from tailrace.schemes.presto import PrestoConfig
 from tailrace.schemes.registry import parse_scheme
-from tailrace.schemes.resolved import RedConfig
+from tailrace.schemes.resolved import Around, RedConfig
 from tailrace.schemes.spray import SprayConfig
 from tailrace.topology import parse_topology
 from tailrace.topology.timing import FULL_FRAME_BYTES, base_rtt_ns, bdp_bytes, sending_ns, slowest_bps
@@ -148,6 +148,10 @@ def test_resolve() -> None:
     assert 8 * bdp_bytes(TOPOLOGY, FULL_FRAME_BYTES) == flowcut.queue_limit_bytes
     frames_ns = GROWTH_FRAMES * sending_ns(FULL_FRAME_BYTES, slowest_bps(TOPOLOGY))
     assert flowcut.growth_threshold == frames_ns / base_rtt_ns(TOPOLOGY, FULL_FRAME_BYTES)
+    shaky = resolve(parse_scheme("flowcut"), TOPOLOGY, Around(steady=False))
+    given = resolve(parse_scheme("flowcut:growth=0.3"), TOPOLOGY, Around(steady=False))
+    assert isinstance(shaky, ResolvedFlowcut) and isinstance(given, ResolvedFlowcut)
+    assert (shaky.growth_threshold, given.growth_threshold) == (GROWTH_OFF, 0.3)
     assert flowcut.min_left_packets == 11
     assert flowcut.age_ns == age_ns(TOPOLOGY, FULL_FRAME_BYTES, flowcut.queue_limit_bytes, 0.1)
     letflow = resolve(LetflowConfig(), TOPOLOGY)

@@ -228,7 +228,10 @@ class FlowcutConfig(SchemeConfig, frozen=True, kw_only=True):
             "slowest_fraction": slowest,
             "age_given": own_age_ns is not None,
         }
-        if self.growth_threshold is None:
+        if self.growth_threshold is None and not around.steady:
+            # DEVIATION: round trips through BMv2 grow and shrink with its own work, by more than queues do
+            more["growth_threshold"] = GROWTH_OFF
+        elif self.growth_threshold is None:
             frames_ns = GROWTH_FRAMES * sending_ns(frame_bytes, slowest_bps(topology))
             more["growth_threshold"] = frames_ns / base_rtt_ns(topology, frame_bytes)
         limit = common["queue_limit_bytes"]
