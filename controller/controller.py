@@ -6,19 +6,25 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime, timezone
+from functools import partial
 from pathlib import Path
+from typing import Any
 
+import grpc.aio
 from finsy import P4PacketIn
 from finsy.proto import p4r
 
 from tailrace.controller.asking.answers import REASON_OF
 from tailrace.controller.asking.relay import RelayServer, SuppressedLeft
-from tailrace.controller.linkwatch import Answers, LinkMonitor, Settings, link_names
+from tailrace.controller.faulty_paths import FaultyPaths
+from tailrace.controller.linkwatch import Answers, LinkMonitor, link_names
 from tailrace.controller.session import DEFAULT_ELECTION_ID, Hooks, Session, State
+from tailrace.controller.timing import Timing
 from tailrace.p4rt import programs
 from tailrace.p4rt.channel import Address
+from tailrace.p4rt.client import connect
 from tailrace.p4rt.digests import Digest
 from tailrace.p4rt.encoding import encode
 from tailrace.p4rt.errors import ControllerError, SwitchError, UnreachableError
@@ -30,16 +36,10 @@ from tailrace.p4rt.target import Target
 from tailrace.p4rt.tls import Tls
 from tailrace.schemes.intent import intent
 from tailrace.schemes.resolved import Resolved
-from tailrace.schemes.watch import SuppressedPath
+from tailrace.schemes.watch import SuppressedPath, When
 from tailrace.topology import Topology
 from tailrace.topology.paths.shortest import Down
 from tailrace.words.constants import NS_PER_S
-
-ASK_S = 2.0
-"""How long a switch may take to answer a question."""
-
-LATE_S = 0.5
-"""From when on it is told that a switch, or this process, did not keep up with the watching of links."""
 
 _QUESTION = "READ_PORT"
 """What a switch is asked to show that it keeps up: every program answers it."""
@@ -51,6 +51,34 @@ _REASON_OF = {**REASON_OF, "SWEEP": REASON_OF["READ_FLOWS"]}
 
 def _ignore(_event: Event | Digest) -> None:
     """What is called where nobody listens."""
+
+
+class _LoopClock:
+    """The clock of an event loop, in nanoseconds since the epoch; it never goes back."""
+
+    def __init__(self, epoch_ns: int) -> None:
+        self._epoch_ns = epoch_ns
+        self._timers: set[asyncio.TimerHandle] = set()
+
+    @property
+    def now_ns(self) -> int:
+        return self._epoch_ns + round(asyncio.get_running_loop().time() * NS_PER_S)
+
+    def call_at(self, time_ns: int | None, callback: Callable[[], None]) -> None:
+        wait_s = 0.0 if time_ns is None else max(0, time_ns - self.now_ns) / NS_PER_S
+
+        def fire() -> None:
+            self._timers.discard(timer)
+            callback()
+
+        timer = asyncio.get_running_loop().call_later(wait_s, fire)
+        self._timers.add(timer)
+
+    def cancel(self) -> None:
+        """Nobody is called back any more."""
+        for timer in self._timers:
+            timer.cancel()
+        self._timers.clear()
 
 
 def _utc(time_ns: int) -> str:
@@ -71,22 +99,28 @@ class Controller:
         target: Target,
         *,
         tls: Tls | None = None,
-        links: Settings | None = None,
+        timing: Timing | None = None,
         election_id: int = DEFAULT_ELECTION_ID,
         relay: Path | None = None,
         on_event: Callable[[Event], None] = _ignore,
         on_digest: Callable[[Digest], None] = _ignore,
         load: Callable[[str], Program] = programs.load,
+        calls: Any = grpc.aio,
+        epoch_ns: int | None = None,
+        when: When = _utc,
     ) -> None:
         """Computes what every switch must hold; nothing is sent yet.
 
         Args:
             switches: where each switch of the topology is.
-            links: how links are watched.
+            timing: how long it waits.
             election_id: announced first; the same for all controllers of a network.
             relay: where inspection commands find a socket through which they may ask switches; None: nowhere.
             on_event: told what happens.
             on_digest: handed every digest of every switch, before anything is done about it.
+            calls: what channels to switches are made by: gRPC, or p4rt.memory.Memory.
+            epoch_ns: when the event loop's clock was 0, since the epoch; None: as this machine's clock says.
+            when: writes a time for people.
 
         Raises:
             IntentError: topology, scheme and target do not go together.
@@ -103,29 +137,38 @@ class Controller:
         self._load = load
         self._on_event = on_event
         self._on_digest = on_digest
-        self._settings = links or Settings()
-        self._monitor = LinkMonitor(topology, self._settings.missed)
-        self._answers = Answers(self._settings.silent)
+        self._timing = timing or Timing()
+        self._monitor = LinkMonitor(topology, self._timing.missed)
+        self._answers = Answers(self._timing.silent)
         self._late: dict[str, float] = {}
         self._relay = None
         if relay is not None:
             self._relay = RelayServer(relay, self.ask, lambda: self.down, self._suppressed_left)
         self._relay_runs = self._relay_failed = False
+        self._divided = 0  # rounds in a row in which another controller had some of the switches
         self._down: Down = frozenset()
-        self._epoch_ns = time.time_ns() - time.monotonic_ns()
-        self._paths = scheme.watch(topology, target, on_event, _utc)
+        self._clock = _LoopClock(time.time_ns() - time.monotonic_ns() if epoch_ns is None else epoch_ns)
+        self._paths = scheme.watch(topology, target, on_event, when)
+        self._faulty = FaultyPaths(self._clock, self._paths, lambda: self._down, self._rewrite)
         self._intents = self._compute()
         self._asked: dict[tuple[str, str, int], list[asyncio.Future[bytes]]] = {}
         self._changed = asyncio.Event()
         self._settled = asyncio.Event()
-        self._paths_changed = asyncio.Event()
         self._announced: dict[str, State] = {}
         self._miswired: set[str] = set()
         self._stopping = False
         self._tasks: list[asyncio.Task[None]] = []
         hooks = Hooks(self._state_changed, self._packet, self._digest, self._wait_settled, self._found)
         self._sessions = {
-            name: Session(name, address, hooks, load, election_id=election_id, tls=tls)
+            name: Session(
+                name,
+                address,
+                hooks,
+                load,
+                election_id=election_id,
+                timing=self._timing,
+                connect=partial(connect, tls=tls, calls=calls),
+            )
             for name, address in switches.items()
         }
 
@@ -137,7 +180,6 @@ class Controller:
             session.set_intent(self._intents[session.name])
             self._tasks.append(asyncio.create_task(session.run()))
         self._tasks.append(asyncio.create_task(self._watch_links()))
-        self._tasks.append(asyncio.create_task(self._watch_paths()))
 
     async def wait_ready(self, timeout_s: float) -> None:
         """Waits until every switch holds what it should.
@@ -183,6 +225,7 @@ class Controller:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._tasks.clear()
+        self._clock.cancel()
         self._stopping = False
         if self._relay is not None and self._relay_runs:
             self._relay_runs = False
@@ -201,7 +244,7 @@ class Controller:
         return self._paths.suppressed
 
     def _suppressed_left(self) -> list[SuppressedLeft]:
-        now_ns = self._now_ns()
+        now_ns = self._clock.now_ns
         return [(*path.end, max(0, path.until_ns - now_ns)) for path in self._paths.suppressed]
 
     @property
@@ -251,7 +294,7 @@ class Controller:
         self._asked.setdefault(key, []).append(answer)
         try:
             session.packet_out(op, index)
-            return await asyncio.wait_for(answer, ASK_S)
+            return await asyncio.wait_for(answer, self._timing.ask_s)
         except asyncio.TimeoutError:
             raise TimeoutError(f"{switch}: no answer to {op} {index}") from None
         finally:
@@ -274,37 +317,15 @@ class Controller:
 
     # ---- faulty paths ----
 
-    def _now_ns(self) -> int:
-        """Time since the epoch that never goes back."""
-        return self._epoch_ns + time.monotonic_ns()
-
     def _digest(self, digest: Digest) -> None:
         self._on_digest(digest)
-        if self._paths.heard(digest, self._now_ns(), self._down):
-            self._rewrite({digest.switch})
-            self._paths_changed.set()
+        self._faulty.heard(digest)
 
     def _found(self, switch: str, entities: list[p4r.Entity]) -> None:
         """What an earlier controller has left out stays out for a while."""
         intended = self._intents[switch]
         program = self._load(intended.program)
-        wanted = encode(program, intended.entities)
-        if self._paths.found(switch, program, wanted, entities, self._now_ns(), self._down):
-            self._rewrite({switch})
-            self._paths_changed.set()
-
-    async def _watch_paths(self) -> None:
-        """Gives paths back when their time is over and their links are alive."""
-        while True:
-            now_ns = self._now_ns()
-            back = self._paths.passed(now_ns, self._down)
-            if back:
-                self._rewrite({switch for switch, _ in back})
-            next_ns = self._paths.next_ns(now_ns)
-            wait_s = None if next_ns is None else (next_ns - now_ns) / NS_PER_S
-            self._paths_changed.clear()
-            with contextlib.suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(self._paths_changed.wait(), wait_s)
+        self._faulty.found(switch, program, encode(program, intended.entities), entities)
 
     def _rewrite(self, switches: Iterable[str]) -> None:
         """Computes anew what some switches must hold."""
@@ -336,20 +357,35 @@ class Controller:
         due_s = clock()
         while True:
             lag_s = clock() - due_s
-            able = {name for name, session in self._sessions.items() if session.carries}
+            backup = {name for name, session in self._sessions.items() if session.state is State.BACKUP}
+            able = {name for name, session in self._sessions.items() if session.carries} - backup
+            self._claim(backup)
             index, late = self._answers.round(able)
             if able:
                 self._tell_lag(lag_s)
             self._tell_late(late, clock())
-            for probe in self._monitor.round(able, late.keys()):
+            # nothing is known of links at switches that another controller has
+            for probe in self._monitor.round(able, late.keys() | backup):
                 self._send(probe.switch, "SEND", probe.port, probe.frame)
             # after the probes, so that who answers has sent them
             for name in able:
                 self._send(name, _QUESTION, index)
             self._links_changed()
             await self._start_relay(able)
-            due_s = clock() + self._settings.interval_s
-            await asyncio.sleep(self._settings.interval_s)
+            due_s = clock() + self._timing.interval_s
+            await asyncio.sleep(self._timing.interval_s)
+
+    def _claim(self, backup: Collection[str]) -> None:
+        """Where this controller is primary of some switches and another one of others, whoever has the first
+        of those that can be reached takes all, after as many rounds as make a link dead.
+        """
+        reached = [name for name, session in self._sessions.items() if session.state is not State.LOST]
+        owns = bool(backup) and reached[0] not in backup
+        self._divided = self._divided + 1 if owns else 0
+        if self._divided > self._timing.missed:
+            self._divided = 0
+            for name in backup:
+                self._sessions[name].claim()
 
     def _send(self, switch: str, op: str, index: int, payload: bytes = b"") -> None:
         """Sends a packet-out to a switch that may have gone just now."""
@@ -360,17 +396,17 @@ class Controller:
         """Tells that this process did not get to run in time; answers that wait are read after this round, so
         no link is judged by it.
         """
-        if lag_s >= LATE_S:
+        if lag_s >= self._timing.late_s:
             text = f"the controller ran {lag_s:.1f} s late; no link was judged meanwhile"
             self._on_event(Event(LATE, CONTROLLER, text, {"late_s": round(lag_s, 3)}))
 
     def _tell_late(self, late: Mapping[str, int], now_s: float) -> None:
         """Tells, once it is over, how long a switch did not answer in time."""
         for name in late:
-            self._late.setdefault(name, now_s - self._settings.interval_s * late[name])
+            self._late.setdefault(name, now_s - self._timing.interval_s * late[name])
         for name in [name for name in self._late if name not in late]:
             late_s = now_s - self._late.pop(name)
-            if late_s >= LATE_S:
+            if late_s >= self._timing.late_s:
                 text = (
                     f"{name} did not answer in time for {late_s:.1f} s; its links were not judged meanwhile"
                 )
@@ -396,7 +432,7 @@ class Controller:
                 self._on_event(Event(LINK_DOWN, name, f"{name}: link down"))
             for name in link_names(self.topology, before - down):
                 self._on_event(Event("link-up", name, f"{name}: link up"))
+            self._faulty.look()
             self._rewrite(self._sessions)
-            self._paths_changed.set()
         if self._monitor.settled:
             self._settled.set()

@@ -49,17 +49,6 @@ INDICES = 256
 _End = tuple[str, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """How links are watched: a round every `interval_s`, dead after `missed` rounds in a row; a switch that
-    answers nothing for `silent` of them has hung.
-    """
-
-    interval_s: float = 0.5
-    missed: int = 3
-    silent: int = 20
-
-
 @dataclass(slots=True)
 class _Direction:
     """One direction of a link.

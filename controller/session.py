@@ -7,7 +7,10 @@
        +---------------- the switch or the stream goes away; wait, longer each time
 
 A backup changes nothing. When the primary goes away it announces the highest election id that the switch has
-seen, and so becomes primary itself (P4Runtime §5.3, §5.4); BMv2 promotes a backup by itself.
+seen, and so becomes primary itself (P4Runtime §5.3, §5.4); BMv2 promotes a backup by itself. So where a
+primary lost one connection for a while, two controllers have a part of the network each, and neither sees the
+links between. The owner of both (controller.py says who) then claims the switches of the other one, with an
+election id above the highest.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from enum import Enum
 
@@ -22,6 +26,7 @@ from finsy import P4PacketIn, P4PacketOut
 from finsy.proto import p4r
 
 from tailrace.controller.reconcile import Report, install, read_all
+from tailrace.controller.timing import Timing
 from tailrace.p4rt import digests
 from tailrace.p4rt.channel import Address
 from tailrace.p4rt.client import Client, connect
@@ -31,13 +36,13 @@ from tailrace.p4rt.intent import SwitchIntent
 from tailrace.p4rt.programs import Program
 from tailrace.p4rt.requests import election_of
 from tailrace.p4rt.status import Code
-from tailrace.p4rt.tls import Tls
 
 DEFAULT_ELECTION_ID = 1000
 """Announced first. A controller whose id is taken tries the one below, so as many can wait as backups."""
 
-FIRST_RETRY_S = 0.1
-LONGEST_RETRY_S = 2.0
+
+Connect = Callable[..., AbstractAsyncContextManager[Client]]
+"""p4rt.client.connect, or the same with some arguments given."""
 
 
 class State(Enum):
@@ -83,7 +88,8 @@ class Session:
         load: Callable[[str], Program],
         *,
         election_id: int = DEFAULT_ELECTION_ID,
-        tls: Tls | None = None,
+        timing: Timing | None = None,
+        connect: Connect = connect,
     ) -> None:
         self.name = name
         self.address = address
@@ -94,8 +100,9 @@ class Session:
         self.carries = False
         self._hooks = hooks
         self._load = load
-        self._election_id = election_id
-        self._tls = tls
+        self._election_id = self._highest = election_id
+        self._timing = timing or Timing()
+        self._connect = connect
         self._intent: SwitchIntent | None = None
         self._wake = asyncio.Event()
         self._client: Client | None = None
@@ -110,6 +117,13 @@ class Session:
         if self.state is State.READY:
             self._set_state(State.PRIMARY)
         self._wake.set()
+
+    def claim(self) -> None:
+        """Has this controller become primary in place of the one that is."""
+        if self._client is not None and self.state is State.BACKUP:
+            self._election_id = self._highest = self._highest + 1
+            with contextlib.suppress(SwitchError):  # it has gone just now
+                self._client.announce(self._election_id)
 
     def packet_out(self, op: str, index: int, payload: bytes = b"") -> None:
         """Sends a packet-out with an operation of PacketOutOp_t.
@@ -134,11 +148,14 @@ class Session:
         Raises:
             ControllerError: something that no retry can help, such as unreadable TLS files.
         """
-        retry_s = FIRST_RETRY_S
+        first_s, longest_s = self._timing.first_retry_s, self._timing.longest_retry_s
+        retry_s = first_s
         while True:
             was_ready = False
             try:
-                async with connect(self.name, self.address, self._tls) as client:
+                async with self._connect(
+                    self.name, self.address, call_s=self._timing.call_s, push_s=self._timing.push_s
+                ) as client:
                     self._client = client
                     client.announce(self._election_id)
                     await self._serve(client)
@@ -153,9 +170,9 @@ class Session:
                 self.carries = False
                 self._set_state(State.LOST)
             if was_ready:
-                retry_s = FIRST_RETRY_S
+                retry_s = first_s
             await asyncio.sleep(retry_s)
-            retry_s = min(2 * retry_s, LONGEST_RETRY_S)
+            retry_s = min(2 * retry_s, longest_s)
 
     # ---- inside ----
 
@@ -192,13 +209,14 @@ class Session:
 
     def _arbitrated(self, client: Client, update: p4r.MasterArbitrationUpdate) -> None:
         code = update.status.code
+        self._highest = max(self._highest, election_of(update.election_id))
         if code == Code.OK:
             if self.state in (State.LOST, State.BACKUP):
                 self._set_state(State.PRIMARY)
             self._wake.set()
         elif code == Code.NOT_FOUND:
             self._set_state(State.BACKUP)
-            self._election_id = max(self._election_id, election_of(update.election_id))
+            self._election_id = self._highest
             client.announce(self._election_id)
         else:
             self._set_state(State.BACKUP)

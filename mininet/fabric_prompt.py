@@ -16,7 +16,7 @@ from fabric_run import Run
 from mininet.cli import CLI
 from mininet.log import error, output
 
-from tailrace.controller.linkwatch import Settings
+from tailrace.controller.timing import Timing
 from tailrace.topology import Topology
 
 IPERF_PORT, IPERF_S = 5001, 5
@@ -36,7 +36,7 @@ def welcome(topology: Topology) -> str:
     return "\n".join(lines) + "\n"
 
 
-def dead_link(name: str, watch: Settings) -> str:
+def dead_link(name: str, watch: Timing) -> str:
     """What a link that went down costs the flows over it, in one line."""
     noticed_s = watch.interval_s * (watch.missed + 1)
     return (
@@ -106,7 +106,7 @@ class Prompt(CLI):
             error(f"no link between {words[0]} and {words[1]}\n")
         for link in links:
             if self._try(partial(self._run.links.set_state, link, words[2])) and words[2] == "down":
-                output(dead_link(link.name, Settings()))
+                output(dead_link(link.name, Timing()))
 
     def do_iperf(self, line: str) -> None:
         """Measure TCP between two hosts, by default the first and the last: iperf [HOST1 HOST2]."""

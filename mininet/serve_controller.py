@@ -22,7 +22,7 @@ import msgspec
 
 from tailrace.controller import runfile
 from tailrace.controller.controller import Controller
-from tailrace.controller.linkwatch import Settings
+from tailrace.controller.timing import Timing
 from tailrace.experiments.backends.job import Job, read_job
 from tailrace.p4rt.channel import Address
 from tailrace.p4rt.errors import ControllerError
@@ -67,7 +67,7 @@ async def _serve(job: Job, switches: Switches, relay: Path) -> None:
         job.scheme,
         switches,
         job.switches,
-        links=Settings(),
+        timing=Timing(),
         relay=relay,
         on_event=lambda event: _report(event),
     )

@@ -59,6 +59,7 @@ class Keys(TypedDict, total=False):
     mtu: str
     reorder: int
     pfc: str
+    controller: str
     sample: str
     follow: Sequence[int]
     gaps: bool

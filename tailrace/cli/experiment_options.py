@@ -66,6 +66,11 @@ EXPERIMENT: dict[str, Any] = {
         "priority flow control: default, or xoff=256KiB,xon=200KiB,headroom=64KiB,buffer=9MB,alpha=1/8,"
         "channels=auto",
     ),
+    "controller": _option(
+        str,
+        "in virtual time: told (of all that happens), or live: the one of real time",
+        one_of("told", "live"),
+    ),
     "sample": _option(str, "look at queues so often, such as 10us; for the report"),
     "follow": _option(list[int], "number of a flow whose path is recorded; may be repeated"),
     "gaps": _option(bool, "measure the gaps between data packets of a flow"),

@@ -18,9 +18,9 @@ from finsy.proto import p4r
 
 from tailrace.controller.asking.relay import RelayServer
 from tailrace.controller.controller import Controller, Event
-from tailrace.controller.linkwatch import Settings
 from tailrace.controller.reconcile import differences
 from tailrace.controller.session import State
+from tailrace.controller.timing import Timing
 from tailrace.native.server.server import Server
 from tailrace.native.server.server import Tls as ServerTls
 from tailrace.native.virtual import Network
@@ -47,14 +47,13 @@ def on(topology: Topology, scheme: SchemeConfig = FLOWCUT) -> Resolved:
     return resolve(scheme, topology)
 
 
-QUIET = Settings(interval_s=3600.0)
-"""No link carries anything between processes without ports, so nobody should miss it."""
-
-
-@pytest.fixture(autouse=True)
-def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+def patient(**values: Any) -> Timing:
     """A busy machine may take longer to answer than a user would wait."""
-    monkeypatch.setattr("tailrace.controller.controller.ASK_S", READY_S)
+    return Timing(ask_s=READY_S, **values)
+
+
+QUIET = patient(interval_s=3600.0)
+"""No link carries anything between processes without ports, so nobody should miss it."""
 
 
 async def until(condition: Callable[[], bool]) -> None:
@@ -77,7 +76,7 @@ def controller_of(
         on(PAIR, scheme),
         addresses,
         target("native"),
-        links=QUIET,
+        timing=QUIET,
         on_event=events.append,
         **options,
     )
@@ -269,9 +268,9 @@ def test_relay_that_is_taken(start_switch: SwitchStarter, tmp_path: Path) -> Non
         await other.start()
         events: list[Event] = []
         addresses = {name: process.address for name, process in switches.items()}
-        often = Settings(interval_s=0.01, missed=1 << 20)
+        often = patient(interval_s=0.01, missed=1 << 20)
         second = Controller(
-            PAIR, on(PAIR), addresses, target("native"), links=often, relay=path, on_event=events.append
+            PAIR, on(PAIR), addresses, target("native"), timing=often, relay=path, on_event=events.append
         )
         await second.start()
         await second.wait_ready(READY_S)
@@ -290,7 +289,7 @@ def test_nobody_there() -> None:
 
     async def run() -> None:
         nowhere = {name: Address("127.0.0.1:1", 1) for name in ("leaf1", "spine1")}
-        controller = Controller(PAIR, on(PAIR), nowhere, target("native"), links=QUIET)
+        controller = Controller(PAIR, on(PAIR), nowhere, target("native"), timing=QUIET)
         await controller.start()
         await until(lambda: all(session.error is not None for session in controller.sessions.values()))
         with pytest.raises(UnreachableError, match=r"leaf1: no P4Runtime server answers at 127\.0\.0\.1:1"):
@@ -383,9 +382,9 @@ def test_link_down_and_up(tmp_path: Path) -> None:
     async def run() -> None:
         async with served(SQUARE) as network:
             relay = tmp_path / "relay.sock"
-            links = Settings(interval_s=0.1, missed=8)
+            links = patient(interval_s=0.1, missed=8)
             first = Controller(
-                SQUARE, on(SQUARE), network.addresses, target("virtual"), relay=relay, links=links
+                SQUARE, on(SQUARE), network.addresses, target("virtual"), relay=relay, timing=links
             )
             await first.start()
             await first.wait_ready(READY_S)
@@ -396,7 +395,7 @@ def test_link_down_and_up(tmp_path: Path) -> None:
             await until_held(first)
             await first.stop()
             assert not relay.exists()
-            second = Controller(SQUARE, on(SQUARE), network.addresses, target("virtual"), links=links)
+            second = Controller(SQUARE, on(SQUARE), network.addresses, target("virtual"), timing=links)
             await second.start()
             await second.wait_ready(READY_S)
             # it looked at the links before it touched switches that had their entries, so nothing was to do
@@ -418,13 +417,13 @@ def test_late_switches_lose_no_link() -> None:
     async def run() -> None:
         async with served(SQUARE) as network:
             events: list[Event] = []
-            links = Settings(interval_s=0.05, missed=3, silent=1 << 20)
+            links = patient(interval_s=0.05, missed=3, silent=1 << 20)
             controller = Controller(
                 SQUARE,
                 on(SQUARE),
                 network.addresses,
                 target("virtual"),
-                links=links,
+                timing=links,
                 on_event=events.append,
             )
             await controller.start()
@@ -439,8 +438,8 @@ def test_late_switches_lose_no_link() -> None:
             network.network.link_down("leaf1", "spine1")
             await until(lambda: controller.down == {("leaf1", 2), ("spine1", 1)})
             await controller.stop()
-            hasty = Settings(interval_s=0.05, missed=3, silent=4)
-            second = Controller(SQUARE, on(SQUARE), network.addresses, target("virtual"), links=hasty)
+            hasty = patient(interval_s=0.05, missed=3, silent=4)
+            second = Controller(SQUARE, on(SQUARE), network.addresses, target("virtual"), timing=hasty)
             await second.start()
             await second.wait_ready(READY_S)
             network.stopped.add("spine2")

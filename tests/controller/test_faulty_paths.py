@@ -15,9 +15,9 @@ from finsy.proto import p4r
 
 from tailrace.controller.asking.relay import RelayClient
 from tailrace.controller.controller import Controller
-from tailrace.controller.linkwatch import Settings
 from tailrace.controller.reconcile import differences, read_all
 from tailrace.controller.session import State
+from tailrace.controller.timing import Timing
 from tailrace.p4rt import programs
 from tailrace.p4rt.channel import Address
 from tailrace.p4rt.client import connect
@@ -33,7 +33,7 @@ from tests.controller.faulty_leaf import SCHEME as WORDS
 READY_S = 60.0
 """Far longer than anything takes: only a hang runs into it."""
 
-QUIET = Settings(interval_s=0.1, missed=1 << 20)
+QUIET = Timing(interval_s=0.1, missed=1 << 20)
 """No link carries anything, so nobody should miss it."""
 
 FOR_EVER = f"{WORDS},hold=1000s"
@@ -60,7 +60,7 @@ def controller_of(
         resolve(parse_scheme(words), TOPOLOGY),
         addresses,
         target("native"),
-        links=QUIET,
+        timing=QUIET,
         on_event=events.append,
         **options,
     )

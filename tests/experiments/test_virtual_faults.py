@@ -8,14 +8,18 @@ from typing import Any
 
 import pytest
 
-from tailrace.experiments.backends.virtual.faults import REACTION_RTTS, VirtualFaults
+from tailrace.experiments.backends.virtual.control import REACTION_RTTS
+from tailrace.experiments.backends.virtual.faults import VirtualFaults
 from tailrace.experiments.backends.virtual.run import VirtualBackend
+from tailrace.experiments.backends.virtual.told import Told
 from tailrace.experiments.faults.fault import Blackhole, LinkDown, SwitchRestart
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.plan import plan
 from tailrace.experiments.results.result import Result
 from tailrace.experiments.run.run import run
 from tailrace.native.virtual import Network
+from tailrace.p4rt import programs
+from tailrace.schemes.watch import Watcher
 from tailrace.topology import parse_topology
 from tailrace.topology.timing import FULL_FRAME_BYTES, base_rtt_ns
 
@@ -26,12 +30,19 @@ REACTION_NS = REACTION_RTTS * base_rtt_ns(FABRIC, FULL_FRAME_BYTES)
 class Recorder:
     """A network that notes its faults, and calls back in the order of times when told to."""
 
+    topology = FABRIC
+    now_ns = 0
+
     def __init__(self) -> None:
         self.told: list[tuple[Any, ...]] = []
         self._later: list[tuple[int, int, Any]] = []
 
     def call_at(self, time_ns: int, callback: Any) -> None:
         self._later.append((time_ns, len(self._later), callback))
+
+    def has(self, _name: str) -> bool:
+        """No switch is here to be asked for digests."""
+        return False
 
     def switch_restart(self, name: str, at_ns: int, down_ns: int, restore: Any) -> None:
         self.told.append(("switch_restart", name, at_ns, down_ns))
@@ -53,7 +64,9 @@ def written(*faults: Any, flows: Any = ()) -> tuple[Recorder, list[tuple[set[str
         writes.append(({f"{switch}:{port}" for switch, port in down}, list(names)))
 
     stands_for: Any = network
-    VirtualFaults(stands_for, FABRIC, flows, configure, REACTION_NS).schedule(faults)
+    program = programs.load("ecmp")
+    control = Told(stands_for, program, Watcher(FABRIC, lambda _event: None), configure, REACTION_NS)
+    VirtualFaults(stands_for, FABRIC, flows, control).schedule(faults)
     network.play()
     return network, writes
 

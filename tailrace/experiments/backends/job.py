@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Meta
 
 from tailrace.experiments.faults.fault import LinkDown, LinkFault, LinkSlow
+from tailrace.experiments.plan.controller import Live
 from tailrace.experiments.plan.pfc import Thresholds
 from tailrace.hosts.flows.flow import FlowSpec
 from tailrace.hosts.options.nic import NicConfig
@@ -37,6 +38,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     `sample_ns` is how often queues are looked at, and `watch` names flows whose paths are recorded; what
     cannot do that leaves it.
     `pcap_dir`: folder of captures, one file a link; None: none.
+    `live`: what the controller is like in virtual time, where it is that of real time; None: it is told.
     """
 
     topology: Topology
@@ -53,6 +55,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     sample_ns: int | None = None
     watch: tuple[int, ...] = ()
     background: frozenset[int] = frozenset()
+    live: Live | None = None
 
     @property
     def switches(self) -> Target:

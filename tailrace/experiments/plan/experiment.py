@@ -14,6 +14,7 @@ from msgspec import UNSET, Meta, UnsetType, structs
 from tailrace.experiments.faults.fault import Fault
 from tailrace.experiments.faults.parse import parse_fault
 from tailrace.experiments.plan import defaults
+from tailrace.experiments.plan.controller import Live, parse_controller
 from tailrace.experiments.plan.known import scheme_of, topology_of
 from tailrace.experiments.plan.nic import Window, parse_window
 from tailrace.experiments.plan.pfc import Pfc, parse_pfc
@@ -48,6 +49,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     reorder: packets; selective repeat takes one for lost when another so much later has arrived
     pfc:     priority flow control of data: default, or tailrace/experiments/plan/pfc.py's words; none without
     it
+    controller: in virtual time: told, or live with tailrace/experiments/plan/controller.py's words
     sample:  how often queues are looked at, for the report's timelines; without it they are not
     follow:  the flows whose path is recorded, by number from 1 on
     gaps:    whether NICs measure the gaps between data packets of a flow
@@ -82,6 +84,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         | UnsetType
     ) = UNSET
     pfc: Annotated[str, Meta(description="'default', or a text such as 'xoff=256KiB'")] | UnsetType = UNSET
+    controller: Annotated[str, Meta(description="'told', or a text such as 'live'")] | UnsetType = UNSET
     sample: Annotated[str, Meta(description="a time such as '10us'")] | UnsetType = UNSET
     follow: (
         Annotated[
@@ -110,6 +113,7 @@ class Meant(msgspec.Struct, frozen=True, kw_only=True):
     transport: Transport | None = None
     window: Window | None = None
     pfc: Pfc | None = None
+    controller: Live | None = None
 
 
 class Experiment(msgspec.Struct, frozen=True, kw_only=True):
@@ -118,8 +122,8 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     Of several `seeds` each is a run: `each_seed`. `workload` None is defaults.workload, `flows` the number
     of flows where the workload leaves it open, `time_scale` None lets the target choose
     (tailrace/experiments/plan/budget.py), `transport`, `window` and `reorder` None are the defaults of
-    tailrace/experiments/plan/nic.py, `pfc` None is without, `sample_ns` None takes no samples, `follow`
-    names flows whose path is recorded, `gaps` has NICs measure gaps between packets.
+    tailrace/experiments/plan/nic.py, `pfc` None is without, `controller` None is told, `sample_ns` None takes
+    no samples, `follow` names flows whose path is recorded, `gaps` has NICs measure gaps between packets.
     """
 
     meant: Meant
@@ -136,6 +140,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     mtu_bytes: int = defaults.MTU_BYTES
     reorder: int | None = None
     pfc: str | None = None
+    controller: str | None = None
     sample_ns: int | None = None
     follow: tuple[int, ...] = ()
     gaps: bool = False
@@ -250,6 +255,7 @@ _PARSERS: Mapping[str, Callable[[Any], Any]] = {
     "transport": parse_transport,
     "window": parse_window,
     "pfc": parse_pfc,
+    "controller": parse_controller,
 }
 _FIELDS = {"seed": "seeds", "fault": "faults", "mtu": "mtu_bytes", "sample": "sample_ns"}
 _KEYS_OF = {field: key for key, field in _FIELDS.items()}

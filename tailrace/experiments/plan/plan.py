@@ -13,6 +13,7 @@ from tailrace.codec.sizes import wire_bytes
 from tailrace.experiments.backends.job import Job
 from tailrace.experiments.faults.fault import LinkFault, LinkSlow
 from tailrace.experiments.plan import budget, defaults
+from tailrace.experiments.plan.controller import Live
 from tailrace.experiments.plan.experiment import Experiment, of_settings
 from tailrace.experiments.plan.kernel_tcp import kernel_tcp
 from tailrace.experiments.plan.nic import (
@@ -114,8 +115,19 @@ def plan(experiment: Experiment, target: str) -> Plan:
         sample_ns=None if experiment.sample_ns is None else round(experiment.sample_ns * scale),
         watch=experiment.follow,
         background=frozenset(number for number, name in classes.items() if not measured(name)),
+        live=_live(experiment, target, scale),
     )
     return Plan(experiment, target, job, classes)
+
+
+def _live(experiment: Experiment, target: str, scale: float) -> Live | None:
+    """The controller at the time scale."""
+    wanted = experiment.meant.controller
+    if wanted is None:
+        return None
+    if target != "virtual":
+        raise SpecError(f"controller: in real time it is always live; the target is {target}")
+    return scaled(wanted, scale)
 
 
 def _traffic(experiment: Experiment, scale: float) -> tuple[list[FlowSpec], Mapping[int, str]]:
@@ -170,6 +182,7 @@ def _around(
         pause_bytes=None if meant.pfc is None else meant.pfc.xoff_bytes,
         marks=any(flow.steering for flow in flows),
         lossless=meant.pfc is not None,
+        steady=target != "bmv2",
     )
 
 

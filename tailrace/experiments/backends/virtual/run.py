@@ -7,20 +7,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 from tailrace.controller.reconcile import install_all
-from tailrace.controller.virtual_time import VirtualAlerts
 from tailrace.experiments.backends.job import Job
 from tailrace.experiments.backends.outcome import DataSeen, Outcome, Progress, RankWork, Report
-from tailrace.experiments.backends.virtual.faults import VirtualFaults, reaction_ns
+from tailrace.experiments.backends.virtual.control import Control, reaction_ns
+from tailrace.experiments.backends.virtual.faults import VirtualFaults
 from tailrace.experiments.backends.virtual.nics import attach_nics, gaps_seen, learned, records
 from tailrace.experiments.backends.virtual.observed import path_table, queue_table
 from tailrace.experiments.backends.virtual.progress import Teller, limit_ns, served
 from tailrace.experiments.backends.virtual.ranks import Part, other_ranks
 from tailrace.experiments.backends.virtual.switches import guard_hosts, pfc_counts, switch_config
+from tailrace.experiments.backends.virtual.told import Told
 from tailrace.experiments.backends.virtual.uncollected import uncollected
 from tailrace.experiments.errors import RunError
 from tailrace.experiments.faults.fault import last_change_ns
@@ -76,6 +77,10 @@ class Stops:
     halt: Callable[[Standing], None]
 
 
+MakeControl = Callable[[Network, Job, Callable[[Event], None]], Control]
+"""Makes the controller of a network that is not running yet; the last argument is told what it tells."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Moment:
     """Seconds from some beginning on, or between two moments: on the clock, of the processor, waited for
@@ -106,15 +111,21 @@ class VirtualBackend:
         stops: Stops | None = None,
         *,
         ranks: int | Transport = 1,
+        control: MakeControl | None = None,
+        afterwards: Callable[[Network], None] | None = None,
     ) -> None:
         """Args:
         observe: is handed each network before its traffic begins, to tap its wires for one.
         stops: where runs stop; `halt` is called in this process.
+        control: makes another controller than jobs say.
+        afterwards: is handed each network when its traffic is over, and may let time pass in it.
         ranks: processes that run one network, of which this one starts the others; or what they speak by,
             where somebody else has started all of them. With several nobody observes.
         """
         self._observe = observe
         self._stops = stops
+        self._control = control
+        self._afterwards = afterwards
         self._ranks = ranks
 
     def run(self, job: Job, report: Report) -> Outcome:
@@ -126,9 +137,12 @@ class VirtualBackend:
         """
         ranks = self._ranks
         check_ranks(job.topology, ranks if isinstance(ranks, int) else ranks.ranks)
+        if job.live is not None and (ranks != 1 or self._stops is not None):
+            raise SpecError("controller: live: such a run has one rank, and does not stop on its way")
         if ranks == 1:
             with _in_one_line():
-                return _Run(job, report).measure(self._observe, self._stops)
+                run = _Run(job, report, control=self._control, afterwards=self._afterwards)
+                return run.measure(self._observe, self._stops)
         if self._observe is not None:
             raise SpecError("ranks: a network that somebody observes has one")
         if not isinstance(ranks, int):
@@ -168,10 +182,20 @@ def _in_one_line() -> Iterator[None]:
 class _Run:
     """One network with all that is attached to it, from beginning to end."""
 
-    def __init__(self, job: Job, report: Report, transport: Transport | None = None) -> None:
+    def __init__(
+        self,
+        job: Job,
+        report: Report,
+        transport: Transport | None = None,
+        *,
+        control: MakeControl | None = None,
+        afterwards: Callable[[Network], None] | None = None,
+    ) -> None:
         self._job = job
         self._transport = transport
         self._report = report
+        self._make_control = control
+        self._afterwards = afterwards
         self._topology, self._scheme = job.topology, job.scheme
         self._program = programs.load(self._scheme.program)
         self._events: list[Event] = []
@@ -184,12 +208,14 @@ class _Run:
         """Build the network, run it, read what it counted."""
         self._report(Progress("starting"))
         began_s = time.perf_counter()
-        with Network(
-            self._topology,
-            config=switch_config(self._job),
-            seed=self._job.seed,
-            transport=self._transport,
-        ) as network:
+        with ExitStack() as at_end:
+            network = Network(
+                self._topology,
+                config=switch_config(self._job),
+                seed=self._job.seed,
+                transport=self._transport,
+            )
+            at_end.enter_context(network)
             self._configure(network)
             guard_hosts(network, self._job)
             nics = attach_nics(network, self._job)
@@ -197,7 +223,9 @@ class _Run:
                 if network.rank == 0:
                     self._job.pcap_dir.mkdir(parents=True, exist_ok=True)
                 network.capture(self._job.pcap_dir / "all.pcapng")
-            faults, alerts = self._schedule_faults(network)
+            control = self._control(network)
+            at_end.callback(control.stop)
+            VirtualFaults(network, self._topology, self._job.flows, control).schedule(self._job.faults)
             if observe is not None:
                 observe(network)
             if self._job.sample_ns is not None:
@@ -205,12 +233,15 @@ class _Run:
             watches = self._watches(network)
             teller = Teller(network, self._job, nics, self._report)
             if stops is not None:
-                self._schedule_stops(network, faults, alerts, teller, stops)
+                self._schedule_stops(network, control, teller, stops)
             network.everywhere(None)  # until all are ready
             before = _Moment.now(network)
             with uncollected():
                 self._go(network, nics, teller)
+            control.check()
             took = _Moment.now(network) - before - self._stood
+            if self._afterwards is not None:
+                self._afterwards(network)
             teller.tell_now(network.now_ns, network.events)
             wall_s = time.perf_counter() - began_s - self._stood.wall_s
             sampled = self._job.sample_ns is not None
@@ -244,39 +275,39 @@ class _Run:
             watches[number] = network.watch_flow(flow.src, flow.dst)
         return watches
 
-    def _schedule_faults(self, network: Network) -> tuple[VirtualFaults, VirtualAlerts]:
-        """What happens to links, and what the controller does about that and about what switches tell."""
-        configure = partial(self._configure, network)
-        delay_ns = reaction_ns(self._topology, self._scheme.frame_bytes)
-        faults = VirtualFaults(
-            network, self._topology, self._job.flows, configure, delay_ns, lambda: alerts.poll()
-        )
-        alerts = VirtualAlerts(
-            network,
-            self._program,
-            self._paths,
-            delay_ns=delay_ns,
-            down=lambda: faults.down,
-            rewrite=faults.write,
-            lossless=self._job.pfc is not None,
-        )
-        alerts.start()
-        faults.schedule(self._job.faults)
-        return faults, alerts
+    def _control(self, network: Network) -> Control:
+        """The controller, at work."""
+        control: Control
+        if self._make_control is not None:
+            control = self._make_control(network, self._job, self._happened)
+        elif self._job.live is not None:
+            # gRPC takes longer to load than many a run takes
+            from tailrace.experiments.backends.virtual.live import LiveController
+
+            control = LiveController(network, self._job, self._job.live, self._happened)
+        else:
+            control = Told(
+                network,
+                self._program,
+                self._paths,
+                partial(self._configure, network),
+                reaction_ns(self._topology, self._scheme.frame_bytes),
+                lossless=self._job.pfc is not None,
+            )
+        control.start()
+        return control
 
     def _happened(self, event: Event) -> None:
         self._events.append(event)
         self._report(Progress("traffic", note=event.text))
 
-    def _schedule_stops(
-        self, network: Network, faults: VirtualFaults, alerts: VirtualAlerts, teller: Teller, stops: Stops
-    ) -> None:
+    def _schedule_stops(self, network: Network, control: Control, teller: Teller, stops: Stops) -> None:
         def stop() -> None:
             began, hops = _Moment.now(network), network.traffic().packet_hops
             # nobody who looks is to be told instead of the run's own controller
-            alerts.take()
+            control.catch_up()
             teller.tell_now(network.now_ns, network.events, "stopped")
-            standing = Standing(network, self._job, faults.down, tuple(self._paths.suppressed))
+            standing = Standing(network, self._job, control.down, tuple(control.suppressed))
             if network.rank == 0:
                 addresses: dict[str, str] = {}
                 for each in network.everywhere(addresses):

@@ -13,7 +13,7 @@ from finsy.proto import p4r
 from msgspec import structs
 
 from tailrace.experiments.backends.outcome import Outcome, Progress
-from tailrace.experiments.backends.virtual.faults import REACTION_RTTS
+from tailrace.experiments.backends.virtual.control import REACTION_RTTS
 from tailrace.experiments.backends.virtual.run import Standing, Stops, VirtualBackend
 from tailrace.experiments.faults.fault import LinkDown
 from tailrace.experiments.plan.defaults import MTU_BYTES

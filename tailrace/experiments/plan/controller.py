@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The controller of a run in virtual time: words such as ``live:latency=20us`` -> what it is like.
+
+told                            is told of links and switches, and has done what follows ten base RTTs
+                                later; which it is without words
+live:latency=TIME,interval=TIME the one that runs in real time, over P4Runtime channels in memory
+
+latency     mean time of a message between it and a switch, one way; a tenth of the interval without it
+interval    between the probes of a link, of which it misses three before the link is dead, and the measure
+            of all its other times; without it a dead link is noticed about ten base RTTs later, as by told
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tailrace.words import Options, SpecError, parse
+
+TOLD, LIVE = KINDS = ("told", "live")
+
+LEAST_NS = 100
+"""Of a latency or an interval; far below anything that a controller could keep up with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Live:
+    """The controller that runs in real time; None where the words leave it open."""
+
+    latency_ns: int | None = None
+    interval_ns: int | None = None
+
+
+def parse_controller(text: str) -> Live | None:
+    """The controller as words describe it; None is `told`.
+
+    Raises:
+        SpecError: an unknown controller, or an unknown or bad option; one line says which.
+    """
+    words = parse(text, "controller")
+    if words.name not in KINDS:
+        raise SpecError(f"expected one of {', '.join(KINDS)}, found {words.name!r}")
+    options = Options(words, ("latency", "interval") if words.name == LIVE else ())
+
+    def time(name: str) -> int | None:
+        return options.time_ns(name, least=LEAST_NS) if name in options else None
+
+    return Live(time("latency"), time("interval")) if words.name == LIVE else None
