@@ -57,7 +57,7 @@ test: setup ## check-p4, the packet tests, then the unit tests
 	@$(MAKE) --no-print-directory pytest
 
 test-all: test ## the same, then what takes long: all traces and papers, a million fuzzed frames a program, the VM
-	@TAILRACE_TRACES=all $(BIN)/pytest --numprocesses 2 tests/traces
+	@TAILRACE_TRACES=all TAILRACE_KINDS=all $(BIN)/pytest --numprocesses 2 tests/traces tests/guards/test_kinds.py
 	@TAILRACE_PAPERS=all $(BIN)/pytest -q tests/experiments/paper
 	@TAILRACE_CHROOT=1 $(BIN)/pytest -q tests/test_provision.py
 	@$(MAKE) --no-print-directory fuzz

@@ -2,16 +2,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run the PTF packet tests against BMv2 or the native switch, inside a network namespace made for the run.
 
-    run_ptf.py --target native|bmv2 [--plugin DIR] [--switch PROGRAM] [--ptf PROGRAM] [TEST ...]
+    run_ptf.py --target native|bmv2 [--plugin DIR] [--switch PROGRAM] [--ptf PROGRAM] [--parts N | TEST ...]
 
 Needs root (or CAP_NET_ADMIN and CAP_SYS_ADMIN). Makes a namespace with one veth pair a port, starts the
 switch in it, runs ptf in it, and takes all of it down again, by namespace and process handle. The last port
-is slow, so that tests can fill a queue. Exit codes: that of ptf; 2 where something needed is missing.
+is slow, so that tests can fill a queue. With --parts the files of tests are dealt out to N runs at the same
+time, each in a namespace of its own, for most tests wait for real time to pass. Exit codes: that of ptf; 2
+where something needed is missing.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import re
 import shutil
@@ -118,13 +121,19 @@ def switch_command(target: str, executable: str) -> list[str]:
     return command
 
 
+def tests_folder(plugin: Path | None) -> Path:
+    """Ours, or that of a plug-in."""
+    folder = (plugin or ROOT).resolve() / "ptf_tests"
+    if not folder.is_dir():
+        raise PtfError(f"{folder}: no such folder; expected packet tests in it")
+    return folder
+
+
 def ptf_command(
     target: str, executable: str, scratch: Path, tests: list[str], plugin: Path | None = None
 ) -> list[str]:
-    """Ptf on our folder, or on `ptf_tests` of a plug-in's, with one interface a port."""
-    ours = (plugin or ROOT).resolve() / "ptf_tests"
-    if not ours.is_dir():
-        raise PtfError(f"{ours}: no such folder; expected packet tests in it")
+    """Ptf on a folder of tests, with one interface a port."""
+    ours = tests_folder(plugin)
     interfaces = [word for port in range(PORTS) for word in ("--interface", f"{port}@ptf{port}")]
     values: dict[str, str | int] = {
         "grpcaddr": ADDRESS,
@@ -194,6 +203,28 @@ def run_tests(options: argparse.Namespace) -> int:
         return code
 
 
+def run_parts(options: argparse.Namespace) -> int:
+    """The files of tests in turn to as many runs of this program; what each printed, one after the other."""
+    files = sorted(path.stem for path in tests_folder(options.plugin).glob("test_*.py"))
+    dealt = [part for part in (files[turn :: options.parts] for turn in range(options.parts)) if part]
+    given = {"plugin": options.plugin, "switch": options.switch, "ptf": options.ptf, "target": options.target}
+    words = [f"--{name}={value}" for name, value in given.items() if value is not None]
+    with contextlib.ExitStack() as stack:
+        running = []
+        for part in dealt:
+            output = stack.enter_context(tempfile.TemporaryFile())
+            command = [sys.executable, __file__, *words, *part]
+            process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
+            stack.callback(stop, process)
+            running.append((process, output))
+        codes = []
+        for process, output in running:
+            codes.append(process.wait())
+            output.seek(0)
+            print(output.read().decode("utf-8", "replace"), end="", file=sys.stderr, flush=True)
+        return next((code for code in codes if code), 0)
+
+
 def interrupt(_number: int, _frame: FrameType | None) -> None:
     """Turn SIGTERM into the exception that cleans up."""
     raise KeyboardInterrupt
@@ -206,11 +237,12 @@ def main() -> int:
     parser.add_argument("--plugin", type=Path, metavar="DIR", help="run the tests in DIR/ptf_tests, not ours")
     parser.add_argument("--switch", help="executable of the switch (default: that of the target)")
     parser.add_argument("--ptf", help="ptf executable (default: .venv-ptf/bin/ptf, else PATH)")
+    parser.add_argument("--parts", type=int, default=1, help="how many runs share the files of tests")
     parser.add_argument("tests", nargs="*", help="names of tests or groups (default: all)")
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, interrupt)
     try:
-        return run_tests(options)
+        return run_parts(options) if options.parts > 1 and not options.tests else run_tests(options)
     except (PtfError, OSError) as error:
         print(f"run_ptf: {error}", file=sys.stderr)
         return 2

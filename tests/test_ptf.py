@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import argparse
 import subprocess
 import sys
 from importlib import util
@@ -95,3 +96,17 @@ def test_exit_code_is_that_of_the_tests(run_ptf, tmp_path):
     ) as switch:
         assert run_ptf.run_beside(switch, [sys.executable, "-c", "raise SystemExit(3)"], tmp_path) == 3
         run_ptf.stop(switch)
+
+
+def test_parts_share_the_files_of_tests(run_ptf, tmp_path, capsys):
+    """Each file is in one part; what all of them printed is shown, and one that fails makes the whole fail."""
+    folder = tmp_path / "ptf_tests"
+    folder.mkdir()
+    for name in ("test_a.py", "test_b.py", "test_c.py"):
+        (folder / name).touch()
+    script = tmp_path / "part.py"
+    script.write_text("import sys; print(*sys.argv[4:]); raise SystemExit('test_b' in sys.argv)\n")
+    run_ptf.__file__ = str(script)
+    options = argparse.Namespace(parts=2, plugin=tmp_path, switch=None, ptf="ptf", target="native")
+    assert run_ptf.run_parts(options) == 1
+    assert capsys.readouterr().err == "test_a test_c\ntest_b\n"
