@@ -148,6 +148,7 @@ int tri_cut_begin(tri_cut *c, const uint8_t *frame, uint32_t len,
                   const struct virtio_net_hdr *h, tri_link link)
 {
     uint8_t type = h->gso_type & (uint8_t)~VIRTIO_NET_HDR_GSO_ECN;
+    uint32_t least;
     int proto;
 
     memset(c, 0, sizeof *c);
@@ -165,10 +166,11 @@ int tri_cut_begin(tri_cut *c, const uint8_t *frame, uint32_t len,
     /* A tunnel: the kernel speaks of the inner header, we see the outer. */
     if ((h->flags & VIRTIO_NET_HDR_F_NEEDS_CSUM) && h->csum_start != c->l4)
         return -1;
-    if (c->l4 + (c->tcp ? TCP_MIN_BYTES : UDP_BYTES) > len || c->step == 0)
+    least = c->l4 + (c->tcp ? TCP_MIN_BYTES : UDP_BYTES);
+    if (least > len || c->step == 0)
         return -1;
     c->payload = c->l4 + (c->tcp ? (frame[c->l4 + 12] >> 4) * 4u : UDP_BYTES);
-    if (c->payload >= len || c->payload < c->l4 + UDP_BYTES)
+    if (c->payload >= len || c->payload < least)
         return -1;
     c->at = c->payload;
     return 0;
