@@ -10,7 +10,8 @@ SHELL := /bin/bash
 OUT ?= out
 PYTHON ?= python3
 PYTEST_ARGS ?=
-FUZZ_FRAMES ?= 1000000
+FUZZ_SECONDS ?= 120
+FUZZ_ARGS ?=
 BIN := .venv/bin
 # Folders of P4 programs; each has its compiled output in build/.
 P4_DIRS := $(wildcard p4src) tests/programs
@@ -56,11 +57,11 @@ test: setup ## check-p4, the packet tests, then the unit tests
 	@for dir in $(P4_EXAMPLES); do $(MAKE) --no-print-directory ptf PLUGIN=$$dir || exit; done
 	@$(MAKE) --no-print-directory pytest
 
-test-all: test ## the same, then what takes long: all traces and papers, a million fuzzed frames a program, the VM
+test-all: test ## the same, then what takes long: all traces, kinds and papers, twenty minutes of fuzzing, the VM
 	@TAILRACE_TRACES=all TAILRACE_KINDS=all $(BIN)/pytest --numprocesses 2 tests/traces tests/guards/test_kinds.py
 	@TAILRACE_PAPERS=all $(BIN)/pytest -q tests/experiments/paper
 	@TAILRACE_CHROOT=1 $(BIN)/pytest -q tests/test_provision.py
-	@$(MAKE) --no-print-directory fuzz
+	@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=1200
 
 # Runs in real time have the machine to themselves; everything else shares its cores. With PYTEST_ARGS: just those.
 pytest: setup ## the unit tests alone
@@ -74,8 +75,8 @@ endif
 ptf: setup ## packet tests: TARGET=native|bmv2, else native, and BMv2 where it is on PATH
 	@TARGET="$(TARGET)" PLUGIN="$(PLUGIN)" scripts/ptf.sh
 
-fuzz: setup ## a million frames a program through the sanitizer build
-	@TAILRACE_FUZZ_FRAMES=$(FUZZ_FRAMES) $(BIN)/pytest -q tests/native/fuzz $(PYTEST_ARGS)
+fuzz: setup ## frames, updates, programs, threads under sanitizers, guided by coverage, for FUZZ_SECONDS=120
+	@$(BIN)/python -m tests.native.fuzz --seconds $(FUZZ_SECONDS) $(FUZZ_ARGS)
 
 bench: setup ## speed and size of the native switch -> OUT/bench.json
 	@$(BIN)/python -m bench --out "$(OUT)"

@@ -7,6 +7,7 @@
 #   test     the same with what tests and lint need, and the NICs' algorithms compiled
 #   ptf      .venv-ptf: packet tests, p4runtime-shell
 #   browser  a browser for the test of the report
+#   fuzz     clang, by whose coverage `make fuzz` is guided
 # Environment: PYTHON  the interpreter to build the environments with (default python3); pip's own settings hold
 # A second run takes well under a second: each environment keeps a stamp with the hash of what it was made from.
 set -euo pipefail
@@ -192,13 +193,22 @@ plan_browser() {
     fi
 }
 
+plan_fuzz() {
+    have_program clang && return 0
+    if can_install; then
+        add "Debian packages: clang" install_if_possible clang
+    else
+        say "frames are not fuzzed by coverage without clang (on Debian and Ubuntu: sudo apt-get install clang)"
+    fi
+}
+
 [ $# -gt 0 ] || set -- test ptf
 plan_packages
 for part in "$@"; do
     case $part in
         packages) ;;
-        run | test | ptf | browser) "plan_$part" ;;
-        *) die "unknown part '$part'; expected packages, run, test, ptf or browser" ;;
+        run | test | ptf | browser | fuzz) "plan_$part" ;;
+        *) die "unknown part '$part'; expected packages, run, test, ptf, browser or fuzz" ;;
     esac
 done
 take_steps

@@ -11,6 +11,7 @@
 /* Entries kept a table: enough for collisions, few enough to stay fast. */
 #define MAX_ENTRIES 48
 #define MAX_REPLICAS 8u
+#define MAX_MEMBERS 4u
 
 /* An index below n most of the time, now and then just past it or absurd. */
 static uint32_t index_near(fuzz_rng *rng, uint64_t n)
@@ -29,10 +30,14 @@ static int any_handle(fuzz_rng *rng)
     return (int)fuzz_below(rng, MAX_ENTRIES + 4) - 2;
 }
 
-/* Small numbers and short spans are likelier to mean something. */
+/* Small numbers and short spans are likelier to mean something. What is not
+ * used is not drawn, here and below: choices are dear where they are input. */
 static uint64_t number(fuzz_rng *rng)
 {
-    return fuzz_next(rng) >> fuzz_below(rng, 64);
+    uint32_t bits = 1 + (uint32_t)fuzz_below(rng, 64);
+    uint64_t x = 0;
+    fuzz_bytes(rng, (uint8_t *)&x, (bits + 7) / 8);
+    return bits < 64 ? x & ((1ULL << bits) - 1) : x;
 }
 
 static tr_target random_target(fuzz_rng *rng, uint32_t kind, uint32_t limbs)
@@ -68,8 +73,9 @@ static uint32_t random_key(fuzz_rng *rng, const tr_table_desc *d, uint8_t *key,
     uint32_t prefix = (uint32_t)fuzz_below(rng, d->key_bytes * 8u + 1);
     uint32_t pattern = (uint32_t)fuzz_below(rng, 8);
     fuzz_bytes(rng, key, d->key_bytes);
+    uint32_t sparse = (uint32_t)fuzz_below(rng, 4);
     for (uint32_t i = 0; i < d->key_bytes; i++) {
-        if (fuzz_below(rng, 2))
+        if (sparse && fuzz_below(rng, 2))
             key[i] = 0;
         if (d->match == TR_LPM)
             mask[i] = prefix >= 8 * (i + 1) ? 0xff
@@ -111,20 +117,22 @@ static void table_call(tr_switch *s, fuzz_rng *rng, uint64_t now_ps)
     uint32_t n = s->prog->n_tables;
     uint32_t table = index_near(rng, n);
     uint32_t limbs = table < n ? s->prog->tables[table].data_limbs : 0;
-    tr_target target = random_target(rng, TR_TARGET_ACTION, limbs);
-    tr_meter_rates rates = random_rates(rng);
+    tr_target target;
+    tr_meter_rates rates;
     int handle = any_handle(rng);
     int expired[8];
     uint32_t next = (uint32_t)fuzz_below(rng, 64);
     uint64_t a, b;
     switch (fuzz_below(rng, 12)) {
     case 0:
+        target = random_target(rng, TR_TARGET_ACTION, limbs);
         tr_table_modify(s, table, handle, &target, number(rng));
         break;
     case 1:
         tr_table_delete(s, table, handle);
         break;
     case 2:
+        target = random_target(rng, TR_TARGET_ACTION, limbs);
         tr_table_default(s, table, fuzz_below(rng, 8) ? &target : NULL);
         break;
     case 3:
@@ -132,6 +140,7 @@ static void table_call(tr_switch *s, fuzz_rng *rng, uint64_t now_ps)
         tr_entry_counter_set(s, table, handle, number(rng), number(rng));
         break;
     case 4:
+        rates = random_rates(rng);
         tr_entry_meter(s, table, handle, fuzz_below(rng, 4) ? &rates : NULL);
         break;
     case 5:
@@ -150,13 +159,12 @@ static void profile_call(tr_switch *s, fuzz_rng *rng)
     uint32_t n = s->prog->n_profiles;
     uint32_t profile = index_near(rng, n);
     uint32_t limbs = profile < n ? s->prog->profiles[profile].data_limbs : 0;
-    tr_target target = random_target(rng, TR_TARGET_ACTION, limbs);
+    tr_target target;
     int members[MAX_REPLICAS];
-    uint32_t size = (uint32_t)fuzz_below(rng, MAX_REPLICAS + 1);
-    for (uint32_t i = 0; i < MAX_REPLICAS; i++)
-        members[i] = (int)fuzz_below(rng, 16);
+    uint32_t size;
     switch (fuzz_below(rng, 8)) {
     case 0:
+        target = random_target(rng, TR_TARGET_ACTION, limbs);
         tr_member_modify(s, profile, any_handle(rng), &target);
         break;
     case 1:
@@ -170,9 +178,13 @@ static void profile_call(tr_switch *s, fuzz_rng *rng)
         break;
     case 4:
     case 5:
+        size = (uint32_t)fuzz_below(rng, MAX_REPLICAS + 1);
+        for (uint32_t i = 0; i < size; i++)
+            members[i] = (int)fuzz_below(rng, 16);
         tr_group_set(s, profile, (int)fuzz_below(rng, 8), members, size);
         break;
     default:
+        target = random_target(rng, TR_TARGET_ACTION, limbs);
         tr_member_add(s, profile, &target);
         break;
     }
@@ -181,14 +193,13 @@ static void profile_call(tr_switch *s, fuzz_rng *rng)
 static void extern_call(tr_switch *s, fuzz_rng *rng)
 {
     static uint64_t limbs[MAX_LIMBS];
-    static uint8_t values[2 * MAX_KEY];
+    static uint8_t values[MAX_MEMBERS * MAX_KEY], masks[MAX_MEMBERS * MAX_KEY];
     const tr_program *prog = s->prog;
-    tr_meter_rates rates = random_rates(rng);
+    tr_meter_rates rates;
     uint32_t i = index_near(rng, 4);
     uint64_t cell = index_near(rng, 64);
     uint64_t pair[2];
-    for (uint32_t l = 0; l < 64; l++)
-        limbs[l] = number(rng);
+    uint32_t n, bytes;
     switch (fuzz_below(rng, 6)) {
     case 0:
         pair[0] = number(rng);
@@ -200,20 +211,27 @@ static void extern_call(tr_switch *s, fuzz_rng *rng)
         tr_register_read(s, i, cell, 1, limbs);
         break;
     case 2:
+        n = i < prog->n_registers ? (prog->registers[i].bits + 63) / 64 : 0;
+        for (uint32_t at = 0; at < n && at < MAX_LIMBS; at++)
+            limbs[at] = number(rng);
         tr_register_write(s, i, cell, 1, limbs);
         break;
     case 3:
         tr_meter_read(s, i, cell, 1, &rates, values);
         break;
     case 4:
+        rates = random_rates(rng);
         tr_meter_write(s, i, cell, fuzz_below(rng, 3),
                        fuzz_below(rng, 4) ? &rates : NULL);
         break;
     default:
-        fuzz_bytes(rng, values, sizeof values);
-        if (i >= prog->n_vsets || s->vsets[i].key_bytes <= MAX_KEY / 4)
-            tr_vset_write(s, i, values, values + MAX_KEY,
-                          (uint32_t)fuzz_below(rng, 5));
+        n = (uint32_t)fuzz_below(rng, MAX_MEMBERS + 1);
+        bytes = i < prog->n_vsets ? s->vsets[i].key_bytes : 0;
+        if (bytes > MAX_KEY)
+            break;
+        fuzz_bytes(rng, values, n * bytes);
+        fuzz_bytes(rng, masks, n * bytes);
+        tr_vset_write(s, i, values, masks, n);
         break;
     }
 }
@@ -222,7 +240,7 @@ static void replication_call(tr_switch *s, fuzz_rng *rng)
 {
     tr_replica replicas[MAX_REPLICAS];
     uint32_t n = (uint32_t)fuzz_below(rng, MAX_REPLICAS + 1);
-    for (uint32_t i = 0; i < MAX_REPLICAS; i++) {
+    for (uint32_t i = 0; i < n; i++) {
         replicas[i].port = index_near(rng, 16);
         replicas[i].instance = (uint32_t)fuzz_below(rng, 70000);
     }
@@ -244,26 +262,44 @@ static void replication_call(tr_switch *s, fuzz_rng *rng)
     }
 }
 
-static void port_call(tr_switch *s, fuzz_rng *rng)
+static tr_pfc_config random_pfc(fuzz_rng *rng)
 {
-    uint32_t port = index_near(rng, 16);
-    uint32_t prio = index_near(rng, TR_MAX_PRIORITIES + 1);
     tr_pfc_config pfc = {
-        .enabled = (uint8_t)fuzz_next(rng),
-        .quanta = (uint16_t)fuzz_next(rng),
-        .rise = (uint8_t)(fuzz_below(rng, 2) ? 0 : fuzz_next(rng)),
+        .enabled = (uint8_t)fuzz_below(rng, 256),
+        .quanta = (uint16_t)fuzz_below(rng, 65536),
+        .rise = (uint8_t)(fuzz_below(rng, 2) ? 0 : fuzz_below(rng, 256)),
     };
     for (unsigned i = 0; i < TR_MAX_PRIORITIES; i++) {
         pfc.of[i].xoff_bytes = fuzz_below(rng, 10000);
         pfc.of[i].xon_bytes = fuzz_below(rng, pfc.of[i].xoff_bytes + 1);
         pfc.of[i].headroom_bytes = fuzz_below(rng, 10000);
     }
+    if (fuzz_below(rng, 4) == 0) {
+        pfc.watchdog.detect_ps = number(rng);
+        pfc.watchdog.restore_ps = number(rng);
+        pfc.watchdog.share_ppm = (uint32_t)fuzz_below(rng, TR_ALWAYS_PPM + 1);
+        pfc.watchdog.ignore = (uint32_t)fuzz_below(rng, 2);
+    }
+    return pfc;
+}
+
+static tr_buffer_config random_buffer(fuzz_rng *rng)
+{
     tr_buffer_config buffer = {
         .bytes = fuzz_below(rng, 2) ? 0 : fuzz_below(rng, 200000),
         .port_bytes = fuzz_below(rng, 2) ? 0 : fuzz_below(rng, 20000),
         .alpha_num = fuzz_below(rng, 2) ? 0 : (uint32_t)fuzz_below(rng, 8),
         .alpha_den = (uint32_t)fuzz_below(rng, 16),
     };
+    return buffer;
+}
+
+static void port_call(tr_switch *s, fuzz_rng *rng)
+{
+    uint32_t port = index_near(rng, 16);
+    uint32_t prio = index_near(rng, TR_MAX_PRIORITIES + 1);
+    tr_buffer_config buffer;
+    tr_pfc_config pfc;
     switch (fuzz_below(rng, 7)) {
     case 0:
         tr_port_rate(s, port, fuzz_below(rng, 2) ? 0 : number(rng));
@@ -273,6 +309,7 @@ static void port_call(tr_switch *s, fuzz_rng *rng)
         break;
     case 2:
         /* sometimes of all ports */
+        pfc = random_pfc(rng);
         tr_port_pfc(s, fuzz_below(rng, 4) ? port : TR_MAX_PORTS, &pfc);
         break;
     case 3:
@@ -284,6 +321,7 @@ static void port_call(tr_switch *s, fuzz_rng *rng)
         tr_queue_rate_pps(s, port, prio, fuzz_below(rng, 2) ? 0 : number(rng));
         break;
     case 5:
+        buffer = random_buffer(rng);
         tr_buffer_set(s, &buffer);
         break;
     default:

@@ -1,13 +1,27 @@
-/* Random frames: protocol templates, mutation, splicing, pure noise.
+/* Choices; random frames: protocol templates, mutation, splicing, pure noise.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include <string.h>
 
 #include "fuzz.h"
 
+/* Takes n bytes of the input, zeros behind its end. */
+static void take(fuzz_rng *rng, void *out, uint32_t n)
+{
+    uint32_t left = (uint32_t)(rng->end - rng->at);
+    uint32_t given = n < left ? n : left;
+    memcpy(out, rng->at, given);
+    memset((uint8_t *)out + given, 0, n - given);
+    rng->at += given;
+}
+
 uint64_t fuzz_next(fuzz_rng *rng)
 {
     uint64_t x = rng->state;
+    if (rng->at) {
+        take(rng, &x, sizeof x);
+        return x;
+    }
     x ^= x >> 12;
     x ^= x << 25;
     x ^= x >> 27;
@@ -17,11 +31,19 @@ uint64_t fuzz_next(fuzz_rng *rng)
 
 uint64_t fuzz_below(fuzz_rng *rng, uint64_t n)
 {
-    return (fuzz_next(rng) >> 16) % n;
+    uint64_t x = 0;
+    if (!rng->at)
+        return (fuzz_next(rng) >> 16) % n;
+    take(rng, &x, n <= 1u << 8 ? 1 : n <= 1u << 16 ? 2 : n >> 32 ? 8 : 4);
+    return x % n;
 }
 
 void fuzz_bytes(fuzz_rng *rng, uint8_t *out, uint32_t n)
 {
+    if (rng->at) {
+        take(rng, out, n);
+        return;
+    }
     for (uint32_t i = 0; i < n; i += 8) {
         uint64_t x = fuzz_next(rng);
         memcpy(out + i, &x, n - i < 8 ? n - i : 8);
@@ -75,22 +97,33 @@ static const struct {
 };
 #define N_TEMPLATES (sizeof templates / sizeof templates[0])
 
-void fuzz_frames_init(fuzz_frames *f, fuzz_rng *rng)
+static void put(fuzz_frames *f, uint32_t place, const uint8_t *data, uint32_t len)
 {
+    f->stock[place].len = len < FUZZ_MAX_FRAME ? len : FUZZ_MAX_FRAME;
+    memcpy(f->stock[place].data, data, f->stock[place].len);
+}
+
+void fuzz_frames_init(fuzz_frames *f, fuzz_rng *rng, const fuzz_story *story)
+{
+    fuzz_record record;
+    fuzz_story rest = *story;
+    uint32_t n = 0;
     f->rng = rng;
-    for (uint32_t i = 0; i < FUZZ_STOCK; i++) {
-        f->stock[i].len = templates[i % N_TEMPLATES].len;
-        memcpy(f->stock[i].data, templates[i % N_TEMPLATES].data,
-               templates[i % N_TEMPLATES].len);
-    }
+    for (; n < N_TEMPLATES; n++)
+        put(f, n, templates[n].data, templates[n].len);
+    while (n < FUZZ_STOCK / 2 && fuzz_story_next(&rest, &record))
+        if (record.kind == FUZZ_FRAME)
+            put(f, n++, record.data, record.len);
+    /* without these the stock would drift into noise */
+    f->kept = n;
+    for (uint32_t i = n; i < FUZZ_STOCK; i++)
+        put(f, i, f->stock[i % n].data, f->stock[i % n].len);
 }
 
 void fuzz_frame_learn(fuzz_frames *f, const uint8_t *data, uint32_t len)
 {
-    /* the templates stay: without them the stock would drift into noise */
-    uint64_t i = N_TEMPLATES + fuzz_below(f->rng, FUZZ_STOCK - N_TEMPLATES);
-    f->stock[i].len = len < FUZZ_MAX_FRAME ? len : FUZZ_MAX_FRAME;
-    memcpy(f->stock[i].data, data, f->stock[i].len);
+    put(f, f->kept + (uint32_t)fuzz_below(f->rng, FUZZ_STOCK - f->kept), data,
+        len);
 }
 
 /* Where mutations strike: mostly among the headers. */

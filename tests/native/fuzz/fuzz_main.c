@@ -1,199 +1,50 @@
 /* Fuzz driver: one compiled program, mutated and random frames, virtual time.
  * SPDX-License-Identifier: Apache-2.0
  *
- *   fuzz FRAMES SEED
+ *   fuzz FRAMES SEED [STORY]
  *
  * Built with the runtime's sources, one generated program and the address and
  * undefined-behaviour sanitizers, which end the run at the first report. On
  * success it prints one line, the last field a hash of all that was sent:
  *
- *   frames=N sent=N dropped=N trace=HEX
+ *   frames=N controls=N sent=N dropped=N trace=HEX
  */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "fuzz.h"
 
 extern const tr_program tr_program_entry;
 
-/* One frame in so many is preceded by a control call; is logged in full; finds
- * the program loaded afresh; meets a new switch, so that ports which random
- * settings have brought to a halt do not stay so. */
-#define CONTROL_EVERY 16u
-#define TRACE_EVERY 64u
+/* One frame in so many finds the program loaded afresh; meets a new switch, so
+ * that ports which random settings have brought to a halt do not stay so. */
 #define LOAD_EVERY 1500u
 #define NEW_EVERY 4000u
-/* tr_run may stop early where packets go round without time passing; what it
- * leaves is picked up with a later frame. */
-#define MAX_RUNS 4
-#define ACCOUNT_EVERY 7
-
-typedef struct fuzz_run {
-    tr_switch *s;
-    fuzz_rng rng;
-    fuzz_frames frames;
-    uint64_t now_ps, sent, dropped, trace;
-} fuzz_run;
-
-static void log_line(void *arg, int level, const char *text)
-{
-    uint64_t *characters = arg;
-    *characters += strlen(text) + (uint64_t)level;
-}
-
-/* FNV-1a, 64 bits. */
-static void mix(uint64_t *hash, const void *data, size_t n)
-{
-    const uint8_t *bytes = data;
-    for (size_t i = 0; i < n; i++)
-        *hash = (*hash ^ bytes[i]) * 0x100000001b3ULL;
-}
-
-/* Takes out all that the switch wants to send, and its digests. */
-static void drain(fuzz_run *r)
-{
-    tr_out out;
-    uint64_t limbs[64], time_ps;
-    while (tr_pop(r->s, &out)) {
-        mix(&r->trace, &out.port, sizeof out.port);
-        mix(&r->trace, &out.time_ps, sizeof out.time_ps);
-        mix(&r->trace, out.data, out.len);
-        if (fuzz_below(&r->rng, 16) == 0)
-            fuzz_frame_learn(&r->frames, out.data, out.len);
-        tr_release(r->s, out.slot);
-        r->sent++;
-    }
-    tr_switch_unlock(r->s);
-    while (tr_digest_pop(r->s, &time_ps, limbs, 64) >= 0)
-        mix(&r->trace, &time_ps, sizeof time_ps);
-    tr_switch_lock(r->s);
-}
-
-static void one_frame(fuzz_run *r)
-{
-    static fuzz_frame frame;
-    uint32_t port = (uint32_t)fuzz_below(&r->rng, 16);
-    fuzz_frame_make(&r->frames, &frame);
-    if (fuzz_below(&r->rng, 256) == 0)
-        port = (uint32_t)fuzz_below(&r->rng, 600);
-    r->now_ps += fuzz_below(&r->rng, 3000000);
-    tr_switch_lock(r->s);
-    if (fuzz_below(&r->rng, 32) == 0)
-        tr_rx_virtual(r->s, port, frame.data, frame.len,
-                      (uint32_t)fuzz_below(&r->rng, 9000), r->now_ps);
-    else
-        tr_rx(r->s, port, frame.data, frame.len, r->now_ps);
-    for (int i = 0; i < MAX_RUNS; i++) {
-        uint64_t next_ps = tr_run(r->s, r->now_ps);
-        drain(r);
-        if (next_ps > r->now_ps)
-            break;
-    }
-    tr_switch_unlock(r->s);
-}
-
-/* Every frame and every virtual byte must be somewhere. */
-static void check_account(const fuzz_run *r)
-{
-    tr_account a;
-    tr_account_read(r->s, &a);
-    if (a.rx_frames + a.made_frames ==
-            a.tx_frames + a.dropped_frames + a.held_frames &&
-        a.rx_virt + a.made_virt ==
-            a.tx_virt + a.dropped_virt + a.cut_virt + a.held_virt)
-        return;
-    fprintf(stderr, "fuzz: the account of the switch does not add up\n");
-    abort();
-}
-
-/* What is taken of the buffer belongs to packets that are there. */
-static void check_buffer(const fuzz_run *r)
-{
-    tr_buffer_state_t b;
-    tr_buffer_state(r->s, &b);
-    if (b.shared_bytes + b.headroom_bytes + b.own_bytes == b.held_bytes)
-        return;
-    fprintf(stderr, "fuzz: the buffer of the switch does not add up\n");
-    abort();
-}
-
-static void end_switch(fuzz_run *r)
-{
-    uint64_t drops[TR_DROP_COUNT];
-    tr_drops_read(r->s, drops);
-    for (unsigned i = 0; i < TR_DROP_COUNT; i++)
-        r->dropped += drops[i];
-    tr_switch_free(r->s);
-    r->s = NULL;
-}
-
-/* A switch with settings of its own; 0 when it cannot be made. */
-static int new_switch(fuzz_run *r)
-{
-    const tr_switch_config cfg = {
-        .drop_port = 511,
-        .priorities = 1 + (uint32_t)fuzz_below(&r->rng, TR_MAX_PRIORITIES),
-        .tick_ps = fuzz_below(&r->rng, 2) ? 1000000 : 1000,
-        .queue_packets = 1 + (uint32_t)fuzz_below(&r->rng, 64),
-        .queue_bytes = fuzz_below(&r->rng, 4) ? 0 : 20000,
-        .port_rate_bps = fuzz_below(&r->rng, 2) ? 0 : 10000000000u,
-        .port_delay_ps = fuzz_below(&r->rng, 2) ? 0 : 1000000,
-        .recirc_rate_bps = fuzz_below(&r->rng, 2) ? 0 : 1000000000u,
-        .seed = fuzz_next(&r->rng),
-    };
-    r->s = tr_switch_new(&tr_program_entry, &cfg);
-    return r->s != NULL;
-}
-
-/* Replaces or reloads the switch when its time has come; 0 on failure. */
-static int renew(fuzz_run *r, uint64_t i)
-{
-    if (i % NEW_EVERY == 0) {
-        if (r->s)
-            end_switch(r);
-        r->now_ps = 0;
-        return new_switch(r);
-    }
-    if (i % LOAD_EVERY == 0)
-        return tr_switch_load(r->s, &tr_program_entry) == TR_OK;
-    return 1;
-}
-
-static int fuzz(fuzz_run *r, uint64_t frames)
-{
-    uint64_t characters = 0;
-    for (uint64_t i = 0; i < frames; i++) {
-        if (!renew(r, i)) {
-            fprintf(stderr, "fuzz: the program does not load\n");
-            return 1;
-        }
-        if (fuzz_below(&r->rng, CONTROL_EVERY) == 0)
-            fuzz_control(r->s, &r->rng, r->now_ps);
-        tr_set_log(r->s, log_line, &characters, i % TRACE_EVERY == 0);
-        one_frame(r);
-        if (i % ACCOUNT_EVERY == 0) {
-            check_account(r);
-            check_buffer(r);
-        }
-    }
-    if (r->s)
-        end_switch(r);
-    printf("frames=%" PRIu64 " sent=%" PRIu64 " dropped=%" PRIu64
-           " trace=%016" PRIx64 "\n", frames, r->sent, r->dropped, r->trace);
-    return 0;
-}
 
 int main(int argc, char **argv)
 {
     static fuzz_run run;
-    if (argc != 3) {
-        fprintf(stderr, "usage: fuzz FRAMES SEED\n");
+    if (argc != 3 && argc != 4) {
+        fprintf(stderr, "usage: fuzz FRAMES SEED [STORY]\n");
         return 2;
     }
+    uint64_t frames = strtoull(argv[1], NULL, 0);
     run.rng.state = strtoull(argv[2], NULL, 0) | 1ULL << 63;
     run.trace = 0xcbf29ce484222325ULL;
-    fuzz_frames_init(&run.frames, &run.rng);
-    return fuzz(&run, strtoull(argv[1], NULL, 0));
+    run.story = fuzz_story_read(argc == 4 ? argv[3] : NULL);
+    fuzz_frames_init(&run.frames, &run.rng, &run.story);
+    for (uint64_t i = 0; i < frames; i++) {
+        if (i % NEW_EVERY == 0)
+            fuzz_run_begin(&run);
+        else if (i % LOAD_EVERY == 0 &&
+                 tr_switch_load(run.s, &tr_program_entry) != TR_OK)
+            return 1;
+        fuzz_run_step(&run);
+    }
+    fuzz_run_end(&run);
+    printf("frames=%" PRIu64 " controls=%" PRIu64 " sent=%" PRIu64
+           " dropped=%" PRIu64 " trace=%016" PRIx64 "\n",
+           frames, run.controls, run.sent, run.dropped, run.trace);
+    return 0;
 }

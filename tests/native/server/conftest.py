@@ -233,21 +233,21 @@ class Rig:
         self.election_id = election_id
         return session
 
-    def push(self, name: str, action: int = 3, cookie: int | None = None) -> p4i.P4Info:
-        """Sets the pipeline of a test program."""
-        request = self.config_request(name, action, cookie)
+    def push(self, name: str, action: int = 3, cookie: int | None = None, build: Path = BUILD) -> p4i.P4Info:
+        """Sets the pipeline of a test program, or of another folder's."""
+        request = self.config_request(name, action, cookie, build)
         self.stub.SetForwardingPipelineConfig(request, timeout=TIMEOUT_S)
         self.names = Names(request.config.p4info)
         return request.config.p4info
 
     def config_request(
-        self, name: str, action: int = 3, cookie: int | None = None
+        self, name: str, action: int = 3, cookie: int | None = None, build: Path = BUILD
     ) -> p4r.SetForwardingPipelineConfigRequest:
         request = p4r.SetForwardingPipelineConfigRequest(device_id=self.device.settings.device_id)
         request.action = p4r.SetForwardingPipelineConfigRequest.Action.ValueType(action)
         self._set_election(request.election_id)
-        text_format.Parse((BUILD / f"{name}.p4info.txtpb").read_text(), request.config.p4info)
-        request.config.p4_device_config = (BUILD / f"{name}.json").read_bytes()
+        text_format.Parse((build / f"{name}.p4info.txtpb").read_text(), request.config.p4info)
+        request.config.p4_device_config = (build / f"{name}.json").read_bytes()
         if cookie is not None:
             request.config.cookie.cookie = cookie
         return request
