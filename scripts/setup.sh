@@ -193,12 +193,16 @@ plan_browser() {
     fi
 }
 
+have_libfuzzer() { have_program clang && compgen -G "$(clang --print-runtime-dir)/libclang_rt.fuzzer*" >/dev/null; }
+
+# Not every release has libFuzzer in a package of that name: one that has not brings it with clang.
 plan_fuzz() {
-    have_program clang && return 0
+    have_libfuzzer && return 0
     if can_install; then
         add "Debian packages: clang" install_if_possible clang
+        add "Debian packages: libclang-rt-dev" install_if_possible libclang-rt-dev
     else
-        say "frames are not fuzzed by coverage without clang (on Debian and Ubuntu: sudo apt-get install clang)"
+        say "frames are not fuzzed by coverage without clang and its libFuzzer (on Debian and Ubuntu: sudo apt-get install clang)"
     fi
 }
 

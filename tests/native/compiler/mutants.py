@@ -36,6 +36,78 @@ NESTED = 60
 
 Place = tuple[Any, Any]
 """A list or object, and the index or key of something in it."""
+Change = Callable[[random.Random, Any, Any, list[Any]], str]
+"""Changes what stands somewhere, with choices, the list or object, the index or key in it, and all values under that
+key; what it did.
+"""
+
+
+def copied(value: Any) -> Any:
+    return json.loads(json.dumps(value))
+
+
+def removed(rng: random.Random, owner: Any, at: Any, others: list[Any]) -> str:
+    del owner[at]
+    return "removed"
+
+
+def doubled(rng: random.Random, owner: Any, at: Any, others: list[Any]) -> str:
+    """Something in a list, or in the list that stands there."""
+    if not isinstance(owner, list):
+        owner = owner[at]
+        if not isinstance(owner, list) or not owner:
+            return "left alone"
+        at = rng.randrange(len(owner))
+    owner.insert(at, copied(owner[at]))
+    return "doubled"
+
+
+def exchanged(rng: random.Random, owner: Any, at: Any, others: list[Any]) -> str:
+    other = rng.choice(list(owner) if isinstance(owner, dict) else range(len(owner)))
+    owner[at], owner[other] = owner[other], owner[at]
+    return f"exchanged with {other}"
+
+
+def taken(rng: random.Random, owner: Any, at: Any, others: list[Any]) -> str:
+    owner[at] = copied(rng.choice(others))
+    return "from elsewhere"
+
+
+def number(rng: random.Random, owner: Any, at: Any, others: list[Any]) -> str:
+    chosen = rng.choice(NUMBERS)
+    owner[at] = hex(int(chosen)) if isinstance(owner[at], str) else chosen
+    return f"{chosen!s:.20}"
+
+
+def hostile(rng: random.Random, owner: Any, at: Any, others: list[Any]) -> str:
+    owner[at] = rng.choice(HOSTILE)
+    return f"{owner[at]!r:.20}"
+
+
+def other_type(rng: random.Random, owner: Any, at: Any, others: list[Any]) -> str:
+    owner[at] = rng.choice((None, True, [], {}, [owner[at]], {"type": "field", "value": owner[at]}, str(at)))
+    return "of another type"
+
+
+def nested(rng: random.Random, owner: Any, at: Any, others: list[Any]) -> str:
+    for _ in range(rng.choice((1, NESTED))):
+        owner[at] = {"type": "expression", "value": {"op": "~", "left": None, "right": owner[at]}}
+    return "nested"
+
+
+# what comes from the program itself goes furthest into the compiler
+CHANGES: tuple[Change, ...] = (
+    taken,
+    taken,
+    taken,
+    removed,
+    doubled,
+    exchanged,
+    number,
+    hostile,
+    other_type,
+    nested,
+)
 
 
 class Mutants:
@@ -43,103 +115,31 @@ class Mutants:
 
     def __init__(self, text: bytes) -> None:
         self._text = text
-        self._kinds: tuple[Callable[[random.Random, Place, dict[Any, list[Any]]], str], ...] = (
-            self._removed,
-            self._doubled,
-            self._exchanged,
-            self._taken,
-            self._taken,
-            self._taken,
-            self._number,
-            self._hostile,
-            self._other_type,
-            self._nested,
-        )
 
     def one(self, rng: random.Random) -> tuple[str, bytes]:
-        """A mutant, and what was done to it."""
+        """What was done to the program, and what it is now."""
         program = json.loads(self._text)
         done = []
         for _ in range(rng.choice((1, 1, 1, 2, 3))):
-            places, by_key = found(program)
+            places = found(program)
             # lists of equal things are long; every key gets its turn
             key = rng.choice(list(places))
-            place = rng.choice(places[key])
-            change = rng.choice(self._kinds)
-            done.append(f"{key}: {change(rng, place, by_key)}")
+            owner, at = rng.choice(places[key])
+            others = [one[index] for one, index in places[key]]
+            done.append(f"{key}: {rng.choice(CHANGES)(rng, owner, at, others)}")
         return "; ".join(done), json.dumps(program).encode()
 
-    @staticmethod
-    def _removed(rng: random.Random, place: Place, by_key: dict[Any, list[Any]]) -> str:
-        owner, at = place
-        del owner[at]
-        return "removed"
 
-    @staticmethod
-    def _doubled(rng: random.Random, place: Place, by_key: dict[Any, list[Any]]) -> str:
-        owner, at = place
-        if not isinstance(owner, list):
-            owner = owner[at]
-            if not isinstance(owner, list) or not owner:
-                return "left alone"
-            at = rng.randrange(len(owner))
-        owner.insert(at, json.loads(json.dumps(owner[at])))
-        return "doubled"
-
-    @staticmethod
-    def _exchanged(rng: random.Random, place: Place, by_key: dict[Any, list[Any]]) -> str:
-        owner, at = place
-        other = rng.choice(list(owner) if isinstance(owner, dict) else range(len(owner)))
-        owner[at], owner[other] = owner[other], owner[at]
-        return f"exchanged with {other}"
-
-    @staticmethod
-    def _taken(rng: random.Random, place: Place, by_key: dict[Any, list[Any]]) -> str:
-        owner, at = place
-        key = at if isinstance(at, str) else "[]"
-        owner[at] = json.loads(json.dumps(rng.choice(by_key[key])))
-        return "from elsewhere"
-
-    @staticmethod
-    def _number(rng: random.Random, place: Place, by_key: dict[Any, list[Any]]) -> str:
-        owner, at = place
-        number = rng.choice(NUMBERS)
-        owner[at] = hex(int(number)) if isinstance(owner[at], str) else number
-        return f"{owner[at]!s:.20}"
-
-    @staticmethod
-    def _hostile(rng: random.Random, place: Place, by_key: dict[Any, list[Any]]) -> str:
-        owner, at = place
-        owner[at] = rng.choice(HOSTILE)
-        return f"{owner[at]!r:.20}"
-
-    @staticmethod
-    def _other_type(rng: random.Random, place: Place, by_key: dict[Any, list[Any]]) -> str:
-        owner, at = place
-        owner[at] = rng.choice((None, True, [], {}, [owner[at]], {"type": "field", "value": owner[at]}, str(at)))
-        return "of another type"
-
-    @staticmethod
-    def _nested(rng: random.Random, place: Place, by_key: dict[Any, list[Any]]) -> str:
-        owner, at = place
-        for _ in range(rng.choice((1, NESTED))):
-            owner[at] = {"type": "expression", "value": {"op": "~", "left": None, "right": owner[at]}}
-        return "nested"
-
-
-def found(program: Any) -> tuple[dict[Any, list[Place]], dict[Any, list[Any]]]:
-    """All places by their key, "[]" those in lists; all values by the same."""
-    places: dict[Any, list[Place]] = {}
-    values: dict[Any, list[Any]] = {}
+def found(program: Any) -> dict[str, list[Place]]:
+    """All places by their key, "[]" those in lists."""
+    places: dict[str, list[Place]] = {}
     waiting = [program]
     while waiting:
         owner = waiting.pop()
         for at, value in owner.items() if isinstance(owner, dict) else enumerate(owner):
-            key = at if isinstance(owner, dict) else "[]"
-            if key == "source_info":
+            if at == "source_info":
                 continue
-            places.setdefault(key, []).append((owner, at))
-            values.setdefault(key, []).append(value)
+            places.setdefault(at if isinstance(at, str) else "[]", []).append((owner, at))
             if isinstance(value, dict | list):
                 waiting.append(value)
-    return places, values
+    return places

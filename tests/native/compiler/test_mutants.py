@@ -7,9 +7,9 @@ import random
 
 import pytest
 
+from tests.native.compiler.mutants import Mutants
 from tests.native.fuzz.builds import PROGRAMS
 from tests.native.fuzz.kinds import compiled_mutant
-from tests.native.compiler.mutants import Mutants
 
 MANY = 80
 

@@ -52,7 +52,9 @@ def told(rows: Iterator[Row]) -> list[Row]:
     """The rows, each shown when it is there."""
     found = []
     for row in rows:
-        speed = next((row[key] for key in ("frames", "updates", "programs") if row.get(key)), 0) / max(row["seconds"], 0.1)
+        speed = next((row[key] for key in ("frames", "updates", "programs") if row.get(key)), 0) / max(
+            row["seconds"], 0.1
+        )
         print(" ".join(f"{key}={value}" for key, value in row.items()), f"per_second={speed:.0f}", flush=True)
         found.append(row)
     return found
@@ -60,8 +62,12 @@ def told(rows: Iterator[Row]) -> list[Row]:
 
 def main(arguments: list[str] | None = None) -> int:
     """The command; its exit code."""
-    parser = argparse.ArgumentParser(prog="python -m tests.native.fuzz", description=__doc__.partition("\n")[0])
-    parser.add_argument("--seconds", type=float, default=120.0, help="of all kinds together (default %(default)s)")
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.native.fuzz", description=__doc__.partition("\n")[0]
+    )
+    parser.add_argument(
+        "--seconds", type=float, default=120.0, help="of all kinds together (default %(default)s)"
+    )
     parser.add_argument("--seed", type=int, help="default: another one each time")
     parser.add_argument("--only", action="append", choices=SHARES, help="these kinds alone")
     parser.add_argument("--name", action="append", help="these programs and targets alone")

@@ -69,7 +69,11 @@ class Kind:
         """
         folders = (f"-I{path}" for path in self.include)
         done = subprocess.run(
-            [str(self.cc), *self.flags, *folders, *arguments], cwd=folder, capture_output=True, text=True, check=False
+            [str(self.cc), *self.flags, *folders, *arguments],
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            check=False,
         )
         if done.returncode != 0:
             raise RuntimeError(done.stderr)

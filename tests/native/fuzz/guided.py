@@ -7,6 +7,7 @@ bytes and so many bytes. What a run adds to it is small, since only short units 
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import shutil
@@ -66,12 +67,14 @@ class Target:
         }
 
 
+def program_driver(name: str, folder: Path) -> Path:
+    """The target of a program."""
+    return builds.driver(builds.COVERED, builds.c_text(name), folder, "-fsanitize=fuzzer")
+
+
 def targets() -> list[Target]:
     """All of them: programs by their names, the others by what they are."""
-    programs = [
-        Target(name, lambda folder, name=name: builds.driver(builds.COVERED, builds.c_text(name), folder, "-fsanitize=fuzzer"))  # type: ignore[misc]
-        for name in builds.PROGRAMS
-    ]
+    programs = [Target(name, functools.partial(program_driver, name)) for name in builds.PROGRAMS]
     return [*programs, Target("codec", builds.codec_target), Target("offload", builds.offload_target)]
 
 
@@ -130,7 +133,13 @@ def run(target: Target, folder: Path, seconds: float, seed: int) -> Counted:
     ]
     environment = target.environment(folder)
     done = subprocess.run(
-        command, env=environment, capture_output=True, text=True, errors="replace", check=False, timeout=seconds + PATIENCE_S
+        command,
+        env=environment,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+        timeout=seconds + PATIENCE_S,
     )
     if done.returncode != 0:
         raise FoundError(f"{target.name}: {' '.join(command)}\n{done.stderr[-6000:]}")

@@ -25,6 +25,7 @@ from tailrace.native.server.device import Settings
 from tailrace.native.server.entities.schema import Schema, build_schema
 from tailrace.native.server.memory import array_bytes
 from tailrace.p4rt.status import Code
+from tailrace.toolchain.artifacts import RUNTIME
 from tailrace.toolchain.cc import files_digest
 from tests.native.compiler.mutants import Mutants
 from tests.native.fuzz import builds
@@ -109,8 +110,10 @@ def pipeline(name: str) -> tuple[Program, Schema]:
 @cache
 def server_digest() -> str:
     """A hash of what answers updates."""
-    parts = [files_digest(builds.ROOT / "tailrace" / "native" / part, "*.py") for part in ("server", "runtime")]
-    parts.append(files_digest(builds.RUNTIME, "*.[ch]"))
+    parts = [
+        files_digest(builds.ROOT / "tailrace" / "native" / part, "*.py") for part in ("server", "runtime")
+    ]
+    parts.append(files_digest(RUNTIME, "*.[ch]"))
     return hashlib.sha256("".join(parts).encode()).hexdigest()[:16]
 
 
@@ -220,7 +223,9 @@ def mutants(folder: Path, seconds: float, rng: random.Random, only: set[str]) ->
             "frames": ran * MUTANT_FRAMES,
             "seconds": round(time.monotonic() - begun, 1),
             "sources": hashlib.sha256(
-                (files_digest(builds.ROOT / "tailrace" / "native" / "compiler", "*.py") + server_digest()).encode()
+                (
+                    files_digest(builds.ROOT / "tailrace" / "native" / "compiler", "*.py") + server_digest()
+                ).encode()
             ).hexdigest()[:16],
         }
 

@@ -151,7 +151,12 @@ def of_run(keys: Mapping[str, Any]) -> list[Record]:
     """The calls that filled the switch that had the most of them, and frames that any one saw."""
     recorder = Recorder(lib.load())
     with tempfile.TemporaryDirectory() as folder, mock.patch.object(lib, "load", lambda: recorder):
-        run(out=folder, pcap=True, **{key: value for key, value in keys.items() if key != "target"}, target="virtual")
+        run(
+            out=folder,
+            pcap=True,
+            **{key: value for key, value in keys.items() if key != "target"},
+            target="virtual",
+        )
         captured = list(frames(Path(folder) / "pcap" / "all.pcapng"))
     calls = max(recorder.filled.values(), key=len)
     step = max(1, len(captured) // MOST_FRAMES)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A server under fuzzed updates: each is refused with a right code and changes nothing, or accepted and read back.
 
-    fuzzed = Fuzzed(target, facts_of(schema), seed=1)
-    fuzzed.run(1000)
+fuzzed = Fuzzed(target, facts_of(schema), seed=1)
+fuzzed.run(1000)
 """
 
 from __future__ import annotations
@@ -46,7 +46,9 @@ class InProcess:
         self.state: State = states.new_state(program, schema)
 
     def write(self, batch: Sequence[p4r.Update], *, whole: bool) -> list[Code]:
-        return [Code.OK if one is None else one.code for one in states.written(self.state, batch, whole=whole)]
+        return [
+            Code.OK if one is None else one.code for one in states.written(self.state, batch, whole=whole)
+        ]
 
     def read(self, requests: Sequence[p4r.Entity]) -> list[p4r.Entity]:
         entities, results = states.answered(self.state, requests)
@@ -148,11 +150,11 @@ class Fuzzed:
                 if size <= SMALL_ARRAY and number not in self.facts.absent:
                     requests.append(p4r.Entity())
                     setattr(getattr(requests[-1], f"{which}_entry"), f"{which}_id", number)
-        for which, number, index in cells:
+        for kind, *place in cells:
             request = p4r.Entity()
-            message = getattr(request, str(which))
-            setattr(message, f"{str(which).removesuffix('_entry')}_id", number)
-            message.index.index = index
+            message = getattr(request, str(kind))
+            setattr(message, f"{str(kind).removesuffix('_entry')}_id", place[0])
+            message.index.index = place[1]
             requests.append(request)
         return requests
 
@@ -171,7 +173,9 @@ class Fuzzed:
         for key in expected.keys() | found.keys():
             if expected.get(key) != found.get(key):
                 there = p4r.Entity.FromString(found.get(key, b""))
-                raise AssertionError(f"{key}:\nexpected {self.oracle.entities.get(key)}\nread {there}\n{expected.get(key)!r}\n{found.get(key)!r}")
+                raise AssertionError(
+                    f"{key}:\nexpected {self.oracle.entities.get(key)}\nread {there}\n{expected.get(key)!r}\n{found.get(key)!r}"
+                )
 
     def _is_large(self, key: Key) -> bool:
         owner = _ARRAYS[str(key[0])]

@@ -22,7 +22,7 @@ from tests.native.server.rules import (
     shortest,
 )
 
-INSERT, MODIFY, DELETE = 1, 2, 3
+INSERT, MODIFY, DELETE = p4r.Update.INSERT, p4r.Update.MODIFY, p4r.Update.DELETE
 Key = tuple[object, ...]
 
 _ID_OF_ARRAY = {"counter_entry": "counter_id", "meter_entry": "meter_id", "register_entry": "register_id"}
@@ -197,12 +197,14 @@ class Holdings:
             owner.replicas.extend(replicas)
         elif which == "value_set_entry":
             value_set = next(
-                one for one in self.facts.info.value_sets if one.preamble.id == out.value_set_entry.value_set_id
+                one
+                for one in self.facts.info.value_sets
+                if one.preamble.id == out.value_set_entry.value_set_id
             )
-            for member in out.value_set_entry.members:
-                match = canonical_match(value_set, member.match)
-                del member.match[:]
-                member.match.extend(match)
+            for item in out.value_set_entry.members:
+                match = canonical_match(value_set, item.match)
+                del item.match[:]
+                item.match.extend(match)
         elif which == "digest_entry":
             out.digest_entry.config.SetInParent()
         return out
@@ -280,7 +282,9 @@ class Holdings:
         elif which == "counter_entry" and not cell.HasField("data"):
             return
         owner, number_ = f"{which.removesuffix('_entry')}s", getattr(message, _ID_OF_ARRAY[which])
-        indices = (message.index.index,) if message.HasField("index") else range(self.facts.arrays[owner][number_])
+        indices = (
+            (message.index.index,) if message.HasField("index") else range(self.facts.arrays[owner][number_])
+        )
         for index in indices:
             one = p4r.Entity()
             one.CopyFrom(out)

@@ -216,7 +216,7 @@ def wrong_match_kind(rng: random.Random, update: p4r.Update, drawer: Drawer) -> 
         return False
     kind = rng.choice(("exact", "ternary", "lpm", "range", "optional", None))
     if kind is None:
-        match.ClearField(match.WhichOneof("field_match_type") or "exact")  # type: ignore[arg-type]
+        match.ClearField(match.WhichOneof("field_match_type") or "exact")
     else:
         getattr(match, kind).SetInParent()
     return True
@@ -229,7 +229,9 @@ def wrong_value_length(rng: random.Random, update: p4r.Update, drawer: Drawer) -
     if match is None:
         return False
     found = getattr(match, match.WhichOneof("field_match_type"))
-    name = rng.choice([field.name for field, _ in found.ListFields() if field.type == field.TYPE_BYTES] or [""])
+    name = rng.choice(
+        [field.name for field, _ in found.ListFields() if field.type == field.TYPE_BYTES] or [""]
+    )
     if not name:
         return False
     value = getattr(found, name)
@@ -258,7 +260,9 @@ def wrong_mask(rng: random.Random, update: p4r.Update, drawer: Drawer) -> bool:
 def dont_care_match(rng: random.Random, update: p4r.Update, drawer: Drawer) -> bool:
     """Matches that every value passes must be left out."""
     table = table_of(update, drawer)
-    fields = [] if table is None else [one for one in table.match_fields if kind_of(one) in ("range", "ternary")]
+    fields = (
+        [] if table is None else [one for one in table.match_fields if kind_of(one) in ("range", "ternary")]
+    )
     if not fields:
         return False
     field = rng.choice(fields)
@@ -395,8 +399,8 @@ def wrong_selection(rng: random.Random, update: p4r.Update, drawer: Drawer) -> b
     if not update.entity.table_entry.action.HasField("action_profile_action_set"):
         return False
     shot = update.entity.table_entry.action.action_profile_action_set
-    shot.action_selection_mode = rng.randrange(4)  # type: ignore[assignment]
-    shot.size_semantics = rng.randrange(3)  # type: ignore[assignment]
+    shot.action_selection_mode = p4r.ActionProfileActionSet.ActionSelectionMode.ValueType(rng.randrange(4))
+    shot.size_semantics = p4r.ActionProfileActionSet.SizeSemantics.ValueType(rng.randrange(3))
     return True
 
 
@@ -494,7 +498,7 @@ def wrong_value_set(rng: random.Random, update: p4r.Update, drawer: Drawer) -> b
 
 @mutation
 def unknown_type(rng: random.Random, update: p4r.Update, drawer: Drawer) -> bool:
-    update.type = rng.choice((0, 4, 77))  # type: ignore[assignment]
+    update.type = p4r.Update.Type.ValueType(rng.choice((0, 4, 77)))
     return True
 
 

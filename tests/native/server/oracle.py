@@ -21,21 +21,18 @@ from finsy.proto import p4i, p4r
 from tailrace.p4rt.status import Code
 from tests.native.server.holdings import DELETE, INSERT, MODIFY, Facts, Holdings, Key
 from tests.native.server.rules import (
-    MAX_PORT,
     Codes,
     fits,
     match_key,
-    number,
-    places_of,
     wrong_counter,
     wrong_match,
     wrong_member,
     wrong_priority,
     wrong_rates,
+    wrong_replicas,
 )
 
 MAX_METADATA_BYTES = 4096
-MAX_REPLICAS = 16384
 MAX_GROUP_WEIGHT = 16384
 """Limits of ours, which no P4Info tells."""
 _MODIFIED_ONLY = {
@@ -92,26 +89,34 @@ class Oracle(Holdings):
             codes.add(Code.INVALID_ARGUMENT)
         if entry.is_default_action:
             return codes | self._default(kind, entry, table)
-        wrong = wrong_match(table, entry.match) | wrong_priority(table, entry.priority)
-        if kind in (INSERT, DELETE) and table.is_const_table:
-            codes.add(Code.PERMISSION_DENIED)
-        if kind == INSERT and not table.match_fields:
-            codes.add(Code.INVALID_ARGUMENT)
-        there = None if wrong else self.entities.get(self.key(p4r.Entity(table_entry=entry)))
-        if not wrong and kind == INSERT and there is not None:
-            codes.add(Code.ALREADY_EXISTS)
-        if not wrong and kind != INSERT and there is None:
-            codes.add(Code.NOT_FOUND)
+        codes |= self._place(kind, entry, table)
         if kind == DELETE:
-            return codes | wrong
-        if kind == MODIFY and there is not None and there.table_entry.is_const and entry.HasField("action"):
-            codes.add(Code.PERMISSION_DENIED)
-        codes |= wrong | self._attributes(entry, table)
+            return codes
+        codes |= self._attributes(entry, table)
         if entry.action.WhichOneof("type") is not None:
             codes |= self._target(entry.action, table)
         elif kind == INSERT:
             codes.add(Code.INVALID_ARGUMENT)
-        if kind == INSERT and self.counts.get(("entry", entry.table_id), 0) >= self.facts.sizes[entry.table_id]:
+        return codes
+
+    def _place(self, kind: int, entry: p4r.TableEntry, table: p4i.Table) -> Codes:
+        """What is wrong with the key, and with what is there or is not."""
+        codes = wrong_match(table, entry.match) | wrong_priority(table, entry.priority)
+        there = None if codes else self.entities.get(self.key(p4r.Entity(table_entry=entry)))
+        if not codes and kind == INSERT and there is not None:
+            codes.add(Code.ALREADY_EXISTS)
+        if not codes and kind != INSERT and there is None:
+            codes.add(Code.NOT_FOUND)
+        if kind in (INSERT, DELETE) and table.is_const_table:
+            codes.add(Code.PERMISSION_DENIED)
+        if kind == MODIFY and there is not None and there.table_entry.is_const and entry.HasField("action"):
+            codes.add(Code.PERMISSION_DENIED)
+        if kind == INSERT and not table.match_fields:
+            codes.add(Code.INVALID_ARGUMENT)
+        if (
+            kind == INSERT
+            and self.counts.get(("entry", entry.table_id), 0) >= self.facts.sizes[entry.table_id]
+        ):
             codes.add(Code.RESOURCE_EXHAUSTED)
         return codes
 
@@ -139,9 +144,9 @@ class Oracle(Holdings):
             codes.add(Code.INVALID_ARGUMENT)
         if entry.HasField("time_since_last_hit"):
             codes.add(Code.INVALID_ARGUMENT)
-        if entry.HasField("counter_data"):
-            if not self.facts.direct(table, "direct_counters") or wrong_counter(entry.counter_data):
-                codes.add(Code.INVALID_ARGUMENT)
+        has_counter = self.facts.direct(table, "direct_counters")
+        if entry.HasField("counter_data") and (not has_counter or wrong_counter(entry.counter_data)):
+            codes.add(Code.INVALID_ARGUMENT)
         if entry.HasField("meter_counter_data"):
             codes.add(Code.UNIMPLEMENTED)
         if entry.HasField("meter_config"):
@@ -154,7 +159,9 @@ class Oracle(Holdings):
         every = (*self.facts.info.meters, *self.facts.info.direct_meters)
         return next(int(one.spec.type) for one in every if one.preamble.id == meter)
 
-    def _action(self, action: p4r.Action, scopes: Mapping[int, int], owner: int, *, default: bool = False) -> Codes:
+    def _action(
+        self, action: p4r.Action, scopes: Mapping[int, int], owner: int, *, default: bool = False
+    ) -> Codes:
         if action.action_id not in scopes:
             return {Code.INVALID_ARGUMENT}
         codes: Codes = set()
@@ -191,7 +198,10 @@ class Oracle(Holdings):
             codes.add(Code.INVALID_ARGUMENT)
         member = ("member", number_, action.action_profile_member_id)
         group = ("group", number_, action.action_profile_group_id)
-        if kind != "action" and (member if kind == "action_profile_member_id" else group) not in self.entities:
+        if (
+            kind != "action"
+            and (member if kind == "action_profile_member_id" else group) not in self.entities
+        ):
             codes.add(Code.NOT_FOUND)
         return codes
 
@@ -238,7 +248,9 @@ class Oracle(Holdings):
                 codes.add(Code.RESOURCE_EXHAUSTED)
         if not member.HasField("action"):
             return codes | {Code.INVALID_ARGUMENT}
-        return codes | self._action(member.action, self.facts.actions_of_profile(profile), member.action_profile_id)
+        return codes | self._action(
+            member.action, self.facts.actions_of_profile(profile), member.action_profile_id
+        )
 
     def _group(self, kind: int, group: p4r.ActionProfileGroup) -> Codes:
         number_ = group.action_profile_id
@@ -299,23 +311,7 @@ class Oracle(Holdings):
         else:
             return {Code.INVALID_ARGUMENT}
         codes |= self._exists(kind, key)
-        if kind == DELETE:
-            return codes
-        places = [place for replica in replicas for place in places_of(replica)]
-        if len(places) + len(replicas) > MAX_REPLICAS:
-            codes.add(Code.RESOURCE_EXHAUSTED)
-        if len({(number(port), instance) for port, instance in places}) < len(places):
-            codes.add(Code.INVALID_ARGUMENT)
-        for port, instance in places:
-            if not fits(port, 32):
-                codes.add(Code.OUT_OF_RANGE)
-            elif number(port) > MAX_PORT or instance > 0xFFFF:
-                codes.add(Code.INVALID_ARGUMENT)
-        for replica in replicas:
-            first, *others = (number(port) for port, _ in places_of(replica))
-            if first in others:
-                codes.add(Code.INVALID_ARGUMENT)
-        return codes
+        return codes if kind == DELETE else codes | wrong_replicas(replicas)
 
     def _digest(self, kind: int, digest: p4r.DigestEntry) -> Codes:
         if digest.digest_id in self.facts.absent:
@@ -370,7 +366,12 @@ class Oracle(Holdings):
         if not resource:
             return {*codes, Code.INVALID_ARGUMENT}
         if entry.is_default_action:
-            if entry.match or entry.priority or entry.idle_timeout_ns or entry.HasField("time_since_last_hit"):
+            if (
+                entry.match
+                or entry.priority
+                or entry.idle_timeout_ns
+                or entry.HasField("time_since_last_hit")
+            ):
                 codes.add(Code.INVALID_ARGUMENT)
         else:
             wrong = wrong_match(table, entry.match) | wrong_priority(table, entry.priority)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from finsy.proto import p4i, p4r
 
@@ -15,7 +15,10 @@ MatchValue = tuple[object, ...]
 GroupMember = p4r.ActionProfileGroup.Member | p4r.ActionProfileAction
 
 MAX_PORT = 511
-"""Ports of v1model have 9 bits."""
+MAX_INSTANCE = 0xFFFF
+"""Ports of v1model have 9 bits, replication ids 16."""
+MAX_REPLICAS = 16384
+"""A limit of ours."""
 WITH_PRIORITY = (p4i.MatchField.TERNARY, p4i.MatchField.RANGE, p4i.MatchField.OPTIONAL)
 _KINDS = {
     p4i.MatchField.EXACT: "exact",
@@ -207,6 +210,26 @@ def places_of(replica: p4r.Replica) -> Iterator[tuple[bytes, int]]:
         yield replica.egress_port.to_bytes(4, "big"), replica.instance
     for backup in replica.backup_replicas:
         yield backup.port, backup.instance
+
+
+def wrong_replicas(replicas: Collection[p4r.Replica]) -> Codes:
+    """What is wrong with the replicas of a group or session (9.5)."""
+    codes: Codes = set()
+    places = [place for replica in replicas for place in places_of(replica)]
+    if len(places) + len(replicas) > MAX_REPLICAS:
+        codes.add(Code.RESOURCE_EXHAUSTED)
+    if len({(number(port), instance) for port, instance in places}) < len(places):
+        codes.add(Code.INVALID_ARGUMENT)
+    for port, instance in places:
+        if not fits(port, 32):
+            codes.add(Code.OUT_OF_RANGE)
+        elif number(port) > MAX_PORT or instance > MAX_INSTANCE:
+            codes.add(Code.INVALID_ARGUMENT)
+    for replica in replicas:
+        first, *others = (number(port) for port, _ in places_of(replica))
+        if first in others:
+            codes.add(Code.INVALID_ARGUMENT)
+    return codes
 
 
 def canonical_replicas(given: Iterable[p4r.Replica]) -> list[p4r.Replica]:

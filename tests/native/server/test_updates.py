@@ -15,7 +15,16 @@ from tests.native.fuzz.kinds import pipeline
 from tests.native.server.fuzzed import Fuzzed, InProcess, facts_of
 from tests.native.server.mutations import MUTATIONS
 
-SOME = ("p4rt_all", "action_profiles", "match_kinds", "meters", "value_sets", "const_entries", "flowcut", "spritz")
+SOME = (
+    "p4rt_all",
+    "action_profiles",
+    "match_kinds",
+    "meters",
+    "value_sets",
+    "const_entries",
+    "flowcut",
+    "spritz",
+)
 Broken = Callable[[pytest.MonkeyPatch], None]
 
 
@@ -72,21 +81,27 @@ BROKEN: dict[str, Broken] = {
         ),
     ),
     "masks may be zero": replaced(
-        match, "_ternary", lambda field, given: (field.pack(given.ternary.value), field.pack(given.ternary.mask))
+        match,
+        "_ternary",
+        lambda field, given: (field.pack(given.ternary.value), field.pack(given.ternary.mask)),
     ),
     "values are read back as they were written": replaced(pre, "shortest", lambda data: data),
     "weights may be anything": replaced(
-        profiles.Profile, "_weighted", lambda self, item: profiles.Weighted(max(item.weight, 0), self._watch(item))
+        profiles.Profile,
+        "_weighted",
+        lambda self, item: profiles.Weighted(max(item.weight, 0), self._watch(item)),
     ),
     "members in use can go": takes_a_member_in_use,
     "a batch is not taken back": keeps_what_it_takes_back,
     "counters may be negative": replaced(externs, "check_counter", lambda data: None),
     "default entries keep what they had": replaced(
-        tables.Table, "initial_default", lambda self: getattr(self, "default", None) or tables.Entry(match.PackedKey(b"", b"", 0), 0, None, -1)
+        tables.Table,
+        "initial_default",
+        lambda self: (
+            getattr(self, "default", None) or tables.Entry(match.PackedKey(b"", b"", 0), 0, None, -1)
+        ),
     ),
-    "a digest is enabled twice": replaced(
-        digests.Digests, "write", lambda self, kind, message, undo: None
-    ),
+    "a digest is enabled twice": replaced(digests.Digests, "write", lambda self, kind, message, undo: None),
 }
 
 

@@ -56,7 +56,7 @@ class Drawer:
         ):
             ids = [one.preamble.id for one in found if one.preamble.id not in absent]
             if ids:
-                self._kinds.append(lambda draw=draw, ids=ids: draw(rng.choice(ids)))  # type: ignore[misc]
+                self._kinds.append(lambda draw=draw, ids=ids: draw(rng.choice(ids)))
         self._keys: dict[Key, list[Key]] = {}
         for key in oracle.entities:
             self._keys.setdefault(key[:2], []).append(key)
@@ -141,7 +141,7 @@ class Drawer:
         """An action of a member."""
         return self.action(profile.preamble.id, list(self.oracle.facts.actions_of_profile(profile)), out)
 
-    def _kind(self, kind: Key) -> int:
+    def _kind(self, kind: Key) -> p4r.Update.Type.ValueType:
         """What to do with entities of which there are so many."""
         count = self.oracle.counts.get(kind, 0)
         dice = self.rng.randrange(10)
@@ -149,7 +149,7 @@ class Drawer:
             return INSERT
         return MODIFY if dice < 7 else DELETE
 
-    def _update(self, kind: int, held: p4r.Entity | None) -> p4r.Update:
+    def _update(self, kind: p4r.Update.Type.ValueType, held: p4r.Entity | None) -> p4r.Update:
         """An update of something that is held, or of nothing yet."""
         update = p4r.Update(type=kind)
         if held is not None:
@@ -199,7 +199,10 @@ class Drawer:
         if table.idle_timeout_behavior == p4i.Table.NOTIFY_CONTROL and not entry.is_default_action:
             entry.idle_timeout_ns = rng.choice((0, 1, 10**9, 2**63 - 1))
         if facts.direct(table, "direct_counters") and rng.randrange(3) == 0:
-            entry.counter_data.byte_count, entry.counter_data.packet_count = rng.getrandbits(63), self.value(20)
+            entry.counter_data.byte_count, entry.counter_data.packet_count = (
+                rng.getrandbits(63),
+                self.value(20),
+            )
         meter = facts.direct(table, "direct_meters")
         if meter and rng.randrange(3) == 0:
             self.rates(meter, entry.meter_config)
@@ -295,9 +298,7 @@ class Drawer:
             ids = [member.member_id for member in group.members]
             if found is not None and found.action_profile_member.member_id not in ids:
                 weight = 0 if profile.weights_disallowed else self.rng.randint(1, 2)
-                self.watch(
-                    group.members.add(member_id=found.action_profile_member.member_id, weight=weight)
-                )
+                self.watch(group.members.add(member_id=found.action_profile_member.member_id, weight=weight))
         return update
 
     def watch(self, member: p4r.ActionProfileGroup.Member | p4r.ActionProfileAction) -> None:
@@ -315,7 +316,7 @@ class Drawer:
         update = p4r.Update()
         group = update.entity.packet_replication_engine_entry.multicast_group_entry
         group.multicast_group_id = self.rng.randint(1, IDS)
-        update.type = self._known(("multicast", group.multicast_group_id))  # type: ignore[assignment]
+        update.type = self._known(("multicast", group.multicast_group_id))
         self.replicas(group.replicas)
         if self.rng.randrange(4) == 0:
             group.metadata = self.rng.randbytes(5)
@@ -326,12 +327,15 @@ class Drawer:
         update, rng = p4r.Update(), self.rng
         session = update.entity.packet_replication_engine_entry.clone_session_entry
         session.session_id = rng.randint(1, IDS)
-        update.type = self._known(("session", session.session_id))  # type: ignore[assignment]
-        session.class_of_service, session.packet_length_bytes = rng.randrange(8), rng.choice((0, 1, 64, 2**31 - 1))
+        update.type = self._known(("session", session.session_id))
+        session.class_of_service, session.packet_length_bytes = (
+            rng.randrange(8),
+            rng.choice((0, 1, 64, 2**31 - 1)),
+        )
         self.replicas(session.replicas)
         return update
 
-    def _known(self, key: Key) -> int:
+    def _known(self, key: Key) -> p4r.Update.Type.ValueType:
         return self.rng.choice((MODIFY, DELETE)) if key in self.oracle.entities else INSERT
 
     def replicas(self, out: object) -> None:
@@ -339,7 +343,7 @@ class Drawer:
         rng = self.rng
         ports = rng.sample(range(MAX_PORT + 1), rng.randrange(5))
         for port in ports:
-            replica = out.add(instance=rng.choice((0, 1, 65535)))  # type: ignore[attr-defined]
+            replica = out.add(instance=rng.choice((0, 1, 65535)))
             if rng.randrange(4):
                 replica.port = octets(port)
             else:

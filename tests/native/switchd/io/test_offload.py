@@ -288,7 +288,9 @@ def test_a_tcp_header_that_is_too_short_is_not_cut(inside: Any, ffi: Any, words:
     frame = bytearray(packet(4, TCP, bytes(100), partial=True, link=False))
     frame[32] = words << 4
     notes = ffi.from_buffer(vnet(0, GSO_TCP4, 40, 1, 0, 0))
-    assert inside.tri_cut_begin(ffi.new("tri_cut *"), bytes(frame), len(frame), ffi.cast(VNET, notes), 1) == -1
+    assert (
+        inside.tri_cut_begin(ffi.new("tri_cut *"), bytes(frame), len(frame), ffi.cast(VNET, notes), 1) == -1
+    )
 
 
 def test_no_header_crashes_the_cutting(inside: Any, ffi: Any) -> None:
