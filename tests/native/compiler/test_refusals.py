@@ -47,11 +47,26 @@ def test_no_program(text: bytes) -> None:
 Change = Callable[[dict[str, Any]], object]
 
 
+def header(program: dict[str, Any], name: str) -> dict[str, Any]:
+    found: dict[str, Any] = next(one for one in program["headers"] if one["name"] == name)
+    return found
+
+
+def stack(program: dict[str, Any], kind: str, members: list[str]) -> None:
+    """A stack with the type of a header, of other ones."""
+    ids = [header(program, name)["id"] for name in members]
+    made = {"name": "stack", "id": 0, "header_type": header(program, kind)["header_type"], "header_ids": ids}
+    program["header_stacks"] = [made]
+
+
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
         (lambda p: p["__meta__"].update(version=[3, 0]), "newer than 2.x"),
         (lambda p: p.pop("headers"), '"headers" is missing'),
+        (lambda p: header(p, "in").update(metadata=True), '"in" is metadata, which no packet has'),
+        (lambda p: stack(p, "out", ["in"]), 'header "in" is of another type than the stack'),
+        (lambda p: stack(p, "in", ["in", "in"]), 'header "in" is in a stack or union already'),
         (lambda p: p["extern_instances"].append({"name": "e", "type": "magic"}), 'extern "magic"'),
         (lambda p: p["actions"][0]["primitives"][0].update(op="fly"), 'primitive "fly"'),
         (lambda p: p["actions"][0]["primitives"][0]["parameters"].pop(), "takes 2 parameters"),

@@ -281,7 +281,7 @@ class _Reader:
                 bits = n["bitwidth"].integer(1, 4096)
                 inputs.append(ConstInput(n["value"].hex_number() & ((1 << bits) - 1), bits))
             elif kind == "header":
-                inputs.append(HeaderInput(self.headers.header(n["value"])))
+                inputs.append(HeaderInput(self.headers.packet_header(n["value"])))
             elif kind == "field":
                 inputs.append(self.headers.target(n["value"]))
             else:

@@ -210,7 +210,9 @@ class ExprReader:
         left, right = self.any(node["left"]), self.any(node["right"])
         e: Expr
         if isinstance(left, _HEADER) and isinstance(right, _HEADER):
-            e = SameHeader(left, right)
+            e = SameHeader(
+                self.headers.in_packets(left, node["left"]), self.headers.in_packets(right, node["right"])
+            )
         elif isinstance(left, _UNION) and isinstance(right, _UNION):
             e = SameUnion(left, right)
         else:

@@ -50,6 +50,18 @@ class Headers:
     def header(self, node: Node) -> HeaderInst:
         return HeaderInst(lookup(self.header_names, node, "header"))
 
+    def in_packets(self, ref: HeaderRef, node: Node) -> HeaderRef:
+        """A header that packets can have, which metadata is not."""
+        if isinstance(ref, HeaderInst) and self.headers[ref.index].metadata:
+            node.fail(f'"{self.headers[ref.index].name}" is metadata, which no packet has')
+        return ref
+
+    def packet_header(self, node: Node) -> HeaderInst:
+        """The header of that name, which packets can have."""
+        ref = self.header(node)
+        self.in_packets(ref, node)
+        return ref
+
     def position(self, type_index: int, node: Node) -> int:
         """The position of the field that a node names in a header type."""
         name = node.text()
@@ -217,14 +229,18 @@ def _read_field(item: Node) -> FieldType:
 def _read_stacks(h: Headers, root: Node, ids: dict[int, int]) -> None:
     for node in root.optional_elements("header_stacks"):
         index = len(h.stacks)
-        members = tuple(_by_id(ids, n) for n in node["header_ids"].elements())
-        if not members:
-            node.fail("a header stack needs at least one element")
         name = enter(h.stack_names, node, index, "header stack")
         type_index = lookup(h.type_names, node["header_type"], "header type")
-        h.stacks.append(HeaderStack(index, name, type_index, members))
-        for place, header in enumerate(members):
+        members = []
+        for place, item in enumerate(node["header_ids"].elements()):
+            header = _member(h, ids, item)
+            if h.headers[header].type != type_index:
+                item.fail(f'header "{h.headers[header].name}" is of another type than the stack')
             h.headers[header] = replace(h.headers[header], stack=(index, place))
+            members.append(header)
+        if not members:
+            node.fail("a header stack needs at least one element")
+        h.stacks.append(HeaderStack(index, name, type_index, tuple(members)))
 
 
 def _read_unions(h: Headers, root: Node, ids: dict[int, int]) -> None:
@@ -233,15 +249,17 @@ def _read_unions(h: Headers, root: Node, ids: dict[int, int]) -> None:
     union_ids: dict[int, int] = {}
     for node in root.optional_elements("header_unions"):
         index = len(h.unions)
-        members = tuple(_by_id(ids, n) for n in node["header_ids"].elements())
+        members = []
+        for place, item in enumerate(node["header_ids"].elements()):
+            header = _member(h, ids, item)
+            h.headers[header] = replace(h.headers[header], union=(index, place))
+            members.append(header)
         kind = node["union_type"].text()
         if len(h.union_members.get(kind, ())) != len(members):
             node.fail(f'union type "{kind}" does not fit the union\'s headers')
         name = enter(h.union_names, node, index, "header union")
         union_ids[node["id"].integer()] = index
-        h.unions.append(Union(index, name, kind, members))
-        for place, header in enumerate(members):
-            h.headers[header] = replace(h.headers[header], union=(index, place))
+        h.unions.append(Union(index, name, kind, tuple(members)))
     for node in root.optional_elements("header_union_stacks"):
         index = len(h.union_stacks)
         unions = tuple(_by_id(union_ids, n) for n in node["header_union_ids"].elements())
@@ -251,6 +269,16 @@ def _read_unions(h: Headers, root: Node, ids: dict[int, int]) -> None:
         h.union_stacks.append(UnionStack(index, name, unions))
         for place, union in enumerate(unions):
             h.unions[union] = replace(h.unions[union], stack=(index, place))
+
+
+def _member(h: Headers, ids: dict[int, int], node: Node) -> int:
+    """A header that becomes an element of a stack or a member of a union."""
+    found = _by_id(ids, node)
+    header = h.headers[found]
+    h.in_packets(HeaderInst(found), node)
+    if header.stack is not None or header.union is not None:
+        node.fail(f'header "{header.name}" is in a stack or union already')
+    return found
 
 
 def _by_id(ids: dict[int, int], node: Node) -> int:

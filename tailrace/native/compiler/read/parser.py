@@ -184,7 +184,7 @@ class ParserReader:
         union_stack: tuple[int, int] | None = None
         target: HeaderRef | None = None
         if kind == "regular":
-            target = self.headers.header(value)
+            target = self.headers.packet_header(value)
             type_index = self.headers.type_of(target)
         elif kind == "stack":
             stack = lookup(self.headers.stack_names, value, "header stack")
@@ -228,4 +228,4 @@ def read_vsets(root: Node, fields: dict[int, tuple[int, ...]]) -> tuple[ValueSet
 
 def read_deparser(node: Node, headers: Headers) -> tuple[HeaderInst, ...]:
     """The headers in the order in which the deparser emits them."""
-    return tuple(headers.header(n) for n in node.optional_elements("order"))
+    return tuple(headers.packet_header(n) for n in node.optional_elements("order"))
