@@ -85,9 +85,9 @@ void fuzz_frame_make(fuzz_frames *f, fuzz_frame *out);
 void fuzz_frame_learn(fuzz_frames *f, const uint8_t *data, uint32_t len);
 
 /* One random control call on s: tables, profiles, externs, replication,
- * queues. Arguments are often right, sometimes out of range; the results are
- * of no interest, only that nothing breaks. */
-void fuzz_control(tr_switch *s, fuzz_rng *rng, uint64_t now_ns);
+ * and, if so wanted, ports. Arguments are often right, sometimes out of range;
+ * the results are of no interest, only that nothing breaks. */
+void fuzz_control(tr_switch *s, fuzz_rng *rng, uint64_t now_ps, int ports);
 
 /* A switch with settings of its own, as the controller of the story left it or
  * empty; it aborts where there is none. The one before is gone. */

@@ -334,7 +334,7 @@ static void port_call(tr_switch *s, fuzz_rng *rng)
     }
 }
 
-void fuzz_control(tr_switch *s, fuzz_rng *rng, uint64_t now_ps)
+void fuzz_control(tr_switch *s, fuzz_rng *rng, uint64_t now_ps, int ports)
 {
     switch (fuzz_below(rng, 10)) {
     case 0:
@@ -347,7 +347,8 @@ void fuzz_control(tr_switch *s, fuzz_rng *rng, uint64_t now_ps)
         replication_call(s, rng);
         break;
     case 3:
-        port_call(s, rng);
+        if (ports)
+            port_call(s, rng);
         break;
     default:
         table_call(s, rng, now_ps);

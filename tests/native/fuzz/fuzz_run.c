@@ -146,7 +146,7 @@ void fuzz_run_begin(fuzz_run *r)
 void fuzz_run_step(fuzz_run *r)
 {
     if (fuzz_below(&r->rng, CONTROL_EVERY) == 0) {
-        fuzz_control(r->s, &r->rng, r->now_ps);
+        fuzz_control(r->s, &r->rng, r->now_ps, 1);
         r->controls++;
     }
     tr_set_log(r->s, log_line, &r->logged, r->steps % TRACE_EVERY == 0);
