@@ -22,8 +22,10 @@ from typing import Any, Protocol
 
 from tailrace.words.constants import NS_PER_S
 
-_RESOLUTION_S = 1e-9
-"""Timers that are due within this time fire together: the network counts whole nanoseconds."""
+_RESOLUTION_S = 0.5e-9
+"""Timers that are due within this time fire now: the network counts whole nanoseconds. What is due after more than
+half of it is waited for, so that no rounding can leave a timer that neither fires nor is waited for.
+"""
 
 
 class Clock(Protocol):
@@ -55,7 +57,7 @@ class _Nothing(selectors.BaseSelector):
         return self._keys.pop(fileobj)
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        if timeout is None or timeout > _RESOLUTION_S:
+        if timeout is None or timeout > _RESOLUTION_S / 2:
             self.idle(timeout)
         return []
 
@@ -72,6 +74,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         self._armed_ns: int | None = None
         idle = _Nothing()
         super().__init__(idle)
+        self._clock_resolution = _RESOLUTION_S
         idle.idle = self._idle
 
     def time(self) -> float:

@@ -157,3 +157,27 @@ def test_a_network_is_such_a_clock() -> None:
         network.advance_to(100_000)
         loop.end()
         assert seen == [3_000, 6_000, 9_000, 12_000, 15_000]
+
+
+def test_no_timer_is_neither_due_nor_waited_for(
+    clock: Clock, loop: VirtualLoop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At some times a nanosecond later is, rounded, just what asyncio takes for not yet due."""
+    rounds = 0
+    once = loop._run_once  # type: ignore[attr-defined]
+
+    def counted() -> None:
+        nonlocal rounds
+        rounds += 1
+        assert rounds < 100, "the loop turns for ever"
+        once()
+
+    monkeypatch.setattr(loop, "_run_once", counted)
+    fired: list[int] = []
+    for clock.now_ns in range(15_000, 17_000):
+        rounds = 0
+        due = clock.now_ns + 1
+        loop.call_at(due / NS_PER_S, lambda: fired.append(clock.now_ns))
+        loop.turn()
+        clock.run(due)
+        assert fired[-1] == due
