@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime, timezone
@@ -134,7 +135,7 @@ class Controller:
         self.topology = topology
         self.scheme = scheme
         self.target = target
-        self._load = load
+        self._load = functools.cache(load)
         self._on_event = on_event
         self._on_digest = on_digest
         self._timing = timing or Timing()
