@@ -12,6 +12,7 @@ PYTHON ?= python3
 PYTEST_ARGS ?=
 FUZZ_SECONDS ?= 120
 FUZZ_ARGS ?=
+SEEDS ?= 200
 BIN := .venv/bin
 # Folders of P4 programs; each has its compiled output in build/.
 P4_DIRS := $(wildcard p4src) tests/programs
@@ -38,7 +39,7 @@ export ASAN
 SANITIZER_ENV = LD_PRELOAD="$$(cc -print-file-name=libasan.so)" ASAN_OPTIONS=detect_leaks=0:abort_on_error=1
 endif
 
-.PHONY: help setup run test test-all pytest ptf docs fuzz bench conformance p4 check-p4 lint vm clean
+.PHONY: help setup run test test-all pytest ptf docs fuzz soak bench conformance p4 check-p4 lint vm clean
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -80,6 +81,9 @@ fuzz: setup ## frames, updates, programs, threads under sanitizers, guided by co
 
 bench: setup ## speed and size of the native switch -> OUT/bench.json
 	@$(BIN)/python -m bench --out "$(OUT)"
+
+soak: setup ## SEEDS=200 simulated disasters in virtual time, or SEEDS=A..B
+	@$(BIN)/python -m soak --seeds $(if $(findstring ..,$(SEEDS)),$(SEEDS),1..$(SEEDS)) --workers 2
 
 conformance: setup ## native switch against simple_switch_grpc -> OUT/conformance.json
 	@$(BIN)/python -m conformance --out "$(OUT)"

@@ -35,7 +35,7 @@ shell_sources() {
 
 python_folders() {
     local folder
-    for folder in tailrace bench conformance examples ptf_tests scripts tests; do
+    for folder in tailrace bench conformance soak examples ptf_tests scripts tests; do
         if [ -n "$(find "$folder" -name '*.py' -print -quit 2>/dev/null)" ]; then
             echo "$folder"
         fi

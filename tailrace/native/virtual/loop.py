@@ -23,8 +23,8 @@ from typing import Any, Protocol
 from tailrace.words.constants import NS_PER_S
 
 _RESOLUTION_S = 0.5e-9
-"""Timers that are due within this time fire now: the network counts whole nanoseconds. What is due after more than
-half of it is waited for, so that no rounding can leave a timer that neither fires nor is waited for.
+"""Timers that are due within this time fire now: the network counts whole nanoseconds. What is due after more
+than half of it is waited for, so that no rounding can leave a timer that neither fires nor is waited for.
 """
 
 

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""python -m soak --seeds A..B [--workers N] [--record FILE] | --seed N [--shrink] | --scenario JSON
+
+Exit codes: 0 every promise was kept, 1 some were broken (a line for each says how it is run again), 2 bad
+input.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+import msgspec
+
+from soak.run import Found, run
+from soak.scenario import Scenario, draw
+from soak.shrink import shrink
+from tailrace.words import SpecError
+
+MOST_SCENARIO_BYTES = 1 << 20
+
+
+def _of_seed(seed: int) -> tuple[int, Found]:
+    return seed, run(draw(seed))
+
+
+def _all(seeds: Sequence[int], workers: int) -> Iterator[tuple[int, Found]]:
+    if workers == 1:
+        yield from map(_of_seed, seeds)
+        return
+    with ProcessPoolExecutor(workers) as pool:
+        yield from pool.map(_of_seed, seeds, chunksize=4)
+
+
+def _range(text: str) -> range:
+    first, _, last = text.partition("..")
+    try:
+        found = range(int(first), int(last or first) + 1)
+    except ValueError:
+        found = range(0)
+    if not found:
+        raise SpecError(f"--seeds: expected A..B, found {text[:40]!r}")
+    return found
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The command line; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="soak", description=__doc__, allow_abbrev=False)
+    parser.add_argument("--seeds", default="1..200", help="a range such as 1..200")
+    parser.add_argument("--seed", type=int, help="one seed, and what it draws")
+    parser.add_argument("--scenario", help="a scenario as --seed prints it")
+    parser.add_argument("--shrink", action="store_true", help="make what fails smaller")
+    parser.add_argument("--workers", type=int, default=1, help="processes")
+    parser.add_argument("--record", type=Path, help="file to add a line to: which seeds were done")
+    options = parser.parse_args(argv)
+    try:
+        if options.scenario is not None:
+            return _one(msgspec.json.decode(options.scenario, type=Scenario), shrinks=options.shrink)
+        if options.seed is not None:
+            return _one(draw(options.seed), shrinks=options.shrink)
+        return _many(_range(options.seeds), options.workers, options.record)
+    except (SpecError, msgspec.DecodeError) as error:
+        print(f"soak: {error}", file=sys.stderr)
+        return 2
+
+
+def _one(scenario: Scenario, *, shrinks: bool) -> int:
+    found = run(scenario)
+    print(msgspec.json.encode(scenario).decode())
+    for problem in found.problems:
+        print(problem)
+    if found.problems and shrinks:
+        print(f"smaller: {msgspec.json.encode(shrink(scenario)).decode()}")
+    return bool(found.problems)
+
+
+def _many(seeds: range, workers: int, record: Path | None) -> int:
+    began_s = time.monotonic()
+    failed: dict[int, list[str]] = {}
+    for seed, found in _all(seeds, workers):
+        if found.problems:
+            failed[seed] = found.problems
+            print(f"python -m soak --seed {seed}  # {found.problems[0][:200]}", flush=True)
+    took_s = time.monotonic() - began_s
+    print(f"{len(seeds)} scenarios, {len(failed)} failed, {took_s:.0f} s")
+    if record is not None:
+        line = {"first": seeds[0], "last": seeds[-1], "failed": sorted(failed), "seconds": round(took_s)}
+        with record.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line) + "\n")
+    return bool(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

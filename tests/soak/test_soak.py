@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Simulated disasters: a seed repeats, what is broken is found, what fails is made smaller."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from soak import __main__ as command
+from soak import run as soak_run
+from soak.run import Found, run
+from soak.scenario import Break, Chaos, Kill, Scenario, draw
+from soak.shrink import shrink
+from tailrace.controller.controller import Controller
+from tailrace.controller.timing import Timing
+from tailrace.native.virtual import Network
+from tailrace.native.virtual.loop import VirtualLoop
+from tailrace.topology import parse_topology
+
+SMALL = {
+    "scheme": "ecmp",
+    "topology": "leaf-spine:leaves=2,spines=2,hosts=2,rate=10Gbps,delay=1us",
+    "workload": "permutation:size=32KiB",
+}
+
+
+def test_a_seed_is_always_the_same_scenario() -> None:
+    """And each can be planned; written and read again it is the same."""
+    for seed in range(200):
+        scenario = draw(seed)
+        assert scenario == draw(seed)
+        assert msgspec.json.decode(msgspec.json.encode(scenario), type=Scenario).plan().job.flows
+    assert len({msgspec.json.encode(replace(draw(seed), seed=0)) for seed in range(200)}) == 200
+
+
+@pytest.mark.parametrize("seed", [45, 2, 3])
+def test_a_seed_repeats_a_run(seed: int) -> None:
+    """45: a timer of the loop that was a nanosecond away stopped time."""
+    first = run(draw(seed))
+    assert first.problems == []
+    assert first.trace
+    assert run(draw(seed)) == first
+
+
+def test_calls_that_nobody_answers_and_that_have_no_deadline_are_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    scenario = Scenario(1, SMALL, Chaos(silent=0.5, empty=True))
+    assert run(scenario).problems == []
+    scaled = Timing.scaled
+    monkeypatch.setattr(Timing, "scaled", lambda self, by: scaled(msgspec_free(self), by))
+    assert run(scenario).kinds >= {"diff"}
+
+
+def msgspec_free(timing: Timing) -> Timing:
+    """Calls may take for ever."""
+    return Timing(timing.interval_s, call_s=1e6, push_s=1e6)
+
+
+def test_a_controller_that_forgets_what_it_should_write_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It reads of dead links that they are back, and writes nothing then."""
+    scenario = Scenario(1, {**SMALL, "fault": ["link-down:link=leaf1-spine1,at=50us,until=200us"]})
+    assert run(scenario).problems == []
+    rewrite = Controller._rewrite
+
+    def forgets(self: Controller, switches: object) -> None:
+        if self.down:
+            rewrite(self, switches)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Controller, "_rewrite", forgets)
+    assert "diff" in run(scenario).kinds
+
+
+def test_what_never_ends_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What fails on the way can be cleaned up."""
+
+    def for_ever(*_: object) -> None:
+        async def turn() -> None:
+            while True:
+                await asyncio.sleep(0)
+
+        with Network(parse_topology(SMALL["topology"])) as network:
+            loop = VirtualLoop(network)
+            try:
+                loop.turn(lambda: loop.create_task(turn()))
+            finally:
+                loop.end()
+
+    monkeypatch.setattr(soak_run, "LONGEST_S", 0.2)
+    monkeypatch.setattr(soak_run, "_run", for_ever)
+    assert run(draw(1)).kinds == {"time"}
+
+
+def test_an_error_is_found_with_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    def wrong(*_: object) -> None:
+        raise ZeroDivisionError("by zero")
+
+    monkeypatch.setattr(soak_run, "_run", wrong)
+    [problem] = run(draw(1)).problems
+    assert problem.startswith("code: ZeroDivisionError at test_soak.py:")
+
+
+def test_what_fails_is_made_as_small_as_it_still_fails() -> None:
+    scenario = Scenario(
+        7,
+        {
+            **SMALL,
+            "scheme": "flowcut:variant=full",
+            "topology": "fat-tree:k=4,rate=10Gbps,delay=1us",
+            "pfc": "default",
+            "fault": ["drop:rate=0.1,at=1us,until=9us", "ack-loss:rate=0.1,at=1us,until=9us"],
+        },
+        Chaos(
+            0.3, 5.0, lost=0.2, controllers=2, kills=(Kill(0, 1, 1), Kill(1, 2, 1)), breaks=(Break("s", 3),)
+        ),
+    )
+
+    def fails(other: Scenario) -> bool:
+        drops = any(fault.startswith("drop") for fault in other.faults)
+        return drops and any(kill.controller == 1 for kill in other.chaos.kills)
+
+    small = shrink(scenario, fails)
+    assert fails(small)
+    assert small.faults == ["drop:rate=0.1,at=1us,until=9us"]
+    assert small.chaos == Chaos(kills=(Kill(1, 2, 1),))
+    assert small.words["topology"] == SMALL["topology"]
+    assert "pfc" not in small.words
+    assert small.words["scheme"] == "flowcut"
+
+
+def test_the_command(monkeypatch: pytest.MonkeyPatch, tmp_path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A line for each that fails, by which it runs again; a record of what was done; 2 for bad words."""
+    monkeypatch.setattr(command, "run", lambda s: Found(["end: no"] if s.seed == 3 else []))
+    record = tmp_path / "record.jsonl"
+    assert command.main(["--seeds", "2..4", "--record", str(record)]) == 1
+    out = capsys.readouterr().out.splitlines()
+    assert out[0] == "python -m soak --seed 3  # end: no"
+    assert json.loads(record.read_text())["failed"] == [3]
+    assert command.main(["--seed", "2"]) == 0
+    shown = capsys.readouterr().out.splitlines()[0]
+    assert command.main(["--scenario", shown]) == 0
+    capsys.readouterr()
+    for words in (["--seeds", "x"], ["--seeds", "4..2"], ["--scenario", "{}"], ["--scenario", "{"]):
+        assert command.main(words) == 2
+        assert len(capsys.readouterr().err.splitlines()) == 1
