@@ -127,5 +127,5 @@ def test_unknown_part(folder: Folder) -> None:
     assert done.returncode == 1
     assert (
         done.stderr.splitlines()[-1]
-        == "setup: unknown part 'everything'; expected packages, run, test, ptf or browser"
+        == "setup: unknown part 'everything'; expected packages, run, test, ptf, browser or fuzz"
     )
