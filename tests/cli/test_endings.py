@@ -15,6 +15,7 @@ import pytest
 from tailrace.cli.main import main
 from tailrace.experiments.errors import RunError
 from tailrace.experiments.results.staging import staged, write_file
+from tests.long import more
 from tests.processes import catches, not_ignored
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -45,8 +46,13 @@ def ending(process: subprocess.Popen[str]) -> str:
     return process.communicate(timeout=TIMEOUT_S)[1]
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("after_s", [0, 0.5, 2.0, 5.0])
+@pytest.mark.parametrize(
+    ("number", "after_s"),
+    [
+        *((signal.SIGINT, 0.5), (signal.SIGINT, 2.0), (signal.SIGTERM, 0), (signal.SIGTERM, 0.5)),
+        *more((signal.SIGINT, 0), (signal.SIGINT, 5.0), (signal.SIGTERM, 2.0), (signal.SIGTERM, 5.0)),
+    ],
+)
 @pytest.mark.parametrize("words", [LONG, SWEEP], ids=["run", "sweep"])
 def test_signals(words: tuple[str, ...], after_s: float, number: signal.Signals, tmp_path: Path) -> None:
     """One line whenever it comes once the interpreter has started, also from workers that still import, and nothing
@@ -122,9 +128,8 @@ def test_full_standard_output() -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        {"COLUMNS": "1"},
-        {"COLUMNS": "x", "LINES": "-1"},
-        {"HOME": ""},
+        *more({"COLUMNS": "1"}),
+        {"COLUMNS": "x", "LINES": "-1", "HOME": ""},
         {"TERM": "dumb", "LANG": "", "LC_ALL": ""},
         {"LC_ALL": "C", "PYTHONIOENCODING": "ascii"},
     ],

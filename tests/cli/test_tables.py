@@ -26,6 +26,7 @@ from tailrace.experiments.results.summary import OF_THE_RUN_ITSELF
 from tests.cli.conftest import Command, Fabric, read_terminal
 from tests.cli.test_terminal import ROOT
 from tests.cli.test_terminal import plain as without_escapes
+from tests.long import more
 from tests.native.server.conftest import TIMEOUT_S
 
 MARK = "=== "
@@ -113,7 +114,7 @@ def in_terminal(columns: int, lines: list[str], folder: Path) -> dict[str, list[
     return found
 
 
-@pytest.mark.parametrize("columns", [80, 120, 200])
+@pytest.mark.parametrize("columns", [80, 200, *more(120)])
 def test_every_table_fits_its_terminal(fabric: Fabric, tmp_path: Path, columns: int) -> None:
     fabric.install()
     lines = [*(f"{line} --run {fabric.run_file}" for line in LOOK), *WORDS]

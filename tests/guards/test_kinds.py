@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from itertools import product
 from typing import Any
 
 import pytest
@@ -14,8 +15,12 @@ from tests.guards.kinds import MAC_CONTROL, Kind, kinds, plain
 from tests.guards.places import DRAGONFLY, FLOWCUT, LAST_LINK, PLACES, RLB, ROUTED, SELECTORS, STEERED
 from tests.guards.scene import Place, Scene
 from tests.guards.source import constants, members
+from tests.long import some
 
 ALL = kinds()
+PARTS = 7
+"""Fewer than there are schemes at either place, so that each kind is tried with one of them at least."""
+
 CONTROL = [kind for kind in ALL if kind.name.startswith(("BTH_", "UDP_"))]
 
 
@@ -36,13 +41,13 @@ def test_no_kind_is_forgotten() -> None:
 
 
 def _share(schemes: Sequence[str], place: Place) -> list[Any]:
-    """Schemes with the kinds that each is tried with: all in `make test-all`, else those of a third of the
+    """Schemes with the kinds that each is tried with: all in `make test-all`, else those of a part of the
     lengths, by turns, for each length takes runs of plain data to compare with.
     """
     hosts = parse_topology(place.topology).hosts
     lengths = {kind.name: len(kind.make(hosts[0], hosts[-1])) for kind in ALL}
     ordered = sorted(set(lengths.values()))
-    parts = 1 if os.environ.get("TAILRACE_KINDS") == "all" else 3
+    parts = 1 if os.environ.get("TAILRACE_KINDS") == "all" else PARTS
     return [
         pytest.param(
             scheme, [k for k in ALL if ordered.index(lengths[k.name]) % parts == turn % parts], id=scheme
@@ -68,8 +73,9 @@ def test_every_kind_in_a_dragonfly(scheme: str, tried: list[Kind]) -> None:
     _tries(DRAGONFLY, scheme, tried)
 
 
-@pytest.mark.parametrize("place", PLACES, ids=str)
-@pytest.mark.parametrize("scheme", [SELECTORS[0], FLOWCUT[0]])
+@pytest.mark.parametrize(
+    ("scheme", "place"), some([*product((SELECTORS[0], FLOWCUT[0]), PLACES)], 2), ids=str
+)
 def test_control_at_other_bottlenecks(place: Place, scheme: str) -> None:
     """Beside the attacker, behind it, and with several of them."""
     _tries(place, scheme, CONTROL)

@@ -15,6 +15,7 @@ from scapy.packet import Packet, Raw
 
 from tailrace.codec.layers.bth import Opcode
 from tailrace.codec.layers.dscp import Dscp
+from tests.long import times
 from tests.p4src.frames import roce
 from tests.p4src.rig import (
     DOWNLINK,
@@ -65,7 +66,7 @@ packets = st.builds(
 
 
 @pytest.mark.parametrize("mode", MODES)
-@settings(deadline=None, derandomize=True, max_examples=40)
+@settings(deadline=None, derandomize=True, max_examples=times(40, 2))
 @given(st.builds(Lists, slots, slots, slots), st.lists(packets, min_size=1, max_size=12), st.booleans())
 def test_any_packet(mode, lists, sent, marks):
     """It takes one of the ways that the paper lets it, changed in nothing but TTL, path tag, VLAN tag, and marks that

@@ -17,6 +17,7 @@ from tailrace.schemes.blocks.channels import MOST_CHANNELS
 from tailrace.schemes.errors import IntentError
 from tailrace.schemes.registry import parse_scheme
 from tailrace.topology import parse_topology
+from tests.long import some
 from tests.schemes.channel_walk import Channel, dependencies
 from tests.schemes.planned import default, intent
 
@@ -33,7 +34,7 @@ BY_LINKS = (
 )
 CASES = [
     *((scheme, words) for words in SMALL_DRAGONFLIES for scheme in (*BY_GROUPS, *BY_LINKS)),
-    *((scheme, DRAGONFLY) for scheme in (*BY_GROUPS, "minimal:draw=hop", "spritz")),
+    *((scheme, DRAGONFLY) for scheme in some((*BY_GROUPS, "minimal:draw=hop", "spritz"), 2)),
     *((scheme, SMALL_SLIM_FLY) for scheme in BY_LINKS),
     *((scheme, SLIM_FLY) for scheme in ("minimal", "spritz")),
     ("minimal", LARGE_SLIM_FLY),

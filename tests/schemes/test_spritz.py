@@ -17,6 +17,7 @@ from tailrace.schemes.spritz.app import FIRST_FAR, FIRST_NEAR, SECOND
 from tailrace.schemes.spritz.walk import EvWalk
 from tailrace.topology import Topology, parse_topology
 from tailrace.topology.paths.bounded import BoundedPaths
+from tests.long import long
 from tests.schemes.planned import default, intent, planned_walker, rows
 
 VIRTUAL = target("virtual")
@@ -67,6 +68,7 @@ def test_every_path_of_every_pair(words: str) -> None:
                 assert len(walk.ports) <= longest
 
 
+@long
 @pytest.mark.parametrize("words", PAPER)
 def test_the_papers_sizes(words: str) -> None:
     """100,000 paths of pairs that are drawn take their ways through the entries."""

@@ -26,6 +26,7 @@ from tailrace.topology import parse_topology
 from tailrace.words import SpecError, parse
 from tailrace.words.limits import FACTOR
 from tailrace.words.units import parse_bytes, parse_rate_bps, parse_time_ns
+from tests.long import times
 
 SOON_S = 20.0
 """Generous, for a busy machine: what is not reckoned first takes hours."""
@@ -123,7 +124,7 @@ PARSERS: dict[str, Callable[[str], object]] = {
     "size": parse_bytes,
 }
 often = settings(
-    derandomize=True, deadline=None, max_examples=300, suppress_health_check=[HealthCheck.too_slow]
+    derandomize=True, deadline=None, max_examples=times(300, 3), suppress_health_check=[HealthCheck.too_slow]
 )
 
 
