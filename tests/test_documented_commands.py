@@ -6,10 +6,8 @@ those that look at a network look at one.
 from __future__ import annotations
 
 import json
-import os
 import re
 import shlex
-import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -25,6 +23,7 @@ from tailrace.experiments.plan import defaults
 from tailrace.topology import parse_topology
 from tests import long
 from tests.controller.inspect.served import install_scheme, served
+from tests.forked import command
 from tests.test_readme import EXPERIMENTS, ROOT, block_after
 
 PAGES = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md")))
@@ -140,9 +139,7 @@ def test_small_experiments_run(folder: Path, capsys: pytest.CaptureFixture[str],
 @pytest.mark.parametrize("line", [line for line in ALL if "--plugin" in line and "two-choices" in line])
 def test_plugins_run(folder: Path, line: str) -> None:
     """In a process of its own, for what is loaded stays; those of docs/extend.md's NICs: tests/extend."""
-    command = [sys.executable, "-m", "tailrace.cli.main", *shlex.split(line)[1:]]
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
+    done = command(shlex.split(line)[1:], folder)
     assert (done.returncode, bool(done.stdout)) == (0, True), done.stderr
 
 

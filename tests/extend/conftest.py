@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.forked import command
+
 ROOT = Path(__file__).resolve().parents[2]
 TIMEOUT_S = 300
 
@@ -45,3 +47,10 @@ def tailrace(tmp_path: Path) -> Run:
         )
 
     return run
+
+
+@pytest.fixture
+def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """The same for tests of what it says, where a new interpreter shows nothing more."""
+    monkeypatch.delenv("TAILRACE_PLUGINS", raising=False)
+    return lambda *words: command(words, tmp_path)

@@ -105,7 +105,7 @@ def test_they_are_listed(folder: Path, tailrace: Run) -> None:
     ],
 )
 def test_what_is_wrong_is_told_in_one_line(
-    folder: Path, tailrace: Run, name: str, old: str, new: str, problem: str
+    folder: Path, told: Run, name: str, old: str, new: str, problem: str
 ) -> None:
     """It names the file and the line, or the flow; nobody sees a traceback."""
     path = folder / f"{name}.py"
@@ -113,7 +113,7 @@ def test_what_is_wrong_is_told_in_one_line(
     assert old in text
     path.write_text(text.replace(old, new), "utf-8")
     words = ("--scheme", "bend", "--transport", "aimd", "--fault", "drop:rate=0.05")
-    done = tailrace("run", "--plugin", folder, *words, *WORDS)
+    done = told("run", "--plugin", folder, *words, *WORDS)
     lines = [line for line in done.stderr.splitlines() if line.startswith("tailrace: ")]
     assert (done.returncode, len(lines), "Traceback" in done.stderr) == (2, 1, False), done.stderr
     assert re.search(problem, lines[0])
@@ -127,8 +127,8 @@ def test_what_is_wrong_is_told_in_one_line(
         (("--scheme", "bend", "--transport", "mp-rdma"), "both choose the source port"),
     ],
 )
-def test_what_cannot_be_is_refused(folder: Path, tailrace: Run, words: tuple[str, ...], problem: str) -> None:
-    done = tailrace("run", "--plugin", folder, *words, *WORDS)
+def test_what_cannot_be_is_refused(folder: Path, told: Run, words: tuple[str, ...], problem: str) -> None:
+    done = told("run", "--plugin", folder, *words, *WORDS)
     assert (done.returncode, "Traceback" in done.stderr) == (2, False), done.stderr
     assert problem in done.stderr
 
