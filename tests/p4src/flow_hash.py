@@ -28,7 +28,9 @@ def key_hash(
 
 def flow_hash(frame: Packet, seed: int = 0, switch_id: int = 0) -> int:
     """The same of the flow that a frame with IPv4 belongs to; what has no ports has zeros."""
-    ip = IP(bytes(frame[IP]))
+    ip = frame[IP]
+    if ip.frag or type(ip.payload) not in (UDP, TCP):
+        ip = IP(bytes(ip))  # as a switch reads it, with ports only where they are
     sport = dport = 0
     for layer in (UDP, TCP):
         if layer in ip:

@@ -51,6 +51,12 @@ def p4info(name: str) -> p4i.P4Info:
     return text_format.Parse((BUILD / f"{name}.p4info.txtpb").read_text("utf-8"), p4i.P4Info())
 
 
+@functools.cache
+def register_indexes(name: str) -> dict[str, int]:
+    """Its registers, by the last part of their name."""
+    return {register.name.rsplit(".", 1)[-1]: register.index for register in program(name).model.registers}
+
+
 def number(key: str) -> int:
     """What the programs expect of their switch, such as cpu_port."""
     for annotation in p4info("ecmp").pkg_info.structured_annotations:
@@ -239,7 +245,7 @@ class Rig:
     # ---- state ----
 
     def _register(self, name: str) -> int:
-        return next(r.index for r in self.model.registers if r.name.rsplit(".", 1)[-1] == name)
+        return register_indexes(self.name)[name]
 
     def register(self, name: str, index: int = 0) -> int:
         """A register's cell."""

@@ -22,6 +22,7 @@ SIZES = (0, 1, 500)
 FRAMES: dict[tuple[int, int], Packet] = {
     (flow, size): roce(flow, payload=bytes(size)) for flow in range(FLOWS) for size in SIZES
 }
+DATA = {key: bytes(frame) for key, frame in FRAMES.items()}
 
 Step = tuple[str, int, int]
 
@@ -54,8 +55,7 @@ class Bed:
     )  # flow: (port, size, stamp)
 
     def data(self, flow: int, size: int) -> None:
-        frame = FRAMES[flow, size]
-        output = self.rig.one(HOST_PORT, frame, self.now)
+        output = self.rig.one(HOST_PORT, DATA[flow, size], self.now)
         before = self.in_flight.setdefault(flow, [])
         assert {port for port, _, _ in before} <= {output.port}, f"flow {flow} changed its path in flight"
         before.append((output.port, size, newest_stamp(output.data)))
@@ -90,7 +90,7 @@ class Bed:
                 assert flow not in tracked
                 tracked[flow] = nbytes
         really = {
-            flow: sum(len(FRAMES[flow, size]) for _, size, _ in packets)
+            flow: sum(len(DATA[flow, size]) for _, size, _ in packets)
             for flow, packets in self.in_flight.items()
         }
         assert all(really[flow] == nbytes for flow, nbytes in tracked.items())
@@ -131,10 +131,10 @@ def test_early_resume_overtakes_no_more_than_its_bound(seed):
                 bed.play(step)
                 continue
             bed.now += 1
-            output = rig.one(HOST_PORT, FRAMES[flow, size], bed.now)
+            output = rig.one(HOST_PORT, DATA[flow, size], bed.now)
             before = bed.in_flight.setdefault(flow, [])
             if before and before[-1][0] != output.port:
-                overtaken.append(sum(len(FRAMES[flow, earlier]) for _, earlier, _ in before))
+                overtaken.append(sum(len(DATA[flow, earlier]) for _, earlier, _ in before))
             before.append((output.port, size, newest_stamp(output.data)))
             bed.check()
     assert 0 < max(overtaken) <= bound
