@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.eventually import eventually
+from tests.long import more
 from tests.mininet.conftest import Harness
 
 LONG_FLOW = {
@@ -37,7 +38,7 @@ def in_traffic(harness: Harness, **options: Any) -> subprocess.Popen[str]:
 
 
 @pytest.mark.parametrize(
-    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+    ("number", "code"), [(signal.SIGTERM, 143), *more((signal.SIGINT, 130), (signal.SIGHUP, 129))]
 )
 def test_asked_to_end(harness: Harness, number: signal.Signals, code: int) -> None:
     """A signal ends the run at once, with the exit code that shells give."""

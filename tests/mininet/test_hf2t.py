@@ -7,22 +7,34 @@ import json
 from typing import Any
 
 import polars
+import pytest
 
+from tests.long import more
 from tests.mininet.conftest import Harness
 
 SCHEME = "letflow:gap=60us,stretch=66us,t=1us,min_thr=5,max_thr=5"
 """A gap is stretched after 5 packets or 6, and so far beyond the flowlet threshold that no process is so late."""
 
-WORKLOAD = "permutation:size=48KiB,peers=group"
-FLOWS = 16
+LEAF_SPINE = {
+    "TOPO": "leaf-spine:leaves=2,spines=2,hosts=4,rate=10Gbps,delay=1us",
+    "WORKLOAD": "permutation:size=48KiB,peers=remote",
+}
+FAT_TREE = {"WORKLOAD": "permutation:size=48KiB,peers=group"}
+"""Where HF²T is shown when nothing else is asked for, with 20 switches."""
+
 PACKETS = 48
 MISSED = 0.1
 """Of the flowlets that were meant, so many may be counted more or less: in real time a process may stand still."""
 
 
-def test_switches_see_what_nics_stretch(harness: Harness) -> None:
-    """Beside LetFlow alone, in a fat tree: both run to their end; flowlets are flows and stretched gaps."""
-    out = harness.make_run(TARGET="native", SCHEME=SCHEME, VARIANT="hf2t", WORKLOAD=WORKLOAD)
+@pytest.mark.parametrize(
+    ("words", "kind", "flows"), [(LEAF_SPINE, "leaf-spine", 8), *more((FAT_TREE, "fat-tree", 16))]
+)
+def test_switches_see_what_nics_stretch(
+    harness: Harness, words: dict[str, str], kind: str, flows: int
+) -> None:
+    """Beside LetFlow alone both run to their end; flowlets are flows and stretched gaps."""
+    out = harness.make_run(TARGET="native", SCHEME=SCHEME, VARIANT="hf2t", **words)
     assert "stretched" in out
     plain, stretched = sorted((harness.out / "clean").iterdir(), key=lambda folder: len(folder.name))
     found: dict[str, dict[str, Any]] = {
@@ -30,15 +42,15 @@ def test_switches_see_what_nics_stretch(harness: Harness) -> None:
     }
     for summary in found.values():
         assert summary["target"] == "native"
-        assert summary["topology"].startswith("fat-tree:k=4,")
-        assert summary["completed"] == summary["flows"] == FLOWS
+        assert summary["topology"].startswith(f"{kind}:")
+        assert summary["completed"] == summary["flows"] == flows
         assert summary["pfc"]["lost"] == 0
     assert "hf2t" not in found[plain.name]
     hf2t = found[stretched.name]["hf2t"]
     rows = polars.read_parquet(stretched / "flows.parquet")
-    assert hf2t["stretched"] == rows["stretched"].sum() >= FLOWS * (PACKETS // 7)
+    assert hf2t["stretched"] == rows["stretched"].sum() >= flows * (PACKETS // 7)
     assert hf2t["trainings"] == 0
-    meant = FLOWS + hf2t["stretched"] + hf2t["natural"]
+    meant = flows + hf2t["stretched"] + hf2t["natural"]
     counted = found[stretched.name]["flowlets"]["flowlets_at_leaves"]
     assert abs(counted - meant) <= MISSED * meant
     assert counted > 3 * found[plain.name]["flowlets"]["flowlets_at_leaves"]

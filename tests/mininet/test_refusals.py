@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 
 import msgspec
 import pytest
+import run_fabric
 
 from tailrace.topology import parse_topology
 from tests.mininet.conftest import ROOT, SCRIPT, Harness
@@ -54,9 +56,20 @@ def refused(harness: Harness, job: Path, **options: Any) -> str:
         ({"faults": [{"kind": "flood"}]}, "flood"),
     ],
 )
-def test_bad_job(harness: Harness, changes: dict[str, Any], words: str) -> None:
-    """The line names what is wrong."""
-    assert words in refused(harness, harness.job(**changes))
+def test_bad_job(
+    harness: Harness,
+    changes: dict[str, Any],
+    words: str,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The line names what is wrong. In this process: whether anything stays is for the others to show."""
+    for name in ("PATH", "GRPC_VERBOSITY"):  # which it sets
+        monkeypatch.setenv(name, os.environ.get(name, "ERROR"))
+    assert run_fabric.main([str(harness.job(**changes))]) == 2
+    out, err = capfd.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert words in err
 
 
 @pytest.mark.parametrize("text", [None, "", "[]", "{", '{"topology": 1}'])

@@ -14,6 +14,7 @@ from scapy.utils import PcapReader
 from tailrace.schemes.registry import parse_scheme
 from tailrace.schemes.spritz.endpoints import EndpointPaths
 from tailrace.topology import Topology, parse_topology
+from tests.long import more
 from tests.mininet.conftest import Harness
 from tests.schemes.planned import endpoint_paths
 
@@ -35,7 +36,9 @@ def first_link(topology: Topology, table: EndpointPaths, src: str, dst: str) -> 
     return path.switches[0], path.switches[1]
 
 
-@pytest.mark.parametrize(("words", "variant"), [(WORDS, "scout"), (WORDS, "spray"), (SLIM_FLY, "spray")])
+@pytest.mark.parametrize(
+    ("words", "variant"), [(WORDS, "scout"), *more((WORDS, "spray"), (SLIM_FLY, "spray"))]
+)
 def test_senders_leave_a_failed_link(harness: Harness, words: str, variant: str) -> None:
     """The switches' tables stay as they are; the flows of both directions get through on other paths."""
     topology, scheme = parse_topology(words), f"spritz:variant={variant}"
