@@ -21,6 +21,7 @@ from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.plan import plan
 from tailrace.native.virtual import Network
 from tailrace.topology import parse_topology
+from tests.long import more
 
 TOPOLOGY = "fat-tree:k=8,hosts=8,rate=100Gbps,delay=500ns"
 """256 hosts and 80 switches, with half the capacity above the edge, so that flows meet."""
@@ -90,7 +91,7 @@ def total(outcomes: Sequence[Outcome], count: str) -> int:
     return sum(getattr(record, count) for outcome in outcomes for record in outcome.records)
 
 
-@pytest.mark.parametrize("variant", ["full", "ingress", "nic"])
+@pytest.mark.parametrize("variant", ["full", *more("ingress", "nic")])
 def test_nothing_overtakes_at_scale(variant: str) -> None:
     """All flows complete, and none of their packets is overtaken, however paths change."""
     scheme = SCHEME.format(variant=variant)

@@ -22,6 +22,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.long import ALL
+
 ROOT = Path(__file__).resolve().parents[2]
 TAKEN = (
     "tailrace",
@@ -184,7 +186,7 @@ def usable(python: str) -> bool:
     return done.returncode == 0
 
 
-@pytest.fixture(params=["who tests", "ordinary user"])
+@pytest.fixture(params=["ordinary user", *(["who tests"] if ALL or os.geteuid() != 0 else [])])
 def place(request: pytest.FixtureRequest, folder: Path, environment: Path) -> Place:
     user = NOBODY if request.param == "ordinary user" else None
     work = folder / f"work-{user}"

@@ -15,14 +15,14 @@ from tailrace.experiments.paper.claims.kinds import NOT_MEASURED
 from tailrace.experiments.paper.document import Cell, Document, read_document
 from tailrace.experiments.paper.model import read_paper
 
-SLOW = ("spritz", "rlb")
+SLOW = ("spritz", "rlb", "hf2t")
 """Papers all of whose figures `make test-all` alone runs."""
 
 
 def run_small(paper: str, figures: Sequence[str], out: Path) -> dict[str, Document]:
     """What `tailrace paper PAPER --scale small` writes, by figure; every picture can be read."""
     if paper in SLOW and os.environ.get("TAILRACE_PAPERS") != "all":
-        pytest.skip("takes two minutes: make test-all (TAILRACE_PAPERS=all)")
+        pytest.skip("takes minutes: make test-all (TAILRACE_PAPERS=all)")
     assert main(["paper", paper, "--scale", "small", "--workers", "2", "--out", str(out)]) == 0
     for name in figures:
         if read_paper(name).chart != "none":

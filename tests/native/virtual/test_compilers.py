@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.long import more
 from tests.native.virtual.roce import add_flows, fabric
 
 _ROOT = Path(__file__).parents[3]
@@ -52,7 +53,7 @@ def trace_of(flag: str, compiler: str, cache: Path) -> str:
     return run.stdout.strip()
 
 
-_FLAGS = ["-O0", "-O2", *(["-march=x86-64"] if platform.machine() == "x86_64" else [])]
+_FLAGS = ["-O0", *more("-O2", *(["-march=x86-64"] if platform.machine() == "x86_64" else []))]
 
 
 @pytest.mark.parametrize("flag", _FLAGS)
