@@ -58,9 +58,9 @@ test: setup ## check-p4, the packet tests, then the unit tests
 	@for dir in $(P4_EXAMPLES); do $(MAKE) --no-print-directory ptf PLUGIN=$$dir || exit; done
 	@$(MAKE) --no-print-directory pytest
 
-test-all: test ## the same, then what takes long: all traces, kinds and papers, twenty minutes of fuzzing, the VM
-	@TAILRACE_TRACES=all TAILRACE_KINDS=all $(BIN)/pytest --numprocesses 2 tests/traces tests/guards/test_kinds.py
-	@TAILRACE_PAPERS=all $(BIN)/pytest -q tests/experiments/paper
+# What `make test` has a part of only, tests/long.py says.
+test-all: export TAILRACE_TESTS = all
+test-all: test ## the same with what takes long: all traces, kinds, papers; twenty minutes of fuzzing, the VM
 	@TAILRACE_CHROOT=1 $(BIN)/pytest -q tests/test_provision.py
 	@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=1200
 
@@ -68,7 +68,7 @@ test-all: test ## the same, then what takes long: all traces, kinds and papers, 
 pytest: setup ## the unit tests alone
 ifeq ($(PYTEST_ARGS),)
 	@$(SANITIZER_ENV) $(BIN)/pytest -q tests/mininet
-	@$(SANITIZER_ENV) $(BIN)/pytest --numprocesses 2 --dist loadfile --ignore tests/mininet
+	@$(SANITIZER_ENV) $(BIN)/pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder --ignore tests/mininet
 else
 	@$(SANITIZER_ENV) $(BIN)/pytest $(PYTEST_ARGS)
 endif

@@ -11,7 +11,8 @@ import pytest
 
 ALL = os.environ.get("TAILRACE_TESTS") == "all"
 
-long = pytest.mark.skipif(not ALL, reason="takes long: make test-all (TAILRACE_TESTS=all)")
+REASON = "takes long: make test-all (TAILRACE_TESTS=all)"
+long = pytest.mark.skipif(not ALL, reason=REASON)
 """For a test, or a parameter of one, whose property a shorter one shows as well."""
 
 _T = TypeVar("_T")

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from itertools import product
 from typing import Any
@@ -11,11 +10,11 @@ from typing import Any
 import pytest
 
 from tailrace.topology import parse_topology
+from tests import long
 from tests.guards.kinds import MAC_CONTROL, Kind, kinds, plain
 from tests.guards.places import DRAGONFLY, FLOWCUT, LAST_LINK, PLACES, RLB, ROUTED, SELECTORS, STEERED
 from tests.guards.scene import Place, Scene
 from tests.guards.source import constants, members
-from tests.long import some
 
 ALL = kinds()
 PARTS = 7
@@ -47,7 +46,7 @@ def _share(schemes: Sequence[str], place: Place) -> list[Any]:
     hosts = parse_topology(place.topology).hosts
     lengths = {kind.name: len(kind.make(hosts[0], hosts[-1])) for kind in ALL}
     ordered = sorted(set(lengths.values()))
-    parts = 1 if os.environ.get("TAILRACE_KINDS") == "all" else PARTS
+    parts = 1 if long.ALL else PARTS
     return [
         pytest.param(
             scheme, [k for k in ALL if ordered.index(lengths[k.name]) % parts == turn % parts], id=scheme
@@ -74,7 +73,7 @@ def test_every_kind_in_a_dragonfly(scheme: str, tried: list[Kind]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("scheme", "place"), some([*product((SELECTORS[0], FLOWCUT[0]), PLACES)], 2), ids=str
+    ("scheme", "place"), long.some([*product((SELECTORS[0], FLOWCUT[0]), PLACES)], 2), ids=str
 )
 def test_control_at_other_bottlenecks(place: Place, scheme: str) -> None:
     """Beside the attacker, behind it, and with several of them."""

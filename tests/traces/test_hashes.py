@@ -15,11 +15,12 @@ from pathlib import Path
 import pytest
 
 from tailrace.cli.main import main
+from tests.long import ALL
 
 FILE = Path(__file__).with_name("hashes.json")
 HASHES: dict[str, str] = json.loads(FILE.read_text("utf-8"))
 CHOICE = os.environ.get("TAILRACE_TRACES", "some")
-EACH = 1 if CHOICE in ("all", "record") else 6
+EACH = 1 if ALL or CHOICE in ("all", "record") else 6
 
 
 @pytest.mark.parametrize("words", sorted(HASHES)[::EACH])

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from xml.etree import ElementTree
@@ -14,6 +13,7 @@ from tailrace.cli.main import main
 from tailrace.experiments.paper.claims.kinds import NOT_MEASURED
 from tailrace.experiments.paper.document import Cell, Document, read_document
 from tailrace.experiments.paper.model import read_paper
+from tests.long import ALL, REASON
 
 SLOW = ("spritz", "rlb", "hf2t")
 """Papers all of whose figures `make test-all` alone runs."""
@@ -21,8 +21,8 @@ SLOW = ("spritz", "rlb", "hf2t")
 
 def run_small(paper: str, figures: Sequence[str], out: Path) -> dict[str, Document]:
     """What `tailrace paper PAPER --scale small` writes, by figure; every picture can be read."""
-    if paper in SLOW and os.environ.get("TAILRACE_PAPERS") != "all":
-        pytest.skip("takes minutes: make test-all (TAILRACE_PAPERS=all)")
+    if paper in SLOW and not ALL:
+        pytest.skip(REASON)
     assert main(["paper", paper, "--scale", "small", "--workers", "2", "--out", str(out)]) == 0
     for name in figures:
         if read_paper(name).chart != "none":

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 import re
 import shlex
 from pathlib import Path
@@ -19,6 +18,7 @@ from tailrace.experiments.paper.document import Document, read_document
 from tailrace.experiments.paper.model import LINES
 from tailrace.experiments.paper.show.page import page_text
 from tailrace.experiments.plan.experiment import Experiment, make
+from tests.long import more
 
 RESULTS = Path(__file__).resolve().parents[3] / "docs" / "results"
 
@@ -83,11 +83,11 @@ def recorded(page: Path) -> list[dict[str, str]]:
 
 
 PAGES = sorted(RESULTS.glob("*.md"))
-AGAIN = [("rlb", "Fig. 14", "drill")]
+AGAIN = [
+    ("rlb", "Fig. 14", "drill"),
+    *more(("spritz", "Table III", "Valiant"), ("hf2t", "Table 1", "RDMA")),
+]
 """Rows of the pages that take seconds to run again; `make test-all` has those that take a minute, too."""
-
-if os.environ.get("TAILRACE_TRACES") == "all":
-    AGAIN += [("spritz", "Table III", "Valiant"), ("hf2t", "Table 1", "RDMA")]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
