@@ -17,6 +17,7 @@ from tailrace.cli.start import names
 from tailrace.hosts import compiled
 from tailrace.words.plugins import VARIABLE
 from tailrace.words.registry import Registry
+from tests.long import more
 
 ROOT = Path(__file__).resolve().parents[2]
 TIMEOUT_S = 240
@@ -74,10 +75,12 @@ def test_completion_loads_nothing_heavy(line: str) -> None:
     ("line", "offered"),
     [
         ("tailrace run --scheme flowcut:buck", ["flowcut:buckets="]),
-        ("tailrace run --topology fat", ["fat-tree"]),
         ("tailrace workloads inc", ["incast"]),
-        ("tailrace faults dr", ["drop"]),
-        ("tailrace run --transport dc", ["dctcp", "dcqcn"]),
+        *more(
+            ("tailrace run --topology fat", ["fat-tree"]),
+            ("tailrace faults dr", ["drop"]),
+            ("tailrace run --transport dc", ["dctcp", "dcqcn"]),
+        ),
     ],
 )
 def test_names_are_remembered(line: str, offered: list[str], tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from tailrace.p4rt.target import target
 from tailrace.schemes.registry import parse_scheme
 from tailrace.topology import Topology, parse_topology
 from tailrace.words.watchdog import NO_WATCHDOG
+from tests.long import some
 from tests.native.virtual.l3 import OVERHEAD_BYTES, Frame, packet
 from tests.native.virtual.obeying import ObeyingNic
 from tests.native.virtual.test_watchdog import ATTACKS, END_NS, HARMLESS, RATE_BPS, XOFF, Script
@@ -91,7 +92,7 @@ def _due(scheme: str, topology: Topology = TOPOLOGY) -> int:
     return found
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("scheme", some(SCHEMES, 2))
 def test_pauses_take_no_more_than_plain_data(scheme: str) -> None:
     """Each of the patterns that hold a queue the longest."""
     for name in WORST:
