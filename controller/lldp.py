@@ -5,6 +5,7 @@ live).
 
 from __future__ import annotations
 
+import functools
 from struct import pack, unpack_from
 
 ETHER_TYPE = 0x88CC
@@ -51,6 +52,7 @@ def number_of(frame: bytes) -> int | None:
     return number
 
 
+@functools.lru_cache(maxsize=1)  # who asks for the sender asks for the number next
 def _values(frame: bytes) -> dict[int, bytes] | None:
     """The values of a frame by type; None where it is no whole LLDP frame."""
     if len(frame) < _HEADER_BYTES or unpack_from("!H", frame, 12)[0] != ETHER_TYPE:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
@@ -43,6 +44,15 @@ DEFAULT_ELECTION_ID = 1000
 
 Connect = Callable[..., AbstractAsyncContextManager[Client]]
 """p4rt.client.connect, or the same with some arguments given."""
+
+
+@functools.lru_cache(maxsize=4096)  # every round of probes has the same ones
+def _packet_out_header(program: Program, op: str, index: int) -> list[p4r.PacketMetadata]:
+    """The metadata of a packet-out."""
+    message = P4PacketOut(b"", op=program.enum("PacketOutOp_t", op), index=index)
+    update = message.encode_update(program.schema)
+    assert isinstance(update, p4r.StreamMessageRequest)
+    return list(update.packet.metadata)
 
 
 class State(Enum):
@@ -137,10 +147,8 @@ class Session:
             raise UnreachableError(self.name, why)
         if program is None:
             raise UnreachableError(self.name, "its program is not known yet")
-        message = P4PacketOut(payload, op=program.enum("PacketOutOp_t", op), index=index)
-        update = message.encode_update(program.schema)
-        assert isinstance(update, p4r.StreamMessageRequest)
-        client.send(update)
+        packet = p4r.PacketOut(payload=payload, metadata=_packet_out_header(program, op, index))
+        client.send(p4r.StreamMessageRequest(packet=packet))
 
     async def run(self) -> None:
         """Runs until cancelled.

@@ -148,16 +148,24 @@ class _LoopStream:
             self._call.cancel()  # so that who receives learns of it
 
     async def receive(self, timeout_s: float | None) -> p4r.StreamMessageResponse | None:
+        if timeout_s is None and self._reading is None:
+            return self._message(await self._read())
         # a read that is cancelled would take the stream with it, too, so it goes on after the time
-        reading = self._reading = self._reading or asyncio.ensure_future(self._call.read())
+        reading = self._reading = self._reading or asyncio.ensure_future(self._read())
         done, _ = await asyncio.wait({reading}, timeout=timeout_s)
         if not done:
             return None
         self._reading = None
+        return self._message(reading.result())
+
+    async def _read(self) -> Any:
         try:
-            message = reading.result()
+            return await self._call.read()
         except (grpc.aio.UsageError, asyncio.InvalidStateError) as error:
             raise StreamEndedError from error
+
+    @staticmethod
+    def _message(message: Any) -> p4r.StreamMessageResponse:
         if not isinstance(message, p4r.StreamMessageResponse):
             raise StreamEndedError
         return message

@@ -110,7 +110,9 @@ class Switch(Tables, Externs, Ports):
             entry = ffi.cast("tr_program *", ctypes.addressof(ctypes.c_char.in_dll(code, "tr_program_entry")))
         self._do("program", self._lib.tr_switch_load, entry)
         self._code, self._program = code, program
+        self._digest_bits: tuple[tuple[int, ...], ...] = ()
         if program is not None:
+            self._digest_bits = tuple(digest.field_bits for digest in program.model.digests)
             self._tell_storms(program.model)
             self._encode = TargetEncoder(program.model)
             self._install(program.model)
@@ -149,6 +151,7 @@ class Switch(Tables, Externs, Ports):
         self._lib.tr_switch_exchange(self.handle, other.handle)
         self._code, other._code = other._code, self._code
         self._program, other._program = other._program, self._program
+        self._digest_bits, other._digest_bits = other._digest_bits, self._digest_bits
         for switch in (self, other):
             if switch._program is not None:
                 switch._encode = TargetEncoder(switch._program.model)
@@ -214,16 +217,16 @@ class Switch(Tables, Externs, Ports):
     def digests(self) -> list[DigestRecord]:
         """Takes the digest messages that wait."""
         found: list[DigestRecord] = []
-        if self._program is None or not self.model.digests:
+        if not self._digest_bits:
             return found
-        most = max(sum(limbs_of(b) for b in d.field_bits) for d in self.model.digests)
+        most = max(sum(map(limbs_of, bits)) for bits in self._digest_bits)
         time_ps, raw = ffi.new("uint64_t *"), ffi.new("uint64_t[]", max(most, 1))
         for _ in range(_DIGESTS):  # more may come as fast as they are taken
             index = self._lib.tr_digest_pop(self.handle, time_ps, raw, most)
             if index < 0:
                 break
             limbs, values, at = ffi.unpack(raw, most), [], 0
-            for bits in self.model.digests[index].field_bits:
+            for bits in self._digest_bits[index]:
                 values.append(limbs_to_int(limbs[at : at + limbs_of(bits)]))
                 at += limbs_of(bits)
             found.append(DigestRecord(index, time_ps[0] // PS_PER_NS, tuple(values)))

@@ -37,7 +37,7 @@ PreparedCache = MutableMapping[bytes, Prepared]
 """Verified configurations by request: the switches of a network mostly run the same program."""
 
 
-@functools.lru_cache(maxsize=16)
+@functools.lru_cache(maxsize=64)
 def compiled(text: bytes) -> Program:
     """A program from its BMv2 JSON; read once in a process."""
     return load_program(text)
