@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs a scenario, and says which promises it broke.
 
-order       a scheme that promises order delivers every flow in order, whatever fails (Flowcut §II)
+order       a scheme that promises it delivers every flow in order: Flowcut whatever fails (§II), those that
+            keep a flow on one path as long as nothing fails
 end         every flow ends
-balance     every frame is accounted for, and none is left in a switch or on a wire
+balance     every frame is accounted for, and none is left in a switch or on a wire: none circles for ever
 entries     no flow has bytes in flight in a switch when nothing was lost and all is acknowledged
 pauses      no pause holds a queue, no circle of pauses stands
-diff        every switch holds what it should while no link is dead, with one primary controller
+diff        every switch holds what it should while those links are dead that stay so, with one primary
+            controller that knows of them
+afterwards  flows that begin when all is mended end at once, in order where the scheme promises it
+ends        nothing of controllers that have gone is left in switches
 code        no error but those that are told in one line
 time        it ends within LONGEST_S of real time, hundreds of times what it takes
 """
@@ -17,33 +21,51 @@ import signal
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from soak.control import Disturbed, wrong
-from soak.scenario import QUIET_NS, Scenario
+from msgspec import structs
+
+from soak.control import Disturbed, quiet_ns
+from soak.scenario import Scenario, interval_ns
 from tailrace.experiments.backends.job import Job
 from tailrace.experiments.backends.outcome import Progress
 from tailrace.experiments.backends.virtual.control import Control
 from tailrace.experiments.backends.virtual.run import VirtualBackend
+from tailrace.experiments.plan.plan import Plan
 from tailrace.experiments.results.result import Result
 from tailrace.experiments.run.run import run as run_plan
+from tailrace.hosts.flows.flow import FlowSpec
 from tailrace.native.virtual import Network
+from tailrace.p4rt.events import LINK_DOWN
 
 SETTLE_ROUNDS = 400
 """Rounds of link probes, after all traffic and all faults, within which controllers have mended everything:
 far more than any retry of a call, a stream or an election takes."""
+
+LATE_ROUNDS = 24
+"""Rounds after the last fault and mishap when flows begin once more; mostly all is mended by then."""
+
+LATE_FLOWS = 4
+LATE_BYTES = 8 * 1024
+FIRST_QPN = 0x800000
+"""Of the late flows: no workload comes so far."""
+
+MOST_SLOWER = 30
+"""How many times as long as with the network for itself such a flow may take."""
 
 LONGEST_S = 300.0
 
 IN_ORDER = ("flowcut",)
 """Schemes that promise order whatever happens, by name."""
 
+ONE_PATH = ("ecmp", "minimal:per=flow", "valiant:per=flow")
+"""Schemes that keep a flow on one path while nothing fails, and so in order."""
+
 IN_FLIGHT = ("flow_in_flight_bytes", "untracked_bytes")
 """Registers of bytes that are on their way."""
 
 LOSSES = ("link-down", "drop", "ack-loss", "blackhole", "switch-restart")
 """Faults that lose packets or ACKs, by name."""
-
 
 @dataclass
 class Found:
@@ -93,55 +115,99 @@ def _limited() -> Iterator[None]:
 
 
 def _run(scenario: Scenario, found: Found) -> None:
-    planned = scenario.plan()
-    job = planned.job
+    planned = _with_late_flows(scenario.plan(), scenario)
     controls: list[Disturbed] = []
 
     def make_control(network: Network, job: Job, happened) -> Control:  # type: ignore[no-untyped-def]
-        controls.append(Disturbed(network, job, scenario.chaos, happened))
+        controls.append(Disturbed(network, job, scenario, happened))
         return controls[0]
 
     def afterwards(network: Network) -> None:
-        found.problems += _when_it_is_quiet(network, controls[0], scenario, job)
+        found.problems += _when_it_is_quiet(network, controls[0], scenario)
 
     backend = VirtualBackend(control=make_control, afterwards=afterwards)
     result = run_plan(planned, backend, _nothing, label="soak")
     found.trace = str(result.summary.trace_sha256)
-    found.problems += _of_the_run(result, scenario)
+    found.problems += _of_the_run(result, scenario, controls[0])
+
+
+def _with_late_flows(planned: Plan, scenario: Scenario) -> Plan:
+    """The same, and some flows when all should be as at the beginning."""
+    job = planned.job
+    hosts, start_ns = job.topology.hosts, _late_ns(scenario, job)
+    first = max(flow.id for flow in job.flows) + 1
+    # queues are made for the largest frame that was planned for
+    size = min(LATE_BYTES, max(flow.bytes for flow in job.flows))
+    late = [
+        FlowSpec(
+            first + n, hosts[n].ip, hosts[n - 1].ip, size, start_ns, FIRST_QPN + n, sport=50_000 + n
+        )
+        for n in range(min(LATE_FLOWS, len(hosts)))
+    ]
+    name = next(iter(planned.classes.values()), "")
+    classes = {**planned.classes, **{flow.id: name for flow in late}} if planned.classes else planned.classes
+    return replace(planned, job=structs.replace(job, flows=(*job.flows, *late)), classes=classes)
+
+
+def _late_ns(scenario: Scenario, job: Job) -> int:
+    last_ns = max((flow.start_ns for flow in job.flows), default=0)
+    return max(quiet_ns(scenario, job) + LATE_ROUNDS * interval_ns(job), last_ns + 1)
 
 
 def _nothing(_progress: Progress) -> None:
     """Nobody is told of progress."""
 
 
-def _of_the_run(result: Result, scenario: Scenario) -> Iterator[str]:
+def _of_the_run(result: Result, scenario: Scenario, control: Disturbed) -> Iterator[str]:
     summary = result.summary
     if not result.complete:
         yield f"end: {summary.flows - summary.completed} of {summary.flows} flows did not end"
-    name = scenario.words["scheme"].partition(":")[0]
-    if name in IN_ORDER and summary.packets.out_of_order:
+    in_order = _promises_order(scenario, control, result)
+    if in_order and summary.packets.out_of_order:
         yield f"order: {summary.packets.out_of_order} packets out of order"
     if summary.deadlock:
         yield f"pauses: deadlock: {', '.join(summary.deadlock)}"
+    late_ns = _late_ns(scenario, scenario.plan().job)
+    if control.rested_ns is None or control.rested_ns > late_ns:
+        return  # it is late: what must be in the end is seen in the end
+    for row in result.rows:
+        if row.start_ns == late_ns and row.fct_ns is not None and row.fct_ns > MOST_SLOWER * row.ideal_fct_ns:
+            yield f"afterwards: a flow took {row.fct_ns} ns, by itself {row.ideal_fct_ns}"
 
 
-def _when_it_is_quiet(network: Network, control: Disturbed, scenario: Scenario, job: Job) -> Iterator[str]:
-    last_ns = max(network.now_ns, QUIET_NS)
+def _promises_order(scenario: Scenario, control: Disturbed, result: Result) -> bool:
+    """Whether packets of a flow must arrive in order."""
+    words = scenario.words["scheme"]
+    if words.partition(":")[0] in IN_ORDER:
+        return not scenario.chaos.old  # which was another scheme, or had other parameters
+    calm = scenario.chaos.undisturbed and not scenario.faults and not control.crashes
+    rerouted = any(event.kind == LINK_DOWN for event in result.events)
+    keeps = any(set(words.replace(":", ",").split(",")) >= set(one.split(":")) for one in ONE_PATH)
+    return keeps and calm and not rerouted
+
+
+def _when_it_is_quiet(network: Network, control: Disturbed, scenario: Scenario) -> Iterator[str]:
+    last_ns = max(network.now_ns, quiet_ns(scenario, scenario.plan().job))
     end_ns = last_ns + SETTLE_ROUNDS * control.interval_ns
     network.advance_to(last_ns)
-    while not (control.settled and not wrong(network, job)) and network.now_ns < end_ns:
+    while not (control.settled and not control.wrong()) and network.now_ns < end_ns:
         network.advance_to(network.now_ns + 4 * control.interval_ns)
     if not control.settled:
         yield f"diff: controllers are not settled: {control.describe()}"
-    yield from wrong(network, job)
+    yield from control.wrong()
+    control.end()
+    network.advance_to(network.now_ns + 4 * control.interval_ns)
+    yield from (f"ends: {left}" for left in control.open_ends())
     account = network.account()
     if not account.balanced:
         yield f"balance: {account}"
+    if account.queued.frames or account.under_way.frames:
+        yield f"balance: {account.queued.frames} frames wait, {account.under_way.frames} are under way"
     for switch in network.switches:
         core = network.switch(switch.name)
         if core.held(network.now_ns):
             yield f"pauses: {switch.name} holds {len(core.held(network.now_ns))} queues for pauses"
-        if not _loses(scenario):
+        if not _loses(scenario, control):
             for register in core.model.registers:
                 if register.name.rpartition(".")[2] in IN_FLIGHT:
                     left = sum(1 for cell in core.register_read_all(register.index) if cell)
@@ -149,7 +215,8 @@ def _when_it_is_quiet(network: Network, control: Disturbed, scenario: Scenario, 
                         yield f"entries: {switch.name}: {left} cells of {register.name} are not 0"
 
 
-def _loses(scenario: Scenario) -> bool:
+def _loses(scenario: Scenario, control: Disturbed) -> bool:
     """Whether anything may be lost on its way."""
     names = {fault.partition(":")[0] for fault in scenario.faults}
-    return bool(names & set(LOSSES)) or scenario.chaos.empty or "pfc" not in scenario.words
+    disturbed = not scenario.chaos.undisturbed or control.crashes > 0
+    return bool(names & set(LOSSES)) or disturbed or "pfc" not in scenario.words

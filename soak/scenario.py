@@ -3,23 +3,34 @@
 
 from __future__ import annotations
 
+import functools
 import random
-from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
+from tailrace.controller.timing import Timing
+from tailrace.experiments.backends.job import Job
+from tailrace.experiments.backends.virtual.control import reaction_ns
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.plan import Plan, plan
-from tailrace.schemes.registry import SCHEMES
-from tailrace.topology import Topology, parse_topology
+from tailrace.schemes.base import resolve
+from tailrace.schemes.errors import IntentError
+from tailrace.schemes.intent import intent
+from tailrace.schemes.registry import SCHEMES, parse_scheme
+from tailrace.schemes.resolved import Resolved
+from tailrace.topology import Link, Topology
 from tailrace.words import SpecError
 
-LAST_NS = 400_000
-"""No fault and no mishap begins later; those that last are over soon after."""
+VERSION = 2
+"""Of the drawing: seeds of one version are the same scenarios for ever. Records name it."""
 
-QUIET_NS = 2 * LAST_NS
-"""All faults and mishaps are over."""
+LONGEST_NS = 400_000
+"""No fault and no mishap begins later, nor later than ROUNDS rounds of probes."""
+
+ROUNDS = 10
 
 TOPOLOGIES = (
     "leaf-spine:leaves=2,spines=2,hosts=2,rate=10Gbps,delay=1us",
@@ -31,7 +42,7 @@ TOPOLOGIES = (
     "dragonfly:p=2,a=4,h=2",
     "slim-fly:p=1,q=5",
 )
-WEIGHTS = (6, 5, 4, 4, 3, 4, 1, 1)
+WEIGHTS = (240, 200, 160, 100, 24, 160, 4, 1)
 """Small networks break as well as large ones, and a hundred times as often in a minute."""
 
 TRANSPORTS = ("gbn", "gbn", "sr", "dctcp", "dcqcn", "tcp", "gbn:ack_every=2", "sr:ack_every=4")
@@ -53,23 +64,66 @@ class Break(msgspec.Struct, frozen=True):
     at_ns: int
 
 
+class Full(msgspec.Struct, frozen=True):
+    """A switch has no room for more entries for a time: another client has taken it."""
+
+    switch: str
+    at_ns: int
+    for_ns: int
+
+
 class Chaos(msgspec.Struct, frozen=True):
     """What happens between switches and controllers.
 
+    until_ns: when shares below come to an end
     latency: mean time of a message, in intervals of link probes; spread: how much longer the longest takes
-    lost, answers, silent: shares of calls whose request is lost, whose answer is, and that nobody answers
-    controllers: how many there are; empty: switches have no program when the first one starts
+    lost, answers, silent, twice: shares of calls whose request is lost, whose answer is, that nobody answers,
+        and that are carried out twice
+    crashes: share of Writes and pushes after which the switch restarts before its answer is under way
+    digests: share of digest lists that are lost or come twice
+    controllers: how many there are; same: all of them begin with the same election id
+    empty: switches have no program when the first one starts
+    stale: numbers of links that an earlier controller took for dead; its entries are in the switches
+    old: the scheme of an earlier controller, whose program and entries are in the switches; until old_ns
+        that controller is there, as the first one
     """
 
+    until_ns: int = LONGEST_NS
     latency: float = 0.1
     spread: float = 0.5
     lost: float = 0.0
     answers: float = 0.0
     silent: float = 0.0
+    twice: float = 0.0
+    crashes: float = 0.0
+    digests: float = 0.0
     controllers: int = 1
+    same: bool = False
     empty: bool = False
+    stale: tuple[int, ...] = ()
+    old: str = ""
+    old_ns: int = 0
     kills: tuple[Kill, ...] = ()
     breaks: tuple[Break, ...] = ()
+    full: tuple[Full, ...] = ()
+
+    @property
+    def quiet_ns(self) -> int:
+        """When all of it is over."""
+        shares = any((self.lost, self.answers, self.silent, self.twice, self.crashes, self.digests))
+        return max(
+            self.until_ns if shares or self.spread > 1 else 0,
+            self.old_ns,
+            *(kill.at_ns + kill.for_ns for kill in self.kills),
+            *(broken.at_ns for broken in self.breaks),
+            *(full.at_ns + full.for_ns for full in self.full),
+            0,
+        )
+
+    @property
+    def undisturbed(self) -> bool:
+        """Whether switches hold what they should from the beginning, and nobody makes them forget it."""
+        return not (self.empty or self.stale or self.old or self.crashes)
 
 
 class Scenario(msgspec.Struct, frozen=True):
@@ -85,7 +139,15 @@ class Scenario(msgspec.Struct, frozen=True):
         Raises:
             SpecError: its words do not fit together.
         """
-        return plan(make({**self.words, "seed": self.seed}), "virtual")
+        return _plan(msgspec.json.encode({**self.words, "seed": self.seed}))
+
+    def earlier(self, topology: Topology) -> Resolved:
+        """The scheme of the earlier controller.
+
+        Raises:
+            SpecError: there is no such scheme, or not in this topology.
+        """
+        return resolve(parse_scheme(self.chaos.old), topology)
 
     @property
     def faults(self) -> list[str]:
@@ -93,19 +155,53 @@ class Scenario(msgspec.Struct, frozen=True):
         return list(self.words.get("fault", ()))
 
 
+@functools.lru_cache(maxsize=4)
+def _plan(words: bytes) -> Plan:
+    return plan(make(msgspec.json.decode(words)), "virtual")
+
+
+def interval_ns(job: Job) -> int:
+    """The time between two rounds of link probes, as live.py has it."""
+    return reaction_ns(job.topology, job.scheme.frame_bytes) // (Timing().missed + 1)
+
+
 def draw(seed: int) -> Scenario:
     """The scenario of a seed; always the same, on every machine."""
-    rng = random.Random(f"soak {seed}")
+    rng = random.Random(f"soak {VERSION} {seed}")
     while True:
-        words = _words(rng)
-        topology = parse_topology(words["topology"])
-        words["fault"] = _faults(rng, topology)
-        scenario = Scenario(seed, words, _chaos(rng, topology))
+        scenario = Scenario(seed, _words(rng))
         try:
+            job = scenario.plan().job
+            times = _Times(rng, interval_ns(job))
+            scenario.words["fault"] = _faults(rng, times, job.topology)
+            scenario = replace(scenario, chaos=_chaos(rng, times, job))
             scenario.plan()
-        except SpecError:
+            if scenario.chaos.old:
+                earlier = scenario.earlier(job.topology)
+                intent(job.topology, earlier, job.switches)
+        except (SpecError, IntentError):
             continue  # a scheme that does not run there, or a transport that it does not go with
         return scenario
+
+
+@dataclass(frozen=True, slots=True)
+class _Times:
+    """Draws times, of which many are as long as what a controller does."""
+
+    rng: random.Random
+    interval_ns: int
+
+    @property
+    def until_ns(self) -> int:
+        return min(LONGEST_NS, ROUNDS * self.interval_ns)
+
+    def at_ns(self) -> int:
+        """Any time, early ones more often, for there is more traffic."""
+        return round(self.until_ns * self.rng.random() ** 2)
+
+    def for_ns(self) -> int:
+        """From much shorter than a round of probes to longer than it takes to miss a link."""
+        return round(self.rng.choice((0.04, 0.4, 2, 6)) * self.rng.uniform(0.8, 1.2) * self.interval_ns)
 
 
 def _words(rng: random.Random) -> dict[str, Any]:
@@ -122,9 +218,9 @@ def _words(rng: random.Random) -> dict[str, Any]:
     return words
 
 
-def _scheme(rng: random.Random) -> str:
-    """Any scheme, with some of those keys that have a few values, each drawn."""
-    name = rng.choice(SCHEMES.names)
+def _scheme(rng: random.Random, *names: str) -> str:
+    """Any scheme, or one of some, with some of those keys that have a few values, each drawn."""
+    name = rng.choice(names or SCHEMES.names)
     options = []
     for key in SCHEMES.keys(name):
         choices = key.values.split("|")
@@ -151,21 +247,21 @@ def _workload(rng: random.Random) -> str:
     )
 
 
-def _time(rng: random.Random, most_ns: int = LAST_NS) -> int:
-    """Any time, early ones more often, for there is more traffic."""
-    return round(most_ns * rng.random() ** 2)
+def _faults(rng: random.Random, times: _Times, topology: Topology) -> list[str]:
+    found = [_fault(rng, times, topology) for _ in range(rng.choices((0, 1, 2, 3), (3, 4, 3, 2))[0])]
+    if rng.random() < 0.08:
+        found.append(f"link-down:link={_name(rng.choice(topology.links))},at={times.at_ns()}ns")
+    return found
 
 
-def _faults(rng: random.Random, topology: Topology) -> list[str]:
-    return [_fault(rng, topology) for _ in range(rng.choices((0, 1, 2, 3), (3, 4, 3, 2))[0])]
+def _name(link: Link) -> str:
+    return f"{link.a}-{link.b}"
 
 
-def _fault(rng: random.Random, topology: Topology) -> str:
-    at_ns = _time(rng)
-    lasts_ns = rng.choice((1_000, 10_000, 50_000, 200_000)) + rng.randrange(1_000)
+def _fault(rng: random.Random, times: _Times, topology: Topology) -> str:
+    at_ns, lasts_ns = times.at_ns(), times.for_ns()
     span = f"at={at_ns}ns,until={at_ns + lasts_ns}ns"
-    link = rng.choice(topology.links)
-    name = f"{link.a}-{link.b}"
+    name = _name(rng.choice(topology.links))
     switch = rng.choice(topology.switches).name
     return rng.choice(
         (
@@ -181,28 +277,39 @@ def _fault(rng: random.Random, topology: Topology) -> str:
     )
 
 
-def _chaos(rng: random.Random, topology: Topology) -> Chaos:
-    controllers = rng.choices((1, 2), (3, 1))[0]
+def _chaos(rng: random.Random, times: _Times, job: Job) -> Chaos:
+    controllers = rng.choices((1, 2, 3), (12, 5, 1))[0]
     some = rng.random() < 0.5
 
-    def share() -> float:
-        return rng.choice((0.0, 0.0, 0.02, 0.2)) if some else 0.0
+    def share(*choices: float) -> float:
+        return rng.choice((0.0, 0.0, *choices)) if some else 0.0
 
-    def times(most: int) -> Sequence[int]:
-        return [_time(rng) for _ in range(rng.randrange(most + 1))] if rng.random() < 0.5 else ()
+    def some_of(most: int) -> range:
+        return range(rng.randrange(most + 1) if rng.random() < 0.5 else 0)
 
-    switches = [switch.name for switch in topology.switches]
+    switches = [switch.name for switch in job.topology.switches]
+    links = range(len(job.topology.links))
+    old = rng.random()
     return Chaos(
+        until_ns=times.until_ns,
         latency=rng.choice((0.02, 0.1, 0.1, 0.3)),
         spread=rng.choice((0.5, 0.5, 0.9, 5.0)),
-        lost=share(),
-        answers=share(),
-        silent=share(),
+        lost=share(0.02, 0.2),
+        answers=share(0.02, 0.2),
+        silent=share(0.02, 0.2),
+        twice=share(0.2),
+        crashes=share(0.1, 0.5),
+        digests=share(0.5),
         controllers=controllers,
-        empty=rng.random() < 0.2,
-        kills=tuple(
-            Kill(rng.randrange(controllers), at_ns, rng.choice((1_000, 20_000, 100_000)))
-            for at_ns in times(2)
+        same=controllers > 1 and rng.random() < 0.3,
+        empty=rng.random() < 0.15,
+        stale=tuple(sorted(rng.sample(links, rng.randrange(1, 3)))) if rng.random() < 0.15 else (),
+        old=_scheme(rng, *(job.scheme.name.split(":")[:1] if old < 0.05 else ())) if old < 0.1 else "",
+        old_ns=times.at_ns() if old < 0.1 and rng.random() < 0.5 else 0,
+        kills=tuple(Kill(rng.randrange(controllers), times.at_ns(), times.for_ns()) for _ in some_of(2)),
+        breaks=tuple(Break(rng.choice(switches), times.at_ns()) for _ in some_of(4)),
+        full=tuple(
+            Full(rng.choice(switches), times.at_ns(), times.for_ns())
+            for _ in range(rng.randrange(3) if rng.random() < 0.2 else 0)
         ),
-        breaks=tuple(Break(rng.choice(switches), at_ns) for at_ns in times(4)),
     )

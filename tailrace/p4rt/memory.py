@@ -40,6 +40,8 @@ class Mishap(Enum):
     """It is carried out, and the client learns that the connection broke."""
     SILENCE = "silence"
     """It is carried out, and no answer comes until the client gives up."""
+    TWICE = "twice"
+    """It is carried out two times, as by something between that repeats calls; the second answer comes."""
 
 
 @dataclass(slots=True)
@@ -48,10 +50,12 @@ class Ways:
 
     delay_s: of the next message, seconds.
     mishap: of the next call, by the name of its method, such as `Write`.
+    done: told of each call that a server has carried out without an error, before its answer goes.
     """
 
     delay_s: Callable[[str], float] = lambda _address: 0.0
     mishap: Callable[[str, str], Mishap] = lambda _address, _method: Mishap.NONE
+    done: Callable[[str, str], None] = lambda _address, _method: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,6 +243,7 @@ class _Call:
             else:
                 await self._handle(handler, context)
                 end = _DONE
+                self._channel.memory.ways.done(self._channel.address, self._method.rpartition("/")[2])
         except grpc.aio.AbortError:
             end = context.end or end
         except Exception as error:  # noqa: BLE001 - as gRPC answers what a handler does not catch
@@ -265,6 +270,9 @@ class _Call:
                 async for answer in answers:
                     await self._answer(context, answer)
         else:
+            if self._mishap is Mishap.TWICE:
+                with contextlib.suppress(grpc.aio.AbortError):
+                    await handler.unary_unary(request, context)
             await self._answer(context, await handler.unary_unary(request, context))
 
     async def _answer(self, context: _Context, answer: Any) -> None:

@@ -106,7 +106,7 @@ class Device:
         self._saved: Pipeline | None = None
         self._dropped: list[Pipeline] = []
         self._building: State | None = None
-        self._memory = Memory(settings.memory_limit)
+        self.memory = Memory(settings.memory_limit)
 
     # ---- checks ----
 
@@ -171,7 +171,7 @@ class Device:
             raise refusal(error) from error
         if program.model.unread:
             _log.warning("p4_device_config: %s", program.model.unread)
-        self._memory.fits(array_bytes(program.model), _ARRAYS)
+        self.memory.fits(array_bytes(program.model), _ARRAYS)
         config = p4r.ForwardingPipelineConfig()
         config.CopyFrom(given)
         config.DiscardUnknownFields()
@@ -235,7 +235,7 @@ class Device:
         self, prepared: Prepared, keep: State | None, *, beside_live: bool = False
     ) -> Generator[int, None, Pipeline]:
         """Makes a pipeline on a switch of its own, with the state of another one if it is to be kept."""
-        account = Account(self._memory)
+        account = Account(self.memory)
         switch = Switch(None, self._switch.config)
         try:
             # what replaces the live pipeline may be as large as that: both are there for a moment only

@@ -104,7 +104,7 @@ class P4RuntimeService:
         self._clock = clock
         self._data_plane = data_plane
         self._executor = executor
-        self._streams: dict[Client, Stream] = {}
+        self.streams: dict[Client, Stream] = {}
         self._turns = Turns()
         self._writing = asyncio.Lock()
         self._reads = 0
@@ -204,10 +204,10 @@ class P4RuntimeService:
         self, request_iterator: AsyncIterator[p4r.StreamMessageRequest], context: _AnyContext
     ) -> None:
         """Specification 5 and 16: one client's session, which lasts as long as the stream."""
-        if len(self._streams) >= MAX_STREAMS:
-            raise exhausted(f"{len(self._streams)} streams are open; the limit is {MAX_STREAMS}")
+        if len(self.streams) >= MAX_STREAMS:
+            raise exhausted(f"{len(self.streams)} streams are open; the limit is {MAX_STREAMS}")
         stream = Stream()
-        self._streams[stream.client] = stream
+        self.streams[stream.client] = stream
         writer = asyncio.create_task(stream.write_all(context))
         try:
             async for message in request_iterator:
@@ -224,7 +224,7 @@ class P4RuntimeService:
             self._dropped += stream.dropped
             if stream.dropped:
                 _log.warning("%d packet-ins and notifications were lost to a slow primary", stream.dropped)
-            del self._streams[stream.client]
+            del self.streams[stream.client]
             self._tell(self.device.arbiter.disconnect(stream.client))
             await asyncio.gather(writer, return_exceptions=True)
 
@@ -273,14 +273,14 @@ class P4RuntimeService:
 
     def _tell(self, notices: Notices) -> None:
         for client, update in notices:
-            stream = self._streams.get(client)
+            stream = self.streams.get(client)
             if stream is not None:
                 stream.send(p4r.StreamMessageResponse(arbitration=update))
 
     def _offer(self, message: p4r.StreamMessageResponse) -> None:
         """Sends a notification to the primaries of all roles: each role has the full pipeline."""
         for client in self.device.arbiter.primaries():
-            self._streams[client].offer(message)
+            self.streams[client].offer(message)
 
     # ---- events ----
 
@@ -300,7 +300,7 @@ class P4RuntimeService:
 
     def statistics(self) -> dict[str, int]:
         """What was lost on the way to clients."""
-        dropped = self._dropped + sum(stream.dropped for stream in self._streams.values())
+        dropped = self._dropped + sum(stream.dropped for stream in self.streams.values())
         return {"notifications_dropped": dropped, "digests_forgotten": self.device.digests_forgotten()}
 
     def deliver_idle(self) -> None:

@@ -155,7 +155,7 @@ def test_a_client_that_never_reads_cannot_fill_the_server(make_rig: RigMaker) ->
     for _ in range(50):
         rig.push("p4rt_all", 1)
         waiting = rig.in_server(
-            lambda: max(len(stream._queue) for stream in rig.server.service._streams.values())
+            lambda: max(len(stream._queue) for stream in rig.server.service.streams.values())
         )
         assert waiting <= streams.QUEUED_ANSWERS
     stream.cancel()
@@ -220,7 +220,7 @@ def test_memory_is_counted_and_given_back(make_rig: RigMaker) -> None:
     rig = make_rig(settings=Settings(device_id=1, memory_limit=1 << 20))
     rig.primary()
     rig.push("p4rt_all")
-    start = rig.in_server(lambda: rig.device._memory.used)
+    start = rig.in_server(lambda: rig.device.memory.used)
     batch = []
     for number in range(1000):
         update = p4r.Update(type=p4r.Update.INSERT)
@@ -232,11 +232,11 @@ def test_memory_is_counted_and_given_back(make_rig: RigMaker) -> None:
         batch.append(update)
     codes = rig.write(*batch)
     assert 300 < codes.count(Code.OK) < 1000 and codes[-1] == Code.RESOURCE_EXHAUSTED
-    assert rig.in_server(lambda: rig.device._memory.used) <= 1 << 20
+    assert rig.in_server(lambda: rig.device.memory.used) <= 1 << 20
     for update in batch:
         update.type = p4r.Update.DELETE
     rig.write(*batch)
-    assert rig.in_server(lambda: rig.device._memory.used) == start
+    assert rig.in_server(lambda: rig.device.memory.used) == start
     for action in (2, 3, 2, 4, 5):
         request = rig.config_request("p4rt_all", action)
         if action == 4:
@@ -245,7 +245,7 @@ def test_memory_is_counted_and_given_back(make_rig: RigMaker) -> None:
     rig.advance(0)
     while rig.in_server(lambda: len(rig.server.service._burials)):
         pass
-    assert rig.in_server(lambda: rig.device._memory.used) == start
+    assert rig.in_server(lambda: rig.device.memory.used) == start
 
 
 @pytest.mark.parametrize("name", ["x" * 5000, "a\nb\rc\x1b[31m", "\u202e\u2028"])

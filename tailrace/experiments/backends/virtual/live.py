@@ -26,6 +26,7 @@ from tailrace.native.virtual.loop import VirtualLoop
 from tailrace.p4rt.channel import Address
 from tailrace.p4rt.events import Event
 from tailrace.p4rt.memory import Memory, Ways
+from tailrace.schemes.resolved import Resolved
 from tailrace.schemes.watch import End, SuppressedPath
 from tailrace.topology.paths.shortest import Down
 from tailrace.words.constants import NS_PER_S
@@ -61,12 +62,12 @@ class LiveController:
         self.controller = self._make(DEFAULT_ELECTION_ID)
         self._task: asyncio.Task[None] | None = None
 
-    def _make(self, election_id: int) -> Controller:
-        """A controller of all switches, which does nothing yet."""
+    def _make(self, election_id: int, scheme: Resolved | None = None) -> Controller:
+        """A controller of all switches, by the job's scheme or another one, which does nothing yet."""
         job = self._job
         return Controller(
             job.topology,
-            job.scheme,
+            scheme or job.scheme,
             {switch.name: Address(switch.name, switch.id) for switch in job.topology.switches},
             job.switches,
             timing=self.timing,
@@ -105,7 +106,7 @@ class LiveController:
         self._loop.turn(deliver)
 
     def left(self, switch: str) -> None:
-        del self._services[switch]
+        self._services.pop(switch, None)  # it may be away already
         self._loop.turn(lambda: self.memory.end(switch))
 
     def restored(self, switch: str) -> None:
