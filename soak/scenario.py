@@ -173,7 +173,7 @@ def draw(seed: int) -> Scenario:
         try:
             job = scenario.plan().job
             times = _Times(rng, interval_ns(job))
-            scenario.words["fault"] = _faults(rng, times, job.topology)
+            scenario.words["fault"] = _faults(rng, times, job)
             scenario = replace(scenario, chaos=_chaos(rng, times, job))
             scenario.plan()
             if scenario.chaos.old:
@@ -247,9 +247,11 @@ def _workload(rng: random.Random) -> str:
     )
 
 
-def _faults(rng: random.Random, times: _Times, topology: Topology) -> list[str]:
+def _faults(rng: random.Random, times: _Times, job: Job) -> list[str]:
+    topology = job.topology
     found = [_fault(rng, times, topology) for _ in range(rng.choices((0, 1, 2, 3), (3, 4, 3, 2))[0])]
-    if rng.random() < 0.08:
+    # a NIC that chooses paths by itself is not told of dead ones, and tries them for ever
+    if rng.random() < 0.08 and job.nic.steering is None:
         found.append(f"link-down:link={_name(rng.choice(topology.links))},at={times.at_ns()}ns")
     return found
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 from array import array
 from collections.abc import Callable, Iterable
 from ipaddress import IPv4Address
@@ -26,6 +27,11 @@ class Faults(Fabric):
     _drops = 0
     """Calls of `drop` so far: each has numbers of its own."""
 
+    @functools.cached_property
+    def _dead_for(self) -> dict[int, int]:
+        """Of how many things that have not ended each wire is down, by its number."""
+        return {}
+
     def link_rate(self, a: str, b: str, factor: float, at_ns: int | None = None) -> None:
         """Sets the rate of all links between `a` and `b`, both ways, to a multiple of what it was at first.
 
@@ -46,7 +52,9 @@ class Faults(Fabric):
         self.call_at(at_ns, apply)
 
     def link_down(self, a: str, b: str, at_ns: int | None = None) -> None:
-        """Takes all links between `a` and `b` down: what is on them and in their queues is lost."""
+        """Takes all links between `a` and `b` down: what is on them and in their queues is lost. They come up
+        when all has ended for which they are down: each call here, and each restart of a switch.
+        """
         wires = self._both_ways(a, b)
         self.call_at(at_ns, lambda: self._set_links(wires, up=False))
 
@@ -57,7 +65,8 @@ class Faults(Fabric):
 
     def _set_links(self, wires: list[Wire], *, up: bool) -> None:
         for wire in wires:
-            if wire.up == up:
+            causes = self._dead_for[wire.index] = max(0, self._dead_for.get(wire.index, 0) + (-1 if up else 1))
+            if wire.up == up or (up and causes):
                 continue
             self._net.set_up(wire.index, up)
             node = self._nodes.get(wire.source.node)
