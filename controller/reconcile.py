@@ -7,6 +7,7 @@ anew. A second run writes nothing.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -71,6 +72,11 @@ def everything(program: Program) -> Iterator[p4r.Entity]:
     yield p4r.Entity(packet_replication_engine_entry=groups)
 
 
+@functools.lru_cache(maxsize=64)
+def _everything(program: Program) -> tuple[p4r.Entity, ...]:
+    return tuple(everything(program))
+
+
 def has_mutable_default(table: p4i.Table) -> bool:
     """Whether a controller may set the default action of a table."""
     return not table.const_default_action_id and not table.implementation_id
@@ -84,7 +90,7 @@ async def read_all(endpoint: Readable, program: Program) -> list[p4r.Entity]:
     """
     mutable = {t.preamble.id for t in program.p4info.tables if has_mutable_default(t)}
     found = []
-    for entity in await endpoint.read(list(everything(program))):
+    for entity in await endpoint.read(_everything(program)):
         entry = entity.table_entry
         if entry.is_const or (entry.is_default_action and entry.table_id not in mutable):
             continue

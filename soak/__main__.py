@@ -8,7 +8,9 @@ input.
 from __future__ import annotations
 
 import argparse
+import gc
 import json
+import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -18,22 +20,32 @@ from pathlib import Path
 import msgspec
 
 from soak.run import Found, run
-from soak.scenario import Scenario, draw
+from soak.scenario import VERSION, Scenario, draw
 from soak.shrink import shrink
 from tailrace.words import SpecError
 
-MOST_SCENARIO_BYTES = 1 << 20
+COLLECTS_EVERY = 16
+"""Scenarios after which cycles are looked for: within one it would take a tenth of its time."""
 
 
 def _of_seed(seed: int) -> tuple[int, Found]:
+    if seed % COLLECTS_EVERY == 0:
+        gc.collect()
     return seed, run(draw(seed))
+
+
+def _begin() -> None:
+    """A process that runs scenarios: what it has made so far stays, and is not looked at again."""
+    gc.disable()
+    gc.freeze()
 
 
 def _all(seeds: Sequence[int], workers: int) -> Iterator[tuple[int, Found]]:
     if workers == 1:
+        _begin()
         yield from map(_of_seed, seeds)
         return
-    with ProcessPoolExecutor(workers) as pool:
+    with ProcessPoolExecutor(workers, initializer=_begin) as pool:
         yield from pool.map(_of_seed, seeds, chunksize=4)
 
 
@@ -79,6 +91,15 @@ def _one(scenario: Scenario, *, shrinks: bool) -> int:
     return bool(found.problems)
 
 
+def _commit() -> str:
+    """Of what runs, as far as it is known."""
+    git = ["git", "rev-parse", "--short=12", "HEAD"]
+    try:
+        return subprocess.run(git, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+
+
 def _many(seeds: range, workers: int, record: Path | None) -> int:
     began_s = time.monotonic()
     failed: dict[int, list[str]] = {}
@@ -89,7 +110,14 @@ def _many(seeds: range, workers: int, record: Path | None) -> int:
     took_s = time.monotonic() - began_s
     print(f"{len(seeds)} scenarios, {len(failed)} failed, {took_s:.0f} s")
     if record is not None:
-        line = {"first": seeds[0], "last": seeds[-1], "failed": sorted(failed), "seconds": round(took_s)}
+        line = {
+            "version": VERSION,
+            "commit": _commit(),
+            "first": seeds[0],
+            "last": seeds[-1],
+            "failed": {seed: problems[0][:200] for seed, problems in sorted(failed.items())},
+            "seconds": round(took_s),
+        }
         with record.open("a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
     return bool(failed)

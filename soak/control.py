@@ -37,6 +37,9 @@ from tailrace.words.constants import NS_PER_S
 MOST_CRASHES = 3
 """Restarts of switches between a Write and its answer, in a scenario: else nothing would ever be written."""
 
+LISTENS = 0.2
+"""Of the interval of probes: after which time switches are asked again what they have to say."""
+
 CHANGES = ("Write", "SetForwardingPipelineConfig")
 
 
@@ -74,6 +77,7 @@ class Disturbed(LiveController):
         super().__init__(network, job, Live(), happened)
         # programs are pushed at once here: nobody need wait hundreds of rounds for an answer that was lost
         self.timing = replace(self.timing, push_s=self.timing.call_s)
+        self._latency_ns = round(LISTENS * self.interval_ns)
         self.memory.ways = Ways(self._disturbed_delay_s, self._mishap, self._done)
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self.controllers = {number: self._nth(number) for number in range(chaos.controllers)}

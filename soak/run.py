@@ -67,6 +67,7 @@ IN_FLIGHT = ("flow_in_flight_bytes", "untracked_bytes")
 LOSSES = ("link-down", "drop", "ack-loss", "blackhole", "switch-restart")
 """Faults that lose packets or ACKs, by name."""
 
+
 @dataclass
 class Found:
     """What came of a scenario: problems, each as `promise: what is wrong`; and the run's trace."""
@@ -139,9 +140,7 @@ def _with_late_flows(planned: Plan, scenario: Scenario) -> Plan:
     # queues are made for the largest frame that was planned for
     size = min(LATE_BYTES, max(flow.bytes for flow in job.flows))
     late = [
-        FlowSpec(
-            first + n, hosts[n].ip, hosts[n - 1].ip, size, start_ns, FIRST_QPN + n, sport=50_000 + n
-        )
+        FlowSpec(first + n, hosts[n].ip, hosts[n - 1].ip, size, start_ns, FIRST_QPN + n, sport=50_000 + n)
         for n in range(min(LATE_FLOWS, len(hosts)))
     ]
     name = next(iter(planned.classes.values()), "")

@@ -42,7 +42,7 @@ TOPOLOGIES = (
     "dragonfly:p=2,a=4,h=2",
     "slim-fly:p=1,q=5",
 )
-WEIGHTS = (240, 200, 160, 100, 24, 160, 4, 1)
+WEIGHTS = (800, 400, 160, 160, 40, 400, 4, 1)
 """Small networks break as well as large ones, and a hundred times as often in a minute."""
 
 TRANSPORTS = ("gbn", "gbn", "sr", "dctcp", "dcqcn", "tcp", "gbn:ack_every=2", "sr:ack_every=4")
@@ -250,8 +250,9 @@ def _workload(rng: random.Random) -> str:
 def _faults(rng: random.Random, times: _Times, job: Job) -> list[str]:
     topology = job.topology
     found = [_fault(rng, times, topology) for _ in range(rng.choices((0, 1, 2, 3), (3, 4, 3, 2))[0])]
-    # a NIC that chooses paths by itself is not told of dead ones, and tries them for ever
-    if rng.random() < 0.08 and job.nic.steering is None:
+    # who chooses among paths that are given once and for all tries dead ones for ever (docs/spritz.md)
+    given = job.nic.steering is not None or getattr(job.scheme, "repair", None) is False
+    if rng.random() < 0.08 and not given:
         found.append(f"link-down:link={_name(rng.choice(topology.links))},at={times.at_ns()}ns")
     return found
 

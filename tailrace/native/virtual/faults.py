@@ -65,7 +65,9 @@ class Faults(Fabric):
 
     def _set_links(self, wires: list[Wire], *, up: bool) -> None:
         for wire in wires:
-            causes = self._dead_for[wire.index] = max(0, self._dead_for.get(wire.index, 0) + (-1 if up else 1))
+            causes = self._dead_for[wire.index] = max(
+                0, self._dead_for.get(wire.index, 0) + (-1 if up else 1)
+            )
             if wire.up == up or (up and causes):
                 continue
             self._net.set_up(wire.index, up)
