@@ -37,7 +37,7 @@ from tailrace.words.constants import NS_PER_S
 MOST_CRASHES = 3
 """Restarts of switches between a Write and its answer, in a scenario: else nothing would ever be written."""
 
-LISTENS = 0.2
+LISTENS = 0.25
 """Of the interval of probes: after which time switches are asked again what they have to say."""
 
 CHANGES = ("Write", "SetForwardingPipelineConfig")

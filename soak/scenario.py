@@ -30,7 +30,7 @@ VERSION = 2
 LONGEST_NS = 400_000
 """No fault and no mishap begins later, nor later than ROUNDS rounds of probes."""
 
-ROUNDS = 10
+ROUNDS = 7
 
 TOPOLOGIES = (
     "leaf-spine:leaves=2,spines=2,hosts=2,rate=10Gbps,delay=1us",
