@@ -358,8 +358,9 @@ class Controller:
         due_s = clock()
         while True:
             lag_s = clock() - due_s
-            backup = {name for name, session in self._sessions.items() if session.state is State.BACKUP}
-            able = {name for name, session in self._sessions.items() if session.carries} - backup
+            # in the order of the switches, which is not that of a set of names: the same in every process
+            backup = {name: s for name, s in self._sessions.items() if s.state is State.BACKUP}.keys()
+            able = {n: s for n, s in self._sessions.items() if s.carries and n not in backup}.keys()
             self._claim(backup)
             index, late = self._answers.round(able)
             if able:
@@ -413,7 +414,7 @@ class Controller:
                 )
                 self._on_event(Event(LATE, name, text, {"late_s": round(late_s, 3)}))
 
-    async def _start_relay(self, able: set[str]) -> None:
+    async def _start_relay(self, able: Collection[str]) -> None:
         if self._relay is None or not able or self._relay_runs:
             return
         try:

@@ -191,9 +191,10 @@ class Session:
 
     async def _serve(self, client: Client) -> None:
         """Receives and reconciles until one of both fails."""
-        tasks = {asyncio.create_task(self._receive(client)), asyncio.create_task(self._work(client))}
+        tasks = asyncio.create_task(self._receive(client)), asyncio.create_task(self._work(client))
         try:
-            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            done = [task for task in tasks if task.done()]
         finally:
             for task in tasks:
                 task.cancel()

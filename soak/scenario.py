@@ -24,7 +24,7 @@ from tailrace.schemes.resolved import Resolved
 from tailrace.topology import Link, Topology
 from tailrace.words import SpecError
 
-VERSION = 2
+VERSION = 3
 """Of the drawing: seeds of one version are the same scenarios for ever. Records name it."""
 
 LONGEST_NS = 400_000
@@ -47,6 +47,10 @@ WEIGHTS = (800, 400, 160, 160, 40, 400, 4, 1)
 
 TRANSPORTS = ("gbn", "gbn", "sr", "dctcp", "dcqcn", "tcp", "gbn:ack_every=2", "sr:ack_every=4")
 MTUS = ("512B", "1KiB", "1KiB", "4KiB")
+
+
+OFTEN = ("flowcut", "flowcut", "flowcut", "rlb")
+"""Schemes with more in them than others are drawn more often by this."""
 
 
 class Kill(msgspec.Struct, frozen=True):
@@ -165,11 +169,15 @@ def interval_ns(job: Job) -> int:
     return reaction_ns(job.topology, job.scheme.frame_bytes) // (Timing().missed + 1)
 
 
-def draw(seed: int) -> Scenario:
-    """The scenario of a seed; always the same, on every machine."""
+def draw(seed: int, *schemes: str) -> Scenario:
+    """The scenario of a seed; always the same, on every machine.
+
+    Args:
+        schemes: names of those that may be drawn; all of them if none is given.
+    """
     rng = random.Random(f"soak {VERSION} {seed}")
     while True:
-        scenario = Scenario(seed, _words(rng))
+        scenario = Scenario(seed, _words(rng, *schemes))
         try:
             job = scenario.plan().job
             times = _Times(rng, interval_ns(job))
@@ -204,10 +212,10 @@ class _Times:
         return round(self.rng.choice((0.04, 0.4, 2, 6)) * self.rng.uniform(0.8, 1.2) * self.interval_ns)
 
 
-def _words(rng: random.Random) -> dict[str, Any]:
+def _words(rng: random.Random, *schemes: str) -> dict[str, Any]:
     [topology] = rng.choices(TOPOLOGIES, WEIGHTS)
     words: dict[str, Any] = {
-        "scheme": _scheme(rng),
+        "scheme": _scheme(rng, *schemes),
         "topology": topology,
         "workload": _workload(rng),
         "transport": rng.choice(TRANSPORTS),
@@ -220,7 +228,7 @@ def _words(rng: random.Random) -> dict[str, Any]:
 
 def _scheme(rng: random.Random, *names: str) -> str:
     """Any scheme, or one of some, with some of those keys that have a few values, each drawn."""
-    name = rng.choice(names or SCHEMES.names)
+    name = rng.choice(names or (*SCHEMES.names, *OFTEN))
     options = []
     for key in SCHEMES.keys(name):
         choices = key.values.split("|")

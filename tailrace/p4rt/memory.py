@@ -7,7 +7,8 @@
 
 Handlers are those of a real server, and get the octets that it would get; clients find what grpc.aio has.
 Messages of one call and direction stay in order, as HTTP/2 keeps them; calls may overtake each other. There
-is no thread and no socket, so with an event loop in virtual time every run of a seed is the same.
+is no thread and no socket, so with an event loop in virtual time every run of a seed is the same; what ends
+several things at once does so in the order in which they began, which sets would not keep.
 """
 
 from __future__ import annotations
@@ -175,7 +176,7 @@ class _Call:
         self._server: asyncio.Task[None] | None = None
         self._deadline: asyncio.TimerHandle | None = None
         self.over = False
-        channel.calls.add(self)
+        channel.calls[self] = None
         if timeout_s is not None:
             late = _End(grpc.StatusCode.DEADLINE_EXCEEDED, "Deadline Exceeded")
             self._deadline = self._loop.call_later(timeout_s, self.finish, late)
@@ -210,7 +211,7 @@ class _Call:
         self.over = True
         if self._deadline is not None:
             self._deadline.cancel()
-        self._channel.calls.discard(self)
+        self._channel.calls.pop(self, None)
         self._answers.cut(end)
         self._loop.call_later(self._channel.memory.ways.delay_s(self._channel.address), self.stop)
 
@@ -225,8 +226,8 @@ class _Call:
             self._answers.send(_End(grpc.StatusCode.UNAVAILABLE, _LOST))
         else:
             self._server = self._loop.create_task(self._serve(server))
-            server.tasks.add(self._server)
-            self._server.add_done_callback(server.tasks.discard)
+            server.tasks[self._server] = None
+            self._server.add_done_callback(server.tasks.pop)
 
     def stop(self) -> None:
         """Ends the server's part."""
@@ -361,14 +362,14 @@ class _Channel:
 
     def __init__(self, memory: Memory, address: str) -> None:
         self.memory, self.address = memory, address
-        self.calls: set[_Call] = set()
-        memory.channels.add(self)
+        self.calls: dict[_Call, None] = {}
+        memory.channels[self] = None
 
     async def __aenter__(self) -> _Channel:
         return self
 
     async def __aexit__(self, *_error: object) -> None:
-        self.memory.channels.discard(self)
+        self.memory.channels.pop(self, None)
         self.end(_End(grpc.StatusCode.CANCELLED, _CLOSED))
 
     def end(self, end: _End) -> None:
@@ -392,7 +393,7 @@ class _Server:
 
     def __init__(self, handlers: Sequence[grpc.GenericRpcHandler[Any, Any]]) -> None:
         self._handlers = handlers
-        self.tasks: set[asyncio.Task[None]] = set()
+        self.tasks: dict[asyncio.Task[None], None] = {}
 
     def handler(self, method: str) -> grpc.RpcMethodHandler[Any, Any] | None:
         found = (handler.service(_Details(method)) for handler in self._handlers)
@@ -405,7 +406,7 @@ class Memory:
     def __init__(self, ways: Ways | None = None) -> None:
         self.ways = ways or Ways()
         self.servers: dict[str, _Server] = {}
-        self.channels: set[_Channel] = set()
+        self.channels: dict[_Channel, None] = {}
 
     def serve(self, address: str, handlers: Sequence[grpc.GenericRpcHandler[Any, Any]]) -> None:
         """From now on these handlers answer at an address; whatever was there has ended."""

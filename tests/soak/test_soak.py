@@ -5,6 +5,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import subprocess
+import sys
 
 import msgspec
 import pytest
@@ -13,7 +16,7 @@ from msgspec.structs import replace
 from soak import __main__ as command
 from soak import run as soak_run
 from soak.run import Found, run
-from soak.scenario import Break, Chaos, Kill, Scenario, draw
+from soak.scenario import VERSION, Break, Chaos, Kill, Scenario, draw
 from soak.shrink import shrink
 from tailrace.controller.controller import Controller
 from tailrace.controller.timing import Timing
@@ -44,6 +47,27 @@ def test_a_seed_repeats_a_run(seed: int) -> None:
     assert first.problems == []
     assert first.trace
     assert run(draw(seed)) == first
+
+
+def test_a_seed_is_the_same_run_in_every_process() -> None:
+    """Names and objects have other hashes in each, and sets of them another order. In these runs connections
+    of two controllers break at once, and one of them asks all switches.
+    """
+    program = (
+        "from soak.run import run; from soak.scenario import draw; print([run(draw(s)).trace for s in {}])"
+    )
+    seeds = [s for s in range(60) if draw(s).chaos.controllers > 1 and draw(s).chaos.breaks][:3]
+    traces = [
+        subprocess.run(
+            [sys.executable, "-c", program.format(seeds)],
+            capture_output=True,
+            text=True,
+            check=True,
+            env={**os.environ, "PYTHONHASHSEED": hashes, "PYTHONPATH": os.pathsep.join(sys.path)},
+        ).stdout
+        for hashes in ("1", "2")
+    ]
+    assert traces[0] == traces[1] != ""
 
 
 def test_calls_that_nobody_answers_and_that_have_no_deadline_are_found(
@@ -139,7 +163,8 @@ def test_the_command(monkeypatch: pytest.MonkeyPatch, tmp_path, capsys: pytest.C
     assert command.main(["--seeds", "2..4", "--record", str(record)]) == 1
     out = capsys.readouterr().out.splitlines()
     assert out[0] == "python -m soak --seed 3  # end: no"
-    assert json.loads(record.read_text())["failed"] == [3]
+    done = json.loads(record.read_text())
+    assert (done["version"], done["first"], done["last"], done["failed"]) == (VERSION, 2, 4, {"3": "end: no"})
     assert command.main(["--seed", "2"]) == 0
     shown = capsys.readouterr().out.splitlines()[0]
     assert command.main(["--scenario", shown]) == 0
