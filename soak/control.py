@@ -269,9 +269,12 @@ class Disturbed(LiveController):
                 found.append(f"diff: {name} has no program, or another one")
                 continue
             now = by_key(run_at_once(read_all(endpoint, each.program)))
-            changes = diff_by_key(each.program, each.entries, now)
-            if changes:
-                found.append(f"diff: {name} differs in {len(changes)} entities")
+            # by itself, and by what the controller goes by, which knows what default actions programs have
+            odd = {key for key, (value, _) in each.entries.items() if key not in now or now[key][0] != value}
+            odd |= {key for key in now.keys() - each.entries.keys() if key[0] != "default"}
+            count = len(odd) or len(diff_by_key(each.program, each.entries, now))
+            if count:
+                found.append(f"diff: {name} differs in {count} entities")
         return found
 
     def open_ends(self) -> list[str]:
