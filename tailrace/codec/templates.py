@@ -20,8 +20,8 @@ from tailrace.codec.layers.dscp import DSCP_SHIFT, Dscp
 from tailrace.codec.layers.nic_shim import ACK_PORT, SHIM_PORT, NicAck, NicShim
 from tailrace.codec.layers.reth import RETH
 from tailrace.codec.layout import Layout
+from tailrace.codec.numbers import TTL
 
-TTL = 64
 UDP_PROTOCOL = 17
 ECT_0 = 2
 NO_ECT = 0

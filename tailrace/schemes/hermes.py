@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import ClassVar
 
-from tailrace.codec.layers.bth import FIRST_PORT, LAST_PORT
+from tailrace.codec.numbers import FIRST_PORT, LAST_PORT
 from tailrace.hosts.flows.paths import PathList
 from tailrace.hosts.options.dcqcn import HermesConfig as Sensing
 from tailrace.hosts.options.nic import DCQCN, HERMES, NicConfig, SteeringConfig

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tailrace.codec.layers.bth import FIRST_PORT
+from tailrace.codec.numbers import FIRST_PORT
 from tailrace.hosts.options.nic import FlowcutNicConfig, NicConfig
 from tailrace.hosts.steering.flowcut import FlowcutSender, MinRtt
 from tests.codec.frames import Data, Frame, NicAcked, Parsed

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tailrace.codec.layers.bth import FIRST_PORT, LAST_PORT
+from tailrace.codec.numbers import FIRST_PORT, LAST_PORT
 from tailrace.hosts.errors import ConfigError
 from tailrace.hosts.options.nic import FlowcutNicConfig, MpRdmaConfig, NicConfig
 from tailrace.hosts.transport.base import ACK, NOTHING, SILENCE

@@ -10,7 +10,7 @@ from graphlib import CycleError, TopologicalSorter
 
 import pytest
 
-from tailrace.codec.templates import TTL
+from tailrace.codec.numbers import TTL
 from tailrace.p4rt.target import target
 from tailrace.schemes.base import resolve
 from tailrace.schemes.blocks.channels import MOST_CHANNELS

@@ -11,17 +11,14 @@
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Final
 
 from scapy.contrib.roce import AETH, BTH, CNP_OPCODE, CNPPadding
 from scapy.packet import Packet
 
 from tailrace.codec.calls import LEFT_MASK, PSN_MASK
+from tailrace.codec.numbers import FIRST_PORT, LAST_PORT
 
 ROCE_PORT = 4791
-# UDP source ports from which NICs take a flow's entropy: those that are nobody's in particular (RFC 6335).
-FIRST_PORT: Final = 49152
-LAST_PORT: Final = 65535
 SOURCE_PORTS = range(FIRST_PORT, LAST_PORT + 1)
 MAX_LEFT = LEFT_MASK
 RETRANSMISSION = 1
@@ -64,8 +61,6 @@ def path_tag(packet: Packet) -> int:
 __all__ = [
     "AETH",
     "BTH",
-    "FIRST_PORT",
-    "LAST_PORT",
     "MAX_LEFT",
     "PSN_MASK",
     "RETRANSMISSION",

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from tailrace.codec.layers.bth import PSN_MASK
+from tailrace.codec.calls import PSN_MASK
 from tailrace.hosts.errors import ConfigError, check_setting
 from tailrace.hosts.options.dcqcn import DcqcnConfig, HermesConfig
 from tailrace.hosts.options.hf2t import Hf2tConfig

@@ -25,7 +25,7 @@ from __future__ import annotations
 import random
 from collections import deque
 
-from tailrace.codec.layers.bth import FIRST_PORT, LAST_PORT
+from tailrace.codec.numbers import FIRST_PORT, LAST_PORT
 from tailrace.hosts.options.nic import NicConfig
 from tailrace.hosts.transport.base import ACK, NOTHING, SILENCE
 from tailrace.hosts.transport.selective_repeat import SelectiveRepeatReceiver, SelectiveRepeatSender

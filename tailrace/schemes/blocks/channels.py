@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from finsy.p4entity import P4Entity
 
-from tailrace.codec.templates import TTL
+from tailrace.codec.numbers import TTL
 from tailrace.schemes.blocks.entries import default_action
 from tailrace.schemes.errors import IntentError
 from tailrace.schemes.resolved import Plan

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from finsy.p4entity import P4Entity
 
-from tailrace.codec.layers.bth import FIRST_PORT, LAST_PORT
+from tailrace.codec.numbers import FIRST_PORT, LAST_PORT
 from tailrace.hosts.flows.paths import PathList
 from tailrace.schemes.blocks.entries import usual
 from tailrace.schemes.resolved import Plan, Resolved
