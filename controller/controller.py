@@ -8,6 +8,7 @@ import contextlib
 import functools
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
@@ -272,6 +273,7 @@ class Controller:
             how = "program pushed" if session.pushed else "program was there"
             text = f"{session.name}: ready ({how}, {session.report.writes} updates)"
             self._on_event(Event("switch-ready", session.name, text))
+            self._probe_now(session.name)
         elif session.state is State.BACKUP:
             self._on_event(Event("backup", session.name, f"{session.name}: another controller is primary"))
         else:
@@ -348,8 +350,19 @@ class Controller:
         """Says that no more need be known of the links before the entries of running switches are changed."""
         self._settled.set()
 
-    async def _wait_settled(self) -> None:
+    async def _wait_settled(self, session: Session) -> None:
+        self._probe_now(session.name)
         await self._settled.wait()
+
+    def _able(self) -> AbstractSet[str]:
+        """The switches that send and show probes for this controller, in their order."""
+        able = (one for one in self._sessions.values() if one.carries and one.state is not State.BACKUP)
+        return {one.name: one for one in able}.keys()
+
+    def _probe_now(self, switch: str) -> None:
+        """Looks at the links of a switch that has just come, without waiting for the next round."""
+        for probe in self._monitor.again(switch, self._able()):
+            self._send(probe.switch, "SEND", probe.port, probe.frame)
 
     async def _watch_links(self) -> None:
         if not self.topology.links:
@@ -360,7 +373,7 @@ class Controller:
             lag_s = clock() - due_s
             # in the order of the switches, which is not that of a set of names: the same in every process
             backup = {name: s for name, s in self._sessions.items() if s.state is State.BACKUP}.keys()
-            able = {n: s for n, s in self._sessions.items() if s.carries and n not in backup}.keys()
+            able = self._able()
             self._claim(backup)
             index, late = self._answers.round(able)
             if able:

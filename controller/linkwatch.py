@@ -83,6 +83,10 @@ class LinkMonitor:
             self._peers[link.a, link.a_port] = (link.b, link.b_port)
             self._peers[link.b, link.b_port] = (link.a, link.a_port)
         self._directions = {end: _Direction() for end in self._peers}
+        self._around: dict[str, list[_End]] = {}
+        for sender, receiver in self._peers.items():
+            for name in {sender[0], receiver[0]}:
+                self._around.setdefault(name, []).append(sender)
         self._seen: set[str] = set()
         self._rounds = 0
         self._number = 0
@@ -117,6 +121,11 @@ class LinkMonitor:
             if sender[0] in connected:
                 probes.append(Probe(*sender, lldp.encode(*sender, self._number)))
         return probes
+
+    def again(self, switch: str, connected: AbstractSet[str]) -> list[Probe]:
+        """Probes over the links of a switch that has just come; they count as the round's."""
+        ends = [end for end in self._around.get(switch, ()) if end[0] in connected]
+        return [Probe(*end, lldp.encode(*end, self._number)) for end in ends]
 
     def heard(self, switch: str, port: int, frame: bytes) -> str | None:
         """Notes a frame that came in at a port; a line of text where the wiring is not the topology's."""

@@ -71,7 +71,8 @@ class Hooks:
     state: the session, after its state changed, or its switch was reconciled again (still READY)
     packet: switch name and a packet-in
     digest: a message of the data plane, which is acknowledged afterwards
-    settled: waited for before the entries of a switch that already runs the program are first changed
+    settled: a session, waited for before the entries of its switch, which already runs the program, are first
+        changed
     found: switch name and what such a switch holds, where its program has digests: what an earlier controller
         did about them
     """
@@ -79,7 +80,7 @@ class Hooks:
     state: Callable[[Session], None]
     packet: Callable[[str, P4PacketIn], None]
     digest: Callable[[Digest], None]
-    settled: Callable[[], Awaitable[None]]
+    settled: Callable[[Session], Awaitable[None]]
     found: Callable[[str, list[p4r.Entity]], None]
 
 
@@ -156,10 +157,9 @@ class Session:
         Raises:
             ControllerError: something that no retry can help, such as unreadable TLS files.
         """
-        first_s, longest_s = self._timing.first_retry_s, self._timing.longest_retry_s
-        retry_s = first_s
+        clock = asyncio.get_running_loop().time
+        lost_at_s = clock()
         while True:
-            was_ready = False
             try:
                 async with self._connect(
                     self.name, self.address, call_s=self._timing.call_s, push_s=self._timing.push_s
@@ -173,14 +173,12 @@ class Session:
             except SwitchError as error:
                 self.error = error
             finally:
-                was_ready = self.state is State.READY
+                if self.state in (State.READY, State.BACKUP):
+                    lost_at_s = clock()
                 self._client = None
                 self.carries = False
                 self._set_state(State.LOST)
-            if was_ready:
-                retry_s = first_s
-            await asyncio.sleep(retry_s)
-            retry_s = min(2 * retry_s, longest_s)
+            await asyncio.sleep(self._timing.retry_s(clock() - lost_at_s))
 
     # ---- inside ----
 
@@ -239,7 +237,7 @@ class Session:
             program = self._program = self._load(self._intent.program)
             if not self._synced and await client.cookie() == program.cookie:
                 self.carries = True
-                await self._hooks.settled()
+                await self._hooks.settled(self)
                 if program.p4info.digests:
                     self._hooks.found(self.name, await read_all(client, program))
             wanted = self._intent

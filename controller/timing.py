@@ -7,6 +7,9 @@ from dataclasses import dataclass, fields, replace
 
 from tailrace.p4rt.client import CALL_S, PUSH_S
 
+RETRY_SHARE = 1 / 8
+"""Of the time for which a switch has been away."""
+
 
 @dataclass(frozen=True, slots=True)
 class Timing:
@@ -17,7 +20,7 @@ class Timing:
     late_s: from when on it is told that a switch, or this process, did not keep up with that
     ask_s: how long a switch may take to answer a question
     call_s, push_s: how long a call may take, and the setting of a program
-    first_retry_s, longest_retry_s: between two attempts to reach a switch, at first and in the end
+    first_retry_s, longest_retry_s: between two attempts to reach a switch, at least and at most: `retry_s`
     """
 
     interval_s: float = 0.5
@@ -29,6 +32,12 @@ class Timing:
     push_s: float = PUSH_S
     first_retry_s: float = 0.1
     longest_retry_s: float = 2.0
+
+    def retry_s(self, lost_s: float) -> float:
+        """How long to wait before a switch is tried again that has been away for so long: a share of that, so
+        that one that comes back is never noticed later than by this share of its absence.
+        """
+        return min(self.longest_retry_s, max(self.first_retry_s, RETRY_SHARE * lost_s))
 
     def scaled(self, factor: float) -> Timing:
         """All times multiplied: networks in virtual time live for milliseconds."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A client that misbehaves, in a process of its own: python -m soak.realtime.abuse KIND ADDRESS DEVICE SEED S.
+"""A client that misbehaves, in a process of its own: soak.realtime.abuse KIND ADDRESS DEVICE SEED S.
 
     streams  a thousand StreamChannels over several connections, each of which announces itself
     slow     primaries of roles of their own that ask for packet-ins and never read one; Reads of everything

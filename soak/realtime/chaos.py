@@ -47,7 +47,7 @@ class Chaos:
 
     place: Place
     seed: int
-    log: Callable[[str, str], None]
+    log: Callable[[str, object], None]
     acts: Counter[str] = field(default_factory=Counter)
     _later: list[_Later] = field(default_factory=list)
     _next_s: float = 0.0

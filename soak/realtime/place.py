@@ -59,8 +59,9 @@ FLOW_S = 0.3
 class Place:
     """All processes and links. `up` starts them, `down` ends them in any case."""
 
-    def __init__(self, out: Path, run_dir: Path, seed: int) -> None:
-        """Nothing is started yet; `out` gets logs/, `run_dir` sockets and jobs."""
+    def __init__(self, out: Path, run_dir: Path, seed: int, log: Callable[[str, object], None]) -> None:
+        """Nothing is started yet; `out` gets logs/, `run_dir` sockets, `log` what controllers say."""
+        self.log = log
         self.topology = scaled(parse_topology(TOPOLOGY), TIME_SCALE)
         scheme = resolve(scaled(parse_scheme(SCHEME), TIME_SCALE), self.topology)
         self.job = Job(topology=self.topology, scheme=scheme, target=NATIVE, time_scale=TIME_SCALE)
@@ -127,6 +128,8 @@ class Place:
                 said = json.loads(line)
                 if self.processes.get(name) is not process:
                     return
+                if name in CONTROLLERS:
+                    self.log(name, said)
                 if "states" in said:
                     self.said[name] = said
                 elif said["event"] == "ready" and name not in CONTROLLERS:

@@ -106,7 +106,7 @@ def _sockets(pid: int, ports: tuple[int, ...]) -> Iterator[socket.socket]:
 
 
 class Calls:
-    """Reads and writes until `stop`. `failed` counts codes other than OK; an answer is an answer all the same."""
+    """Reads and writes until `stop`. `failed` counts codes other than OK, which are answers, too."""
 
     def __init__(self, place: Place, switch: str, began_s: float) -> None:
         plan = place.plans[switch]

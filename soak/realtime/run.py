@@ -46,10 +46,10 @@ class Run:
 
     def __init__(self, out: Path, run_dir: Path, seed: int) -> None:
         self.out, self.seed = out, seed
-        self.place = Place(out, run_dir, seed)
-        self.problems: list[str] = []
-        self._log = (out / LOG).open("w", encoding="utf-8")
+        self._log = (out / LOG).open("w", buffering=1, encoding="utf-8")
         self._began_s = time.monotonic()
+        self.place = Place(out, run_dir, seed, self.log)
+        self.problems: list[str] = []
         self._packets: Packets | None = None
         self._calls: list[Calls] = []
 
@@ -69,11 +69,10 @@ class Run:
         self.place.down()
         self._log.close()
 
-    def log(self, what: str, text: str) -> None:
+    def log(self, what: str, said: object) -> None:
         """A line of what happens, with its time in seconds."""
-        line = {"at_s": round(time.monotonic() - self._began_s, 3), "what": what, "text": text}
+        line = {"at_s": round(time.monotonic() - self._began_s, 3), "what": what, "said": said}
         self._log.write(json.dumps(line) + "\n")
-        self._log.flush()
 
     def come_back(self, what: str, from_s: float, turn: Callable[[], None] = lambda: None) -> float:
         """Waits until controllers see everything in order, switches hold what they should and hosts reach

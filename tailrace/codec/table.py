@@ -22,7 +22,8 @@ from tailrace.codec.layers.flow_pause import FlowPause, PauseOp
 from tailrace.codec.layers.local import Local, Subtype
 from tailrace.codec.layers.nic_shim import ACK_PORT, SHIM_PORT, NicShim
 from tailrace.codec.layout import Layout
-from tailrace.codec.templates import AETH_BYTES, ECN_CE, NIC_ACK, PLAIN, RETH_BYTES, TTL, UDP_PROTOCOL
+from tailrace.codec.numbers import TTL
+from tailrace.codec.templates import AETH_BYTES, ECN_CE, NIC_ACK, PLAIN, RETH_BYTES, UDP_PROTOCOL
 
 IPV4 = 0x0800
 

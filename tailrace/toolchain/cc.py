@@ -182,6 +182,18 @@ class Recipe:
         folder = cache.open_folder(self.cache_dir)
         return folder.path / self._made(folder)
 
+    def is_made(self) -> bool:
+        """Whether it is in the cache, so that nothing need be compiled.
+
+        Raises:
+            BuildError: no cache.
+        """
+        folder, stem = cache.open_folder(self.cache_dir), self._stem()
+        try:
+            return folder.sound(f"{stem}-{compiler().identity}.so")
+        except BuildError:
+            return any(folder.sound(name) for name in folder.names(stem, ".so"))
+
     def load(self, mode: int = ctypes.DEFAULT_MODE) -> ctypes.CDLL:
         """The object in this process.
 
@@ -220,13 +232,18 @@ class Recipe:
         # ASAN=1 makes every object of a process with the sanitizers (`make test ASAN=1`)
         return self.sanitize or os.environ.get("ASAN") == "1"
 
-    def _made(self, folder: cache.Folder) -> str:
-        options = (*flags(self._sanitized()), *self.options)
+    def _options(self) -> tuple[str, ...]:
+        return (*flags(self._sanitized()), *self.options)
+
+    def _stem(self) -> str:
         h = hashlib.sha256()
-        for part in (os.uname().machine, processor(), " ".join(options), *self.link, *self.inputs):
+        for part in (os.uname().machine, processor(), " ".join(self._options()), *self.link, *self.inputs):
             h.update(part.encode() if isinstance(part, str) else part)
             h.update(b"\0")
-        stem = f"{self.name}-{h.hexdigest()[:32]}"
+        return f"{self.name}-{h.hexdigest()[:32]}"
+
+    def _made(self, folder: cache.Folder) -> str:
+        stem, options = self._stem(), self._options()
         try:
             cc = compiler()
         except BuildError:

@@ -12,6 +12,20 @@ from tailrace.toolchain.errors import BuildError
 from tailrace.toolchain.seals import FOOTER
 
 
+def recalled(kind: str, follows_from: Iterable[str], cache_dir: Path | None = None) -> bytes | None:
+    """The same bytes where they were found before; None: they were not, or there is no cache."""
+    try:
+        content = open_folder(cache_dir).content(_entry(kind, follows_from))
+    except BuildError:
+        return None
+    return None if content is None else content[:-FOOTER]
+
+
+def _entry(kind: str, follows_from: Iterable[str]) -> str:
+    whole = hashlib.sha256("\0".join(follows_from).encode()).hexdigest()
+    return f"{kind}-{whole[:32]}"
+
+
 def remembered(
     kind: str, follows_from: Iterable[str], find: Callable[[], bytes], cache_dir: Path | None = None
 ) -> bytes:
@@ -23,8 +37,7 @@ def remembered(
         find: makes them; what it raises is raised.
         cache_dir: the cache; None: the user's.
     """
-    whole = hashlib.sha256("\0".join(follows_from).encode()).hexdigest()
-    entry = f"{kind}-{whole[:32]}"
+    entry = _entry(kind, follows_from)
     try:
         folder = open_folder(cache_dir)
         content = folder.content(entry)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tailrace.controller import lldp
 from tailrace.controller.linkwatch import INDICES, Answers, LinkMonitor, Probe, link_names
+from tailrace.controller.timing import Timing
 from tailrace.topology import parse_topology
 
 MISSED, SILENT = 3, 6
@@ -224,3 +225,14 @@ def test_numbers_of_other_frames(frame: bytes) -> None:
     """Frames of others have none, and are read without an error."""
     found = lldp.number_of(frame)
     assert found is None or 0 <= found < 1 << 32
+
+
+def test_a_switch_that_comes_back_is_noticed_soon() -> None:
+    """Whenever it does: by an eighth of its absence later, or by the least or the longest wait."""
+    timing = Timing()
+    for back_s in [0.001 * 1.3**step for step in range(60)]:
+        tried_s = 0.0
+        while tried_s < back_s:
+            tried_s += timing.retry_s(tried_s)
+        limit_s = max(timing.first_retry_s, back_s / 8)
+        assert tried_s - back_s <= min(limit_s, timing.longest_retry_s) + 1e-9

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tailrace.controller import lldp
-from tailrace.controller.linkwatch import LinkMonitor, link_names
+from tailrace.controller.linkwatch import LinkMonitor, Probe, link_names
 from tailrace.controller.reconcile import install_all
 from tailrace.native.virtual import Network
 from tailrace.p4rt import programs
@@ -70,7 +70,11 @@ class Fabric:
 
     def round(self) -> frozenset[tuple[str, int]]:
         """One round: probes go out, time passes, what came in is heard; the links that are down."""
-        for probe in self.monitor.round(self.connected):
+        return self.send(self.monitor.round(self.connected))
+
+    def send(self, probes: list[Probe]) -> frozenset[tuple[str, int]]:
+        """The same of some probes."""
+        for probe in probes:
             op = self.program.enum("PacketOutOp_t", "SEND")
             message = p4r.PacketOut(payload=probe.frame)
             for field, value in ((1, op), (2, probe.port)):
@@ -114,6 +118,31 @@ def test_down_and_up() -> None:
     assert ["leaf1-spine2"] == fabric.names()
     fabric.network.link_up("leaf1", "spine2")
     assert frozenset() == fabric.round()
+
+
+def test_a_switch_that_comes_back_is_not_waited_for() -> None:
+    """Its links, and no others, are probed at once, both ways, and are up within the round that is under way;
+    such probes do not count as a round.
+    """
+    fabric = Fabric("leaf-spine:leaves=2,spines=2,hosts=1,rate=1Gbps")
+    fabric.round()
+    for leaf in ("leaf1", "leaf2"):
+        fabric.network.link_down(leaf, "spine2")
+    for _ in range(MISSED + 1):
+        fabric.round()
+    assert ["leaf1-spine2", "leaf2-spine2"] == fabric.names()
+    for leaf in ("leaf1", "leaf2"):
+        fabric.network.link_up(leaf, "spine2")
+    probes = fabric.monitor.again("spine2", fabric.connected)
+    ends = {("leaf1", 3), ("leaf2", 3), ("spine2", 1), ("spine2", 2)}
+    assert ends == {(probe.switch, probe.port) for probe in probes}
+    assert frozenset() == fabric.send(probes)
+    assert [] == [one for one in fabric.monitor.again("spine2", {"leaf1"}) if one.switch != "leaf1"]
+    # a thousand of them without an answer make no link dead
+    fabric.network.link_down("leaf1", "spine2")
+    for _ in range(1000):
+        assert frozenset() == frozenset(fabric.monitor.down)
+        fabric.monitor.again("spine2", fabric.connected)
 
 
 def test_one_direction() -> None:

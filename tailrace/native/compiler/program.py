@@ -12,13 +12,14 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tailrace.native.compiler.emit import emit
 from tailrace.native.compiler.errors import NotCompiledError, ProgramError, at
 from tailrace.native.compiler.model import Model
-from tailrace.native.compiler.read.bmv2_json import read_bmv2_json
 from tailrace.toolchain.artifacts import RUNTIME
 from tailrace.toolchain.cc import BuildError, Recipe, RefusedSourceError, files_digest
-from tailrace.toolchain.remembered import remembered
+from tailrace.toolchain.remembered import recalled, remembered
+
+_MODEL = "model"
+"""What is kept of a program's reading."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +44,11 @@ class Program:
             raise _not_compiled(self.source, error) from None
 
 
-def _model(text: bytes, source: str, follows_from: tuple[str, ...], cache_dir: Path | None) -> Model:
+def _model(text: bytes, source: str, cache_dir: Path | None) -> Model:
     """Reads a program, or what was kept of an earlier reading, which takes a tenth of the time."""
+    # not before it is needed: a switch that finds its programs in the cache need not import it
+    from tailrace.native.compiler.read.bmv2_json import read_bmv2_json
+
     read: list[Model] = []
 
     def pickled() -> bytes:
@@ -53,16 +57,32 @@ def _model(text: bytes, source: str, follows_from: tuple[str, ...], cache_dir: P
 
     # what cannot be kept is read each time: expressions may be nested too deeply for pickle
     with suppress(RecursionError, pickle.PickleError):
-        found = remembered("model", follows_from, pickled, cache_dir)
+        found = remembered(_MODEL, _follows_from(text, source), pickled, cache_dir)
         if not read:
-            # of a cache that is believed as compiled code is
-            model = pickle.loads(found)  # noqa: S301
-            assert isinstance(model, Model)
-            return model
+            return _unpickled(found)
     return read[0] if read else read_bmv2_json(text, source)
 
 
+def _follows_from(text: bytes, source: str) -> tuple[str, ...]:
+    """All that decides what a model is."""
+    return sys.version, source, hashlib.sha256(text).hexdigest(), _made_by()[0]
+
+
+def _unpickled(octets: bytes) -> Model:
+    # of a cache that is believed as compiled code is
+    model = pickle.loads(octets)  # noqa: S301
+    assert isinstance(model, Model)
+    return model
+
+
+def _made_by() -> tuple[str, str]:
+    """The sources of what reads programs, and of what is compiled with each."""
+    return files_digest(Path(__file__).parent, "*.py"), files_digest(RUNTIME, "*.[ch]")
+
+
 def _c_text(model: Model, source: str) -> list[str]:
+    from tailrace.native.compiler.emit import emit
+
     try:
         return [emit(model)]
     except RecursionError:
@@ -87,12 +107,36 @@ def load_program(
     Raises:
         ProgramError: the JSON is bad or uses something unsupported; NotCompiledError: the C compiler failed.
     """
-    digest = hashlib.sha256(text).hexdigest()
-    made_by = files_digest(Path(__file__).parent, "*.py"), files_digest(RUNTIME, "*.[ch]")
-    model = _model(text, source, (sys.version, source, digest, made_by[0]), cache_dir)
-    recipe = Recipe(
+    model = _model(text, source, cache_dir)
+    recipe = _recipe(text, model, source, cache_dir, sanitize=sanitize)
+    try:
+        return Program(model, recipe.path(), hashlib.sha256(text).hexdigest(), source, recipe)
+    except BuildError as error:
+        raise _not_compiled(source, error) from None
+
+
+def known_program(text: bytes, *, source: str = "<json>", cache_dir: Path | None = None) -> Program | None:
+    """The program of `load_program` where all of it is in the cache, and nothing need be read or compiled;
+    else None.
+    """
+    octets = recalled(_MODEL, _follows_from(text, source), cache_dir)
+    if octets is None:
+        return None
+    model = _unpickled(octets)
+    recipe = _recipe(text, model, source, cache_dir)
+    try:
+        path = recipe.path() if recipe.is_made() else None
+    except BuildError:
+        return None
+    return None if path is None else Program(model, path, hashlib.sha256(text).hexdigest(), source, recipe)
+
+
+def _recipe(
+    text: bytes, model: Model, source: str, cache_dir: Path | None, *, sanitize: bool = False
+) -> Recipe:
+    return Recipe(
         "program",
-        [digest, *made_by],
+        [hashlib.sha256(text).hexdigest(), *_made_by()],
         # no lambda: a program may come from another process, and be made again here
         functools.partial(_c_text, model, source),
         sanitize=sanitize,
@@ -100,7 +144,3 @@ def load_program(
         # its copy of the data plane is its own
         options=("-fvisibility=hidden",),
     )
-    try:
-        return Program(model, recipe.path(), digest, source, recipe)
-    except BuildError as error:
-        raise _not_compiled(source, error) from None

@@ -2,7 +2,8 @@
 """Compiles programs in a process of its own, so that neither a large JSON nor the C compiler holds others up.
 
 Python's JSON reader keeps the interpreter to itself for as long as it takes, and a compiler that runs in a
-thread cannot be stopped. The process starts with the first program, and ends with the switch or by it.
+thread cannot be stopped. The process starts with the first program that is not in the cache, and ends with
+the switch or by it.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ import time
 from collections.abc import Callable
 from typing import IO, NoReturn
 
-from tailrace.native.compiler import Program, ProgramError, load_program
-from tailrace.native.compiler.errors import NotCompiledError
+from tailrace.native.compiler.errors import NotCompiledError, ProgramError
+from tailrace.native.compiler.program import Program, known_program, load_program
 from tailrace.words.text import one_line
 
 MOST_S = 300.0
@@ -54,6 +55,9 @@ class Compiler:
         Raises:
             ProgramError: the JSON is bad, the C compiler failed, or the switch ends.
         """
+        known = known_program(text, source="")
+        if known is not None:
+            return known
         with self._lock:
             process = self._started()
             assert process.stdin is not None and process.stdout is not None
@@ -65,6 +69,7 @@ class Compiler:
                 kind, answer = _take(process.stdout)
             except (OSError, EOFError):
                 self._end(process)
+                _close(process)
                 raise ProgramError(f"the compiler ended or took longer than {MOST_S:.0f} s") from None
             finally:
                 late.cancel()
@@ -105,6 +110,15 @@ class Compiler:
         self._stopped = True
         if self._process is not None:
             self._end(self._process)
+            with self._lock:  # whoever waited for it has got an end of file
+                _close(self._process)
+
+
+def _close(process: subprocess.Popen[bytes]) -> None:
+    for file in (process.stdin, process.stdout):
+        if file is not None:
+            with contextlib.suppress(OSError):  # what was not written any more
+                file.close()
 
 
 def _put(file: IO[bytes], kind: int, data: bytes) -> None:

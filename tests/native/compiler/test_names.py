@@ -15,7 +15,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tailrace.native.compiler import ProgramError, emit, load_program
+from tailrace.native.compiler import ProgramError, load_program
+from tailrace.native.compiler.emit import emit
 from tailrace.native.compiler.emit.text import STRING_BYTES, Code, identifier, string
 from tailrace.native.compiler.read.bmv2_json import read_bmv2_json
 from tailrace.native.runtime import Switch

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tailrace.native.compiler import emit
+from tailrace.native.compiler.emit import emit
 from tailrace.native.compiler.model import Model
 from tailrace.native.compiler.read.bmv2_json import read_bmv2_json
 from tailrace.words.text import LINE_CHARS
