@@ -22,6 +22,7 @@ import random
 import socket
 import sys
 import time
+from typing import Any
 
 import grpc
 import grpc.aio
@@ -48,7 +49,7 @@ class Client:
         self.address, self.device_id, self.rng, self.until_s = address, device_id, rng, until_s
         self.became: collections.Counter[str] = collections.Counter()
         self._channels = [grpc.aio.insecure_channel(address, options=_OPTIONS) for _ in range(CONNECTIONS)]
-        self.stubs = [p4r_grpc.P4RuntimeStub(channel) for channel in self._channels]
+        self.stubs: list[Any] = [p4r_grpc.P4RuntimeStub(channel) for channel in self._channels]
 
     @property
     def left_s(self) -> float:
@@ -85,7 +86,7 @@ class Client:
         try:
             await call.write(self.hello(f"crowd{number % 40}", number + 1))
             message = await call.read()
-            self.became["answered" if message is not grpc.aio.EOF else "ended"] += 1
+            self.became["answered" if isinstance(message, p4r.StreamMessageResponse) else "ended"] += 1
             await asyncio.sleep(self.left_s)
         except (grpc.RpcError, asyncio.InvalidStateError) as error:
             self.note(error)
@@ -110,7 +111,7 @@ class Client:
         for call in [*reads, *calls]:
             call.cancel()
 
-    async def _ask(self, call: object) -> None:
+    async def _ask(self, call: Any) -> None:
         """Asks for packet-ins, as long as anybody takes the questions."""
         message = p4r.StreamMessageRequest()
         message.packet.payload = self.rng.randbytes(1000)
@@ -118,7 +119,7 @@ class Client:
             message.packet.metadata.add(metadata_id=number, value=value)
         with contextlib.suppress(grpc.RpcError, asyncio.InvalidStateError, asyncio.TimeoutError):
             while self.left_s:
-                await asyncio.wait_for(call.write(message), self.left_s)  # type: ignore[attr-defined]
+                await asyncio.wait_for(call.write(message), self.left_s)
                 self.became["asked"] += 1
                 await asyncio.sleep(0.002)
 

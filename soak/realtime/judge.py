@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from soak.realtime.measure import Sample
 
@@ -31,22 +30,30 @@ def _quarters(samples: Sequence[Sample]) -> tuple[Sequence[Sample], Sequence[Sam
 
 
 def growth(samples: Sequence[Sample]) -> dict[str, int]:
-    """By how much a process grew from the first quarter of its calm moments to the last one, by medians."""
+    """By how much the least that a process takes at a calm moment grew from the first quarter of them to the
+    last one: memory that is only late in going back comes and goes, a leak raises the floor.
+    """
     first, last = _quarters(after_warm_up(samples))
 
-    def of(key: str) -> int:
-        before, after = ([getattr(one, key) for one in quarter] for quarter in (first, last))
-        return round(statistics.median(after) - statistics.median(before))
+    def of(read: Callable[[Sample], int]) -> int:
+        return min(map(read, last)) - min(map(read, first))
 
-    return {key: of(key) for key in ("own_bytes", "pss_bytes", "rss_bytes", "descriptors", "threads")}
+    return {
+        "own_bytes": of(lambda one: one.own_bytes),
+        "pss_bytes": of(lambda one: one.pss_bytes),
+        "rss_bytes": of(lambda one: one.rss_bytes),
+        "descriptors": of(lambda one: one.descriptors),
+        "threads": of(lambda one: one.threads),
+    }
 
 
 def problems(samples: Mapping[str, Sequence[Sample]]) -> list[str]:
     """A line for each process that grew."""
     found = []
     for name, seen in samples.items():
-        if len(after_warm_up(seen)) < ENOUGH:
-            found.append(f"{name}: only {len(after_warm_up(seen))} calm moments: too short to tell growth")
+        moments = len(after_warm_up(seen))
+        if moments < ENOUGH:
+            found.append(f"{name}: {moments} calm moments are too few to tell growth")
             continue
         grown = growth(seen)
         if grown["own_bytes"] >= MOST_GROWTH_BYTES:

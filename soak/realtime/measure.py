@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,6 +46,15 @@ def sample(pid: int, at_s: float, *, calm: bool) -> Sample:
         threads=threads,
         calm=calm,
     )
+
+
+def descriptors(pid: int) -> Mapping[str, int]:
+    """What the descriptors of a process are, and how many of each kind."""
+    kinds: Counter[str] = Counter()
+    for link in Path(f"/proc/{pid}/fd").iterdir():
+        with contextlib.suppress(OSError):  # closed just now
+            kinds[str(link.readlink()).partition(":")[0]] += 1
+    return kinds
 
 
 def percentiles(values: Sequence[float]) -> Mapping[str, float | int]:

@@ -93,6 +93,7 @@ class Place:
         (self._run_dir / "switches.json").write_bytes(msgspec.json.encode(addresses))
         for name in CONTROLLERS:
             self.start(name)
+        self.keep_sending()
         return self._net
 
     def down(self) -> None:

@@ -162,7 +162,7 @@ class Calls:
         try:
             call()
         except grpc.RpcError as error:
-            name = error.code().name  # type: ignore[attr-defined]
+            name = error.code().name
             self.failed[name] = self.failed.get(name, 0) + 1
         found.append((before_s - self._began_s, time.monotonic() - before_s))
 

@@ -17,7 +17,7 @@ from fabric_process import last_line
 
 from soak.realtime import judge
 from soak.realtime.chaos import Chaos
-from soak.realtime.measure import Sample, percentiles, sample
+from soak.realtime.measure import Sample, descriptors, percentiles, sample
 from soak.realtime.place import CONTROLLERS, KILLED, SURVIVORS, Place
 from soak.realtime.probe import Calls, Latency, Packets
 
@@ -185,6 +185,7 @@ class Soak(Run):
             failed_calls=dict(failed),
             flows_done=self.place.flows_done,
             recovered_s=percentiles(recoveries),
+            descriptors={name: descriptors(self.place.processes[name].pid) for name in MEASURED},
             samples=samples,
             latencies=series,
         )

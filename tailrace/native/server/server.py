@@ -102,6 +102,7 @@ class Server:
 
     def __init__(self, device: Device, data_plane: DataPlane) -> None:
         self._executor = ThreadPoolExecutor(max_workers=2, thread_name_prefix="compile")
+        self._giver = ThreadPoolExecutor(max_workers=1, thread_name_prefix="give-back")
         self.service = P4RuntimeService(device, data_plane, self._executor)
         self._server = new_server()
         counts = statistics_handler({device.settings.device_id: self.statistics})
@@ -136,6 +137,9 @@ class Server:
                 self.service.deliver_idle()
             except (P4RtError, StateError) as error:
                 _log.error("ports and timeouts: %s", error)  # the next tick finds the rest
+            back, now_s = self.service.giving_back, asyncio.get_running_loop().time()
+            if back.due(now_s):
+                await asyncio.get_running_loop().run_in_executor(self._giver, back.give_back, now_s)
             await asyncio.sleep(TICK_S)
 
     async def stop(self) -> None:
@@ -145,7 +149,8 @@ class Server:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         with contextlib.suppress(asyncio.TimeoutError):
             await asyncio.wait_for(self._server.stop(None), STOP_S)
-        self._executor.shutdown(wait=False, cancel_futures=True)
+        for executor in (self._executor, self._giver):
+            executor.shutdown(wait=False, cancel_futures=True)
 
 
 def _listen_problem(tls: Tls | None) -> str:

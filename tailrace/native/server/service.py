@@ -27,6 +27,7 @@ from tailrace.native.runtime.types import PortError
 from tailrace.native.server.arbitration import Client, Notices
 from tailrace.native.server.context import from_state_error, in_slices
 from tailrace.native.server.device import Device, Pipeline, capabilities, failed
+from tailrace.native.server.giving_back import MANY, GivingBack
 from tailrace.native.server.requests import parsed, parsed_config, parsing
 from tailrace.native.server.state import Result
 from tailrace.native.server.streams import Stream
@@ -112,12 +113,15 @@ class P4RuntimeService:
         self._dropped = 0
         self._frames: deque[bytes] = deque()
         self._burials: set[asyncio.Task[None]] = set()
+        self.giving_back = GivingBack()
 
     # ---- unary calls ----
 
     async def write(self, request: p4r.WriteRequest, _context: _AnyContext) -> p4r.WriteResponse:
         """Specification 12."""
         results: list[Result] = []
+        if len(request.updates) > MANY:
+            self.giving_back.freed()
         steps = self.device.writing(request, results)
         if request.atomicity == p4r.WriteRequest.ROLLBACK_ON_ERROR:
             async with self._writing:
@@ -140,6 +144,7 @@ class P4RuntimeService:
         try:
             for number, response in enumerate(slices):
                 if number:
+                    self.giving_back.freed()
                     await self._turns.next()
                 if response is not None:
                     # who takes nothing for so long holds a place that others want
@@ -172,6 +177,7 @@ class P4RuntimeService:
         """Frees a pipeline, which may hold a million entries, beside everything else."""
         await asyncio.get_running_loop().run_in_executor(self._executor, pipeline.free)
         await self._turns.all(pipeline.forget())
+        self.giving_back.freed()
 
     async def get_config(
         self, request: p4r.GetForwardingPipelineConfigRequest, context: _AnyContext
@@ -227,6 +233,7 @@ class P4RuntimeService:
             del self.streams[stream.client]
             self._tell(self.device.arbiter.disconnect(stream.client))
             await asyncio.gather(writer, return_exceptions=True)
+            self.giving_back.freed()
 
     @staticmethod
     async def _finish(stream: Stream, writer: asyncio.Task[None]) -> None:
@@ -253,7 +260,7 @@ class P4RuntimeService:
                 response.error.digest_list_ack.digest_list_ack.CopyFrom(message.digest_ack)
             else:
                 response.error.other.other.CopyFrom(message.other)
-            stream.offer(response)
+            stream.offer((response, response.ByteSize()))
 
     def _handle_other(self, stream: Stream, kind: str | None, message: p4r.StreamMessageRequest) -> None:
         if kind in ("packet", "digest_ack") and not self.device.arbiter.is_primary(stream.client):
@@ -279,8 +286,9 @@ class P4RuntimeService:
 
     def _offer(self, message: p4r.StreamMessageResponse) -> None:
         """Sends a notification to the primaries of all roles: each role has the full pipeline."""
+        offered = message, message.ByteSize()
         for client in self.device.arbiter.primaries():
-            self.streams[client].offer(message)
+            self.streams[client].offer(offered)
 
     # ---- events ----
 

@@ -23,6 +23,11 @@ QUEUED_ANSWERS = 256
 ENOUGH_ANSWERS = 32
 """So many of them, and nothing more is read from the client."""
 
+Offered = tuple[p4r.StreamMessageResponse, int]
+"""A message with its size in octets; the same object in all queues, for there may be many slow clients. Of 0
+octets are those that must arrive.
+"""
+
 Context = grpc.aio.ServicerContext[bytes, p4r.StreamMessageResponse]
 
 
@@ -34,7 +39,7 @@ class Stream:
         self.dropped = 0
         self.error: P4RtError | None = None
         self._task = asyncio.current_task()
-        self._queue: deque[tuple[p4r.StreamMessageResponse, int]] = deque()
+        self._queue: deque[Offered] = deque()
         self._bytes = 0
         self._answers = 0
         self._closing = False
@@ -47,22 +52,21 @@ class Stream:
             self._fail(exhausted(f"the client has not taken {self._answers} messages of its stream"))
             return
         self._answers += 1
-        self._put(message, 0)
+        self._put((message, 0))
 
-    def offer(self, message: p4r.StreamMessageResponse) -> bool:
+    def offer(self, offered: Offered) -> bool:
         """Queues a message that may be lost when the client is slow; whether it was queued."""
-        size = message.ByteSize()
-        if len(self._queue) < QUEUED_MESSAGES and self._bytes + size <= QUEUED_BYTES:
-            self._put(message, size)
+        if len(self._queue) < QUEUED_MESSAGES and self._bytes + offered[1] <= QUEUED_BYTES:
+            self._put(offered)
             return True
         if not self.dropped:
             _log.warning("a primary is slow: packet-ins and notifications for it are dropped")
         self.dropped += 1
         return False
 
-    def _put(self, message: p4r.StreamMessageResponse, size: int) -> None:
-        self._bytes += size
-        self._queue.append((message, size))
+    def _put(self, offered: Offered) -> None:
+        self._bytes += offered[1]
+        self._queue.append(offered)
         self._filled.set()
 
     def _fail(self, error: P4RtError) -> None:

@@ -171,6 +171,7 @@ def _serve(options: Options, signals: Signals, compiler: Compiler) -> None:
             )
             device = Device(switch, settings, loop.now_ns, compiler, Ports(frozenset(options.interfaces)))
             loop.start()
+            gc.freeze()  # what there is now is there until the end
             report = _reporter(options, switch, loop)
             try:
                 # a loop that is not closed: calls of clients who take nothing would have to be waited for
