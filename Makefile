@@ -13,6 +13,7 @@ PYTEST_ARGS ?=
 FUZZ_SECONDS ?= 120
 FUZZ_ARGS ?=
 SEEDS ?= 200
+MINUTES ?= 60
 BIN := .venv/bin
 # Folders of P4 programs; each has its compiled output in build/.
 P4_DIRS := $(wildcard p4src) tests/programs
@@ -39,7 +40,7 @@ export ASAN
 SANITIZER_ENV = LD_PRELOAD="$$(cc -print-file-name=libasan.so)" ASAN_OPTIONS=detect_leaks=0:abort_on_error=1
 endif
 
-.PHONY: help setup run test test-all pytest ptf docs fuzz soak bench conformance p4 check-p4 lint vm clean
+.PHONY: help setup run test test-all pytest ptf docs fuzz soak chaos bench conformance p4 check-p4 lint vm clean
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -84,6 +85,9 @@ bench: setup ## speed and size of the native switch -> OUT/bench.json
 
 soak: setup ## SEEDS=200 simulated disasters in virtual time, or SEEDS=A..B
 	@$(BIN)/python -m soak --seeds $(if $(findstring ..,$(SEEDS)),$(SEEDS),1..$(SEEDS)) --workers 2
+
+chaos: setup ## MINUTES=60 of chaos on native switches in real time -> OUT/chaos (root)
+	@PYTHONPATH=mininet $(BIN)/python -m soak.realtime --minutes "$(MINUTES)" --out "$(OUT)/chaos"
 
 conformance: setup ## native switch against simple_switch_grpc -> OUT/conformance.json
 	@$(BIN)/python -m conformance --out "$(OUT)"
