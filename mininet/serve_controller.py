@@ -27,7 +27,7 @@ from tailrace.experiments.backends.job import Job, read_job
 from tailrace.p4rt.channel import Address
 from tailrace.p4rt.errors import ControllerError
 from tailrace.p4rt.events import Event, structured
-from tailrace.words import SpecError
+from tailrace.words import SpecError, heap
 
 Switches = dict[str, Address]
 
@@ -72,12 +72,14 @@ async def _serve(job: Job, switches: Switches, relay: Path) -> None:
         on_event=lambda event: _report(event),
     )
     await controller.start()
+    trimming = asyncio.create_task(heap.keep_trimmed())
     try:
         await controller.wait_ready(READY_S + 2 * len(switches))
         _write_run_file(job, switches, controller, relay)
         _say("ready", f"{len(switches)} switches")
         await ended.wait()
     finally:
+        trimming.cancel()
         await controller.stop()
 
 
@@ -88,6 +90,7 @@ def _report(event: Event) -> None:
 def main() -> int:
     """Controls the network until it is told to end; 1 when that fails."""
     job_file, addresses = map(Path, sys.argv[1:])
+    heap.one_heap()
     try:
         switches = msgspec.json.decode(addresses.read_bytes(), type=Switches)
         asyncio.run(_serve(read_job(job_file), switches, addresses.with_name("relay.sock")))

@@ -23,6 +23,7 @@ from tailrace.controller.controller import Controller
 from tailrace.experiments.backends.job import Job, read_job
 from tailrace.p4rt.channel import Address
 from tailrace.p4rt.events import Event, structured
+from tailrace.words import heap
 
 LOOK_S = 0.01
 
@@ -50,7 +51,8 @@ async def _serve(job: Job, switches: dict[str, Address]) -> None:
         _say(**structured(event))
 
     controller = Controller(job.topology, job.scheme, switches, job.switches, on_event=report)
-    tasks = [asyncio.create_task(work) for work in (controller.run(), _tell(controller), ended.wait())]
+    works = (controller.run(), _tell(controller), heap.keep_trimmed(), ended.wait())
+    tasks = [asyncio.create_task(work) for work in works]
     done, left = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     for task in left:
         task.cancel()
@@ -61,6 +63,7 @@ async def _serve(job: Job, switches: dict[str, Address]) -> None:
 
 if __name__ == "__main__":
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+    heap.one_heap()
     job_file, addresses = map(Path, sys.argv[1:])
     asyncio.run(
         _serve(read_job(job_file), msgspec.json.decode(addresses.read_bytes(), type=dict[str, Address]))

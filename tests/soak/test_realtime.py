@@ -66,7 +66,7 @@ def test_what_comes_and_goes_is_no_growth() -> None:
 
 def test_too_short() -> None:
     """What cannot tell does not pass."""
-    assert problems({"leaf1": STEADY[: 4 * (ENOUGH - 1)]}) == [
+    assert problems({"leaf1": STEADY[: 4 * ENOUGH]}) == [
         f"leaf1: {ENOUGH - 1} calm moments are too few to tell growth"
     ]
     assert problems({"leaf1": []}) == ["leaf1: 0 calm moments are too few to tell growth"]

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Memory that is free goes back to the system.
 
-glibc keeps what a thousand streams, or a pipeline, have taken, though they have gone: its heaps are in
-pieces, of which only the last one is ever given back by itself. And Python's search for cycles is kept away
-from what has lived for long, as among a million entries it would stop everybody (switchd/cli.py), so calls
-that lived for long and ended with an error would stay. Both are seen to a moment after streams, pipelines and
-large requests have ended, in another thread.
+The heap keeps what a thousand streams, or a pipeline, have taken, though they have gone (words.heap). And
+Python's search for cycles is kept away from what has lived for long, as among a million entries it would stop
+everybody (switchd/cli.py), so calls that lived for long and ended with an error would stay. Both are seen to
+a moment after streams, pipelines and large requests have ended, in another thread.
 """
 
 from __future__ import annotations
 
-import ctypes
 import gc
+
+from tailrace.words import heap
 
 TRIM_S = 2.0
 """Between two times at least."""
@@ -35,7 +35,6 @@ class GivingBack:
     def __init__(self) -> None:
         self._times = 0
         self._trimmed_s = self._collected_s = float("-inf")
-        self._trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # only glibc has it, and needs it
 
     def freed(self) -> None:
         """Says that much may be free."""
@@ -53,5 +52,4 @@ class GivingBack:
         if now_s >= self._collected_s + COLLECT_S and len(gc.get_objects(generation=2)) <= MOST_OBJECTS:
             self._collected_s = now_s
             gc.collect()
-        if self._trim is not None:
-            self._trim(0)
+        heap.trim()

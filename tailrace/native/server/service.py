@@ -260,7 +260,7 @@ class P4RuntimeService:
                 response.error.digest_list_ack.digest_list_ack.CopyFrom(message.digest_ack)
             else:
                 response.error.other.other.CopyFrom(message.other)
-            stream.offer((response, response.ByteSize()))
+            stream.offer(response.SerializeToString())
 
     def _handle_other(self, stream: Stream, kind: str | None, message: p4r.StreamMessageRequest) -> None:
         if kind in ("packet", "digest_ack") and not self.device.arbiter.is_primary(stream.client):
@@ -286,9 +286,9 @@ class P4RuntimeService:
 
     def _offer(self, message: p4r.StreamMessageResponse) -> None:
         """Sends a notification to the primaries of all roles: each role has the full pipeline."""
-        offered = message, message.ByteSize()
+        octets = message.SerializeToString()
         for client in self.device.arbiter.primaries():
-            self.streams[client].offer(offered)
+            self.streams[client].offer(octets)
 
     # ---- events ----
 

@@ -23,12 +23,7 @@ QUEUED_ANSWERS = 256
 ENOUGH_ANSWERS = 32
 """So many of them, and nothing more is read from the client."""
 
-Offered = tuple[p4r.StreamMessageResponse, int]
-"""A message with its size in octets; the same object in all queues, for there may be many slow clients. Of 0
-octets are those that must arrive.
-"""
-
-Context = grpc.aio.ServicerContext[bytes, p4r.StreamMessageResponse]
+Context = grpc.aio.ServicerContext[bytes, bytes | p4r.StreamMessageResponse]
 
 
 class Stream:
@@ -39,7 +34,7 @@ class Stream:
         self.dropped = 0
         self.error: P4RtError | None = None
         self._task = asyncio.current_task()
-        self._queue: deque[Offered] = deque()
+        self._queue: deque[bytes | p4r.StreamMessageResponse] = deque()
         self._bytes = 0
         self._answers = 0
         self._closing = False
@@ -52,21 +47,25 @@ class Stream:
             self._fail(exhausted(f"the client has not taken {self._answers} messages of its stream"))
             return
         self._answers += 1
-        self._put((message, 0))
+        self._put(message)
 
-    def offer(self, offered: Offered) -> bool:
-        """Queues a message that may be lost when the client is slow; whether it was queued."""
-        if len(self._queue) < QUEUED_MESSAGES and self._bytes + offered[1] <= QUEUED_BYTES:
-            self._put(offered)
+    def offer(self, octets: bytes) -> bool:
+        """Queues a message that may be lost when the client is slow; whether it was queued.
+
+        Args:
+            octets: of the message, the same object for all clients: many that are slow keep it once.
+        """
+        if len(self._queue) < QUEUED_MESSAGES and self._bytes + len(octets) <= QUEUED_BYTES:
+            self._bytes += len(octets)
+            self._put(octets)
             return True
         if not self.dropped:
             _log.warning("a primary is slow: packet-ins and notifications for it are dropped")
         self.dropped += 1
         return False
 
-    def _put(self, offered: Offered) -> None:
-        self._bytes += offered[1]
-        self._queue.append(offered)
+    def _put(self, message: bytes | p4r.StreamMessageResponse) -> None:
+        self._queue.append(message)
         self._filled.set()
 
     def _fail(self, error: P4RtError) -> None:
@@ -78,12 +77,13 @@ class Stream:
         """Writes messages until `close`, and then what has to arrive."""
         while True:
             while self._queue:
-                message, size = self._queue.popleft()
-                if size and self._closing:
-                    continue
-                await context.write(message)
-                self._bytes -= size
-                self._answers -= 0 if size else 1
+                message = self._queue.popleft()
+                if not isinstance(message, bytes):
+                    await context.write(message)
+                    self._answers -= 1
+                elif not self._closing:
+                    await context.write(message)
+                    self._bytes -= len(message)
                 self._taken.set()
             if self._closing:
                 return

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from tailrace.native.switchd.lossless import buffer_config, pfc_configs
 from tailrace.native.switchd.options import PROGRAM, OptionError, Options, make_parser, parse_options
+from tailrace.words import heap
 from tailrace.words.errors import Error
 from tailrace.words.text import one_line, printable
 
@@ -65,6 +66,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     for warning in options.warnings:
         print(f"{PROGRAM}: warning: {warning}", file=sys.stderr)
+    heap.one_heap()
     logging.raiseExceptions = False  # nobody may read standard output any more
     from tailrace.native.switchd.signals import EndedError, Signals
 

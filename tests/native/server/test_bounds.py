@@ -121,11 +121,11 @@ def test_a_slow_client_loses_packets_and_is_cut_off() -> None:
     async def slow() -> None:
         stream = Stream()
         packet = p4r.StreamMessageResponse(packet=p4r.PacketIn(payload=bytes(1000)))
-        kept = sum(stream.offer((packet, packet.ByteSize())) for _ in range(2 * QUEUED_MESSAGES))
+        kept = sum(stream.offer(packet.SerializeToString()) for _ in range(2 * QUEUED_MESSAGES))
         assert kept == QUEUED_MESSAGES and stream.dropped == QUEUED_MESSAGES
         stream = Stream()
         packet.packet.payload = bytes(60_000)
-        kept = sum(stream.offer((packet, packet.ByteSize())) for _ in range(1000))
+        kept = sum(stream.offer(packet.SerializeToString()) for _ in range(1000))
         assert kept == QUEUED_BYTES // packet.ByteSize() and stream.dropped == 1000 - kept
         for _ in range(streams.QUEUED_ANSWERS):
             stream.send(p4r.StreamMessageResponse())

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The heap of a process that runs for long: glibc keeps what was freed in the middle of it, for ever.
+
+It also gives threads heaps of their own, each of which keeps its pieces; Python's threads take turns anyway.
+Other C libraries do neither, and there nothing happens.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+from typing import Any
+
+_M_ARENA_MAX = -8
+_EVERY_S = 10.0
+
+
+def _function(name: str) -> Any:
+    return getattr(ctypes.CDLL(None), name, None)
+
+
+def one_heap() -> None:
+    """Has all threads share one heap. To be called before there are any."""
+    limit = _function("mallopt")
+    if limit is not None:
+        limit(_M_ARENA_MAX, 1)
+
+
+def can_trim() -> bool:
+    """Whether `trim` does anything here."""
+    return _function("malloc_trim") is not None
+
+
+def trim() -> None:
+    """Gives what is free back to the system; some milliseconds, in which other threads may run."""
+    give_back = _function("malloc_trim")
+    if give_back is not None:
+        give_back(0)
+
+
+async def keep_trimmed() -> None:
+    """Trims now and then, until cancelled."""
+    while True:
+        await asyncio.sleep(_EVERY_S)
+        trim()
