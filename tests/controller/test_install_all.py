@@ -83,7 +83,7 @@ def test_every_read_is_answered_as_if_it_had_been_written(scheme: str, topology:
         assert len(expected) > len(found.entities)
         assert held(filled, name, program) == expected == held(filled, name, program)
         devices = [network.p4rt(name).device for network in (filled, written)]
-        assert len({device._memory.used for device in devices}) == 1
+        assert len({device.memory.used for device in devices}) == 1
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -146,12 +146,12 @@ def test_a_table_is_filled_or_stays_as_it_was() -> None:
     routes = encode(ECMP, [_route(n, group=1) for n in range(ECMP.table("ipv4_routes").size + 1)])
     switch = Network(parse_topology(LEAF_SPINE)).p4rt("leaf2")
     switch.set_pipeline(requests.push(ECMP))
-    used = switch.device._memory.used
+    used = switch.device.memory.used
     for refused, code in ((routes, Code.RESOURCE_EXHAUSTED), ([routes[0]] * 2, Code.ALREADY_EXISTS)):
         with pytest.raises(P4RtError) as raised:
             switch.fill(refused)
         assert raised.value.code == code
-        assert (switch.device._memory.used, _routes(switch)) == (used, 0)
+        assert (switch.device.memory.used, _routes(switch)) == (used, 0)
     switch.fill(routes[:-1])
     with pytest.raises(P4RtError):
         switch.fill(routes[:1])

@@ -49,7 +49,8 @@ class GivingBack:
 
     def give_back(self, now_s: float) -> None:
         """Gives back what is free. May be called in any thread."""
-        if now_s >= self._collected_s + COLLECT_S and len(gc.get_objects(generation=2)) <= MOST_OBJECTS:
-            self._collected_s = now_s
-            gc.collect()
+        if now_s >= self._collected_s + COLLECT_S:
+            self._collected_s = now_s  # also where nothing is searched: to count takes a while, too
+            if len(gc.get_objects(generation=2)) <= MOST_OBJECTS:
+                gc.collect()
         heap.trim()
