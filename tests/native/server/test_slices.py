@@ -23,6 +23,7 @@ from tailrace.native.server.entities.schema import Schema, build_schema
 from tailrace.native.server.requests import MAX_PART, parsing
 from tailrace.native.server.state import Result, State
 from tailrace.p4rt.status import Code, P4RtError
+from tests.long import times
 from tests.native.server import states
 from tests.native.server.conftest import BUILD, TIMEOUT_S
 from tests.native.server.test_stateful_batches import id_of
@@ -138,7 +139,7 @@ def test_a_read_has_a_budget() -> None:
         state.context.switch.close()
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=times(30, 2))
 @given(seed=st.integers(0, 1 << 30))
 def test_a_sliced_read_among_writers(seed: int) -> None:
     """What is there all the time is answered once; what comes or goes may be there or not."""
