@@ -22,6 +22,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 from types import FrameType
 
@@ -203,10 +204,22 @@ def run_tests(options: argparse.Namespace) -> int:
         return code
 
 
+def deal(files: Iterable[Path], number: int) -> list[list[str]]:
+    """Names of files in so many parts of about the same size in bytes, by which tests take about as long."""
+    parts: list[list[Path]] = [[] for _ in range(number)]
+    for path in sorted(sorted(files), key=size, reverse=True):
+        min(parts, key=lambda part: sum(map(size, part))).append(path)
+    return [sorted(path.stem for path in part) for part in parts if part]
+
+
+def size(path: Path) -> int:
+    """Bytes of a file."""
+    return path.stat().st_size
+
+
 def run_parts(options: argparse.Namespace) -> int:
-    """The files of tests in turn to as many runs of this program; what each printed, one after the other."""
-    files = sorted(path.stem for path in tests_folder(options.plugin).glob("test_*.py"))
-    dealt = [part for part in (files[turn :: options.parts] for turn in range(options.parts)) if part]
+    """The files of tests to as many runs of this program; what each printed, one after the other."""
+    dealt = deal(tests_folder(options.plugin).glob("test_*.py"), options.parts)
     given = {"plugin": options.plugin, "switch": options.switch, "ptf": options.ptf, "target": options.target}
     words = [f"--{name}={value}" for name, value in given.items() if value is not None]
     with contextlib.ExitStack() as stack:

@@ -99,14 +99,14 @@ def test_exit_code_is_that_of_the_tests(run_ptf, tmp_path):
 
 
 def test_parts_share_the_files_of_tests(run_ptf, tmp_path, capsys):
-    """Each file is in one part; what all of them printed is shown, and one that fails makes the whole fail."""
+    """Each file is in one part, the parts are about as long; what all of them printed is shown, and one that fails makes the whole fail."""
     folder = tmp_path / "ptf_tests"
     folder.mkdir()
-    for name in ("test_a.py", "test_b.py", "test_c.py"):
-        (folder / name).touch()
+    for name, length in (("test_a.py", 30), ("test_b.py", 50), ("test_c.py", 10)):
+        (folder / name).write_text("#" * length)
     script = tmp_path / "part.py"
     script.write_text("import sys; print(*sys.argv[4:]); raise SystemExit('test_b' in sys.argv)\n")
     run_ptf.__file__ = str(script)
     options = argparse.Namespace(parts=2, plugin=tmp_path, switch=None, ptf="ptf", target="native")
     assert run_ptf.run_parts(options) == 1
-    assert capsys.readouterr().err == "test_a test_c\ntest_b\n"
+    assert capsys.readouterr().err == "test_b\ntest_a test_c\n"
