@@ -409,6 +409,28 @@ def test_link_down_and_up(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
+def test_a_controller_that_starts_anew_waits_for_no_round() -> None:
+    """It probes the links of each switch that it finds running at once, whenever its next round is, and so
+    knows all of them soon.
+    """
+
+    async def run() -> None:
+        async with served(SQUARE) as network:
+            for writes in (True, False):
+                controller = Controller(
+                    SQUARE, on(SQUARE), network.addresses, target("virtual"), timing=QUIET
+                )
+                await controller.start()
+                await controller.wait_ready(READY_S)
+                assert [bool(session.report.writes) for session in controller.sessions.values()] == [
+                    writes
+                ] * 4
+                assert controller.down == frozenset()
+                await controller.stop()
+
+    asyncio.run(run())
+
+
 def test_late_switches_lose_no_link() -> None:
     """A switch that tells nothing for many rounds keeps its links, and it is said that it was late; a link
     that dies then is found all the same, and a switch that stays silent is given up.
