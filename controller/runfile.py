@@ -20,7 +20,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from tailrace.p4rt.target import EmulatedPfc
+from tailrace.p4rt.target import MOST_DEVICE_ID, EmulatedPfc
 from tailrace.words import SpecError, plugins
 from tailrace.words.errors import FileError
 from tailrace.words.schema import read_json
@@ -45,11 +45,14 @@ class RunSwitch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Where a switch is: a gRPC target, its device id, and the program that it runs."""
 
     address: _Text
-    device_id: int
+    device_id: Annotated[int, Meta(ge=0, description="a whole number from 0 to 2^64 - 1")]
     program: _Text
 
     def __post_init__(self) -> None:
         check_text(self.address, "address")
+        check_text(self.program, "program")
+        if self.device_id > MOST_DEVICE_ID:
+            raise ValueError(f"device_id: expected at most {MOST_DEVICE_ID}, found {self.device_id}")
 
 
 class RunFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -68,7 +71,7 @@ class RunFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     topology: _Text
     scheme: _Text | dict[str, Any]
     target: _Text
-    tick_ns: int
+    tick_ns: Annotated[int, Meta(gt=0, description="ns, more than 0")]
     relay: Annotated[_Text | None, Meta(description="a path or null")]
     switches: dict[_Name, RunSwitch]
     time_scale: Annotated[float, Meta(gt=0, le=_MOST_SCALE, description="a number above 0")] = 1.0

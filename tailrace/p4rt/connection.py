@@ -14,13 +14,11 @@ from google.protobuf.message import DecodeError
 from tailrace.p4rt.channel import Address, BlockingChannel
 from tailrace.p4rt.client import Client
 from tailrace.p4rt.endpoint import run_at_once
+from tailrace.p4rt.target import MOST_DEVICE_ID
 from tailrace.p4rt.tls import Tls
 from tailrace.words import SpecError
 from tailrace.words.files import MOST_TEXT_BYTES, read_bytes
 from tailrace.words.words import check_text
-
-MOST_DEVICE_ID = (1 << 64) - 1
-"""P4Runtime has 64 bits for it."""
 
 TIMEOUT_S = 10.0
 

@@ -10,6 +10,9 @@ from dataclasses import dataclass
 from tailrace.words import SpecError
 from tailrace.words.watchdog import Watchdog
 
+MOST_DEVICE_ID = (1 << 64) - 1
+"""P4Runtime has 64 bits for it."""
+
 
 @dataclass(frozen=True, slots=True)
 class EmulatedPfc:

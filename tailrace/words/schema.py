@@ -63,8 +63,9 @@ def read_toml(path: Path) -> dict[str, Any]:
     Raises:
         FileError: it cannot be read, or is no TOML.
     """
+    text = _text_of(path, MOST_BYTES)
     try:
-        return tomli.loads(_text_of(path, MOST_BYTES).replace("\r\n", "\n"))
+        return tomli.loads(text.replace("\r\n", "\n"))
     except tomli.TOMLDecodeError as error:
         raise FileError(path, "", f"not TOML: {error}") from error
     except RecursionError as error:
@@ -84,9 +85,10 @@ def read_json(
     Raises:
         FileError: it cannot be read, is no JSON, or not what the struct wants.
     """
+    text = _text_of(path, most_bytes)
     try:
         # NaN and the like become texts, which no number is
-        return made(json.loads(_text_of(path, most_bytes), parse_constant=str), shape)
+        return made(json.loads(text, parse_constant=str), shape)
     except json.JSONDecodeError as error:
         raise FileError(path, f"line {error.lineno}", error.msg) from error
     except RecursionError as error:

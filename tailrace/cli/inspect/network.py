@@ -57,13 +57,14 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """Switches that can be looked at."""
+    """Switches that can be looked at; `place` is the run file, where `run` is of one."""
 
     nodes: Mapping[str, Node]
     addresses: Mapping[str, Address]
     topology: Topology | None
     run: RunFile | None
     tls: Tls | None
+    place: Path | None = None
 
     def select(self, patterns: Sequence[str]) -> list[Node]:
         """The switches that names or patterns such as leaf* mean, in the network's order; all for none.
@@ -89,10 +90,11 @@ class Network:
         """
         if self.run is None:
             return None
-        if isinstance(self.run.scheme, str):
-            return resolve(scaled(parse_scheme(self.run.scheme), self.run.time_scale), topology)
-        with plugins.expected(self.run.plugins):
-            return resolved_of(self.run.scheme)
+        with _of_run_file(self.place):
+            if isinstance(self.run.scheme, str):
+                return resolve(scaled(parse_scheme(self.run.scheme), self.run.time_scale), topology)
+            with plugins.expected(self.run.plugins):
+                return resolved_of(self.run.scheme)
 
     @contextlib.contextmanager
     def asker(self, node: Node) -> Iterator[Asker]:
@@ -170,9 +172,12 @@ def find(source: Source) -> Network:
 
 
 def _from_run(source: Source) -> Network:
-    run = runfile.read(source.run)
-    with plugins.expected(run.plugins):
-        topology = parse_topology(source.topology or run.topology)
+    run, place = runfile.read(source.run), source.run or runfile.default_path()
+    if source.topology is not None:
+        topology = parse_topology(source.topology)
+    else:
+        with _of_run_file(place), plugins.expected(run.plugins):
+            topology = parse_topology(run.topology)
     p4info = None if source.p4info is None else load_p4info(source.p4info)
     addresses = {name: Address(switch.address, switch.device_id) for name, switch in run.switches.items()}
     nodes = {
@@ -186,8 +191,17 @@ def _from_run(source: Source) -> Network:
         for name, switch in run.switches.items()
     }
     if not nodes:
-        raise SpecError(f"run file {source.run or runfile.default_path()}: there is no switch in it")
-    return Network(nodes, addresses, topology, run, source.tls)
+        raise SpecError(f"run file {place}: switches: there is none")
+    return Network(nodes, addresses, topology, run, source.tls, place)
+
+
+@contextlib.contextmanager
+def _of_run_file(place: Path | None) -> Iterator[None]:
+    """Within the block, words that cannot be used are told with the file that they are from."""
+    try:
+        yield
+    except SpecError as error:
+        raise SpecError(f"run file {place}: {error}") from error
 
 
 def _parse_addresses(source: Source, topology: Topology | None) -> dict[str, Address]:

@@ -94,15 +94,16 @@ def read_rows(path: Path) -> Rows:
     """
     try:
         file = io.StringIO(read_text(path, MOST_BYTES), newline="")
-        reader = csv.DictReader(file, strict=True, skipinitialspace=True)
-        _check_columns(path, reader.fieldnames or ())
-        rows = tuple(_row(path, reader.line_num, values) for values in reader)
     except OSError as error:
         raise FileError(path, "", error.strerror or str(error)) from error
     except UnicodeDecodeError as error:
         raise FileError(path, "", "not UTF-8 text") from error
+    reader = csv.DictReader(file, strict=True, skipinitialspace=True)
+    try:
+        _check_columns(path, reader.fieldnames or ())
+        rows = tuple(_row(path, reader.line_num, values) for values in reader)
     except csv.Error as error:
-        raise FileError(path, "", str(error)) from error
+        raise FileError(path, f"line {reader.reader.line_num}", str(error)) from error
     if not rows:
         raise FileError(path, "", "no flows; expected one a line")
     return Rows(path, rows)

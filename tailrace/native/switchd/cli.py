@@ -20,6 +20,7 @@ from tailrace.native.switchd.lossless import buffer_config, pfc_configs
 from tailrace.native.switchd.options import PROGRAM, OptionError, Options, make_parser, parse_options
 from tailrace.words import heap
 from tailrace.words.errors import Error
+from tailrace.words.files import MOST_TEXT_BYTES, read_bytes
 from tailrace.words.text import one_line, printable
 
 if TYPE_CHECKING:
@@ -239,9 +240,9 @@ def _load(path: Path | None) -> Program | None:
 
 def _read(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        return read_bytes(path, MOST_TEXT_BYTES)
     except OSError as error:
-        raise StartError(f"{path}: {error.strerror}") from error
+        raise StartError(f"{path}: {error.strerror or error}") from error
 
 
 def _tls(options: Options) -> Tls | None:

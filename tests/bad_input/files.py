@@ -1,0 +1,330 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The cases of files: a good one of each format, what it can get wrong, and the commands that read it."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from tests.bad_input import broken
+from tests.bad_input.broken import Broken
+from tests.bad_input.case import ROOT, Case
+
+VIRTUAL = ("--target", "virtual")
+SMALL = (*VIRTUAL, "--workload", "permutation:size=1KiB")
+HUGE = "9" * broken.DIGITS
+
+
+def cases(group: str, words: tuple[str, ...], found: Iterable[Broken], status: int = 2) -> Iterator[Case]:
+    """A case of each broken file; the word with FILE names it, and each line must."""
+    name = next(part for word in words for part in word.split("=") if part.startswith("FILE"))
+    for what, content, says in found:
+        yield Case(f"{group}: {what}", words, (name, *says), {name: content}, status=status)
+
+
+# ---- TOML: experiments, distributions ----
+
+EXPERIMENT = {
+    "scheme": '"flowcut:variant=nic"',
+    "topology": '"leaf-spine:leaves=2,spines=2,hosts=1"',
+    "workload": '"permutation:size=1KiB"',
+    "fault": '["drop:rate=0.01"]',
+    "seed": "3",
+    "target": '"virtual"',
+    "time_scale": "1",
+    "transport": '"gbn"',
+    "window": '"64KiB"',
+    "mtu": '"1KiB"',
+    "reorder": "3",
+    "pfc": '"default"',
+    "controller": '"told"',
+    "sample": '"10us"',
+    "follow": "[1]",
+    "gaps": "true",
+}
+_TOML_WRONG = ("nan", "-inf", "-1", "[[]]", "{a = 1}", "1979-05-27", '"\\u001b[2J"', '"a\\u0000b"', '"-"')
+_RIGHT = {("time_scale", "-1"): False}
+
+
+def toml(values: dict[str, str]) -> str:
+    """A TOML file of keys and literals."""
+    return "".join(f"{key} = {value}\n" for key, value in values.items())
+
+
+def experiments() -> Iterator[Broken]:
+    """Of an experiment."""
+    for key, value in itertools.product(EXPERIMENT, _TOML_WRONG):
+        yield Broken(f"{key} = {value}", toml(EXPERIMENT | {key: value}), (key,))
+    for key in ("seed", "time_scale", "reorder"):
+        yield Broken(f"{key} of a million digits", toml(EXPERIMENT | {key: HUGE}))
+        yield Broken(f"{key} beyond 64 bits", toml(EXPERIMENT | {key: str(1 << 200)}), (key,))
+    good = toml(EXPERIMENT)
+    yield Broken("no scheme", toml({key: value for key, value in EXPERIMENT.items() if key != "scheme"}), ("scheme",))
+    yield Broken("an unknown key", good + "colour = 1\n", ("colour",))
+    yield Broken("a key twice", good + "seed = 4\n", ("line",))
+    yield Broken("a table twice", good + "[scale.paper]\nseed = 1\n[scale.paper]\nseed = 2\n", ("line",))
+    yield Broken("an unknown scale", good + "[scale.tiny]\nseed = 1\n", ("scale.tiny",))
+    yield Broken("a scale of nothing", good + "[scale]\npaper = 3\n", ("scale.paper",))
+    yield Broken("seeds of a scale", good + '[scale.paper]\nseed = "9..1"\n', ("scale.paper.seed",))
+    yield Broken("seeds elsewhere", good + '[elsewhere]\nseed = "x"\n', ("elsewhere.seed",))
+    yield Broken("a label that leads elsewhere", good + '[schemes]\n"../x" = "ecmp"\n', ("schemes.../x",))
+    yield Broken("a label of nothing", good + '[schemes]\n"" = "ecmp"\n', ("schemes.",))
+    yield Broken("a scheme that is none", good + '[schemes]\na = "magic"\n', ("schemes.a",))
+    yield Broken("a scheme that is a list", good + "[schemes]\na = []\n", ("schemes.a",))
+    yield Broken("tables below tables", good + "[a" + ".a" * 5000 + "]\n")
+    yield Broken("deep lists", good + "x = " + "[" * broken.DEEP)
+    yield Broken("deep tables", good + "x = " + "{a=" * broken.DEEP)
+    yield Broken("no value", good + "x =\n", ("line",))
+    yield Broken("an open text", good + 'x = "\n', ("line",))
+    yield Broken("a bad escape", good + 'x = "\\q"\n', ("line",))
+    yield Broken("JSON", '{"scheme": "ecmp"}', ("line",))
+    yield Broken("one line of 1 MiB", "x" * (1 << 20))
+    yield Broken("words of 1 MiB", toml(EXPERIMENT | {"topology": f'"leaf-spine:leaves={"9" * (1 << 20)}"'}), ("topology",))
+    for place in (3, 17, 60, 131):
+        yield Broken(f"cut at {place}", good[:place])
+
+
+CDF = {
+    "name": '"mine"',
+    "unit": '"bytes"',
+    "measured": '"here"',
+    "source": '"me"',
+    "points": "[[100, 0.0], [2000, 0.5], [9000, 1.0]]",
+}
+
+
+def distributions() -> Iterator[Broken]:
+    """Of a distribution of flow sizes."""
+    for key in CDF:
+        yield Broken(f"no {key}", toml({name: value for name, value in CDF.items() if name != key}), (key,))
+        yield Broken(f"{key} = 1", toml(CDF | {key: "1"}), (key,))
+    for what, points in {
+        "none": "[]",
+        "one number": "[[1]]",
+        "three numbers": "[[1, 0.0, 1.0]]",
+        "backwards": "[[2000, 0.0], [100, 1.0]]",
+        "falling": "[[1, 0.5], [2, 0.4], [3, 1.0]]",
+        "short of 1": "[[1, 0.0], [2, 0.9]]",
+        "beyond 1": "[[1, 0.0], [2, 1.5]]",
+        "not a number": "[[1, nan], [2, 1.0]]",
+        "infinite": "[[1, 0.0], [2, inf]]",
+        "negative": "[[-1, 0.0], [2, 1.0]]",
+        "a size of 2^70": f"[[1, 0.0], [{1 << 70}, 1.0]]",
+        "a fraction of a byte": "[[1.5, 0.0], [2, 1.0]]",
+        "texts": '[["1", "0"], ["2", "1"]]',
+        "a million digits": f"[[1, 0.0], [{HUGE}, 1.0]]",
+    }.items():
+        says = () if what == "a million digits" else ("points",)
+        yield Broken(f"points: {what}", toml(CDF | {"points": points}), says)
+    yield Broken("packets", toml(CDF | {"unit": '"packets"'}), ("unit",))
+    yield Broken("an unknown key", toml(CDF | {"x": "1"}), ("x",))
+
+
+# ---- CSV ----
+
+_HEAD = "src,dst,bytes,start,sport,after\n"
+
+
+def flows() -> Iterator[Broken]:
+    """Of a file of flows."""
+    good = "h1,h2,1KiB,0,1000,\n"
+    for what, head in {
+        "no header": good,
+        "a column twice": "src,dst,bytes,start,src\n",
+        "an unknown column": "src,dst,bytes,start,colour\n",
+        "a column missing": "src,dst,bytes\n",
+        "a BOM": "\ufeff" + _HEAD,
+        "semicolons": "src;dst;bytes;start\n",
+        "a column of a million letters": "src,dst,bytes,start," + "x" * 10**6 + "\n",
+    }.items():
+        yield Broken(what, head + good, () if "million" in what else ("line 1",))
+    for what, row in {
+        "a cell too many": "h1,h2,1,0,1,,7\n",
+        "a cell too few": "h1,h2\n",
+        "an unknown host": "h1,h77,1,0,,\n",
+        "to itself": "h1,h1,1,0,,\n",
+        "to itself by address": "h1,10.0.1.2,1,0,,\n",
+        "no bytes": "h1,h2,0,0,,\n",
+        "negative bytes": "h1,h2,-5,0,,\n",
+        "bytes without end": "h1,h2,inf,0,,\n",
+        "bytes of a million digits": f"h1,h2,{HUGE},0,,\n",
+        "bytes with a unit of time": "h1,h2,1ms,0,,\n",
+        "half a byte": "h1,h2,0.5,0,,\n",
+        "an exponent": "h1,h2,1e3,0,,\n",
+        "a negative start": "h1,h2,1,-1ns,,\n",
+        "a start that is none": "h1,h2,1,now,,\n",
+        "a start beyond 64 bits": f"h1,h2,1,{1 << 64},,\n",
+        "port 0": "h1,h2,1,0,0,\n",
+        "port 65536": "h1,h2,1,0,65536,\n",
+        "port x": "h1,h2,1,0,x,\n",
+        "a port of other digits": "h1,h2,1,0,²,\n",
+        "a port of a million digits": f"h1,h2,1,0,{HUGE},\n",
+        "after a text": "h1,h2,1,0,,first\n",
+        "after digits of others": "h1,h2,1,0,,²\n",
+        "escapes": "\x1b[31mh1,h2,1,0,,\n",
+        "an open quote": '"h1,h2,1,0,,\n',
+        "a NUL": "h\0,h2,1,0,,\n",
+    }.items():
+        yield Broken(what, _HEAD + row, () if "quote" in what else ("line 2",))
+    yield Broken("after itself", _HEAD + "h1,h2,1,0,,1\n")
+    yield Broken("after one that is not there", _HEAD + "h1,h2,1,0,,9\n")
+    yield Broken("after each other", _HEAD + "h1,h2,1,0,,2\nh2,h1,1,0,,1\n")
+    yield Broken("after somebody else's", _HEAD + "h3,h4,1,0,,\nh1,h2,1,0,,1\n")
+    yield Broken("only a header", _HEAD)
+    yield Broken("a field of 1 MiB", _HEAD + "h1," + "x" * (1 << 20) + ",1,0,,\n")
+
+
+# ---- JSON ----
+
+TOPOLOGY: dict[str, Any] = {
+    "hosts": {
+        "h1": {"ip": "10.0.1.1/24", "mac": "08:00:00:00:01:11"},
+        "h2": {"ip": "10.0.2.2/24", "mac": "08:00:00:00:02:22"},
+    },
+    "switches": {"s1": {}, "s2": {}},
+    "links": [["h1", "s1-p1"], ["h2", "s2-p1"], ["s1-p2", "s2-p2", "1ms", 10]],
+}
+
+
+def topologies() -> Iterator[Broken]:
+    """Of p4lang's topology.json."""
+    for key, kind in (("hosts", "table"), ("switches", "table"), ("links", "list")):
+        for what, value in broken.WRONG[kind]:
+            yield Broken(f"{key} is {what}", json.dumps(TOPOLOGY | {key: value}), (key,))
+        yield Broken(f"no {key}", json.dumps(broken.without(TOPOLOGY, (key,))), (key,))
+    for what, link in {
+        "a number": 1,
+        "no ends": [],
+        "one end": ["h1"],
+        "five parts": ["s1-p3", "s2-p3", 1, 1, 1],
+        "ends that are numbers": [1, 2],
+        "an unknown switch": ["s1-p3", "s9-p3"],
+        "no port": ["s1", "s2-p3"],
+        "port 0": ["s1-p0", "s2-p3"],
+        "a port beyond all": ["s1-p9999999", "s2-p3"],
+        "a port twice": ["s1-p2", "s2-p3"],
+        "two hosts": ["h1", "h2"],
+        "a host again": ["h1", "s2-p3"],
+        "a switch with itself": ["s1-p3", "s1-p4"],
+        "a negative latency": ["s1-p3", "s2-p3", -1],
+        "latency NaN": ["s1-p3", "s2-p3", broken._Literal("NaN")],
+        "latency of a text": ["s1-p3", "s2-p3", "soon"],
+        "bandwidth 0": ["s1-p3", "s2-p3", 0, 0],
+        "bandwidth without end": ["s1-p3", "s2-p3", 0, broken._Literal("1e999")],
+        "bandwidth of a text": ["s1-p3", "s2-p3", 0, "fast"],
+        "escapes": ["\x1b[31m-p3", "s2-p3"],
+    }.items():
+        document = TOPOLOGY | {"links": [*TOPOLOGY["links"], link]}
+        yield Broken(f"a link: {what}", broken.json_bytes(document), ())
+    for what, host in {
+        "a number": 1,
+        "no ip": {},
+        "ip is a number": {"ip": 1},
+        "ip is none": {"ip": "10.0.0.256/24"},
+        "ip is a path": {"ip": "../../etc"},
+        "IPv6": {"ip": "::1"},
+        "mac is none": {"ip": "10.0.1.1/24", "mac": "no"},
+        "mac is a list": {"ip": "10.0.1.1/24", "mac": []},
+        "another's ip": {"ip": "10.0.2.2/24"},
+    }.items():
+        yield Broken(f"a host: {what}", json.dumps(broken.set_at(TOPOLOGY, ("hosts", "h1"), host)), ())
+    for name in ("../x", "a/b", "", "-", "a" * 65, "a b", "x\x1b[2J", "ü", "a\0"):
+        yield Broken(
+            f"a switch called {ascii(name[:9])}",
+            json.dumps(broken.set_at(TOPOLOGY, ("switches", name), {})),
+            ("switches",),
+        )
+    yield Broken("a host without a link", json.dumps(broken.set_at(TOPOLOGY, ("hosts", "h3"), {"ip": "10.0.3.3/24"})), ("h3",))
+    yield Broken("too many switches", json.dumps(TOPOLOGY | {"switches": dict.fromkeys(map(str, range(70_000)))}))
+    yield Broken("a network in two parts", json.dumps(TOPOLOGY | {"links": TOPOLOGY["links"][:2]}))
+
+
+RUN_FILE: dict[str, Any] = {
+    "topology": "leaf-spine:leaves=2,spines=2,hosts=1",
+    "scheme": "ecmp",
+    "target": "native",
+    "tick_ns": 1000,
+    "relay": None,
+    "switches": {"leaf1": {"address": "127.0.0.1:1", "device_id": 1, "program": "ecmp"}},
+}
+_RUN_KEYS: dict[str, tuple[tuple[Any, ...], str]] = {
+    "topology": (("topology",), "text"),
+    "target": (("target",), "text"),
+    "tick_ns": (("tick_ns",), "number"),
+    "switches": (("switches",), "table"),
+    "switches.leaf1.address": (("switches", "leaf1", "address"), "text"),
+    "switches.leaf1.device_id": (("switches", "leaf1", "device_id"), "number"),
+    "switches.leaf1.program": (("switches", "leaf1", "program"), "text"),
+}
+
+
+def run_files() -> Iterator[Broken]:
+    """Of the run file of a running network."""
+    yield from broken.of_json(RUN_FILE, _RUN_KEYS)
+    yield Broken("no switches", json.dumps(RUN_FILE | {"switches": {}}), ("switches",))
+    for what, change in {
+        "an unknown topology": {"topology": "moebius"},
+        "a topology of a million hosts": {"topology": "leaf-spine:leaves=1000,spines=2,hosts=1000"},
+        "a scheme that is a list": {"scheme": []},
+        "a scheme without end": {"scheme": "x" * (1 << 17)},
+        "time that stands still": {"time_scale": 0},
+        "time beyond all": {"time_scale": 1e300},
+        "links of nothing": {"down": [["leaf1"]]},
+        "a switch called ../x": {"switches": {"../x": RUN_FILE["switches"]["leaf1"]}},
+        "plug-ins that are numbers": {"plugins": [1]},
+        "pfc of a text": {"pfc": "on"},
+        "a relay that is a number": {"relay": 5},
+    }.items():
+        yield Broken(what, json.dumps(RUN_FILE | change))
+
+
+def whole_formats() -> Iterator[Broken]:
+    """What no JSON file may be."""
+    yield from broken.places()
+
+
+def all_cases() -> Iterator[Case]:
+    """Every case with a file that people write."""
+    run = ("tailrace", "run", "FILE.toml")
+    yield from cases("experiment", run, itertools.chain(broken.places(), experiments()))
+    yield from cases("compare", ("tailrace", "compare", "FILE.toml"), broken.places())
+    yield from cases("sweep", ("tailrace", "sweep", "FILE.toml", "--set", "seed=1,2"), broken.places())
+    cdf = ("tailrace", "run", "--scheme", "ecmp", "--workload", "random:cdf=FILE.toml,load=0.5,duration=1us", *VIRTUAL)
+    cdf = tuple(word if not word.startswith("random") else "random:cdf=FILE.toml" for word in cdf)
+    yield from cases("cdf", cdf, itertools.chain(broken.places(), distributions()))
+    csv = ("tailrace", "run", "--scheme", "ecmp", "--workload", "FILE.csv", *VIRTUAL)
+    yield from cases("flows", csv, itertools.chain(broken.places(), flows()))
+    topology = ("tailrace", "topology", "FILE.json")
+    yield from cases("topology", topology, itertools.chain(broken.places(), topologies(), broken.of_json_text(TOPOLOGY)))
+    run_file = ("tailrace", "tables", "--run", "FILE")
+    yield from cases("run file", run_file, itertools.chain(broken.places(), run_files(), broken.of_json_text(RUN_FILE)))
+    build = ROOT / "p4src" / "build"
+    program = (build / "ecmp.json").read_bytes()
+    yield from cases("program", ("switch", "FILE"), itertools.chain(broken.places(), programs(json.loads(program))))
+    p4info = (build / "ecmp.p4info.txtpb").read_bytes()
+    yield from cases(
+        "p4info",
+        ("tailrace", "tables", "--address", "s1=127.0.0.1:1", "--p4info", "FILE"),
+        itertools.chain(broken.places(text=False), p4infos(p4info.decode())),
+    )
+
+
+def programs(program: Any) -> Iterator[Broken]:
+    """Of BMv2 JSON."""
+    yield from broken.of_json_text(program)
+    for key in ("header_types", "headers", "parsers", "deparsers", "pipelines", "actions"):
+        if key != "actions":  # else it is told where the first one is called
+            yield Broken(f"no {key}", json.dumps(broken.without(program, (key,))), (key,))
+        yield Broken(f"{key} is a number", json.dumps(program | {key: 5}), (key,))
+
+
+def p4infos(text: str) -> Iterator[Broken]:
+    """Of P4Info as text."""
+    yield Broken("cut", text[: len(text) // 2])
+    yield Broken("an unknown field", "colour: 1\n" + text)
+    yield Broken("an id twice", text + text)
+    yield Broken("a number beyond 32 bits", "tables { preamble { id: 99999999999999999999 } }")
+    yield Broken("deep", "type_info { " * 5000)
+    yield Broken("a JSON", "{}")
