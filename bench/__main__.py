@@ -19,7 +19,9 @@ import grpc
 from bench import core, footprint, holdup, htsim, lookups, pipeline, program, ranks, tables, virtual
 from bench.quiet import measured
 from bench.result import Result, table
-from tailrace.words.errors import Error
+from tailrace.words.arguments import Parser
+from tailrace.words.errors import Error, SpecError
+from tailrace.words.text import one_line
 
 BENCHMARKS: dict[str, Callable[[bool], list[Result]]] = {
     "pipeline": pipeline.run,
@@ -58,7 +60,7 @@ def _document(results: Sequence[Result], quick: bool) -> dict[str, object]:
 
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="python -m bench", description="Speed and size of the native switch and of virtual networks."
     )
     parser.add_argument(
@@ -98,28 +100,42 @@ def watched(benchmark: Callable[[], list[Result]]) -> list[Result]:
     return [result if result.noise else replace(result, noise=(found.noise,)) for result in found.value]
 
 
+def _case(arguments: argparse.Namespace) -> program.Case | None:
+    """The program of one's own, if there is one.
+
+    Raises:
+        OSError, SpecError: its files are no good.
+    """
+    if arguments.program is None:
+        return None
+    try:
+        return program.Case.read(arguments.program, arguments.entries, arguments.packets, arguments.port)
+    except Error as error:
+        raise SpecError(str(error)) from error
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the chosen benchmarks. Returns 0, 1 when one could not run, 2 when the output cannot be written."""
     arguments = _arguments(argv)
     chosen = [] if arguments.program else arguments.only or [*BENCHMARKS, CLOSED_LOOP]
     results: list[Result] = []
     try:
+        case = _case(arguments)
         arguments.out.mkdir(parents=True, exist_ok=True)
         for name, benchmark in (BENCHMARKS | ASKED_FOR).items():
             if name in chosen:
                 print(f"bench: {name}", file=sys.stderr)
                 results += watched(partial(benchmark, arguments.quick))
-        if arguments.program:
-            case = program.Case.read(arguments.program, arguments.entries, arguments.packets, arguments.port)
+        if case is not None:
             results += watched(partial(program.run, case, arguments.quick))
         document = json.dumps(_document(results, arguments.quick), indent=1)
         (arguments.out / "bench.json").write_text(document + "\n", "utf-8")
-    except OSError as error:
-        print(f"bench: {error}", file=sys.stderr)
+    except (OSError, SpecError) as error:
+        print(f"bench: {one_line(str(error))}", file=sys.stderr)
         return 2
     except FAILURES as error:
         text = error.details() if isinstance(error, grpc.Call) else error
-        print(f"bench: {text}", file=sys.stderr)
+        print(f"bench: {one_line(str(text))}", file=sys.stderr)
         return 1
     print(table(results), flush=True)
     return _closed_loop(arguments.out, arguments.quick) if CLOSED_LOOP in chosen else 0

@@ -66,6 +66,7 @@ class Case:
             CaseError: another one is no good.
         """
         program = programs.load(json.name.removesuffix(".json"), json.parent)
+        load_program(program.json, source=str(json))
         return cls(program, read_entries(entries), read_frames(packets), port)
 
 
@@ -83,9 +84,12 @@ def read_entries(path: Path) -> p4r.WriteRequest:
 def read_frames(path: Path) -> list[bytes]:
     """The frames of a capture. Raises OSError, CaseError."""
     try:
-        frames = [bytes(data) for data, _ in RawPcapReader(BytesIO(read_bytes(path, MOST_BYTES)))]
+        packets = list(RawPcapReader(BytesIO(read_bytes(path, MOST_BYTES))))
     except Scapy_Exception as error:
         raise CaseError(f"{path}: expected a capture (pcap): {error}") from None
+    frames = [bytes(data) for data, _ in packets]
+    if any(getattr(meta, "caplen", len(data)) != len(data) for data, meta in packets):
+        raise CaseError(f"{path}: cut off within a frame")
     if not frames or any(not 0 < len(frame) <= MOST_FRAME_BYTES for frame in frames):
         raise CaseError(f"{path}: expected frames of 1 to {MOST_FRAME_BYTES} bytes")
     return frames

@@ -25,7 +25,9 @@ from conformance.bmv2 import EXECUTABLE, available
 from conformance.golden import write_golden
 from conformance.program import CompiledProgram, ConformanceError, has_hints, load_programs
 from conformance.run import Row, run_program
+from tailrace.p4rt.errors import ProgramError
 from tailrace.toolchain.artifacts import P4_BUILD, ROOT
+from tailrace.words.arguments import Parser
 
 TESTS = ROOT / "tests"
 BUILD = TESTS / "programs" / "build"
@@ -38,9 +40,7 @@ HEAD = " ".join(f"{name:{layout}}" for name, layout in COLUMNS)
 
 def arguments(argv: list[str] | None) -> argparse.Namespace:
     """Parse the command line."""
-    parser = argparse.ArgumentParser(
-        prog="conformance", description=__doc__.splitlines()[0] if __doc__ else ""
-    )
+    parser = Parser(prog="conformance", description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--out", type=Path, help="folder for conformance.json")
     parser.add_argument(
         "--packets", type=int, default=100_000, help="packets a program (default: %(default)s)"
@@ -143,7 +143,7 @@ def main(argv: list[str] | None = None) -> int:
                 record(programs, options.seed, log)
                 return 0
             return compare_all(programs, options, log)
-    except (ConformanceError, OSError) as error:
+    except (ConformanceError, ProgramError, OSError) as error:
         print(f"conformance: {error}", file=sys.stderr)
         return 2
     except grpc.RpcError as error:

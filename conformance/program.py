@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from finsy.proto import p4i
-from google.protobuf import text_format
+
+from tailrace.p4rt.programs import load
 
 Json = dict[str, Any]
 HINTS = Path(__file__).parent / "hints"
@@ -97,11 +98,11 @@ def load_programs(build_dir: Path, only: str | None = None) -> list[CompiledProg
     programs = []
     for path in sorted(build_dir.glob("*.json")):
         if only is None or path.stem == only:
-            data = path.read_bytes()
-            info = text_format.Parse(
-                (build_dir / f"{path.stem}.p4info.txtpb").read_text("utf-8"), p4i.P4Info()
+            found = load(path.stem, build_dir)
+            hints = Hints.load(path.stem)
+            programs.append(
+                CompiledProgram(path.stem, found.json, json.loads(found.json), found.p4info, hints)
             )
-            programs.append(CompiledProgram(path.stem, data, json.loads(data), info, Hints.load(path.stem)))
     if not programs:
         raise ConformanceError(f"{build_dir}: no compiled program" + (f" called {only!r}" if only else ""))
     return programs

@@ -22,6 +22,7 @@ import select
 import shutil
 import signal
 import socket
+import stat
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
@@ -106,7 +107,9 @@ def remove_stale() -> list[Path]:
     gone = []
     for ledger in Path(tempfile.gettempdir()).glob(f"{PREFIX}*/{LEDGER}"):
         with suppress(OSError, ValueError, KeyError):
-            if ledger.stat().st_uid != os.getuid():
+            # what lies in a folder of ours nobody else can have put there, nor exchange while it is read
+            folder = ledger.parent.lstat()
+            if folder.st_uid != os.getuid() or not stat.S_ISDIR(folder.st_mode):
                 continue
             entry = json.loads(ledger.read_text())
             if start_time(entry["pid"]) != entry["start_ticks"]:

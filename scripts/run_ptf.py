@@ -253,6 +253,8 @@ def main() -> int:
     parser.add_argument("--parts", type=int, default=1, help="how many runs share the files of tests")
     parser.add_argument("tests", nargs="*", help="names of tests or groups (default: all)")
     options = parser.parse_args()
+    if options.parts < 1:
+        parser.error("--parts must be at least 1")
     signal.signal(signal.SIGTERM, interrupt)
     try:
         return run_parts(options) if options.parts > 1 and not options.tests else run_tests(options)

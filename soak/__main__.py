@@ -7,7 +7,6 @@ input.
 
 from __future__ import annotations
 
-import argparse
 import gc
 import json
 import subprocess
@@ -23,6 +22,8 @@ from soak.run import Found, run
 from soak.scenario import VERSION, Scenario, draw
 from soak.shrink import shrink
 from tailrace.words import SpecError
+from tailrace.words.arguments import Parser
+from tailrace.words.text import one_line
 
 COLLECTS_EVERY = 16
 """Scenarios after which cycles are looked for: within one it would take a tenth of its time."""
@@ -60,9 +61,17 @@ def _range(text: str) -> range:
     return found
 
 
+def _scenario(text: str) -> Scenario:
+    """The scenario that a text is. Raises SpecError: it is none."""
+    try:
+        return msgspec.json.decode(text, type=Scenario)
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        raise SpecError(f"--scenario: {error}") from error
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """The command line; returns the exit code."""
-    parser = argparse.ArgumentParser(prog="soak", description=__doc__, allow_abbrev=False)
+    parser = Parser(prog="soak", description=__doc__, allow_abbrev=False)
     parser.add_argument("--seeds", default="1..200", help="a range such as 1..200")
     parser.add_argument("--seed", type=int, help="one seed, and what it draws")
     parser.add_argument("--scenario", help="a scenario as --seed prints it")
@@ -70,14 +79,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--workers", type=int, default=1, help="processes")
     parser.add_argument("--record", type=Path, help="file to add a line to: which seeds were done")
     options = parser.parse_args(argv)
+    if options.workers < 1:
+        parser.error("--workers must be at least 1")
     try:
         if options.scenario is not None:
-            return _one(msgspec.json.decode(options.scenario, type=Scenario), shrinks=options.shrink)
+            return _one(_scenario(options.scenario), shrinks=options.shrink)
         if options.seed is not None:
             return _one(draw(options.seed), shrinks=options.shrink)
         return _many(_range(options.seeds), options.workers, options.record)
-    except (SpecError, msgspec.DecodeError) as error:
-        print(f"soak: {error}", file=sys.stderr)
+    except SpecError as error:
+        print(f"soak: {one_line(str(error))}", file=sys.stderr)
         return 2
 
 

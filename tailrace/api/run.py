@@ -315,8 +315,13 @@ def sweep(
         parsed.append(make_axis("seed", map(str, chosen.seeds)))
     found = points(chosen, parsed, target)
     folder = None if out is None else Path(out)
-    settled = None if store is None else keeper(Store(Path(store)), display)
     wanted = [one.task for one in found]
+    settled = None
+    if store is not None:
+        kept = Store(Path(store))
+        for scheme in {task.experiment.scheme.partition(":")[0] for task in wanted}:
+            kept.of(scheme)  # what is no store is told before anything runs
+        settled = keeper(kept, display)
     ends = run_all(wanted, folder, Where(workers, cluster), display, again=again, settled=settled)
     ended = []
     for one in found:

@@ -35,6 +35,8 @@ from tailrace.words import Error, SpecError
 
 NOTHING_KEPT = "no results were written"
 
+_RANK_DIGITS = 9
+
 
 @dataclass(frozen=True, slots=True)
 class Output:
@@ -66,8 +68,8 @@ def with_ranks(text: str) -> Iterator[int | World]:
         SpecError: neither is asked for, or there is no MPI.
     """
     if text != NAME:
-        if not text.isascii() or not text.isdigit():
-            raise SpecError(f"--ranks: expected a number or {NAME}, found '{text}'")
+        if not text.isascii() or not text.isdigit() or len(text) > _RANK_DIGITS:
+            raise SpecError(f"--ranks: expected a number or {NAME}, found {text[:40]!r}")
         yield int(text)
         return
     world = World()

@@ -9,7 +9,6 @@ of its sources and by the interpreter. Compiled or not, NICs do exactly the same
 
 from __future__ import annotations
 
-import argparse
 import importlib.metadata
 import os
 import shlex
@@ -21,6 +20,7 @@ from tailrace.toolchain import confined
 from tailrace.toolchain.artifacts import ROOT
 from tailrace.toolchain.cache import Folder, open_folder, root
 from tailrace.toolchain.cc import BuildError, compiler, ended_in_order, failure
+from tailrace.words.arguments import Parser
 
 TOOLS = ("mypy", "setuptools")
 STAMP = "mypy.txt"
@@ -93,7 +93,7 @@ def _compile(scratch: Path) -> Path:
 
 def main(arguments: list[str] | None = None) -> int:
     """The command; prints the folder."""
-    parser = argparse.ArgumentParser(prog="hosts_build", description="Compiles the NICs with mypyc.")
+    parser = Parser(prog="hosts_build", description="Compiles the NICs with mypyc.")
     parser.add_argument("--cache", type=Path, help="folder for what is compiled (default: the usual cache)")
     try:
         folder = build(parser.parse_args(arguments).cache)

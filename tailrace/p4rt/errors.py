@@ -3,7 +3,7 @@
 
 ControllerError          a run fails (exit status 1)
 ├── ProgramError         a compiled program is missing or no good
-├── TlsError             TLS files cannot be used
+├── TlsError             TLS files cannot be used (exit status 2)
 └── SwitchError          something about one switch, which it names
     ├── UnreachableError     nobody answers, or the switch went away
     ├── ElectionError        another controller is primary, or has our election id
@@ -17,7 +17,7 @@ ControllerError          a run fails (exit status 1)
 
 from __future__ import annotations
 
-from tailrace.words.errors import Error
+from tailrace.words.errors import Error, SpecError
 
 
 class ControllerError(Error):
@@ -28,8 +28,8 @@ class ProgramError(ControllerError):
     """A compiled program is missing, or is no good."""
 
 
-class TlsError(ControllerError):
-    """A TLS file cannot be used."""
+class TlsError(ControllerError, SpecError):
+    """A TLS file cannot be used, which is bad input (exit status 2)."""
 
 
 class SwitchError(ControllerError):

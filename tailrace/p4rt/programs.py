@@ -15,6 +15,8 @@ from google.protobuf import text_format
 from tailrace.p4rt.errors import ProgramError
 from tailrace.toolchain.artifacts import P4_BUILD
 from tailrace.words import plugins
+from tailrace.words.files import MOST_TEXT_BYTES, read_bytes
+from tailrace.words.text import one_line
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -128,7 +130,7 @@ def load(name: str, build: Path | None = None) -> Program:
         ProgramError: a file is missing or no good, or several folders have one of that name.
     """
     if build is not None:
-        return _read(name, build)
+        return _read(name, build.absolute())
     found = [folder for folder in (P4_BUILD, *plugins.builds()) if (folder / f"{name}.json").exists()]
     if len(found) > 1:
         raise ProgramError(f"program {name}: there is one in {found[0]}, and one in {found[1]}")
@@ -139,14 +141,14 @@ def load(name: str, build: Path | None = None) -> Program:
 def _read(name: str, build: Path) -> Program:
     info_path, json_path = build / f"{name}.p4info.txtpb", build / f"{name}.json"
     try:
-        info_text, json = info_path.read_bytes(), json_path.read_bytes()
+        info_text, json = (read_bytes(path, MOST_TEXT_BYTES) for path in (info_path, json_path))
     except OSError as error:
         raise ProgramError(f"program {name}: {error.filename}: {error.strerror}") from None
     info = p4i.P4Info()
     try:
         text_format.Parse(info_text, info)
-    except (text_format.ParseError, UnicodeDecodeError) as error:
-        raise ProgramError(f"program {name}: {info_path}: {str(error).splitlines()[0]}") from None
+    except (ValueError, RecursionError, text_format.ParseError) as error:
+        raise ProgramError(f"program {name}: {info_path}: {one_line(str(error))}") from None
     digest = hashlib.sha256(info_text + b"\0" + json).digest()
     cookie = int.from_bytes(digest[:8], "big")
     return Program(name, json_path, info, P4Schema(info), json, digest.hex(), cookie)

@@ -28,12 +28,13 @@ def read_bytes(path: Path, most: int = MOST_BYTES) -> bytes:
         opened = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except ValueError:
         raise OSError(errno.EINVAL, "no name that a file can have", name) from None
-    with os.fdopen(opened, "rb") as file:
-        mode = os.fstat(opened).st_mode
+    mode = os.fstat(opened).st_mode
+    if not stat.S_ISREG(mode):
+        os.close(opened)
         if stat.S_ISDIR(mode):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), name)
-        if not stat.S_ISREG(mode):
-            raise OSError(errno.EINVAL, "no regular file", name)
+        raise OSError(errno.EINVAL, "no regular file", name)
+    with os.fdopen(opened, "rb") as file:
         # one byte more than allowed tells: sizes that the kernel states need not be true, as in /proc
         data = file.read(most + 1)
     if len(data) > most:

@@ -60,7 +60,7 @@ def places(*, text: bool = True) -> Iterator[Broken]:
         yield Broken("UTF-16", '{"a": 1}'.encode("utf-16"))
         yield Broken("surrogates", b'{"\xed\xa0\x80": 1}')
         yield Broken("half a character", b'a = "\xe2\x82"')
-        yield Broken("escapes", "\x1b]0;title\x07\x1b[31mred\r\nnext".encode())
+        yield Broken("escapes", b"\x1b]0;title\x07\x1b[31mred\r\nnext")
 
 
 def set_at(document: Any, path: tuple[Any, ...], value: Any) -> Any:
@@ -144,7 +144,9 @@ WRONG: dict[str, tuple[tuple[str, Any], ...]] = {
 """Values that a key of a kind does not take."""
 
 
-def of_json(document: Any, keys: dict[str, tuple[tuple[Any, ...], str]], *, missing: bool = True) -> Iterator[Broken]:
+def of_json(
+    document: Any, keys: dict[str, tuple[tuple[Any, ...], str]], *, missing: bool = True
+) -> Iterator[Broken]:
     """Documents in which one key is not as it should be.
 
     Args:

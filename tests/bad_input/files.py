@@ -61,7 +61,9 @@ def experiments() -> Iterator[Broken]:
         yield Broken(f"{key} of a million digits", toml(EXPERIMENT | {key: HUGE}))
         yield Broken(f"{key} beyond 64 bits", toml(EXPERIMENT | {key: str(1 << 200)}), (key,))
     good = toml(EXPERIMENT)
-    yield Broken("no scheme", toml({key: value for key, value in EXPERIMENT.items() if key != "scheme"}), ("scheme",))
+    yield Broken(
+        "no scheme", toml({key: value for key, value in EXPERIMENT.items() if key != "scheme"}), ("scheme",)
+    )
     yield Broken("an unknown key", good + "colour = 1\n", ("colour",))
     yield Broken("a key twice", good + "seed = 4\n", ("line",))
     yield Broken("a table twice", good + "[scale.paper]\nseed = 1\n[scale.paper]\nseed = 2\n", ("line",))
@@ -81,7 +83,11 @@ def experiments() -> Iterator[Broken]:
     yield Broken("a bad escape", good + 'x = "\\q"\n', ("line",))
     yield Broken("JSON", '{"scheme": "ecmp"}', ("line",))
     yield Broken("one line of 1 MiB", "x" * (1 << 20))
-    yield Broken("words of 1 MiB", toml(EXPERIMENT | {"topology": f'"leaf-spine:leaves={"9" * (1 << 20)}"'}), ("topology",))
+    yield Broken(
+        "words of 1 MiB",
+        toml(EXPERIMENT | {"topology": f'"leaf-spine:leaves={"9" * (1 << 20)}"'}),
+        ("topology",),
+    )
     for place in (3, 17, 60, 131):
         yield Broken(f"cut at {place}", good[:place])
 
@@ -163,7 +169,7 @@ def flows() -> Iterator[Broken]:
         "a port of a million digits": f"h1,h2,1,0,{HUGE},\n",
         "after a text": "h1,h2,1,0,,first\n",
         "after digits of others": "h1,h2,1,0,,²\n",
-        "escapes": "\x1b[31mh1,h2,1,0,,\n",
+        "a host of escapes": "\x1b[31mh1,h2,1,0,,\n",
         "an open quote": '"h1,h2,1,0,,\n',
         "a NUL": "h\0,h2,1,0,,\n",
     }.items():
@@ -232,12 +238,18 @@ def topologies() -> Iterator[Broken]:
         yield Broken(f"a host: {what}", json.dumps(broken.set_at(TOPOLOGY, ("hosts", "h1"), host)), ())
     for name in ("../x", "a/b", "", "-", "a" * 65, "a b", "x\x1b[2J", "ü", "a\0"):
         yield Broken(
-            f"a switch called {ascii(name[:9])}",
+            f"a switch called {name[:9]!a}",
             json.dumps(broken.set_at(TOPOLOGY, ("switches", name), {})),
             ("switches",),
         )
-    yield Broken("a host without a link", json.dumps(broken.set_at(TOPOLOGY, ("hosts", "h3"), {"ip": "10.0.3.3/24"})), ("h3",))
-    yield Broken("too many switches", json.dumps(TOPOLOGY | {"switches": dict.fromkeys(map(str, range(70_000)))}))
+    yield Broken(
+        "a host without a link",
+        json.dumps(broken.set_at(TOPOLOGY, ("hosts", "h3"), {"ip": "10.0.3.3/24"})),
+        ("h3",),
+    )
+    yield Broken(
+        "too many switches", json.dumps(TOPOLOGY | {"switches": dict.fromkeys(map(str, range(70_000)))})
+    )
     yield Broken("a network in two parts", json.dumps(TOPOLOGY | {"links": TOPOLOGY["links"][:2]}))
 
 
@@ -264,7 +276,7 @@ def run_files() -> Iterator[Broken]:
     """Of the run file of a running network."""
     yield from broken.of_json(RUN_FILE, _RUN_KEYS)
     yield Broken("no switches", json.dumps(RUN_FILE | {"switches": {}}), ("switches",))
-    for what, change in {
+    changes: dict[str, dict[str, Any]] = {
         "an unknown topology": {"topology": "moebius"},
         "a topology of a million hosts": {"topology": "leaf-spine:leaves=1000,spines=2,hosts=1000"},
         "a scheme that is a list": {"scheme": []},
@@ -276,13 +288,9 @@ def run_files() -> Iterator[Broken]:
         "plug-ins that are numbers": {"plugins": [1]},
         "pfc of a text": {"pfc": "on"},
         "a relay that is a number": {"relay": 5},
-    }.items():
+    }
+    for what, change in changes.items():
         yield Broken(what, json.dumps(RUN_FILE | change))
-
-
-def whole_formats() -> Iterator[Broken]:
-    """What no JSON file may be."""
-    yield from broken.places()
 
 
 def all_cases() -> Iterator[Case]:
@@ -291,18 +299,31 @@ def all_cases() -> Iterator[Case]:
     yield from cases("experiment", run, itertools.chain(broken.places(), experiments()))
     yield from cases("compare", ("tailrace", "compare", "FILE.toml"), broken.places())
     yield from cases("sweep", ("tailrace", "sweep", "FILE.toml", "--set", "seed=1,2"), broken.places())
-    cdf = ("tailrace", "run", "--scheme", "ecmp", "--workload", "random:cdf=FILE.toml,load=0.5,duration=1us", *VIRTUAL)
-    cdf = tuple(word if not word.startswith("random") else "random:cdf=FILE.toml" for word in cdf)
+    cdf = (
+        "tailrace",
+        "run",
+        "--scheme",
+        "ecmp",
+        "--workload",
+        "random:cdf=FILE.toml",
+        *VIRTUAL,
+    )
     yield from cases("cdf", cdf, itertools.chain(broken.places(), distributions()))
     csv = ("tailrace", "run", "--scheme", "ecmp", "--workload", "FILE.csv", *VIRTUAL)
     yield from cases("flows", csv, itertools.chain(broken.places(), flows()))
     topology = ("tailrace", "topology", "FILE.json")
-    yield from cases("topology", topology, itertools.chain(broken.places(), topologies(), broken.of_json_text(TOPOLOGY)))
+    yield from cases(
+        "topology", topology, itertools.chain(broken.places(), topologies(), broken.of_json_text(TOPOLOGY))
+    )
     run_file = ("tailrace", "tables", "--run", "FILE")
-    yield from cases("run file", run_file, itertools.chain(broken.places(), run_files(), broken.of_json_text(RUN_FILE)))
+    yield from cases(
+        "run file", run_file, itertools.chain(broken.places(), run_files(), broken.of_json_text(RUN_FILE))
+    )
     build = ROOT / "p4src" / "build"
     program = (build / "ecmp.json").read_bytes()
-    yield from cases("program", ("switch", "FILE"), itertools.chain(broken.places(), programs(json.loads(program))))
+    yield from cases(
+        "program", ("switch", "FILE"), itertools.chain(broken.places(), programs(json.loads(program)))
+    )
     p4info = (build / "ecmp.p4info.txtpb").read_bytes()
     yield from cases(
         "p4info",

@@ -29,6 +29,9 @@ from tailrace.words import SpecError
 
 Reader = Callable[[Network], Listing]
 
+_LONGEST_S = 86400.0
+"""Between two readings."""
+
 
 def source_of(options: SourceOptions) -> Source:
     """The options of the command line as cli.inspect.network takes them."""
@@ -60,6 +63,8 @@ def show(options: InspectOptions, read: Reader) -> Listing:
     """
     if options.rounds is not None and options.watch is None:
         raise SpecError("--rounds goes with --watch")
+    if options.watch is not None and not options.watch <= _LONGEST_S:
+        raise SpecError(f"--watch: expected at most {_LONGEST_S:g} seconds, found {options.watch:g}")
     where = None if options.where is None else Where(options.where)
     network = find(source_of(options.source))
     if options.watch is not None:

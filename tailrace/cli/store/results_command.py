@@ -81,11 +81,15 @@ def show_results(filters: Sequence[str], folder: Path | None, view: View, *, poo
         sys.stdout.write(json_text(msgspec.to_builtins(chosen), indent=1) + "\n")
     else:
         nothing = f"none of {len(found)} runs in {folder} has these words"
+        if not rows and bad:
+            _refuse(bad)
         show(Listing("runs", POOLED if pool else COLUMNS, tuple(rows), nothing=nothing), view)
     _refuse(bad)
 
 
 def _refuse(bad: Sequence[FileError]) -> None:
+    if len(bad) == 1:
+        raise bad[0]
     for error in bad[:_MOST_TOLD]:
         sys.stderr.write(f"tailrace: {one_line(str(error))}\n")
     if bad:

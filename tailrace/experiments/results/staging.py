@@ -41,6 +41,8 @@ def staged(out: Path) -> Iterator[Path]:
         RunError: the disk is full, or fails otherwise while results are written.
     """
     out = out.absolute()
+    if "\0" in str(out):
+        raise SpecError(f"{out}: no name that a folder can have")
     try:
         if out.exists() and not out.is_dir():
             raise SpecError(f"{out}: not a folder")

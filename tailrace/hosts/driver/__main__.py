@@ -21,6 +21,7 @@ from tailrace.hosts.driver.nic_run import NicRun
 from tailrace.hosts.driver.tcp_run import TcpRun
 from tailrace.hosts.errors import ConfigError, DeviceError, HostError, JobError
 from tailrace.words import SpecError, plugins
+from tailrace.words.arguments import Parser
 
 PROGRAM = "hosts.driver"
 _DESCRIPTION = """\
@@ -44,7 +45,7 @@ _EPILOG = "Exit: 0 done, 1 the run failed or flows are unfinished, 2 bad input, 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one job; the exit code."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog=f"python -m {PROGRAM}",
         description=_DESCRIPTION,
         epilog=_EPILOG,

@@ -55,6 +55,12 @@ _REFUSED = {
 }
 
 
+_MOST_NUMBER = (1 << 64) - 1
+"""What P4Runtime has for a device id; the others are smaller."""
+
+_MOST_GROUPS = (1 << 32) - 1
+
+
 class OptionError(Error):
     """A bad command line; one line for the user."""
 
@@ -117,7 +123,7 @@ def _typed(parse: Callable[[str], object], what: str) -> Callable[[str], object]
 
 def _number(text: str) -> int:
     value = int(text, 0)
-    if value < 0:
+    if not 0 <= value <= _MOST_NUMBER:
         raise ValueError(text)
     return value
 
@@ -151,7 +157,7 @@ def make_parser() -> argparse.ArgumentParser:
         description="v1model switch with a P4Runtime server; takes simple_switch_grpc's command line.",
         add_help=False,
     )
-    number = _typed(_number, "a number")
+    number = _typed(_number, f"a number from 0 to {_MOST_NUMBER}")
     parser.add_argument("program", nargs="*", metavar="JSON", help="compiled P4 program (BMv2 JSON)")
     _add_bmv2_options(parser, number)
     _add_target_options(parser, number)
@@ -406,6 +412,26 @@ def _check_watchdogs(options: Options) -> None:
             raise OptionError(f"--pfc-watchdog: port {port} has no --pfc")
 
 
+def _check_address(text: str) -> None:
+    """Refuses ports that gRPC would take for others; names are its own matter."""
+    host, _, port = text.rpartition(":")
+    if text.startswith("unix"):
+        return
+    if not host or not (port.isascii() and port.isdecimal() and len(port) <= 5 and int(port) < 1 << 16):
+        raise OptionError(f"--grpc-server-addr: expected HOST:PORT or unix:PATH, found {text[:80]!r}")
+
+
+def _check_numbers(options: Options) -> None:
+    if not 0 < options.priority_queues <= 8:
+        raise OptionError("--priority-queues is not in 1..8")
+    if options.drop_port > MAX_PORT:
+        raise OptionError(f"--drop-port {options.drop_port} is not in 0..{MAX_PORT}")
+    if not 0 < options.max_mc_groups <= _MOST_GROUPS:
+        raise OptionError(f"--max-mc-groups {options.max_mc_groups} is not in 1..{_MOST_GROUPS}")
+    if options.tick_ns == 0 or options.log_file_max_size == 0:
+        raise OptionError("--tick-ns and --log-file-max-size must be above 0")
+
+
 def _check(options: Options) -> None:
     cpu_port = options.cpu_port
     if cpu_port is not None:
@@ -415,15 +441,10 @@ def _check(options: Options) -> None:
             raise OptionError(f"--cpu-port {cpu_port} is the port of {options.interfaces[cpu_port]}")
         if cpu_port == options.drop_port:
             raise OptionError(f"--cpu-port {cpu_port} is the drop port; move that with --drop-port")
-    if not 0 < options.priority_queues <= 8:
-        raise OptionError("--priority-queues is not in 1..8")
+    _check_numbers(options)
     _check_pfc(options)
-    if options.max_mc_groups == 0 or options.tick_ns == 0:
-        raise OptionError("--max-mc-groups and --tick-ns must be above 0")
     if options.log_console and options.log_file:
         raise OptionError("--log-console and --log-file exclude each other")
-    if options.log_file_max_size == 0:
-        raise OptionError("--log-file-max-size must be above 0")
     if options.pcap is not None and not options.pcap.is_dir():
         raise OptionError(f"--pcap: '{options.pcap}' is not a directory")
     files = (options.ssl_cacert, options.ssl_cert, options.ssl_key)
@@ -435,5 +456,6 @@ def _check(options: Options) -> None:
         raise OptionError(
             "--grpc-server-with-client-auth needs --grpc-server-ssl: without it nobody is asked"
         )
+    _check_address(options.address)
     if not options.ssl and any(files):
         options.warnings.append("TLS options are ignored without --grpc-server-ssl")
