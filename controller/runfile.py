@@ -71,7 +71,7 @@ class RunFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     topology: _Text
     scheme: _Text | dict[str, Any]
     target: _Text
-    tick_ns: Annotated[int, Meta(gt=0, description="ns, more than 0")]
+    tick_ns: Annotated[int, Meta(gt=0, description="a whole number of ns, more than 0")]
     relay: Annotated[_Text | None, Meta(description="a path or null")]
     switches: dict[_Name, RunSwitch]
     time_scale: Annotated[float, Meta(gt=0, le=_MOST_SCALE, description="a number above 0")] = 1.0

@@ -230,7 +230,7 @@ def of_plugins() -> Iterator[Case]:
         "an exit": "import sys\nsys.exit(3)\n",
         "an import that fails": "import nothing_of_that_name\n",
         "no end of calls": "def f():\n    f()\n\nf()\n",
-        "NUL": "a = 1\0\n",
+        "a NUL": "a = 1\0\n",
         "no UTF-8": b"a = '\xff'\n",
         "deep": "x = " + "(" * 10_000 + ")" * 10_000 + "\n",
         "a number of a million digits": "x = " + "9" * broken.DIGITS + "\n",
