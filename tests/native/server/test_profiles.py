@@ -248,3 +248,28 @@ def test_bad_max_size(rig, max_size):
     update = group(rig, 1)
     update.entity.action_profile_group.max_size = max_size
     assert rig.write(update) == [INVALID]
+
+
+@pytest.mark.parametrize("what", ["member", "group"])
+def test_what_a_batch_changed_and_deleted_is_as_before_when_it_fails(rig, what: str) -> None:
+    """Fuzzing found it (p4rt_all, seed 811366522): what came back was what the batch had changed it to."""
+    assert set(rig.write(member(rig, 1, 1), member(rig, 2, 2), member(rig, 3, 3))) == {OK}
+    if what == "group":
+        assert rig.write(group(rig, 4, (1, 1), (2, 1)), hop(rig, group_id=4)) == [OK, OK]
+    wildcard = p4r.Entity()
+    getattr(wildcard, f"action_profile_{what}").SetInParent()
+    before = sorted(entity.SerializeToString() for entity in rig.read(wildcard))
+    batch = {
+        "member": [member(rig, 3, 2, MODIFY), member(rig, 3, 2, DELETE), member(rig, 5, 1)],
+        "group": [
+            group(rig, 4, (3, 1), kind=MODIFY),
+            hop(rig, group_id=4, kind=DELETE),
+            group(rig, 4, kind=DELETE),
+            group(rig, 5, (3, 1)),
+        ],
+    }[what]
+    failing = member(rig, 9, 1, DELETE)
+    assert rig.write(*batch, failing, atomicity=p4r.WriteRequest.ROLLBACK_ON_ERROR)[-1] == Code.NOT_FOUND
+    assert sorted(entity.SerializeToString() for entity in rig.read(wildcard)) == before
+    if what == "group":
+        assert set(ports_used(rig)) == {1, 2}

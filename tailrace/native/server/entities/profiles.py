@@ -184,7 +184,8 @@ class Profile:
             return
         self._set_action(member, self._member_action(message))
         if undo is not None:
-            undo.append(lambda: self._set_action(member, before))
+            # by its number: where it was deleted and made again since, it is another object
+            undo.append(lambda: self._set_action(self.members[member_id], before))
 
     def _member_action(self, message: p4r.ActionProfileMember) -> ActionSpec:
         if not message.HasField("action"):
@@ -265,7 +266,7 @@ class Profile:
             raise invalid(f"{self._what}: max_size of group {group_id} cannot change")
         self._set_members(group, self._group_members(message, max_size))
         if undo is not None:
-            undo.append(lambda: self._set_members(group, before))
+            undo.append(lambda: self._set_members(self.groups[group_id], before))
 
     def _check_max_size(self, max_size: int) -> None:
         limit = self.plan.max_group_size
