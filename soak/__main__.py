@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""python -m soak --seeds A..B [--workers N] [--record FILE] | --seed N [--shrink] | --scenario JSON
+"""python -m soak --seeds A..B [--workers N] [--shrink] [--record FILE] | --seed N [--shrink] | --curve FILE
+| --scenario JSON [--shrink]
 
 Exit codes: 0 every promise was kept, 1 some were broken (a line for each says how it is run again), 2 bad
 input.
@@ -18,12 +19,17 @@ from pathlib import Path
 
 import msgspec
 
+from soak.curve import curve
+from soak.draw import VERSION, draw
 from soak.run import Found, run
-from soak.scenario import VERSION, Scenario, draw
+from soak.scenario import Scenario
 from soak.shrink import shrink
 from tailrace.words import SpecError
 from tailrace.words.arguments import Parser
 from tailrace.words.text import one_line
+
+MOST_SHRUNK = 3
+"""Of the scenarios that fail, those that are made smaller at once."""
 
 COLLECTS_EVERY = 16
 """Scenarios after which cycles are looked for: within one it would take a tenth of its time."""
@@ -78,6 +84,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--shrink", action="store_true", help="make what fails smaller")
     parser.add_argument("--workers", type=int, default=1, help="processes")
     parser.add_argument("--record", type=Path, help="file to add a line to: which seeds were done")
+    parser.add_argument("--curve", type=Path, help="a record: scenarios that were run, and faults they found")
     options = parser.parse_args(argv)
     if options.workers < 1:
         parser.error("--workers must be at least 1")
@@ -86,8 +93,11 @@ def main(argv: Sequence[str] | None = None) -> int:
             return _one(_scenario(options.scenario), shrinks=options.shrink)
         if options.seed is not None:
             return _one(draw(options.seed), shrinks=options.shrink)
-        return _many(_range(options.seeds), options.workers, options.record)
-    except SpecError as error:
+        if options.curve is not None:
+            print("\n".join(curve(options.curve.read_text(encoding="utf-8").splitlines())))
+            return 0
+        return _many(_range(options.seeds), options.workers, options.record, shrinks=options.shrink)
+    except (OSError, ValueError, SpecError) as error:
         print(f"soak: {one_line(str(error))}", file=sys.stderr)
         return 2
 
@@ -111,19 +121,24 @@ def _commit() -> str:
         return ""
 
 
-def _many(seeds: range, workers: int, record: Path | None) -> int:
-    began_s = time.monotonic()
+def _many(seeds: range, workers: int, record: Path | None, *, shrinks: bool) -> int:
+    began_s, commit = time.monotonic(), _commit()
     failed: dict[int, list[str]] = {}
     for seed, found in _all(seeds, workers):
         if found.problems:
             failed[seed] = found.problems
             print(f"python -m soak --seed {seed}  # {found.problems[0][:200]}", flush=True)
     took_s = time.monotonic() - began_s
+    for seed in list(failed)[: MOST_SHRUNK if shrinks else 0]:
+        smaller = shrink(draw(seed))
+        print(
+            f"python -m soak --scenario '{msgspec.json.encode(smaller).decode()}'  # as small as {seed} fails"
+        )
     print(f"{len(seeds)} scenarios, {len(failed)} failed, {took_s:.0f} s")
     if record is not None:
         line = {
             "version": VERSION,
-            "commit": _commit(),
+            "commit": commit,
             "first": seeds[0],
             "last": seeds[-1],
             "failed": {seed: problems[0][:200] for seed, problems in sorted(failed.items())},

@@ -44,6 +44,9 @@ HANGS_S = 300.0
 SLOW_S = 60.0
 """After which a scenario of a variant is taken for one that does not end."""
 
+SETTLE_ROUNDS = 100
+"""Rounds within which controllers have to mend everything here: broken ones would use all that they have."""
+
 # by program: the schemes that run it; where a file is in several programs, the first one is broken
 SCHEMES = {
     "ecmp": ("ecmp", "mp-rdma"),
@@ -150,12 +153,12 @@ def _break_program(file: str, how: str, folder: str) -> str:
     found = dataclasses.replace(program, json=text, cookie=program.cookie ^ 1)
     usual = programs._read
 
-    def read(name_: str, build: Path, found: Program = found, usual: Any = usual) -> Program:
-        return found if name_ == found.name else usual(name_, build)  # type: ignore[no-any-return]
+    def read(asked: str, build: Path) -> Program:
+        return found if asked == name else usual(asked, build)
 
-    programs._read = read  # type: ignore[assignment]
+    setattr(programs, "_read", read)  # noqa: B010
     # it is compiled once, and runs for seconds
-    cc.FLAGS = tuple("-O0" if flag == "-O3" else flag for flag in cc.FLAGS)
+    setattr(cc, "FLAGS", tuple("-O0" if flag == "-O3" else flag for flag in cc.FLAGS))  # noqa: B010
     load = functools.partial(load_program, cache_dir=Path(folder))
     endpoint.compiled = functools.lru_cache(load)
     return name
@@ -166,7 +169,7 @@ def _break_program(file: str, how: str, folder: str) -> str:
 
 def _scenarios(seeds: range, schemes: tuple[str, ...], program: str) -> Iterator[Any]:
     """So many scenarios as there are seeds, of a program if one is given."""
-    from soak.scenario import draw
+    from soak.draw import draw
 
     left, seed = len(seeds), seeds[0]
     while left and seed < seeds[0] + 50 * len(seeds):
@@ -177,12 +180,18 @@ def _scenarios(seeds: range, schemes: tuple[str, ...], program: str) -> Iterator
         seed += 1
 
 
+def _impatient() -> None:
+    import soak.run
+
+    soak.run.LONGEST_S, soak.run.SETTLE_ROUNDS = SLOW_S, SETTLE_ROUNDS
+
+
 def _first(seeds: range, variant: Variant) -> tuple[int, list[str]] | None:
     """The first seed that breaks a promise, in this process, which is broken."""
     import soak.run
 
     program, schemes = "", variant.schemes
-    soak.run.LONGEST_S = SLOW_S
+    _impatient()
     with tempfile.TemporaryDirectory() as folder:
         if variant.p4 is not None:
             program = _break_program(*variant.p4, folder)
@@ -237,9 +246,10 @@ def find(seeds: range, variant: Variant) -> tuple[int, list[str]] | None:
 
 def _itself(variant: Variant, seed: int) -> list[str]:
     """What the project itself breaks in a variant's scenario."""
+    from soak.draw import draw
     from soak.run import run
-    from soak.scenario import draw
 
+    _impatient()
     schemes = variant.schemes
     if variant.p4 is not None:
         schemes = SCHEMES[_program(*variant.p4)]

@@ -7,8 +7,12 @@ from collections.abc import Callable, Iterator
 
 from msgspec.structs import replace
 
+from soak.draw import TOPOLOGIES
 from soak.run import run
-from soak.scenario import TOPOLOGIES, Chaos, Scenario
+from soak.scenario import Chaos, Scenario
+from tailrace.topology import parse_topology
+
+SMALLEST = ("leaf-spine:leaves=2,spines=2,hosts=1,rate=10Gbps,delay=1us", TOPOLOGIES[0])
 
 MOST_RUNS = 300
 """Tries for one scenario."""
@@ -57,16 +61,19 @@ def _steps(scenario: Scenario) -> Iterator[Scenario]:
     yield replace(scenario, chaos=plain)
     if scenario.faults:
         yield _with(scenario, fault=[])
-    for name in Chaos.__struct_fields__:
+    for name in (field for field in Chaos.__struct_fields__ if field != "until_ns"):
         yield replace(scenario, chaos=replace(chaos, **{name: getattr(plain, name)}))
     for index in range(len(chaos.kills)):
         yield replace(scenario, chaos=replace(chaos, kills=_without(chaos.kills, index)))
     for index in range(len(chaos.breaks)):
         yield replace(scenario, chaos=replace(chaos, breaks=_without(chaos.breaks, index)))
+    for index in range(len(chaos.full)):
+        yield replace(scenario, chaos=replace(chaos, full=_without(chaos.full, index)))
     for index in range(len(scenario.faults)):
         yield _with(scenario, fault=list(_without(tuple(scenario.faults), index)))
-    if words["topology"] != TOPOLOGIES[0]:
-        yield _with(scenario, topology=TOPOLOGIES[0])
+    if words["topology"] not in SMALLEST:
+        for topology in SMALLEST:
+            yield _within(_with(scenario, topology=topology))
     for key in ("pfc", "transport", "mtu"):
         if key in words:
             yield replace(scenario, words={k: v for k, v in words.items() if k != key})
@@ -77,6 +84,19 @@ def _steps(scenario: Scenario) -> Iterator[Scenario]:
         yield _with(scenario, scheme=f"{name}:{left}" if left else name)
     for workload in ("random:flows=1,size=1B", "random:flows=1,size=32KiB", "random:flows=3,size=32KiB"):
         yield _with(scenario, workload=workload)
+
+
+def _within(scenario: Scenario) -> Scenario:
+    """Without what happens to switches and links that its topology does not have."""
+    topology, chaos = parse_topology(scenario.words["topology"]), scenario.chaos
+    names = {switch.name for switch in topology.switches}
+    chaos = replace(
+        chaos,
+        breaks=tuple(each for each in chaos.breaks if each.switch in names),
+        full=tuple(each for each in chaos.full if each.switch in names),
+        stale=tuple(number for number in chaos.stale if number < len(topology.links)),
+    )
+    return replace(scenario, chaos=chaos)
 
 
 def _with(scenario: Scenario, **words: object) -> Scenario:

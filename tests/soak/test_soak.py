@@ -15,8 +15,9 @@ from msgspec.structs import replace
 
 from soak import __main__ as command
 from soak import run as soak_run
+from soak.draw import VERSION, draw
 from soak.run import Found, run
-from soak.scenario import VERSION, Break, Chaos, Kill, Scenario, draw
+from soak.scenario import Break, Chaos, Kill, Scenario
 from soak.shrink import shrink
 from tailrace.controller.controller import Controller
 from tailrace.controller.timing import Timing
@@ -53,9 +54,7 @@ def test_a_seed_is_the_same_run_in_every_process() -> None:
     """Names and objects have other hashes in each, and sets of them another order. In these runs connections
     of two controllers break at once, and one of them asks all switches.
     """
-    program = (
-        "from soak.run import run; from soak.scenario import draw; print([run(draw(s)).trace for s in {}])"
-    )
+    program = "from soak.run import run; from soak.draw import draw; print([run(draw(s)).trace for s in {}])"
     seeds = [s for s in range(60) if draw(s).chaos.controllers > 1 and draw(s).chaos.breaks][:3]
     traces = [
         subprocess.run(
