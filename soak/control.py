@@ -73,6 +73,7 @@ class Disturbed(LiveController):
         self._wanted: dict[str, Wanted] | None = None
         self._old = scenario.earlier(job.topology) if chaos.old else None
         self.crashes = 0
+        self._memory_limit = network.p4rt(job.topology.switches[0].name).device.memory.limit
         self._begin(network, job)
         super().__init__(network, job, Live(), happened)
         # programs are pushed at once here: nobody need wait hundreds of rounds for an answer that was lost
@@ -157,10 +158,10 @@ class Disturbed(LiveController):
     def _fill(self, full: Full) -> None:
         """A switch takes no more entries for a time."""
         memory = self._network.p4rt(full.switch).device.memory
-        limit, memory.limit = memory.limit, memory.used
+        memory.limit = memory.used
 
         def free() -> None:
-            memory.limit = limit
+            memory.limit = self._memory_limit
 
         self._network.call_at(self._network.now_ns + full.for_ns, free)
 
