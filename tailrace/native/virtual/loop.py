@@ -55,6 +55,11 @@ class _Timer(asyncio.TimerHandle):
     _scheduled: bool
 
 
+_MOST_CANCELS = 100
+"""How often what still runs is cancelled at the end: a signal's exception may have hit a task between two steps,
+and nothing can end such a one.
+"""
+
 _MOST_CANCELLED = 100
 """Timers that were cancelled and are kept, unless most are such."""
 
@@ -182,7 +187,10 @@ class VirtualLoop(asyncio.BaseEventLoop):
 
     def end(self) -> None:
         """Cancels all that still waits, lets it clean up, and closes the loop."""
-        while tasks := asyncio.all_tasks(self):
+        for _ in range(_MOST_CANCELS):
+            tasks = asyncio.all_tasks(self)
+            if not tasks:
+                break
             for task in tasks:
                 task.cancel()
             self.turn()
