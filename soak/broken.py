@@ -129,7 +129,7 @@ def broken_json(json_text: bytes, file: str, how: str) -> bytes | None:
     return json.dumps(program).encode() if hit else None
 
 
-def _program(file: str, how: str) -> str:
+def program_of(file: str, how: str) -> str:
     """The first program that has what is to be broken."""
     from tailrace.p4rt import programs
 
@@ -146,7 +146,7 @@ def _break_program(file: str, how: str, folder: str) -> str:
     from tailrace.p4rt import programs
     from tailrace.toolchain import cc
 
-    name = _program(file, how)
+    name = program_of(file, how)
     program = programs.load(name)
     text = broken_json(program.json, file, how)
     assert text is not None
@@ -252,7 +252,7 @@ def _itself(variant: Variant, seed: int) -> list[str]:
     _impatient()
     schemes = variant.schemes
     if variant.p4 is not None:
-        schemes = SCHEMES[_program(*variant.p4)]
+        schemes = SCHEMES[program_of(*variant.p4)]
     return run(draw(seed, *schemes)).problems
 
 

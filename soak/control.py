@@ -236,11 +236,15 @@ class Disturbed(LiveController):
 
     @property
     def settled(self) -> bool:
-        """Whether each switch has one primary that holds it ready, and who is primary knows what is dead."""
+        """Whether each switch has one primary that holds it ready, and all others as backups, and who is
+        primary knows what is dead.
+        """
         if self.rests:
             return True
+        backups = [State.BACKUP] * (self._chaos.controllers - 1)
         all_ready = all(
-            [c.sessions[name].state for c in self.controllers.values()].count(State.READY) == 1
+            sorted((c.sessions[name].state for c in self.controllers.values()), key=_rank)
+            == [*backups, State.READY]
             for name in self._services
         )
         return all_ready and all(map(self._knows, self.controllers.values()))
@@ -283,6 +287,10 @@ class Disturbed(LiveController):
         found = [f"{n}: {len(s.streams)} streams" for n, s in self._services.items() if s.streams]
         found += [f"{n}: {len(s.tasks)} calls" for n, s in self.memory.servers.items() if s.tasks]
         return found
+
+
+def _rank(state: State) -> bool:
+    return state is State.READY
 
 
 @dataclass(frozen=True, slots=True)

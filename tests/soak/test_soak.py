@@ -8,6 +8,9 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -15,15 +18,22 @@ from msgspec.structs import replace
 
 from soak import __main__ as command
 from soak import run as soak_run
+from soak.broken import find, program_of, variants
+from soak.control import Disturbed
+from soak.curve import curve
 from soak.draw import VERSION, draw
 from soak.run import Found, run
-from soak.scenario import Break, Chaos, Kill, Scenario
-from soak.shrink import shrink
-from tailrace.controller.controller import Controller
+from soak.scenario import Break, Chaos, Full, Kill, Scenario
+from soak.shrink import SMALLEST, shrink
 from tailrace.controller.timing import Timing
+from tailrace.experiments.backends.job import Job
+from tailrace.experiments.backends.virtual.run import VirtualBackend
+from tailrace.experiments.run.run import run as run_plan
 from tailrace.native.virtual import Network
 from tailrace.native.virtual.loop import VirtualLoop
+from tailrace.p4rt.events import Event
 from tailrace.topology import parse_topology
+from tailrace.words import SpecError
 
 SMALL = {
     "scheme": "ecmp",
@@ -84,18 +94,147 @@ def msgspec_free(timing: Timing) -> Timing:
     return Timing(timing.interval_s, call_s=1e6, push_s=1e6)
 
 
-def test_a_controller_that_forgets_what_it_should_write_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It reads of dead links that they are back, and writes nothing then."""
-    scenario = Scenario(1, {**SMALL, "fault": ["link-down:link=leaf1-spine1,at=50us,until=200us"]})
+FIRST_LINK = "link=leaf1-spine1"
+LOSING = {**SMALL, "fault": [f"drop:rate=0.3,{FIRST_LINK},at=1us,until=60us"]}
+FLOWCUT = {**SMALL, "scheme": "flowcut", "workload": "incast:degree=3,size=256KiB"}
+
+CAUGHT = [
+    (
+        "controller: what links are dead changes no entry",
+        {"fault": [f"link-down:{FIRST_LINK},at=50us"]},
+        {},
+        "diff",
+    ),
+    (
+        "controller: what comes back changes no entry",
+        {"fault": [f"link-down:{FIRST_LINK},at=50us,until=250us"]},
+        {},
+        "diff",
+    ),
+    (
+        "session: it believes what it wrote before the connection was lost",
+        {"fault": ["switch-restart:switch=spine1,at=120us,for=50us"]},
+        {},
+        "diff",
+    ),
+    ("session: it does not come back when a connection is lost", {}, {"empty": True, "crashes": 1.0}, "diff"),
+    (
+        "session: it tries an election id that another has again and again",
+        {},
+        {"controllers": 2, "same": True},
+        "diff",
+    ),
+    (
+        "reconcile: it inserts what is missing, and leaves what is too much",
+        {"scheme": "ecmp:guard=off"},
+        {"old": "ecmp:guard=on"},
+        "diff",
+    ),
+    ("reconcile: a switch that has a program has the right one", {}, {"old": "spray"}, "diff"),
+    ("reconcile: entries whose values changed are left as they are", {}, {"stale": (0,)}, "diff"),
+    (
+        "reconcile: what is written is not read again, and what was refused is forgotten",
+        {},
+        {"empty": True, "full": (Full("leaf1", 30_000, 150_000),), "latency": 0.3},
+        "diff",
+    ),
+    ("server: the stream of a client that has gone is kept", {}, {}, "ends"),
+    (
+        "NIC: a timeout sends nothing again (go-back-N)",
+        {"fault": LOSING["fault"], "transport": "gbn"},
+        {},
+        "end",
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "words", "chaos", "kind"), CAUGHT)
+def test_a_broken_variant_is_found(
+    name: str, words: dict[str, Any], chaos: dict[str, Any], kind: str
+) -> None:
+    """Each thing that can happen has a variant of the project that does not stand it, and is found."""
+    scenario = Scenario(1, {**SMALL, **words}, Chaos(**chaos))
     assert run(scenario).problems == []
-    rewrite = Controller._rewrite
+    [variant] = [each for each in variants() if each.name == name]
+    program = (
+        "import sys, msgspec; from soak.broken import patched; patched(*msgspec.json.decode(sys.argv[1]));"
+        "import soak.run; from soak.scenario import Scenario; soak.run.SETTLE_ROUNDS = 60;"
+        "print(*soak.run.run(msgspec.json.decode(sys.argv[2], type=Scenario)).kinds)"
+    )
+    arguments = [msgspec.json.encode(variant.patch).decode(), msgspec.json.encode(scenario).decode()]
+    done = subprocess.run(
+        [sys.executable, "-c", program, *arguments],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "TAILRACE_HOSTS": "interpreted"},
+    )
+    assert kind in done.stdout.split()
 
-    def forgets(self: Controller, switches: object) -> None:
-        if self.down:
-            rewrite(self, switches)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(Controller, "_rewrite", forgets)
-    assert "diff" in run(scenario).kinds
+def test_all_broken_variants_can_still_be_made() -> None:
+    """Their texts are where broken.toml says; a program is another one then."""
+    found = variants()
+    assert len({variant.name for variant in found}) == len(found) > 100
+    root = Path(soak_run.__file__).parents[1]
+    for variant in found:
+        if variant.patch is not None:
+            file, old, _ = variant.patch
+            path = next(p for p in (root / file, root / "tailrace" / file) if p.exists())
+            assert path.read_text(encoding="utf-8").count(old) == 1, variant.name
+        else:
+            assert variant.p4 is not None
+            assert program_of(*variant.p4)
+
+
+def test_a_broken_program_breaks_a_promise() -> None:
+    """No packet is ever counted down, so those that circle would do so for ever; here all are dropped."""
+    [variant] = [
+        each for each in variants() if each.name == "p4src/common/hop_limit.p4: not:hdr.ipv4.ttl <= 1"
+    ]
+    found = find(range(1, 4), variant)
+    assert found is not None
+    assert found[1]
+
+
+def test_a_switch_restarts_between_a_write_and_its_answer() -> None:
+    """And calls that are done twice, and lists of digests that are lost or come twice, do no harm."""
+    words = {**SMALL, "scheme": "rlb", "pfc": "default", "fault": ["blackhole:pairs=0.5,where=spine1,at=1us"]}
+    chaoses = (Chaos(crashes=1.0, empty=True), Chaos(twice=1.0, empty=True), Chaos(digests=1.0))
+    for chaos in chaoses:
+        scenario = Scenario(1, {**words, "fault": []}, chaos)
+        control = seen(scenario)
+        assert run(scenario).problems == []
+        assert (control.crashes > 0) == (chaos.crashes > 0)
+
+
+def seen(scenario: Scenario) -> Disturbed:
+    """The controllers of a run."""
+    made: list[Disturbed] = []
+
+    def make(network: Network, job: Job, happened: Callable[[Event], None]) -> Disturbed:
+        made.append(Disturbed(network, job, scenario, happened))
+        return made[0]
+
+    run_plan(scenario.plan(), VirtualBackend(control=make), lambda _progress: None, label="soak")
+    return made[0]
+
+
+def test_order_is_promised_by_whom_nothing_disturbs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """ECMP keeps order as long as no link dies; a scheme that sprays does not, and is found if it said so."""
+    monkeypatch.setattr(soak_run, "ONE_PATH", ("ecmp", "spray"))
+    words = {**SMALL, "workload": "permutation:size=256KiB", "transport": "sr"}
+    assert run(Scenario(1, words)).problems == []
+    spray = Scenario(1, {**words, "scheme": "spray"})
+    assert "order" in run(spray).kinds
+    assert run(replace(spray, chaos=Chaos(empty=True))).kinds <= {"afterwards"}
+
+
+def test_flows_that_come_when_all_is_mended_are_as_fast_as_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    scenario = Scenario(1, {**SMALL, "workload": "random:flows=2,size=4KiB"}, Chaos(stale=(1,)))
+    assert run(scenario).problems == []
+    monkeypatch.setattr(soak_run, "MOST_SLOWER", 0.5)
+    assert run(scenario).kinds == {"afterwards"}
 
 
 def test_what_never_ends_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,7 +277,15 @@ def test_what_fails_is_made_as_small_as_it_still_fails() -> None:
             "fault": ["drop:rate=0.1,at=1us,until=9us", "ack-loss:rate=0.1,at=1us,until=9us"],
         },
         Chaos(
-            0.3, 5.0, lost=0.2, controllers=2, kills=(Kill(0, 1, 1), Kill(1, 2, 1)), breaks=(Break("s", 3),)
+            latency=0.3,
+            spread=5.0,
+            lost=0.2,
+            controllers=2,
+            kills=(Kill(0, 1, 1), Kill(1, 2, 1)),
+            breaks=(Break("s", 3),),
+            full=(Full("core1_1", 1, 1),),
+            old="ecmp",
+            stale=(30,),
         ),
     )
 
@@ -150,7 +297,7 @@ def test_what_fails_is_made_as_small_as_it_still_fails() -> None:
     assert fails(small)
     assert small.faults == ["drop:rate=0.1,at=1us,until=9us"]
     assert small.chaos == Chaos(kills=(Kill(1, 2, 1),))
-    assert small.words["topology"] == SMALL["topology"]
+    assert small.words["topology"] == SMALLEST[0]
     assert "pfc" not in small.words
     assert small.words["scheme"] == "flowcut"
 
@@ -171,3 +318,19 @@ def test_the_command(monkeypatch: pytest.MonkeyPatch, tmp_path, capsys: pytest.C
     for words in (["--seeds", "x"], ["--seeds", "4..2"], ["--scenario", "{}"], ["--scenario", "{"]):
         assert command.main(words) == 2
         assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+def test_the_curve_of_a_record() -> None:
+    lines = [
+        '{"first": 1, "last": 100, "failed": [7], "seconds": 9}',
+        '{"found": "one thing"}',
+        '{"first": 101, "last": 200, "failed": {}, "seconds": 9, "version": 2, "commit": "ab"}',
+        '{"first": 201, "last": 205, "failed": {"203": "end: no"}, "seconds": 1}',
+    ]
+    assert [line.split("|")[1:4] for line in curve(lines)[2:]] == [
+        [" 100 ", " 1 ", " 1 "],
+        [" 200 ", " 1 ", " 1 "],
+        [" 205 ", " 2 ", " 1 "],
+    ]
+    with pytest.raises(SpecError, match="record: line 1"):
+        curve(["[]"])

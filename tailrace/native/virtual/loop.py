@@ -56,8 +56,8 @@ class _Timer(asyncio.TimerHandle):
 
 
 _MOST_CANCELS = 100
-"""How often what still runs is cancelled at the end: a signal's exception may have hit a task between two steps,
-and nothing can end such a one.
+"""How often what still runs is cancelled at the end: a signal's exception may have hit a task between two
+steps, and nothing can end such a one.
 """
 
 _MOST_CANCELLED = 100
