@@ -129,12 +129,23 @@ def broken_json(json_text: bytes, file: str, how: str) -> bytes | None:
     return json.dumps(program).encode() if hit else None
 
 
-def program_of(file: str, how: str) -> str:
-    """The first program that has what is to be broken."""
+@functools.cache
+def _sites(name: str) -> frozenset[tuple[str, str, str]]:
+    """What can be broken in a program: how, in which file, and the text there."""
     from tailrace.p4rt import programs
 
+    program = json.loads(programs.load(name).json)
+    parts = [("not", each) for pipeline in program["pipelines"] for each in pipeline["conditionals"]]
+    parts += [("drop", each) for action in program["actions"] for each in action["primitives"]]
+    infos = [(kind, each.get("source_info") or {}) for kind, each in parts]
+    return frozenset((k, str(i.get("filename")), str(i.get("source_fragment", ""))) for k, i in infos)
+
+
+def program_of(file: str, how: str) -> str:
+    """The first program that has what is to be broken."""
+    kind, _, text = how.partition(":")
     for name in SCHEMES:
-        if broken_json(programs.load(name).json, file, how) is not None:
+        if any(k == kind and f == file and said.startswith(text) for k, f, said in _sites(name)):
             return name
     raise SystemExit(f"broken: no program has {how} of {file}")
 
