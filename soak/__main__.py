@@ -97,7 +97,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             print("\n".join(curve(options.curve.read_text(encoding="utf-8").splitlines())))
             return 0
         return _many(_range(options.seeds), options.workers, options.record, shrinks=options.shrink)
-    except (OSError, ValueError, SpecError) as error:
+    except (OSError, UnicodeError, SpecError) as error:
         print(f"soak: {one_line(str(error))}", file=sys.stderr)
         return 2
 
