@@ -10,11 +10,20 @@ import pytest
 
 from bench.__main__ import main
 from bench.result import WIDTH
+from tests.long import more
 
 
 @pytest.mark.parametrize(
     "name",
-    ["pipeline", "core", "tables", "lookups", "footprint", "virtual", "virtual-full", "htsim", "ranks"],
+    [
+        "pipeline",
+        "core",
+        "tables",
+        "lookups",
+        "virtual",
+        "htsim",
+        *more("footprint", "virtual-full", "ranks"),
+    ],
 )
 def test_quick_run_writes_json(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Each benchmark runs; its rows are in the table and in bench.json, with the machine they come from."""
