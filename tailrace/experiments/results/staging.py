@@ -6,12 +6,13 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import re
 import secrets
 import shutil
 import stat
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tailrace.experiments.errors import RunError
@@ -24,7 +25,10 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS)
 """Errors of writing that name no file."""
 
 _YOUNG_S = 10.0
-"""A folder of this age may not be locked yet by whoever made it."""
+"""What is younger may not be locked yet, or not be complete, because somebody is at it."""
+
+_HEX = 8
+"""Digits that tell temporary files and folders apart."""
 
 
 @contextmanager
@@ -48,11 +52,9 @@ def staged(out: Path) -> Iterator[Path]:
             raise SpecError(f"{out}: not a folder")
         out.parent.mkdir(parents=True, exist_ok=True)
         _sweep_up(out)
-        folder = out.parent / f"{_prefix(out)}{secrets.token_hex(4)}"
-        folder.mkdir()
+        folder, lock = _made(out)
     except OSError as error:
         raise SpecError(f"{out}: {error.strerror}") from error
-    lock = _locked(folder)
     try:
         yield folder
         _publish(folder, out)
@@ -68,6 +70,15 @@ def staged(out: Path) -> Iterator[Path]:
 
 def _prefix(out: Path) -> str:
     return f".{out.name}.partial-"
+
+
+def _made(out: Path) -> tuple[Path, int | None]:
+    """A fresh folder beside `out` with its lock, which it has had since it has its name."""
+    name = secrets.token_hex(_HEX // 2)
+    young = out.parent / f".{out.name}.making-{name}"
+    young.mkdir()
+    lock = _locked(young)
+    return young.rename(out.parent / f"{_prefix(out)}{name}"), lock
 
 
 def _locked(folder: Path) -> int | None:
@@ -86,22 +97,28 @@ def _locked(folder: Path) -> int | None:
 
 def _sweep_up(out: Path) -> None:
     """Takes away the folders of processes that were killed: those that nobody holds locked."""
-    prefix = _prefix(out)
-    for path in out.parent.iterdir():
-        if not path.name.startswith(prefix) or len(path.name) != len(prefix) + 8:
-            continue
-        try:
-            old = time.time() - path.lstat().st_mtime > _YOUNG_S
-        except OSError:
-            continue
-        lock = _locked(path) if old else None
+    for path in _left(out.parent, _prefix(out), 0.0) + _left(out.parent, f".{out.name}.making-", _YOUNG_S):
+        lock = _locked(path)
         if lock is not None:
             shutil.rmtree(path, ignore_errors=True)
             os.close(lock)
 
 
+def _left(folder: Path, prefix: str, age_s: float) -> list[Path]:
+    """What has such a name, and was not touched for so long."""
+    name = re.compile(rf"{re.escape(prefix)}[0-9a-f]{{{_HEX}}}")
+    found = []
+    for path in folder.iterdir():
+        with suppress(OSError):
+            if name.fullmatch(path.name) and time.time() - path.lstat().st_mtime >= age_s:
+                found.append(path)
+    return found
+
+
 def write_file(path: Path, text: str) -> None:
     """Writes a text file whole or not at all; into a device or a pipe, if the path is one, directly.
+
+    What an earlier process left there that was killed is taken away.
 
     Raises:
         OSError: it cannot be written.
@@ -121,7 +138,10 @@ def write_file(path: Path, text: str) -> None:
         return
     # a link stays one
     path = path.resolve()
-    temporary = path.with_name(f".{path.name[:200]}.{secrets.token_hex(4)}")
+    prefix = f".{path.name[:200]}."
+    for left in _left(path.parent, prefix, _YOUNG_S):
+        left.unlink(missing_ok=True)
+    temporary = path.with_name(f"{prefix}{secrets.token_hex(_HEX // 2)}")
     try:
         temporary.write_text(text, "utf-8")
         temporary.replace(path)
@@ -139,6 +159,8 @@ def _publish(folder: Path, out: Path) -> None:
             earlier = (out / summary.relative_to(folder)).parent
             clear_timelines(earlier)
             clear_gaps(earlier)
+            # whoever is killed from here on leaves no result, rather than parts of two
+            (earlier / SUMMARY).unlink(missing_ok=True)
         for source in sorted(path for path in folder.rglob("*") if path.is_file()):
             target = out / source.relative_to(folder)
             target.parent.mkdir(parents=True, exist_ok=True)

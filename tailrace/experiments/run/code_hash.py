@@ -46,6 +46,7 @@ NOT_LOADED: Mapping[str, str] = {
     "experiments/run/compare.py": "puts results beside each other",
     "experiments/run/pool.py": "hands out tasks",
     "experiments/run/prepare.py": "tells what will run",
+    "experiments/run/processes.py": "runs tasks in other processes",
     "experiments/run/progress.py": "shows how far a run is",
     "experiments/run/signals.py": "ends runs",
     "experiments/run/sweep.py": "makes tasks of words",

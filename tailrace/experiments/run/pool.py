@@ -9,26 +9,20 @@ from __future__ import annotations
 
 import asyncio
 import importlib
-import multiprocessing
-import signal
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
 from dataclasses import dataclass
-from multiprocessing import resource_tracker
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from tailrace.experiments.errors import RunError
 from tailrace.experiments.results.result import Result
+from tailrace.experiments.run.processes import in_processes
 from tailrace.experiments.run.progress import Display
 from tailrace.experiments.run.task import Failed, Task, finished, keep, run_task
 from tailrace.p4rt.errors import ControllerError
 from tailrace.words import SpecError
+from tailrace.words.errors import FileError
 
 CONNECT_S = 10
 """How long a cluster may take to answer."""
@@ -83,8 +77,9 @@ def run_all(
     ends: Ends = {}
     waiting: dict[str, Task] = {}
     folders: dict[str, dict[Path, Task]] = {}
+    damaged: list[FileError] = []
     for task in tasks:
-        found = None if again or root is None else finished(task, root)
+        found = None if again or root is None else finished(task, root, damaged)
         if found is not None:
             if settled is not None and task.key not in ends:
                 settled(task, found)
@@ -92,6 +87,9 @@ def run_all(
         else:
             waiting.setdefault(task.key, task)
             folders.setdefault(task.key, {})[task.out] = task
+    if damaged:
+        others = f", and {len(damaged) - 1} others" if len(damaged) > 1 else ""
+        display.warn(f"a result that cannot be used is run again: {damaged[0]}{others}")
     if ends:
         display.say(f"{len(ends)} of {len(ends) + len(waiting)} results were there already")
     for task, end in _ends(tuple(waiting.values()), where, display):
@@ -121,7 +119,7 @@ def _ends(tasks: Sequence[Task], where: Where, display: Display) -> Iterator[tup
     if any(task.experiment.target != "virtual" for task in tasks):
         raise SpecError("several runs at a time would slow each other down in real time: use target virtual")
     ends = (
-        _in_processes(tasks, where.workers)
+        in_processes(tasks, where.workers, guarded, display.warn)
         if where.cluster is None
         else _on_cluster(tasks, where.cluster, display)
     )
@@ -139,64 +137,6 @@ def guarded(task: Task, *report: Any) -> Result | Failed:
         return Failed(str(error), bad_input=True)
     except (RunError, ControllerError) as error:
         return Failed(str(error))
-
-
-# ---- processes of this machine ----
-
-
-def _in_processes(tasks: Sequence[Task], workers: int) -> Iterator[tuple[Task, Result | Failed]]:
-    others = set(multiprocessing.active_children())
-    pool = ProcessPoolExecutor(
-        min(workers, len(tasks)), multiprocessing.get_context("spawn"), initializer=_leave_signals
-    )
-    try:
-        with _without_interrupts(), _without_main():
-            futures = {pool.submit(guarded, task): task for task in tasks}
-        for future in as_completed(futures):
-            try:
-                yield futures[future], future.result()
-            except BrokenProcessPool:
-                yield futures[future], Failed("a worker process has died, perhaps for lack of memory")
-    except BaseException:
-        # what runs would otherwise be waited for
-        for child in set(multiprocessing.active_children()) - others:
-            child.terminate()
-        raise
-    finally:
-        pool.shutdown(cancel_futures=True)
-
-
-@contextmanager
-def _without_interrupts() -> Iterator[None]:
-    """Within the block Ctrl-C waits. Processes that are started there never get it, also not while they
-    import what they need, before they can say that it is not for them.
-    """
-    # it would be started within the block, and let signals through again
-    resource_tracker.ensure_running()
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-@contextmanager
-def _without_main() -> Iterator[None]:
-    """Processes that are started within the block do not import the program that we are part of: nothing in
-    a task is of it, and a script without `if __name__ == "__main__":` would run once more in each.
-    """
-    main = sys.modules["__main__"]
-    sys.modules["__main__"] = ModuleType("__main__")
-    try:
-        yield
-    finally:
-        sys.modules["__main__"] = main
-
-
-def _leave_signals() -> None:
-    """Ctrl-C is for the process that asked; it ends its workers itself."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 # ---- a Dask cluster ----

@@ -201,14 +201,20 @@ def backend_of(target: str) -> Backend:
     return VirtualBackend() if target == "virtual" else MininetBackend()
 
 
-def finished(task: Task, root: Path) -> Result | None:
-    """The result of a task, where its folder below `root` has it from an earlier time."""
+def finished(task: Task, root: Path, damaged: list[FileError] | None = None) -> Result | None:
+    """The result of a task, where its folder below `root` has it from an earlier time; what cannot be read of
+    one that is there is put into `damaged`.
+    """
     folder = root / task.out
+    if not (folder / SUMMARY).exists():
+        return None
     try:
         if read_summary(folder / SUMMARY).task != task.key:
             return None
         return read_result(folder, case=task.case, label=task.label)
-    except FileError:
+    except FileError as error:
+        if damaged is not None:
+            damaged.append(error)
         return None
 
 
