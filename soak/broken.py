@@ -294,10 +294,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     lines = []
     for variant in chosen:
         began_s = time.monotonic()
-        found = find(seeds, variant)
+        left, found = seeds, find(seeds, variant)
+        while found is not None and found[0] and _itself(variant, found[0]):
+            # the project itself does not keep a promise there, so this tells nothing of the variant
+            left = range(found[0] + 1, left.stop)
+            found = find(left, variant) if left else None
         missed += found is None
-        if found is not None and found[0] and _itself(variant, found[0]):
-            found = found[0], ["it fails without being broken"]
         text = "not found" if found is None else f"seed {found[0]}: {found[1][0][:120]}"
         print(f"{variant.name}: {text} ({time.monotonic() - began_s:.0f} s)", flush=True)
         seed, problems = found or (None, [])

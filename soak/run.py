@@ -222,7 +222,7 @@ def _when_it_is_quiet(network: Network, control: Disturbed, scenario: Scenario) 
         core = network.switch(switch.name)
         if core.held(network.now_ns):
             yield f"pauses: {switch.name} holds {len(core.held(network.now_ns))} queues for pauses"
-        if not _loses(scenario, control):
+        if not _loses(scenario, control) and not account.dropped_in_switches.frames:
             for register in core.model.registers:
                 if register.name.rpartition(".")[2] in IN_FLIGHT:
                     left = sum(1 for cell in core.register_read_all(register.index) if cell)
