@@ -84,7 +84,7 @@ bench: setup ## speed and size of the native switch -> OUT/bench.json
 	@$(BIN)/python -m bench --out "$(OUT)"
 
 soak: setup ## SEEDS=200 simulated disasters in virtual time, or SEEDS=A..B
-	@$(BIN)/python -m soak --seeds $(if $(findstring ..,$(SEEDS)),$(SEEDS),1..$(SEEDS)) --workers 2
+	@$(BIN)/python -m soak --seeds $(if $(findstring ..,$(SEEDS)),$(SEEDS),1..$(SEEDS)) --workers 2 --shrink
 
 chaos: setup ## MINUTES=60 of chaos on native switches in real time -> OUT/chaos (root)
 	@PYTHONPATH=mininet $(BIN)/python -m soak.realtime --minutes "$(MINUTES)" --out "$(OUT)/chaos"
