@@ -6,6 +6,7 @@ order       a scheme that promises it delivers every flow in order: Flowcut what
 end         every flow ends, or has a reason that is told here (_cut_off)
 balance     every frame is accounted for, and none is left in a switch or on a wire: none circles for ever
 entries     no flow has bytes in flight in a switch when nothing was lost and all is acknowledged
+lossless    with PFC no data is dropped while nothing fails
 pauses      no pause holds a queue, no circle of pauses stands
 diff        every switch holds what it should while those links are dead that stay so, with one primary
             controller that knows of them
@@ -164,6 +165,9 @@ def _of_the_run(result: Result, scenario: Scenario, control: Disturbed) -> Itera
     in_order = _promises_order(scenario, control, result)
     if in_order and summary.packets.out_of_order:
         yield f"order: {summary.packets.out_of_order} packets out of order"
+    rerouted = any(event.kind == LINK_DOWN for event in result.events)
+    if not (_loses(scenario, control) or rerouted) and summary.packets.dropped_data:
+        yield f"lossless: {summary.packets.dropped_data} data packets were dropped"
     if summary.deadlock:
         yield f"pauses: deadlock: {', '.join(summary.deadlock)}"
     late_ns = _late_ns(scenario, scenario.plan().job)
