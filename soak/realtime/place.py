@@ -200,20 +200,27 @@ class Place:
     # ---- how far it is ----
 
     def states(self) -> Mapping[str, Mapping[str, Any]]:
-        """What the controllers said last of the switches."""
-        return {name: self.said[name] for name in CONTROLLERS if name in self.said}
+        """What the controllers that run said last of the switches."""
+        return {name: self.said[name] for name in self._controllers() if name in self.said}
+
+    def _controllers(self) -> list[str]:
+        return [name for name in CONTROLLERS if not self.processes[name].ended()]
 
     def reconciled(self) -> str:
-        """Empty when every switch has one controller that is done with it, which sees no link down, as far as
-        the controllers know; else what is not so.
+        """Empty when every switch has one controller that is done with it and sees no link down, and others
+        as backups, as far as the controllers know; else what is not so.
         """
         states = self.states()
         for name in self.plans:
-            owners = [said for said in states.values() if said["states"][name] == "ready"]
+            found = {one: states[one]["states"][name] if one in states else "" for one in self._controllers()}
+            for controller, state in found.items():
+                if state not in ("ready", "backup"):
+                    return f"{controller}: {name} is {state or 'unknown'}"
+            owners = [one for one, state in found.items() if state == "ready"]
             if len(owners) != 1:
                 return f"{name} is ready for {len(owners)} controllers"
-            if owners[0]["down"]:
-                return f"the controller of {name} sees {owners[0]['down']} ends of links down"
+            if states[owners[0]]["down"]:
+                return f"{owners[0]} sees {states[owners[0]]['down']} ends of links down"
         return ""
 
     def settled_s(self) -> float:
