@@ -201,7 +201,7 @@ def test_a_program_that_was_read_comes_from_the_cache(
     b.run([assign(field("in", "a"), const(7))])
     first = load_program(b.text(), cache_dir=tmp_path)
     (kept,) = tmp_path.glob("model-*")
-    monkeypatch.setattr(program, "read_bmv2_json", None)
+    monkeypatch.setattr("tailrace.native.compiler.read.bmv2_json.read_bmv2_json", None)
     assert load_program(b.text(), cache_dir=tmp_path).model == first.model
     monkeypatch.undo()
     for content in (kept.read_bytes()[:-40], b"", b"cnothing\nhere\n."):
