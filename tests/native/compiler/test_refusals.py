@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tailrace.native.compiler import ProgramError, load_program, program
+from tailrace.native.compiler import ProgramError, load_program
 from tailrace.native.compiler.emit import emit
 from tailrace.native.compiler.read.bmv2_json import read_bmv2_json
 from tests.native.bmv2_builder import Builder, assign, const, field, op
