@@ -14,6 +14,7 @@ The first names what `tailrace transports` and its like list, and names in it; n
 
 from __future__ import annotations
 
+import importlib
 import re
 import sys
 from collections.abc import Iterable, Iterator
@@ -24,6 +25,7 @@ from tailrace.cli.start.names import registry_of
 from tailrace.hosts.options.hf2t_words import Hf2tWords
 from tailrace.schemes.base import BY_TOPOLOGY, Common
 from tailrace.words.keys import Key, keys_of
+from tailrace.words.units import format_bytes
 
 ROOT = Path(__file__).resolve().parent.parent
 EVERY, HF2T = "every-scheme", "hf2t"
@@ -33,6 +35,34 @@ STRUCTS = {EVERY: Common, HF2T: Hf2tWords}
 _BLOCK = re.compile(r"(<!-- keys: ([a-z0-9-]+)((?: [a-z0-9-]+)*) -->\n).*?(<!-- end of keys -->)", re.DOTALL)
 
 
+LIMITS = {
+    "a file of results or flows": "words.files.MOST_BYTES",
+    "a topology, P4Info, program or certificate": "words.files.MOST_TEXT_BYTES",
+    "an experiment, a distribution of sizes": "words.schema.MOST_BYTES",
+    "words `name:key=value`, characters": "words.words.MOST_CHARACTERS",
+    "files of a plug-in": "words.plugins.MOST_FILES",
+    "a file of a plug-in": "words.plugins.MOST_BYTES",
+    "a line of the store of results": "experiments.store.store.MOST_LINE_BYTES",
+    "folders that a report looks through": "experiments.report.collect.MOST_FOLDERS",
+    "processes of a sweep": "experiments.run.pool.MOST_WORKERS",
+    "a message to the P4Runtime server": "native.server.server.MAX_MESSAGE_BYTES",
+    "metadata of a call": "native.server.server.MAX_METADATA_BYTES",
+    "calls of a connection at a time": "native.server.server.MAX_CALLS",
+    "seconds for a program's compilation": "native.server.compiling.MOST_S",
+    "a compiled program": "native.server.compiling.MAX_PROGRAM_BYTES",
+    "the cache": "toolchain.cache.MOST_BYTES",
+    "days that it keeps what nobody uses": "toolchain.cache.MOST_DAYS",
+}
+"""What docs/security.md says of limits: the number is the constant's; sizes are in bytes."""
+
+
+def _limit(place: str) -> str:
+    """A constant of a module, as people read it."""
+    module, _, name = place.rpartition(".")
+    value = getattr(importlib.import_module(f"tailrace.{module}"), name)
+    return format_bytes(value) if name.endswith("BYTES") else f"{value:,.0f}"
+
+
 def table(kind: str, names: Iterable[str] = ()) -> str:
     """The table in Markdown, with its last line's end.
 
@@ -40,7 +70,10 @@ def table(kind: str, names: Iterable[str] = ()) -> str:
         SpecError: unknown name.
     """
     rows = [("name", "key", "values", "default", "meaning"), ("---",) * 5]
-    if kind in STRUCTS:
+    if kind == "limits":
+        rows = [("what", "at most", "constant"), ("---",) * 3]
+        rows += [(what, _limit(place), f"`{place}`") for what, place in LIMITS.items()]
+    elif kind in STRUCTS:
         rows += _keys(keys_of(STRUCTS[kind]), BY_TOPOLOGY)
     else:
         registry = registry_of(KINDS[kind])

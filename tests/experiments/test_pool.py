@@ -122,6 +122,40 @@ def test_a_worker_that_dies_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert len(ends) == 2
 
 
+def die_once(task: Task) -> Result | Failed:
+    """Stands in for a worker that is killed while it is at one of the tasks, the first time."""
+    mark = Path(os.environ["TAILRACE_TEST_MARK"])
+    if task.label == "seed 1" and not mark.exists():
+        mark.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return run_guarded(task)
+
+
+run_guarded = pool.guarded
+
+
+def test_a_worker_that_dies_costs_one_repetition(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All tasks come to their end, and it is said which ran again."""
+    monkeypatch.setattr(pool, "guarded", die_once)
+    monkeypatch.setenv("TAILRACE_TEST_MARK", str(tmp_path / "mark"))
+    shown, out = display()
+    ends = run_all(tasks(3), tmp_path / "out", Where(workers=2), shown)
+    assert len(hashes(ends)) == 3
+    assert "run again: " in out.getvalue()
+    assert "seed 1" in out.getvalue()
+
+
+def test_damaged_results_are_told_and_run_again(tmp_path: Path) -> None:
+    shown, out = display()
+    run_all(tasks(2), tmp_path, Where(), shown)
+    table = tmp_path / "seed=1" / "flows.parquet"
+    table.write_bytes(table.read_bytes()[:-20])
+    assert len(hashes(run_all(tasks(2), tmp_path, Where(), shown))) == 2
+    assert "run again: " in out.getvalue()
+    assert "flows.parquet" in out.getvalue()
+    assert "1 of 2 results were there already" in out.getvalue()
+
+
 def test_real_time_targets_run_alone(tmp_path: Path) -> None:
     """Two at a time would be slower than the machine that they emulate."""
     shown, _ = display()
