@@ -69,7 +69,7 @@ def table(kind: str, names: Iterable[str] = ()) -> str:
     Raises:
         SpecError: unknown name.
     """
-    rows = [("name", "key", "values", "default", "meaning"), ("---",) * 5]
+    rows: list[tuple[str, ...]] = [("name", "key", "values", "default", "meaning"), ("---",) * 5]
     if kind == "limits":
         rows = [("what", "at most", "constant"), ("---",) * 3]
         rows += [(what, _limit(place), f"`{place}`") for what, place in LIMITS.items()]
