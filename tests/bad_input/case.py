@@ -23,6 +23,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
@@ -134,6 +135,7 @@ def in_this_process(case: Case, folder: Path) -> Ended:
     out, err = _Stream(), _Stream()
     began_s = time.process_time()
     with (
+        mock.patch.dict(os.environ),  # commands set variables for what they start
         pytest.MonkeyPatch.context() as patch,
         _limited_memory(),
         _handlers_kept(),

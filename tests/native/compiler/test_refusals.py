@@ -68,6 +68,7 @@ def stack(program: dict[str, Any], kind: str, members: list[str]) -> None:
         (lambda p: header(p, "in").update(metadata=True), '"in" is metadata, which no packet has'),
         (lambda p: stack(p, "out", ["in"]), 'header "in" is of another type than the stack'),
         (lambda p: stack(p, "in", ["in", "in"]), 'header "in" is in a stack or union already'),
+        (lambda p: p.update(field_lists=[{"id": 1, "elements": []}] * 2), "the number stands twice"),
         (lambda p: p["extern_instances"].append({"name": "e", "type": "magic"}), 'extern "magic"'),
         (lambda p: p["actions"][0]["primitives"][0].update(op="fly"), 'primitive "fly"'),
         (lambda p: p["actions"][0]["primitives"][0]["parameters"].pop(), "takes 2 parameters"),

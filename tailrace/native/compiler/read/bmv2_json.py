@@ -372,7 +372,7 @@ class _Reader:
         return node.fail("expected a field or a constant")
 
     def _field_lists(self) -> tuple[FieldList, ...]:
-        found = []
+        found: dict[int, FieldList] = {}
         for n in self.root.optional_elements("field_lists"):
             fields = []
             for e in n.optional_elements("elements"):
@@ -381,8 +381,11 @@ class _Reader:
                     fields.append(self.headers.target(e["value"]))
                 elif kind != "hexstr":  # a constant needs no keeping
                     e["type"].fail("expected a field or a constant")
-            found.append(FieldList(n["id"].integer(0, 2**15 - 1), tuple(fields)))
-        return tuple(found)
+            number = n["id"].integer(0, 2**15 - 1)
+            if number in found:
+                n["id"].fail("the number stands twice")
+            found[number] = FieldList(number, tuple(fields))
+        return tuple(found.values())
 
 
 def _unread(root: Node) -> str:
