@@ -48,16 +48,14 @@ def noted(rows: list[Row], path: Path = RECORD) -> None:
     path.write_text(text, "utf-8")
 
 
-def told(rows: Iterator[Row]) -> list[Row]:
+def told(rows: Iterator[Row]) -> Iterator[Row]:
     """The rows, each shown when it is there."""
-    found = []
     for row in rows:
         speed = next((row[key] for key in ("frames", "updates", "programs") if row.get(key)), 0) / max(
             row["seconds"], 0.1
         )
         print(" ".join(f"{key}={value}" for key, value in row.items()), f"per_second={speed:.0f}", flush=True)
-        found.append(row)
-    return found
+        yield row
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -84,15 +82,16 @@ def main(arguments: list[str] | None = None) -> int:
         seconds = given.seconds * share / total
         rng = random.Random(f"{seed} {kind}")
         try:
-            rows = told(run(WORK, seconds, rng, set(given.name or ())))
+            # what was done before a fault was done, too
+            for row in told(run(WORK, seconds, rng, set(given.name or ()))):
+                if given.record:
+                    noted([row])
         except kinds.CannotError as error:
             print(f"fuzz: {kind}: {error}", file=sys.stderr)
             continue
         except (guided.FoundError, AssertionError) as error:
             print(f"fuzz: {kind}: a fault, seed {seed}\n{error}", file=sys.stderr)
             return 1
-        if given.record:
-            noted(rows)
     if given.keep:
         for target in guided.targets():
             if not given.name or target.name in given.name:

@@ -153,9 +153,9 @@ def invalid_selector_weight(rng: random.Random, update: p4r.Update, drawer: Draw
 
 @mutation
 def duplicate_insert(rng: random.Random, update: p4r.Update, drawer: Drawer) -> bool:
-    held = rng.choice(list(drawer.oracle.entities.values())) if rng.randrange(8) == 0 else None
-    if held is not None:
-        update.entity.CopyFrom(held)
+    held = list(drawer.oracle.entities.values())
+    if held and rng.randrange(8) == 0:
+        update.entity.CopyFrom(rng.choice(held))
     update.type = INSERT
     return True
 
