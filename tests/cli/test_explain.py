@@ -125,7 +125,7 @@ def test_shell_becomes_p4runtime_shell_on_the_switch(fabric: Fabric, tmp_path: P
 def test_shell_passes_tls_on(fabric: Fabric, tmp_path: Path, bare_address: str) -> None:
     fake_environment(tmp_path)
     done = shell(tmp_path, "x", "--address", f"x={bare_address}", "--ca", "missing.pem")
-    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert "missing.pem" in done.stderr
 
 
