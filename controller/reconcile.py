@@ -8,7 +8,7 @@ anew. A second run writes nothing.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from finsy import P4TableEntry
@@ -52,9 +52,11 @@ class Report:
         )
 
 
-def everything(program: Program) -> Iterator[p4r.Entity]:
+@functools.lru_cache(maxsize=64)
+def everything(program: Program) -> tuple[p4r.Entity, ...]:
     """Requests that read all forwarding state of a switch."""
     metered = {meter.preamble.id for meter in program.p4info.direct_meters}
+    found = []
     for table in program.p4info.tables:
         if table.is_const_table:
             continue
@@ -62,19 +64,15 @@ def everything(program: Program) -> Iterator[p4r.Entity]:
             entry = p4r.TableEntry(table_id=table.preamble.id)
             if metered.intersection(table.direct_resource_ids):
                 entry.meter_config.SetInParent()  # asks for it
-            yield p4r.Entity(table_entry=entry)
+            found.append(p4r.Entity(table_entry=entry))
         if has_mutable_default(table):
-            yield p4r.Entity(table_entry=p4r.TableEntry(table_id=table.preamble.id, is_default_action=True))
+            default = p4r.TableEntry(table_id=table.preamble.id, is_default_action=True)
+            found.append(p4r.Entity(table_entry=default))
     replication = p4r.PacketReplicationEngineEntry
     clones = replication(clone_session_entry=p4r.CloneSessionEntry())
-    yield p4r.Entity(packet_replication_engine_entry=clones)
     groups = replication(multicast_group_entry=p4r.MulticastGroupEntry())
-    yield p4r.Entity(packet_replication_engine_entry=groups)
-
-
-@functools.lru_cache(maxsize=64)
-def _everything(program: Program) -> tuple[p4r.Entity, ...]:
-    return tuple(everything(program))
+    found += [p4r.Entity(packet_replication_engine_entry=entry) for entry in (clones, groups)]
+    return tuple(found)
 
 
 def has_mutable_default(table: p4i.Table) -> bool:
@@ -90,7 +88,7 @@ async def read_all(endpoint: Readable, program: Program) -> list[p4r.Entity]:
     """
     mutable = {t.preamble.id for t in program.p4info.tables if has_mutable_default(t)}
     found = []
-    for entity in await endpoint.read(_everything(program)):
+    for entity in await endpoint.read(everything(program)):
         entry = entity.table_entry
         if entry.is_const or (entry.is_default_action and entry.table_id not in mutable):
             continue

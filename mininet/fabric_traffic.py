@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +21,29 @@ from fabric_watch import TURN_S, Watch
 from tailrace.experiments.backends.job import Job
 from tailrace.hosts.driver.job import HostJob, HostsJob
 from tailrace.hosts.flows.paths import PathList
-from tailrace.topology import GATEWAY_MAC
+from tailrace.topology import GATEWAY_MAC, Host, Topology
 
 DRIVER = "tailrace.hosts.driver"
 READY_S = 60.0
 START = "start\n"
+
+
+def host_job(
+    topology: Topology, net: FabricNet, host: Host, paths: Mapping[str, PathList] | None = None
+) -> HostJob:
+    """What the driver is told of a host; `paths` by the address of the receiver."""
+    return HostJob(
+        name=host.name,
+        interface=host_interface(host.name),
+        netns=net.namespace(host.name),
+        ip=host.ip,
+        mac=host.mac,
+        gateway_mac=GATEWAY_MAC,
+        rate_bps=host.rate_bps,
+        # its frames go into a switch
+        delay_ns=host.delay_ns + topology.latency_ns,
+        paths=dict(paths or {}),
+    )
 
 
 class Traffic:
@@ -56,19 +74,7 @@ class Traffic:
             for flow in job.flows:
                 paths.setdefault(flow.src, {})[flow.dst] = table.of(flow.src, flow.dst)
         hosts = tuple(
-            HostJob(
-                name=host.name,
-                interface=host_interface(host.name),
-                netns=net.namespace(host.name),
-                ip=host.ip,
-                mac=host.mac,
-                gateway_mac=GATEWAY_MAC,
-                rate_bps=host.rate_bps,
-                # its frames go into a switch
-                delay_ns=host.delay_ns + job.topology.latency_ns,
-                paths=paths.get(host.ip, {}),
-            )
-            for host in job.topology.hosts
+            host_job(job.topology, net, host, paths.get(host.ip, {})) for host in job.topology.hosts
         )
         return HostsJob(
             hosts=hosts,

@@ -23,6 +23,7 @@ from soak.curve import curve
 from soak.draw import VERSION, draw
 from soak.run import Found, run
 from soak.scenario import Scenario
+from soak.seeds import seeds_of
 from soak.shrink import shrink
 from tailrace.words import SpecError
 from tailrace.words.arguments import Parser
@@ -56,17 +57,6 @@ def _all(seeds: Sequence[int], workers: int) -> Iterator[tuple[int, Found]]:
         yield from pool.map(_of_seed, seeds, chunksize=4)
 
 
-def _range(text: str) -> range:
-    first, _, last = text.partition("..")
-    try:
-        found = range(int(first), int(last or first) + 1)
-    except ValueError:
-        found = range(0)
-    if not found:
-        raise SpecError(f"--seeds: expected A..B, found {text[:40]!r}")
-    return found
-
-
 def _scenario(text: str) -> Scenario:
     """The scenario that a text is. Raises SpecError: it is none."""
     try:
@@ -96,7 +86,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if options.curve is not None:
             print("\n".join(curve(options.curve.read_text(encoding="utf-8").splitlines())))
             return 0
-        return _many(_range(options.seeds), options.workers, options.record, shrinks=options.shrink)
+        return _many(seeds_of(options.seeds), options.workers, options.record, shrinks=options.shrink)
     except (OSError, UnicodeError, SpecError) as error:
         print(f"soak: {one_line(str(error))}", file=sys.stderr)
         return 2

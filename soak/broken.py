@@ -32,6 +32,11 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+# no module that a variant may replace a text in
+from soak.seeds import seeds_of
+from tailrace.words import SpecError
+from tailrace.words.arguments import Parser
+
 if TYPE_CHECKING:
     from tailrace.p4rt.programs import Program
 
@@ -269,20 +274,16 @@ def _itself(variant: Variant, seed: int) -> list[str]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The command line; returns the exit code."""
-    parser = argparse.ArgumentParser(prog="soak.broken", description=__doc__, allow_abbrev=False)
+    parser = Parser(prog="soak.broken", description=__doc__, allow_abbrev=False)
     parser.add_argument("--seeds", default="1..40", help="a range; so many scenarios each variant gets")
     parser.add_argument("--only", default="", help="variants whose name has this text")
     parser.add_argument("--record", type=Path, help="file to write a line for each variant to")
     parser.add_argument("--variant", help=argparse.SUPPRESS)  # in a process of its own
     options = parser.parse_args(argv)
-    first, _, last = options.seeds.partition("..")
     try:
-        seeds = range(int(first), int(last or first) + 1)
-    except ValueError:
-        seeds = range(0)
-    if not seeds:
-        print(f"soak.broken: --seeds: expected A..B, found {options.seeds[:40]!r}", file=sys.stderr)
-        return 2
+        seeds = seeds_of(options.seeds)
+    except SpecError as error:
+        parser.error(str(error))
     if options.variant is not None:
         [variant] = [each for each in variants() if each.name == options.variant]
         assert variant.patch is not None

@@ -84,9 +84,10 @@ class Disturbed(LiveController):
         self.controllers = {number: self._nth(number) for number in range(chaos.controllers)}
         self.controller = self.controllers[0]
         self.rests = False
+        """Whether controllers were ended, as all was mended: what traffic is left waits for timeouts of NICs,
+        in which nothing would happen but thousands of probes."""
         self.rested_ns: int | None = None
-        """Whether all was as it should be after the last fault, and controllers were ended: what traffic is
-        left waits for timeouts of NICs, in which nothing would happen but thousands of probes."""
+        """When that was; None: the run itself ended before."""
 
     def _begin(self, network: Network, job: Job) -> None:
         """What switches hold when the first controller comes."""

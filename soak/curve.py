@@ -73,10 +73,10 @@ def curve(lines: Sequence[str]) -> list[str]:
         return ["nothing was run"]
     most = max(1, found[-1].faults)
     rows = ["| scenarios | broke a promise | faults known | |", "|---:|---:|---:|---|"]
-    shown: Point | None = None
+    shown = Point(0, 0, -1)
     for point in found:
-        again = shown is not None and point.faults == shown.faults
-        if again and point.scenarios < 1.3 * shown.scenarios and point is not found[-1]:  # type: ignore[union-attr]
+        again = point.faults == shown.faults and point.scenarios < 1.3 * shown.scenarios
+        if again and point is not found[-1]:
             continue
         bar = "█" * round(WIDTH * point.faults / most)
         rows.append(f"| {point.scenarios} | {point.broken} | {point.faults} | {bar} |")

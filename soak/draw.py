@@ -9,8 +9,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from soak.scenario import LONGEST_NS, Break, Chaos, Full, Kill, Scenario, interval_ns
+from soak.scenario import LONGEST_NS, Break, Chaos, Full, Kill, Scenario
 from tailrace.experiments.backends.job import Job
+from tailrace.experiments.backends.virtual.live import usual_interval_ns
 from tailrace.schemes.errors import IntentError
 from tailrace.schemes.intent import intent
 from tailrace.schemes.registry import SCHEMES
@@ -55,7 +56,7 @@ def draw(seed: int, *schemes: str) -> Scenario:
         scenario = Scenario(seed, _words(rng, *schemes))
         try:
             job = scenario.plan().job
-            times = _Times(rng, interval_ns(job))
+            times = _Times(rng, usual_interval_ns(job))
             scenario.words["fault"] = _faults(rng, times, job)
             scenario = replace(scenario, chaos=_chaos(rng, times, job))
             scenario.plan()

@@ -20,24 +20,25 @@ from __future__ import annotations
 
 import signal
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from msgspec import structs
 
 from soak.control import Disturbed, dead_for_ever, quiet_ns
-from soak.scenario import Scenario, interval_ns
+from soak.scenario import Scenario
 from tailrace.experiments.backends.job import Job
 from tailrace.experiments.backends.outcome import Progress
 from tailrace.experiments.backends.virtual.control import Control
+from tailrace.experiments.backends.virtual.live import usual_interval_ns
 from tailrace.experiments.backends.virtual.run import VirtualBackend
 from tailrace.experiments.plan.plan import Plan
 from tailrace.experiments.results.result import Result
 from tailrace.experiments.run.run import run as run_plan
 from tailrace.hosts.flows.flow import FlowSpec
 from tailrace.native.virtual import Network
-from tailrace.p4rt.events import LINK_DOWN
+from tailrace.p4rt.events import LINK_DOWN, Event
 
 SETTLE_ROUNDS = 400
 """Rounds of link probes, after all traffic and all faults, within which controllers have mended everything:
@@ -120,7 +121,7 @@ def _run(scenario: Scenario, found: Found) -> None:
     planned = _with_late_flows(scenario.plan(), scenario)
     controls: list[Disturbed] = []
 
-    def make_control(network: Network, job: Job, happened) -> Control:  # type: ignore[no-untyped-def]
+    def make_control(network: Network, job: Job, happened: Callable[[Event], None]) -> Control:
         controls.append(Disturbed(network, job, scenario, happened))
         return controls[0]
 
@@ -151,7 +152,7 @@ def _with_late_flows(planned: Plan, scenario: Scenario) -> Plan:
 
 def _late_ns(scenario: Scenario, job: Job) -> int:
     last_ns = max((flow.start_ns for flow in job.flows), default=0)
-    return max(quiet_ns(scenario, job) + LATE_ROUNDS * interval_ns(job), last_ns + 1)
+    return max(quiet_ns(scenario, job) + LATE_ROUNDS * usual_interval_ns(job), last_ns + 1)
 
 
 def _nothing(_progress: Progress) -> None:

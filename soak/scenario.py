@@ -8,9 +8,6 @@ from typing import Any
 
 import msgspec
 
-from tailrace.controller.timing import Timing
-from tailrace.experiments.backends.job import Job
-from tailrace.experiments.backends.virtual.control import reaction_ns
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.plan import Plan, plan
 from tailrace.schemes.base import resolve
@@ -131,8 +128,3 @@ class Scenario(msgspec.Struct, frozen=True):
 @functools.lru_cache(maxsize=4)
 def _plan(words: bytes) -> Plan:
     return plan(make(msgspec.json.decode(words)), "virtual")
-
-
-def interval_ns(job: Job) -> int:
-    """The time between two rounds of link probes, as live.py has it."""
-    return reaction_ns(job.topology, job.scheme.frame_bytes) // (Timing().missed + 1)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import TypeVar
 
 from msgspec.structs import replace
 
@@ -11,6 +12,9 @@ from soak.draw import TOPOLOGIES
 from soak.run import run
 from soak.scenario import Chaos, Scenario
 from tailrace.topology import parse_topology
+from tailrace.words import SpecError
+
+T = TypeVar("T")
 
 SMALLEST = ("leaf-spine:leaves=2,spines=2,hosts=1,rate=10Gbps,delay=1us", TOPOLOGIES[0])
 
@@ -50,7 +54,7 @@ def smaller(scenario: Scenario) -> Iterator[Scenario]:
         if other != scenario:
             try:
                 other.plan()
-            except Exception:  # noqa: BLE001, S112 - no scenario
+            except SpecError:
                 continue
             yield other
 
@@ -103,5 +107,5 @@ def _with(scenario: Scenario, **words: object) -> Scenario:
     return replace(scenario, words={**scenario.words, **words})
 
 
-def _without(items: tuple, index: int) -> tuple:  # type: ignore[type-arg]
+def _without(items: tuple[T, ...], index: int) -> tuple[T, ...]:
     return items[:index] + items[index + 1 :]

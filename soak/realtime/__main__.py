@@ -22,6 +22,7 @@ from fabric_sandbox import make_run_dir, remove_stale, run_sandboxed
 from soak.realtime.left import left_behind, mark
 from tailrace.toolchain.debian import see_mininet
 from tailrace.words import SpecError
+from tailrace.words.arguments import Parser
 
 MOST_MINUTES = 7 * 24 * 60
 MOST_RESTARTS = 10_000
@@ -29,7 +30,7 @@ MOST_RESTARTS = 10_000
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The command line; returns the exit code."""
-    parser = argparse.ArgumentParser(prog="soak.realtime", description=__doc__, allow_abbrev=False)
+    parser = Parser(prog="soak.realtime", description=__doc__, allow_abbrev=False)
     parser.add_argument("--minutes", type=float, default=60.0, help="how long (60)")
     parser.add_argument("--seed", type=int, default=1, help="of what happens (1)")
     parser.add_argument("--restarts", type=int, help="no chaos: so many restarts of switches and controllers")

@@ -20,13 +20,14 @@ import fabric_switches
 import msgspec
 from fabric_links import Links
 from fabric_net import FabricNet
-from fabric_plan import NATIVE, SwitchPlan, host_interface, make_plan
+from fabric_plan import NATIVE, SwitchPlan, make_plan
 from fabric_process import Process, end_all
+from fabric_traffic import DRIVER, host_job
 
 from soak.realtime.abuse import OTHER
 from tailrace.controller.reconcile import differences
 from tailrace.experiments.backends.job import Job, write_job
-from tailrace.hosts.driver.job import HostJob, HostsJob
+from tailrace.hosts.driver.job import HostsJob
 from tailrace.hosts.flows.flow import FlowSpec
 from tailrace.p4rt import programs
 from tailrace.p4rt.channel import Address
@@ -36,7 +37,7 @@ from tailrace.p4rt.errors import SwitchError
 from tailrace.schemes.base import resolve
 from tailrace.schemes.intent import intent
 from tailrace.schemes.registry import parse_scheme
-from tailrace.topology import GATEWAY_MAC, parse_topology
+from tailrace.topology import parse_topology
 from tailrace.words.scale import scaled
 
 TOPOLOGY = "leaf-spine:leaves=2,spines=2,hosts=2,rate=10Gbps,delay=1us"
@@ -116,7 +117,7 @@ class Place:
         files = [str(self._run_dir / file) for file in ("JOB.json", "switches.json")]
         words = ["soak.realtime.serve", *files]
         if name not in CONTROLLERS:
-            words = ["tailrace.hosts.driver", str(self._hosts_job(name))]
+            words = [DRIVER, str(self._hosts_job(name))]
         process = Process(name, [sys.executable, "-m", *words], self.logs / f"{name}.log", piped=True)
         self.processes[name] = process
         self.started_s[name] = time.monotonic()
@@ -175,19 +176,7 @@ class Place:
             sport = self._rng.randrange(49152, 65536)
             flows.append(FlowSpec(number, src.ip, dst.ip, FLOW_BYTES, round(start_s * 1e9), number, sport))
         job = HostsJob(
-            hosts=tuple(
-                HostJob(
-                    name=host.name,
-                    interface=host_interface(host.name),
-                    netns=net.namespace(host.name),
-                    ip=host.ip,
-                    mac=host.mac,
-                    gateway_mac=GATEWAY_MAC,
-                    rate_bps=host.rate_bps,
-                    delay_ns=host.delay_ns,
-                )
-                for host in hosts
-            ),
+            hosts=tuple(host_job(self.topology, net, host) for host in hosts),
             flows=tuple(flows),
             nic=self.job.nic,
             seed=self._rng.randrange(1 << 30),

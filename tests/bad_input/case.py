@@ -29,6 +29,12 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 
+SMALLEST = (
+    *("--topology", "leaf-spine:leaves=2,spines=2,hosts=1", "--workload", "permutation:size=1KiB"),
+    *("--target", "virtual"),
+)
+"""Options of the smallest run; the first four say nothing of a target."""
+
 MOST_CPU_S = 20.0
 """Of the processor, so that a loaded machine fails nobody."""
 

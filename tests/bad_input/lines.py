@@ -5,18 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tests.bad_input.case import Case
+from tests.bad_input.case import SMALLEST, Case
 
 MANY = "9" * 10**6
-_SMALL = (
-    "--topology",
-    "leaf-spine:leaves=2,spines=2,hosts=1",
-    "--workload",
-    "permutation:size=1KiB",
-    "--target",
-    "virtual",
-)
-_RUN = ("tailrace", "run", "--scheme", "ecmp", *_SMALL)
+_RUN = ("tailrace", "run", "--scheme", "ecmp", *SMALLEST)
 
 OPTIONS: dict[str, tuple[str, ...]] = {
     "--scheme": (
@@ -160,8 +152,8 @@ OTHERS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "two forms": ((*_RUN, "--json", "-o", "csv"), ("--json",)),
     "no workers": (("tailrace", "compare", "basic", "--workers", "0"), ("--workers",)),
     "workers of nobody": (("tailrace", "compare", "basic", "--workers", "x"), ("--workers",)),
-    "a million workers": (("tailrace", "sweep", "--set", "scheme=ecmp", *_SMALL, "--workers", "1000000"), ("--workers",)),
-    "workers in real time": (("tailrace", "sweep", "--set", "scheme=ecmp", *_SMALL[:4], "--target", "native", "--workers", "2"), ()),
+    "a million workers": (("tailrace", "sweep", "--set", "scheme=ecmp", *SMALLEST, "--workers", "1000000"), ("--workers",)),
+    "workers in real time": (("tailrace", "sweep", "--set", "scheme=ecmp", *SMALLEST[:4], "--target", "native", "--workers", "2"), ()),
     "a sweep of nothing": (("tailrace", "sweep"), ("--set",)),
     "a sweep of no key": (("tailrace", "sweep", "--set", "colour=1"), ("colour",)),
     "a sweep without values": (("tailrace", "sweep", "--set", "seed="), ("--set",)),
@@ -171,8 +163,8 @@ OTHERS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "a sweep of a million": (("tailrace", "sweep", "--set", "seed=1..1000", "--set", "reorder=1..1000", "--scheme", "ecmp"), ("sweep",)),
     "a sweep of no option": (("tailrace", "sweep", "--set", "scheme.=1", "--scheme", "ecmp"), ("scheme.",)),
     "a sweep of no scheme": (("tailrace", "sweep", "--set", "seed=1"), ("scheme",)),
-    "a cluster that is none": (("tailrace", "sweep", "--set", "scheme=ecmp", *_SMALL, "--cluster", "nonsense"), ("cluster nonsense",)),
-    "a cluster of another kind": (("tailrace", "sweep", "--set", "scheme=ecmp", *_SMALL, "--cluster", "ftp://x:1"), ("cluster ftp://x:1",)),
+    "a cluster that is none": (("tailrace", "sweep", "--set", "scheme=ecmp", *SMALLEST, "--cluster", "nonsense"), ("cluster nonsense",)),
+    "a cluster of another kind": (("tailrace", "sweep", "--set", "scheme=ecmp", *SMALLEST, "--cluster", "ftp://x:1"), ("cluster ftp://x:1",)),
     "no such paper": (("tailrace", "paper", "nothing"), ("nothing",)),
     "no such scale": (("tailrace", "paper", "flowcut_table3", "--scale", "tiny"), ("tiny",)),
     "seeds of a paper": (("tailrace", "paper", "flowcut_table3", "--seed", "x"), ("--seed",)),

@@ -11,7 +11,7 @@ from typing import Any
 
 from tests.bad_input import broken
 from tests.bad_input.broken import Broken
-from tests.bad_input.case import ROOT, Case, File
+from tests.bad_input.case import ROOT, SMALLEST, Case, File
 
 SUMMARY_KEYS: dict[str, tuple[tuple[Any, ...], str]] = {
     "format": (("format",), "number"),
@@ -127,14 +127,7 @@ def of_store(line: str) -> Iterator[Case]:
         "store: a sweep into a broken one",
         (
             *("tailrace", "sweep", "--set", "scheme=ecmp", "--store", "S"),
-            *(
-                "--target",
-                "virtual",
-                "--workload",
-                "permutation:size=1KiB",
-                "--topology",
-                "leaf-spine:leaves=2,spines=2,hosts=1",
-            ),
+            *SMALLEST,
         ),
         ("ecmp.jsonl", "line 1"),
         empty,

@@ -10,22 +10,13 @@ from pathlib import Path
 import pytest
 
 from tests.bad_input import files, lines, results
-from tests.bad_input.case import ROOT, Case, check, in_a_process, in_this_process
+from tests.bad_input.case import ROOT, SMALLEST, Case, check, in_a_process, in_this_process
 
 LEAST = 300
 """Cases that there are at least, all different."""
 
 EVERY = 120
 """Of so many cases one also runs in a process of its own."""
-
-_RUN = (
-    "--target",
-    "virtual",
-    "--workload",
-    "permutation:size=1KiB",
-    "--topology",
-    "leaf-spine:leaves=2,spines=2,hosts=1",
-)
 
 GROUPS: dict[str, Callable[[], Iterator[Case]]] = {
     "files": files.all_cases,
@@ -58,10 +49,12 @@ def test_here(group: str, tmp_path: Path, subtests: pytest.Subtests) -> None:
 
 def test_results(tmp_path: Path, subtests: pytest.Subtests) -> None:
     """Results of runs that have just been made, and damaged."""
-    run = Case("run", ("tailrace", "run", "--scheme", "ecmp", *_RUN, "--out", "../run/out"))
-    sweep = Case("sweep", ("tailrace", "sweep", "--set", "scheme=ecmp,letflow", *_RUN, "--out", "../run/out"))
+    run = Case("run", ("tailrace", "run", "--scheme", "ecmp", *SMALLEST, "--out", "../run/out"))
+    sweep = Case(
+        "sweep", ("tailrace", "sweep", "--set", "scheme=ecmp,letflow", *SMALLEST, "--out", "../run/out")
+    )
     compare = Case(
-        "compare", ("tailrace", "compare", "--scheme", "ecmp,letflow", *_RUN, "--out", "../run/out")
+        "compare", ("tailrace", "compare", "--scheme", "ecmp,letflow", *SMALLEST, "--out", "../run/out")
     )
     for case in (run, sweep, compare):
         (tmp_path / case.name).mkdir()

@@ -191,6 +191,26 @@ def test_stale_files_go_and_others_stay(short_path: Path, monkeypatch: pytest.Mo
     assert {path.name for path in short_path.iterdir()} == {living.name, strange.name}
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
+@pytest.mark.parametrize("linked", [False, True])
+def test_what_others_say_of_stale_files_is_not_believed(
+    short_path: Path, monkeypatch: pytest.MonkeyPatch, linked: bool
+) -> None:
+    """A ledger of ours in another user's folder, and a folder of ours that is a link into one."""
+    monkeypatch.setattr("tempfile.tempdir", str(short_path))
+    others = make_run_dir()
+    (others / LEDGER).write_text(json.dumps({"pid": 1 << 30, "start_ticks": 5}))
+    nobody = 65534
+    if linked:
+        others.rename(short_path / "elsewhere")
+        others.symlink_to(short_path / "elsewhere")
+        os.chown(short_path / "elsewhere", nobody, nobody)
+    else:
+        os.chown(others, nobody, nobody)
+    assert remove_stale() == []
+    assert (others / LEDGER).exists()
+
+
 def test_folders_too_long_for_sockets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The line says what to do."""
     deep = tmp_path / ("x" * 100)

@@ -44,7 +44,7 @@ class Program:
             raise _not_compiled(self.source, error) from None
 
 
-def _model(text: bytes, source: str, cache_dir: Path | None) -> Model:
+def _model(text: bytes, digest: str, source: str, cache_dir: Path | None) -> Model:
     """Reads a program, or what was kept of an earlier reading, which takes a tenth of the time."""
     # not before it is needed: a switch that finds its programs in the cache need not import it
     from tailrace.native.compiler.read.bmv2_json import read_bmv2_json
@@ -57,15 +57,15 @@ def _model(text: bytes, source: str, cache_dir: Path | None) -> Model:
 
     # what cannot be kept is read each time: expressions may be nested too deeply for pickle
     with suppress(RecursionError, pickle.PickleError):
-        found = remembered(_MODEL, _follows_from(text, source), pickled, cache_dir)
+        found = remembered(_MODEL, _follows_from(digest, source), pickled, cache_dir)
         if not read:
             return _unpickled(found)
     return read[0] if read else read_bmv2_json(text, source)
 
 
-def _follows_from(text: bytes, source: str) -> tuple[str, ...]:
-    """All that decides what a model is."""
-    return sys.version, source, hashlib.sha256(text).hexdigest(), _made_by()[0]
+def _follows_from(digest: str, source: str) -> tuple[str, ...]:
+    """All that decides what a model is; `digest` is of the program's text."""
+    return sys.version, source, digest, _made_by()[0]
 
 
 def _unpickled(octets: bytes) -> Model:
@@ -107,10 +107,11 @@ def load_program(
     Raises:
         ProgramError: the JSON is bad or uses something unsupported; NotCompiledError: the C compiler failed.
     """
-    model = _model(text, source, cache_dir)
-    recipe = _recipe(text, model, source, cache_dir, sanitize=sanitize)
+    digest = hashlib.sha256(text).hexdigest()
+    model = _model(text, digest, source, cache_dir)
+    recipe = _recipe(digest, model, source, cache_dir, sanitize=sanitize)
     try:
-        return Program(model, recipe.path(), hashlib.sha256(text).hexdigest(), source, recipe)
+        return Program(model, recipe.path(), digest, source, recipe)
     except BuildError as error:
         raise _not_compiled(source, error) from None
 
@@ -119,24 +120,24 @@ def known_program(text: bytes, *, source: str = "<json>", cache_dir: Path | None
     """The program of `load_program` where all of it is in the cache, and nothing need be read or compiled;
     else None.
     """
-    octets = recalled(_MODEL, _follows_from(text, source), cache_dir)
+    digest = hashlib.sha256(text).hexdigest()
+    octets = recalled(_MODEL, _follows_from(digest, source), cache_dir)
     if octets is None:
         return None
     model = _unpickled(octets)
-    recipe = _recipe(text, model, source, cache_dir)
+    recipe = _recipe(digest, model, source, cache_dir)
     try:
-        path = recipe.path() if recipe.is_made() else None
+        return Program(model, recipe.path(), digest, source, recipe) if recipe.is_made() else None
     except BuildError:
         return None
-    return None if path is None else Program(model, path, hashlib.sha256(text).hexdigest(), source, recipe)
 
 
 def _recipe(
-    text: bytes, model: Model, source: str, cache_dir: Path | None, *, sanitize: bool = False
+    digest: str, model: Model, source: str, cache_dir: Path | None, *, sanitize: bool = False
 ) -> Recipe:
     return Recipe(
         "program",
-        [hashlib.sha256(text).hexdigest(), *_made_by()],
+        [digest, *_made_by()],
         # no lambda: a program may come from another process, and be made again here
         functools.partial(_c_text, model, source),
         sanitize=sanitize,

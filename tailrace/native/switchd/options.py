@@ -22,6 +22,7 @@ from tailrace.native.switchd.lossless import (
     parse_port_watchdog,
 )
 from tailrace.native.switchd.units import Rate, parse_depth, parse_rate
+from tailrace.p4rt.target import MOST_DEVICE_ID
 from tailrace.words.errors import Error
 from tailrace.words.units import parse_bytes, parse_time_ns
 
@@ -55,8 +56,8 @@ _REFUSED = {
 }
 
 
-_MOST_NUMBER = (1 << 64) - 1
-"""What P4Runtime has for a device id; the others are smaller."""
+_MOST_NUMBER = MOST_DEVICE_ID
+"""All other numbers are smaller."""
 
 _MOST_GROUPS = (1 << 32) - 1
 

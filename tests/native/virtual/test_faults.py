@@ -197,6 +197,28 @@ def test_a_restart_loses_what_is_in_the_switch_and_on_its_links() -> None:
         assert net.at_rest
 
 
+def test_a_link_that_is_down_for_two_reasons_comes_up_after_both() -> None:
+    """spine1 is gone from 3050 to 5050 ns, its link to leaf1 is down from 4000 to 7000 ns."""
+    with network(topology()) as net:
+        nic = stream(net, 80)
+
+        def restore() -> None:
+            net.switch("spine1").load(program())
+            install(net, "spine1")
+
+        net.switch_restart("spine1", 3050, 2000, restore)
+        net.link_down("leaf1", "spine1", at_ns=4000)
+        net.link_down("spine1", "leaf1", at_ns=4500)
+        net.link_up("leaf1", "spine1", at_ns=6000)
+        net.link_up("leaf1", "spine1", at_ns=7000)
+        net.run()
+        # as with the restart alone, but that nothing leaves leaf1 before 7000 ns
+        through = [i for i in range(80) if 2200 + 100 * (i + 1) + 1000 <= 3050 or 1100 + 100 * i >= 7000]
+        assert times(nic) == [4400 + 100 * i for i in through]
+        assert net.account().balanced
+        assert net.at_rest
+
+
 def test_a_restarted_switch_has_no_pipeline_until_one_is_set() -> None:
     """What its queues held is counted, as is what arrives before it has a program again."""
     topo = topology()

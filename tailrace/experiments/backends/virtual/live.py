@@ -39,6 +39,13 @@ SPREAD = 0.5
 """How far delays of messages are from their mean, at most, as a share of it."""
 
 
+def usual_interval_ns(job: Job) -> int:
+    """The time between two rounds of link probes with which a dead link is noticed, and rerouted, in about
+    the time that `told` takes.
+    """
+    return reaction_ns(job.topology, job.scheme.frame_bytes) // (Timing().missed + 1)
+
+
 class LiveController:
     """Of one network, which is not running yet, in one process."""
 
@@ -47,16 +54,13 @@ class LiveController:
         self._network, self._job, self._happened = network, job, happened
         self._loop = VirtualLoop(network)
         self._random = random.Random(f"control {job.seed}")
-        topology = job.topology
-        frame_bytes = job.scheme.frame_bytes
         self.memory = Memory(Ways(self._delay_s))
         self._services: dict[str, P4RuntimeService] = {}
-        for switch in topology.switches:
+        for switch in job.topology.switches:
             network.p4rt(switch.name).hand_over()
             self._serve(switch.name)
         real = Timing()
-        # a dead link is noticed, and rerouted, in about the time that `told` takes
-        interval_ns = live.interval_ns or reaction_ns(topology, frame_bytes) // (real.missed + 1)
+        interval_ns = live.interval_ns or usual_interval_ns(job)
         self.timing = real.scaled(interval_ns / NS_PER_S / real.interval_s)
         self._latency_ns = live.latency_ns or max(1, round(interval_ns * LATENCY_SHARE))
         self.controller = self._make(DEFAULT_ELECTION_ID)
