@@ -6,10 +6,6 @@ addresses.
 from __future__ import annotations
 
 import asyncio
-import shutil
-import subprocess
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,52 +14,27 @@ from finsy.proto import p4r
 
 from tailrace.controller.asking.relay import RelayServer
 from tailrace.controller.controller import Controller, Event
-from tailrace.controller.reconcile import differences
 from tailrace.controller.session import State
-from tailrace.controller.timing import Timing
-from tailrace.native.server.server import Server
-from tailrace.native.server.server import Tls as ServerTls
-from tailrace.native.virtual import Network
 from tailrace.p4rt import programs
 from tailrace.p4rt.channel import Address
 from tailrace.p4rt.client import connect
 from tailrace.p4rt.errors import ControllerError, SwitchError, TlsError, UnreachableError, WriteError
 from tailrace.p4rt.target import target
 from tailrace.p4rt.tls import Tls
-from tailrace.schemes.base import SchemeConfig, resolve
+from tailrace.schemes.base import SchemeConfig
 from tailrace.schemes.registry import parse_scheme
-from tailrace.schemes.resolved import Resolved
-from tailrace.topology import Topology, parse_topology
 from tests.controller.conftest import SwitchProcess, SwitchStarter
-
-READY_S = 120.0
-"""Far longer than anything takes: only a hang runs into it."""
-
-PAIR = parse_topology("leaf-spine:leaves=1,spines=1,hosts=2,rate=10Mbps,delay=1ms")
-FLOWCUT = parse_scheme("flowcut")
-
-
-def on(topology: Topology, scheme: SchemeConfig = FLOWCUT) -> Resolved:
-    return resolve(scheme, topology)
-
-
-def patient(**values: Any) -> Timing:
-    """A busy machine may take longer to answer than a user would wait."""
-    return Timing(ask_s=READY_S, **values)
-
-
-QUIET = patient(interval_s=3600.0)
-"""No link carries anything between processes without ports, so nobody should miss it."""
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    """Waits for something that must come."""
-
-    async def wait() -> None:
-        while not condition():
-            await asyncio.sleep(0.005)
-
-    await asyncio.wait_for(wait(), READY_S)
+from tests.controller.rig import (
+    FLOWCUT,
+    PAIR,
+    QUIET,
+    READY_S,
+    all_ready,
+    held_as_intended,
+    on,
+    patient,
+    until,
+)
 
 
 def controller_of(
@@ -81,26 +52,6 @@ def controller_of(
         **options,
     )
     return made, events
-
-
-async def held_as_intended(controller: Controller) -> bool:
-    """Reads every switch with a client of its own, which needs no election, and compares."""
-    for name, session in controller.sessions.items():
-        found = controller.intents[name]
-        async with connect(name, session.address) as client:
-            if await differences(client, programs.load(found.program), found.entities):
-                return False
-    return True
-
-
-async def until_held(controller: Controller) -> None:
-    """Waits until every switch holds what it should: where links are watched, that may change meanwhile."""
-
-    async def wait() -> None:
-        while not await held_as_intended(controller):
-            await asyncio.sleep(0.005)
-
-    await asyncio.wait_for(wait(), READY_S)
 
 
 def pair(start_switch: SwitchStarter) -> dict[str, SwitchProcess]:
@@ -326,178 +277,5 @@ def test_bad_tls_files(tmp_path: Path) -> None:
         with pytest.raises(TlsError, match=r"none.pem: No such file"):
             await controller.wait_ready(READY_S)
         await controller.stop()
-
-    asyncio.run(run())
-
-
-class Served:
-    """A virtual network whose switches are served over gRPC, and whose time a task moves on."""
-
-    def __init__(self, topology: Topology) -> None:
-        self.topology = topology
-        self.network = Network(topology)
-        self.servers: dict[str, Server] = {}
-        self.addresses: dict[str, Address] = {}
-        self.stopped: set[str] = set()
-
-    async def start(self, tls: ServerTls | None) -> None:
-        for switch in self.topology.switches:
-            endpoint = self.network.p4rt(switch.name)
-            server = Server(endpoint.device, endpoint.cpu)
-            port = await server.start("127.0.0.1:0", tls)
-            self.servers[switch.name] = server
-            self.addresses[switch.name] = Address(f"127.0.0.1:{port}", endpoint.device_id)
-
-    async def pump(self) -> None:
-        while True:
-            self.network.advance_to(self.network.now_ns + 100_000)
-            for name, server in self.servers.items():
-                if name not in self.stopped:
-                    server.service.deliver_events()
-            await asyncio.sleep(0.001)
-
-
-@asynccontextmanager
-async def served(topology: Topology, tls: ServerTls | None = None) -> AsyncIterator[Served]:
-    network = Served(topology)
-    await network.start(tls)
-    pump = asyncio.create_task(network.pump())
-    try:
-        yield network
-    finally:
-        pump.cancel()
-        await asyncio.gather(pump, return_exceptions=True)
-        for server in network.servers.values():
-            await server.stop()
-
-
-SQUARE = parse_topology("leaf-spine:leaves=2,spines=2,hosts=1,rate=10Gbps,delay=1us")
-
-
-def test_link_down_and_up(tmp_path: Path) -> None:
-    """A dead link leaves the routes of all switches, also those of a controller that starts while it is dead,
-    and comes back.
-    """
-
-    async def run() -> None:
-        async with served(SQUARE) as network:
-            relay = tmp_path / "relay.sock"
-            links = patient(interval_s=0.1, missed=8)
-            first = Controller(
-                SQUARE, on(SQUARE), network.addresses, target("virtual"), relay=relay, timing=links
-            )
-            await first.start()
-            await first.wait_ready(READY_S)
-            await until(lambda: first.down == frozenset() and relay.exists())
-            network.network.link_down("leaf1", "spine2")
-            dead = {("leaf1", 3), ("spine2", 1)}
-            await until(lambda: first.down == dead and all_ready(first))
-            await until_held(first)
-            await first.stop()
-            assert not relay.exists()
-            second = Controller(SQUARE, on(SQUARE), network.addresses, target("virtual"), timing=links)
-            await second.start()
-            await second.wait_ready(READY_S)
-            # it looked at the links before it touched switches that had their entries, so nothing was to do
-            assert dead == second.down
-            assert [(False, 0)] * 4 == [(s.pushed, s.report.writes) for s in second.sessions.values()]
-            network.network.link_up("leaf1", "spine2")
-            await until(lambda: second.down == frozenset() and all_ready(second))
-            await until_held(second)
-            await second.stop()
-
-    asyncio.run(run())
-
-
-def test_a_controller_that_starts_anew_waits_for_no_round() -> None:
-    """It probes the links of each switch that it finds running at once, whenever its next round is, and so
-    knows all of them soon.
-    """
-
-    async def run() -> None:
-        async with served(SQUARE) as network:
-            for writes in (True, False):
-                controller = Controller(
-                    SQUARE, on(SQUARE), network.addresses, target("virtual"), timing=QUIET
-                )
-                await controller.start()
-                await controller.wait_ready(READY_S)
-                assert [bool(session.report.writes) for session in controller.sessions.values()] == [
-                    writes
-                ] * 4
-                assert controller.down == frozenset()
-                await controller.stop()
-
-    asyncio.run(run())
-
-
-def test_late_switches_lose_no_link() -> None:
-    """A switch that tells nothing for many rounds keeps its links, and it is said that it was late; a link
-    that dies then is found all the same, and a switch that stays silent is given up.
-    """
-
-    async def run() -> None:
-        async with served(SQUARE) as network:
-            events: list[Event] = []
-            links = patient(interval_s=0.05, missed=3, silent=1 << 20)
-            controller = Controller(
-                SQUARE,
-                on(SQUARE),
-                network.addresses,
-                target("virtual"),
-                timing=links,
-                on_event=events.append,
-            )
-            await controller.start()
-            await controller.wait_ready(READY_S)
-            await until(lambda: controller.down == frozenset())
-            events.clear()
-            network.stopped.add("spine2")
-            await asyncio.sleep(1.0)
-            network.stopped.clear()
-            await until(lambda: any(e.kind == "late" and e.subject == "spine2" for e in events))
-            assert [event for event in events if event.kind == "link-down"] == []
-            network.network.link_down("leaf1", "spine1")
-            await until(lambda: controller.down == {("leaf1", 2), ("spine1", 1)})
-            await controller.stop()
-            hasty = patient(interval_s=0.05, missed=3, silent=4)
-            second = Controller(SQUARE, on(SQUARE), network.addresses, target("virtual"), timing=hasty)
-            await second.start()
-            await second.wait_ready(READY_S)
-            network.stopped.add("spine2")
-            await until(lambda: ("spine2", 1) in second.down and ("spine2", 2) in second.down)
-            await second.stop()
-
-    asyncio.run(run())
-
-
-def all_ready(controller: Controller) -> bool:
-    return all(session.state is State.READY for session in controller.sessions.values())
-
-
-@pytest.mark.skipif(shutil.which("openssl") is None, reason="needs openssl to make certificates")
-def test_tls(tmp_path: Path) -> None:
-    """Over TLS with certificates on both sides everything is as without; a client without one is turned away."""
-    key, cert = tmp_path / "key.pem", tmp_path / "cert.pem"
-    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
-    command += ["-keyout", str(key), "-out", str(cert), "-days", "2", "-subj", "/CN=localhost"]
-    command += ["-addext", "subjectAltName=IP:127.0.0.1"]
-    subprocess.run(command, check=True, capture_output=True)
-    server = ServerTls(key.read_bytes(), cert.read_bytes(), cert.read_bytes(), client_auth=True)
-
-    async def run() -> None:
-        async with served(SQUARE, server) as network:
-            virtual = target("virtual")
-            known = Tls(ca=cert, cert=cert, key=key)
-            controller = Controller(SQUARE, on(SQUARE), network.addresses, virtual, tls=known)
-            await controller.start()
-            await controller.wait_ready(READY_S)
-            stranger = Controller(SQUARE, on(SQUARE), network.addresses, virtual, tls=Tls(ca=cert))
-            await stranger.start()
-            sessions = stranger.sessions.values()
-            await until(lambda: all(session.error is not None for session in sessions))
-            assert all(isinstance(session.error, UnreachableError) for session in sessions)
-            await stranger.stop()
-            await controller.stop()
 
     asyncio.run(run())
