@@ -33,13 +33,16 @@ def draw(result: dict[str, Any], path: Path) -> None:
         descriptors.plot(calm_minutes, counts, "o", ms=2.5, color=line.get_color(), label=name)
     memory.set_ylabel("anonymous memory (MiB)")
     descriptors.set_ylabel("descriptors")
-    descriptors.set_yscale("log")
+    descriptors.set_ylim(bottom=0)
     for name, found in result["latencies"].items():
-        latency.plot([at_s / 60 for at_s, _ in found], [1000 * took for _, took in found], ",", label=name)
+        minutes = [at_s / 60 for at_s, _ in found]
+        # a hundred thousand of them: pixels, whose legend is a larger mark of the same colour
+        (dots,) = latency.plot(minutes, [1000 * took for _, took in found], ",")
+        latency.plot([], [], "o", ms=4, color=dots.get_color(), label=name)
     latency.set_yscale("log")
     latency.set_ylabel("latency (ms)")
     latency.set_xlabel("minutes; dots: calm moments")
     memory.legend(frameon=False, fontsize=8)
-    latency.legend(frameon=False, fontsize=8, markerscale=30)
+    latency.legend(fontsize=8, loc="upper left", ncols=4)
     figure.savefig(path, dpi=110)
     plt.close(figure)
