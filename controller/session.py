@@ -47,8 +47,8 @@ Connect = Callable[..., AbstractAsyncContextManager[Client]]
 
 
 @functools.lru_cache(maxsize=4096)  # every round of probes has the same ones
-def _packet_out_header(program: Program, op: str, index: int) -> list[p4r.PacketMetadata]:
-    """The metadata of a packet-out."""
+def packet_out_header(program: Program, op: str, index: int) -> list[p4r.PacketMetadata]:
+    """The metadata of a packet-out that asks for an operation of PacketOutOp_t."""
     message = P4PacketOut(b"", op=program.enum("PacketOutOp_t", op), index=index)
     update = message.encode_update(program.schema)
     assert isinstance(update, p4r.StreamMessageRequest)
@@ -148,7 +148,7 @@ class Session:
             raise UnreachableError(self.name, why)
         if program is None:
             raise UnreachableError(self.name, "its program is not known yet")
-        packet = p4r.PacketOut(payload=payload, metadata=_packet_out_header(program, op, index))
+        packet = p4r.PacketOut(payload=payload, metadata=packet_out_header(program, op, index))
         client.send(p4r.StreamMessageRequest(packet=packet))
 
     async def run(self) -> None:

@@ -25,6 +25,20 @@ def catches(pid: int, number: signal.Signals) -> bool:
     return caught is not None and bool(int(caught[1], 16) >> (number - 1) & 1)
 
 
+def children(parent: int) -> list[int]:
+    """The numbers of the processes that a process has started and that live."""
+    found = []
+    for place in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            stat = place.read_text("ascii", "replace")
+        except OSError:
+            continue  # it has ended
+        # the name before may have spaces in it
+        if int(stat.rpartition(")")[2].split()[1]) == parent:
+            found.append(int(place.parent.name))
+    return found
+
+
 def running(*words: str) -> list[int]:
     """The numbers of all processes whose command line has all of these words."""
     found = []

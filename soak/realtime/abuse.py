@@ -28,8 +28,12 @@ import grpc
 import grpc.aio
 from finsy.proto import p4r, p4r_grpc
 
+from tailrace.controller.session import packet_out_header
 from tailrace.p4rt import programs, requests
 from tailrace.p4rt.status import Code
+
+KINDS = ("streams", "slow", "flood", "push", "usurp")
+"""Methods of Client."""
 
 OTHER = "letflow"
 """The program that is pushed."""
@@ -115,8 +119,8 @@ class Client:
         """Asks for packet-ins, as long as anybody takes the questions."""
         message = p4r.StreamMessageRequest()
         message.packet.payload = self.rng.randbytes(1000)
-        for number, value in ((1, b"\3"), (2, b"\1")):
-            message.packet.metadata.add(metadata_id=number, value=value)
+        # all programs of ours answer it with a packet-in
+        message.packet.metadata.extend(packet_out_header(programs.load(OTHER), "READ_PORT", 1))
         with contextlib.suppress(grpc.RpcError, asyncio.InvalidStateError, asyncio.TimeoutError):
             while self.left_s:
                 await asyncio.wait_for(call.write(message), self.left_s)
@@ -189,8 +193,8 @@ async def _run(kind: str, client: Client) -> None:
 def main() -> None:
     """The command line."""
     kind, address, device_id, seed, seconds = sys.argv[1:]
-    if kind not in ("streams", "slow", "flood", "push", "usurp"):
-        sys.exit(f"abuse: {kind}: expected streams, slow, flood, push or usurp")
+    if kind not in KINDS:
+        sys.exit(f"abuse: {kind!r}: expected one of {', '.join(KINDS)}")
 
     async def run() -> None:
         until_s = time.monotonic() + float(seconds)

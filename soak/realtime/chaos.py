@@ -14,16 +14,16 @@ from dataclasses import dataclass, field
 
 from fabric_process import Process
 
+from soak.realtime import abuse
 from soak.realtime.place import CONTROLLERS, KILLED, SURVIVORS, Place
 
-ABUSES = ("streams", "slow", "flood", "push", "usurp")
 WEIGHTS = {
     "switch": 4,
     "controller": 3,
     "hosts": 2,
     "link": 6,
     "stop": 1,
-    **dict.fromkeys(ABUSES, 2),
+    **dict.fromkeys(abuse.KINDS, 2),
 }
 BETWEEN_S = 1.5
 """From one act to the next, on average."""
@@ -88,7 +88,7 @@ class Chaos:
     def _begin(self, kind: str) -> None:
         rng = self._rng
         for_s = rng.uniform(0.1, 4.0)
-        if kind in ABUSES:
+        if kind in abuse.KINDS:
             self._abuse(kind, rng.choice((*SURVIVORS, *SURVIVORS, *KILLED)), rng.uniform(1, 8))
         elif kind == "switch":
             self._kill(kind, rng.choice(KILLED), for_s)

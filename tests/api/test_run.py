@@ -26,7 +26,8 @@ from tailrace.experiments.results.parquet import values_of
 from tailrace.experiments.results.result import Result, to_json
 from tailrace.experiments.results.summary import OF_THE_RUN_ITSELF
 from tests.api.conftest import KEYS, TINY
-from tests.processes import not_ignored
+from tests.eventually import eventually
+from tests.processes import children, not_ignored
 
 TIMEOUT_S = 120
 
@@ -279,6 +280,10 @@ except KeyboardInterrupt:
     assert process.stdout is not None
     while "ecmp" not in process.stdout.readline() and workers == 1:
         pass
+    if workers > 1:
+        # until then modules are imported: a KeyboardInterrupt within code that is a text, as dataclasses run it, is
+        # the interpreter's exit status also where it was caught
+        assert eventually(lambda: len(children(process.pid)) > workers)  # with what tracks their resources
     time.sleep(1)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=TIMEOUT_S)
