@@ -170,7 +170,7 @@ def test_figure(tmp_path: Path) -> None:
     for text in (
         "flow completion time (ms)",
         "share of flows",
-        "share of received data packets (%)",
+        "first transmissions out of order (%)",
         "letflow",
     ):
         assert text in comments

@@ -108,7 +108,7 @@ def _out_of_order(axis: Axes, results: Sequence[Result], cases: Sequence[str], l
         x = cases.index(group.case) + (number - (len(labels) - 1) / 2) * width
         highest = max(highest, _bar(axis, x, found, width * 0.9, number, "{:.2g}".format))
     axis.set_title("Out-of-order packets")
-    axis.set_ylabel("share of received data packets (%)")
+    axis.set_ylabel("first transmissions out of order (%)")
     axis.set_xticks(range(len(cases)), cases)
     axis.set_ylim(0, max(highest * 1.15, 1))
     axis.grid(visible=False, axis="x")
