@@ -7,14 +7,10 @@ import re
 import signal
 from pathlib import Path
 
-
-def not_ignored() -> None:
-    """What ends a process does. To be called in a child before its program starts.
-
-    Shells start what is in the background with SIGINT ignored, nohup does so with SIGHUP, and tests may be there.
-    """
-    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
-        signal.signal(number, signal.SIG_DFL)
+NOT_IGNORED = ("env", "--default-signal=HUP,INT,TERM")
+"""Before a command: what ends a process does. Shells start what is in the background with SIGINT ignored, nohup does so
+with SIGHUP, and tests may be there. It is a program because Python code between fork and exec is unsafe where gRPC has
+threads: its handlers of forks have ended such children before their program started."""
 
 
 def catches(pid: int, number: signal.Signals) -> bool:

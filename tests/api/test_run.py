@@ -27,7 +27,7 @@ from tailrace.experiments.results.result import Result, to_json
 from tailrace.experiments.results.summary import OF_THE_RUN_ITSELF
 from tests.api.conftest import KEYS, TINY
 from tests.eventually import eventually
-from tests.processes import children, not_ignored
+from tests.processes import NOT_IGNORED, children
 
 TIMEOUT_S = 120
 
@@ -269,13 +269,12 @@ except KeyboardInterrupt:
     path = tmp_path / "it.py"
     path.write_text(text, "utf-8")
     process = subprocess.Popen(
-        [sys.executable, str(path)],
+        [*NOT_IGNORED, sys.executable, str(path)],
         cwd=tmp_path,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        preexec_fn=not_ignored,
     )
     assert process.stdout is not None
     while "ecmp" not in process.stdout.readline() and workers == 1:

@@ -171,14 +171,13 @@ def in_a_process(case: Case, folder: Path) -> Ended:
         arguments = (str(ROOT / arguments[0]),)
     environment = {**os.environ, "PYTHONPATH": str(ROOT), **_environment(case, folder)}
     done = subprocess.run(
-        [sys.executable, *arguments, *case.words[1:]],
+        ["prlimit", f"--cpu={int(MOST_CPU_S)}", sys.executable, *arguments, *case.words[1:]],
         cwd=work,
         env={name: value for name, value in environment.items() if value},
         capture_output=True,
         stdin=subprocess.DEVNULL,
         timeout=MOST_WALL_S,
         check=False,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (int(MOST_CPU_S), int(MOST_CPU_S))),
     )
     return Ended(done.returncode, done.stdout.decode(), done.stderr.decode())
 

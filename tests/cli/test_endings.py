@@ -16,7 +16,7 @@ from tailrace.cli.main import main
 from tailrace.experiments.errors import RunError
 from tailrace.experiments.results.staging import staged, write_file
 from tests.long import more
-from tests.processes import catches, not_ignored
+from tests.processes import NOT_IGNORED, catches
 
 ROOT = Path(__file__).resolve().parents[2]
 TIMEOUT_S = 240
@@ -32,10 +32,9 @@ def start(*words: str, **options: object) -> subprocess.Popen[str]:
     """The command in a process group of its own, as a terminal has it."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     started: subprocess.Popen[str] = subprocess.Popen(  # type: ignore[call-overload]
-        [sys.executable, "-m", "tailrace.cli.main", *words],
+        [*NOT_IGNORED, sys.executable, "-m", "tailrace.cli.main", *words],
         text=True,
         start_new_session=True,
-        preexec_fn=not_ignored,
         **{"env": environment, "stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, **options},
     )
     return started

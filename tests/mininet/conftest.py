@@ -80,7 +80,7 @@ class Harness:
         return path
 
     def start(self, job: Path, **options: Any) -> subprocess.Popen[str]:
-        """Starts a run with pipes; `args` replaces the command, `more` adds to it, `env` to the environment."""
+        """Starts a run with pipes; `args` replaces the command, `before` and `more` add to it, `env` to the environment."""
         environment = {
             **os.environ,
             "PYTHONPATH": str(ROOT),
@@ -90,7 +90,10 @@ class Harness:
         }
         pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         process = subprocess.Popen(
-            options.pop("args", [sys.executable, str(SCRIPT), str(job), *options.pop("more", ())]),
+            [
+                *options.pop("before", ()),
+                *options.pop("args", [sys.executable, str(SCRIPT), str(job), *options.pop("more", ())]),
+            ],
             text=True,
             env=environment,
             **{**pipes, **options},

@@ -4,12 +4,10 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import pty
 import re
-import termios
 from pathlib import Path
 from typing import Any
 
@@ -112,13 +110,7 @@ def test_the_prompt(harness: Harness) -> None:
     job = harness.job(flows=[flow(0, "10.0.1.2", "10.0.2.2")])
     ends = {"stdin": terminal.slave, "stdout": terminal.slave, "stderr": terminal.slave}
     # the pseudo-terminal controls the session, so that Control-C is a signal
-    process = harness.start(
-        job,
-        more=["--prompt"],
-        start_new_session=True,
-        preexec_fn=lambda: fcntl.ioctl(terminal.slave, termios.TIOCSCTTY, 0),
-        **ends,
-    )
+    process = harness.start(job, before=["setsid", "--ctty"], more=["--prompt"], **ends)
     try:
         terminal.until(PROMPT)
         assert "3 received, 0% packet loss" in terminal.type("h1 ping -c3 -i0.2 h4")

@@ -18,7 +18,7 @@ import pytest
 
 from tailrace.toolchain import cache, confined
 from tailrace.toolchain.cc import BuildError, Recipe
-from tests.processes import not_ignored
+from tests.processes import NOT_IGNORED
 
 ROOT = Path(__file__).parents[2]
 OTHER_USER = 12345
@@ -215,13 +215,12 @@ def test_what_the_machine_cannot_load_is_said(tmp_path: Path) -> None:
 
 def start(folder: Path, **more: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-c", ASK, str(folder)],
+        [*NOT_IGNORED, sys.executable, "-c", ASK, str(folder)],
         cwd=ROOT,
         env={**os.environ, **more},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=not_ignored,
     )
 
 
