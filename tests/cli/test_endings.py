@@ -119,11 +119,13 @@ def test_closed_streams(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-def test_full_standard_output() -> None:
-    """What cannot be written is told in a line."""
+@pytest.mark.parametrize(("unbuffered", "place"), [("", "standard output: "), ("1", "")])
+def test_full_standard_output(unbuffered: str, place: str) -> None:
+    """What cannot be written is told in a line, at the end or at once."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": unbuffered}
     with open("/dev/full", "w") as full:  # noqa: PTH123 - a device
-        process = start("topology", "leaf-spine", stdout=full, cwd=ROOT)
-    assert ending(process) == "tailrace: No space left on device\n"
+        process = start("topology", "leaf-spine", stdout=full, cwd=ROOT, env=environment)
+    assert ending(process) == f"tailrace: {place}No space left on device\n"
     assert process.returncode == 1
 
 
