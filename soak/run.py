@@ -39,6 +39,7 @@ from tailrace.experiments.run.run import run as run_plan
 from tailrace.hosts.flows.flow import FlowSpec
 from tailrace.native.virtual import Network
 from tailrace.p4rt.events import LINK_DOWN, Event
+from tailrace.topology import next_hops
 
 SETTLE_ROUNDS = 400
 """Rounds of link probes, after all traffic and all faults, within which controllers have mended everything:
@@ -182,19 +183,21 @@ def _of_the_run(result: Result, scenario: Scenario, control: Disturbed) -> Itera
 
 
 def _cut_off(scenario: Scenario) -> bool:
-    """Whether a flow that does not end has a reason: the way around a link that stays dead may have more
-    links than there are channels, and is refused then (docs/switch.md, Channels).
+    """Whether a flow that does not end has a reason: by links that stay dead a leaf cannot be reached; or the
+    way around one has more links than there are channels, and is refused (docs/switch.md, Channels).
     """
     job = scenario.plan().job
-    return bool(dead_for_ever(job)) and job.switches.channels > 0
+    dead = dead_for_ever(job)
+    hops = next_hops(job.topology, dead)
+    reached = all(ports for leaf in job.topology.leaves for ports in hops[leaf].values())
+    return bool(dead) and (job.switches.channels > 0 or not reached)
 
 
 def _promises_order(scenario: Scenario, control: Disturbed, result: Result) -> bool:
     """Whether packets of a flow must arrive in order."""
     if scenario.words["scheme"].partition(":")[0] in IN_ORDER:
-        # not while switches hold what another scheme wanted, nor while they are led back to links that were
-        # taken for dead: one may use such a path before the next one does, which sends packets back till then
-        return not (scenario.chaos.old or scenario.chaos.stale)
+        # not while switches hold what another scheme wanted
+        return not scenario.chaos.old
     calm = scenario.chaos.undisturbed and not scenario.faults and not control.crashes
     rerouted = any(event.kind == LINK_DOWN for event in result.events)
     return _keeps_order(scenario) and calm and not rerouted

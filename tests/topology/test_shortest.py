@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Next hops are those of all shortest paths, as networkx finds them."""
+"""Next hops are those of all shortest paths, as networkx finds them; with tiers, up and then down."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tailrace.topology import Host, Link, Switch, Topology, max_switches_on_path, next_hops, parse_topology
 from tailrace.topology.families.build import host_address, host_mac
-from tailrace.topology.paths.shortest import Down
+from tailrace.topology.paths.shortest import Down, has_tiers
 
 FAMILIES = (
     "leaf-spine:leaves=3,spines=3,hosts=1",
@@ -22,14 +22,30 @@ FAMILIES = (
 )
 
 
-def brute_force(topology: Topology, down: Down) -> dict[str, dict[str, tuple[int, ...]]]:
-    """The same by networkx, from whole paths: the ports of the first links of all shortest ones."""
+def graph_of(topology: Topology, down: Down) -> nx.MultiGraph[str]:
+    """The switches and the live links, which have the ports of both ends."""
     graph: nx.MultiGraph[str] = nx.MultiGraph()
     graph.add_nodes_from(switch.name for switch in topology.switches)
     for link in topology.links:
         ends = {link.a: link.a_port, link.b: link.b_port}
         if not set(ends.items()) & down:
             graph.add_edge(link.a, link.b, ports=ends)
+    return graph
+
+
+def tiered(topology: Topology) -> bool:
+    """Whether no link joins two switches of one distance from the hosts."""
+    graph = graph_of(topology, frozenset())
+    tiers = nx.multi_source_dijkstra_path_length(nx.Graph(graph), set(topology.leaves))
+    return all(tiers[a] != tiers[b] for a, b in graph.edges())
+
+
+def brute_force(topology: Topology, down: Down) -> dict[str, dict[str, tuple[int, ...]]]:
+    """The same by networkx, from whole paths: the ports of the first links of all shortest ones. Where there are tiers
+    a path that is longer than without faults is none.
+    """
+    graph, whole = graph_of(topology, down), nx.Graph(graph_of(topology, frozenset()))
+    longest = dict(nx.all_pairs_shortest_path_length(whole)) if tiered(topology) else {}
     found: dict[str, dict[str, tuple[int, ...]]] = {}
     for switch in topology.switches:
         found[switch.name] = {}
@@ -39,6 +55,8 @@ def brute_force(topology: Topology, down: Down) -> dict[str, dict[str, tuple[int
             ports: set[int] = set()
             if nx.has_path(graph, switch.name, leaf):
                 for path in nx.all_shortest_paths(nx.Graph(graph), switch.name, leaf):
+                    if longest and len(path) - 1 > longest[switch.name][leaf]:
+                        continue
                     edges = graph.get_edge_data(path[0], path[1]).values()
                     ports |= {edge["ports"][switch.name] for edge in edges}
             found[switch.name][leaf] = tuple(sorted(ports))
@@ -84,6 +102,40 @@ def test_any_network(case: tuple[Topology, Down]) -> None:
     """In any network, with any links down, the next hops are those of all shortest paths."""
     topology, down = case
     assert brute_force(topology, down) == next_hops(topology, down)
+
+
+@pytest.mark.parametrize(
+    ("words", "tiers"), [*zip(FAMILIES, (True, True, True, False, False, False), strict=True)]
+)
+def test_tiers(words: str, tiers: bool) -> None:
+    """Leaf-spines and fat trees have tiers, Dragonflies and Slim Flies have none."""
+    topology = parse_topology(words)
+    assert tiers == has_tiers(topology) == tiered(topology)
+
+
+@settings(derandomize=True, deadline=None, max_examples=300)
+@given(st.data())
+def test_no_circle_whatever_each_switch_knows(data: st.DataObject) -> None:
+    """Where there are tiers, packets do not circle though each switch takes other links for dead."""
+    topology = parse_topology(data.draw(st.sampled_from(FAMILIES[:3])))
+    ends = [(link.a, link.a_port) for link in topology.links]
+    dead = st.frozensets(st.sampled_from(ends), max_size=6)
+    hops = {name: next_hops(topology, data.draw(dead))[name] for name in (s.name for s in topology.switches)}
+    peers = {(link.a, link.a_port): link.b for link in topology.links}
+    peers |= {(link.b, link.b_port): link.a for link in topology.links}
+    for leaf in topology.leaves:
+        onward = [(name, peers[name, port]) for name in hops for port in hops[name].get(leaf, ())]
+        assert nx.is_directed_acyclic_graph(nx.DiGraph(onward))
+
+
+def test_up_then_down_only() -> None:
+    """A spine whose link to a leaf is dead has no way round by another leaf, which would send it up again."""
+    topology = parse_topology("leaf-spine:leaves=3,spines=2,hosts=1")
+    hops = next_hops(topology, frozenset({("spine1", 2)}))
+    assert () == hops["spine1"]["leaf2"]
+    assert hops["leaf1"]["leaf2"] == tuple(
+        port for port in hops["leaf1"]["leaf3"] if port == max(hops["leaf1"]["leaf3"])
+    )
 
 
 def test_fat_tree_is_up_down() -> None:

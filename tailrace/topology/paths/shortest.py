@@ -2,7 +2,11 @@
 """Shortest paths: the ports by which each switch gets nearer to each leaf.
 
 Since every switch passes a packet to a neighbour that is nearer to the destination, no packet can loop while
-all switches agree on what is down. In a fat tree without faults the shortest paths are the up/down paths.
+all switches agree on what is down. Where a network has tiers, as leaf-spines and fat trees have, they need
+not agree: a port has to lead nearer in the network without faults, too. So packets go up and then down,
+whatever each switch knows, and what cannot be reached so is not reached; RFC 7938 §5.2.1 gets the same by one
+number of an autonomous system for all spines. A packet that went down and up again could meet a switch that
+knows better and sends it back, and in a lossless network such a circle of pauses stays for ever.
 """
 
 from __future__ import annotations
@@ -44,8 +48,12 @@ def _neighbours(topology: Topology, down: AbstractSet[tuple[str, int]]) -> _Neig
     return neighbours
 
 
-def _rings(topology: Topology, neighbours: _Neighbours) -> _Rings:
-    """A breadth-first search from all leaves at once; the last ring is not empty everywhere."""
+def _rings(topology: Topology, neighbours: _Neighbours, within: _Rings | None) -> _Rings:
+    """A breadth-first search from all leaves at once; the last ring is not empty everywhere.
+
+    Args:
+        within: a leaf is no farther away than here, or cannot be reached; None: it may be.
+    """
     peers = {name: {peer for _, peer in found} for name, found in neighbours.items()}
     ring = dict.fromkeys(peers, 0) | {leaf: 1 << i for i, leaf in enumerate(topology.leaves)}
     reached, rings = dict(ring), []
@@ -57,6 +65,8 @@ def _rings(topology: Topology, neighbours: _Neighbours) -> _Rings:
             for peer in near:
                 found |= ring[peer]
             next_ring[name] = found & ~reached[name]
+            if within is not None:
+                next_ring[name] &= within[len(rings)][name] if len(rings) < len(within) else 0
         for name, found in next_ring.items():
             reached[name] |= found
         ring = next_ring
@@ -78,15 +88,36 @@ def _once_without_faults(find: Callable[[Topology, Down], T]) -> Callable[..., T
     return found
 
 
+def has_tiers(topology: Topology) -> bool:
+    """Whether every link leads towards hosts or away: none joins switches that are equally far from them."""
+    neighbours = _neighbours(topology, frozenset())
+    tiers = dict.fromkeys(topology.leaves, 0)
+    next_tier = list(topology.leaves)
+    for name in next_tier:
+        for _, peer in neighbours[name]:
+            if peer not in tiers:
+                tiers[peer] = tiers[name] + 1
+                next_tier.append(peer)
+    return all(tiers.get(link.a) != tiers.get(link.b) for link in topology.links)
+
+
+@_once_without_faults
+def _distances(topology: Topology, down: Down = frozenset()) -> _Rings:
+    """How many links each leaf is away from each switch, by ports that `next_hops` may use."""
+    within = _distances(topology) if down and has_tiers(topology) else None
+    return _rings(topology, _neighbours(topology, down), within)
+
+
 @_once_without_faults
 def next_hops(topology: Topology, down: Down = frozenset()) -> Hops:
-    """For each switch and each other switch that has hosts, the sorted ports of all shortest paths.
+    """For each switch and each other switch that has hosts, the sorted ports of all shortest paths; where the
+    network has tiers, of those that it had without faults.
 
     A leaf that cannot be reached has no ports. `down` names dead links by (switch, port) of either end.
     Nobody may change what this gives.
     """
     neighbours = _neighbours(topology, down)
-    rings = _rings(topology, neighbours)
+    rings = _distances(topology, down)
     leaves = topology.leaves
     same: dict[Ports, Ports] = {}
     hops: Hops = {}
@@ -131,5 +162,5 @@ def _ones(bits: int) -> Iterator[int]:
 @_once_without_faults
 def max_switches_on_path(topology: Topology, down: Down = frozenset()) -> int:
     """The most switches on a shortest path between two hosts that can reach each other."""
-    rings = _rings(topology, _neighbours(topology, down))
+    rings = _distances(topology, down)
     return max(links for links, ring in enumerate(rings) if any(ring[leaf] for leaf in topology.leaves)) + 1
