@@ -39,6 +39,7 @@ from tailrace.experiments.run.run import run as run_plan
 from tailrace.hosts.flows.flow import FlowSpec
 from tailrace.native.virtual import Network
 from tailrace.p4rt.events import LINK_DOWN, Event
+from tailrace.schemes.spritz.bounded import ResolvedBounded
 from tailrace.topology import next_hops
 
 SETTLE_ROUNDS = 400
@@ -242,4 +243,6 @@ def _loses(scenario: Scenario, control: Disturbed) -> bool:
     """Whether anything may be lost on its way."""
     names = {fault.partition(":")[0] for fault in scenario.faults}
     disturbed = not scenario.chaos.undisturbed or control.crashes > 0
-    return bool(names & set(LOSSES)) or disturbed or "pfc" not in scenario.words
+    # queues of Spritz's programs hold one BDP and no more, with PFC, too (docs/spritz.md, Lossless)
+    bounded = isinstance(scenario.plan().job.scheme, ResolvedBounded)
+    return bool(names & set(LOSSES)) or disturbed or "pfc" not in scenario.words or bounded
