@@ -163,7 +163,7 @@ def _nothing(_progress: Progress) -> None:
 
 def _of_the_run(result: Result, scenario: Scenario, control: Disturbed) -> Iterator[str]:
     summary = result.summary
-    if not result.complete and not _cut_off(scenario):
+    if not result.complete and not _cut_off(result, scenario):
         yield f"end: {summary.flows - summary.completed} of {summary.flows} flows did not end"
     in_order = _promises_order(scenario, control, result)
     if in_order and summary.packets.out_of_order:
@@ -183,15 +183,19 @@ def _of_the_run(result: Result, scenario: Scenario, control: Disturbed) -> Itera
             yield f"afterwards: a flow took {row.fct_ns} ns, by itself {row.ideal_fct_ns}"
 
 
-def _cut_off(scenario: Scenario) -> bool:
-    """Whether a flow that does not end has a reason: by links that stay dead a leaf cannot be reached; or the
-    way around one has more links than there are channels, and is refused (docs/switch.md, Channels).
+def _cut_off(result: Result, scenario: Scenario) -> bool:
+    """Whether all flows that do not end have a reason: by links that stay dead one host cannot reach the
+    other; or the way around one has more links than there are channels, and is refused (docs/switch.md,
+    Channels).
     """
     job = scenario.plan().job
     dead = dead_for_ever(job)
+    if dead and job.switches.channels > 0:
+        return True
     hops = next_hops(job.topology, dead)
-    reached = all(ports for leaf in job.topology.leaves for ports in hops[leaf].values())
-    return bool(dead) and (job.switches.channels > 0 or not reached)
+    leaves = {host.name: host.switch for host in job.topology.hosts}
+    ends = {(leaves[row.src], leaves[row.dst]) for row in result.rows if row.end_ns is None}
+    return all(a != b and not (hops[a][b] and hops[b][a]) for a, b in ends)
 
 
 def _promises_order(scenario: Scenario, control: Disturbed, result: Result) -> bool:
@@ -244,5 +248,6 @@ def _loses(scenario: Scenario, control: Disturbed) -> bool:
     names = {fault.partition(":")[0] for fault in scenario.faults}
     disturbed = not scenario.chaos.undisturbed or control.crashes > 0
     # queues of Spritz's programs hold one BDP and no more, with PFC, too (docs/spritz.md, Lossless)
-    bounded = isinstance(scenario.plan().job.scheme, ResolvedBounded)
+    scheme = scenario.plan().job.scheme
+    bounded = isinstance(scheme, ResolvedBounded) and not scheme.trims
     return bool(names & set(LOSSES)) or disturbed or "pfc" not in scenario.words or bounded

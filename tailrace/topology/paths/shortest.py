@@ -2,11 +2,12 @@
 """Shortest paths: the ports by which each switch gets nearer to each leaf.
 
 Since every switch passes a packet to a neighbour that is nearer to the destination, no packet can loop while
-all switches agree on what is down. Where a network has tiers, as leaf-spines and fat trees have, they need
-not agree: a port has to lead nearer in the network without faults, too. So packets go up and then down,
-whatever each switch knows, and what cannot be reached so is not reached; RFC 7938 §5.2.1 gets the same by one
-number of an autonomous system for all spines. A packet that went down and up again could meet a switch that
-knows better and sends it back, and in a lossless network such a circle of pauses stays for ever.
+all switches agree on what is down. Where a network has tiers, they need not agree: a port has to lead nearer
+in the network without faults, too, so no packet comes back to a switch, whatever each of them knows. In
+leaf-spines and fat trees that is up and then down, and what cannot be reached so is not reached; RFC 7938
+§5.2.1 gets the same by one number of an autonomous system for all spines. A packet that went down and up
+again could meet a switch that knows better and sends it back, and in a lossless network such a circle of
+pauses stays for ever.
 """
 
 from __future__ import annotations
