@@ -51,10 +51,10 @@ def test_a_seed_is_always_the_same_scenario() -> None:
     assert len({msgspec.json.encode(replace(draw(seed), seed=0)) for seed in range(200)}) == 200
 
 
-@pytest.mark.parametrize("seed", [45, 2, 3, 2582, 10420, 5234])
+@pytest.mark.parametrize("seed", [45, 2, 3, 2582])
 def test_a_seed_repeats_a_run(seed: int) -> None:
-    """45: a timer of the loop that was a nanosecond away stopped time. The last three: packets went down and up again
-    where switches disagreed on a link, out of order or in a deadlock.
+    """45: a timer of the loop that was a nanosecond away stopped time. 2582: packets went down and up again where switches
+    disagreed on a link, and came out of order.
     """
     first = run(draw(seed))
     assert first.problems == []
