@@ -128,9 +128,10 @@ class _Pipe:
 class _Context:
     """What a handler sees of its call: the part of grpc.aio.ServicerContext that handlers use."""
 
-    def __init__(self, answers: _Pipe, serialize: Callable[[Any], bytes] | None) -> None:
+    def __init__(self, answers: _Pipe, serialize: Callable[[Any], bytes] | None, *, mute: bool) -> None:
         self._answers = answers
         self._serialize = serialize
+        self._mute = mute
         self._trailing: tuple[tuple[str, str | bytes], ...] = ()
         self.end: _End | None = None
         self.callbacks: list[Callable[[Any], None]] = []
@@ -146,6 +147,8 @@ class _Context:
         self.callbacks.append(callback)
 
     async def write(self, message: Any) -> None:
+        if self._mute:
+            return
         await self._answers.room()
         self._answers.send(message if self._serialize is None else self._serialize(message))
 
@@ -236,7 +239,9 @@ class _Call:
 
     async def _serve(self, server: _Server) -> None:
         handler = server.handler(self._method)
-        context = _Context(self._answers, None if handler is None else handler.response_serializer)
+        serialize = None if handler is None else handler.response_serializer
+        mute = self._mishap in (Mishap.ANSWER_LOST, Mishap.SILENCE)
+        context = _Context(self._answers, serialize, mute=mute)
         end = _End(grpc.StatusCode.UNAVAILABLE, _LOST)
         try:
             if handler is None:
@@ -267,18 +272,12 @@ class _Call:
             return
         request = octets if handler.request_deserializer is None else handler.request_deserializer(octets)
         if handler.response_streaming:
-            async with contextlib.aclosing(handler.unary_stream(request, context)) as answers:
-                async for answer in answers:
-                    await self._answer(context, answer)
+            await handler.unary_stream(request, context)
         else:
             if self._mishap is Mishap.TWICE:
                 with contextlib.suppress(grpc.aio.AbortError):
                     await handler.unary_unary(request, context)
-            await self._answer(context, await handler.unary_unary(request, context))
-
-    async def _answer(self, context: _Context, answer: Any) -> None:
-        if self._mishap not in (Mishap.ANSWER_LOST, Mishap.SILENCE):
-            await context.write(answer)
+            await context.write(await handler.unary_unary(request, context))
 
     async def _messages(self, handler: grpc.RpcMethodHandler[Any, Any]) -> AsyncIterator[Any]:
         while isinstance(octets := await self._requests.take(), bytes):

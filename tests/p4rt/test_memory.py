@@ -43,9 +43,9 @@ class Echo:
         self.done.append(request)
         return request
 
-    async def count(self, request: bytes, context: Any) -> AsyncIterator[bytes]:
+    async def count(self, request: bytes, context: Any) -> None:
         for number in range(int(request)):
-            yield str(number).encode()
+            await context.write(str(number).encode())
 
     async def talk(self, requests: AsyncIterator[bytes], context: Any) -> None:
         try:

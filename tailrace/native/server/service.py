@@ -25,6 +25,7 @@ from google.protobuf.message import Message
 from tailrace.native.runtime import StateError
 from tailrace.native.runtime.types import PortError
 from tailrace.native.server.arbitration import Client, Notices
+from tailrace.native.server.calls import received, undisturbed
 from tailrace.native.server.context import from_state_error, in_slices
 from tailrace.native.server.device import Device, Pipeline, capabilities, failed
 from tailrace.native.server.giving_back import MANY, GivingBack
@@ -149,8 +150,10 @@ class P4RuntimeService:
                 if response is not None:
                     # who takes nothing for so long holds a place that others want
                     timer = loop.call_later(STALLED_S, task.cancel)
-                    yield response
-                    timer.cancel()
+                    try:
+                        yield response
+                    finally:
+                        timer.cancel()
         finally:
             self._reads -= 1
         if failed(results):
@@ -383,12 +386,13 @@ def rpc_handler(service: Behaviours) -> grpc.GenericRpcHandler[Any, Any]:
 
         return grpc.unary_unary_rpc_method_handler(handle, response_serializer=_serialize)
 
-    async def read(octets: bytes, context: _AnyContext) -> AsyncIterator[p4r.ReadResponse]:
+    async def read(octets: bytes, context: _AnyContext) -> None:
         async with _Errors(context):
             with intake.of(len(octets)):
                 request = await _in_parts(p4r.ReadRequest, octets, turns)
-                async for response in service.read(request, context):
-                    yield response
+                async with contextlib.aclosing(service.read(request, context)) as responses:
+                    async for response in responses:
+                        await undisturbed(context.write(response))
 
     async def stream_channel(octets: AsyncIterator[bytes], context: _AnyContext) -> None:
         async with _Errors(context):
@@ -420,7 +424,7 @@ def rpc_handler(service: Behaviours) -> grpc.GenericRpcHandler[Any, Any]:
 
 
 async def _messages(stream: AsyncIterator[bytes]) -> AsyncIterator[p4r.StreamMessageRequest]:
-    async for octets in stream:
+    async for octets in received(stream):
         yield parsed(p4r.StreamMessageRequest, octets)
 
 

@@ -11,6 +11,7 @@ import grpc
 from finsy.proto import p4r
 
 from tailrace.native.server.arbitration import Client
+from tailrace.native.server.calls import undisturbed
 from tailrace.p4rt.status import P4RtError, exhausted
 
 _log = logging.getLogger(__name__)
@@ -79,10 +80,10 @@ class Stream:
             while self._queue:
                 message = self._queue.popleft()
                 if not isinstance(message, bytes):
-                    await context.write(message)
+                    await undisturbed(context.write(message))
                     self._answers -= 1
                 elif not self._closing:
-                    await context.write(message)
+                    await undisturbed(context.write(message))
                     self._bytes -= len(message)
                 self._taken.set()
             if self._closing:

@@ -130,9 +130,8 @@ def _rates_bps(options: Options) -> dict[int, int]:
 
 
 def _serve(options: Options, signals: Signals, compiler: Compiler) -> None:
-    import asyncio
-
     from tailrace.native.runtime import Switch, SwitchConfig
+    from tailrace.native.server.calls import new_event_loop
     from tailrace.native.server.context import Limits, Ports
     from tailrace.native.server.device import Device, Settings
     from tailrace.native.server.memory import default_limit
@@ -178,9 +177,7 @@ def _serve(options: Options, signals: Signals, compiler: Compiler) -> None:
             report = _reporter(options, switch, loop)
             try:
                 # a loop that is not closed: calls of clients who take nothing would have to be waited for
-                asyncio.new_event_loop().run_until_complete(
-                    _serving(options, signals, device, loop, tls, report)
-                )
+                new_event_loop().run_until_complete(_serving(options, signals, device, loop, tls, report))
             finally:
                 signals.served()
                 switch.set_log(None)
