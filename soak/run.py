@@ -39,9 +39,10 @@ from tailrace.experiments.run.run import run as run_plan
 from tailrace.hosts.flows.flow import FlowSpec
 from tailrace.native.virtual import Network
 from tailrace.p4rt.events import LINK_DOWN, Event
+from tailrace.schemes.spritz.app import MINIMAL_MODE
 from tailrace.schemes.spritz.bounded import ResolvedBounded
 from tailrace.topology import next_hops
-from tailrace.topology.kinds import LEAF_SPINE
+from tailrace.topology.kinds import LEAF_SPINE, TREES
 
 SETTLE_ROUNDS = 400
 """Rounds of link probes, after all traffic and all faults, within which controllers have mended everything:
@@ -186,12 +187,13 @@ def _of_the_run(result: Result, scenario: Scenario, control: Disturbed) -> Itera
 
 def _cut_off(result: Result, scenario: Scenario) -> bool:
     """Whether all flows that do not end have a reason: by links that stay dead one host cannot reach the
-    other; or the way around one has more links than there are channels, and is refused (docs/switch.md,
-    Channels).
+    other; the way around one has more links than there are channels, and is refused (docs/switch.md,
+    Channels); or no table may lead around it (docs/spritz.md, Failed links).
     """
     job = scenario.plan().job
     dead = dead_for_ever(job)
-    if dead and job.switches.channels > 0:
+    fixed = isinstance(job.scheme, ResolvedBounded) and job.scheme.mode != MINIMAL_MODE
+    if dead and (job.switches.channels > 0 or (fixed and job.topology.kind in TREES)):
         return True
     hops = next_hops(job.topology, dead)
     leaves = {host.name: host.switch for host in job.topology.hosts}
