@@ -119,6 +119,7 @@ class Session:
         self._client: Client | None = None
         self._program: Program | None = None
         self._synced = False
+        self._terms = 0  # how often this controller has become primary
 
     # ---- for the owner ----
 
@@ -219,6 +220,7 @@ class Session:
         self._highest = max(self._highest, election_of(update.election_id))
         if code == Code.OK:
             if self.state in (State.LOST, State.BACKUP):
+                self._terms += 1
                 self._set_state(State.PRIMARY)
             self._wake.set()
         elif code == Code.NOT_FOUND:
@@ -241,9 +243,11 @@ class Session:
                 if program.p4info.digests:
                     self._hooks.found(self.name, await read_all(client, program))
             wanted = self._intent
+            term = self._terms
             self.pushed, self.report = await install(client, program, wanted.entities)
             self._synced = self.carries = True
-            if self._intent is wanted and self.state is State.PRIMARY:
+            # another controller may have been primary meanwhile, and have changed what had been read
+            if self._terms == term and self._intent is wanted and self.state is State.PRIMARY:
                 self.error = None
                 self._set_state(State.READY)
             else:
