@@ -6,6 +6,11 @@ from __future__ import annotations
 import gc
 
 import pytest
+from hypothesis import settings
+
+# a busy machine may take long for any example: none fails for that
+settings.register_profile("tailrace", deadline=None)
+settings.load_profile("tailrace")
 
 FIRST = ("tests/packaging/test_wheel.py", "tests/experiments/paper/", "tests/traces/", "tests/soak/")
 """What takes longest of files whose tests stay together: begun last, one of them would run alone at the end."""

@@ -12,9 +12,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tailrace.words.text import one_line
+
+MOST_CHARACTERS = 1000
+"""Of the line of an error."""
 
 class Error(Exception):
-    """Anything that Tailrace tells of itself; the text is one line for the user."""
+    """Anything that Tailrace tells of itself; the text is one line for the user, of at most MOST_CHARACTERS,
+    all of them to be seen, whatever it repeats of what was given.
+    """
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(*(one_line(arg, MOST_CHARACTERS) if isinstance(arg, str) else arg for arg in args))
 
 
 class SpecError(Error, ValueError):

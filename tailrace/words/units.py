@@ -16,6 +16,7 @@ MOST_INTEGER = (1 << 63) - 1
 
 _MOST_CHARACTERS = 100
 _MOST_ALPHA = 1 << 10
+_FACTOR = re.compile(r"[0-9]+(?:\.[0-9]+|/[0-9]+)?")
 _NUMBER = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z/]*)")
 _BPS = {"bps": 1, "Kbps": 10**3, "Mbps": 10**6, "Gbps": 10**9, "Tbps": 10**12}
 _TIMES = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
@@ -90,8 +91,10 @@ def parse_alpha(text: str) -> Fraction:
     Raises:
         UnitError: it is none.
     """
+    # no exponents: that of 1e999999999 would be reckoned out
+    given = text.strip() if len(text) <= _MOST_CHARACTERS else ""
     try:
-        alpha = Fraction(text[:_MOST_CHARACTERS])
+        alpha = Fraction(given if _FACTOR.fullmatch(given) else "")
     except (ValueError, ZeroDivisionError):
         raise UnitError(f"{text[:_MOST_CHARACTERS]!r} is no factor such as 1/8") from None
     if not Fraction(1, _MOST_ALPHA) <= alpha <= _MOST_ALPHA:

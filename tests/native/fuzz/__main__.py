@@ -4,7 +4,7 @@
     python -m tests.native.fuzz --seconds 120
 
 Kinds, each a share of the time: `guided` (frames and control calls, by coverage), `updates` (of P4Runtime, in process),
-`grpc` (the same through a server), `mutants` (BMv2 JSON), `threads` (the real-time front end under the thread
+`grpc` (the same through a server), `readers` (of words and files), `mutants` (BMv2 JSON), `threads` (the real-time front end under the thread
 sanitizer). A fault ends the run with its report, exit 1; the seed repeats it.
 """
 
@@ -24,13 +24,14 @@ from tests.native.fuzz import builds, guided, kinds
 RECORD = Path(__file__).with_name("record.jsonl")
 WORK = builds.ROOT / "build" / "fuzz"
 SHARES: dict[str, tuple[float, kinds.Run]] = {
-    "guided": (0.5, kinds.guided),
+    "guided": (0.45, kinds.guided),
     "updates": (0.15, kinds.updates),
     "grpc": (0.1, kinds.grpc),
-    "mutants": (0.15, kinds.mutants),
+    "readers": (0.1, kinds.readers),
+    "mutants": (0.1, kinds.mutants),
     "threads": (0.1, kinds.threads),
 }
-SUMMED = ("frames", "controls", "updates", "programs", "seconds")
+SUMMED = ("frames", "controls", "updates", "inputs", "programs", "seconds")
 """What adds up over runs; else a row has what the last run saw."""
 
 Row = dict[str, Any]
@@ -51,9 +52,9 @@ def noted(rows: list[Row], path: Path = RECORD) -> None:
 def told(rows: Iterator[Row]) -> Iterator[Row]:
     """The rows, each shown when it is there."""
     for row in rows:
-        speed = next((row[key] for key in ("frames", "updates", "programs") if row.get(key)), 0) / max(
-            row["seconds"], 0.1
-        )
+        speed = next(
+            (row[key] for key in ("frames", "updates", "inputs", "programs") if row.get(key)), 0
+        ) / max(row["seconds"], 0.1)
         print(" ".join(f"{key}={value}" for key, value in row.items()), f"per_second={speed:.0f}", flush=True)
         yield row
 

@@ -27,6 +27,7 @@ from tailrace.native.server.memory import array_bytes
 from tailrace.p4rt.status import Code
 from tailrace.toolchain.artifacts import RUNTIME
 from tailrace.toolchain.cc import files_digest
+from tests.bad_input.readers import READERS, check, examples_of, mutant
 from tests.native.compiler.mutants import Mutants
 from tests.native.fuzz import builds
 from tests.native.fuzz.guided import FoundError, run, targets
@@ -193,6 +194,39 @@ def grpc(_folder: Path, seconds: float, rng: random.Random, only: set[str]) -> I
         rig.close()
 
 
+# ---- text and files ----
+
+
+def readers(folder: Path, seconds: float, rng: random.Random, only: set[str]) -> Iterator[Row]:
+    """Mutants of what readers of words and files take."""
+    end = time.monotonic() + seconds
+    names = chosen(list(READERS), only, rng)
+    place = folder / "readers"
+    place.mkdir(parents=True, exist_ok=True)
+    for number, name in enumerate(names):
+        begun = time.monotonic()
+        until, inputs, accepted = begun + (end - begun) / (len(names) - number), 0, 0
+        examples = examples_of(name)
+        while inputs == 0 or time.monotonic() < until:
+            content = mutant(rng, examples)
+            inputs += 1
+            try:
+                accepted += check(READERS[name], content, place)
+            except Exception as error:
+                what = f"{name}: {type(error).__name__}: {error!s:.500}"
+                raise FoundError(
+                    f"{what}\n{_kept(content, 'reader', Path(READERS[name].name).suffix)}"
+                ) from error
+        yield {
+            "kind": "readers",
+            "name": name,
+            "inputs": inputs,
+            "accepted": round(accepted / inputs, 2),
+            "seconds": round(time.monotonic() - begun, 1),
+            "sources": files_digest(builds.ROOT / "tailrace", "*.py")[:16],
+        }
+
+
 # ---- the compiler ----
 
 
@@ -248,10 +282,10 @@ def compiled_mutant(name: str, what: str, text: bytes) -> str | None:
         raise FoundError(f"{name}: {what}: {type(error).__name__}: {error!s:.500}\n{_kept(text)}") from error
 
 
-def _kept(text: bytes) -> str:
+def _kept(text: bytes, what: str = "mutant", ending: str = ".json") -> str:
     path = builds.ROOT / "build" / "fuzz" / "faults"
     path.mkdir(parents=True, exist_ok=True)
-    file = path / f"mutant-{hashlib.sha256(text).hexdigest()[:12]}.json"
+    file = path / f"{what}-{hashlib.sha256(text).hexdigest()[:12]}{ending}"
     file.write_bytes(text)
     return str(file)
 

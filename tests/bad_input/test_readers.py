@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every reader with its good examples, and with mutants of them; `make fuzz` tries many more."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tailrace.words import units
+from tailrace.words.errors import MOST_CHARACTERS, Error, SpecError
+from tests.bad_input.readers import READERS, check, examples_of, mutant
+from tests.long import times
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_good_ones_are_taken(name: str, tmp_path: Path) -> None:
+    reader = READERS[name]
+    for content in examples_of(name):
+        assert check(reader, content, tmp_path), content[:200]
+
+
+@pytest.mark.parametrize("name", READERS)
+@settings(
+    max_examples=times(2000, 20), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(seed=st.integers(0, 1 << 32))
+def test_mutants_are_taken_or_refused_in_a_line(name: str, seed: int, tmp_path: Path) -> None:
+    reader = READERS[name]
+    check(reader, mutant(random.Random(seed), examples_of(name)), tmp_path)
+
+
+@settings(deadline=None)
+@given(st.text())
+def test_an_error_is_one_line_whatever_it_repeats(text: str) -> None:
+    for error in (Error(text), SpecError(f"x{text * 100}")):
+        assert str(error).isprintable()
+        assert len(str(error)) <= MOST_CHARACTERS
+
+
+@pytest.mark.parametrize("text", ["1e999999999", "1E5", "1/0", "1/8" + " " * 200 + "x", "", "nan", "1_0"])
+def test_no_factor(text: str) -> None:
+    """Found by fuzzing: the first one was reckoned out, for ever."""
+    with pytest.raises(SpecError, match="is no factor"):
+        units.parse_alpha(text)
