@@ -23,9 +23,6 @@ from tailrace.toolchain.artifacts import ROOT
 if TYPE_CHECKING:
     from tailrace.cli.start.group import Group
 
-_MOST_CHARACTERS = 1000
-"""Of the line that tells of an error."""
-
 _YOUNG = 100_000
 """New objects between two looks for cycles: imports and large networks make many objects and few cycles, and
 Python's own 700 would take a tenth of the time of a short run.
@@ -176,11 +173,12 @@ def _place(error: BaseException) -> str:
 
 def _fail(message: str, status: int) -> int:
     if message:
+        from tailrace.words.errors import MOST_CHARACTERS
         from tailrace.words.text import one_line
 
         # nobody can be told that standard error is closed
         with contextlib.suppress(OSError):
-            sys.stderr.write(f"{PROGRAM}: {one_line(message, _MOST_CHARACTERS)}\n")
+            sys.stderr.write(f"{PROGRAM}: {one_line(message, MOST_CHARACTERS)}\n")
             sys.stderr.flush()
     return status
 

@@ -17,6 +17,7 @@ from tailrace.words.text import one_line
 MOST_CHARACTERS = 1000
 """Of the line of an error."""
 
+
 class Error(Exception):
     """Anything that Tailrace tells of itself; the text is one line for the user, of at most MOST_CHARACTERS,
     all of them to be seen, whatever it repeats of what was given.
