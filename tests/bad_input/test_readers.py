@@ -23,6 +23,7 @@ def test_good_ones_are_taken(name: str, tmp_path: Path) -> None:
         assert check(reader, content, tmp_path), content[:200]
 
 
+@pytest.mark.filterwarnings("ignore:invalid escape sequence:DeprecationWarning")  # of protobuf's
 @pytest.mark.parametrize("name", READERS)
 @settings(
     max_examples=times(2000, 20), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
