@@ -25,16 +25,13 @@ def test_good_ones_are_taken(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.filterwarnings("ignore:invalid escape sequence:DeprecationWarning")  # of protobuf's
 @pytest.mark.parametrize("name", READERS)
-@settings(
-    max_examples=times(2000, 20), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=times(2000, 20), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 1 << 32))
 def test_mutants_are_taken_or_refused_in_a_line(name: str, seed: int, tmp_path: Path) -> None:
     reader = READERS[name]
     check(reader, mutant(random.Random(seed), examples_of(name)), tmp_path)
 
 
-@settings(deadline=None)
 @given(st.text())
 def test_an_error_is_one_line_whatever_it_repeats(text: str) -> None:
     for error in (Error(text), SpecError(f"x{text * 100}")):
