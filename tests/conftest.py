@@ -9,7 +9,7 @@ import pytest
 from hypothesis import settings
 
 # a busy machine may take long for any example: none fails for that
-settings.register_profile("tailrace", deadline=None)
+settings.register_profile("tailrace", settings(), deadline=None)
 settings.load_profile("tailrace")
 
 FIRST = ("tests/packaging/test_wheel.py", "tests/experiments/paper/", "tests/traces/", "tests/soak/")

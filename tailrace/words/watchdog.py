@@ -19,12 +19,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Literal
 
 from tailrace.words.constants import MAX_QUANTA, NS_BITS, NS_PER_S, QUANTUM_BITS
 from tailrace.words.errors import UnitError
-from tailrace.words.units import parse_time_ns
+from tailrace.words.units import parse_time_ns, split
 
 StormAction = Literal["drop", "ignore"]
 
@@ -137,11 +137,11 @@ def _time(text: str) -> int:
 
 
 def _share(text: str) -> float:
-    try:
-        share = Decimal(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
-    except InvalidOperation:
-        raise UnitError(f"{text!r} is no share such as 5%") from None
-    if not share.is_finite() or not LEAST_SHARE <= share <= 1:
+    number, unit = split(text.removesuffix("%"))  # which bounds its digits and knows no exponents
+    if unit:
+        raise UnitError(f"{text!r} is no share such as 5%")
+    share = number / (100 if text.endswith("%") else 1)
+    if not LEAST_SHARE <= share <= 1:
         raise UnitError(f"{text!r}: expected more than 0 and at most 100%")
     return float(share)
 

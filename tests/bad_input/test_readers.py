@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tailrace.words import units
 from tailrace.words.errors import MOST_CHARACTERS, Error, SpecError
+from tailrace.words.watchdog import parse_watchdog
 from tests.bad_input.readers import READERS, check, examples_of, mutant
 from tests.long import times
 
@@ -23,7 +24,7 @@ def test_good_ones_are_taken(name: str, tmp_path: Path) -> None:
         assert check(reader, content, tmp_path), content[:200]
 
 
-@pytest.mark.filterwarnings("ignore:invalid escape sequence:DeprecationWarning")  # of protobuf's
+@pytest.mark.filterwarnings("ignore:invalid .*escape sequence:DeprecationWarning")  # of protobuf's
 @pytest.mark.parametrize("name", READERS)
 @settings(max_examples=times(2000, 20), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 1 << 32))
@@ -44,3 +45,13 @@ def test_no_factor(text: str) -> None:
     """Found by fuzzing: the first one was reckoned out, for ever."""
     with pytest.raises(SpecError, match="is no factor"):
         units.parse_alpha(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["1e999999999", "9" * 300 + "e999999", "nan", "inf", "-5", "5ns", "%", "200%", "0"]
+)
+@pytest.mark.parametrize("ending", ["", "%"])
+def test_no_share(text: str, ending: str) -> None:
+    """Found by fuzzing: the first ones were an overflow of decimal numbers."""
+    with pytest.raises(SpecError):
+        parse_watchdog(f"share={text}{ending}")
