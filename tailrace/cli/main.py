@@ -28,10 +28,8 @@ _YOUNG = 100_000
 Python's own 700 would take a tenth of the time of a short run.
 """
 
-_IMPORTING, _IMPORTING_S = "<frozen importlib", 0.005
-"""Where exceptions of signals may be lost, for locks of imports have callbacks that let none through; and how
-long it takes until that is tried again.
-"""
+_AGAIN_S = 0.005
+"""How long it takes until an exception of a signal is raised again that was lost."""
 
 _ITS_OWN = "Value error, "
 """What typer puts before the messages of its checks, and nobody understands."""
@@ -72,23 +70,39 @@ class _Ended(BaseException):
 
 @contextlib.contextmanager
 def _terminable() -> Iterator[None]:
-    """Within the block the first SIGTERM raises _Ended; in other threads than the main one it does not."""
+    """Within the block the first SIGTERM raises _Ended; in other threads than the main one it does not.
 
-    def end(_signum: int, frame: FrameType | None) -> None:
+    What signals raise is lost where Python lets no exception through, as in callbacks of weak references: it
+    is raised again then, a moment later.
+    """
+    lost: list[BaseException] = []
+    tell = sys.unraisablehook
+
+    def end(_signum: int, _frame: FrameType | None) -> None:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        if frame is not None and frame.f_code.co_filename.startswith(_IMPORTING):
-            signal.setitimer(signal.ITIMER_REAL, _IMPORTING_S)
-            return
         raise _Ended
 
+    def again(_signum: int, _frame: FrameType | None) -> None:
+        if lost:
+            raise lost.pop().with_traceback(None)
+
+    def unraisable(about: sys.UnraisableHookArgs) -> None:
+        if isinstance(about.exc_value, (KeyboardInterrupt, _Ended)):
+            lost.append(about.exc_value)
+            signal.setitimer(signal.ITIMER_REAL, _AGAIN_S)
+        else:
+            tell(about)
+
     try:
-        before = signal.signal(signal.SIGTERM, end), signal.signal(signal.SIGALRM, end)
+        before = signal.signal(signal.SIGTERM, end), signal.signal(signal.SIGALRM, again)
     except ValueError:
         yield
         return
+    sys.unraisablehook = unraisable
     try:
         yield
     finally:
+        sys.unraisablehook = tell
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGTERM, before[0])
         signal.signal(signal.SIGALRM, before[1])

@@ -91,7 +91,9 @@ def test_a_moment(number: int, tmp_path: Path) -> None:
     told = f"{name} {how.name} after {after_s:.1f} s"
     (tmp_path / "tmp").mkdir()
     if name == "report":
-        assert started(COMPARE, tmp_path).wait(LONG_S) == 0
+        made = started(COMPARE, tmp_path)
+        _, text = made.communicate(timeout=LONG_S)
+        assert made.returncode == 0, text
     process = started(COMMANDS[name], tmp_path)
     try:
         process.wait(after_s)
