@@ -18,7 +18,7 @@ from tailrace.schemes.registry import SCHEMES
 from tailrace.topology import Link, Topology
 from tailrace.words import SpecError
 
-VERSION = 3
+VERSION = 4
 """Of the drawing: seeds of one version are the same scenarios for ever. Records name it."""
 
 ROUNDS = 7

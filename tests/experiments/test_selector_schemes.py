@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Presto, DRILL and Hermes in a network in virtual time: what they gain over ECMP, and what it costs in order."""
+"""Presto, DRILL, Hermes, FlowBender in virtual time: what they gain over ECMP, and what it costs in order."""
 
 from __future__ import annotations
 
@@ -53,3 +53,14 @@ def test_hermes_keeps_the_order_where_no_path_is_bad() -> None:
     result = measure("hermes", "dcqcn")
     assert result.complete
     assert sum(row.out_of_order for row in result.rows) == 0
+
+
+@pytest.mark.parametrize("transport", ["dctcp", "sr"])
+def test_flowbender_leaves_links_that_flows_collide_on(transport: str) -> None:
+    """Flows that do not meet another one keep their path: the fewest packets overtake others."""
+    before, now = measure("ecmp", transport), measure("flowbender", transport)
+    assert slowest_ns(now) < slowest_ns(before)
+    changes = [row.path_changes for row in now.rows]
+    assert 0 in changes
+    assert max(changes) > 0
+    assert sum(row.out_of_order for row in before.rows) == 0

@@ -19,9 +19,16 @@ MS_NS = 1_000_000
 STEERABLE = Dctcp.name  # the transport that tells each packet's fate
 DCQCN = Dcqcn.name
 HERMES = "hermes"
+FLOWBENDER = "flowbender"
 ANY = ""
-ALGORITHMS = dict.fromkeys(("scout", "spray", "ops", "ecmp", "flicr"), STEERABLE) | {HERMES: DCQCN}
-"""The transport that each way to choose paths needs; ANY: none in particular, as it is from outside."""
+ALGORITHMS = dict.fromkeys(("scout", "spray", "ops", "ecmp", "flicr"), STEERABLE) | {
+    HERMES: DCQCN,
+    FLOWBENDER: ANY,
+}
+"""The transport that each way to choose paths needs; ANY: none in particular."""
+
+MARKED_SHARE = 0.05
+"""Above which FlowBender finds a path congested (CoNEXT'14), and Flicr after it."""
 
 MAX_MTU_BYTES = 9000
 _MOST_PACKETS = 1 << 22  # outstanding: a quarter of all PSNs
@@ -118,9 +125,9 @@ class SteeringConfig:
     """How the NIC chooses the paths of its flows' packets (Spritz §IV).
 
     algorithm: "scout" and "spray" (Spritz, Algorithms 1-3), "ops" (every packet on a path drawn by
-        weight), "ecmp" (every flow on one path, by the hash of its 5-tuple), "flicr" (every flow on one
-        path, until that is congested), "hermes" (see HermesConfig; needs the transport dcqcn), or one
-        from outside, over any transport that does not choose paths itself.
+        weight), "ecmp" (every flow on one path, by the hash of its 5-tuple), "flicr" and "flowbender"
+        (every flow on one path, until that is congested), "hermes" (see HermesConfig; needs the transport
+        dcqcn), or one from outside. What needs no transport works over all that do not choose paths.
     explore_threshold: packets after which scout and spray draw a path anyway, 0 or more.
     ecn_threshold: marks after which scout forgets a good path, 0 or more.
     buffer: good paths that scout and spray remember, 1 or more.
@@ -131,9 +138,10 @@ class SteeringConfig:
     min_bias_factor: weight of path 0 while nearly all packets are marked; 0: twice that of eq. 1.
     ecn_rate: share of marked acknowledgments from which on that is so, 0..1.
     ecn_gain: weight of the newest acknowledgment in that share.
-    flicr_epoch_ns: how often flicr judges its path, one round-trip time say; after as long a pause of the
-        flow it draws another one anyway.
-    flicr_mark: share of marked packets from which on flicr leaves a path, 0..1.
+    epoch_ns: how often flicr and flowbender judge their path, one round-trip time say; after as long a
+        pause of the flow flicr draws another one anyway.
+    marked_share: share of marked packets above which an epoch is a congested one, 0..1.
+    epochs: congested ones in a row after which flowbender leaves a path, 1 or more.
     own: settings of an algorithm from outside.
     """
 
@@ -146,8 +154,9 @@ class SteeringConfig:
     min_bias_factor: float = 0.0
     ecn_rate: float = 0.9
     ecn_gain: float = 1 / 16
-    flicr_epoch_ns: int = 50_000
-    flicr_mark: float = 0.05
+    epoch_ns: int = 50_000
+    marked_share: float = MARKED_SHARE
+    epochs: int = 1
     own: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -156,9 +165,9 @@ class SteeringConfig:
         check_setting(self.algorithm in ALGORITHMS, f"algorithm is {self.algorithm!r}, expected {expected}")
         for name in ("explore_threshold", "ecn_threshold", "min_bias_factor", "keep_ns"):
             check_setting(getattr(self, name) >= 0, f"{name} is {getattr(self, name)}, expected 0 or more")
-        for name in ("buffer", "timer_ns", "flicr_epoch_ns"):
+        for name in ("buffer", "timer_ns", "epoch_ns", "epochs"):
             check_setting(getattr(self, name) > 0, f"{name} is {getattr(self, name)}, expected more than 0")
-        for name in ("ecn_rate", "flicr_mark"):
+        for name in ("ecn_rate", "marked_share"):
             check_setting(0 <= getattr(self, name) <= 1, f"{name} is {getattr(self, name)}, expected 0..1")
         check_setting(
             0 < self.ecn_gain <= 1, f"ecn_gain is {self.ecn_gain}, expected more than 0 and at most 1"
@@ -190,7 +199,7 @@ class NicConfig:
     flowcut_nic: Flowcut on the NIC; None: the NIC leaves paths alone.
     mp_rdma: settings of the transport mp-rdma.
     dctcp: settings of the transport dctcp.
-    steering: how the paths of packets are chosen; needs the transport dctcp, hermes dcqcn. None: by each
+    steering: how the paths of packets are chosen; what needs a transport says so in ALGORITHMS. None: by each
         flow's own source port, whatever the network makes of it.
     dcqcn: settings of the transport dcqcn.
     hermes: settings of the steering hermes.

@@ -15,10 +15,11 @@ from tailrace.hosts.errors import ConfigError
 from tailrace.hosts.flows.flow import FlowSpec
 from tailrace.hosts.flows.paths import PathList
 from tailrace.hosts.options.dcqcn import HermesConfig
-from tailrace.hosts.options.nic import ANY, HERMES, NicConfig, SteeringConfig, steered_by
+from tailrace.hosts.options.nic import ANY, FLOWBENDER, HERMES, NicConfig, SteeringConfig, steered_by
 from tailrace.hosts.steering.base import Steering
 from tailrace.hosts.steering.flicr import Flicr
 from tailrace.hosts.steering.flow_ecmp import FlowEcmp
+from tailrace.hosts.steering.flowbender import FlowBender
 from tailrace.hosts.steering.hermes import Hermes
 from tailrace.hosts.steering.hermes_paths import HermesHost, HermesPaths
 from tailrace.hosts.steering.ops import Ops
@@ -47,6 +48,7 @@ MAKERS: dict[str, Make] = {
     "ops": _ops,
     "ecmp": _ecmp,
     "flicr": _without_hash(Flicr),
+    FLOWBENDER: FlowBender,
 }
 """What steers one flow, by algorithm, but for hermes; hosts.extend adds those from outside."""
 

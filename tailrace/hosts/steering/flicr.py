@@ -4,7 +4,7 @@
 The paper names Flicr as its coarse-grained baseline and describes only its purpose: paths change seldom, so
 that little is reordered, yet they heed congestion. Assumptions:
 
-* Time is cut into epochs of `flicr_epoch_ns`, one round-trip time say. When more than `flicr_mark` of the
+* Time is cut into epochs of `epoch_ns`, one round-trip time say. When more than `marked_share` of the
   packets of the present path that were answered in an epoch were marked or trimmed, the flow draws another
   path by weight. (Such epochs and the default of 5 % are those of FlowBender, CoNEXT'14, by one of Flicr's
   authors.)
@@ -50,8 +50,8 @@ class Flicr(Steering):
         self._rng = rng
         self._evs: tuple[int, ...] = paths.evs
         self._weights = Weights(paths.weights)
-        self._epoch_ns: int = config.flicr_epoch_ns
-        self._mark: float = config.flicr_mark
+        self._epoch_ns: int = config.epoch_ns
+        self._mark: float = config.marked_share
         self._epoch_ends_ns = 0
         self._last_sent_ns = 0
         self._answered = 0

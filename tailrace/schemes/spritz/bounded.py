@@ -225,7 +225,7 @@ class ResolvedBounded(Resolved, frozen=True, kw_only=True):
 
     def _steering(self, rtt_ns: int) -> SteeringConfig:
         """How NICs choose paths."""
-        return SteeringConfig(algorithm=self.steering, flicr_epoch_ns=rtt_ns)
+        return SteeringConfig(algorithm=self.steering, epoch_ns=rtt_ns)
 
     def endpoint_paths(self, topology: Topology) -> EndpointPaths:
         """The EV lists of all endpoints.

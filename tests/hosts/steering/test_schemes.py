@@ -22,7 +22,7 @@ EPOCH_NS = 1000
 def steering(
     algorithm: str, *, paths: PathList = PATHS, flow_hash: int = 0, seed: int = 1, **settings: Any
 ) -> Steering:
-    config = SteeringConfig(algorithm=algorithm, flicr_epoch_ns=EPOCH_NS, **settings)
+    config = SteeringConfig(algorithm=algorithm, epoch_ns=EPOCH_NS, **settings)
     return make_steering(algorithm, config, paths, flow_hash, random.Random(seed))
 
 
@@ -169,7 +169,7 @@ def test_ecmp_keeps_a_flow_on_one_path_by_its_hash():
 
 def test_flicr_keeps_its_path_while_that_is_good():
     """Few marks, feedback of other paths and short pauses change nothing."""
-    one = steering("flicr", flicr_mark=0.5)
+    one = steering("flicr", marked_share=0.5)
     (ev,) = sent(one, 1)
     now_ns = 0
     for number in range(500):
@@ -190,9 +190,9 @@ def drawn_anew(one: Steering, now_ns: int) -> bool:
 
 @pytest.mark.parametrize("feedback", [ACK_ECN, NACK])
 def test_flicr_leaves_a_congested_path_at_the_end_of_an_epoch(feedback):
-    """When more than flicr_mark of its packets met congestion."""
+    """When more than marked_share of its packets met congestion."""
     for many in (False, True):
-        one = steering("flicr", flicr_mark=0.5)
+        one = steering("flicr", marked_share=0.5)
         (ev,) = sent(one, 1)
         for number in range(10):
             one.on_feedback(number, feedback if number < 4 + 2 * many else ACK, ev)
@@ -212,3 +212,49 @@ def test_flicr_draws_a_path_for_every_flowlet_and_after_a_timeout():
     for ev in PATHS.evs:
         one.on_feedback(2 * EPOCH_NS + 4, TIMEOUT, ev)
     assert drawn_anew(one, 2 * EPOCH_NS + 5)
+
+
+def judged(one: Steering, epoch: int, marked: int) -> None:
+    """The epoch of this number, from 1 on, of 20 packets on the present path, so many of them marked."""
+    (ev,) = sent(one, 1, (epoch - 1) * EPOCH_NS)
+    for number in range(20):
+        last = number == 19
+        now_ns = epoch * EPOCH_NS if last else (epoch - 1) * EPOCH_NS + number
+        one.on_feedback(now_ns, ACK_ECN if number < marked else ACK, ev)
+
+
+def test_flowbender_begins_as_ecmp_does():
+    """By the hash, and stays where few packets are marked, whatever happens on other paths."""
+    for flow_hash in range(12):
+        one = steering("flowbender", flow_hash=flow_hash)
+        for epoch in range(1, 9):
+            judged(one, epoch, marked=1)  # of 20: no more than the twentieth
+            one.on_feedback(epoch * EPOCH_NS, TIMEOUT, 500 + (flow_hash + 1) % 5)
+        assert [500 + flow_hash % 5] * 3 == sent(one, 3, 9 * EPOCH_NS)
+
+
+@pytest.mark.parametrize("epochs", [1, 3])
+def test_flowbender_leaves_its_path_after_congested_epochs_in_a_row(epochs):
+    """A good one between makes it count anew."""
+    one = steering("flowbender", epochs=epochs)
+    for epoch in range(1, epochs):
+        judged(one, epoch, marked=2)
+    judged(one, epochs, marked=1)
+    for epoch in range(epochs + 1, 2 * epochs + 1):
+        assert [500] == sent(one, 1, (epoch - 1) * EPOCH_NS)
+        judged(one, epoch, marked=2)
+    assert 1 == one.explored
+    assert [500] != sent(one, 1, 2 * epochs * EPOCH_NS)
+
+
+def test_flowbender_leaves_a_dead_path_at_once():
+    """For another one, each time."""
+    one = steering("flowbender")
+    for number in range(50):
+        (ev,) = sent(one, 1)
+        one.on_feedback(number, TIMEOUT, ev)
+        assert [ev] != sent(one, 1)
+    assert 50 == one.explored
+    only = steering("flowbender", paths=path_list(800))
+    only.on_feedback(0, TIMEOUT, 500)
+    assert [500] == sent(only, 1)

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""FlowBender: a flow whose packets are marked takes another path (Kabbani et al., CoNEXT'14).
+
+A flow begins on the path of its hash. At the end of each epoch it knows which share of its packets on the
+present path was marked; after so many congested epochs in a row, and after a timeout at once, it changes what
+switches hash, and so its path. It does not know which path that will be, and may get the same one again.
+
+DEVIATION: an epoch is a round-trip time of the idle network (the paper: of the flow, as DCTCP finds it). The
+paper adds a small number V to what is hashed; here the UDP source port changes, as a NIC without switches of
+its own can do it.
+"""
+
+from __future__ import annotations
+
+import random
+
+from tailrace.hosts.flows.paths import PathList
+from tailrace.hosts.options.nic import SteeringConfig
+from tailrace.hosts.steering.base import ACK, TIMEOUT, Steering
+
+
+class FlowBender(Steering):
+    """One flow.
+
+    ev: the present source port.
+    """
+
+    __slots__ = (
+        "_answered",
+        "_congested",
+        "_epoch_ends_ns",
+        "_epoch_ns",
+        "_epochs",
+        "_evs",
+        "_marked",
+        "_marked_share",
+        "_rng",
+        "ev",
+    )
+
+    def __init__(self, config: SteeringConfig, paths: PathList, flow_hash: int, rng: random.Random) -> None:
+        """Args:
+        paths: the flow's; any of them may be any path of the network.
+        flow_hash: of its 5-tuple, chooses the first one.
+        rng: draws others.
+        """
+        super().__init__(paths)
+        self._rng = rng
+        self._evs: tuple[int, ...] = paths.evs
+        self._epoch_ns: int = config.epoch_ns
+        self._marked_share: float = config.marked_share
+        self._epochs: int = config.epochs
+        self._epoch_ends_ns = 0
+        self._congested = 0  # epochs in a row
+        self._answered = 0
+        self._marked = 0
+        self.ev: int = paths.evs[flow_hash % len(paths.evs)]
+
+    def next_ev(self, now_ns: int) -> int:
+        """The present path; its first packet begins the first epoch."""
+        if self._epoch_ends_ns == 0:
+            self._begin_epoch(now_ns)
+        self.reused += 1
+        return self.ev
+
+    def on_feedback(self, now_ns: int, feedback: int, ev: int) -> None:
+        """Answers on other paths than the present one are old news."""
+        if ev != self.ev:
+            return
+        if feedback == TIMEOUT:
+            self._bend(now_ns)
+            return
+        self._answered += 1
+        if feedback != ACK:
+            self._marked += 1
+        if now_ns < self._epoch_ends_ns:
+            return
+        if self._marked > self._marked_share * self._answered:
+            self._congested += 1
+        else:
+            self._congested = 0
+        if self._congested >= self._epochs:
+            self._bend(now_ns)
+        else:
+            self._begin_epoch(now_ns)
+
+    def _bend(self, now_ns: int) -> None:
+        self.explored += 1
+        if len(self._evs) > 1:
+            before = self.ev
+            while self.ev == before:
+                self.ev = self._evs[self._rng.randrange(len(self._evs))]
+        self._congested = 0
+        self._begin_epoch(now_ns)
+
+    def _begin_epoch(self, now_ns: int) -> None:
+        self._epoch_ends_ns = now_ns + self._epoch_ns
+        self._answered = 0
+        self._marked = 0

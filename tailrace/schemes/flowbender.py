@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""FlowBender: NICs change a flow's source port when its packets are marked (Kabbani et al., CoNEXT'14).
+
+Switches run plain ECMP; queues mark, by default from a fifth to four fifths of a BDP (assumption: the paper
+has DCTCP's one threshold). Over `dctcp` a NIC hears of each packet, over other transports of the one that an
+answer echoes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Annotated, ClassVar
+
+from tailrace.hosts.options.nic import FLOWBENDER, MARKED_SHARE, NicConfig, SteeringConfig
+from tailrace.schemes.base import SchemeConfig, scheme
+from tailrace.schemes.blocks.plain import Ports, ResolvedPlain
+from tailrace.schemes.ecmp import EcmpConfig
+from tailrace.schemes.resolved import Around
+from tailrace.topology import Topology
+from tailrace.topology.timing import base_rtt_ns
+from tailrace.words import keys
+
+PORTS = 1024
+"""Among which a flow chooses; many more than a network has paths."""
+
+
+@scheme
+class FlowBenderConfig(SchemeConfig, frozen=True, kw_only=True):
+    """A flow changes its source port after `epochs` round trips in a row with more than `share` marked.
+
+    epoch_ns: an epoch; None: one round-trip time of the idle network
+    """
+
+    name: ClassVar[str] = "flowbender"
+    about: ClassVar[str] = "NICs change a flow's source port when its packets are marked"
+    marks_queues: ClassVar[bool] = True
+    share: Annotated[
+        float, keys.number("share", "of an epoch's packets marked, above which it counts", least=0, most=1)
+    ] = MARKED_SHARE
+    epochs: Annotated[int, keys.integer("epochs", "such ones in a row that change the path", least=1)] = 1
+    epoch_ns: Annotated[
+        int | None, keys.time("epoch", "by which a path is judged", least=1, absent="the network's RTT")
+    ] = None
+
+    def resolve(self, topology: Topology, around: Around) -> ResolvedFlowBender:
+        epoch_ns = base_rtt_ns(topology, around.frame_bytes) if self.epoch_ns is None else self.epoch_ns
+        return self.filled(ResolvedFlowBender, topology, around, program=EcmpConfig.name, epoch_ns=epoch_ns)
+
+
+class ResolvedFlowBender(ResolvedPlain, frozen=True, kw_only=True):
+    share: float
+    epochs: int
+    epoch_ns: int
+
+    def nic(self, topology: Topology, around: Around, scale: float) -> NicConfig:
+        steering = SteeringConfig(
+            algorithm=FLOWBENDER, marked_share=self.share, epochs=self.epochs, epoch_ns=self.epoch_ns
+        )
+        return replace(super().nic(topology, around, scale), steering=steering)
+
+    def paths(self, topology: Topology) -> Ports:  # noqa: ARG002 - they are the same everywhere
+        return Ports(PORTS)
