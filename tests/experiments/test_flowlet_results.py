@@ -36,7 +36,7 @@ def test_first_switches_see_a_flowlet_for_each_flow_and_each_long_gap() -> None:
         }
         result = run(plan(make(words), "virtual"), VirtualBackend(), lambda _progress: None, label=gap)
         assert isinstance(result.summary.flowlets, dict)
-        assert measure([result])["flowlets"] == result.summary.flowlets["flowlets_at_leaves"]
+        assert measure(result)["flowlets"] == result.summary.flowlets["flowlets_at_leaves"]
         found[gap] = result.summary.flowlets
     assert found["1s"]["flowlets_at_leaves"] == FLOWS
     assert found["1s"]["flowlets_created"] > FLOWS

@@ -125,13 +125,13 @@ def test_measuring_changes_nothing(measured: Result) -> None:
     assert without.summary.trace_sha256 == measured.summary.trace_sha256
     assert without.gaps is None
     assert without.summary.gaps is UNSET
-    assert "gaps" not in measure([without])
+    assert "gaps" not in measure(without)
 
 
 def test_metrics_are_shares(measured: Result) -> None:
     """Of all gaps; where there is none there is no share."""
     assert isinstance(measured.summary.gaps, GapSummary)
-    found = measure([measured])
+    found = measure(measured)
     count = measured.summary.gaps.count
     assert found["gaps"] == count
     assert found["gaps_1rtt"] == measured.summary.gaps.at_least_1_rtt / count
@@ -142,7 +142,7 @@ def test_metrics_are_shares(measured: Result) -> None:
     nothing = replace(measured, summary=result_of(gaps=True, workload="permutation:size=1KiB").summary)
     assert isinstance(nothing.summary.gaps, GapSummary)
     assert nothing.summary.gaps.count == 0
-    assert "gaps_1rtt" not in measure([nothing])
+    assert "gaps_1rtt" not in measure(nothing)
 
 
 def test_file(measured: Result, tmp_path: Path) -> None:

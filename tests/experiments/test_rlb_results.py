@@ -80,7 +80,7 @@ def test_summary_has_what_was_observed(results: dict[str, Result]) -> None:
 def test_metrics_of_a_class_are_those_of_its_packets(results: dict[str, Result]) -> None:
     """The pairs' share of packets out of order is counted from their own rows, not from the bursts'."""
     for result in results.values():
-        found = measure([result])
+        found = measure(result)
         own = [row for row in result.rows if row.flow_class == "monitored"]
         share = sum(row.out_of_order for row in own) / sum(row.first_received for row in own)
         assert found["out_of_order_of_monitored"] == pytest.approx(share)

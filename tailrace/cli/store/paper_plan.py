@@ -78,7 +78,7 @@ def _surveyed(
     file: PaperFile, tasks: list[Task], scale: str, store: Store | None, out: Path, sampled: set[Kind]
 ) -> Survey:
     """What stands for the tasks, in the store or in the folder of results."""
-    if store is None or file.needs_flows(scale):
+    if store is None or file.needs_flows:
         found = Survey(missing=tasks)
     else:
         found = survey(store, tasks, file.needs(scale), sampled=sampled)

@@ -20,6 +20,7 @@ class Cell(msgspec.Struct, frozen=True):
     value: what a search has chosen, with its option's name; note: what a reader must know about the cell
     runs: the folders of its runs, one a seed
     intervals: the ends of the 95 % interval over seeds of the metrics that are shown
+    ratios: of drawn metrics to those of the base, of the same seeds, and the interval's ends if there are any
     """
 
     case: str
@@ -29,6 +30,7 @@ class Cell(msgspec.Struct, frozen=True):
     note: str = ""
     runs: tuple[str, ...] = ()
     intervals: dict[str, tuple[float, float]] = {}
+    ratios: dict[str, tuple[float, ...]] = {}
 
 
 class Curve(msgspec.Struct, frozen=True):
@@ -47,6 +49,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
 
     axes: options and values of a grid, `axis_titles` what they are called
     drawn: metrics that its figure shows; empty: all, or the first one in a heat map
+    base: the scheme to which ratios are; empty: there are none
     notes: what a reader must know of all numbers: of which flows a tail is, why there are no intervals
     kept: what must be known of runs that earlier code made; empty: there are none
     rounded: numbers have been read off a page, lines off its picture, and have their digits: three or six
@@ -69,6 +72,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     axes: dict[str, tuple[str, ...]] = {}
     axis_titles: dict[str, str] = {}
     drawn: tuple[str, ...] = ()
+    base: str = ""
     metrics: tuple[str, ...]
     assumptions: tuple[str, ...] = ()
     reductions: tuple[str, ...] = ()

@@ -22,7 +22,7 @@ from tailrace.experiments.paper.grid import Bar, bars
 from tailrace.experiments.paper.measure.endpoints import endpoint_values, path_values
 from tailrace.experiments.paper.measure.gap_curves import gap_curves
 from tailrace.experiments.paper.measure.memory import lines, memory_values, occupancy_values
-from tailrace.experiments.paper.measure.metrics import CLASS, measure, measures, measures_of_each, metric
+from tailrace.experiments.paper.measure.metrics import CLASS, measure, metric, over_seeds
 from tailrace.experiments.paper.measure.sizes import TITLES, by_size
 from tailrace.experiments.paper.measure.tails import P99, flows_by_class, stands_for
 from tailrace.experiments.paper.model import FOLDER, LINES, PaperFile, read_paper, with_seeds
@@ -30,7 +30,7 @@ from tailrace.experiments.paper.tune import choose
 from tailrace.experiments.plan.experiment_file import SCALES
 from tailrace.experiments.plan.seeds import seeds_text
 from tailrace.experiments.results.intervals import why_none
-from tailrace.experiments.results.over_seeds import Measure
+from tailrace.experiments.results.over_seeds import Measure, ratio
 from tailrace.experiments.results.result import Result, to_json
 from tailrace.experiments.results.staging import staged
 from tailrace.experiments.results.statistics import P99_FLOWS, tail_note
@@ -119,13 +119,13 @@ def _ends(
     again: bool,
 ) -> tuple[Ends, str]:
     """What became of the tasks, and what is to be said of runs that stand for some."""
-    if store is not None and not file.needs_flows(scale):
+    if store is not None and not file.needs_flows:
         ends, found = run_stored(tasks, store, out, where, display, again=again, needs=file.needs(scale))
         return ends, found.note()
     settled = None if store is None else keeper(store, display)
     results = run_all(tasks, out, where, display, again=again, settled=settled) if tasks else {}
     return {
-        key: end if isinstance(end, Failed) else Measured(measure([end]), end) for key, end in results.items()
+        key: end if isinstance(end, Failed) else Measured(measure(end), end) for key, end in results.items()
     }, ""
 
 
@@ -140,7 +140,12 @@ def make_document(
         seen, curves = _computed(file)
     flows = flows_by_class([one.results for one in seen])
     metrics = tuple(dict.fromkeys(stands_for(each, flows) for each in file.metrics))
-    cells = tuple(one.shown(metrics) for one in seen)
+    drawn = tuple(dict.fromkeys(stands_for(each, flows) for each in file.drawn))
+    bases = {one.cell.case: one.measures for one in seen if one.cell.label == file.base}
+    cells = tuple(
+        one.shown(metrics, drawn or metrics, bases.get(one.cell.case, {}) if file.base else {})
+        for one in seen
+    )
     cases = {case.name: case.title for case in file.cases(scale)}
     cases |= {panel.name: panel.title for panel in file.panel}
     named = {(one.cell.case, one.cell.label): one.named(flows) for one in seen}
@@ -163,7 +168,8 @@ def make_document(
         cases=cases,
         axes={option: tuple(size.values[option]) for option in file.grid.options} if file.grid else {},
         axis_titles=file.grid.titles if file.grid else {},
-        drawn=tuple(dict.fromkeys(stands_for(each, flows) for each in file.drawn)),
+        drawn=drawn,
+        base=file.base,
         metrics=metrics,
         assumptions=tuple(file.assumptions),
         reductions=tuple(size.reductions),
@@ -207,7 +213,7 @@ def _notes(
                 yield f"By size: the {title} instead of a p99, which takes {P99_FLOWS:,} flows a range."
     if len(seeds) > 1:
         yield why_none(len(seeds)) or (
-            "In brackets: 95 % intervals over the seeds; percentiles are of the flows of all seeds together."
+            "In brackets: 95 % intervals over the seeds; percentiles are means of each seed's own."
         )
 
 
@@ -236,15 +242,22 @@ class _Seen:
     measures: Mapping[str, Measure]
     results: Sequence[Result] = ()
 
-    def shown(self, metrics: Sequence[str]) -> Cell:
-        """The cell with everything that was measured, and the intervals of some metrics."""
+    def shown(self, metrics: Sequence[str], drawn: Sequence[str], base: Mapping[str, Measure]) -> Cell:
+        """The cell with everything that was measured, the intervals of some metrics, and the ratios of those
+        drawn to what a base has.
+        """
         intervals: dict[str, tuple[float, float]] = {}
         for name in metrics:
             if len(self.results) > 1 and name in self.measures:
                 ends = self.measures[name].estimate().ends
                 intervals |= {} if ends is None else {name: ends}
+        places = [(place, place) for place in range(len(self.results))]
+        ratios: dict[str, tuple[float, ...]] = {}
+        for name in drawn:
+            found = ratio(self.measures.get(name), base.get(name), places)
+            ratios |= {} if found is None else {name: (found.value, *(found.ends or ()))}
         values = {name: one.value for name, one in self.measures.items()}
-        return msgspec.structs.replace(self.cell, metrics=values, intervals=intervals)
+        return msgspec.structs.replace(self.cell, metrics=values, intervals=intervals, ratios=ratios)
 
     def named(self, flows: Mapping[str, int]) -> dict[str, Measure]:
         """The metrics by the names that claims use, though another tail may stand for a p99."""
@@ -261,7 +274,7 @@ def _measured(planned: Sequence[Bar], ends: Ends) -> tuple[list[_Seen], tuple[Cu
     for bar in planned:
         runs = {value: _runs(bar, value, ends) for value in bar.tasks}
         results = {value: [run.result for run in own] for value, own in runs.items()}
-        found = {value: _measures(own) for value, own in runs.items()}
+        found = {value: over_seeds([run.metrics for run in own]) for value, own in runs.items()}
         if bar.tune is None:
             cells.append(_Seen(_cell(bar, ""), found[""], results[""]))
             continue
@@ -298,13 +311,6 @@ def _with_curves(
     found, curves = by_size(cells, runs)
     more = [replace(one, measures={**one.measures, **sizes}) for one, sizes in zip(seen, found, strict=True)]
     return more, curves
-
-
-def _measures(runs: Sequence[Measured]) -> dict[str, Measure]:
-    """The metrics of runs that differ in their seeds only; percentiles over several take their flows."""
-    if all(run.result.rows for run in runs):
-        return measures([run.result for run in runs])
-    return measures_of_each([run.metrics for run in runs])
 
 
 def _runs(bar: Bar, value: str, ends: Ends) -> list[Measured]:

@@ -30,7 +30,6 @@ from tailrace.experiments.paper.claims.expect import Expectation, parse_expectat
 from tailrace.experiments.paper.claims.expression import check_expression, metrics_of
 from tailrace.experiments.paper.claims.kinds import KINDS as CLAIM_KINDS
 from tailrace.experiments.paper.claims.kinds import NUMBER, RANKING
-from tailrace.experiments.paper.measure.metrics import is_pooled
 from tailrace.experiments.paper.measure.tails import tails
 from tailrace.experiments.plan.experiment import Settings
 from tailrace.experiments.plan.experiment_file import SCALES
@@ -46,7 +45,7 @@ FOLDER = Path(__file__).resolve().parent / "files"
 """Where the papers' files lie."""
 
 KINDS = ("runs", "memory", "occupancy", "endpoints", "paths")
-CHARTS = ("bars", "heatmap", "sizes", "gaps", "memory", "endpoints", "none")
+CHARTS = ("bars", "ratios", "heatmap", "sizes", "gaps", "memory", "endpoints", "none")
 LINES = ("sizes", "gaps")
 """Charts that show runs as lines (line_charts.py); a search would need lines of its own."""
 
@@ -194,7 +193,8 @@ class Claim(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class PaperFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A whole file.
 
-    drawn: metrics that bars and heat maps show; empty: all of them, or the first one
+    drawn: metrics that bars, ratios and heat maps show; empty: all of them, or the first one
+    base: the scheme over which the drawn metrics of the others are shown, too, in pairs of one seed
     """
 
     paper: str
@@ -206,6 +206,7 @@ class PaperFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     kind: Annotated[str, Meta(description=f"one of {', '.join(KINDS)}")] = "runs"
     chart: Annotated[str, Meta(description=f"one of {', '.join(CHARTS)}")] = "bars"
     drawn: list[str] = []
+    base: str = ""
     assumptions: list[str] = []
     experiment: Settings = Settings()
     scale: Scales = Scales()
@@ -220,12 +221,10 @@ class PaperFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """The cases that are there at one size."""
         return [case for case in self.case if case.only in ("", scale)]
 
-    def needs_flows(self, scale: str) -> bool:
-        """Whether it takes single flows, which runs themselves have, and no stored line of one: by size, or
-        for percentiles of the flows of several seeds.
-        """
-        several = len(self.scale.of(scale).each_seed) > 1
-        return self.chart == "sizes" or (several and any(map(is_pooled, self.needs(scale))))
+    @property
+    def needs_flows(self) -> bool:
+        """Whether it takes single flows, which runs themselves have, and no stored line of one."""
+        return self.chart == "sizes"
 
     def needs(self, scale: str) -> list[str]:
         """The metrics that it shows or makes claims about, and those that may stand for them."""
@@ -327,23 +326,32 @@ def _check(file: PaperFile) -> None:
         raise KeyProblemError("scheme", "missing; expected schemes or a grid")
     for name in file.drawn:
         _one_of("drawn", name, file.metrics)
+    if file.base:
+        _one_of("base", file.base, [scheme.label for scheme in file.scheme])
+    elif file.chart == "ratios":
+        raise KeyProblemError("base", "missing; expected the scheme to which ratios are")
     if file.grid:
         for option in file.grid.titles:
             _one_of("grid.titles", option, file.grid.options)
     if file.chart in LINES and any(scheme.tune for scheme in file.scheme):
         raise KeyProblemError("chart", f"{file.chart} shows no search")
-    options = list(file.grid.options) if file.grid else []
-    options += [scheme.tune.option for scheme in file.scheme if scheme.tune]
-    for scale in SCALES:
-        for option in options:
-            if not file.scale.of(scale).values.get(option):
-                raise KeyProblemError(f"scale.{scale}.values.{option}", "missing; expected a list of values")
+    _check_values(file)
     known = {case.name for case in file.case} | {panel.name for panel in file.panel}
     for number, claim in enumerate(file.claim):
         _check_claim(f"claim[{number}]", claim, known)
         _one_of(f"claim[{number}].reason", claim.reason, ("", *file.reasons))
         if claim.reason and claim.why:
             raise KeyProblemError(f"claim[{number}].reason", "there is a why, too; expected one of them")
+
+
+def _check_values(file: PaperFile) -> None:
+    """Whether there are values of every option that is searched or of a grid, at each size."""
+    options = list(file.grid.options) if file.grid else []
+    options += [scheme.tune.option for scheme in file.scheme if scheme.tune]
+    for scale in SCALES:
+        for option in options:
+            if not file.scale.of(scale).values.get(option):
+                raise KeyProblemError(f"scale.{scale}.values.{option}", "missing; expected a list of values")
 
 
 def _check_claim(key: str, claim: Claim, cases: set[str]) -> None:

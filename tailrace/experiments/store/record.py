@@ -130,7 +130,7 @@ def record_of(task: Task, result: Result) -> Record:
         files=files,
         ran=(code_of(task.experiment),),
         summary=structs.replace(result.summary, task=UNSET),
-        metrics=dict.fromkeys(_computed()) | measure([result]),
+        metrics=dict.fromkeys(_computed()) | measure(result),
         fct={name: Sketch.of(_times_ns(result.rows, name)) for name in classes},
         slowdown={name: Sketch.of(_slowdowns(result.rows, name)) for name in classes},
         gaps=UNSET if gaps is None else tuple(number for pair in gaps.bins for number in pair),

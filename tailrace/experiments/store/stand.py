@@ -214,7 +214,7 @@ def run_stored(
         end, record = ends.get(task.key), now.standing.get(task.key)
         if record is None:
             assert end is not None, "what does not stand was run"
-            found[task.key] = end if isinstance(end, Failed) else Measured(measure([end]), end)
+            found[task.key] = end if isinstance(end, Failed) else Measured(measure(end), end)
             continue
         if end is None:
             _write_summary(record.result(task), root / task.out)

@@ -56,7 +56,7 @@ def test_a_line_holds_what_pages_need(ran: tuple[Task, Result], tmp_path: Path) 
     store.add(record_of(one, result))
     (found,) = Store(store.folder).of("ecmp").values()
     assert found == record_of(one, result)
-    assert found.measured == measure([result])
+    assert found.measured == measure(result)
     assert found.result(one).gaps == result.gaps
     assert found.result(one).summary == result.summary
     flows = Counter(row.flow_class for row in result.rows)

@@ -10,7 +10,7 @@ from msgspec import UnsetType, structs
 
 from tailrace.experiments.results.gaps import GapSummary
 from tailrace.experiments.results.metrics import Metric, added, reserve
-from tailrace.experiments.results.over_seeds import Group, Measure
+from tailrace.experiments.results.over_seeds import Measure
 from tailrace.experiments.results.result import Result
 from tailrace.experiments.results.rows import FlowRow, measured_rows
 from tailrace.experiments.results.sampled import Sampled
@@ -322,67 +322,36 @@ def named(name: str, before_unit: str = " ") -> str:
     return f"{one.title}{before_unit}({unit})" if unit else one.title
 
 
-_POOLED: Mapping[str, tuple[Callable[[FlowRow], float | None], int]] = {
-    f"{name}_p{percent}": (of, percent)
-    for name, of in (
-        ("fct", lambda row: None if row.fct_ns is None else float(row.fct_ns)),
-        ("slowdown", lambda row: row.slowdown),
-        ("ood", lambda row: float(row.ood_max)),
-    )
-    for percent in (50, 95, 99)
-    if f"{name}_p{percent}" in METRICS
-}
-"""Percentiles of flows, which are those of the flows of all seeds together: what they are of, and how many
-per cent.
-"""
-
-
-def measure(results: Sequence[Result]) -> dict[str, float]:
-    """Every metric of runs that differ in their seeds only; what one lacks is absent. See `measures`."""
-    return {name: one.value for name, one in measures(results).items()}
-
-
-def measures(results: Sequence[Result]) -> dict[str, Measure]:
-    """Every metric of runs that differ in their seeds only: the mean over them, of percentiles that of all
-    their flows; what one lacks is absent.
+def measure(result: Result) -> dict[str, float]:
+    """Every metric of a run; what it does not have is absent.
 
     Where there are classes, each metric that can be told for a class alone is there for each class, too.
     """
-    found = _measures(results, "")
-    for name in dict.fromkeys(row.flow_class for result in results for row in result.rows if row.flow_class):
-        found |= _measures([_only(result, name) for result in results], f"{CLASS}{name}", _NOT_BY_CLASS)
+    found = _measured(result, "")
+    for name in dict.fromkeys(row.flow_class for row in result.rows if row.flow_class):
+        found |= _measured(_only(result, name), f"{CLASS}{name}", _NOT_BY_CLASS)
     return found
 
 
-def _measures(results: Sequence[Result], suffix: str, without: Sequence[str] = ()) -> dict[str, Measure]:
-    found = {}
-    group = Group("", "", tuple(results))
-    for name, one in {**METRICS, **added()}.items():
-        if one.compute is None or name in without:
-            continue
-        measured = group.mean(one.compute)
-        if measured is not None and name in _POOLED:
-            measured = group.percentile(*_POOLED[name])
-        if measured is not None and results:
-            found[name + suffix] = measured
-    return found
+def _measured(result: Result, suffix: str, without: Sequence[str] = ()) -> dict[str, float]:
+    return {
+        name + suffix: value
+        for name, one in {**METRICS, **added()}.items()
+        if one.compute is not None and name not in without
+        if (value := one.compute(result)) is not None
+    }
 
 
-def measures_of_each(runs: Sequence[Mapping[str, float]]) -> dict[str, Measure]:
-    """The same of what each run gave by itself, as `measure` has it: without percentiles of the flows of
-    several seeds, which take the flows.
+def over_seeds(runs: Sequence[Mapping[str, float]]) -> dict[str, Measure]:
+    """The metrics of runs that differ in their seeds only: means of what each has by itself, also of
+    percentiles; what one lacks is absent.
     """
-    names = dict.fromkeys(name for run in runs for name in run if len(runs) == 1 or not is_pooled(name))
+    names = dict.fromkeys(name for run in runs for name in run)
     return {
         name: Measure(tuple((run[name],) for run in runs))
         for name in names
         if all(name in run for run in runs)
     }
-
-
-def is_pooled(name: str) -> bool:
-    """Whether a metric of several seeds is that of all their flows together, and no mean."""
-    return plain(name) in _POOLED
 
 
 def plain(name: str) -> str:

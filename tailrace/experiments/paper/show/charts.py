@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The figures of papers, drawn from their documents: bars, heat maps, curves of searches, memory.
 
-Charts of lines that show runs are in line_charts.py.
+Charts of lines that show runs are in line_charts.py, those of ratios in ratio_chart.py.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from tailrace.experiments.paper.grid import grid_label
 from tailrace.experiments.paper.measure.metrics import metric, named
 from tailrace.experiments.paper.model import LINES
 from tailrace.experiments.paper.show.line_charts import gaps_chart, sizes_chart
+from tailrace.experiments.paper.show.ratio_chart import ratios_chart
 from tailrace.experiments.results.units import UNITS
 
 FORMATS = ("svg", "png")
@@ -257,6 +258,7 @@ def _line(axis: Axes, curve: Curve, number: int, x_factor: float, y_factor: floa
 
 
 _DRAW = {
+    "ratios": ratios_chart,
     "heatmap": _heatmaps,
     "memory": _memory,
     "endpoints": _endpoints,

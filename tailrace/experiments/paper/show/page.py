@@ -21,7 +21,13 @@ from tailrace.experiments.paper.claims.kinds import GOOD
 from tailrace.experiments.paper.document import Document, as_lines
 from tailrace.experiments.paper.measure.metrics import named
 from tailrace.experiments.paper.model import read_paper, select
-from tailrace.experiments.paper.show.table import cell_text, explanations
+from tailrace.experiments.paper.show.table import (
+    cell_text,
+    explanations,
+    ratio_names,
+    ratio_text,
+    ratio_title,
+)
 from tailrace.experiments.plan.seeds import seeds_text
 from tailrace.experiments.results.result import SUMMARY, read_summary
 from tailrace.words.errors import FileError
@@ -135,14 +141,16 @@ def _shared(documents: Sequence[Document]) -> list[str]:
 
 
 def _header(document: Document) -> list[str]:
-    return (["case"] if len(document.cases) > 1 else []) + ["scheme", *map(named, document.metrics)]
+    ratios = [ratio_title(document, name) for name in ratio_names(document)]
+    return (["case"] if len(document.cases) > 1 else []) + ["scheme", *ratios, *map(named, document.metrics)]
 
 
 def _rows(document: Document) -> Iterator[list[str]]:
     """The cells of a figure; a heat map's are in its picture and in result.json."""
     for cell in document.cells:
         label = f"{cell.label} ({cell.value})" if cell.value else cell.label
-        values = [cell_text(cell, name) for name in document.metrics]
+        values = [ratio_text(cell, name) for name in ratio_names(document)]
+        values += [cell_text(cell, name) for name in document.metrics]
         star = " \\*" if cell.note else ""
         yield ([cell.case] if len(document.cases) > 1 else []) + [label + star, *values]
 

@@ -12,6 +12,7 @@ from tailrace.experiments.results.units import UNITS
 from tailrace.p4rt.values import ABSENT
 
 _LOW, _HIGH = "_low", "_high"
+_OVER = "_over_base"
 _STYLES = {
     verdict.partition(" ")[0]: "green" if verdict in GOOD else "" if verdict in FAIR else "yellow"
     for verdict in dict.fromkeys(each for grades in GRADES.values() for each in grades)
@@ -43,6 +44,17 @@ def measured_table(document: Document) -> Listing:
         )
         for rank, name in enumerate(document.metrics)
     ]
+    over = ratio_names(document)
+    columns += [
+        Column(
+            f"{name}{_OVER}",
+            title=ratio_title(document, name),
+            show="{:.2f}".format,
+            ends=(f"{name}{_OVER}{_LOW}", f"{name}{_OVER}{_HIGH}"),
+            even=1.0,
+        )
+        for name in over
+    ]
     rows: list[Row] = []
     for cell in document.cells:
         label = f"{cell.label} ({cell.value})" if cell.value else cell.label
@@ -51,6 +63,9 @@ def measured_table(document: Document) -> Listing:
             for name, both in cell.intervals.items()
             for end, value in zip((_LOW, _HIGH), both, strict=True)
         }
+        for name in over:
+            places = (f"{name}{_OVER}{end}" for end in ("", _LOW, _HIGH))
+            ends |= dict(zip(places, cell.ratios.get(name, ()), strict=False))
         told = label + (" *" if cell.note else "")
         rows.append({"case": cell.case, "scheme": told, **cell.metrics, **ends})
     notes = dict.fromkeys(cell.note for cell in document.cells if cell.note)
@@ -82,6 +97,24 @@ def cell_text(cell: Cell, name: str) -> str:
     text = unit.plain(cell.metrics[name])
     low, high = map(unit.plain, cell.intervals.get(name, (cell.metrics[name],) * 2))
     return text if low == high == text else f"{text} ({low}..{high})"
+
+
+def ratio_names(document: Document) -> list[str]:
+    """The metrics that are shown over those of a base, in the order of the figure."""
+    return list(dict.fromkeys(name for cell in document.cells for name in cell.ratios))
+
+
+def ratio_title(document: Document, name: str) -> str:
+    """What such a ratio is called."""
+    return f"{metric(name).title} / {document.base}"
+
+
+def ratio_text(cell: Cell, name: str) -> str:
+    """Such a ratio of a cell, with its interval if there is one."""
+    if name not in cell.ratios:
+        return ABSENT
+    text, *ends = map("{:.2f}".format, cell.ratios[name])
+    return f"{text} ({ends[0]}..{ends[1]})" if ends and set(ends) != {text} else text
 
 
 def explanations(document: Document) -> list[str]:

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Schemes over a base: a panel a metric, a row a scheme, a point and its interval for each case."""
+
+from __future__ import annotations
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullLocator
+
+from tailrace.experiments.figures import plot
+from tailrace.experiments.paper.document import Document
+from tailrace.experiments.paper.measure.metrics import metric
+from tailrace.experiments.paper.show.table import ratio_names, ratio_title
+
+_MARKERS = "osD^vP"
+_ROW_INCHES, _CASE_INCHES, _AROUND_INCHES = 0.12, 0.09, 1.0
+_STEPS = (0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1)
+"""Within a power of ten: most ratios are between a half and two."""
+_FEW = (0.1, 0.2, 0.5, 1)
+_WIDE = 4.0
+"""From how many times the least ratio on the largest one has fewer numbers beside it."""
+
+
+def ratios_chart(document: Document) -> Figure:
+    """Less than 1 is better than the base where the metric is a time."""
+    labels = list(dict.fromkeys(cell.label for cell in document.cells if cell.label != document.base))
+    cases = list(document.cases) or [""]
+    names = ratio_names(document)
+    height = _AROUND_INCHES + len(labels) * (_ROW_INCHES + _CASE_INCHES * len(cases))
+    figure, axes = plot.panels(len(names), width=4.2, height=height, columns=3)
+    for axis, name in zip(axes, names, strict=True):
+        _panel(axis, document, name, labels, cases)
+    plot.legend(figure, *axes)
+    return figure
+
+
+def _panel(axis: Axes, document: Document, name: str, labels: list[str], cases: list[str]) -> None:
+    seen = [1.0]
+    for cell in document.cells:
+        if name not in cell.ratios or cell.label not in labels:
+            continue
+        number = cases.index(cell.case)
+        y = labels.index(cell.label) + 0.7 * (number - (len(cases) - 1) / 2) / len(cases)
+        value, *ends = cell.ratios[name]
+        seen += cell.ratios[name]
+        if ends:
+            axis.plot(ends, (y, y), color=plot.colour(number), linewidth=1.4)
+        axis.plot(
+            value,
+            y,
+            color=plot.colour(number),
+            marker=_MARKERS[number % len(_MARKERS)],
+            markersize=4,
+            linestyle="none",
+            label=document.cases.get(cell.case) or cell.case,
+        )
+    axis.axvline(1.0, color=plot.colour(-1), linewidth=1.0)
+    plot.logarithmic(axis, "x")
+    axis.xaxis.set_major_locator(LogLocator(subs=_FEW if max(seen) > _WIDE * min(seen) else _STEPS))
+    axis.xaxis.set_minor_locator(NullLocator())
+    axis.set_xlim(min(seen) / 1.05, max(seen) * 1.05)
+    axis.set_yticks(range(len(labels)), labels)
+    axis.set_ylim(len(labels) - 0.4, -0.6)
+    axis.set_xlabel(ratio_title(document, name))
+    axis.set_title(metric(name).title)
+    axis.grid(visible=False, axis="y")
