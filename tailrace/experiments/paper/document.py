@@ -44,6 +44,15 @@ class Curve(msgspec.Struct, frozen=True):
     y: tuple[float, ...]
 
 
+class Cost(msgspec.Struct, frozen=True):
+    """What the runs of a figure took: of a processor, in s; and the most memory of one of them."""
+
+    runs: int
+    cpu_s: float
+    memory_bytes: int
+    machines: tuple[str, ...] = ()
+
+
 class Document(msgspec.Struct, frozen=True, kw_only=True):
     """result.json of a figure or table. `command` makes it again.
 
@@ -51,6 +60,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     drawn: metrics that its figure shows; empty: all, or the first one in a heat map
     base: the scheme to which ratios are; empty: there are none
     notes: what a reader must know of all numbers: of which flows a tail is, why there are no intervals
+    cost: of its runs; none: it has none, or nobody knows
     kept: what must be known of runs that earlier code made; empty: there are none
     rounded: numbers have been read off a page, lines off its picture, and have their digits: three or six
     """
@@ -81,6 +91,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     claims: tuple[Verdict, ...]
     failed: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    cost: Cost | None = None
     kept: str = ""
     rounded: bool = False
 

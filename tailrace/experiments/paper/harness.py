@@ -14,10 +14,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
+from msgspec import UnsetType
 
 from tailrace.experiments.paper.claims.claims import judge
 from tailrace.experiments.paper.claims.draws import Draws
-from tailrace.experiments.paper.document import RESULT, Cell, Curve, Document
+from tailrace.experiments.paper.document import RESULT, Cell, Cost, Curve, Document
 from tailrace.experiments.paper.grid import Bar, bars
 from tailrace.experiments.paper.measure.endpoints import endpoint_values, path_values
 from tailrace.experiments.paper.measure.gap_curves import gap_curves
@@ -184,8 +185,20 @@ def make_document(
         ),
         failed=_failures(planned, ends),
         notes=tuple(_notes(file, flows, seeds, curves)),
+        cost=_cost([end.result for end in ends.values() if isinstance(end, Measured)]),
         kept=kept,
     )
+
+
+def _cost(results: Sequence[Result]) -> Cost | None:
+    """What runs took; None where one does not tell."""
+    summaries = [result.summary for result in results]
+    cpu_s = [one.cpu_s for one in summaries if not isinstance(one.cpu_s, UnsetType)]
+    if not summaries or len(cpu_s) < len(summaries):
+        return None
+    memory = [one.memory_bytes for one in summaries if not isinstance(one.memory_bytes, UnsetType)]
+    machines = [one.machine for one in summaries if not isinstance(one.machine, UnsetType)]
+    return Cost(len(summaries), sum(cpu_s), max(memory, default=0), tuple(dict.fromkeys(machines)))
 
 
 def _other_seeds(name: str, scale: str, seeds: Sequence[int]) -> str:

@@ -15,7 +15,7 @@ from tailrace.experiments.paper.document import Cell, Document, read_document
 from tailrace.experiments.paper.model import read_paper
 from tests.long import ALL, REASON
 
-SLOW = ("spritz", "rlb", "hf2t")
+SLOW = ("spritz", "rlb", "hf2t", "common")
 """Papers all of whose figures `make test-all` alone runs."""
 
 

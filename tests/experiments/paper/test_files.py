@@ -90,7 +90,7 @@ def test_all_of_flowcut_is_there() -> None:
         *select("fig7")[1:],
     ]
     with pytest.raises(
-        SpecError, match=r"'fig99' is not known; expected one of \d+ such as list, all, flowcut"
+        SpecError, match=r"'fig99' is not known; expected one of \d+ such as list, all, common"
     ):
         select("fig99")
 

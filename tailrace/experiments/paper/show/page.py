@@ -18,7 +18,7 @@ import msgspec
 
 from tailrace.experiments.paper.claims.claims import headline, others, tally
 from tailrace.experiments.paper.claims.kinds import GOOD
-from tailrace.experiments.paper.document import Document, as_lines
+from tailrace.experiments.paper.document import Cost, Document, as_lines
 from tailrace.experiments.paper.measure.metrics import named
 from tailrace.experiments.paper.model import read_paper, select
 from tailrace.experiments.paper.show.table import (
@@ -30,11 +30,13 @@ from tailrace.experiments.paper.show.table import (
 )
 from tailrace.experiments.plan.seeds import seeds_text
 from tailrace.experiments.results.result import SUMMARY, read_summary
+from tailrace.experiments.results.units import UNITS
 from tailrace.words.errors import FileError
 
 PICTURE = ".svg"
 NUMBERS = ".json"
 TRACES = "traces.csv"
+_HOUR_S = 3600
 _COLUMNS = ("figure", "case", "scheme", "words", "trace_sha256")
 
 
@@ -106,7 +108,8 @@ def page_text(documents: Sequence[Document], folder: Path) -> str:
     shown = [document.name for document in documents]
     paper = documents[0].name.partition("_")[0]
     every = select(paper)
-    return environment.get_template("page.md.j2").render(
+    # a page of its own has its own words before the figures
+    return environment.select_template([f"{paper}.md.j2", "page.md.j2"]).render(
         wanted=paper if set(shown) == set(every) else ",".join(shown),
         missing=[read_paper(name).figure for name in every if name not in shown],
         documents=documents,
@@ -126,7 +129,18 @@ def page_text(documents: Sequence[Document], folder: Path) -> str:
         notes=_notes,
         explanations=explanations,
         shared=_shared(documents),
+        cost=cost_text,
+        costs=[document.cost for document in documents if document.cost],
     )
+
+
+def cost_text(costs: Sequence[Cost]) -> str:
+    """What runs took together; those of several figures count in each."""
+    hours = sum(one.cpu_s for one in costs) / _HOUR_S
+    memory = UNITS["MiB"].text(max(one.memory_bytes for one in costs))
+    machines = ", ".join(dict.fromkeys(name for one in costs for name in one.machines))
+    runs = sum(one.runs for one in costs)
+    return f"{runs} runs, {hours:.2g} core-hours, {memory} at most a process ({machines})"
 
 
 def _picture(document: Document, folder: Path) -> str:

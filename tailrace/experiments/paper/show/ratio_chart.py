@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import math
+
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator, NullLocator
+from matplotlib.ticker import NullLocator
 
 from tailrace.experiments.figures import plot
 from tailrace.experiments.paper.document import Document
@@ -14,11 +16,13 @@ from tailrace.experiments.paper.show.table import ratio_names, ratio_title
 
 _MARKERS = "osD^vP"
 _ROW_INCHES, _CASE_INCHES, _AROUND_INCHES = 0.12, 0.09, 1.0
-_STEPS = (0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1)
-"""Within a power of ten: most ratios are between a half and two."""
-_FEW = (0.1, 0.2, 0.5, 1)
-_WIDE = 4.0
-"""From how many times the least ratio on the largest one has fewer numbers beside it."""
+_TICKS = (
+    (1.5, (0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.1, 1.2, 1.3, 1.4, 1.5)),
+    (4.0, (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 1, 1.2, 1.5, 2, 2.5, 3, 4)),
+    (40.0, (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 10, 20)),
+    (math.inf, (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 1000)),
+)
+"""Numbers below an axis on which the largest value is at most so many times the least."""
 
 
 def ratios_chart(document: Document) -> Figure:
@@ -56,9 +60,11 @@ def _panel(axis: Axes, document: Document, name: str, labels: list[str], cases: 
         )
     axis.axvline(1.0, color=plot.colour(-1), linewidth=1.0)
     plot.logarithmic(axis, "x")
-    axis.xaxis.set_major_locator(LogLocator(subs=_FEW if max(seen) > _WIDE * min(seen) else _STEPS))
+    low, high = min(seen) / 1.05, max(seen) * 1.05
+    ticks = next(ticks for most, ticks in _TICKS if high <= most * low)
+    axis.set_xticks([tick for tick in ticks if low <= tick <= high])
     axis.xaxis.set_minor_locator(NullLocator())
-    axis.set_xlim(min(seen) / 1.05, max(seen) * 1.05)
+    axis.set_xlim(low, high)
     axis.set_yticks(range(len(labels)), labels)
     axis.set_ylim(len(labels) - 0.4, -0.6)
     axis.set_xlabel(ratio_title(document, name))
