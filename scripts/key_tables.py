@@ -9,7 +9,8 @@ A table stands between two lines of a page, and is written anew:
     <!-- keys: transports dcqcn tcp -->
     <!-- end of keys -->
 
-The first names what `tailrace transports` and its like list, and names in it; none: all.
+The first names what `tailrace transports`, `tailrace resources` and their like list, and names in it; none:
+all.
 """
 
 from __future__ import annotations
@@ -17,10 +18,11 @@ from __future__ import annotations
 import importlib
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from tailrace.cli.complete import KINDS
+from tailrace.cli.resources_table import listing as programs
 from tailrace.cli.start.names import registry_of
 from tailrace.hosts.options.hf2t_words import Hf2tWords
 from tailrace.schemes.base import BY_TOPOLOGY, Common
@@ -32,7 +34,7 @@ EVERY, HF2T = "every-scheme", "hf2t"
 STRUCTS = {EVERY: Common, HF2T: Hf2tWords}
 """What schemes share, which stands once."""
 
-_BLOCK = re.compile(r"(<!-- keys: ([a-z0-9-]+)((?: [a-z0-9-]+)*) -->\n).*?(<!-- end of keys -->)", re.DOTALL)
+_BLOCK = re.compile(r"(<!-- keys: ([a-z0-9-]+)((?: [a-z0-9_-]+)*) -->\n).*?(<!-- end of keys -->)", re.DOTALL)
 
 
 LIMITS = {
@@ -63,14 +65,21 @@ def _limit(place: str) -> str:
     return format_bytes(value) if name.endswith("BYTES") else f"{value:,.0f}"
 
 
-def table(kind: str, names: Iterable[str] = ()) -> str:
+def table(kind: str, names: Sequence[str] = ()) -> str:
     """The table in Markdown, with its last line's end.
 
     Raises:
         SpecError: unknown name.
     """
     rows: list[tuple[str, ...]] = [("name", "key", "values", "default", "meaning"), ("---",) * 5]
-    if kind == "limits":
+    if kind == "resources":
+        shown = programs(names, None)
+        rows = [tuple(one.title or one.name for one in shown.columns), ("---",) * len(shown.columns)]
+        rows += [
+            tuple(one.show(row[one.name]) if one.show else str(row[one.name]) for one in shown.columns)
+            for row in shown.rows
+        ]
+    elif kind == "limits":
         rows = [("what", "at most", "constant"), ("---",) * 3]
         rows += [(what, _limit(place), f"`{place}`") for what, place in LIMITS.items()]
     elif kind in STRUCTS:

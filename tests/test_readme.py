@@ -62,7 +62,7 @@ def test_key_tables() -> None:
     spec.loader.exec_module(script)
     pages = {path: path.read_text("utf-8") for path in (ROOT / "docs").rglob("*.md")}
     assert [path.name for path, text in pages.items() if script.written(text) != text] == []
-    kinds = {*script.STRUCTS, *KINDS, "limits"}
+    kinds = {*script.STRUCTS, *KINDS, "limits", "resources"}
     assert {kind for text in pages.values() for kind in re.findall(r"<!-- keys: (\S+) ", text)} == kinds
     assert "`nonsense`" not in script.written(
         "<!-- keys: faults drop -->\n`nonsense`\n<!-- end of keys -->\n"

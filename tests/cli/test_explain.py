@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tailrace.schemes.registry import parse_scheme
+from tailrace.toolchain.artifacts import P4_BUILD
 from tailrace.words import SpecError
 from tests.cli.conftest import Command, Fabric
 from tests.native.server.conftest import TIMEOUT_S
@@ -145,3 +146,14 @@ def test_shell_says_what_is_wrong(
     assert (done.returncode, done.stdout) == (status, "")
     assert part in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+def test_resources_of_programs(command: Command) -> None:
+    """All programs; what one has beyond another; a name that is none."""
+    every = {row["program"]: row for row in command("resources", "-o", "json").rows}
+    assert sorted(every) == sorted(path.stem for path in P4_BUILD.glob("*.json"))
+    (row,) = command("resources", "rlb_presto", "--over", "presto", "-o", "json").rows
+    assert row["register_bits"] == every["rlb_presto"]["register_bits"] - every["presto"]["register_bits"] > 0
+    told = command("resources", "rlb_prest")
+    assert told.status == 2
+    assert "program 'rlb_prest' is not known; did you mean rlb_presto?" in told.err

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What programs ask of a switch as a listing: a row a program."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields
+
+from tailrace.controller.listing.listing import Column, Listing, Row
+from tailrace.p4rt.programs import load
+from tailrace.p4rt.resources import Resources, resources
+from tailrace.toolchain.artifacts import P4_BUILD
+from tailrace.words import SpecError, plugins
+from tailrace.words.suggest import unknown
+
+_KIBIBIT = 1 << 10
+COLUMNS = (
+    Column("program", key=True),
+    Column("matches", title="match tables"),
+    Column("entries", rank=2),
+    Column("registers", rank=1),
+    Column("register_bits", title="register bits (Kibit)", show=lambda bits: f"{bits / _KIBIBIT:,.1f}"),
+    Column("counters", title="counter cells", rank=2),
+    Column("most_matches", title="matches a packet"),
+    Column("most_steps", title="steps a packet", rank=1),
+    Column("most_conditions", title="conditions a packet", rank=1),
+    Column("most_accesses", title="register accesses a packet"),
+    Column("most_hashes", title="hashes a packet"),
+    Column("again", title="further passes", show=", ".join),
+)
+
+
+def programs() -> list[str]:
+    """The names of all compiled programs, those of plug-ins among them."""
+    found = {path.stem for folder in (P4_BUILD, *plugins.builds()) for path in folder.glob("*.json")}
+    return sorted(found)
+
+
+def listing(names: Sequence[str], over: str | None) -> Listing:
+    """A row a program.
+
+    Args:
+        names: of programs; none: all.
+        over: a program whose numbers are taken off; None: none.
+
+    Raises:
+        SpecError: there is no such program.
+        ProgramError: one cannot be read.
+    """
+    known = programs()
+    for name in (*names, *([over] if over is not None else [])):
+        if name not in known:
+            raise SpecError(f"program {unknown(name, known)}")
+    base = None if over is None else resources(load(over))
+    rows = [_row(resources(load(name)), base) for name in names or known if name != over]
+    caption = () if over is None else (f"beyond what {over} has",)
+    return Listing("programs", COLUMNS, tuple(rows), caption=caption)
+
+
+def _row(found: Resources, base: Resources | None) -> Row:
+    values = {one.name: getattr(found, one.name) for one in fields(Resources)}
+    if base is None:
+        return values
+    numbers = {name: value for name, value in values.items() if isinstance(value, int)}
+    return values | {name: value - getattr(base, name) for name, value in numbers.items()}
