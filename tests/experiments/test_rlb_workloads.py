@@ -62,6 +62,43 @@ def test_bursts_follow_each_other_at_line_rate() -> None:
     assert bursts == expected
 
 
+SPOTS = f"{BURSTY},bursts=3,burst=2,every=20us,spots=2,long=1MB"
+HOT = parse_topology("leaf-spine:leaves=3,spines=4,hosts=6,rate=40Gbps,delay=2us,restricted=h3/1+h14/2")
+
+
+def test_hot_spots_have_hosts_of_their_own() -> None:
+    """A restricted receiver, the last hosts of its leaf that send bursts, and a host of the next leaf that sends a long
+    flow half a round earlier; the same ones through the run. Measured flows are of all other hosts.
+    """
+    flows = traffic(SPOTS, HOT)
+    hot = {"h3": ("h6", "h5", "h4"), "h14": ("h18", "h17", "h16")}
+    far = {"h3": "h12", "h14": "h2"}
+    found = of_class(flows, BACKGROUND)
+    rounds = range(20_000, 500_000, 20_000)
+    bursts = Counter((*names(HOT, flow), flow.start_ns) for flow in found if flow.bytes == 64_000)
+    assert bursts == {
+        (server, receiver, start_ns): 2
+        for receiver, own in hot.items()
+        for server in own
+        for start_ns in rounds
+    }
+    longs = {(*names(HOT, flow), flow.start_ns) for flow in found if flow.bytes == 1_000_000}
+    assert longs == {(host, receiver, start - 10_000) for receiver, host in far.items() for start in rounds}
+    own = {*hot, *far.values(), *(server for servers in hot.values() for server in servers)}
+    measured = of_class(flows, MONITORED)
+    assert {name for flow in measured for name in names(HOT, flow)} == {f"h{i}" for i in range(1, 19)} - own
+
+
+def test_hot_spots_of_a_network_without_restricted_hosts() -> None:
+    """The last host of each of the first leaves."""
+    flows = of_class(
+        traffic(SPOTS, parse_topology("leaf-spine:leaves=3,spines=4,hosts=6,rate=40Gbps")), BACKGROUND
+    )
+    assert {flow.bytes for flow in flows} == {64_000, 1_000_000}
+    tree = parse_topology("leaf-spine:leaves=3,spines=4,hosts=6,rate=40Gbps")
+    assert {names(tree, flow)[1] for flow in flows} == {"h6", "h12"}
+
+
 def test_the_restricted_host_is_the_congested_receiver() -> None:
     """Where the topology restricts the paths to another host, the two do not go together."""
     other = parse_topology("leaf-spine:leaves=2,spines=4,hosts=8,rate=40Gbps,restricted=h14/2")
@@ -84,6 +121,14 @@ def test_the_restricted_host_is_the_congested_receiver() -> None:
         (f"{BURSTY},every=1us", "workload poisson: every must be given only where bursts is"),
         (f"{BURSTY},bursts=4", "workload poisson: key 'every' is missing"),
         (f"{BURSTY},bursts=16,every=1us", "bursts must be no more than the hosts that can send to one, 15"),
+        (f"{BURSTY},spots=2", "workload poisson: spots must be given only where bursts is"),
+        (f"{BURSTY},bursts=2,every=1us,long=1MB", "workload poisson: long must be given only where spots is"),
+        (
+            f"{BURSTY},bursts=2,every=1us,spots=1,from=any",
+            "from must be leaf where spots is given, found any",
+        ),
+        (f"{BURSTY},bursts=2,every=1us,spots=3", "spots must be no more than the 2 switches with hosts"),
+        (f"{BURSTY},bursts=8,every=1us,spots=1", "bursts: leaf1 and leaf2 have too few hosts for a hot spot"),
         (f"{BURSTY},of=core", "workload poisson: of=core: expected hosts, fabric"),
         ("incast:degree=4,size=1KB,total=4KB", "workload incast: expected either size= or total="),
     ],

@@ -27,6 +27,16 @@ def test_the_first_next_hops_lead_there() -> None:
     assert FABRIC.leaves == ("leaf1", "leaf2")
 
 
+def test_several() -> None:
+    """Each has paths of its own number."""
+    words = "leaf-spine:leaves=3,spines=4,hosts=2,restricted=h3/2+h5/1"
+    two = parse_topology(words)
+    assert two.restricted == (Restricted("h3", 2), Restricted("h5", 1))
+    hops = with_restricted(two, next_hops(two))
+    assert hops["leaf1"] == {"leaf2": (3, 4, 5, 6), "leaf3": (3, 4, 5, 6), "h3": (3, 4), "h5": (3,)}
+    assert parse_topology(two.words) == two
+
+
 def test_nothing_changes_without_it() -> None:
     """The same object comes back."""
     plain = parse_topology("leaf-spine:leaves=2,spines=4,hosts=2")
@@ -86,9 +96,14 @@ def test_a_fat_tree_is_restricted_at_every_level() -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("restricted=h3", "restricted must be HOST/PATHS such as h7/5, found 'h3'"),
-        ("restricted=h3/0", "restricted must be HOST/PATHS such as h7/5, found 'h3/0'"),
+        ("restricted=h3", "restricted must be HOST/PATHS such as h7/5 or h7/5+h9/5, found 'h3'"),
+        ("restricted=h3/0", "restricted must be HOST/PATHS such as h7/5 or h7/5+h9/5, found 'h3/0'"),
         ("restricted=h9/1", "topology leaf-spine: restricted: there is no host 'h9'"),
+        (
+            "restricted=h3/1+h3/2",
+            "restricted must be HOST/PATHS such as h7/5 or h7/5+h9/5, found 'h3/1+h3/2'",
+        ),
+        ("restricted=h3/1+", "restricted must be HOST/PATHS such as h7/5 or h7/5+h9/5, found 'h3/1+'"),
     ],
 )
 def test_bad_words(words: str, message: str) -> None:

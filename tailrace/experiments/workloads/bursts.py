@@ -3,6 +3,11 @@
 that are over before congestion control can slow them down (RLB §II-B: 64 KB each). They make PFC pause where
 the other traffic alone would not (as HPCC, SIGCOMM 2019, §5, adds an incast of 2 % of the capacity), and are
 not measured themselves.
+
+Where bursts go to any host, they hold up measured flows to that host, too, which no path avoids. Hot spots
+are those of RLB Fig. 2: a receiver, its senders at the same leaf, and a long flow to it from another leaf,
+which carries the pauses into the fabric; none of these hosts has other traffic. Receivers are the topology's
+restricted hosts, to which only some of the paths lead, so that the pauses are of these.
 """
 
 from __future__ import annotations
@@ -10,12 +15,12 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from tailrace.experiments.plan.reckon import check_flows
 from tailrace.experiments.workloads.classes import BACKGROUND, MONITORED
 from tailrace.experiments.workloads.transfer import PatternError, Transfer
-from tailrace.topology import Topology
+from tailrace.topology import Host, Topology
 from tailrace.words import SpecError, keys
 
 ANYWHERE, LEAF = FROM = ("any", "leaf")
@@ -23,6 +28,14 @@ ANYWHERE, LEAF = FROM = ("any", "leaf")
 
 BURST_BYTES = 64_000
 """Of one flow of a burst: RLB §II-B."""
+
+
+class _Spot(NamedTuple):
+    """A hot spot: the receiver, the hosts of its leaf that send bursts to it, and that of the long flow."""
+
+    receiver: Host
+    servers: tuple[Host, ...]
+    far: Host
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +46,8 @@ class Bursts:
     flows, size_bytes: what each of them sends at once
     near: all are of the receiver's own leaf, so that bursts do not cross the fabric, and only the paths of
         others' flows to this receiver are paused (RLB Fig. 2); else of any switch
+    spots: hot spots; None: receivers and senders are drawn for each burst, of all hosts
+    long_bytes: of the long flow to each hot spot's receiver
     """
 
     degree: Annotated[
@@ -49,17 +64,75 @@ class Bursts:
     size_bytes: Annotated[
         int | None, keys.size("bytes", "of such a flow", least=1, absent="64KB", section="RLB §II-B")
     ] = None
+    spots: Annotated[
+        int | None,
+        keys.integer(
+            "spots",
+            "bursts go to so many receivers, with hosts of their own",
+            least=1,
+            absent="drawn",
+            section="RLB Fig. 2",
+        ),
+    ] = None
+    long_bytes: Annotated[
+        int | None,
+        keys.size(
+            "long", "of a flow to such a receiver, half a round before each burst", least=1, absent="none"
+        ),
+    ] = None
 
     def __post_init__(self) -> None:
         """Refuse what makes no sense without bursts, or bursts without it."""
         if self.degree and self.every_ns is None:
             raise SpecError("key 'every' is missing")
         given = {
-            "every": self.every_ns, "from": self.near, "burst": self.flows, "bytes": self.size_bytes
-        }  # fmt: skip
+            "every": self.every_ns,
+            "from": self.near,
+            "burst": self.flows,
+            "bytes": self.size_bytes,
+            "spots": self.spots,
+            "long": self.long_bytes,
+        }
         for key, value in given.items():
             if not self.degree and value is not None:
                 raise SpecError(f"{key} must be given only where bursts is")
+        if self.spots is None and self.long_bytes is not None:
+            raise SpecError("long must be given only where spots is")
+        if self.spots is not None and self.near == ANYWHERE:
+            raise SpecError("from must be leaf where spots is given, found any")
+
+    def own_hosts(self, topology: Topology) -> frozenset[str]:
+        """The hosts that have no other traffic than bursts.
+
+        Raises:
+            PatternError: the hosts are not enough for so many hot spots.
+        """
+        spots = self._spots(topology)
+        return frozenset(host.name for one in spots for host in (one.receiver, one.far, *one.servers))
+
+    def _spots(self, topology: Topology) -> list[_Spot]:
+        if self.spots is None:
+            return []
+        leaves = topology.leaves
+        named = [topology.host(one.host) for one in topology.restricted]
+        if len(leaves) < 2:
+            raise PatternError("spots: it takes two switches with hosts")
+        if self.spots > (len(named) or len(leaves)):
+            what = f"{len(named)} restricted hosts" if named else f"{len(leaves)} switches with hosts"
+            raise PatternError(f"spots must be no more than the {what}")
+        receivers = (named or [topology.hosts_of(leaf)[-1] for leaf in leaves])[: self.spots]
+        free = {leaf: [host for host in topology.hosts_of(leaf) if host not in receivers] for leaf in leaves}
+        found = []
+        for receiver in receivers:
+            after = leaves[(leaves.index(receiver.switch) + 1) % len(leaves)]
+            # the last ones of their leaves
+            servers = [
+                free[receiver.switch].pop() for _ in range(min(self.degree, len(free[receiver.switch])))
+            ]
+            if len(servers) < self.degree or not free[after]:
+                raise PatternError(f"bursts: {receiver.switch} and {after} have too few hosts for a hot spot")
+            found.append(_Spot(receiver, tuple(servers), free[after].pop()))
+        return found
 
     def beside(
         self, transfers: Iterable[Transfer], duration_ns: int, topology: Topology, rng: random.Random
@@ -69,11 +142,14 @@ class Bursts:
             yield from transfers
             return
         flows, size_bytes = self.flows or 1, self.size_bytes or BURST_BYTES
-        check_flows(duration_ns // self.every_ns * self.degree * flows)
+        check_flows(duration_ns // self.every_ns * (self.degree * flows + 1) * (self.spots or 1))
         for transfer in transfers:
             yield transfer._replace(flow_class=MONITORED)
-        hosts = topology.hosts
+        hosts, spots = topology.hosts, self._spots(topology)
         for start_ns in range(self.every_ns, duration_ns, self.every_ns):
+            if spots:
+                yield from self._hot(spots, start_ns)
+                continue
             receiver = rng.choice(hosts)
             around = topology.hosts_of(receiver.switch) if self.near == LEAF else hosts
             others = [host for host in around if host != receiver]
@@ -84,3 +160,15 @@ class Bursts:
             for sender in rng.sample(others, self.degree):
                 for _ in range(flows):
                     yield Transfer(sender, receiver, size_bytes, start_ns, flow_class=BACKGROUND)
+
+    def _hot(self, spots: Iterable[_Spot], start_ns: int) -> Iterator[Transfer]:
+        """A burst to each hot spot, and before it the long flow."""
+        assert self.every_ns is not None, "there are bursts"
+        for spot in spots:
+            if self.long_bytes is not None:
+                early_ns = start_ns - self.every_ns // 2
+                yield Transfer(spot.far, spot.receiver, self.long_bytes, early_ns, flow_class=BACKGROUND)
+            for server in spot.servers:
+                for _ in range(self.flows or 1):
+                    size_bytes = self.size_bytes or BURST_BYTES
+                    yield Transfer(server, spot.receiver, size_bytes, start_ns, flow_class=BACKGROUND)

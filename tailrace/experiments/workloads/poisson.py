@@ -128,7 +128,8 @@ class Poisson:
         return self.bursts.beside(self._arrivals(topology, rng), self.duration_ns, topology, rng)
 
     def _arrivals(self, topology: Topology, rng: random.Random) -> Iterator[Transfer]:
-        hosts = chosen(topology, 0, rng)
+        own = self.bursts.own_hosts(topology)
+        hosts = [host for host in chosen(topology, 0, rng) if host.name not in own]
         apart, sizes = self.peers.apart, self.sizes.distribution
         partners = pairs.Partners(hosts, pairs.groups_of(topology, hosts, apart))
         share = self.load

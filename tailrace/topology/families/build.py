@@ -104,9 +104,9 @@ class Builder:
         self._ports[switch] += 1
         return self._ports[switch]
 
-    def restrict(self, restricted: Restricted | None) -> None:
-        """Lets only some of the equal paths lead to a host; None: all."""
-        self._restricted = () if restricted is None else (restricted,)
+    def restrict(self, restricted: tuple[Restricted, ...] | None) -> None:
+        """Lets only some of the equal paths lead to some hosts; None: all."""
+        self._restricted = restricted or ()
 
     def topology(self) -> Topology:
         """What was built; SpecError where it is no usable network."""

@@ -32,7 +32,7 @@ class FatTree:
         int, keys.integer("taper", "hosts for each uplink of an edge switch; a divisor of k/2", least=1)
     ] = 1
     hosts: Annotated[int | None, keys.integer("hosts", "on each edge switch", least=1, absent="k/2")] = None
-    restricted: Annotated[Restricted | None, RESTRICTED] = None
+    restricted: Annotated[tuple[Restricted, ...] | None, RESTRICTED] = None
 
     def __post_init__(self) -> None:
         """Refuse what is no fat tree."""

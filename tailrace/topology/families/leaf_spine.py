@@ -25,7 +25,7 @@ class LeafSpine:
     leaves: Annotated[int, keys.integer("leaves", "switches with hosts", least=1)] = 2
     spines: Annotated[int, keys.integer("spines", "switches between them", least=1)] = 4
     hosts: Annotated[int, keys.integer("hosts", "on each leaf", least=1)] = 8
-    restricted: Annotated[Restricted | None, RESTRICTED] = None
+    restricted: Annotated[tuple[Restricted, ...] | None, RESTRICTED] = None
 
     def build(self, builder: Builder) -> None:
         leaves, spines = self.leaves, self.spines

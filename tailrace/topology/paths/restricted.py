@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hosts to which only some of the equal paths lead: `restricted=h7/5`, so that traffic to one host loads some
-paths and leaves the others alone (RLB §II-B, Fig. 4: how many paths a paused flow takes).
+paths and leaves the others alone (RLB §II-B, Fig. 4: how many paths a paused flow takes). Several are
+`restricted=h7/5+h9/5`.
 
 Every switch with more next hops towards such a host's leaf takes the first few of them only, in the order of
 its ports, for packets to this host. In a leaf-spine that is so many paths. Packets from the host go by all.
@@ -18,7 +19,17 @@ _MOST_DIGITS = 9
 Hops = Mapping[str, Mapping[str, tuple[int, ...]]]
 
 
-def _restricted(text: str) -> Restricted:
+_BETWEEN = "+"
+
+
+def _restricted(text: str) -> tuple[Restricted, ...]:
+    found = [_one(part) for part in text.split(_BETWEEN)]
+    if len({one.host for one in found}) < len(found):
+        raise UnitError(text)
+    return tuple(found)
+
+
+def _one(text: str) -> Restricted:
     host, _, paths = text.partition("/")
     if not host or not paths.isdecimal() or len(paths) > _MOST_DIGITS or int(paths) < 1:
         raise UnitError(text)
@@ -27,10 +38,10 @@ def _restricted(text: str) -> Restricted:
 
 RESTRICTED = keys.parsed(
     "restricted",
-    "a host to which only the first so many of equal paths lead",
-    "HOST/PATHS such as h7/5",
+    "hosts, each once, to which only the first so many of equal paths lead",
+    "HOST/PATHS such as h7/5 or h7/5+h9/5",
     _restricted,
-    show=lambda found: f"{found.host}/{found.paths}",
+    show=lambda found: _BETWEEN.join(f"{one.host}/{one.paths}" for one in found),
     absent="none",
     section="RLB §II-B",
     was="narrow",
