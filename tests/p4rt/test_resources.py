@@ -47,8 +47,8 @@ def program(*tables: dict[str, Any], conditions: tuple[dict[str, Any], ...] = ()
         "write_twice": ["register_write", "register_write", "modify_field_with_hash_based_offset"],
         "nothing": [],
     }
-    empty = {"name": "egress", "init_table": None, "tables": [], "conditionals": []}
-    ingress = {"name": "ingress", "init_table": tables[0]["name"], "tables": list(tables)}
+    empty: dict[str, Any] = {"name": "egress", "init_table": None, "tables": [], "conditionals": []}
+    ingress: dict[str, Any] = {"name": "ingress", "init_table": tables[0]["name"], "tables": list(tables)}
     return {
         "actions": [{"name": name, "primitives": [{"op": op} for op in own]} for name, own in ops.items()],
         "pipelines": [{**ingress, "conditionals": list(conditions)}, empty],
