@@ -13,6 +13,9 @@ from tailrace.experiments.results.result import read_struct
 RESULT = "result.json"
 _LINE = 100
 
+OWN_BASE = "its base"
+"""What ratios are to where schemes are over several others."""
+
 
 class Cell(msgspec.Struct, frozen=True):
     """One scheme in one case: metrics by name; times in ns, sizes in bytes, shares from 0 to 1.
@@ -58,7 +61,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
 
     axes: options and values of a grid, `axis_titles` what they are called
     drawn: metrics that its figure shows; empty: all, or the first one in a heat map
-    base: the scheme to which ratios are; empty: there are none
+    base: the scheme to which ratios are, or OWN_BASE; empty: there are none
     notes: what a reader must know of all numbers: of which flows a tail is, why there are no intervals
     cost: of its runs; none: it has none, or nobody knows
     kept: what must be known of runs that earlier code made; empty: there are none

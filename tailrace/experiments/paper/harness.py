@@ -18,7 +18,7 @@ from msgspec import UnsetType
 
 from tailrace.experiments.paper.claims.claims import judge
 from tailrace.experiments.paper.claims.draws import Draws
-from tailrace.experiments.paper.document import RESULT, Cell, Cost, Curve, Document
+from tailrace.experiments.paper.document import OWN_BASE, RESULT, Cell, Cost, Curve, Document
 from tailrace.experiments.paper.grid import Bar, bars
 from tailrace.experiments.paper.measure.endpoints import endpoint_values, path_values
 from tailrace.experiments.paper.measure.gap_curves import gap_curves
@@ -142,9 +142,11 @@ def make_document(
     flows = flows_by_class([one.results for one in seen])
     metrics = tuple(dict.fromkeys(stands_for(each, flows) for each in file.metrics))
     drawn = tuple(dict.fromkeys(stands_for(each, flows) for each in file.drawn))
-    bases = {one.cell.case: one.measures for one in seen if one.cell.label == file.base}
+    known = {(one.cell.case, one.cell.label): one.measures for one in seen}
     cells = tuple(
-        one.shown(metrics, drawn or metrics, bases.get(one.cell.case, {}) if file.base else {})
+        one.shown(
+            metrics, drawn or metrics, known.get((one.cell.case, file.bases.get(one.cell.label, "")), {})
+        )
         for one in seen
     )
     cases = {case.name: case.title for case in file.cases(scale)}
@@ -170,7 +172,7 @@ def make_document(
         axes={option: tuple(size.values[option]) for option in file.grid.options} if file.grid else {},
         axis_titles=file.grid.titles if file.grid else {},
         drawn=drawn,
-        base=file.base,
+        base=file.base or (OWN_BASE if file.bases else ""),
         metrics=metrics,
         assumptions=tuple(file.assumptions),
         reductions=tuple(size.reductions),

@@ -112,6 +112,7 @@ class Scheme(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A scheme as it is compared; `experiment` holds its words and what else it needs.
 
     `small` and `paper` change it at one size. `takes` are the options of cases that its words can have.
+    `over` is the scheme over which it is shown, where that is not the file's `base`.
     """
 
     label: str
@@ -120,6 +121,7 @@ class Scheme(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     small: Settings = Settings()
     paper: Settings = Settings()
     takes: list[str] | None = None
+    over: str = ""
 
     def of(self, scale: str) -> Settings:
         """What this scheme changes at one size only."""
@@ -216,6 +218,12 @@ class PaperFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     panel: list[Panel] = []
     reasons: dict[str, str] = {}
     claim: list[Claim] = []
+
+    @property
+    def bases(self) -> dict[str, str]:
+        """What each scheme is shown over, by label; none of those that are over nothing."""
+        found = {scheme.label: scheme.over or self.base for scheme in self.scheme}
+        return {label: base for label, base in found.items() if base}
 
     def cases(self, scale: str) -> list[Case]:
         """The cases that are there at one size."""
@@ -326,10 +334,7 @@ def _check(file: PaperFile) -> None:
         raise KeyProblemError("scheme", "missing; expected schemes or a grid")
     for name in file.drawn:
         _one_of("drawn", name, file.metrics)
-    if file.base:
-        _one_of("base", file.base, [scheme.label for scheme in file.scheme])
-    elif file.chart == "ratios":
-        raise KeyProblemError("base", "missing; expected the scheme to which ratios are")
+    _check_bases(file)
     if file.grid:
         for option in file.grid.titles:
             _one_of("grid.titles", option, file.grid.options)
@@ -342,6 +347,17 @@ def _check(file: PaperFile) -> None:
         _one_of(f"claim[{number}].reason", claim.reason, ("", *file.reasons))
         if claim.reason and claim.why:
             raise KeyProblemError(f"claim[{number}].reason", "there is a why, too; expected one of them")
+
+
+def _check_bases(file: PaperFile) -> None:
+    """Whether there is what ratios are to."""
+    labels = [scheme.label for scheme in file.scheme]
+    if file.base:
+        _one_of("base", file.base, labels)
+    for number, scheme in enumerate(file.scheme):
+        _one_of(f"scheme[{number}].over", scheme.over, ("", *labels))
+    if file.chart == "ratios" and not any((file.base, *(scheme.over for scheme in file.scheme))):
+        raise KeyProblemError("base", "missing; expected the scheme to which ratios are")
 
 
 def _check_values(file: PaperFile) -> None:

@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from msgspec.structs import asdict
 
-from tailrace.experiments.paper.document import Cell, Document
+from tailrace.experiments.paper.document import OWN_BASE, Cell, Document
 from tailrace.experiments.paper.model import names, read_paper_file, select
 from tailrace.experiments.paper.show.charts import document_figure
 from tailrace.experiments.paper.show.page import page_text
@@ -96,6 +97,25 @@ def test_mistakes_are_told(change: str, where: str, problem: str, tmp_path: Path
     path = tmp_path / "it.toml"
     path.write_text(f"{change}\n{GOOD}")
     with pytest.raises(FileError, match=f"key '{where}': {problem}"):
+        read_paper_file(path)
+
+
+def test_schemes_over_others(tmp_path: Path) -> None:
+    """Each over its own; what is over nothing has no row."""
+    path = tmp_path / "it.toml"
+    scheme = '[[scheme]]\nlabel = "{}"\nexperiment = {{ scheme = "ecmp" }}\n'
+    pair = f'{scheme.format("one")}{scheme.format("on one")}over = "one"\n'
+    path.write_text(GOOD.replace("[[scheme]]", f"{pair}[[scheme]]").replace("tune =", "#"))
+    assert read_paper_file(path).bases == {"on one": "one"}
+    document = drawn({"flowcut": (0.8,)}, ("it",))
+    without = tuple(Cell("it", label, {}) for label in ("ecmp", "spray"))
+    figure = document_figure(
+        blank(**{**asdict(document), "base": OWN_BASE, "cells": (*document.cells, *without)})
+    )
+    assert figure is not None
+    assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == ["ecmp", "flowcut"]
+    path.write_text(path.read_text().replace('over = "one"', 'over = "two"'))
+    with pytest.raises(FileError, match=r"key 'scheme\[1\].over': expected one of '', 'one', 'on one'"):
         read_paper_file(path)
 
 

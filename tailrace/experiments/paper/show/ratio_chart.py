@@ -27,7 +27,9 @@ _TICKS = (
 
 def ratios_chart(document: Document) -> Figure:
     """Less than 1 is better than the base where the metric is a time."""
-    labels = list(dict.fromkeys(cell.label for cell in document.cells if cell.label != document.base))
+    labels = list(
+        dict.fromkeys(cell.label for cell in document.cells if cell.ratios and cell.label != document.base)
+    )
     cases = list(document.cases) or [""]
     names = ratio_names(document)
     height = _AROUND_INCHES + len(labels) * (_ROW_INCHES + _CASE_INCHES * len(cases))
