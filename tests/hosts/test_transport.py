@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from tailrace.codec.calls import NEVER
 from tailrace.codec.checksum import ipv4_checksum
 from tailrace.codec.layers.bth import Syndrome
+from tailrace.hosts.options.dcqcn import DcqcnConfig
 from tailrace.hosts.options.nic import NicConfig
 from tailrace.hosts.transport import make_receiver
-from tailrace.hosts.transport.base import ACK, SILENCE
+from tailrace.hosts.transport.base import ACK, NAK, SILENCE
 from tests.codec.frames import Ack, Data
 from tests.hosts.network import VirtualNetwork, flow, make_nic
 
@@ -280,6 +281,45 @@ def test_a_coalesced_acknowledgment_echoes_any_mark_since_the_last_one():
     assert [(3, True), (7, True), (11, False), (15, False)] == [
         (ack.psn, ack.becn) for ack in answers(network)
     ]
+
+
+@pytest.mark.parametrize("transport", ["gbn", "dcqcn"])
+def test_naks_are_repeated_when_asked_for(transport):
+    """With the first packet out of order after the time; what comes in order ends it, and the next gap begins anew."""
+    receiver = make_receiver(20, NicConfig(transport=transport, nak_every_ns=100))
+    story = [
+        *((0, 0, ACK), (10, 2, NAK), (60, 3, SILENCE), (109, 4, SILENCE), (110, 5, NAK), (150, 6, SILENCE)),
+        *((400, 7, NAK), (410, 0, ACK), (499, 8, SILENCE), (500, 8, NAK), (510, 1, ACK), (511, 3, NAK)),
+    ]
+    assert [receiver.on_data(now_ns, index, False) for now_ns, index, _ in story] == [
+        each for *_, each in story
+    ]
+    once = make_receiver(20, NicConfig(transport=transport))
+    assert [once.on_data(now_ns, 5, False) for now_ns in range(0, 10_000, 100)] == [NAK, *[SILENCE] * 99]
+
+
+@PROPERTY
+@given(
+    nak_every_ns=st.sampled_from([0, 1, 500, 5000]),
+    loss=st.sampled_from([0.0, 0.05, 0.3]),
+    jitter=st.sampled_from([0, 20_000]),
+    nak_cnp=st.booleans(),
+    seed=st.integers(0, 1000),
+)
+def test_every_flow_completes_whatever_is_repeated(nak_every_ns, loss, jitter, nak_cnp, seed):
+    """And each NAK brings a CNP where that is asked for, though nothing is marked."""
+    dcqcn = DcqcnConfig(nak_cnp=nak_cnp)
+    config = NicConfig(
+        transport="dcqcn", mtu_bytes=1000, window_bytes=0, nak_every_ns=nak_every_ns, dcqcn=dcqcn
+    )
+    network = two_nics(config, unruly(seed, loss, jitter))
+    network.add(flow(1, 40_000))
+    network.run()
+    (record,) = network.records()
+    assert record.bytes == 40_000
+    answered = [one.parsed for one in network.sent if isinstance(one.parsed, Ack)]
+    naks = sum(ack.syndrome == Syndrome.NAK_SEQUENCE for ack in answered)
+    assert record.cnps_sent == (naks if nak_cnp else 0)
 
 
 def test_an_answer_that_is_not_given_leaves_the_mark_for_the_next_one():

@@ -43,6 +43,18 @@ def planned(**values: Any) -> NicConfig:
     return plan(experiment, "virtual").job.nic
 
 
+def test_what_models_of_ns3_have() -> None:
+    """A timeout of its own, NAKs again and again, and a CNP with each; without words the network decides."""
+    words = "dcqcn:rto=4ms,nak=4us,nak_cnp=on,alpha=5us,cnp=4us,timer=300us,steps=1,ai=40Mbps,hai=100Mbps,clamp=no"
+    config = planned(transport=words)
+    assert (config.rto_ns, config.nak_every_ns, config.dcqcn.nak_cnp) == (4_000_000, 4_000, True)
+    plain = planned(transport="dcqcn")
+    assert (plain.nak_every_ns, plain.dcqcn.nak_cnp) == (0, False)
+    assert planned(transport="sr:rto=1ms").rto_ns == 1_000_000 != planned(transport="sr").rto_ns
+    with pytest.raises(SpecError, match="unknown key 'nak'"):
+        parse_transport("sr:nak=4us")
+
+
 def test_names_are_words() -> None:
     """Every transport by its name alone, with the published settings of dcqcn; NICs know all but the kernel's."""
     for entry in TRANSPORTS:

@@ -72,6 +72,7 @@ class FlowReceiver(FlowEnd):
         self._transport = make_receiver(self._message.packets, config)
         self._tells_arrival = self._transport.tells_arrival
         self._cnps: CnpClock | None = CnpClock(config.dcqcn.cnp_ns) if config.transport == DCQCN else None
+        self._nak_cnp: bool = self._cnps is not None and config.dcqcn.nak_cnp
         self._cnp = b""  # the frame, once one was sent
         self._cnps_sent = 0
         self._order = OrderObserver()
@@ -226,6 +227,8 @@ class FlowReceiver(FlowEnd):
         message = self._message
         expected = self._transport.expected
         if answer == NAK:
+            if self._nak_cnp:
+                self._notify()
             psn, aeth = message.psn(expected), _NAK_WORD | message.psn(self._transport.arrived)
         elif answer == TRIMMED:
             psn, aeth = message.psn(expected - 1), _TRIMMED_WORD | message.psn(self._transport.arrived)

@@ -75,6 +75,9 @@ class DcqcnConfig:
         ),
     ] = None
     least_bps: Annotated[int, keys.rate("least", "no cut goes below")] = 10_000_000
+    nak_cnp: Annotated[
+        bool, keys.flag("nak_cnp", "a CNP goes with each NAK, whatever was marked, as in models of NS-3")
+    ] = False
     clamp: Annotated[
         bool,
         keys.flag(

@@ -186,6 +186,7 @@ class NicConfig:
         most. With tcp the least one, from which on it is measured.
     ack_every: the receiver acknowledges every n-th packet in order, and whatever asks for it; the same of the
         ACKs of Flowcut between NICs (Flowcut §II-D), but with tcp.
+    nak_every_ns: gbn and dcqcn send a NAK again, for the next packet out of order after so long; 0: once.
     ack_delay_ns: an acknowledgment is sent so long after the first packet that it is for, at the latest.
     pause_timeout_ns: a paused flow goes on by itself after this time (Flowcut §IV-A).
     link_rate_bps: rate of the NIC's link, for the length of PFC pauses.
@@ -216,6 +217,7 @@ class NicConfig:
     rto_backoff: int = RTO_BACKOFF
     ack_every: int = 1
     ack_delay_ns: int = MS_NS
+    nak_every_ns: int = 0
     pause_timeout_ns: int = 20 * MS_NS
     link_rate_bps: int = 10_000_000_000
     flow_rate_bps: int = 0
@@ -279,7 +281,7 @@ class NicConfig:
                 0 < getattr(self, name) < _MOST_PACKETS,
                 f"{name} is {getattr(self, name)}, expected 1..{_MOST_PACKETS - 1}",
             )
-        for name in ("flow_rate_bps", "rto_backoff"):
+        for name in ("flow_rate_bps", "rto_backoff", "nak_every_ns"):
             check_setting(getattr(self, name) >= 0, f"{name} is {getattr(self, name)}, expected 0 or more")
         for name in ("data_priority", "control_priority"):
             check_setting(0 <= getattr(self, name) < 8, f"{name} is {getattr(self, name)}, expected 0..7")

@@ -49,10 +49,41 @@ class Gathering(Transport, frozen=True, kw_only=True):
         int | None, keys.time("ack_delay", _ACK_DELAY, least=1, most=_MOST_DELAY_NS, absent="base RTT")
     ] = None
 
+    rto_ns: Annotated[
+        int | None,
+        keys.time(
+            "rto",
+            "timeout; doubles without progress, but with dctcp",
+            least=1,
+            most=_MOST_RTO_NS,
+            absent="by the network",
+        ),
+    ] = None
+
     def settings(self) -> dict[str, Any]:
         """See Transport."""
-        found = {"ack_every": self.ack_every}
-        return found if self.ack_delay_ns is None else found | {"ack_delay_ns": self.ack_delay_ns}
+        given = {"ack_delay_ns": self.ack_delay_ns, "rto_ns": self.rto_ns}
+        known = {name: value for name, value in given.items() if value is not None}
+        return {"ack_every": self.ack_every, **known}
+
+
+class GoingBack(Gathering, frozen=True, kw_only=True):
+    """A transport whose receiver keeps nothing that is out of order."""
+
+    nak_every_ns: Annotated[
+        int | None,
+        keys.time(
+            "nak",
+            "a NAK is sent again with the next packet out of order after this time",
+            least=1,
+            most=_MOST_RTO_NS,
+            absent="once",
+        ),
+    ] = None
+
+    def settings(self) -> dict[str, Any]:
+        """See Transport."""
+        return {**super().settings(), "nak_every_ns": self.nak_every_ns or 0}
 
 
 def _one(text: str) -> int:
@@ -62,7 +93,7 @@ def _one(text: str) -> int:
 
 
 @transport
-class GoBackN(Gathering, frozen=True, kw_only=True):
+class GoBackN(GoingBack, frozen=True, kw_only=True):
     """See hosts.transport.go_back_n."""
 
     name: ClassVar[str] = "gbn"
@@ -107,7 +138,7 @@ class Dctcp(Gathering, frozen=True, kw_only=True):
 
 
 @transport
-class Dcqcn(Gathering, frozen=True, kw_only=True):
+class Dcqcn(GoingBack, frozen=True, kw_only=True):
     """See hosts.transport.dcqcn."""
 
     name: ClassVar[str] = "dcqcn"
@@ -147,13 +178,12 @@ class Tcp(Gathering, frozen=True, kw_only=True):
 
     def settings(self) -> dict[str, Any]:
         """See Transport."""
-        found = {
+        return {
             **super().settings(),
             "tcp": self.config,
             "rto_backoff": RTO_BACKOFF,
             "ecn": self.ecn,
         }
-        return found if self.rto_ns is None else found | {"rto_ns": self.rto_ns}
 
 
 def _congestion(text: str) -> str:

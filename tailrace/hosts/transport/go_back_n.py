@@ -2,14 +2,16 @@
 """Go-back-N, as RoCE NICs do a reliable connection (InfiniBand volume 1, §9.7).
 
 The receiver takes packets in order only. The first one beyond the expected PSN is answered by one NAK,
-those after it by nothing, until the expected one has come. The sender goes back to it and sends everything
-again.
+those after it by nothing, until the expected one has come; or, as public NS-3 models of RoCE have it, by
+another one whenever `nak_every_ns` have gone by since the last. The sender goes back to it and sends
+everything again.
 """
 
 from __future__ import annotations
 
 from mypy_extensions import mypyc_attr
 
+from tailrace.codec.calls import NEVER
 from tailrace.hosts.options.nic import NicConfig
 from tailrace.hosts.transport.base import NAK, NOTHING, SILENCE, OneTimerSender, Receiver
 
@@ -50,14 +52,25 @@ class GoBackNSender(OneTimerSender):
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class GoBackNReceiver(Receiver):
-    """Takes packets in order, and says once when one is missing."""
+    """Takes packets in order, and says when one is missing: once, or again and again."""
 
-    __slots__ = ("_nak_sent",)
+    __slots__ = ("_nak_every_ns", "_nak_sent", "_nak_until_ns")
 
     def __init__(self, packets: int, config: NicConfig) -> None:
         """Args: packets: length of the flow, 1 or more."""
         super().__init__(packets, config)
+        self._nak_every_ns: int = config.nak_every_ns
         self._nak_sent = False
+        self._nak_until_ns = NEVER  # no other one is sent before
+
+    def on_data(self, now_ns: int, index: int, ackreq: bool) -> int:
+        """As all receivers; a NAK is repeated when it is time."""
+        if now_ns >= self._nak_until_ns:
+            self._nak_sent = False
+        answer = super().on_data(now_ns, index, ackreq)
+        if answer == NAK and self._nak_every_ns:
+            self._nak_until_ns = now_ns + self._nak_every_ns
+        return answer
 
     def on_trimmed(self, index: int) -> int:  # noqa: ARG002
         """As if it were lost."""
