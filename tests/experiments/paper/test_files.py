@@ -18,7 +18,7 @@ from tailrace.words import SpecError
 FLOWCUT = [
     *("flowcut_buffers", "flowcut_extensions"),
     *("flowcut_fig1", "flowcut_fig4_5", "flowcut_fig7", "flowcut_fig8", "flowcut_fig9", "flowcut_fig10"),
-    *("flowcut_fig11", "flowcut_fig12", "flowcut_fig13", "flowcut_fig14", "flowcut_incast"),
+    *("flowcut_fig11", "flowcut_fig12", "flowcut_fig13", "flowcut_fig14", "flowcut_fig15", "flowcut_incast"),
     *("flowcut_table3", "flowcut_table4", "flowcut_tcp"),
 ]
 GOOD = """
