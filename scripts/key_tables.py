@@ -22,7 +22,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from tailrace.cli.complete import KINDS
-from tailrace.cli.resources_table import listing as programs
+from tailrace.cli.explain.resources_table import listing as programs
 from tailrace.cli.start.names import registry_of
 from tailrace.hosts.options.hf2t_words import Hf2tWords
 from tailrace.schemes.base import BY_TOPOLOGY, Common

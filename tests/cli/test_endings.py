@@ -200,12 +200,12 @@ def test_files_appear_whole(tmp_path: Path) -> None:
 
 def test_what_nobody_foresaw(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """Any exception becomes a line that says how to see more, and --debug does."""
-    import tailrace.cli.topology_text
+    import tailrace.cli.explain.topology_text
 
     def fail(*_: object) -> str:
         raise KeyError("x\x1b[31m\ny")
 
-    monkeypatch.setattr(tailrace.cli.topology_text, "show", fail)
+    monkeypatch.setattr(tailrace.cli.explain.topology_text, "show", fail)
     monkeypatch.delenv("TAILRACE_DEBUG", raising=False)
     assert main(["topology", "leaf-spine"]) == 1
     text = capsys.readouterr().err

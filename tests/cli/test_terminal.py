@@ -196,7 +196,7 @@ def test_names_of_the_running_network_are_completed(fabric: Fabric, tmp_path: Pa
 @pytest.mark.parametrize(
     ("line", "offered"),
     [
-        ("tailrace run --scheme flo", ["flowcut"]),
+        ("tailrace run --scheme flo", ["flowbender", "flowcut"]),
         ("tailrace compare --scheme ecmp,letf", ["ecmp,letflow"]),
         ("tailrace run --topology fat", ["fat-tree"]),
         ("tailrace run --workload inc", ["incast"]),
@@ -204,7 +204,7 @@ def test_names_of_the_running_network_are_completed(fabric: Fabric, tmp_path: Pa
         ("tailrace run --transport dc", ["dctcp", "dcqcn"]),
         ("tailrace run --target na", ["native"]),
         ("tailrace run bas", ["basic"]),
-        ("tailrace paper flowcut_fig1", [f"flowcut_fig1{n}" for n in ("", 0, 1, 2, 3, 4)]),
+        ("tailrace paper flowcut_fig1", [f"flowcut_fig1{n}" for n in ("", 0, 1, 2, 3, 4, 5)]),
         ("tailrace schemes ecm", ["ecmp"]),
         ("tailrace faults dr", ["drop"]),
         ("tailrace flows --columns switch,in_f", ["switch,in_flight_bytes"]),

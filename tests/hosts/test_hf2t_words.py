@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from msgspec import structs
 
-from tailrace.cli.scheme_text import listing
+from tailrace.cli.explain.scheme_text import listing
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.nic import REAL_TIME_MARGIN_NS, hf2t_config
 from tailrace.experiments.plan.pfc import REACTION_NS

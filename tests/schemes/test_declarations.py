@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar
 import msgspec
 import pytest
 
-from tailrace.cli.scheme_text import listing
+from tailrace.cli.explain.scheme_text import listing
 from tailrace.experiments.backends.outcome import Outcome
 from tailrace.experiments.run.run import own_counters
 from tailrace.p4rt.target import target

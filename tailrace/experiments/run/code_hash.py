@@ -62,7 +62,6 @@ NOT_LOADED: Mapping[str, str] = {
     "native/switchd": "one switch in real time",
     "native/virtual/serve.py": "serves switches by gRPC",
     "p4rt/connection.py": "talks gRPC",
-    "p4rt/resources.py": "counts what programs take",
     "p4rt/view.py": "shows what switches hold",
     "toolchain/debian.py": "finds Debian's packages",
     "toolchain/supervisor.py": "runs the C compiler",

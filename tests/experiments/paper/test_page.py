@@ -52,7 +52,7 @@ def test_the_page_holds_every_number(written: Path) -> None:
     assert f"| {headline(tally([document.claims]))} |" in text
     assert f"**{headline(tally([document.claims]))}.**" in text
     assert "`tailrace paper flowcut_fig12 --scale small --page FILE`" in text
-    assert "Not on this page: Fig. 1, Fig. 4-5, Fig. 7," in text
+    assert "Not on this page: Buffers, Extensions, Fig. 1, Fig. 4-5, Fig. 7," in text
     for text_ in (*document.assumptions, *document.reductions):
         assert text_ in text
     links = re.findall(r"\]\(([^)#]+)\)", text)

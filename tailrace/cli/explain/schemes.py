@@ -36,8 +36,8 @@ def schemes(
 
     tailrace schemes flowcut --topology leaf-spine:leaves=2,spines=4,hosts=8
     """
+    from tailrace.cli.explain.scheme_text import listing
     from tailrace.cli.output import show
-    from tailrace.cli.scheme_text import listing
     from tailrace.topology import parse_topology
     from tailrace.words.plugins import use
 

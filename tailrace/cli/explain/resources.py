@@ -27,8 +27,8 @@ def resources(
 
     tailrace resources rlb_presto --over presto
     """
+    from tailrace.cli.explain.resources_table import listing
     from tailrace.cli.output import show
-    from tailrace.cli.resources_table import listing
     from tailrace.words.plugins import use
 
     use(plugin or ())

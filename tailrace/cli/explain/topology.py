@@ -40,7 +40,7 @@ def topology(
 
     tailrace topology leaf-spine:leaves=2,spines=4,hosts=2 --show links
     """
-    from tailrace.cli.topology_text import show
+    from tailrace.cli.explain.topology_text import show
     from tailrace.topology import parse_topology
     from tailrace.words.plugins import use
 

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import fields
 
+from tailrace.cli.explain.counts import Resources, resources
 from tailrace.controller.listing.listing import Column, Listing, Row
 from tailrace.p4rt.programs import load
-from tailrace.p4rt.resources import Resources, resources
 from tailrace.toolchain.artifacts import P4_BUILD
 from tailrace.words import SpecError, plugins
 from tailrace.words.suggest import unknown
