@@ -154,6 +154,9 @@ def test_resources_of_programs(command: Command) -> None:
     assert sorted(every) == sorted(path.stem for path in P4_BUILD.glob("*.json"))
     (row,) = command("resources", "rlb_presto", "--over", "presto", "-o", "json").rows
     assert row["register_bits"] == every["rlb_presto"]["register_bits"] - every["presto"]["register_bits"] > 0
+    (none,) = command("resources", "presto", "--over", "presto", "-o", "json").rows
+    assert {value for value in none.values() if isinstance(value, int)} == {0}
+    assert len(command("resources", "--over", "presto", "-o", "json").rows) == len(every) - 1
     told = command("resources", "rlb_prest")
     assert told.status == 2
     assert "program 'rlb_prest' is not known; did you mean rlb_presto?" in told.err

@@ -10,10 +10,11 @@ two conditions that exclude each other it may take both.
 
 from __future__ import annotations
 
+import graphlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from tailrace.p4rt.errors import ProgramError
 from tailrace.p4rt.programs import Program
@@ -21,7 +22,7 @@ from tailrace.p4rt.programs import Program
 _ACCESSES = ("register_read", "register_write")
 _HASHES = ("modify_field_with_hash_based_offset",)
 _BACK = {"recirculate": "recirculates", "resubmit": "resubmits"}
-_CLONES = ("clone_ingress_pkt_to_egress", "clone_egress_pkt_to_egress")
+_CLONES = {"clone_ingress_pkt_to_egress", "clone_egress_pkt_to_egress"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,15 +66,12 @@ def resources(program: Program) -> Resources:
 
 
 def _counted(name: str, document: Mapping[str, Any]) -> Resources:
-    actions = {action["name"]: action["primitives"] for action in document["actions"]}
-    operations = [one["op"] for primitives in actions.values() for one in primitives]
+    actions = {action["name"]: [one["op"] for one in action["primitives"]] for action in document["actions"]}
+    operations = {op for own in actions.values() for op in own}
     tables = [table for pipeline in document["pipelines"] for table in pipeline["tables"]]
     matches = [table for table in tables if table["key"]]
     registers = document["register_arrays"]
-    most = {
-        what: sum(_Ways(pipeline, actions, what).most for pipeline in document["pipelines"])
-        for what in _COSTS
-    }
+    most = _sum([_most(pipeline, actions) for pipeline in document["pipelines"]])
     again = [word for op, word in _BACK.items() if op in operations]
     return Resources(
         program=name,
@@ -83,71 +81,61 @@ def _counted(name: str, document: Mapping[str, Any]) -> Resources:
         register_bits=sum(one["size"] * one["bitwidth"] for one in registers),
         counters=sum(one["size"] for one in document["counter_arrays"] if not one["is_direct"])
         + sum(table["max_size"] for table in matches if table["with_counters"]),
-        again=(*again, "clones") if any(op in operations for op in _CLONES) else tuple(again),
-        **most,
+        most_matches=most.matches,
+        most_steps=most.steps,
+        most_conditions=most.conditions,
+        most_accesses=most.accesses,
+        most_hashes=most.hashes,
+        again=(*again, "clones") if operations & _CLONES else tuple(again),
     )
 
 
-def _operations(wanted: tuple[str, ...]) -> Any:
-    return lambda primitives: sum(one["op"] in wanted for one in primitives)
+class _Work(NamedTuple):
+    """What a packet passes."""
+
+    matches: int = 0
+    steps: int = 0
+    conditions: int = 0
+    accesses: int = 0
+    hashes: int = 0
 
 
-_COSTS: Mapping[str, tuple[int, int, int, Any]] = {
-    "most_matches": (1, 0, 0, _operations(())),
-    "most_steps": (0, 1, 0, _operations(())),
-    "most_conditions": (0, 0, 1, _operations(())),
-    "most_accesses": (0, 0, 0, _operations(_ACCESSES)),
-    "most_hashes": (0, 0, 0, _operations(_HASHES)),
-}
-"""What a table with a key, one without, a condition, and an action cost."""
+_NOTHING = _Work()
 
 
-class _Ways:
-    """The ways through a pipeline, and what the most expensive one costs."""
+def _sum(parts: Iterable[_Work]) -> _Work:
+    return _Work(*map(sum, zip(_NOTHING, *parts, strict=True)))
 
-    def __init__(self, pipeline: Mapping[str, Any], actions: Mapping[str, Any], what: str) -> None:
-        match, step, self._condition, of_action = _COSTS[what]
-        self._tables = {table["name"]: table for table in pipeline["tables"]}
-        self._conditions = {one["name"]: one for one in pipeline["conditionals"]}
-        self._actions = {name: of_action(primitives) for name, primitives in actions.items()}
-        self._match, self._step = match, step
-        first = pipeline["init_table"]
-        self.most = self._found(first) if first else 0
 
-    def _found(self, first: str) -> int:
-        known: dict[str | None, int] = {None: 0}
-        path, on_path = [first], {first}
-        # a way may be longer than Python's stack is deep
-        while path:
-            name = path[-1]
-            after = self._after(name)
-            missing = next((following for following, _ in after if following not in known), None)
-            if missing is None:
-                own = (
-                    self._condition
-                    if name in self._conditions
-                    else self._match
-                    if self._tables[name]["key"]
-                    else self._step
-                )
-                known[name] = own + max(known[following] + cost for following, cost in after)
-                on_path.discard(path.pop())
-            elif missing in on_path:
-                raise ValueError(f"{missing} follows itself")
-            else:
-                path.append(missing)
-                on_path.add(missing)
-        return known[first]
+def _most(pipeline: Mapping[str, Any], actions: Mapping[str, Sequence[str]]) -> _Work:
+    """The most of each that lies on a way through a pipeline."""
+    work = {
+        name: _Work(accesses=sum(op in _ACCESSES for op in own), hashes=sum(op in _HASHES for op in own))
+        for name, own in actions.items()
+    }
+    # of each table and condition what it is itself, and what may follow, after which action
+    nodes = {
+        one["name"]: (_Work(conditions=1), [(one["true_next"], _NOTHING), (one["false_next"], _NOTHING)])
+        for one in pipeline["conditionals"]
+    } | {
+        one["name"]: (_Work(matches=1) if one["key"] else _Work(steps=1), _after(one, work))
+        for one in pipeline["tables"]
+    }
+    # what follows comes first; a table that follows itself is a ValueError
+    graph = {name: [each for each, _ in after if each is not None] for name, (_, after) in nodes.items()}
+    known: dict[str | None, _Work] = {None: _NOTHING}
+    for name in graphlib.TopologicalSorter(graph).static_order():
+        own, after = nodes[name]
+        ways = [_sum((own, between, known[following])) for following, between in after]
+        known[name] = _Work(*map(max, zip(*ways, strict=True)))
+    return known[pipeline["init_table"]]
 
-    def _after(self, name: str) -> list[tuple[str | None, int]]:
-        """What may follow, each with what the action before it costs."""
-        if name in self._conditions:
-            condition = self._conditions[name]
-            return [(condition["true_next"], 0), (condition["false_next"], 0)]
-        table = self._tables[name]
-        following = table["next_tables"]
-        found = []
-        for action in table["actions"]:
-            after = {following[key] for key in (action, "__HIT__", "__MISS__") if key in following}
-            found += [(each, self._actions[action]) for each in after or {table["base_default_next"]}]
-        return found or [(table["base_default_next"], 0)]
+
+def _after(table: Mapping[str, Any], work: Mapping[str, _Work]) -> list[tuple[str | None, _Work]]:
+    """What may follow a table, each with the action before it."""
+    following = table["next_tables"]
+    found = []
+    for action in table["actions"]:
+        after = {following[key] for key in (action, "__HIT__", "__MISS__") if key in following}
+        found += [(each, work[action]) for each in after or {table["base_default_next"]}]
+    return found or [(table["base_default_next"], _NOTHING)]

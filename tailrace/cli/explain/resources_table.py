@@ -52,7 +52,7 @@ def listing(names: Sequence[str], over: str | None) -> Listing:
         if name not in known:
             raise SpecError(f"program {unknown(name, known)}")
     base = None if over is None else resources(load(over))
-    rows = [_row(resources(load(name)), base) for name in names or known if name != over]
+    rows = [_row(resources(load(name)), base) for name in names or [each for each in known if each != over]]
     caption = () if over is None else (f"beyond what {over} has",)
     return Listing("programs", COLUMNS, tuple(rows), caption=caption)
 

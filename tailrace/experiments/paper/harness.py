@@ -143,12 +143,9 @@ def make_document(
     metrics = tuple(dict.fromkeys(stands_for(each, flows) for each in file.metrics))
     drawn = tuple(dict.fromkeys(stands_for(each, flows) for each in file.drawn))
     known = {(one.cell.case, one.cell.label): one.measures for one in seen}
-    cells = tuple(
-        one.shown(
-            metrics, drawn or metrics, known.get((one.cell.case, file.bases.get(one.cell.label, "")), {})
-        )
-        for one in seen
-    )
+    base_of = file.bases
+    bases = [known.get((one.cell.case, base_of.get(one.cell.label, "")), {}) for one in seen]
+    cells = tuple(one.shown(metrics, drawn or metrics, base) for one, base in zip(seen, bases, strict=True))
     cases = {case.name: case.title for case in file.cases(scale)}
     cases |= {panel.name: panel.title for panel in file.panel}
     named = {(one.cell.case, one.cell.label): one.named(flows) for one in seen}
@@ -172,7 +169,7 @@ def make_document(
         axes={option: tuple(size.values[option]) for option in file.grid.options} if file.grid else {},
         axis_titles=file.grid.titles if file.grid else {},
         drawn=drawn,
-        base=file.base or (OWN_BASE if file.bases else ""),
+        base=file.base or (OWN_BASE if base_of else ""),
         metrics=metrics,
         assumptions=tuple(file.assumptions),
         reductions=tuple(size.reductions),

@@ -3,11 +3,12 @@
 
     paper = "Flowcut"                       # and figure, title, source, about, assumptions
     metrics = ["fct_p99", "out_of_order"]   # columns of the table, panels of the figure
+    base = "ecmp"                           # the scheme over which others are shown, in pairs of one seed
 
     [experiment]                            # keys of experiment files, for every run
     [scale.small]                           # experiment = {...}, seeds, reductions, values = {gap = [...]}
     [[case]]                                # name, title, experiment, small, paper, options: one traffic
-    [[scheme]]                              # label, experiment, small, paper, tune = {option = "gap", ...}
+    [[scheme]]                              # label, experiment, small, paper, takes, over, tune = {...}
     [grid]                                  # a scheme for every combination of `values`; others are beside it
     [[claim]]                               # kind, text, value, expect, paper, why or reason
     [reasons]                               # explanations that several claims share, by name

@@ -142,7 +142,8 @@ class Bursts:
             yield from transfers
             return
         flows, size_bytes = self.flows or 1, self.size_bytes or BURST_BYTES
-        check_flows(duration_ns // self.every_ns * (self.degree * flows + 1) * (self.spots or 1))
+        of_a_spot = self.degree * flows + (self.long_bytes is not None)
+        check_flows(duration_ns // self.every_ns * of_a_spot * (self.spots or 1))
         for transfer in transfers:
             yield transfer._replace(flow_class=MONITORED)
         hosts, spots = topology.hosts, self._spots(topology)

@@ -53,7 +53,7 @@ class Gathering(Transport, frozen=True, kw_only=True):
         int | None,
         keys.time(
             "rto",
-            "timeout; doubles without progress, but with dctcp",
+            "what is not acknowledged for so long is sent again",
             least=1,
             most=_MOST_RTO_NS,
             absent="by the network",

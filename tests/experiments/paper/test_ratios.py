@@ -69,6 +69,16 @@ def test_an_axis_has_numbers_whatever_the_ratios_are(spread: float) -> None:
     assert all(len(axis.get_xticks()) >= 1 for axis in figure.axes)
 
 
+def test_nothing_over_something_has_no_point() -> None:
+    """Others are drawn as if it were not there."""
+    figure = document_figure(drawn({"none": (0.0, 0.0, 0.0), "half": (0.5, 0.0, 1.0), "it": (0.8, 0.7, 0.9)}))
+    assert figure is not None
+    for axis in figure.axes:
+        points = [line for line in axis.lines if line.get_linestyle() == "None"]
+        assert sorted(np.concatenate([line.get_xdata() for line in points])) == [0.8, 0.8]
+        assert axis.get_xlim()[0] > 0.6
+
+
 @pytest.mark.parametrize(
     ("ratio", "text"),
     [((0.834, 0.81, 0.86), "0.83 (0.81..0.86)"), ((0.834,), "0.83"), ((1.0, 1.0, 1.0), "1.00")],
@@ -82,6 +92,8 @@ def test_the_page_has_words_of_its_own(tmp_path: Path) -> None:
     """Where there are some; its tables have the ratios first."""
     text = page_text([drawn({"flowcut": (0.8, 0.7, 0.9)})], tmp_path)
     assert text.startswith("# The common comparison")
+    assert "**The design.**" in text
+    assert "\nNot on this page: Fig. 1, Fig. 2," in text
     assert "| case | scheme | mean slowdown / ecmp | p99 slowdown / ecmp | mean slowdown (×) |" in text
     assert "| low | flowcut | 0.80 (0.70..0.90) | 0.80 (0.70..0.90) | 2 | 20 |" in text
 

@@ -26,7 +26,9 @@ _TICKS = (
 
 
 def ratios_chart(document: Document) -> Figure:
-    """Less than 1 is better than the base where the metric is a time."""
+    """Less than 1 is better than the base where the metric is a time. The axis is logarithmic: a ratio of 0
+    has no point on it, and stands in the table alone.
+    """
     labels = list(
         dict.fromkeys(cell.label for cell in document.cells if cell.ratios and cell.label != document.base)
     )
@@ -43,7 +45,7 @@ def ratios_chart(document: Document) -> Figure:
 def _panel(axis: Axes, document: Document, name: str, labels: list[str], cases: list[str]) -> None:
     seen = [1.0]
     for cell in document.cells:
-        if name not in cell.ratios or cell.label not in labels:
+        if min(cell.ratios.get(name, (0.0,))) <= 0 or cell.label not in labels:
             continue
         number = cases.index(cell.case)
         y = labels.index(cell.label) + 0.7 * (number - (len(cases) - 1) / 2) / len(cases)
