@@ -104,6 +104,7 @@ def _bars(document: Document) -> Figure:
                 (0, 2),
                 textcoords="offset points",
                 ha="center",
+                va="bottom",  # else a number that stands upright lies on its interval
                 fontsize=7,
                 rotation=90 if len(cases) * len(labels) > 10 else 0,
             )
