@@ -162,8 +162,11 @@ class Claim(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     with 1 or 0, where both are equal
     number: what several claims that test one number of the paper call it, of which the worst counts
     counts: the cases in which it is among the headlines; missing: all, empty: none, for another claim
-    counts or the setting is ours paper: the paper's number or words, shown beside ours unit: in which both
-    are shown cases: names of the cases that are meant; none: all only: the size at which it can be checked;
+    counts or the setting is ours
+    paper: the paper's number or words, shown beside ours
+    rerun: what its authors found when they ran it again in public, by case, shown in a third column
+    unit: in which both are shown
+    cases: names of the cases that are meant; none: all only: the size at which it can be checked;
     empty: at both why: what explains a difference, at either size or at one reason: the name of an
     explanation in the file's `reasons`, for one that several claims share
     """
@@ -175,6 +178,7 @@ class Claim(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     number: str = ""
     counts: list[str] | None = None
     paper: str = ""
+    rerun: dict[str, str] = {}
     unit: str = ""
     cases: list[str] = []
     only: str = ""
@@ -381,6 +385,8 @@ def _check_claim(key: str, claim: Claim, cases: set[str]) -> None:
         check_expression(claim.value)
     except SpecError as error:
         raise KeyProblemError(f"{key}.value", str(error)) from error
+    for name in claim.rerun:
+        _one_of(f"{key}.rerun", name, tuple(claim.cases or sorted(cases)))
     for name in claim.counts or ():
         _one_of(f"{key}.counts", name, tuple(claim.cases or sorted(cases)))
     try:

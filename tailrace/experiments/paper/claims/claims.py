@@ -35,7 +35,8 @@ class Verdict(msgspec.Struct, frozen=True):
 
     `ours` is None where it was not measured; `shown` is it in the claim's unit, with its interval over
     seeds if there is one, and `expect` is in that unit, too. `number` is what claims about one number of
-    the paper have in common; `counts` says whether this one is among the headlines, if its kind is.
+    the paper have in common; `counts` says whether this one is among the headlines, if its kind is; `rerun`
+    is what the paper's authors found when they ran it again, if they did.
     """
 
     text: str
@@ -49,6 +50,7 @@ class Verdict(msgspec.Struct, frozen=True):
     kind: str = ""
     number: str = ""
     counts: bool = True
+    rerun: str = ""
 
 
 def judge(
@@ -94,6 +96,7 @@ def _made(claim: Claim, case: str, ours: float | None, shown: str, verdict: str,
         case=case,
         expect=claim.expect,
         paper=claim.paper,
+        rerun=claim.rerun.get(case, ""),
         ours=ours,
         shown=shown,
         verdict=verdict,

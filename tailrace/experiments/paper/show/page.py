@@ -27,6 +27,7 @@ from tailrace.experiments.paper.show.table import (
     ratio_names,
     ratio_text,
     ratio_title,
+    reran,
 )
 from tailrace.experiments.plan.seeds import seeds_text
 from tailrace.experiments.results.result import SUMMARY, read_summary
@@ -128,6 +129,7 @@ def page_text(documents: Sequence[Document], folder: Path) -> str:
         rows=_rows,
         notes=_notes,
         explanations=explanations,
+        reran=reran,
         shared=_shared(documents),
         cost=cost_text,
         costs=[document.cost for document in documents if document.cost],

@@ -22,7 +22,9 @@ _STYLES = {
 
 _CLAIMS = (
     *(Column(name) for name in ("claim", "case")),
-    *(Column(name) for name in ("paper", "ours")),
+    Column("paper"),
+    Column("rerun", title="authors' re-run"),
+    Column("ours"),
     Column("expected", rank=1),
     Column("kind", rank=2),
     Column("verdict", styles=_STYLES),
@@ -81,12 +83,19 @@ def measured_table(document: Document) -> Listing:
 def claims_table(document: Document) -> Listing:
     """A row a claim and case."""
     notes = explanations(document)
+    columns = tuple(column for column in _CLAIMS if column.name != "rerun" or reran(document))
     rows = []
     for claim in document.claims:
         verdict = f"{claim.verdict} ({notes.index(claim.why) + 1})" if claim.why else claim.verdict
-        texts = (claim.text, claim.case, claim.paper, claim.shown, claim.expect, claim.kind, verdict)
-        rows.append(dict(zip((column.name for column in _CLAIMS), texts, strict=True)))
-    return Listing("claims", _CLAIMS, tuple(rows))
+        told = (claim.text, claim.case, claim.paper, claim.rerun, claim.shown, claim.expect, claim.kind, verdict)
+        texts = dict(zip((column.name for column in _CLAIMS), told, strict=True))
+        rows.append({column.name: texts[column.name] for column in columns})
+    return Listing("claims", columns, tuple(rows))
+
+
+def reran(document: Document) -> bool:
+    """Whether it is known of a claim what the paper's authors found when they ran it again."""
+    return any(claim.rerun for claim in document.claims)
 
 
 def cell_text(cell: Cell, name: str) -> str:
