@@ -87,8 +87,16 @@ def claims_table(document: Document) -> Listing:
     rows = []
     for claim in document.claims:
         verdict = f"{claim.verdict} ({notes.index(claim.why) + 1})" if claim.why else claim.verdict
-        told = (claim.text, claim.case, claim.paper, claim.rerun, claim.shown, claim.expect, claim.kind, verdict)
-        texts = dict(zip((column.name for column in _CLAIMS), told, strict=True))
+        texts = {
+            "claim": claim.text,
+            "case": claim.case,
+            "paper": claim.paper,
+            "rerun": claim.rerun,
+            "ours": claim.shown,
+            "expected": claim.expect,
+            "kind": claim.kind,
+            "verdict": verdict,
+        }
         rows.append({column.name: texts[column.name] for column in columns})
     return Listing("claims", columns, tuple(rows))
 
