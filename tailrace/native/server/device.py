@@ -12,7 +12,7 @@ import logging
 from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from finsy.proto import p4i, p4r
+from finsy.proto import p4r
 
 from tailrace.native.compiler import Program, ProgramError
 from tailrace.native.runtime import StateError, Switch
@@ -176,7 +176,7 @@ class Device:
         config.CopyFrom(given)
         config.DiscardUnknownFields()
         schema = build_schema(config.p4info, program.model, lenient=self.settings.bmv2_compat)
-        self._packet_io(config.p4info)
+        self._packet_io(schema)
         return Prepared(config, program, schema)
 
     def configure(self, action: int, prepared: Prepared | None) -> None:
@@ -246,7 +246,7 @@ class Device:
             context = Context(
                 switch, self._now_ns, self.ports, self.settings.limits, account, self.settings.bmv2_compat
             )
-            packet_io = self._packet_io(prepared.config.p4info)
+            packet_io = self._packet_io(prepared.schema)
             self._building = State(prepared.schema, context)
             pipeline = Pipeline(prepared, self._building, packet_io, context)
             if keep is not None:
@@ -294,8 +294,8 @@ class Device:
         for pipeline in self.dropped():
             pipeline.free()
 
-    def _packet_io(self, info: p4i.P4Info) -> PacketIo:
-        return PacketIo(info, lenient=self.settings.bmv2_compat)
+    def _packet_io(self, schema: Schema) -> PacketIo:
+        return PacketIo(schema, lenient=self.settings.bmv2_compat)
 
     def pipeline_config(self, response_type: int) -> p4r.GetForwardingPipelineConfigResponse:
         """Answers GetForwardingPipelineConfig; `config` is unset while there is none (specification 15).

@@ -8,13 +8,16 @@ bits.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from finsy.proto import p4i, p4r
 
-from tailrace.native.server.entities.bytestring import decode, encode
-from tailrace.native.server.entities.schema import sdn_bits
+from tailrace.native.server.entities.schema import Schema
+from tailrace.native.server.entities.translation import Sdn
 from tailrace.p4rt.status import P4RtError, invalid
+
+Metadata = p4i.ControllerPacketMetadata.Metadata
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +26,7 @@ class _Field:
     name: str
     bits: int
     shift: int
+    sdn: Sdn
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,19 +35,48 @@ class _Header:
     fields: tuple[_Field, ...]
 
 
-def _header(info: p4i.P4Info, name: str) -> _Header:
-    for metadata in info.controller_packet_metadata:
+def _header(schema: Schema, name: str) -> _Header:
+    for metadata in schema.info.controller_packet_metadata:
         if metadata.preamble.name == name:
-            widths = [(m, sdn_bits(m.bitwidth, m.type_name.name, info)) for m in metadata.metadata]
-            nbytes = (sum(bits for _, bits in widths) + 7) // 8
-            left, fields = 8 * nbytes, []
-            for item, bits in widths:
-                if bits <= 0:
-                    raise invalid(f"P4Info: '{name}.{item.name}' has no width in bits")
-                left -= bits
-                fields.append(_Field(item.id, item.name, bits, left))
-            return _Header(nbytes, tuple(fields))
+            return _joined(name, metadata.metadata, schema)
     return _Header(0, ())
+
+
+def _joined(name: str, metadata: Sequence[Metadata], schema: Schema) -> _Header:
+    """The header of P4Info with the widths of the program's.
+
+    P4Info tells controllers' widths of translated types, and leaves out what is annotated @padding.
+    """
+    wire = _layout(metadata, schema)
+    nbytes = (sum(bits for _, bits in wire) + 7) // 8
+    left, found = 8 * nbytes, []
+    by_name = {item.name: item for item in metadata}
+    for field_name, bits in wire:
+        left -= bits
+        item = by_name.get(field_name)
+        if item is None:
+            continue
+        if bits <= 0:
+            raise invalid(f"P4Info: '{name}.{field_name}' has no width in bits")
+        sdn = schema.types.sdn(item.type_name.name, bits) or Sdn(bits)
+        found.append(_Field(item.id, field_name, bits, left, sdn))
+    return _Header(nbytes, tuple(found))
+
+
+def _layout(metadata: Sequence[Metadata], schema: Schema) -> list[tuple[str, int]]:
+    """Names and widths on the wire: of the program's header with these fields, or as P4Info has it."""
+    own = [(item.name, item.bitwidth) for item in metadata]
+    free = {item.name for item in metadata if schema.types.translated(item.type_name.name) is not None}
+    fits = []
+    for header in schema.model.header_types:
+        fields = [(each.name, each.bits) for each in header.fields if not each.hidden]
+        mine = [each for each in fields if each[0] in dict(own)]
+        if [each[0] for each in mine] == [each[0] for each in own] and all(
+            bits == wanted or name in free for (name, bits), (_, wanted) in zip(mine, own, strict=True)
+        ):
+            fits.append(fields)
+    # the header with the least besides: what is left are paddings
+    return min(fits, key=len, default=own)
 
 
 class PacketIo:
@@ -53,9 +86,9 @@ class PacketIo:
     value counts, as in simple_switch_grpc.
     """
 
-    def __init__(self, info: p4i.P4Info, *, lenient: bool = False) -> None:
-        self._in = _header(info, "packet_in")
-        self._out = _header(info, "packet_out")
+    def __init__(self, schema: Schema, *, lenient: bool = False) -> None:
+        self._in = _header(schema, "packet_in")
+        self._out = _header(schema, "packet_out")
         self._lenient = lenient
 
     def packet_in(self, frame: bytes) -> p4r.PacketIn | None:
@@ -68,7 +101,7 @@ class PacketIo:
         for field in header.fields:
             item = message.metadata.add()
             item.metadata_id = field.id
-            item.value = encode(value >> field.shift & (1 << field.bits) - 1)
+            item.value = field.sdn.to_sdn(value >> field.shift & (1 << field.bits) - 1)
         return message
 
     def packet_out(self, message: p4r.PacketOut) -> bytes:
@@ -90,7 +123,7 @@ class PacketIo:
                 if not self._lenient:
                     raise invalid(f"packet_out: metadata '{field.name}' is missing")
                 continue
-            value |= decode(data, field.bits, f"packet_out: metadata '{field.name}'") << field.shift
+            value |= field.sdn.to_wire(data, f"packet_out: metadata '{field.name}'") << field.shift
         for unknown in given:
             raise _unknown(unknown)
         return value.to_bytes(header.nbytes, "big") + message.payload

@@ -24,6 +24,7 @@ def transfer(old: State, new: State) -> Work:
         P4RtError: something cannot be kept; the new pipeline is then of no use, the old one as it was.
     """
     clear_initial(new)
+    new.schema.types.adopt(old.schema.types)
     for update in _updates(old):
         if update is not None and _belongs(update, new):
             error = new.apply(update, None)

@@ -32,7 +32,7 @@ class ActionSpec(NamedTuple):
         for param, value in zip(self.plan.ordered, self.call.data, strict=True):
             item = action.params.add()
             item.param_id = param.id
-            item.value = encode(value)
+            item.value = encode(value) if param.names is None else param.names.to_sdn(value)
 
 
 def parse_action(
@@ -62,9 +62,12 @@ def parse_action(
         if param is None:
             raise invalid(f"action '{plan.name}' has no parameter with id {given.param_id}")
         value = given.value
-        number = int.from_bytes(value, "big")
-        if number >> param.bits or not value:
-            decode(value, param.bits, f"action '{plan.name}', parameter '{param.name}'")
+        if param.names is None:
+            number = int.from_bytes(value, "big")
+            if number >> param.bits or not value:
+                decode(value, param.bits, f"action '{plan.name}', parameter '{param.name}'")
+        else:
+            number = param.names.to_wire(value, f"action '{plan.name}', parameter '{param.name}'")
         data[param.position] = number
     if -1 in data:
         raise _wrong_params(action, plan)

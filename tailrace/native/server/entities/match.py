@@ -8,7 +8,7 @@ high bound in the mask. "Don't care" is a mask of zeros (or the whole range), an
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from finsy.proto import p4r
 
 from tailrace.native.server.entities.bytestring import Width, shortest
+from tailrace.native.server.entities.translation import Names
 from tailrace.p4rt.status import P4RtError, invalid
 
 if TYPE_CHECKING:
@@ -47,21 +48,46 @@ class PackedKey(NamedTuple):
 
 
 class MatchField(Width):
-    """One field of a key, at byte `offset` of the packed key."""
+    """One field of a key, at byte `offset` of the packed key.
 
-    __slots__ = ("full", "id", "kind", "offset", "zero")
+    bits: of controllers' values; wire_bits: of the data plane's, which can be more where P4Info translates a
+    type. The further bits are zero, and belong to every prefix.
+    """
 
-    def __init__(self, field_id: int, name: str, bits: int, offset: int, kind: Kind) -> None:
-        super().__init__(f"field '{name}'", bits)
+    __slots__ = ("above", "full", "highest", "id", "kind", "offset", "sdn", "zero")
+
+    def __init__(
+        self, field_id: int, name: str, bits: int, offset: int, kind: Kind, wire_bits: int = 0
+    ) -> None:
+        super().__init__(f"field '{name}'", bits, wire_bits)
         self.id = field_id
         self.kind = kind
         self.offset = offset
-        self.full = ((1 << bits) - 1).to_bytes(self.nbytes, "big")
+        self.above = max(wire_bits - bits, 0)
+        self.full = ((1 << bits + self.above) - 1).to_bytes(self.nbytes, "big")
+        self.highest = ((1 << bits) - 1).to_bytes(self.nbytes, "big")
         self.zero = bytes(self.nbytes)
+        self.sdn: Callable[[bytes], bytes] = shortest
+        """From packed bytes to what controllers read."""
 
     def prefix_mask(self, prefix_bits: int) -> bytes:
         """The mask of a prefix of so many bits."""
-        return ((1 << self.bits) - (1 << (self.bits - prefix_bits))).to_bytes(self.nbytes, "big")
+        return ((1 << self.bits + self.above) - (1 << (self.bits - prefix_bits))).to_bytes(self.nbytes, "big")
+
+
+class NamedField(MatchField):
+    """A field for which controllers give strings."""
+
+    __slots__ = ("names",)
+
+    def __init__(self, field_id: int, name: str, names: Names, offset: int, kind: Kind) -> None:
+        super().__init__(field_id, name, names.bits, offset, kind)
+        self.names = names
+        self.sdn = lambda packed: names.to_sdn(int.from_bytes(packed, "big"))
+
+    def pack(self, data: bytes) -> bytes:
+        """The number of a string (P4RtError: translation.py)."""
+        return self.names.to_wire(data, self.name).to_bytes(self.nbytes, "big")
 
 
 @dataclass(slots=True)
@@ -127,7 +153,7 @@ class KeyPlan:
             kind = field.kind
             if kind is _EXACT:
                 match = out.add()
-                match.exact.value = shortest(value)
+                match.exact.value = field.sdn(value)
             elif kind is _RANGE:
                 if value == field.zero and bits == field.full:
                     continue
@@ -140,12 +166,12 @@ class KeyPlan:
                 match = out.add()
                 if kind is _LPM:
                     match.lpm.value = shortest(value)
-                    match.lpm.prefix_len = int.from_bytes(bits, "big").bit_count()
+                    match.lpm.prefix_len = int.from_bytes(bits, "big").bit_count() - field.above
                 elif kind is _TERNARY:
                     match.ternary.value = shortest(value)
                     match.ternary.mask = shortest(bits)
                 else:
-                    match.optional.value = shortest(value)
+                    match.optional.value = field.sdn(value)
             match.field_id = field.id
 
     def _missing(self, seen: int) -> P4RtError:
@@ -192,7 +218,7 @@ def _lpm(field: MatchField, match: p4r.FieldMatch) -> tuple[int, bytes, bytes]:
     key = field.pack(lpm.value)
     if int.from_bytes(key, "big") & ((1 << (field.bits - prefix_bits)) - 1):
         raise invalid(f"{field.name}: bits behind the prefix are set")
-    return prefix_bits, key, field.prefix_mask(prefix_bits)
+    return prefix_bits + field.above, key, field.prefix_mask(prefix_bits)
 
 
 def _ternary(field: MatchField, match: p4r.FieldMatch) -> tuple[bytes, bytes]:
@@ -212,6 +238,6 @@ def _range(field: MatchField, match: p4r.FieldMatch) -> tuple[bytes, bytes]:
     low, high = field.pack(match.range.low), field.pack(match.range.high)
     if low > high:
         raise invalid(f"{field.name}: the low bound is above the high bound")
-    if low == field.zero and high == field.full:
+    if low == field.zero and high == field.highest:
         raise invalid(f"{field.name}: the range holds every value; omit a don't-care field")
     return low, high

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from finsy.proto import p4d, p4t
 
 from tailrace.native.server.entities.bytestring import decode, decode_signed, encode, encode_signed
+from tailrace.native.server.entities.translation import Sdn, Translations
 from tailrace.p4rt.status import P4RtError, invalid
 
 
@@ -53,6 +54,22 @@ class _SignedBits(_Bits):
         if data.WhichOneof("data") != "bitstring":
             raise invalid(f"{what}: a bitstring is expected")
         return [decode_signed(data.bitstring, self.widths[0], what) & (1 << self.widths[0]) - 1]
+
+
+class _Translated(TypePlan):
+    """A number or a string that stands for the data plane's number."""
+
+    def __init__(self, sdn: Sdn, bits: int) -> None:
+        self.widths = (bits,)
+        self._sdn = sdn
+
+    def encode(self, values: Iterator[int], data: p4d.P4Data) -> None:
+        data.bitstring = self._sdn.to_sdn(next(values))
+
+    def decode(self, data: p4d.P4Data, what: str) -> list[int]:
+        if data.WhichOneof("data") != "bitstring":
+            raise invalid(f"{what}: a bitstring is expected")
+        return [self._sdn.to_wire(data.bitstring, what)]
 
 
 class _Bool(TypePlan):
@@ -127,43 +144,69 @@ class _Header(TypePlan):
         return [decode(value, bits, what) for value, bits in fields]
 
 
-def plan_of(spec: p4t.P4DataTypeSpec, info: p4t.P4TypeInfo, what: str) -> TypePlan:
-    """The plan of a type in P4Info; `what` names its owner in errors.
+def plan_of(spec: p4t.P4DataTypeSpec, types: Translations, program: Sequence[int], what: str) -> TypePlan:
+    """The plan of a type in P4Info.
+
+    Args:
+        spec: the type.
+        types: P4Info's, and what is translated among them.
+        program: the widths of its scalars in the program, which P4Info does not give of translated types.
+        what: names the owner in errors.
 
     Raises:
         P4RtError: INVALID_ARGUMENT when P4Info contradicts itself or the type cannot be a data-plane scalar
         or record.
     """
-    return _plan(spec, info, what, 0)
+    return _Planner(types, list(program), what).plan(spec, 0)
 
 
-def _plan(spec: p4t.P4DataTypeSpec, info: p4t.P4TypeInfo, what: str, depth: int) -> TypePlan:
-    if depth > 32:
-        raise invalid(f"{what}: its type in P4Info is nested without end")
-    kind = spec.WhichOneof("type_spec")
-    if kind == "bitstring":
-        return _bitstring(spec.bitstring, what)
-    if kind == "bool":
-        return _Bool()
-    if kind == "tuple":
-        return _Members("tuple", [_plan(m, info, what, depth + 1) for m in spec.tuple.members])
-    if kind == "struct" and spec.struct.name in info.structs:
-        members = info.structs[spec.struct.name].members
-        return _Members("struct", [_plan(m.type_spec, info, what, depth + 1) for m in members])
-    if kind == "header" and spec.header.name in info.headers:
-        fields = info.headers[spec.header.name].members
-        return _Header(tuple(_bitstring(f.type_spec, what).widths[0] for f in fields))
-    if kind == "serializable_enum" and spec.serializable_enum.name in info.serializable_enums:
-        return _SerializableEnum(
-            info.serializable_enums[spec.serializable_enum.name].underlying_type.bitwidth
-        )
-    if kind == "new_type" and spec.new_type.name in info.new_types:
-        new_type = info.new_types[spec.new_type.name]
-        if new_type.WhichOneof("representation") == "original_type":
-            return _plan(new_type.original_type, info, what, depth + 1)
-        if new_type.translated_type.WhichOneof("sdn_type") == "sdn_bitwidth":
-            return _Bits(new_type.translated_type.sdn_bitwidth)
-    raise _unsupported(what, kind)
+class _Planner:
+    """Makes one plan, scalar by scalar."""
+
+    def __init__(self, types: Translations, program: list[int], what: str) -> None:
+        self._types = types
+        self._program = program
+        self._what = what
+        self._scalars = 0
+
+    def plan(self, spec: p4t.P4DataTypeSpec, depth: int) -> TypePlan:
+        """The plan of a type so deep within the whole one."""
+        info, what = self._types.types, self._what
+        if depth > 32:
+            raise invalid(f"{what}: its type in P4Info is nested without end")
+        kind = spec.WhichOneof("type_spec")
+        if kind == "tuple":
+            return _Members("tuple", [self.plan(m, depth + 1) for m in spec.tuple.members])
+        if kind == "struct" and spec.struct.name in info.structs:
+            members = info.structs[spec.struct.name].members
+            return _Members("struct", [self.plan(m.type_spec, depth + 1) for m in members])
+        if kind == "new_type" and spec.new_type.name in info.new_types:
+            new_type = info.new_types[spec.new_type.name]
+            if new_type.WhichOneof("representation") == "original_type":
+                return self.plan(new_type.original_type, depth + 1)
+        found = self._scalar(spec, kind)
+        self._scalars += len(found.widths)
+        return found
+
+    def _scalar(self, spec: p4t.P4DataTypeSpec, kind: str | None) -> TypePlan:
+        info, what = self._types.types, self._what
+        if kind == "bitstring":
+            return _bitstring(spec.bitstring, what)
+        if kind == "bool":
+            return _Bool()
+        if kind == "header" and spec.header.name in info.headers:
+            fields = info.headers[spec.header.name].members
+            return _Header(tuple(_bitstring(f.type_spec, what).widths[0] for f in fields))
+        if kind == "serializable_enum" and spec.serializable_enum.name in info.serializable_enums:
+            return _SerializableEnum(
+                info.serializable_enums[spec.serializable_enum.name].underlying_type.bitwidth
+            )
+        if kind == "new_type" and self._scalars < len(self._program):
+            bits = self._program[self._scalars]
+            sdn = self._types.sdn(spec.new_type.name, bits)
+            if sdn is not None:
+                return _Translated(sdn, bits)
+        raise _unsupported(what, kind)
 
 
 def _bitstring(spec: p4t.P4BitstringLikeTypeSpec, what: str) -> TypePlan:

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from finsy.proto import p4i
 
 from tailrace.native.compiler.model import Model
-from tailrace.native.server.entities.match import KeyPlan, Kind, MatchField, key_plan
+from tailrace.native.server.entities.match import KeyPlan, Kind, MatchField, NamedField, key_plan
 from tailrace.native.server.entities.p4types import TypePlan, plan_of
+from tailrace.native.server.entities.translation import Names, Sdn, Translations
 from tailrace.p4rt.status import Code, P4RtError, invalid
 
 if TYPE_CHECKING:
@@ -32,12 +33,13 @@ _E = TypeVar("_E", bound="_HasPreamble")
 
 @dataclass(frozen=True, slots=True)
 class ParamPlan:
-    """A parameter of an action: where it stands and how wide it is."""
+    """A parameter of an action: its place, and the width of controllers' values or what these are called."""
 
     id: int
     name: str
     position: int
     bits: int
+    names: Names | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,11 +148,13 @@ class Schema:
     """All of a pipeline, by P4Info id.
 
     `absent`: what P4Info has and the program has not, as messages call it. `forms`, `met`: what has been
-    written to its tables, on any switch; `met` by the number of the message (`id`).
+    written to its tables, on any switch; `met` by the number of the message (`id`). `types`: the translated
+    ones, which all switches share, too.
     """
 
     info: p4i.P4Info
     model: Model
+    types: Translations
     tables: dict[int, TablePlan] = field(default_factory=dict)
     profiles: dict[int, ProfilePlan] = field(default_factory=dict)
     counters: dict[int, ArrayPlan] = field(default_factory=dict)
@@ -174,14 +178,14 @@ def build_schema(info: p4i.P4Info, model: Model, *, lenient: bool = False) -> Sc
     Raises:
         P4RtError: INVALID_ARGUMENT, naming what does not match.
     """
-    schema = Schema(info, model)
+    schema = Schema(info, model, Translations(info.type_info))
     _check_ids(info)
     if not lenient:
         _check_tables(info, model)
     actions = {action.preamble.id: action for action in info.actions}
     used = [profile for profile in info.action_profiles if profile.table_ids]
     for profile in _present(schema, used, model.profiles, "action profile"):
-        schema.profiles[profile.preamble.id] = _profile(profile, info, model, actions)
+        schema.profiles[profile.preamble.id] = _profile(profile, schema, actions)
     direct = {c.preamble.id: c.direct_table_id for c in info.direct_counters}
     meters = {m.preamble.id: m for m in info.direct_meters}
     for table in _present(schema, info.tables, model.tables, "table"):
@@ -199,13 +203,13 @@ def build_schema(info: p4i.P4Info, model: Model, *, lenient: bool = False) -> Sc
             meter.preamble.id, name, array.index, array.size, meter.spec.type
         )
     for register in _present(schema, info.registers, model.registers, "register"):
-        schema.registers[register.preamble.id] = _register(register, info, model)
+        schema.registers[register.preamble.id] = _register(register, schema.types, model)
     # p4c names a digest of a tuple differently in its two outputs, but keeps their order
     all_there = len(model.digests) == len(info.digests)
     for digest in info.digests if all_there else _present(schema, info.digests, model.digests, "digest"):
-        schema.digests[digest.preamble.id] = _digest(digest, info, model)
+        schema.digests[digest.preamble.id] = _digest(digest, schema)
     for value_set in _present(schema, info.value_sets, model.vsets, "value set"):
-        schema.value_sets[value_set.preamble.id] = _value_set(value_set, info, model)
+        schema.value_sets[value_set.preamble.id] = _value_set(value_set, schema.types, model)
     return schema
 
 
@@ -293,31 +297,21 @@ def _check_ids(info: p4i.P4Info) -> None:
             seen[preamble.id] = preamble.name
 
 
-def sdn_bits(bitwidth: int, type_name: str, info: p4i.P4Info) -> int:
-    """The width of a P4Info field: its own, or the one that its translated type has for controllers."""
-    if bitwidth == 0 and type_name in info.type_info.new_types:
-        new_type = info.type_info.new_types[type_name]
-        if new_type.WhichOneof("representation") == "translated_type":
-            return new_type.translated_type.sdn_bitwidth
-    return bitwidth
-
-
-def _width(what: str, bitwidth: int, type_name: str, info: p4i.P4Info, bits: int) -> int:
-    """The width that values must fit in; a translated type may be wider in P4Info than in the program."""
-    wanted = sdn_bits(bitwidth, type_name, info)
-    if wanted == 0 and type_name:
-        raise invalid(f"{what}: string values (sdn_string) are not supported")
-    if wanted == 0:
-        return bits  # `error` has no width in P4Info
-    if wanted < bits or (wanted > bits and not type_name):
-        _same(what, "width", wanted, bits)
-    return bits
+def _sdn(what: str, bitwidth: int, type_name: str, types: Translations, bits: int) -> Sdn:
+    """How controllers write what has `bits` in the program, and `bitwidth` in P4Info."""
+    found = types.sdn(type_name, bits)
+    if found is not None:
+        return found
+    # `error` has no width in P4Info
+    if bitwidth and not (type_name and bitwidth > bits):
+        _same(what, "width", bitwidth, bits)
+    return Sdn(bits)
 
 
 def _action_plan(
     ref: p4i.ActionRef,
     table: str,
-    info: p4i.P4Info,
+    types: Translations,
     model: Model,
     uses: tuple[int, ...],
     actions: dict[int, p4i.Action],
@@ -336,8 +330,8 @@ def _action_plan(
     params = []
     for position, (param, ours) in enumerate(zip(action.params, found.params, strict=True)):
         what = f"action '{name}', parameter '{param.name}'"
-        bits = _width(what, param.bitwidth, param.type_name.name, info, ours.bits)
-        params.append(ParamPlan(param.id, param.name, position, bits))
+        sdn = _sdn(what, param.bitwidth, param.type_name.name, types, ours.bits)
+        params.append(ParamPlan(param.id, param.name, position, sdn.bits, sdn.names))
     by_id = {param.id: param for param in params}
     if len(by_id) != len(params):
         raise invalid(f"P4Info: action '{name}' has parameters with the same id")
@@ -360,14 +354,19 @@ _PROGRAM_KINDS = {
 }
 
 
-def _match_field(match: p4i.MatchField, owner: str, info: p4i.P4Info, bits: int, offset: int) -> MatchField:
+def _match_field(
+    match: p4i.MatchField, owner: str, types: Translations, bits: int, offset: int
+) -> MatchField:
     what = f"{owner}, field '{match.name}'"
     kind = _KINDS.get(match.match_type)
     if kind is None:
         raise invalid(f"{what}: P4Info gives no known match type")
-    return MatchField(
-        match.id, match.name, _width(what, match.bitwidth, match.type_name.name, info, bits), offset, kind
-    )
+    sdn = _sdn(what, match.bitwidth, match.type_name.name, types, bits)
+    if sdn.names is not None:
+        if kind not in (Kind.EXACT, Kind.OPTIONAL):
+            raise invalid(f"P4Info: {what}: strings are matched exact or optional, not {kind.value}")
+        return NamedField(match.id, match.name, sdn.names, offset, kind)
+    return MatchField(match.id, match.name, sdn.bits, offset, kind, bits)
 
 
 def _table(
@@ -377,7 +376,7 @@ def _table(
     direct: dict[int, int],
     meters: dict[int, p4i.DirectMeter],
 ) -> TablePlan:
-    info, model, name = schema.info, schema.model, table.preamble.name
+    model, name = schema.model, table.preamble.name
     found = _find(model.tables, name, "table")
     what = f"table '{name}'"
     _same(what, "number of key fields", len(table.match_fields), len(found.key))
@@ -389,7 +388,7 @@ def _table(
             raise invalid(f"{what}: size {size} is not in 0..{MAX_SIZE}")
     fields = []
     for match, key in zip(table.match_fields, found.key, strict=True):
-        field_ = _match_field(match, what, info, key.bits, key.offset)
+        field_ = _match_field(match, what, schema.types, key.bits, key.offset)
         if _PROGRAM_KINDS[field_.kind] != key.kind:
             raise _mismatch(f"{what}, field '{match.name}'", f"matches {key.kind} in the program")
         fields.append(field_)
@@ -411,7 +410,7 @@ def _table(
         elif found.meter is not None:
             spec = meters[resource]
             meter = MeterPlan(resource, spec.preamble.name, found.meter, 0, spec.spec.type)
-    refs = (_action_plan(ref, name, info, model, found.actions, actions) for ref in table.action_refs)
+    refs = (_action_plan(ref, name, schema.types, model, found.actions, actions) for ref in table.action_refs)
     return TablePlan(
         id=table.preamble.id,
         name=name,
@@ -429,10 +428,8 @@ def _table(
     )
 
 
-def _profile(
-    profile: p4i.ActionProfile, info: p4i.P4Info, model: Model, actions: dict[int, p4i.Action]
-) -> ProfilePlan:
-    name = profile.preamble.name
+def _profile(profile: p4i.ActionProfile, schema: Schema, actions: dict[int, p4i.Action]) -> ProfilePlan:
+    info, model, name = schema.info, schema.model, profile.preamble.name
     found = _find(model.profiles, name, "action profile")
     what = f"action profile '{name}'"
     _same(what, "size", profile.size, found.max_size)
@@ -444,7 +441,7 @@ def _profile(
             uses = next((t.actions for t in model.tables if t.name == table.preamble.name), ())
             for ref in table.action_refs:
                 if ref.scope != p4i.ActionRef.DEFAULT_ONLY and ref.id not in plans:
-                    plans[ref.id] = _action_plan(ref, table.preamble.name, info, model, uses, actions)
+                    plans[ref.id] = _action_plan(ref, table.preamble.name, schema.types, model, uses, actions)
     by_members = profile.WhichOneof("selector_size_semantics") == "sum_of_members"
     return ProfilePlan(
         id=profile.preamble.id,
@@ -461,17 +458,18 @@ def _profile(
     )
 
 
-def _register(register: p4i.Register, info: p4i.P4Info, model: Model) -> RegisterPlan:
+def _register(register: p4i.Register, types: Translations, model: Model) -> RegisterPlan:
     name = register.preamble.name
     what = f"register '{name}'"
     found = _find(model.registers, name, "register")
     _same(what, "size", register.size, found.size)
-    plan = plan_of(register.type_spec, info.type_info, what)
+    plan = plan_of(register.type_spec, types, (found.bits,), what)
     _same(what, "width", sum(plan.widths), found.bits)
     return RegisterPlan(register.preamble.id, name, found.index, found.size, plan)
 
 
-def _digest(digest: p4i.Digest, info: p4i.P4Info, model: Model) -> DigestPlan:
+def _digest(digest: p4i.Digest, schema: Schema) -> DigestPlan:
+    info, model = schema.info, schema.model
     name = digest.preamble.name
     what = f"digest '{name}'"
     names = [d.name for d in model.digests]
@@ -479,7 +477,7 @@ def _digest(digest: p4i.Digest, info: p4i.P4Info, model: Model) -> DigestPlan:
         found = model.digests[list(info.digests).index(digest)]
     else:
         found = _find(model.digests, name, "digest")
-    plan = plan_of(digest.type_spec, info.type_info, what)
+    plan = plan_of(digest.type_spec, schema.types, found.field_bits, what)
     if plan.widths != found.field_bits:
         raise _mismatch(
             what, f"fields are {plan.widths} bits wide in P4Info, {found.field_bits} in the program"
@@ -487,13 +485,13 @@ def _digest(digest: p4i.Digest, info: p4i.P4Info, model: Model) -> DigestPlan:
     return DigestPlan(digest.preamble.id, name, found.index, plan)
 
 
-def _value_set(value_set: p4i.ValueSet, info: p4i.P4Info, model: Model) -> ValueSetPlan:
+def _value_set(value_set: p4i.ValueSet, types: Translations, model: Model) -> ValueSetPlan:
     name = value_set.preamble.name
     what = f"value set '{name}'"
     found = _find(model.vsets, name, "value set")
     _same(what, "number of fields", len(value_set.match), len(found.field_bits))
     fields, offset = [], 0
     for match, bits in zip(value_set.match, found.field_bits, strict=True):
-        fields.append(_match_field(match, what, info, bits, offset))
+        fields.append(_match_field(match, what, types, bits, offset))
         offset += (bits + 7) // 8
     return ValueSetPlan(value_set.preamble.id, name, found.index, value_set.size, key_plan(what, fields))

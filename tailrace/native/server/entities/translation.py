@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Values of types with @p4runtime_translation: controllers write them otherwise than the data plane has them
+(P4Runtime specification 8.4.6 and 18).
+
+Numbers (sdn_bitwidth) are the same on both sides, and must fit both. Strings (sdn_string) have a number each,
+as long as the pipeline lives: a decimal number has its own where that is free, the empty string has 0, every
+other string the lowest number from 1 on that is free. So ports can be called by their numbers, and VRFs, next
+hops and the like by any names. A number that nobody has named is read as a decimal number.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from finsy.proto import p4t
+
+from tailrace.native.server.entities.bytestring import decode, encode
+from tailrace.p4rt.status import Code, P4RtError, invalid
+
+MAX_NAME = 256
+"""Bytes of a string."""
+MAX_NAMES = 1 << 18
+"""Strings of all types of a pipeline, so that a client cannot fill the memory with them."""
+
+
+@dataclass(slots=True)
+class Room:
+    """For how many more strings there is room."""
+
+    left: int = MAX_NAMES
+
+
+class Names:
+    """The strings of one type and their numbers, of `bits` in the data plane."""
+
+    __slots__ = ("_free", "_names", "_numbers", "_room", "bits", "type_name")
+
+    def __init__(self, type_name: str, bits: int, room: Room | None = None) -> None:
+        self.type_name = type_name
+        self._room = room or Room()
+        self.bits = bits
+        self._numbers: dict[bytes, int] = {}
+        self._names: dict[int, bytes] = {}
+        self._free = 1
+
+    def to_wire(self, name: bytes, what: str) -> int:
+        """The number of a string, which it keeps.
+
+        Raises:
+            P4RtError: INVALID_ARGUMENT: it is no UTF-8 or too long; RESOURCE_EXHAUSTED: no number is free.
+        """
+        found = self._numbers.get(name)
+        if found is not None:
+            return found
+        if len(name) > MAX_NAME:
+            raise invalid(f"{what}: the string has {len(name)} bytes, at most {MAX_NAME} are taken")
+        try:
+            name.decode()
+        except UnicodeDecodeError as error:
+            raise invalid(f"{what}: the string is not UTF-8") from error
+        number = self._own(name)
+        if number is None or number in self._names:
+            number = self._lowest_free(what)
+        if self._room.left <= 0:
+            raise P4RtError(Code.RESOURCE_EXHAUSTED, f"{what}: there are {MAX_NAMES} strings already")
+        self._room.left -= 1
+        self._numbers[name] = number
+        self._names[number] = name
+        return number
+
+    def to_sdn(self, number: int) -> bytes:
+        """The string of a number."""
+        return self._names.get(number) or (b"" if number in self._names else b"%d" % number)
+
+    def adopt(self, other: Names) -> None:
+        """Takes over the strings of another pipeline's type, as long as there are none of its own."""
+        if not self._numbers and other.bits == self.bits:
+            self._numbers, self._names, self._free = dict(other._numbers), dict(other._names), other._free
+            self._room.left -= len(self._numbers)
+
+    def _own(self, name: bytes) -> int | None:
+        """The number that a string asks for by itself."""
+        if not name:
+            return 0
+        # canonical, so that "07" is another string than "7"
+        if name.isdigit() and len(name) <= len(str(1 << self.bits)) and name == b"%d" % int(name):
+            number = int(name)
+            return None if number >> self.bits else number
+        return None
+
+    def _lowest_free(self, what: str) -> int:
+        if len(self._names) < 1 << self.bits:
+            while self._free in self._names and not self._free >> self.bits:
+                self._free += 1
+            number = 0 if self._free >> self.bits else self._free
+            if number not in self._names:
+                return number
+        raise P4RtError(
+            Code.RESOURCE_EXHAUSTED,
+            f"{what}: there are {len(self._names)} strings of type {self.type_name} already",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Sdn:
+    """What controllers write: numbers of `bits`, at most those of the data plane, or strings."""
+
+    bits: int
+    names: Names | None = None
+
+    def to_wire(self, data: bytes, what: str) -> int:
+        """The data plane's value.
+
+        Raises:
+            P4RtError: INVALID_ARGUMENT, OUT_OF_RANGE or RESOURCE_EXHAUSTED.
+        """
+        return decode(data, self.bits, what) if self.names is None else self.names.to_wire(data, what)
+
+    def to_sdn(self, number: int) -> bytes:
+        """The controller's value."""
+        return encode(number) if self.names is None else self.names.to_sdn(number)
+
+
+@dataclass(slots=True)
+class Translations:
+    """The types of one pipeline."""
+
+    types: p4t.P4TypeInfo
+    _names: dict[str, Names] = field(default_factory=dict)
+    _room: Room = field(default_factory=Room)
+
+    def adopt(self, other: Translations) -> None:
+        """Takes over the strings of another pipeline, for registers and tables keep the numbers."""
+        for type_name, names in self._names.items():
+            if type_name in other._names:
+                names.adopt(other._names[type_name])
+
+    def translated(self, type_name: str) -> p4t.P4NewTypeTranslation | None:
+        """What P4Info says of a type; None where it is not translated."""
+        if type_name not in self.types.new_types:
+            return None
+        new_type = self.types.new_types[type_name]
+        return (
+            new_type.translated_type if new_type.WhichOneof("representation") == "translated_type" else None
+        )
+
+    def sdn(self, type_name: str, bits: int) -> Sdn | None:
+        """How values of a type are written that has `bits` in the data plane; None: it is not translated."""
+        found = self.translated(type_name)
+        if found is None:
+            return None
+        if found.WhichOneof("sdn_type") == "sdn_string":
+            names = self._names.setdefault(type_name, Names(type_name, bits, self._room))
+            if names.bits != bits:
+                raise invalid(
+                    "P4Info does not match the program: "
+                    f"type {type_name} has {names.bits} and {bits} bits in the program"
+                )
+            return Sdn(bits, names)
+        if not found.sdn_bitwidth:
+            raise invalid(f"P4Info: type {type_name} is translated to numbers of no width")
+        return Sdn(min(found.sdn_bitwidth, bits))
