@@ -202,9 +202,11 @@ class P4RuntimeService:
         self._answering -= size
 
     async def capabilities(
-        self, _request: p4r.CapabilitiesRequest, _context: _AnyContext
+        self, request: p4r.CapabilitiesRequest, _context: _AnyContext
     ) -> p4r.CapabilitiesResponse:
-        """Specification 17."""
+        """Specification 17: of the server where no device is named."""
+        if request.device_id:
+            self.device.check_device(request.device_id)
         return capabilities()
 
     # ---- the stream ----

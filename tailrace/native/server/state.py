@@ -287,7 +287,7 @@ class State:
         if kind not in (INSERT, MODIFY, DELETE):
             raise invalid(f"update type {kind} is not INSERT, MODIFY or DELETE")
         if which == "extern_entry":
-            raise P4RtError(Code.UNIMPLEMENTED, "v1model has no other externs")
+            raise self._no_extern(entity.extern_entry)
         writer = self._writers.get(which)
         if writer is None:
             raise invalid("the update has no entity")
@@ -305,6 +305,15 @@ class State:
         if profile_id == 0:
             raise not_found("action_profile_id is missing")
         return chosen_profiles(self.profiles, profile_id)[0]
+
+    def _no_extern(self, message: p4r.ExternEntry) -> P4RtError:
+        """The error for an extern, of which v1model has none but those that have entities of their own."""
+        type_id = message.extern_type_id
+        if any(extern.extern_type_id == type_id for extern in self.schema.info.externs):
+            return P4RtError(
+                Code.UNIMPLEMENTED, f"externs of type {type_id} are in P4Info, but not in v1model"
+            )
+        return not_found(f"there is no type of externs with id {type_id}")
 
     def _refuse_absent(self, which: str | None, entity: p4r.Entity) -> None:
         """Refuses what names an object that only P4Info has."""
@@ -419,7 +428,10 @@ class State:
         if self.schema.absent:
             self._refuse_absent(which, request)
         if which == "extern_entry":
-            raise P4RtError(Code.UNIMPLEMENTED, "v1model has no other externs")
+            # as with every other entity: without an id all of them are meant, and there are none
+            if request.extern_entry.extern_type_id or request.extern_entry.extern_id:
+                raise self._no_extern(request.extern_entry)
+            return
         reader = self._readers.get(which)
         if reader is None:
             raise invalid("the request has no entity")

@@ -96,8 +96,9 @@ class FabricService:
     async def capabilities(
         self, request: p4r.CapabilitiesRequest, context: _Context
     ) -> p4r.CapabilitiesResponse:
-        """Capabilities, which are every device's."""
-        return await next(iter(self._services.values())).capabilities(request, context)
+        """Capabilities, which are every device's; a device that is named must be known."""
+        some = next(iter(self._services))
+        return await (await self._of(request.device_id or some, context)).capabilities(request, context)
 
     async def stream_channel(
         self, request_iterator: AsyncIterator[p4r.StreamMessageRequest], context: _Context

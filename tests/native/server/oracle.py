@@ -73,7 +73,7 @@ class Oracle(Holdings):
         if which in _MODIFIED_ONLY and update.type != MODIFY:
             codes.add(Code.INVALID_ARGUMENT)
         if which == "extern_entry":
-            return {*codes, Code.UNIMPLEMENTED}
+            return {*codes, Code.NOT_FOUND}
         return codes | self._judges[which](update.type, entity)
 
     def _entry(self, kind: int, entry: p4r.TableEntry) -> Codes:

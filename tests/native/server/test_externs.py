@@ -10,6 +10,7 @@ from finsy.proto import p4r
 from tailrace.native.server.context import Limits
 from tailrace.native.server.device import Settings
 from tailrace.p4rt.status import Code
+from tests.native.server.conftest import details_of
 
 INSERT, MODIFY, DELETE = 1, 2, 3
 OK = Code.OK
@@ -218,3 +219,22 @@ def test_clone_sessions(rig):
     assert copies == [frame[:20]]
     assert rig.write(modify(session(5), DELETE)) == [OK]
     assert [port for port, _ in rig.receive(1, frame)] == [0]
+
+
+def test_externs_that_are_not_there(make_rig):
+    """Specification 9.9: a read of all finds none; an id is not found, or unimplemented where P4Info has it."""
+    rig = make_rig()
+    rig.primary()
+    request = rig.config_request("packet_io")
+    request.config.p4info.externs.add(extern_type_id=0x81, extern_type_name="Other")
+    rig.stub.SetForwardingPipelineConfig(request, timeout=60)
+    everything = p4r.Entity()
+    everything.extern_entry.SetInParent()
+    assert rig.read(everything) == []
+    for type_id, code in ((0x80, Code.NOT_FOUND), (0x81, Code.UNIMPLEMENTED)):
+        update = p4r.Update(type=p4r.Update.MODIFY)
+        update.entity.extern_entry.extern_type_id = type_id
+        assert rig.write(update) == [code]
+        with pytest.raises(grpc.RpcError) as caught:
+            rig.read(update.entity)
+        assert [error.canonical_code for error in details_of(caught.value)] == [code]

@@ -239,7 +239,17 @@ def test_missing_packet_out_metadata_is_zero_when_compatible(make_rig):
 
 def test_capabilities(make_rig):
     """Row 34: what is implemented is 1.5."""
-    assert make_rig().stub.Capabilities(p4r.CapabilitiesRequest()).p4runtime_api_version == "1.5.0"
+    stub = make_rig().stub
+    for device_id in (0, 1):  # of the server, and of its device
+        asked = p4r.CapabilitiesRequest(device_id=device_id)
+        assert stub.Capabilities(asked).p4runtime_api_version == "1.5.0"
+
+
+def test_capabilities_of_an_unknown_device(make_rig):
+    """Specification 17: NOT_FOUND."""
+    with pytest.raises(grpc.RpcError) as caught:
+        make_rig().stub.Capabilities(p4r.CapabilitiesRequest(device_id=2))
+    assert caught.value.code() == grpc.StatusCode.NOT_FOUND
 
 
 def test_large_messages(rig):
