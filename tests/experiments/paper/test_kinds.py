@@ -78,7 +78,23 @@ def test_rankings(expect: str, low: float, width: float) -> None:
 def test_the_rest_holds_or_differs() -> None:
     for kind in ("direction", "invariant", "arithmetic", "ours"):
         assert grade(kind, parse_expectation("0.9..1.1"), 1.0, None) == HOLDS
-        assert grade(kind, parse_expectation("== 0"), 1e-9, (0, 1)) == DIFFERS
+        assert grade(kind, parse_expectation("== 0"), 1e-9, (1e-9, 1)) == DIFFERS
+
+
+def test_an_interval_can_leave_open_what_is_no_law() -> None:
+    """Where other seeds could say the other thing; never of an invariant, for one case against it is enough."""
+    for kind, open_ in (
+        ("direction", UNDECIDED),
+        ("ours", UNDECIDED),
+        ("invariant", HOLDS),
+        ("arithmetic", HOLDS),
+    ):
+        expected = parse_expectation("0.9..1.1")
+        assert grade(kind, expected, 1.0, (0.95, 1.05)) == HOLDS
+        for ends in ((0.8, 1.05), (0.95, 1.2), (0.8, 1.2)):
+            assert grade(kind, expected, 1.0, ends) == open_
+        assert grade(kind, parse_expectation("< 1"), 0.96, (0.9, 1.03)) == open_
+        assert grade(kind, parse_expectation("< 1"), 1.2, (1.1, 1.3)) == DIFFERS
 
 
 def claim(kind: str = NUMBER, expect: str = "10", **more: object) -> Claim:

@@ -3,12 +3,12 @@
 
 number      a number of the paper's evaluation: within 15 % of it, within a factor of 1.5, or beyond
 ranking     who is better: holds where the interval over seeds lies on the paper's side of equality, is
-reversed
-            where it lies on the other, else a tie; undecided where there are too few seeds for an interval
-direction   what is said without a number or an order: more or less, about the same, at least so much
+            reversed where it lies on the other, else a tie; undecided where there are too few seeds for one
+direction   what is said without a number or an order: more or less, about the same, at least so much;
+            undecided where the interval over seeds reaches to both sides of what is expected
 invariant   what must always be: order, nothing lost
 arithmetic  the paper's own numbers, without a run
-ours        what no paper says
+ours        what no paper says, likewise
 
 Only numbers and rankings are headlines. A number of a paper counts once: where it is tested in several cases,
 or by several claims with one `number`, the worst of them counts, but those that do not count at all.
@@ -23,6 +23,9 @@ from tailrace.experiments.paper.claims.expect import Expectation
 NUMBER, RANKING = "number", "ranking"
 KINDS = (NUMBER, RANKING, "direction", "invariant", "arithmetic", "ours")
 
+_UNCERTAIN = ("direction", "ours")
+"""What an interval can leave open."""
+
 HOLDS, DIFFERS, NOT_MEASURED = "holds", "differs", "not measured"
 CLOSE, NEAR, BEYOND = "within 15 %", "within 1.5", "beyond"
 TIE, REVERSED, UNDECIDED = "tie", "reversed", "undecided"
@@ -31,6 +34,7 @@ GRADES: Mapping[str, tuple[str, ...]] = {
     NUMBER: (CLOSE, NEAR, BEYOND),
     RANKING: (HOLDS, TIE, REVERSED, UNDECIDED),
     **dict.fromkeys(KINDS[2:], (HOLDS, DIFFERS)),
+    **dict.fromkeys(_UNCERTAIN, (HOLDS, UNDECIDED, DIFFERS)),
 }
 """The verdicts on each kind, the best first; besides, anything may be not measured."""
 
@@ -57,7 +61,10 @@ def grade(kind: str, expected: Expectation, value: float, ends: tuple[float, flo
         return NEAR if 1 / _NEAR - _ROUNDING <= times <= _NEAR + _ROUNDING else BEYOND
     if kind == RANKING:
         return _ranking(expected, ends)
-    return HOLDS if expected.test(value) else DIFFERS
+    verdict = HOLDS if expected.test(value) else DIFFERS
+    if kind in _UNCERTAIN and ends is not None and len({expected.test(each) for each in (value, *ends)}) > 1:
+        return UNDECIDED  # other seeds could say the other thing
+    return verdict
 
 
 def _ranking(expected: Expectation, ends: tuple[float, float] | None) -> str:
