@@ -397,8 +397,6 @@ class Oracle(Holdings):
                 members.append(match_key(found[0], member.match))
         if len(set(members)) < len(members):
             codes.add(Code.ALREADY_EXISTS)
-        if given.members and any(one.match_type == p4i.MatchField.RANGE for one in found[0].match):
-            codes.add(Code.UNIMPLEMENTED)
         if len(given.members) > found[0].size:
             codes.add(Code.RESOURCE_EXHAUSTED)
         return codes

@@ -5,12 +5,16 @@ from __future__ import annotations
 
 import grpc
 import pytest
-from finsy.proto import p4r
+from finsy.proto import p4i, p4r
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tailrace.native.server.context import Limits
 from tailrace.native.server.device import Settings
+from tailrace.native.server.entities import match
+from tailrace.native.server.entities.bytestring import encode
 from tailrace.p4rt.status import Code
-from tests.native.server.conftest import details_of
+from tests.native.server.conftest import Names, details_of
 
 INSERT, MODIFY, DELETE = 1, 2, 3
 OK = Code.OK
@@ -118,6 +122,53 @@ def test_value_sets(rig):
     assert rig.read(value_set(rig)) == [value_set(rig, b"\x88\xb5", b"\x12")]
     assert rig.write(modify(value_set(rig))) == [OK]
     assert rig.read(value_set(rig)) == [value_set(rig)]
+
+
+def tunnels(rig, *members: tuple[int, int, int, int]) -> p4r.Entity:
+    """The marked tunnels: ports from, to and kinds from, to."""
+    entity = p4r.Entity()
+    entity.value_set_entry.value_set_id = rig.names.id("value_sets", "marked_tunnels")
+    for port, last_port, kind, last_kind in members:
+        member = entity.value_set_entry.members.add()
+        for field, low, high in ((1, port, last_port), (2, kind, last_kind)):
+            part = member.match.add(field_id=field).range
+            part.low, part.high = encode(low), encode(high)
+    return entity
+
+
+def test_ranges_in_value_sets(make_rig):
+    """Row 26: the parser takes exactly what lies in one of the members, which read as they were written."""
+    rig = make_rig()
+    rig.primary()
+    request = rig.config_request("value_sets")
+    for key in request.config.p4info.value_sets[1].match:
+        key.match_type = p4i.MatchField.RANGE
+    rig.stub.SetForwardingPipelineConfig(request, timeout=60)
+    rig.names = Names(request.config.p4info)
+    ranges = [(0x1001, 0x2FFE, 3, 9), (0x8000, 0x8000, 1, 254), (0xFFFF, 0xFFFF, 255, 255)]
+    assert rig.write(modify(tunnels(rig, *ranges))) == [OK]
+    assert rig.read(tunnels(rig)) == [tunnels(rig, *ranges)]
+    ports = [0x1000, 0x1001, 0x1002, 0x17FF, 0x2000, 0x2FFE, 0x2FFF, 0x7FFF, 0x8000, 0x8001, 0xFFFE, 0xFFFF]
+    for port in ports:
+        for kind in (0, 2, 3, 8, 9, 10, 254, 255):
+            head = bytes.fromhex("00000000000500000a00000188b5") + port.to_bytes(2, "big") + bytes([kind, 0])
+            ((_, sent),) = rig.receive(1, head + bytes(46))
+            inside = any(low <= port <= high and first <= kind <= last for low, high, first, last in ranges)
+            assert bool(sent[6] & 2) == inside, (port, kind)
+    assert rig.write(modify(tunnels(rig, (9, 8, 1, 1)))) == [INVALID]
+
+
+@given(st.data(), st.integers(1, 12))
+def test_a_range_is_its_prefixes(data, bits):
+    """Every number once, and at most two prefixes a bit."""
+    low, high = sorted(data.draw(st.tuples(*[st.integers(0, (1 << bits) - 1)] * 2)))
+    field = match.MatchField(1, "f", bits, 0, match.Kind.RANGE)
+    plan = match.key_plan("t", [field])
+    packed = match.PackedKey(low.to_bytes(field.nbytes, "big"), high.to_bytes(field.nbytes, "big"), 0)
+    masked = [tuple(int.from_bytes(part, "big") for part in parts) for parts in plan.masked(packed)]
+    found = [n for n in range(1 << bits) for key, mask in masked if n & mask == key]
+    assert found == list(range(low, high + 1))
+    assert len(masked) <= max(1, 2 * bits - 2)
 
 
 def group(number: int, *replicas: tuple[int, int], backups=()) -> p4r.Entity:

@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Generic, TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain, islice
+from typing import Generic, NamedTuple, TypeVar
 
 from finsy.proto import p4r
 
@@ -14,7 +15,7 @@ from tailrace.native.runtime import MeterRates, StateError, Switch
 from tailrace.native.runtime.externs import Raw, slices
 from tailrace.native.server import memory
 from tailrace.native.server.context import ENTITY, MODIFY, SLICE, Context, Responses, Undo, Work
-from tailrace.native.server.entities.match import Kind, PackedKey
+from tailrace.native.server.entities.match import PackedKey
 from tailrace.native.server.entities.meters import fill_config, parse_rates, refuse_colour_counters
 from tailrace.native.server.entities.schema import ArrayPlan, MeterPlan, RegisterPlan, Schema, ValueSetPlan
 from tailrace.native.server.entities.tables import check_counter
@@ -279,6 +280,16 @@ def _split(value: int, widths: tuple[int, ...]) -> list[int]:
     return scalars[::-1]
 
 
+class _Members(NamedTuple):
+    """The members of a value set as they were given, and as the parser compares with them."""
+
+    given: Sequence[PackedKey] = ()
+    masked: Sequence[tuple[bytes, bytes]] = ()
+
+
+_NONE = _Members()
+
+
 class ValueSets:
     """All parser value sets."""
 
@@ -288,14 +299,12 @@ class ValueSets:
     def __init__(self, schema: Schema, context: Context) -> None:
         self._plans = schema.value_sets
         self._context = context
-        self._members: dict[int, list[PackedKey]] = {}
+        self._members: dict[int, _Members] = {}
 
     def write(self, kind: int, message: p4r.ValueSetEntry, undo: Undo | None) -> None:
         """Applies one update."""
         plan = one(self._plans, message.value_set_id, "value set")
         only_modify(kind, "a value set")
-        if message.members and any(field.kind is Kind.RANGE for field in plan.key.fields):
-            raise P4RtError(Code.UNIMPLEMENTED, f"value set '{plan.name}': range matches are not supported")
         size = min(plan.size, self.MOST_MEMBERS)
         if len(message.members) > size:
             raise exhausted(f"value set '{plan.name}' holds {size} members, not {len(message.members)}")
@@ -303,32 +312,39 @@ class ValueSets:
         members = list(dict.fromkeys(packed))
         if len(members) < len(packed):
             raise P4RtError(Code.ALREADY_EXISTS, f"value set '{plan.name}': a member is given twice")
+        # with ranges a member is several for the parser
+        masked = list(islice(chain.from_iterable(map(plan.key.masked, members)), self.MOST_MEMBERS + 1))
+        if len(masked) > self.MOST_MEMBERS:
+            raise exhausted(
+                f"value set '{plan.name}': the ranges are more than {self.MOST_MEMBERS} prefixes together"
+            )
+        held = _Members(members, masked)
         if undo is not None:
-            old = self._members.get(plan.id, [])
+            old = self._members.get(plan.id, _NONE)
             undo.append(lambda: self._set(plan, old))
-        self._set(plan, members)
+        self._set(plan, held)
 
-    def _set(self, plan: ValueSetPlan, members: list[PackedKey]) -> None:
-        more = memory.SET_MEMBER * (len(members) - len(self._members.get(plan.id, ())))
+    def _set(self, plan: ValueSetPlan, held: _Members) -> None:
+        more = memory.SET_MEMBER * (len(held.masked) - len(self._members.get(plan.id, _NONE).masked))
         self._context.memory.take(more, f"value set '{plan.name}'")
         try:
-            self._context.switch.vset_set(plan.index, [(packed.key, packed.mask) for packed in members])
+            self._context.switch.vset_set(plan.index, held.masked)
         except StateError:
             self._context.memory.give(more)
             raise
-        self._members[plan.id] = members
+        self._members[plan.id] = held
 
     def demand(self, message: p4r.ValueSetEntry) -> int:
         """How many entities a request of a Read names, counting members as such."""
         if message.value_set_id:
-            return 1 + len(self._members.get(message.value_set_id, ()))
-        return sum(1 + len(members) for members in self._members.values()) + len(self._plans)
+            return 1 + len(self._members.get(message.value_set_id, _NONE).given)
+        return sum(1 + len(held.given) for held in self._members.values()) + len(self._plans)
 
     def read(self, message: p4r.ValueSetEntry, out: Responses) -> Work:
         """Answers one request of a Read."""
         for plan in chosen(self._plans, message.value_set_id, "value set"):
             entry = out.add().value_set_entry
             entry.value_set_id = plan.id
-            for packed in self._members.get(plan.id, []):
+            for packed in self._members.get(plan.id, _NONE).given:
                 plan.key.unpack(packed, entry.members.add().match)
             yield ENTITY * (1 + len(entry.members))

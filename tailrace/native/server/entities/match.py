@@ -8,9 +8,10 @@ high bound in the mask. "Don't care" is a mask of zeros (or the whole range), an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from itertools import product
 from typing import TYPE_CHECKING, NamedTuple
 
 from finsy.proto import p4r
@@ -174,6 +175,19 @@ class KeyPlan:
                     match.optional.value = field.sdn(value)
             match.field_id = field.id
 
+    def masked(self, packed: PackedKey) -> Iterator[tuple[bytes, bytes]]:
+        """Keys and masks without ranges, for what compares under masks alone, as parsers do.
+
+        A range is as many prefixes as it needs, at most two for each of its bits.
+        """
+        parts: list[list[tuple[bytes, bytes]]] = []
+        for field in self.fields:
+            end = field.offset + field.nbytes
+            key, mask = packed.key[field.offset : end], packed.mask[field.offset : end]
+            parts.append(list(_prefixes(field, key, mask)) if field.kind is _RANGE else [(key, mask)])
+        for chosen in product(*parts):
+            yield b"".join(key for key, _ in chosen), b"".join(mask for _, mask in chosen)
+
     def _missing(self, seen: int) -> P4RtError:
         for position, field in enumerate(self.fields):
             if field.kind is _EXACT and not seen >> position & 1:
@@ -230,6 +244,18 @@ def _ternary(field: MatchField, match: p4r.FieldMatch) -> tuple[bytes, bytes]:
     if int.from_bytes(key, "big") & ~int.from_bytes(mask, "big"):
         raise invalid(f"{field.name}: the value has bits outside of the mask")
     return key, mask
+
+
+def _prefixes(field: MatchField, low: bytes, high: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """Values and masks that have exactly the numbers from `low` to `high` in them."""
+    at, last = int.from_bytes(low, "big"), int.from_bytes(high, "big")
+    full = int.from_bytes(field.full, "big")
+    while at <= last:
+        block = at & -at or full + 1  # the largest that can begin here
+        while at + block - 1 > last:
+            block >>= 1
+        yield at.to_bytes(field.nbytes, "big"), (full & ~(block - 1)).to_bytes(field.nbytes, "big")
+        at += block
 
 
 def _range(field: MatchField, match: p4r.FieldMatch) -> tuple[bytes, bytes]:
