@@ -171,7 +171,7 @@ static void profile_call(tr_switch *s, fuzz_rng *rng)
         tr_member_delete(s, profile, any_handle(rng));
         break;
     case 2:
-        tr_group_add(s, profile);
+        tr_group_add(s, profile, (int)fuzz_below(rng, 2));
         break;
     case 3:
         tr_group_delete(s, profile, any_handle(rng));

@@ -207,8 +207,8 @@ class Oracle(Holdings):
 
     def _one_shot(self, given: p4r.ActionProfileActionSet, profile: p4i.ActionProfile) -> Codes:
         codes: Codes = set()
-        if given.action_selection_mode == p4r.ActionProfileActionSet.RANDOM:
-            codes.add(Code.UNIMPLEMENTED)
+        if not 0 <= given.action_selection_mode <= 2 or not 0 <= given.size_semantics <= 2:
+            codes.add(Code.INVALID_ARGUMENT)
         scopes = self.facts.actions_of_profile(profile)
         for item in given.action_profile_actions:
             codes |= self._action(item.action, scopes, profile.preamble.id) | wrong_member(item, profile)

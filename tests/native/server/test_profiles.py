@@ -56,15 +56,16 @@ def hop(rig, *, group_id: int = 0, member_id: int = 0, one_shot=None, prefix: in
     return update
 
 
-def ports_used(rig, flows: int = 200) -> list[int]:
-    """The port that each of many flows takes, in the order of the flows."""
+def ports_used(rig, flows: int = 200, packets: int = 1) -> list[int]:
+    """The port that each packet of many flows takes, in the order of the flows."""
     used = []
     # random, not consecutive: CRC-16 is linear, and neighbours differ little in its lowest bits
     rng = random.Random(1)
     for _ in range(flows):
         ip = bytes.fromhex("4500001c0000000040110000") + rng.randbytes(4) + b"\x0a\x01\x02\x03"
         frame = bytes(12) + b"\x08\x00" + ip + rng.randbytes(2) + bytes.fromhex("123400080000")
-        used += [port for port, _ in rig.receive(1, frame)]
+        for _ in range(packets):
+            used += [port for port, _ in rig.receive(1, frame)]
     return used
 
 
@@ -215,9 +216,29 @@ def test_styles_do_not_mix(rig):
         OK,
         INVALID,
     ]
-    mode = hop(rig, one_shot=[(1, 1, 0)])
-    mode.entity.table_entry.action.action_profile_action_set.action_selection_mode = 2
-    assert rig.write(member(rig, 1, kind=DELETE), mode) == [OK, Code.UNIMPLEMENTED]
+
+
+@pytest.mark.parametrize(("mode", "several"), [(0, False), (1, False), (2, True)])
+def test_members_that_are_drawn(rig, mode, several):
+    """Specification 9.2.3: with RANDOM each packet of a flow takes a member of its own, by the weights."""
+    update = hop(rig, one_shot=[(1, 3, 0), (2, 1, 0)])
+    action_set = update.entity.table_entry.action.action_profile_action_set
+    action_set.action_selection_mode = p4r.ActionProfileActionSet.ActionSelectionMode.ValueType(mode)
+    assert rig.write(update) == [OK]
+    request = p4r.Entity()
+    request.table_entry.table_id = rig.names.id("tables", "hop")
+    assert rig.read(request) == [update.entity]
+    ports = ports_used(rig, flows=1, packets=400)
+    assert (len(set(ports)) == 2) == several
+    if several:
+        assert 240 < ports.count(1) < 360  # 300 on average, with a standard deviation of 8.7
+
+
+@pytest.mark.parametrize("field", ["action_selection_mode", "size_semantics"])
+def test_modes_that_nobody_knows(rig, field):
+    update = hop(rig, one_shot=[(1, 1, 0)])
+    setattr(update.entity.table_entry.action.action_profile_action_set, field, 3)
+    assert rig.write(update) == [INVALID]
 
 
 def test_plain_profile_has_no_groups(rig):

@@ -206,10 +206,10 @@ int tr_member_delete(tr_switch *s, uint32_t profile, int handle)
            tr_profile_remove(&s->profiles[profile], handle));
 }
 
-int tr_group_add(tr_switch *s, uint32_t profile)
+int tr_group_add(tr_switch *s, uint32_t profile, int drawn)
 {
     LOCKED(s, HAS_PROFILE(s, profile),
-           tr_profile_group_add(&s->profiles[profile]));
+           tr_profile_group_add(&s->profiles[profile], drawn));
 }
 
 int tr_group_set(tr_switch *s, uint32_t profile, int handle,

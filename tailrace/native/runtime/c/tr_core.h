@@ -196,6 +196,7 @@ typedef struct tr_table {
 
 typedef struct tr_group {
     uint32_t n;
+    int drawn;  /* members are, whatever the hash is */
     int *members;
 } tr_group;
 

@@ -96,13 +96,16 @@ int tr_profile_remove(tr_profile *p, int handle)
     return TR_OK;
 }
 
-int tr_profile_group_add(tr_profile *p)
+int tr_profile_group_add(tr_profile *p, int drawn)
 {
     int h = slot_new((void ***)&p->groups, &p->n_groups, &p->free_group);
     if (h < 0)
         return h;
-    p->groups[h] = tr_calloc(1, sizeof(tr_group));
-    return p->groups[h] ? h : TR_ENOMEM;
+    tr_group *g = p->groups[h] = tr_calloc(1, sizeof(tr_group));
+    if (!g)
+        return TR_ENOMEM;
+    g->drawn = drawn;
+    return h;
 }
 
 int tr_profile_group_set(tr_profile *p, int handle, const int *members,
@@ -144,5 +147,8 @@ tr_entry *tr_profile_resolve(tr_switch *s, uint32_t profile,
     if (e->kind == TR_TARGET_MEMBER)
         return member(p, (int)e->id);
     const tr_group *g = group(p, (int)e->id);
-    return g && g->n ? member(p, g->members[hash % g->n]) : NULL;
+    if (!g || !g->n)
+        return NULL;
+    uint64_t at = g->drawn ? tr_random(s, 0, g->n - 1) : hash % g->n;
+    return member(p, g->members[at]);
 }

@@ -80,8 +80,16 @@ class Profile:
             raise invalid(f"{self._what}: one-shot programming cannot be mixed with members and groups")
 
     def _parse_one_shot(self, message: p4r.ActionProfileActionSet) -> OneShotSpec:
-        if message.action_selection_mode == p4r.ActionProfileActionSet.RANDOM:
-            raise P4RtError(Code.UNIMPLEMENTED, f"{self._what}: members are chosen by hash only")
+        for what, value, values in (
+            (
+                "action_selection_mode",
+                message.action_selection_mode,
+                p4r.ActionProfileActionSet.ActionSelectionMode,
+            ),
+            ("size_semantics", message.size_semantics, p4r.ActionProfileActionSet.SizeSemantics),
+        ):
+            if value not in values.values():
+                raise invalid(f"{self._what}: {what} is {value}; expected one of {', '.join(values.keys())}")
         actions = []
         self._check_copies(len(message.action_profile_actions))
         for item in message.action_profile_actions:
@@ -124,7 +132,8 @@ class Profile:
                 target.handles.append(handles)
                 for _ in range(weighted.copies):
                     handles.append(self._new_copy(spec))
-            target.handle = self._new_group()
+            drawn = target.mode == p4r.ActionProfileActionSet.RANDOM
+            target.handle = self._new_group(drawn=drawn)
             self._set_one_shot(target)
         except (P4RtError, StateError) as error:
             self._drop_one_shot(target)
@@ -222,9 +231,9 @@ class Profile:
         self._switch.member_delete(self.plan.index, handle)
         self._context.memory.give(memory.COPY)
 
-    def _new_group(self) -> int:
+    def _new_group(self, *, drawn: bool = False) -> int:
         try:
-            return self._switch.group_add(self.plan.index)
+            return self._switch.group_add(self.plan.index, drawn=drawn)
         except StateError as error:
             raise from_state_error(error) from error
 
