@@ -16,7 +16,8 @@ program's model (``program.model.table("ingress.ipv4_lpm").index``).
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from tailrace.native.compiler.model import Model, limbs_of
@@ -177,6 +178,15 @@ class Switch(Tables, Externs, Ports):
         self._lib.tr_switch_lock(self.handle)
         try:
             self._do(f"port {port}", self._lib.tr_rx_virtual, port, data, len(data), virtual_bytes, at_ps)
+        finally:
+            self._lib.tr_switch_unlock(self.handle)
+
+    @contextmanager
+    def between_packets(self) -> Iterator[None]:
+        """No packet is processed within, by any thread, whatever this one changes in the meantime."""
+        self._lib.tr_switch_lock(self.handle)
+        try:
+            yield
         finally:
             self._lib.tr_switch_unlock(self.handle)
 

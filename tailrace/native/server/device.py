@@ -9,7 +9,7 @@ switch.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from finsy.proto import p4r
@@ -360,7 +360,7 @@ class Device:
         elif request.atomicity == p4r.WriteRequest.ROLLBACK_ON_ERROR:
             steps = state.write_all_or_none(request.updates, results)
         elif request.atomicity == p4r.WriteRequest.DATAPLANE_ATOMIC:
-            raise P4RtError(Code.UNIMPLEMENTED, "DATAPLANE_ATOMIC batches are not supported")
+            steps = self._at_once(state, request.updates, results)
         else:
             raise invalid(f"atomicity {request.atomicity} is not known")
         try:
@@ -373,6 +373,12 @@ class Device:
             if request.atomicity != p4r.WriteRequest.CONTINUE_ON_ERROR or not results:
                 raise
             results += [error] * (len(request.updates) - len(results))
+
+    def _at_once(self, state: State, updates: Sequence[p4r.Update], results: list[Result]) -> Work:
+        """All updates or none, between two packets."""
+        with state.context.switch.between_packets():
+            work = sum(state.write_all_or_none(updates, results))
+        yield work
 
     def read(self, request: p4r.ReadRequest) -> tuple[list[p4r.ReadResponse], list[Result]]:
         """Carries out a Read: the responses, and what became of each request in it.

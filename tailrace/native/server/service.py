@@ -124,7 +124,7 @@ class P4RuntimeService:
         if len(request.updates) > MANY:
             self.giving_back.freed()
         steps = self.device.writing(request, results)
-        if request.atomicity == p4r.WriteRequest.ROLLBACK_ON_ERROR:
+        if request.atomicity != p4r.WriteRequest.CONTINUE_ON_ERROR:
             async with self._writing:
                 await self._turns.all(steps)
         else:

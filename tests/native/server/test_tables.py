@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import grpc
 import pytest
 from finsy.proto import p4r
@@ -118,12 +120,60 @@ def test_rollback_restores_everything(rig):
     assert rig.write(mac(rig, 2), mac(rig, 3), atomicity=1) == [OK, OK]
 
 
-def test_dataplane_atomic_and_unknown_atomicity(rig):
-    """Row 12: DATAPLANE_ATOMIC is UNIMPLEMENTED; an unknown mode is INVALID_ARGUMENT."""
-    for atomicity, code in ((2, grpc.StatusCode.UNIMPLEMENTED), (9, grpc.StatusCode.INVALID_ARGUMENT)):
-        with pytest.raises(grpc.RpcError) as error:
-            rig.stub.Write(rig.write_request(mac(rig, 1), atomicity=atomicity))
-        assert error.value.code() == code
+def test_unknown_atomicity(rig):
+    """Row 12: INVALID_ARGUMENT."""
+    with pytest.raises(grpc.RpcError) as error:
+        rig.stub.Write(rig.write_request(mac(rig, 1), atomicity=9))
+    assert error.value.code() == grpc.StatusCode.INVALID_ARGUMENT
+
+
+def defaults(rig, value: int) -> list[p4r.Update]:
+    """The default actions of six tables, one behind the other, write a value each: the same."""
+    updates = []
+    for name in ("exact", "lpm_mix", "ternary", "range", "optional", "mixed"):
+        update = p4r.Update(type=p4r.Update.MODIFY)
+        entry = update.entity.table_entry
+        table = {"lpm_mix": "lpm_with_exact"}.get(name, f"{name}_match")
+        entry.table_id = rig.names.id("tables", table)
+        entry.is_default_action = True
+        entry.action.action.CopyFrom(rig.names.action(f"set_{name}", value))
+        updates.append(update)
+    return updates
+
+
+def test_no_packet_sees_a_part_of_an_atomic_batch(make_rig):
+    """Row 12, DATAPLANE_ATOMIC: while batches come, every packet meets all of one batch, and nothing of others."""
+    rig = make_rig()
+    rig.primary()
+    rig.push("match_kinds")
+    assert rig.write(*defaults(rig, 255), atomicity=2) == [OK] * 6
+    switch, stop, seen = rig.plane.switch, threading.Event(), []
+    frame = bytes(12) + b"\x88\xb5" + bytes(29)
+
+    def send() -> None:
+        while not stop.is_set():
+            switch.inject(1, frame, rig.plane.clock_ns)
+            switch.run(rig.plane.clock_ns)
+            seen.extend(output.data[14:21] for output in switch.outputs())
+
+    thread = threading.Thread(target=send)
+    thread.start()
+    try:
+        for value in range(1, 120):
+            assert rig.write(*defaults(rig, value), atomicity=2) == [OK] * 6
+    finally:
+        stop.set()
+        thread.join()
+    values = [found[:1] for found in seen]
+    assert seen == [v + b"\xee" + 5 * v for v in values]
+    assert len(set(values)) > 10
+
+
+def test_an_atomic_batch_that_fails_changes_nothing(rig):
+    """Row 12: it is taken back as a whole, before the next packet."""
+    assert rig.write(mac(rig, 1)) == [OK]
+    assert rig.write(mac(rig, 2), mac(rig, 1), atomicity=2) == [Code.ABORTED, Code.ALREADY_EXISTS]
+    assert rig.write(mac(rig, 2), atomicity=2) == [OK]
 
 
 def test_read_returns_good_requests_and_reports_bad_ones(rig):

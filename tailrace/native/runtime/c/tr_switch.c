@@ -223,7 +223,12 @@ tr_switch *tr_switch_new(const tr_program *prog, const tr_switch_config *cfg)
     s->rng = cfg->seed;
     s->next_event_ps = TR_NEVER;
     atomic_init(&s->waiting, 0);
-    pthread_mutex_init(&s->lock, NULL);
+    /* recursive: whoever holds it for a batch of updates makes each of them */
+    pthread_mutexattr_t recursive;
+    pthread_mutexattr_init(&recursive);
+    pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
+    pthread_mutex_init(&s->lock, &recursive);
+    pthread_mutexattr_destroy(&recursive);
     if (tr_switch_load(s, prog) != TR_OK) {
         tr_switch_free(s);
         return NULL;
