@@ -79,6 +79,9 @@ def test_a_signal_is_not_lost(name: str, status: int) -> None:
 import signal, sys, time, weakref
 from tailrace.cli import app, main
 
+# tests may run in the background of a shell, where SIGINT is ignored
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 class Something:
     pass
 

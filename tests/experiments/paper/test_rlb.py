@@ -17,7 +17,8 @@ from tests.experiments.paper.small import cells, check_everything_ran, run_small
 
 NAMES = [
     *("rlb_fig3", "rlb_fig4", "rlb_fig7", "rlb_fig10", "rlb_fig11", "rlb_fig12"),
-    *("rlb_fig13", "rlb_fig14", "rlb_fig15_16", "rlb_fig17", "rlb_fig18", "rlb_hotspots", "rlb_models"),
+    *("rlb_fig13", "rlb_fig14", "rlb_fig15_16", "rlb_fig17", "rlb_fig18"),
+    *("rlb_hotspots", "rlb_models", "rlb_options"),
 ]
 NETWORKS = {
     "rlb_fig3": "leaf-spine:leaves=2,spines=40,hosts=111",
