@@ -66,14 +66,15 @@ def _joined(name: str, metadata: Sequence[Metadata], schema: Schema) -> _Header:
 def _layout(metadata: Sequence[Metadata], schema: Schema) -> list[tuple[str, int]]:
     """Names and widths on the wire: of the program's header with these fields, or as P4Info has it."""
     own = [(item.name, item.bitwidth) for item in metadata]
-    free = {item.name for item in metadata if schema.types.translated(item.type_name.name) is not None}
+    translated = {item.name for item in metadata if schema.types.translated(item.type_name.name) is not None}
+    # of translated types P4Info does not tell the width
+    wanted = [(name, 0 if name in translated else bits) for name, bits in own]
+    names = {name for name, _ in own}
     fits = []
     for header in schema.model.header_types:
         fields = [(each.name, each.bits) for each in header.fields if not each.hidden]
-        mine = [each for each in fields if each[0] in dict(own)]
-        if [each[0] for each in mine] == [each[0] for each in own] and all(
-            bits == wanted or name in free for (name, bits), (_, wanted) in zip(mine, own, strict=True)
-        ):
+        mine = [(name, 0 if name in translated else bits) for name, bits in fields if name in names]
+        if mine == wanted:
             fits.append(fields)
     # the header with the least besides: what is left are paddings
     return min(fits, key=len, default=own)
@@ -123,7 +124,12 @@ class PacketIo:
                 if not self._lenient:
                     raise invalid(f"packet_out: metadata '{field.name}' is missing")
                 continue
-            value |= field.sdn.to_wire(data, f"packet_out: metadata '{field.name}'") << field.shift
+            what = f"packet_out: metadata '{field.name}'"
+            names = field.sdn.names
+            number = field.sdn.to_wire(data, what) if names is None else names.known(data)
+            if number is None:
+                raise invalid(f"{what}: the string stands for no number")
+            value |= number << field.shift
         for unknown in given:
             raise _unknown(unknown)
         return value.to_bytes(header.nbytes, "big") + message.payload

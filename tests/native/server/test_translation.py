@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tailrace.native.server.entities.match import Kind, MatchField, NamedField, key_plan
-from tailrace.native.server.entities.translation import MAX_NAME, Names, Room, Sdn, Translations
+from tailrace.native.server.entities.translation import MAX_BITS, MAX_NAME, Names, Room, Sdn, Translations
 from tailrace.p4rt.status import Code, P4RtError
 
 FRAME = bytes.fromhex("0000000000050000000000019999") + b"data"
@@ -102,6 +102,15 @@ def string_keys(rig, action: int = 3) -> None:
     rig.names = type(rig.names)(info)
 
 
+@pytest.fixture
+def strings(make_rig):
+    """A rig whose pipeline has them."""
+    rig = make_rig()
+    rig.primary()
+    string_keys(rig)
+    return rig
+
+
 def string_entry(rig, kind: int, key: bytes, value: bytes) -> p4r.Update:
     update = p4r.Update(type=p4r.Update.Type.ValueType(kind))
     entry = update.entity.table_entry
@@ -116,11 +125,9 @@ def string_entry(rig, kind: int, key: bytes, value: bytes) -> p4r.Update:
     return update
 
 
-def test_string_keys_and_parameters(make_rig):
+def test_string_keys_and_parameters(strings):
     """They are read as they were written, name the same entry again, and differ from each other."""
-    rig = make_rig()
-    rig.primary()
-    string_keys(rig)
+    rig = strings
     names = [b"Ethernet0", b"Ethernet1", b"", b"7", "größe".encode()]
     for name in names:
         assert rig.write(string_entry(rig, 1, name, b"red")) == [Code.OK]
@@ -134,22 +141,39 @@ def test_string_keys_and_parameters(make_rig):
     assert rig.write(string_entry(rig, 3, b"Ethernet9", b"red")) == [Code.NOT_FOUND]
 
 
-def test_all_values_of_a_type_are_taken(make_rig):
+def test_all_values_of_a_type_are_taken(strings):
     """value_t has 8 bits: with the 257th string there is no number left."""
-    rig = make_rig()
-    rig.primary()
-    string_keys(rig)
+    rig = strings
     for number in range(256):
         assert rig.write(string_entry(rig, 1, b"%d" % number, b"v%d" % number)) == [Code.OK]
     assert rig.write(string_entry(rig, 1, b"256", b"v256")) == [Code.RESOURCE_EXHAUSTED]
     assert rig.write(string_entry(rig, 1, b"256", b"v255")) == [Code.OK]
 
 
-def test_strings_keep_their_numbers_when_a_pipeline_is_reconciled(make_rig):
+def test_what_only_asks_takes_no_number(strings):
+    """Reads, deletions and packet-outs with strings that nobody wrote: a reader must not use them up."""
+    rig, stream = strings, strings.sessions[0]
+    for name in (b"nobody", b"", b"7", b"x" * 300, b"\xff"):
+        assert (
+            rig.write(string_entry(rig, 3, name, b"red"), string_entry(rig, 2, name, b"red"))
+            == [Code.NOT_FOUND] * 2
+        )
+        for priority in (0, 1):
+            wanted = string_entry(rig, 1, name, b"red").entity
+            wanted.table_entry.ClearField("action")
+            wanted.table_entry.priority = priority
+            assert rig.read(wanted) == []
+    names = rig.device._live.state.schema.types.sdn("name_t", 24).names
+    assert names.to_wire(b"somebody", "x") == 1
+    ports_as(rig, None)
+    send(rig, b"nobody")
+    assert stream.next().error.canonical_code == Code.INVALID_ARGUMENT
+    assert rig.device._live.state.schema.types.sdn("PortId_t", 9).names.to_wire(b"eth0", "x") == 1
+
+
+def test_strings_keep_their_numbers_when_a_pipeline_is_reconciled(strings):
     """The new pipeline reads the same strings, though others were written first, and removed."""
-    rig = make_rig()
-    rig.primary()
-    string_keys(rig)
+    rig = strings
     for name in (b"first", b"second", b"third"):
         assert rig.write(string_entry(rig, 1, name, b"red")) == [Code.OK]
     assert rig.write(string_entry(rig, 3, b"first", b"red")) == [Code.OK]
@@ -215,6 +239,15 @@ def test_all_types_share_the_room_for_strings():
             names.to_wire(b"z", "x")
         assert caught.value.code == Code.RESOURCE_EXHAUSTED
         assert names.to_wire(b"x", "x") == 1
+
+
+def test_strings_do_not_stand_for_very_wide_numbers():
+    """Decimal numbers of thousands of digits take Python long, or it refuses them."""
+    widest = types("t", None).sdn("t", MAX_BITS)
+    assert widest is not None
+    assert widest.to_sdn((1 << MAX_BITS) - 1).isdigit()
+    with pytest.raises(P4RtError, match="512 at most"):
+        types("t", None).sdn("t", MAX_BITS + 1)
 
 
 def test_one_type_has_one_width_in_the_program():

@@ -102,6 +102,7 @@ class KeyPlan:
     only_exact: bool
     full_mask: bytes
     required: int
+    named: bool
 
     def pack(self, matches: Iterable[p4r.FieldMatch]) -> PackedKey:
         """The packed key of an entry.
@@ -144,6 +145,20 @@ class KeyPlan:
         if self.only_exact:
             return PackedKey(b"".join(keys), self.full_mask, 0)
         return PackedKey(b"".join(keys), b"".join(masks), prefix_bits)
+
+    def look_up(self, matches: Sequence[p4r.FieldMatch]) -> PackedKey | None:
+        """The packed key of an entry that may be there; None: it names a string that stands for nothing.
+
+        Raises:
+            P4RtError: as `pack`.
+        """
+        for match in matches if self.named else ():
+            field = self.by_id.get(match.field_id, (0, None))[1]
+            if isinstance(field, NamedField):
+                part = match.exact if field.kind is _EXACT else match.optional
+                if field.names.known(part.value) is None:
+                    return None
+        return self.pack(matches)
 
     def unpack(self, packed: PackedKey, out: FieldMatches) -> None:
         """Appends the FieldMatch messages of a packed key to `out`, without those that do not care."""
@@ -213,6 +228,7 @@ def key_plan(what: str, fields: Sequence[MatchField]) -> KeyPlan:
         only_exact=all(field.kind is _EXACT for field in fields),
         full_mask=b"".join(b"\xff" * field.nbytes for field in fields),
         required=required,
+        named=any(isinstance(field, NamedField) for field in fields),
     )
 
 

@@ -58,9 +58,9 @@ class Table(Filled):
         if message.is_default_action:
             self._check_default_key(message)
             return self.default
-        packed = self.plan.key.pack(message.match)
+        packed = self.plan.key.look_up(message.match)
         self._check_priority(message.priority)
-        entry = self.entries.get(self.identity(packed, message.priority))
+        entry = None if packed is None else self.entries.get(self.identity(packed, message.priority))
         if entry is None:
             raise not_found(f"{self._what} has no such entry")
         return entry
@@ -108,7 +108,9 @@ class Table(Filled):
         return not action_id or (isinstance(target, ActionSpec) and target.plan.id == action_id)
 
     def _matching(self, message: p4r.TableEntry) -> Iterator[Entry | None]:
-        packed = self.plan.key.pack(message.match)
+        packed = self.plan.key.look_up(message.match)
+        if packed is None:
+            return
         if not self.plan.key.needs_priority or message.priority:
             yield self.entries.get(self.identity(packed, message.priority))
             return

@@ -17,6 +17,8 @@ from finsy.proto import p4t
 from tailrace.native.server.entities.bytestring import decode, encode
 from tailrace.p4rt.status import Code, P4RtError, invalid
 
+MAX_BITS = 512
+"""Bits of what strings stand for: a number is shown in decimal, which takes time for longer ones."""
 MAX_NAME = 256
 """Bytes of a string."""
 MAX_NAMES = 1 << 18
@@ -42,6 +44,14 @@ class Names:
         self._numbers: dict[bytes, int] = {}
         self._names: dict[int, bytes] = {}
         self._free = 1
+
+    def known(self, name: bytes) -> int | None:
+        """The number of a string, which must have one, or be one: for what asks, and writes nothing."""
+        found = self._numbers.get(name)
+        if found is None and len(name) <= MAX_NAME:
+            found = self._own(name)
+            return None if found in self._names else found
+        return found
 
     def to_wire(self, name: bytes, what: str) -> int:
         """The number of a string, which it keeps.
@@ -83,7 +93,7 @@ class Names:
         if not name:
             return 0
         # canonical, so that "07" is another string than "7"
-        if name.isdigit() and len(name) <= len(str(1 << self.bits)) and name == b"%d" % int(name):
+        if name.isdigit() and name == b"%d" % int(name):
             number = int(name)
             return None if number >> self.bits else number
         return None
@@ -150,6 +160,10 @@ class Translations:
         if found is None:
             return None
         if found.WhichOneof("sdn_type") == "sdn_string":
+            if bits > MAX_BITS:
+                raise invalid(
+                    f"P4Info: type {type_name} has {bits} bits; strings stand for {MAX_BITS} at most"
+                )
             names = self._names.setdefault(type_name, Names(type_name, bits, self._room))
             if names.bits != bits:
                 raise invalid(
