@@ -41,7 +41,8 @@ def parse_action(
     """The call that an Action message asks for; `owner` is the table or profile that has `actions`.
 
     Raises:
-        P4RtError: INVALID_ARGUMENT, OUT_OF_RANGE or, for an action outside of its scope, PERMISSION_DENIED.
+        P4RtError: INVALID_ARGUMENT, also for what an @action_restriction forbids, OUT_OF_RANGE or, for an
+            action outside of its scope, PERMISSION_DENIED.
     """
     plan = actions.get(action.action_id)
     if plan is None:
@@ -55,6 +56,8 @@ def parse_action(
     if len(action.params) != len(params):
         raise _wrong_params(action, plan)
     if not params:
+        if plan.restriction is not None:
+            plan.restriction.check(())
         return ActionSpec(plan, ActionCall(plan.index, ()))
     data = [-1] * len(params)
     for given in action.params:
@@ -71,6 +74,8 @@ def parse_action(
         data[param.position] = number
     if -1 in data:
         raise _wrong_params(action, plan)
+    if plan.restriction is not None:
+        plan.restriction.check(data)
     return ActionSpec(plan, ActionCall(plan.index, tuple(data)))
 
 

@@ -17,6 +17,13 @@ from finsy.proto import p4i
 from tailrace.native.compiler.model import Model
 from tailrace.native.server.entities.match import KeyPlan, Kind, MatchField, NamedField, key_plan
 from tailrace.native.server.entities.p4types import TypePlan, plan_of
+from tailrace.native.server.entities.restrictions import (
+    ActionRestriction,
+    EntryRestriction,
+    Texts,
+    action_restriction,
+    entry_restriction,
+)
 from tailrace.native.server.entities.translation import Names, Sdn, Translations
 from tailrace.p4rt.status import Code, P4RtError, invalid
 
@@ -55,6 +62,7 @@ class ActionPlan:
     scope: int
     params: dict[int, ParamPlan]
     ordered: tuple[ParamPlan, ...]
+    restriction: ActionRestriction | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +149,7 @@ class TablePlan:
     idle_timeout: bool
     counter: int
     meter: MeterPlan | None
+    restriction: EntryRestriction | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +158,7 @@ class Schema:
 
     `absent`: what P4Info has and the program has not, as messages call it. `forms`, `met`: what has been
     written to its tables, on any switch; `met` by the number of the message (`id`). `types`: the translated
-    ones, which all switches share, too.
+    ones, which all switches share, too. `texts`: the constraints of P4Info.
     """
 
     info: p4i.P4Info
@@ -165,6 +174,7 @@ class Schema:
     absent: dict[int, str] = field(default_factory=dict)
     forms: dict[int, Forms] = field(default_factory=dict)
     met: dict[int, Met] = field(default_factory=dict)
+    texts: Texts = field(default_factory=Texts)
 
 
 def build_schema(info: p4i.P4Info, model: Model, *, lenient: bool = False) -> Schema:
@@ -311,11 +321,11 @@ def _sdn(what: str, bitwidth: int, type_name: str, types: Translations, bits: in
 def _action_plan(
     ref: p4i.ActionRef,
     table: str,
-    types: Translations,
-    model: Model,
+    schema: Schema,
     uses: tuple[int, ...],
     actions: dict[int, p4i.Action],
 ) -> ActionPlan:
+    types, model = schema.types, schema.model
     action = actions.get(ref.id)
     if action is None:
         raise invalid(f"P4Info: table '{table}' names action id {ref.id}, which P4Info does not have")
@@ -335,7 +345,8 @@ def _action_plan(
     by_id = {param.id: param for param in params}
     if len(by_id) != len(params):
         raise invalid(f"P4Info: action '{name}' has parameters with the same id")
-    return ActionPlan(ref.id, name, index, ref.scope, by_id, tuple(params))
+    restriction = action_restriction(action, [(p.name, p.bits, p.names) for p in params], schema.texts)
+    return ActionPlan(ref.id, name, index, ref.scope, by_id, tuple(params), restriction)
 
 
 _KINDS = {
@@ -410,14 +421,15 @@ def _table(
         elif found.meter is not None:
             spec = meters[resource]
             meter = MeterPlan(resource, spec.preamble.name, found.meter, 0, spec.spec.type)
-    refs = (_action_plan(ref, name, schema.types, model, found.actions, actions) for ref in table.action_refs)
+    refs = (_action_plan(ref, name, schema, found.actions, actions) for ref in table.action_refs)
+    plan = key_plan(what, fields)
     return TablePlan(
         id=table.preamble.id,
         name=name,
         index=found.index,
         # p4c sizes a table with initial entries by their number, P4Info as the program says
         size=max(table.size, found.max_size) if found.entries else found.max_size,
-        key=key_plan(what, fields),
+        key=plan,
         actions={ref.id: ref for ref in refs},
         profile=profile,
         is_const=table.is_const_table,
@@ -425,6 +437,7 @@ def _table(
         idle_timeout=table.idle_timeout_behavior == p4i.Table.NOTIFY_CONTROL,
         counter=counter,
         meter=meter,
+        restriction=entry_restriction(table, plan, schema.texts),
     )
 
 
@@ -441,7 +454,7 @@ def _profile(profile: p4i.ActionProfile, schema: Schema, actions: dict[int, p4i.
             uses = next((t.actions for t in model.tables if t.name == table.preamble.name), ())
             for ref in table.action_refs:
                 if ref.scope != p4i.ActionRef.DEFAULT_ONLY and ref.id not in plans:
-                    plans[ref.id] = _action_plan(ref, table.preamble.name, schema.types, model, uses, actions)
+                    plans[ref.id] = _action_plan(ref, table.preamble.name, schema, uses, actions)
     by_members = profile.WhichOneof("selector_size_semantics") == "sum_of_members"
     return ProfilePlan(
         id=profile.preamble.id,

@@ -140,6 +140,8 @@ class Table(Filled):
             packed = self.plan.key.pack(message.match)
             self._check_priority(message.priority)
             rates, octets = self._check_attributes(message), message.action.SerializeToString()
+            if self.plan.restriction is not None:
+                self.plan.restriction.check(packed, message.priority)
             known = self._forms.call(octets)
             if known is None:
                 spec = self._target(message)
@@ -192,6 +194,8 @@ class Table(Filled):
             target = self._target(message)
             if target is None:
                 raise invalid(f"{self._what}: an entry needs an action")
+            if plan.restriction is not None:
+                plan.restriction.check(packed, priority)
             if isinstance(target, ActionSpec):
                 form = Form(packed, target, rates)
                 self._forms.keep(octets, form)
@@ -222,6 +226,8 @@ class Table(Filled):
             )
         rates = self._check_attributes(message)
         target = self._target(message)
+        if self.plan.restriction is not None:  # the program's own entries were not asked
+            self.plan.restriction.check(entry.packed, entry.priority)
         before = (entry.target, entry.metadata, entry.controller_metadata, entry.timeout_ns)
         after = (
             target or entry.target,

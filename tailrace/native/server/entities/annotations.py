@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Annotations of P4Info as p4c writes them: `@name(...)` as in the program, or `@name[...]` parsed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Protocol
+
+from finsy.proto import p4t
+
+_STRING = re.compile(r'\s*"((?:[^"\\]|\\.)*)"', re.DOTALL)
+_ESCAPE = re.compile(r'\\(["\\nrt])')
+_ESCAPED = {"n": "\n", "r": "\r", "t": "\t"}
+
+
+class Annotated(Protocol):
+    """A preamble, a match field, a parameter: what can be annotated."""
+
+    @property
+    def annotations(self) -> Iterable[str]: ...
+
+    @property
+    def structured_annotations(self) -> Iterable[p4t.StructuredAnnotation]: ...
+
+
+def _bodies(entity: Annotated, name: str) -> Iterator[str]:
+    """What stands between the parentheses of each annotation of that name."""
+    for annotation in entity.annotations:
+        text = annotation.strip()
+        rest = text[len(name) + 1 :].lstrip()
+        if text.startswith(f"@{name}") and (not rest or rest[0] == "("):
+            yield rest[1:-1] if rest.endswith(")") else rest[1:]
+
+
+def _structured(entity: Annotated, name: str) -> Iterator[list[tuple[str, str]]]:
+    for annotation in entity.structured_annotations:
+        if annotation.name == name:
+            pairs = [(pair.key, pair.value.string_value) for pair in annotation.kv_pair_list.kv_pairs]
+            yield pairs or [("", one.string_value) for one in annotation.expression_list.expressions]
+
+
+def texts(entity: Annotated, name: str) -> Iterator[str | None]:
+    """The text of each annotation whose argument is one; strings side by side are its lines.
+
+    None: it has another argument.
+    """
+    for body in _bodies(entity, name):
+        yield _text(body)
+    for pairs in _structured(entity, name):
+        yield "\n".join(value for _, value in pairs) if pairs else None
+
+
+def _text(body: str) -> str | None:
+    lines, at = [], 0
+    body = body.strip()
+    while at < len(body):
+        found = _STRING.match(body, at)
+        if found is None:
+            return None
+        lines.append(_ESCAPE.sub(lambda m: _ESCAPED.get(m[1], m[1]), found[1]))
+        at = found.end()
+    return "\n".join(lines) if lines else None
+
+
+def names(entity: Annotated, name: str, keys: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """The arguments of each annotation that takes names; of a structured one `keys` gives their order.
+
+    p4c puts blanks between the tokens of a name, and quotes around it or not.
+    """
+    for body in _bodies(entity, name):
+        yield tuple("".join(part.split()).strip('"') for part in body.split(","))
+    for pairs in _structured(entity, name):
+        given = dict(pairs)
+        yield tuple(given[key] for key in keys if key in given) or tuple(value for _, value in pairs)

@@ -1,0 +1,425 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The language of @entry_restriction and @action_restriction: parsed and typed once, then asked of entries.
+
+Source: p4lang/p4-constraints, docs/language-specification.md; what that leaves open (conversions, a `;` at
+the end) is as its type checker and interpreter have it. Loosest first: `;`, `->`, `||`, `&&`, comparisons,
+`!` and `-`, `::`. Integers of the text are of any size; compared with a bit<W> they are taken modulo 2^W, and
+compared with a key they are the exact match of it. Beyond that, a string (sdn_string) compares with 0, the
+empty one: p4-constraints reads strings as numbers of no width, and SAI's programs write `vrf_id != 0`.
+
+Whoever sets the pipeline writes the text: nesting, tokens and digits are bounded, and nothing is evaluated
+but the closures made here.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import operator
+import re
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from tailrace.p4rt.status import P4RtError, invalid
+
+MAX_TOKENS = 4096
+"""Of one constraint: it is asked of every entry that is written."""
+MAX_NESTING = 32
+"""Parentheses within each other."""
+MAX_DIGITS = 1024
+"""Of a number; decimal numbers of thousands of digits take Python long, or it refuses them."""
+
+_TOKEN = re.compile(
+    r"(?P<skip>[ \t\r\n\f]+|//[^\r\n]*|/\*.*?\*/)"
+    r"|(?P<sign>&&|\|\||->|::|==|!=|>=|<=|[!()<>.;-])"
+    r"|(?P<word>[A-Za-z_][A-Za-z0-9_]*)"
+    r"|(?P<number>0[xX][0-9a-fA-F]+|0[bB][01]+|0[oO][0-7]+|(?:0[dD])?[0-9]+)"
+    r"|(?P<string>'[^']*')",
+    re.DOTALL,
+)
+_BASES = {"0x": 16, "0b": 2, "0o": 8, "0d": 10}
+_MAC = re.compile(r"[0-9a-fA-F]{2}(?::[0-9a-fA-F]{2}){5}")
+
+_COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+_IMPLIES, _COMPARES, _TIGHTEST = 2, 5, 6
+_LEVELS = {";": 1, "->": _IMPLIES, "||": 3, "&&": 4, **dict.fromkeys(_COMPARISONS, _COMPARES)}
+
+Value = Any
+"""What a node has: a bool, an int, the bytes of a string, or the two parts of a match."""
+Values = Sequence[Value]
+
+
+class Type(NamedTuple):
+    """A type of the language: bool, int, bit or string; or a match of W bits or of strings."""
+
+    kind: str
+    bits: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.kind}<{self.bits}>" if self.kind in _WITH_BITS else self.kind
+
+
+BOOL, INT, STRING = Type("bool"), Type("int"), Type("string")
+EXACT_STRING, OPTIONAL_STRING = "exact string", "optional string"
+_MATCHES = {"exact", "ternary", "lpm", "range", "optional"}
+_STRINGS = {"string", EXACT_STRING, OPTIONAL_STRING}
+_WITH_BITS = {*_MATCHES, "bit"}
+_ORDERED = {"int", "bit", "exact"}
+
+_PARTS: dict[str, dict[str, tuple[int, str]]] = {
+    "exact": {"value": (0, "bit")},
+    "ternary": {"value": (0, "bit"), "mask": (1, "bit")},
+    "optional": {"value": (0, "bit"), "mask": (1, "bit")},
+    "lpm": {"value": (0, "bit"), "prefix_length": (1, "int")},
+    "range": {"low": (0, "bit"), "high": (1, "bit")},
+    EXACT_STRING: {"value": (0, "string")},
+    OPTIONAL_STRING: {"value": (0, "string"), "mask": (1, "bit")},
+}
+"""What `::` finds in a match: which of its two values, of which type."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What a constraint may name: keys or parameters (`what`), and attributes; by name: place and type."""
+
+    what: str
+    names: Mapping[str, tuple[int, Type]]
+    attributes: Mapping[str, tuple[int, Type]]
+
+
+@dataclass(frozen=True, slots=True)
+class Conjunct:
+    """A part of a constraint, all of which have to hold; `names` it speaks of, attributes with `::`."""
+
+    text: str
+    names: tuple[str, ...]
+    holds: Callable[[Values], bool]
+
+
+class _Token(NamedTuple):
+    kind: str
+    text: str
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Node:
+    """An expression: its type, what it is for given values, its tokens; `literal`: a number of the text."""
+
+    type: Type
+    value: Callable[[Values], Value]
+    first: int
+    last: int
+    parts: tuple[_Node, ...] = ()
+    literal: int | None = None
+
+
+def parse(text: str, scope: Scope, what: str) -> list[Conjunct]:
+    """The parts of a constraint.
+
+    Args:
+        what: names the constraint in errors.
+
+    Raises:
+        P4RtError: INVALID_ARGUMENT, with the place of the error and what is allowed there.
+    """
+    return list(_Parser(text, scope, what).conjuncts())
+
+
+class _Parser:
+    def __init__(self, text: str, scope: Scope, what: str) -> None:
+        self._text, self._scope, self._what = text, scope, what
+        self._tokens = list(self._split())
+        self._at = self._nesting = 0
+        self._named: list[tuple[int, str]] = []  # by their first token
+
+    # ---- tokens ----
+
+    def _split(self) -> Iterator[_Token]:
+        at = count = 0
+        while at < len(self._text):
+            found = _TOKEN.match(self._text, at)
+            if found is None:
+                raise self._error(at, f"unexpected '{self._text[at]}'")
+            kind = found.lastgroup
+            if kind != "skip" and kind is not None:
+                count += 1
+                if count > MAX_TOKENS:
+                    raise self._error(at, f"more than {MAX_TOKENS} tokens")
+                yield _Token(kind, found[0], at)
+            at = found.end()
+        yield _Token("end", "the end", at)
+
+    def _error(self, at: int, message: str) -> P4RtError:
+        before = self._text[:at].splitlines() or [""]
+        if self._text[:at].endswith(("\n", "\r")):
+            before.append("")
+        return invalid(f"{self._what}, line {len(before)}, column {len(before[-1]) + 1}: {message}")
+
+    def _unexpected(self, token: _Token, expected: str) -> P4RtError:
+        return self._error(token.at, f"expected {expected}, not '{token.text[:40]}'")
+
+    @property
+    def _next(self) -> _Token:
+        return self._tokens[self._at]
+
+    def _take(self) -> _Token:
+        token = self._next
+        if token.kind != "end":
+            self._at += 1
+        return token
+
+    def _sees(self, sign: str) -> bool:
+        return self._next.kind == "sign" and self._next.text == sign
+
+    def _expect(self, sign: str) -> None:
+        if not self._sees(sign):
+            raise self._unexpected(self._next, f"'{sign}'")
+        self._take()
+
+    def _word(self, expected: str) -> str:
+        token = self._take()
+        if token.kind != "word":
+            raise self._unexpected(token, expected)
+        return token.text
+
+    # ---- the grammar ----
+
+    def conjuncts(self) -> Iterator[Conjunct]:
+        """Parses everything."""
+        whole = self._expression(0)
+        if self._next.kind != "end":
+            raise self._unexpected(self._next, "an operator or the end")
+        self._want(BOOL, whole)
+        for part in _flat(whole):
+            begin = bisect_left(self._named, (part.first, ""))
+            end = bisect_left(self._named, (part.last, ""))
+            names = dict.fromkeys(name for _, name in self._named[begin:end])
+            yield Conjunct(self._shown(part), tuple(names), part.value)
+
+    def _shown(self, node: _Node) -> str:
+        """The text of a node without comments."""
+        tokens = self._tokens[node.first : node.last]
+        spaced = (f" {t.text} " if t.kind == "sign" and t.text in _LEVELS else t.text for t in tokens)
+        return "".join(spaced)
+
+    def _expression(self, above: int) -> _Node:
+        left = self._unary()
+        while self._next.kind == "sign" and (level := _LEVELS.get(self._next.text, 0)) > above:
+            sign = self._take()
+            if sign.text == ";" and self._ends():
+                break
+            if level in (_IMPLIES, _COMPARES):
+                right = self._expression(level)
+                if self._next.kind == "sign" and _LEVELS.get(self._next.text) == level:
+                    raise self._error(
+                        self._next.at, "needs parentheses: which of the two operators is first?"
+                    )
+                left = self._implies(left, right) if level == _IMPLIES else self._compare(left, sign, right)
+            else:
+                left = self._chain(left, sign.text, level)
+        return left
+
+    def _ends(self) -> bool:
+        return self._next.kind == "end" or self._sees(")")
+
+    def _chain(self, left: _Node, sign: str, level: int) -> _Node:
+        """Operands with the same operator between them, in one node, however many they are."""
+        parts = [left, self._expression(level)]
+        while self._sees(sign):
+            self._take()
+            if sign == ";" and self._ends():
+                break
+            parts.append(self._expression(level))
+        for part in parts:
+            self._want(BOOL, part)
+        values = tuple(part.value for part in parts)
+        if sign == "||":
+            return _Node(BOOL, lambda v: any(value(v) for value in values), left.first, parts[-1].last)
+        return _Node(
+            BOOL, lambda v: all(value(v) for value in values), left.first, parts[-1].last, tuple(parts)
+        )
+
+    def _implies(self, left: _Node, right: _Node) -> _Node:
+        self._want(BOOL, left)
+        self._want(BOOL, right)
+        if_, then = left.value, right.value
+        return _Node(BOOL, lambda v: not if_(v) or then(v), left.first, right.last)
+
+    def _unary(self) -> _Node:
+        first, signs = self._at, []
+        while self._sees("!") or self._sees("-"):
+            signs.append(self._take().text)
+        node = self._postfix()
+        for sign in reversed(signs):
+            self._want(BOOL if sign == "!" else INT, node)
+        if len(signs) % 2 == 0:  # all are the same, for the types fit
+            return node
+        value = node.value
+        if signs[0] == "!":
+            return _Node(BOOL, lambda v: not value(v), first, node.last)
+        literal = None if node.literal is None else -node.literal
+        return _Node(INT, lambda v: -value(v), first, node.last, literal=literal)
+
+    def _postfix(self) -> _Node:
+        node = self._primary()
+        while self._sees("::"):
+            at = self._take().at
+            parts = _PARTS.get(node.type.kind, {})
+            name = self._word("the name of a part")
+            if name not in parts:
+                has = f"has {', '.join(parts)}" if parts else "has no parts"
+                raise self._error(at, f"a value of type {node.type} {has}, not '{name}'")
+            index, kind = parts[name]
+            value = node.value
+            type_ = Type(kind, node.type.bits if kind == "bit" else 0)
+            node = _Node(type_, _part(value, index), node.first, self._at)
+        return node
+
+    def _primary(self) -> _Node:
+        first, token = self._at, self._take()
+        if token.kind == "number":
+            return self._constant(INT, self._number(token), first)
+        if token.kind == "word":
+            if token.text in ("true", "false"):
+                return self._constant(BOOL, token.text == "true", first)
+            return self._address(token, first) if self._sees("(") else self._name(token, first)
+        if token.kind == "sign" and token.text == "::":
+            name = self._word("the name of an attribute")
+            return self._found(name, self._scope.attributes, "attribute", token, first)
+        if token.kind == "sign" and token.text == "(":
+            self._nesting += 1
+            if self._nesting > MAX_NESTING:
+                raise self._error(token.at, f"more than {MAX_NESTING} parentheses within each other")
+            node = self._expression(0)
+            self._expect(")")
+            self._nesting -= 1
+            return _Node(node.type, node.value, first, self._at, node.parts, node.literal)
+        raise self._unexpected(
+            token, f"a {self._scope.what}, a number, 'true', 'false', '(', '!', '-' or '::'"
+        )
+
+    def _constant(self, type_: Type, constant: int, first: int) -> _Node:
+        literal = constant if type_ == INT else None
+        return _Node(type_, lambda _: constant, first, self._at, literal=literal)
+
+    def _number(self, token: _Token) -> int:
+        if len(token.text) > MAX_DIGITS:
+            raise self._error(token.at, f"a number of more than {MAX_DIGITS} digits")
+        base = _BASES.get(token.text[:2].lower())
+        return int(token.text[2:], base) if base else int(token.text)
+
+    def _name(self, token: _Token, first: int) -> _Node:
+        words = [token.text]
+        while self._sees("."):
+            self._take()
+            words.append(self._word("a name behind '.'"))
+        return self._found(".".join(words), self._scope.names, self._scope.what, token, first)
+
+    def _found(
+        self, name: str, known: Mapping[str, tuple[int, Type]], what: str, token: _Token, first: int
+    ) -> _Node:
+        if name not in known:
+            allowed = f"one of {', '.join(known)}" if known else "there is none"
+            raise self._error(token.at, f"no {what} '{name}': {allowed}")
+        index, type_ = known[name]
+        self._named.append((first, name if token.kind == "word" else f"::{name}"))
+        return _Node(type_, lambda v: v[index], first, self._at)
+
+    def _address(self, token: _Token, first: int) -> _Node:
+        self._take()
+        text = self._take()
+        if text.kind != "string":
+            raise self._unexpected(text, "an address in single quotes")
+        self._expect(")")
+        given = text.text[1:-1]
+        try:
+            if token.text == "ipv4":
+                return self._constant(INT, int(ipaddress.IPv4Address(given)), first)
+            if token.text == "ipv6" and "%" not in given:
+                return self._constant(INT, int(ipaddress.IPv6Address(given)), first)
+            if token.text == "mac" and _MAC.fullmatch(given):
+                return self._constant(INT, int(given.replace(":", ""), 16), first)
+        except ipaddress.AddressValueError:
+            pass
+        if token.text not in ("ipv4", "ipv6", "mac"):
+            raise self._error(token.at, f"expected ipv4, ipv6 or mac before '(', not '{token.text}'")
+        raise self._error(text.at, f"'{given[:50]}' is no {token.text} address")
+
+    # ---- types ----
+
+    def _want(self, type_: Type, node: _Node) -> None:
+        if node.type != type_:
+            raise self._error(
+                self._tokens[node.first].at, f"expected a {type_}, not a value of type {node.type}"
+            )
+
+    def _compare(self, left: _Node, sign: _Token, right: _Node) -> _Node:
+        compare = _COMPARISONS[sign.text]
+        if left.type.kind in _STRINGS or right.type.kind in _STRINGS:
+            return self._compare_string(left, sign, right)
+        common = _common(left.type, right.type)
+        if common is None:
+            raise self._error(sign.at, f"'{sign.text}' between {left.type} and {right.type}, which differ")
+        if sign.text not in ("==", "!=") and common.kind not in _ORDERED:
+            raise self._error(sign.at, f"'{sign.text}' between values of type {common}, which have no order")
+        one, other = _cast(left, common), _cast(right, common)
+        return _Node(BOOL, lambda v: compare(one(v), other(v)), left.first, right.last)
+
+    def _compare_string(self, left: _Node, sign: _Token, right: _Node) -> _Node:
+        string, zero = (left, right) if left.type.kind in _STRINGS else (right, left)
+        if zero.literal != 0 or sign.text not in ("==", "!="):
+            raise self._error(
+                sign.at, "a string (sdn_string) can only be compared by == or != with 0, the empty string"
+            )
+        value, kind, equal = string.value, string.type.kind, sign.text == "=="
+        if kind == "string":
+            return _Node(BOOL, lambda v: (value(v) == b"") is equal, left.first, right.last)
+        return _Node(
+            BOOL, lambda v: (value(v)[0] == b"" and value(v)[1] != 0) is equal, left.first, right.last
+        )
+
+
+def _part(match: Callable[[Values], Value], index: int) -> Callable[[Values], Value]:
+    return lambda v: match(v)[index]
+
+
+def _common(left: Type, right: Type) -> Type | None:
+    """The type to which both can be converted: int to any number, bit<W> to a match of W bits."""
+    if left == right:
+        return left
+    for low, high in ((left, right), (right, left)):
+        if low == INT and high.kind in _WITH_BITS:
+            return high
+        if low.kind == "bit" and high.kind in _MATCHES and low.bits == high.bits:
+            return high
+    return None
+
+
+def _cast(node: _Node, target: Type) -> Callable[[Values], Value]:
+    value = node.value
+    if node.type == target:
+        return value
+    full = (1 << target.bits) - 1
+    kind = target.kind
+    if kind == "bit":
+        return lambda v: value(v) & full
+    if kind == "range":
+        return lambda v: (value(v) & full,) * 2
+    second = target.bits if kind == "lpm" else full
+    return lambda v: (value(v) & full, second)
+
+
+def _flat(node: _Node) -> Iterator[_Node]:
+    if not node.parts:
+        yield node
+    for part in node.parts:
+        yield from _flat(part)
