@@ -9,7 +9,7 @@ switch.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from finsy.proto import p4r
@@ -24,6 +24,7 @@ from tailrace.native.server.memory import Account, Memory, array_bytes
 from tailrace.native.server.not_compiled import refusal
 from tailrace.native.server.packetio import PacketIo
 from tailrace.native.server.reconcile import transfer
+from tailrace.native.server.roles import Roles
 from tailrace.native.server.state import Result, State
 from tailrace.native.server.statistics import statistics
 from tailrace.p4rt.requests import election_of
@@ -345,7 +346,7 @@ class Device:
             P4RtError: the request is refused, or an entity; some may have been added.
         """
         self.authorize(request)
-        self._state().fill(entities)
+        self._state().fill(entities, request.role)
 
     def writing(self, request: p4r.WriteRequest, results: list[Result]) -> Work:
         """The same in steps, between which others may write, unless the batch is one to be taken back.
@@ -356,11 +357,11 @@ class Device:
         self.authorize(request)
         state = self._state()
         if request.atomicity == p4r.WriteRequest.CONTINUE_ON_ERROR:
-            steps = state.write(request.updates, results)
+            steps = state.write(request.updates, results, request.role)
         elif request.atomicity == p4r.WriteRequest.ROLLBACK_ON_ERROR:
-            steps = state.write_all_or_none(request.updates, results)
+            steps = state.write_all_or_none(request.updates, results, request.role)
         elif request.atomicity == p4r.WriteRequest.DATAPLANE_ATOMIC:
-            steps = self._at_once(state, request.updates, results)
+            steps = self._at_once(state, request, results)
         else:
             raise invalid(f"atomicity {request.atomicity} is not known")
         try:
@@ -374,16 +375,14 @@ class Device:
                 raise
             results += [error] * (len(request.updates) - len(results))
 
-    def _at_once(self, state: State, updates: Sequence[p4r.Update], results: list[Result]) -> Work:
+    def _at_once(self, state: State, request: p4r.WriteRequest, results: list[Result]) -> Work:
         """All updates or none, between two packets."""
         with state.context.switch.between_packets():
-            work = sum(state.write_all_or_none(updates, results))
+            work = sum(state.write_all_or_none(request.updates, results, request.role))
         yield work
 
     def read(self, request: p4r.ReadRequest) -> tuple[list[p4r.ReadResponse], list[Result]]:
         """Carries out a Read: the responses, and what became of each request in it.
-
-        Every role has the full pipeline, so the role filters nothing.
 
         Raises:
             P4RtError: the whole request is refused.
@@ -400,7 +399,7 @@ class Device:
         """
         self.check_device(request.device_id)
         state = self._state()
-        for response in state.read(request.entities, results):
+        for response in state.read(request.entities, results, request.role):
             yield response
             self._still(state)
 
@@ -410,6 +409,11 @@ class Device:
             raise P4RtError(Code.ABORTED, "another pipeline was set meanwhile")
 
     # ---- events of the data plane, which concern the live pipeline ----
+
+    @property
+    def roles(self) -> Roles | None:
+        """Who is told what; None: everyone everything."""
+        return None if self._live is None else self._live.prepared.schema.roles
 
     def port_changed(self, port: int, *, up: bool) -> None:
         """Notes that a port went up or down."""

@@ -14,6 +14,7 @@ import time
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from concurrent.futures import Executor
+from itertools import groupby
 from types import TracebackType
 from typing import Any, NoReturn, Protocol, TypeVar
 
@@ -24,7 +25,7 @@ from google.protobuf.message import Message
 
 from tailrace.native.runtime import StateError
 from tailrace.native.runtime.types import PortError
-from tailrace.native.server.arbitration import Client, Notices
+from tailrace.native.server.arbitration import DEFAULT_ROLE, Client, Notices
 from tailrace.native.server.calls import received, undisturbed
 from tailrace.native.server.context import from_state_error, in_slices
 from tailrace.native.server.device import Device, Pipeline, capabilities, failed
@@ -270,13 +271,18 @@ class P4RuntimeService:
     def _handle_other(self, stream: Stream, kind: str | None, message: p4r.StreamMessageRequest) -> None:
         if kind in ("packet", "digest_ack") and not self.device.arbiter.is_primary(stream.client):
             raise P4RtError(Code.PERMISSION_DENIED, "the client is not the primary of its role")
+        roles, role = self.device.roles, stream.client.role or DEFAULT_ROLE
         if kind == "packet":
+            if roles is not None:
+                roles.check(role, roles.packet_out)
             frame = self.device.packet_out(message.packet)
             try:
                 self._data_plane.send_packet_out(frame)
             except PortError as error:
                 raise P4RtError(Code.INVALID_ARGUMENT, str(error)) from error
         elif kind == "digest_ack":
+            if roles is not None:
+                roles.check(role, message.digest_ack.digest_id)
             self.device.acknowledge(message.digest_ack)
         elif kind == "other":
             raise P4RtError(Code.UNIMPLEMENTED, "other stream messages are not supported")
@@ -289,25 +295,27 @@ class P4RuntimeService:
             if stream is not None:
                 stream.send(p4r.StreamMessageResponse(arbitration=update))
 
-    def _offer(self, message: p4r.StreamMessageResponse) -> None:
-        """Sends a notification to the primaries of all roles: each role has the full pipeline."""
-        octets = message.SerializeToString()
+    def _offer(self, message: p4r.StreamMessageResponse, owner: int = 0) -> None:
+        """Sends a notification to the primaries of all roles that have what it is about."""
+        octets, roles = message.SerializeToString(), self.device.roles
         for client in self.device.arbiter.primaries():
-            self.streams[client].offer(octets)
+            if roles is None or roles.allows(client.role or DEFAULT_ROLE, owner):
+                self.streams[client].offer(octets)
 
     # ---- events ----
 
     def deliver_events(self) -> None:
         """Sends the packet-ins and the digest lists that wait in the data plane; of many, some later."""
+        roles = self.device.roles
         if not self._frames:
             self._frames.extend(self._data_plane.packet_ins())
         for _ in range(min(len(self._frames), PACKETS_AT_ONCE)):
             packet = self.device.packet_in(self._frames.popleft())
             if packet is not None:
-                self._offer(p4r.StreamMessageResponse(packet=packet))
+                self._offer(p4r.StreamMessageResponse(packet=packet), 0 if roles is None else roles.packet_in)
         for digest in self.device.digest_lists(self._data_plane.now_ns()):
             digest.timestamp = self._clock()
-            self._offer(p4r.StreamMessageResponse(digest=digest))
+            self._offer(p4r.StreamMessageResponse(digest=digest), digest.digest_id)
         if self._frames:
             asyncio.get_running_loop().call_soon(self.deliver_events)
 
@@ -319,11 +327,11 @@ class P4RuntimeService:
     def deliver_idle(self) -> None:
         """Sends the idle timeouts that have run out."""
         entries = self.device.idle_entries(self._data_plane.now_ns())
-        if entries:
+        for table_id, found in groupby(entries, key=lambda entry: entry.table_id if self.device.roles else 0):
             response = p4r.StreamMessageResponse()
             response.idle_timeout_notification.timestamp = self._clock()
-            response.idle_timeout_notification.table_entry.extend(entries)
-            self._offer(response)
+            response.idle_timeout_notification.table_entry.extend(found)
+            self._offer(response, table_id)
 
 
 class Behaviours(Protocol):

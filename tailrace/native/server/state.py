@@ -38,21 +38,8 @@ from tailrace.native.server.entities.reader import (
 )
 from tailrace.native.server.entities.schema import Schema, absent
 from tailrace.native.server.entities.tables import Table, check_counter
+from tailrace.native.server.roles import owner_of
 from tailrace.p4rt.status import Code, P4RtError, exhausted, invalid, not_found
-
-_OWNER_IDS = {
-    "table_entry": ("table_id",),
-    "direct_counter_entry": ("table_entry", "table_id"),
-    "direct_meter_entry": ("table_entry", "table_id"),
-    "action_profile_member": ("action_profile_id",),
-    "action_profile_group": ("action_profile_id",),
-    "counter_entry": ("counter_id",),
-    "meter_entry": ("meter_id",),
-    "register_entry": ("register_id",),
-    "value_set_entry": ("value_set_id",),
-    "digest_entry": ("digest_id",),
-}
-"""Where the kinds of entities say what they belong to."""
 
 Result = P4RtError | None
 """What became of one update or request: None is success."""
@@ -172,23 +159,25 @@ class State:
 
     # ---- Write ----
 
-    def write(self, updates: Iterable[p4r.Update], results: list[Result]) -> Work:
+    def write(self, updates: Iterable[p4r.Update], results: list[Result], role: str = "") -> Work:
         """Applies each update on its own, in order (CONTINUE_ON_ERROR).
 
         Args:
             results: gets what became of each update.
+            role: of whom writes.
         """
         for update in updates:
-            result = yield from self._apply(update, None)
+            result = yield from self._apply(update, None, role)
             results.append(result)
 
-    def write_all_or_none(self, updates: Sequence[p4r.Update], results: list[Result]) -> Work:
+    def write_all_or_none(self, updates: Sequence[p4r.Update], results: list[Result], role: str = "") -> Work:
         """Applies the updates in order; when one fails, the state is as before (ROLLBACK_ON_ERROR).
 
         Also when it is closed before its end. What was taken back, or not tried, is reported as ABORTED.
 
         Args:
             results: gets what became of each update, at the end.
+            role: of whom writes.
 
         Raises:
             P4RtError: RESOURCE_EXHAUSTED: too many updates.
@@ -200,7 +189,7 @@ class State:
         done = False
         try:
             for position, update in enumerate(updates):
-                error = yield from self._apply(update, undo)
+                error = yield from self._apply(update, undo, role)
                 if error is not None:
                     results += [P4RtError(Code.ABORTED, "rolled back: another update failed")] * len(updates)
                     results[position] = error
@@ -212,17 +201,21 @@ class State:
                 for step in reversed(undo):
                     step()
 
-    def fill(self, entities: Iterable[p4r.Entity]) -> None:
+    def fill(self, entities: Iterable[p4r.Entity], role: str = "") -> None:
         """Adds entities as a Write that inserts them does, the plain entries of each table at once.
 
         Args:
             entities: kept, and never to be changed.
+            role: of whom writes.
 
         Raises:
             P4RtError: one is refused; some may have been added.
         """
         met, plain = self.schema.met, dict[int, list[Plain]]()
+        roles = self.schema.roles
         for entity in entities:
+            if roles is not None:
+                roles.check(role, owner_of(entity))
             found = (met.get(id(entity)) or self._meet(entity))[1]
             if found is not None:
                 plain.setdefault(found.table, []).append(found)
@@ -252,7 +245,7 @@ class State:
                 result: Result = end.value
                 return result
 
-    def _apply(self, update: p4r.Update, undo: Undo | None) -> Generator[int, None, Result]:
+    def _apply(self, update: p4r.Update, undo: Undo | None, role: str = "") -> Generator[int, None, Result]:
         kind = update.type
         entity = update.entity
         which = entity.WhichOneof("entity")
@@ -260,7 +253,9 @@ class State:
         result: Result = None
         try:
             if self.schema.absent:
-                self._refuse_absent(which, entity)
+                self._refuse_absent(entity)
+            if self.schema.roles is not None:
+                self.schema.roles.check(role, owner_of(entity))
             if which == "table_entry" and INSERT <= kind <= DELETE:
                 message = entity.table_entry
                 table = self.tables.get(message.table_id)
@@ -315,14 +310,11 @@ class State:
             )
         return not_found(f"there is no type of externs with id {type_id}")
 
-    def _refuse_absent(self, which: str | None, entity: p4r.Entity) -> None:
+    def _refuse_absent(self, entity: p4r.Entity) -> None:
         """Refuses what names an object that only P4Info has."""
-        message = getattr(entity, which) if which is not None else None
-        if message is not None and which in _OWNER_IDS:
-            for step in _OWNER_IDS[which]:
-                message = getattr(message, step)
-            if message in self.schema.absent:
-                raise absent(self.schema.absent[message])
+        owner = owner_of(entity)
+        if owner in self.schema.absent:
+            raise absent(self.schema.absent[owner])
 
     def _table(self, table_id: int) -> Table:
         table = self.tables.get(table_id)
@@ -356,7 +348,7 @@ class State:
     # ---- Read ----
 
     def read(
-        self, requests: Sequence[p4r.Entity], results: list[Result]
+        self, requests: Sequence[p4r.Entity], results: list[Result], role: str = ""
     ) -> Iterator[p4r.ReadResponse | None]:
         """Answers every request that makes sense, a slice of work at a time.
 
@@ -365,6 +357,7 @@ class State:
 
         Args:
             results: gets what became of each request.
+            role: of whom reads; of what it asks for in general it gets what it may have.
 
         Returns:
             the answers; None after a slice that found none.
@@ -376,7 +369,7 @@ class State:
         out = Responses()
         most, size, done = self.context.limits.read_bytes, 0, 0
         for request in requests:
-            steps = self._read(request, out)
+            steps = self._read(request, out, role)
             while True:
                 try:
                     done += next(steps)
@@ -393,7 +386,7 @@ class State:
                     done += ENTITY
                     break
                 if done >= SLICE:
-                    message = None if out.empty else out.take()
+                    message = self._taken(out, role)
                     size += 0 if message is None else message.ByteSize()
                     if size > most:
                         raise exhausted(
@@ -403,10 +396,10 @@ class State:
                     yield message
                     done = 0
             if done >= SLICE:
-                yield None if out.empty else out.take()
+                yield self._taken(out, role)
                 done = 0
         if not out.empty:
-            yield out.take()
+            yield self._taken(out, role)
 
     def _reckon(self, requests: Sequence[p4r.Entity]) -> Iterator[None]:
         """Adds up what the requests ask for, before anything is answered."""
@@ -423,10 +416,20 @@ class State:
                 f"requests; the limit is {most} bytes"
             )
 
-    def _read(self, request: p4r.Entity, out: Responses) -> Work:
+    def _taken(self, out: Responses, role: str) -> p4r.ReadResponse | None:
+        """What the requests of a role have answered since the last call."""
+        roles = self.schema.roles
+        if out.empty or roles is None:
+            return None if out.empty else out.take()
+        message = roles.only(role, out.take())
+        return message if message.entities else None
+
+    def _read(self, request: p4r.Entity, out: Responses, role: str = "") -> Work:
         which = request.WhichOneof("entity")
         if self.schema.absent:
-            self._refuse_absent(which, request)
+            self._refuse_absent(request)
+        if self.schema.roles is not None:
+            self.schema.roles.check(role, owner_of(request))
         if which == "extern_entry":
             # as with every other entity: without an id all of them are meant, and there are none
             if request.extern_entry.extern_type_id or request.extern_entry.extern_id:

@@ -25,6 +25,7 @@ from tailrace.native.server.entities.restrictions import (
     entry_restriction,
 )
 from tailrace.native.server.entities.translation import Names, Sdn, Translations
+from tailrace.native.server.roles import Roles, roles_of
 from tailrace.p4rt.status import Code, P4RtError, invalid
 
 if TYPE_CHECKING:
@@ -158,7 +159,7 @@ class Schema:
 
     `absent`: what P4Info has and the program has not, as messages call it. `forms`, `met`: what has been
     written to its tables, on any switch; `met` by the number of the message (`id`). `types`: the translated
-    ones, which all switches share, too. `texts`: the constraints of P4Info.
+    ones, which all switches share, too. `texts`: P4Info's constraints; `roles`: None where it has none.
     """
 
     info: p4i.P4Info
@@ -175,6 +176,7 @@ class Schema:
     forms: dict[int, Forms] = field(default_factory=dict)
     met: dict[int, Met] = field(default_factory=dict)
     texts: Texts = field(default_factory=Texts)
+    roles: Roles | None = None
 
 
 def build_schema(info: p4i.P4Info, model: Model, *, lenient: bool = False) -> Schema:
@@ -183,12 +185,12 @@ def build_schema(info: p4i.P4Info, model: Model, *, lenient: bool = False) -> Sc
     Args:
         info: what the client gave.
         model: the program.
-        lenient: also where P4Info looks like another program's, as simple_switch_grpc does.
+        lenient: also where P4Info looks like another program's, and without roles: as simple_switch_grpc.
 
     Raises:
         P4RtError: INVALID_ARGUMENT, naming what does not match.
     """
-    schema = Schema(info, model, Translations(info.type_info))
+    schema = Schema(info, model, Translations(info.type_info), roles=None if lenient else roles_of(info))
     _check_ids(info)
     if not lenient:
         _check_tables(info, model)
