@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from finsy.proto import p4r
 
@@ -12,6 +13,9 @@ from tailrace.native.runtime import StateError, Switch
 from tailrace.native.runtime.lib import MAX_PORT
 from tailrace.native.server.memory import Account
 from tailrace.p4rt.status import Code, P4RtError, exhausted
+
+if TYPE_CHECKING:
+    from tailrace.native.server.entities.references import ReferenceIndex
 
 INSERT: int = p4r.Update.INSERT
 MODIFY: int = p4r.Update.MODIFY
@@ -128,7 +132,7 @@ class Context:
     """One switch as the entities see it; `now_ns` is the clock that the switch is called with.
 
     `switch` is another one from the moment on that the pipeline is live. `lenient`: where simple_switch_grpc
-    takes more than the specification allows, so do the entities.
+    takes more than the specification allows, so do the entities. `references`: None without any in P4Info.
     """
 
     switch: Switch
@@ -137,6 +141,7 @@ class Context:
     limits: Limits
     memory: Account
     lenient: bool = False
+    references: ReferenceIndex | None = None
 
 
 class Responses:

@@ -8,6 +8,7 @@ clients write is counted here against one limit.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 from tailrace.native.compiler.model import Model
@@ -23,6 +24,7 @@ GROUP_MEMBER = 384
 REPLICA = 512
 REPLICATED = 1024
 SET_MEMBER = 512
+REFERENCE = 512  # that an entry has or can be found by: the tuples, and a place in the index
 
 _COUNTER_CELL = 16
 _METER_CELL = 88
@@ -43,6 +45,11 @@ def default_limit() -> int:
 def entry_bytes(key: bytes) -> int:
     """What a table's entry with such a key needs, without its metadata."""
     return ENTRY + KEY_BYTE * len(key)
+
+
+def reference_bytes(references: Iterable[tuple[int, tuple[int, ...], tuple[bytes, ...]]]) -> int:
+    """What the references of an entry need, of others to it or of it to others."""
+    return sum(REFERENCE + sum(map(len, values)) for _, _, values in references)
 
 
 def array_bytes(model: Model) -> int:

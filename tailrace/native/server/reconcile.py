@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from finsy.proto import p4r
 
-from tailrace.native.server.context import DELETE, ENTITY, INSERT, MODIFY, Work
+from tailrace.native.server.context import DELETE, ENTITY, INSERT, LOOKED_AT, MODIFY, Work
 from tailrace.native.server.state import State
 from tailrace.p4rt.status import P4RtError
 
@@ -25,12 +25,21 @@ def transfer(old: State, new: State) -> Work:
     """
     clear_initial(new)
     new.schema.types.adopt(old.schema.types)
+    references = new.context.references
+    if references is not None:
+        references.deferred = True  # what refers may come before what it refers to
     for update in _updates(old):
         if update is not None and _belongs(update, new):
             error = new.apply(update, None)
             if error is not None:
                 raise error
         yield ENTITY
+    if references is not None:
+        references.deferred = False
+        for unmet in references.unmet():
+            if unmet is not None:
+                raise unmet
+            yield LOOKED_AT
     yield from new.counters.carry(old.counters)
     yield from new.meters.carry(old.meters)
     yield from new.registers.carry(old.registers)

@@ -36,6 +36,7 @@ from tailrace.native.server.entities.reader import (
     read_groups,
     read_members,
 )
+from tailrace.native.server.entities.references import ReferenceIndex
 from tailrace.native.server.entities.schema import Schema, absent
 from tailrace.native.server.entities.tables import Table, check_counter
 from tailrace.native.server.roles import owner_of
@@ -65,6 +66,8 @@ class State:
     def __init__(self, schema: Schema, context: Context) -> None:
         self.schema = schema
         self.context = context
+        if schema.references is not None:
+            context.references = ReferenceIndex(schema.references)
         self.profiles = {plan.id: Profile(plan, context) for plan in schema.profiles.values()}
         self.tables = {
             plan.id: Table(plan, schema, context, self.profiles[plan.profile.id] if plan.profile else None)

@@ -11,6 +11,7 @@ from tailrace.native.server.entities.actions import ActionSpec
 from tailrace.native.server.entities.forms import Form
 from tailrace.native.server.entities.match import PackedKey
 from tailrace.native.server.entities.members import IndirectSpec, OneShotSpec
+from tailrace.native.server.entities.references import References
 
 DEFAULT_HANDLE = -1
 
@@ -22,7 +23,8 @@ Identity = bytes | tuple[bytes, bytes, int]
 class Entry:
     """An entry as the client sees it; `handle` is the switch's name for it.
 
-    `form` is what it was inserted as; its target may have been replaced since.
+    `form` is what it was inserted as; its target may have been replaced since. `keys` is what
+    others can refer to it by, `needs` what it refers to itself.
     """
 
     packed: PackedKey
@@ -35,6 +37,8 @@ class Entry:
     meter: MeterRates | None = None
     is_const: bool = False
     form: Form | None = None
+    keys: References = ()
+    needs: References = ()
 
     @property
     def weight(self) -> int:
@@ -44,7 +48,10 @@ class Entry:
     @property
     def bytes(self) -> int:
         """What it takes of the memory."""
-        return memory.entry_bytes(self.packed.key) + len(self.metadata)
+        size = memory.entry_bytes(self.packed.key) + len(self.metadata)
+        if self.keys or self.needs:
+            size += memory.reference_bytes(self.keys) + memory.reference_bytes(self.needs)
+        return size
 
     def plain_form(self) -> Form | None:
         """The form, where the entry still has its target and nothing beside key, priority and target."""

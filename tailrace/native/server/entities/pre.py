@@ -22,6 +22,7 @@ from tailrace.native.server.context import (
     check_metadata,
 )
 from tailrace.native.server.entities.bytestring import decode, shortest
+from tailrace.native.server.entities.references import References
 from tailrace.p4rt.status import Code, P4RtError, exhausted, invalid, not_found
 
 MAX_GROUP = 0xFFFF
@@ -48,11 +49,14 @@ class ReplicaPlan:
 class _Stored:
     message: p4r.PacketReplicationEngineEntry
     replicas: tuple[ReplicaPlan, ...]
+    keys: References = ()
+    needs: References = ()
 
     @property
     def bytes(self) -> int:
         """What it takes of the memory."""
-        return memory.REPLICATED + memory.REPLICA * sum(len(plan.ports) for plan in self.replicas)
+        size = memory.REPLICATED + memory.REPLICA * sum(len(plan.ports) for plan in self.replicas)
+        return size + memory.reference_bytes(self.keys) + memory.reference_bytes(self.needs)
 
 
 class Replication:
@@ -99,6 +103,12 @@ class Replication:
         if kind != INSERT and before is None:
             raise not_found(f"{what} does not exist")
         after = None if kind == DELETE else self._parse(message, what)
+        references = self._context.references
+        if references is not None:
+            if after is not None:
+                references.check(after.needs, what)
+            elif before is not None:
+                references.check_leaving(before.keys, before.needs, what)
         if kind == INSERT and stored is self._groups and len(stored) >= self._context.limits.multicast_groups:
             raise P4RtError(Code.RESOURCE_EXHAUSTED, f"there are {len(stored)} multicast groups already")
         self._store(stored, key, after)
@@ -125,7 +135,12 @@ class Replication:
         pairs = [pair for plan in plans for pair in plan.ports]
         if len(set(pairs)) != len(pairs):
             raise invalid(f"{what}: two replicas have the same port and instance")
-        return _Stored(copy, plans)
+        references = self._context.references
+        if references is None or copy.WhichOneof("type") != "multicast_group_entry":
+            return _Stored(copy, plans)
+        group = copy.multicast_group_entry
+        keys = references.plan.keys_of_group(group.multicast_group_id)
+        return _Stored(copy, plans, keys, references.plan.of_group(group))
 
     def _check_size(self, message: p4r.PacketReplicationEngineEntry, what: str) -> None:
         groups = message.WhichOneof("type") == "multicast_group_entry"
@@ -144,6 +159,7 @@ class Replication:
         sizes = [0 if one is None else 1 + len(one.replicas) for one in (before, value)]
         if value is None:
             del stored[key]
+            self._note(before, None)
             self._count(groups, -sizes[0])
             if groups:
                 self._context.switch.mcast_delete(key)
@@ -156,7 +172,16 @@ class Replication:
             self._context.memory.give(more)
             raise
         stored[key] = value
+        self._note(before, value)
         self._count(groups, sizes[1] - sizes[0])
+
+    def _note(self, before: _Stored | None, after: _Stored | None) -> None:
+        references = self._context.references
+        if references is not None:
+            if before is not None:
+                references.remove(before.keys, before.needs)
+            if after is not None:
+                references.add(after.keys, after.needs)
 
     def _count(self, groups: bool, more: int) -> None:
         if groups:

@@ -29,6 +29,7 @@ from tailrace.native.server.entities.members import (
     Watch,
     Weighted,
 )
+from tailrace.native.server.entities.references import References
 from tailrace.native.server.entities.schema import ProfilePlan
 from tailrace.p4rt.status import Code, P4RtError, exhausted, invalid, not_found
 
@@ -199,25 +200,47 @@ class Profile:
     def _member_action(self, message: p4r.ActionProfileMember) -> ActionSpec:
         if not message.HasField("action"):
             raise invalid(f"{self._what}: a member needs an action")
-        return parse_action(message.action, self.plan.actions, self._what)
+        action = parse_action(message.action, self.plan.actions, self._what)
+        if self._context.references is not None:
+            self._context.references.check(self._needs(action), self._what)
+        return action
+
+    def _needs(self, action: ActionSpec) -> References:
+        references = self._context.references
+        return () if references is None else references.plan.of_action(action)
+
+    def _refer(self, before: References, after: References) -> None:
+        """Puts what a member's action refers to in the place of what another one did."""
+        if self._context.references is not None:
+            self._context.references.remove((), before)
+            self._context.references.add((), after)
 
     def _add_member(self, member_id: int, action: ActionSpec) -> None:
-        self._context.memory.take(memory.MEMBER, self._what)
+        needs = self._needs(action)
+        size = memory.MEMBER + memory.reference_bytes(needs)
+        self._context.memory.take(size, self._what)
         try:
             self.members[member_id] = Member(action, [self._new_copy(action)])
         except P4RtError:
-            self._context.memory.give(memory.MEMBER)
+            self._context.memory.give(size)
             raise
+        self._refer((), needs)
 
     def _remove_member(self, member_id: int) -> None:
-        for handle in self.members.pop(member_id).handles:
+        member = self.members.pop(member_id)
+        for handle in member.handles:
             self._drop_copy(handle)
-        self._context.memory.give(memory.MEMBER)
+        needs = self._needs(member.action)
+        self._refer(needs, ())
+        self._context.memory.give(memory.MEMBER + memory.reference_bytes(needs))
 
     def _set_action(self, member: Member, action: ActionSpec) -> None:
+        before, after = self._needs(member.action), self._needs(action)
+        self._context.memory.take(memory.reference_bytes(after) - memory.reference_bytes(before), self._what)
         for handle in member.handles:
             self._switch.member_modify(self.plan.index, handle, action.call)
         member.action = action
+        self._refer(before, after)
 
     def _new_copy(self, action: ActionSpec) -> int:
         self._context.memory.take(memory.COPY, self._what)

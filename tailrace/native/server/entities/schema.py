@@ -9,7 +9,7 @@ reached from the program, and leaves them in P4Info. Requests that name such a t
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from finsy.proto import p4i
@@ -17,6 +17,7 @@ from finsy.proto import p4i
 from tailrace.native.compiler.model import Model
 from tailrace.native.server.entities.match import KeyPlan, Kind, MatchField, NamedField, key_plan
 from tailrace.native.server.entities.p4types import TypePlan, plan_of
+from tailrace.native.server.entities.references import ReferencePlan, reference_plan
 from tailrace.native.server.entities.restrictions import (
     ActionRestriction,
     EntryRestriction,
@@ -159,7 +160,7 @@ class Schema:
 
     `absent`: what P4Info has and the program has not, as messages call it. `forms`, `met`: what has been
     written to its tables, on any switch; `met` by the number of the message (`id`). `types`: the translated
-    ones, which all switches share, too. `texts`: P4Info's constraints; `roles`: None where it has none.
+    ones, which all switches share, too; `texts`: P4Info's constraints. `roles`, `references`: None without.
     """
 
     info: p4i.P4Info
@@ -177,6 +178,7 @@ class Schema:
     met: dict[int, Met] = field(default_factory=dict)
     texts: Texts = field(default_factory=Texts)
     roles: Roles | None = None
+    references: ReferencePlan | None = None
 
 
 def build_schema(info: p4i.P4Info, model: Model, *, lenient: bool = False) -> Schema:
@@ -222,7 +224,7 @@ def build_schema(info: p4i.P4Info, model: Model, *, lenient: bool = False) -> Sc
         schema.digests[digest.preamble.id] = _digest(digest, schema)
     for value_set in _present(schema, info.value_sets, model.vsets, "value set"):
         schema.value_sets[value_set.preamble.id] = _value_set(value_set, schema.types, model)
-    return schema
+    return replace(schema, references=reference_plan(schema))
 
 
 def _check_tables(info: p4i.P4Info, model: Model) -> None:

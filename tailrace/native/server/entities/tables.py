@@ -23,14 +23,20 @@ from tailrace.native.server.entities.entry import DEFAULT_HANDLE, Entry, Identit
 from tailrace.native.server.entities.filled import Filled
 from tailrace.native.server.entities.forms import PLAIN, Form, Forms, Plain
 from tailrace.native.server.entities.match import PackedKey
-from tailrace.native.server.entities.members import IndirectSpec
+from tailrace.native.server.entities.members import IndirectSpec, OneShotSpec
 from tailrace.native.server.entities.meters import parse_rates, refuse_colour_counters
 from tailrace.native.server.entities.profiles import Profile
+from tailrace.native.server.entities.references import References
 from tailrace.native.server.entities.schema import Schema, TablePlan
+from tailrace.native.server.memory import reference_bytes
 from tailrace.p4rt.status import Code, P4RtError, invalid, not_found
 
 EXPIRED_SLICES = 16
 """Slices of a table in which one call looks for entries that have run out; the next goes on behind them."""
+
+
+_Values = tuple[TargetSpec | None, bytes, int, int, References]
+"""What MODIFY changes of an entry: target, metadata, cookie, timeout, and what it refers to."""
 
 
 class Table(Filled):
@@ -41,6 +47,8 @@ class Table(Filled):
         super().__init__(plan, f"table '{plan.name}'", context)
         self._next_expired = 0
         self._model = schema.model
+        plan_ = schema.references
+        self._references = context.references if plan_ is not None and plan_.involves(plan) else None
         self._forms = schema.forms.setdefault(plan.id, Forms())
         if plan.size > schema.model.tables[plan.index].max_size:
             self._switch.table_resize(plan.index, plan.size)
@@ -134,7 +142,7 @@ class Table(Filled):
     def plain(self, message: p4r.TableEntry) -> Plain | None:
         """What an entry says that could be filled in; None: it is none, or no good."""
         said = {field.name for field, _ in message.ListFields()}
-        if said - PLAIN or self.plan.is_const or not self.plan.key.fields:
+        if said - PLAIN or self.plan.is_const or not self.plan.key.fields or self._references is not None:
             return None
         try:
             packed = self.plan.key.pack(message.match)
@@ -201,6 +209,7 @@ class Table(Filled):
                 self._forms.keep(octets, form)
         else:
             target, rates = form.target, form.rates
+        keys, needs = self._references_of(packed, target)
         entry = Entry(
             packed,
             priority,
@@ -211,6 +220,8 @@ class Table(Filled):
             message.idle_timeout_ns,
             rates,
             form=form,
+            keys=keys,
+            needs=needs,
         )
         self._add(identity, entry)
         if message.HasField("counter_data"):
@@ -228,12 +239,14 @@ class Table(Filled):
         target = self._target(message)
         if self.plan.restriction is not None:  # the program's own entries were not asked
             self.plan.restriction.check(entry.packed, entry.priority)
-        before = (entry.target, entry.metadata, entry.controller_metadata, entry.timeout_ns)
+        needs = entry.needs if target is None else self._references_of(entry.packed, target)[1]
+        before = (entry.target, entry.metadata, entry.controller_metadata, entry.timeout_ns, entry.needs)
         after = (
             target or entry.target,
             message.metadata,
             message.controller_metadata,
             message.idle_timeout_ns,
+            needs,
         )
         self._retarget(entry, before if entry.is_const else after)
         if undo is not None:
@@ -253,6 +266,8 @@ class Table(Filled):
         entry = self.find(message)
         if entry.is_const:
             raise P4RtError(Code.PERMISSION_DENIED, f"{self._what}: a constant entry cannot be deleted")
+        if self._references is not None:
+            self._references.check_leaving(entry.keys, entry.needs, self._what)
         if undo is not None:
             counter = self._switch.entry_counter(self.plan.index, entry.handle) if self.plan.counter else None
             undo.append(lambda: self._restore(entry, counter))
@@ -270,14 +285,18 @@ class Table(Filled):
             )
         entry = self.default
         rates = self._check_attributes(message)
-        before = (entry.target, entry.metadata, entry.controller_metadata, 0)
+        before = (entry.target, entry.metadata, entry.controller_metadata, 0, entry.needs)
         if message.HasField("action"):
             if message.action.WhichOneof("type") != "action":
                 raise invalid(f"{self._what}: a default entry takes an action")
             spec = parse_action(message.action.action, self.plan.actions, self._what, default=True)
-            self._assign(entry, (spec, message.metadata, message.controller_metadata, 0))
+            needs: References = ()
+            if self._references is not None:
+                needs = self._references.plan.of_action(spec)
+                self._references.check(needs, self._what)
+            self._assign(entry, (spec, message.metadata, message.controller_metadata, 0, needs))
         else:
-            self._assign(entry, (self.initial_default().target, b"", 0, 0))
+            self._assign(entry, (self.initial_default().target, b"", 0, 0, ()))
             rates = None
             if self.plan.counter and not message.HasField("counter_data"):
                 self.set_counter(entry, p4r.CounterData(), undo)
@@ -364,6 +383,18 @@ class Table(Filled):
             raise invalid(f"{self._what} is direct: its entries take an action")
         return parse_action(message.action.action, self.plan.actions, self._what)
 
+    def _references_of(self, packed: PackedKey, target: TargetSpec) -> tuple[References, References]:
+        """What an entry can be referred to by, and what it refers to, all of which is there."""
+        if self._references is None:
+            return (), ()
+        actions = [target] if isinstance(target, ActionSpec) else []
+        if isinstance(target, OneShotSpec):
+            actions = [spec for spec, _ in target.actions]
+        plan = self._references.plan
+        needs = plan.of_entry(self.plan.id, packed, actions)
+        self._references.check(needs, self._what)
+        return plan.keys_of(self.plan.id, packed), needs
+
     def _release(self, target: TargetSpec | None) -> None:
         if self.profile is not None and target is not None:
             self.profile.release(cast(IndirectSpec, target))
@@ -405,6 +436,8 @@ class Table(Filled):
         self.entries[identity] = entry
         self.by_handle[handle] = entry
         self._top = max(self._top, handle + 1)
+        if self._references is not None:
+            self._references.add(entry.keys, entry.needs)
 
     def _give_up(self, entry: Entry) -> None:
         self._release(entry.target)
@@ -414,6 +447,8 @@ class Table(Filled):
         self._switch.table_delete(self.plan.index, entry.handle)
         del self.by_handle[entry.handle]
         del self.entries[self.identity(entry.packed, entry.priority)]
+        if self._references is not None:
+            self._references.remove(entry.keys, entry.needs)
         self._give_up(entry)
 
     def _restore(self, entry: Entry, counter: tuple[int, int] | None) -> None:
@@ -421,7 +456,7 @@ class Table(Filled):
         if counter is not None:
             self._switch.entry_counter_set(self.plan.index, entry.handle, *counter)
 
-    def _retarget(self, entry: Entry, values: tuple[TargetSpec | None, bytes, int, int]) -> None:
+    def _retarget(self, entry: Entry, values: _Values) -> None:
         """As _assign, for an entry that may point into an action profile."""
         new, old = values[0], entry.target
         used = self.profile is not None and new is not old and new is not None
@@ -436,10 +471,13 @@ class Table(Filled):
         if new is not old:
             self._release(old)
 
-    def _assign(self, entry: Entry, values: tuple[TargetSpec | None, bytes, int, int]) -> None:
+    def _assign(self, entry: Entry, values: _Values) -> None:
         """Sets target, metadata, cookie and timeout of an entry, also in the switch where it matters."""
         target, timeout_ns = values[0], values[3]
         more = len(values[1]) - len(entry.metadata)
+        needs = values[4]
+        if needs is not entry.needs:
+            more += reference_bytes(needs) - reference_bytes(entry.needs)
         self._context.memory.take(more, self._what)
         try:
             if entry.handle == DEFAULT_HANDLE:
@@ -450,7 +488,10 @@ class Table(Filled):
         except StateError:
             self._context.memory.give(more)
             raise
-        entry.target, entry.metadata, entry.controller_metadata, entry.timeout_ns = values
+        if needs is not entry.needs and self._references is not None:
+            self._references.remove((), entry.needs)
+            self._references.add((), needs)
+        entry.target, entry.metadata, entry.controller_metadata, entry.timeout_ns, entry.needs = values
 
     # ---- what the program itself declares ----
 
@@ -481,6 +522,9 @@ class Table(Filled):
             if identity not in self.entries:
                 target = self._spec_of(const.action, const.data)
                 entry = Entry(packed, priority, target, len(self.entries), is_const=plan.is_const)
+                if self._references is not None:
+                    entry.keys = self._references.plan.keys_of(plan.id, packed)
+                    self._references.add(entry.keys, ())
                 self.entries[identity] = self.by_handle[entry.handle] = entry
                 self._context.memory.take(entry.bytes, self._what)
         self._top = len(self.by_handle)
