@@ -32,7 +32,7 @@ def rates_of(rates: MeterRates | None) -> object:
     """Rates for the core; None: no metering."""
     if rates is None:
         return ffi.NULL
-    return [(rates.cir, rates.cburst, rates.pir, rates.pburst)]
+    return [(rates.cir, rates.cburst, rates.pir, rates.pburst, rates.eburst)]
 
 
 class Core:

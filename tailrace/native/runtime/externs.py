@@ -10,7 +10,7 @@ from tailrace.native.compiler.model import limbs_of
 from tailrace.native.runtime.core import Core, rates_of
 from tailrace.native.runtime.encoding import int_to_limbs, limbs_to_int
 from tailrace.native.runtime.lib import ffi
-from tailrace.native.runtime.types import MeterRates, StateError
+from tailrace.native.runtime.types import COLOUR_NUMBERS, ColourCounts, MeterRates, StateError
 
 CELLS = 4096
 """Cells that are read or written at one time, under the lock: some 10 us."""
@@ -124,7 +124,7 @@ class Externs(Core):
         rates, configured = ffi.new("tr_meter_rates[]", count), ffi.new("uint8_t[]", count)
         self._do(f"meter {meter}[{first}]", self._lib.tr_meter_read, meter, first, count, rates, configured)
         return [
-            MeterRates(r.cir, r.cburst, r.pir, r.pburst) if has else None
+            MeterRates(r.cir, r.cburst, r.pir, r.pburst, r.eburst) if has else None
             for r, has in zip(rates, configured, strict=True)
         ]
 
@@ -136,8 +136,29 @@ class Externs(Core):
         self.meter_fill(meter, index, 1, rates)
 
     def meter_fill(self, meter: int, first: int, count: int, rates: MeterRates | None) -> None:
-        """Configures some cells alike; at most `CELLS`, as packets wait meanwhile."""
+        """Configures some cells alike; at most `CELLS`, as packets wait meanwhile.
+
+        What they have counted stays.
+        """
         self._do(f"meter {meter}[{first}]", self._lib.tr_meter_write, meter, first, count, rates_of(rates))
+
+    def colours_raw(self, meter: int, first: int, count: int) -> Raw:
+        """What some cells of a meter have counted: bytes and packets of green, yellow and red, for
+        `colours_store`; at most `CELLS`.
+        """
+        cells = ffi.new("uint64_t[]", COLOUR_NUMBERS * count)
+        self._do(f"meter {meter}[{first}]", self._lib.tr_colours_read, meter, first, count, cells)
+        return cells
+
+    def colours_cells(self, meter: int, first: int, count: int) -> list[ColourCounts]:
+        """The same, cell by cell."""
+        numbers = ffi.unpack(self.colours_raw(meter, first, count), COLOUR_NUMBERS * count)
+        return [tuple(numbers[i : i + COLOUR_NUMBERS]) for i in range(0, len(numbers), COLOUR_NUMBERS)]
+
+    def colours_store(self, meter: int, first: int, cells: Raw) -> None:
+        """Sets what cells from `first` on have counted."""
+        count = len(cells) // COLOUR_NUMBERS
+        self._do(f"meter {meter}[{first}]", self._lib.tr_colours_write, meter, first, count, cells)
 
     def vset_set(self, vset: int, members: Sequence[tuple[bytes, bytes]]) -> None:
         """Replaces the members of a value set: packed (value, mask) pairs."""

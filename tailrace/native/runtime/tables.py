@@ -7,7 +7,15 @@ from collections.abc import Iterable, Sequence
 
 from tailrace.native.runtime.core import Core, ps, rates_of
 from tailrace.native.runtime.lib import ffi
-from tailrace.native.runtime.types import ActionCall, MeterRates, Row, RowTarget, Target
+from tailrace.native.runtime.types import (
+    COLOUR_NUMBERS,
+    ActionCall,
+    ColourCounts,
+    MeterRates,
+    Row,
+    RowTarget,
+    Target,
+)
 from tailrace.words.constants import PS_PER_NS
 
 EXPIRED_SCAN = 4096
@@ -139,9 +147,25 @@ class Tables(Core):
         )
 
     def entry_meter_set(self, table: int, handle: int, rates: MeterRates | None) -> None:
-        """Configures an entry's direct meter; None: every packet is green."""
+        """Configures an entry's direct meter; None: every packet is green. What it has counted stays.
+
+        Raises:
+            StateError: ``invalid``: the table has no direct meter.
+        """
         self._do(
             f"table {table}, entry {handle}, meter", self._lib.tr_entry_meter, table, handle, rates_of(rates)
+        )
+
+    def entry_colours(self, table: int, handle: int) -> ColourCounts:
+        """Bytes and packets of green, yellow and red that an entry's direct meter has counted."""
+        found = ffi.new("uint64_t[]", COLOUR_NUMBERS)
+        self._do(f"table {table}, entry {handle}, meter", self._lib.tr_entry_colours, table, handle, found)
+        return tuple(found)
+
+    def entry_colours_set(self, table: int, handle: int, counts: ColourCounts) -> None:
+        """Sets what an entry's direct meter has counted."""
+        self._do(
+            f"table {table}, entry {handle}, meter", self._lib.tr_entry_colours_set, table, handle, counts
         )
 
     def entry_last_hit_ns(self, table: int, handle: int) -> int:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal, NamedTuple
 
-from tailrace.native.runtime.lib import MAX_PORT
+from tailrace.native.runtime.lib import MAX_PORT, C
 from tailrace.words.errors import Error
 from tailrace.words.watchdog import Watchdog
 
@@ -152,12 +152,24 @@ class Replica:
 
 @dataclass(frozen=True, slots=True)
 class MeterRates:
-    """Committed and peak rate (units/s) and burst (units); a unit is a packet or a byte."""
+    """Committed and peak rate (units/s) and burst (units); a unit is a packet or a byte.
+
+    With an excess burst there is one rate (RFC 2697), and the peak is the same as what is committed. Without
+    one there are two (RFC 2698); equal ones mark as a single rate of two colours does.
+    """
 
     cir: int
     cburst: int
     pir: int
     pburst: int
+    eburst: int = 0
+
+
+COLOUR_NUMBERS: int = 2 * C.TR_COLOURS
+"""Numbers that a meter has counted: bytes and packets of green, yellow and red."""
+
+ColourCounts = tuple[int, ...]
+"""So many numbers, in that order."""
 
 
 @dataclass(frozen=True, slots=True)

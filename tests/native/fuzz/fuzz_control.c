@@ -61,7 +61,12 @@ static tr_target random_target(fuzz_rng *rng, uint32_t kind, uint32_t limbs)
 static tr_meter_rates random_rates(fuzz_rng *rng)
 {
     tr_meter_rates rates = {number(rng), number(rng), number(rng),
-                            number(rng)};
+                            number(rng), 0};
+    if (fuzz_below(rng, 2)) {
+        rates.pir = rates.cir;
+        rates.pburst = rates.cburst;
+        rates.eburst = number(rng);
+    }
     return rates;
 }
 
@@ -122,8 +127,8 @@ static void table_call(tr_switch *s, fuzz_rng *rng, uint64_t now_ps)
     int handle = any_handle(rng);
     int expired[8];
     uint32_t next = (uint32_t)fuzz_below(rng, 64);
-    uint64_t a, b;
-    switch (fuzz_below(rng, 12)) {
+    uint64_t a, b, colours[2 * TR_COLOURS];
+    switch (fuzz_below(rng, 13)) {
     case 0:
         target = random_target(rng, TR_TARGET_ACTION, limbs);
         tr_table_modify(s, table, handle, &target, number(rng));
@@ -144,6 +149,10 @@ static void table_call(tr_switch *s, fuzz_rng *rng, uint64_t now_ps)
         tr_entry_meter(s, table, handle, fuzz_below(rng, 4) ? &rates : NULL);
         break;
     case 5:
+        if (tr_entry_colours(s, table, handle, colours) == TR_OK)
+            tr_entry_colours_set(s, table, handle, colours);
+        break;
+    case 6:
         tr_entry_last_hit(s, table, handle, &a);
         tr_table_expired(s, table, now_ps, &next, 32, expired, 8);
         break;
@@ -198,9 +207,9 @@ static void extern_call(tr_switch *s, fuzz_rng *rng)
     tr_meter_rates rates;
     uint32_t i = index_near(rng, 4);
     uint64_t cell = index_near(rng, 64);
-    uint64_t pair[2];
+    uint64_t pair[2], colours[2 * TR_COLOURS];
     uint32_t n, bytes;
-    switch (fuzz_below(rng, 6)) {
+    switch (fuzz_below(rng, 7)) {
     case 0:
         pair[0] = number(rng);
         pair[1] = number(rng);
@@ -220,6 +229,10 @@ static void extern_call(tr_switch *s, fuzz_rng *rng)
         tr_meter_read(s, i, cell, 1, &rates, values);
         break;
     case 4:
+        if (tr_colours_read(s, i, cell, 1, colours) == TR_OK)
+            tr_colours_write(s, i, cell, 1, colours);
+        break;
+    case 5:
         rates = random_rates(rng);
         tr_meter_write(s, i, cell, fuzz_below(rng, 3),
                        fuzz_below(rng, 4) ? &rates : NULL);

@@ -1,17 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Registers, counters, meters, hash, random, digests, clones and replication by the Python API."""
+"""Registers, counters, hash, random, digests, clones and replication by the Python API."""
 
 from __future__ import annotations
 
 import json
 import random
-from fractions import Fraction
 from typing import Any
 
 import pytest
 
 from tailrace.native.compiler import load_program
-from tailrace.native.runtime import ActionCall, GroupRef, MemberRef, MeterRates, Replica, StateError, Switch
+from tailrace.native.runtime import ActionCall, GroupRef, MemberRef, Replica, StateError, Switch
 from tests.long import some
 from tests.native.bmv2_builder import Builder, assign, call, const, field, pack, unpack
 
@@ -72,66 +71,6 @@ def test_counters_count_packets_and_bytes_of_the_frame_that_came_in() -> None:
         for index, size in ((0, 20), (2, 30), (2, 40), (3, 50), (2**32 - 1, 60)):
             outputs_of(switch, pack(inputs, [index]) + bytes(size - 4))
         assert [(20, 1), (0, 0), (1070, 12)] == switch.counter_read_all(0)
-
-
-class Bucket:
-    """A token bucket with exact fractions."""
-
-    def __init__(self, rate: int, burst: int) -> None:
-        self.rate, self.burst, self.tokens, self.at = rate, burst, Fraction(burst), 0
-
-    def refill(self, now_ns: int) -> None:
-        self.tokens = min(self.tokens + Fraction(self.rate * (now_ns - self.at), 10**9), Fraction(self.burst))
-        self.at = now_ns
-
-
-@pytest.mark.parametrize("unit", ["packets", "bytes"])
-def test_meters_equal_a_model_with_exact_fractions(unit: str) -> None:
-    """RFC 2698, colour-blind, as simple_switch runs it."""
-    inputs, results = [("index", 8)], [("colour", 8)]
-    b = Builder(inputs, results)
-    b.extra["meter_arrays"] = [
-        {"name": "m", "id": 0, "is_direct": False, "size": 2, "rate_count": 2, "type": unit}
-    ]
-    b.run([call("execute_meter", named("meter_array", "m"), field("in", "index"), field("out", "colour"))])
-    rng = random.Random(7)
-    with Switch(load_program(b.text())) as switch:
-        rates = MeterRates(cir=3_000, cburst=200, pir=10_000, pburst=500)
-        if unit == "packets":
-            rates = MeterRates(cir=30, cburst=2, pir=100, pburst=5)
-        switch.meter_set(0, 1, rates)
-        committed, peak, now = Bucket(rates.cir, rates.cburst), Bucket(rates.pir, rates.pburst), 0
-        seen = set()
-        for _ in range(400):
-            now += rng.choice([0, 1_000_000, 5_000_000, 40_000_000])
-            size = rng.randrange(4, 120)
-            amount = size if unit == "bytes" else 1
-            committed.refill(now)
-            peak.refill(now)
-            expected = 2
-            if peak.tokens >= amount:
-                peak.tokens -= amount
-                expected = 1
-                if committed.tokens >= amount:
-                    committed.tokens -= amount
-                    expected = 0
-            ((_, data),) = outputs_of(switch, bytes([1, 9]) + bytes(size - 2), now)
-            assert expected == data[1]
-            seen.add(expected)
-            ((_, data),) = outputs_of(switch, bytes([0, 9]) + bytes(size - 2), now)
-            assert 0 == data[1], "a meter that is not configured is green"
-            ((_, data),) = outputs_of(switch, bytes([2, 9]) + bytes(size - 2), now)
-            assert 9 == data[1], "an index out of range leaves the field alone"
-        assert {0, 1, 2} == seen
-
-
-def test_a_meter_with_a_committed_rate_above_the_peak_is_refused() -> None:
-    b = Builder([("a", 8)])
-    b.extra["meter_arrays"] = [
-        {"name": "m", "id": 0, "is_direct": False, "size": 1, "rate_count": 2, "type": "bytes"}
-    ]
-    with Switch(load_program(b.text())) as switch, pytest.raises(StateError, match="invalid"):
-        switch.meter_set(0, 0, MeterRates(cir=2, cburst=1, pir=1, pburst=1))
 
 
 @pytest.mark.parametrize(("base", "size"), [(0, 1), (10, 7), (65530, 100), (3, 0)])

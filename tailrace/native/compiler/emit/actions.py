@@ -277,7 +277,7 @@ class ActionBody:
         mask = f"tr_mask64({min(64, self.model.field_type(target).bits)})"
         self.code.line(f"uint64_t {t} = {self.values.index(index)};")
         self.code.line(f"if ({t} < {m.size}u)")
-        execute = f"tr_meter_execute(&s->meters[{meter}][{t}], {amount}, s->now_ps)"
+        execute = f"tr_meter_execute(&s->meters[{meter}][{t}], p->in_len, {amount}, s->now_ps)"
         self.code.line(f"    {place} = {execute} & {mask};")
 
     def _do_modify_field_rng_uniform(self, target: FieldRef, low: Expr, high: Expr) -> None:

@@ -210,8 +210,6 @@ class PipelineEmitter:
         code.open("if (hit)")
         if t.support_timeout:
             code.line("e->last_hit_ps = s->now_ps;")
-        if t.meter is not None and t.meter_target is not None:
-            self._direct_meter(t)
         code.orelse()
         code.line("e = table->defaults;")
         code.close()
@@ -219,6 +217,8 @@ class PipelineEmitter:
         code.open("if (!e)")
         code.line(self._goto(t.next_miss if t.by_hit else t.next_default))
         code.close()
+        if t.meter is not None and t.meter_target is not None:
+            self._direct_meter(t)
         if t.with_counters:
             code.line("tr_rest(e)->packets++;")
             code.line("tr_rest(e)->bytes += p->in_len;")
@@ -263,12 +263,21 @@ class PipelineEmitter:
         self.code.line(f"         {said});")
 
     def _direct_meter(self, t: Table) -> None:
+        """Runs the meter of the entry, or of the default entry.
+
+        In BMv2 default entries have none: a miss leaves the field alone, and does so here until the default
+        entry gets rates.
+        """
         assert t.meter is not None and isinstance(t.meter_target, FieldRef)
         amount = "p->in_len" if self.model.meters[t.meter].unit == "bytes" else "1"
         values = Values(self.model, self.places, self.code)
         place = self.places.field(t.meter_target, self.code, values)
         mask = f"tr_mask64({min(64, self.model.field_type(t.meter_target).bits)})"
-        self.code.line(f"{place} = tr_meter_execute(tr_rest(e)->meter, {amount}, s->now_ps) & {mask};")
+        code, colour = self.code, self.code.temp()
+        code.line("tr_meter *meter = tr_rest(e)->meter;")
+        code.line(f"uint64_t {colour} = tr_meter_execute(meter, p->in_len, {amount}, s->now_ps);")
+        code.line("if (hit || meter->mode != TR_METER_UNSET)")
+        code.line(f"    {place} = {colour} & {mask};")
 
     def _resolve(self, t: Table) -> None:
         """From an entry to the action profile's member that it stands for."""

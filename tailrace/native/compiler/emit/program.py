@@ -184,7 +184,7 @@ def _table(model: Model, t: Table) -> str:
     return (
         f"{{{string(t.name)}, {MATCH[t.match_kind]}, {t.key_bytes}, {key_words(t)}, {t.max_size}, "
         f"{data_limbs(model, t)}, {int(t.kind != 'simple')}, {-1 if t.profile is None else t.profile}, "
-        f"{int(holds_entries(model, t))}, {slot_bytes(model, t)}, "
+        f"{int(holds_entries(model, t))}, {int(t.meter is not None)}, {slot_bytes(model, t)}, "
         f"{f'key_{t.index}' if t.key else 'NULL'}, {len(t.key)}}}"
     )
 

@@ -123,11 +123,9 @@ static int entry_meter(tr_switch *s, tr_entry *e, const tr_meter_rates *rates)
 {
     if (!e)
         return TR_ENOENT;
-    tr_entry_rest *rest = tr_rest(e);
-    if (!rest->meter)
-        rest->meter = tr_calloc(1, sizeof *rest->meter);
-    return rest->meter ? tr_meter_config(rest->meter, rates, s->now_ps)
-                       : TR_ENOMEM;
+    return tr_rest(e)->meter
+               ? tr_meter_config(tr_rest(e)->meter, rates, s->now_ps)
+               : TR_EINVAL;
 }
 
 int tr_entry_meter(tr_switch *s, uint32_t table, int handle,
@@ -135,6 +133,56 @@ int tr_entry_meter(tr_switch *s, uint32_t table, int handle,
 {
     LOCKED(s, HAS_TABLE(s, table),
            entry_meter(s, tr_table_entry(&s->tables[table], handle), rates));
+}
+
+static int copy_colours(const tr_meter *m, uint64_t n, uint64_t *bytes_packets)
+{
+    for (uint64_t i = 0; i < n; i++)
+        memcpy(bytes_packets + i * 2 * TR_COLOURS, m[i].counts,
+               sizeof m[i].counts);
+    return TR_OK;
+}
+
+static int set_colours(tr_meter *m, uint64_t n, const uint64_t *bytes_packets)
+{
+    for (uint64_t i = 0; i < n; i++)
+        memcpy(m[i].counts, bytes_packets + i * 2 * TR_COLOURS,
+               sizeof m[i].counts);
+    return TR_OK;
+}
+
+static int entry_colours(const tr_entry *e, uint64_t *bytes_packets)
+{
+    if (!e)
+        return TR_ENOENT;
+    return tr_rest(e)->meter
+               ? copy_colours(tr_rest(e)->meter, 1, bytes_packets)
+               : TR_EINVAL;
+}
+
+int tr_entry_colours(tr_switch *s, uint32_t table, int handle,
+                     uint64_t *bytes_packets)
+{
+    LOCKED(s, HAS_TABLE(s, table),
+           entry_colours(tr_table_entry(&s->tables[table], handle),
+                         bytes_packets));
+}
+
+static int entry_colours_set(tr_entry *e, const uint64_t *bytes_packets)
+{
+    if (!e)
+        return TR_ENOENT;
+    return tr_rest(e)->meter
+               ? set_colours(tr_rest(e)->meter, 1, bytes_packets)
+               : TR_EINVAL;
+}
+
+int tr_entry_colours_set(tr_switch *s, uint32_t table, int handle,
+                         const uint64_t *bytes_packets)
+{
+    LOCKED(s, HAS_TABLE(s, table),
+           entry_colours_set(tr_table_entry(&s->tables[table], handle),
+                             bytes_packets));
 }
 
 static int last_hit(const tr_entry *e, uint64_t *time_ps)
@@ -326,9 +374,8 @@ static int load_meters(const tr_meter *m, uint64_t n, tr_meter_rates *rates,
                        uint8_t *configured)
 {
     for (uint64_t i = 0; i < n; i++) {
-        configured[i] = m[i].configured;
-        rates[i] = (tr_meter_rates){m[i].cir, m[i].cburst, m[i].pir,
-                                    m[i].pburst};
+        configured[i] = m[i].mode != TR_METER_UNSET;
+        rates[i] = tr_meter_rates_of(&m[i]);
     }
     return TR_OK;
 }
@@ -346,10 +393,10 @@ int tr_meter_read(tr_switch *s, uint32_t meter, uint64_t first, uint64_t n,
 
 static int has_rates(const tr_meter *m, const tr_meter_rates *rates)
 {
-    if (!rates || !m->configured)
-        return !rates && !m->configured;
-    return m->cir == rates->cir && m->cburst == rates->cburst &&
-           m->pir == rates->pir && m->pburst == rates->pburst;
+    if (!rates || m->mode == TR_METER_UNSET)
+        return !rates && m->mode == TR_METER_UNSET;
+    tr_meter_rates has = tr_meter_rates_of(m);
+    return !memcmp(&has, rates, sizeof has);
 }
 
 static int store_meters(const tr_switch *s, tr_meter *m, uint64_t n,
@@ -367,6 +414,20 @@ int tr_meter_write(tr_switch *s, uint32_t meter, uint64_t first, uint64_t n,
 {
     LOCKED(s, HAS_METERS(s, meter, first, n),
            store_meters(s, s->meters[meter] + first, n, rates));
+}
+
+int tr_colours_read(tr_switch *s, uint32_t meter, uint64_t first, uint64_t n,
+                    uint64_t *bytes_packets)
+{
+    LOCKED(s, HAS_METERS(s, meter, first, n),
+           copy_colours(s->meters[meter] + first, n, bytes_packets));
+}
+
+int tr_colours_write(tr_switch *s, uint32_t meter, uint64_t first, uint64_t n,
+                     const uint64_t *bytes_packets)
+{
+    LOCKED(s, HAS_METERS(s, meter, first, n),
+           set_colours(s->meters[meter] + first, n, bytes_packets));
 }
 
 int tr_vset_write(tr_switch *s, uint32_t vset, const uint8_t *values,

@@ -91,12 +91,26 @@ typedef struct tr_pkt {
 
 /* ---- tables ---- */
 
+typedef struct tr_counter_cell {
+    uint64_t bytes, packets;
+} tr_counter_cell;
+
+enum tr_meter_mode {
+    TR_METER_UNSET,           /* every packet is green */
+    TR_METER_TWO_RATES,
+    TR_METER_ONE_RATE         /* with an excess burst */
+};
+
+/* Two cache lines; a meter without rates, or whose packets are green, needs the
+ * first one alone but for the rates. */
 typedef struct tr_meter {
-    uint8_t configured;
+    uint8_t mode;             /* enum tr_meter_mode */
     uint64_t last_ps;
-    uint64_t cir, cburst, pir, pburst;
-    uint64_t c_tokens, p_tokens;
+    uint64_t c_tokens, p_tokens;  /* p: of the peak, or of the excess burst */
     uint64_t c_frac, p_frac;  /* token fractions, in units of 1e-12 */
+    tr_counter_cell counts[TR_COLOURS];
+    uint64_t cir, cburst, pir;
+    uint64_t pburst;          /* with one rate: the excess burst */
 } tr_meter;
 
 /* An entry. What packets need of it stands in the slot of its hash table, too,
@@ -117,7 +131,7 @@ typedef struct tr_entry_rest {
     alignas(64) uint64_t packets;
     uint64_t bytes, timeout_ps;
     uint64_t told_ps;         /* when it was last listed as expired; 0: never */
-    tr_meter *meter;          /* NULL: not configured */
+    tr_meter *meter;          /* NULL: the table has no direct meter */
     int handle;
     uint32_t size;            /* bytes of the whole block */
 } tr_entry_rest;
@@ -173,6 +187,7 @@ typedef struct tr_table_desc {
     uint8_t indirect;         /* entries name members or groups ... */
     int32_t profile;          /* ... of this action profile; -1: none */
     uint8_t entries;          /* slots hold entries, not data */
+    uint8_t metered;          /* entries have direct meters */
     uint16_t slot_bytes;
     const tr_key_field *fields;
     uint32_t n_fields;
@@ -215,6 +230,10 @@ typedef struct tr_profile {
 
 /* ---- externs ---- */
 
+_Static_assert(sizeof(tr_meter) == 2 * TR_LINE, "two cache lines");
+_Static_assert(sizeof(tr_counter_cell) == 2 * sizeof(uint64_t),
+               "bytes and packets, as they are read and written");
+
 typedef struct tr_array_desc {
     const char *name;
     uint64_t size;
@@ -230,10 +249,6 @@ typedef struct tr_block_desc {
     uint64_t size;            /* records */
     uint32_t stride;
 } tr_block_desc;
-
-typedef struct tr_counter_cell {
-    uint64_t bytes, packets;
-} tr_counter_cell;
 
 typedef struct tr_vset {
     uint32_t n, key_bytes;
@@ -429,8 +444,10 @@ void tr_digest_push(tr_switch *s, uint32_t digest, uint64_t now_ps,
 /* Room for n bytes of headers before the payload; NULL when more than
  * TR_HEADROOM would be added. */
 uint8_t *tr_pkt_prepend(tr_pkt *p, uint32_t n);
-/* Colour 0 green, 1 yellow, 2 red after charging `amount`; m may be NULL. */
-uint32_t tr_meter_execute(tr_meter *m, uint64_t amount, uint64_t now_ps);
+/* Charges a frame of in_len bytes as `amount` units and counts it with its
+ * colour: 0 green, 1 yellow, 2 red. */
+uint32_t tr_meter_execute(tr_meter *m, uint32_t in_len, uint64_t amount,
+                          uint64_t now_ps);
 int tr_vset_match(const tr_vset *v, const uint8_t *key, const uint8_t *mask);
 tr_entry *tr_profile_resolve(tr_switch *s, uint32_t profile,
                              const tr_entry *e, uint64_t hash);

@@ -6,23 +6,26 @@
 
 #include <stdlib.h>
 
-/* Tokens that `rate` (a second) brings in `ps`; *frac carries the fraction. */
-static uint64_t refill(uint64_t tokens, uint64_t burst, uint64_t rate,
-                       uint64_t ps, uint64_t *frac)
+/* Whole tokens that `rate` (a second) brings in `ps`; *frac carries the
+ * fraction. */
+static tr_u128 brought(uint64_t rate, uint64_t ps, uint64_t *frac)
 {
     uint64_t narrow;
-    tr_u128 whole;
     if (!__builtin_mul_overflow(rate, ps, &narrow) &&
         !__builtin_add_overflow(narrow, *frac, &narrow)) {
         /* a division of 64 bits, which is several times as fast */
-        whole = narrow / TR_PS_PER_S;
         *frac = narrow % TR_PS_PER_S;
-    } else {
-        tr_u128 grown = (tr_u128)rate * ps + *frac;
-        whole = grown / TR_PS_PER_S;
-        *frac = (uint64_t)(grown % TR_PS_PER_S);
+        return narrow / TR_PS_PER_S;
     }
-    tr_u128 sum = whole + tokens;
+    tr_u128 grown = (tr_u128)rate * ps + *frac;
+    *frac = (uint64_t)(grown % TR_PS_PER_S);
+    return grown / TR_PS_PER_S;
+}
+
+static uint64_t refill(uint64_t tokens, uint64_t burst, uint64_t rate,
+                       uint64_t ps, uint64_t *frac)
+{
+    tr_u128 sum = brought(rate, ps, frac) + tokens;
     if (sum < burst)
         return (uint64_t)sum;
     *frac = 0; /* what a full bucket gets is lost */
@@ -32,12 +35,8 @@ static uint64_t refill(uint64_t tokens, uint64_t burst, uint64_t rate,
 /* Two-rate three-colour marker (RFC 2698, colour-blind) as simple_switch runs
  * it: the peak bucket is charged first, and a yellow packet leaves the
  * committed bucket alone. */
-uint32_t tr_meter_execute(tr_meter *m, uint64_t amount, uint64_t now_ps)
+static uint32_t two_rates(tr_meter *m, uint64_t amount, uint64_t ps)
 {
-    if (!m || !m->configured)
-        return 0;
-    uint64_t ps = now_ps > m->last_ps ? now_ps - m->last_ps : 0;
-    m->last_ps = now_ps > m->last_ps ? now_ps : m->last_ps;
     m->p_tokens = refill(m->p_tokens, m->pburst, m->pir, ps, &m->p_frac);
     m->c_tokens = refill(m->c_tokens, m->cburst, m->cir, ps, &m->c_frac);
     if (m->p_tokens < amount)
@@ -49,21 +48,83 @@ uint32_t tr_meter_execute(tr_meter *m, uint64_t amount, uint64_t now_ps)
     return 0;
 }
 
-/* Buckets start full. */
+/* Single-rate three-colour marker (RFC 2697, colour-blind): what the committed
+ * bucket has no room for goes into that of the excess burst. */
+static uint32_t one_rate(tr_meter *m, uint64_t amount, uint64_t ps)
+{
+    tr_u128 sum = brought(m->cir, ps, &m->c_frac) + m->c_tokens;
+    if (sum < m->cburst) {
+        m->c_tokens = (uint64_t)sum;
+    } else {
+        tr_u128 excess = sum - m->cburst + m->p_tokens;
+        m->p_frac += m->c_frac;
+        if (m->p_frac >= TR_PS_PER_S) {
+            m->p_frac -= TR_PS_PER_S;
+            excess++;
+        }
+        m->c_tokens = m->cburst;
+        m->c_frac = 0;
+        if (excess < m->pburst) {
+            m->p_tokens = (uint64_t)excess;
+        } else {
+            m->p_tokens = m->pburst;
+            m->p_frac = 0;
+        }
+    }
+    if (m->c_tokens >= amount) {
+        m->c_tokens -= amount;
+        return 0;
+    }
+    if (m->p_tokens >= amount) {
+        m->p_tokens -= amount;
+        return 1;
+    }
+    return 2;
+}
+
+uint32_t tr_meter_execute(tr_meter *m, uint32_t in_len, uint64_t amount,
+                          uint64_t now_ps)
+{
+    uint32_t colour = 0;
+    if (m->mode != TR_METER_UNSET) {
+        uint64_t ps = now_ps > m->last_ps ? now_ps - m->last_ps : 0;
+        m->last_ps += ps;
+        colour = m->mode == TR_METER_TWO_RATES ? two_rates(m, amount, ps)
+                                               : one_rate(m, amount, ps);
+    }
+    m->counts[colour].bytes += in_len;
+    m->counts[colour].packets++;
+    return colour;
+}
+
+/* Buckets start full; what has been counted stays. */
 int tr_meter_config(tr_meter *m, const tr_meter_rates *rates, uint64_t now_ps)
 {
-    memset(m, 0, sizeof *m);
-    if (!rates)
-        return TR_OK;
-    if (rates->cir > rates->pir)
+    if (rates && (rates->cir > rates->pir ||
+                  (rates->eburst && (rates->pir != rates->cir ||
+                                     rates->pburst != rates->cburst))))
         return TR_EINVAL;
-    m->configured = 1;
-    m->last_ps = now_ps;
-    m->cir = rates->cir;
-    m->cburst = m->c_tokens = rates->cburst;
-    m->pir = rates->pir;
-    m->pburst = m->p_tokens = rates->pburst;
+    tr_meter new = {.mode = TR_METER_UNSET};
+    if (rates) {
+        new.mode = rates->eburst ? TR_METER_ONE_RATE : TR_METER_TWO_RATES;
+        new.last_ps = now_ps;
+        new.cir = rates->cir;
+        new.cburst = new.c_tokens = rates->cburst;
+        new.pir = rates->pir;
+        new.pburst = new.p_tokens =
+            rates->eburst ? rates->eburst : rates->pburst;
+    }
+    memcpy(new.counts, m->counts, sizeof new.counts);
+    *m = new;
     return TR_OK;
+}
+
+tr_meter_rates tr_meter_rates_of(const tr_meter *m)
+{
+    int one = m->mode == TR_METER_ONE_RATE;
+    return (tr_meter_rates){m->cir, m->cburst, m->pir,
+                            one ? m->cburst : m->pburst,
+                            one ? m->pburst : 0};
 }
 
 int tr_vset_match(const tr_vset *v, const uint8_t *key, const uint8_t *mask)

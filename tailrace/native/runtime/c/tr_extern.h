@@ -6,9 +6,11 @@
 
 #include "tr_core.h"
 
-/* rates NULL: unconfigured, every packet green. TR_EINVAL when cir > pir. */
+/* rates NULL: every packet green. TR_EINVAL when cir > pir, or when there is an
+ * excess burst and the peak is not the committed one. */
 int tr_meter_config(tr_meter *m, const tr_meter_rates *rates,
                     uint64_t now_ps);
+tr_meter_rates tr_meter_rates_of(const tr_meter *m);
 int tr_vset_config(tr_vset *v, const uint8_t *values, const uint8_t *masks,
                    uint32_t n);
 

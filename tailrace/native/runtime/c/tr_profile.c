@@ -63,7 +63,7 @@ int tr_profile_add(tr_profile *p, const tr_target *action)
                      &p->free_member);
     if (h < 0)
         return h;
-    tr_entry *e = tr_entry_new(p->desc->data_limbs, 0);
+    tr_entry *e = tr_entry_new(p->desc->data_limbs, 0, 0);
     if (!e)
         return TR_ENOMEM;
     int rc = tr_entry_target(e, action, p->desc->data_limbs);

@@ -19,7 +19,7 @@
 
 #include <stdint.h>
 
-#define TR_ABI 2u
+#define TR_ABI 3u
 #define TR_MAX_PORTS 512u
 #define TR_MAX_PRIORITIES 8u
 #define TR_NEVER 0xffffffffffffffffULL
@@ -210,10 +210,13 @@ typedef struct tr_target {
 } tr_target;
 enum { TR_TARGET_ACTION = 0, TR_TARGET_MEMBER = 1, TR_TARGET_GROUP = 2 };
 
-/* Rates of a two-rate three-colour meter, in units and units per second. */
+/* Rates of a meter, in units and units per second. With an excess burst it is a
+ * single-rate meter, whose pir and pburst are its cir and cburst; without one
+ * it has two rates. Equal ones mark as a single rate of two colours does. */
 typedef struct tr_meter_rates {
-    uint64_t cir, cburst, pir, pburst;
+    uint64_t cir, cburst, pir, pburst, eburst;
 } tr_meter_rates;
+enum { TR_COLOURS = 3 };      /* green, yellow, red */
 
 typedef struct tr_replica {
     uint32_t port;
@@ -320,9 +323,15 @@ int tr_entry_counter(tr_switch *s, uint32_t table, int handle,
                      uint64_t *bytes, uint64_t *packets);
 int tr_entry_counter_set(tr_switch *s, uint32_t table, int handle,
                          uint64_t bytes, uint64_t packets);
-/* rates NULL: meter unconfigured, every packet green */
+/* The direct meter of an entry; handle -1 is the default entry. rates NULL:
+ * every packet green. TR_EINVAL: the table has none. */
 int tr_entry_meter(tr_switch *s, uint32_t table, int handle,
                    const tr_meter_rates *rates);
+/* What it has counted: bytes and packets of each colour. */
+int tr_entry_colours(tr_switch *s, uint32_t table, int handle,
+                     uint64_t *bytes_packets);
+int tr_entry_colours_set(tr_switch *s, uint32_t table, int handle,
+                         const uint64_t *bytes_packets);
 int tr_entry_last_hit(tr_switch *s, uint32_t table, int handle,
                       uint64_t *time_ps);
 /* Looks at `scan` handles from *next on, and moves it, to 0 behind the last.
@@ -356,9 +365,16 @@ int tr_register_write(tr_switch *s, uint32_t reg, uint64_t first, uint64_t n,
 /* configured[i]: whether the cell has rates at all */
 int tr_meter_read(tr_switch *s, uint32_t meter, uint64_t first, uint64_t n,
                   tr_meter_rates *rates, uint8_t *configured);
-/* The same rates for n cells; those that have them already go on as they are. */
+/* The same rates for n cells; those that have them already go on as they are.
+ * What has been counted stays. */
 int tr_meter_write(tr_switch *s, uint32_t meter, uint64_t first, uint64_t n,
                    const tr_meter_rates *rates);
+/* What the cells have counted: 2 TR_COLOURS numbers each, bytes and packets of
+ * each colour. */
+int tr_colours_read(tr_switch *s, uint32_t meter, uint64_t first, uint64_t n,
+                    uint64_t *bytes_packets);
+int tr_colours_write(tr_switch *s, uint32_t meter, uint64_t first, uint64_t n,
+                     const uint64_t *bytes_packets);
 /* values and masks: n strings of the set's key length each */
 int tr_vset_write(tr_switch *s, uint32_t vset, const uint8_t *values,
                   const uint8_t *masks, uint32_t n);

@@ -31,22 +31,23 @@ static uint32_t key_bytes(const tr_table *t)
 
 void tr_entry_free(tr_entry *e)
 {
-    if (!e)
-        return;
-    free(tr_rest(e)->meter);
-    tr_mem_free(tr_rest(e), tr_rest(e)->size);
+    if (e)
+        tr_mem_free(tr_rest(e), tr_rest(e)->size);
 }
 
-tr_entry *tr_entry_new(uint32_t data_limbs, uint32_t key_words)
+tr_entry *tr_entry_new(uint32_t data_limbs, uint32_t key_words, int metered)
 {
+    uint32_t limbs = 2u * key_words + data_limbs;
     size_t size = sizeof(tr_entry_rest) + sizeof(tr_entry) +
-                  (2u * key_words + data_limbs) * sizeof(uint64_t);
+                  limbs * sizeof(uint64_t) + (metered ? sizeof(tr_meter) : 0);
     tr_entry_rest *rest = tr_mem_new(size);
     if (!rest)
         return NULL;
     rest->size = (uint32_t)size;
     tr_entry *e = (tr_entry *)(rest + 1);
     e->data = e->limbs + key_words;
+    if (metered)
+        rest->meter = (tr_meter *)(void *)(e->limbs + limbs);
     return e;
 }
 
@@ -411,7 +412,8 @@ int tr_table_add(tr_table *t, const uint8_t *key, const uint8_t *mask,
                  int32_t priority, const tr_target *target,
                  uint64_t timeout_ps, uint64_t now_ps)
 {
-    tr_entry *e = tr_entry_new(t->desc->data_limbs, t->desc->key_words);
+    tr_entry *e = tr_entry_new(t->desc->data_limbs, t->desc->key_words,
+                               t->desc->metered);
     if (!e)
         return TR_ENOMEM;
     fill_key(t, e, key, mask);
@@ -487,7 +489,7 @@ int tr_table_set_default(tr_table *t, const tr_target *target)
     }
     tr_entry *e = t->defaults;
     if (!e)
-        e = tr_entry_new(t->desc->data_limbs, 0);
+        e = tr_entry_new(t->desc->data_limbs, 0, t->desc->metered);
     if (!e)
         return TR_ENOMEM;
     tr_rest(e)->handle = -1;

@@ -26,8 +26,9 @@ TR_INLINE int tr_same_entry(const tr_table *t, const tr_entry *a,
            !memcmp(tr_mask_of_entry(t, a), tr_mask_of_entry(t, b), bytes);
 }
 
-/* An entry with room for its data and for key and mask; NULL: no memory. */
-tr_entry *tr_entry_new(uint32_t data_limbs, uint32_t key_words);
+/* An entry with room for its data, for key and mask, and for a meter where it
+ * has one; NULL: no memory. */
+tr_entry *tr_entry_new(uint32_t data_limbs, uint32_t key_words, int metered);
 void tr_entry_free(tr_entry *e);
 int tr_entry_target(tr_entry *e, const tr_target *target,
                     uint32_t data_limbs);
