@@ -27,7 +27,7 @@ SET_MEMBER = 512
 REFERENCE = 512  # that an entry has or can be found by: the tuples, and a place in the index
 
 _COUNTER_CELL = 16
-_METER_CELL = 88
+_METER_CELL = 128
 _CGROUP_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
 
 

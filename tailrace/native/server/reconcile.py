@@ -9,6 +9,7 @@ not. They are those of the moment at which they are copied, a little before the 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 
 from finsy.proto import p4r
 
@@ -43,6 +44,26 @@ def transfer(old: State, new: State) -> Work:
     yield from new.counters.carry(old.counters)
     yield from new.meters.carry(old.meters)
     yield from new.registers.carry(old.registers)
+    yield from _carry_colours(old, new)
+
+
+def _carry_colours(old: State, new: State) -> Work:
+    """Takes over what direct meters have counted, of entries that are in both pipelines.
+
+    No update says it: clients may set these counts to zero only.
+    """
+    for theirs in old.tables.values():
+        ours = new.tables.get(theirs.plan.id)
+        if ours is None or ours.plan.meter is None or theirs.plan.meter is None:
+            continue
+        for entry in (*theirs.entries.values(), theirs.default):
+            if not theirs.has_direct(entry):
+                continue
+            message = p4r.TableEntry()
+            old.reader.fill_key(theirs, entry, message)
+            with suppress(P4RtError):  # an entry that the other program does not declare
+                ours.set_colours(ours.find_direct(message), theirs.colours(entry), None)
+            yield ENTITY
 
 
 def clear_initial(state: State) -> None:

@@ -24,7 +24,7 @@ from tailrace.native.server.context import (
 from tailrace.native.server.entities.digests import Digests
 from tailrace.native.server.entities.externs import Counters, Meters, Registers, ValueSets, only_modify
 from tailrace.native.server.entities.forms import MOST_MET, Met, Plain
-from tailrace.native.server.entities.meters import parse_rates, refuse_colour_counters
+from tailrace.native.server.entities.meters import NOTHING_COUNTED, check_reset, parse_rates
 from tailrace.native.server.entities.pre import Replication
 from tailrace.native.server.entities.profiles import Profile
 from tailrace.native.server.entities.reader import (
@@ -331,7 +331,7 @@ class State:
         table = self._table(message.table_entry.table_id)
         if not table.plan.counter:
             raise invalid(f"table '{table.plan.name}' has no direct counter")
-        entry = table.find(message.table_entry)
+        entry = table.find_direct(message.table_entry)
         if message.HasField("data"):
             check_counter(message.data)
             table.set_counter(entry, message.data, undo)
@@ -339,14 +339,15 @@ class State:
     def _write_direct_meter(self, kind: int, entity: p4r.Entity, undo: Undo | None) -> None:
         message = entity.direct_meter_entry
         only_modify(kind, "a direct meter")
-        if message.HasField("counter_data"):
-            raise refuse_colour_counters()
         table = self._table(message.table_entry.table_id)
         if table.plan.meter is None:
             raise invalid(f"table '{table.plan.name}' has no direct meter")
-        entry = table.find(message.table_entry)
+        entry = table.find_direct(message.table_entry)
+        check_reset(message.counter_data, f"meter '{table.plan.meter.name}'")
         rates = parse_rates(message.config, table.plan.meter) if message.HasField("config") else None
         table.set_meter(entry, rates, undo)
+        if message.HasField("counter_data"):
+            table.set_colours(entry, NOTHING_COUNTED, undo)
 
     # ---- Read ----
 

@@ -277,8 +277,10 @@ class Holdings:
         cell.DiscardUnknownFields()
         if which == "register_entry":
             cell.data.bitstring = shortest(cell.data.bitstring)
-        elif which == "meter_entry" and cell.HasField("config"):
-            cell.config.CopyFrom(canonical_rates(cell.config))
+        elif which == "meter_entry":
+            cell.ClearField("counter_data")  # a reset, and not asked for when everything is read
+            if cell.HasField("config"):
+                cell.config.CopyFrom(canonical_rates(cell.config))
         elif which == "counter_entry" and not cell.HasField("data"):
             return
         owner, number_ = f"{which.removesuffix('_entry')}s", getattr(message, _ID_OF_ARRAY[which])

@@ -349,6 +349,7 @@ def unwritable_field(rng: random.Random, update: p4r.Update, drawer: Drawer) -> 
         entry.counter_data.byte_count = rng.choice((-1, 1, -(2**63)))
     elif kind == 4:
         entry.meter_counter_data.SetInParent()
+        entry.meter_counter_data.yellow.packet_count = rng.choice((0, 1, -1))
     elif kind == 5:
         entry.meter_config.cir = rng.choice((0, 1, -1, 2**63 - 1))
     else:
@@ -458,8 +459,10 @@ def wrong_data(rng: random.Random, update: p4r.Update, drawer: Drawer) -> bool:
         entity.direct_counter_entry.data.byte_count = negative
     elif entity.HasField("meter_entry"):
         entity.meter_entry.config.pir = rng.choice((negative, 0))
+        entity.meter_entry.counter_data.green.byte_count = rng.choice((0, 1, negative))
     elif entity.HasField("direct_meter_entry"):
         entity.direct_meter_entry.config.cburst = negative
+        entity.direct_meter_entry.counter_data.red.packet_count = rng.choice((0, 1))
     elif entity.HasField("register_entry"):
         entity.register_entry.data.bitstring = rng.choice((b"", b"\1" + bytes(600), bytes(600)))
     elif entity.HasField("digest_entry"):

@@ -30,6 +30,7 @@ from tests.native.server.rules import (
     wrong_priority,
     wrong_rates,
     wrong_replicas,
+    wrong_reset,
 )
 
 MAX_METADATA_BYTES = 4096
@@ -147,10 +148,10 @@ class Oracle(Holdings):
         has_counter = self.facts.direct(table, "direct_counters")
         if entry.HasField("counter_data") and (not has_counter or wrong_counter(entry.counter_data)):
             codes.add(Code.INVALID_ARGUMENT)
-        if entry.HasField("meter_counter_data"):
-            codes.add(Code.UNIMPLEMENTED)
+        meter = self.facts.direct(table, "direct_meters")
+        if entry.HasField("meter_counter_data") and (not meter or wrong_reset(entry.meter_counter_data)):
+            codes.add(Code.INVALID_ARGUMENT)
         if entry.HasField("meter_config"):
-            meter = self.facts.direct(table, "direct_meters")
             codes |= wrong_rates(entry.meter_config, self.spec(meter)) if meter else {Code.INVALID_ARGUMENT}
         return codes
 
@@ -340,8 +341,8 @@ class Oracle(Holdings):
         if isinstance(cell, p4r.CounterEntry) and wrong_counter(cell.data):
             codes.add(Code.INVALID_ARGUMENT)
         if isinstance(cell, p4r.MeterEntry):
-            if cell.HasField("counter_data"):
-                codes.add(Code.UNIMPLEMENTED)
+            if wrong_reset(cell.counter_data):
+                codes.add(Code.INVALID_ARGUMENT)
             codes |= wrong_rates(cell.config, self.spec(number_))
         if isinstance(cell, p4r.RegisterEntry):
             spec = next(one.type_spec for one in self.facts.info.registers if one.preamble.id == number_)
@@ -355,8 +356,8 @@ class Oracle(Holdings):
         entry, codes = given.table_entry, Codes()
         if isinstance(given, p4r.DirectCounterEntry):
             codes |= {Code.INVALID_ARGUMENT} if wrong_counter(given.data) else set()
-        elif given.HasField("counter_data"):
-            codes.add(Code.UNIMPLEMENTED)
+        elif wrong_reset(given.counter_data):
+            codes.add(Code.INVALID_ARGUMENT)
         if entry.table_id in self.facts.absent:
             return {*codes, Code.UNIMPLEMENTED}
         table = self.facts.tables.get(entry.table_id)

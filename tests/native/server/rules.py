@@ -142,6 +142,12 @@ def wrong_counter(data: p4r.CounterData) -> bool:
     return data.byte_count < 0 or data.packet_count < 0
 
 
+def wrong_reset(data: p4r.MeterCounterData) -> bool:
+    """Whether it would set what a meter has counted to anything but zero."""
+    counters = (data.green, data.yellow, data.red)
+    return any(counter.byte_count or counter.packet_count for counter in counters)
+
+
 def copy_counter(given: p4r.CounterData, out: p4r.CounterData) -> None:
     """Values as they are read back."""
     out.byte_count, out.packet_count = given.byte_count, given.packet_count
@@ -158,15 +164,17 @@ def wrong_rates(config: p4r.MeterConfig, kind: int) -> Codes:
         return codes
     if (config.pir, config.pburst) != (config.cir, config.cburst):
         codes.add(Code.INVALID_ARGUMENT)
-    if config.eburst:
-        two = kind == p4i.MeterSpec.SINGLE_RATE_TWO_COLOR
-        codes.add(Code.INVALID_ARGUMENT if two else Code.UNIMPLEMENTED)
+    if config.eburst and kind == p4i.MeterSpec.SINGLE_RATE_TWO_COLOR:
+        codes.add(Code.INVALID_ARGUMENT)
     return codes
 
 
 def canonical_rates(config: p4r.MeterConfig) -> p4r.MeterConfig:
     """Rates as they are read back."""
-    return p4r.MeterConfig(cir=config.cir, cburst=config.cburst, pir=config.pir, pburst=config.pburst)
+    out = p4r.MeterConfig()
+    out.CopyFrom(config)
+    out.DiscardUnknownFields()
+    return out
 
 
 def wrong_member(member: GroupMember, profile: p4i.ActionProfile) -> Codes:

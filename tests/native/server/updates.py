@@ -162,6 +162,8 @@ class Drawer:
         out.cir, out.cburst = self.value(40), self.value(20)
         two = self.oracle.spec(meter) == p4i.MeterSpec.TWO_RATE_THREE_COLOR
         out.pir, out.pburst = (out.cir + self.value(30), self.value(20)) if two else (out.cir, out.cburst)
+        if self.oracle.spec(meter) == p4i.MeterSpec.SINGLE_RATE_THREE_COLOR:
+            out.eburst = self.value(20)
 
     # ---- tables ----
 

@@ -11,12 +11,18 @@ from typing import Generic, NamedTuple, TypeVar
 
 from finsy.proto import p4r
 
-from tailrace.native.runtime import MeterRates, StateError, Switch
+from tailrace.native.runtime import StateError, Switch
 from tailrace.native.runtime.externs import Raw, slices
 from tailrace.native.server import memory
 from tailrace.native.server.context import ENTITY, MODIFY, SLICE, Context, Responses, Undo, Work
 from tailrace.native.server.entities.match import PackedKey
-from tailrace.native.server.entities.meters import fill_config, parse_rates, refuse_colour_counters
+from tailrace.native.server.entities.meters import (
+    NOTHING_COUNTED,
+    check_reset,
+    fill_colours,
+    fill_config,
+    parse_rates,
+)
 from tailrace.native.server.entities.schema import ArrayPlan, MeterPlan, RegisterPlan, Schema, ValueSetPlan
 from tailrace.native.server.entities.tables import check_counter
 from tailrace.p4rt.status import Code, P4RtError, exhausted, invalid, not_found
@@ -162,41 +168,54 @@ class Meters(_Arrays[MeterPlan]):
         plan = one(self._plans, message.meter_id, "meter")
         only_modify(kind, "a meter")
         cells = indexes(plan, message)
-        if message.HasField("counter_data"):
-            raise refuse_colour_counters()
+        what = f"meter '{plan.name}'"
+        resets = message.HasField("counter_data")
+        check_reset(message.counter_data, what)
         rates = parse_rates(message.config, plan) if message.HasField("config") else None
         if undo is not None:
-            undo.keep_cells(len(cells), f"meter '{plan.name}'")
+            undo.keep_cells(len(cells), what)
         for first, count in parts(cells):
             if undo is not None:
-                old = self._switch.meter_cells(plan.index, first, count)
-                undo.append(self._put_back(plan, first, old))
+                undo.append(self._put_back(plan, first, count, counts=resets))
             self._switch.meter_fill(plan.index, first, count, rates)
+            if resets:
+                self._switch.colours_store(plan.index, first, NOTHING_COUNTED * count)
             yield SLICE
 
-    def _put_back(self, plan: MeterPlan, first: int, old: list[MeterRates | None]) -> Callable[[], None]:
+    def _put_back(self, plan: MeterPlan, first: int, count: int, *, counts: bool) -> Callable[[], None]:
+        switch = self._switch
+        old = switch.meter_cells(plan.index, first, count)
+        counted = switch.colours_raw(plan.index, first, count) if counts else None
+
         def undo() -> None:
             for index, rates in enumerate(old, first):
-                self._switch.meter_set(plan.index, index, rates)
+                switch.meter_set(plan.index, index, rates)
+            if counted is not None:
+                switch.colours_store(plan.index, first, counted)
 
         return undo
 
     def read(self, message: p4r.MeterEntry, out: Responses) -> Work:
-        """Answers one request of a Read; a meter in its default configuration has no `config`."""
-        if message.HasField("counter_data"):
-            raise refuse_colour_counters()
+        """Answers one request of a Read; a meter in its default configuration has no `config`, and what was
+        counted is told where it is asked for.
+        """
+        counted = message.HasField("counter_data")
         for plan in chosen(self._plans, message.meter_id, "meter"):
             for first, count in parts(indexes(plan, message)):
-                for index, rates in enumerate(self._switch.meter_cells(plan.index, first, count), first):
+                colours = self._switch.colours_cells(plan.index, first, count) if counted else []
+                for at, rates in enumerate(self._switch.meter_cells(plan.index, first, count)):
                     entry = out.add().meter_entry
                     entry.meter_id = plan.id
-                    entry.index.index = index
+                    entry.index.index = first + at
                     if rates is not None:
                         fill_config(rates, entry.config)
+                    if counted:
+                        fill_colours(colours[at], entry.counter_data)
                 yield ENTITY * count
 
     def carry(self, old: Meters) -> Work:
-        """Takes over the rates of another pipeline's meters.
+        """Takes over the rates of another pipeline's meters, and what they have counted where it has the same
+        cells.
 
         Raises:
             P4RtError: a meter that has rates is not there any more, or of another type.
@@ -213,6 +232,11 @@ class Meters(_Arrays[MeterPlan]):
                         )
                     self._switch.meter_set(plan.index, index, rates)
                 yield ENTITY * count
+        for plan, theirs, cells in self._shared(old._plans):
+            for first, count in parts(cells):
+                counted = old._switch.colours_raw(theirs.index, first, count)
+                self._switch.colours_store(plan.index, first, counted)
+                yield SLICE
 
 
 class Registers(_Arrays[RegisterPlan]):

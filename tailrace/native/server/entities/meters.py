@@ -1,38 +1,44 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MeterConfig messages to rates and back (P4Runtime specification 9.4)."""
+"""MeterConfig and MeterCounterData messages to rates and counts, and back (P4Runtime specification 9.4).
+
+P4Info alone knows a meter's type: the program has meters, and what the core does with one follows from its
+rates.
+"""
 
 from __future__ import annotations
 
 from finsy.proto import p4i, p4r
 
-from tailrace.native.runtime import MeterRates
+from tailrace.native.runtime import ColourCounts, MeterRates
 from tailrace.native.server.entities.schema import MeterPlan
-from tailrace.p4rt.status import Code, P4RtError, invalid
+from tailrace.p4rt.status import invalid
+
+NOTHING_COUNTED: ColourCounts = (0,) * 6
 
 
 def parse_rates(config: p4r.MeterConfig, meter: MeterPlan) -> MeterRates:
     """The rates of a meter configuration, in units and units per second.
 
     Raises:
-        P4RtError: INVALID_ARGUMENT for rates that the meter's type does not have; UNIMPLEMENTED for an excess
-        burst.
+        P4RtError: INVALID_ARGUMENT for rates that the meter's type does not have.
     """
     what = f"meter '{meter.name}'"
     if min(config.cir, config.cburst, config.pir, config.pburst, config.eburst) < 0:
         raise invalid(f"{what}: a rate or burst is negative")
     if meter.type == p4i.MeterSpec.TWO_RATE_THREE_COLOR:
         if config.eburst:
-            raise invalid(f"{what}: eburst is only for single-rate meters")
+            raise invalid(f"{what}: eburst is {config.eburst}; only meters of a single rate have one")
         if config.pir < config.cir:
             raise invalid(f"{what}: the peak rate is below the committed rate")
     else:
         if (config.pir, config.pburst) != (config.cir, config.cburst):
-            raise invalid(f"{what}: pir and pburst of a single-rate meter must equal cir and cburst")
+            raise invalid(
+                f"{what} has a single rate: pir {config.pir} and pburst {config.pburst} must equal "
+                f"cir {config.cir} and cburst {config.cburst}"
+            )
         if config.eburst and meter.type == p4i.MeterSpec.SINGLE_RATE_TWO_COLOR:
-            raise invalid(f"{what}: a two-colour meter has no eburst")
-        if config.eburst:
-            raise P4RtError(Code.UNIMPLEMENTED, f"{what}: excess bursts are not supported")
-    return MeterRates(config.cir, config.cburst, config.pir, config.pburst)
+            raise invalid(f"{what}: eburst is {config.eburst}; a meter of two colours has none")
+    return MeterRates(config.cir, config.cburst, config.pir, config.pburst, config.eburst)
 
 
 def fill_config(rates: MeterRates, config: p4r.MeterConfig) -> None:
@@ -40,8 +46,25 @@ def fill_config(rates: MeterRates, config: p4r.MeterConfig) -> None:
     config.SetInParent()
     config.cir, config.cburst = rates.cir, rates.cburst
     config.pir, config.pburst = rates.pir, rates.pburst
+    config.eburst = rates.eburst
 
 
-def refuse_colour_counters() -> P4RtError:
-    """The error for MeterCounterData, which v1model's meters do not keep."""
-    return P4RtError(Code.UNIMPLEMENTED, "meters keep no counters for each colour")
+def check_reset(data: p4r.MeterCounterData, what: str) -> None:
+    """Refuses to set what a meter has counted to anything but zero.
+
+    Raises:
+        P4RtError: INVALID_ARGUMENT, naming the first number that is not zero.
+    """
+    for colour, counter in (("green", data.green), ("yellow", data.yellow), ("red", data.red)):
+        for name, value in (("byte_count", counter.byte_count), ("packet_count", counter.packet_count)):
+            if value:
+                raise invalid(f"{what}: {colour}.{name} is {value}; counters of colours can only be set to 0")
+
+
+def fill_colours(counts: ColourCounts, data: p4r.MeterCounterData) -> None:
+    """Writes what a meter has counted into an empty message, whose three counters are then set."""
+    for counter in (data.green, data.yellow, data.red):
+        counter.SetInParent()
+    data.green.byte_count, data.green.packet_count = counts[0:2]
+    data.yellow.byte_count, data.yellow.packet_count = counts[2:4]
+    data.red.byte_count, data.red.packet_count = counts[4:6]

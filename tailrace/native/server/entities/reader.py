@@ -10,7 +10,7 @@ from finsy.proto import p4r
 from tailrace.native.runtime import Switch
 from tailrace.native.server.context import ENTITY, LOOKED_AT, Context, Responses, Work
 from tailrace.native.server.entities.entry import DEFAULT_HANDLE, Entry
-from tailrace.native.server.entities.meters import fill_config, refuse_colour_counters
+from tailrace.native.server.entities.meters import fill_colours, fill_config
 from tailrace.native.server.entities.profiles import Profile
 from tailrace.native.server.entities.tables import Table
 from tailrace.p4rt.status import P4RtError, invalid, not_found
@@ -61,8 +61,6 @@ class TableReader:
         Raises:
             P4RtError: the request makes no sense; nothing was added.
         """
-        if message.HasField("meter_counter_data"):
-            raise refuse_colour_counters()
         if message.HasField("time_since_last_hit") and message.table_id:
             for table in self._chosen(message):
                 if not table.plan.idle_timeout:
@@ -82,10 +80,13 @@ class TableReader:
         item = out.table_entry
         if entry.is_const:
             item.is_const = True
-        if plan.counter and message.HasField("counter_data"):
+        direct = table.has_direct(entry)
+        if plan.counter and direct and message.HasField("counter_data"):
             self._fill_counter(table, entry, item.counter_data)
         if entry.meter is not None and message.HasField("meter_config"):
             fill_config(entry.meter, item.meter_config)
+        if plan.meter is not None and direct and message.HasField("meter_counter_data"):
+            fill_colours(table.colours(entry), item.meter_counter_data)
         if plan.idle_timeout and entry.handle != DEFAULT_HANDLE and message.HasField("time_since_last_hit"):
             hit_ns = self._switch.entry_last_hit_ns(plan.index, entry.handle)
             item.time_since_last_hit.elapsed_ns = max(0, self._context.now_ns() - hit_ns)
@@ -131,7 +132,7 @@ class TableReader:
                 if message.table_id:
                     raise invalid(f"table '{table.plan.name}' has no such direct resource")
             elif message.is_default_action or message.match:
-                yield table, table.find(message)
+                yield table, table.find_direct(message)
             else:
                 for entry in table.all():
                     if entry is None or (message.priority and entry.priority != message.priority):
@@ -152,8 +153,6 @@ class TableReader:
 
     def meters(self, message: p4r.DirectMeterEntry, out: Responses) -> Work:
         """Answers a DirectMeterEntry request; table id 0 is all tables that have direct meters."""
-        if message.HasField("counter_data"):
-            raise refuse_colour_counters()
         for table, entry in self._direct(message.table_entry, lambda table: table.plan.meter is not None):
             if entry is None:
                 yield LOOKED_AT
@@ -162,6 +161,8 @@ class TableReader:
             _fill_identity(table, entry, item.table_entry)
             if entry.meter is not None:
                 fill_config(entry.meter, item.config)
+            if message.HasField("counter_data"):
+                fill_colours(table.colours(entry), item.counter_data)
             yield ENTITY
 
 

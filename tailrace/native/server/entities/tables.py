@@ -8,7 +8,7 @@ from typing import cast
 
 from finsy.proto import p4r
 
-from tailrace.native.runtime import ActionCall, GroupRef, MemberRef, MeterRates, StateError
+from tailrace.native.runtime import ActionCall, ColourCounts, GroupRef, MemberRef, MeterRates, StateError
 from tailrace.native.server.context import (
     DELETE,
     INSERT,
@@ -24,7 +24,7 @@ from tailrace.native.server.entities.filled import Filled
 from tailrace.native.server.entities.forms import PLAIN, Form, Forms, Plain
 from tailrace.native.server.entities.match import PackedKey
 from tailrace.native.server.entities.members import IndirectSpec, OneShotSpec
-from tailrace.native.server.entities.meters import parse_rates, refuse_colour_counters
+from tailrace.native.server.entities.meters import NOTHING_COUNTED, check_reset, parse_rates
 from tailrace.native.server.entities.profiles import Profile
 from tailrace.native.server.entities.references import References
 from tailrace.native.server.entities.schema import Schema, TablePlan
@@ -72,6 +72,25 @@ class Table(Filled):
         if entry is None:
             raise not_found(f"{self._what} has no such entry")
         return entry
+
+    def find_direct(self, message: p4r.TableEntry) -> Entry:
+        """The same for its counter or meter.
+
+        Raises:
+            P4RtError: as `find`; UNIMPLEMENTED for the default entry of a table whose misses run no action.
+        """
+        entry = self.find(message)
+        if not self.has_direct(entry):
+            raise self._no_direct()
+        return entry
+
+    def _no_direct(self) -> P4RtError:
+        return P4RtError(Code.UNIMPLEMENTED, f"{self._what}: a miss runs no action, and is not counted")
+
+    @staticmethod
+    def has_direct(entry: Entry) -> bool:
+        """Whether an entry can have direct resources: the program gives indirect tables no default entry."""
+        return entry.handle != DEFAULT_HANDLE or entry.target is not None
 
     def all(self) -> Iterator[Entry | None]:
         """All entries; None for a place where there is none.
@@ -257,8 +276,7 @@ class Table(Filled):
             if undo is None:
                 self._retarget(entry, before)
             raise
-        if message.HasField("counter_data"):
-            self.set_counter(entry, message.counter_data, undo)
+        self._set_counts(entry, message, undo)
 
     def _delete(self, message: p4r.TableEntry, undo: Undo | None) -> None:
         if self.plan.is_const:
@@ -270,7 +288,8 @@ class Table(Filled):
             self._references.check_leaving(entry.keys, entry.needs, self._what)
         if undo is not None:
             counter = self._switch.entry_counter(self.plan.index, entry.handle) if self.plan.counter else None
-            undo.append(lambda: self._restore(entry, counter))
+            colours = self.colours(entry) if self.plan.meter is not None else None
+            undo.append(lambda: self._restore(entry, counter, colours))
         self._remove(entry)
 
     def _write_default(self, kind: int, message: p4r.TableEntry, undo: Undo | None) -> None:
@@ -296,15 +315,25 @@ class Table(Filled):
                 self._references.check(needs, self._what)
             self._assign(entry, (spec, message.metadata, message.controller_metadata, 0, needs))
         else:
-            self._assign(entry, (self.initial_default().target, b"", 0, 0, ()))
-            rates = None
-            if self.plan.counter and not message.HasField("counter_data"):
-                self.set_counter(entry, p4r.CounterData(), undo)
+            initial = self.initial_default()
+            if not self.has_direct(initial) and _says_direct(message):
+                raise self._no_direct()
+            if self.has_direct(entry):
+                # first, as the entry itself goes where the program has no default action
+                self._reset_direct(entry, undo)
+            self._assign(entry, (initial.target, b"", 0, 0, ()))
         if undo is not None:
             undo.append(lambda: self._assign(entry, before))
-        self.set_meter(entry, rates, undo)
-        if message.HasField("counter_data"):
-            self.set_counter(entry, message.counter_data, undo)
+        if message.HasField("action"):
+            self.set_meter(entry, rates, undo)
+        self._set_counts(entry, message, undo)
+
+    def _reset_direct(self, entry: Entry, undo: Undo | None) -> None:
+        self.set_meter(entry, None, undo)
+        if self.plan.counter:
+            self.set_counter(entry, p4r.CounterData(), undo)
+        if self.plan.meter is not None:
+            self.set_colours(entry, NOTHING_COUNTED, undo)
 
     # ---- direct resources ----
 
@@ -325,6 +354,24 @@ class Table(Filled):
             undo.append(lambda: self.set_meter(entry, old, None))
         self._switch.entry_meter_set(self.plan.index, entry.handle, rates)
         entry.meter = rates
+
+    def colours(self, entry: Entry) -> ColourCounts:
+        """What the direct meter of an entry has counted."""
+        return self._switch.entry_colours(self.plan.index, entry.handle)
+
+    def set_colours(self, entry: Entry, counts: ColourCounts, undo: Undo | None) -> None:
+        """Sets what the direct meter of an entry has counted."""
+        if undo is not None:
+            old = self.colours(entry)
+            undo.append(lambda: self.set_colours(entry, old, None))
+        self._switch.entry_colours_set(self.plan.index, entry.handle, counts)
+
+    def _set_counts(self, entry: Entry, message: p4r.TableEntry, undo: Undo | None) -> None:
+        """Sets the counts that a write of an entry names."""
+        if message.HasField("counter_data"):
+            self.set_counter(entry, message.counter_data, undo)
+        if message.HasField("meter_counter_data"):
+            self.set_colours(entry, NOTHING_COUNTED, undo)
 
     # ---- helpers ----
 
@@ -366,7 +413,9 @@ class Table(Filled):
             if not plan.counter:
                 raise invalid(f"{self._what} has no direct counter")
         if message.HasField("meter_counter_data"):
-            raise refuse_colour_counters()
+            check_reset(message.meter_counter_data, self._what)
+            if plan.meter is None:
+                raise invalid(f"{self._what} has no direct meter")
         if message.HasField("meter_config"):
             if plan.meter is None:
                 raise invalid(f"{self._what} has no direct meter")
@@ -451,10 +500,12 @@ class Table(Filled):
             self._references.remove(entry.keys, entry.needs)
         self._give_up(entry)
 
-    def _restore(self, entry: Entry, counter: tuple[int, int] | None) -> None:
+    def _restore(self, entry: Entry, counter: tuple[int, int] | None, colours: ColourCounts | None) -> None:
         self._add(self.identity(entry.packed, entry.priority), entry)
         if counter is not None:
             self._switch.entry_counter_set(self.plan.index, entry.handle, *counter)
+        if colours is not None:
+            self.set_colours(entry, colours, None)
 
     def _retarget(self, entry: Entry, values: _Values) -> None:
         """As _assign, for an entry that may point into an action profile."""
@@ -528,6 +579,15 @@ class Table(Filled):
                 self.entries[identity] = self.by_handle[entry.handle] = entry
                 self._context.memory.take(entry.bytes, self._what)
         self._top = len(self.by_handle)
+
+
+def _says_direct(message: p4r.TableEntry) -> bool:
+    """Whether a TableEntry says anything of direct resources."""
+    return (
+        message.HasField("counter_data")
+        or message.HasField("meter_config")
+        or message.HasField("meter_counter_data")
+    )
 
 
 def check_counter(data: p4r.CounterData) -> None:
