@@ -207,12 +207,15 @@ class Tables(Core):
         """Removes a member; entries that still name it do nothing."""
         self._do(f"profile {profile}, member {handle}", self._lib.tr_member_delete, profile, handle)
 
-    def group_add(self, profile: int, *, drawn: bool = False) -> int:
+    def group_add(self, profile: int, *, drawn: bool = False, first: ActionCall | None = None) -> int:
         """Adds an empty group; a packet that hits an empty group goes on untouched.
 
-        With `drawn` each packet's member is drawn at random, and not chosen by the hash.
+        Args:
+            drawn: each packet's member is drawn at random, and not chosen by the hash.
+            first: an action that comes before the member's, also where there is no member.
         """
-        return self._do(f"profile {profile}", self._lib.tr_group_add, profile, drawn)
+        raw = ffi.NULL if first is None else self._encode(first)
+        return self._do(f"profile {profile}", self._lib.tr_group_add, profile, drawn, raw)
 
     def group_set(self, profile: int, handle: int, members: Sequence[int]) -> None:
         """Sets the members among which the hash chooses: ``members[hash % len(members)]``."""

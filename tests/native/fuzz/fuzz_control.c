@@ -180,7 +180,9 @@ static void profile_call(tr_switch *s, fuzz_rng *rng)
         tr_member_delete(s, profile, any_handle(rng));
         break;
     case 2:
-        tr_group_add(s, profile, (int)fuzz_below(rng, 2));
+        target = random_target(rng, TR_TARGET_ACTION, limbs);
+        tr_group_add(s, profile, (int)fuzz_below(rng, 2),
+                     fuzz_below(rng, 2) ? &target : NULL);
         break;
     case 3:
         tr_group_delete(s, profile, any_handle(rng));

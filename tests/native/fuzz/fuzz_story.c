@@ -93,7 +93,7 @@ static void numbers_call(const fuzz_record *r, tr_switch *s)
         broken();
     memcpy(numbers, r->data, n * 4);
     if (r->kind == FUZZ_GROUP) {
-        tr_group_add(s, numbers[0], (int)(numbers[2] & 1));
+        tr_group_add(s, numbers[0], (int)(numbers[2] & 1), NULL);
         tr_group_set(s, numbers[0], (int)numbers[1], (int *)numbers + 3, n - 3);
         return;
     }

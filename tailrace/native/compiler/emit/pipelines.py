@@ -279,6 +279,23 @@ class PipelineEmitter:
         code.line("if (hit || meter->mode != TR_METER_UNSET)")
         code.line(f"    {place} = {colour} & {mask};")
 
+    def _first(self, t: Table) -> None:
+        """Runs the action of the group, if it has one, before that of the member, which has been chosen."""
+        code, actions = self.code, [self.model.actions[a] for a in t.actions]
+        code.open("if (__builtin_expect(first != NULL, 0))")
+        code.open("switch (first->id)")
+        for action in actions:
+            code.line(f"case {action.index}:")
+            code.line(f"    {action_name(action)}(s, p, h, l, first->data);")
+            code.line("    break;")
+        code.line("default:")
+        code.line("    break;")
+        code.close()
+        if any(map(may_exit, actions)):
+            code.line("if (p->exit)")
+            code.line("    goto done;")
+        code.close()
+
     def _resolve(self, t: Table) -> None:
         """From an entry to the action profile's member that it stands for."""
         assert t.profile is not None
@@ -288,7 +305,10 @@ class PipelineEmitter:
         hash_ = "0"
         if selector is not None:
             hash_ = f"e->kind == TR_TARGET_GROUP ? calc_{selector}(s, p, h) : 0"
-        code.line(f"e = tr_profile_resolve(s, {t.profile}, e, {hash_});")
+        code.line("const tr_entry *first;")
+        code.line(f"e = tr_profile_resolve(s, {t.profile}, e, {hash_}, &first);")
+        if selector is not None:
+            self._first(t)
         code.open("if (!e)")
         if t.by_hit:
             code.line("if (hit)")

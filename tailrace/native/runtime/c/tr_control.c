@@ -254,10 +254,11 @@ int tr_member_delete(tr_switch *s, uint32_t profile, int handle)
            tr_profile_remove(&s->profiles[profile], handle));
 }
 
-int tr_group_add(tr_switch *s, uint32_t profile, int drawn)
+int tr_group_add(tr_switch *s, uint32_t profile, int drawn,
+                 const tr_target *first)
 {
     LOCKED(s, HAS_PROFILE(s, profile),
-           tr_profile_group_add(&s->profiles[profile], drawn));
+           tr_profile_group_add(&s->profiles[profile], drawn, first));
 }
 
 int tr_group_set(tr_switch *s, uint32_t profile, int handle,

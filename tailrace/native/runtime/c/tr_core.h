@@ -213,6 +213,7 @@ typedef struct tr_group {
     uint32_t n;
     int drawn;  /* members are, whatever the hash is */
     int *members;
+    tr_entry *first;  /* its action comes before the member's; NULL: none */
 } tr_group;
 
 typedef struct tr_profile_desc {
@@ -449,8 +450,11 @@ uint8_t *tr_pkt_prepend(tr_pkt *p, uint32_t n);
 uint32_t tr_meter_execute(tr_meter *m, uint32_t in_len, uint64_t amount,
                           uint64_t now_ps);
 int tr_vset_match(const tr_vset *v, const uint8_t *key, const uint8_t *mask);
+/* The member that e, an entry of an indirect table, stands for; NULL: none. *first
+ * has the action to run before, of a group that has one, or is NULL. */
 tr_entry *tr_profile_resolve(tr_switch *s, uint32_t profile,
-                             const tr_entry *e, uint64_t hash);
+                             const tr_entry *e, uint64_t hash,
+                             const tr_entry **first);
 /* Uniform in [lo, hi], lo <= hi. */
 uint64_t tr_random(tr_switch *s, uint64_t lo, uint64_t hi);
 /* Emits a log_msg: each "{}" of format becomes the next decimal number. */

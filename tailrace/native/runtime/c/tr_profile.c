@@ -26,8 +26,10 @@ static int slot_new(void ***list, uint32_t *n, uint32_t *hint)
 
 static void group_free(tr_group *g)
 {
-    if (g)
-        free(g->members);
+    if (!g)
+        return;
+    tr_entry_free(g->first);
+    free(g->members);
     free(g);
 }
 
@@ -96,15 +98,26 @@ int tr_profile_remove(tr_profile *p, int handle)
     return TR_OK;
 }
 
-int tr_profile_group_add(tr_profile *p, int drawn)
+int tr_profile_group_add(tr_profile *p, int drawn, const tr_target *first)
 {
     int h = slot_new((void ***)&p->groups, &p->n_groups, &p->free_group);
     if (h < 0)
         return h;
-    tr_group *g = p->groups[h] = tr_calloc(1, sizeof(tr_group));
+    tr_group *g = tr_calloc(1, sizeof(tr_group));
     if (!g)
         return TR_ENOMEM;
     g->drawn = drawn;
+    if (first) {
+        g->first = tr_entry_new(p->desc->data_limbs, 0, 0);
+        int rc = g->first ? tr_entry_target(g->first, first,
+                                            p->desc->data_limbs)
+                          : TR_ENOMEM;
+        if (rc != TR_OK) {
+            group_free(g);
+            return rc;
+        }
+    }
+    p->groups[h] = g;
     return h;
 }
 
@@ -141,13 +154,18 @@ int tr_profile_group_remove(tr_profile *p, int handle)
 }
 
 tr_entry *tr_profile_resolve(tr_switch *s, uint32_t profile,
-                             const tr_entry *e, uint64_t hash)
+                             const tr_entry *e, uint64_t hash,
+                             const tr_entry **first)
 {
     const tr_profile *p = &s->profiles[profile];
+    *first = NULL;
     if (e->kind == TR_TARGET_MEMBER)
         return member(p, (int)e->id);
     const tr_group *g = group(p, (int)e->id);
-    if (!g || !g->n)
+    if (!g)
+        return NULL;
+    *first = g->first;
+    if (!g->n)
         return NULL;
     uint64_t at = g->drawn ? tr_random(s, 0, g->n - 1) : hash % g->n;
     return member(p, g->members[at]);

@@ -345,8 +345,10 @@ int tr_member_add(tr_switch *s, uint32_t profile, const tr_target *action);
 int tr_member_modify(tr_switch *s, uint32_t profile, int handle,
                      const tr_target *action);
 int tr_member_delete(tr_switch *s, uint32_t profile, int handle);
-/* drawn: each packet's member is, and not chosen by the hash. */
-int tr_group_add(tr_switch *s, uint32_t profile, int drawn);
+/* drawn: each packet's member is, and not chosen by the hash. first: an action
+ * that comes before the member's, and without one in an empty group; or NULL. */
+int tr_group_add(tr_switch *s, uint32_t profile, int drawn,
+                 const tr_target *first);
 /* The members among which the hash chooses: members[hash % n]. */
 int tr_group_set(tr_switch *s, uint32_t profile, int handle,
                  const int *members, uint32_t n);

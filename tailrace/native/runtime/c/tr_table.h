@@ -62,7 +62,7 @@ void tr_profile_clear(tr_profile *p);
 int tr_profile_add(tr_profile *p, const tr_target *action);
 int tr_profile_modify(tr_profile *p, int handle, const tr_target *action);
 int tr_profile_remove(tr_profile *p, int handle);
-int tr_profile_group_add(tr_profile *p, int drawn);
+int tr_profile_group_add(tr_profile *p, int drawn, const tr_target *first);
 int tr_profile_group_set(tr_profile *p, int handle, const int *members,
                          uint32_t n);
 int tr_profile_group_remove(tr_profile *p, int handle);

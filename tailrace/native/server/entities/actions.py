@@ -3,17 +3,30 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import NamedTuple
 
 from finsy.proto import p4i, p4r
 
 from tailrace.native.runtime import ActionCall
 from tailrace.native.server.entities.bytestring import decode, encode
-from tailrace.native.server.entities.schema import ABSENT, ActionPlan, absent
+from tailrace.native.server.entities.schema import ABSENT, GROUP_ACTION, ActionPlan, absent
 from tailrace.p4rt.status import Code, P4RtError, invalid
 
-_DENIED_IN_TABLE: int = p4i.ActionRef.DEFAULT_ONLY
-_DENIED_AS_DEFAULT: int = p4i.ActionRef.TABLE_ONLY
+
+class Use(Enum):
+    """What a table does with an action."""
+
+    ENTRY = "in entries"
+    DEFAULT = "as default action"
+    GROUP = "as group_action"
+
+    def denies(self, scope: int) -> bool:
+        """Whether an action of this scope (P4Info's ActionRef.Scope) must not be used so."""
+        if self is Use.GROUP:
+            return scope != GROUP_ACTION
+        other = p4i.ActionRef.TABLE_ONLY if self is Use.DEFAULT else p4i.ActionRef.DEFAULT_ONLY
+        return scope in (GROUP_ACTION, other)
 
 
 class ActionSpec(NamedTuple):
@@ -36,7 +49,7 @@ class ActionSpec(NamedTuple):
 
 
 def parse_action(
-    action: p4r.Action, actions: dict[int, ActionPlan], owner: str, *, default: bool = False
+    action: p4r.Action, actions: dict[int, ActionPlan], owner: str, use: Use = Use.ENTRY
 ) -> ActionSpec:
     """The call that an Action message asks for; `owner` is the table or profile that has `actions`.
 
@@ -49,9 +62,11 @@ def parse_action(
         raise invalid(f"{owner} has no action with id {action.action_id}")
     if plan.index == ABSENT:
         raise absent(f"action '{plan.name}' of {owner}")
-    if plan.scope == (_DENIED_AS_DEFAULT if default else _DENIED_IN_TABLE):
-        where = "as default action" if default else "in entries"
-        raise P4RtError(Code.PERMISSION_DENIED, f"action '{plan.name}' must not be used {where} of {owner}")
+    if use.denies(plan.scope):
+        why = f": its scope is {plan.scope}, not {GROUP_ACTION} (@groupaction)" if use is Use.GROUP else ""
+        raise P4RtError(
+            Code.PERMISSION_DENIED, f"action '{plan.name}' must not be used {use.value} of {owner}{why}"
+        )
     params = plan.params
     if len(action.params) != len(params):
         raise _wrong_params(action, plan)

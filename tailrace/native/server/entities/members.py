@@ -12,6 +12,7 @@ from finsy.proto import p4r
 from tailrace.native.runtime import GroupRef, MemberRef
 from tailrace.native.server import memory
 from tailrace.native.server.entities.actions import ActionSpec
+from tailrace.native.server.entities.group_action import write_group_action
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,17 +108,26 @@ class GroupSpec(IndirectSpec):
 
 
 class OneShotSpec(IndirectSpec):
-    """A set of weighted actions that belongs to one entry; its group exists while it is in use."""
+    """A set of weighted actions that belongs to one entry; its group exists while it is in use.
+
+    `first` comes before the action that is selected.
+    """
 
     def __init__(
-        self, message: p4r.ActionProfileActionSet, actions: list[tuple[ActionSpec, Weighted]]
+        self,
+        message: p4r.ActionProfileActionSet,
+        actions: list[tuple[ActionSpec, Weighted]],
+        first: ActionSpec | None,
     ) -> None:
         self.mode = message.action_selection_mode
         self.semantics = message.size_semantics
         self.actions = actions
+        self.first = first
         self.handle = -1
         self.handles: list[list[int]] = []
         self.bytes = memory.GROUP + memory.GROUP_MEMBER * len(actions)
+        if first is not None:
+            self.bytes += memory.MEMBER
 
     def reference(self) -> GroupRef:
         return GroupRef(self.handle)
@@ -132,3 +142,5 @@ class OneShotSpec(IndirectSpec):
             spec.fill_action(item.action)
             item.weight = weighted.weight
             weighted.watch.fill(item)
+        if self.first is not None:
+            write_group_action(self.first, action_set)

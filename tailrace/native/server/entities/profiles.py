@@ -17,8 +17,9 @@ from finsy.proto import p4r
 from tailrace.native.runtime import StateError, Switch
 from tailrace.native.server import memory
 from tailrace.native.server.context import DELETE, INSERT, Context, Undo, from_state_error
-from tailrace.native.server.entities.actions import ActionSpec, parse_action
+from tailrace.native.server.entities.actions import ActionSpec, Use, parse_action
 from tailrace.native.server.entities.bytestring import decode, shortest
+from tailrace.native.server.entities.group_action import read_group_action
 from tailrace.native.server.entities.members import (
     Group,
     GroupSpec,
@@ -30,7 +31,7 @@ from tailrace.native.server.entities.members import (
     Weighted,
 )
 from tailrace.native.server.entities.references import References
-from tailrace.native.server.entities.schema import ProfilePlan
+from tailrace.native.server.entities.schema import ActionPlan, ProfilePlan
 from tailrace.p4rt.status import Code, P4RtError, exhausted, invalid, not_found
 
 PORT_BITS = 32
@@ -54,8 +55,13 @@ class Profile:
 
     # ---- targets of table entries ----
 
-    def parse_target(self, action: p4r.TableAction, table: str) -> IndirectSpec:
+    def parse_target(
+        self, action: p4r.TableAction, table: str, actions: dict[int, ActionPlan]
+    ) -> IndirectSpec:
         """What a TableAction of an indirect table points to; it need not exist yet.
+
+        Args:
+            actions: of the table, for a group_action.
 
         Raises:
             P4RtError: the profile has no such targets.
@@ -74,13 +80,17 @@ class Profile:
                 raise not_found(f"{self._what} has no group {action.action_profile_group_id}")
             return GroupSpec(action.action_profile_group_id)
         self._check_style(one_shot=True)
-        return self._parse_one_shot(action.action_profile_action_set)
+        shot = action.action_profile_action_set
+        before, first = read_group_action(shot, table), None
+        if before is not None:
+            first = parse_action(before, actions, table, Use.GROUP)
+        return self._parse_one_shot(shot, first)
 
     def _check_style(self, *, one_shot: bool) -> None:
         if self.one_shots if not one_shot else (self.members or self.groups):
             raise invalid(f"{self._what}: one-shot programming cannot be mixed with members and groups")
 
-    def _parse_one_shot(self, message: p4r.ActionProfileActionSet) -> OneShotSpec:
+    def _parse_one_shot(self, message: p4r.ActionProfileActionSet, first: ActionSpec | None) -> OneShotSpec:
         for what, value, values in (
             (
                 "action_selection_mode",
@@ -104,7 +114,7 @@ class Profile:
         if self.plan.max_group_size and size > self.plan.max_group_size:
             raise invalid(f"{self._what}: a group of size {size} exceeds {self.plan.max_group_size}")
         self._check_copies(total)
-        return OneShotSpec(message, actions)
+        return OneShotSpec(message, actions, first)
 
     def use(self, target: IndirectSpec) -> None:
         """Notes that one more entry points to the target, which for a one-shot makes its group."""
@@ -134,7 +144,7 @@ class Profile:
                 for _ in range(weighted.copies):
                     handles.append(self._new_copy(spec))
             drawn = target.mode == p4r.ActionProfileActionSet.RANDOM
-            target.handle = self._new_group(drawn=drawn)
+            target.handle = self._new_group(drawn=drawn, first=target.first)
             self._set_one_shot(target)
         except (P4RtError, StateError) as error:
             self._drop_one_shot(target)
@@ -254,9 +264,10 @@ class Profile:
         self._switch.member_delete(self.plan.index, handle)
         self._context.memory.give(memory.COPY)
 
-    def _new_group(self, *, drawn: bool = False) -> int:
+    def _new_group(self, *, drawn: bool = False, first: ActionSpec | None = None) -> int:
+        call = None if first is None else first.call
         try:
-            return self._switch.group_add(self.plan.index, drawn=drawn)
+            return self._switch.group_add(self.plan.index, drawn=drawn, first=call)
         except StateError as error:
             raise from_state_error(error) from error
 

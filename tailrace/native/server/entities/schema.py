@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 
 ABSENT = -1
+GROUP_ACTION = 3
+"""An ActionRef.Scope that P4Runtime got after 1.5.0: for ActionProfileActionSet.group_action only."""
 MAX_SIZE = (1 << 31) - 1
 """Entries of a table."""
 
@@ -55,7 +57,8 @@ class ParamPlan:
 class ActionPlan:
     """An action as one table (or profile) uses it; `index` is that use's action in the program.
 
-    `scope` is one of P4Info's ActionRef.Scope. An index of ABSENT: the program does not have the action.
+    `scope` is one of P4Info's ActionRef.Scope, or GROUP_ACTION. An index of ABSENT: the program does not have
+    the action.
     """
 
     id: int
@@ -338,7 +341,7 @@ def _action_plan(
         if model.actions[index].name == name:
             break
     else:
-        return ActionPlan(ref.id, name, ABSENT, ref.scope, {}, ())
+        return ActionPlan(ref.id, name, ABSENT, _scope(ref), {}, ())
     found = model.actions[index]
     _same(f"action '{name}'", "number of parameters", len(action.params), len(found.params))
     params = []
@@ -350,7 +353,13 @@ def _action_plan(
     if len(by_id) != len(params):
         raise invalid(f"P4Info: action '{name}' has parameters with the same id")
     restriction = action_restriction(action, [(p.name, p.bits, p.names) for p in params], schema.texts)
-    return ActionPlan(ref.id, name, index, ref.scope, by_id, tuple(params), restriction)
+    return ActionPlan(ref.id, name, index, _scope(ref), by_id, tuple(params), restriction)
+
+
+def _scope(ref: p4i.ActionRef) -> int:
+    """The scope of an action, which compilers that do not know GROUP_ACTION give as an annotation."""
+    group = any(text.partition("(")[0].strip() == "@groupaction" for text in ref.annotations)
+    return GROUP_ACTION if group else ref.scope
 
 
 _KINDS = {

@@ -18,7 +18,7 @@ from tailrace.native.server.context import (
     check_metadata,
     from_state_error,
 )
-from tailrace.native.server.entities.actions import ActionSpec, parse_action
+from tailrace.native.server.entities.actions import ActionSpec, Use, parse_action
 from tailrace.native.server.entities.entry import DEFAULT_HANDLE, Entry, Identity, TargetSpec
 from tailrace.native.server.entities.filled import Filled
 from tailrace.native.server.entities.forms import PLAIN, Form, Forms, Plain
@@ -308,7 +308,7 @@ class Table(Filled):
         if message.HasField("action"):
             if message.action.WhichOneof("type") != "action":
                 raise invalid(f"{self._what}: a default entry takes an action")
-            spec = parse_action(message.action.action, self.plan.actions, self._what, default=True)
+            spec = parse_action(message.action.action, self.plan.actions, self._what, Use.DEFAULT)
             needs: References = ()
             if self._references is not None:
                 needs = self._references.plan.of_action(spec)
@@ -427,7 +427,7 @@ class Table(Filled):
         if kind is None:
             return None
         if self.profile is not None:
-            return self.profile.parse_target(message.action, self._what)
+            return self.profile.parse_target(message.action, self._what, self.plan.actions)
         if kind != "action":
             raise invalid(f"{self._what} is direct: its entries take an action")
         return parse_action(message.action.action, self.plan.actions, self._what)

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ActionProfileActionSet.group_action: an action that comes before that of the selected member (P4Runtime
+specification after 1.5.0, 9.2.3).
+
+The messages of 1.5.0 do not know it: there it is an unknown field, which travels along unread.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from finsy.proto import p4r
+from google.protobuf import descriptor_pb2, message_factory
+from google.protobuf.message import DecodeError
+from google.protobuf.unknown_fields import UnknownFieldSet
+
+from tailrace.native.server.entities.actions import ActionSpec
+from tailrace.p4rt.status import invalid
+
+NUMBER = 5
+"""The number of the field."""
+
+
+def _message_with_the_field() -> Any:
+    """A class of messages that have this field alone."""
+    action = p4r.Action.DESCRIPTOR
+    file = descriptor_pb2.FileDescriptorProto(
+        name="tailrace/group_action.proto", package="tailrace", syntax="proto3", dependency=[action.file.name]
+    )
+    field = file.message_type.add(name="GroupActionSet").field.add(name="group_action", number=NUMBER)
+    field.type, field.label = field.TYPE_MESSAGE, field.LABEL_OPTIONAL
+    field.type_name = f".{action.full_name}"
+    pool = action.file.pool
+    pool.AddSerializedFile(file.SerializeToString())
+    return message_factory.GetMessageClass(pool.FindMessageTypeByName("tailrace.GroupActionSet"))
+
+
+_GroupActionSet = _message_with_the_field()
+
+
+def read_group_action(message: p4r.ActionProfileActionSet, what: str) -> p4r.Action | None:
+    """The group_action of a message; None: it has none.
+
+    Raises:
+        P4RtError: INVALID_ARGUMENT: what stands there is no Action.
+    """
+    try:
+        found = _GroupActionSet.FromString(message.SerializeToString())
+    except DecodeError:
+        raise invalid(f"{what}: group_action (field {NUMBER}) is no Action") from None
+    others = UnknownFieldSet(found)
+    if any(others[i].field_number == NUMBER for i in range(len(others))):
+        raise invalid(f"{what}: group_action (field {NUMBER}) is no message")
+    action: p4r.Action = found.group_action
+    return action if found.HasField("group_action") else None
+
+
+def write_group_action(action: ActionSpec, message: p4r.ActionProfileActionSet) -> None:
+    """Writes a group_action in canonical form into a message that has none."""
+    alone = _GroupActionSet()
+    action.fill_action(alone.group_action)
+    message.MergeFromString(alone.SerializeToString())
