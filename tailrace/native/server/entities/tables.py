@@ -439,6 +439,7 @@ class Table(Filled):
         actions = [target] if isinstance(target, ActionSpec) else []
         if isinstance(target, OneShotSpec):
             actions = [spec for spec, _ in target.actions]
+            actions += [] if target.first is None else [target.first]
         plan = self._references.plan
         needs = plan.of_entry(self.plan.id, packed, actions)
         self._references.check(needs, self._what)
