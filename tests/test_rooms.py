@@ -30,8 +30,12 @@ MAY: dict[str, list[str]] = {
     "schemes": ["words", "topology", "codec", "p4rt", "hosts"],
     "native.compiler": ["words", "toolchain"],
     "native.runtime": ["words", "toolchain", "native.compiler"],
-    "native.server": ["words", "toolchain", "p4rt", "native.compiler", "native.runtime"],
-    "native.switchd": ["words", "toolchain", "p4rt", "native.compiler", "native.runtime", "native.server"],
+    "native.trace": ["words", "native.compiler", "native.runtime"],
+    "native.server": ["words", "toolchain", "p4rt", "native.compiler", "native.runtime", "native.trace"],
+    "native.switchd": [
+        *("words", "toolchain", "p4rt"),
+        *("native.compiler", "native.runtime", "native.trace", "native.server"),
+    ],
     "native.virtual": [
         *("words", "toolchain", "topology", "codec", "p4rt"),
         *("native.compiler", "native.runtime", "native.server"),

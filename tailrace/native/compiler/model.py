@@ -384,6 +384,7 @@ class Conditional:
     true_next: str | None
     false_next: str | None
     source: Source | None = None
+    text: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ import hashlib
 import pickle
 import sys
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tailrace.native.compiler.errors import NotCompiledError, ProgramError, at
@@ -31,6 +31,20 @@ class Program:
     sha256: str
     source: str = "<json>"
     recipe: Recipe | None = field(default=None, repr=False, compare=False)
+
+    def glass(self) -> Program:
+        """The same program, compiled to tell what it does to marked packets (tr_glass.h).
+
+        Raises:
+            ProgramError: it cannot be compiled.
+        """
+        cache_dir = None if self.recipe is None else self.recipe.cache_dir
+        sanitize = self.recipe is not None and self.recipe.sanitize
+        recipe = _recipe(self.sha256, self.model, self.source, cache_dir, sanitize=sanitize, glass=True)
+        try:
+            return replace(self, library=recipe.path(), recipe=recipe)
+        except BuildError as error:
+            raise _not_compiled(self.source, error) from None
 
     def load(self) -> ctypes.CDLL:
         """The code in this process; made again should the cache have lost it.
@@ -80,11 +94,11 @@ def _made_by() -> tuple[str, str]:
     return files_digest(Path(__file__).parent, "*.py"), files_digest(RUNTIME, "*.[ch]")
 
 
-def _c_text(model: Model, source: str) -> list[str]:
+def _c_text(model: Model, source: str, glass: bool) -> list[str]:
     from tailrace.native.compiler.emit import emit
 
     try:
-        return [emit(model)]
+        return [emit(model, glass=glass)]
     except RecursionError:
         raise ProgramError(at(source, "expressions are nested too deeply")) from None
 
@@ -133,15 +147,21 @@ def known_program(text: bytes, *, source: str = "<json>", cache_dir: Path | None
 
 
 def _recipe(
-    digest: str, model: Model, source: str, cache_dir: Path | None, *, sanitize: bool = False
+    digest: str,
+    model: Model,
+    source: str,
+    cache_dir: Path | None,
+    *,
+    sanitize: bool = False,
+    glass: bool = False,
 ) -> Recipe:
     return Recipe(
-        "program",
+        "glass" if glass else "program",
         [digest, *_made_by()],
         # no lambda: a program may come from another process, and be made again here
-        functools.partial(_c_text, model, source),
+        functools.partial(_c_text, model, source, glass),
         sanitize=sanitize,
         cache_dir=cache_dir,
         # its copy of the data plane is its own
-        options=("-fvisibility=hidden",),
+        options=("-fvisibility=hidden", *(("-DTR_GLASS", "-O1") if glass else ())),
     )

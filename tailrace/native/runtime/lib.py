@@ -11,7 +11,7 @@ from tailrace.toolchain import headers
 from tailrace.toolchain.artifacts import RUNTIME
 from tailrace.words.constants import PS_PER_NS
 
-ffi = headers.declared([RUNTIME / "tr_switch.h", RUNTIME / "tr_mem.h"])
+ffi = headers.declared([RUNTIME / "tr_switch.h", RUNTIME / "tr_mem.h", RUNTIME / "tr_glass.h"])
 C = headers.numbers(ffi)
 """The numbers of the headers, by their names there."""
 

@@ -242,14 +242,14 @@ class Switch(Tables, Externs, Ports):
             found.append(DigestRecord(index, time_ps[0] // PS_PER_NS, tuple(values)))
         return found
 
-    def set_log(self, callback: LogCallback | None, *, trace: bool = False) -> None:
-        """Sends log_msg texts and errors to ``callback(level, text)``, with trace every packet's way."""
+    def set_log(self, callback: LogCallback | None) -> None:
+        """Sends log_msg texts and errors to ``callback(level, text)``; what packets do: native.trace."""
 
         def call(_: object, level: int, text: Any) -> None:
             assert callback is not None
             callback(LEVELS[level], ffi.string(text).decode(errors="replace"))
 
         function = ffi.callback("tr_log_fn", call) if callback is not None else ffi.NULL
-        self._lib.tr_set_log(self.handle, function, ffi.NULL, trace)
+        self._lib.tr_set_log(self.handle, function, ffi.NULL)
         # the C side holds a bare pointer: keep the function alive as long as it may be called
         self._log = function

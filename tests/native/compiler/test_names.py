@@ -306,7 +306,7 @@ def said_by(text: str, name: str = "tbl") -> list[str]:
     b.run([logged, assign(field("in", "a"), const(1)), failed], name)
     lines: list[str] = []
     with Switch(load_program(b.text())) as switch:
-        switch.set_log(lambda level, line: lines.append(line), trace=True)
+        switch.set_log(lambda level, line: lines.append(line))
         switch.inject(0, bytes(64), at_ns=0)
         switch.run(1000)
         switch.set_log(None)

@@ -36,6 +36,9 @@ def emit_actions(code: Code, model: Model, own: Locals) -> None:
         code.open("    struct tr_phv *h, struct tr_locals *l, const uint64_t *d)")
         for name in ("s", "p", "h", "l", "d"):
             code.line(f"(void){name};")
+        if code.glass:
+            head = f"(const uint64_t[]){{TR_SEEN_ACTION, {a.index}}}"
+            code.line(f"tr_see_limbs(s, p, {head}, 2, d, {a.limbs if a.params else 0});")
         body = ActionBody(code, Places(model, own), a.params, "end")
         targets = {b.args[-1] for b in a.body if b.op in ("_jump", "_jump_if_zero")}
         if any(isinstance(t, int) and t <= i for i, b in enumerate(a.body) for t in _targets(b)):
@@ -45,8 +48,10 @@ def emit_actions(code: Code, model: Model, own: Locals) -> None:
             if i in targets:
                 code.line(f"at_{i}: __attribute__((unused));")
             code.open("")
+            code.see("TR_SEEN_STEP", "TR_OWNER_ACTION", a.index, i)
             body.primitive(primitive, i)
             code.close()
+            code.changes()
         if len(a.body) in targets:
             code.line(f"at_{len(a.body)}: __attribute__((unused));")
         code.line("end: __attribute__((unused));")
@@ -267,8 +272,14 @@ class ActionBody:
             self.code.line(f"reg{register}_write(s, {at}, {self.values.clean(value, bits)});")
 
     def _do_count(self, counter: int, index: Expr) -> None:
-        size = self.model.counters[counter].size
-        self.code.line(f"tr_count(s->counters[{counter}], {size}u, {self.values.index(index)}, p);")
+        size, at = self.model.counters[counter].size, self.values.index(index)
+        if self.code.glass:
+            t, cells = self.code.temp(), f"s->counters[{counter}]"
+            self.code.line(f"uint64_t {t} = {at};")
+            self.code.see("TR_SEEN_COUNT", counter, t, f"{t} < {size}u")
+            self.code.line(f"if ({t} < {size}u && tr_keep(s, p, &{cells}[{t}], sizeof *{cells}))")
+            at = t
+        self.code.line(f"tr_count(s->counters[{counter}], {size}u, {at}, p);")
 
     def _do_execute_meter(self, meter: int, index: Expr, target: FieldRef) -> None:
         m, t = self.model.meters[meter], self.code.temp()
@@ -278,6 +289,8 @@ class ActionBody:
         self.code.line(f"uint64_t {t} = {self.values.index(index)};")
         self.code.line(f"if ({t} < {m.size}u)")
         execute = f"tr_meter_execute(&s->meters[{meter}][{t}], p->in_len, {amount}, s->now_ps)"
+        if self.code.glass:
+            execute = f"tr_see_meter(s, p, {meter}, {t}, &s->meters[{meter}][{t}], {amount})"
         self.code.line(f"    {place} = {execute} & {mask};")
 
     def _do_modify_field_rng_uniform(self, target: FieldRef, low: Expr, high: Expr) -> None:
@@ -285,7 +298,8 @@ class ActionBody:
         self.code.line(f"uint64_t {a} = {self.values.clean(low, 64)};")
         self.code.line(f"uint64_t {b} = {self.values.clean(high, 64)};")
         self.code.line(f"if ({a} <= {b})")
-        self._store_word(target, f"tr_random(s, {a}, {b})", "    ")
+        draw = f"tr_see_random(s, p, {a}, {b})" if self.code.glass else f"tr_random(s, {a}, {b})"
+        self._store_word(target, draw, "    ")
 
     def _do_modify_field_with_hash_based_offset(
         self, target: FieldRef, base: Expr, calculation: int, size: Expr
@@ -375,7 +389,7 @@ class ActionBody:
         self.code.close()
 
     def _do_log_msg(self, text: str, numbers: tuple[Expr, ...]) -> None:
-        self.code.open("if (s->log)")
+        self.code.open("if (s->log || s->glass)" if self.code.glass else "if (s->log)")
         names = []
         for e in numbers:
             names.append(self._decimal(self.values.exact(e)))

@@ -47,7 +47,8 @@ def _emit(code: Code, model: Model, c: Calculation) -> None:
     code.line("(void)p;")
     code.line("(void)h;")
     if c.algo == "random":
-        code.line("return tr_random(s, 0, UINT64_MAX);")
+        draw = "tr_see_random(s, p, 0, UINT64_MAX)" if code.glass else "tr_random(s, 0, UINT64_MAX)"
+        code.line(f"return {draw};")
         code.close()
         code.line("")
         return
@@ -210,7 +211,9 @@ def emit_checksums(code: Code, model: Model) -> None:
     code.line("(void)s;")
     code.line("(void)p;")
     code.line("(void)h;")
-    for c in model.checksums:
+    if any(c.verify for c in model.checksums):
+        code.begin("TR_STAGE_VERIFY", "0")
+    for i, c in enumerate(model.checksums):
         if not c.verify:
             continue
         code.open("")
@@ -219,6 +222,11 @@ def emit_checksums(code: Code, model: Model) -> None:
         cond = "1" if c.condition is None else values.boolean(c.condition)
         valid = "1" if _is_metadata(model, c.target.header) else f"{place}.valid"
         field = f"{place}.{field_name(model.type_of(c.target.header), c.target.field)}"
+        if code.glass:
+            t = code.temp()
+            code.line(f"const int {t} = calc_{c.calculation}(s, p, h) != (uint64_t){field};")
+            code.line(f"if ({valid} && {cond})")
+            code.see("TR_SEEN_CHECKSUM", i, 0, f"!{t}")
         code.line(f"if ({valid} && {cond} && calc_{c.calculation}(s, p, h) != (uint64_t){field})")
         code.line("    wrong = 1;")
         code.close()
@@ -229,7 +237,9 @@ def emit_checksums(code: Code, model: Model) -> None:
     code.line("(void)s;")
     code.line("(void)p;")
     code.line("(void)h;")
-    for c in model.checksums:
+    if any(c.update for c in model.checksums):
+        code.begin("TR_STAGE_UPDATE", "0")
+    for i, c in enumerate(model.checksums):
         if not c.update:
             continue
         code.open("")
@@ -238,8 +248,11 @@ def emit_checksums(code: Code, model: Model) -> None:
         cond = "1" if c.condition is None else values.boolean(c.condition)
         place = places.header(c.target.header, code, values)
         field = f"{place}.{field_name(model.type_of(c.target.header), c.target.field)}"
-        code.line(f"if ({cond})")
-        code.line(f"    {field} = calc_{c.calculation}(s, p, h) & tr_mask64({min(64, f.bits)});")
+        code.open(f"if ({cond})")
+        code.see("TR_SEEN_CHECKSUM", i, 1, 1)
+        code.line(f"{field} = calc_{c.calculation}(s, p, h) & tr_mask64({min(64, f.bits)});")
+        code.changes("NULL")
+        code.close()
         code.close()
     code.close()
     code.line("")

@@ -55,9 +55,10 @@ class ParserEmitter:
         code.line(f"uint32_t pos = 0, len = p->len, error = {self._error('NoError')}, visited = 0;")
         for name in ("s", "h", "l", "pkt", "len", "visited"):
             code.line(f"(void){name};")
+        code.begin("TR_STAGE_PARSER")
         code.line(self._goto(self.model.parser.init))
-        for state in self.model.parser.states:
-            self._state(state)
+        for index, state in enumerate(self.model.parser.states):
+            self._state(state, index)
         code.depth -= 1
         code.line("done: __attribute__((unused));")
         code.depth += 1
@@ -75,16 +76,19 @@ class ParserEmitter:
     def _goto(self, state: str | None) -> str:
         return "goto done;" if state is None else f"goto {self.labels[state]};"
 
-    def _state(self, state: ParseState) -> None:
+    def _state(self, state: ParseState, index: int) -> None:
         code = self.code
         code.depth -= 1
         code.line(f"{self.labels[state.name]}: __attribute__((unused));")
         code.depth += 1
         code.line("if (++visited > TR_PARSER_LIMIT)")
         code.line(f"    {self._fail('ParserTimeout')}")
-        for op in state.ops:
+        code.see("TR_SEEN_STATE", index)
+        for position, op in enumerate(state.ops):
             code.open("")
+            code.see("TR_SEEN_STEP", "TR_OWNER_STATE", index, position)
             self._op(op)
+            code.changes()
             code.close()
         code.open("")
         self._select(state)
@@ -170,6 +174,7 @@ class ParserEmitter:
         if op.length is None:
             if fixed:
                 self._need(str(fixed))
+            code.see("TR_SEEN_EXTRACT", "pos", fixed)
             code.line(f"extract_ht{type_index}(&{place}, pkt + pos);")
             code.line(f"pos += {fixed};")
             return
@@ -180,6 +185,7 @@ class ParserEmitter:
         self._need(f"{fixed} + {vl} / 8")
         code.line(f"if ({vl} / 8 > {op.max_bytes - fixed})")
         code.line(f"    {self._fail('HeaderTooShort')}")
+        code.see("TR_SEEN_EXTRACT", "pos", f"{fixed} + {vl} / 8")
         code.line(f"extract_ht{type_index}(&{place}, pkt + pos, (uint32_t){vl});")
         code.line(f"pos += {fixed} + (uint32_t)({vl} / 8);")
 
@@ -203,9 +209,13 @@ class ParserEmitter:
         packed = None
         if any(t.vset is not None for t in state.transitions):
             packed = self._packed_key(state, keys)
-        for case in state.transitions:
-            code.line(f"if ({self._matches(state, case, keys, packed)})")
-            code.line(f"    {self._goto(case.next)}")
+        limbs = _key_limbs(state, keys) if code.glass else []
+        for i, case in enumerate(state.transitions):
+            code.open(f"if ({self._matches(state, case, keys, packed)})")
+            code.see("TR_SEEN_SELECT", i, *limbs)
+            code.line(self._goto(case.next))
+            code.close()
+        code.see("TR_SEEN_SELECT", len(state.transitions), *limbs)
         code.line(self._goto(state.default))
 
     def _packed_key(self, state: ParseState, keys: list[str]) -> str:
@@ -249,6 +259,20 @@ class ParserEmitter:
         return terms
 
 
+def _key_limbs(state: ParseState, keys: list[str]) -> list[str]:
+    """The key of a select as words, the lowest of each part first."""
+    found = []
+    for part, key in zip(state.key, keys, strict=True):
+        if part.bits > 128:
+            found += [f"{key}[{i}]" for i in range(limbs_of(part.bits))]
+        else:
+            found += [
+                f"(uint64_t)({key} >> {64 * i})" if i else f"(uint64_t)({key})"
+                for i in range(limbs_of(part.bits))
+            ]
+    return found
+
+
 def emit_deparser(code: Code, model: Model) -> None:
     """``trp_deparse``: updates checksums, then writes all valid headers before the payload."""
     places = Places(model)
@@ -256,10 +280,13 @@ def emit_deparser(code: Code, model: Model) -> None:
     refs = [ref for ref in model.deparser if isinstance(ref, HeaderInst)]
     code.open("static int trp_deparse(tr_switch *s, tr_pkt *p, struct tr_phv *h)")
     code.line("trp_update(s, p, h);")
+    code.begin("TR_STAGE_DEPARSER", "0")
     for i, call in enumerate(model.deparser_calls):
         code.open("")
+        code.see("TR_SEEN_STEP", "TR_OWNER_DEPARSER", 0, i)
         ActionBody(code, places, (), "calls_done").primitive(call, i)
         code.close()
+        code.changes("NULL")
     if model.deparser_calls:
         code.line("calls_done: __attribute__((unused));")
     code.line("uint32_t n = 0;")

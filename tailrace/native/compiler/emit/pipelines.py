@@ -7,7 +7,7 @@ from tailrace.native.compiler.emit.actions import action_name, may_exit
 from tailrace.native.compiler.emit.locals import Locals
 from tailrace.native.compiler.emit.lvalues import Places, labels
 from tailrace.native.compiler.emit.packing import Chunk, chunks, pack, zeros
-from tailrace.native.compiler.emit.text import Code, identifier, literal, string
+from tailrace.native.compiler.emit.text import Code, identifier, literal
 from tailrace.native.compiler.emit.values import Values
 from tailrace.native.compiler.expr import FieldRef, HeaderInst
 from tailrace.native.compiler.model import Action, KeyField, Model, Pipeline, Table, limbs_of
@@ -71,14 +71,20 @@ class PipelineEmitter:
         code.line("struct tr_locals locals = {0}, *l = &locals;")
         for name in ("s", "p", "h", "l"):
             code.line(f"(void){name};")
+        code.begin(f"TR_STAGE_{self.pipeline.name.upper()}")
         code.line(self._goto(self.pipeline.init))
         for i in self.pipeline.tables:
             self._label(self.model.tables[i].name)
             self._table(self.model.tables[i])
-        for c in self.pipeline.conditionals:
+        for index, c in enumerate(self.pipeline.conditionals):
             self._label(c.name)
             code.open("")
             condition = Values(self.model, self.places, code).boolean(c.condition)
+            if code.glass:
+                t = code.temp()
+                code.line(f"const int {t} = {condition};")
+                code.see("TR_SEEN_CONDITION", index, f"(uint64_t){t}")
+                condition = t
             code.line(f"if ({condition})")
             code.line(f"    {self._goto(c.true_next)}")
             code.line(self._goto(c.false_next))
@@ -139,15 +145,14 @@ class PipelineEmitter:
         code.line("const tr_slot *slot =")
         code.line(f"    tr_find(table, key, {words}, {MATCH[t.match_kind]}, {slot_bytes(self.model, t)});")
         code.line("const int hit = slot != NULL;")
+        self._see(t, "slot ? slot->taken : 0")
         code.line("uint32_t id;")
         code.line("const uint64_t *data;")
         code.open("if (hit)")
-        self._trace(t, hit=True)
         code.line("id = slot->id;")
         code.line(f"data = slot->words + {words};")
         code.orelse()
         code.line("const tr_entry *e = table->defaults;")
-        self._trace(t, hit=False)
         code.open("if (!e)")
         code.line(self._goto(t.next_miss if t.by_hit else t.next_default))
         code.close()
@@ -207,21 +212,25 @@ class PipelineEmitter:
     def _hit_or_default(self, t: Table) -> None:
         code = self.code
         code.line("const int hit = e != NULL;")
+        self._see(t, "e ? (uint64_t)tr_rest(e)->handle + 1 : 0")
         code.open("if (hit)")
         if t.support_timeout:
+            self._if_kept()
             code.line("e->last_hit_ps = s->now_ps;")
         code.orelse()
         code.line("e = table->defaults;")
         code.close()
-        self._trace(t)
         code.open("if (!e)")
         code.line(self._goto(t.next_miss if t.by_hit else t.next_default))
         code.close()
         if t.meter is not None and t.meter_target is not None:
             self._direct_meter(t)
         if t.with_counters:
+            self._if_kept()
+            code.open("")
             code.line("tr_rest(e)->packets++;")
             code.line("tr_rest(e)->bytes += p->in_len;")
+            code.close()
         if t.kind != "simple":
             self._resolve(t)
         self._act(t, "e->id", "e->data")
@@ -256,11 +265,16 @@ class PipelineEmitter:
         else:
             self.code.line(self._goto(t.next_default))
 
-    def _trace(self, t: Table, *, hit: bool | None = None) -> None:
-        """Tells whether an entry was hit: `hit`, or what is not known before."""
-        said = 'hit ? "hit" : "miss"' if hit is None else string("hit" if hit else "miss")
-        self.code.line(f'TR_TRACE(s, "table %s: %s", {string(t.name)},')
-        self.code.line(f"         {said});")
+    def _see(self, t: Table, handle: str) -> None:
+        """Tells of a lookup, in a program of glass: the entry's handle + 1, and the key."""
+        if self.code.glass:
+            head = f"TR_SEEN_TABLE, {t.index}, {handle}, {t.key_bytes}"
+            self.code.line(f"tr_see_bytes(s, p, (const uint64_t[]){{{head}}}, 4, key, {t.key_bytes});")
+
+    def _if_kept(self) -> None:
+        """What follows changes the entry `e`; a try has to undo it."""
+        if self.code.glass:
+            self.code.line("if (tr_keep_entry(s, p, e))")
 
     def _direct_meter(self, t: Table) -> None:
         """Runs the meter of the entry, or of the default entry.
@@ -275,9 +289,13 @@ class PipelineEmitter:
         mask = f"tr_mask64({min(64, self.model.field_type(t.meter_target).bits)})"
         code, colour = self.code, self.code.temp()
         code.line("tr_meter *meter = tr_rest(e)->meter;")
-        code.line(f"uint64_t {colour} = tr_meter_execute(meter, p->in_len, {amount}, s->now_ps);")
+        execute = f"tr_meter_execute(meter, p->in_len, {amount}, s->now_ps)"
+        if code.glass:
+            execute = f"tr_see_meter(s, p, {t.meter}, UINT64_MAX, meter, {amount})"
+        code.line(f"uint64_t {colour} = {execute};")
         code.line("if (hit || meter->mode != TR_METER_UNSET)")
         code.line(f"    {place} = {colour} & {mask};")
+        code.changes()
 
     def _first(self, t: Table) -> None:
         """Runs the action of the group, if it has one, before that of the member, which has been chosen."""
@@ -305,8 +323,9 @@ class PipelineEmitter:
         hash_ = "0"
         if selector is not None:
             hash_ = f"e->kind == TR_TARGET_GROUP ? calc_{selector}(s, p, h) : 0"
+        packet, resolve = ("p, ", "tr_see_resolve") if code.glass else ("", "tr_profile_resolve")
         code.line("const tr_entry *first;")
-        code.line(f"e = tr_profile_resolve(s, {t.profile}, e, {hash_}, &first);")
+        code.line(f"e = {resolve}(s, {packet}{t.profile}, e, {hash_}, &first);")
         if selector is not None:
             self._first(t)
         code.open("if (!e)")

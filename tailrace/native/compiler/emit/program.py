@@ -23,6 +23,7 @@ from tailrace.native.compiler.emit.pipelines import (
     key_words,
     slot_bytes,
 )
+from tailrace.native.compiler.emit.places import emit_places
 from tailrace.native.compiler.emit.registers import cell_bytes, emit_register, layout
 from tailrace.native.compiler.emit.text import Code, string
 from tailrace.native.compiler.emit.values import Values
@@ -37,13 +38,17 @@ _HEAD = """\
 """
 
 
-def emit(model: Model) -> str:
+def emit(model: Model, *, glass: bool = False) -> str:
     """The C text of a program; it exports ``const tr_program tr_program_entry``.
+
+    Args:
+        glass: of a program that tells what it does to marked packets (tr_glass.h); it also exports
+            ``tr_program_places``, where its fields stand, and is compiled with TR_GLASS.
 
     Raises:
         ProgramError: the program uses something that has no translation.
     """
-    code = Code()
+    code = Code(glass=glass)
     own = locals_of(model)
     kept = carried(model, own)
     emit_types(code, model, kept, own)
@@ -65,6 +70,8 @@ def emit(model: Model) -> str:
     code.include("tr_v1model.h")
     code.line("")
     _emit_description(code, model)
+    if glass:
+        emit_places(code, model, own)
     return _HEAD + "\n" + code.text()
 
 

@@ -96,14 +96,35 @@ def emit_register(code: Code, r: Register, cell: Cell) -> None:
         write = f"*({kind} *)(void *)({place}) = ({kind})v;"
     code.comment("register", r.name)
     code.open(f"static inline int reg{r.index}_read(tr_switch *s, uint64_t i, {value}v)")
-    code.line(f"if (i >= {r.size}u)")
-    code.line("    return 0;")
+    code.open(f"if (i >= {r.size}u)")
+    if code.glass:
+        code.line(f"TR_SEE(s, s->seen_pkt, TR_SEEN_READ, {r.index}, i, 0);")
+    code.line("return 0;")
+    code.close()
     code.line(read)
+    _see(code, r, "TR_SEEN_READ", "*v" if r.bits <= 128 else "v")
     code.line("return 1;")
     code.close()
     code.line("")
     code.open(f"static inline void reg{r.index}_write(tr_switch *s, uint64_t i, {const}v)")
-    code.line(f"if (i < {r.size}u)")
+    _see(code, r, "TR_SEEN_WRITE", "v")
+    kept = f" && tr_keep(s, s->seen_pkt, {place}, {cell_bytes(r.bits)})" if code.glass else ""
+    code.line(f"if (i < {r.size}u{kept})")
     code.line(f"    {write}")
     code.close()
     code.line("")
+
+
+def _see(code: Code, r: Register, kind: str, value: str) -> None:
+    """Tells of an access to a cell, in a program of glass; the packet is the one whose stage this is."""
+    if not code.glass:
+        return
+    if r.bits <= 128:
+        limbs = [
+            f"(uint64_t)({value} >> {64 * i})" if i else f"(uint64_t)({value})"
+            for i in range(limbs_of(r.bits))
+        ]
+    else:
+        limbs = [f"{value}[{i}]" for i in range(limbs_of(r.bits))]
+    words = ", ".join([kind, str(r.index), "i", f"i < {r.size}u", *limbs])
+    code.line(f"TR_SEE(s, s->seen_pkt, {words});")

@@ -66,9 +66,14 @@ def storage(bits: int) -> str:
 
 
 class Code:
-    """Lines of C, indented by nesting."""
+    """Lines of C, indented by nesting.
 
-    def __init__(self) -> None:
+    Args:
+        glass: the program tells of each packet what it does (tr_glass.h).
+    """
+
+    def __init__(self, *, glass: bool = False) -> None:
+        self.glass = glass
         self.lines: list[str] = []
         self.depth = 0
         self.temps = 0
@@ -107,6 +112,21 @@ class Code:
         self.depth -= 1
         self.line("} else {")
         self.depth += 1
+
+    def see(self, *words: str | int) -> None:
+        """Tells of the packet, in a program of glass: a kind of record and its words."""
+        if self.glass:
+            self.line(f"TR_SEE(s, p, {', '.join(map(str, words))});")
+
+    def changes(self, space: str = "l") -> None:
+        """Tells what the packet's fields have become since this was last asked."""
+        if self.glass:
+            self.line(f"tr_see_changes(s, p, h, {space});")
+
+    def begin(self, stage: str, locals_size: str = "sizeof(struct tr_locals)") -> None:
+        """Tells that a stage begins, and where its fields stand."""
+        if self.glass:
+            self.line(f"tr_see_begin(s, p, {stage}, h, sizeof *h, {locals_size});")
 
     def temp(self) -> str:
         """A name not used before."""

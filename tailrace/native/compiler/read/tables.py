@@ -99,12 +99,15 @@ class TableReader:
     def _conditional(self, node: Node) -> Conditional:
         if not (node.has("true_next") or node.has("false_next")):
             node.fail("expected true_next, false_next or both")
+        info = node.get("source_info")
+        fragment = info.get("source_fragment") if info is not None else None
         return Conditional(
             enter(self.node_names, node, 0, "control node"),
             self.exprs.boolean(node["expression"]),
             node.name_at("true_next"),
             node.name_at("false_next"),
             source_of(node),
+            fragment.text() if fragment is not None else "",
         )
 
     def _action(self, node: Node) -> int:

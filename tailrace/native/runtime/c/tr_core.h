@@ -19,8 +19,6 @@
 
 /* v1model: bytes of headers that may be added to a packet. */
 #define TR_HEADROOM 512u
-/* Longest frame the core takes, more than any GSO super-frame. */
-#define TR_MAX_FRAME 66000u
 /* Backward jumps an action may take before its packet is dropped. */
 #define TR_LOOP_LIMIT 1048576u
 /* Parser states one packet may visit, far above any real header chain. */
@@ -84,6 +82,8 @@ typedef struct tr_pkt {
     uint8_t charge;          /* enum tr_charge: where charged_bytes stand */
     uint8_t pfc_class;       /* priority of that account: TR_CHARGE_LOSSLESS */
     uint8_t copy;            /* made of another one: a clone, a replica */
+    uint32_t mark;           /* its number, where it is told what happens to
+                              * it (tr_glass.h); 0: it is not */
     uint64_t ready_ps;       /* in re-entry queue: when it may enter */
     uint64_t order;          /* in re-entry queue: place among both queues */
     alignas(16) uint8_t phv[];
@@ -404,7 +404,9 @@ struct tr_switch {
     void *log_arg;
     tr_lost_fn lost;
     void *lost_arg;
-    int trace;
+    struct tr_glass *glass;   /* who is told of marked packets */
+    const tr_program *plain;  /* while packets meet one of glass: the other one */
+    const tr_pkt *seen_pkt;   /* whose stage it is */
     pthread_mutex_t lock;
     atomic_int waiting;
 };
@@ -415,11 +417,6 @@ struct tr_switch {
 
 void tr_logf(tr_switch *s, int level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-#define TR_TRACE(s, ...)                                                      \
-    do {                                                                      \
-        if (__builtin_expect((s)->trace, 0))                                  \
-            tr_logf((s), 0, __VA_ARGS__);                                     \
-    } while (0)
 
 /* Ends a packet: counts the reason and gives its buffer back. */
 void tr_drop(tr_switch *s, tr_pkt *p, enum tr_drop reason);
@@ -581,5 +578,7 @@ TR_INLINE tr_entry *tr_lookup(const tr_table *t, const uint8_t *key,
     }
     return best;
 }
+
+#include "tr_see.h"
 
 #endif

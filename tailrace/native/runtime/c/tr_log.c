@@ -1,4 +1,4 @@
-/* Text that leaves the core: the packet trace and log_msg.
+/* Text that leaves the core: errors and log_msg.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "tr_core.h"
@@ -10,6 +10,8 @@
 /* Every text leaves here: names of a program may not end a line or steer a terminal. */
 static void hand_over(tr_switch *s, int level, char *text)
 {
+    if (!s->log)
+        return;
     for (char *c = text; *c; c++)
         if ((unsigned char)*c < 0x20 || *c == 0x7f)
             *c = '?';
@@ -28,19 +30,18 @@ void tr_logf(tr_switch *s, int level, const char *format, ...)
     hand_over(s, level, text);
 }
 
-void tr_set_log(tr_switch *s, tr_log_fn fn, void *arg, int trace)
+void tr_set_log(tr_switch *s, tr_log_fn fn, void *arg)
 {
     tr_switch_lock(s);
     s->log = fn;
     s->log_arg = arg;
-    s->trace = fn ? trace : 0;
     tr_switch_unlock(s);
 }
 
 void tr_log_msg(tr_switch *s, const char *format, const char *const *numbers,
                 unsigned n)
 {
-    if (!s->log)
+    if (!s->log && !s->glass)
         return;
     char text[1024];
     size_t at = 0;
@@ -60,7 +61,9 @@ void tr_log_msg(tr_switch *s, const char *format, const char *const *numbers,
         }
     }
     text[at] = '\0';
-    hand_over(s, 1, text);
+    /* who watches packets tells it at its place among what they do */
+    if (!s->glass || !tr_see_text(s, 1, text))
+        hand_over(s, 1, text);
 }
 
 void tr_decimal(const uint64_t *limbs, unsigned n, int is_signed, char *text)

@@ -114,11 +114,10 @@ tr_lost tr_pkt_lost(const tr_pkt *p)
 void tr_drop(tr_switch *s, tr_pkt *p, enum tr_drop reason)
 {
     tr_lost lost = tr_pkt_lost(p);
+    TR_SEE(s, p, TR_SEEN_DROP, reason);
     tr_lose(s, reason, &lost);
     if (p->charge)
         tr_buffer_release(s, p);
-    TR_TRACE(s, "packet from port %u dropped: %s", p->ingress_port,
-             tr_drop_name(reason));
     tr_pkt_free(s, p);
 }
 

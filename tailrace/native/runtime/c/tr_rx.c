@@ -41,6 +41,7 @@ int tr_data_rx(tr_switch *s, uint32_t port, const uint8_t *data,
     p->ingress_port = port;
     p->pfc_port = (uint16_t)port;
     memset(p->phv, 0, TR_PHV_SIZE(s));
+    TR_SEE_MARK(s, p);
     TR_INGRESS(s, p, s->now_ps);
     tr_data_run(s, s->now_ps);
     return TR_OK;

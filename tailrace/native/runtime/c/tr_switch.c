@@ -158,6 +158,7 @@ int tr_switch_load(tr_switch *s, const tr_program *prog)
     if (prog && prog->abi != TR_ABI)
         return TR_EINVAL;
     tr_switch_lock(s);
+    tr_unwatch(s);
     packets_free(s);
     s->generation++;
     s->storm_digests[0] = s->storm_digests[1] = -1;
@@ -184,6 +185,8 @@ int tr_switch_load(tr_switch *s, const tr_program *prog)
 void tr_switch_exchange(tr_switch *s, tr_switch *other)
 {
     tr_switch_lock(s);
+    tr_unwatch(s);
+    tr_unwatch(other);
     packets_free(s);
     s->generation++;
     SWAP(s->prog, other->prog);

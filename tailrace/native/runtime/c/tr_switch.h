@@ -22,6 +22,8 @@
 #define TR_ABI 3u
 #define TR_MAX_PORTS 512u
 #define TR_MAX_PRIORITIES 8u
+/* Longest frame the core takes, more than any GSO super-frame. */
+#define TR_MAX_FRAME 66000u
 #define TR_NEVER 0xffffffffffffffffULL
 #define TR_PS_PER_S 1000000000000ULL
 #define TR_PS_PER_NS 1000ULL
@@ -223,7 +225,7 @@ typedef struct tr_replica {
     uint32_t instance;
 } tr_replica;
 
-/* level: 0 trace, 1 info, 2 warning, 3 error */
+/* level: 1 info, 2 warning, 3 error */
 typedef void (*tr_log_fn)(void *arg, int level, const char *text);
 typedef void (*tr_lost_fn)(void *arg, const tr_lost *frame);
 
@@ -301,8 +303,8 @@ int tr_port_stats_read(tr_switch *s, uint32_t port, tr_port_stats *out);
 void tr_drops_read(tr_switch *s, uint64_t out[TR_DROP_COUNT]);
 void tr_account_read(tr_switch *s, tr_account *out);
 const char *tr_drop_name(unsigned reason);
-/* Registers fn for log_msg and for the packet trace (trace != 0). */
-void tr_set_log(tr_switch *s, tr_log_fn fn, void *arg, int trace);
+/* Registers fn for log_msg and for errors. */
+void tr_set_log(tr_switch *s, tr_log_fn fn, void *arg);
 /* Registers fn for every frame that is dropped; NULL: nobody asks. */
 void tr_set_lost(tr_switch *s, tr_lost_fn fn, void *arg);
 

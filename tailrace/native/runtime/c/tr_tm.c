@@ -245,6 +245,7 @@ void tr_port_send(tr_switch *s, tr_pkt *p, uint64_t now_ps)
         return;
     }
     uint64_t bytes = (uint64_t)p->len + p->virt;
+    TR_SEE_FRAME(s, p, TR_SEEN_SENT, p->egress_port);
     t->stats.tx_packets++;
     t->stats.tx_bytes += bytes;
     p->ready_ps = serialise(t, bytes, now_ps) + t->delay_ps;
@@ -254,7 +255,6 @@ void tr_port_send(tr_switch *s, tr_pkt *p, uint64_t now_ps)
     else
         s->out_head = p;
     s->out_tail = p;
-    TR_TRACE(s, "packet of %u bytes leaves port %u", p->len, p->egress_port);
 }
 
 void tr_port_flush(tr_switch *s, tr_port *t)

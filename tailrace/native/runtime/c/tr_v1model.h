@@ -32,7 +32,10 @@ static inline uint64_t trm_ticks(tr_switch *s, uint64_t now_ps)
 static void trm_parse(tr_switch *s, tr_pkt *p, struct tr_phv *h)
 {
     p->parsed = 0;
-    trp_set_parser_error(h, trp_parse(s, p, h));
+    uint32_t error = trp_parse(s, p, h);
+    if (error)
+        TR_SEE(s, p, TR_SEEN_ERROR, error);
+    trp_set_parser_error(h, error);
     trp_set_checksum_error(h, trp_verify(s, p, h));
 }
 
@@ -42,7 +45,8 @@ static void trm_enqueue(tr_switch *s, tr_pkt *p, uint32_t port)
     uint32_t priority = (uint32_t)trp_get_priority(h);
     trp_set_enq_timestamp(h, trm_ticks(s, s->now_ps));
     trp_set_enq_qdepth(h, tr_queue_packets(s, port, priority));
-    tr_enqueue(s, p, port, priority);
+    if (!TR_SEE_QUEUE(s, p, port, priority))
+        tr_enqueue(s, p, port, priority);
 }
 
 /* Copies of p to every replica; p stays the caller's. */
@@ -58,6 +62,7 @@ static void trm_replicate(tr_switch *s, const tr_pkt *p, const tr_replicas *r)
             continue;
         }
         q->copy = 1;
+        TR_SEE_COPY(s, p, q, r->replica[i].port, r->replica[i].instance);
         trp_set_egress_rid((struct tr_phv *)q->phv, r->replica[i].instance);
         if (r->truncate)
             q->trunc = r->truncate;
@@ -73,8 +78,7 @@ static const tr_replicas *trm_clone_request(tr_switch *s, tr_pkt *p,
     *fields = p->clone_fields;
     p->clone_session = p->clone_fields = 0;
     const tr_replicas *session = tr_session_find(s, id);
-    TR_TRACE(s, "packet from port %u cloned to session %u%s", p->ingress_port,
-             id, session ? "" : ", which is not known");
+    TR_SEE(s, p, TR_SEEN_CLONE, id, session != NULL);
     return session;
 }
 
@@ -100,6 +104,7 @@ static void trm_clone_send(tr_switch *s, const tr_pkt *p, tr_pkt *q,
     if (session->class_of_service)
         trp_set_priority(h, session->class_of_service);
     trm_replicate(s, q, session);
+    TR_SEE(s, q, TR_SEEN_DROP, TR_DROP_REPLICATED);
     tr_pkt_free(s, q);
 }
 
@@ -115,6 +120,7 @@ static void trm_clone_ingress(tr_switch *s, tr_pkt *p, uint32_t entry_len)
     }
     struct tr_phv *h = (struct tr_phv *)q->phv;
     memset(h, 0, sizeof *h);
+    TR_SEE_COPY(s, p, q, TR_MAX_PORTS, 0);
     q->plen = entry_len;
     trp_set_ingress_port(h, p->ingress_port);
     trm_parse(s, q, h);
@@ -127,10 +133,12 @@ static void trm_clone_egress(tr_switch *s, tr_pkt *p)
     uint32_t fields;
     const tr_replicas *session = trm_clone_request(s, p, &fields);
     tr_pkt *q = session ? tr_pkt_copy(s, p, 1) : NULL;
-    if (q)
-        trm_clone_send(s, p, q, session, fields, TR_INSTANCE_EGRESS_CLONE);
-    else
+    if (!q) {
         trm_clone_lost(s, session);
+        return;
+    }
+    TR_SEE_COPY(s, p, q, TR_MAX_PORTS, 0);
+    trm_clone_send(s, p, q, session, fields, TR_INSTANCE_EGRESS_CLONE);
 }
 
 /* A fresh PHV that keeps the fields of `list` only. */
@@ -154,13 +162,12 @@ static void trm_multicast(tr_switch *s, tr_pkt *p, uint32_t group)
 {
     struct tr_phv *h = (struct tr_phv *)p->phv;
     const tr_replicas *r = tr_group_find(s, group);
+    TR_SEE(s, p, TR_SEEN_MULTICAST, group, r ? r->n : 0);
     if (!r || r->n == 0) {
         tr_drop(s, p, TR_DROP_MULTICAST);
         return;
     }
     trp_set_instance_type(h, TR_INSTANCE_REPLICATION);
-    TR_TRACE(s, "packet from port %u replicated to group %u",
-             p->ingress_port, group);
     trm_replicate(s, p, r);
     tr_drop(s, p, TR_DROP_REPLICATED);
 }
@@ -179,8 +186,8 @@ static void trm_after_ingress(tr_switch *s, tr_pkt *p, uint32_t entry_len)
     if (p->resubmit) {
         trm_restart(p, p->resubmit, TR_INSTANCE_RESUBMIT, entry_len);
         p->recirculate = 0;
-        TR_TRACE(s, "packet from port %u resubmitted", p->ingress_port);
-        tr_resubmit(s, p, s->now_ps);
+        if (!TR_SEE_AGAIN(s, p, TR_SEEN_RESUBMIT))
+            tr_resubmit(s, p, s->now_ps);
     } else if (group) {
         trm_multicast(s, p, group);
     } else if (port == s->cfg.drop_port) {
@@ -200,8 +207,7 @@ static void trm_ingress(tr_switch *s, tr_pkt *p, uint64_t now_ps)
         trp_set_packet_length(h, p->in_len);
         trp_set_ingress_global_timestamp(h, trm_ticks(s, now_ps));
     }
-    TR_TRACE(s, "packet of %u bytes enters ingress from port %u", p->len,
-             p->ingress_port);
+    TR_SEE_FRAME(s, p, TR_SEEN_ENTER, p->ingress_port);
     trm_parse(s, p, h);
     trp_ingress(s, p, h);
     p->exit = 0;
@@ -227,6 +233,8 @@ static int trm_egress(tr_switch *s, tr_pkt *p, uint64_t now_ps)
 {
     struct tr_phv *h = (struct tr_phv *)p->phv;
     uint64_t ticks = trm_ticks(s, now_ps);
+    TR_SEE(s, p, TR_SEEN_EGRESS, p->egress_port, p->priority,
+           ticks - trp_get_enq_timestamp(h));
     trp_set_egress_global_timestamp(h, ticks);
     trp_set_deq_timedelta(h, ticks - trp_get_enq_timestamp(h));
     trp_set_deq_qdepth(h, tr_queue_packets(s, p->egress_port, p->priority));
@@ -255,8 +263,8 @@ static int trm_egress(tr_switch *s, tr_pkt *p, uint64_t now_ps)
         p->recirculate = 0;
         p->in_len = p->len + p->virt;
         trm_restart(p, list, TR_INSTANCE_RECIRC, p->in_len);
-        TR_TRACE(s, "packet of %u bytes recirculated", p->len);
-        tr_recirculate(s, p, now_ps);
+        if (!TR_SEE_AGAIN(s, p, TR_SEEN_RECIRCULATE))
+            tr_recirculate(s, p, now_ps);
         return 0;
     }
     trm_truncate(s, p);

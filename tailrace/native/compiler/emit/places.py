@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""C text that says where a program's fields stand, for those who read the records of a program of glass."""
+
+from __future__ import annotations
+
+from tailrace.native.compiler.emit.locals import Locals
+from tailrace.native.compiler.emit.lvalues import Places, field_name
+from tailrace.native.compiler.emit.text import Code
+from tailrace.native.compiler.model import Header, Model
+
+
+def emit_places(code: Code, model: Model, own: Locals) -> None:
+    """``tr_program_places``, an array of ``tr_place`` whose last item has kind TR_PLACE_END."""
+    places = Places(model, own)
+    code.line("extern const tr_place tr_program_places[];")
+    code.open('const tr_place tr_program_places[] __attribute__((visibility("default"))) =')
+    for header in model.headers:
+        _header(code, model, places, header)
+    for stack in model.stacks:
+        _place(code, "STACK", stack.index, 0, places.stack_next(stack.index))
+    for unions in model.union_stacks:
+        _place(code, "UNION_STACK", unions.index, 0, places.union_stack_next(unions.index))
+    code.line("{TR_PLACE_END, 0, 0, 0, 0, 0},")
+    code.close(";")
+    code.line("")
+
+
+def _header(code: Code, model: Model, places: Places, header: Header) -> None:
+    t = model.header_types[header.type]
+    inst = places.header_inst(header.index)
+    if not header.metadata:
+        _place(code, "VALID", header.index, 0, f"{inst}.valid")
+    for i, f in enumerate(t.fields):
+        if not f.bits:
+            continue
+        if (header.index, i) in places.own.fields:
+            _place(code, "FIELD", header.index, i, f"l->h{header.index}_{field_name(t, i)}")
+            continue
+        if not header.metadata and any(own[0] == header.index for own in places.own.fields):
+            raise AssertionError("a header of packets has a field of its own")
+        if _is_apart(model, places.own, header, i):
+            continue
+        if f.varbit:
+            _place(code, "BITS", header.index, i, f"{inst}.vl_bits")
+        _place(code, "FIELD", header.index, i, f"{inst}.{field_name(t, i)}")
+
+
+def _is_apart(model: Model, own: Locals, header: Header, field: int) -> bool:
+    """Whether the type's struct lacks the field, which stands among the locals for another header."""
+    return any(field == i and model.headers[h].type == header.type for h, i in own.fields)
+
+
+def _place(code: Code, kind: str, index: int, field: int, place: str) -> None:
+    pointer, member = place.split("->", 1)
+    struct = "struct tr_locals" if pointer == "l" else "struct tr_phv"
+    size = f"sizeof(({struct} *)0)->{member}"
+    code.line(
+        f"{{TR_PLACE_{kind}, {int(pointer == 'l')}, {index}, {field}, offsetof({struct}, {member}), {size}}},"
+    )

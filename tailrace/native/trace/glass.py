@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A program of glass in this process."""
+
+from __future__ import annotations
+
+import ctypes
+
+from tailrace.native.compiler.program import Program
+from tailrace.native.runtime.lib import ffi, load
+from tailrace.native.trace.places import Places
+from tailrace.native.trace.records import Reader, Written, nothing_written
+
+
+class Glass:
+    """A program compiled to tell what it does, and what its records mean.
+
+    Raises:
+        ProgramError: it cannot be compiled.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self.program = program.glass()
+        self._code = self.program.load()
+        self.entry = self._symbol("tr_program *", "tr_program_entry")
+        self._places = Places(program.model, self._symbol("tr_place *", "tr_program_places"))
+
+    def _symbol(self, kind: str, name: str) -> object:
+        return ffi.cast(kind, ctypes.addressof(ctypes.c_char.in_dll(self._code, name)))
+
+    def reader(self, written: Written = nothing_written) -> Reader:
+        """Makes steps of the program's records."""
+        core = load()
+
+        def drop_name(reason: int) -> str:
+            return str(ffi.string(core.tr_drop_name(reason)).decode())
+
+        return Reader(self.program.model, self._places, drop_name, written)

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tries: what a switch would do with a packet now, while nothing of the switch changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tailrace.native.runtime.core import ps
+from tailrace.native.runtime.lib import C, ffi, load
+from tailrace.native.runtime.switch import Switch
+from tailrace.native.trace.events import Trace
+from tailrace.native.trace.glass import Glass
+from tailrace.native.trace.records import Written, choices_in, nothing_written
+from tailrace.words.errors import Error
+
+MOST_WORDS = 1 << 20
+"""Room for the records of one try; 8 MiB."""
+
+MOST_OUTCOMES = 1024
+"""Ways of one packet that are followed."""
+
+_PROBLEMS = {
+    C.TR_EINVAL: "the switch runs another program now",
+    C.TR_ERANGE: "no such port, or the packet is too long",
+    C.TR_ENOMEM: "out of memory",
+}
+
+
+class TraceError(Error):
+    """A packet cannot be traced; one line for the user."""
+
+
+def try_packet(
+    switch: Switch,
+    port: int,
+    data: bytes,
+    *,
+    at_ns: int = 0,
+    choices: Sequence[int] = (),
+    written: Written = nothing_written,
+) -> Trace:
+    """What a switch would do with a packet that came in now by a port. Nothing of the switch changes.
+
+    Its copies are followed as well. They wait for nothing: each leaves its queue as soon as it is there.
+
+    Args:
+        at_ns: the time, if it is later than the switch's own.
+        choices: outcomes of the first choices, in order; later ones come as they would by themselves.
+        written: tells what the controller has written.
+
+    Raises:
+        TraceError: no program, no such port, or no memory.
+        ProgramError: the program cannot be compiled for this.
+    """
+    return next(_tries(switch, port, data, at_ns, written, [tuple(choices)]))
+
+
+def outcomes(
+    switch: Switch,
+    port: int,
+    data: bytes,
+    *,
+    at_ns: int = 0,
+    most: int = MOST_OUTCOMES,
+    written: Written = nothing_written,
+) -> Iterator[Trace]:
+    """Every way that a packet could take: each member of a group, each colour, each number of `random`.
+
+    Of more than 65 numbers 64 are tried, as far apart as can be, and the one that comes by itself. The first
+    is the way that the packet would take now. At most `most` are followed.
+
+    Raises:
+        TraceError: as for `try_packet`.
+    """
+    waiting: list[tuple[int, ...]] = [()]
+    for n, trace in enumerate(_tries(switch, port, data, at_ns, written, waiting)):
+        yield trace
+        if n + 1 >= most:
+            return
+
+
+def _tries(
+    switch: Switch,
+    port: int,
+    data: bytes,
+    at_ns: int,
+    written: Written,
+    waiting: list[tuple[int, ...]],
+) -> Iterator[Trace]:
+    """A try for each of some choices; to the list come those that its choices leave open."""
+    if switch.program is None:
+        raise TraceError("the switch has no program")
+    glass = Glass(switch.program)
+    core = load()
+    made = ffi.gc(core.tr_glass_new(MOST_WORDS), core.tr_glass_free)
+    if not made:
+        raise TraceError("out of memory")
+    reader = glass.reader(written)
+    n, cut = ffi.new("uint32_t *"), ffi.new("uint32_t *")
+    while waiting:
+        choices = waiting.pop(0)
+        try:
+            code = core.tr_glass_try(
+                switch.handle,
+                made,
+                glass.entry,
+                port,
+                data,
+                len(data),
+                ps(at_ns),
+                list(choices),
+                len(choices),
+            )
+        except OverflowError:
+            code = C.TR_ERANGE
+        if code < 0:
+            raise TraceError(f"port {port}: {_PROBLEMS[code]}")
+        words = core.tr_glass_words(made, n, cut)
+        raw = ffi.unpack(words, n[0]) if n[0] else []
+        steps = reader.steps(raw)
+        for other in _left_open(choices_in(raw), len(choices)):
+            if len(waiting) >= MOST_OUTCOMES:
+                break
+            waiting.append(other)
+        yield Trace(program=glass.program.model.name, steps=steps, cut=bool(cut[0]))
+
+
+def _left_open(taken: Sequence[tuple[int, int]], first: int) -> Iterator[tuple[int, ...]]:
+    """The choices that begin as those that were taken, and differ in the last, none before `first`."""
+    for at in range(first, len(taken)):
+        possible, own = taken[at]
+        before = tuple(outcome for _, outcome in taken[:at])
+        yield from ((*before, other) for other in range(possible) if other != own)
