@@ -18,6 +18,7 @@ from typing import Any
 
 import grpc
 import grpc.aio
+import msgspec
 from finsy.proto import p4i, p4r
 
 from tailrace.p4rt import requests
@@ -175,6 +176,22 @@ class Client:
             raise failure from error
         found: dict[str, Any] = json.loads(text)
         return found
+
+    async def traces(self, request: requests.TraceRequest) -> list[bytes] | None:
+        """What the switch would do with a packet, as JSON of native.trace.Trace, each way that was asked for;
+        None where the switch is another one than ours.
+
+        Raises:
+            SwitchError: the switch is gone, or refuses.
+        """
+        call = self._channel.raw.unary_stream(f"/{'/'.join(requests.TRACE)}", bytes, bytes)
+        try:
+            return await self._channel.all(call(msgspec.json.encode(request), timeout=self._push_s))
+        except grpc.RpcError as error:
+            failure = self._failure(error, "tracing a packet")
+            if isinstance(failure, RefusedError) and failure.code == Code.UNIMPLEMENTED.name:
+                return None
+            raise failure from error
 
     # ---- stream ----
 

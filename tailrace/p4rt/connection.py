@@ -14,6 +14,7 @@ from google.protobuf.message import DecodeError
 from tailrace.p4rt.channel import Address, BlockingChannel
 from tailrace.p4rt.client import Client
 from tailrace.p4rt.endpoint import run_at_once
+from tailrace.p4rt.requests import TraceRequest
 from tailrace.p4rt.target import MOST_DEVICE_ID
 from tailrace.p4rt.tls import Tls
 from tailrace.words import SpecError
@@ -92,6 +93,10 @@ class GrpcConnection:
     def statistics(self) -> dict[str, Any] | None:
         """What the traffic manager has counted, as the native switch says it (native.server.statistics)."""
         return run_at_once(self.client.statistics())
+
+    def traces(self, request: TraceRequest) -> list[bytes] | None:
+        """What the native switch would do with a packet, each way as JSON (native.trace.Trace)."""
+        return run_at_once(self.client.traces(request))
 
 
 def load_p4info(path: Path) -> p4i.P4Info:

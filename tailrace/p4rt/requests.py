@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import msgspec
 from finsy.proto import p4r
 
 from tailrace.p4rt.programs import Program
@@ -11,6 +12,24 @@ STATISTICS = ("tailrace.Statistics", "Get")
 """Service and method beside P4Runtime, which has no place for counts of the traffic manager: a device id as
 text -> JSON as native.server.statistics has it. Switches of others do not know it.
 """
+
+
+TRACE = ("tailrace.Trace", "Try")
+"""Service and method beside P4Runtime: a `TraceRequest` as JSON -> a stream of `native.trace.Trace`, as JSON.
+Switches of others do not know it.
+"""
+
+
+class TraceRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a switch would do with a packet that came in by a port; `every`: each way it could take.
+
+    `frame` is in base 16.
+    """
+
+    device_id: int
+    port: int
+    frame: str
+    every: bool = False
 
 
 def election_of(message: p4r.Uint128) -> int:

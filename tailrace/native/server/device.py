@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Literal
 
 from finsy.proto import p4r
 
@@ -18,6 +19,7 @@ from tailrace.native.compiler import Program, ProgramError
 from tailrace.native.runtime import StateError, Switch
 from tailrace.native.server.arbitration import Arbiter
 from tailrace.native.server.context import Context, Limits, Ports, Work, finish, from_state_error, in_slices
+from tailrace.native.server.described import described
 from tailrace.native.server.device_config import program_json
 from tailrace.native.server.entities.schema import Schema, build_schema
 from tailrace.native.server.memory import Account, Memory, array_bytes
@@ -446,6 +448,16 @@ class Device:
         if self._live is None:
             raise P4RtError(Code.FAILED_PRECONDITION, "no forwarding pipeline config is set")
         return self._live.packet_io.packet_out(message)
+
+    def running(self) -> tuple[Switch, int]:
+        """The switch that packets meet, and the time there in ns; for any thread."""
+        return self._switch, self._now_ns()
+
+    def described(self, kind: Literal["entry", "member", "group"], name: str, handle: int) -> str:
+        """What a controller has written to what packets meet (native.server.described)."""
+        if self._live is None:
+            return ""
+        return described(self._live.state, self._live.prepared.config.p4info, kind, name, handle)
 
     def statistics(self) -> dict[str, object]:
         """What the switch's ports and memory have counted up to now."""

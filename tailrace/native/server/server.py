@@ -20,6 +20,7 @@ from tailrace.native.runtime import StateError
 from tailrace.native.server.device import Device
 from tailrace.native.server.service import DataPlane, P4RuntimeService, rpc_handler
 from tailrace.native.server.statistics_service import statistics_handler
+from tailrace.native.server.trace_service import TraceService
 from tailrace.p4rt.status import P4RtError
 from tailrace.words.errors import Error
 
@@ -106,7 +107,9 @@ class Server:
         self.service = P4RuntimeService(device, data_plane, self._executor)
         self._server = new_server()
         counts = statistics_handler({device.settings.device_id: self.statistics})
-        self._server.add_generic_rpc_handlers((rpc_handler(self.service), counts))
+        self._tracer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="trace")
+        traces = TraceService(device, self._tracer).handler()
+        self._server.add_generic_rpc_handlers((rpc_handler(self.service), counts, traces))
         self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self, address: str, tls: Tls | None = None) -> int:
@@ -149,7 +152,7 @@ class Server:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         with contextlib.suppress(asyncio.TimeoutError):
             await asyncio.wait_for(self._server.stop(None), STOP_S)
-        for executor in (self._executor, self._giver):
+        for executor in (self._executor, self._giver, self._tracer):
             executor.shutdown(wait=False, cancel_futures=True)
 
 

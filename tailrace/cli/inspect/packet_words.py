@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Packets as the command line says them: in base 16, as a file of packets, or in Scapy's words.
+
+Scapy's words are read, never run: layers with keyword arguments, joined by `/`, and texts.
+"""
+
+from __future__ import annotations
+
+import ast
+import binascii
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tailrace.words import SpecError
+
+if TYPE_CHECKING:
+    from scapy.packet import Packet
+
+MOST_PACKETS = 1000
+"""Of one file."""
+
+_MOST_CHARACTERS = 200_000
+_HEX = re.compile(r"(0x)?(?P<digits>[0-9A-Fa-f:\s]+)")
+_FORMS = "base 16, a .pcap file, or words such as 'Ether()/IP(dst=\"10.0.0.1\")/UDP()'"
+
+
+def read_packets(words: str) -> list[bytes]:
+    """The packets that a word means; of a file all, in its order.
+
+    Raises:
+        SpecError: it is none of these.
+    """
+    if len(words) > _MOST_CHARACTERS:
+        raise SpecError(f"PACKET: longer than {_MOST_CHARACTERS} characters")
+    found = _HEX.fullmatch(words)
+    if found is not None:
+        try:
+            return [binascii.unhexlify(re.sub(r"[:\s]", "", found["digits"]))]
+        except binascii.Error:
+            raise SpecError(f"PACKET {words[:40]}: an odd number of digits in base 16") from None
+    if words.endswith((".pcap", ".pcapng", ".cap")):
+        return list(_of_file(Path(words)))
+    return [_of_words(words)]
+
+
+def _of_file(path: Path) -> Iterator[bytes]:
+    from scapy.error import Scapy_Exception
+    from scapy.utils import RawPcapReader
+
+    try:
+        with RawPcapReader(str(path)) as reader:
+            for number, (data, _) in enumerate(reader):
+                if number >= MOST_PACKETS:
+                    raise SpecError(f"{path}: more than {MOST_PACKETS} packets")
+                yield bytes(data)
+    except OSError as error:
+        raise SpecError(f"{path}: {error.strerror or error}") from None
+    except (Scapy_Exception, EOFError, ValueError) as error:
+        raise SpecError(f"{path}: no file of packets: {error}") from None
+
+
+def _of_words(words: str) -> bytes:
+    from scapy.packet import Packet
+
+    try:
+        tree = ast.parse(words.strip(), mode="eval").body
+        made = _packet(tree, _layers())
+        return bytes(made if isinstance(made, Packet) else _text(made))
+    except (SyntaxError, RecursionError, MemoryError):
+        raise SpecError(f"PACKET {words[:60]!r}: expected {_FORMS}") from None
+    except SpecError:
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever Scapy makes of a value that does not fit a field
+        raise SpecError(f"PACKET {words[:60]!r}: {type(error).__name__}: {error}") from None
+
+
+def _layers() -> dict[str, Callable[..., Packet]]:
+    from scapy import layers
+    from scapy.config import conf
+    from scapy.layers import inet, inet6, l2, vxlan  # noqa: F401 - what is imported is known
+
+    assert layers
+    return {layer.__name__: layer for layer in conf.layers}
+
+
+def _packet(node: ast.expr, layers: dict[str, Callable[..., Packet]]) -> Any:
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
+        # a chain of layers leans to the left: read from its end, so that its length is no depth
+        parts = [node.right]
+        rest: ast.expr = node.left
+        while isinstance(rest, ast.BinOp) and isinstance(rest.op, ast.Div):
+            parts.append(rest.right)
+            rest = rest.left
+        made = _packet(rest, layers)
+        for part in reversed(parts):
+            made = made / _packet(part, layers)
+        return made
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+        layer = layers.get(node.func.id)
+        if layer is None:
+            raise SpecError(f"PACKET: no layer {node.func.id[:40]!r} in Scapy")
+        if node.args or any(keyword.arg is None for keyword in node.keywords):
+            raise SpecError(f"PACKET: {node.func.id}: expected FIELD=VALUE")
+        return layer(**{str(keyword.arg): _value(keyword.value, layers) for keyword in node.keywords})
+    return _value(node, layers)
+
+
+def _value(node: ast.expr, layers: dict[str, Callable[..., Packet]]) -> Any:
+    """A value: a number, a text, a list of values, or a packet; a text or bytes times a number is as many."""
+    if isinstance(node, ast.Constant):
+        return node.value
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        return -_number(node.operand)
+    if isinstance(node, ast.List | ast.Tuple):
+        values = [_value(item, layers) for item in node.elts]
+        return values if isinstance(node, ast.List) else tuple(values)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult) and isinstance(node.left, ast.Constant):
+        times, part = _number(node.right), _text(node.left.value)
+        if times * len(part) > _MOST_CHARACTERS:
+            raise SpecError(f"PACKET: a text of more than {_MOST_CHARACTERS} bytes")
+        return part * times
+    if isinstance(node, ast.Call | ast.BinOp):
+        return (
+            _packet(node, layers)
+            if not isinstance(node, ast.BinOp) or isinstance(node.op, ast.Div)
+            else _bad(node)
+        )
+    return _bad(node)
+
+
+def _bad(node: ast.expr) -> Any:
+    raise SpecError(f"PACKET: {ast.unparse(node)[:40]!r} is no value; expected {_FORMS}")
+
+
+def _number(node: ast.expr) -> int:
+    if isinstance(node, ast.Constant) and type(node.value) is int:
+        return node.value
+    return int(_bad(node))
+
+
+def _text(value: object) -> bytes:
+    if isinstance(value, str):
+        return value.encode()
+    if isinstance(value, bytes):
+        return value
+    raise SpecError(f"PACKET: expected {_FORMS}")

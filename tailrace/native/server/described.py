@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a controller has written, in one line, for those who look at a packet's way."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from finsy import P4Schema, P4TableEntry
+from finsy.proto import p4i, p4r
+
+from tailrace.native.server.state import State
+
+
+def described(
+    state: State, p4info: p4i.P4Info, kind: Literal["entry", "member", "group"], name: str, handle: int
+) -> str:
+    """An entry with its key, priority and action, a member or group by its id; "" where it is gone.
+
+    Args:
+        name: of the table or action profile, in the program.
+        handle: the switch's number for it.
+    """
+    if kind == "entry":
+        return _entry(state, p4info, name, handle)
+    profile = next((p for p in state.profiles.values() if p.plan.name == name), None)
+    if profile is None:
+        return ""
+    if kind == "group":
+        found = next((number for number, group in profile.groups.items() if group.handle == handle), None)
+    else:
+        found = next((number for number, member in profile.members.items() if handle in member.handles), None)
+    return "" if found is None else f"{kind} {found}"
+
+
+def _entry(state: State, p4info: p4i.P4Info, name: str, handle: int) -> str:
+    table = next((t for t in state.tables.values() if t.plan.name == name), None)
+    entry = None if table is None else table.by_handle.get(handle)
+    if table is None or entry is None:
+        return ""
+    message = p4r.Entity()
+    state.reader.fill(table, entry, p4r.TableEntry(), message)
+    schema = P4Schema(p4info)
+    read = P4TableEntry.decode(message, schema)
+    priority = f" priority {read.priority}" if read.priority else ""
+    return f"{read.match_str(schema)}{priority} {read.action_str(schema)}"

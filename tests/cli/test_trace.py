@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`tailrace trace` against real native switches over gRPC on loopback."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import grpc
+import pytest
+from scapy.layers.inet import IP, UDP
+from scapy.layers.l2 import Ether
+from scapy.utils import wrpcap
+
+from tailrace.cli.inspect.packet_words import read_packets
+from tailrace.p4rt.requests import TRACE
+from tailrace.words import SpecError
+from tests.cli.conftest import Command, Fabric
+from tests.cli.frames import data_frame
+
+WORDS = 'Ether(dst="02:00:00:00:00:fe")/IP(src="10.0.1.2",dst="10.0.2.2")/UDP(sport=7,dport=9)/("x" * 50)'
+
+
+def kinds(steps: list[dict], kind: str) -> list[dict]:
+    return [step for step in steps if step["type"] == kind]
+
+
+def test_a_packet_through_a_leaf(tailrace: Command, fabric: Fabric) -> None:
+    """Entries by what the controller wrote, statements by their lines, and nothing of the switch has changed."""
+    before = [tailrace(name, "leaf1", "-o", "json").rows for name in ("counters", "registers")]
+    found = tailrace("trace", "leaf1", "--port", "1", WORDS)
+    assert found.status == 0, found.err
+    assert "hit: dst=0xa000200/24 to_group(group=0x1, size=0x2)" in found.out
+    assert "[common/routes.p4:33]" in found.out
+    assert "sent by port " in found.out
+    (trace,) = json.loads(tailrace("trace", "leaf1", "--port", "1", WORDS, "--json").out)
+    (enter,), (sent,) = kinds(trace["steps"], "enter"), kinds(trace["steps"], "sent")
+    assert enter["frame"] == read_packets(WORDS)[0].hex()
+    assert sent["port"] in (3, 4)
+    (route,) = [s for s in kinds(trace["steps"], "table") if s["name"].endswith("ipv4_routes")]
+    assert route["written"].startswith("dst=")
+    assert [tailrace(name, "leaf1", "-o", "json").rows for name in ("counters", "registers")] == before
+
+
+def test_a_file_of_packets_and_base_16(tailrace: Command, tmp_path: Path) -> None:
+    frames = [data_frame("10.0.1.2", f"10.0.2.{host}") for host in (2, 3)]
+    wrpcap(str(tmp_path / "two.pcap"), [Ether(frame) for frame in frames])
+    traces = json.loads(tailrace("trace", "leaf1", "--port", "1", str(tmp_path / "two.pcap"), "--json").out)
+    assert [kinds(trace["steps"], "enter")[0]["frame"] for trace in traces] == [f.hex() for f in frames]
+    (one,) = json.loads(tailrace("trace", "leaf1", "--port", "1", frames[0].hex(":"), "--json").out)
+    assert one == traces[0] | {"steps": one["steps"]}
+    assert kinds(one["steps"], "table") == kinds(traces[0]["steps"], "table")
+
+
+def test_every_way(tailrace: Command) -> None:
+    """No program of Flowcut's leaf draws a number for such a packet: there is one way."""
+    traces = json.loads(tailrace("trace", "leaf1", "--port", "1", WORDS, "--all", "--json").out)
+    assert len(traces) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("Ether(", "expected base 16"),
+        ("__import__('os').system('true')", "expected"),
+        ("Ether().show()", "expected"),
+        ("Nothing()", "no layer 'Nothing'"),
+        ("Ether(1)", "expected FIELD=VALUE"),
+        ("Ether(**{'dst': 1})", "expected FIELD=VALUE"),
+        ("Ether(dst=open('x'))", "no layer 'open'"),
+        ("IP(ttl='many')", "PACKET"),
+        ("'x' * 999999999", "more than"),
+        ("[x for x in ()]", "no value"),
+        ("123", "odd number"),
+        ("/" * 5000, "expected base 16"),
+        ("(" * 5000, "expected base 16"),
+        ("(" + "-" * 5000 + "1)", "PACKET"),
+        ("Ether()" + "/IP()" * 9000, "PACKET"),
+        ("missing.pcap", "No such file"),
+        ("", "expected base 16"),
+    ],
+)
+def test_bad_packets(tailrace: Command, words: str, said: str) -> None:
+    """One clear line, whatever the word is; nothing of it is run."""
+    found = tailrace("trace", "leaf1", "--port", "1", words)
+    if found.status == 0:
+        assert len(words) > 40_000  # a long chain of layers is a packet, or is refused by its length
+        return
+    assert found.status in (1, 2)
+    assert len(found.err.strip().splitlines()) == 1, found.err
+    assert said in found.err or "too long" in found.err
+
+
+def test_scapy_words_mean_what_scapy_makes_of_them() -> None:
+    made = Ether(dst="02:00:00:00:00:fe") / IP(src="10.0.1.2", dst="10.0.2.2", options=b"") / UDP(dport=[9])
+    assert read_packets(
+        'Ether(dst="02:00:00:00:00:fe")/IP(src="10.0.1.2",dst="10.0.2.2",options=b"")/UDP(dport=[9])'
+    ) == [bytes(made)]
+    with pytest.raises(SpecError):
+        read_packets("IP(src=-1)/bytes")
+
+
+def test_an_unknown_port_and_a_switch_without_a_program(
+    tailrace: Command, command: Command, bare_address: str
+) -> None:
+    assert "port 700" in tailrace("trace", "leaf1", "--port", "700", "00").err
+    found = command("trace", "s1", "--address", f"s1={bare_address}@1", "--port", "1", "00")
+    assert found.status == 1
+    assert "no program" in found.err
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        b"", b"{", b"[]", b"null", b"\xff" * 100, b"{}", b'{"device_id":0}',
+        b'{"device_id":0,"port":1,"frame":"0"}', b'{"device_id":0,"port":1,"frame":"zz"}',
+        b'{"device_id":-1,"port":1,"frame":""}', b'{"device_id":99,"port":1,"frame":""}',
+        b'{"device_id":0,"port":18446744073709551616,"frame":""}', b'{"device_id":0,"port":1,"frame":"","x":1}',
+        b'{"device_id":0,"port":1,"frame":"' + b"00" * 66001 + b'"}', b"x" * 200_000, b"[" * 100_000,
+    ],
+)  # fmt: skip
+def test_bad_requests(fabric: Fabric, request_: bytes) -> None:
+    """What is no request ends in an error with one line, and the switch goes on."""
+    with grpc.insecure_channel(fabric.switches["leaf1"].address) as channel:
+        call = channel.unary_stream(f"/{'/'.join(TRACE)}", bytes, bytes)
+        with pytest.raises(grpc.RpcError) as caught:
+            list(call(request_, timeout=60))
+        assert caught.value.code() in (
+            grpc.StatusCode.INVALID_ARGUMENT,
+            grpc.StatusCode.NOT_FOUND,
+            grpc.StatusCode.FAILED_PRECONDITION,
+        ), caught.value
+        assert "\n" not in (caught.value.details() or "")
