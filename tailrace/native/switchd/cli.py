@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from tailrace.native.server.server import Tls
     from tailrace.native.switchd.ports import IoLoop
     from tailrace.native.switchd.signals import Signals
+    from tailrace.native.trace.events import Event
+    from tailrace.native.trace.watching import Watch
 
 JSON_VERSION = "2.24"
 
@@ -161,7 +163,7 @@ def _serve(options: Options, signals: Signals, compiler: Compiler) -> None:
         for port, own in pfc.items():
             if port is not None:
                 switch.port_pfc(port, own)
-        _configure_log(switch, options)
+        watch = _configure_log(switch, options)
         if program is not None and program.model.unread:
             logging.getLogger("tailrace.switch").warning("%s", program.model.unread)
         with IoLoop(switch, options.interfaces, options.cpu_port, options.pcap) as loop:
@@ -180,6 +182,8 @@ def _serve(options: Options, signals: Signals, compiler: Compiler) -> None:
                 new_event_loop().run_until_complete(_serving(options, signals, device, loop, tls, report))
             finally:
                 signals.served()
+                if watch is not None:
+                    watch.close()
                 switch.set_log(None)
                 compiler.stop()
             if report is not None:
@@ -267,9 +271,10 @@ def _numbers(port: int | None, options: Options) -> list[int]:
     return [port] if port is not None else sorted(options.interfaces)
 
 
-def _configure_log(switch: Switch, options: Options) -> None:
+def _configure_log(switch: Switch, options: Options) -> Watch | None:
+    """Makes the log; what packets do is told in it at its two lowest levels, by whom this returns."""
     if not options.log_console and options.log_file is None:
-        return
+        return None
     handler: logging.Handler = logging.StreamHandler(sys.stdout)
     if options.log_file is not None:
         # BMv2 adds the suffix too
@@ -288,11 +293,23 @@ def _configure_log(switch: Switch, options: Options) -> None:
     log.handlers[:] = [handler]
     log.propagate = False
     log.setLevel(_LEVELS[options.log_level])
-    if options.log_level != "off":
-        switch.set_log(
-            lambda level, text: log.log(_LEVELS[level], "%s", printable(text)),
-            trace=options.log_level == "trace",
-        )
+    if options.log_level == "off":
+        return None
+    switch.set_log(lambda level, text: log.log(_LEVELS[level], "%s", printable(text)))
+    return _watch(switch, log) if log.isEnabledFor(_LEVELS["debug"]) else None
+
+
+def _watch(switch: Switch, log: logging.Logger) -> Watch:
+    from tailrace.native.trace.bmv2_log import PacketLogs
+    from tailrace.native.trace.watching import Watch
+
+    logs = PacketLogs(switch.config.drop_port)
+
+    def tell(_: Program, number: int, step: Event) -> None:
+        for level, text in logs.lines(number, step):
+            log.log(_LEVELS[level], "%s", printable(text))
+
+    return Watch(switch, tell, lambda text: log.warning("%s", one_line(text)))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Watching: every packet of a running switch, step by step, as it happens."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+from tailrace.native.compiler.errors import ProgramError
+from tailrace.native.compiler.program import Program
+from tailrace.native.runtime.lib import ffi, load
+from tailrace.native.runtime.switch import Switch
+from tailrace.native.trace.events import Event
+from tailrace.native.trace.glass import Glass
+from tailrace.native.trace.records import Reader
+
+ROOM_WORDS = 1 << 19
+"""Room for what happens between two looks; 4 MiB. Of more packets than fit in half of it nothing is told."""
+
+LOOK_S = 0.02
+"""Between two looks."""
+
+COMPLAIN_S = 1.0
+"""Between two complaints."""
+
+END_S = 0.3
+
+Tell = Callable[[Program, int, Event], None]
+"""Is told the program, the packet's number and a step; what a copy does comes by the copy's number."""
+
+
+class Watch:
+    """Tells what happens to each packet that comes in from now on, also by the switch's later programs.
+
+    A switch that is watched is several times as slow; one that is not any more is as fast as ever. Close it
+    before the switch, or use it in a ``with`` statement.
+
+    Args:
+        tell: called by a thread of its own; of one packet the steps come in order.
+        complain: is told in one line when something could not be told.
+    """
+
+    def __init__(self, switch: Switch, tell: Tell, complain: Callable[[str], None]) -> None:
+        self._switch = switch
+        self._tell = tell
+        self._complain = complain
+        self._core = load()
+        self._made = ffi.gc(self._core.tr_glass_new(ROOM_WORDS), self._core.tr_glass_free)
+        self._words = ffi.new("uint64_t[]", ROOM_WORDS)
+        self._cut, self._missed = ffi.new("uint32_t *"), ffi.new("uint32_t *")
+        self._untold = 0
+        self._complain_s = 0.0
+        self._watched: Program | None = None
+        self._reader: Reader | None = None
+        self._glass: Glass | None = None
+        self._ended = threading.Event()
+        self._looking = threading.Lock()
+        self._thread = threading.Thread(target=self._run, name="watch", daemon=True)
+        self._thread.start()
+
+    def __enter__(self) -> Watch:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Tells what has happened so far, and watches no longer."""
+        self._ended.set()
+        self._thread.join(END_S)  # it may wait for a compiler
+        if not self._thread.is_alive():
+            self.look()
+        self._core.tr_glass_watch(self._switch.handle, ffi.NULL, ffi.NULL)
+
+    def _run(self) -> None:
+        while True:
+            self.look()
+            if self._ended.wait(LOOK_S):
+                return
+
+    def look(self) -> None:
+        """Tells what has happened since the last look."""
+        with self._looking:
+            self._take()
+            program = self._switch.program
+            if program is not self._watched:
+                self._watched = program
+                self._follow(program)
+
+    def _take(self) -> None:
+        n = self._core.tr_glass_take(
+            self._switch.handle, self._made, self._words, ROOM_WORDS, self._cut, self._missed
+        )
+        reader, program = self._reader, self._watched
+        if reader is None or program is None:
+            return
+        for number, step in reader.feed(ffi.unpack(self._words, n) if n else []):
+            self._tell(program, number, step)
+        if self._cut[0]:
+            reader.forget()
+        self._untold += self._missed[0] + bool(self._cut[0])
+        now_s = time.monotonic()
+        if self._untold and now_s >= self._complain_s:
+            self._complain(
+                f"{self._untold} packets came faster than they can be told; nothing is said of them"
+            )
+            self._untold, self._complain_s = 0, now_s + COMPLAIN_S
+
+    def _follow(self, program: Program | None) -> None:
+        self._reader = self._glass = None
+        if program is None:
+            return
+        try:
+            glass = Glass(program)
+        except ProgramError as error:
+            self._complain(f"what happens to packets cannot be told: {error}")
+            return
+        if self._core.tr_glass_watch(self._switch.handle, self._made, glass.entry) < 0:
+            self._watched = None  # it has another program already: again at the next look
+            return
+        # the code must not be unloaded while the switch runs it
+        self._glass, self._reader = glass, glass.reader()
