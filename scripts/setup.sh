@@ -146,7 +146,10 @@ is_made() {
     return 1
 }
 
-new_environment() { check_python && "$PYTHON" -m venv --clear "$1"; }
+# What is cleared through a link is another tree's.
+no_link() { [ ! -L "$1" ] || { echo "error: $1 is a link to $(readlink "$1"), which would be emptied; remove it"; return 1; }; }
+
+new_environment() { check_python && no_link "$1" && "$PYTHON" -m venv --clear "$1"; }
 
 # fill DIR FILE PART PIP_ARGUMENT...: Python compiles what is imported when it is, which is far less than all.
 fill() {
