@@ -9,9 +9,8 @@
 
 extern const tr_program tr_program_entry;
 
-/* One frame in so many is preceded by a control call; is logged in full. */
+/* One frame in so many is preceded by a control call. */
 #define CONTROL_EVERY 16u
-#define TRACE_EVERY 64u
 /* tr_run may stop early where packets go round without time passing; what it
  * leaves is picked up with a later frame. */
 #define MAX_RUNS 4
@@ -149,7 +148,7 @@ void fuzz_run_step(fuzz_run *r)
         fuzz_control(r->s, &r->rng, r->now_ps, 1);
         r->controls++;
     }
-    tr_set_log(r->s, log_line, &r->logged, r->steps % TRACE_EVERY == 0);
+    tr_set_log(r->s, log_line, &r->logged);
     one_frame(r);
     if (r->steps++ % ACCOUNT_EVERY == 0) {
         check_account(r);
