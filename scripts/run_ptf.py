@@ -37,6 +37,8 @@ DEVICE_ID = 1
 ADDRESS = "127.0.0.1:9559"
 STOP_S = 10.0
 WATCH_S = 0.5
+COVERAGE = "COVERAGE"
+"""Environment variable: a folder for what the tests use of the programs (tailrace coverage); native only."""
 SWITCHES = {"bmv2": "simple_switch_grpc", "native": "tailrace_switch_grpc"}
 
 
@@ -119,6 +121,8 @@ def switch_command(target: str, executable: str) -> list[str]:
         command += [f"--{option.replace('_', '-')}", str(numbers[option])]
     if target == "native":
         command += ["--port-rate", f"{SLOW_PORT}:{SLOW_RATE_PPS}pps", "--recirc-rate", RECIRCULATION_RATE]
+        if folder := os.environ.get(COVERAGE):
+            command += ["--coverage", str(Path(folder).resolve())]
     return command
 
 

@@ -20,7 +20,7 @@ COMMANDS = (
     *("run", "compare", "sweep", "paper", "store.results", "report"),
     *("inspect.tables", "inspect.groups", "inspect.paths", "inspect.flows", "inspect.queues"),
     *("inspect.counters", "inspect.registers", "inspect.diff", "inspect.shell", "inspect.trace"),
-    *("explain.topology", "explain.schemes", "explain.declared", "explain.resources"),
+    *("explain.topology", "explain.schemes", "explain.declared", "explain.resources", "explain.coverage"),
 )
 """Modules of this package, in the order of the help."""
 

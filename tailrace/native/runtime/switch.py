@@ -62,6 +62,8 @@ class Switch(Tables, Externs, Ports):
         self._lib = lib.load()
         self._code: ctypes.CDLL | None = None
         self._log: object = None
+        self.on_program: Callable[[], None] | None = None
+        """Is called when the switch has got another program, before anybody else knows."""
         self._program: Program | None = None
         raw = {
             "drop_port": c.drop_port,
@@ -117,6 +119,8 @@ class Switch(Tables, Externs, Ports):
             self._tell_storms(program.model)
             self._encode = TargetEncoder(program.model)
             self._install(program.model)
+        if self.on_program is not None:
+            self.on_program()
 
     def _tell_storms(self, model: Model) -> None:
         """Storms of PFC are told by digests of the program, if it has those of p4src/pfc/watch.p4."""
@@ -156,6 +160,8 @@ class Switch(Tables, Externs, Ports):
         for switch in (self, other):
             if switch._program is not None:
                 switch._encode = TargetEncoder(switch._program.model)
+        if self.on_program is not None:
+            self.on_program()
 
     def clock(self, now_ns: int) -> None:
         """Sets the time for entries and meters made from now on, where no packet tells it."""

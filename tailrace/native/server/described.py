@@ -3,12 +3,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from typing import Literal
 
 from finsy import P4Schema, P4TableEntry
 from finsy.proto import p4i, p4r
 
+from tailrace.native.server.entities.entry import Entry as TableEntry
+from tailrace.native.server.entities.tables import Table
 from tailrace.native.server.state import State
+from tailrace.native.trace.coverage import Entry
 
 
 def described(
@@ -32,14 +36,27 @@ def described(
     return "" if found is None else f"{kind} {found}"
 
 
+def all_entries(state: State, p4info: p4i.P4Info, was_hit: Callable[[int, int], bool]) -> Iterator[Entry]:
+    """All entries of all tables, and whether a packet has hit them."""
+    schema = P4Schema(p4info)
+    for table in state.tables.values():
+        for entry in table.all():
+            if entry is not None:
+                said = _said(state, table, entry, schema)
+                yield Entry(table.plan.name, said, was_hit(table.plan.index, entry.handle))
+
+
 def _entry(state: State, p4info: p4i.P4Info, name: str, handle: int) -> str:
     table = next((t for t in state.tables.values() if t.plan.name == name), None)
     entry = None if table is None else table.by_handle.get(handle)
     if table is None or entry is None:
         return ""
+    return _said(state, table, entry, P4Schema(p4info))
+
+
+def _said(state: State, table: Table, entry: TableEntry, schema: P4Schema) -> str:
     message = p4r.Entity()
     state.reader.fill(table, entry, p4r.TableEntry(), message)
-    schema = P4Schema(p4info)
     read = P4TableEntry.decode(message, schema)
     priority = f" priority {read.priority}" if read.priority else ""
     return f"{read.match_str(schema)}{priority} {read.action_str(schema)}"

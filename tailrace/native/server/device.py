@@ -19,7 +19,7 @@ from tailrace.native.compiler import Program, ProgramError
 from tailrace.native.runtime import StateError, Switch
 from tailrace.native.server.arbitration import Arbiter
 from tailrace.native.server.context import Context, Limits, Ports, Work, finish, from_state_error, in_slices
-from tailrace.native.server.described import described
+from tailrace.native.server.described import all_entries, described
 from tailrace.native.server.device_config import program_json
 from tailrace.native.server.entities.schema import Schema, build_schema
 from tailrace.native.server.memory import Account, Memory, array_bytes
@@ -29,6 +29,7 @@ from tailrace.native.server.reconcile import transfer
 from tailrace.native.server.roles import Roles
 from tailrace.native.server.state import Result, State
 from tailrace.native.server.statistics import statistics
+from tailrace.native.trace.coverage import Entry as EntryUse
 from tailrace.p4rt.requests import election_of
 from tailrace.p4rt.status import Code, P4RtError, invalid, not_found
 
@@ -458,6 +459,11 @@ class Device:
         if self._live is None:
             return ""
         return described(self._live.state, self._live.prepared.config.p4info, kind, name, handle)
+
+    def entries_hit(self, was_hit: Callable[[int, int], bool]) -> Iterator[EntryUse]:
+        """The entries of what packets meet, and whether one was hit (native.trace.coverage)."""
+        if self._live is not None:
+            yield from all_entries(self._live.state, self._live.prepared.config.p4info, was_hit)
 
     def statistics(self) -> dict[str, object]:
         """What the switch's ports and memory have counted up to now."""

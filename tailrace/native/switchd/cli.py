@@ -12,6 +12,7 @@ import logging
 import logging.handlers
 import os
 import sys
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -163,7 +164,9 @@ def _serve(options: Options, signals: Signals, compiler: Compiler) -> None:
         for port, own in pfc.items():
             if port is not None:
                 switch.port_pfc(port, own)
-        watch = _configure_log(switch, options)
+        _configure_log(switch, options)
+        watch = _watch(switch, options)
+        compile_program = compiler if watch is None else _with_glass(compiler)
         if program is not None and program.model.unread:
             logging.getLogger("tailrace.switch").warning("%s", program.model.unread)
         with IoLoop(switch, options.interfaces, options.cpu_port, options.pcap) as loop:
@@ -173,7 +176,9 @@ def _serve(options: Options, signals: Signals, compiler: Compiler) -> None:
                 memory_limit=options.memory or default_limit(),
                 limits=Limits(options.max_mc_groups),
             )
-            device = Device(switch, settings, loop.now_ns, compiler, Ports(frozenset(options.interfaces)))
+            device = Device(
+                switch, settings, loop.now_ns, compile_program, Ports(frozenset(options.interfaces))
+            )
             loop.start()
             gc.freeze()  # what there is now is there until the end
             report = _reporter(options, switch, loop)
@@ -184,6 +189,8 @@ def _serve(options: Options, signals: Signals, compiler: Compiler) -> None:
                 signals.served()
                 if watch is not None:
                     watch.close()
+                    if options.coverage is not None:
+                        _write_coverage(options, watch, device)
                 switch.set_log(None)
                 compiler.stop()
             if report is not None:
@@ -271,10 +278,13 @@ def _numbers(port: int | None, options: Options) -> list[int]:
     return [port] if port is not None else sorted(options.interfaces)
 
 
-def _configure_log(switch: Switch, options: Options) -> Watch | None:
-    """Makes the log; what packets do is told in it at its two lowest levels, by whom this returns."""
-    if not options.log_console and options.log_file is None:
-        return None
+def _has_log(options: Options) -> bool:
+    return (options.log_console or options.log_file is not None) and options.log_level != "off"
+
+
+def _configure_log(switch: Switch, options: Options) -> None:
+    if not _has_log(options):
+        return
     handler: logging.Handler = logging.StreamHandler(sys.stdout)
     if options.log_file is not None:
         # BMv2 adds the suffix too
@@ -293,13 +303,15 @@ def _configure_log(switch: Switch, options: Options) -> Watch | None:
     log.handlers[:] = [handler]
     log.propagate = False
     log.setLevel(_LEVELS[options.log_level])
-    if options.log_level == "off":
-        return None
     switch.set_log(lambda level, text: log.log(_LEVELS[level], "%s", printable(text)))
-    return _watch(switch, log) if log.isEnabledFor(_LEVELS["debug"]) else None
 
 
-def _watch(switch: Switch, log: logging.Logger) -> Watch:
+def _watch(switch: Switch, options: Options) -> Watch | None:
+    """Who follows all packets, where the log tells of them or coverage is asked for."""
+    log = logging.getLogger("tailrace.switch")
+    told = _has_log(options) and log.isEnabledFor(_LEVELS["debug"])
+    if not told and options.coverage is None:
+        return None
     from tailrace.native.trace.bmv2_log import PacketLogs
     from tailrace.native.trace.watching import Watch
 
@@ -309,7 +321,30 @@ def _watch(switch: Switch, log: logging.Logger) -> Watch:
         for level, text in logs.lines(number, step):
             log.log(_LEVELS[level], "%s", printable(text))
 
-    return Watch(switch, tell, lambda text: log.warning("%s", one_line(text)))
+    return Watch(switch, tell if told else None, lambda text: log.warning("%s", one_line(text)))
+
+
+def _with_glass(compile_program: Callable[[bytes], Program]) -> Callable[[bytes], Program]:
+    """The same, and what follows packets is compiled as well before the program is pushed."""
+
+    def compiled(text: bytes) -> Program:
+        program = compile_program(text)
+        program.glass()
+        return program
+
+    return compiled
+
+
+def _write_coverage(options: Options, watch: Watch, device: Device) -> None:
+    from tailrace.native.trace.coverage import write
+
+    assert options.coverage is not None
+    found = watch.coverage(lambda _, was_hit: device.entries_hit(was_hit))
+    path = options.coverage / f"{os.getpid()}-{time.time_ns()}.json"
+    try:
+        write(found, path)
+    except OSError as error:
+        print(f"{PROGRAM}: {path}: {error.strerror}", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -99,6 +99,7 @@ class Options:
     pfc_watchdog: list[WatchdogSpec] = field(default_factory=list)
     buffer: BufferSpec | None = None
     statistics: Path | None = None
+    coverage: Path | None = None
     memory: int = 0
     warnings: list[str] = field(default_factory=list)
 
@@ -320,6 +321,12 @@ def _add_own_options(parser: argparse.ArgumentParser, number: Callable[[str], ob
         metavar="FILE",
         help="write counts of ports, PFC, buffer and drops to FILE at the end, and at SIGUSR1",
     )
+    add(
+        "--coverage",
+        type=Path,
+        metavar="DIR",
+        help="write what packets use of the programs to a new file in DIR at the end (tailrace coverage)",
+    )
 
 
 def parse_options(
@@ -400,6 +407,8 @@ def _check_pfc(options: Options) -> None:
     _check_watchdogs(options)
     if options.statistics is not None and not options.statistics.parent.is_dir():
         raise OptionError(f"--statistics: '{options.statistics.parent}' is not a directory")
+    if options.coverage is not None and not options.coverage.is_dir():
+        raise OptionError(f"--coverage: '{options.coverage}' is not a directory")
 
 
 def _check_watchdogs(options: Options) -> None:

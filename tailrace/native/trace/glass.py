@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import ctypes
+from typing import Any
 
 from tailrace.native.compiler.program import Program
+from tailrace.native.compiler.uses import Uses
 from tailrace.native.runtime.lib import ffi, load
 from tailrace.native.trace.places import Places
 from tailrace.native.trace.records import Reader, Written, nothing_written
@@ -21,8 +23,15 @@ class Glass:
     def __init__(self, program: Program) -> None:
         self.program = program.glass()
         self._code = self.program.load()
+        self.uses = Uses(program.model)
         self.entry = self._symbol("tr_program *", "tr_program_entry")
         self._places = Places(program.model, self._symbol("tr_place *", "tr_program_places"))
+
+    def room(self, words: int) -> Any:
+        """Room for so many words of records, and for counts; freed when nobody has it any more, or NULL."""
+        core = load()
+        made = core.tr_glass_new(words, len(self.uses.all), len(self.program.model.tables))
+        return ffi.gc(made, core.tr_glass_free)
 
     def _symbol(self, kind: str, name: str) -> object:
         return ffi.cast(kind, ctypes.addressof(ctypes.c_char.in_dll(self._code, name)))

@@ -92,7 +92,7 @@ def _tries(
         raise TraceError("the switch has no program")
     glass = Glass(switch.program)
     core = load()
-    made = ffi.gc(core.tr_glass_new(MOST_WORDS), core.tr_glass_free)
+    made = glass.room(MOST_WORDS)
     if not made:
         raise TraceError("out of memory")
     reader = glass.reader(written)

@@ -330,7 +330,7 @@ def test_changes_and_lines_of_the_program() -> None:
     handle = twins.tried.table_insert(
         table.index,
         bytes([10, 0, 0, 0]),
-        b"",
+        bytes([255, 255, 255, 0]),
         prefix_bits=24,
         target=ActionCall(action, tuple(3 for _ in params)),
     )

@@ -39,6 +39,7 @@ def emit_actions(code: Code, model: Model, own: Locals) -> None:
         if code.glass:
             head = f"(const uint64_t[]){{TR_SEEN_ACTION, {a.index}}}"
             code.line(f"tr_see_limbs(s, p, {head}, 2, d, {a.limbs if a.params else 0});")
+            code.used("action", a.index)
         body = ActionBody(code, Places(model, own), a.params, "end")
         targets = {b.args[-1] for b in a.body if b.op in ("_jump", "_jump_if_zero")}
         if any(isinstance(t, int) and t <= i for i, b in enumerate(a.body) for t in _targets(b)):
@@ -49,6 +50,7 @@ def emit_actions(code: Code, model: Model, own: Locals) -> None:
                 code.line(f"at_{i}: __attribute__((unused));")
             code.open("")
             code.see("TR_SEEN_STEP", "TR_OWNER_ACTION", a.index, i)
+            code.used("statement", a.index, i)
             body.primitive(primitive, i)
             code.close()
             code.changes()

@@ -84,14 +84,16 @@ class ParserEmitter:
         code.line("if (++visited > TR_PARSER_LIMIT)")
         code.line(f"    {self._fail('ParserTimeout')}")
         code.see("TR_SEEN_STATE", index)
+        code.used("state", index)
         for position, op in enumerate(state.ops):
             code.open("")
             code.see("TR_SEEN_STEP", "TR_OWNER_STATE", index, position)
+            code.used("op", index, position)
             self._op(op)
             code.changes()
             code.close()
         code.open("")
-        self._select(state)
+        self._select(state, index)
         code.close()
 
     def _need(self, nbytes: str) -> None:
@@ -191,7 +193,7 @@ class ParserEmitter:
 
     # ---- select ----
 
-    def _select(self, state: ParseState) -> None:
+    def _select(self, state: ParseState, index: int) -> None:
         code = self.code
         if not state.key or not state.transitions:
             code.line(self._goto(state.default))
@@ -213,9 +215,11 @@ class ParserEmitter:
         for i, case in enumerate(state.transitions):
             code.open(f"if ({self._matches(state, case, keys, packed)})")
             code.see("TR_SEEN_SELECT", i, *limbs)
+            code.used("select", index, i)
             code.line(self._goto(case.next))
             code.close()
         code.see("TR_SEEN_SELECT", len(state.transitions), *limbs)
+        code.used("select", index, len(state.transitions))
         code.line(self._goto(state.default))
 
     def _packed_key(self, state: ParseState, keys: list[str]) -> str:
@@ -284,6 +288,7 @@ def emit_deparser(code: Code, model: Model) -> None:
     for i, call in enumerate(model.deparser_calls):
         code.open("")
         code.see("TR_SEEN_STEP", "TR_OWNER_DEPARSER", 0, i)
+        code.used("deparser", 0, i)
         ActionBody(code, places, (), "calls_done").primitive(call, i)
         code.close()
         code.changes("NULL")

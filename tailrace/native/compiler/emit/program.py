@@ -29,6 +29,7 @@ from tailrace.native.compiler.emit.text import Code, string
 from tailrace.native.compiler.emit.values import Values
 from tailrace.native.compiler.expr import FieldRef, HeaderInst
 from tailrace.native.compiler.model import Digest, Model, Table, limbs_of
+from tailrace.native.compiler.uses import Uses
 
 _HEAD = """\
 /* Generated from a P4 program by Tailrace's compiler. Do not edit. */
@@ -48,7 +49,7 @@ def emit(model: Model, *, glass: bool = False) -> str:
     Raises:
         ProgramError: the program uses something that has no translation.
     """
-    code = Code(glass=glass)
+    code = Code(Uses(model) if glass else None)
     own = locals_of(model)
     kept = carried(model, own)
     emit_types(code, model, kept, own)

@@ -12,6 +12,7 @@ import re
 from string import ascii_letters, digits
 
 from tailrace.native.compiler.errors import ProgramError
+from tailrace.native.compiler.uses import Uses
 
 _IDENTIFIER_CHARS = 40
 STRING_BYTES = 2048
@@ -69,10 +70,10 @@ class Code:
     """Lines of C, indented by nesting.
 
     Args:
-        glass: the program tells of each packet what it does (tr_glass.h).
+        glass: of a program that tells of each packet what it does (tr_glass.h), and counts these uses.
     """
 
-    def __init__(self, *, glass: bool = False) -> None:
+    def __init__(self, glass: Uses | None = None) -> None:
         self.glass = glass
         self.lines: list[str] = []
         self.depth = 0
@@ -117,6 +118,16 @@ class Code:
         """Tells of the packet, in a program of glass: a kind of record and its words."""
         if self.glass:
             self.line(f"TR_SEE(s, p, {', '.join(map(str, words))});")
+
+    def used(self, kind: str, index: int, part: int | str = 0) -> None:
+        """Counts a use, in a program of glass; a part that only a packet knows is C text, 0 or 1."""
+        if self.glass is None:
+            return
+        if isinstance(part, str):
+            first = self.glass.number(kind, index)
+            self.line(f"s->used[{first} + !!({part})]++;")
+        else:
+            self.line(f"s->used[{self.glass.number(kind, index, part)}]++;")
 
     def changes(self, space: str = "l") -> None:
         """Tells what the packet's fields have become since this was last asked."""

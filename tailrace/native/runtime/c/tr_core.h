@@ -407,6 +407,7 @@ struct tr_switch {
     struct tr_glass *glass;   /* who is told of marked packets */
     const tr_program *plain;  /* while packets meet one of glass: the other one */
     const tr_pkt *seen_pkt;   /* whose stage it is */
+    uint64_t *used;           /* while packets meet a program of glass: its counts */
     pthread_mutex_t lock;
     atomic_int waiting;
 };

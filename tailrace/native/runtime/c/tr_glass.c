@@ -28,6 +28,10 @@ struct tr_glass {
     uint32_t n, room, cut;
     uint32_t packets;         /* numbered so far */
     uint32_t missed;          /* that came in while there was little room */
+    int told;                 /* packets that come in are marked */
+    uint64_t *used;
+    uint32_t uses, tables;
+    struct { uint8_t *bits; uint32_t bytes; } *entries;
     /* the stage's PHV and locals as the last record left them */
     uint8_t *seen;
     uint32_t phv_size, locals_size, seen_room;
@@ -42,15 +46,19 @@ struct tr_glass {
     uint32_t n_choices, chosen;
 };
 
-tr_glass *tr_glass_new(uint32_t words)
+tr_glass *tr_glass_new(uint32_t words, uint32_t uses, uint32_t tables)
 {
     tr_glass *g = tr_calloc(1, sizeof *g);
     if (!g)
         return NULL;
     g->room = words;
-    g->words = tr_malloc((words ? words : 1) * sizeof *g->words);
-    if (!g->words) {
-        free(g);
+    g->uses = uses;
+    g->tables = tables;
+    g->words = tr_malloc((words + 1ULL) * sizeof *g->words);
+    g->used = tr_calloc(uses + 1ULL, sizeof *g->used);
+    g->entries = tr_calloc(tables + 1ULL, sizeof *g->entries);
+    if (!g->words || !g->used || !g->entries) {
+        tr_glass_free(g);
         return NULL;
     }
     return g;
@@ -60,6 +68,10 @@ void tr_glass_free(tr_glass *g)
 {
     if (!g)
         return;
+    for (uint32_t i = 0; g->entries && i < g->tables; i++)
+        free(g->entries[i].bits);
+    free(g->entries);
+    free(g->used);
     free(g->words);
     free(g->seen);
     free(g->kept);
@@ -146,7 +158,7 @@ int tr_see_text(tr_switch *s, int level, const char *text)
 void tr_see_mark(tr_switch *s, tr_pkt *p)
 {
     tr_glass *g = s->glass;
-    if (!g || g->trying)
+    if (!g || g->trying || !g->told)
         return;
     /* rather all of some packets than some of all */
     if (g->cut || g->n > g->room / 2)
@@ -221,6 +233,7 @@ static int grow(void **list, uint32_t *room, uint32_t want, size_t item)
     void *more = tr_realloc(*list, bigger * item);
     if (!more)
         return 0;
+    memset((uint8_t *)more + *room * item, 0, (bigger - *room) * item);
     *list = more;
     *room = bigger;
     return 1;
@@ -523,12 +536,15 @@ static int try_frame(tr_switch *s, tr_glass *g, const tr_program *glass,
     p->mark = g->packets = 1;
     aside a = put_aside(s, glass, now_ps);
     tr_glass *before = s->glass;
+    uint64_t *counts = s->used;
     s->glass = g;
+    s->used = g->used;
     g->trying = 1;
     go(s, g, glass, p);
     g->trying = 0;
     put_back(g);
     s->glass = before;
+    s->used = counts;
     s->seen_pkt = NULL;
     take_back(s, &a);
     return TR_OK;
@@ -558,10 +574,12 @@ void tr_unwatch(tr_switch *s)
         s->prog = s->plain;
     s->plain = NULL;
     s->glass = NULL;
+    s->used = NULL;
     s->seen_pkt = NULL;
 }
 
-int tr_glass_watch(tr_switch *s, tr_glass *g, const tr_program *glass)
+int tr_glass_watch(tr_switch *s, tr_glass *g, const tr_program *glass,
+                   int told)
 {
     int rc = TR_OK;
     tr_switch_lock(s);
@@ -572,6 +590,8 @@ int tr_glass_watch(tr_switch *s, tr_glass *g, const tr_program *glass)
         s->plain = s->prog;
         s->prog = glass;
         s->glass = g;
+        s->used = g->used;
+        g->told = told;
     }
     tr_switch_unlock(s);
     return rc;
@@ -589,4 +609,35 @@ uint32_t tr_glass_take(tr_switch *s, tr_glass *g, uint64_t *words,
     g->n = g->cut = g->missed = 0;
     tr_switch_unlock(s);
     return n;
+}
+
+/* ---- uses ---- */
+
+void tr_used_entry(tr_switch *s, uint32_t table, uint64_t handle)
+{
+    tr_glass *g = s->glass;
+    if (!g || !handle || table >= g->tables)
+        return;
+    uint32_t at = (uint32_t)(handle - 1);
+    if (!grow((void **)&g->entries[table].bits, &g->entries[table].bytes,
+              at / 8 + 1, 1))
+        return;
+    g->entries[table].bits[at / 8] |= (uint8_t)(1u << at % 8);
+}
+
+void tr_glass_uses(tr_switch *s, const tr_glass *g, uint64_t *counts)
+{
+    tr_switch_lock(s);
+    memcpy(counts, g->used, g->uses * sizeof *counts);
+    tr_switch_unlock(s);
+}
+
+int tr_glass_entry(tr_switch *s, const tr_glass *g, uint32_t table,
+                   uint32_t handle)
+{
+    tr_switch_lock(s);
+    int used = table < g->tables && handle / 8 < g->entries[table].bytes &&
+               g->entries[table].bits[handle / 8] >> handle % 8 & 1;
+    tr_switch_unlock(s);
+    return used;
 }

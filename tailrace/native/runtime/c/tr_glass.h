@@ -83,8 +83,9 @@ typedef struct tr_place {
 /* Values of `random` that are tried each; of a wider span some. */
 #define TR_GLASS_SPAN 64u
 
-/* Room for `words` of records; NULL when out of memory. */
-tr_glass *tr_glass_new(uint32_t words);
+/* Room for `words` of records, and counts of so many uses (compiler/uses.py) and
+ * of the entries of so many tables; NULL when out of memory. */
+tr_glass *tr_glass_new(uint32_t words, uint32_t uses, uint32_t tables);
 void tr_glass_free(tr_glass *g);
 /* What a switch would do at now_ps with a frame; nothing of the switch changes.
  * glass: the program of the switch, compiled with TR_GLASS. choices: outcomes
@@ -93,10 +94,16 @@ void tr_glass_free(tr_glass *g);
 int tr_glass_try(tr_switch *s, tr_glass *g, const tr_program *glass,
                  uint32_t port, const uint8_t *data, uint32_t len,
                  uint64_t now_ps, const uint32_t *choices, uint32_t n);
-/* From now on every packet that comes in is told of, and its copies; NULL: none
- * any more. It ends by itself when the switch gets another program. TR_EINVAL:
+/* From now on every packet that comes in is told of, where `told`, and its
+ * copies; what packets use is counted in any case. NULL: none any more. It ends by itself when the switch gets another program. TR_EINVAL:
  * another program. */
-int tr_glass_watch(tr_switch *s, tr_glass *g, const tr_program *glass);
+int tr_glass_watch(tr_switch *s, tr_glass *g, const tr_program *glass,
+                   int told);
+/* How often each use was made. */
+void tr_glass_uses(tr_switch *s, const tr_glass *g, uint64_t *counts);
+/* Whether an entry was ever hit. */
+int tr_glass_entry(tr_switch *s, const tr_glass *g, uint32_t table,
+                   uint32_t handle);
 /* Takes the records so far, at most so many words; their number. cut: there was
  * no room for some, so that what is told of packets then under way is not all.
  * missed: packets that came in since, and are not told of. */

@@ -22,6 +22,8 @@ void tr_see_limbs(tr_switch *s, const tr_pkt *p, const uint64_t *words,
                   uint32_t n, const uint64_t *limbs, uint32_t more);
 /* Nobody watches any more; the switch has its own program again. */
 void tr_unwatch(tr_switch *s);
+/* An entry was hit: its handle + 1; 0: none was. */
+void tr_used_entry(tr_switch *s, uint32_t table, uint64_t handle);
 /* A stage begins: from here on changes of the PHV and of the locals show. */
 void tr_see_begin(tr_switch *s, const tr_pkt *p, enum tr_stage stage,
                   const void *phv, uint32_t phv_size, uint32_t locals_size);

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`tailrace coverage`: what of P4 programs packets have used."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tailrace.cli.options import View, with_view
+
+
+@with_view
+def coverage(
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FILE", help="Of a switch with --coverage DIR; or such a folder.", exists=True
+        ),
+    ],
+    unused: Annotated[bool, typer.Option("--unused", help="List what no packet has used.")] = False,
+    lcov: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write an lcov tracefile.", show_default=False)
+    ] = None,
+    *,
+    view: View,
+) -> None:
+    """Show what packets have used: parser states, tables, entries, actions, conditions, statements.
+
+    tailrace coverage build/coverage --unused
+
+    tailrace coverage build/coverage --lcov build/p4.info && genhtml build/p4.info -p p4src -o build/html
+    """
+    from tailrace.cli.explain.coverage_table import listing, unused_listing
+    from tailrace.cli.output import show
+    from tailrace.native.trace.coverage import CoverageError, merged, read
+    from tailrace.native.trace.coverage import lcov as lcov_lines
+    from tailrace.words import SpecError
+
+    try:
+        found = merged(one for path in _files(files) for one in read(path))
+    except CoverageError as error:
+        raise SpecError(str(error)) from None
+    if lcov is not None:
+        try:
+            lcov.write_text("".join(f"{line}\n" for line in lcov_lines(found)), "utf-8")
+        except OSError as error:
+            raise SpecError(f"{lcov}: {error.strerror}") from None
+    show(unused_listing(found) if unused else listing(found), view)
+
+
+def _files(paths: list[Path]) -> list[Path]:
+    return [file for path in paths for file in (sorted(path.glob("*.json")) if path.is_dir() else [path])]
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command."""
+    app.command("coverage", rich_help_panel="Explain")(coverage)

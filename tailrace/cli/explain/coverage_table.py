@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Coverage as tables: how much of each kind was used, and what was not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from tailrace.controller.listing.listing import Column, Listing, Row
+from tailrace.native.trace.coverage import Coverage
+
+_KINDS = {
+    "state": "parser states", "select": "cases of selects", "extract": "extractions",
+    "table": "hits and misses", "action": "actions", "condition": "branches", "statement": "statements",
+}  # fmt: skip
+
+_COLUMNS = (
+    Column("program", key=True, grouped=True),
+    Column("what", key=True),
+    Column("used"),
+    Column("all"),
+    Column("percent"),
+)
+_UNUSED = (
+    Column("program", key=True, grouped=True),
+    Column("place", key=True),
+    Column("kind", key=True),
+    Column("name", key=True),
+    Column("what", key=True, rank=1),
+)
+
+
+def listing(found: Sequence[Coverage]) -> Listing:
+    """A row for each kind of use of each program."""
+    return Listing("coverage", _COLUMNS, tuple(row for one in found for row in _rows(one)))
+
+
+def _rows(one: Coverage) -> Iterator[Row]:
+    for kind, name in _KINDS.items():
+        yield from _row(one.program, name, [use.count > 0 for use in one.uses if use.kind == kind])
+    lines: dict[tuple[str, int], bool] = {}
+    for use in one.uses:
+        if use.file:
+            place = (use.file, use.line)
+            lines[place] = lines.get(place, False) or use.count > 0
+    yield from _row(one.program, "lines", list(lines.values()))
+    yield from _row(one.program, "entries at the end", [entry.hit for entry in one.entries])
+
+
+def _row(program: str, what: str, used: list[bool]) -> Iterator[Row]:
+    if used:
+        percent = round(100 * sum(used) / len(used), 1)
+        yield {"program": program, "what": what, "used": sum(used), "all": len(used), "percent": percent}
+
+
+def unused_listing(found: Iterable[Coverage]) -> Listing:
+    """A row for each use that no packet has made, and each entry that none has hit."""
+    rows: list[Row] = []
+    for one in found:
+        rows += [
+            {
+                "program": one.program,
+                "place": f"{use.file}:{use.line}" if use.file else "",
+                "kind": use.kind,
+                "name": use.name,
+                "what": use.what,
+            }
+            for use in one.uses
+            if not use.count
+        ]
+        rows += [
+            {"program": one.program, "place": "", "kind": "entry", "name": entry.table, "what": entry.written}
+            for entry in one.entries
+            if not entry.hit
+        ]
+    return Listing("coverage", _UNUSED, tuple(rows))

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`tailrace coverage` over the files that switches write."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tailrace.native.compiler import load_program
+from tailrace.native.compiler.uses import Uses
+from tailrace.native.trace.coverage import Entry, coverage_of, write
+from tests.cli.conftest import Command
+
+BUILT = Path("tests/programs/build")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Two files: basic_l3, whose every second use was made, with two entries; and the same once more."""
+    loaded = load_program((BUILT / "basic_l3.json").read_bytes())
+    n = len(Uses(loaded.model).all)
+    counts = [number % 2 for number in range(n)]
+    write(
+        [coverage_of(loaded, counts, [Entry("route", "a", True), Entry("route", "b", False)])],
+        tmp_path / "a.json",
+    )
+    write([coverage_of(loaded, counts)], tmp_path / "b.json")
+    return tmp_path
+
+
+def test_how_much_was_used(command: Command, folder: Path) -> None:
+    rows = {row["what"]: row for row in command("coverage", str(folder), "-o", "json").rows}
+    assert {row["program"] for row in rows.values()} == {"basic_l3.p4"}
+    assert (rows["entries at the end"]["used"], rows["entries at the end"]["all"]) == (1, 2)
+    kinds = [row for what, row in rows.items() if what not in ("lines", "entries at the end")]
+    n = sum(row["all"] for row in kinds)
+    assert sum(row["used"] for row in kinds) == n // 2
+    assert 0 < rows["lines"]["used"] <= rows["lines"]["all"]
+
+
+def test_what_was_not(command: Command, folder: Path) -> None:
+    rows = command("coverage", str(folder / "a.json"), "--unused", "-o", "json").rows
+    assert [row["what"] for row in rows if row["kind"] == "entry"] == ["b"]
+    assert any(row["place"].startswith("basic_l3.p4:") or "basic_l3.p4:" in row["place"] for row in rows)
+
+
+def test_lcov(command: Command, folder: Path) -> None:
+    assert command("coverage", str(folder), "--lcov", str(folder / "out.info")).status == 0
+    lines = (folder / "out.info").read_text().splitlines()
+    assert lines[0] == "TN:"
+    assert lines[-1] == "end_of_record"
+    # twice the same file: what was made, was made twice
+    assert {int(line.split(",")[1]) for line in lines if line.startswith("DA:")} <= {0, 2}
+
+
+def test_bad_files(command: Command, folder: Path) -> None:
+    (folder / "c.json").write_text(json.dumps([{"program": "x"}]))
+    found = command("coverage", str(folder))
+    assert found.status == 2
+    assert "c.json: no file of coverage" in found.err
+    assert len(found.err.strip().splitlines()) == 1
+    assert command("coverage", str(folder / "missing.json")).status == 2
+    bad = command("coverage", str(folder / "a.json"), "--lcov", str(folder / "no" / "out.info"))
+    assert bad.status == 2
+    assert "No such file" in bad.err
