@@ -131,3 +131,52 @@ def test_bad_requests(fabric: Fabric, request_: bytes) -> None:
             grpc.StatusCode.FAILED_PRECONDITION,
         ), caught.value
         assert "\n" not in (caught.value.details() or "")
+
+
+def test_from_host_to_host(tailrace: Command, fabric: Fabric) -> None:
+    """Over the switches that the entries lead to, to the host; the last switch acknowledges the bytes to the first
+    (Flowcut §II-B), which is a copy that is followed, too.
+    """
+    found = tailrace("trace", "h1", "h3")
+    assert found.status == 0, found.err
+    lines = found.out.splitlines()
+    switches = [line.partition(":")[0] for line in lines if not line.startswith(" ") and ": from " in line]
+    assert switches[0] == "leaf1"
+    assert switches[1] in ("spine1", "spine2")
+    assert switches[2:] == ["leaf2", switches[1], "leaf1"]
+    assert [line for line in lines if line.startswith("arrives")] == ["arrives at h3"]
+    assert any("to_host" in line for line in lines)
+    steps = json.loads(tailrace("trace", "h1", "h3", "--json").out)
+    (arrival,) = kinds(steps, "arrival")
+    assert len(kinds(steps, "hop")) == len(switches)
+    arrived = Ether(bytes.fromhex(arrival["frame"]))
+    assert (arrived[IP].dst, arrived[IP].ttl) == (fabric.topology.host("h3").ip, 61)
+    assert len(tailrace("trace", "h1", "h3", "--full").out.splitlines()) > 10 * len(lines)
+
+
+def test_from_host_to_host_with_a_packet(tailrace: Command, fabric: Fabric) -> None:
+    """A packet of the user's, here one that the first switch refuses: its source is another host."""
+    h1, h2, h3 = (fabric.topology.host(name) for name in ("h1", "h2", "h3"))
+    words = f'Ether()/IP(src="{h2.ip}",dst="{h3.ip}")/UDP()'
+    found = tailrace("trace", h1.name, h3.name, words)
+    assert found.status == 0
+    assert "arrives" not in found.out
+    assert "dropped: ingress_drop" in found.out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["h1", "h99"], "no host 'h99'"),
+        (["leaf1", "h1"], "no host 'leaf1'"),
+        (["h1", "h3", "--all"], "--all: of a switch"),
+        (["leaf1", "00", "00", "--port", "1"], "takes one PACKET"),
+        (["nothing", "00", "--port", "1"], "no switch 'nothing'"),
+        (["h1", "h3", "Ether("], "expected base 16"),
+    ],
+)
+def test_bad_words(tailrace: Command, words: list[str], said: str) -> None:
+    found = tailrace("trace", *words)
+    assert found.status == 2
+    assert said in found.err
+    assert len(found.err.strip().splitlines()) == 1

@@ -9,6 +9,8 @@ from functools import singledispatch
 from ipaddress import IPv4Address, IPv6Address
 from typing import TypeVar
 
+from msgspec import structs
+
 from tailrace.native.trace import events
 from tailrace.native.trace.events import Argument, Change, Event, KeyPart, Place, Trace
 from tailrace.native.trace.places import VALID
@@ -17,6 +19,7 @@ from tailrace.words.text import printable
 _T = TypeVar("_T")
 
 INDENT = "  "
+CUT = "more happens than there is room to tell: the trace ends here"
 _SHOWN_BYTES = 64
 _DECIMAL_BITS = 16
 """Wider fields are mostly addresses, masks and hashes, which read better in base 16."""
@@ -59,12 +62,38 @@ def lines(trace: Trace, *, full: bool = False) -> Iterator[Line]:
     shown = ((depth, style, printable(text)) for depth, style, text in _lines(trace.steps, 0, full))
     yield from shown
     if trace.cut:
-        yield 0, "bad", "more happens than there is room to tell: the trace ends here"
+        yield 0, "bad", CUT
 
 
 def text(trace: Trace, *, full: bool = False) -> str:
     """The lines without styles."""
     return "".join(f"{INDENT * depth}{line}\n" for depth, _, line in lines(trace, full=full))
+
+
+_MAIN = (
+    events.Table, events.Member, events.Meter, events.Random, events.Checksum, events.ParserError,
+    events.Clone, events.Digest, events.Resubmit, events.Recirculate, events.Multicast, events.Copy,
+    events.Queue, events.Sent, events.Drop, events.Text,
+)  # fmt: skip
+
+
+def summary(trace: Trace) -> Iterator[Line]:
+    """What decides the packet's way, in short: entries that were hit, queues, copies, and where it ends."""
+
+    def main(steps: Sequence[Event]) -> tuple[Event, ...]:
+        found: list[Event] = []
+        for step in steps:
+            if isinstance(step, events.Copy):
+                found.append(structs.replace(step, steps=main(step.steps)))
+            elif isinstance(step, _MAIN) and (not isinstance(step, events.Table) or step.entry is not None):
+                found.append(step)
+        return tuple(found)
+
+    for depth, style, line in _lines(main(trace.steps), 0, full=True):
+        if not line.startswith("key ("):
+            yield max(0, depth - 1), style, printable(line)
+    if trace.cut:
+        yield 0, "bad", CUT
 
 
 def tree(traces: Sequence[Trace], *, full: bool = False) -> Iterator[Line]:

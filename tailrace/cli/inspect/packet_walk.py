@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A packet's way through a network: what each switch would do with what the one before would send."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+
+import msgspec
+
+from tailrace.native.trace.events import Copy, Event, Sent, Trace
+from tailrace.topology import GATEWAY_MAC, Topology
+from tailrace.words import SpecError
+from tailrace.words.suggest import expected
+
+MOST_HOPS = 1024
+"""Of a packet and its copies; more is a circle, or a storm."""
+
+Ask = Callable[[str, int, bytes], Trace]
+"""What a switch would do with a frame that came in by a port."""
+
+
+class Hop(msgspec.Struct, frozen=True, tag_field="type", tag="hop"):
+    """A switch that a frame comes to, and what it would do with it."""
+
+    switch: str
+    port: int
+    from_: str
+    trace: Trace
+
+
+class Arrival(msgspec.Struct, frozen=True, tag_field="type", tag="arrival"):
+    """The frame, in base 16, that would come to a host, or leave by a port where nothing is."""
+
+    host: str | None
+    switch: str
+    port: int
+    frame: str
+
+
+def check_host(topology: Topology, name: str) -> None:
+    """Refuses the name of no host.
+
+    Raises:
+        SpecError: it is none.
+    """
+    names = [host.name for host in topology.hosts]
+    if name not in names:
+        raise SpecError(f"no host {name!r}; {expected(name, names)}")
+
+
+def host_frame(topology: Topology, src: str, dst: str) -> bytes:
+    """A UDP packet from one host to another, as their NICs would address it.
+
+    Raises:
+        SpecError: there is no such host.
+    """
+    from scapy.layers.inet import IP, UDP
+    from scapy.layers.l2 import Ether
+
+    for name in (src, dst):
+        check_host(topology, name)
+    a, b = topology.host(src), topology.host(dst)
+    ethernet, ip = Ether(src=a.mac, dst=GATEWAY_MAC), IP(src=a.ip, dst=b.ip)
+    return bytes(ethernet / ip / UDP(sport=1000, dport=9) / bytes(64))
+
+
+def walk(topology: Topology, src: str, frame: bytes, ask: Ask) -> Iterator[Hop | Arrival]:
+    """The switches that a frame of a host would come to with its copies, nearest first, and where it ends.
+
+    Raises:
+        SpecError: there is no such host, or there are more than MOST_HOPS switches.
+    """
+    check_host(topology, src)
+    start = topology.host(src)
+    waiting = deque([(start.switch, start.port, start.name, frame)])
+    for hops in range(1 << 62):
+        if not waiting:
+            return
+        if hops >= MOST_HOPS:
+            raise SpecError(f"the packet and its copies come to more than {MOST_HOPS} switches: they circle")
+        switch, port, before, data = waiting.popleft()
+        trace = ask(switch, port, data)
+        yield Hop(switch, port, before, trace)
+        peers = topology.ports_of(switch)
+        for sent in _sent(trace.steps):
+            peer = peers.get(sent.port)
+            if peer is not None and peer.kind == "switch":
+                waiting.append((peer.name, peer.port, switch, bytes.fromhex(sent.frame)))
+            else:
+                yield Arrival(None if peer is None else peer.name, switch, sent.port, sent.frame)
+
+
+def _sent(steps: Sequence[Event]) -> Iterator[Sent]:
+    for step in steps:
+        if isinstance(step, Sent):
+            yield step
+        elif isinstance(step, Copy):
+            yield from _sent(step.steps)
