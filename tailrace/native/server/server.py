@@ -108,7 +108,7 @@ class Server:
         self._server = new_server()
         counts = statistics_handler({device.settings.device_id: self.statistics})
         self._tracer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="trace")
-        traces = TraceService(device, self._tracer).handler()
+        traces = TraceService({device.settings.device_id: device}, self._tracer).handler()
         self._server.add_generic_rpc_handlers((rpc_handler(self.service), counts, traces))
         self._tasks: list[asyncio.Task[None]] = []
 

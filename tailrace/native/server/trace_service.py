@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import binascii
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from concurrent.futures import Executor
 from typing import Any, Literal
 
@@ -21,7 +21,6 @@ from tailrace.native.runtime.lib import C
 from tailrace.native.server.device import Device
 from tailrace.native.trace import Trace, TraceError, outcomes, try_packet
 from tailrace.p4rt.requests import TRACE, TraceRequest
-from tailrace.p4rt.status import P4RtError
 from tailrace.words.text import one_line
 
 _MOST_REQUEST_BYTES = 2 * C.TR_MAX_FRAME + 1024
@@ -29,10 +28,10 @@ _END = object()
 
 
 class TraceService:
-    """The service for one device."""
+    """The service for some devices, by their ids."""
 
-    def __init__(self, device: Device, executor: Executor) -> None:
-        self._device = device
+    def __init__(self, devices: Mapping[int, Device], executor: Executor) -> None:
+        self._devices = devices
         self._executor = executor
         self._one = asyncio.Semaphore()
 
@@ -53,31 +52,32 @@ class TraceService:
                 )
             request = msgspec.json.decode(octets, type=TraceRequest)
             frame = binascii.unhexlify(request.frame)
-            self._device.check_device(request.device_id)
-        except P4RtError as error:
-            await context.abort(grpc.StatusCode.NOT_FOUND, str(error))
         except (binascii.Error, ValueError, TraceError) as error:
             # of msgspec, of base 16, or ours
             await context.abort(grpc.StatusCode.INVALID_ARGUMENT, one_line(f"trace: {error}"))
+        device = self._devices.get(request.device_id)
+        if device is None:
+            await context.abort(grpc.StatusCode.NOT_FOUND, f"device {request.device_id} is not known")
+            raise AssertionError("abort returned")
         async with self._one:
             try:
-                async for trace in self._traces(request, frame):
+                async for trace in self._traces(device, request, frame):
                     yield msgspec.json.encode(trace)
             except (TraceError, ProgramError) as error:
                 await context.abort(grpc.StatusCode.FAILED_PRECONDITION, one_line(str(error)))
 
-    async def _traces(self, request: TraceRequest, frame: bytes) -> AsyncIterator[Trace]:
+    async def _traces(self, device: Device, request: TraceRequest, frame: bytes) -> AsyncIterator[Trace]:
         loop = asyncio.get_running_loop()
 
         def written(kind: Literal["entry", "member", "group"], name: str, handle: int) -> str:
             async def described() -> str:
-                return self._device.described(kind, name, handle)
+                return device.described(kind, name, handle)
 
             # the entities belong to the loop's thread
             return asyncio.run_coroutine_threadsafe(described(), loop).result()
 
         def made() -> Iterator[Trace]:
-            switch, now_ns = self._device.running()
+            switch, now_ns = device.running()
             if request.every:
                 yield from outcomes(switch, request.port, frame, at_ns=now_ns, written=written)
             else:

@@ -24,6 +24,7 @@ from finsy.proto import p4r
 from tailrace.native.server.server import Tls, listen, new_server
 from tailrace.native.server.service import P4RuntimeService, rpc_handler
 from tailrace.native.server.statistics_service import statistics_handler
+from tailrace.native.server.trace_service import TraceService
 from tailrace.native.virtual.endpoint import CpuPort, Endpoint
 from tailrace.native.virtual.network import Network
 
@@ -132,7 +133,9 @@ async def serving(network: Network, address: str, tls: Tls | None = None) -> Asy
     executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="compile")
     server = new_server()
     counts = statistics_handler({endpoint.device_id: endpoint.device.statistics for endpoint in endpoints})
-    server.add_generic_rpc_handlers((rpc_handler(FabricService(endpoints, executor)), counts))
+    traces = TraceService({endpoint.device_id: endpoint.device for endpoint in endpoints}, executor)
+    fabric = FabricService(endpoints, executor)
+    server.add_generic_rpc_handlers((rpc_handler(fabric), counts, traces.handler()))
     port = listen(server, address, tls)
     try:
         with contextlib.ExitStack() as stack:

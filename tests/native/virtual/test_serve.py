@@ -12,10 +12,13 @@ import grpc
 import grpc.aio
 import pytest
 from finsy.proto import p4r, p4r_grpc
+from msgspec.json import decode, encode
 
+from tailrace.native.trace import Trace, events
 from tailrace.native.virtual import Network
 from tailrace.native.virtual.serve import serving
-from tests.native.virtual.l3 import Frame, attach_all, packet, topology
+from tailrace.p4rt.requests import TRACE, TraceRequest
+from tests.native.virtual.l3 import Frame, attach_all, network, packet, topology
 from tests.native.virtual.test_endpoint import packet_out, pipeline
 
 
@@ -131,3 +134,44 @@ def test_a_stream_must_begin_with_an_arbitration() -> None:
             assert refused.value.code() is grpc.StatusCode.FAILED_PRECONDITION
 
         talk(net, dialogue)
+
+
+def _traced(net: Network, frame: bytes) -> list[Trace]:
+    """What the leaves would do with a frame by port 1, asked over gRPC while the network stands still."""
+    found: list[Trace] = []
+
+    async def run() -> None:
+        async with (
+            serving(net, "127.0.0.1:0") as port,
+            grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel,
+        ):
+            call = channel.unary_stream(f"/{'/'.join(TRACE)}", bytes, bytes)
+            for name in ("leaf1", "leaf2"):
+                request = TraceRequest(net.p4rt(name).device_id, 1, frame.hex())
+                found.extend([decode(answer, type=Trace) async for answer in call(encode(request))])
+
+    asyncio.run(run())
+    return found
+
+
+def test_what_switches_would_do_is_told_while_the_network_stands_still() -> None:
+    """Queues as long as they are then; and the network goes on as one that nobody has asked."""
+    topo = topology()
+    frame = packet(topo, "h1", "h3", bytes(1000))
+    hashes = []
+    for asked in (True, False):
+        with network(topo) as net:
+            nics = attach_all(net)
+            for name in ("h1", "h2"):
+                nics[name].script = [(0, Frame(packet(topo, name, "h3", bytes(1000)))) for _ in range(20)]
+            net.advance_to(12_000)
+            if asked:
+                first, _ = _traced(net, frame)
+                (queue,) = (step for step in first.steps if isinstance(step, events.Queue))
+                assert queue.packets > 0  # two hosts send by one uplink as fast as it is
+                (sent,) = (step for step in first.steps if isinstance(step, events.Sent))
+                assert sent.port == queue.port
+            net.run()
+            assert len(nics["h3"].arrived) == 40
+            hashes.append(net.trace_sha256)
+    assert hashes[0] == hashes[1]

@@ -104,7 +104,7 @@ def _instructions(standing: Standing, port: int) -> str:
         f"stopped at {format_time(standing.network.now_ns)}; {len(switches)} switches serve P4Runtime "
         f"at {addresses}, device ids {first.id} to {switches[-1].id}\n"
         "look from another terminal: tailrace tables, flows, queues, registers, counters, paths, diff, "
-        f"shell {first.name}\n"
+        f"trace, shell {first.name}\n"
         "a line here goes on, Ctrl-C ends the run"
     )
 
