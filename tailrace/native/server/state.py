@@ -170,8 +170,9 @@ class State:
             role: of whom writes.
         """
         for update in updates:
-            result = yield from self._apply(update, None, role)
-            results.append(result)
+            result, work = yield from self._apply(update, None, role)
+            results.append(result)  # before others' turn, which may be the end of this Write
+            yield work
 
     def write_all_or_none(self, updates: Sequence[p4r.Update], results: list[Result], role: str = "") -> Work:
         """Applies the updates in order; when one fails, the state is as before (ROLLBACK_ON_ERROR).
@@ -192,7 +193,8 @@ class State:
         done = False
         try:
             for position, update in enumerate(updates):
-                error = yield from self._apply(update, undo, role)
+                error, work = yield from self._apply(update, undo, role)
+                yield work
                 if error is not None:
                     results += [P4RtError(Code.ABORTED, "rolled back: another update failed")] * len(updates)
                     results[position] = error
@@ -245,10 +247,13 @@ class State:
             try:
                 next(steps)
             except StopIteration as end:
-                result: Result = end.value
+                result: Result = end.value[0]
                 return result
 
-    def _apply(self, update: p4r.Update, undo: Undo | None, role: str = "") -> Generator[int, None, Result]:
+    def _apply(
+        self, update: p4r.Update, undo: Undo | None, role: str = ""
+    ) -> Generator[int, None, tuple[Result, int]]:
+        """Applies one update in steps; the error it ends with, and the work that no step has told."""
         kind = update.type
         entity = update.entity
         which = entity.WhichOneof("entity")
@@ -276,8 +281,7 @@ class State:
             result = error
         except StateError as error:
             result = from_state_error(error)
-        yield work
-        return result
+        return result, work
 
     def _apply_other(
         self, kind: int, which: str | None, entity: p4r.Entity, undo: Undo | None
