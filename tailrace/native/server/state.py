@@ -337,7 +337,7 @@ class State:
             raise invalid(f"table '{table.plan.name}' has no direct counter")
         entry = table.find_direct(message.table_entry)
         if message.HasField("data"):
-            check_counter(message.data)
+            check_counter(message.data, f"direct counter of table '{table.plan.name}'")
             table.set_counter(entry, message.data, undo)
 
     def _write_direct_meter(self, kind: int, entity: p4r.Entity, undo: Undo | None) -> None:

@@ -84,9 +84,9 @@ class Oracle(Holdings):
         if table is None:
             return {Code.NOT_FOUND}
         codes: Codes = set()
-        if len(entry.metadata) > MAX_METADATA_BYTES:
+        if len(entry.metadata) > MAX_METADATA_BYTES and kind != DELETE:
             codes.add(Code.RESOURCE_EXHAUSTED)
-        if entry.is_const and kind != DELETE:
+        if entry.is_const:
             codes.add(Code.INVALID_ARGUMENT)
         if entry.is_default_action:
             return codes | self._default(kind, entry, table)

@@ -106,8 +106,10 @@ class Digests:
             del self._enabled[digest_id]
         else:
             config = message.config
-            if min(config.max_timeout_ns, config.max_list_size, config.ack_timeout_ns) < 0:
-                raise invalid(f"digest '{plan.name}': a timeout or size is negative")
+            for name in ("max_timeout_ns", "max_list_size", "ack_timeout_ns"):
+                if getattr(config, name) < 0:
+                    value = getattr(config, name)
+                    raise invalid(f"digest '{plan.name}': {name} is {value}; it cannot be negative")
             copy = p4r.DigestEntry.Config()
             copy.CopyFrom(config)
             copy.DiscardUnknownFields()

@@ -70,7 +70,7 @@ def indexes(plan: ArrayPlan | MeterPlan | RegisterPlan, message: _Indexed) -> ra
         return range(plan.size)
     index = message.index.index
     if index < 0:
-        raise invalid(f"'{plan.name}': index {index} is negative")
+        raise invalid(f"'{plan.name}': index {index} is negative; its cells are 0..{plan.size - 1}")
     if index >= plan.size:
         raise P4RtError(Code.OUT_OF_RANGE, f"'{plan.name}': index {index} is not below its size {plan.size}")
     return range(index, index + 1)
@@ -123,7 +123,7 @@ class Counters(_Arrays[ArrayPlan]):
         cells = indexes(plan, message)
         if not message.HasField("data"):
             return
-        check_counter(message.data)
+        check_counter(message.data, f"counter '{plan.name}'")
         if undo is not None:
             undo.keep_cells(len(cells), f"counter '{plan.name}'")
             for first, count in parts(cells):

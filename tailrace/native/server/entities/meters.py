@@ -23,13 +23,16 @@ def parse_rates(config: p4r.MeterConfig, meter: MeterPlan) -> MeterRates:
         P4RtError: INVALID_ARGUMENT for rates that the meter's type does not have.
     """
     what = f"meter '{meter.name}'"
-    if min(config.cir, config.cburst, config.pir, config.pburst, config.eburst) < 0:
-        raise invalid(f"{what}: a rate or burst is negative")
+    for name in ("cir", "cburst", "pir", "pburst", "eburst"):
+        if getattr(config, name) < 0:
+            raise invalid(f"{what}: {name} is {getattr(config, name)}; rates and bursts cannot be negative")
     if meter.type == p4i.MeterSpec.TWO_RATE_THREE_COLOR:
         if config.eburst:
             raise invalid(f"{what}: eburst is {config.eburst}; only meters of a single rate have one")
         if config.pir < config.cir:
-            raise invalid(f"{what}: the peak rate is below the committed rate")
+            raise invalid(
+                f"{what}: pir {config.pir}, the peak rate, is below the committed rate, cir {config.cir}"
+            )
     else:
         if (config.pir, config.pburst) != (config.cir, config.cburst):
             raise invalid(

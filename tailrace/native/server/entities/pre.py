@@ -130,7 +130,7 @@ class Replication:
                     f"{what}: class_of_service {session.class_of_service} exceeds {MAX_CLASS_OF_SERVICE}"
                 )
             if session.packet_length_bytes < 0:
-                raise invalid(f"{what}: packet_length_bytes is negative")
+                raise invalid(f"{what}: packet_length_bytes {session.packet_length_bytes} is negative")
         plans = tuple(_replica(replica, what) for replica in replicas)
         pairs = [pair for plan in plans for pair in plan.ports]
         if len(set(pairs)) != len(pairs):

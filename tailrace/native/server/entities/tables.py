@@ -186,9 +186,10 @@ class Table(Filled):
         Raises:
             P4RtError: the update is refused and nothing has changed.
         """
-        check_metadata(message.metadata, self._what)
-        if message.is_const and kind != DELETE:
-            raise invalid("is_const must not be set by a client")
+        if message.is_const:  # also of a deletion, which else looks at the key alone
+            raise invalid(f"{self._what}: is_const is true; it must not be set by a client")
+        if kind != DELETE:
+            check_metadata(message.metadata, self._what)
         if message.is_default_action:
             self._write_default(kind, message, undo)
         elif kind == INSERT:
@@ -388,9 +389,9 @@ class Table(Filled):
     def _check_priority(self, priority: int) -> None:
         if self.plan.key.needs_priority:
             if priority <= 0:
-                raise invalid(f"{self._what}: entries need a priority above 0")
+                raise invalid(f"{self._what}: entries need a priority above 0, not {priority}")
         elif priority:
-            raise invalid(f"{self._what}: entries have no priority")
+            raise invalid(f"{self._what}: entries have no priority, not {priority}")
 
     def _check_default_key(self, message: p4r.TableEntry) -> None:
         if message.match or message.priority:
@@ -405,11 +406,13 @@ class Table(Filled):
             if not plan.idle_timeout:
                 raise invalid(f"{self._what} has no idle timeout")
             if message.idle_timeout_ns < 0:
-                raise invalid(f"{self._what}: the idle timeout is negative")
+                raise invalid(
+                    f"{self._what}: idle_timeout_ns is {message.idle_timeout_ns}; it cannot be negative"
+                )
         if message.HasField("time_since_last_hit"):
             raise invalid(f"{self._what}: time_since_last_hit cannot be written")
         if message.HasField("counter_data"):
-            check_counter(message.counter_data)
+            check_counter(message.counter_data, self._what)
             if not plan.counter:
                 raise invalid(f"{self._what} has no direct counter")
         if message.HasField("meter_counter_data"):
@@ -591,7 +594,8 @@ def _says_direct(message: p4r.TableEntry) -> bool:
     )
 
 
-def check_counter(data: p4r.CounterData) -> None:
+def check_counter(data: p4r.CounterData, what: str) -> None:
     """Refuses values that no counter can have."""
-    if data.byte_count < 0 or data.packet_count < 0:
-        raise invalid("a counter cannot be negative")
+    for name, value in (("byte_count", data.byte_count), ("packet_count", data.packet_count)):
+        if value < 0:
+            raise invalid(f"{what}: {name} is {value}; it cannot be negative")
