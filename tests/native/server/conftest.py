@@ -7,13 +7,15 @@ import asyncio
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from queue import Empty, Queue
 from typing import TypeVar
 
 import grpc
 import pytest
+import tomli
 from finsy.proto import p4i, p4r, p4r_grpc
 from google.protobuf import text_format
 
@@ -311,8 +313,30 @@ def details_of(error: grpc.RpcError) -> list[p4r.Error]:
 RigMaker = Callable[..., Rig]
 
 
+@cache
+def in_both_modes() -> set[str]:
+    """The tests of all requirements that --bmv2-compat changes nothing of."""
+    data = tomli.loads((Path(__file__).parent / "requirements.toml").read_text("utf-8"))
+    rows = [row for section in data["sections"] for row in section["rows"]]
+    return {test for row in rows if "compat" not in row for test in row["tests"]}
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Runs them in both modes; each must go through a server."""
+    name = f"{metafunc.definition.path.name}::{metafunc.function.__name__}"
+    if name in in_both_modes():
+        assert "make_rig" in metafunc.fixturenames, f"{name} shows a requirement, and has no rig"
+        metafunc.parametrize("bmv2_compat", [False, True], ids=["default", "compat"], indirect=True)
+
+
 @pytest.fixture
-def make_rig() -> Iterator[RigMaker]:
+def bmv2_compat(request: pytest.FixtureRequest) -> bool:
+    """Whether rigs are as with --bmv2-compat, even where a test does not ask for that."""
+    return bool(getattr(request, "param", False))
+
+
+@pytest.fixture
+def make_rig(bmv2_compat: bool) -> Iterator[RigMaker]:
     """Makes rigs that are closed after the test."""
     rigs: list[Rig] = []
 
@@ -320,7 +344,10 @@ def make_rig() -> Iterator[RigMaker]:
         program: str | None = None, *, settings: Settings | None = None, ports: Ports | None = None
     ) -> Rig:
         loaded = None if program is None else load_program((BUILD / f"{program}.json").read_bytes())
-        rig = Rig(loaded, settings or Settings(device_id=1), ports or Ports())
+        chosen = settings or Settings(device_id=1)
+        if bmv2_compat:
+            chosen = replace(chosen, bmv2_compat=True)
+        rig = Rig(loaded, chosen, ports or Ports())
         rigs.append(rig)
         return rig
 

@@ -186,11 +186,6 @@ def test_missing_pieces(make_rig):
     assert code_of(rig, request) == grpc.StatusCode.INVALID_ARGUMENT
 
 
-def _rename_table(info):
-    info.tables[0].preamble.name = "AllIngress.nothing"
-    return "nothing"
-
-
 def _widen_field(info):
     info.tables[0].match_fields[0].bitwidth = 47
     return "width"
@@ -245,7 +240,7 @@ def _counter_size(info):
 @pytest.mark.parametrize(
     "damage",
     [
-        _rename_table, _widen_field, _drop_field, _widen_parameter, _resize, _resize_register, _retype_register,
+        _widen_field, _drop_field, _widen_parameter, _resize, _resize_register, _retype_register,
         _other_kind, _same_id, _lost_action, _counter_size,
     ],
 )  # fmt: skip

@@ -128,8 +128,14 @@ def test_simple_switch_knows_no_roles(make_rig):
     rig = make_rig(settings=Settings(device_id=1, bmv2_compat=True))
     rig.primary()
     push(rig, PROGRAM)
-    client(rig, "sdn")
+    sdn, other = client(rig, "sdn"), client(rig, "other")
     assert rig.write(mac(rig, 1), route(rig, b"\x0a\0\0\0", 8), role="sdn") == [OK, OK]
+    found = {entity.table_entry.table_id for entity in read(rig, all_of("table_entry"), "other")}
+    assert {rig.names.id("tables", name) for name in ("mac", "route")} <= found
+    assert rig.write(idle_entry(rig, 100 * MS)) == [OK]
+    rig.advance(200 * MS)
+    for session in (rig.sessions[0], sdn, other):
+        assert len(session.next().idle_timeout_notification.table_entry) == 1
 
 
 def test_idle_timeouts_are_told_to_whom_the_table_belongs(make_rig):

@@ -6,6 +6,7 @@ requirements.toml says which test shows what.
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 
@@ -15,16 +16,16 @@ from finsy.proto import p4r, rpc_status
 
 from tailrace.native.server import service
 from tailrace.p4rt.status import Code
-from tests.native.server.conftest import Rig, RigMaker, details_of
-from tests.native.server.test_externs import group, modify
+from tests.native.server.conftest import TIMEOUT_S, Rig, RigMaker, details_of
+from tests.native.server.test_externs import counter, group, modify
 from tests.native.server.test_profiles import group as members_of
 from tests.native.server.test_profiles import hop, member
 from tests.native.server.test_tables import acl, defaults, mac, read, route
 
 INSERT, MODIFY, DELETE = p4r.Update.INSERT, p4r.Update.MODIFY, p4r.Update.DELETE
 OK, INVALID, DENIED = Code.OK, Code.INVALID_ARGUMENT, Code.PERMISSION_DENIED
-MANY = 16_000
-"""Entries of one Write that takes so many slices that others come in between."""
+CELLS = 5000
+"""Of an array that is written in 80 slices, and of which a Write of many lasts for seconds."""
 _Set = p4r.SetForwardingPipelineConfigRequest
 
 
@@ -141,6 +142,16 @@ def writing(rig: Rig, updates: list[p4r.Update], codes: list[Code], atomicity: i
     return thread
 
 
+def large_counter(rig: Rig) -> None:
+    """Sets the pipeline with more cells of by_port."""
+    request = rig.config_request("p4rt_all")
+    program = json.loads(request.config.p4_device_config)
+    (array,) = (one for one in program["counter_arrays"] if one["name"] == "AllIngress.by_port")
+    array["size"] = request.config.p4info.counters[0].size = CELLS
+    request.config.p4_device_config = json.dumps(program).encode()
+    rig.stub.SetForwardingPipelineConfig(request, timeout=60)
+
+
 def entries_now(rig: Rig) -> int:
     """How many entries there are between two slices of a Write."""
     asked = p4r.Entity(table_entry=p4r.TableEntry(table_id=rig.names.id("tables", "mac")))
@@ -158,17 +169,20 @@ def test_a_write_under_way_ends_with_its_role(make_rig: RigMaker) -> None:
     rig = make_rig()
     rig.primary(5)
     rig.push("p4rt_all")
+    large_counter(rig)
     codes: list[Code] = []
-    # not more, as they all are told what became of them
-    thread = writing(rig, [mac(rig, number) for number in range(1, 4001)], codes)
+    batch = [mac(rig, number) for number in range(1, 301)]
+    for number in range(1, 601, 2):
+        batch.insert(number, modify(counter(rig, None, number)))
+    thread = writing(rig, batch, codes)
     new = rig.session()
     new.arbitrate(6)
     assert new.status() == OK
     thread.join()
     done = codes.count(OK)
-    assert 0 < done < len(codes) == 4000
+    assert 0 < done < len(codes) == 600
     assert codes == [OK] * done + [DENIED] * (len(codes) - done)
-    assert len(read(rig, "mac")) == done
+    assert len(read(rig, "mac")) == (done + 1) // 2
 
 
 # ---- 10, 12.3, 13.3: how errors are told ----
@@ -259,16 +273,48 @@ def test_a_packet_meets_an_entry_before_or_after_its_change(rig: Rig) -> None:
     assert len(set(seen)) > 10
 
 
+@pytest.mark.parametrize("atomic", [False, True])
+def test_all_cells_of_an_array_are_written_in_slices(rig: Rig, atomic: bool) -> None:
+    """What comes between two slices, a packet for one, meets new values in front and old ones behind.
+
+    With DATAPLANE_ATOMIC there is no between.
+    """
+    large_counter(rig)
+    ends = [counter(rig, index) for index in (0, CELLS - 1)]
+    stop = threading.Event()
+
+    def write() -> None:
+        value = 0
+        while not stop.is_set():
+            value += 1
+            assert rig.write(modify(counter(rig, None, value)), atomicity=2 if atomic else 0) == [OK]
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    end = time.monotonic() + TIMEOUT_S
+    seen: set[int] = set()
+    torn = False
+    while not (len(seen) > 20 if atomic else torn) and time.monotonic() < end:
+        first, last = (entity.counter_entry.data.packet_count for entity in rig.read(*ends))
+        seen.add(first)
+        torn = torn or first != last
+    stop.set()
+    thread.join()
+    assert torn != atomic
+    assert not atomic or len(seen) > 20
+
+
 def test_batches_of_two_clients_alternate(rig: Rig) -> None:
     """A Write and a Read are answered while a long Write is under way, and see a part of it."""
+    large_counter(rig)
     codes: list[Code] = []
-    thread = writing(rig, [mac(rig, number) for number in range(1, MANY)], codes)
+    thread = writing(rig, [mac(rig, 1), *[modify(counter(rig, None, 1))] * 1000, mac(rig, 2)], codes)
     assert rig.write(acl(rig, 5)) == [OK]
-    requests = [mac(rig, number, None).entity for number in (1, MANY - 1)]
+    requests = [mac(rig, number, None).entity for number in (1, 2)]
     found = rig.read(*requests)
     assert not codes
     thread.join()
-    assert codes == [OK] * (MANY - 1)
+    assert codes == [OK] * 1002
     assert (len(found), len(rig.read(*requests))) == (1, 2)
 
 

@@ -303,14 +303,21 @@ def test_an_index_of_a_translated_type(rig: Rig) -> None:
     """A type of more bits than the program's: the numbers are the same."""
     request = rig.config_request("p4rt_all")
     translate(request.config.p4info, "PortId_t", 32)
-    counter = next(one for one in request.config.p4info.counters if one.preamble.alias == "by_port")
-    counter.index_type_name.name = "PortId_t"
+    info = request.config.p4info
+    for array in (*info.counters, *info.meters, *info.registers):
+        array.index_type_name.name = "PortId_t"
     rig.stub.SetForwardingPipelineConfig(request, timeout=60)
     rig.receive(3, bytes(60))
     entity = p4r.Entity()
-    entity.counter_entry.counter_id, entity.counter_entry.index.index = counter.preamble.id, 3
+    entity.counter_entry.counter_id, entity.counter_entry.index.index = info.counters[0].preamble.id, 3
     (found,) = rig.read(entity)
     assert found.counter_entry.data.packet_count == 1
+    meter = p4r.Entity()
+    meter.meter_entry.meter_id, meter.meter_entry.index.index = info.meters[0].preamble.id, 3
+    meter.meter_entry.config.pir = 5
+    cell = register(rig, "words", 3, b"\5")
+    assert rig.write(modify(meter), modify(cell)) == [OK, OK]
+    assert rig.read(meter, cell) == [meter, cell]
 
 
 def test_ports_of_replicas_are_the_switchs_numbers(rig: Rig) -> None:

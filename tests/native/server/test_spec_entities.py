@@ -131,14 +131,35 @@ def test_clients_do_not_make_entries_constant(rig: Rig, kind: int) -> None:
 
 
 def test_a_modification_keeps_an_action_that_it_does_not_name(rig: Rig) -> None:
-    """And takes all else as its new state."""
+    """And the count of its counter, and takes all else as its new state."""
     first = mac(rig, 5, ("forward", 3))
-    first.entity.table_entry.metadata = b"m"
+    first.entity.table_entry.metadata, first.entity.table_entry.counter_data.packet_count = b"m", 7
     assert rig.write(first, mac(rig, 5, None, MODIFY)) == [OK, OK]
+    (counted,) = read(rig, "mac", counter_data=True)
+    assert counted.counter_data.packet_count == 7
     assert read(rig, "mac") == [mac(rig, 5, ("forward", 3)).entity.table_entry]
     assert [port for port, _ in rig.receive(1, FRAME)] == [3]
     assert rig.write(mac(rig, 5, ("forward", 4), MODIFY)) == [OK]
     assert [port for port, _ in rig.receive(1, FRAME)] == [4]
+
+
+def test_actions_that_there_are_not(rig: Rig) -> None:
+    """In an entry, a default entry, a member and a one-shot."""
+    updates = [
+        mac(rig, 1),
+        default(rig, "mac", ("forward", 1)),
+        member(rig, 1),
+        hop(rig, one_shot=[(1, 1, 0)]),
+    ]
+    shots = updates[3].entity.table_entry.action.action_profile_action_set.action_profile_actions
+    for action in (
+        updates[0].entity.table_entry.action.action, updates[1].entity.table_entry.action.action,
+        updates[2].entity.action_profile_member.action, shots[0].action,
+    ):  # fmt: skip
+        action.action_id = 77
+    for update in updates:
+        code, said = refused(rig, update)
+        assert code == INVALID and "no action with id 77" in said
 
 
 def test_the_default_action_of_a_constant_table_can_change(rig: Rig) -> None:
@@ -247,6 +268,17 @@ def test_members_and_groups_have_ids_of_their_own(rig: Rig) -> None:
         assert rig.write(hop(rig, kind=DELETE), member(rig, 5, 1, MODIFY)) == [OK, OK]
 
 
+def test_parameters_of_members(rig: Rig) -> None:
+    """One too few or too many, an unknown one, one that does not fit."""
+    wrong = [member(rig, 1) for _ in range(4)]
+    params = [update.entity.action_profile_member.action.params for update in wrong]
+    del params[0][:]
+    params[1].add(param_id=2, value=b"\1")
+    params[2][0].param_id = 9
+    params[3][0].value = b"\2\0"
+    assert rig.write(*wrong) == [INVALID] * 3 + [Code.OUT_OF_RANGE]
+
+
 def test_a_group_of_several_actions(rig: Rig) -> None:
     """Its members need not have the same one."""
     other = member(rig, 2)
@@ -297,7 +329,7 @@ def test_sizes_of_groups(rig: Rig) -> None:
         update.entity.action_profile_group.max_size = max_size
     assert rig.write(member(rig, 1), member(rig, 2), *sized) == [OK, OK, INVALID, Code.RESOURCE_EXHAUSTED, OK]
     code, said = refused(rig, sized[0])
-    assert code == INVALID and "max_size 5" in said and "1..4" in said
+    assert code == INVALID and "max_size 5" in said and "..4" in said
     shots = [hop(rig, one_shot=[(1, weight, 0), (2, 2, 0)]) for weight in (3, 2)]
     changed(rig, lambda info: setattr(selector(info), "max_group_size", 4))
     assert rig.write(*shots) == [INVALID, OK]
@@ -380,6 +412,13 @@ def test_indexes_of_meters(rig: Rig) -> None:
     for index, code in ((-1, INVALID), (4, Code.OUT_OF_RANGE), (3, OK)):
         one.meter_entry.index.index = index
         assert (rig.write(modify(one)), read_code(rig, one)) == ([code], code)
+
+
+def test_registers_begin_with_zero(rig: Rig) -> None:
+    """All cells of all of them."""
+    everything = p4r.Entity()
+    everything.register_entry.SetInParent()
+    assert [entity.register_entry.data.bitstring for entity in rig.read(everything)] == [b"\0"] * 18
 
 
 def test_what_multicast_groups_hold(rig: Rig) -> None:
@@ -482,7 +521,7 @@ def test_errors_name_what_was_sent_and_what_is_allowed(rig: Rig) -> None:
         (modify(register(rig, "words", 4, b"\x01\0\0\0\0")), ("AllIngress.words", "32 bits")),
         (modify(meter), ("AllIngress.by_class", "index 4", "size 4")),
         (slow, ("AllIngress.mac_rate", "pir 0", "cir 3")),
-        (modify(too_many), ("AllIngress.special_types", "4 members", "5")),
+        (modify(too_many), ("AllParser.special_types", "4 members", "5")),
         (modify(direct), ("AllIngress.route", "no direct counter")),
         (digest(rig, INSERT, size=-1), ("learn_t", "max_list_size is -1", "negative")),
         (modify(multicast(4, (512, 1)), INSERT), ("multicast group 4", "512", "511")),

@@ -333,9 +333,6 @@ def test_codes_of_containers(rig):
     unknown = p4r.Update(type=INSERT)
     unknown.entity.table_entry.table_id = 77
     assert rig.write(unknown, p4r.Update(type=INSERT), p4r.Update()) == [Code.NOT_FOUND, INVALID, INVALID]
-    keyless = default(rig, "config", ("set_tos", 1), INSERT)
-    keyless.entity.table_entry.is_default_action = False
-    assert rig.write(keyless) == [INVALID]
 
 
 def test_constant_tables(rig):

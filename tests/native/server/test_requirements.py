@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""requirements.toml says what there is, and docs/p4runtime.md what it says."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[2]
+
+
+def load() -> Any:
+    spec = importlib.util.spec_from_file_location("p4runtime_page", ROOT / "scripts" / "p4runtime_page.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+SCRIPT = load()
+DATA = SCRIPT.load()
+ROWS = [row for section in DATA["sections"] for row in section["rows"]]
+
+
+def test_the_page_is_current() -> None:
+    """Else: make docs."""
+    assert SCRIPT.page(DATA) == SCRIPT.PAGE.read_text("utf-8")
+
+
+def test_every_row_is_whole() -> None:
+    """An id of its own, tests, and a reason for what is not held; 4ward's rows once each, and all of them."""
+    assert len({row["id"] for row in ROWS}) == len(ROWS)
+    for row in ROWS:
+        assert set(row) <= {"id", "says", "tests", "held", "why", "fourward", "differs", "compat"}, row["id"]
+        assert row["says"] and row["tests"], row["id"]
+        assert row.get("held", "yes") in SCRIPT.HELD and (row.get("held", "yes") == "yes") == (
+            "why" not in row
+        )
+        assert "differs" not in row or row["fourward"], row["id"]
+        if "compat" in row:
+            assert row["compat"]["held"] in SCRIPT.HELD and row["compat"]["why"] and row["compat"]["tests"]
+            assert row["compat"]["held"] != row.get("held", "yes"), row["id"]
+    theirs = [one for row in ROWS for one in row.get("fourward", [])]
+    assert sorted(theirs) == sorted(DATA["fourward"]["status"])
+
+
+def test_every_test_is_there() -> None:
+    """In the file that the row names."""
+    functions: dict[str, set[str]] = {}
+    for row in ROWS:
+        for test in (*row["tests"], *row.get("compat", {}).get("tests", [])):
+            file, _, name = test.partition("::")
+            if file not in functions:
+                body = ast.parse((HERE / file).read_text("utf-8")).body
+                functions[file] = {one.name for one in body if isinstance(one, ast.FunctionDef)}
+            assert name in functions[file], (row["id"], test)
+
+
+@pytest.mark.parametrize("damage", ["stale", "row"])
+def test_the_counts_are_made_of_the_rows(damage: str) -> None:
+    """What changes in a row changes the page."""
+    data = SCRIPT.load()
+    if damage == "row":
+        data["sections"][0]["rows"].pop()
+    else:
+        data["sections"][0]["rows"][0].update(held="no", why="x")
+    before, after = SCRIPT.page(DATA).split("\n## ")[0], SCRIPT.page(data).split("\n## ")[0]
+    assert before != after
