@@ -50,6 +50,7 @@ class Around(msgspec.Struct, frozen=True, kw_only=True):
     pause_bytes: of an ingress queue at which the words for PFC pause its sender
     marks: flows choose paths of their own, so hosts may mark packets as such
     lossless: queues pause who fills them (PFC)
+    held_bytes: the most that waits in a switch, where pauses see to it
     steady: round trips grow with queues, not with what else a machine does that runs switches as programs
     """
 
@@ -63,6 +64,7 @@ class Around(msgspec.Struct, frozen=True, kw_only=True):
     pause_bytes: int | None = None
     marks: bool = False
     lossless: bool = False
+    held_bytes: int | None = None
     steady: bool = True
 
     @property

@@ -256,3 +256,22 @@ def test_every_byte_is_accounted_for(fault: str, scheme: str) -> None:
     assert result.complete
     assert len(seen) > 20
     assert all(seen)
+
+
+@pytest.mark.parametrize("seed", [1, 3, 4])
+def test_flows_leave_dead_links_under_pfc(seed: int) -> None:
+    """Queues have room for all that can be under way, as the one of DCQCN without windows, and nothing waits for as
+    long: flows that are bound to a dead link move as soon as the controller has led around it, in order.
+    """
+    words = {
+        "scheme": "flowcut:queue=1GB",
+        "topology": "fat-tree:k=4,rate=100Gbps,delay=1us",
+        "workload": "poisson:cdf=websearch,load=0.5,duration=0.5ms",
+        "fault": "link-down:fraction=0.06",
+        "transport": "dcqcn:clamp=no",
+        "pfc": "xoff=256KB,xon=254KB,buffer=9MB",
+        "seed": seed,
+    }
+    result = run(plan(make(words), "virtual"), VirtualBackend(), lambda _progress: None, label="it")
+    assert result.complete
+    assert result.summary.packets.out_of_order == 0

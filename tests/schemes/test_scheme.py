@@ -121,6 +121,24 @@ def test_age() -> None:
     assert config.age_ns == age_ns(TOPOLOGY, FULL_FRAME_BYTES, 100_000, 0.1)
 
 
+def test_age_under_pfc_is_that_of_the_buffer() -> None:
+    """A queue has room for all that can be under way; what waits is less, and lets stamps tell the order."""
+    around = Around(room_bytes=1 << 30, lossless=True, held_bytes=9_000_000)
+    config = resolve(FlowcutConfig(), TOPOLOGY, around)
+    assert isinstance(config, ResolvedFlowcut)
+    assert config.queue_limit_bytes == 1 << 30
+    assert config.age_ns == age_ns(TOPOLOGY, FULL_FRAME_BYTES, 9_000_000, 0.1)
+    assert config.at(TOPOLOGY, frozenset()).age_ns == config.age_ns
+    small = resolve(FlowcutConfig(queue_limit_bytes=100_000), TOPOLOGY, around)
+    assert isinstance(small, ResolvedFlowcut)
+    assert small.age_ns == age_ns(TOPOLOGY, FULL_FRAME_BYTES, 100_000, 0.1)
+    unbounded = resolve(FlowcutConfig(queue_limit_bytes=0), TOPOLOGY, around)
+    assert isinstance(unbounded, ResolvedFlowcut)
+    assert unbounded.age_ns == config.age_ns
+    with pytest.raises(IntentError, match="queue=0"):
+        resolve(FlowcutConfig(queue_limit_bytes=0), TOPOLOGY)
+
+
 def test_age_covers_longer_paths_after_faults() -> None:
     """When a fault makes paths longer, as it can where there are no tiers, packets live longer."""
     topology = parse_topology("slim-fly:q=3,p=1,rate=10Gbps")

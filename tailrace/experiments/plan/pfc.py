@@ -71,6 +71,13 @@ class Thresholds:
         """The lossless priorities of a link between switches; hosts send with the first one, that of data."""
         return tuple(range(data_priority, data_priority + max(1, self.channels)))
 
+    def held_bytes(self, topology: Topology) -> int:
+        """The most that waits in any switch: its buffer, or what its ports hold before and in a pause."""
+        if self.buffer_bytes is not None:
+            return self.buffer_bytes
+        ports = max(len(topology.ports_of(switch.name)) for switch in topology.switches)
+        return ports * max(1, self.channels) * (self.xoff_bytes + self.headroom_bytes)
+
     @property
     def rise(self) -> int:
         """How many priorities above that with which a switch had sent it a packet waits at the next one."""

@@ -182,8 +182,14 @@ def _around(
         pause_bytes=None if meant.pfc is None else meant.pfc.xoff_bytes,
         marks=any(flow.steering for flow in flows),
         lossless=meant.pfc is not None,
+        held_bytes=None if meant.pfc is None else _held_bytes(meant.pfc, topology, mtu),
         steady=target != "bmv2",
     )
+
+
+def _held_bytes(pfc: Pfc, topology: Topology, mtu: int) -> int:
+    """The most that waits in any switch."""
+    return pfc.of(topology, wire_bytes(mtu, mtu)[0]).held_bytes(topology)
 
 
 def _thresholds(

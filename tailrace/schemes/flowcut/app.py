@@ -47,6 +47,7 @@ class FlowcutSettings(MayDetour, frozen=True, kw_only=True):
     """What Flowcut is given in a network (declaration.FlowcutConfig has the keys).
 
     age_given: the age stays when paths become longer
+    held_bytes: what a packet can wait behind in a switch, 0: no limit
     pause: how sources are asked to stop, one of PAUSES
     pause_quanta: of a pause by PFC, in 512 bit times of a host's link; 0: none
     obey_bytes: so much may come of a flow after its source was asked to stop
@@ -56,6 +57,7 @@ class FlowcutSettings(MayDetour, frozen=True, kw_only=True):
     buckets: int
     age_ns: int
     age_given: bool
+    held_bytes: int
     rtt_threshold: float
     growth_threshold: float
     alpha: float

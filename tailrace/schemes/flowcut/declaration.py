@@ -234,9 +234,11 @@ class FlowcutConfig(SchemeConfig, frozen=True, kw_only=True):
         elif self.growth_threshold is None:
             frames_ns = GROWTH_FRAMES * sending_ns(frame_bytes, slowest_bps(topology))
             more["growth_threshold"] = frames_ns / base_rtt_ns(topology, frame_bytes)
-        limit = common["queue_limit_bytes"]
+        # under PFC a queue has room for all that can be under way, and what waits is far less
+        bounds = [held for held in (common["queue_limit_bytes"], around.held_bytes) if held]
+        held = more["held_bytes"] = min(bounds, default=0)
         more["age_ns"] = (
-            age_ns(topology, frame_bytes, limit, slowest, path) if own_age_ns is None else own_age_ns
+            age_ns(topology, frame_bytes, held, slowest, path) if own_age_ns is None else own_age_ns
         )
         bdp = bdp_bytes(topology, frame_bytes)
         more["min_left_packets"] = min(-(-bdp // frame_bytes), MOST_LEFT) if left is None else left
@@ -276,9 +278,7 @@ class ResolvedFlowcut(app.FlowcutSettings, frozen=True, kw_only=True):
         """See Resolved: what has longer paths keeps entries for longer."""
         if self.age_given or not down:
             return self
-        age = age_ns(
-            topology, self.frame_bytes, self.queue_limit_bytes, self.slowest_fraction, self.path, down
-        )
+        age = age_ns(topology, self.frame_bytes, self.held_bytes, self.slowest_fraction, self.path, down)
         return replace(self, age_ns=age)
 
     def plans(
@@ -355,17 +355,18 @@ def max_switches(topology: Topology, path: str, down: Down = frozenset()) -> int
 def age_ns(
     topology: Topology,
     frame_bytes: int,
-    limit_bytes: int,
+    held_bytes: int,
     slowest_fraction: float,
     path: str = SHORTEST,
     down: Down = frozenset(),
 ) -> int:
     """The longest time that a packet and then its ACK can be on their way between first and last switch.
 
-        age = 2 * (n * (limit + frame) / slow + n * 2 * frame / slow + 2 * propagation)
+        age = 2 * (n * (held + frame) / slow + n * 2 * frame / slow + 2 * propagation)
 
-    with n the `max_switches`, `limit` the queue limit and `slow` the rate of the slowest link
-    times `slowest_fraction`. A data packet waits behind a full queue at every switch, for ACKs are made when
+    with n the `max_switches`, `held` the queue limit, or under PFC what a switch holds before it pauses all
+    its senders, if that is less, and `slow` the rate of the slowest link
+    times `slowest_fraction`. A data packet waits behind as much at every switch, for ACKs are made when
     it leaves the last one. An ACK goes in front of all data, but not of the frame that is being sent; its own
     sending is taken for that of a frame. The factor of 2 is for ACKs behind ACKs, and for links that are
     paused.
@@ -373,10 +374,10 @@ def age_ns(
     Raises:
         IntentError: queues have no limit, so no such time exists.
     """
-    if limit_bytes == 0:
+    if held_bytes == 0:
         raise IntentError("scheme flowcut: age must be given where queue=0 leaves queues without a limit")
     switches = max_switches(topology, path, down)
     slow_bps = max(1, int(slowest_bps(topology) * slowest_fraction))
-    data_ns = switches * sending_ns(limit_bytes + frame_bytes, slow_bps)
+    data_ns = switches * sending_ns(held_bytes + frame_bytes, slow_bps)
     ack_ns = switches * sending_ns(2 * frame_bytes, slow_bps)
     return _AGE_MARGIN * (data_ns + ack_ns + 2 * propagation_ns(topology, switches))
