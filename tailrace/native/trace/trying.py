@@ -13,8 +13,11 @@ from tailrace.native.trace.glass import Glass
 from tailrace.native.trace.records import Written, choices_in, nothing_written
 from tailrace.words.errors import Error
 
-MOST_WORDS = 1 << 20
-"""Room for the records of one try; 8 MiB."""
+MOST_WORDS = 1 << 18
+"""Room for the records of one try; 2 MiB, some hundred times what a packet of Flowcut takes."""
+
+MOST_TOLD = 1 << 21
+"""Words of records of all ways of one packet: whoever asks must not keep the switch busy for long."""
 
 MOST_OUTCOMES = 1024
 """Ways of one packet that are followed."""
@@ -67,7 +70,7 @@ def outcomes(
     """Every way that a packet could take: each member of a group, each colour, each number of `random`.
 
     Of more than 65 numbers 64 are tried, as far apart as can be, and the one that comes by itself. The first
-    is the way that the packet would take now. At most `most` are followed.
+    is the way that the packet would take now. At most `most` are followed, and MOST_TOLD words of records.
 
     Raises:
         TraceError: as for `try_packet`.
@@ -97,7 +100,8 @@ def _tries(
         raise TraceError("out of memory")
     reader = glass.reader(written)
     n, cut = ffi.new("uint32_t *"), ffi.new("uint32_t *")
-    while waiting:
+    told = 0
+    while waiting and told < MOST_TOLD:
         choices = waiting.pop(0)
         try:
             code = core.tr_glass_try(
@@ -122,6 +126,7 @@ def _tries(
             if len(waiting) >= MOST_OUTCOMES:
                 break
             waiting.append(other)
+        told += len(raw)
         yield Trace(program=glass.program.model.name, steps=steps, cut=bool(cut[0]))
 
 

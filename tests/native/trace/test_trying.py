@@ -25,7 +25,7 @@ from tailrace.native.runtime import (
     Switch,
     SwitchConfig,
 )
-from tailrace.native.trace import Trace, TraceError, events, outcomes, try_packet
+from tailrace.native.trace import Trace, TraceError, events, outcomes, try_packet, trying
 from tailrace.native.trace.text import text, tree
 from tests.long import some
 from tests.native.bmv2_builder import Builder, const, field, pack
@@ -284,13 +284,17 @@ def test_colours_and_random_numbers() -> None:
         assert len(ways) == len(colours) == 3**n
 
 
-def test_the_number_of_ways_is_bounded() -> None:
+def test_the_number_of_ways_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By how many are asked for, and by what all of them tell together."""
     loaded = program("truncate_log_random")
     with Switch(loaded) as switch:
         frame = next(frames(random.Random(2)))
         assert len(list(outcomes(switch, 1, frame, most=5))) <= 5
         lines = list(tree(list(outcomes(switch, 1, frame, most=20))))
         assert lines
+        all_ways = len(list(outcomes(switch, 1, frame)))
+        monkeypatch.setattr(trying, "MOST_TOLD", 1000)
+        assert 1 <= len(list(outcomes(switch, 1, frame))) < all_ways
 
 
 @pytest.mark.parametrize(
