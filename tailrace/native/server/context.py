@@ -15,7 +15,7 @@ from tailrace.native.server.memory import Account
 from tailrace.p4rt.status import Code, P4RtError, exhausted
 
 if TYPE_CHECKING:
-    from tailrace.native.server.entities.references import ReferenceIndex
+    from tailrace.native.server.annotated.references import ReferenceIndex
 
 INSERT: int = p4r.Update.INSERT
 MODIFY: int = p4r.Update.MODIFY

@@ -17,6 +17,7 @@ from finsy.proto import p4r
 
 from tailrace.native.compiler import Program, ProgramError
 from tailrace.native.runtime import StateError, Switch
+from tailrace.native.server.annotated.roles import Roles
 from tailrace.native.server.arbitration import Arbiter
 from tailrace.native.server.context import Context, Limits, Ports, Work, finish, from_state_error, in_slices
 from tailrace.native.server.described import all_entries, described
@@ -26,7 +27,6 @@ from tailrace.native.server.memory import Account, Memory, array_bytes
 from tailrace.native.server.not_compiled import refusal
 from tailrace.native.server.packetio import PacketIo
 from tailrace.native.server.reconcile import transfer
-from tailrace.native.server.roles import Roles
 from tailrace.native.server.state import Result, State
 from tailrace.native.server.statistics import statistics
 from tailrace.native.trace.coverage import Entry as EntryUse

@@ -8,6 +8,8 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from finsy.proto import p4r
 
 from tailrace.native.runtime import StateError
+from tailrace.native.server.annotated.references import ReferenceIndex
+from tailrace.native.server.annotated.roles import owner_of
 from tailrace.native.server.context import (
     DELETE,
     ENTITY,
@@ -22,6 +24,7 @@ from tailrace.native.server.context import (
     from_state_error,
 )
 from tailrace.native.server.entities.digests import Digests
+from tailrace.native.server.entities.direct import check_counter
 from tailrace.native.server.entities.externs import Counters, Meters, Registers, ValueSets, only_modify
 from tailrace.native.server.entities.forms import MOST_MET, Met, Plain
 from tailrace.native.server.entities.meters import NOTHING_COUNTED, check_reset, parse_rates
@@ -36,10 +39,8 @@ from tailrace.native.server.entities.reader import (
     read_groups,
     read_members,
 )
-from tailrace.native.server.entities.references import ReferenceIndex
 from tailrace.native.server.entities.schema import Schema, absent
-from tailrace.native.server.entities.tables import Table, check_counter
-from tailrace.native.server.roles import owner_of
+from tailrace.native.server.entities.tables import Table
 from tailrace.p4rt.status import Code, P4RtError, exhausted, invalid, not_found
 
 Result = P4RtError | None

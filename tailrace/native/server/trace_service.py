@@ -24,6 +24,8 @@ from tailrace.p4rt.requests import TRACE, TraceRequest
 from tailrace.words.text import one_line
 
 _MOST_REQUEST_BYTES = 2 * C.TR_MAX_FRAME + 1024
+_LOOP_S = 10.0
+"""Longest wait for the loop, which may have ended with the server."""
 _END = object()
 
 
@@ -74,7 +76,7 @@ class TraceService:
                 return device.described(kind, name, handle)
 
             # the entities belong to the loop's thread
-            return asyncio.run_coroutine_threadsafe(described(), loop).result()
+            return asyncio.run_coroutine_threadsafe(described(), loop).result(_LOOP_S)
 
         def made() -> Iterator[Trace]:
             switch, now_ns = device.running()

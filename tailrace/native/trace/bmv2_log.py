@@ -254,19 +254,23 @@ class PacketLogs:
         self._drop_port = drop_port
         self._packets = itertools.count()
         self._logs: dict[int, tuple[Log, int, int]] = {}
-        self._copies: dict[int, int] = {}
+        self._made: dict[int, tuple[int, int]] = {}
+        """Of each packet, how many copies were made, and how many are there with it."""
 
     def lines(self, number: int, step: Event) -> Iterator[Line]:
         """What BMv2 says of a step of a packet."""
         known = self._logs.get(number)
         if known is None:
             known = self._logs[number] = (Log(self._drop_port), next(self._packets), 0)
+            self._made[known[1]] = (0, 1)
         log, packet, copy = known
+        made, there = self._made[packet]
         if isinstance(step, events.Copy):
-            self._copies[packet] = self._copies.get(packet, 0) + 1
-            self._logs[step.packet] = (Log(self._drop_port), packet, self._copies[packet])
+            self._logs[step.packet] = (Log(self._drop_port), packet, made + 1)
+            self._made[packet] = (made + 1, there + 1)
         elif isinstance(step, events.Sent | events.Drop):
             del self._logs[number]
-            if all(other != packet for _, other, _ in self._logs.values()):
-                self._copies.pop(packet, None)
+            self._made[packet] = (made, there - 1)
+            if there == 1:
+                del self._made[packet]
         yield from ((level, f"[{packet}.{copy}] {text}") for level, text in log.lines(step))

@@ -24,17 +24,17 @@ class Glass:
         self.program = program.glass()
         self._code = self.program.load()
         self.uses = Uses(program.model)
-        self.entry = self._symbol("tr_program *", "tr_program_entry")
-        self._places = Places(program.model, self._symbol("tr_place *", "tr_program_places"))
+        # as the switch has it: the same code is loaded once
+        self._plain_code = program.load()
+        self.plain = _symbol(self._plain_code, "tr_program *", "tr_program_entry")
+        self.entry = _symbol(self._code, "tr_program *", "tr_program_entry")
+        self._places = Places(program.model, _symbol(self._code, "tr_place *", "tr_program_places"))
 
     def room(self, words: int) -> Any:
         """Room for so many words of records, and for counts; freed when nobody has it any more, or NULL."""
         core = load()
         made = core.tr_glass_new(words, len(self.uses.all), len(self.program.model.tables))
         return ffi.gc(made, core.tr_glass_free)
-
-    def _symbol(self, kind: str, name: str) -> object:
-        return ffi.cast(kind, ctypes.addressof(ctypes.c_char.in_dll(self._code, name)))
 
     def reader(self, written: Written = nothing_written) -> Reader:
         """Makes steps of the program's records."""
@@ -44,3 +44,7 @@ class Glass:
             return str(ffi.string(core.tr_drop_name(reason)).decode())
 
         return Reader(self.program.model, self._places, drop_name, written)
+
+
+def _symbol(code: ctypes.CDLL, kind: str, name: str) -> object:
+    return ffi.cast(kind, ctypes.addressof(ctypes.c_char.in_dll(code, name)))

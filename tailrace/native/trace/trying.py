@@ -107,6 +107,7 @@ def _tries(
             code = core.tr_glass_try(
                 switch.handle,
                 made,
+                glass.plain,
                 glass.entry,
                 port,
                 data,

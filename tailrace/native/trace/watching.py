@@ -81,7 +81,7 @@ class Watch:
         self._switch.on_program = None
         self._thread.join()
         self.look()
-        self._core.tr_glass_watch(self._switch.handle, ffi.NULL, ffi.NULL, 0)
+        self._core.tr_glass_watch(self._switch.handle, ffi.NULL, ffi.NULL, ffi.NULL, 0)
 
     def _run(self) -> None:
         while not self._ended.wait(LOOK_S):
@@ -161,7 +161,11 @@ class Watch:
             self._complain(f"what happens to packets cannot be told: {error}")
             return
         made = glass.room(ROOM_WORDS)
-        if self._core.tr_glass_watch(self._switch.handle, made, glass.entry, int(self._tell is not None)) < 0:
+        if not made:
+            self._complain("what happens to packets cannot be told: out of memory")
+            return
+        told = int(self._tell is not None)
+        if self._core.tr_glass_watch(self._switch.handle, made, glass.plain, glass.entry, told) < 0:
             self._watched = None  # it has another program already: again at the next look
             return
         self._made = made

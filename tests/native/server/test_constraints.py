@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tailrace.native.server.entities.constraints import (
+from tailrace.native.server.annotated.constraints import (
     EXACT_STRING,
     INT,
     MAX_NESTING,

@@ -8,8 +8,8 @@ import random
 import pytest
 from finsy.proto import p4r
 
+from tailrace.native.server.annotated.references import MAX_OPTIONAL, MAX_REFERENCES, Reference
 from tailrace.native.server.device import Settings
-from tailrace.native.server.entities.references import MAX_OPTIONAL, MAX_REFERENCES, Reference
 from tailrace.p4rt.status import Code
 from tests.native.server.annotated import annotate, find, message_of, push, refused
 from tests.native.server.test_profiles import group, hop

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 from finsy.proto import p4r
 
-from tailrace.native.server.entities.restrictions import MAX_BYTES
+from tailrace.native.server.annotated.restrictions import MAX_BYTES
 from tailrace.p4rt.status import Code
 from tests.native.server.annotated import ACTION, ENTRY, annotate, find, message_of, push, refused
 from tests.native.server.test_profiles import hop, member

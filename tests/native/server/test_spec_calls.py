@@ -137,7 +137,7 @@ def writing(rig: Rig, updates: list[p4r.Update], codes: list[Code], atomicity: i
 
     thread = threading.Thread(target=write)
     thread.start()
-    while not entries_now(rig):
+    while thread.is_alive() and not entries_now(rig):
         time.sleep(0.001)
     return thread
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tailrace.native.compiler.uses import Uses
 from tailrace.native.runtime import ActionCall, Switch
 from tailrace.native.trace import events, try_packet
 from tailrace.native.trace.coverage import (
@@ -100,7 +101,7 @@ def test_several_programs_and_entries() -> None:
 
 def test_files_add_up(tmp_path: Path) -> None:
     loaded = program("basic_l3")
-    n = len(coverage_of(loaded, _ones(loaded)).uses)
+    n = len(Uses(loaded.model).all)
     one = coverage_of(loaded, range(n), [Entry("t", "a", False), Entry("t", "b", False)])
     other = coverage_of(loaded, [1] * n, [Entry("t", "a", True)])
     write([one], tmp_path / "one.json")
@@ -108,12 +109,6 @@ def test_files_add_up(tmp_path: Path) -> None:
     (both,) = merged([*read(tmp_path / "one.json"), *read(tmp_path / "other.json")])
     assert [use.count for use in both.uses] == [count + 1 for count in range(n)]
     assert set(both.entries) == {Entry("t", "a", True), Entry("t", "b", False)}
-
-
-def _ones(loaded: object) -> list[int]:
-    from tailrace.native.compiler.uses import Uses
-
-    return [1] * len(Uses(loaded.model).all)  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,9 @@ from tailrace.native.runtime import (
     Switch,
     SwitchConfig,
 )
+from tailrace.native.runtime.lib import C, load
 from tailrace.native.trace import Trace, TraceError, events, outcomes, try_packet, trying
+from tailrace.native.trace.glass import Glass
 from tailrace.native.trace.text import text, tree
 from tests.long import some
 from tests.native.bmv2_builder import Builder, const, field, pack
@@ -304,6 +306,29 @@ def test_the_number_of_ways_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_cannot_be_tried(port: int, length: int, said: str) -> None:
     with Switch(program("basic_l3")) as switch, pytest.raises(TraceError, match=said):
         try_packet(switch, port, bytes(length))
+
+
+def test_another_program_of_the_same_shape_is_not_tried() -> None:
+    """A switch that has got another program meanwhile, with as many tables and fields: its state has other places."""
+
+    def with_cells(size: int) -> Program:
+        b = Builder([("a", 8)], [("b", 8)])
+        b.extra["register_arrays"] = [{"name": "r", "id": 0, "size": size, "bitwidth": 64}]
+        b.run(
+            [call_of("register_write", {"type": "register_array", "value": "r"}, const(size - 1), const(1))]
+        )
+        return load_program(b.text())
+
+    large, small = Glass(with_cells(1 << 16)), with_cells(1)
+    core, room = load(), large.room(1 << 12)
+    with Switch(small) as switch:
+        assert (
+            core.tr_glass_try(switch.handle, room, large.plain, large.entry, 1, b"\0", 1, 0, [], 0)
+            == C.TR_EINVAL
+        )
+        assert core.tr_glass_watch(switch.handle, room, large.plain, large.entry, 1) == C.TR_EINVAL
+        switch.inject(1, b"\0", 0)
+        assert switch.register_read(0, 0) == 1
 
 
 def test_without_a_program() -> None:

@@ -159,7 +159,7 @@ def test_lines_of_copies(name: str) -> None:
     heads = {head.partition(".")[0] for head in copies}
     assert heads == {str(number) for number in range(50)}
     assert name == "resubmit_recirculate" or any(not head.endswith(".0") for head in copies)
-    assert not logs._copies
+    assert not logs._made
     assert not logs._logs
 
 

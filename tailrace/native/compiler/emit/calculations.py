@@ -222,13 +222,12 @@ def emit_checksums(code: Code, model: Model) -> None:
         cond = "1" if c.condition is None else values.boolean(c.condition)
         valid = "1" if _is_metadata(model, c.target.header) else f"{place}.valid"
         field = f"{place}.{field_name(model.type_of(c.target.header), c.target.field)}"
-        if code.glass:
-            t = code.temp()
-            code.line(f"const int {t} = calc_{c.calculation}(s, p, h) != (uint64_t){field};")
-            code.line(f"if ({valid} && {cond})")
-            code.see("TR_SEEN_CHECKSUM", i, 0, f"!{t}")
-        code.line(f"if ({valid} && {cond} && calc_{c.calculation}(s, p, h) != (uint64_t){field})")
-        code.line("    wrong = 1;")
+        code.open(f"if ({valid} && {cond})")
+        t = code.temp()
+        code.line(f"const int {t} = calc_{c.calculation}(s, p, h) != (uint64_t){field};")
+        code.see("TR_SEEN_CHECKSUM", i, 0, f"!{t}")
+        code.line(f"wrong |= {t};")
+        code.close()
         code.close()
     code.line("return wrong;")
     code.close()

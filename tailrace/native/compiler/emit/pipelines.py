@@ -84,7 +84,7 @@ class PipelineEmitter:
                 t = code.temp()
                 code.line(f"const int {t} = {condition};")
                 code.see("TR_SEEN_CONDITION", index, f"(uint64_t){t}")
-                self._branches(index, t)
+                code.used("condition", int(self.pipeline.name == "egress"), 2 * index, t)
                 condition = t
             code.line(f"if ({condition})")
             code.line(f"    {self._goto(c.true_next)}")
@@ -272,16 +272,10 @@ class PipelineEmitter:
             head = f"TR_SEEN_TABLE, {t.index}, {handle}, {t.key_bytes}"
             self.code.line(f"tr_see_bytes(s, p, (const uint64_t[]){{{head}}}, 4, key, {t.key_bytes});")
             if t.key:
-                self.code.used("table", t.index, f"{handle}")
+                self.code.used("table", t.index, way=handle)
                 self.code.line(f"tr_used_entry(s, {t.index}, {handle});")
             else:
                 self.code.used("table", t.index)
-
-    def _branches(self, index: int, value: str) -> None:
-        """Counts which way a condition goes."""
-        assert self.code.glass is not None
-        first = self.code.glass.number("condition", int(self.pipeline.name == "egress"), 2 * index)
-        self.code.line(f"s->used[{first} + !!{value}]++;")
 
     def _if_kept(self) -> None:
         """What follows changes the entry `e`; a try has to undo it."""

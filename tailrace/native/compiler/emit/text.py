@@ -119,15 +119,11 @@ class Code:
         if self.glass:
             self.line(f"TR_SEE(s, p, {', '.join(map(str, words))});")
 
-    def used(self, kind: str, index: int, part: int | str = 0) -> None:
-        """Counts a use, in a program of glass; a part that only a packet knows is C text, 0 or 1."""
-        if self.glass is None:
-            return
-        if isinstance(part, str):
-            first = self.glass.number(kind, index)
-            self.line(f"s->used[{first} + !!({part})]++;")
-        else:
-            self.line(f"s->used[{self.glass.number(kind, index, part)}]++;")
+    def used(self, kind: str, index: int, part: int = 0, way: str = "") -> None:
+        """Counts a use, in a program of glass; with `way`, C text, the next one if that is not 0."""
+        if self.glass is not None:
+            number = self.glass.number(kind, index, part)
+            self.line(f"s->used[{number} + !!({way})]++;" if way else f"s->used[{number}]++;")
 
     def changes(self, space: str = "l") -> None:
         """Tells what the packet's fields have become since this was last asked."""

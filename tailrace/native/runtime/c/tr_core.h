@@ -426,6 +426,9 @@ void tr_lose(tr_switch *s, enum tr_drop reason, const tr_lost *frame);
 /* A packet as it is lost. */
 tr_lost tr_pkt_lost(const tr_pkt *p);
 tr_pkt *tr_pkt_new(tr_switch *s, uint32_t len);
+/* A packet as it comes in by a port, with a PHV of zeros; NULL: no memory. */
+tr_pkt *tr_pkt_in(tr_switch *s, uint32_t port, const uint8_t *data,
+                  uint32_t len, uint32_t virt);
 void tr_pkt_free(tr_switch *s, tr_pkt *p);
 /* Copy of frame bytes (all, or the payload alone) and bookkeeping; the PHV is
  * copied when with_phv. NULL when out of memory. */

@@ -429,9 +429,11 @@ int tr_see_again(tr_switch *s, tr_pkt *p, enum tr_seen how)
 
 /* ---- tries ---- */
 
-static int same_layout(const tr_program *a, const tr_program *b)
+/* Whether it is the switch's program, which a program of glass stands for while
+ * somebody watches. Of another program the state has other places. */
+static int is_running(const tr_switch *s, const tr_program *plain)
 {
-    return a && b && a->phv_size == b->phv_size && a->n_tables == b->n_tables;
+    return plain && plain == (s->plain ? s->plain : s->prog);
 }
 
 static tr_pkt *take(tr_glass *g)
@@ -516,23 +518,17 @@ static void take_back(tr_switch *s, const aside *a)
     s->lost = a->lost;
 }
 
-static int try_frame(tr_switch *s, tr_glass *g, const tr_program *glass,
-                     uint32_t port, const uint8_t *data, uint32_t len,
-                     uint64_t now_ps)
+static int try_frame(tr_switch *s, tr_glass *g, const tr_program *plain,
+                     const tr_program *glass, uint32_t port,
+                     const uint8_t *data, uint32_t len, uint64_t now_ps)
 {
-    if (!same_layout(s->prog, glass))
+    if (!is_running(s, plain))
         return TR_EINVAL;
     if (port >= TR_MAX_PORTS || len > TR_MAX_FRAME)
         return TR_ERANGE;
-    tr_pkt *p = tr_pkt_new(s, len);
+    tr_pkt *p = tr_pkt_in(s, port, data, len, 0);
     if (!p)
         return TR_ENOMEM;
-    if (len)
-        memcpy(p->buf + p->off, data, len);
-    memset(p->phv, 0, s->prog->phv_size);
-    p->len = p->in_len = p->plen = len;
-    p->ingress_port = port;
-    p->pfc_port = (uint16_t)port;
     p->mark = g->packets = 1;
     aside a = put_aside(s, glass, now_ps);
     tr_glass *before = s->glass;
@@ -550,9 +546,10 @@ static int try_frame(tr_switch *s, tr_glass *g, const tr_program *glass,
     return TR_OK;
 }
 
-int tr_glass_try(tr_switch *s, tr_glass *g, const tr_program *glass,
-                 uint32_t port, const uint8_t *data, uint32_t len,
-                 uint64_t now_ps, const uint32_t *choices, uint32_t n)
+int tr_glass_try(tr_switch *s, tr_glass *g, const tr_program *plain,
+                 const tr_program *glass, uint32_t port, const uint8_t *data,
+                 uint32_t len, uint64_t now_ps, const uint32_t *choices,
+                 uint32_t n)
 {
     if (n > MOST_CHOICES)
         return TR_ERANGE;
@@ -560,7 +557,7 @@ int tr_glass_try(tr_switch *s, tr_glass *g, const tr_program *glass,
     g->n = g->cut = g->chosen = 0;
     g->choices = choices;
     g->n_choices = n;
-    int rc = try_frame(s, g, glass, port, data, len, now_ps);
+    int rc = try_frame(s, g, plain, glass, port, data, len, now_ps);
     g->choices = NULL;
     tr_switch_unlock(s);
     return rc;
@@ -578,13 +575,13 @@ void tr_unwatch(tr_switch *s)
     s->seen_pkt = NULL;
 }
 
-int tr_glass_watch(tr_switch *s, tr_glass *g, const tr_program *glass,
-                   int told)
+int tr_glass_watch(tr_switch *s, tr_glass *g, const tr_program *plain,
+                   const tr_program *glass, int told)
 {
     int rc = TR_OK;
     tr_switch_lock(s);
     tr_unwatch(s);
-    if (g && !same_layout(s->prog, glass)) {
+    if (g && !is_running(s, plain)) {
         rc = TR_EINVAL;
     } else if (g) {
         s->plain = s->prog;

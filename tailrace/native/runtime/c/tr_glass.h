@@ -88,17 +88,18 @@ typedef struct tr_place {
 tr_glass *tr_glass_new(uint32_t words, uint32_t uses, uint32_t tables);
 void tr_glass_free(tr_glass *g);
 /* What a switch would do at now_ps with a frame; nothing of the switch changes.
- * glass: the program of the switch, compiled with TR_GLASS. choices: outcomes
+ * plain: the program that the switch has; glass: the same compiled with
+ * TR_GLASS. choices: outcomes
  * of the first n choices, in order; later ones come as they would by themselves.
  * TR_OK, TR_EINVAL (another program), TR_ERANGE or TR_ENOMEM. */
-int tr_glass_try(tr_switch *s, tr_glass *g, const tr_program *glass,
-                 uint32_t port, const uint8_t *data, uint32_t len,
+int tr_glass_try(tr_switch *s, tr_glass *g, const tr_program *plain,
+                 const tr_program *glass, uint32_t port, const uint8_t *data, uint32_t len,
                  uint64_t now_ps, const uint32_t *choices, uint32_t n);
 /* From now on every packet that comes in is told of, where `told`, and its
  * copies; what packets use is counted in any case. NULL: none any more. It ends by itself when the switch gets another program. TR_EINVAL:
  * another program. */
-int tr_glass_watch(tr_switch *s, tr_glass *g, const tr_program *glass,
-                   int told);
+int tr_glass_watch(tr_switch *s, tr_glass *g, const tr_program *plain,
+                   const tr_program *glass, int told);
 /* How often each use was made. */
 void tr_glass_uses(tr_switch *s, const tr_glass *g, uint64_t *counts);
 /* Whether an entry was ever hit. */

@@ -55,6 +55,22 @@ tr_pkt *tr_pkt_new(tr_switch *s, uint32_t len)
     return p;
 }
 
+tr_pkt *tr_pkt_in(tr_switch *s, uint32_t port, const uint8_t *data,
+                  uint32_t len, uint32_t virt)
+{
+    tr_pkt *p = tr_pkt_new(s, len);
+    if (!p)
+        return NULL;
+    memcpy(p->buf + p->off, data, len);
+    p->len = len;
+    p->virt = virt;
+    p->in_len = p->plen = len + virt;
+    p->ingress_port = port;
+    p->pfc_port = (uint16_t)port;
+    memset(p->phv, 0, TR_PHV_SIZE(s));
+    return p;
+}
+
 void tr_pkt_free(tr_switch *s, tr_pkt *p)
 {
     p->next = s->free_pkts[p->size_class];

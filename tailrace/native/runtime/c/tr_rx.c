@@ -29,18 +29,11 @@ int tr_data_rx(tr_switch *s, uint32_t port, const uint8_t *data,
         tr_lose(s, s->prog ? TR_DROP_TOO_LONG : TR_DROP_NO_PIPELINE, &frame);
         return TR_OK;
     }
-    tr_pkt *p = tr_pkt_new(s, len);
+    tr_pkt *p = tr_pkt_in(s, port, data, len, virt);
     if (!p) {
         tr_lose(s, TR_DROP_NO_BUFFER, &frame);
         return TR_ENOMEM;
     }
-    memcpy(p->buf + p->off, data, len);
-    p->len = len;
-    p->virt = virt;
-    p->in_len = p->plen = len + virt;
-    p->ingress_port = port;
-    p->pfc_port = (uint16_t)port;
-    memset(p->phv, 0, TR_PHV_SIZE(s));
     TR_SEE_MARK(s, p);
     TR_INGRESS(s, p, s->now_ps);
     tr_data_run(s, s->now_ps);

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from tailrace.native.runtime import MeterRates
 from tailrace.native.server import memory
+from tailrace.native.server.annotated.references import References
 from tailrace.native.server.entities.actions import ActionSpec
 from tailrace.native.server.entities.forms import Form
 from tailrace.native.server.entities.match import PackedKey
 from tailrace.native.server.entities.members import IndirectSpec, OneShotSpec
-from tailrace.native.server.entities.references import References
 
 DEFAULT_HANDLE = -1
 

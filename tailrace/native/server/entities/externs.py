@@ -15,6 +15,7 @@ from tailrace.native.runtime import StateError, Switch
 from tailrace.native.runtime.externs import Raw, slices
 from tailrace.native.server import memory
 from tailrace.native.server.context import ENTITY, MODIFY, SLICE, Context, Responses, Undo, Work
+from tailrace.native.server.entities.direct import check_counter
 from tailrace.native.server.entities.match import PackedKey
 from tailrace.native.server.entities.meters import (
     NOTHING_COUNTED,
@@ -24,7 +25,6 @@ from tailrace.native.server.entities.meters import (
     parse_rates,
 )
 from tailrace.native.server.entities.schema import ArrayPlan, MeterPlan, RegisterPlan, Schema, ValueSetPlan
-from tailrace.native.server.entities.tables import check_counter
 from tailrace.p4rt.status import Code, P4RtError, exhausted, invalid, not_found
 
 _P = TypeVar("_P", bound=ArrayPlan | MeterPlan | RegisterPlan)

@@ -11,6 +11,7 @@ from finsy.proto import p4r
 from tailrace.native.runtime import Replica, StateError
 from tailrace.native.runtime.lib import MAX_PORT
 from tailrace.native.server import memory
+from tailrace.native.server.annotated.references import References
 from tailrace.native.server.context import (
     DELETE,
     ENTITY,
@@ -22,7 +23,6 @@ from tailrace.native.server.context import (
     check_metadata,
 )
 from tailrace.native.server.entities.bytestring import decode, shortest
-from tailrace.native.server.entities.references import References
 from tailrace.p4rt.status import Code, P4RtError, exhausted, invalid, not_found
 
 MAX_GROUP = 0xFFFF

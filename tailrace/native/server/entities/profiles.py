@@ -16,6 +16,7 @@ from finsy.proto import p4r
 
 from tailrace.native.runtime import StateError, Switch
 from tailrace.native.server import memory
+from tailrace.native.server.annotated.references import References
 from tailrace.native.server.context import DELETE, INSERT, Context, Undo, from_state_error
 from tailrace.native.server.entities.actions import ActionSpec, Use, parse_action
 from tailrace.native.server.entities.bytestring import decode, shortest
@@ -30,7 +31,6 @@ from tailrace.native.server.entities.members import (
     Watch,
     Weighted,
 )
-from tailrace.native.server.entities.references import References
 from tailrace.native.server.entities.schema import ActionPlan, ProfilePlan
 from tailrace.p4rt.status import Code, P4RtError, exhausted, invalid, not_found
 

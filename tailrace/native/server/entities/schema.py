@@ -15,18 +15,18 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from finsy.proto import p4i
 
 from tailrace.native.compiler.model import Model
-from tailrace.native.server.entities.match import KeyPlan, Kind, MatchField, NamedField, key_plan
-from tailrace.native.server.entities.p4types import TypePlan, plan_of
-from tailrace.native.server.entities.references import ReferencePlan, reference_plan
-from tailrace.native.server.entities.restrictions import (
+from tailrace.native.server.annotated.references import ReferencePlan, reference_plan
+from tailrace.native.server.annotated.restrictions import (
     ActionRestriction,
     EntryRestriction,
     Texts,
     action_restriction,
     entry_restriction,
 )
+from tailrace.native.server.annotated.roles import Roles, roles_of
+from tailrace.native.server.entities.match import KeyPlan, Kind, MatchField, NamedField, key_plan
+from tailrace.native.server.entities.p4types import TypePlan, plan_of
 from tailrace.native.server.entities.translation import Names, Sdn, Translations
-from tailrace.native.server.roles import Roles, roles_of
 from tailrace.p4rt.status import Code, P4RtError, invalid
 
 if TYPE_CHECKING:

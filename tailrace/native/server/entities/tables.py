@@ -9,6 +9,7 @@ from typing import cast
 from finsy.proto import p4r
 
 from tailrace.native.runtime import ActionCall, ColourCounts, GroupRef, MemberRef, MeterRates, StateError
+from tailrace.native.server.annotated.references import References
 from tailrace.native.server.context import (
     DELETE,
     INSERT,
@@ -19,14 +20,13 @@ from tailrace.native.server.context import (
     from_state_error,
 )
 from tailrace.native.server.entities.actions import ActionSpec, Use, parse_action
+from tailrace.native.server.entities.direct import Direct, check_counter, says_direct
 from tailrace.native.server.entities.entry import DEFAULT_HANDLE, Entry, Identity, TargetSpec
-from tailrace.native.server.entities.filled import Filled
 from tailrace.native.server.entities.forms import PLAIN, Form, Forms, Plain
 from tailrace.native.server.entities.match import PackedKey
 from tailrace.native.server.entities.members import IndirectSpec, OneShotSpec
-from tailrace.native.server.entities.meters import NOTHING_COUNTED, check_reset, parse_rates
+from tailrace.native.server.entities.meters import check_reset, parse_rates
 from tailrace.native.server.entities.profiles import Profile
-from tailrace.native.server.entities.references import References
 from tailrace.native.server.entities.schema import Schema, TablePlan
 from tailrace.native.server.memory import reference_bytes
 from tailrace.p4rt.status import Code, P4RtError, invalid, not_found
@@ -39,7 +39,7 @@ _Values = tuple[TargetSpec | None, bytes, int, int, References]
 """What MODIFY changes of an entry: target, metadata, cookie, timeout, and what it refers to."""
 
 
-class Table(Filled):
+class Table(Direct):
     """One table: every entry of the switch, by match and priority."""
 
     def __init__(self, plan: TablePlan, schema: Schema, context: Context, profile: Profile | None) -> None:
@@ -81,16 +81,8 @@ class Table(Filled):
         """
         entry = self.find(message)
         if not self.has_direct(entry):
-            raise self._no_direct()
+            raise self.no_direct()
         return entry
-
-    def _no_direct(self) -> P4RtError:
-        return P4RtError(Code.UNIMPLEMENTED, f"{self._what}: a miss runs no action, and is not counted")
-
-    @staticmethod
-    def has_direct(entry: Entry) -> bool:
-        """Whether an entry can have direct resources: the program gives indirect tables no default entry."""
-        return entry.handle != DEFAULT_HANDLE or entry.target is not None
 
     def all(self) -> Iterator[Entry | None]:
         """All entries; None for a place where there is none.
@@ -277,7 +269,7 @@ class Table(Filled):
             if undo is None:
                 self._retarget(entry, before)
             raise
-        self._set_counts(entry, message, undo)
+        self.set_counts(entry, message, undo)
 
     def _delete(self, message: p4r.TableEntry, undo: Undo | None) -> None:
         if self.plan.is_const:
@@ -317,62 +309,17 @@ class Table(Filled):
             self._assign(entry, (spec, message.metadata, message.controller_metadata, 0, needs))
         else:
             initial = self.initial_default()
-            if not self.has_direct(initial) and _says_direct(message):
-                raise self._no_direct()
+            if not self.has_direct(initial) and says_direct(message):
+                raise self.no_direct()
             if self.has_direct(entry):
                 # first, as the entry itself goes where the program has no default action
-                self._reset_direct(entry, undo)
+                self.reset_direct(entry, undo)
             self._assign(entry, (initial.target, b"", 0, 0, ()))
         if undo is not None:
             undo.append(lambda: self._assign(entry, before))
         if message.HasField("action"):
             self.set_meter(entry, rates, undo)
-        self._set_counts(entry, message, undo)
-
-    def _reset_direct(self, entry: Entry, undo: Undo | None) -> None:
-        self.set_meter(entry, None, undo)
-        if self.plan.counter:
-            self.set_counter(entry, p4r.CounterData(), undo)
-        if self.plan.meter is not None:
-            self.set_colours(entry, NOTHING_COUNTED, undo)
-
-    # ---- direct resources ----
-
-    def set_counter(self, entry: Entry, data: p4r.CounterData, undo: Undo | None) -> None:
-        """Sets the direct counter of an entry."""
-        index, switch = self.plan.index, self._switch
-        if undo is not None:
-            old = switch.entry_counter(index, entry.handle)
-            undo.append(lambda: switch.entry_counter_set(index, entry.handle, *old))
-        switch.entry_counter_set(index, entry.handle, data.byte_count, data.packet_count)
-
-    def set_meter(self, entry: Entry, rates: MeterRates | None, undo: Undo | None) -> None:
-        """Configures the direct meter of an entry; None: every packet is green."""
-        if rates == entry.meter:
-            return
-        if undo is not None:
-            old = entry.meter
-            undo.append(lambda: self.set_meter(entry, old, None))
-        self._switch.entry_meter_set(self.plan.index, entry.handle, rates)
-        entry.meter = rates
-
-    def colours(self, entry: Entry) -> ColourCounts:
-        """What the direct meter of an entry has counted."""
-        return self._switch.entry_colours(self.plan.index, entry.handle)
-
-    def set_colours(self, entry: Entry, counts: ColourCounts, undo: Undo | None) -> None:
-        """Sets what the direct meter of an entry has counted."""
-        if undo is not None:
-            old = self.colours(entry)
-            undo.append(lambda: self.set_colours(entry, old, None))
-        self._switch.entry_colours_set(self.plan.index, entry.handle, counts)
-
-    def _set_counts(self, entry: Entry, message: p4r.TableEntry, undo: Undo | None) -> None:
-        """Sets the counts that a write of an entry names."""
-        if message.HasField("counter_data"):
-            self.set_counter(entry, message.counter_data, undo)
-        if message.HasField("meter_counter_data"):
-            self.set_colours(entry, NOTHING_COUNTED, undo)
+        self.set_counts(entry, message, undo)
 
     # ---- helpers ----
 
@@ -583,19 +530,3 @@ class Table(Filled):
                 self.entries[identity] = self.by_handle[entry.handle] = entry
                 self._context.memory.take(entry.bytes, self._what)
         self._top = len(self.by_handle)
-
-
-def _says_direct(message: p4r.TableEntry) -> bool:
-    """Whether a TableEntry says anything of direct resources."""
-    return (
-        message.HasField("counter_data")
-        or message.HasField("meter_config")
-        or message.HasField("meter_counter_data")
-    )
-
-
-def check_counter(data: p4r.CounterData, what: str) -> None:
-    """Refuses values that no counter can have."""
-    for name, value in (("byte_count", data.byte_count), ("packet_count", data.packet_count)):
-        if value < 0:
-            raise invalid(f"{what}: {name} is {value}; it cannot be negative")

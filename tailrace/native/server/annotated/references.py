@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from finsy.proto import p4i, p4r
 
-from tailrace.native.server.entities.annotations import Annotated, names
+from tailrace.native.server.annotated.annotations import Annotated, names
 from tailrace.native.server.entities.bytestring import encode, shortest
 from tailrace.native.server.entities.match import Kind, MatchField, NamedField, PackedKey
 from tailrace.p4rt.status import P4RtError, invalid

@@ -16,8 +16,8 @@ from typing import Any
 
 from finsy.proto import p4i, p4r
 
+from tailrace.native.server.annotated.annotations import texts
 from tailrace.native.server.arbitration import DEFAULT_ROLE
-from tailrace.native.server.entities.annotations import texts
 from tailrace.p4rt.status import Code, P4RtError, invalid
 
 _OWNER_IDS = {

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 
 from finsy.proto import p4i
 
-from tailrace.native.server.entities import constraints
-from tailrace.native.server.entities.annotations import Annotated, texts
+from tailrace.native.server.annotated import constraints
+from tailrace.native.server.annotated.annotations import Annotated, texts
+from tailrace.native.server.annotated.constraints import INT, STRING, Conjunct, Scope, Type, Value
 from tailrace.native.server.entities.bytestring import encode
-from tailrace.native.server.entities.constraints import INT, STRING, Conjunct, Scope, Type, Value
 from tailrace.native.server.entities.match import KeyPlan, Kind, MatchField, NamedField, PackedKey
 from tailrace.native.server.entities.translation import Names
 from tailrace.p4rt.status import P4RtError, invalid
