@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 MOST_PACKETS = 1000
 """Of one file."""
 
+MOST_LAYERS = 64
+"""Of one packet; Scapy copies all of it for each."""
+
 _MOST_CHARACTERS = 200_000
 _HEX = re.compile(r"(0x)?(?P<digits>[0-9A-Fa-f:\s]+)")
 _FORMS = "base 16, a .pcap file, or words such as 'Ether()/IP(dst=\"10.0.0.1\")/UDP()'"
@@ -93,6 +96,8 @@ def _packet(node: ast.expr, layers: dict[str, Callable[..., Packet]]) -> Any:
         while isinstance(rest, ast.BinOp) and isinstance(rest.op, ast.Div):
             parts.append(rest.right)
             rest = rest.left
+            if len(parts) >= MOST_LAYERS:
+                raise SpecError(f"PACKET: more than {MOST_LAYERS} layers")
         made = _packet(rest, layers)
         for part in reversed(parts):
             made = made / _packet(part, layers)
