@@ -5,7 +5,8 @@ python -m bench.middleblock build/middleblock.json OUT --routes 10000 --acl 500
 
 The case that 4ward publishes (4ward-p4/4ward, docs/PERFORMANCE.md, "L3 forwarding"): IPv4 routes of 32 bits
 over 100 next hops, and ternary ACL entries, half on the way in and half before it, of which no packet matches
-any. It writes OUT/entries.txtpb and OUT/packets.pcap for `python -m bench --program`.
+any but the last one, which gives all IPv4 their VRF: the program's constraints and references leave no entry
+for the default one. It writes OUT/entries.txtpb and OUT/packets.pcap for `python -m bench --program`.
 """
 
 from __future__ import annotations
@@ -29,8 +30,6 @@ from tailrace.p4rt.errors import ProgramError
 
 NEXT_HOPS = 100
 PAYLOAD_BYTES = 18
-_VRF = 0
-"""Of all packets that nobody says anything else of."""
 _INTERFACE = b"rif-0"
 _NEIGHBOR = 1
 _ROUTES = int(IPv4Address("10.0.0.0"))
@@ -40,6 +39,9 @@ _ACL = int(IPv4Address("172.16.0.0"))
 def _id(text: bytes) -> int:
     """A string of the SAI program: a number of 256 bits where the program is BMv2's."""
     return int.from_bytes(text, "big")
+
+
+_VRF = _id(b"vrf-1")
 
 
 def _next_hop(number: int) -> int:
@@ -73,6 +75,7 @@ def entries(routes: int, acl: int) -> Iterator[P4TableEntry]:
     for i in range(routes):
         match = {"vrf_id": _VRF, "ipv4_dst": f"{IPv4Address(_ROUTES + i)}/32"}
         yield _entry("ipv4_table", match, "set_nexthop_id", nexthop_id=_next_hop(i))
+    yield _entry("acl_pre_ingress_table", {"is_ipv4": 1}, "set_vrf", 1, vrf_id=_VRF)
     before = acl // 2
     for i in range(before):
         match = {"is_ipv4": 1, "dst_ip": str(IPv4Address(_ACL + (2 << 16) + i))}

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ctypes
+from pathlib import Path
 from typing import Any
 
 from tailrace.native.compiler.program import Program
@@ -11,6 +12,23 @@ from tailrace.native.compiler.uses import Uses
 from tailrace.native.runtime.lib import ffi, load
 from tailrace.native.trace.places import Places
 from tailrace.native.trace.records import Reader, Written, nothing_written
+
+KEPT = 16
+"""Programs of which it is kept what their records mean."""
+
+
+def glass_of(program: Program) -> Glass:
+    """The program of glass, made once.
+
+    Raises:
+        ProgramError: it cannot be compiled.
+    """
+    key = (program.library, program.sha256, program.source)
+    found = _kept.pop(key, None) or Glass(program)
+    _kept[key] = found  # the last one used comes last
+    while len(_kept) > KEPT:
+        del _kept[next(iter(_kept))]
+    return found
 
 
 class Glass:
@@ -44,6 +62,9 @@ class Glass:
             return str(ffi.string(core.tr_drop_name(reason)).decode())
 
         return Reader(self.program.model, self._places, drop_name, written)
+
+
+_kept: dict[tuple[Path, str, str], Glass] = {}
 
 
 def _symbol(code: ctypes.CDLL, kind: str, name: str) -> object:

@@ -13,13 +13,17 @@ from tailrace.native.runtime.lib import C
 from tailrace.native.trace.events import Change
 
 VALID = "$valid$"
+_BLOCK = 16
+"""Bytes of two PHVs that are compared at once."""
 _SCALARS = "scalars."
 """p4c's header for what is in no struct: a name that no program has written."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Field:
-    """A field, or a number about a header: `size` bytes at `offset`, least significant first."""
+    """A field, or a number about a header: `size` bytes at `offset`, least significant first. Each is one
+    object, and only the same as itself.
+    """
 
     name: str
     header: int | None
@@ -30,9 +34,11 @@ class Field:
     """A varbit field: its bytes are in the order of the packet."""
 
     def of(self, content: bytes | bytearray) -> int:
-        """Its value in a PHV or in locals."""
+        """Its value in a PHV or in locals, of which bytes that are not there yet are zeros."""
         raw = content[self.offset : self.offset + self.size]
-        return int.from_bytes(raw, "big" if self.backwards else "little")
+        if self.backwards:
+            return int.from_bytes(raw.ljust(self.size, b"\0"), "big")
+        return int.from_bytes(raw, "little")
 
 
 class Places:
@@ -104,28 +110,37 @@ class Content:
         """A stage begins with this PHV, and with locals that are all zeros; what differs from before."""
         before = self.spaces[0].ljust(len(phv), b"\0")
         self.spaces = [bytearray(phv), bytearray()]
+        differ = (
+            field
+            for at in range(0, len(phv), _BLOCK)
+            if before[at : at + _BLOCK] != phv[at : at + _BLOCK]
+            for field in self._places.touched(0, at, _BLOCK)
+        )
         return tuple(
             Change(field.name, field.bits, old, new)
-            for field in self._places.spaces[0]
+            for field in dict.fromkeys(differ)
             if (old := field.of(before)) != (new := field.of(phv))
         )
 
     def write(self, runs: list[tuple[int, int, bytes]]) -> tuple[Change, ...]:
         """Bytes that have changed: (space, offset, bytes); the fields that they are of."""
-        touched: dict[tuple[int, Field], int] = {}
+        if not runs:
+            return ()
+        touched: dict[Field, tuple[int, int]] = {}
         for space, offset, new in runs:
             content = self.spaces[space]
             if len(content) < offset + len(new):
                 content.extend(bytes(offset + len(new) - len(content)))
             for field in self._places.touched(space, offset, len(new)):
-                touched.setdefault((space, field), field.of(content.ljust(field.offset + field.size, b"\0")))
+                if field not in touched:
+                    touched[field] = space, field.of(content)
             # after the values before were read
         for space, offset, new in runs:
             self.spaces[space][offset : offset + len(new)] = new
         return tuple(
             Change(field.name, field.bits, before, after)
-            for (space, field), before in touched.items()
-            if (after := field.of(self.spaces[space].ljust(field.offset + field.size, b"\0"))) != before
+            for field, (space, before) in touched.items()
+            if (after := field.of(self.spaces[space])) != before
         )
 
     def value(self, field: Field) -> int:

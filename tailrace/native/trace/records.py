@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, cast
@@ -122,7 +123,8 @@ class Reader:
                 packet.steps.append(events.Copy(packet=payload[0], port=port, instance=payload[2], steps=()))
             else:
                 self._record(packet, kind, payload)
-            yield from ((number, step) for step in packet.steps)
+            for step in packet.steps:
+                yield number, step
             packet.steps.clear()
             if kind in (C.TR_SEEN_SENT, C.TR_SEEN_DROP):
                 del self._packets[number]
@@ -160,6 +162,8 @@ class Reader:
 
     def _flush(self, packet: _Packet) -> None:
         """The statement that has begun is over."""
+        if packet.statement is None and not packet.runs:
+            return
         changes = packet.content.write(packet.runs)
         packet.runs = []
         if packet.statement is None:
@@ -192,11 +196,10 @@ class Reader:
     ) -> events.Extract:
         # a header that was valid before, and is extracted again, shows by its fields alone
         named = op.target.index if isinstance(op.target, HeaderInst) else None
-        valid = {header.name: header.index for header in self._model.headers}
         for change in changes:
-            name = change.field.removesuffix(f".{VALID}")
             if named is None and change.field.endswith(VALID) and change.after:
-                named = valid[name]
+                name = change.field.removesuffix(f".{VALID}")
+                named = next(header.index for header in self._model.headers if header.name == name)
         header = self._model.headers[named].name if named is not None else "?"
         fields = tuple(
             events.Argument(f.name.removeprefix(f"{header}."), f.bits, packet.content.value(f))
@@ -391,7 +394,7 @@ def _records(words: Sequence[int]) -> Iterator[tuple[int, int, Sequence[int]]]:
 
 
 def _bytes(words: Sequence[int], length: int) -> bytes:
-    return b"".join(word.to_bytes(8, "little") for word in words)[:length]
+    return struct.pack(f"<{len(words)}Q", *words)[:length]
 
 
 def _place(source: Source | None) -> events.Place | None:

@@ -9,7 +9,7 @@ from tailrace.native.runtime.core import ps
 from tailrace.native.runtime.lib import C, ffi, load
 from tailrace.native.runtime.switch import Switch
 from tailrace.native.trace.events import Trace
-from tailrace.native.trace.glass import Glass
+from tailrace.native.trace.glass import glass_of
 from tailrace.native.trace.records import Written, choices_in, nothing_written
 from tailrace.words.errors import Error
 
@@ -93,7 +93,7 @@ def _tries(
     """A try for each of some choices; to the list come those that its choices leave open."""
     if switch.program is None:
         raise TraceError("the switch has no program")
-    glass = Glass(switch.program)
+    glass = glass_of(switch.program)
     core = load()
     made = glass.room(MOST_WORDS)
     if not made:
