@@ -18,12 +18,12 @@ from io import BytesIO
 from pathlib import Path
 
 from finsy.proto import p4r
-from google.protobuf import text_format
 from scapy.error import Scapy_Exception
 from scapy.utils import RawPcapReader
 
 from bench.loop import Loop, one_core, rates
 from bench.result import Result
+from tailrace.controller.entry_files import read_request
 from tailrace.native.compiler import load_program
 from tailrace.native.runtime import Switch, SwitchConfig
 from tailrace.native.server.device import Device, Settings
@@ -33,7 +33,7 @@ from tailrace.p4rt.connection import GrpcConnection
 from tailrace.p4rt.endpoint import run_at_once
 from tailrace.p4rt.programs import Program
 from tailrace.words.errors import Error
-from tailrace.words.files import MOST_BYTES, read_bytes, read_text
+from tailrace.words.files import MOST_BYTES, read_bytes
 
 GROUP = "program, one core"
 GOAL_PACKETS_PER_S = 1e6
@@ -41,8 +41,6 @@ RUNS = 5
 PACKETS = 1_000_000
 TRACED = 1_000
 """Packets of which a run tells all that happens to them."""
-BATCH = 500
-"""Updates in a Write over gRPC, whose messages have 4 MiB at most at simple_switch_grpc."""
 MOST_FRAME_BYTES = 9216
 
 
@@ -66,22 +64,11 @@ class Case:
         Raises:
             OSError: a file cannot be read.
             ProgramError: the program or its P4Info is no good.
-            CaseError: another one is no good.
+            FileError, CaseError: another one is no good.
         """
-        program = programs.load(json.name.removesuffix(".json"), json.parent)
+        program = programs.read(json)
         load_program(program.json, source=str(json))
-        return cls(program, read_entries(entries), read_frames(packets), port)
-
-
-def read_entries(path: Path) -> p4r.WriteRequest:
-    """A WriteRequest from its text. Raises OSError, CaseError."""
-    try:
-        return text_format.Parse(read_text(path), p4r.WriteRequest())
-    except UnicodeDecodeError:
-        problem = "no UTF-8"
-    except text_format.ParseError as error:
-        problem = str(error).partition("\n")[0]
-    raise CaseError(f"{path}: expected a p4.v1.WriteRequest as text: {problem}")
+        return cls(program, read_request(entries), read_frames(packets), port)
 
 
 def read_frames(path: Path) -> list[bytes]:
@@ -129,8 +116,7 @@ def load(address: str, case: Case, device_id: int = 0) -> None:
     try:
         run_at_once(connection.client.become_primary(1))
         run_at_once(connection.client.push(case.program))
-        for first in range(0, len(case.entries.updates), BATCH):
-            run_at_once(connection.client.write(case.entries.updates[first : first + BATCH]))
+        connection.write(case.entries.updates)
     finally:
         connection.close()
 

@@ -19,7 +19,14 @@ from tailrace.cli.start.group import Group, group_of
 COMMANDS = (
     *("run", "compare", "sweep", "paper", "store.results", "report"),
     *("inspect.tables", "inspect.groups", "inspect.paths", "inspect.flows", "inspect.queues"),
-    *("inspect.counters", "inspect.registers", "inspect.diff", "inspect.shell", "inspect.trace"),
+    *(
+        "inspect.counters",
+        "inspect.registers",
+        "inspect.diff",
+        "inspect.shell",
+        "inspect.push",
+        "inspect.trace",
+    ),
     *("explain.topology", "explain.schemes", "explain.declared", "explain.resources", "explain.coverage"),
 )
 """Modules of this package, in the order of the help."""

@@ -42,6 +42,17 @@ SwitchNames = Annotated[
     ),
 ]
 
+ElectionId = Annotated[
+    int,
+    typer.Option(
+        "--election-id",
+        metavar="N",
+        min=1,
+        max=(1 << 64) - 1,
+        help="Higher than others': the right to write.",
+    ),
+]
+
 Plugin = Annotated[
     list[Path] | None,
     typer.Option(

@@ -22,6 +22,8 @@ from tailrace.words.files import MOST_TEXT_BYTES, read_bytes
 from tailrace.words.words import check_text
 
 TIMEOUT_S = 10.0
+BATCH = 500
+"""Updates in a Write, whose messages have 4 MiB at most at simple_switch_grpc."""
 
 
 class Connection(Protocol):
@@ -89,6 +91,15 @@ class GrpcConnection:
     def read(self, entities: Sequence[p4r.Entity]) -> list[p4r.Entity]:
         """Everything that the patterns match, in the order of the switch."""
         return run_at_once(self.client.read(entities))
+
+    def write(self, updates: Sequence[p4r.Update]) -> None:
+        """Carries out updates in their order, as the primary (`client.become_primary`).
+
+        Raises:
+            SwitchError: one was refused; those before its batch are carried out.
+        """
+        for first in range(0, len(updates), BATCH):
+            run_at_once(self.client.write(updates[first : first + BATCH]))
 
     def statistics(self) -> dict[str, Any] | None:
         """What the traffic manager has counted, as the native switch says it (native.server.statistics)."""

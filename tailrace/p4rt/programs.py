@@ -129,17 +129,31 @@ def load(name: str, build: Path | None = None) -> Program:
     Raises:
         ProgramError: a file is missing or no good, or several folders have one of that name.
     """
-    if build is not None:
-        return _read(name, build.absolute())
-    found = [folder for folder in (P4_BUILD, *plugins.builds()) if (folder / f"{name}.json").exists()]
-    if len(found) > 1:
-        raise ProgramError(f"program {name}: there is one in {found[0]}, and one in {found[1]}")
-    return _read(name, found[0] if found else P4_BUILD)
+    if build is None:
+        found = [folder for folder in (P4_BUILD, *plugins.builds()) if (folder / f"{name}.json").exists()]
+        if len(found) > 1:
+            raise ProgramError(f"program {name}: there is one in {found[0]}, and one in {found[1]}")
+        build = found[0] if found else P4_BUILD
+    return read(build / f"{name}.json")
+
+
+def read(json_path: Path, info_path: Path | None = None) -> Program:
+    """A program from its files; read once.
+
+    Args:
+        json_path: the BMv2 JSON.
+        info_path: its P4Info as text; None: NAME.p4info.txtpb beside it.
+
+    Raises:
+        ProgramError: a file is missing or no good.
+    """
+    name = json_path.name.removesuffix(".json")
+    info_path = json_path.with_name(f"{name}.p4info.txtpb") if info_path is None else info_path
+    return _read(name, json_path.absolute(), info_path.absolute())
 
 
 @functools.cache
-def _read(name: str, build: Path) -> Program:
-    info_path, json_path = build / f"{name}.p4info.txtpb", build / f"{name}.json"
+def _read(name: str, json_path: Path, info_path: Path) -> Program:
     try:
         info_text, json = (read_bytes(path, MOST_TEXT_BYTES) for path in (info_path, json_path))
     except OSError as error:

@@ -20,11 +20,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from finsy.proto import p4i
+from finsy.proto import p4i, p4r
 from google.protobuf import text_format
 
 from soak.draw import draw
 from tailrace.controller import runfile
+from tailrace.controller.entry_files import read_request, read_updates
 from tailrace.experiments.backends.job import read_job, write_job
 from tailrace.experiments.faults.parse import parse_fault
 from tailrace.experiments.paper.claims.expect import parse_expectation
@@ -47,6 +48,7 @@ from tailrace.hosts.options.transports import parse_transport
 from tailrace.native.switchd.lossless import parse_buffer, parse_port_watchdog
 from tailrace.native.switchd.lossless import parse_pfc as parse_switch_pfc
 from tailrace.native.switchd.units import parse_depth, parse_rate
+from tailrace.p4rt import programs
 from tailrace.p4rt.connection import load_p4info
 from tailrace.schemes.registry import parse_scheme
 from tailrace.topology import parse_topology
@@ -188,6 +190,16 @@ def _binary_p4info() -> list[bytes]:
     return [*texts, *(text_format.Parse(text, p4i.P4Info()).SerializeToString() for text in texts)]
 
 
+def _entries(path: Path) -> list[p4r.Update]:
+    """Entries by names, for the program that they are for."""
+    return list(read_updates(path, programs.read(ROOT / "tests/programs/build/basic_l3.json").schema))
+
+
+def _write_request() -> list[bytes]:
+    request = p4r.WriteRequest(updates=_entries(ROOT / "examples/router/entries.json"))
+    return [text_format.MessageToString(request).encode()]
+
+
 def _events() -> list[bytes]:
     event = {"event": "link-down", "subject": "leaf1-spine1", "text": "leaf1-spine1: link down", "n": 1}
     return [(json.dumps(event) + "\n").encode() * 2]
@@ -261,6 +273,8 @@ READERS: dict[str, Reader] = {
     "run-file": Reader(runfile.read, _documents(files.RUN_FILE), "run.json"),
     "job": Reader(read_job, _jobs, "job.json"),
     "hosts-job": Reader(read_hosts_job, _documents(results.JOB), "job.json"),
+    "entries": Reader(_entries, _kept("examples/router/*.json"), "x.json"),
+    "write-request": Reader(read_request, _write_request, "x.txtpb"),
     "p4info": Reader(load_p4info, _binary_p4info, "x.txtpb"),
     "kept-runs": Reader(read_lines, _kept("docs/results/*.jsonl", 3), "x.jsonl"),
     "summary": Reader(read_summary, _run("summary.json"), "summary.json"),

@@ -15,8 +15,10 @@ from scapy.utils import wrpcap
 from bench import routes
 from bench.__main__ import main
 from bench.client import route_updates
-from bench.program import CaseError, read_entries, read_frames
+from bench.program import CaseError, read_frames
+from tailrace.controller.entry_files import read_request
 from tailrace.p4rt import programs
+from tailrace.words.errors import FileError
 
 
 def _case(folder: Path, count: int) -> list[str]:
@@ -72,9 +74,9 @@ def test_no_frames(tmp_path: Path) -> None:
 
 
 def test_missing_file(tmp_path: Path) -> None:
-    """What is not there is an OSError, which the command line tells with exit 2."""
-    with pytest.raises(OSError, match="No such file"):
-        read_entries(tmp_path / "none")
+    """What is not there is told with its name."""
+    with pytest.raises(FileError, match="none: No such file"):
+        read_request(tmp_path / "none")
 
 
 @pytest.mark.parametrize("options", [["--program", "a.json"], ["--entries", "a", "--packets", "b"]])

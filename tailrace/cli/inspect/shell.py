@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from tailrace.cli.complete import complete_switch
-from tailrace.cli.options import SourceOptions, with_source
+from tailrace.cli.options import ElectionId, SourceOptions, with_source
 from tailrace.toolchain.artifacts import ROOT
 
 VENV = ".venv-ptf"
@@ -27,16 +27,7 @@ def shell(
     switch: Annotated[
         str, typer.Argument(metavar="SWITCH", help="Its name.", autocompletion=complete_switch)
     ],
-    election_id: Annotated[
-        int,
-        typer.Option(
-            "--election-id",
-            metavar="N",
-            min=1,
-            max=(1 << 64) - 1,
-            help="Higher than others': the right to write.",
-        ),
-    ] = 1,
+    election_id: ElectionId = 1,
     source: SourceOptions,
 ) -> None:
     """Open p4runtime-shell on a switch. It reads beside a running controller; see --election-id for writing.

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`tailrace push`: a program and its entries onto a running switch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tailrace.cli.complete import complete_switch
+from tailrace.cli.options import ElectionId, SourceOptions, with_source
+
+
+@with_source
+def push(
+    *,
+    switch: Annotated[
+        str, typer.Argument(metavar="SWITCH", help="Its name.", autocompletion=complete_switch)
+    ],
+    program: Annotated[
+        Path,
+        typer.Argument(metavar="NAME.json", help="BMv2 JSON; NAME.p4info.txtpb beside it, or --p4info."),
+    ],
+    entries: Annotated[
+        Path | None,
+        typer.Option(
+            "--entries",
+            metavar="FILE",
+            help="Entries by names as JSON (the tutorials' runtime.json), or a p4.v1.WriteRequest as text.",
+            show_default=False,
+        ),
+    ] = None,
+    election_id: ElectionId = 1,
+    source: SourceOptions,
+) -> None:
+    """Load a compiled program into a running switch, and write entries into it.
+
+    What the switch held is gone. It takes being the primary controller for a moment: a switch that has one
+    refuses.
+
+    tailrace push s1 build/basic.json --entries s1-runtime.json --address s1=127.0.0.1:50051
+    """
+    from contextlib import closing
+    from dataclasses import replace
+
+    from tailrace.cli.inspect.network import find
+    from tailrace.cli.inspect.show import source_of
+    from tailrace.controller.entry_files import read_updates
+    from tailrace.p4rt import programs
+    from tailrace.p4rt.connection import GrpcConnection
+    from tailrace.p4rt.endpoint import run_at_once
+    from tailrace.p4rt.errors import ProgramError
+    from tailrace.words import SpecError
+
+    try:
+        found = programs.read(program, source.p4info)
+    except ProgramError as error:
+        raise SpecError(str(error)) from error
+    updates = [] if entries is None else read_updates(entries, found.schema)
+    nodes = find(replace(source_of(source), p4info=None)).select((switch,))
+    if len(nodes) != 1:
+        raise SpecError(f"{switch} means {len(nodes)} switches; name one")
+    connection = nodes[0].connection
+    assert isinstance(connection, GrpcConnection), "nodes of the command line are reached by gRPC"
+    with closing(connection):
+        run_at_once(connection.client.become_primary(election_id))
+        run_at_once(connection.client.push(found))
+        connection.write(updates)
+    typer.echo(f"{nodes[0].name}: {found.name}, {len(updates)} entries")
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command."""
+    app.command("push", rich_help_panel="Look")(push)
