@@ -72,6 +72,7 @@ def _task(file: PaperFile, scale: str, case: Case, scheme: Scheme, value: str, s
     for layer in (
         *(file.experiment, file.scale.of(scale).experiment),
         *(case.experiment, case.of(scale), scheme.experiment, scheme.of(scale)),
+        scheme.cases.get(case.name, Settings()),
     ):
         settings |= given(layer)
     where = " ".join(filter(None, (case.name, scheme.label)))

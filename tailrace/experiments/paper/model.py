@@ -8,7 +8,7 @@
     [experiment]                            # keys of experiment files, for every run
     [scale.small]                           # experiment = {...}, seeds, reductions, values = {gap = [...]}
     [[case]]                                # name, title, experiment, small, paper, options: one traffic
-    [[scheme]]                              # label, experiment, small, paper, takes, over, tune = {...}
+    [[scheme]]                              # label, experiment, small, paper, cases, takes, over, tune
     [grid]                                  # a scheme for every combination of `values`; others are beside it
     [[claim]]                               # kind, text, value, expect, paper, why or reason
     [reasons]                               # explanations that several claims share, by name
@@ -112,8 +112,9 @@ class Tune(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Scheme(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A scheme as it is compared; `experiment` holds its words and what else it needs.
 
-    `small` and `paper` change it at one size. `takes` are the options of cases that its words can have.
-    `over` is the scheme over which it is shown, where that is not the file's `base`.
+    `small` and `paper` change it at one size, `cases` in single cases, by their names. `takes` are the
+    options of cases that its words can have. `over` is the scheme over which it is shown, where that is
+    not the file's `base`.
     """
 
     label: str
@@ -121,6 +122,7 @@ class Scheme(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tune: Tune | None = None
     small: Settings = Settings()
     paper: Settings = Settings()
+    cases: dict[str, Settings] = {}
     takes: list[str] | None = None
     over: str = ""
 
@@ -334,6 +336,9 @@ def _check(file: PaperFile) -> None:
     for number, case in enumerate(file.case):
         _one_of(f"case[{number}].only", case.only, ("", *SCALES))
     _unique("scheme", [scheme.label for scheme in file.scheme])
+    for number, scheme in enumerate(file.scheme):
+        for name in scheme.cases:
+            _one_of(f"scheme[{number}].cases", name, [case.name for case in file.case])
     _unique("panel", [panel.name for panel in file.panel])
     if file.kind == "runs" and not (file.grid or file.scheme):
         raise KeyProblemError("scheme", "missing; expected schemes or a grid")

@@ -143,6 +143,17 @@ def test_schemes_beside_a_grid(tmp_path: Path) -> None:
     assert words == [f"letflow:hf2t={percentile},max_thr=40,gap=50us,min_thr=5" for percentile in (97, 99)]
 
 
+def test_a_scheme_changes_in_a_case(tmp_path: Path) -> None:
+    """There it runs other words under its own name; elsewhere its own."""
+    path = tmp_path / "it.toml"
+    other = '[[case]]\nname = "two"\nsmall = { workload = "permutation:size=1KiB" }\n'
+    changed = 'takes = ["gap"]\ncases = { two = { scheme = "letflow:seed=3" } }'
+    path.write_text(BESIDE.replace("[[scheme]]", f"{other}[[scheme]]", 1).replace('takes = ["gap"]', changed))
+    found = [bar for bar in bars(read_paper_file(path), "small") if bar.label == "alone"]
+    words = {bar.case: task.experiment.scheme for bar in found for tasks in bar.tasks.values() for task in tasks}
+    assert words == {"one": "letflow:gap=50us", "two": "letflow:seed=3"}
+
+
 def test_claims_share_a_reason(tmp_path: Path) -> None:
     """It is told of those that differ, and a claim's own explanation is not replaced."""
     path = tmp_path / "it.toml"
@@ -213,6 +224,11 @@ def test_claims_share_a_reason(tmp_path: Path) -> None:
             'expect = "> 0"',
             'expect = "> 0"\nreason = "a"\nwhy = "b"\n[reasons]\na = "c"',
             r"key 'claim\[0\]\.reason': there is a why, too",
+        ),
+        (
+            "[[scheme]]",
+            "[[scheme]]\ncases = { two = { scheme = 'ecmp' } }",
+            r"key 'scheme\[0\]\.cases': expected one of 'one', found 'two'",
         ),
         ("[experiment]", "[experiment", "not TOML"),
     ],
