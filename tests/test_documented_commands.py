@@ -5,11 +5,10 @@ those that look at a network look at one.
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,6 +18,7 @@ from tailrace.cli.main import main
 from tailrace.controller import runfile
 from tailrace.controller.runfile import RunFile, RunSwitch
 from tailrace.experiments.errors import RunError
+from tailrace.experiments.paper.document import read_document
 from tailrace.experiments.plan import defaults
 from tailrace.topology import parse_topology
 from tests import long
@@ -196,35 +196,15 @@ def test_a_report_of_what_ran(folder: Path) -> None:
         assert main(words) == 0
 
 
-def test_the_table_over_all_systems_is_that_of_its_figure() -> None:
-    """README's rows beside docs/img/common.json, which `tailrace compare common --scale paper` wrote."""
-    document = json.loads((ROOT / "docs/img/common.json").read_text())
-    transports = {run["label"]: run["transport"] for run in document["runs"]}
-    columns = [
-        ("slowdown_mean", "{:.2f}", 1),
-        ("slowdown_p99", "{:.1f}", 1),
-        ("fct_mean_ns", "{:.2f}", 1e6),
-        ("fct_p99_ns", "{:.1f}", 1e6),
-        ("out_of_order_share", "{:.2f}", 0.01),
-        ("pauses", "{:,.0f}", 1),
-    ]
-    rows = []
-    for row in document["over_seeds"]:
-        ratio = row["ratios"]["fct_mean_ns"]
-        told = (
-            "none" if ratio.get("low", 1) <= 1 <= ratio.get("high", 1) else with_interval(ratio, "{:.2f}", 1)
-        )
-        cells = [with_interval(row["measured"][name], layout, unit) for name, layout, unit in columns]
-        cells.insert(3, "1" if row["label"] == "ecmp" else told)
-        rows.append([row["label"], transports[row["label"]], *cells])
-    table = (ROOT / "README.md").read_text().partition("| scheme | transport |")[2].partition("\n\n")[0]
-    said = [[cell.strip(" *") for cell in line.strip("|").split("|")] for line in table.splitlines()[2:]]
-    assert said == rows
-
-
-def with_interval(found: Mapping[str, float], layout: str, unit: float) -> str:
-    """A mean, and its interval where that shows in so many digits."""
-    value, low, high = (
-        layout.format(found.get(end, found["value"]) / unit) for end in ("value", "low", "high")
-    )
-    return value if low == high else f"{value} ({low} to {high})"
+def test_the_lines_over_all_systems_are_those_of_their_figure() -> None:
+    """README's ratios beside docs/results/common, which `tailrace paper common` wrote."""
+    document = read_document(ROOT / "docs" / "results" / "common" / "common_1_all.json")
+    cells = {cell.label: cell for cell in document.cells}
+    section = (ROOT / "README.md").read_text("utf-8").partition("## All of them")[2].partition("\n## ")[0]
+    told = re.findall(r"([a-z][a-z0-9+ -]*?) (\d+\.\d\d) \((\d+\.\d\d) to (\d+\.\d\d)\)", section)
+    assert len(told) == 8
+    for words, *numbers in told:
+        label = max((label for label in cells if words.endswith(label)), key=len)
+        assert numbers == [f"{number:.2f}" for number in cells[label].ratios["slowdown_mean"]], label
+    assert f"all {len(cells)} rows" in section
+    assert all(cells[label].metrics["out_of_order"] == 0 for label in ("flowcut", "flowcut nic"))
