@@ -59,6 +59,10 @@ class _Packet:
     """Steps of externs, which come behind the statement that has them."""
 
 
+Told = Sequence[tuple[int, events.Event]]
+"""Steps in the order of time, each with the number of its packet; of a copy not what follows."""
+
+
 class Reader:
     """Makes steps of records, of one program."""
 
@@ -88,11 +92,18 @@ class Reader:
         self._packet = _Packet(Content(places))
         """Whose record is read."""
 
-    def steps(self, words: Sequence[int]) -> tuple[events.Event, ...]:
+    def told(self, words: Sequence[int]) -> Told:
+        """The steps of the packet with number 1, and of its copies, in the order of time."""
+        found = list(self.feed(words))
+        self._packets.clear()
+        return found
+
+    @staticmethod
+    def nested(told: Told) -> tuple[events.Event, ...]:
         """The steps of the packet with number 1; those of its copies stand in it."""
         found: dict[int, list[events.Event]] = {}
         copies: list[tuple[int, int]] = []
-        for number, step in self.feed(words):
+        for number, step in told:
             steps = found.setdefault(number, [])
             if isinstance(step, events.Copy):
                 copies.append((number, len(steps)))
@@ -101,11 +112,10 @@ class Reader:
         for number, at in sorted(copies, key=lambda c: -cast(events.Copy, found[c[0]][c[1]]).packet):
             copy = cast(events.Copy, found[number][at])
             found[number][at] = structs.replace(copy, steps=tuple(found.get(copy.packet, ())))
-        self._packets.clear()
         return tuple(found.get(1, ()))
 
     def feed(self, words: Sequence[int]) -> Iterator[tuple[int, events.Event]]:
-        """The steps that some records tell, each with the number of its packet; of a copy not what follows.
+        """The steps that some records tell, as of `Told`.
 
         No packet is within a stage where the records end. Packets are known from when they enter until they
         leave; of those that are not nothing is told.

@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from tailrace.native.runtime.core import ps
 from tailrace.native.runtime.lib import C, ffi, load
 from tailrace.native.runtime.switch import Switch
 from tailrace.native.trace.events import Trace
 from tailrace.native.trace.glass import glass_of
-from tailrace.native.trace.records import Written, choices_in, nothing_written
+from tailrace.native.trace.records import Told, Written, choices_in, nothing_written
 from tailrace.words.errors import Error
 
 MOST_WORDS = 1 << 18
@@ -31,6 +32,19 @@ _PROBLEMS = {
 
 class TraceError(Error):
     """A packet cannot be traced; one line for the user."""
+
+
+class Tried(NamedTuple):
+    """A trace, and its steps once more in the order of time, over all copies."""
+
+    trace: Trace
+    told: Told
+
+
+NUMBER = C.TR_GLASS_SPAN + 1
+"""A choice of `random` among more numbers than are tried: this and more is the number itself, so far above the
+lowest one.
+"""
 
 
 def try_packet(
@@ -55,6 +69,19 @@ def try_packet(
         TraceError: no program, no such port, or no memory.
         ProgramError: the program cannot be compiled for this.
     """
+    return try_in_order(switch, port, data, at_ns=at_ns, choices=choices, written=written).trace
+
+
+def try_in_order(
+    switch: Switch,
+    port: int,
+    data: bytes,
+    *,
+    at_ns: int = 0,
+    choices: Sequence[int] = (),
+    written: Written = nothing_written,
+) -> Tried:
+    """The same, with the order of time. Raises as `try_packet`."""
     return next(_tries(switch, port, data, at_ns, written, [tuple(choices)]))
 
 
@@ -76,8 +103,8 @@ def outcomes(
         TraceError: as for `try_packet`.
     """
     waiting: list[tuple[int, ...]] = [()]
-    for n, trace in enumerate(_tries(switch, port, data, at_ns, written, waiting)):
-        yield trace
+    for n, tried in enumerate(_tries(switch, port, data, at_ns, written, waiting)):
+        yield tried.trace
         if n + 1 >= most:
             return
 
@@ -89,7 +116,7 @@ def _tries(
     at_ns: int,
     written: Written,
     waiting: list[tuple[int, ...]],
-) -> Iterator[Trace]:
+) -> Iterator[Tried]:
     """A try for each of some choices; to the list come those that its choices leave open."""
     if switch.program is None:
         raise TraceError("the switch has no program")
@@ -122,13 +149,14 @@ def _tries(
             raise TraceError(f"port {port}: {_PROBLEMS[code]}")
         words = core.tr_glass_words(made, n, cut)
         raw = ffi.unpack(words, n[0]) if n[0] else []
-        steps = reader.steps(raw)
+        steps = reader.told(raw)
         for other in _left_open(choices_in(raw), len(choices)):
             if len(waiting) >= MOST_OUTCOMES:
                 break
             waiting.append(other)
         told += len(raw)
-        yield Trace(program=glass.program.model.name, steps=steps, cut=bool(cut[0]))
+        name = glass.program.model.name
+        yield Tried(Trace(program=name, steps=reader.nested(steps), cut=bool(cut[0])), steps)
 
 
 def _left_open(taken: Sequence[tuple[int, int]], first: int) -> Iterator[tuple[int, ...]]:

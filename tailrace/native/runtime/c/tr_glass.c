@@ -42,7 +42,7 @@ struct tr_glass {
     uint32_t n_kept, kept_room;
     uint8_t *bytes;
     uint32_t n_bytes, bytes_room;
-    const uint32_t *choices;
+    const uint64_t *choices;
     uint32_t n_choices, chosen;
 };
 
@@ -278,15 +278,23 @@ static void put_back(tr_glass *g)
 
 /* ---- choices ---- */
 
+/* The outcome of the next choice that a try asks for; UINT64_MAX: none. */
+static uint64_t asked_for(const tr_switch *s, const tr_pkt *p)
+{
+    const tr_glass *g = s->glass;
+    if (!g || !g->trying || !p->mark || g->chosen >= g->n_choices)
+        return UINT64_MAX;
+    return g->choices[g->chosen];
+}
+
 uint32_t tr_choose(tr_switch *s, const tr_pkt *p, enum tr_choice what,
                    uint32_t n, uint32_t natural)
 {
     tr_glass *g = s->glass;
     if (!g || !p->mark || n < 2)
         return natural;
-    uint32_t taken = natural;
-    if (g->trying && g->chosen < g->n_choices && g->choices[g->chosen] < n)
-        taken = g->choices[g->chosen];
+    uint64_t asked = asked_for(s, p);
+    uint32_t taken = asked < n ? (uint32_t)asked : natural;
     g->chosen++;
     TR_SEE_ALWAYS(s, p, TR_SEEN_CHOICE, what, n, taken);
     return taken;
@@ -348,9 +356,12 @@ uint64_t tr_see_random(tr_switch *s, const tr_pkt *p, uint64_t lo, uint64_t hi)
     else if (span) {
         /* some of many, as far apart as can be; the one that comes by itself
          * is the last */
+        uint64_t asked = asked_for(s, p);
         uint32_t at = tr_choose(s, p, TR_CHOICE_RANDOM, TR_GLASS_SPAN + 1,
                                 TR_GLASS_SPAN);
-        if (at < TR_GLASS_SPAN)
+        if (asked > TR_GLASS_SPAN && asked - TR_GLASS_SPAN - 1 <= span)
+            value = lo + (asked - TR_GLASS_SPAN - 1);
+        else if (at < TR_GLASS_SPAN)
             value = lo + (uint64_t)((tr_u128)span * at / (TR_GLASS_SPAN - 1));
     }
     const uint64_t words[] = {TR_SEEN_RANDOM, lo, hi, value};
@@ -548,7 +559,7 @@ static int try_frame(tr_switch *s, tr_glass *g, const tr_program *plain,
 
 int tr_glass_try(tr_switch *s, tr_glass *g, const tr_program *plain,
                  const tr_program *glass, uint32_t port, const uint8_t *data,
-                 uint32_t len, uint64_t now_ps, const uint32_t *choices,
+                 uint32_t len, uint64_t now_ps, const uint64_t *choices,
                  uint32_t n)
 {
     if (n > MOST_CHOICES)

@@ -91,10 +91,12 @@ void tr_glass_free(tr_glass *g);
  * plain: the program that the switch has; glass: the same compiled with
  * TR_GLASS. choices: outcomes
  * of the first n choices, in order; later ones come as they would by themselves.
+ * Of a number of a span of more than TR_GLASS_SPAN, TR_GLASS_SPAN + 1 and more
+ * is the number itself: so far above the lowest one.
  * TR_OK, TR_EINVAL (another program), TR_ERANGE or TR_ENOMEM. */
 int tr_glass_try(tr_switch *s, tr_glass *g, const tr_program *plain,
                  const tr_program *glass, uint32_t port, const uint8_t *data, uint32_t len,
-                 uint64_t now_ps, const uint32_t *choices, uint32_t n);
+                 uint64_t now_ps, const uint64_t *choices, uint32_t n);
 /* From now on every packet that comes in is told of, where `told`, and its
  * copies; what packets use is counted in any case. NULL: none any more. It ends by itself when the switch gets another program. TR_EINVAL:
  * another program. */
