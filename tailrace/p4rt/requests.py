@@ -15,13 +15,14 @@ text -> JSON as native.server.statistics has it. Switches of others do not know 
 
 
 TRACE = ("tailrace.Trace", "Try")
-"""Service and method beside P4Runtime: a `TraceRequest` as JSON -> a stream of `native.trace.Trace`, as JSON.
-Switches of others do not know it.
+"""Service and method beside P4Runtime: a `TraceRequest` as JSON -> a stream of `native.trace.Trace`, as JSON,
+and where it asks for them `TraceNeeds`. Switches of others do not know it.
 """
 
 
 class TraceRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a switch would do with a packet that came in by a port; `every`: each way it could take.
+    """What a switch would do with a packet that came in by a port; `every`: each way it could take, `needs`:
+    of the one that it would take now also what it needs to be repeated elsewhere.
 
     `frame` is in base 16.
     """
@@ -30,6 +31,26 @@ class TraceRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     port: int
     frame: str
     every: bool = False
+    needs: bool = False
+
+
+class TraceNeeds(msgspec.Struct, frozen=True):
+    """What another switch needs for the same trace.
+
+    program: SHA-256 of the p4_device_config, in base 16
+    time_ns: of the switch, when the packet came in; a tick of its time stamps is `tick_ns`
+    entities: each a p4.v1.Entity, as octets; in the order in which they can be written
+    choices: outcomes, as native.trace.trying takes them
+    """
+
+    program: str
+    time_ns: int
+    tick_ns: int
+    cpu_port: int | None
+    drop_port: int
+    priority_queues: int
+    entities: tuple[bytes, ...]
+    choices: tuple[int, ...]
 
 
 def election_of(message: p4r.Uint128) -> int:

@@ -8,6 +8,7 @@ switch.
 
 from __future__ import annotations
 
+import hashlib
 import logging
 from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -29,8 +30,11 @@ from tailrace.native.server.packetio import PacketIo
 from tailrace.native.server.reconcile import transfer
 from tailrace.native.server.state import Result, State
 from tailrace.native.server.statistics import statistics
+from tailrace.native.server.touched import Touched
+from tailrace.native.trace import TraceError
 from tailrace.native.trace.coverage import Entry as EntryUse
-from tailrace.p4rt.requests import election_of
+from tailrace.native.trace.records import Told
+from tailrace.p4rt.requests import TraceNeeds, election_of
 from tailrace.p4rt.status import Code, P4RtError, invalid, not_found
 
 API_VERSION = "1.5.0"
@@ -459,6 +463,26 @@ class Device:
         if self._live is None:
             return ""
         return described(self._live.state, self._live.prepared.config.p4info, kind, name, handle)
+
+    def needs(self, told: Told, now_ns: int) -> TraceNeeds:
+        """What another switch needs for the same trace as one of what packets meet.
+
+        Raises:
+            TraceError: the state has changed since, or has something that cannot be said.
+        """
+        if self._live is None:
+            raise TraceError("the switch has no program")
+        touched, config = Touched(self._live.state, told), self._switch.config
+        return TraceNeeds(
+            program=hashlib.sha256(self._live.prepared.config.p4_device_config).hexdigest(),
+            time_ns=now_ns,
+            tick_ns=config.tick_ns,
+            cpu_port=config.cpu_port,
+            drop_port=config.drop_port,
+            priority_queues=config.priority_queues,
+            entities=tuple(entity.SerializeToString() for entity in touched.entities),
+            choices=tuple(touched.choices),
+        )
 
     def entries_hit(self, was_hit: Callable[[int, int], bool]) -> Iterator[EntryUse]:
         """The entries of what packets meet, and whether one was hit (native.trace.coverage)."""

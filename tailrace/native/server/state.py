@@ -80,7 +80,7 @@ class State:
         self.meters = Meters(schema.meters, context)
         self.registers = Registers(schema.registers, context)
         self._value_sets = ValueSets(schema, context)
-        self._replication = Replication(context)
+        self.replication = Replication(context)
         self._writers = self._make_writers()
         self._readers = self._make_readers()
 
@@ -96,7 +96,7 @@ class State:
             "value_set_entry": lambda k, e, u: self._value_sets.write(k, e.value_set_entry, u),
             "digest_entry": lambda k, e, u: self.digests.write(k, e.digest_entry, u),
             "packet_replication_engine_entry": (
-                lambda k, e, u: self._replication.write(k, e.packet_replication_engine_entry, u)
+                lambda k, e, u: self.replication.write(k, e.packet_replication_engine_entry, u)
             ),
         }
 
@@ -143,8 +143,8 @@ class State:
                 lambda e: self.digests.demand(e.digest_entry),
             ),
             "packet_replication_engine_entry": (
-                lambda e, out: self._replication.read(e.packet_replication_engine_entry, out),
-                lambda e: self._replication.demand(e.packet_replication_engine_entry),
+                lambda e, out: self.replication.read(e.packet_replication_engine_entry, out),
+                lambda e: self.replication.demand(e.packet_replication_engine_entry),
             ),
         }
 
@@ -461,7 +461,7 @@ class State:
         """Applies the status of a port to groups and replicas that depend on it."""
         for profile in self.profiles.values():
             profile.port_changed(port)
-        self._replication.port_changed(port)
+        self.replication.port_changed(port)
 
     def idle(self, now_ns: int, most: int = MAX_IDLE) -> list[p4r.TableEntry]:
         """Entries that were not hit for their timeout, each again only after another timeout.

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import binascii
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from concurrent.futures import Executor
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import grpc
 import grpc.aio
@@ -19,14 +19,16 @@ import msgspec
 from tailrace.native.compiler.errors import ProgramError
 from tailrace.native.runtime.lib import C
 from tailrace.native.server.device import Device
-from tailrace.native.trace import Trace, TraceError, outcomes, try_packet
-from tailrace.p4rt.requests import TRACE, TraceRequest
+from tailrace.native.trace import Trace, TraceError, outcomes
+from tailrace.native.trace.trying import try_in_order
+from tailrace.p4rt.requests import TRACE, TraceNeeds, TraceRequest
 from tailrace.words.text import one_line
 
 _MOST_REQUEST_BYTES = 2 * C.TR_MAX_FRAME + 1024
 _LOOP_S = 10.0
 """Longest wait for the loop, which may have ended with the server."""
 _END = object()
+_T = TypeVar("_T")
 
 
 class TraceService:
@@ -63,31 +65,39 @@ class TraceService:
             raise AssertionError("abort returned")
         async with self._one:
             try:
-                async for trace in self._traces(device, request, frame):
-                    yield msgspec.json.encode(trace)
+                async for found in self._found(device, request, frame):
+                    yield msgspec.json.encode(found)
             except (TraceError, ProgramError) as error:
                 await context.abort(grpc.StatusCode.FAILED_PRECONDITION, one_line(str(error)))
 
-    async def _traces(self, device: Device, request: TraceRequest, frame: bytes) -> AsyncIterator[Trace]:
+    async def _found(
+        self, device: Device, request: TraceRequest, frame: bytes
+    ) -> AsyncIterator[Trace | TraceNeeds]:
         loop = asyncio.get_running_loop()
 
-        def written(kind: Literal["entry", "member", "group"], name: str, handle: int) -> str:
-            async def described() -> str:
-                return device.described(kind, name, handle)
+        def in_loop(ask: Callable[[], _T]) -> _T:
+            async def asked() -> _T:
+                return ask()
 
             # the entities belong to the loop's thread
-            return asyncio.run_coroutine_threadsafe(described(), loop).result(_LOOP_S)
+            return asyncio.run_coroutine_threadsafe(asked(), loop).result(_LOOP_S)
 
-        def made() -> Iterator[Trace]:
+        def written(kind: Literal["entry", "member", "group"], name: str, handle: int) -> str:
+            return in_loop(lambda: device.described(kind, name, handle))
+
+        def made() -> Iterator[Trace | TraceNeeds]:
             switch, now_ns = device.running()
             if request.every:
                 yield from outcomes(switch, request.port, frame, at_ns=now_ns, written=written)
-            else:
-                yield try_packet(switch, request.port, frame, at_ns=now_ns, written=written)
-
-        traces = made()
-        while True:
-            trace = await loop.run_in_executor(self._executor, next, traces, _END)
-            if not isinstance(trace, Trace):
                 return
+            trace, told = try_in_order(switch, request.port, frame, at_ns=now_ns, written=written)
             yield trace
+            if request.needs:
+                yield in_loop(lambda: device.needs(told, now_ns))
+
+        found = made()
+        while True:
+            one = await loop.run_in_executor(self._executor, next, found, _END)
+            if not isinstance(one, Trace | TraceNeeds):
+                return
+            yield one

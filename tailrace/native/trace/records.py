@@ -41,6 +41,9 @@ _STAGES: tuple[events.Stage, ...] = ("parser", "verify", "ingress", "egress", "u
 _COLOURS: tuple[Literal["green", "yellow", "red"], ...] = ("green", "yellow", "red")
 _CHOICES: tuple[Literal["member", "colour", "random"], ...] = ("member", "colour", "random")
 _LEVELS: tuple[Literal["trace", "info", "warning", "error"], ...] = ("trace", "info", "warning", "error")
+IN_VALUE_SET = "in "
+"""Before the name of a value set, as the case of a select."""
+
 _NO_INDEX = (1 << 64) - 1
 
 
@@ -263,7 +266,7 @@ class Reader:
             return events.Select(key=tuple(key), case="default", next=state.default)
         case = state.transitions[w[0]]
         if case.vset is not None:
-            shown = f"in {self._model.vsets[case.vset].name}"
+            shown = IN_VALUE_SET + self._model.vsets[case.vset].name
         else:
             shown = ", ".join(
                 "_"

@@ -42,8 +42,8 @@ class Tried(NamedTuple):
 
 
 NUMBER = C.TR_GLASS_SPAN + 1
-"""A choice of `random` among more numbers than are tried: this and more is the number itself, so far above the
-lowest one.
+"""A choice of `random` among more numbers than are tried: this and more is the number itself, so far above
+the lowest one.
 """
 
 

@@ -14,7 +14,6 @@ from google.protobuf import descriptor_pb2, message_factory
 from google.protobuf.message import DecodeError
 from google.protobuf.unknown_fields import UnknownFieldSet
 
-from tailrace.native.server.entities.actions import ActionSpec
 from tailrace.p4rt.status import invalid
 
 NUMBER = 5
@@ -55,8 +54,8 @@ def read_group_action(message: p4r.ActionProfileActionSet, what: str) -> p4r.Act
     return action if found.HasField("group_action") else None
 
 
-def write_group_action(action: ActionSpec, message: p4r.ActionProfileActionSet) -> None:
-    """Writes a group_action in canonical form into a message that has none."""
+def write_group_action(action: p4r.Action, message: p4r.ActionProfileActionSet) -> None:
+    """Writes a group_action into a message that has none."""
     alone = _GroupActionSet()
-    action.fill_action(alone.group_action)
+    alone.group_action.CopyFrom(action)
     message.MergeFromString(alone.SerializeToString())

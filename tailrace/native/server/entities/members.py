@@ -143,4 +143,6 @@ class OneShotSpec(IndirectSpec):
             item.weight = weighted.weight
             weighted.watch.fill(item)
         if self.first is not None:
-            write_group_action(self.first, action_set)
+            first = p4r.Action()
+            self.first.fill_action(first)
+            write_group_action(first, action_set)

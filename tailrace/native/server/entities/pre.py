@@ -209,6 +209,26 @@ class Replication:
                 if any(len(plan.ports) > 1 and port in dict(plan.ports) for plan in value.replicas):
                     self._program(key, value)
 
+    def in_force(self, asked: p4r.PacketReplicationEngineEntry) -> p4r.PacketReplicationEngineEntry | None:
+        """A group or session as packets meet it, each copy with the port that gets it, or None."""
+        groups = asked.WhichOneof("type") == "multicast_group_entry"
+        if groups:
+            stored = self._groups.get(asked.multicast_group_entry.multicast_group_id)
+        else:
+            stored = self._sessions.get(asked.clone_session_entry.session_id)
+        if stored is None:
+            return None
+        found = p4r.PacketReplicationEngineEntry()
+        found.CopyFrom(stored.message)
+        replicas = (found.multicast_group_entry if groups else found.clone_session_entry).replicas
+        del replicas[:]
+        for plan in stored.replicas:
+            copy = plan.effective(self._context)
+            replicas.add(egress_port=copy.port, instance=copy.instance)
+        if groups:
+            found.multicast_group_entry.ClearField("metadata")
+        return found
+
     def demand(self, message: p4r.PacketReplicationEngineEntry) -> int:
         """How many entities a request of a Read names, counting replicas as such."""
         group, session = (

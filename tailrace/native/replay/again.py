@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A saved trace once more, on a native switch that is made for it in this process; and how outcomes differ."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+
+from finsy.proto import p4i, p4r
+
+from tailrace.native.compiler import Program, ProgramError, load_program
+from tailrace.native.replay.document import Frame, Outcome, Saved
+from tailrace.native.runtime import StateError, Switch, SwitchConfig
+from tailrace.native.server.context import DELETE, INSERT, MODIFY
+from tailrace.native.server.device import Device, Settings
+from tailrace.native.trace import Trace, TraceError, try_packet
+from tailrace.p4rt.status import P4RtError
+from tailrace.words import SpecError
+
+_ONLY_MODIFIED = ("register_entry", "meter_entry", "value_set_entry")
+
+
+def run(saved: Saved) -> Trace:
+    """What a switch with no more than what was saved does with the packet.
+
+    Raises:
+        SpecError: the program or an entity is no good; begins with the key.
+        ProgramError: the program cannot be compiled on this machine.
+    """
+    document = saved.document
+    settings = document.switch
+    config = SwitchConfig(
+        cpu_port=settings.cpu_port,
+        drop_port=settings.drop_port,
+        priority_queues=settings.priority_queues,
+        tick_ns=settings.tick_ns,
+    )
+    try:
+        with Switch(None, config) as switch:
+            device = Device(
+                switch, Settings(bmv2_compat=True), lambda: settings.time_ns, _compiled(document.program.name)
+            )
+            _push(device, saved)
+            for key, update in updates(saved, _entries(device)):
+                _write(device, key, update)
+            return try_packet(
+                switch,
+                document.packet.port,
+                document.packet.data,
+                at_ns=settings.time_ns,
+                choices=document.choices,
+            )
+    except (StateError, TraceError) as error:
+        raise SpecError(f"switch: {error}") from None
+
+
+def _compiled(name: str) -> Callable[[bytes], Program]:
+    def compiled(text: bytes) -> Program:
+        return load_program(text, source=name)
+
+    return compiled
+
+
+def _push(device: Device, saved: Saved) -> None:
+    config = p4r.ForwardingPipelineConfig(p4_device_config=saved.json)
+    config.p4info.CopyFrom(alone(saved.p4info))
+    try:
+        prepared = device.prepare_config(config)
+        device.configure(p4r.SetForwardingPipelineConfigRequest.VERIFY_AND_COMMIT, prepared)
+    except (P4RtError, ProgramError) as error:
+        raise SpecError(f"program: {error}") from None
+
+
+def _entries(device: Device) -> list[p4r.Entity]:
+    """Those that the program brings along."""
+    asked = p4r.ReadRequest(entities=[p4r.Entity(table_entry=p4r.TableEntry())])
+    return [entity for response in device.read(asked)[0] for entity in response.entities]
+
+
+def _write(device: Device, key: str, update: p4r.Update) -> None:
+    try:
+        (result,) = device.write(p4r.WriteRequest(updates=[update]))
+    except P4RtError as error:
+        result = error
+    if result is not None:
+        raise SpecError(f"{key}: {result.message}")
+
+
+# ---- what is the same for all switches ----
+
+
+def alone(info: p4i.P4Info) -> p4i.P4Info:
+    """P4Info without what annotations say of fields: they refer to entries, of which only some are there."""
+    found = p4i.P4Info()
+    found.CopyFrom(info)
+    fields = [field for table in found.tables for field in table.match_fields]
+    for one in (*fields, *(param for action in found.actions for param in action.params)):
+        one.ClearField("annotations")
+        one.ClearField("structured_annotations")
+    return found
+
+
+def updates(saved: Saved, there: Sequence[p4r.Entity]) -> Iterator[tuple[str, p4r.Update]]:
+    """What makes a switch that has just got the program one that does the same, each with its key.
+
+    Args:
+        there: the entries that it has already; those that are not constant may have been deleted where the
+            trace is from.
+    """
+    for entity in there:
+        if not entity.table_entry.is_const and not entity.table_entry.is_default_action:
+            yield "program", p4r.Update(type=DELETE, entity=entity)  # type: ignore[arg-type]
+    for at, entity in enumerate(saved.entities):
+        modified = entity.WhichOneof("entity") in _ONLY_MODIFIED or entity.table_entry.is_default_action
+        kind = MODIFY if modified else INSERT
+        yield f"entities[{at}]", p4r.Update(type=kind, entity=entity)  # type: ignore[arg-type]
+
+
+def differences(expected: Outcome, found: Outcome, *, reasons: bool) -> Iterator[str]:
+    """Each difference in a line; the order of frames does not count.
+
+    Args:
+        reasons: those of drops count.
+    """
+    for missing, frames in (
+        (True, _less(expected.sent, found.sent)),
+        (False, _less(found.sent, expected.sent)),
+    ):
+        for frame in frames:
+            shown = f"port {frame.port}: {frame.frame or 'an empty frame'}"
+            yield f"missing: {shown}" if missing else f"not expected: {shown}"
+    if reasons:
+        for reason in (Counter(expected.dropped) - Counter(found.dropped)).elements():
+            yield f"missing: dropped: {reason}"
+        for reason in (Counter(found.dropped) - Counter(expected.dropped)).elements():
+            yield f"not expected: dropped: {reason}"
+
+
+def _less(these: Sequence[Frame], those: Sequence[Frame]) -> list[Frame]:
+    return list((Counter(these) - Counter(those)).elements())

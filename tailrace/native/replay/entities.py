@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Entities of P4Runtime by name, as a saved trace has them.
+
+Octets are texts in base 16 that begin with `0x`; a value of type bit<W> is a number, most significant octet
+first. A match field without a name, as of most value sets, is called by its id.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, TypeVar
+
+import msgspec
+from msgspec import Meta
+
+Octets = Annotated[
+    str,
+    Meta(
+        pattern=r"^0x([0-9a-f]{2}){1,512}$",
+        description='octets in base 16, such as "0x0a00", at most 512 of them',
+    ),
+]
+Name = Annotated[
+    str, Meta(min_length=1, max_length=512, description="a name of P4Info, of at most 512 characters")
+]
+Id = Annotated[int, Meta(ge=0, lt=1 << 32, description="a number of 32 bits")]
+Size = Annotated[int, Meta(ge=0, lt=1 << 31, description="a whole number below 2^31")]
+Rate = Annotated[int, Meta(ge=0, le=(1 << 63) - 1, description="a whole number below 2^63")]
+
+
+class _Said(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What all are."""
+
+
+class Match(_Said, frozen=True, omit_defaults=True):
+    """A field of a key: `value` alone, with `prefix` bits, or with a `mask`; or from `low` to `high`."""
+
+    value: Octets | None = None
+    mask: Octets | None = None
+    prefix: Size | None = None
+    low: Octets | None = None
+    high: Octets | None = None
+
+
+Key = dict[Name, Match]
+
+
+class Call(_Said, frozen=True):
+    """An action with its arguments by name."""
+
+    action: Name
+    arguments: dict[Name, Octets] = {}
+
+
+class Weighted(_Said, frozen=True):
+    """An action of a set that belongs to an entry; `weight` 0 where the program allows none."""
+
+    call: Call
+    weight: Size = 0
+
+
+class Rates(_Said, frozen=True, omit_defaults=True):
+    """Of a meter, in units and units/s."""
+
+    cir: Rate
+    cburst: Rate
+    pir: Rate
+    pburst: Rate
+    eburst: Rate = 0
+
+
+class Replica(_Said, frozen=True):
+    """A copy that the replication engine makes."""
+
+    port: Id
+    instance: Id = 0
+
+
+class _Kind(_Said, frozen=True, tag_field="kind", omit_defaults=True):
+    """What a switch is told."""
+
+
+class Member(_Kind, frozen=True, tag="member"):
+    """A member of an action profile."""
+
+    profile: Name
+    id: Id
+    call: Call
+
+
+class Share(_Said, frozen=True):
+    """A member of a group; `weight` 0 where the program allows none."""
+
+    member: Id
+    weight: Size = 0
+
+
+class Group(_Kind, frozen=True, tag="group"):
+    """A group of members; max_size 0: what P4Info says."""
+
+    profile: Name
+    id: Id
+    members: tuple[Share, ...]
+    max_size: Size = 0
+
+
+class Entry(_Kind, frozen=True, tag="entry"):
+    """An entry of a table, or with `default` its default action. One of `call`, `member`, `group` and
+    `one_of`, a set of actions of its own.
+
+    first: an action that comes before the one of `one_of`
+    """
+
+    table: Name
+    key: Key = {}
+    priority: Size = 0
+    default: bool = False
+    call: Call | None = None
+    member: Id | None = None
+    group: Id | None = None
+    one_of: tuple[Weighted, ...] | None = None
+    first: Call | None = None
+    meter: Rates | None = None
+
+
+class Multicast(_Kind, frozen=True, tag="multicast"):
+    """A multicast group."""
+
+    group: Id
+    replicas: tuple[Replica, ...]
+
+
+class Clone(_Kind, frozen=True, tag="clone"):
+    """A clone session; truncate_bytes 0: it clones whole packets."""
+
+    session: Id
+    replicas: tuple[Replica, ...]
+    class_of_service: Size = 0
+    truncate_bytes: Size = 0
+
+
+class Register(_Kind, frozen=True, tag="register"):
+    """A cell of a register."""
+
+    register: Name
+    index: Size
+    value: Octets
+
+
+class Meter(_Kind, frozen=True, tag="meter"):
+    """A cell of a meter."""
+
+    meter: Name
+    index: Size
+    rates: Rates
+
+
+class ValueSet(_Kind, frozen=True, tag="value_set"):
+    """All members of a parser value set."""
+
+    value_set: Name
+    members: tuple[Key, ...]
+
+
+Said = Member | Group | Entry | Multicast | Clone | Register | Meter | ValueSet
+"""Any of them."""
+
+ORDER = (Member, Group, ValueSet, Multicast, Clone, Register, Meter, Entry)
+"""In which they can be written."""
