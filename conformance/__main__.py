@@ -21,10 +21,10 @@ from types import FrameType
 
 import grpc
 
-from conformance.bmv2 import EXECUTABLE, available
 from conformance.golden import write_golden
 from conformance.program import CompiledProgram, ConformanceError, has_hints, load_programs
 from conformance.run import Row, run_program
+from tailrace.bmv2.process import EXECUTABLE, available
 from tailrace.p4rt.errors import ProgramError
 from tailrace.toolchain.artifacts import P4_BUILD, ROOT
 from tailrace.words.arguments import Parser

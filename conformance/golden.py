@@ -111,7 +111,7 @@ def _record(program: CompiledProgram, seed: int, count: int, log: Path) -> dict[
     packets = list(islice(short, count))
     with Bmv2(program, log) as bmv2:
         bmv2.install(plan)
-        outputs = [output for window in windows(packets) for output in bmv2.dataplane.window(window)]
+        outputs = [output for window in windows(packets) for output in bmv2.window(window)]
         return {
             "format": FORMAT,
             "program": program.name,

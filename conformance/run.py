@@ -28,7 +28,7 @@ class Bmv2Device:
 
     def __init__(self, bmv2: Bmv2) -> None:
         self.install = bmv2.install
-        self.window = bmv2.dataplane.window
+        self.window = bmv2.window
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ def compare_digests(
     bmv2.client.enable_digests()
     native.window(packets)
     for window in windows(packets):
-        bmv2.dataplane.window(window)
+        bmv2.window(window)
     expected = bmv2.client.take_digests(len(native.learned))
     lines = [f"digest {name} {values}: only bmv2" for name, values in sorted(expected - native.learned)]
     lines += [f"digest {name} {values}: only native" for name, values in sorted(native.learned - expected)]

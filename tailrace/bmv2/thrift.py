@@ -60,6 +60,11 @@ class ThriftClient:
         fields = _i32(1, _CONTEXT) + _string(2, name.encode()) + _string(3, value)
         self._do(_STANDARD, "bm_parse_vset_add", fields)
 
+    def register_write(self, name: str, index: int, value: int) -> None:
+        """Set a cell of a register array to a number of at most 63 bits."""
+        fields = _i32(1, _CONTEXT) + _string(2, name.encode()) + _i32(3, index) + _i64(4, value)
+        self._do(_STANDARD, "bm_register_write", fields)
+
     def set_queue_depths(self, packets: int) -> None:
         """Set the depth of every egress queue."""
         self._do(_SIMPLE_SWITCH, "set_all_egress_queue_depths", _i32(1, packets))

@@ -136,6 +136,14 @@ class Client:
         config = await self._pipeline("pipeline's cookie", p4r.GetForwardingPipelineConfigRequest.COOKIE_ONLY)
         return config.cookie.cookie if config.HasField("cookie") else None
 
+    async def config(self) -> p4r.ForwardingPipelineConfig:
+        """The pipeline's configuration; an empty one where the switch runs no program.
+
+        Raises:
+            SwitchError: the switch is gone, or refuses.
+        """
+        return await self._pipeline("program", p4r.GetForwardingPipelineConfigRequest.ALL)
+
     async def p4info(self) -> p4i.P4Info:
         """The program's description.
 
@@ -150,7 +158,12 @@ class Client:
         return info
 
     async def push(self, program: Program) -> None:
-        request = requests.push(program)
+        await self.set_pipeline(requests.push(program), program.name)
+
+    async def set_pipeline(self, request: p4r.SetForwardingPipelineConfigRequest, name: str) -> None:
+        """Carries out a request that says neither device nor election id; `name`: of the program. Raises as
+        `push`.
+        """
         request.device_id = self._device_id
         requests.set_election(request.election_id, self.election_id)
         try:
@@ -158,7 +171,7 @@ class Client:
                 self._channel.stub.SetForwardingPipelineConfig(request, timeout=self._push_s)
             )
         except grpc.RpcError as error:
-            raise self._failure(error, f"program {program.name}") from error
+            raise self._failure(error, f"program {name}") from error
 
     async def statistics(self) -> dict[str, Any] | None:
         """What the traffic manager has counted; None where the switch is another one than ours.

@@ -13,13 +13,13 @@ from conformance.__main__ import main
 from conformance.chunk import Chunk, internet_checksum, repair
 from conformance.compare import blank, compare
 from conformance.constructs import constructs
-from conformance.dataplane import decode_response, encode_request
 from conformance.golden import plan_from_json, plan_to_json
 from conformance.make_plan import make_plan
 from conformance.packets import Packet, PacketMaker
 from conformance.plan import Plan
 from conformance.pools import Pools
 from conformance.program import CompiledProgram, ConformanceError, load_programs
+from tailrace.bmv2.dataplane import decode_response, encode_request
 
 BUILD = Path(__file__).resolve().parent.parent / "programs" / "build"
 PROGRAMS = load_programs(BUILD)

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from finsy.proto import p4r
 
-from conformance.bmv2 import DEVICE_ID, free_ports
 from conformance.make_plan import make_plan
 from conformance.p4rt import Client
 from conformance.pools import Pools
 from conformance.program import CompiledProgram, load_programs
+from tailrace.bmv2.process import DEVICE_ID, free_ports
 
 BUILD = Path(__file__).resolve().parent.parent / "programs" / "build"
 PROGRAMS = load_programs(BUILD)

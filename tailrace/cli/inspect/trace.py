@@ -3,37 +3,42 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tailrace.cli.complete import complete_switch
+from tailrace.cli.inspect.replay import Target, repeat
+from tailrace.cli.inspect.trace_text import print_json, print_lines
 from tailrace.cli.options import SourceOptions, with_source
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from tailrace.cli.inspect.network import Network
     from tailrace.native.trace.events import Trace
-    from tailrace.native.trace.text import Line
-
-_STYLES = {
-    "packet": "bold", "stage": "bold cyan", "table": "bold", "hit": "green", "miss": "yellow",
-    "action": "magenta", "change": "blue", "extern": "cyan", "sent": "bold green", "drop": "bold red",
-    "bad": "bold red", "choice": "yellow",
-}  # fmt: skip
+    from tailrace.p4rt.connection import GrpcConnection
 
 
 @with_source
 def trace(
     *,
     start: Annotated[
-        str,
-        typer.Argument(metavar="SWITCH|SRC", help="A switch, or a host.", autocompletion=complete_switch),
-    ],
+        str | None,
+        typer.Argument(
+            metavar="[SWITCH|SRC]",
+            help="A switch, or a host.",
+            autocompletion=complete_switch,
+            show_default=False,
+        ),
+    ] = None,
     then: Annotated[
-        str, typer.Argument(metavar="PACKET|DST", help="For a switch the packet, for a host another host.")
-    ],
+        str | None,
+        typer.Argument(
+            metavar="[PACKET|DST]",
+            help="For a switch the packet, for a host another host.",
+            show_default=False,
+        ),
+    ] = None,
     packet: Annotated[
         str | None,
         typer.Argument(metavar="[PACKET]", help="From host to host; none: one of UDP.", show_default=False),
@@ -53,6 +58,33 @@ def trace(
         typer.Option("--full", help="Also statements that change nothing; from host to host, all steps."),
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="A list of traces as JSON.")] = False,
+    save: Annotated[
+        Path | None,
+        typer.Option(
+            "--save",
+            metavar="FILE",
+            help="Write the trace of a switch with all that the packet has touched.",
+            show_default=False,
+        ),
+    ] = None,
+    replay: Annotated[
+        Path | None,
+        typer.Option(
+            "--replay", metavar="FILE", help="Repeat a saved trace on a fresh switch.", show_default=False
+        ),
+    ] = None,
+    target: Annotated[
+        Target, typer.Option("--target", help="With --replay: the switch, ours or BMv2's.")
+    ] = Target.NATIVE,
+    export: Annotated[
+        Path | None,
+        typer.Option(
+            "--export",
+            metavar="FILE.stf|FILE.py",
+            help="With --replay, instead of running it: write it as a test in p4c's STF, or for PTF.",
+            show_default=False,
+        ),
+    ] = None,
     source: SourceOptions,
 ) -> None:
     """Show what a switch would do with a packet, step by step, or all switches between two hosts.
@@ -66,16 +98,33 @@ def trace(
     tailrace trace h1 h9
 
     tailrace trace s1 --address s1=127.0.0.1:50051@0 --port 1 packet.pcap --all
+
+    tailrace trace leaf1 --port 1 packet.pcap --save trace.json
+
+    tailrace trace --replay trace.json --target bmv2
     """
     from tailrace.cli.inspect.network import find
     from tailrace.cli.inspect.show import source_of
     from tailrace.words import SpecError
 
+    if replay is not None:
+        if start is not None or port is not None or save is not None or every:
+            raise SpecError(
+                "--replay: the file has switch, port and packet; give no others, nor --save or --all"
+            )
+        repeat(replay, target, export, full=full, json=json)
+        return
+    if export is not None or target is not Target.NATIVE:
+        raise SpecError("--export and --target: of a saved trace, with --replay FILE")
+    if start is None or then is None:
+        raise SpecError("expected SWITCH --port N PACKET, SRC DST, or --replay FILE")
+    if save is not None and (port is None or every):
+        raise SpecError("--save: one way of a packet at a switch: with --port N, and without --all")
     network = find(source_of(source))
     if port is not None:
         if packet is not None:
             raise SpecError("--port: of a switch, which takes one PACKET")
-        _at_switch(network, start, then, port, every=every, full=full, json=json)
+        _at_switch(network, start, then, port, save, every=every, full=full, json=json)
     elif every:
         raise SpecError(
             "--all: of a switch, by --port; from host to host there is the way that it would take"
@@ -84,13 +133,8 @@ def trace(
         _through_network(network, start, then, packet, full=full, json=json)
 
 
-def _ask(network: Network, switch: str, port: int, frame: bytes, *, every: bool = False) -> list[Trace]:
-    """What a switch would do with a frame, each way that is asked for."""
-    import msgspec
-
-    from tailrace.native.trace.events import Trace
+def _connection(network: Network, switch: str) -> GrpcConnection:
     from tailrace.p4rt.connection import GrpcConnection
-    from tailrace.p4rt.requests import TraceRequest
     from tailrace.words import SpecError
 
     nodes = network.select((switch,))
@@ -98,24 +142,73 @@ def _ask(network: Network, switch: str, port: int, frame: bytes, *, every: bool 
         raise SpecError(f"{switch} means {len(nodes)} switches; name one")
     connection = nodes[0].connection
     assert isinstance(connection, GrpcConnection), "nodes of the command line are reached by gRPC"
-    answers = connection.traces(TraceRequest(connection.device_id, port, frame.hex(), every))
+    return connection
+
+
+def _answers(connection: GrpcConnection, port: int, frame: bytes, **asked: bool) -> list[bytes]:
+    from tailrace.p4rt.requests import TraceRequest
+    from tailrace.words import SpecError
+
+    answers = connection.traces(TraceRequest(connection.device_id, port, frame.hex(), **asked))
     if answers is None:
-        raise SpecError(f"{switch} cannot trace packets: it is no switch of Tailrace")
+        raise SpecError(f"{connection.name} cannot trace packets: it is no switch of Tailrace")
+    return answers
+
+
+def _ask(network: Network, switch: str, port: int, frame: bytes, *, every: bool = False) -> list[Trace]:
+    """What a switch would do with a frame, each way that is asked for."""
+    import msgspec
+
+    from tailrace.native.trace.events import Trace
+
+    answers = _answers(_connection(network, switch), port, frame, every=every)
     return [msgspec.json.decode(answer, type=Trace) for answer in answers]
 
 
+def _ask_and_save(network: Network, switch: str, port: int, frames: list[bytes], file: Path) -> Trace:
+    """What a switch would do with a frame, which is saved with what it needs."""
+    import msgspec
+
+    from tailrace.cli.inspect.replay import write
+    from tailrace.native.trace.events import Trace
+    from tailrace.p4rt.requests import TraceNeeds
+    from tailrace.words import SpecError
+
+    if len(frames) != 1:
+        raise SpecError(f"--save: one packet, not {len(frames)}")
+    connection = _connection(network, switch)
+    answers = _answers(connection, port, frames[0], needs=True)
+    if len(answers) != 2:
+        raise SpecError(f"{switch} cannot save traces: it is an older switch of Tailrace")
+    trace = msgspec.json.decode(answers[0], type=Trace)
+    write(file, trace, msgspec.json.decode(answers[1], type=TraceNeeds), connection)
+    return trace
+
+
 def _at_switch(
-    network: Network, switch: str, packet: str, port: int, *, every: bool, full: bool, json: bool
+    network: Network,
+    switch: str,
+    packet: str,
+    port: int,
+    save: Path | None,
+    *,
+    every: bool,
+    full: bool,
+    json: bool,
 ) -> None:
     from tailrace.cli.inspect.packet_words import read_packets
     from tailrace.native.trace.text import lines, tree
 
-    found = [_ask(network, switch, port, frame, every=every) for frame in read_packets(packet)]
+    frames = read_packets(packet)
+    if save is None:
+        found = [_ask(network, switch, port, frame, every=every) for frame in frames]
+    else:
+        found = [[_ask_and_save(network, switch, port, frames, save)]]
     if json:
-        _print_json([one for traces in found for one in traces])
+        print_json([one for traces in found for one in traces])
         return
     for traces in found:
-        _print(tree(traces, full=full) if every else lines(traces[0], full=full))
+        print_lines(tree(traces, full=full) if every else lines(traces[0], full=full))
 
 
 def _through_network(
@@ -135,33 +228,16 @@ def _through_network(
         for step in walk(network.topology, src, frame, lambda *asked: _ask(network, *asked)[0])
     )
     if json:
-        _print_json(list(steps))
+        print_json(list(steps))
         return
     for step in steps:
         if isinstance(step, Arrival):
             to = step.host or f"nobody: port {step.port} of {step.switch} has no link"
-            _print([(0, "sent" if step.host == dst else "drop", f"arrives at {to}")])
+            print_lines([(0, "sent" if step.host == dst else "drop", f"arrives at {to}")])
         else:
-            _print([(0, "packet", f"{step.switch}: from {step.from_}, by port {step.port}")])
+            print_lines([(0, "packet", f"{step.switch}: from {step.from_}, by port {step.port}")])
             shown = lines(step.trace) if full else summary(step.trace)
-            _print((depth + 1, style, line) for depth, style, line in shown)
-
-
-def _print(lines: Iterable[Line]) -> None:
-    from rich.text import Text
-
-    from tailrace.cli.output import console
-    from tailrace.native.trace.text import INDENT
-
-    out = console()
-    for depth, style, line in lines:
-        out.print(Text(f"{INDENT * depth}{line}", _STYLES.get(style, "")), soft_wrap=True)
-
-
-def _print_json(found: object) -> None:
-    import msgspec
-
-    typer.echo(msgspec.json.format(msgspec.json.encode(found), indent=2).decode())
+            print_lines((depth + 1, style, line) for depth, style, line in shown)
 
 
 def register(app: typer.Typer) -> None:

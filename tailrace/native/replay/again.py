@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A saved trace once more, on a native switch that is made for it in this process; and how outcomes differ."""
+"""A saved trace once more, on a native switch made for it in this process; and how outcomes differ."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A saved trace as a file: JSON, versioned, with the program, all that the packet has touched, and what came of
-it. docs/switch.md says what it holds; whoever reads one takes nothing in it for granted.
+"""A saved trace as a file: JSON, versioned, with the program, all that the packet has touched, and what
+came of it. docs/switch.md says what it holds; whoever reads one takes nothing in it for granted.
 """
 
 from __future__ import annotations
@@ -47,9 +47,7 @@ _Frame = Annotated[
 ]
 _Port = Annotated[int, Meta(ge=0, lt=C.TR_MAX_PORTS, description=f"a port below {C.TR_MAX_PORTS}")]
 _Packed = Annotated[str, Meta(description="zlib's format in base 64")]
-_Why = Annotated[
-    str, Meta(pattern=r"^[a-z][a-z0-9 _-]{0,63}$", description="a reason of lower-case letters")
-]
+_Why = Annotated[str, Meta(pattern=r"^[a-z][a-z0-9 _-]{0,63}$", description="a reason of lower-case letters")]
 Unsure = Literal["time", "queue", "random", "meter", "selection"]
 
 
@@ -61,9 +59,7 @@ class Program(_Part, frozen=True):
     """The program as the switch had it: BMv2's JSON, and P4Info as a binary message; sha256: of the JSON."""
 
     name: Annotated[str, Meta(max_length=512, description="a text of at most 512 characters")]
-    sha256: Annotated[
-        str, Meta(pattern=r"^[0-9a-f]{64}$", description="SHA-256 in base 16, of 64 digits")
-    ]
+    sha256: Annotated[str, Meta(pattern=r"^[0-9a-f]{64}$", description="SHA-256 in base 16, of 64 digits")]
     json: _Packed
     p4info: _Packed
 

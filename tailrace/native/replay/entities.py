@@ -7,7 +7,7 @@ first. A match field without a name, as of most value sets, is called by its id.
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated
 
 import msgspec
 from msgspec import Meta

@@ -12,7 +12,6 @@ from functools import singledispatchmethod
 from typing import Any
 
 from finsy.proto import p4i, p4r
-from google.protobuf.message import Message
 
 from tailrace.native.replay.entities import (
     Call,
@@ -101,7 +100,7 @@ class Naming:
 
     @singledispatchmethod
     def _write(self, said: Any, out: p4r.Entity) -> None:
-        raise AssertionError(said)
+        raise AssertionError(said, out)
 
     @_write.register
     def _(self, said: Member, out: p4r.Entity) -> None:
@@ -301,9 +300,8 @@ class Naming:
             field = by_id[match.field_id]
             kind, parts = _MATCHES[field.match_type]
             values = {part: getattr(getattr(match, kind), at) for part, at in parts.items()}
-            key[field_name(field)] = Match(
-                **{part: base16(v) if isinstance(v, bytes) else v for part, v in values.items()}
-            )
+            said: Any = {part: base16(v) if isinstance(v, bytes) else v for part, v in values.items()}
+            key[field_name(field)] = Match(**said)
         return key
 
 

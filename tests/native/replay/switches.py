@@ -140,8 +140,10 @@ class Source:
     def enter(self, steps: tuple[events.Event, ...]) -> None:
         """Of some lookups that missed, entries that the next such packet hits; of some, a default action."""
         for step in steps_of(steps):
-            table = self.tables.get(step.name) if isinstance(step, events.Table) else None
-            if table is None or step.entry is not None or self.chooser.random() < 0.3:
+            if not isinstance(step, events.Table) or step.entry is not None or self.chooser.random() < 0.3:
+                continue
+            table = self.tables.get(step.name)
+            if table is None:
                 continue
             entry = p4r.TableEntry(table_id=table.preamble.id)
             if not table.match_fields or self.chooser.random() < 0.2:

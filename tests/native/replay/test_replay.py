@@ -4,19 +4,16 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from tailrace.native.replay import again, document
-from tailrace.native.replay.document import Saved, outcome
+from tailrace.native.replay.document import outcome
 from tests.long import some
 from tests.native.replay.switches import PORTS, Source
 from tests.native.trace.test_trying import NAMES, frames
-
-
 
 
 @pytest.mark.parametrize("name", some(NAMES, 3))

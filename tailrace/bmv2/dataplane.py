@@ -15,12 +15,15 @@ from collections.abc import Iterator, Sequence
 
 import grpc
 
-from conformance.packets import Packet
-from conformance.program import ConformanceError
+from tailrace.words.errors import Error
 
 METHOD = "/p4.bm.DataplaneInterface/PacketStream"
 TIMEOUT_S = 120.0
 Outputs = list[tuple[int, bytes]]
+
+
+class DataplaneError(Error, OSError):
+    """The switch is gone, or does not come to an end with its packets. One line."""
 
 
 def _varint(value: int) -> bytes:
@@ -65,8 +68,9 @@ def decode_response(data: bytes) -> tuple[int, int, bytes]:
 class Dataplane:
     """The data plane of one running simple_switch_grpc."""
 
-    def __init__(self, address: str, device_id: int = 1) -> None:
+    def __init__(self, address: str, device_id: int = 1, timeout_s: float = TIMEOUT_S) -> None:
         self.device_id = device_id
+        self.timeout_s = timeout_s
         self.channel = grpc.insecure_channel(address, options=[("grpc.max_receive_message_length", -1)])
         self.call = self.channel.stream_stream(METHOD, request_serializer=None, response_deserializer=None)
         self.next_id = 1
@@ -74,20 +78,25 @@ class Dataplane:
     def close(self) -> None:
         self.channel.close()
 
-    def window(self, packets: Sequence[Packet]) -> list[Outputs]:
-        """Send `packets` in order; what each of them caused, as (port, bytes) in the order of arrival."""
+    def window(self, packets: Sequence[tuple[int, bytes]]) -> list[Outputs]:
+        """Send packets, each a port and bytes, in order; what each of them caused, likewise, in the order of
+        arrival.
+
+        Raises:
+            DataplaneError: the switch is gone, or has packets after the time-out.
+        """
         first = self.next_id
         self.next_id += len(packets)
 
         def requests() -> Iterator[bytes]:
-            for offset, packet in enumerate(packets):
-                yield encode_request(first + offset, self.device_id, packet.port, packet.data)
+            for offset, (port, data) in enumerate(packets):
+                yield encode_request(first + offset, self.device_id, port, data)
 
         results: list[Outputs] = [[] for _ in packets]
         try:
-            for message in self.call(requests(), timeout=TIMEOUT_S):
+            for message in self.call(requests(), timeout=self.timeout_s):
                 request_id, port, data = decode_response(message)
                 results[request_id - first].append((port, data))
         except grpc.RpcError as error:
-            raise ConformanceError(f"simple_switch_grpc: data plane: {error.details()}") from error
+            raise DataplaneError(f"simple_switch_grpc: data plane: {error.details()}") from error
         return results

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A simple_switch_grpc process on loopback ports of its own, without interfaces and without privileges."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import subprocess
+import time
+from types import TracebackType
+from typing import IO
+
+from tailrace.words.errors import Error
+
+EXECUTABLE = "simple_switch_grpc"
+DEVICE_ID = 1
+_START_S = 30.0
+_POLL_S = 0.05
+_STOP_S = 10.0
+
+
+class ProcessError(Error, OSError):
+    """The switch is not there, or has ended. One line."""
+
+
+def available() -> bool:
+    """Whether simple_switch_grpc is on PATH."""
+    return shutil.which(EXECUTABLE) is not None
+
+
+def free_ports(count: int) -> list[int]:
+    """TCP ports on loopback that nobody listens on now."""
+    sockets = [socket.socket() for _ in range(count)]
+    try:
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        return [one.getsockname()[1] for one in sockets]
+    finally:
+        for one in sockets:
+            one.close()
+
+
+class Process:
+    """The process; a context, whose end ends it. Its packets come and go by `bmv2.dataplane`.
+
+    address: of P4Runtime, dataplane: of the data plane, both HOST:PORT; thrift_port: of Thrift, on loopback
+    """
+
+    def __init__(self, log: IO[bytes], **options: int) -> None:
+        """Starts it without a program.
+
+        Args:
+            log: gets what it prints.
+            options: numbers of simple_switch_grpc's own options, such as priority_queues.
+
+        Raises:
+            ProcessError: there is no simple_switch_grpc on PATH.
+        """
+        p4rt, dataplane, self.thrift_port = free_ports(3)
+        self.address, self.dataplane = f"127.0.0.1:{p4rt}", f"127.0.0.1:{dataplane}"
+        self._port = p4rt
+        command = [EXECUTABLE, "--device-id", str(DEVICE_ID), "--thrift-port", str(self.thrift_port)]
+        command += ["--no-p4", "--", "--grpc-server-addr", self.address]
+        command += ["--dp-grpc-server-addr", self.dataplane]
+        for name, value in options.items():
+            command += [f"--{name.replace('_', '-')}", str(value)]
+        try:
+            self._process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
+        except FileNotFoundError:
+            raise ProcessError(f"{EXECUTABLE} (BMv2) is not on PATH") from None
+
+    def __enter__(self) -> Process:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def wait_ready(self) -> None:
+        """Waits until it listens.
+
+        Raises:
+            ProcessError: it has ended, or does not listen in time.
+        """
+        end = time.monotonic() + _START_S
+        while time.monotonic() < end:
+            if self._process.poll() is not None:
+                break
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", self._port)) == 0:
+                    return
+            time.sleep(_POLL_S)
+        raise ProcessError(f"{EXECUTABLE} does not start")
+
+    def stop(self) -> None:
+        """Ends it, and waits for its end."""
+        self._process.terminate()
+        try:
+            self._process.wait(_STOP_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`tailrace trace --save` and `--replay`: a trace as a file, and the packet once more."""
+
+from __future__ import annotations
+
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from tailrace.cli.inspect.trace_text import print_json, print_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tailrace.native.replay.document import Document, Outcome, Saved, Unsure
+    from tailrace.native.trace.events import Trace
+    from tailrace.native.trace.text import Line
+    from tailrace.p4rt.connection import GrpcConnection
+    from tailrace.p4rt.requests import TraceNeeds
+
+
+class Target(str, Enum):
+    """A switch that repeats a saved trace."""
+
+    NATIVE = "native"
+    BMV2 = "bmv2"
+
+
+_UNSURE: dict[Unsure, str] = {
+    "time": "its program reads the time",
+    "queue": "its program reads how long queues are",
+    "random": "its program draws a random number",
+    "meter": "a meter has coloured it",
+    "selection": "one group has chosen several members for it",
+}
+
+
+def _unsure(document: Document) -> str:
+    """Why another switch may do something else; empty: it should not."""
+    return "; ".join(_UNSURE[reason] for reason in document.unsure)
+
+
+def _say(text: str) -> None:
+    """Notes are no data: they go to standard error."""
+    from tailrace.words.text import printable
+
+    typer.echo(f"tailrace: {printable(text)}", err=True)
+
+
+def write(file: Path, trace: Trace, needs: TraceNeeds, connection: GrpcConnection) -> None:
+    """Writes a trace with all that it needs.
+
+    Raises:
+        SpecError: it cannot be saved, or the file cannot be written.
+        SwitchError: the switch is gone.
+    """
+    from tailrace.native.replay.document import as_json, saved
+    from tailrace.p4rt.endpoint import run_at_once
+
+    document = saved(trace, needs, run_at_once(connection.client.config()))
+    _write_file(file, as_json(document))
+    reasons = _unsure(document)
+    if reasons:
+        _say(f"{file}: BMv2 may do something else with the packet: {reasons}")
+
+
+def _write_file(file: Path, text: str) -> None:
+    from tailrace.experiments.results.staging import write_file
+    from tailrace.words.errors import FileError
+
+    try:
+        write_file(file, text)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else None
+        raise FileError(file, "", reason or str(error)) from None
+
+
+def repeat(file: Path, target: Target, export: Path | None, *, full: bool, json: bool) -> None:
+    """Repeats a saved trace and says whether the same came of it, or writes it as a test.
+
+    Raises:
+        SpecError: the file is no good, or the test cannot say it.
+        FailedError: something else has come of it.
+    """
+    from tailrace.native.replay.document import read
+    from tailrace.words import SpecError
+    from tailrace.words.errors import FileError
+
+    saved = read(file)
+    try:
+        if export is not None:
+            _export(saved, export)
+        elif target is Target.BMV2:
+            _on_bmv2(saved, json=json)
+        else:
+            _natively(saved, full=full, json=json)
+    except FileError:
+        raise
+    except SpecError as error:
+        raise FileError(file, "", str(error)) from None
+
+
+def _natively(saved: Saved, *, full: bool, json: bool) -> None:
+    from tailrace.native.replay.again import run
+    from tailrace.native.replay.document import outcome
+    from tailrace.native.trace.text import lines
+
+    trace = run(saved)
+    if json:
+        print_json([trace])
+    else:
+        print_lines(lines(trace, full=full))
+    _compare(saved, outcome(trace), reasons=True)
+
+
+def _on_bmv2(saved: Saved, *, json: bool) -> None:
+    from tailrace.native.replay.on_bmv2 import run
+
+    found = run(saved)
+    if json:
+        print_json(found.sent)
+    else:
+        print_lines(_frames(found))
+    _compare(saved, found, reasons=False)
+
+
+def _frames(found: Outcome) -> Iterable[Line]:
+    for frame in found.sent:
+        yield 0, "sent", f"sent by port {frame.port}: {frame.frame}"
+    if not found.sent:
+        yield 0, "drop", "nothing is sent"
+
+
+def _compare(saved: Saved, found: Outcome, *, reasons: bool) -> None:
+    from tailrace.cli.errors import FailedError
+    from tailrace.native.replay.again import differences
+
+    different = list(differences(saved.document.expected, found, reasons=reasons))
+    if not different:
+        _say("as saved")
+        return
+    for line in different:
+        _say(line)
+    why = _unsure(saved.document)
+    raise FailedError(f"not as saved: {len(different)} differences{f'; {why}' if why else ''}")
+
+
+def _export(saved: Saved, file: Path) -> None:
+    from tailrace.native.replay import ptf, stf
+    from tailrace.words import SpecError
+
+    kinds = {".stf": stf.test, ".py": ptf.test}
+    make = kinds.get(file.suffix)
+    if make is None:
+        raise SpecError(f"--export {file}: expected a name that ends in {' or '.join(kinds)}")
+    _write_file(file, make(saved))

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Traces on the terminal: lines in colours, or JSON."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tailrace.native.trace.text import Line
+
+_STYLES = {
+    "packet": "bold", "stage": "bold cyan", "table": "bold", "hit": "green", "miss": "yellow",
+    "action": "magenta", "change": "blue", "extern": "cyan", "sent": "bold green", "drop": "bold red",
+    "bad": "bold red", "choice": "yellow",
+}  # fmt: skip
+
+
+def print_lines(lines: Iterable[Line]) -> None:
+    """Lines of a trace."""
+    from rich.text import Text
+
+    from tailrace.cli.output import console
+    from tailrace.native.trace.text import INDENT
+
+    out = console()
+    for depth, style, line in lines:
+        out.print(Text(f"{INDENT * depth}{line}", _STYLES.get(style, "")), soft_wrap=True)
+
+
+def print_json(found: object) -> None:
+    """Whatever JSON can say."""
+    import msgspec
+
+    typer.echo(msgspec.json.format(msgspec.json.encode(found), indent=2).decode())
