@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -41,3 +40,50 @@ def test_saved_and_repeated(command: Command, saved: Path, tmp_path: Path) -> No
     assert found.status == 1
     assert "missing: port" in found.err
     assert found.err.splitlines()[-1].startswith("tailrace: not as saved: ")
+
+
+def test_exported(command: Command, saved: Path, tmp_path: Path) -> None:
+    """As a test for PTF or in STF; other names are refused."""
+    for name in ("t.py", "t.stf"):
+        found = command("trace", "--replay", str(saved), "--export", str(tmp_path / name))
+        assert (found.status, found.out, found.err) == (0, "", "")
+    compile((tmp_path / "t.py").read_text(), "t.py", "exec")
+    assert "ipv4_routes" in (tmp_path / "t.stf").read_text()
+    found = command("trace", "--replay", str(saved), "--export", str(tmp_path / "t.txt"))
+    assert found.status == 2
+    assert "expected a name that ends in .stf or .py" in found.err
+    assert len(found.err.splitlines()) == 1
+    assert not (tmp_path / "t.txt").exists()
+
+
+@pytest.mark.skipif(not available(), reason="simple_switch_grpc is not on PATH")
+def test_on_bmv2(command: Command, tailrace: Command, tmp_path: Path) -> None:
+    """A packet that no route is for: Flowcut's time stamps do not matter to it."""
+    path = tmp_path / "trace.json"
+    found = tailrace(
+        "trace", "leaf1", "--port", "1", WORDS.replace("10.0.2.2", "10.9.9.9"), "--save", str(path)
+    )
+    assert f"{path}: BMv2 may do something else with the packet: its program reads the time" in found.err
+    found = command("trace", "--replay", str(path), "--target", "bmv2")
+    assert (found.status, found.out, found.err) == (0, "nothing is sent\n", "tailrace: as saved\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ((), "expected SWITCH --port N PACKET"),
+        (("leaf1",), "expected SWITCH --port N PACKET"),
+        (("h1", "h2", "--save", "x.json"), "--save: one way of a packet at a switch"),
+        (("leaf1", "--port", "1", "00", "--all", "--save", "x.json"), "--save: one way of a packet"),
+        (("leaf1", "--port", "1", "00", "--target", "bmv2"), "with --replay FILE"),
+        (("leaf1", "--port", "1", "00", "--export", "x.stf"), "with --replay FILE"),
+        (("leaf1", "--replay", "x.json"), "--replay: the file has switch, port and packet"),
+        (("--replay", "missing.json"), "missing.json: No such file"),
+        (("leaf1", "--port", "1", "00", "--save", "/missing/x.json"), "/missing/x.json: No such file"),
+    ],
+)
+def test_words_that_do_not_fit(tailrace: Command, words: tuple[str, ...], says: str) -> None:
+    found = tailrace("trace", *words)
+    assert found.status == 2
+    assert says in found.err
+    assert len(found.err.splitlines()) == 1

@@ -122,13 +122,18 @@ def differences(expected: Outcome, found: Outcome, *, reasons: bool) -> Iterator
     Args:
         reasons: those of drops count.
     """
-    for missing, frames in (
-        (True, _less(expected.sent, found.sent)),
-        (False, _less(found.sent, expected.sent)),
-    ):
+    missing, more = _less(expected.sent, found.sent), _less(found.sent, expected.sent)
+    for frame in tuple(missing):
+        other = next(
+            (one for one in more if one.port == frame.port and len(one.data) == len(frame.data)), None
+        )
+        if other is not None:
+            missing.remove(frame)
+            more.remove(other)
+            yield from _bytes(frame, other)
+    for what, frames in (("missing", missing), ("not expected", more)):
         for frame in frames:
-            shown = f"port {frame.port}: {frame.frame or 'an empty frame'}"
-            yield f"missing: {shown}" if missing else f"not expected: {shown}"
+            yield f"{what}: port {frame.port}: {frame.frame or 'an empty frame'}"
     if reasons:
         for reason in (Counter(expected.dropped) - Counter(found.dropped)).elements():
             yield f"missing: dropped: {reason}"
@@ -138,3 +143,18 @@ def differences(expected: Outcome, found: Outcome, *, reasons: bool) -> Iterator
 
 def _less(these: Sequence[Frame], those: Sequence[Frame]) -> list[Frame]:
     return list((Counter(these) - Counter(those)).elements())
+
+
+def _bytes(expected: Frame, found: Frame) -> Iterator[str]:
+    """Where two frames of one length differ."""
+    first = None
+    pairs = [*zip(expected.data, found.data, strict=True), (0, 0)]
+    for at, (one, other) in enumerate(pairs):
+        if one != other and first is None:
+            first = at
+        elif one == other and first is not None:
+            yield (
+                f"port {expected.port}, bytes from {first} on: expected {expected.data[first:at].hex()}, "
+                f"found {found.data[first:at].hex()}"
+            )
+            first = None

@@ -18,6 +18,7 @@ from tailrace.native.replay.document import Saved
 from tailrace.words import SpecError
 
 _WIDTH = 96
+_LEAST_BYTES = 14
 
 
 def test(saved: Saved) -> str:
@@ -34,8 +35,10 @@ def test(saved: Saved) -> str:
                 raise SpecError(
                     f"{key}: PTF cannot say it: port {cpu} is the CPU port, which has no interface"
                 )
-            if not frame.frame:
-                raise SpecError(f"{key}: PTF cannot say it: a frame without bytes")
+            if len(frame.data) < _LEAST_BYTES:
+                raise SpecError(
+                    f"{key}: PTF cannot say it: a frame of less than {_LEAST_BYTES} bytes is for no interface"
+                )
     values = {
         "P4INFO": _long(document.program.p4info),
         "DEVICE_CONFIG": _long(document.program.json),

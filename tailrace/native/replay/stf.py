@@ -36,6 +36,9 @@ from tailrace.native.replay.naming import Naming, field_name
 from tailrace.words import SpecError
 
 _NAME = re.compile(r"[A-Za-z_][\w.$\[\]]*", re.ASCII)
+_MATCHES = (p4i.MatchField.EXACT, p4i.MatchField.LPM, p4i.MatchField.TERNARY)
+"""Match types that it has."""
+
 _PER_US = 1_000_000
 """Rates of simple_switch_CLI are in units per microsecond."""
 
@@ -189,14 +192,14 @@ def _rates(said: Rates) -> str:
 
 def _key(field: p4i.MatchField, said: Match) -> str:
     """The value of a key; with a mask or prefix in base 2, where a star is a bit that does not matter."""
+    if field.match_type not in _MATCHES:
+        raise SpecError("a range or optional key")
     if field.match_type == p4i.MatchField.EXACT:
         return str(said.value)
     value, bits = int(str(said.value), 16), field.bitwidth
     if field.match_type == p4i.MatchField.LPM:
         mask = ((1 << bits) - 1) & ~((1 << max(0, bits - (said.prefix or 0))) - 1)
-    elif field.match_type == p4i.MatchField.TERNARY:
-        mask = int(str(said.mask), 16)
     else:
-        raise SpecError("a range or optional key")
+        mask = int(str(said.mask), 16)
     digits = (str(value >> at & 1) if mask >> at & 1 else "*" for at in reversed(range(bits)))
     return f"0b{''.join(digits)}"

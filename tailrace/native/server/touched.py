@@ -153,7 +153,7 @@ class Touched:
             return
         self._registers[cell] = None
         plan = next((plan for plan in self._state.schema.registers.values() if plan.name == step.name), None)
-        if step.access == "write" or step.value is None or plan is None:
+        if step.access == "write" or not step.value or plan is None:  # of a new switch they are 0
             return
         message = p4r.Entity()
         message.register_entry.register_id = plan.id
