@@ -32,6 +32,10 @@ MAY: dict[str, list[str]] = {
     "native.runtime": ["words", "toolchain", "native.compiler"],
     "native.trace": ["words", "native.compiler", "native.runtime"],
     "native.server": ["words", "toolchain", "p4rt", "native.compiler", "native.runtime", "native.trace"],
+    "native.replay": [
+        *("words", "bmv2", "p4rt"),
+        *("native.compiler", "native.runtime", "native.trace", "native.server"),
+    ],
     "native.switchd": [
         *("words", "toolchain", "p4rt"),
         *("native.compiler", "native.runtime", "native.trace", "native.server"),

@@ -21,8 +21,10 @@ and where it asks for them `TraceNeeds`. Switches of others do not know it.
 
 
 class TraceRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a switch would do with a packet that came in by a port; `every`: each way it could take, `needs`:
-    of the one that it would take now also what it needs to be repeated elsewhere.
+    """What a switch would do with a packet that came in by a port.
+
+    every: each way it could take
+    needs: of the one that it would take now also what that needs elsewhere, where all of it could be told
 
     `frame` is in base 16.
     """

@@ -39,7 +39,7 @@ def test_saved_and_repeated(command: Command, saved: Path, tmp_path: Path) -> No
     found = command("trace", "--replay", str(other))
     assert found.status == 1
     assert "missing: port" in found.err
-    assert found.err.splitlines()[-1].startswith("tailrace: not as saved: ")
+    assert found.err.splitlines()[-1].startswith("tailrace: not as saved")
 
 
 def test_exported(command: Command, saved: Path, tmp_path: Path) -> None:

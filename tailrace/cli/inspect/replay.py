@@ -144,7 +144,7 @@ def _compare(saved: Saved, found: Outcome, *, reasons: bool) -> None:
     for line in different:
         _say(line)
     why = _unsure(saved.document)
-    raise FailedError(f"not as saved: {len(different)} differences{f'; {why}' if why else ''}")
+    raise FailedError(f"not as saved{f': {why}' if why else ''}")
 
 
 def _export(saved: Saved, file: Path) -> None:

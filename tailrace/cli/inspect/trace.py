@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
@@ -12,6 +12,8 @@ from tailrace.cli.complete import complete_switch
 from tailrace.cli.inspect.replay import Target, repeat
 from tailrace.cli.inspect.trace_text import print_json, print_lines
 from tailrace.cli.options import SourceOptions, with_source
+
+_T = TypeVar("_T")
 
 if TYPE_CHECKING:
     from tailrace.cli.inspect.network import Network
@@ -157,18 +159,25 @@ def _answers(connection: GrpcConnection, port: int, frame: bytes, **asked: bool)
 
 def _ask(network: Network, switch: str, port: int, frame: bytes, *, every: bool = False) -> list[Trace]:
     """What a switch would do with a frame, each way that is asked for."""
-    import msgspec
-
     from tailrace.native.trace.events import Trace
 
     answers = _answers(_connection(network, switch), port, frame, every=every)
-    return [msgspec.json.decode(answer, type=Trace) for answer in answers]
+    return [_decoded(answer, Trace) for answer in answers]
+
+
+def _decoded(answer: bytes, kind: type[_T]) -> _T:
+    import msgspec
+
+    from tailrace.words import SpecError
+
+    try:
+        return msgspec.json.decode(answer, type=kind)
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        raise SpecError(f"the switch answers what is no {kind.__name__}: {error}") from None
 
 
 def _ask_and_save(network: Network, switch: str, port: int, frames: list[bytes], file: Path) -> Trace:
     """What a switch would do with a frame, which is saved with what it needs."""
-    import msgspec
-
     from tailrace.cli.inspect.replay import write
     from tailrace.native.trace.events import Trace
     from tailrace.p4rt.requests import TraceNeeds
@@ -177,11 +186,11 @@ def _ask_and_save(network: Network, switch: str, port: int, frames: list[bytes],
     if len(frames) != 1:
         raise SpecError(f"--save: one packet, not {len(frames)}")
     connection = _connection(network, switch)
-    answers = _answers(connection, port, frames[0], needs=True)
-    if len(answers) != 2:
-        raise SpecError(f"{switch} cannot save traces: it is an older switch of Tailrace")
-    trace = msgspec.json.decode(answers[0], type=Trace)
-    write(file, trace, msgspec.json.decode(answers[1], type=TraceNeeds), connection)
+    traced, *needs = _answers(connection, port, frames[0], needs=True)
+    trace = _decoded(traced, Trace)
+    if not needs:
+        raise SpecError("more happens to the packet than there is room to tell: it cannot be saved")
+    write(file, trace, _decoded(needs[0], TraceNeeds), connection)
     return trace
 
 

@@ -149,8 +149,6 @@ def saved(trace: Trace, needs: TraceNeeds, config: p4r.ForwardingPipelineConfig)
     Raises:
         SpecError: it cannot be saved; why, in one line.
     """
-    if trace.cut:
-        raise SpecError("more happens to the packet than there is room to tell: it cannot be saved")
     if hashlib.sha256(config.p4_device_config).hexdigest() != needs.program:
         raise SpecError("the switch has got another program meanwhile: trace the packet again")
     if len(needs.entities) > MOST_ENTITIES:
@@ -163,7 +161,11 @@ def saved(trace: Trace, needs: TraceNeeds, config: p4r.ForwardingPipelineConfig)
         raise SpecError(str(error)) from None
     naming = Naming(config.p4info)
     steps = list(_all(trace.steps))
-    (enter,) = (step for step in trace.steps[:1] if isinstance(step, events.Enter))
+    try:
+        entities = tuple(naming.said(p4r.Entity.FromString(entity)) for entity in needs.entities)
+        enter = next(step for step in steps if isinstance(step, events.Enter))
+    except (DecodeError, KeyError, StopIteration):
+        raise SpecError("what the switch says of the trace makes no sense") from None
     return Document(
         format="tailrace trace",
         version=1,
@@ -174,7 +176,7 @@ def saved(trace: Trace, needs: TraceNeeds, config: p4r.ForwardingPipelineConfig)
             needs.cpu_port, needs.drop_port, needs.priority_queues, needs.time_ns, needs.tick_ns
         ),
         packet=Frame(enter.port, enter.frame),
-        entities=tuple(naming.said(p4r.Entity.FromString(entity)) for entity in needs.entities),
+        entities=entities,
         choices=needs.choices,
         expected=outcome(trace),
         unsure=tuple(_unsure(steps, text)),

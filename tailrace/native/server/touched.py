@@ -3,14 +3,14 @@
 
 An entry that was hit is hit again where it is alone, and where it missed nothing is needed but the default
 action. Of a group only the members that were selected are kept, so that no hash matters; of replicas those
-whose ports are up. Counters are left out: no program can read them. What counts, ages or is only for the
-controller (metadata, idle timeouts) is left out, too.
+whose ports are up. Counters are left out: no program can read them. What ages or is only for the controller
+(idle timeouts, metadata) is left out, too, and cells of registers that are 0.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import ClassVar, TypeVar
+from typing import ClassVar, Literal, TypeVar
 
 from finsy.proto import p4r
 
@@ -41,6 +41,10 @@ class Touched:
         self._state = state
         self._tables = {table.plan.name: table for table in state.tables.values()}
         self._profiles = {profile.plan.name: profile for profile in state.profiles.values()}
+        self._register_plans = {plan.name: plan for plan in state.schema.registers.values()}
+        self._meter_plans = {plan.name: plan for plan in state.schema.meters.values()}
+        # what was found already: a packet may meet one thing as often as there is room to tell
+        self._numbers: dict[tuple[Literal["member", "group"], int, int], int] = {}
         self._entries: dict[tuple[int, int], tuple[Table, Entry]] = {}
         self._defaults: dict[int, Table] = {}
         self._members: dict[tuple[int, int], Profile] = {}
@@ -117,20 +121,30 @@ class Touched:
         if shot is not None:
             self._see_action_of_set(step, shot)
             return
-        member = next((n for n, one in profile.members.items() if step.member in one.handles), None)
-        if member is None and step.member is not None:
-            raise TraceError(_GONE)
+        member = None if step.member is None else self._number("member", profile, step.member)
         if member is not None:
             self._members[profile.plan.id, member] = profile
         if step.group is None:
             return
-        group = next((n for n, one in profile.groups.items() if one.handle == step.group), None)
-        if group is None:
-            raise TraceError(_GONE)
+        group = self._number("group", profile, step.group)
         chosen = self._groups.setdefault((profile.plan.id, group), set())
         if member is not None:
             chosen.add(member)
             self._choose(chosen, member)
+
+    def _number(self, what: Literal["member", "group"], profile: Profile, handle: int) -> int:
+        """The controller's number for a member or group."""
+        key = what, profile.plan.id, handle
+        found = self._numbers.get(key)
+        if found is None:
+            if what == "member":
+                found = next((n for n, one in profile.members.items() if handle in one.handles), None)
+            else:
+                found = next((n for n, one in profile.groups.items() if one.handle == handle), None)
+            if found is None:
+                raise TraceError(_GONE)
+            self._numbers[key] = found
+        return found
 
     def _see_action_of_set(self, step: events.Member, shot: OneShotSpec) -> None:
         chosen = self._shots.setdefault(self._table, set())
@@ -152,7 +166,7 @@ class Touched:
         if not step.inside or cell in self._registers:
             return
         self._registers[cell] = None
-        plan = next((plan for plan in self._state.schema.registers.values() if plan.name == step.name), None)
+        plan = self._register_plans.get(step.name)
         if step.access == "write" or not step.value or plan is None:  # of a new switch they are 0
             return
         message = p4r.Entity()
@@ -164,8 +178,10 @@ class Touched:
         self._registers[cell] = message
 
     def _see_meter(self, step: events.Meter) -> None:
-        plan = next((plan for plan in self._state.schema.meters.values() if plan.name == step.name), None)
+        plan = self._meter_plans.get(step.name)
         if step.index is None or plan is None or step.index >= plan.size:
+            return
+        if ("meter", (plan.id, step.index)) in self._others:
             return
         asked = p4r.Entity()
         asked.meter_entry.meter_id = plan.id

@@ -92,7 +92,7 @@ class TraceService:
                 return
             trace, told = try_in_order(switch, request.port, frame, at_ns=now_ns, written=written)
             yield trace
-            if request.needs:
+            if request.needs and not trace.cut:
                 yield in_loop(lambda: device.needs(told, now_ns))
 
         found = made()

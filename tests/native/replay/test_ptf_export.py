@@ -17,6 +17,7 @@ from tailrace.native.replay import ptf
 from tailrace.native.replay.document import Document, Saved
 from tailrace.toolchain.artifacts import ROOT
 from tailrace.words import SpecError
+from tests.long import long
 from tests.native.replay.test_replay import traces
 
 _TARGETS = [
@@ -46,6 +47,7 @@ def _exported(name: str, kind: str) -> tuple[Document, str]:
     raise AssertionError(f"{name}: no such trace")
 
 
+@long
 @pytest.mark.skipif(not _can_run(), reason="needs PTF (make ptf) and the right to make network namespaces")
 @pytest.mark.parametrize("target", _TARGETS)
 def test_the_harness_runs_it(target: str, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections import Counter
 from collections.abc import Iterator
@@ -15,15 +16,19 @@ import pytest
 from tailrace.bmv2.process import available
 from tailrace.native.replay import again, document, on_bmv2, stf
 from tailrace.native.replay.document import Document, Saved, outcome
-from tailrace.native.trace import Trace
+from tailrace.native.trace import Trace, events
+from tailrace.native.trace.trying import Tried
 from tailrace.words import SpecError
 from tests.long import some
 from tests.native.replay import stf_runner
-from tests.native.replay.switches import BUILT, PORTS, Source
+from tests.native.replay.switches import BUILT, NOW_NS, PORTS, Source
 from tests.native.trace.test_trying import NAMES, frames
 
 TRACES = 40
 """Packets of a program that are tried; every other one is saved."""
+
+ENOUGH = 12
+"""Entities of a kind that are taken away."""
 
 STATEFUL = ["cloning", "registers", "multicast", "action_profiles", "value_sets", "match_kinds", "p4rt_all"]
 """Programs whose packets need most kinds of entities."""
@@ -59,10 +64,13 @@ def test_every_kind_of_entity_is_needed() -> None:
     kinds: Counter[str] = Counter()
     for name in STATEFUL:
         for _, made in traces(name):
+            if all(kinds[type(said).__name__] == ENOUGH for said in made.entities):
+                continue
             natural = again.run(Saved(made)).steps
             for at, said in enumerate(made.entities):
                 kind = type(said).__name__
-                if kind == "Meter":  # its colour is one of the choices
+                # a meter's colour is one of the choices
+                if kind == "Meter" or kinds[kind] == ENOUGH:
                     continue
                 rest = made.entities[:at] + made.entities[at + 1 :]
                 try:
@@ -73,6 +81,30 @@ def test_every_kind_of_entity_is_needed() -> None:
                     assert other != natural, said
                 kinds[kind] += 1
     assert kinds.keys() >= {"Clone", "Entry", "Group", "Member", "Multicast", "Register", "ValueSet"}, kinds
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_group_that_has_chosen_several_members(seed: int) -> None:
+    """As for copies of one packet: here for two packets. The group has both members, and the choices say which."""
+    chooser = random.Random(seed)
+    with closing(Source("action_profiles", seed=seed)) as source:
+        hits: list[Tried] = []
+        for frame, _ in zip(frames(chooser), range(120), strict=False):
+            tried = source.tried(1, frame)
+            if any(isinstance(s, events.Member) and s.of > 1 for _, s in tried.told):
+                hits.append(tried)
+            source.enter(tried.trace.steps)
+        pairs = (
+            (pair, source.device.needs([*pair[0].told, *pair[1].told], NOW_NS))
+            for pair in itertools.combinations(hits, 2)
+        )
+        pair, needs = next(found for found in pairs if len(found[1].choices) == 2)
+        assert sorted(needs.choices) == [0, 1]
+        for tried, choice in zip(pair, needs.choices, strict=True):
+            own = msgspec.structs.replace(needs, choices=(choice,))
+            made = document.saved(tried.trace, own, source.config)
+            found = outcome(again.run(Saved(made)))
+            assert list(again.differences(outcome(tried.trace), found, reasons=True)) == []
 
 
 @pytest.mark.skipif(not available(), reason="simple_switch_grpc is not on PATH")

@@ -103,7 +103,7 @@ def test_mutants(good: list[dict[str, Any]], tmp_path: Path) -> None:
     """What is taken runs, is exported, or is refused in a line."""
     rng, taken, path = random.Random(5), 0, tmp_path / "trace.json"
     examples = [json.dumps(one).encode() for one in good]
-    for _ in range(times(20_000, 20)):
+    for _ in range(times(20_000, 50)):
         path.write_bytes(mutant(rng, examples))
         try:
             saved = document.read(path)
@@ -115,7 +115,7 @@ def test_mutants(good: list[dict[str, Any]], tmp_path: Path) -> None:
                     assert str(error).isprintable()
         except FileError as error:
             assert str(error).isprintable()
-    assert taken > 20
+    assert taken > 10
 
 
 def test_a_program_that_is_none(good: list[dict[str, Any]]) -> None:
@@ -143,7 +143,8 @@ def test_names_are_no_code(good: list[dict[str, Any]], name: str) -> None:
     info = p4i.P4Info.FromString(zlib.decompress(base64.b64decode(made["program"]["p4info"])))
     changed = 0
     for entity in made["entities"]:
-        for thing in (*info.tables, *info.actions):
+        things: list[p4i.Table | p4i.Action] = [*info.tables, *info.actions]
+        for thing in things:
             for place, key in ((entity, "table"), (entity["call"], "action")):
                 if place.get(key) == thing.preamble.name:
                     thing.preamble.name = place[key] = name + thing.preamble.name
