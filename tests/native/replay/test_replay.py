@@ -17,7 +17,6 @@ from tailrace.bmv2.process import available
 from tailrace.native.replay import again, document, on_bmv2, stf
 from tailrace.native.replay.document import Document, Saved, outcome
 from tailrace.native.trace import Trace, events
-from tailrace.native.trace.trying import Tried
 from tailrace.words import SpecError
 from tests.long import some
 from tests.native.replay import stf_runner
@@ -88,12 +87,12 @@ def test_a_group_that_has_chosen_several_members(seed: int) -> None:
     """As for copies of one packet: here for two packets. The group has both members, and the choices say which."""
     chooser = random.Random(seed)
     with closing(Source("action_profiles", seed=seed)) as source:
-        hits: list[Tried] = []
-        for frame, _ in zip(frames(chooser), range(120), strict=False):
-            tried = source.tried(1, frame)
-            if any(isinstance(s, events.Member) and s.of > 1 for _, s in tried.told):
-                hits.append(tried)
-            source.enter(tried.trace.steps)
+        some_frames = list(itertools.islice(frames(chooser), 120))
+        for frame in some_frames:
+            source.enter(source.tried(1, frame).trace.steps)
+        # once more, for entries have changed since
+        tries = [source.tried(1, frame) for frame in some_frames]
+        hits = [t for t in tries if any(isinstance(s, events.Member) and s.of > 1 for _, s in t.told)]
         pairs = (
             (pair, source.device.needs([*pair[0].told, *pair[1].told], NOW_NS))
             for pair in itertools.combinations(hits, 2)
