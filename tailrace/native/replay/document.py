@@ -58,7 +58,10 @@ class _Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Program(_Part, frozen=True):
     """The program as the switch had it: BMv2's JSON, and P4Info as a binary message; sha256: of the JSON."""
 
-    name: Annotated[str, Meta(max_length=512, description="a text of at most 512 characters")]
+    name: Annotated[
+        str,
+        Meta(pattern=r"^[^\ud800-\udfff]{0,512}$", description="a text of at most 512 characters of Unicode"),
+    ]
     sha256: Annotated[str, Meta(pattern=r"^[0-9a-f]{64}$", description="SHA-256 in base 16, of 64 digits")]
     json: _Packed
     p4info: _Packed

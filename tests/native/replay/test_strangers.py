@@ -79,6 +79,8 @@ def _bomb(made: dict[str, Any]) -> None:
         (_set("switch", "priority_queues", to=9), "switch.priority_queues"),
         (_set("switch", "tick_ns", to=0), "switch.tick_ns"),
         (_set("program", "sha256", to="0" * 64), "program.sha256"),
+        (_set("program", "name", to="\ud800"), "program.name"),
+        (_set("program", "name", to="x" * 513), "program.name"),
         (_set("program", "json", to="%"), "program.json"),
         (_set("program", "json", to="AAAA"), "program.json"),
         (_set("program", "p4info", to="eJxLBAAAYgBi"), "program.p4info"),
