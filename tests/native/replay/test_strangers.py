@@ -105,8 +105,8 @@ def test_mutants(good: list[dict[str, Any]], tmp_path: Path) -> None:
     """What is taken runs, is exported, or is refused in a line."""
     rng, taken, path = random.Random(5), 0, tmp_path / "trace.json"
     examples = [json.dumps(one).encode() for one in good]
-    for _ in range(times(20_000, 50)):
-        path.write_bytes(mutant(rng, examples))
+    for number in range(times(20_000, 50)):
+        path.write_bytes(mutant(rng, examples) if number % 2 else _other_entities(rng, rng.choice(examples)))
         try:
             saved = document.read(path)
             taken += 1
@@ -117,7 +117,28 @@ def test_mutants(good: list[dict[str, Any]], tmp_path: Path) -> None:
                     assert str(error).isprintable()
         except FileError as error:
             assert str(error).isprintable()
-    assert taken > 10
+    assert taken > 40
+
+
+_VALUES = ("0x00", "0xff", "0xffffffffffffffffff", 0, 1, 2, 511, (1 << 31) - 1, "NoAction", True)
+
+
+def _other_entities(rng: random.Random, content: bytes) -> bytes:
+    """Entities of which one is twice there, or has something else that could stand there."""
+    made = json.loads(content)
+    entity: Any = rng.choice(made["entities"])
+    if rng.random() < 0.2:
+        made["entities"].append(entity)
+    while True:
+        keys = list(entity) if isinstance(entity, dict) else range(len(entity))
+        if not keys:
+            break
+        key = rng.choice(keys)
+        if not isinstance(entity[key], dict | list):
+            entity[key] = rng.choice([value for value in _VALUES if type(value) is type(entity[key])])
+            break
+        entity = entity[key]
+    return json.dumps(made).encode()
 
 
 def test_a_program_that_is_none(good: list[dict[str, Any]]) -> None:
