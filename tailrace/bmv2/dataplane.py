@@ -11,6 +11,7 @@ asks.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 
 import grpc
@@ -19,6 +20,9 @@ from tailrace.words.errors import Error
 
 METHOD = "/p4.bm.DataplaneInterface/PacketStream"
 TIMEOUT_S = 120.0
+_NOT_READY = "not ready"
+_READY_S = 10.0
+_POLL_S = 0.05
 Outputs = list[tuple[int, bytes]]
 
 
@@ -93,10 +97,16 @@ class Dataplane:
                 yield encode_request(first + offset, self.device_id, port, data)
 
         results: list[Outputs] = [[] for _ in packets]
-        try:
-            for message in self.call(requests(), timeout=self.timeout_s):
-                request_id, port, data = decode_response(message)
-                results[request_id - first].append((port, data))
-        except grpc.RpcError as error:
-            raise DataplaneError(f"simple_switch_grpc: data plane: {error.details()}") from error
-        return results
+        end = time.monotonic() + _READY_S
+        while True:
+            try:
+                for message in self.call(requests(), timeout=self.timeout_s):
+                    request_id, port, data = decode_response(message)
+                    results[request_id - first].append((port, data))
+            except grpc.RpcError as error:
+                # it serves P4Runtime a moment before packets, and has taken none then
+                if error.details() == _NOT_READY and time.monotonic() < end:
+                    time.sleep(_POLL_S)
+                    continue
+                raise DataplaneError(f"simple_switch_grpc: data plane: {error.details()}") from error
+            return results
