@@ -23,6 +23,7 @@ Paths in a file (FILE.json, FILE.csv) count from the folder in which the command
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -31,7 +32,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from tailrace.experiments.plan.experiment import Experiment, Settings, of_settings
+from tailrace.experiments.plan.experiment import KEYS, Experiment, Settings, of_settings
 from tailrace.experiments.plan.known import scheme_of
 from tailrace.experiments.plan.seeds import parse_seeds
 from tailrace.words import SpecError
@@ -132,6 +133,36 @@ def read_experiment(
         if error.key in own:
             raise
         raise in_file(path, error) from error
+
+
+def read_words(text: str) -> Experiment:
+    """The experiment whose `words` these are.
+
+    Raises:
+        SpecError: they are no options of a run, or a value cannot be used.
+    """
+    values: dict[str, Any] = {}
+    try:
+        pieces = shlex.split(text)
+    except ValueError as error:
+        raise SpecError(f"no options of a run: {error}") from error
+    while pieces:
+        option = pieces.pop(0)
+        key = option.removeprefix("--").replace("-", "_")
+        if not option.startswith("--") or key not in KEYS:
+            raise SpecError(f"no option of a run: {option!r}")
+        if not pieces or pieces[0].startswith("--"):
+            values[key] = True
+        else:
+            values.setdefault(key, []).append(pieces.pop(0))
+    for key, value in values.items():
+        if isinstance(value, list) and len(value) == 1 and key != "follow":
+            values[key] = value[0]
+    try:
+        settings = msgspec.convert(values, Settings, strict=False)
+    except msgspec.ValidationError as error:
+        raise SpecError(f"no options of a run: {error}") from error
+    return of_settings(given(settings))
 
 
 def _file(path: Path) -> ExperimentFile:

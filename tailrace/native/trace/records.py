@@ -45,6 +45,7 @@ IN_VALUE_SET = "in "
 """Before the name of a value set, as the case of a select."""
 
 _NO_INDEX = (1 << 64) - 1
+_HEAD_WORDS = 4
 
 
 @dataclass(slots=True)
@@ -102,8 +103,8 @@ class Reader:
         return found
 
     @staticmethod
-    def nested(told: Told) -> tuple[events.Event, ...]:
-        """The steps of the packet with number 1; those of its copies stand in it."""
+    def nested(told: Told, first: int = 1) -> tuple[events.Event, ...]:
+        """The steps of the packet with number `first`; those of its copies stand in it."""
         found: dict[int, list[events.Event]] = {}
         copies: list[tuple[int, int]] = []
         for number, step in told:
@@ -115,7 +116,7 @@ class Reader:
         for number, at in sorted(copies, key=lambda c: -cast(events.Copy, found[c[0]][c[1]]).packet):
             copy = cast(events.Copy, found[number][at])
             found[number][at] = structs.replace(copy, steps=tuple(found.get(copy.packet, ())))
-        return tuple(found.get(1, ()))
+        return tuple(found.get(first, ()))
 
     def feed(self, words: Sequence[int]) -> Iterator[tuple[int, events.Event]]:
         """The steps that some records tell, as of `Told`.
@@ -399,11 +400,18 @@ def choices_in(words: Sequence[int]) -> list[tuple[int, int]]:
 
 
 def _records(words: Sequence[int]) -> Iterator[tuple[int, int, Sequence[int]]]:
+    for kind, packet, _time_ps, payload in records(words):
+        yield kind, packet, payload
+
+
+def records(words: Sequence[int]) -> Iterator[tuple[int, int, int, Sequence[int]]]:
+    """Each record: its kind, the packet's number, the switch's time in ps, and what it says."""
     at = 0
     while at < len(words):
-        kind, packet, n = words[at : at + 3]
-        yield kind, packet, words[at + 3 : at + 3 + n]
-        at += 3 + n
+        kind, packet, time_ps, n = words[at : at + _HEAD_WORDS]
+        at += _HEAD_WORDS
+        yield kind, packet, time_ps, words[at : at + n]
+        at += n
 
 
 def _bytes(words: Sequence[int], length: int) -> bytes:

@@ -23,12 +23,19 @@ typedef struct kept {
     uint32_t len, at;         /* its bytes, in tr_glass.bytes */
 } kept;
 
+typedef struct arrival {
+    uint64_t time_ps;
+    uint32_t port;
+} arrival;
+
 struct tr_glass {
     uint64_t *words;
     uint32_t n, room, cut;
     uint32_t packets;         /* numbered so far */
     uint32_t missed;          /* that came in while there was little room */
     int told;                 /* packets that come in are marked */
+    arrival *awaited;         /* that are told of in full, NULL: all */
+    uint32_t n_awaited;
     uint64_t *used;
     uint32_t uses, tables;
     struct { uint8_t *bits; uint32_t bytes; } *entries;
@@ -71,6 +78,7 @@ void tr_glass_free(tr_glass *g)
     for (uint32_t i = 0; g->entries && i < g->tables; i++)
         free(g->entries[i].bits);
     free(g->entries);
+    free(g->awaited);
     free(g->used);
     free(g->words);
     free(g->seen);
@@ -88,6 +96,16 @@ const uint64_t *tr_glass_words(const tr_glass *g, uint32_t *n, uint32_t *cut)
 
 /* ---- records ---- */
 
+#define HEAD_WORDS 4u
+
+/* Kinds of which is told what is told of briefly. */
+#define BRIEF_KINDS                                                           \
+    (1u << TR_SEEN_ENTER | 1u << TR_SEEN_RESUBMIT |                           \
+     1u << TR_SEEN_RECIRCULATE | 1u << TR_SEEN_COPY | 1u << TR_SEEN_QUEUE |   \
+     1u << TR_SEEN_EGRESS | 1u << TR_SEEN_SENT | 1u << TR_SEEN_DROP)
+
+_Static_assert(TR_SEEN_KINDS <= 32, "a bit for each kind");
+
 /* Room for a record with n words behind its head; NULL when there is none. A
  * record that is left out ends the records: what follows would mislead. */
 static uint64_t *record(tr_switch *s, const tr_pkt *p, uint64_t kind,
@@ -96,16 +114,19 @@ static uint64_t *record(tr_switch *s, const tr_pkt *p, uint64_t kind,
     tr_glass *g = s->glass;
     if (!g || g->cut)
         return NULL;
-    if (n + 3 > g->room - g->n) {
+    if (p && p->mark & TR_GLASS_BRIEF && !(BRIEF_KINDS >> kind & 1))
+        return NULL;
+    if (n + HEAD_WORDS > g->room - g->n) {
         g->cut = 1;
         return NULL;
     }
     uint64_t *w = g->words + g->n;
-    g->n += (uint32_t)n + 3;
+    g->n += (uint32_t)n + HEAD_WORDS;
     w[0] = kind;
     w[1] = p ? p->mark : 0;
-    w[2] = n;
-    return w + 3;
+    w[2] = s->now_ps;
+    w[3] = n;
+    return w + HEAD_WORDS;
 }
 
 void tr_see_limbs(tr_switch *s, const tr_pkt *p, const uint64_t *words,
@@ -155,6 +176,15 @@ int tr_see_text(tr_switch *s, int level, const char *text)
     return 1;
 }
 
+/* Whether all is told of a packet that comes in now by this port. */
+static int awaited(const tr_glass *g, uint64_t now_ps, uint32_t port)
+{
+    for (uint32_t i = 0; i < g->n_awaited; i++)
+        if (g->awaited[i].time_ps == now_ps && g->awaited[i].port == port)
+            return 1;
+    return !g->awaited;
+}
+
 void tr_see_mark(tr_switch *s, tr_pkt *p)
 {
     tr_glass *g = s->glass;
@@ -164,7 +194,9 @@ void tr_see_mark(tr_switch *s, tr_pkt *p)
     if (g->cut || g->n > g->room / 2)
         g->missed++;
     else
-        p->mark = ++g->packets;
+        p->mark = ++g->packets |
+                  (awaited(g, s->now_ps, p->ingress_port) ? 0
+                                                          : TR_GLASS_BRIEF);
 }
 
 /* ---- changes ---- */
@@ -174,7 +206,7 @@ void tr_see_begin(tr_switch *s, const tr_pkt *p, enum tr_stage stage,
 {
     tr_glass *g = s->glass;
     s->seen_pkt = p;
-    if (!g || !p->mark)
+    if (!g || !p->mark || p->mark & TR_GLASS_BRIEF)
         return;
     const uint64_t words[] = {TR_SEEN_STAGE, stage, phv_size};
     see_bytes(s, p, words, 3, phv, phv_size);
@@ -214,7 +246,7 @@ void tr_see_changes(tr_switch *s, const tr_pkt *p, const void *phv,
                     const void *locals)
 {
     tr_glass *g = s->glass;
-    if (!g || !p->mark || g->cut)
+    if (!g || !p->mark || p->mark & TR_GLASS_BRIEF || g->cut)
         return;
     changes(s, p, 0, g->seen, phv, g->phv_size);
     if (locals)
@@ -376,7 +408,7 @@ void tr_see_copy(tr_switch *s, const tr_pkt *p, tr_pkt *q, uint32_t port,
 {
     if (!s->glass || !p->mark)
         return;
-    q->mark = ++s->glass->packets;
+    q->mark = ++s->glass->packets | (p->mark & TR_GLASS_BRIEF);
     TR_SEE_ALWAYS(s, p, TR_SEEN_COPY, q->mark, port, instance);
 }
 
@@ -414,7 +446,7 @@ int tr_see_queue(tr_switch *s, tr_pkt *p, uint32_t port, uint32_t priority)
     if (port < TR_MAX_PORTS && s->ports[port] && priority < s->cfg.priorities)
         q = &s->ports[port]->queue[priority];
     TR_SEE_ALWAYS(s, p, TR_SEEN_QUEUE, port, priority, q ? q->packets : 0,
-                  q ? q->bytes : 0);
+                  q ? q->bytes : 0, tr_see_paused(s, port, priority));
     if (!g || !g->trying)
         return 0;
     enum tr_drop why = refused(s, port, priority, q, tr_pkt_bytes(p));
@@ -603,6 +635,22 @@ int tr_glass_watch(tr_switch *s, tr_glass *g, const tr_program *plain,
     }
     tr_switch_unlock(s);
     return rc;
+}
+
+int tr_glass_await(tr_switch *s, tr_glass *g, const uint64_t *times_ps,
+                   const uint32_t *ports, uint32_t n)
+{
+    arrival *list = tr_calloc(n + 1ULL, sizeof *list);
+    if (!list)
+        return TR_ENOMEM;
+    for (uint32_t i = 0; i < n; i++)
+        list[i] = (arrival){times_ps[i], ports[i]};
+    tr_switch_lock(s);
+    free(g->awaited);
+    g->awaited = list;
+    g->n_awaited = n;
+    tr_switch_unlock(s);
+    return TR_OK;
 }
 
 uint32_t tr_glass_take(tr_switch *s, tr_glass *g, uint64_t *words,

@@ -5,8 +5,9 @@
  * program without it has none of this. Both have one layout, so that a switch
  * may change from one to the other between two packets.
  *
- * A record is words of 64 bits: kind, packet, number of words that follow, and
- * these. Packets are numbered from 1 as they are made.
+ * A record is words of 64 bits: kind, packet, the switch's time in ps, number of
+ * words that follow, and these. Packets are numbered from 1 as they are made; of
+ * one that is told of briefly the number has TR_GLASS_BRIEF, too.
  *
  * Python reads this file, too (toolchain/headers.py): nothing but declarations
  * and #define NAME NUMBER.
@@ -46,8 +47,9 @@ enum tr_seen {
     TR_SEEN_RECIRCULATE,
     TR_SEEN_MULTICAST, /* group, replicas */
     TR_SEEN_COPY,      /* number of the copy, port, instance */
-    TR_SEEN_QUEUE,     /* port, priority, packets and bytes that wait there */
-    TR_SEEN_EGRESS,    /* port, priority, ticks it has waited */
+    TR_SEEN_QUEUE,     /* port, priority, packets and bytes that wait there,
+                        * ps that pauses have held that queue so far */
+    TR_SEEN_EGRESS,    /* port, priority, ticks it has waited, ps of pauses */
     TR_SEEN_SENT,      /* port, bytes' number, virtual ones, bytes */
     TR_SEEN_DROP,      /* enum tr_drop */
     TR_SEEN_TEXT,      /* level, bytes' number, bytes */
@@ -80,6 +82,10 @@ typedef struct tr_place {
     uint32_t offset, bytes;
 } tr_place;
 
+/* Bit of the number of a packet of which only this is told: where it comes in,
+ * waits, leaves, goes round and ends. */
+#define TR_GLASS_BRIEF 0x80000000u
+
 /* Values of `random` that are tried each; of a wider span some. */
 #define TR_GLASS_SPAN 64u
 
@@ -102,6 +108,10 @@ int tr_glass_try(tr_switch *s, tr_glass *g, const tr_program *plain,
  * another program. */
 int tr_glass_watch(tr_switch *s, tr_glass *g, const tr_program *plain,
                    const tr_program *glass, int told);
+/* Of packets that come in from now on little is told, but all of those that come
+ * at one of n times by the port of the same place. TR_OK, TR_ENOMEM. */
+int tr_glass_await(tr_switch *s, tr_glass *g, const uint64_t *times_ps,
+                   const uint32_t *ports, uint32_t n);
 /* How often each use was made. */
 void tr_glass_uses(tr_switch *s, const tr_glass *g, uint64_t *counts);
 /* Whether an entry was ever hit. */

@@ -245,6 +245,16 @@ enum tr_drop tr_pfc_obey(tr_switch *s, uint32_t port, const uint8_t *data,
     return TR_DROP_PFC_FRAME;
 }
 
+uint64_t tr_see_paused(const tr_switch *s, uint32_t port, uint32_t priority)
+{
+    const tr_port *t = port < TR_MAX_PORTS ? s->ports[port] : NULL;
+    if (!t || !t->pfc_state || priority >= PFC_CLASSES)
+        return 0;
+    const tr_pfc_state *st = &t->pfc_state[priority];
+    return st->stats.paused_ps +
+           paused_since(&t->queue[priority], st, s->now_ps);
+}
+
 int tr_pfc_read(tr_switch *s, uint32_t port, uint32_t prio, uint64_t at_ps,
                 tr_pfc_stats *out)
 {

@@ -45,6 +45,8 @@ uint32_t tr_see_meter(tr_switch *s, const tr_pkt *p, uint32_t meter,
                       uint64_t index, tr_meter *m, uint64_t amount);
 uint64_t tr_see_random(tr_switch *s, const tr_pkt *p, uint64_t lo,
                        uint64_t hi);
+/* ps that pauses have held a queue so far. */
+uint64_t tr_see_paused(const tr_switch *s, uint32_t port, uint32_t priority);
 void tr_see_copy(tr_switch *s, const tr_pkt *p, tr_pkt *q, uint32_t port,
                  uint32_t instance);
 /* Tells that p is queued or enters again. 1: p is the try's, which goes on with

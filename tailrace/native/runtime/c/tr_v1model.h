@@ -234,7 +234,8 @@ static int trm_egress(tr_switch *s, tr_pkt *p, uint64_t now_ps)
     struct tr_phv *h = (struct tr_phv *)p->phv;
     uint64_t ticks = trm_ticks(s, now_ps);
     TR_SEE(s, p, TR_SEEN_EGRESS, p->egress_port, p->priority,
-           ticks - trp_get_enq_timestamp(h));
+           ticks - trp_get_enq_timestamp(h),
+           tr_see_paused(s, p->egress_port, p->priority));
     trp_set_egress_global_timestamp(h, ticks);
     trp_set_deq_timedelta(h, ticks - trp_get_enq_timestamp(h));
     trp_set_deq_qdepth(h, tr_queue_packets(s, p->egress_port, p->priority));

@@ -31,6 +31,10 @@ enum tv_loss {
     TV_LOSS_COUNT
 };
 
+/* Whether a wire is in the log: with the packets that the log is about, or with
+ * all that is no IPv4 packet as well. */
+enum tv_logged { TV_LOGGED_NOT, TV_LOGGED_FLOW, TV_LOGGED_OTHERS };
+
 /* What a tap is told. */
 enum tv_event { TV_SENT, TV_RECEIVED, TV_LOST };
 
@@ -40,6 +44,7 @@ typedef struct tv_captured tv_captured;
 typedef struct tv_watch tv_watch;
 typedef struct tv_sampler tv_sampler;
 typedef struct tv_ranks tv_ranks;
+typedef struct tv_log tv_log;
 
 /* Frames, and payload bytes that are a length only. */
 typedef struct tv_count {
@@ -121,7 +126,9 @@ struct tv_wire {
     uint32_t count;           /* frames under way */
     uint8_t wrapped;          /* frames lie in [head, wrap) and [0, tail) */
     uint8_t up;
-    uint8_t looked_at;        /* a tap, capture, drop or cut to think of */
+    uint8_t looked_at;        /* a tap, capture, log, drop or cut to think of */
+    uint8_t sends_told;       /* a tap or log hears of what is sent */
+    uint8_t logged;           /* enum tv_logged */
     uint8_t downward;         /* from a switch to a host, which runs after it */
     uint8_t absent;           /* its target is another rank's */
     uint32_t cuts;            /* how often the link went down */
@@ -275,6 +282,7 @@ struct tv_net {
     tv_capture *captures;
     tv_watch *watches;
     tv_sampler *sampler;
+    tv_log *log;
     tv_ranks *ranks;          /* NULL: all of the network is here */
 };
 
@@ -333,6 +341,24 @@ int tv_ranks_meet(tv_net *net, tv_state *s);
 
 /* tv_tap.c: calls a Python tap; 0, -1. */
 int tv_tap_tell(tv_wire *w, enum tv_event event, const tc_frame *f);
+/* What happened to a frame on a wire, and when: it was sent, received, or lost
+ * (then TV_LOST and the tv_loss). Behind it its bytes, in whole words, but of
+ * what was sent: nothing overtakes on a wire. */
+typedef struct tv_logged_frame {
+    uint64_t time_ps;
+    uint32_t wire, what, len, virt;
+    uint32_t ip_at;           /* where IPv4 begins; UINT32_MAX: nowhere */
+    uint32_t bytes;           /* that follow */
+} tv_logged_frame;
+/* What happens to the packets between two IPv4 addresses, either way. */
+struct tv_log {
+    uint32_t a, b;
+    uint8_t *records;
+    size_t n, cap;
+};
+/* Adds what has happened, if the log is about it; 0, -1. */
+int tv_log_add(const tv_wire *w, uint32_t what, const tc_frame *f);
+void tv_log_free(tv_log *l);
 /* tv_capture.c: pcapng files of what arrives on wires. What cannot be written
  * is a NetworkError; NULL, -1. Of several ranks the first has the files. */
 tv_capture *tv_capture_new(tv_net *net, const char *path);

@@ -92,8 +92,57 @@ static PyObject *tap(tv_object *self, PyObject *args)
     self->net.taps += !w->tap;
     Py_INCREF(function);
     Py_XSETREF(w->tap, function);
-    w->looked_at = 1;
+    w->looked_at = w->sends_told = 1;
     Py_RETURN_NONE;
+}
+
+/* log(a, b, [wire], [wire with all that is no IPv4 packet]): from now on, of
+ * the packets between two addresses */
+static PyObject *log_flow(tv_object *self, PyObject *args)
+{
+    tv_net *net = &self->net;
+    unsigned a, b;
+    PyObject *lists[2];
+    if (!PyArg_ParseTuple(args, "IIO!O!", &a, &b, &PyList_Type, &lists[0],
+                          &PyList_Type, &lists[1]))
+        return NULL;
+    if (net->ranks || net->log) {
+        tv_net_error(net->ranks ? "a log wants all of the network: run it "
+                                  "with one rank"
+                                : "there is a log already");
+        return NULL;
+    }
+    net->log = calloc(1, sizeof *net->log);
+    if (!net->log)
+        return PyErr_NoMemory();
+    net->log->a = a;
+    net->log->b = b;
+    for (int k = 0; k < 2; k++)
+        for (Py_ssize_t i = 0; i < PyList_GET_SIZE(lists[k]); i++) {
+            unsigned long number =
+                PyLong_AsUnsignedLong(PyList_GET_ITEM(lists[k], i));
+            tv_wire *w = PyErr_Occurred() ? NULL
+                                          : tv_py_wire(self, (unsigned)number);
+            if (!w)
+                return NULL;
+            w->logged = (uint8_t)(k ? TV_LOGGED_OTHERS : TV_LOGGED_FLOW);
+            w->looked_at = w->sends_told = 1;
+        }
+    Py_RETURN_NONE;
+}
+
+/* logged() -> the records so far (tv_logged_frame), which are taken away */
+static PyObject *logged(tv_object *self, PyObject *nothing)
+{
+    (void)nothing;
+    tv_log *l = self->net.log;
+    if (!l)
+        return PyErr_Format(PyExc_ValueError, "nothing is logged");
+    PyObject *found = PyBytes_FromStringAndSize((const char *)l->records,
+                                                (Py_ssize_t)l->n);
+    if (found)
+        l->n = 0;
+    return found;
 }
 
 /* capture(path, [(wire, name)]) */
@@ -236,6 +285,8 @@ PyMethodDef tv_py_observe_methods[] = {
     {"traffic", (PyCFunction)traffic, METH_NOARGS, NULL},
     {"trace", (PyCFunction)trace, METH_NOARGS, NULL},
     {"tap", (PyCFunction)tap, METH_VARARGS, NULL},
+    {"log", (PyCFunction)log_flow, METH_VARARGS, NULL},
+    {"logged", (PyCFunction)logged, METH_NOARGS, NULL},
     {"capture", (PyCFunction)capture, METH_VARARGS, NULL},
     {"watch", (PyCFunction)watch, METH_VARARGS, NULL},
     {"watched", (PyCFunction)watched, METH_VARARGS, NULL},

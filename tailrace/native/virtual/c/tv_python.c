@@ -77,6 +77,8 @@ static int net_clear(tv_object *self)
     net->watches = NULL;
     tv_sample_free(net->sampler);
     net->sampler = NULL;
+    tv_log_free(net->log);
+    net->log = NULL;
     tv_net_clear(net);
     tv_ranks_free(net->ranks);
     net->ranks = NULL;

@@ -1,7 +1,12 @@
-/* Taps: Python functions that are told of all that happens on a wire.
+/* Taps: Python functions that are told of all that happens on a wire; and the
+ * log, which is kept for whoever asks in the end.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "tv_net.h"
+
+#include <stdlib.h>
+
+#define LOG_BYTES 65536u
 
 int tv_tap_tell(tv_wire *w, enum tv_event event, const tc_frame *f)
 {
@@ -15,4 +20,61 @@ int tv_tap_tell(tv_wire *w, enum tv_event event, const tc_frame *f)
         (unsigned long long)(f->time_ps / TV_PS_PER_NS), frame, f->virt);
     Py_XDECREF(answer);
     return answer ? 0 : -1;
+}
+
+/* ---- the log ---- */
+
+static uint32_t load_be32(const uint8_t *p)
+{
+    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 |
+           (uint32_t)p[2] << 8 | p[3];
+}
+
+static int log_grow(tv_log *l, size_t more)
+{
+    size_t cap = l->cap ? l->cap : LOG_BYTES;
+    while (cap - l->n < more)
+        cap *= 2;
+    uint8_t *records = cap == l->cap ? l->records : realloc(l->records, cap);
+    if (!records) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    l->records = records;
+    l->cap = cap;
+    return 0;
+}
+
+int tv_log_add(const tv_wire *w, uint32_t what, const tc_frame *f)
+{
+    tv_log *l = w->net->log;
+    const uint8_t *ip = tv_match_ipv4(&w->net->formats, f->data, f->len);
+    if (ip) {
+        uint32_t src = load_be32(ip + 12), dst = load_be32(ip + 16);
+        if (!(src == l->a && dst == l->b) && !(src == l->b && dst == l->a))
+            return 0;
+    } else if (w->logged != TV_LOGGED_OTHERS) {
+        return 0;
+    }
+    uint32_t bytes = what == TV_SENT ? 0 : (f->len + 7u) & ~7u;
+    tv_logged_frame head = {
+        f->time_ps, w->index, what, f->len, f->virt,
+        ip ? (uint32_t)(ip - f->data) : UINT32_MAX, bytes};
+    if (log_grow(l, sizeof head + bytes) < 0)
+        return -1;
+    memcpy(l->records + l->n, &head, sizeof head);
+    if (bytes) {
+        memset(l->records + l->n + sizeof head + bytes - 8, 0, 8);
+        memcpy(l->records + l->n + sizeof head, f->data, f->len);
+    }
+    l->n += sizeof head + bytes;
+    return 0;
+}
+
+void tv_log_free(tv_log *l)
+{
+    if (!l)
+        return;
+    free(l->records);
+    free(l);
 }

@@ -204,9 +204,12 @@ int tv_wire_send(tv_wire *w, uint64_t now_ps, uint64_t arrival_ps,
     w->last_ps = arrival_ps;
     w->sent.frames++;
     w->sent.virt += virt;
-    if (__builtin_expect(w->tap != NULL, 0)) {
+    if (__builtin_expect(w->sends_told, 0)) {
         tc_frame sent = {now_ps, len, virt, bytes};
-        return tv_tap_tell(w, TV_SENT, &sent);
+        if (w->logged && tv_log_add(w, TV_SENT, &sent) < 0)
+            return -1;
+        if (w->tap)
+            return tv_tap_tell(w, TV_SENT, &sent);
     }
     return 0;
 }
@@ -237,6 +240,8 @@ static int take_lost(tv_wire *w, enum tv_loss kind, const tc_frame *f)
     tv_kinds_add(&w->gone, &w->net->formats, f->data, f->len, f->virt);
     if (w->captures && tv_capture_add(w, 1, f) < 0)
         return -1;
+    if (w->logged && tv_log_add(w, TV_LOST + (uint32_t)kind, f) < 0)
+        return -1;
     if (w->tap && tv_tap_tell(w, TV_LOST, f) < 0)
         return -1;
     return 0;
@@ -263,6 +268,8 @@ int tv_wire_take(tv_wire *w, tc_frame *out)
     tv_mix_frame(&w->mix, time_ps, len, virt, out->data);
     if (__builtin_expect(w->looked_at, 0)) {
         if (w->captures && tv_capture_add(w, 0, out) < 0)
+            return -1;
+        if (w->logged && tv_log_add(w, TV_RECEIVED, out) < 0)
             return -1;
         if (w->tap) {
             if (tv_tap_tell(w, TV_RECEIVED, out) < 0)

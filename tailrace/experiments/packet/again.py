@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A run once more, and then a second time up to the end of one packet, whose switches are watched.
+
+    run, past = open_run(folder), ...
+    past = flow_log(run, 7, report)                 # the whole run, with its flow's crossings of wires
+    follow(run, arrivals_of(past, 1042), report)    # what the switches do to a packet of it
+
+In virtual time a run is the same whenever it is made again, so the first time tells where to look and the
+second looks there. Only the switches that the packet comes to are watched, each until it has left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from msgspec import UNSET
+
+from tailrace.experiments.backends.outcome import Report
+from tailrace.experiments.backends.virtual.run import VirtualBackend
+from tailrace.experiments.errors import RunError
+from tailrace.experiments.plan.experiment_file import read_words
+from tailrace.experiments.plan.plan import Plan, plan
+from tailrace.experiments.results.result import FLOWS, SUMMARY, read_summary
+from tailrace.experiments.results.rows import FlowRow, read_rows
+from tailrace.experiments.results.summary import Summary
+from tailrace.hosts.flows.flow import FlowSpec
+from tailrace.native.compiler.errors import ProgramError
+from tailrace.native.trace import TraceError
+from tailrace.native.trace.following import Arrival, Followed, Following
+from tailrace.native.virtual import Network
+from tailrace.native.virtual.legs import Leg
+from tailrace.words import SpecError, plugins
+from tailrace.words.constants import PS_PER_NS
+from tailrace.words.errors import FileError
+
+LOOK_NS = 1000
+"""Between two looks at a switch that is watched; a switch of 64 ports at 400 Gb/s takes in some 3 MiB of what is
+told meanwhile, where all packets have 1 KiB.
+"""
+
+_DIGITS = 12
+"""Of a hash, where it is shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class FinishedRun:
+    """A run in a folder, and the plan by which it runs again."""
+
+    folder: Path
+    summary: Summary
+    rows: Mapping[int, FlowRow]
+    plan: Plan
+
+    def flow(self, number: int) -> FlowSpec:
+        """A flow by its number.
+
+        Raises:
+            SpecError: there is none.
+        """
+        for flow in self.plan.job.flows:
+            if flow.id == number:
+                return flow
+        numbers = [flow.id for flow in self.plan.job.flows]
+        raise SpecError(f"--flow: {self.folder} has no flow {number}; expected {min(numbers)} to {max(numbers)}")
+
+    def packets(self, flow: FlowSpec) -> int:
+        """The packets of a flow, each counted once."""
+        return -(-flow.bytes // self.plan.job.nic.mtu_bytes)
+
+
+def open_run(folder: Path) -> FinishedRun:
+    """A finished run in virtual time.
+
+    Raises:
+        FileError: the folder has none, or a file in it is not what was written.
+        SpecError: its words cannot be used here.
+    """
+    path = folder / SUMMARY
+    if not path.is_file():
+        raise FileError(path, "", "no such file: expected the folder of a run, as --out of tailrace run")
+    summary = read_summary(path)
+    if summary.target != "virtual":
+        raise FileError(path, "target", f"a run on {summary.target}: only those in virtual time can be repeated")
+    if summary.trace_sha256 is UNSET or not summary.words:
+        raise FileError(path, "words", "missing: a run by this version of Tailrace has them, and trace_sha256")
+    rows = {row.id: row for row in read_rows(folder / FLOWS)}
+    try:
+        planned = plan(read_words(summary.words), summary.target)
+    except FileError:
+        raise
+    except SpecError as error:
+        raise FileError(path, "words", str(error)) from error
+    if {flow.id: flow.bytes for flow in planned.job.flows} != {row.id: row.bytes for row in rows.values()}:
+        raise FileError(folder / FLOWS, "", "has other flows than the words of summary.json now make")
+    return FinishedRun(folder, summary, rows, planned)
+
+
+def flow_log(run: FinishedRun, flow: FlowSpec, report: Report) -> list[Leg]:
+    """Each crossing of a wire by packets between the two hosts of a flow, by the time of sending.
+
+    Raises:
+        RunError: it is another run now.
+    """
+    legs: list[Leg] = []
+    backend = VirtualBackend(
+        observe=lambda network: network.log_flow(flow.src, flow.dst),
+        afterwards=lambda network: legs.extend(network.legs()),
+    )
+    with plugins.blamed(run.summary.scheme):
+        outcome = backend.run(run.plan.job, report)
+    if outcome.trace_sha256 != run.summary.trace_sha256:
+        raise RunError(f"{run.folder}: {_why(run, outcome.trace_sha256 or '', outcome.p4_sha256)}")
+    return legs
+
+
+def _why(run: FinishedRun, sha256: str, p4_sha256: str | None) -> str:
+    """Why a run is another one now, as far as anybody knows."""
+    was = str(run.summary.trace_sha256)
+    other = (
+        "the P4 program has changed since"
+        if p4_sha256 != run.summary.p4_sha256
+        else "code, plug-ins or files that the words name have changed since"
+    )
+    return (
+        f"its words make another run now (trace {sha256[:_DIGITS]}, it was {was[:_DIGITS]}): {other};"
+        " run it again"
+    )
+
+
+class _SeenError(Exception):
+    """All that was to be seen has been: nobody needs the rest of the run."""
+
+
+class _Watching:
+    """Watches switches while the packets are there that are followed."""
+
+    def __init__(self, arrivals: Mapping[str, Sequence[Arrival]]) -> None:
+        self._arrivals = {switch: sorted(each) for switch, each in arrivals.items()}
+        self._active: dict[str, Following] = {}
+        self._left = sum(map(len, arrivals.values()))
+        self._looking = False
+        self.found: dict[tuple[str, Arrival], Followed] = {}
+        self.untold = 0
+
+    def start(self, network: Network) -> None:
+        """Begins when the first one comes."""
+        for switch, arrivals in self._arrivals.items():
+            for time_ps, _ in arrivals:
+                # before anything else of that nanosecond
+                network.call_at(time_ps // PS_PER_NS, lambda switch=switch: self._watch(network, switch))
+
+    def _watch(self, network: Network, switch: str) -> None:
+        self._left -= 1
+        if switch not in self._active:
+            self._active[switch] = Following(network.switch(switch), self._arrivals[switch])
+        if not self._looking:
+            self._looking = True
+            network.call_at(network.now_ns + LOOK_NS, lambda: self._look(network))
+
+    def _look(self, network: Network) -> None:
+        for switch, following in list(self._active.items()):
+            following.look()
+            came = [one for one in self._arrivals[switch] if one[0] < network.now_ps]
+            # what did not come in was swallowed at the entry
+            if all(one not in following.found or following.found[one].ended for one in came):
+                self._end(switch)
+        self._looking = bool(self._active)
+        if self._active:
+            network.call_at(network.now_ns + LOOK_NS, lambda: self._look(network))
+        elif not self._left:
+            raise _SeenError
+
+    def _end(self, switch: str) -> None:
+        following = self._active.pop(switch)
+        following.close()
+        self.untold += following.untold
+        self.found |= {(switch, arrival): each for arrival, each in following.found.items()}
+
+    def finish(self) -> None:
+        """Takes what there is of packets that the run's end has caught in a switch."""
+        for switch in list(self._active):
+            self._end(switch)
+
+
+def follow(
+    run: FinishedRun, arrivals: Mapping[str, Sequence[Arrival]], report: Report
+) -> tuple[dict[tuple[str, Arrival], Followed], int]:
+    """What switches do to packets that come to them at known times; and looks between which more happened
+    than could be told.
+
+    Raises:
+        RunError: a switch cannot be watched.
+    """
+    watching = _Watching(arrivals)
+    backend = VirtualBackend(observe=watching.start, afterwards=lambda _network: watching.finish())
+    try:
+        with plugins.blamed(run.summary.scheme):
+            backend.run(run.plan.job, report)
+    except _SeenError:
+        pass
+    except (TraceError, ProgramError) as error:
+        raise RunError(f"{run.folder}: {error}") from error
+    return watching.found, watching.untold
