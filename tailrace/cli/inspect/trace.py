@@ -51,13 +51,25 @@ def trace(
             "--port", metavar="N", min=0, help="By which it comes to the switch.", show_default=False
         ),
     ] = None,
+    flow: Annotated[
+        int | None,
+        typer.Option(
+            "--flow", metavar="N", min=1, help="Of a finished run: a flow by its number.", show_default=False
+        ),
+    ] = None,
+    psn: Annotated[
+        int | None,
+        typer.Option(
+            "--psn", metavar="N", min=0, help="Of that flow: a packet, from 0 on.", show_default=False
+        ),
+    ] = None,
     every: Annotated[
         bool,
         typer.Option("--all", help="Every way it could take: members, colours, random numbers."),
     ] = False,
     full: Annotated[
         bool,
-        typer.Option("--full", help="Also statements that change nothing; from host to host, all steps."),
+        typer.Option("--full", help="Also statements that change nothing; over a network, all steps."),
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="A list of traces as JSON.")] = False,
     save: Annotated[
@@ -104,6 +116,10 @@ def trace(
     tailrace trace leaf1 --port 1 packet.pcap --save trace.json
 
     tailrace trace --replay trace.json --target bmv2
+
+    Of a finished run in virtual time, whose folder --run names, it tells all that happened to one packet:
+
+    tailrace trace --run out --flow 7 --psn 1042
     """
     from tailrace.cli.inspect.network import find
     from tailrace.cli.inspect.show import source_of
@@ -118,10 +134,19 @@ def trace(
         return
     if export is not None or target is not Target.NATIVE:
         raise SpecError("--export and --target: of a saved trace, with --replay FILE")
-    if start is None or then is None:
-        raise SpecError("expected SWITCH --port N PACKET, SRC DST, or --replay FILE")
     if save is not None and (port is None or every):
         raise SpecError("--save: one way of a packet at a switch: with --port N, and without --all")
+    if flow is not None or psn is not None:
+        if flow is None or psn is None or source.run is None:
+            raise SpecError("a packet of a finished run: give all of --run FOLDER, --flow N and --psn N")
+        if start is not None or port is not None or every:
+            raise SpecError("a packet of a finished run: no SWITCH, SRC, --port or --all beside it")
+        _in_the_past(source.run, flow, psn, full=full, json=json)
+        return
+    if start is None or then is None:
+        raise SpecError(
+            "expected SWITCH --port N PACKET, SRC DST, --replay FILE, or --run FOLDER --flow N --psn N"
+        )
     network = find(source_of(source))
     if port is not None:
         if packet is not None:
@@ -247,6 +272,16 @@ def _through_network(
             print_lines([(0, "packet", f"{step.switch}: from {step.from_}, by port {step.port}")])
             shown = lines(step.trace) if full else summary(step.trace)
             print_lines((depth + 1, style, line) for depth, style, line in shown)
+
+
+def _in_the_past(folder: Path, flow: int, psn: int, *, full: bool, json: bool) -> None:
+    from tailrace.cli.inspect.past import of_folder, story_lines
+
+    story = of_folder(folder, flow, psn)
+    if json:
+        print_json(story)
+    else:
+        print_lines(story_lines(story, full=full))
 
 
 def register(app: typer.Typer) -> None:

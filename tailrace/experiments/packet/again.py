@@ -154,7 +154,8 @@ class _Watching:
     def _watch(self, network: Network, switch: str) -> None:
         self._left -= 1
         if switch not in self._active:
-            self._active[switch] = Following(network.switch(switch), self._arrivals[switch])
+            written = network.p4rt(switch).device.described
+            self._active[switch] = Following(network.switch(switch), self._arrivals[switch], written)
         if not self._looking:
             self._looking = True
             network.call_at(network.now_ns + LOOK_NS, lambda: self._look(network))

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 
 from msgspec import UNSET
 
@@ -33,12 +34,16 @@ from tailrace.words.constants import PS_PER_NS
 SWALLOWED = "a fault swallows it at the entry of the switch"
 
 
-def packet_story(run: FinishedRun, number: int, psn: int, report: Report) -> Story:
+Reporting = Callable[[str], AbstractContextManager[Report]]
+"""Shows one of two runs by its name, as `Display.run` does."""
+
+
+def packet_story(run: FinishedRun, number: int, psn: int, reporting: Reporting) -> Story:
     """All that happened to one packet of a finished run.
 
     Args:
         number: of its flow.
-        report: is told how far the runs are.
+        reporting: shows how far the runs are.
 
     Raises:
         SpecError: there is no such flow, or no such packet in it.
@@ -48,7 +53,8 @@ def packet_story(run: FinishedRun, number: int, psn: int, report: Report) -> Sto
     last = run.packets(flow) - 1
     if not 0 <= psn <= last:
         raise SpecError(f"--psn: flow {number} has no packet {psn}; expected 0 to {last}")
-    legs = flow_log(run, flow, report)
+    with reporting("again") as report:
+        legs = flow_log(run, flow, report)
     source = run.plan.topology.host_by_ip(flow.src).name
     of_flow = journeys(legs, flow, source)
     if psn not in of_flow:
@@ -60,7 +66,8 @@ def packet_story(run: FinishedRun, number: int, psn: int, report: Report) -> Sto
             continue
         assert leg.ended_ps is not None
         arrivals.setdefault(leg.wire.target.node, []).append((leg.ended_ps, leg.wire.target.port))
-    followed, untold = follow(run, arrivals, report) if arrivals else ({}, 0)
+    with reporting("up to its end") as report:
+        followed, untold = follow(run, arrivals, report)
     return _Teller(run, flow, psn, legs, of_flow, followed).story(untold)
 
 

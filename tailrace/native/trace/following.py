@@ -11,7 +11,7 @@ from tailrace.native.runtime.lib import C, ffi, load
 from tailrace.native.runtime.switch import Switch
 from tailrace.native.trace.events import Trace
 from tailrace.native.trace.glass import Glass
-from tailrace.native.trace.records import records
+from tailrace.native.trace.records import Written, nothing_written, records
 from tailrace.native.trace.trying import TraceError
 
 ROOM_WORDS = 1 << 21
@@ -81,16 +81,19 @@ class Following:
 
     Args:
         arrivals: the packets, by when and where they come in.
+        written: tells what the controller has written; it is asked when following ends.
 
     Raises:
         TraceError: the switch has no program, or there is no memory.
         ProgramError: the program cannot be compiled for this.
     """
 
-    def __init__(self, switch: Switch, arrivals: Sequence[Arrival]) -> None:
+    def __init__(
+        self, switch: Switch, arrivals: Sequence[Arrival], written: Written = nothing_written
+    ) -> None:
         if switch.program is None:
             raise TraceError("the switch has no program")
-        self._switch = switch
+        self._switch, self._written = switch, written
         self._core = load()
         self._glass = Glass(switch.program)
         self._made = self._glass.room(ROOM_WORDS)
@@ -129,10 +132,11 @@ class Following:
         self.look()
         self._switch.on_program = self._before
         self._core.tr_glass_watch(self._switch.handle, ffi.NULL, ffi.NULL, ffi.NULL, 0)
-        reader = self._glass.reader()
+        reader = self._glass.reader(self._written)
         words = [word for raw in self._raw.values() for word in raw]
+        told = reader.told(words)
         for number, followed in self._own.items():
-            steps = reader.steps(words, number)
+            steps = reader.nested(told, number)
             followed.trace = Trace(
                 program=self._glass.program.model.name, steps=steps, cut=bool(self.untold)
             )

@@ -113,6 +113,12 @@ def tree(traces: Sequence[Trace], *, full: bool = False) -> Iterator[Line]:
         waiting += [(deeper + 1, branch, at) for branch in reversed(branches.values())]
 
 
+def shown_step(step: Event, depth: int) -> Iterator[Line]:
+    """The lines of one step, of a copy without what it does."""
+    for more, style, line in _shown(step):
+        yield depth + more, style, printable(line)
+
+
 _DEPTH: dict[type, int] = {
     events.Enter: 0, events.Begin: 1, events.Queue: 1, events.Leave: 1, events.Sent: 1, events.Drop: 1,
     events.Copy: 1, events.Clone: 1, events.Multicast: 1, events.Resubmit: 1, events.Recirculate: 1,

@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The story of a packet of a finished run, as text of about 80 columns."""
+
+from __future__ import annotations
+
+import shutil
+import textwrap
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from tailrace.experiments.packet.story import Crossing, Hop, InQueue, Story, Transmission
+from tailrace.native.trace import events
+from tailrace.native.trace.events import Event
+from tailrace.native.trace.text import INDENT, Line, lines, shown_step
+from tailrace.words.constants import PS_PER_NS
+from tailrace.words.text import printable
+
+_PS_PER_US = 1000 * PS_PER_NS
+_SHOWN_OTHERS = 4
+"""Other packets that are named; the rest is counted."""
+
+_BRIEF = (
+    *(events.Member, events.Meter, events.Random, events.ParserError, events.Clone, events.Digest),
+    *(events.Resubmit, events.Recirculate, events.Multicast, events.Text),
+)
+"""Steps that are told without `--full` as they are; the rest the story says in its own words."""
+
+_INSIDE = 3
+"""How deep that is which happens in one place."""
+
+_TIME_COLUMNS = 14
+_LEAST_COLUMNS = 40
+
+
+def of_folder(folder: Path, flow: int, psn: int) -> Story:
+    """The story of a packet, while progress is shown on standard error.
+
+    Raises:
+        SpecError: there is no such run or packet.
+        RunError: it is another run now.
+    """
+    import sys
+
+    from tailrace.cli.experiment_command import interruptible
+    from tailrace.experiments.packet.again import open_run
+    from tailrace.experiments.packet.tell import packet_story
+    from tailrace.experiments.run.progress import Display
+
+    display = Display(sys.stderr)
+    with interruptible("nothing is told"):
+        return packet_story(open_run(folder), flow, psn, display.run)
+
+
+def story_lines(story: Story, *, full: bool) -> Iterator[Line]:
+    """The story's lines, none wider than the terminal but for words that cannot be parted.
+
+    Args:
+        full: also all that the programs of switches did.
+    """
+    width = max(_LEAST_COLUMNS, shutil.get_terminal_size().columns)
+    for depth, style, line in _all(story, full):
+        room = max(_LEAST_COLUMNS // 2, width - depth * len(INDENT))
+        pieces = textwrap.wrap(
+            line, room, subsequent_indent=INDENT, break_long_words=False, break_on_hyphens=False
+        )
+        for piece in pieces or [""]:
+            yield depth, style, printable(piece)
+
+
+def _all(story: Story, full: bool) -> Iterator[Line]:
+    yield 0, "packet", f"{story.scheme}, {story.topology}, seed {story.seed}; run again, with the same trace"
+    yield 0, "packet", (
+        f"flow {story.flow}, {story.src} to {story.dst}: {story.bytes:,} bytes in {story.packets:,} packets; "
+        f"PSN {story.psn}"
+    )
+    before = story.before
+    if before is not None:
+        ago = story.transmissions[0].first.sent_ps - before.sent_ps
+        yield 0, "step", f"the flow's packet before it, PSN {before.psn}, was sent {_us(ago)} earlier"
+    for pause in story.pauses:
+        yield 0, "choice", f"{_at(pause.arrived_ps)}  a pause of the flow comes to {story.src}: {pause.op}"
+    for number, each in enumerate(story.transmissions, 1):
+        if len(story.transmissions) > 1:
+            yield 0, "stage", f"transmission {number} of {len(story.transmissions)}"
+        yield from _transmission(story, each, full)
+    answer = story.acknowledged
+    if answer is None:
+        yield 0, "bad", "no ACK for it came before the run ended"
+    else:
+        yield 0, "sent", (
+            f"{_at(answer.arrived_ps)}  {story.src} has the ACK of PSN {answer.psn}, which {story.dst} sent at "
+            f"{_us(answer.sent_ps)}"
+        )
+    if story.untold:
+        yield 0, "bad", "more happened in some switch than could be told: others may have passed it unseen"
+
+
+def _transmission(story: Story, sent: Transmission, full: bool) -> Iterator[Line]:
+    again = ", a retransmission" if sent.again else ""
+    yield 0, "packet", (
+        f"{_at(sent.first.sent_ps)}  {story.src} sends it: {sent.first.length} bytes, UDP source port "
+        f"{sent.sport}{again}"
+    )
+    ecn = sent.first.ecn
+    for hop in sent.hops:
+        yield from _hop(hop, full)
+        if hop.out is not None:
+            yield from _changed(hop, ecn, hop.out)
+            ecn = hop.out.ecn or ecn
+    last = sent.hops[-1].out if sent.hops else sent.first
+    if last is not None and last.arrived_ps is not None:
+        yield 0, "sent", f"{_at(last.arrived_ps)}  {last.to} has it: {sent.end}"
+    else:
+        yield 0, "drop", f"{' ' * _TIME_COLUMNS}ends: {sent.end}"
+    yield _INSIDE, "step", f"path {' > '.join(sent.path)}{_compared(story, sent)}"
+    if sent.delivered_ps is not None:
+        yield _INSIDE, "step", _sum(sent)
+        yield from _overtaken(sent)
+
+
+def _compared(story: Story, sent: Transmission) -> str:
+    before = story.before
+    if before is None or sent is not story.transmissions[0] or before.path[-1] != sent.path[-1]:
+        return ""
+    if before.path == sent.path:
+        return f", as PSN {before.psn} before it"
+    return f"; a new one: PSN {before.psn} took {' > '.join(before.path)}"
+
+
+def _sum(sent: Transmission) -> str:
+    assert sent.delivered_ps is not None
+    parts = [f"{_us(sent.waited_ps)} in queues"]
+    if sent.paused_ps:
+        parts[0] += f" (PFC held these for {_us(sent.paused_ps)})"
+    if sent.round_ps:
+        parts.append(f"{_us(sent.round_ps)} going round in switches")
+    parts += [f"{_us(sent.transmission_ps)} transmission", f"{_us(sent.propagation_ps)} propagation"]
+    return f"{_us(sent.delivered_ps - sent.first.sent_ps)} = {' + '.join(parts)}"
+
+
+def _overtaken(sent: Transmission) -> Iterator[Line]:
+    others = sent.overtaken_by
+    if not others:
+        yield _INSIDE, "hit", "overtaken by no packet of its flow"
+        return
+    yield _INSIDE, "choice", f"overtaken by {_count(len(others), 'packet')} of its flow, sent later and there earlier:"
+    for one in others[:_SHOWN_OTHERS]:
+        again = ", a retransmission" if one.again else ""
+        way = "the same path" if one.path == sent.path else " > ".join(one.path)
+        assert sent.delivered_ps is not None
+        yield _INSIDE + 1, "choice", (
+            f"PSN {one.psn}{again}: sent {_us(one.sent_ps - sent.first.sent_ps)} later, there "
+            f"{_us(sent.delivered_ps - one.delivered_ps)} earlier, {way}"
+        )
+    if len(others) > _SHOWN_OTHERS:
+        yield _INSIDE + 1, "choice", f"and {len(others) - _SHOWN_OTHERS} more"
+
+
+def _hop(hop: Hop, full: bool) -> Iterator[Line]:
+    yield 0, "stage", f"{_at(hop.arrived_ps)}  {hop.switch}, in by port {hop.port} from {hop.from_}"
+    if hop.trace is not None:
+        shown = lines(hop.trace, full=False) if full else _brief(hop.trace.steps)
+        yield from ((depth + _INSIDE, style, line) for depth, style, line in shown)
+    for queue in hop.queues:
+        yield from _queue(queue, hop)
+    if hop.rounds:
+        yield _INSIDE, "choice", f"came to ingress {_count(hop.rounds, 'more time')}, {_us(hop.round_ps)} going round"
+    if hop.dropped is not None:
+        at = "" if hop.dropped_ps is None else f"{_at(hop.dropped_ps)}  "
+        yield 0, "drop", f"{at}{hop.switch}: {hop.dropped}"
+
+
+def _brief(steps: Sequence[Event], depth: int = 0) -> Iterator[Line]:
+    """What decides the packet's way: entries that were hit, members, random numbers, copies."""
+    for step in steps:
+        if isinstance(step, events.Table) and step.entry is not None:
+            name = step.name.rpartition(".")[2]
+            yield depth, "hit", f"{name}: {step.written or f'entry {step.entry}'}"
+        elif isinstance(step, events.Copy):
+            yield depth, "packet", f"a copy is made{'' if step.port is None else f' for port {step.port}'}"
+            yield from _brief(step.steps, depth + 1)
+        elif isinstance(step, _BRIEF) or (depth and isinstance(step, events.Drop | events.Sent)):
+            yield from shown_step(step, depth)
+
+
+def _queue(queue: InQueue, hop: Hop) -> Iterator[Line]:
+    to = ""
+    if hop.out is not None and queue is hop.queues[-1]:
+        to = f" to {hop.out.to}"
+    there = "it is empty" if not queue.packets else f"{_count(queue.packets, 'packet')}, {queue.bytes:,} bytes wait"
+    yield _INSIDE, "step", f"queue of port {queue.port}{to}, priority {queue.priority}: {there}"
+    if queue.left_ps is None:
+        yield _INSIDE, "bad", "it never left that queue"
+        return
+    waited = f"waits {_us(queue.waited_ps)}" if queue.waited_ps else "waits for nothing"
+    held = f", for {_us(queue.paused_ps)} of it because PFC pauses the queue" if queue.paused_ps else ""
+    yield _INSIDE, "choice" if queue.waited_ps else "step", f"{waited}{held}"
+    if queue.passed_by:
+        yield _INSIDE, "choice", f"passed there by {_count(queue.passed_by, 'packet')} that came later: {_named(queue)}"
+
+
+def _named(queue: InQueue) -> str:
+    counts = Counter(f"{one.packet} (priority {one.priority})" for one in queue.passed)
+    shown = dict(list(counts.items())[:_SHOWN_OTHERS])
+    names = ", ".join(name if count == 1 else f"{count} times {name}" for name, count in shown.items())
+    more = queue.passed_by - sum(shown.values())
+    return f"{names}, and {more} more" if more else names
+
+
+def _changed(hop: Hop, ecn: str, out: Crossing) -> Iterator[Line]:
+    """What the switch has done to the packet that others will see."""
+    if out.ecn == "ce" and ecn != "ce":
+        yield _INSIDE, "choice", "ECN: marked here"
+    if "drained" in hop.noted:
+        yield _INSIDE, "choice", "Flowcut: a flowcut begins here, whose last one ended in congestion (a drain)"
+    if "moved" in hop.noted:
+        yield _INSIDE, "choice", "Flowcut: the flow has left a withdrawn path here"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def _us(time_ps: int) -> str:
+    """A time to the picosecond, in microseconds, without zeros at its end."""
+    text = f"{time_ps // _PS_PER_US:,}.{time_ps % _PS_PER_US:06}".rstrip("0").rstrip(".")
+    return f"{text} µs"
+
+
+def _at(time_ps: int) -> str:
+    """A moment, in microseconds, as wide as most are."""
+    text = f"{time_ps // _PS_PER_US:,}.{time_ps % _PS_PER_US:06}"
+    return f"{text:>{_TIME_COLUMNS - 3}} µs"
