@@ -21,7 +21,7 @@ _SHOWN_OTHERS = 4
 """Other packets that are named; the rest is counted."""
 
 _BRIEF = (
-    *(events.Member, events.Meter, events.Random, events.ParserError, events.Clone, events.Digest),
+    *(events.Member, events.Meter, events.ParserError, events.Clone, events.Digest),
     *(events.Resubmit, events.Recirculate, events.Multicast, events.Text),
 )
 """Steps that are told without `--full` as they are; the rest the story says in its own words."""

@@ -151,19 +151,21 @@ class Following:
         for kind, mark, time_ps, payload in records(ffi.unpack(self._words, n) if n else []):
             number = mark & ~C.TR_GLASS_BRIEF
             if not mark & C.TR_GLASS_BRIEF:
+                if kind == C.TR_SEEN_ENTER:
+                    self._enter(number, (time_ps, payload[0]))
                 raw = self._raw.setdefault(number, [])
                 raw += (kind, number, time_ps, len(payload), *payload)
             self._take(kind, number, time_ps, payload)
 
+    def _enter(self, number: int, arrival: Arrival) -> None:
+        if number in self._own:
+            self._own[number].rounds += 1
+        elif arrival in self._awaited and arrival not in self.found:
+            self._own[number] = self.found[arrival] = Followed()
+
     def _take(self, kind: int, number: int, time_ps: int, payload: Sequence[int]) -> None:
         own = self._own.get(number)
-        if kind == C.TR_SEEN_ENTER:
-            arrival = (time_ps, payload[0])
-            if own is not None:
-                own.rounds += 1
-            elif arrival in self._awaited and arrival not in self.found:
-                self._own[number] = self.found[arrival] = Followed()
-        elif kind == C.TR_SEEN_QUEUE:
+        if kind == C.TR_SEEN_QUEUE:
             self._queued(own, number, time_ps, payload)
         elif kind == C.TR_SEEN_EGRESS:
             self._left(own, number, time_ps, payload)

@@ -19,6 +19,7 @@ from tailrace.codec.layers.detour import Detour
 from tailrace.codec.layers.dscp import Dscp
 from tailrace.codec.layers.local import Subtype
 from tailrace.codec.layers.nic_shim import SHIM_PORT, NicShim
+from tailrace.codec.layers.path_probe import PathProbe
 from tailrace.codec.layout import Layout
 from tailrace.codec.nic import Port
 from tailrace.native.runtime.lib import C
@@ -156,14 +157,17 @@ def _module() -> ModuleType:
 
 def _formats(net: Net) -> None:
     """Tells where addresses and sequence numbers lie; all from the Scapy layers."""
-    shim, stamp, detour = Layout(DataShim), Layout(Stamp), Layout(Detour)
+    shim, stamp = Layout(DataShim), Layout(Stamp)
     count = shim.span("DataShim.hops", "DataShim.stamps")
     assert shim.mask("DataShim.stamps") == _COUNT_MASK and not shim.shift(count, "DataShim.stamps")
     next_at = shim.span("DataShim.next_type").byte
     shims = [
         (int(Subtype.DATA_SHIM), shim.size_bytes, count.byte, stamp.size_bytes, next_at),
-        (int(Subtype.DETOUR), detour.size_bytes, 0, 0, detour.span("Detour.next_type").byte),
     ]
+    for subtype, layer in ((Subtype.DETOUR, Detour), (Subtype.PATH_PROBE, PathProbe)):
+        fixed = Layout(layer)
+        next_at = fixed.span(f"{layer.__name__}.next_type").byte
+        shims.append((int(subtype), fixed.size_bytes, 0, 0, next_at))
     plain, nic = Layout(UDP, BTH), Layout(UDP, NicShim, BTH)
     sequences = [
         (ROCE_PORT, plain.span("BTH.psn").byte, plain.span("UDP.sport").byte),

@@ -405,6 +405,8 @@ struct tr_switch {
     tr_lost_fn lost;
     void *lost_arg;
     struct tr_glass *glass;   /* who is told of marked packets */
+    uint32_t marked;          /* packets that earlier ones have numbered: some
+                               * may be here still */
     const tr_program *plain;  /* while packets meet one of glass: the other one */
     const tr_pkt *seen_pkt;   /* whose stage it is */
     uint64_t *used;           /* while packets meet a program of glass: its counts */

@@ -612,6 +612,8 @@ void tr_unwatch(tr_switch *s)
 {
     if (s->plain)
         s->prog = s->plain;
+    if (s->glass)
+        s->marked = s->glass->packets;
     s->plain = NULL;
     s->glass = NULL;
     s->used = NULL;
@@ -632,6 +634,7 @@ int tr_glass_watch(tr_switch *s, tr_glass *g, const tr_program *plain,
         s->glass = g;
         s->used = g->used;
         g->told = told;
+        g->packets = s->marked;
     }
     tr_switch_unlock(s);
     return rc;
