@@ -14,7 +14,7 @@ from tailrace.native.trace import events
 from tailrace.native.trace.events import Event
 from tailrace.native.trace.text import INDENT, Line, lines, shown_step
 from tailrace.words.constants import PS_PER_NS
-from tailrace.words.text import printable
+from tailrace.words.text import one_line, printable
 
 _PS_PER_US = 1000 * PS_PER_NS
 _SHOWN_OTHERS = 4
@@ -58,7 +58,7 @@ def story_lines(story: Story, *, full: bool) -> Iterator[Line]:
     Args:
         full: also all that the programs of switches did.
     """
-    width = max(_LEAST_COLUMNS, shutil.get_terminal_size().columns)
+    width = _width()
     for depth, style, line in _all(story, full):
         room = max(_LEAST_COLUMNS // 2, width - depth * len(INDENT))
         pieces = textwrap.wrap(
@@ -68,11 +68,19 @@ def story_lines(story: Story, *, full: bool) -> Iterator[Line]:
             yield depth, style, printable(piece)
 
 
+def _width() -> int:
+    return max(_LEAST_COLUMNS, shutil.get_terminal_size().columns)
+
+
 def _all(story: Story, full: bool) -> Iterator[Line]:
     yield 0, "packet", f"{story.scheme}, {story.topology}, seed {story.seed}; run again, with the same trace"
-    yield 0, "packet", (
-        f"flow {story.flow}, {story.src} to {story.dst}: {story.bytes:,} bytes in {story.packets:,} packets; "
-        f"PSN {story.psn}"
+    yield (
+        0,
+        "packet",
+        (
+            f"flow {story.flow}, {story.src} to {story.dst}: {story.bytes:,} bytes in "
+            f"{story.packets:,} packets; PSN {story.psn}"
+        ),
     )
     before = story.before
     if before is not None:
@@ -88,9 +96,13 @@ def _all(story: Story, full: bool) -> Iterator[Line]:
     if answer is None:
         yield 0, "bad", "no ACK for it came before the run ended"
     else:
-        yield 0, "sent", (
-            f"{_at(answer.arrived_ps)}  {story.src} has the ACK of PSN {answer.psn}, which {story.dst} sent at "
-            f"{_us(answer.sent_ps)}"
+        yield (
+            0,
+            "sent",
+            (
+                f"{_at(answer.arrived_ps)}  {story.src} has the ACK of all up to PSN {answer.psn}, which "
+                f"{story.dst} sent at {_us(answer.sent_ps)}"
+            ),
         )
     if story.untold:
         yield 0, "bad", "more happened in some switch than could be told: others may have passed it unseen"
@@ -98,9 +110,13 @@ def _all(story: Story, full: bool) -> Iterator[Line]:
 
 def _transmission(story: Story, sent: Transmission, full: bool) -> Iterator[Line]:
     again = ", a retransmission" if sent.again else ""
-    yield 0, "packet", (
-        f"{_at(sent.first.sent_ps)}  {story.src} sends it: {sent.first.length} bytes, UDP source port "
-        f"{sent.sport}{again}"
+    yield (
+        0,
+        "packet",
+        (
+            f"{_at(sent.first.sent_ps)}  {story.src} sends it: {sent.first.length} bytes, UDP source port "
+            f"{sent.sport}{again}"
+        ),
     )
     ecn = sent.first.ecn
     for hop in sent.hops:
@@ -144,14 +160,22 @@ def _overtaken(sent: Transmission) -> Iterator[Line]:
     if not others:
         yield _INSIDE, "hit", "overtaken by no packet of its flow"
         return
-    yield _INSIDE, "choice", f"overtaken by {_count(len(others), 'packet')} of its flow, sent later and there earlier:"
+    yield (
+        _INSIDE,
+        "choice",
+        f"overtaken by {_count(len(others), 'packet')} of its flow:",
+    )
     for one in others[:_SHOWN_OTHERS]:
         again = ", a retransmission" if one.again else ""
         way = "the same path" if one.path == sent.path else " > ".join(one.path)
         assert sent.delivered_ps is not None
-        yield _INSIDE + 1, "choice", (
-            f"PSN {one.psn}{again}: sent {_us(one.sent_ps - sent.first.sent_ps)} later, there "
-            f"{_us(sent.delivered_ps - one.delivered_ps)} earlier, {way}"
+        yield (
+            _INSIDE + 1,
+            "choice",
+            (
+                f"PSN {one.psn}{again}: sent {_us(one.sent_ps - sent.first.sent_ps)} later, there "
+                f"{_us(sent.delivered_ps - one.delivered_ps)} earlier, {way}"
+            ),
         )
     if len(others) > _SHOWN_OTHERS:
         yield _INSIDE + 1, "choice", f"and {len(others) - _SHOWN_OTHERS} more"
@@ -165,22 +189,29 @@ def _hop(hop: Hop, full: bool) -> Iterator[Line]:
     for queue in hop.queues:
         yield from _queue(queue, hop)
     if hop.rounds:
-        yield _INSIDE, "choice", f"came to ingress {_count(hop.rounds, 'more time')}, {_us(hop.round_ps)} going round"
+        yield (
+            _INSIDE,
+            "choice",
+            f"came to ingress {hop.rounds} times more, {_us(hop.round_ps)} going round",
+        )
     if hop.dropped is not None:
         at = "" if hop.dropped_ps is None else f"{_at(hop.dropped_ps)}  "
         yield 0, "drop", f"{at}{hop.switch}: {hop.dropped}"
 
 
 def _brief(steps: Sequence[Event], depth: int = 0) -> Iterator[Line]:
-    """What decides the packet's way: entries that were hit, members, random numbers, copies."""
+    """What decides the packet's way, a line each: entries that were hit, members, rounds, copies."""
     for step in steps:
         if isinstance(step, events.Table) and step.entry is not None:
             name = step.name.rpartition(".")[2]
-            yield depth, "hit", f"{name}: {step.written or f'entry {step.entry}'}"
+            text = f"{name}: {step.written or f'entry {step.entry}'}"
+            yield depth, "hit", one_line(text, _width() - len(INDENT) * (depth + _INSIDE))
         elif isinstance(step, events.Copy):
             yield depth, "packet", f"a copy is made{'' if step.port is None else f' for port {step.port}'}"
             yield from _brief(step.steps, depth + 1)
-        elif isinstance(step, _BRIEF) or (depth and isinstance(step, events.Drop | events.Sent)):
+        elif depth and isinstance(step, events.Sent):
+            yield depth, "sent", f"leaves by port {step.port}: {len(step.frame) // 2} bytes"
+        elif isinstance(step, _BRIEF) or (depth and isinstance(step, events.Drop)):
             yield from shown_step(step, depth)
 
 
@@ -188,7 +219,11 @@ def _queue(queue: InQueue, hop: Hop) -> Iterator[Line]:
     to = ""
     if hop.out is not None and queue is hop.queues[-1]:
         to = f" to {hop.out.to}"
-    there = "it is empty" if not queue.packets else f"{_count(queue.packets, 'packet')}, {queue.bytes:,} bytes wait"
+    there = (
+        "it is empty"
+        if not queue.packets
+        else f"{_count(queue.packets, 'packet')}, {queue.bytes:,} bytes wait"
+    )
     yield _INSIDE, "step", f"queue of port {queue.port}{to}, priority {queue.priority}: {there}"
     if queue.left_ps is None:
         yield _INSIDE, "bad", "it never left that queue"
@@ -197,7 +232,11 @@ def _queue(queue: InQueue, hop: Hop) -> Iterator[Line]:
     held = f", for {_us(queue.paused_ps)} of it because PFC pauses the queue" if queue.paused_ps else ""
     yield _INSIDE, "choice" if queue.waited_ps else "step", f"{waited}{held}"
     if queue.passed_by:
-        yield _INSIDE, "choice", f"passed there by {_count(queue.passed_by, 'packet')} that came later: {_named(queue)}"
+        yield (
+            _INSIDE,
+            "choice",
+            f"passed there by {_count(queue.passed_by, 'packet')} that came later: {_named(queue)}",
+        )
 
 
 def _named(queue: InQueue) -> str:
@@ -213,7 +252,11 @@ def _changed(hop: Hop, ecn: str, out: Crossing) -> Iterator[Line]:
     if out.ecn == "ce" and ecn != "ce":
         yield _INSIDE, "choice", "ECN: marked here"
     if "drained" in hop.noted:
-        yield _INSIDE, "choice", "Flowcut: a flowcut begins here, whose last one ended in congestion (a drain)"
+        yield (
+            _INSIDE,
+            "choice",
+            "Flowcut: a flowcut begins here, after a drain for congestion",
+        )
     if "moved" in hop.noted:
         yield _INSIDE, "choice", "Flowcut: the flow has left a withdrawn path here"
 

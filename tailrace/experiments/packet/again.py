@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A run once more, and then a second time up to the end of one packet, whose switches are watched.
 
-    run, past = open_run(folder), ...
-    past = flow_log(run, 7, report)                 # the whole run, with its flow's crossings of wires
-    follow(run, arrivals_of(past, 1042), report)    # what the switches do to a packet of it
+    run = open_run(folder)
+    legs = flow_log(run, run.flow(7), report)   # the whole run: crossings of wires by a flow's packets
+    follow(run, arrivals, report)               # what switches do to those that come to them at some times
 
 In virtual time a run is the same whenever it is made again, so the first time tells where to look and the
 second looks there. Only the switches that the packet comes to are watched, each until it has left.
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from msgspec import UNSET
@@ -36,8 +37,8 @@ from tailrace.words.constants import PS_PER_NS
 from tailrace.words.errors import FileError
 
 LOOK_NS = 1000
-"""Between two looks at a switch that is watched; a switch of 64 ports at 400 Gb/s takes in some 3 MiB of what is
-told meanwhile, where all packets have 1 KiB.
+"""Between two looks at a switch that is watched: of 64 ports at 400 Gb/s it tells less meanwhile than there
+is room for, where packets have 1 KiB.
 """
 
 _DIGITS = 12
@@ -63,7 +64,9 @@ class FinishedRun:
             if flow.id == number:
                 return flow
         numbers = [flow.id for flow in self.plan.job.flows]
-        raise SpecError(f"--flow: {self.folder} has no flow {number}; expected {min(numbers)} to {max(numbers)}")
+        raise SpecError(
+            f"--flow: {self.folder} has no flow {number}; expected {min(numbers)} to {max(numbers)}"
+        )
 
     def packets(self, flow: FlowSpec) -> int:
         """The packets of a flow, each counted once."""
@@ -82,9 +85,11 @@ def open_run(folder: Path) -> FinishedRun:
         raise FileError(path, "", "no such file: expected the folder of a run, as --out of tailrace run")
     summary = read_summary(path)
     if summary.target != "virtual":
-        raise FileError(path, "target", f"a run on {summary.target}: only those in virtual time can be repeated")
+        raise FileError(path, "target", f"{summary.target}: only runs in virtual time can be repeated")
     if summary.trace_sha256 is UNSET or not summary.words:
-        raise FileError(path, "words", "missing: a run by this version of Tailrace has them, and trace_sha256")
+        raise FileError(
+            path, "words", "missing, or trace_sha256 is: a run by this version of Tailrace has both"
+        )
     rows = {row.id: row for row in read_rows(folder / FLOWS)}
     try:
         planned = plan(read_words(summary.words), summary.target)
@@ -149,7 +154,7 @@ class _Watching:
         for switch, arrivals in self._arrivals.items():
             for time_ps, _ in arrivals:
                 # before anything else of that nanosecond
-                network.call_at(time_ps // PS_PER_NS, lambda switch=switch: self._watch(network, switch))
+                network.call_at(time_ps // PS_PER_NS, partial(self._watch, network, switch))
 
     def _watch(self, network: Network, switch: str) -> None:
         self._left -= 1

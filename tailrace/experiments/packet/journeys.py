@@ -73,9 +73,7 @@ def _waits(journey: Journey, leg: Leg, header: Header) -> bool:
     )
 
 
-def overtakers(
-    journey: Journey, of_flow: dict[int, list[Journey]], host: str
-) -> list[tuple[int, Journey]]:
+def overtakers(journey: Journey, of_flow: dict[int, list[Journey]], host: str) -> list[tuple[int, Journey]]:
     """Packets of the flow that were sent later and came to a host earlier, each with its PSN; none where the
     packet itself did not come.
     """

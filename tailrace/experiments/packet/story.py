@@ -59,10 +59,10 @@ class Crossing(msgspec.Struct, frozen=True):
 class Hop(msgspec.Struct, frozen=True):
     """The packet in a switch, from its arrival on.
 
-    `rounds`: how often it came to ingress again (recirculated or resubmitted), and `round_ps` the time that it
-    spent so, in no queue. `dropped`: why, in the switch's words; with `out` None. `noted`: what a Flowcut switch
-    has stamped on it: `drained` where a flowcut begins whose last one ended in congestion, `moved` where
-    the flow has left a withdrawn path.
+    `rounds`: how often it came to ingress again (recirculated or resubmitted), and `round_ps` the time that
+    it spent so, in no queue. `dropped`: why, in the switch's words; `out` is None then. `noted`: what a
+    Flowcut switch has stamped on it: `drained` where a flowcut begins whose last one ended in congestion,
+    `moved` where the flow has left a withdrawn path.
     """
 
     switch: str
@@ -92,7 +92,8 @@ class Overtaker(msgspec.Struct, frozen=True):
 class Transmission(msgspec.Struct, frozen=True):
     """One sending of the packet; `delivered_ps` None: it did not come to its host whole.
 
-    Where it came, `delivered_ps - first.sent_ps` is the sum of all waits, rounds, transmissions and propagations.
+    Where it came, `delivered_ps - first.sent_ps` is the sum of waits, rounds, transmissions and
+    propagations.
     """
 
     again: bool

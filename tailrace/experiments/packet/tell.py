@@ -165,12 +165,9 @@ class _Teller:
         switch, port = leg.wire.target.node, leg.wire.target.port
         followed = self._followed.get((switch, (leg.ended_ps, port)))
         out: Leg | None = None
-        dropped: str | None = None
         if followed is None:
-            dropped, dropped_ps = SWALLOWED, leg.ended_ps
-            followed = Followed()
-        else:
-            dropped, dropped_ps = followed.drop or None, followed.end_ps if followed.drop else None
+            followed = Followed(drop=SWALLOWED, end_ps=leg.ended_ps)
+        dropped = followed.drop or None
         crossing: Crossing | None = None
         if followed.sent is not None:
             sent_ps, sent_port = followed.sent
@@ -190,7 +187,7 @@ class _Teller:
             round_ps=inside_ps - sum(queue.waited_ps for queue in queues) if crossing is not None else 0,
             noted=stamped(followed.frame),
             dropped=dropped,
-            dropped_ps=dropped_ps,
+            dropped_ps=followed.end_ps if followed.drop else None,
             out=crossing,
             trace=followed.trace,
         )

@@ -56,8 +56,8 @@ class Visit:
 
 @dataclass(slots=True)
 class Followed:
-    """What a switch did to one packet. `sent`: when and by which port it left, as `frame`; `drop` and `end_ps`:
-    why and when it was dropped instead. `rounds`: times that it came to ingress again.
+    """What a switch did to one packet. `sent`: when and by which port it left, as `frame`; `drop` and
+    `end_ps`: why and when it was dropped instead. `rounds`: times that it came to ingress again.
     """
 
     visits: list[Visit] = field(default_factory=list)
@@ -77,7 +77,7 @@ class Followed:
 class Following:
     """Follows packets through a switch, from now until `close`; that is before the switch is closed.
 
-    While one is there the switch runs a second build of its program, several times as slow, and does the same.
+    Meanwhile the switch runs a second build of its program, which does the same, several times as slow.
 
     Args:
         arrivals: the packets, by when and where they come in.
@@ -98,9 +98,10 @@ class Following:
         self._glass = Glass(switch.program)
         self._made = self._glass.room(ROOM_WORDS)
         times, ports = [list(each) for each in zip(*arrivals, strict=True)] or [[], []]
-        if not self._made or self._core.tr_glass_await(
-            switch.handle, self._made, times, ports, len(times)
-        ) != C.TR_OK:
+        if (
+            not self._made
+            or self._core.tr_glass_await(switch.handle, self._made, times, ports, len(times)) != C.TR_OK
+        ):
             raise TraceError("out of memory")
         if self._core.tr_glass_watch(switch.handle, self._made, self._glass.plain, self._glass.entry, 1) < 0:
             raise TraceError("the switch runs another program now")
@@ -137,16 +138,12 @@ class Following:
         told = reader.told(words)
         for number, followed in self._own.items():
             steps = reader.nested(told, number)
-            followed.trace = Trace(
-                program=self._glass.program.model.name, steps=steps, cut=bool(self.untold)
-            )
+            followed.trace = Trace(program=self._glass.program.model.name, steps=steps, cut=bool(self.untold))
 
     def look(self) -> None:
         """Takes what has happened since the last look; to be called before there is no room any more."""
         cut, missed = self._n, self._n + 1
-        n = self._core.tr_glass_take(
-            self._switch.handle, self._made, self._words, ROOM_WORDS, cut, missed
-        )
+        n = self._core.tr_glass_take(self._switch.handle, self._made, self._words, ROOM_WORDS, cut, missed)
         self.untold += bool(cut[0] or missed[0])
         for kind, mark, time_ps, payload in records(ffi.unpack(self._words, n) if n else []):
             number = mark & ~C.TR_GLASS_BRIEF
