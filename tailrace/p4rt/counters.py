@@ -56,9 +56,13 @@ def sums(program: Program, found_cells: Iterable[Cell]) -> dict[str, int]:
         if name != DROPS:
             found[name] += packets
         elif packets:
-            reason = program.enum_name(_REASONS, index)
-            found[f"{DROPS}.{reason}"] = packets
+            found[f"{DROPS}.{drop_reason(program, index)}"] = packets
     return found
+
+
+def drop_reason(program: Program, index: int) -> str:
+    """The reason of a drop that is counted in this cell of DROPS."""
+    return program.enum_name(_REASONS, index)
 
 
 def trimmed(switches: Iterable[Mapping[str, int]]) -> int | None:

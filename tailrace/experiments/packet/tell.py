@@ -26,8 +26,11 @@ from tailrace.experiments.packet.story import (
     Transmission,
 )
 from tailrace.hosts.flows.flow import FlowSpec
+from tailrace.native.trace.events import Count
 from tailrace.native.trace.following import Arrival, Followed, Visit
 from tailrace.native.virtual.legs import Fate, Leg
+from tailrace.p4rt import programs
+from tailrace.p4rt.counters import DROPS, drop_reason
 from tailrace.words import SpecError
 from tailrace.words.constants import PS_PER_NS
 
@@ -96,6 +99,7 @@ class _Teller:
         self._all = [tuple(journey.legs) for journey in of_flow[psn]]
         self._hosts = {host.name for host in topology.hosts}
         self._names = Names(run.plan.job)
+        self._program = programs.load(run.plan.job.scheme.program)
 
     def story(self, untold: int) -> Story:
         """All of it."""
@@ -167,7 +171,7 @@ class _Teller:
         out: Leg | None = None
         if followed is None:
             followed = Followed(drop=SWALLOWED, end_ps=leg.ended_ps)
-        dropped = followed.drop or None
+        dropped = self._why(followed)
         crossing: Crossing | None = None
         if followed.sent is not None:
             sent_ps, sent_port = followed.sent
@@ -192,6 +196,13 @@ class _Teller:
             trace=followed.trace,
         )
         return hop, out
+
+    def _why(self, followed: Followed) -> str | None:
+        """Why a switch dropped it: in the program's own words, if there are any, else in the switch's."""
+        for step in followed.trace.steps if followed.trace is not None and followed.drop else ():
+            if isinstance(step, Count) and step.name.rpartition(".")[2] == DROPS:
+                return f"{followed.drop}, {drop_reason(self._program, step.index)}"
+        return followed.drop or None
 
     def _sent_by(self, switch: str, port: int, sent_ps: int) -> Leg | None:
         """The crossing that began at a time; None: the run ended before it did.
