@@ -39,6 +39,7 @@ RUNS = {
     "ecmp": {"scheme": "ecmp", "workload": "incast:degree=3,size=64KiB"},
     "ecn": {"scheme": "ecmp:kmin=4KiB,kmax=8KiB,pmax=1", "workload": "incast:degree=3,size=64KiB", "transport": "dctcp"},
     "drops": {"scheme": "ecmp:queue=4KiB", "workload": "incast:degree=3,size=64KiB", "transport": "sr"},
+    "pfc": {"scheme": "ecmp", "workload": "incast:degree=3,size=128KiB", "pfc": "xoff=16KiB"},
     "spray": {"scheme": "spray", "workload": "permutation:size=128KiB", "transport": "sr",
               "fault": "link-slow:link=leaf1-spine1,factor=0.2"},
     "drill": {"scheme": "drill", "workload": "permutation:size=128KiB"},
@@ -52,7 +53,7 @@ RUNS = {
 }  # fmt: skip
 
 
-LONG = [pytest.param(name, marks=long) for name in ("drill", "letflow", "nic")]
+LONG = [pytest.param(name, marks=long) for name in ("drill", "letflow", "nic", "rlb")]
 
 
 @pytest.fixture(scope="module")
@@ -155,7 +156,7 @@ def test_every_part_of_the_way_by_hand(made: dict[str, FinishedRun]) -> None:
     assert sent.delivered_ps <= story.acknowledged.sent_ps < story.acknowledged.arrived_ps
 
 
-@pytest.mark.parametrize("name", ["ecmp", "spray", "flowcut", "rlb", *LONG])
+@pytest.mark.parametrize("name", ["ecmp", "pfc", "spray", "flowcut", *LONG])
 def test_times_add_up(made: dict[str, FinishedRun], name: str) -> None:
     run = made[name]
     story = packet_story(run, 1, slowest(run, 1), quietly)
@@ -185,7 +186,7 @@ def test_queues_are_those_that_samples_see(made: dict[str, FinishedRun]) -> None
     assert seen == {place: [(queue.packets, queue.bytes)] for place, queue in queues.items()}
 
 
-@pytest.mark.parametrize("name", ["ecmp", "flowcut", "spray", "rlb", *LONG])
+@pytest.mark.parametrize("name", ["ecmp", "pfc", "flowcut", "spray", *LONG])
 def test_who_is_overtaken_is_who_the_nic_says(made: dict[str, FinishedRun], name: str) -> None:
     """As many first transmissions as the receiver has counted that came after a later one."""
     run = made[name]
@@ -221,6 +222,7 @@ def test_the_overtakers_of_one(made: dict[str, FinishedRun]) -> None:
         assert other.path[0] == one.path[0]
 
 
+@long
 def test_a_packet_that_goes_round(made: dict[str, FinishedRun]) -> None:
     """RLB's: as many rounds of all data packets as its switches have counted."""
     run = made["rlb"]
@@ -252,7 +254,7 @@ def test_a_packet_that_goes_round(made: dict[str, FinishedRun]) -> None:
 
 def test_pfc_holds_a_queue(made: dict[str, FinishedRun]) -> None:
     """No longer than the port stood paused in all, and for as long as it waits beyond what was before it."""
-    run = made["rlb"]
+    run = made["pfc"]
     story = packet_story(run, 1, slowest(run, 1), quietly)
     (sent,) = story.transmissions
     assert sent.paused_ps > 0
