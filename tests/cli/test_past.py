@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 from pathlib import Path
 
@@ -13,6 +14,8 @@ import pytest
 from tailrace import api
 from tailrace.experiments.packet.story import Story
 from tests.cli.conftest import Command
+from tests.long import long
+from tests.test_readme import ROOT, block_after
 
 
 @pytest.fixture(scope="module")
@@ -108,3 +111,16 @@ def test_no_run(command: Command, run: Path, tmp_path: Path) -> None:
     found = command("trace", "--run", str(tmp_path), "--flow", "1", "--psn", "1")
     assert found.status == 2
     assert "flows.parquet" in found.err
+
+
+@long
+def test_the_story_in_the_docs(command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """docs/inspect.md: the same, character by character, on every machine."""
+    page = (ROOT / "docs" / "inspect.md").read_text("utf-8")
+    section = page.partition("## A packet of a finished run")[2]
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    for line in block_after(section, "```").replace("\\\n", " ").splitlines():
+        found = command(*shlex.split(line)[1:])
+        assert found.status == 0, found.err
+    assert found.out == block_after(section, "```text")

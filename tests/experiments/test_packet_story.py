@@ -8,6 +8,7 @@ import itertools
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -35,7 +36,7 @@ BURSTS = (
 )
 RESTRICTED = "leaf-spine:leaves=2,spines=4,hosts=6,rate=10Gbps,delay=1us,restricted=h10/1"
 
-RUNS = {
+RUNS: dict[str, dict[str, Any]] = {
     "ecmp": {"scheme": "ecmp", "workload": "incast:degree=3,size=64KiB"},
     "ecn": {"scheme": "ecmp:kmin=4KiB,kmax=8KiB,pmax=1", "workload": "incast:degree=3,size=64KiB", "transport": "dctcp"},
     "drops": {"scheme": "ecmp:queue=4KiB", "workload": "incast:degree=3,size=64KiB", "transport": "sr"},
@@ -69,7 +70,7 @@ class _Runs(dict[str, FinishedRun]):
 
     def __missing__(self, name: str) -> FinishedRun:
         keys = {"topology": FABRIC, "target": "virtual", "seed": 2} | RUNS[name]
-        api.run(out=self._folder / name, **keys)  # type: ignore[arg-type]
+        api.run(out=self._folder / name, **keys)
         self[name] = open_run(self._folder / name)
         return self[name]
 
@@ -323,7 +324,7 @@ def test_a_mark(made: dict[str, FinishedRun]) -> None:
 def test_words_are_read_back() -> None:
     """The options by which a run runs again make the same experiment."""
     for keys in RUNS.values():
-        one = api.experiment(**({"topology": FABRIC, "target": "virtual", "gaps": True} | keys))  # type: ignore[arg-type]
+        one = api.experiment(**({"topology": FABRIC, "target": "virtual", "gaps": True} | keys))
         assert read_words(one.words) == one
     several = api.experiment(
         scheme="ecmp",
