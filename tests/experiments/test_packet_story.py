@@ -36,6 +36,7 @@ BURSTS = (
 )
 RESTRICTED = "leaf-spine:leaves=2,spines=4,hosts=6,rate=10Gbps,delay=1us,restricted=h10/1"
 
+COMMON: dict[str, Any] = {"topology": FABRIC, "target": "virtual", "seed": 2}
 RUNS: dict[str, dict[str, Any]] = {
     "ecmp": {"scheme": "ecmp", "workload": "incast:degree=3,size=64KiB"},
     "ecn": {"scheme": "ecmp:kmin=4KiB,kmax=8KiB,pmax=1", "workload": "incast:degree=3,size=64KiB", "transport": "dctcp"},
@@ -69,8 +70,7 @@ class _Runs(dict[str, FinishedRun]):
         self._folder = folder
 
     def __missing__(self, name: str) -> FinishedRun:
-        keys = {"topology": FABRIC, "target": "virtual", "seed": 2} | RUNS[name]
-        api.run(out=self._folder / name, **keys)
+        api.run(out=self._folder / name, **(COMMON | RUNS[name]))
         self[name] = open_run(self._folder / name)
         return self[name]
 
@@ -324,7 +324,7 @@ def test_a_mark(made: dict[str, FinishedRun]) -> None:
 def test_words_are_read_back() -> None:
     """The options by which a run runs again make the same experiment."""
     for keys in RUNS.values():
-        one = api.experiment(**({"topology": FABRIC, "target": "virtual", "gaps": True} | keys))
+        one = api.experiment(**(COMMON | {"gaps": True} | keys))
         assert read_words(one.words) == one
     several = api.experiment(
         scheme="ecmp",
