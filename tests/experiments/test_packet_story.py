@@ -41,6 +41,10 @@ RUNS: dict[str, dict[str, Any]] = {
     "ecmp": {"scheme": "ecmp", "workload": "incast:degree=3,size=64KiB"},
     "ecn": {"scheme": "ecmp:kmin=4KiB,kmax=8KiB,pmax=1", "workload": "incast:degree=3,size=64KiB", "transport": "dctcp"},
     "drops": {"scheme": "ecmp:queue=4KiB", "workload": "incast:degree=3,size=64KiB", "transport": "sr"},
+    "restart": {"scheme": "ecmp", "workload": "incast:degree=3,size=64KiB", "transport": "sr",
+                "fault": "switch-restart:switch=leaf2,at=40us,for=20us"},
+    "lost": {"scheme": "ecmp", "workload": "incast:degree=3,size=64KiB", "transport": "sr",
+             "fault": "drop:rate=0.05"},
     "pfc": {"scheme": "ecmp", "workload": "incast:degree=3,size=128KiB", "pfc": "xoff=16KiB"},
     "spray": {"scheme": "spray", "workload": "permutation:size=128KiB", "transport": "sr",
               "fault": "link-slow:link=leaf1-spine1,factor=0.2"},
@@ -290,6 +294,27 @@ def test_a_packet_that_is_dropped_and_sent_again(made: dict[str, FinishedRun]) -
     assert first.hops[-1].dropped == first.end == "ingress_drop, QUEUE_LIMIT"
     check_times(last)
     assert last.end == "delivered"
+
+
+@pytest.mark.parametrize(
+    ("name", "end"), [("restart", "pipeline_replaced"), ("lost", "lost: taken by a fault")]
+)
+def test_what_faults_take(made: dict[str, FinishedRun], name: str, end: str) -> None:
+    """A switch that restarts loses what waits there, a link that is bad what is on it."""
+    run = made[name]
+    lost = [
+        (number, psn)
+        for number in run.rows
+        for psn, sent in sorted(all_journeys(run, number).items())
+        if sent[0].delivered_ps(ends(run, number)[1]) is None and len(sent[0].legs) > 1
+    ]
+    told = []
+    for number, psn in lost[:6]:
+        first, *_, last = packet_story(run, number, psn, quietly).transmissions
+        told.append(first.end)
+        check_times(last)
+        assert last.again
+    assert end in told
 
 
 def test_a_drain_and_the_path_after_it(made: dict[str, FinishedRun]) -> None:

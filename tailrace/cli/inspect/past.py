@@ -127,8 +127,8 @@ def _transmission(story: Story, sent: Transmission, full: bool) -> Iterator[Line
     last = sent.hops[-1].out if sent.hops else sent.first
     if last is not None and last.arrived_ps is not None:
         yield 0, "sent", f"{_at(last.arrived_ps)}  {last.to} has it: {sent.end}"
-    else:
-        yield 0, "drop", f"{' ' * _TIME_COLUMNS}ends: {sent.end}"
+    elif last is not None:
+        yield 0, "drop", f"{' ' * _TIME_COLUMNS}  it ends on its way to {last.to}: {sent.end}"
     yield _INSIDE, "step", f"path {' > '.join(sent.path)}{_compared(story, sent)}"
     if sent.delivered_ps is not None:
         yield _INSIDE, "step", _sum(sent)
@@ -195,8 +195,8 @@ def _hop(hop: Hop, full: bool) -> Iterator[Line]:
             f"came to ingress {hop.rounds} times more, {_us(hop.round_ps)} going round",
         )
     if hop.dropped is not None:
-        at = "" if hop.dropped_ps is None else f"{_at(hop.dropped_ps)}  "
-        yield 0, "drop", f"{at}{hop.switch}: {hop.dropped}"
+        at = _at(hop.dropped_ps) if hop.dropped_ps is not None else " " * (_TIME_COLUMNS - 2)
+        yield 0, "drop", f"{at}  it ends in {hop.switch}: {hop.dropped}"
 
 
 def _brief(steps: Sequence[Event], depth: int = 0) -> Iterator[Line]:
