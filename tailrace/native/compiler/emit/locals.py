@@ -51,10 +51,9 @@ def of_pipeline(model: Model, pipeline: Pipeline) -> tuple[object, ...]:
     return (pipeline.conditionals, tables, tuple(model.actions[i].body for i in sorted(called)))
 
 
-def used_by_several(model: Model) -> tuple[object, ...]:
-    """What stands beside parser and pipelines, or is called by several of them."""
+def beside_pipelines(model: Model) -> tuple[object, ...]:
+    """What of a program stands beside parser and pipelines, or is called by several of them."""
     return (
-        tuple(model.standard.values()),
         model.deparser,
         model.deparser_calls,
         model.calculations,
@@ -62,6 +61,11 @@ def used_by_several(model: Model) -> tuple[object, ...]:
         model.digests,
         model.field_lists,
     )
+
+
+def used_by_several(model: Model) -> tuple[object, ...]:
+    """The same, and the fields that the runtime sets."""
+    return (tuple(model.standard.values()), *beside_pipelines(model))
 
 
 def locals_of(model: Model) -> Locals:

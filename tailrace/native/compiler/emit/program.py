@@ -12,7 +12,7 @@ from tailrace.native.compiler.emit.headers import (
     emit_type_functions,
     emit_types,
 )
-from tailrace.native.compiler.emit.locals import Locals, locals_of
+from tailrace.native.compiler.emit.locals import Locals, beside_pipelines, locals_of, of_pipeline, references
 from tailrace.native.compiler.emit.lvalues import Places, field_name
 from tailrace.native.compiler.emit.parser import ParserEmitter, emit_deparser
 from tailrace.native.compiler.emit.pipelines import (
@@ -67,6 +67,7 @@ def emit(model: Model, *, glass: bool = False) -> str:
     _emit_field_lists(code, model, own)
     _emit_digests(code, model)
     code.line(f"enum {{ TRP_CARRIED = {carried_bytes(model, kept)} }};")
+    _emit_asked(code, model, glass=glass)
     code.line("")
     code.include("tr_v1model.h")
     code.line("")
@@ -74,6 +75,24 @@ def emit(model: Model, *, glass: bool = False) -> str:
     if glass:
         emit_places(code, model, own)
     return _HEAD + "\n" + code.text()
+
+
+def _emit_asked(code: Code, model: Model, *, glass: bool) -> None:
+    """Which times the program asks for: the clock is read for no others. Glass shows them all."""
+    bodies = (
+        model.parser,
+        of_pipeline(model, model.ingress),
+        of_pipeline(model, model.egress),
+        beside_pipelines(model),
+    )
+    mentioned = set(references(bodies))
+
+    def asks(*names: str) -> int:
+        refs = [ref for name in names if (ref := model.standard.get(name)) is not None]
+        return int(glass or any(ref in mentioned or ref.header in mentioned for ref in refs))
+
+    enqueued, egress = asks("enq_timestamp", "deq_timedelta"), asks("egress_global_timestamp")
+    code.line(f"enum {{ TRP_ASKS_ENQUEUED = {enqueued}, TRP_ASKS_EGRESS = {egress} }};")
 
 
 def _emit_field_lists(code: Code, model: Model, own: Locals) -> None:

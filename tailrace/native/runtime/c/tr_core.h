@@ -388,6 +388,8 @@ struct tr_switch {
     tr_pkt *out_head, *out_tail;
     uint64_t now_ps, next_event_ps;
     uint64_t ticks_at_ps, ticks;  /* a time, and the same in ticks */
+    tr_clock_fn clock;        /* NULL: there is no time but now_ps */
+    void *clock_arg;
     uint64_t rng;
     uint64_t drops[TR_DROP_COUNT];
     int storm_digests[2];     /* tell of storms that are over, that began;

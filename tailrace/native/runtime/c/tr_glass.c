@@ -528,6 +528,7 @@ typedef struct aside {
     uint32_t digest_head, digest_count;
     tr_log_fn log;
     tr_lost_fn lost;
+    tr_clock_fn clock;
 } aside;
 
 static aside put_aside(tr_switch *s, const tr_program *glass, uint64_t now_ps)
@@ -536,11 +537,12 @@ static aside put_aside(tr_switch *s, const tr_program *glass, uint64_t now_ps)
                .ticks_at_ps = s->ticks_at_ps, .ticks = s->ticks,
                .rng = s->rng, .digest_head = s->digest_head,
                .digest_count = s->digest_count, .log = s->log,
-               .lost = s->lost};
+               .lost = s->lost, .clock = s->clock};
     memcpy(a.drops, s->drops, sizeof a.drops);
     s->prog = glass;
     s->log = NULL;
     s->lost = NULL;
+    s->clock = NULL; /* the same try has the same times */
     if (now_ps > s->now_ps)
         s->now_ps = now_ps;
     return a;
@@ -559,6 +561,7 @@ static void take_back(tr_switch *s, const aside *a)
     s->digest_count = a->digest_count;
     s->log = a->log;
     s->lost = a->lost;
+    s->clock = a->clock;
 }
 
 static int try_frame(tr_switch *s, tr_glass *g, const tr_program *plain,

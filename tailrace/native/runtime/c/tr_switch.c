@@ -214,6 +214,14 @@ void tr_switch_clock(tr_switch *s, uint64_t now_ps)
     tr_switch_unlock(s);
 }
 
+void tr_set_clock(tr_switch *s, tr_clock_fn fn, void *arg)
+{
+    tr_switch_lock(s);
+    s->clock = fn;
+    s->clock_arg = arg;
+    tr_switch_unlock(s);
+}
+
 tr_switch *tr_switch_new(const tr_program *prog, const tr_switch_config *cfg)
 {
     if (cfg->priorities < 1 || cfg->priorities > TR_MAX_PRIORITIES ||

@@ -1,8 +1,8 @@
 /* Public interface of the switch core: a v1model switch as a passive object.
  * SPDX-License-Identifier: Apache-2.0
  *
- * The core reads no clock, does no I/O, starts no thread and allocates nothing
- * per packet: the caller hands in frames and the time, and takes frames out
+ * The core reads no clock but one that it is given (tr_set_clock), does no I/O,
+ * starts no thread and allocates nothing per packet: the caller hands in frames and the time, and takes frames out
  * again with the time at which their last bit has left the port. All times are
  * picoseconds on one clock that never runs backwards, so that a byte at
  * 400 Gb/s (20 ps) is exact; a clock that starts at 0 lasts 213 days.
@@ -19,7 +19,7 @@
 
 #include <stdint.h>
 
-#define TR_ABI 3u
+#define TR_ABI 4u
 #define TR_MAX_PORTS 512u
 #define TR_MAX_PRIORITIES 8u
 /* Longest frame the core takes, more than any GSO super-frame. */
@@ -228,6 +228,8 @@ typedef struct tr_replica {
 /* level: 1 info, 2 warning, 3 error */
 typedef void (*tr_log_fn)(void *arg, int level, const char *text);
 typedef void (*tr_lost_fn)(void *arg, const tr_lost *frame);
+/* The time, in ps. */
+typedef uint64_t (*tr_clock_fn)(void *arg);
 
 /* Makes a switch without ports' traffic; NULL when out of memory or when the
  * program was made for another TR_ABI. prog may be NULL: everything drops. */
@@ -305,6 +307,10 @@ void tr_account_read(tr_switch *s, tr_account *out);
 const char *tr_drop_name(unsigned reason);
 /* Registers fn for log_msg and for errors. */
 void tr_set_log(tr_switch *s, tr_log_fn fn, void *arg);
+/* Has packets stamped by a clock when they are queued and when they begin
+ * egress: the one from which the caller takes the times that it hands in. NULL:
+ * by the switch's own time, which is that of the last event. */
+void tr_set_clock(tr_switch *s, tr_clock_fn fn, void *arg);
 /* Registers fn for every frame that is dropped; NULL: nobody asks. */
 void tr_set_lost(tr_switch *s, tr_lost_fn fn, void *arg);
 

@@ -12,7 +12,9 @@
  *   standard_metadata; trp_parse (sets p->parsed, returns the parser error),
  *   trp_verify (1: a checksum was wrong), trp_ingress, trp_egress,
  *   trp_deparse (0: too many headers), trp_copy_fields, trp_reset_metadata,
- *   trp_digest; TRP_CARRIED, the bytes of the PHV that egress needs.
+ *   trp_digest; TRP_CARRIED, the bytes of the PHV that egress needs;
+ *   TRP_ASKS_ENQUEUED and TRP_ASKS_EGRESS, whether the program reads when a
+ *   packet was queued (or for how long), and when it began egress.
  */
 #ifndef TR_V1MODEL_H
 #define TR_V1MODEL_H
@@ -29,6 +31,13 @@ static inline uint64_t trm_ticks(tr_switch *s, uint64_t now_ps)
     return s->ticks;
 }
 
+/* The same at this moment, as a clock says where there is one. */
+static inline uint64_t trm_clock(tr_switch *s, uint64_t now_ps)
+{
+    return s->clock ? s->clock(s->clock_arg) / s->cfg.tick_ps
+                    : trm_ticks(s, now_ps);
+}
+
 static void trm_parse(tr_switch *s, tr_pkt *p, struct tr_phv *h)
 {
     p->parsed = 0;
@@ -43,7 +52,8 @@ static void trm_enqueue(tr_switch *s, tr_pkt *p, uint32_t port)
 {
     struct tr_phv *h = (struct tr_phv *)p->phv;
     uint32_t priority = (uint32_t)trp_get_priority(h);
-    trp_set_enq_timestamp(h, trm_ticks(s, s->now_ps));
+    if (TRP_ASKS_ENQUEUED)
+        trp_set_enq_timestamp(h, trm_clock(s, s->now_ps));
     trp_set_enq_qdepth(h, tr_queue_packets(s, port, priority));
     if (!TR_SEE_QUEUE(s, p, port, priority))
         tr_enqueue(s, p, port, priority);
@@ -232,12 +242,14 @@ static void trm_truncate(tr_switch *s, tr_pkt *p)
 static int trm_egress(tr_switch *s, tr_pkt *p, uint64_t now_ps)
 {
     struct tr_phv *h = (struct tr_phv *)p->phv;
-    uint64_t ticks = trm_ticks(s, now_ps);
+    if (TRP_ASKS_ENQUEUED || TRP_ASKS_EGRESS) {
+        uint64_t ticks = trm_clock(s, now_ps);
+        trp_set_egress_global_timestamp(h, ticks);
+        trp_set_deq_timedelta(h, ticks - trp_get_enq_timestamp(h));
+    }
     TR_SEE(s, p, TR_SEEN_EGRESS, p->egress_port, p->priority,
-           ticks - trp_get_enq_timestamp(h),
+           trp_get_deq_timedelta(h),
            tr_see_paused(s, p->egress_port, p->priority));
-    trp_set_egress_global_timestamp(h, ticks);
-    trp_set_deq_timedelta(h, ticks - trp_get_enq_timestamp(h));
     trp_set_deq_qdepth(h, tr_queue_packets(s, p->egress_port, p->priority));
     trp_set_qid(h, p->priority);
     trp_set_egress_port(h, p->egress_port);

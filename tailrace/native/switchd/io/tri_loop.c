@@ -43,6 +43,11 @@ uint64_t tri_now(const tri_loop *l)
     return monotonic_ns() - l->epoch_ns;
 }
 
+static uint64_t clock_ps(void *loop)
+{
+    return tri_now(loop) * TR_PS_PER_NS;
+}
+
 void tri_enter(tri_loop *l)
 {
     /* A mutex prefers the thread that runs: without this a busy loop would
@@ -221,6 +226,7 @@ tri_loop *tri_new(tr_switch *core, uint32_t cpu_port, const char *pcap_dir,
     l->cpu_port = cpu_port;
     l->ring_slots = ring_slots;
     l->epoch_ns = monotonic_ns();
+    tr_set_clock(core, clock_ps, l);
     l->epoll_fd = l->timer_fd = l->wake_fd = l->events_fd = l->link_fd = -1;
     for (uint32_t i = 0; i < TRI_BATCH; i++) {
         l->tx_msgs[i].msg_hdr.msg_iov = &l->tx_iov[i];
@@ -335,6 +341,7 @@ void tri_free(tri_loop *l)
                         l->link_fd };
 
     tri_stop(l);
+    tr_set_clock(l->core, NULL, NULL);
     for (uint32_t i = 0; i < l->n_ports; i++)
         tri_port_close(l->list[i]);
     for (size_t i = 0; i < sizeof fds / sizeof fds[0]; i++)
