@@ -8,8 +8,8 @@ import functools
 import pytest
 
 from tailrace.native.compiler import Program, load_program
-from tailrace.native.runtime import PfcConfig, StateError, Switch, SwitchConfig
-from tests.native.bmv2_builder import Builder, call, const, field, pack
+from tailrace.native.runtime import ActionCall, PfcConfig, StateError, Switch, SwitchConfig
+from tests.native.bmv2_builder import STANDARD, Builder, call, const, field, pack
 
 INPUTS = [("port", 9), ("priority", 3), ("_fill", 4)]
 OUTPUTS = [("qdepth", 19), ("_fill", 5)]
@@ -306,3 +306,25 @@ def test_the_recirculation_port_has_a_rate() -> None:
         switch.inject(1, frame(2), 0)
         assert 100_000 == switch.run(0)
         assert 1_000_000 == switch.run(950_000)
+
+
+@pytest.mark.parametrize("name", ["enq_timestamp", "deq_timedelta", "egress_global_timestamp"])
+def test_a_program_that_only_looks_a_time_up_is_told_it(name: str) -> None:
+    """The clock is not read for programs that ask for no time: a key asks, too."""
+    b = Builder(INPUTS, OUTPUTS)
+    b.run([call("assign", field("standard_metadata", "egress_spec"), field("in", "port"))])
+    none, found = b.action("none", []), b.action("found", [call("assign", field("out", "qdepth"), const(1))])
+    key = [("exact", "standard_metadata", name)]
+    b.table("e", key, "exact", [none, found], default=(none, []), const_default=True, egress=True)
+    bits = dict(STANDARD)[name]
+    # 100 B at 8 Gbit/s: the second packet waits for 100 ns
+    wanted = {"enq_timestamp": 500, "deq_timedelta": 100, "egress_global_timestamp": 600}[name]
+    with Switch(load_program(b.text()), SwitchConfig(tick_ns=1, port_rate_bps=8_000_000_000)) as switch:
+        table = switch.model.table("e").index
+        switch.table_insert(
+            table, wanted.to_bytes(bits // 8, "big"), b"\xff" * (bits // 8), target=ActionCall(found, ())
+        )
+        for _ in range(2):
+            switch.inject(1, frame(2), 500)
+        switch.run(600)
+        assert [name == "enq_timestamp", True] == [o.data[2:5] != bytes(3) for o in switch.outputs()]
