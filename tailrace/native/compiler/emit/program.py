@@ -91,8 +91,9 @@ def _emit_asked(code: Code, model: Model, *, glass: bool) -> None:
         refs = [ref for name in names if (ref := model.standard.get(name)) is not None]
         return int(glass or any(ref in mentioned or ref.header in mentioned for ref in refs))
 
-    enqueued, egress = asks("enq_timestamp", "deq_timedelta"), asks("egress_global_timestamp")
-    code.line(f"enum {{ TRP_ASKS_ENQUEUED = {enqueued}, TRP_ASKS_EGRESS = {egress} }};")
+    code.line(f"enum {{ TRP_ASKS_INGRESS = {asks('ingress_global_timestamp')} }};")
+    code.line(f"enum {{ TRP_ASKS_ENQUEUED = {asks('enq_timestamp', 'deq_timedelta')} }};")
+    code.line(f"enum {{ TRP_ASKS_EGRESS = {asks('egress_global_timestamp')} }};")
 
 
 def _emit_field_lists(code: Code, model: Model, own: Locals) -> None:

@@ -307,9 +307,10 @@ void tr_account_read(tr_switch *s, tr_account *out);
 const char *tr_drop_name(unsigned reason);
 /* Registers fn for log_msg and for errors. */
 void tr_set_log(tr_switch *s, tr_log_fn fn, void *arg);
-/* Has packets stamped by a clock when they are queued and when they begin
- * egress: the one from which the caller takes the times that it hands in. NULL:
- * by the switch's own time, which is that of the last event. */
+/* Has packets stamped by a clock when they begin ingress, are queued and begin
+ * egress: the one from which the caller takes the times that it hands in, which
+ * are those of whole batches. NULL: by the switch's own time, which is that of
+ * the last event. */
 void tr_set_clock(tr_switch *s, tr_clock_fn fn, void *arg);
 /* Registers fn for every frame that is dropped; NULL: nobody asks. */
 void tr_set_lost(tr_switch *s, tr_lost_fn fn, void *arg);

@@ -13,8 +13,9 @@
  *   trp_verify (1: a checksum was wrong), trp_ingress, trp_egress,
  *   trp_deparse (0: too many headers), trp_copy_fields, trp_reset_metadata,
  *   trp_digest; TRP_CARRIED, the bytes of the PHV that egress needs;
- *   TRP_ASKS_ENQUEUED and TRP_ASKS_EGRESS, whether the program reads when a
- *   packet was queued (or for how long), and when it began egress.
+ *   TRP_ASKS_INGRESS, TRP_ASKS_ENQUEUED and TRP_ASKS_EGRESS, whether the
+ *   program reads when a packet came in, when it was queued (or for how long),
+ *   and when it began egress.
  */
 #ifndef TR_V1MODEL_H
 #define TR_V1MODEL_H
@@ -215,7 +216,8 @@ static void trm_ingress(tr_switch *s, tr_pkt *p, uint64_t now_ps)
     if (trp_get_instance_type(h) == TR_INSTANCE_NORMAL) {
         trp_set_ingress_port(h, p->ingress_port);
         trp_set_packet_length(h, p->in_len);
-        trp_set_ingress_global_timestamp(h, trm_ticks(s, now_ps));
+        if (TRP_ASKS_INGRESS)
+            trp_set_ingress_global_timestamp(h, trm_clock(s, now_ps));
     }
     TR_SEE_FRAME(s, p, TR_SEEN_ENTER, p->ingress_port);
     trm_parse(s, p, h);
