@@ -278,12 +278,8 @@ def _numbers(port: int | None, options: Options) -> list[int]:
     return [port] if port is not None else sorted(options.interfaces)
 
 
-def _has_log(options: Options) -> bool:
-    return (options.log_console or options.log_file is not None) and options.log_level != "off"
-
-
 def _configure_log(switch: Switch, options: Options) -> None:
-    if not _has_log(options):
+    if not options.logs("error"):
         return
     handler: logging.Handler = logging.StreamHandler(sys.stdout)
     if options.log_file is not None:
@@ -309,13 +305,13 @@ def _configure_log(switch: Switch, options: Options) -> None:
 def _watch(switch: Switch, options: Options) -> Watch | None:
     """Who follows all packets, where the log tells of them or coverage is asked for."""
     log = logging.getLogger("tailrace.switch")
-    told = _has_log(options) and log.isEnabledFor(_LEVELS["debug"])
+    told = options.logs("debug") or (options.dump_packet_data > 0 and options.logs("info"))
     if not told and options.coverage is None:
         return None
     from tailrace.native.trace.bmv2_log import PacketLogs
     from tailrace.native.trace.watching import Watch
 
-    logs = PacketLogs(switch.config.drop_port)
+    logs = PacketLogs(switch.config.drop_port, options.dump_packet_data)
 
     def tell(_: Program, number: int, step: Event) -> None:
         for level, text in logs.lines(number, step):

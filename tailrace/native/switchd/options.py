@@ -37,21 +37,22 @@ _IGNORED_WITH_VALUE = (
     "nanolog",
     "notifications-addr",
     "max-port-count",
-    "dump-packet-data",
     "max-l1-entries",
     "max-l2-entries",
 )
-_IGNORED_FLAGS = ("log-flush", "disable-swap", "warn-on-invalid-hdr-read", "ret-zero-on-invalid-hdr-read")
-_NO_DEBUGGER = "there is no debugger"
+_IGNORED_FLAGS = ("log-flush", "enable-swap", "warn-on-invalid-hdr-read", "ret-zero-on-invalid-hdr-read")
+_NO_DEBUGGER = "there is no debugger; --log-level trace and `tailrace trace` tell what packets do"
 _WARNED = {
     "debugger": _NO_DEBUGGER,
     "debugger-addr": _NO_DEBUGGER,
-    "load-modules": "there are no modules",
+    "disable-swap": "clients may always push another program; bind --grpc-server-addr where only yours can",
+    "load-modules": "there are no modules; a program that needs one is refused when it is loaded",
 }
+_WARNED_FLAGS = ("debugger", "disable-swap")
 _REFUSED = {
-    "use-files": "packets cannot be read from files; use the Python API",
-    "packet-in": "packets cannot be taken from a nanomsg socket",
-    "restore-state": "BMv2's state files cannot be read",
+    "use-files": "packets cannot be read from files; send them into an interface, or use the Python API",
+    "packet-in": "packets cannot be taken from a nanomsg socket; attach interfaces with --interface",
+    "restore-state": "BMv2's state files cannot be read; write entries over P4Runtime",
     "dp-grpc-server-addr": "packets cannot be injected over gRPC; use packet-outs or the Python API",
 }
 
@@ -84,6 +85,7 @@ class Options:
     log_level: str = "trace"
     log_file_max_size: int = 5242880
     log_file_max_files: int = 3
+    dump_packet_data: int = 0
     ssl: bool = False
     ssl_cacert: Path | None = None
     ssl_cert: Path | None = None
@@ -102,6 +104,11 @@ class Options:
     coverage: Path | None = None
     memory: int = 0
     warnings: list[str] = field(default_factory=list)
+
+    def logs(self, level: str) -> bool:
+        """Whether there is a log, and it has lines of that level."""
+        asked = self.log_console or self.log_file is not None
+        return asked and LEVELS.index(self.log_level) <= LEVELS.index(level)
 
 
 _COPIED = {f.name for f in fields(Options)} - {"program", "interfaces", "pcap", "recirc_rate_bps", "warnings"}
@@ -168,10 +175,11 @@ def make_parser() -> argparse.ArgumentParser:
         parser.add_argument(f"--{name}", metavar="X", help="accepted, without effect")
     for name in _IGNORED_FLAGS:
         parser.add_argument(f"--{name}", action="store_true", help="accepted, without effect")
-    parser.add_argument("--debugger", action="store_true", default=None, help=f"ignored: {_NO_DEBUGGER}")
+    for name in _WARNED_FLAGS:
+        parser.add_argument(f"--{name}", action="store_true", default=None, help=f"ignored: {_WARNED[name]}")
     for mark, reasons in (("ignored", _WARNED), ("refused", _REFUSED)):
         for name, reason in reasons.items():
-            if name != "debugger":
+            if name not in _WARNED_FLAGS:
                 parser.add_argument(f"--{name}", metavar="X", help=f"{mark}: {reason}")
     defaults = Options(None, {})
     parser.set_defaults(**{name: getattr(defaults, name) for name in _COPIED})
@@ -221,6 +229,12 @@ def _add_bmv2_options(parser: argparse.ArgumentParser, number: Callable[[str], o
         type=number,
         metavar="N",
         help="rotated log files kept (default: 3)",
+    )
+    add(
+        "--dump-packet-data",
+        type=number,
+        metavar="BYTES",
+        help="log so many bytes of each packet received and sent, at info (default: 0, and no line)",
     )
 
 
@@ -455,6 +469,8 @@ def _check(options: Options) -> None:
     _check_pfc(options)
     if options.log_console and options.log_file:
         raise OptionError("--log-console and --log-file exclude each other")
+    if options.dump_packet_data and not options.logs("info"):
+        options.warnings.append("--dump-packet-data is ignored: there is no log at level info")
     if options.pcap is not None and not options.pcap.is_dir():
         raise OptionError(f"--pcap: '{options.pcap}' is not a directory")
     files = (options.ssl_cacert, options.ssl_cert, options.ssl_key)

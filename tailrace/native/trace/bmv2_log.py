@@ -248,10 +248,15 @@ def _(step: events.Text) -> Iterator[Line]:
 
 
 class PacketLogs:
-    """The lines of many packets, each with its number in front and, of copies, which one it is."""
+    """The lines of many packets, each with its number in front and, of copies, which one it is.
 
-    def __init__(self, drop_port: int) -> None:
+    Args:
+        dump_bytes: at most so many bytes are told of each packet that comes in or goes out; 0: none are.
+    """
+
+    def __init__(self, drop_port: int, dump_bytes: int = 0) -> None:
         self._drop_port = drop_port
+        self._dump_bytes = dump_bytes
         self._packets = itertools.count()
         self._logs: dict[int, tuple[Log, int, int]] = {}
         self._made: dict[int, tuple[int, int]] = {}
@@ -260,6 +265,8 @@ class PacketLogs:
     def lines(self, number: int, step: Event) -> Iterator[Line]:
         """What BMv2 says of a step of a packet."""
         known = self._logs.get(number)
+        if self._dump_bytes and isinstance(step, events.Enter) and known is None:
+            yield INFO, f"Received {self._bytes(step)}"
         if known is None:
             known = self._logs[number] = (Log(self._drop_port), next(self._packets), 0)
             self._made[known[1]] = (0, 1)
@@ -274,3 +281,9 @@ class PacketLogs:
             if there == 1:
                 del self._made[packet]
         yield from ((level, f"[{packet}.{copy}] {text}") for level, text in log.lines(step))
+        if self._dump_bytes and isinstance(step, events.Sent):
+            yield INFO, f"Sending {self._bytes(step)}"
+
+    def _bytes(self, step: events.Enter | events.Sent) -> str:
+        size = len(step.frame) // 2 + step.virtual_bytes
+        return f"packet of length {size} on port {step.port}: {step.frame[: 2 * self._dump_bytes]}"

@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import socket
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import grpc
@@ -109,6 +111,94 @@ def test_what_tutorials_and_mininet_pass_is_accepted(tmp_path: Path) -> None:
     words += " --thrift-port 9090 --log-file x --log-flush --dump-packet-data 10000 -- --grpc-server-addr 0.0.0.0:50051"
     _, options = parse_options(make_parser(), words.split())
     assert (0, "0.0.0.0:50051") == (options.device_id, options.address)
+
+
+# What `simple_switch_grpc --help` (1.15.5) lists, and of simple_switch and of debug builds what that does not: a
+# value to try, and how it is taken here; None: an option without value.
+BMV2_OPTIONS = {
+    "help": (None, "works"),
+    "interface": ("1@lo", "works"),
+    "pcap": (".", "works"),
+    "use-files": ("0", "refused"),
+    "packet-in": ("ipc:///tmp/in.ipc", "refused"),
+    "thrift-port": ("9090", "quiet"),
+    "device-id": ("7", "works"),
+    "nanolog": ("ipc:///tmp/log.ipc", "quiet"),
+    "log-console": (None, "works"),
+    "log-file": ("x", "works"),
+    "log-level": ("off", "works"),
+    "log-flush": (None, "quiet"),
+    "log-file-max-size": ("4096", "works"),
+    "log-file-max-files": ("1", "works"),
+    "notifications-addr": ("ipc:///tmp/told.ipc", "quiet"),
+    "restore-state": ("state.bin", "refused"),
+    "dump-packet-data": ("64", "works"),
+    "version": (None, "works"),
+    "json-version": (None, "works"),
+    "no-p4": (None, "works"),
+    "max-port-count": ("600", "quiet"),
+    "load-modules": ("a.so,b.so", "told"),
+    "disable-swap": (None, "told"),
+    "grpc-server-addr": ("0.0.0.0:50051", "works"),
+    "grpc-server-ssl": (None, "works"),
+    "grpc-server-cacert": ("ca.pem", "works"),
+    "grpc-server-cert": ("cert.pem", "works"),
+    "grpc-server-key": ("key.pem", "works"),
+    "grpc-server-with-client-auth": (None, "works"),
+    "cpu-port": ("255", "works"),
+    "drop-port": ("510", "works"),
+    "dp-grpc-server-addr": ("0.0.0.0:50052", "refused"),
+    "priority-queues": ("8", "works"),
+    "max-mc-groups": ("10", "works"),
+    "max-l1-entries": ("10", "quiet"),
+    "max-l2-entries": ("10", "quiet"),
+    "enable-swap": (None, "quiet"),
+    "debugger": (None, "told"),
+    "debugger-addr": ("ipc:///tmp/debug.ipc", "told"),
+    "warn-on-invalid-hdr-read": (None, "quiet"),
+    "ret-zero-on-invalid-hdr-read": (None, "quiet"),
+}
+TLS = [
+    "--grpc-server-ssl",
+    "--grpc-server-cert",
+    "c.pem",
+    "--grpc-server-key",
+    "k.pem",
+    "--grpc-server-cacert",
+    "a.pem",
+]
+NEEDED = {"log-flush": ["--log-file", "x"], "dump-packet-data": ["--log-console"]}
+
+
+@pytest.mark.parametrize("name", BMV2_OPTIONS)
+def test_every_option_of_bmv2_is_handled(name: str) -> None:
+    """It works, or does nothing without a word, or with one, or is refused with what to do instead."""
+    value, taken = BMV2_OPTIONS[name]
+    words = [f"--{name}", *([] if value is None else [value])]
+    needed = TLS if name.startswith("grpc-server-") and name != "grpc-server-addr" else NEEDED.get(name, [])
+    parser = make_parser()
+    if taken == "refused":
+        with pytest.raises(OptionError, match=f"^--{name}: .+[,;] .+"):
+            parse_options(parser, ["--no-p4", *words])
+        return
+    plain = parse_options(parser, ["--no-p4"])[1]
+    given, options = parse_options(parser, ["--no-p4", *needed, *words])
+    assert (taken == "told") == any(line.startswith(f"--{name} is ignored: ") for line in options.warnings)
+    if name in ("help", "version", "json-version", "no-p4"):
+        assert getattr(given, name.replace("-", "_"))
+    elif taken == "works":
+        assert options != plain
+    elif not needed:
+        assert replace(options, warnings=[]) == plain
+
+
+def test_the_page_says_of_every_option_of_bmv2_what_it_does() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "switch.md").read_text()
+    table = page.partition("## Options of the switch")[2].partition("What simple_switch_grpc does not have")[
+        0
+    ]
+    named = set(re.findall(r"`--([a-z0-9-]+)", table))
+    assert set(BMV2_OPTIONS) - {"help"} <= named
 
 
 def test_an_option_without_value_is_refused() -> None:

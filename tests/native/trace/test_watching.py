@@ -139,6 +139,32 @@ def test_lines_of_bmv2s_log() -> None:
     ]
 
 
+def test_bytes_of_packets_are_dumped_where_they_come_in_and_go_out() -> None:
+    """A packet that goes round came in once."""
+    twins = Twins(program("resubmit_recirculate"), seed=4)
+    logs = PacketLogs(511, dump_bytes=4)
+    lines: list[str] = []
+
+    def tell(_: object, number: int, step: events.Event) -> None:
+        lines.extend(text for level, text in logs.lines(number, step) if level == "info")
+
+    sent = []
+    with Watch(twins.tried, tell, pytest.fail) as watch:
+        watch.look()
+        packets = frames(random.Random(4))
+        came = [next(packets) for _ in range(50)]
+        for number, frame in enumerate(came):
+            twins.tried.inject(2, frame, number)
+            sent += twins.tried.outputs()
+    assert [line for line in lines if line.startswith("Received")] == [
+        f"Received packet of length {len(frame)} on port 2: {frame[:4].hex()}" for frame in came
+    ]
+    assert sent
+    assert [line for line in lines if line.startswith("Sending")] == [
+        f"Sending packet of length {len(o.data)} on port {o.port}: {o.data[:4].hex()}" for o in sent
+    ]
+
+
 @pytest.mark.parametrize("name", ["multicast", "cloning", "resubmit_recirculate"])
 def test_lines_of_copies(name: str) -> None:
     """A packet's copies have its number, and their own behind it; numbers are forgotten when all have left."""
