@@ -4,7 +4,7 @@
 For each role the server remembers the highest election id that it has ever seen: that of the default role for
 ever, that of another one as long as it has a stream. The live client that holds
 this id is the primary of the role; every other client is a backup. When the primary goes away nobody is
-promoted: the role has no primary until a client announces an id that is at least as high.
+promoted: the role has no primary until a client announces an id that is at least as high. (`lenient`: below.)
 """
 
 from __future__ import annotations
@@ -36,6 +36,12 @@ class _Role:
     primary: Client | None = None
     clients: list[Client] = field(default_factory=list)
 
+    def elect_live(self) -> None:
+        """The live client with the highest id becomes primary, whatever ids there have been."""
+        live = {c.election_id: c for c in self.clients if c.election_id is not None}
+        self.highest = max(live, default=None)
+        self.primary = None if self.highest is None else live[self.highest]
+
 
 Notices = list[tuple[Client, p4r.MasterArbitrationUpdate]]
 
@@ -43,7 +49,8 @@ Notices = list[tuple[Client, p4r.MasterArbitrationUpdate]]
 class Arbiter:
     """Who may write to one device, by role.
 
-    With `lenient`, role.config is ignored, as by simple_switch_grpc: every role has the full pipeline.
+    With `lenient`, as by simple_switch_grpc, role.config is ignored: every role has the full pipeline. Ids
+    are remembered as long as their clients live, and the next highest one is promoted.
     """
 
     def __init__(self, device_id: int, max_streams: int, *, lenient: bool = False) -> None:
@@ -70,15 +77,18 @@ class Arbiter:
             client.role = name
             role.clients.append(client)
         client.election_id = election_id
-        if election_id is not None and (role.highest is None or election_id >= role.highest):
+        before = role.primary
+        if self._lenient:
+            role.elect_live()
+        elif election_id is not None and (role.highest is None or election_id >= role.highest):
             role.highest = election_id
             role.primary = client
-            # the new primary hears last, when everyone else knows (specification 5.3)
-            return self._notices(name, [*(c for c in role.clients if c is not client), client])
-        if role.primary is client:
+        elif role.primary is client:
             role.primary = None
-            return self._notices(name, role.clients)
-        return self._notices(name, [client])
+        if role.primary is not client and role.primary is before:
+            return self._notices(name, [client])
+        # a new primary hears last, when everyone else knows (specification 5.3)
+        return self._notices(name, sorted(role.clients, key=lambda c: c is role.primary))
 
     def disconnect(self, client: Client) -> Notices:
         """Forgets a client whose stream has ended; returns whom to tell what."""
@@ -93,7 +103,9 @@ class Arbiter:
         if role.primary is not client:
             return []
         role.primary = None
-        return self._notices(name, role.clients)
+        if self._lenient:
+            role.elect_live()
+        return self._notices(name, sorted(role.clients, key=lambda c: c is role.primary))
 
     def is_primary(self, client: Client) -> bool:
         """Whether the client of this stream is the primary of its role."""

@@ -52,7 +52,8 @@ class Settings:
 
     `bmv2_compat` does what simple_switch_grpc does where it departs from the specification: with no stream
     open, requests without an election id may write; metadata missing in a packet-out is zero; a group's
-    max_size of 0 is P4Info's limit; a table without a key takes one entry; role.config is ignored.
+    max_size of 0 is P4Info's limit; a table without a key takes one entry; role.config is ignored; the live
+    client with the highest election id is primary.
     `memory_limit` is what programs and clients may make the switch use, in bytes; None: half of the
     machine's.
     """

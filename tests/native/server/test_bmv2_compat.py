@@ -317,3 +317,54 @@ def test_a_name_that_breaks_a_line_is_escaped(make_rig):
     details = error.value.details() or ""
     assert details.isprintable()
     assert r"x y\x1b[31m" in details
+
+
+# ---- arbitration ----
+
+
+def told(session):
+    update = session.next().arbitration
+    return update.status.code, update.election_id.low
+
+
+def test_the_next_backup_is_promoted(make_rig):
+    """simple_switch_grpc knows the ids of live clients only; all are told of the primary, itself last."""
+    rig = pushed(make_rig, COMPAT)
+    (high,), low = list(rig.sessions), rig.session()
+    high.arbitrate(9)
+    assert told(high) == (OK, 9)
+    low.arbitrate(1)
+    assert told(low) == (Code.ALREADY_EXISTS, 9)
+    middle = rig.session()
+    middle.arbitrate(4)
+    assert told(middle) == (Code.ALREADY_EXISTS, 9)
+    high.close()
+    assert (told(low), told(middle)) == ((Code.ALREADY_EXISTS, 4), (OK, 4))
+    rig.election_id = 4
+    assert rig.write(member(rig, 1)) == [OK]
+    middle.close()
+    assert told(low) == (OK, 1)
+    low.close()
+    rig.primary(1)
+    assert rig.write(member(rig, 2)) == [OK]
+
+
+def test_a_primary_that_lowers_its_id_below_a_backups_is_followed_by_it(make_rig):
+    rig = make_rig(settings=COMPAT)
+    first, second = rig.primary(9), rig.session()
+    second.arbitrate(4)
+    assert told(second) == (Code.ALREADY_EXISTS, 9)
+    first.arbitrate(5)
+    assert told(first) == (OK, 5)
+    assert told(second) == (Code.ALREADY_EXISTS, 5)
+    first.arbitrate(3)
+    assert (told(first), told(second)) == ((Code.ALREADY_EXISTS, 4), (OK, 4))
+
+
+def test_an_unset_election_id_is_never_promoted(make_rig):
+    rig = make_rig(settings=COMPAT)
+    primary, never = rig.primary(9), rig.session()
+    never.arbitrate(None)
+    assert told(never) == (Code.ALREADY_EXISTS, 9)
+    primary.close()
+    assert told(never) == (Code.NOT_FOUND, 0)
