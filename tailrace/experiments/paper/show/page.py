@@ -131,9 +131,17 @@ def page_text(documents: Sequence[Document], folder: Path) -> str:
         explanations=explanations,
         reran=reran,
         shared=_shared(documents),
+        ratio=lambda figure, case, label: _ratio(documents, figure, case, label),
         cost=cost_text,
         costs=[document.cost for document in documents if document.cost],
     )
+
+
+def _ratio(documents: Sequence[Document], figure: str, case: str, label: str) -> str:
+    """The first drawn metric of a cell over the base's, as a page's own words have it."""
+    cells = next(document.cells for document in documents if document.figure == figure)
+    found = next(cell for cell in cells if (cell.case, cell.label) == (case, label))
+    return ratio_text(found, next(iter(found.ratios)))
 
 
 def cost_text(costs: Sequence[Cost]) -> str:
