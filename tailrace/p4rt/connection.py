@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
+import grpc
 from finsy.proto import p4i, p4r
 from google.protobuf import text_format
 from google.protobuf.message import DecodeError
@@ -81,6 +83,11 @@ class GrpcConnection:
         """Closes the channel, and the stream if there is one."""
         run_at_once(self.client.close())
         self._channel.raw.close()
+
+    def wait(self, most_s: float) -> None:
+        """Waits until somebody listens at the address, `most_s` at most."""
+        with suppress(grpc.FutureTimeoutError):
+            grpc.channel_ready_future(self._channel.raw).result(most_s)
 
     def p4info(self) -> p4i.P4Info:
         """The program's description, from the switch where none was given."""

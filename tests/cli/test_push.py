@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tailrace.cli.inspect import push
 from tests.cli.conftest import Command
 from tests.controller.inspect.served import ServedSwitch, served
 from tests.test_readme import ROOT
@@ -76,3 +77,11 @@ def test_mistakes_in_entries_are_told(
     assert found.status == 2
     assert found.err.count("\n") == 1 and "x.json" in found.err and said in found.err
     assert on_switch("tables").status != 0
+
+
+def test_nobody_there(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a while, in one line."""
+    monkeypatch.setattr(push, "_STARTS_S", 0.2)
+    found = command("push", "s1", str(PROGRAM), "--address", "s1=127.0.0.1:1")
+    assert (found.status, found.err.count("\n")) == (1, 1)
+    assert "no P4Runtime server answers at 127.0.0.1:1" in found.err

@@ -11,6 +11,9 @@ import typer
 from tailrace.cli.complete import complete_switch
 from tailrace.cli.options import ElectionId, SourceOptions, with_source
 
+_STARTS_S = 10.0
+"""A switch that has just been started is waited for."""
+
 
 @with_source
 def push(
@@ -36,8 +39,8 @@ def push(
 ) -> None:
     """Load a compiled program into a running switch, and write entries into it.
 
-    What the switch held is gone. It takes being the primary controller for a moment: a switch that has one
-    refuses.
+    What the switch held is gone. A switch that is just starting is waited for. It takes being the primary
+    controller for a moment: a switch that has one refuses.
 
     tailrace push s1 build/basic.json --entries s1-runtime.json --address s1=127.0.0.1:50051
     """
@@ -64,6 +67,7 @@ def push(
     connection = nodes[0].connection
     assert isinstance(connection, GrpcConnection), "nodes of the command line are reached by gRPC"
     with closing(connection):
+        connection.wait(_STARTS_S)
         run_at_once(connection.client.become_primary(election_id))
         run_at_once(connection.client.push(found))
         connection.write(updates)
