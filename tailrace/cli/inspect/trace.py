@@ -72,6 +72,12 @@ def trace(
         typer.Option("--full", help="Also statements that change nothing; over a network, all steps."),
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="A list of traces as JSON.")] = False,
+    proto: Annotated[
+        bool,
+        typer.Option(
+            "--proto", help="Traces of a switch as text of protobuf, which has BMv2's packet_trace."
+        ),
+    ] = False,
     save: Annotated[
         Path | None,
         typer.Option(
@@ -125,6 +131,8 @@ def trace(
     from tailrace.cli.inspect.show import source_of
     from tailrace.words import SpecError
 
+    if proto and (port is None or json):
+        raise SpecError("--proto: of a switch, with --port N, and without --json")
     if replay is not None:
         if start is not None or port is not None or save is not None or every:
             raise SpecError(
@@ -151,7 +159,7 @@ def trace(
     if port is not None:
         if packet is not None:
             raise SpecError("--port: of a switch, which takes one PACKET")
-        _at_switch(network, start, then, port, save, every=every, full=full, json=json)
+        _at_switch(network, start, then, port, save, every=every, full=full, json=json, proto=proto)
     elif every:
         raise SpecError(
             "--all: of a switch, by --port; from host to host there is the way that it would take"
@@ -229,6 +237,7 @@ def _at_switch(
     every: bool,
     full: bool,
     json: bool,
+    proto: bool,
 ) -> None:
     from tailrace.cli.inspect.packet_words import read_packets
     from tailrace.native.trace.text import lines, tree
@@ -240,6 +249,12 @@ def _at_switch(
         found = [[_ask_and_save(network, switch, port, frames, save)]]
     if json:
         print_json([one for traces in found for one in traces])
+        return
+    if proto:
+        from tailrace.native.trace.proto import text_of
+
+        for one in (one for traces in found for one in traces):
+            typer.echo(text_of(one), nl=False)
         return
     for traces in found:
         print_lines(tree(traces, full=full) if every else lines(traces[0], full=full))
