@@ -152,6 +152,22 @@ def read(json_path: Path, info_path: Path | None = None) -> Program:
     return _read(name, json_path.absolute(), info_path.absolute())
 
 
+def schema_of(p4info: p4i.P4Info) -> P4Schema:
+    """P4Info as finsy sees it. Action profiles without a table, as p4c writes them for unused ones, are left
+    out, as finsy asks each for its first table.
+
+    Raises:
+        LookupError, ValueError: finsy cannot read it, as it names what is not there.
+    """
+    if all(profile.table_ids for profile in p4info.action_profiles):
+        return P4Schema(p4info)
+    used = p4i.P4Info()
+    used.CopyFrom(p4info)
+    del used.action_profiles[:]
+    used.action_profiles.extend(profile for profile in p4info.action_profiles if profile.table_ids)
+    return P4Schema(used)
+
+
 @functools.cache
 def _read(name: str, json_path: Path, info_path: Path) -> Program:
     try:
@@ -165,4 +181,8 @@ def _read(name: str, json_path: Path, info_path: Path) -> Program:
         raise ProgramError(f"program {name}: {info_path}: {one_line(str(error))}") from None
     digest = hashlib.sha256(info_text + b"\0" + json).digest()
     cookie = int.from_bytes(digest[:8], "big")
-    return Program(name, json_path, info, P4Schema(info), json, digest.hex(), cookie)
+    try:
+        schema = schema_of(info)
+    except (LookupError, ValueError) as error:
+        raise ProgramError(f"program {name}: {info_path}: {one_line(repr(error))}") from None
+    return Program(name, json_path, info, schema, json, digest.hex(), cookie)

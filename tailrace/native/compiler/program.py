@@ -8,6 +8,7 @@ import functools
 import hashlib
 import pickle
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -108,7 +109,12 @@ def _not_compiled(source: str, error: Exception) -> ProgramError:
 
 
 def load_program(
-    text: bytes, *, source: str = "<json>", cache_dir: Path | None = None, sanitize: bool = False
+    text: bytes,
+    *,
+    source: str = "<json>",
+    cache_dir: Path | None = None,
+    sanitize: bool = False,
+    options: Sequence[str] = (),
 ) -> Program:
     """Reads and compiles a program; the code comes from the cache when nothing has changed.
 
@@ -117,13 +123,14 @@ def load_program(
         source: its file name, for messages.
         cache_dir: where compiled code is kept; None: the user's cache folder.
         sanitize: compile with address and undefined-behaviour sanitizers.
+        options: further options of the C compiler, such as `-O0`.
 
     Raises:
         ProgramError: the JSON is bad or uses something unsupported; NotCompiledError: the C compiler failed.
     """
     digest = hashlib.sha256(text).hexdigest()
     model = _model(text, digest, source, cache_dir)
-    recipe = _recipe(digest, model, source, cache_dir, sanitize=sanitize)
+    recipe = _recipe(digest, model, source, cache_dir, sanitize=sanitize, options=options)
     try:
         return Program(model, recipe.path(), digest, source, recipe)
     except BuildError as error:
@@ -154,6 +161,7 @@ def _recipe(
     *,
     sanitize: bool = False,
     glass: bool = False,
+    options: Sequence[str] = (),
 ) -> Recipe:
     return Recipe(
         "glass" if glass else "program",
@@ -163,5 +171,5 @@ def _recipe(
         sanitize=sanitize,
         cache_dir=cache_dir,
         # its copy of the data plane is its own
-        options=("-fvisibility=hidden", *(("-DTR_GLASS", "-O1") if glass else ())),
+        options=("-fvisibility=hidden", *(("-DTR_GLASS", "-O1") if glass else ()), *options),
     )

@@ -13,6 +13,8 @@ from tailrace.native.server.entities.entry import Entry as TableEntry
 from tailrace.native.server.entities.tables import Table
 from tailrace.native.server.state import State
 from tailrace.native.trace.coverage import Entry
+from tailrace.p4rt.programs import schema_of
+from tailrace.words.text import one_line
 
 
 def described(
@@ -38,7 +40,7 @@ def described(
 
 def all_entries(state: State, p4info: p4i.P4Info, was_hit: Callable[[int, int], bool]) -> Iterator[Entry]:
     """All entries of all tables, and whether a packet has hit them."""
-    schema = P4Schema(p4info)
+    schema = _schema(p4info)
     for table in state.tables.values():
         for entry in table.all():
             if entry is not None:
@@ -51,12 +53,22 @@ def _entry(state: State, p4info: p4i.P4Info, name: str, handle: int) -> str:
     entry = None if table is None else table.by_handle.get(handle)
     if table is None or entry is None:
         return ""
-    return _said(state, table, entry, P4Schema(p4info))
+    return _said(state, table, entry, _schema(p4info))
 
 
-def _said(state: State, table: Table, entry: TableEntry, schema: P4Schema) -> str:
+def _schema(p4info: p4i.P4Info) -> P4Schema | None:
+    """None where finsy does not take what the switch has taken: two actions of one alias, for example."""
+    try:
+        return schema_of(p4info)
+    except (LookupError, ValueError):
+        return None
+
+
+def _said(state: State, table: Table, entry: TableEntry, schema: P4Schema | None) -> str:
     message = p4r.Entity()
     state.reader.fill(table, entry, p4r.TableEntry(), message)
+    if schema is None:
+        return one_line(str(message.table_entry))
     read = P4TableEntry.decode(message, schema)
     priority = f" priority {read.priority}" if read.priority else ""
     return f"{read.match_str(schema)}{priority} {read.action_str(schema)}"

@@ -72,6 +72,13 @@ def stack(program: dict[str, Any], kind: str, members: list[str]) -> None:
         (lambda p: p["extern_instances"].append({"name": "e", "type": "magic"}), 'extern "magic"'),
         (lambda p: p["actions"][0]["primitives"][0].update(op="fly"), 'primitive "fly"'),
         (lambda p: p["actions"][0]["primitives"][0]["parameters"].pop(), "takes 2 parameters"),
+        # as p4c writes `header_t[2] stack = { (header_t){ 1 }, other }`, on which BMv2 aborts
+        (
+            lambda p: p["actions"][0]["primitives"][0].update(
+                op="assign_header", parameters=[{"type": "header", "value": "in"}, [const(1)]]
+            ),
+            "primitives[0].parameters[1]: expected an object",
+        ),
         (
             lambda p: p["actions"][0]["primitives"][0]["parameters"][0].update(value=["in", "z"]),
             'no field "z"',

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compiled programs, as their two files say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tailrace.p4rt.errors import ProgramError
+from tailrace.p4rt.programs import load
+
+TABLE = 'tables { preamble { id: 1 name: "in.t" alias: "t" } size: 4 }\n'
+PROFILE = 'action_profiles { preamble { id: 2 name: "in.p" alias: "p" } size: 4 }\n'
+
+
+def test_a_profile_that_no_table_has(tmp_path: Path) -> None:
+    """As p4c writes them: it is in P4Info, and the rest can be read."""
+    (tmp_path / "some.json").write_text("{}")
+    (tmp_path / "some.p4info.txtpb").write_text(TABLE + PROFILE)
+    program = load("some", tmp_path)
+    assert len(program.p4info.action_profiles) == 1
+    assert program.schema.tables["t"].size == 4
+
+
+def test_what_names_nothing_is_refused_in_a_line(tmp_path: Path) -> None:
+    """The profile's table is not there."""
+    (tmp_path / "some.json").write_text("{}")
+    (tmp_path / "some.p4info.txtpb").write_text(PROFILE.replace("size: 4", "size: 4 table_ids: 9"))
+    with pytest.raises(ProgramError, match=r"^program some: .*some\.p4info\.txtpb: .*9") as refused:
+        load("some", tmp_path)
+    assert "\n" not in str(refused.value)
