@@ -2,6 +2,7 @@
 """Compare the native switch with simple_switch_grpc, or record golden outcomes.
 
 python -m conformance --out DIR [--packets N] [--program NAME] [--seed N]
+python -m conformance --out DIR --smith N [--packets N] [--seed N]
 python -m conformance --golden [--program NAME]
 
 Exit codes: 0 no difference (or no simple_switch_grpc on PATH, which is said), 1 differences, 2 bad input.
@@ -16,18 +17,24 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from types import FrameType
 
 import grpc
 
+from conformance.bmv2 import runs
 from conformance.golden import write_golden
 from conformance.program import CompiledProgram, ConformanceError, has_hints, load_programs
 from conformance.run import Row, run_program
+from conformance.smith import NOT_OPTIMIZED, missing
+from conformance.smith import programs as smith_programs
 from tailrace.bmv2.process import EXECUTABLE, available
+from tailrace.native.compiler import ProgramError as NotLoadedError
 from tailrace.p4rt.errors import ProgramError
 from tailrace.toolchain.artifacts import P4_BUILD, ROOT
 from tailrace.words.arguments import Parser
+from tailrace.words.text import one_line
 
 TESTS = ROOT / "tests"
 BUILD = TESTS / "programs" / "build"
@@ -58,11 +65,21 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--golden", action="store_true", help="record golden outcomes from BMv2 instead of comparing"
     )
+    parser.add_argument(
+        "--smith",
+        type=int,
+        help="run so many random programs of P4Smith instead, of the seeds from --seed on; they are made and"
+        " kept in OUT/smith",
+    )
     options = parser.parse_args(argv)
     if not options.golden and options.out is None:
         parser.error("one of --out and --golden is needed")
     if options.packets < 1:
         parser.error("--packets must be at least 1")
+    if options.smith is not None and (
+        options.smith < 1 or options.golden or options.build or options.program
+    ):
+        parser.error("--smith must be at least 1, and stands without --golden, --build and --program")
     return options
 
 
@@ -84,30 +101,46 @@ def table_line(row: Row, seconds: float) -> str:
     )
 
 
-def compare_all(programs: list[CompiledProgram], options: argparse.Namespace, log: Path) -> int:
+def compare_all(programs: Iterable[CompiledProgram], options: argparse.Namespace, log: Path) -> int:
     """Run every program, print the table, write conformance.json; returns the exit code."""
     version = subprocess.run(
         [EXECUTABLE, "--version"], capture_output=True, text=True, check=False
     ).stdout.strip()
     print(HEAD)
     rows = []
+    alone: list[str] = []
+    refused: list[str] = []
     for program in programs:
         start = time.monotonic()
-        row = run_program(program, options.packets, options.seed, log)
+        try:
+            row = run_program(
+                program, options.packets, options.seed, log, NOT_OPTIMIZED if options.smith else ()
+            )
+        except NotLoadedError as error:
+            taken = runs(program, log)
+            print(f"{program.name:24} refused, by {'us alone' if taken else 'both'}: {error}", flush=True)
+            (alone if taken else refused).append(program.name)
+            continue
+        except (ConformanceError, grpc.RpcError) as error:
+            print(f"{program.name:24} not compared: {one_line(str(error))}", flush=True)
+            alone.append(program.name)
+            continue
         print(table_line(row, time.monotonic() - start), flush=True)
         rows.append(row)
-    failed = [row.program.name for row in rows if not row.passed]
+    failed = [row.program.name for row in rows if not row.passed] + alone
     options.out.mkdir(parents=True, exist_ok=True)
     report = {
         "reference": EXECUTABLE,
         "reference_version": version,
         "seed": options.seed,
         "programs": [row.as_json() for row in rows],
+        "refused_by_both": refused,
         "failed": failed,
     }
     (options.out / "conformance.json").write_text(json.dumps(report, indent=1) + "\n", "utf-8")
     total = sum(row.result.packets for row in rows)
-    print(f"{len(rows)} programs, {total} packets, {len(failed)} programs differ", file=sys.stderr)
+    ends = f"{len(failed)} programs differ" + (f", {len(refused)} both refuse" if refused else "")
+    print(f"{len(rows)} programs, {total} packets, {ends}", file=sys.stderr)
     return 1 if failed else 0
 
 
@@ -134,15 +167,20 @@ def main(argv: list[str] | None = None) -> int:
     if not available():
         print(f"conformance: {EXECUTABLE} is not on PATH, nothing compared")
         return 0
+    if options.smith and (tool := missing()) is not None:
+        print(f"conformance: {tool} is not on PATH, nothing made")
+        return 0
     signal.signal(signal.SIGTERM, interrupt)
     try:
-        programs = chosen(options)
         with tempfile.TemporaryDirectory(prefix="tailrace-conformance-") as scratch:
             log = Path(scratch) / "bmv2.log"
             if options.golden:
-                record(programs, options.seed, log)
+                record(chosen(options), options.seed, log)
                 return 0
-            return compare_all(programs, options, log)
+            made = (
+                smith_programs(options.smith, options.seed, options.out / "smith") if options.smith else None
+            )
+            return compare_all(made or chosen(options), options, log)
     except (ConformanceError, ProgramError, OSError) as error:
         print(f"conformance: {error}", file=sys.stderr)
         return 2

@@ -6,15 +6,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+import grpc
+
 from conformance.p4rt import Client
 from conformance.packets import Packet
 from conformance.plan import Plan
-from conformance.program import CompiledProgram
-from tailrace.bmv2.dataplane import Dataplane, Outputs
+from conformance.program import CompiledProgram, ConformanceError
+from tailrace.bmv2.dataplane import Dataplane, DataplaneError, Outputs
 from tailrace.bmv2.process import DEVICE_ID, Process
 from tailrace.bmv2.thrift import ThriftClient
 
 PRIORITY_QUEUES = 8
+PROBE_BYTES = 64
+LONE_S = 10.0
+"""For one packet: some programs send it round for ever."""
+ENDING_S = 0.5
+"""From the end of its connections to the end of the process, which has a core to write."""
 QUEUE_DEPTH = 8192
 
 
@@ -58,7 +65,21 @@ class Bmv2:
 
     def window(self, packets: Sequence[Packet]) -> list[Outputs]:
         """What each packet causes, as (port, bytes) in the order of leaving."""
-        return self.dataplane.window([(packet.port, packet.data) for packet in packets])
+        return self._window(packets, None)
+
+    def send(self, packet: Packet) -> Outputs:
+        """What a packet causes, as (port, bytes)."""
+        return self._window([packet], LONE_S)[0]
+
+    def _window(self, packets: Sequence[Packet], timeout_s: float | None) -> list[Outputs]:
+        try:
+            return self.dataplane.window([(packet.port, packet.data) for packet in packets], timeout_s)
+        except DataplaneError as error:
+            raise ConformanceError(str(error)) from error
+
+    def ended(self) -> bool:
+        """Whether the process has ended by itself."""
+        return self.process.ended(ENDING_S)
 
     def registers(self) -> dict[str, list[int]]:
         """All registers of at most 64 bits, read by Thrift: BMv2's P4Runtime server refuses registers."""
@@ -68,3 +89,16 @@ class Bmv2:
                 for array in self.program.json["register_arrays"]
                 if array["bitwidth"] <= 63
             }
+
+
+def runs(program: CompiledProgram, log: Path) -> bool:
+    """Whether BMv2 takes the program and lives through a packet; it ends on JSON that it cannot read, or
+    later on what it has not found in it.
+    """
+    with Bmv2(program, log) as bmv2:
+        try:
+            bmv2.client.set_pipeline()
+            bmv2.send(Packet(0, bytes(PROBE_BYTES)))
+        except (grpc.RpcError, ConformanceError):
+            return False
+    return True

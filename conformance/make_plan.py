@@ -55,9 +55,10 @@ class PlanMaker:
     def make(self) -> Plan:
         """Build the whole plan."""
         hints = self.program.hints
-        tables = {table.preamble.id: table for table in self.program.p4info.tables}
+        kept = self.program.kept
+        tables = {t.preamble.id: t for t in self.program.p4info.tables if t.preamble.name in kept}
         for profile in self.program.p4info.action_profiles:
-            users = [tables[table_id] for table_id in profile.table_ids]
+            users = [tables[table_id] for table_id in profile.table_ids if table_id in tables]
             if users and not self._one_shot(profile):
                 self._profile(profile, users[0])
         for table in tables.values():
@@ -66,11 +67,12 @@ class PlanMaker:
         self.plan.clones.update(hints.clones)
         self.plan.value_sets.update(hints.value_sets)
         for meter in self.program.p4info.meters:
-            self.plan.meters[meter.preamble.name] = self._rates(meter.preamble.name)
+            if meter.preamble.name in kept:
+                self.plan.meters[meter.preamble.name] = self._rates(meter.preamble.name)
         for direct in self.program.p4info.direct_meters:
-            self.plan.direct_meters[tables[direct.direct_table_id].preamble.name] = self._rates(
-                direct.preamble.name
-            )
+            if direct.direct_table_id in tables:
+                name = tables[direct.direct_table_id].preamble.name
+                self.plan.direct_meters[name] = self._rates(direct.preamble.name)
         return self.plan
 
     def _rates(self, name: str) -> Rates:
@@ -130,6 +132,8 @@ class PlanMaker:
             if not table.const_default_action_id and not table.implementation_id:
                 self.plan.defaults[name] = self._call(table)
             return
+        if not all(field.bitwidth for field in table.match_fields):
+            return  # keys of the type `error` have no width in P4Info: what values they take is not said
         if self.json_tables[name].get("entries"):
             return  # BMv2 makes a table immutable that has entries of the program's own
         taken: set[tuple[Match | None, ...]] = set()

@@ -37,11 +37,13 @@ def pack_key(table: Table, matches: Sequence[Match | None]) -> tuple[bytes, byte
 
 
 class NativeSwitch:
-    """One native switch with a program; outputs are attributed by running packets one at a time."""
+    """One native switch with a program; outputs are attributed by running packets one at a time. `options`
+    are the C compiler's.
+    """
 
-    def __init__(self, program: CompiledProgram) -> None:
+    def __init__(self, program: CompiledProgram, options: Sequence[str] = ()) -> None:
         self.program = program
-        self.compiled = load_program(program.json_bytes, source=program.name)
+        self.compiled = load_program(program.json_bytes, source=program.name, options=options)
         self.model = self.compiled.model
         self.switch = Switch(self.compiled, SwitchConfig(device_id=1, priority_queues=PRIORITY_QUEUES))
         self.now_ns = 0
@@ -171,6 +173,8 @@ class NativeSwitch:
         """(bytes, packets) of every cell of every indirect counter, zeroed where its type does not count."""
         counts = {}
         for info in self.program.p4info.counters:
+            if info.preamble.name not in self.program.kept:
+                continue
             counter = self.model.counter(info.preamble.name)
             cells = self.switch.counter_read_all(counter.index)
             counts[info.preamble.name] = [_masked(info.spec.unit, cell) for cell in cells]
@@ -182,6 +186,8 @@ class NativeSwitch:
         counts = {}
         for info in self.program.p4info.direct_counters:
             name = tables[info.direct_table_id]
+            if name not in self.program.kept:
+                continue
             index = self.model.table(name).index
             handles = [h for h, entry in zip(self.handles, plan.entries, strict=True) if entry.table == name]
             counts[name] = [_masked(info.spec.unit, self.switch.entry_counter(index, h)) for h in handles]

@@ -32,7 +32,9 @@ class Client:
     def __init__(self, address: str, program: CompiledProgram, device_id: int = 1) -> None:
         self.program, self.device_id = program, device_id
         self.election = p4r.Uint128(high=0, low=1)
-        self.channel = grpc.insecure_channel(address, options=[("grpc.max_receive_message_length", -1)])
+        # Servers that were started just now are tried again soon, not after a second.
+        options = [("grpc.max_receive_message_length", -1), ("grpc.initial_reconnect_backoff_ms", 100)]
+        self.channel = grpc.insecure_channel(address, options=options)
         self.stub = p4r_grpc.P4RuntimeStub(self.channel)
         self.requests: queue.Queue[p4r.StreamMessageRequest | None] = queue.Queue()
         self.learned: queue.Queue[Learned] = queue.Queue()
@@ -86,6 +88,10 @@ class Client:
         self._write(modify, (p4r.Entity(table_entry=d) for d in self._defaults(plan)))
         self._write(insert, (p4r.Entity(packet_replication_engine_entry=e) for e in self._replication(plan)))
         self._write(modify, (p4r.Entity(meter_entry=m) for m in self._meters(plan)))
+
+    def insert(self, entities: Iterable[p4r.Entity]) -> None:
+        """Insert entities in their order. Raises ConformanceError that names the first refused one."""
+        self._write(p4r.Update.INSERT, entities)
 
     def _write(self, kind: p4r.Update.Type.ValueType, entities: Iterable[p4r.Entity]) -> None:
         updates = [p4r.Update(type=kind, entity=entity) for entity in entities]
@@ -202,6 +208,8 @@ class Client:
 
     def _meters(self, plan: Plan) -> Iterator[p4r.MeterEntry]:
         for meter in self.program.p4info.meters:
+            if meter.preamble.name not in plan.meters:
+                continue
             for index in range(meter.size):
                 config = self._config(plan.meters[meter.preamble.name])
                 yield p4r.MeterEntry(meter_id=meter.preamble.id, index=p4r.Index(index=index), config=config)
@@ -247,6 +255,8 @@ class Client:
         """(bytes, packets) of every cell of every indirect counter, by counter name."""
         counts: Counts = {}
         for counter in self.program.p4info.counters:
+            if counter.preamble.name not in self.program.kept:
+                continue
             found = self._read(p4r.Entity(counter_entry=p4r.CounterEntry(counter_id=counter.preamble.id)))
             cells = {e.counter_entry.index.index: e.counter_entry.data for e in found}
             counts[counter.preamble.name] = [
@@ -259,6 +269,8 @@ class Client:
         counts: Counts = {}
         for direct in self.program.p4info.direct_counters:
             table = next(t for t in self.program.p4info.tables if t.preamble.id == direct.direct_table_id)
+            if table.preamble.name not in self.program.kept:
+                continue
             every = p4r.TableEntry(table_id=table.preamble.id)
             found = self._read(p4r.Entity(direct_counter_entry=p4r.DirectCounterEntry(table_entry=every)))
             by_key = {_key(e.direct_counter_entry.table_entry): e.direct_counter_entry.data for e in found}

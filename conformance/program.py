@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from finsy.proto import p4i
+from google.protobuf import text_format
 
-from tailrace.p4rt.programs import load
+from tailrace.words.text import one_line
 
 Json = dict[str, Any]
 HINTS = Path(__file__).parent / "hints"
@@ -90,6 +91,12 @@ class CompiledProgram:
         """Digest of the compiled JSON."""
         return hashlib.sha256(self.json_bytes).hexdigest()
 
+    @property
+    def kept(self) -> set[str]:
+        """Names of the tables, counters and meters that are there: P4Info has what p4c removed, too."""
+        tables = [table for pipeline in self.json["pipelines"] for table in pipeline["tables"]]
+        return {one["name"] for one in (*tables, *self.json["counter_arrays"], *self.json["meter_arrays"])}
+
 
 def load_programs(build_dir: Path, only: str | None = None) -> list[CompiledProgram]:
     """All programs compiled into `build_dir`, sorted by name. Raises ConformanceError when `only` is not
@@ -98,11 +105,13 @@ def load_programs(build_dir: Path, only: str | None = None) -> list[CompiledProg
     programs = []
     for path in sorted(build_dir.glob("*.json")):
         if only is None or path.stem == only:
-            found = load(path.stem, build_dir)
-            hints = Hints.load(path.stem)
-            programs.append(
-                CompiledProgram(path.stem, found.json, json.loads(found.json), found.p4info, hints)
-            )
+            octets = path.read_bytes()
+            try:
+                p4info = text_format.Parse(path.with_suffix(".p4info.txtpb").read_bytes(), p4i.P4Info())
+                program = json.loads(octets)
+            except (ValueError, text_format.ParseError) as error:
+                raise ConformanceError(f"{path}: {one_line(str(error))}") from error
+            programs.append(CompiledProgram(path.stem, octets, program, p4info, Hints.load(path.stem)))
     if not programs:
         raise ConformanceError(f"{build_dir}: no compiled program" + (f" called {only!r}" if only else ""))
     return programs

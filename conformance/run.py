@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -106,12 +106,14 @@ def compare_digests(
     return len(expected | native.learned), lines
 
 
-def run_program(program: CompiledProgram, packets: int, seed: int, log: Path) -> Row:
-    """Compare the switches on one program."""
+def run_program(
+    program: CompiledProgram, packets: int, seed: int, log: Path, options: Sequence[str] = ()
+) -> Row:
+    """Compare the switches on one program; `options` are the C compiler's for the native switch."""
     pools = Pools(program, seed)
     plan = make_plan(program, pools, seed)
     packet_stream = iter(PacketMaker(program, pools, seed))
-    with Bmv2(program, log) as bmv2, NativeSwitch(program) as native:
+    with Bmv2(program, log) as bmv2, NativeSwitch(program, options) as native:
         bmv2.install(plan)
         native.install(plan)
         result = compare(

@@ -82,9 +82,12 @@ class Dataplane:
     def close(self) -> None:
         self.channel.close()
 
-    def window(self, packets: Sequence[tuple[int, bytes]]) -> list[Outputs]:
+    def window(self, packets: Sequence[tuple[int, bytes]], timeout_s: float | None = None) -> list[Outputs]:
         """Send packets, each a port and bytes, in order; what each of them caused, likewise, in the order of
         arrival.
+
+        Args:
+            timeout_s: for all of them; None: that of all calls.
 
         Raises:
             DataplaneError: the switch is gone, or has packets after the time-out.
@@ -97,10 +100,13 @@ class Dataplane:
                 yield encode_request(first + offset, self.device_id, port, data)
 
         results: list[Outputs] = [[] for _ in packets]
+        timeout_s = self.timeout_s if timeout_s is None else timeout_s
         end = time.monotonic() + _READY_S
         while True:
             try:
-                for message in self.call(requests(), timeout=self.timeout_s):
+                for message in self.call(
+                    requests(), timeout=self.timeout_s if timeout_s is None else timeout_s
+                ):
                     request_id, port, data = decode_response(message)
                     results[request_id - first].append((port, data))
             except grpc.RpcError as error:

@@ -93,6 +93,14 @@ class Process:
             time.sleep(_POLL_S)
         raise ProcessError(f"{EXECUTABLE} does not start")
 
+    def ended(self, within_s: float) -> bool:
+        """Whether it ends by itself."""
+        try:
+            self._process.wait(within_s)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
     def stop(self) -> None:
         """Ends it, and waits for its end."""
         self._process.terminate()

@@ -150,7 +150,9 @@ def test_a_scheme_changes_in_a_case(tmp_path: Path) -> None:
     changed = 'takes = ["gap"]\ncases = { two = { scheme = "letflow:seed=3" } }'
     path.write_text(BESIDE.replace("[[scheme]]", f"{other}[[scheme]]", 1).replace('takes = ["gap"]', changed))
     found = [bar for bar in bars(read_paper_file(path), "small") if bar.label == "alone"]
-    words = {bar.case: task.experiment.scheme for bar in found for tasks in bar.tasks.values() for task in tasks}
+    words = {
+        bar.case: task.experiment.scheme for bar in found for tasks in bar.tasks.values() for task in tasks
+    }
     assert words == {"one": "letflow:gap=50us", "two": "letflow:seed=3"}
 
 
