@@ -100,13 +100,11 @@ class Dataplane:
                 yield encode_request(first + offset, self.device_id, port, data)
 
         results: list[Outputs] = [[] for _ in packets]
-        timeout_s = self.timeout_s if timeout_s is None else timeout_s
+        most_s = self.timeout_s if timeout_s is None else timeout_s
         end = time.monotonic() + _READY_S
         while True:
             try:
-                for message in self.call(
-                    requests(), timeout=self.timeout_s if timeout_s is None else timeout_s
-                ):
+                for message in self.call(requests(), timeout=most_s):
                     request_id, port, data = decode_response(message)
                     results[request_id - first].append((port, data))
             except grpc.RpcError as error:
