@@ -45,6 +45,17 @@ IN_VALUE_SET = "in "
 """Before the name of a value set, as the case of a select."""
 
 _NO_INDEX = (1 << 64) - 1
+
+# what is asked of each record; a constant of C is looked up each time
+_CHANGE, _EXTRACT, _STEP = C.TR_SEEN_CHANGE, C.TR_SEEN_EXTRACT, C.TR_SEEN_STEP
+_ENTER, _COPY = C.TR_SEEN_ENTER, C.TR_SEEN_COPY
+_ENDS = frozenset((C.TR_SEEN_SENT, C.TR_SEEN_DROP))
+_OF_STATEMENTS = frozenset(
+    (
+        *(C.TR_SEEN_READ, C.TR_SEEN_WRITE, C.TR_SEEN_COUNT, C.TR_SEEN_METER, C.TR_SEEN_RANDOM),
+        *(C.TR_SEEN_TEXT, C.TR_SEEN_CHOICE),
+    )
+)
 _HEAD_WORDS = 4
 
 
@@ -125,12 +136,12 @@ class Reader:
         leave; of those that are not nothing is told.
         """
         for kind, number, payload in _records(words):
-            if kind == C.TR_SEEN_ENTER and number not in self._packets:
+            if kind == _ENTER and number not in self._packets:
                 self._packets[number] = _Packet(Content(self._places))
             packet = self._packets.get(number)
             if packet is None:
                 continue
-            if kind == C.TR_SEEN_COPY:
+            if kind == _COPY:
                 self._flush(packet)
                 self._packets[payload[0]] = _Packet(packet.content.copy())
                 port = None if payload[1] > C.TR_MAX_PORTS - 1 else payload[1]
@@ -140,7 +151,7 @@ class Reader:
             for step in packet.steps:
                 yield number, step
             packet.steps.clear()
-            if kind in (C.TR_SEEN_SENT, C.TR_SEEN_DROP):
+            if kind in _ENDS:
                 del self._packets[number]
         for number, packet in self._packets.items():
             self._flush(packet)
@@ -152,21 +163,18 @@ class Reader:
         self._packets.clear()
 
     def _record(self, packet: _Packet, kind: int, payload: Sequence[int]) -> None:
-        if kind == C.TR_SEEN_CHANGE:
+        if kind == _CHANGE:
             space, offset, length = payload[:3]
             packet.runs.append((space, offset, _bytes(payload[3:], length)))
             return
-        if kind == C.TR_SEEN_EXTRACT:
+        if kind == _EXTRACT:
             packet.extracted = (payload[0], payload[1])
             return
-        if kind == C.TR_SEEN_STEP:
+        if kind == _STEP:
             self._flush(packet)
             packet.statement = (payload[0], payload[1], payload[2])
             return
-        of_statement = packet.statement is not None and kind in (
-            C.TR_SEEN_READ, C.TR_SEEN_WRITE, C.TR_SEEN_COUNT, C.TR_SEEN_METER, C.TR_SEEN_RANDOM,
-            C.TR_SEEN_TEXT, C.TR_SEEN_CHOICE,
-        )  # fmt: skip
+        of_statement = packet.statement is not None and kind in _OF_STATEMENTS
         if not of_statement:
             self._flush(packet)
         self._packet = packet
