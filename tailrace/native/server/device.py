@@ -8,7 +8,6 @@ switch.
 
 from __future__ import annotations
 
-import hashlib
 import logging
 from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -22,15 +21,15 @@ from tailrace.native.server.annotated.roles import Roles
 from tailrace.native.server.arbitration import Arbiter
 from tailrace.native.server.context import Context, Limits, Ports, Work, finish, from_state_error, in_slices
 from tailrace.native.server.described import all_entries, described
-from tailrace.native.server.device_config import program_json
+from tailrace.native.server.device_config import program_json, refusal
 from tailrace.native.server.entities.schema import Schema, build_schema
 from tailrace.native.server.memory import Account, Memory, array_bytes
-from tailrace.native.server.not_compiled import refusal
 from tailrace.native.server.packetio import PacketIo
+from tailrace.native.server.pipeline import Pipeline, Prepared, config_answer
 from tailrace.native.server.reconcile import transfer
 from tailrace.native.server.state import Result, State
 from tailrace.native.server.statistics import statistics
-from tailrace.native.server.touched import Touched
+from tailrace.native.server.touched import needs
 from tailrace.native.trace import TraceError
 from tailrace.native.trace.coverage import Entry as EntryUse
 from tailrace.native.trace.records import Told
@@ -63,35 +62,6 @@ class Settings:
     max_streams: int = 64
     memory_limit: int | None = None
     limits: Limits = field(default_factory=Limits)
-
-
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """A configuration that was found to be possible."""
-
-    config: p4r.ForwardingPipelineConfig
-    program: Program
-    schema: Schema
-
-
-@dataclass(frozen=True, slots=True)
-class Pipeline:
-    """A pipeline with its state; `context.switch` is the device's own for the live one."""
-
-    prepared: Prepared
-    state: State
-    packet_io: PacketIo
-    context: Context
-    answers: dict[int, bytes] = field(default_factory=dict)
-
-    def free(self) -> None:
-        """Frees the switch of a pipeline that was replaced; any thread may do that."""
-        self.context.switch.close()
-
-    def forget(self) -> Work:
-        """Frees all else, in steps, after `free`."""
-        yield from in_slices(self.state.close())
-        self.context.memory.close()
 
 
 class Device:
@@ -312,24 +282,8 @@ class Device:
         Raises:
             P4RtError: INVALID_ARGUMENT for an unknown response type.
         """
-        request = p4r.GetForwardingPipelineConfigRequest
-        response = p4r.GetForwardingPipelineConfigResponse()
-        with_info = response_type in (request.ALL, request.P4INFO_AND_COOKIE)
-        with_program = response_type in (request.ALL, request.DEVICE_CONFIG_AND_COOKIE)
-        if not with_info and not with_program and response_type != request.COOKIE_ONLY:
-            raise invalid(f"response type {response_type} is not known")
         pipeline = self._active
-        if pipeline is None:
-            return response
-        stored = pipeline.prepared.config
-        response.config.SetInParent()
-        if stored.HasField("cookie"):
-            response.config.cookie.CopyFrom(stored.cookie)
-        if with_info:
-            response.config.p4info.CopyFrom(stored.p4info)
-        if with_program:
-            response.config.p4_device_config = stored.p4_device_config
-        return response
+        return config_answer(None if pipeline is None else pipeline.prepared.config, response_type)
 
     # ---- entities ----
 
@@ -473,17 +427,8 @@ class Device:
         """
         if self._live is None:
             raise TraceError("the switch has no program")
-        touched, config = Touched(self._live.state, told), self._switch.config
-        return TraceNeeds(
-            program=hashlib.sha256(self._live.prepared.config.p4_device_config).hexdigest(),
-            time_ns=now_ns,
-            tick_ns=config.tick_ns,
-            cpu_port=config.cpu_port,
-            drop_port=config.drop_port,
-            priority_queues=config.priority_queues,
-            entities=tuple(entity.SerializeToString() for entity in touched.entities),
-            choices=tuple(touched.choices),
-        )
+        config = self._live.prepared.config
+        return needs(self._live.state, told, config.p4_device_config, self._switch.config, now_ns)
 
     def entries_hit(self, was_hit: Callable[[int, int], bool]) -> Iterator[EntryUse]:
         """The entries of what packets meet, and whether one was hit (native.trace.coverage)."""

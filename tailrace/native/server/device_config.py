@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The two encodings of p4_device_config: BMv2 JSON as it is, or wrapped in a p4.tmp.P4DeviceConfig message.
+"""p4_device_config: its two encodings, and what a client is told of one whose program cannot be loaded.
+
+It is BMv2 JSON as it is, or wrapped in a p4.tmp.P4DeviceConfig message.
 
 P4DeviceConfig (p4lang/PI, proto/p4/tmp/p4config.proto) has a bool `reassign` (1), a message `extras` (2) and
 bytes `device_data` (3); only the last one matters here. The message is read by hand: its module is in no
@@ -8,9 +10,14 @@ package registry.
 
 from __future__ import annotations
 
+import logging
 from codecs import BOM_UTF8
 
-from tailrace.p4rt.status import P4RtError, invalid
+from tailrace.native.compiler import ProgramError
+from tailrace.native.compiler.errors import NotCompiledError
+from tailrace.p4rt.status import Code, P4RtError, invalid
+
+_log = logging.getLogger("tailrace.switch")
 
 _DEVICE_DATA = 3
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
@@ -68,3 +75,13 @@ def _unwrap(data: bytes) -> bytes:
             found = data[at : at + size]
         at += size
     return found
+
+
+def refusal(error: ProgramError) -> P4RtError:
+    """The answer to a client. What the C compiler said, and where things lie, goes to the log only."""
+    if not isinstance(error, NotCompiledError):
+        return invalid(f"p4_device_config: {error}")
+    _log.error("%s", error)
+    if error.refused:
+        return invalid("p4_device_config: the program could not be compiled (see the switch's log)")
+    return P4RtError(Code.INTERNAL, "this switch cannot compile programs now (see its log)")

@@ -28,8 +28,9 @@ from tailrace.native.runtime.types import PortError
 from tailrace.native.server.arbitration import DEFAULT_ROLE, Client, Notices
 from tailrace.native.server.calls import received, undisturbed
 from tailrace.native.server.context import from_state_error, in_slices
-from tailrace.native.server.device import Device, Pipeline, capabilities, failed
+from tailrace.native.server.device import Device, capabilities, failed
 from tailrace.native.server.giving_back import MANY, GivingBack
+from tailrace.native.server.pipeline import Pipeline
 from tailrace.native.server.requests import parsed, parsed_config, parsing
 from tailrace.native.server.state import Result
 from tailrace.native.server.streams import Stream

@@ -9,11 +9,13 @@ whose ports are up. Counters are left out: no program can read them. What ages o
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from typing import ClassVar, Literal, TypeVar
 
 from finsy.proto import p4r
 
+from tailrace.native.runtime import SwitchConfig
 from tailrace.native.server.entities.entry import Entry
 from tailrace.native.server.entities.members import OneShotSpec
 from tailrace.native.server.entities.profiles import Profile
@@ -22,11 +24,31 @@ from tailrace.native.server.state import State
 from tailrace.native.trace import TraceError, events
 from tailrace.native.trace.records import IN_VALUE_SET, Told
 from tailrace.native.trace.trying import NUMBER
+from tailrace.p4rt.requests import TraceNeeds
 
 _WITH_METER = p4r.TableEntry(meter_config=p4r.MeterConfig())
 _M = TypeVar("_M", p4r.ActionProfileGroup.Member, p4r.ActionProfileAction)
 
 _GONE = "the switch's entries have changed while the packet was tried: trace it again"
+
+
+def needs(state: State, told: Told, device_config: bytes, config: SwitchConfig, time_ns: int) -> TraceNeeds:
+    """What another switch needs for the same trace: what the packet has touched, the program, the settings.
+
+    Raises:
+        TraceError: the state has changed since, or has something that cannot be said.
+    """
+    touched = Touched(state, told)
+    return TraceNeeds(
+        program=hashlib.sha256(device_config).hexdigest(),
+        time_ns=time_ns,
+        tick_ns=config.tick_ns,
+        cpu_port=config.cpu_port,
+        drop_port=config.drop_port,
+        priority_queues=config.priority_queues,
+        entities=tuple(entity.SerializeToString() for entity in touched.entities),
+        choices=tuple(touched.choices),
+    )
 
 
 class Touched:

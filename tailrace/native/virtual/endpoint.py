@@ -24,7 +24,8 @@ from finsy.proto import p4r
 from tailrace.native.compiler import Program, load_program
 from tailrace.native.server.arbitration import Client
 from tailrace.native.server.context import Ports
-from tailrace.native.server.device import Device, Prepared, Settings
+from tailrace.native.server.device import Device, Settings
+from tailrace.native.server.pipeline import Prepared
 from tailrace.native.server.state import Result
 from tailrace.native.virtual.errors import NetworkError
 from tailrace.native.virtual.switch_node import SwitchNode

@@ -13,7 +13,7 @@ from typing import TypeVar
 from tailrace.codec.nic import Nic, port
 from tailrace.native.compiler import Program
 from tailrace.native.runtime import Switch, SwitchConfig
-from tailrace.native.server.device import Prepared
+from tailrace.native.server.pipeline import Prepared
 from tailrace.native.virtual.core import NEVER_PS, Running, Stop, new_net
 from tailrace.native.virtual.endpoint import Endpoint
 from tailrace.native.virtual.errors import NetworkError
