@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import FrameType
 
@@ -161,6 +161,32 @@ def interrupt(_number: int, _frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
+def guarded(command: str, run: Callable[[], int]) -> int:
+    """The exit code of what runs: what goes wrong is told in one line, and SIGTERM ends it like Ctrl-C."""
+    signal.signal(signal.SIGTERM, interrupt)
+    try:
+        return run()
+    except (ConformanceError, ProgramError, OSError) as error:
+        print(f"{command}: {error}", file=sys.stderr)
+        return 2
+    except grpc.RpcError as error:
+        print(f"{command}: gRPC: {error}".splitlines()[0], file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130
+
+
+def run(options: argparse.Namespace) -> int:
+    """Compare, or record; the exit code."""
+    with tempfile.TemporaryDirectory(prefix="tailrace-conformance-") as scratch:
+        log = Path(scratch) / "bmv2.log"
+        if options.golden:
+            record(chosen(options), options.seed, log)
+            return 0
+        made = smith_programs(options.smith, options.seed, options.out / "smith") if options.smith else None
+        return compare_all(made or chosen(options), options, log)
+
+
 def main(argv: list[str] | None = None) -> int:
     """Entry point; returns the exit code."""
     options = arguments(argv)
@@ -170,25 +196,7 @@ def main(argv: list[str] | None = None) -> int:
     if options.smith and (tool := missing()) is not None:
         print(f"conformance: {tool} is not on PATH, nothing made")
         return 0
-    signal.signal(signal.SIGTERM, interrupt)
-    try:
-        with tempfile.TemporaryDirectory(prefix="tailrace-conformance-") as scratch:
-            log = Path(scratch) / "bmv2.log"
-            if options.golden:
-                record(chosen(options), options.seed, log)
-                return 0
-            made = (
-                smith_programs(options.smith, options.seed, options.out / "smith") if options.smith else None
-            )
-            return compare_all(made or chosen(options), options, log)
-    except (ConformanceError, ProgramError, OSError) as error:
-        print(f"conformance: {error}", file=sys.stderr)
-        return 2
-    except grpc.RpcError as error:
-        print(f"conformance: gRPC: {error}".splitlines()[0], file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        return 130
+    return guarded("conformance", lambda: run(options))
 
 
 if __name__ == "__main__":

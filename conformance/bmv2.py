@@ -12,6 +12,7 @@ from conformance.p4rt import Client
 from conformance.packets import Packet
 from conformance.plan import Plan
 from conformance.program import CompiledProgram, ConformanceError
+from conformance.served import Served
 from tailrace.bmv2.dataplane import Dataplane, DataplaneError, Outputs
 from tailrace.bmv2.process import DEVICE_ID, Process
 from tailrace.bmv2.thrift import ThriftClient
@@ -25,7 +26,7 @@ ENDING_S = 0.5
 QUEUE_DEPTH = 8192
 
 
-class Bmv2:
+class Bmv2(Served):
     """A context that runs the switch; leaving it ends the process by its handle."""
 
     def __init__(self, program: CompiledProgram, log: Path) -> None:
@@ -35,16 +36,7 @@ class Bmv2:
         self.client = Client(self.process.address, program, DEVICE_ID)
         self.dataplane = Dataplane(self.process.dataplane, DEVICE_ID)
 
-    def __enter__(self) -> Bmv2:
-        try:
-            self.client.become_primary()
-        except BaseException:
-            self.__exit__()
-            raise
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.client.__exit__()
+    def stop(self) -> None:
         self.dataplane.close()
         self.process.stop()
         self.log.close()
@@ -68,7 +60,6 @@ class Bmv2:
         return self._window(packets, None)
 
     def send(self, packet: Packet) -> Outputs:
-        """What a packet causes, as (port, bytes)."""
         return self._window([packet], LONE_S)[0]
 
     def _window(self, packets: Sequence[Packet], timeout_s: float | None) -> list[Outputs]:

@@ -9,10 +9,10 @@ from typing import Protocol
 
 from conformance.packets import Packet
 from conformance.plan import Plan
+from tailrace.bmv2.dataplane import Outputs
 
 WINDOW = 256
 KEPT = 20
-Outputs = list[tuple[int, bytes]]
 Mask = Sequence[tuple[int, int]]
 State = dict[str, dict[str, list[tuple[int, int]]]]
 

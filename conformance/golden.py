@@ -25,12 +25,12 @@ from conformance.packets import Packet, PacketMaker
 from conformance.plan import Plan
 from conformance.pools import Pools
 from conformance.program import CompiledProgram
+from tailrace.bmv2.dataplane import Outputs
 
 MAX_PACKETS = 2000
 MAX_FRAME = 256
 MAX_FILE = 150_000
 FORMAT = 1
-Outputs = list[tuple[int, bytes]]
 
 
 @dataclass(frozen=True, slots=True)

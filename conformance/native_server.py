@@ -11,11 +11,12 @@ from concurrent.futures import Future
 from typing import TypeVar
 
 from conformance.bmv2 import PRIORITY_QUEUES
-from conformance.compare import Outputs
 from conformance.native_switch import PACKET_SPACING_NS
 from conformance.p4rt import TIMEOUT_S, Client
 from conformance.packets import Packet
 from conformance.program import CompiledProgram, ConformanceError
+from conformance.served import Served
+from tailrace.bmv2.dataplane import Outputs
 from tailrace.bmv2.process import DEVICE_ID
 from tailrace.native.compiler import load_program
 from tailrace.native.runtime import StateError, Switch, SwitchConfig
@@ -49,7 +50,7 @@ class _Plane:
         return [(output.port, bytes(output.data)) for output in self.switch.outputs()]
 
 
-class NativeServer:
+class NativeServer(Served):
     """A context with a server in a thread of its own, and `client` as its primary. As BMv2's server does, it
     takes what the specification forbids (`--bmv2-compat`). `options` are the C compiler's.
     """
@@ -73,16 +74,7 @@ class NativeServer:
         server = Server(self.device, self.plane)
         return server, await server.start("127.0.0.1:0")
 
-    def __enter__(self) -> NativeServer:
-        try:
-            self.client.become_primary()
-        except BaseException:
-            self.__exit__()
-            raise
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.client.__exit__()
+    def stop(self) -> None:
         asyncio.run_coroutine_threadsafe(self.server.stop(), self.loop).result(TIMEOUT_S)
         self.loop.call_soon_threadsafe(self.loop.stop)
         self.thread.join(TIMEOUT_S)
@@ -91,7 +83,6 @@ class NativeServer:
         self.switch.close()
 
     def send(self, packet: Packet) -> Outputs:
-        """What a packet causes, as (port, bytes). Raises ConformanceError when it never comes to rest."""
         try:
             return self._in_server(lambda: self.plane.receive(packet))
         except StateError as error:

@@ -9,12 +9,12 @@ from conformance.bmv2 import PRIORITY_QUEUES
 from conformance.packets import Packet
 from conformance.plan import Call, Entry, Group, Match, OneShot, Plan, Rates, UseGroup, UseMember
 from conformance.program import CompiledProgram
+from tailrace.bmv2.dataplane import Outputs
 from tailrace.native.compiler import load_program
 from tailrace.native.compiler.model import Table
 from tailrace.native.runtime import ActionCall, GroupRef, MemberRef, MeterRates, Replica, Switch, SwitchConfig
 
 PACKET_SPACING_NS = 1_000_000
-Outputs = list[tuple[int, bytes]]
 
 
 def pack_key(table: Table, matches: Sequence[Match | None]) -> tuple[bytes, bytes, int]:

@@ -6,26 +6,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 import grpc
 
 from conformance.bmv2 import Bmv2
-from conformance.compare import Mask, Outputs, normal
+from conformance.compare import Mask, normal
 from conformance.native_server import NativeServer
-from conformance.p4rt import Client
 from conformance.packets import Packet
 from conformance.program import CompiledProgram, ConformanceError
+from conformance.served import Served
 from conformance.testcase import Case
+from tailrace.bmv2.dataplane import Outputs
 from tailrace.words.text import one_line
-
-
-class Served(Protocol):
-    """A switch with a P4Runtime server."""
-
-    client: Client
-
-    def send(self, packet: Packet) -> Outputs: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,12 +13,12 @@ from finsy.proto import p4i, p4r
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, text_format
 
 from conformance.program import ConformanceError
+from tailrace.bmv2.dataplane import Outputs
 from tailrace.words.files import read_bytes
 from tailrace.words.text import one_line
 
 MAX_FILE = 4 << 20
 MAX_PORT = 511
-Outputs = list[tuple[int, bytes]]
 _BYTES = descriptor_pb2.FieldDescriptorProto.TYPE_BYTES
 _STRING = descriptor_pb2.FieldDescriptorProto.TYPE_STRING
 _INT32 = descriptor_pb2.FieldDescriptorProto.TYPE_INT32

@@ -19,7 +19,6 @@ import glob
 import json
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -27,9 +26,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import grpc
-
-from conformance.__main__ import BUILD, TESTS, interrupt
+from conformance.__main__ import BUILD, TESTS, guarded
 from conformance.golden_cases import write_cases
 from conformance.program import CompiledProgram, ConformanceError, load_programs
 from conformance.run_cases import Both, Verdict
@@ -231,20 +228,10 @@ def main(argv: list[str] | None = None) -> int:
     if not available():
         print(f"conformance.testgen: {EXECUTABLE} is not on PATH, nothing compared")
         return 0
-    signal.signal(signal.SIGTERM, interrupt)
     sources = ours(options.program)
     if options.samples:
         sources = samples(options.samples, options.out / "build", options.program)
-    try:
-        return run_all(sources, options)
-    except (ConformanceError, ProgramError, OSError) as error:
-        print(f"conformance.testgen: {error}", file=sys.stderr)
-        return 2
-    except grpc.RpcError as error:
-        print(f"conformance.testgen: gRPC: {error}".splitlines()[0], file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        return 130
+    return guarded("conformance.testgen", lambda: run_all(sources, options))
 
 
 if __name__ == "__main__":

@@ -19,11 +19,10 @@ from conformance.packets import Packet, PacketMaker
 from conformance.plan import Plan
 from conformance.pools import Pools
 from conformance.program import CompiledProgram, ConformanceError, load_programs
-from tailrace.bmv2.dataplane import decode_response, encode_request
+from tailrace.bmv2.dataplane import Outputs, decode_response, encode_request
 
 BUILD = Path(__file__).resolve().parent.parent / "programs" / "build"
 PROGRAMS = load_programs(BUILD)
-Outputs = list[tuple[int, bytes]]
 EXPECTED = (
     "parser extract; parser extract_VL; parser advance; parser verify; parser set; select mask; header "
     "stack; header union; header union stack; value set; register; digest; match exact; match lpm; "

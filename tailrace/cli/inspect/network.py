@@ -81,6 +81,19 @@ class Network:
             if not patterns or any(fnmatchcase(name, pattern) for pattern in patterns)
         ]
 
+    def one(self, pattern: str) -> GrpcConnection:
+        """The connection to the one switch that a name or pattern means.
+
+        Raises:
+            SpecError: it means none, or several.
+        """
+        nodes = self.select((pattern,))
+        if len(nodes) != 1:
+            raise SpecError(f"{pattern} means {len(nodes)} switches; name one")
+        connection = nodes[0].connection
+        assert isinstance(connection, GrpcConnection), "nodes of the command line are reached by gRPC"
+        return connection
+
     def scheme_on(self, topology: Topology) -> Resolved | None:
         """What the scheme of the run file is in its network, at its time scale; None without a run file.
 

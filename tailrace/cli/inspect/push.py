@@ -51,7 +51,6 @@ def push(
     from tailrace.cli.inspect.show import source_of
     from tailrace.controller.entry_files import read_updates
     from tailrace.p4rt import programs
-    from tailrace.p4rt.connection import GrpcConnection
     from tailrace.p4rt.endpoint import run_at_once
     from tailrace.p4rt.errors import ProgramError
     from tailrace.words import SpecError
@@ -61,17 +60,13 @@ def push(
     except ProgramError as error:
         raise SpecError(str(error)) from error
     updates = [] if entries is None else read_updates(entries, found.schema)
-    nodes = find(replace(source_of(source), p4info=None)).select((switch,))
-    if len(nodes) != 1:
-        raise SpecError(f"{switch} means {len(nodes)} switches; name one")
-    connection = nodes[0].connection
-    assert isinstance(connection, GrpcConnection), "nodes of the command line are reached by gRPC"
+    connection = find(replace(source_of(source), p4info=None)).one(switch)
     with closing(connection):
         connection.wait(_STARTS_S)
         run_at_once(connection.client.become_primary(election_id))
         run_at_once(connection.client.push(found))
         connection.write(updates)
-    typer.echo(f"{nodes[0].name}: {found.name}, {len(updates)} entries")
+    typer.echo(f"{connection.name}: {found.name}, {len(updates)} entries")
 
 
 def register(app: typer.Typer) -> None:

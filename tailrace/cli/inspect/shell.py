@@ -38,17 +38,11 @@ def shell(
     """
     from tailrace.cli.inspect.network import find
     from tailrace.cli.inspect.show import source_of
-    from tailrace.p4rt.connection import GrpcConnection
     from tailrace.words import SpecError
 
     if source.p4info is not None:
         raise SpecError("--p4info: the shell takes P4Info from the switch")
-    network = find(source_of(source))
-    nodes = network.select((switch,))
-    if len(nodes) != 1:
-        raise SpecError(f"{switch} means {len(nodes)} switches; name one")
-    connection = nodes[0].connection
-    assert isinstance(connection, GrpcConnection), "nodes of the command line are reached by gRPC"
+    connection = find(source_of(source)).one(switch)
     connection.p4info()  # says what is wrong in one line, where the shell would show a traceback
     python = find_python()
     words = [str(python), "-m", _MODULE, "--grpc-addr", connection.address]

@@ -134,7 +134,7 @@ def trace(
     if proto and (port is None or json):
         raise SpecError("--proto: of a switch, with --port N, and without --json")
     if replay is not None:
-        if start is not None or port is not None or save is not None or every:
+        if any(one is not None for one in (start, port, flow, psn, save)) or every:
             raise SpecError(
                 "--replay: the file has switch, port and packet; give no others, nor --save or --all"
             )
@@ -168,18 +168,6 @@ def trace(
         _through_network(network, start, then, packet, full=full, json=json)
 
 
-def _connection(network: Network, switch: str) -> GrpcConnection:
-    from tailrace.p4rt.connection import GrpcConnection
-    from tailrace.words import SpecError
-
-    nodes = network.select((switch,))
-    if len(nodes) != 1:
-        raise SpecError(f"{switch} means {len(nodes)} switches; name one")
-    connection = nodes[0].connection
-    assert isinstance(connection, GrpcConnection), "nodes of the command line are reached by gRPC"
-    return connection
-
-
 def _answers(connection: GrpcConnection, port: int, frame: bytes, **asked: bool) -> list[bytes]:
     from tailrace.p4rt.requests import TraceRequest
     from tailrace.words import SpecError
@@ -194,7 +182,7 @@ def _ask(network: Network, switch: str, port: int, frame: bytes, *, every: bool 
     """What a switch would do with a frame, each way that is asked for."""
     from tailrace.native.trace.events import Trace
 
-    answers = _answers(_connection(network, switch), port, frame, every=every)
+    answers = _answers(network.one(switch), port, frame, every=every)
     return [_decoded(answer, Trace) for answer in answers]
 
 
@@ -218,7 +206,7 @@ def _ask_and_save(network: Network, switch: str, port: int, frames: list[bytes],
 
     if len(frames) != 1:
         raise SpecError(f"--save: one packet, not {len(frames)}")
-    connection = _connection(network, switch)
+    connection = network.one(switch)
     traced, *needs = _answers(connection, port, frames[0], needs=True)
     trace = _decoded(traced, Trace)
     if not needs:

@@ -11,7 +11,6 @@ from finsy.proto import p4i, p4r
 from tailrace.native.compiler import Program, ProgramError, load_program
 from tailrace.native.replay.document import Frame, Outcome, Saved
 from tailrace.native.runtime import StateError, Switch, SwitchConfig
-from tailrace.native.server.context import DELETE, INSERT, MODIFY
 from tailrace.native.server.device import Device, Settings
 from tailrace.native.trace import Trace, TraceError, try_packet
 from tailrace.p4rt.status import P4RtError
@@ -109,11 +108,11 @@ def updates(saved: Saved, there: Sequence[p4r.Entity]) -> Iterator[tuple[str, p4
     """
     for entity in there:
         if not entity.table_entry.is_const and not entity.table_entry.is_default_action:
-            yield "program", p4r.Update(type=DELETE, entity=entity)  # type: ignore[arg-type]
+            yield "program", p4r.Update(type=p4r.Update.DELETE, entity=entity)
     for at, entity in enumerate(saved.entities):
         modified = entity.WhichOneof("entity") in _ONLY_MODIFIED or entity.table_entry.is_default_action
-        kind = MODIFY if modified else INSERT
-        yield f"entities[{at}]", p4r.Update(type=kind, entity=entity)  # type: ignore[arg-type]
+        kind = p4r.Update.MODIFY if modified else p4r.Update.INSERT
+        yield f"entities[{at}]", p4r.Update(type=kind, entity=entity)
 
 
 def differences(expected: Outcome, found: Outcome, *, reasons: bool) -> Iterator[str]:

@@ -10,8 +10,8 @@ from typing import Any
 from tailrace.native.runtime.lib import C, ffi, load
 from tailrace.native.runtime.switch import Switch
 from tailrace.native.trace.events import Trace
-from tailrace.native.trace.glass import Glass
-from tailrace.native.trace.records import Written, nothing_written, records
+from tailrace.native.trace.glass import glass_of
+from tailrace.native.trace.records import Written, nothing_written, octets, records
 from tailrace.native.trace.trying import TraceError
 
 ROOM_WORDS = 1 << 21
@@ -95,7 +95,7 @@ class Following:
             raise TraceError("the switch has no program")
         self._switch, self._written = switch, written
         self._core = load()
-        self._glass = Glass(switch.program)
+        self._glass = glass_of(switch.program)
         self._made = self._glass.room(ROOM_WORDS)
         times, ports = [list(each) for each in zip(*arrivals, strict=True)] or [[], []]
         if (
@@ -167,7 +167,7 @@ class Following:
         elif kind == C.TR_SEEN_EGRESS:
             self._left(own, number, time_ps, payload)
         elif kind == C.TR_SEEN_SENT:
-            frame = b"".join(word.to_bytes(8, "little") for word in payload[3:])[: payload[1]]
+            frame = octets(payload[3:], payload[1])
             for passing in self._leaving.pop(number, []):
                 passing.frame = frame
             if own is not None:

@@ -165,7 +165,7 @@ class Reader:
     def _record(self, packet: _Packet, kind: int, payload: Sequence[int]) -> None:
         if kind == _CHANGE:
             space, offset, length = payload[:3]
-            packet.runs.append((space, offset, _bytes(payload[3:], length)))
+            packet.runs.append((space, offset, octets(payload[3:], length)))
             return
         if kind == _EXTRACT:
             packet.extracted = (payload[0], payload[1])
@@ -242,12 +242,12 @@ class Reader:
     # ---- the rest, by kind ----
 
     def _enter(self, w: Sequence[int]) -> events.Event:
-        return events.Enter(port=w[0], frame=_bytes(w[3:], w[1]).hex(), virtual_bytes=w[2])
+        return events.Enter(port=w[0], frame=octets(w[3:], w[1]).hex(), virtual_bytes=w[2])
 
     def _stage(self, w: Sequence[int]) -> events.Event:
         self._packet.pipeline = w[0]
         stage = _STAGES[w[0]]
-        changes = self._packet.content.begin(_bytes(w[2:], w[1]))
+        changes = self._packet.content.begin(octets(w[2:], w[1]))
         headers = self._valid() if stage == "deparser" else ()
         return events.Begin(stage=stage, changes=changes, headers=headers)
 
@@ -300,7 +300,7 @@ class Reader:
 
     def _table(self, w: Sequence[int]) -> events.Event:
         t = self._model.tables[w[0]]
-        raw = _bytes(w[3:], w[2])
+        raw = octets(w[3:], w[2])
         key = tuple(
             events.KeyPart(
                 shown_name(k.name), k.bits, int.from_bytes(raw[k.offset : k.offset + k.nbytes], "big")
@@ -390,13 +390,13 @@ class Reader:
         return events.Leave(port=w[0], priority=w[1], waited_ticks=w[2])
 
     def _sent(self, w: Sequence[int]) -> events.Event:
-        return events.Sent(port=w[0], frame=_bytes(w[3:], w[1]).hex(), virtual_bytes=w[2])
+        return events.Sent(port=w[0], frame=octets(w[3:], w[1]).hex(), virtual_bytes=w[2])
 
     def _drop(self, w: Sequence[int]) -> events.Event:
         return events.Drop(reason=self._drop_name(w[0]))
 
     def _text(self, w: Sequence[int]) -> events.Event:
-        return events.Text(level=_LEVELS[w[0]], text=_bytes(w[2:], w[1]).decode(errors="replace"))
+        return events.Text(level=_LEVELS[w[0]], text=octets(w[2:], w[1]).decode(errors="replace"))
 
     def _choice(self, w: Sequence[int]) -> events.Event:
         return events.Choice(what=_CHOICES[w[0]], of=w[1], taken=w[2])
@@ -422,7 +422,8 @@ def records(words: Sequence[int]) -> Iterator[tuple[int, int, int, Sequence[int]
         at += n
 
 
-def _bytes(words: Sequence[int], length: int) -> bytes:
+def octets(words: Sequence[int], length: int) -> bytes:
+    """The first `length` bytes of words, least significant first."""
     return struct.pack(f"<{len(words)}Q", *words)[:length]
 
 

@@ -14,7 +14,7 @@ from tailrace.native.runtime.lib import ffi, load
 from tailrace.native.runtime.switch import Switch
 from tailrace.native.trace.coverage import Coverage, Entry, coverage_of, merged
 from tailrace.native.trace.events import Event
-from tailrace.native.trace.glass import Glass
+from tailrace.native.trace.glass import Glass, glass_of
 from tailrace.native.trace.records import Reader
 
 ROOM_WORDS = 1 << 19
@@ -156,7 +156,7 @@ class Watch:
         if program is None:
             return
         try:
-            glass = Glass(program)
+            glass = glass_of(program)
         except ProgramError as error:
             self._complain(f"what happens to packets cannot be told: {error}")
             return
