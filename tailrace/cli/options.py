@@ -42,13 +42,15 @@ SwitchNames = Annotated[
     ),
 ]
 
+MOST_ELECTION_ID = (1 << 64) - 1
+
 ElectionId = Annotated[
     int,
     typer.Option(
         "--election-id",
         metavar="N",
         min=1,
-        max=(1 << 64) - 1,
+        max=MOST_ELECTION_ID,
         help="Higher than others': the right to write.",
     ),
 ]

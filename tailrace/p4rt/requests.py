@@ -25,6 +25,8 @@ class TraceRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     every: each way it could take
     needs: of the one that it would take now also what that needs elsewhere, where all of it could be told
+    send: what it does, for the packet is sent for real; not with the two above
+    election_id: with `send`, where the switch has a primary controller: under whose id it is sent
 
     `frame` is in base 16.
     """
@@ -34,6 +36,8 @@ class TraceRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     frame: str
     every: bool = False
     needs: bool = False
+    send: bool = False
+    election_id: int | None = None
 
 
 class TraceNeeds(msgspec.Struct, frozen=True):

@@ -7,16 +7,18 @@ import json
 from pathlib import Path
 
 import grpc
+import msgspec
 import pytest
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 from scapy.utils import wrpcap
 
 from tailrace.cli.inspect.packet_words import read_packets
-from tailrace.p4rt.requests import TRACE
+from tailrace.p4rt.requests import TRACE, TraceRequest
 from tailrace.words import SpecError
 from tests.cli.conftest import Command, Fabric
 from tests.cli.frames import data_frame
+from tests.controller.inspect.served import Primary
 
 WORDS = 'Ether(dst="02:00:00:00:00:fe")/IP(src="10.0.1.2",dst="10.0.2.2")/UDP(sport=7,dport=9)/("x" * 50)'
 
@@ -56,6 +58,61 @@ def test_every_way(tailrace: Command) -> None:
     """No program of Flowcut's leaf draws a number for such a packet: there is one way."""
     traces = json.loads(tailrace("trace", "leaf1", "--port", "1", WORDS, "--all", "--json").out)
     assert len(traces) == 1
+
+
+def test_for_real(tailrace: Command, fabric: Fabric) -> None:
+    """The steps are those of a try before, and the packet leaves the switch and is counted."""
+    leaf = fabric.switches["leaf1"]
+    fabric.install("leaf1")
+    leaf.plane.take()
+    (tried,) = json.loads(tailrace("trace", "leaf1", "--port", "1", WORDS, "--json").out)
+    assert leaf.plane.take() == []
+    (trace,) = json.loads(tailrace("trace", "leaf1", "--port", "1", WORDS, "--send", "--json").out)
+    kinds_of = [[step["type"] for step in one["steps"]] for one in (tried, trace)]
+    assert kinds_of[0] == kinds_of[1]
+    (sent,) = kinds(trace["steps"], "sent")
+    assert leaf.plane.take() == [(sent["port"], bytes.fromhex(sent["frame"]))]
+    # of the next packet of the flow the switch knows
+    (next_,) = json.loads(tailrace("trace", "leaf1", "--port", "1", WORDS, "--json").out)
+    assert [step["type"] for step in next_["steps"]] != kinds_of[0]
+    shown = tailrace("trace", "leaf1", "--port", "1", WORDS, "--send").out
+    assert "sent by port" in shown
+
+
+def test_for_real_beside_a_controller(tailrace: Command, fabric: Fabric) -> None:
+    """Where there is a primary controller a packet is sent under its election id, or not at all."""
+    leaf = fabric.switches["leaf1"]
+    leaf.plane.take()
+    asked = ["trace", "leaf1", "--port", "1", WORDS, "--send"]
+    with Primary(leaf) as primary:
+        found = tailrace(*asked)
+        assert found.status == 1
+        assert "under its election id" in found.err
+        assert len(found.err.strip().splitlines()) == 1
+        assert leaf.plane.take() == []
+        request = TraceRequest(leaf.device_id, 1, "00" * 60, send=True, election_id=primary.election_id)
+        with grpc.insecure_channel(leaf.address) as channel:
+            call = channel.unary_stream(f"/{'/'.join(TRACE)}", bytes, bytes)
+            assert len(list(call(msgspec.json.encode(request), timeout=60))) == 1
+    assert tailrace(*asked).status == 0
+    assert len(leaf.plane.take()) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["leaf1", "00", "--port", "1", "--send", "--all"], "--send"),
+        (["leaf1", "00", "--port", "1", "--send", "--save", "x.json"], "--send"),
+        (["h1", "h3", "--send"], "--send"),
+        (["leaf1", "00", "--port", "1", "--send", "--election-id", "0"], "--election-id"),
+        (["leaf1", "00", "--port", "700", "--send"], "port 700"),
+    ],
+)
+def test_bad_words_for_real(tailrace: Command, fabric: Fabric, words: list[str], said: str) -> None:
+    found = tailrace("trace", *words)
+    assert found.status in (1, 2)
+    assert said in found.err
+    assert fabric.switches["leaf1"].plane.take() == []
 
 
 @pytest.mark.parametrize(
@@ -115,6 +172,8 @@ def test_an_unknown_port_and_a_switch_without_a_program(
         b'{"device_id":0,"port":1,"frame":"0"}', b'{"device_id":0,"port":1,"frame":"zz"}',
         b'{"device_id":-1,"port":1,"frame":""}', b'{"device_id":99,"port":1,"frame":""}',
         b'{"device_id":0,"port":18446744073709551616,"frame":""}', b'{"device_id":0,"port":1,"frame":"","x":1}',
+        b'{"device_id":1,"port":1,"frame":"","send":true,"every":true}',
+        b'{"device_id":1,"port":1,"frame":"","send":1}',
         b'{"device_id":0,"port":1,"frame":"' + b"00" * 66001 + b'"}', b"x" * 200_000, b"[" * 100_000,
     ],
 )  # fmt: skip

@@ -80,11 +80,15 @@ def _of_words(words: str) -> bytes:
 
 
 def _layers() -> dict[str, Callable[..., Packet]]:
+    import logging
+
     from scapy import layers
     from scapy.config import conf
     from scapy.layers import inet, inet6, l2, vxlan  # noqa: F401 - what is imported is known
 
     assert layers
+    # which route this machine has to an address of the packet does not matter
+    logging.getLogger("scapy.runtime").setLevel(logging.ERROR)
     return {layer.__name__: layer for layer in conf.layers}
 
 

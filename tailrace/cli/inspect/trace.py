@@ -11,7 +11,7 @@ import typer
 from tailrace.cli.complete import complete_switch
 from tailrace.cli.inspect.replay import Target, repeat
 from tailrace.cli.inspect.trace_text import print_json, print_lines
-from tailrace.cli.options import SourceOptions, with_source
+from tailrace.cli.options import MOST_ELECTION_ID, SourceOptions, with_source
 
 _T = TypeVar("_T")
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tailrace.cli.inspect.network import Network
     from tailrace.native.trace.events import Trace
     from tailrace.p4rt.connection import GrpcConnection
+    from tailrace.p4rt.requests import TraceRequest
 
 
 @with_source
@@ -78,6 +79,20 @@ def trace(
             "--proto", help="Traces of a switch as text of protobuf, which has BMv2's packet_trace."
         ),
     ] = False,
+    send: Annotated[
+        bool, typer.Option("--send", help="Send the packet into the switch for real, and follow it.")
+    ] = False,
+    election_id: Annotated[
+        int | None,
+        typer.Option(
+            "--election-id",
+            metavar="N",
+            min=1,
+            max=MOST_ELECTION_ID,
+            help="With --send: the primary controller's; none: that of `tailrace run`.",
+            show_default=False,
+        ),
+    ] = None,
     save: Annotated[
         Path | None,
         typer.Option(
@@ -109,15 +124,17 @@ def trace(
 ) -> None:
     """Show what a switch would do with a packet, step by step, or all switches between two hosts.
 
-    Nothing of a switch changes. PACKET is in base 16, a .pcap file, or Scapy's words. A switch tells of
-    parser states, tables with keys and entries, actions, changed fields with the lines of the P4 program,
-    externs, queues, copies, and the packets that leave.
+    Nothing of a switch changes, but with --send. PACKET is in base 16, a .pcap file, or Scapy's words. A
+    switch tells of parser states, tables with keys and entries, actions, changed fields with the lines of
+    the P4 program, externs, queues, copies, and the packets that leave.
 
     tailrace trace leaf1 --port 1 'Ether()/IP(dst="10.0.1.2")/UDP()'
 
     tailrace trace h1 h9
 
     tailrace trace s1 --address s1=127.0.0.1:50051@0 --port 1 packet.pcap --all
+
+    tailrace trace leaf1 --port 1 packet.pcap --send
 
     tailrace trace leaf1 --port 1 packet.pcap --save trace.json
 
@@ -133,6 +150,8 @@ def trace(
 
     if proto and (port is None or json):
         raise SpecError("--proto: of a switch, with --port N, and without --json")
+    if send and (port is None or every or save is not None):
+        raise SpecError("--send: into a switch, by --port N, and without --all or --save")
     if replay is not None:
         if any(one is not None for one in (start, port, flow, psn, save)) or every:
             raise SpecError(
@@ -159,7 +178,8 @@ def trace(
     if port is not None:
         if packet is not None:
             raise SpecError("--port: of a switch, which takes one PACKET")
-        _at_switch(network, start, then, port, save, every=every, full=full, json=json, proto=proto)
+        under = (election_id or _controllers_id()) if send else None
+        _at_switch(network, start, then, port, save, under, every=every, full=full, json=json, proto=proto)
     elif every:
         raise SpecError(
             "--all: of a switch, by --port; from host to host there is the way that it would take"
@@ -168,22 +188,33 @@ def trace(
         _through_network(network, start, then, packet, full=full, json=json)
 
 
-def _answers(connection: GrpcConnection, port: int, frame: bytes, **asked: bool) -> list[bytes]:
-    from tailrace.p4rt.requests import TraceRequest
+def _controllers_id() -> int:
+    from tailrace.controller.session import DEFAULT_ELECTION_ID
+
+    return DEFAULT_ELECTION_ID
+
+
+def _answers(connection: GrpcConnection, request: TraceRequest) -> list[bytes]:
     from tailrace.words import SpecError
 
-    answers = connection.traces(TraceRequest(connection.device_id, port, frame.hex(), **asked))
+    answers = connection.traces(request)
     if answers is None:
         raise SpecError(f"{connection.name} cannot trace packets: it is no switch of Tailrace")
     return answers
 
 
-def _ask(network: Network, switch: str, port: int, frame: bytes, *, every: bool = False) -> list[Trace]:
-    """What a switch would do with a frame, each way that is asked for."""
+def _ask(
+    network: Network, switch: str, port: int, frame: bytes, under: int | None = None, *, every: bool = False
+) -> list[Trace]:
+    """What a switch would do with a frame, each way that is asked for; under an election id: what it does."""
     from tailrace.native.trace.events import Trace
+    from tailrace.p4rt.requests import TraceRequest
 
-    answers = _answers(network.one(switch), port, frame, every=every)
-    return [_decoded(answer, Trace) for answer in answers]
+    connection = network.one(switch)
+    request = TraceRequest(
+        *(connection.device_id, port, frame.hex()), every=every, send=under is not None, election_id=under
+    )
+    return [_decoded(answer, Trace) for answer in _answers(connection, request)]
 
 
 def _decoded(answer: bytes, kind: type[_T]) -> _T:
@@ -201,13 +232,14 @@ def _ask_and_save(network: Network, switch: str, port: int, frames: list[bytes],
     """What a switch would do with a frame, which is saved with what it needs."""
     from tailrace.cli.inspect.replay import write
     from tailrace.native.trace.events import Trace
-    from tailrace.p4rt.requests import TraceNeeds
+    from tailrace.p4rt.requests import TraceNeeds, TraceRequest
     from tailrace.words import SpecError
 
     if len(frames) != 1:
         raise SpecError(f"--save: one packet, not {len(frames)}")
     connection = network.one(switch)
-    traced, *needs = _answers(connection, port, frames[0], needs=True)
+    request = TraceRequest(connection.device_id, port, frames[0].hex(), needs=True)
+    traced, *needs = _answers(connection, request)
     trace = _decoded(traced, Trace)
     if not needs:
         raise SpecError("more happens to the packet than there is room to tell: it cannot be saved")
@@ -221,6 +253,7 @@ def _at_switch(
     packet: str,
     port: int,
     save: Path | None,
+    under: int | None,
     *,
     every: bool,
     full: bool,
@@ -232,7 +265,7 @@ def _at_switch(
 
     frames = read_packets(packet)
     if save is None:
-        found = [_ask(network, switch, port, frame, every=every) for frame in frames]
+        found = [_ask(network, switch, port, frame, under, every=every) for frame in frames]
     else:
         found = [[_ask_and_save(network, switch, port, frames, save)]]
     if json:

@@ -409,6 +409,10 @@ class Device:
             raise P4RtError(Code.FAILED_PRECONDITION, "no forwarding pipeline config is set")
         return self._live.packet_io.packet_out(message)
 
+    def has_port(self, port: int) -> bool:
+        """Whether packets come in by a port: one of the switch's, or the CPU port."""
+        return port == self._switch.config.cpu_port or self.ports.exists(port)
+
     def running(self) -> tuple[Switch, int]:
         """The switch that packets meet, and the time there in ns; for any thread."""
         return self._switch, self._now_ns()

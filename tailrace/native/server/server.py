@@ -21,6 +21,7 @@ from tailrace.native.server.device import Device
 from tailrace.native.server.service import DataPlane, P4RuntimeService, rpc_handler
 from tailrace.native.server.statistics_service import statistics_handler
 from tailrace.native.server.trace_service import TraceService
+from tailrace.native.trace.sending import Put
 from tailrace.p4rt.status import P4RtError
 from tailrace.words.errors import Error
 
@@ -73,6 +74,10 @@ class RealTimePlane(DataPlane, Protocol):
         """Whether a port's interface is up."""
         ...
 
+    def inject(self, port: int, data: bytes) -> None:
+        """Gives the switch a frame that came in by a port now; PortError when that is not possible."""
+        ...
+
 
 def new_server() -> grpc.aio.Server:
     """A gRPC server with room for large messages. Make it inside an event loop."""
@@ -108,8 +113,9 @@ class Server:
         self._server = new_server()
         counts = statistics_handler({device.settings.device_id: self.statistics})
         self._tracer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="trace")
-        traces = TraceService({device.settings.device_id: device}, self._tracer).handler()
-        self._server.add_generic_rpc_handlers((rpc_handler(self.service), counts, traces))
+        self._traces = TraceService({device.settings.device_id: device}, self._tracer)
+        handlers = (rpc_handler(self.service), counts, self._traces.handler())
+        self._server.add_generic_rpc_handlers(handlers)
         self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self, address: str, tls: Tls | None = None) -> int:
@@ -126,8 +132,15 @@ class Server:
         """What the device's ports and memory have counted, and what was lost on the way to clients."""
         return {**self.service.device.statistics(), "clients": self.service.statistics()}
 
+    def takes(self, put: Put) -> None:
+        """Packets may be sent for a trace, from a thread of the server's."""
+        self._traces.put[self.service.device.settings.device_id] = put
+
     def watch(self, plane: RealTimePlane, ports: Iterable[int]) -> None:
-        """Carries events, timeouts and port status from a real-time data plane until `stop`."""
+        """Carries events, timeouts and port status from a real-time data plane until `stop`, and packets that
+        are sent for a trace to it.
+        """
+        self.takes(plane.inject)
         asyncio.get_running_loop().add_reader(plane.events_fd, self.service.deliver_events)
         self._tasks.append(asyncio.create_task(self._tick(plane, tuple(ports))))
 
@@ -152,8 +165,11 @@ class Server:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         with contextlib.suppress(asyncio.TimeoutError):
             await asyncio.wait_for(self._server.stop(None), STOP_S)
-        for executor in (self._executor, self._giver, self._tracer):
+        for executor in (self._executor, self._giver):
             executor.shutdown(wait=False, cancel_futures=True)
+        # who looks into the switch must have gone before it is closed, and may ask this loop for names
+        self._traces.stop()
+        await asyncio.to_thread(self._tracer.shutdown, wait=True, cancel_futures=True)
 
 
 def _listen_problem(tls: Tls | None) -> str:

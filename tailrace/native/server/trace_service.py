@@ -2,12 +2,15 @@
 """Traces over gRPC, beside P4Runtime, which has no place for them: what the switch would do with a packet.
 
 Anybody may ask: it changes nothing. A trace is made while packets wait for some microseconds, one at a time.
+A packet that is sent for real is another matter: it goes in under the election id of the primary controller,
+if the switch has one.
 """
 
 from __future__ import annotations
 
 import asyncio
 import binascii
+import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from concurrent.futures import Executor
 from typing import Any, Literal, TypeVar
@@ -18,8 +21,10 @@ import msgspec
 
 from tailrace.native.compiler.errors import ProgramError
 from tailrace.native.runtime.lib import C
+from tailrace.native.runtime.types import PortError
 from tailrace.native.server.device import Device
 from tailrace.native.trace import Trace, TraceError, outcomes
+from tailrace.native.trace.sending import Put, send_packet
 from tailrace.native.trace.trying import try_in_order
 from tailrace.p4rt.requests import TRACE, TraceNeeds, TraceRequest
 from tailrace.words.text import one_line
@@ -38,6 +43,9 @@ class TraceService:
         self._devices = devices
         self._executor = executor
         self._one = asyncio.Semaphore()
+        self.put: dict[int, Put] = {}
+        """Gives a frame to a device that runs in real time, by its id."""
+        self._ended = threading.Event()
 
     def handler(self) -> grpc.GenericRpcHandler[Any, Any]:
         """The service as a gRPC server takes it."""
@@ -45,6 +53,10 @@ class TraceService:
         handlers = {method: grpc.unary_stream_rpc_method_handler(self._try)}
         handler: grpc.GenericRpcHandler[Any, Any] = grpc.method_handlers_generic_handler(service, handlers)
         return handler
+
+    def stop(self) -> None:
+        """Packets that were sent are followed no longer."""
+        self._ended.set()
 
     async def _try(
         self, octets: bytes, context: grpc.aio.ServicerContext[bytes, bytes]
@@ -56,6 +68,8 @@ class TraceService:
                 )
             request = msgspec.json.decode(octets, type=TraceRequest)
             frame = binascii.unhexlify(request.frame)
+            if request.send and (request.every or request.needs):
+                raise TraceError("a packet that is sent takes one way, and none can be repeated")
         except (binascii.Error, ValueError, TraceError) as error:
             # of msgspec, of base 16, or ours
             await context.abort(grpc.StatusCode.INVALID_ARGUMENT, one_line(f"trace: {error}"))
@@ -63,11 +77,15 @@ class TraceService:
         if device is None:
             await context.abort(grpc.StatusCode.NOT_FOUND, f"device {request.device_id} is not known")
             raise AssertionError("abort returned")
+        primaries = {client.election_id for client in device.arbiter.primaries()}
+        if request.send and primaries and request.election_id not in primaries:
+            message = "the switch has a primary controller: a packet is sent under its election id alone"
+            await context.abort(grpc.StatusCode.PERMISSION_DENIED, message)
         async with self._one:
             try:
                 async for found in self._found(device, request, frame):
                     yield msgspec.json.encode(found)
-            except (TraceError, ProgramError) as error:
+            except (TraceError, ProgramError, PortError) as error:
                 await context.abort(grpc.StatusCode.FAILED_PRECONDITION, one_line(str(error)))
 
     async def _found(
@@ -87,6 +105,10 @@ class TraceService:
 
         def made() -> Iterator[Trace | TraceNeeds]:
             switch, now_ns = device.running()
+            if request.send:
+                put = self._put(device, request.port)
+                yield send_packet(switch, put, request.port, frame, ended=self._ended, written=written)
+                return
             if request.every:
                 yield from outcomes(switch, request.port, frame, at_ns=now_ns, written=written)
                 return
@@ -101,3 +123,13 @@ class TraceService:
             if not isinstance(one, Trace | TraceNeeds):
                 return
             yield one
+
+    def _put(self, device: Device, port: int) -> Put:
+        put = self.put.get(device.settings.device_id)
+        if put is None:
+            raise TraceError(
+                "the switch runs in virtual time: no packet comes to it but those of its network"
+            )
+        if not device.has_port(port):
+            raise TraceError(f"the switch has no port {port}")
+        return put

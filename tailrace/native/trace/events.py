@@ -305,8 +305,13 @@ Event = (
 
 
 class Trace(msgspec.Struct, frozen=True, kw_only=True):
-    """All that happens to one packet. `cut`: it was more than there was room for."""
+    """All that happens to one packet.
+
+    cut: it was more than there was room for
+    inside: of it and its copies so many were in the switch still when the trace ended
+    """
 
     program: str
     steps: tuple[Event, ...]
     cut: bool = False
+    inside: int = 0

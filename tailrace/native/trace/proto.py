@@ -43,7 +43,7 @@ _OF_BMV2 = (events.Begin, *_ENDS)
 def message_of(trace: events.Trace) -> Message:
     """A trace as a p4.bm.PacketTrace."""
     classes = _classes()
-    found = classes["PacketTrace"](program=trace.program, cut=trace.cut)
+    found = classes["PacketTrace"](program=trace.program, cut=trace.cut, inside=trace.inside)
     enter = next((step for step in trace.steps if isinstance(step, events.Enter)), None)
     if enter is not None:
         found.input.packet_id, found.input.ingress_port = 1, enter.port
@@ -140,6 +140,7 @@ def _file() -> descriptor_pb2.FileDescriptorProto:
     _add(trace, "root", 2, message="TraceTree")
     _add(trace, "program", _FIRST, _Kind.TYPE_STRING)
     _add(trace, "cut", _FIRST + 1, _Kind.TYPE_BOOL)
+    _add(trace, "inside", _FIRST + 2, _Kind.TYPE_UINT64)
     enter = file.message_type.add(name="InputPacket")
     _add(enter, "packet_id", 1, _Kind.TYPE_UINT64)
     _add(enter, "ingress_port", 2, _Kind.TYPE_UINT32)

@@ -61,8 +61,16 @@ def lines(trace: Trace, *, full: bool = False) -> Iterator[Line]:
     """
     shown = ((depth, style, printable(text)) for depth, style, text in _lines(trace.steps, 0, full))
     yield from shown
+    yield from _end(trace)
+
+
+def _end(trace: Trace) -> Iterator[Line]:
+    """Why the trace ends, where that is not because the packet does."""
     if trace.cut:
         yield 0, "bad", CUT
+    elif trace.inside:
+        what = "packet or copy is" if trace.inside == 1 else "packets and copies are"
+        yield 0, "bad", f"{trace.inside} {what} in the switch still: the trace ends here"
 
 
 def text(trace: Trace, *, full: bool = False) -> str:
@@ -92,8 +100,7 @@ def summary(trace: Trace) -> Iterator[Line]:
     for depth, style, line in _lines(main(trace.steps), 0, full=True):
         if not line.startswith("key ("):
             yield max(0, depth - 1), style, printable(line)
-    if trace.cut:
-        yield 0, "bad", CUT
+    yield from _end(trace)
 
 
 def tree(traces: Sequence[Trace], *, full: bool = False) -> Iterator[Line]:

@@ -13,6 +13,7 @@ import grpc.aio
 import pytest
 from finsy.proto import p4r, p4r_grpc
 from msgspec.json import decode, encode
+from msgspec.structs import replace
 
 from tailrace.native.trace import Trace, events
 from tailrace.native.virtual import Network
@@ -149,6 +150,8 @@ def _traced(net: Network, frame: bytes) -> list[Trace]:
             for name in ("leaf1", "leaf2"):
                 request = TraceRequest(net.p4rt(name).device_id, 1, frame.hex())
                 found.extend([decode(answer, type=Trace) async for answer in call(encode(request))])
+                with pytest.raises(grpc.aio.AioRpcError, match="virtual time"):
+                    [_ async for _ in call(encode(replace(request, send=True)))]
 
     asyncio.run(run())
     return found
