@@ -14,7 +14,10 @@ PACKAGE = Path(__file__).resolve().parents[1]
 ROOT = PACKAGE.parent
 """What to import `tailrace` from: the checkout, or where it is installed."""
 
-P4_BUILD = (PACKAGE / "p4src" / "build").resolve()
+P4_SOURCES = (PACKAGE / "p4src").resolve()
+"""Where the programs are compiled: names of sources begin here."""
+
+P4_BUILD = P4_SOURCES / "build"
 """The compiled programs: NAME.json and NAME.p4info.txtpb."""
 
 RUNTIME = PACKAGE / "native" / "runtime" / "c"

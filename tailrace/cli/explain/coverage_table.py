@@ -12,6 +12,9 @@ _KINDS = {
     "state": "parser states", "select": "cases of selects", "extract": "extractions",
     "table": "hits and misses", "action": "actions", "condition": "branches", "statement": "statements",
 }  # fmt: skip
+_LINES, _ENTRIES = "lines", "entries at the end"
+KINDS = (*_KINDS.values(), _LINES, _ENTRIES)
+"""Of what there is a row for a program, in this order."""
 
 _COLUMNS = (
     Column("program", key=True, grouped=True),
@@ -42,8 +45,8 @@ def _rows(one: Coverage) -> Iterator[Row]:
         if use.file:
             place = (use.file, use.line)
             lines[place] = lines.get(place, False) or use.count > 0
-    yield from _row(one.program, "lines", list(lines.values()))
-    yield from _row(one.program, "entries at the end", [entry.hit for entry in one.entries])
+    yield from _row(one.program, _LINES, list(lines.values()))
+    yield from _row(one.program, _ENTRIES, [entry.hit for entry in one.entries])
 
 
 def _row(program: str, what: str, used: list[bool]) -> Iterator[Row]:
