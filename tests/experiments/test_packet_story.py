@@ -14,6 +14,7 @@ import msgspec
 import pytest
 
 from tailrace import api
+from tailrace.cli.inspect.past import story_lines
 from tailrace.experiments.backends.outcome import Report
 from tailrace.experiments.backends.virtual.run import VirtualBackend
 from tailrace.experiments.errors import RunError
@@ -54,6 +55,10 @@ RUNS: dict[str, dict[str, Any]] = {
                 "fault": "link-slow:link=leaf1-spine1,factor=0.1"},
     "nic": {"scheme": "flowcut:variant=nic", "workload": "permutation:size=128KiB",
             "fault": "link-slow:link=leaf1-spine1,factor=0.1"},
+    "hf2t": {"scheme": "letflow:gap=5us,variant=hf2t,t=800ns", "workload": "permutation:size=256KiB",
+             "transport": "dcqcn"},
+    "spritz": {"scheme": "spritz", "topology": "dragonfly:p=1,a=2,h=2,groups=3,rate=10Gbps,delay=1us",
+               "workload": "permutation:size=64KiB"},
     "rlb": {"scheme": "rlb:variant=drill,queue=0,margin=20us", "topology": RESTRICTED, "workload": BURSTS,
             "pfc": "xoff=64KiB", "window": "64KiB", "seed": 3},
 }  # fmt: skip
@@ -241,7 +246,7 @@ def test_a_packet_that_goes_round(made: dict[str, FinishedRun]) -> None:
                 assert leg.ended_ps is not None
                 arrivals[leg.wire.target.node].append((leg.ended_ps, leg.wire.target.port))
                 psns[leg.ended_ps] = psn
-        found, untold = follow(run, arrivals, silent)
+        found, untold, _ = follow(run, arrivals, flow, (), silent)
         assert untold == 0
         rounds |= {
             (flow.id, psns[time_ps]): each.rounds for (_, (time_ps, _)), each in found.items() if each.rounds
@@ -315,6 +320,65 @@ def test_what_faults_take(made: dict[str, FinishedRun], name: str, end: str) -> 
         check_times(last)
         assert last.again
     assert end in told
+
+
+def test_a_drain_within_a_nic(made: dict[str, FinishedRun]) -> None:
+    """Of a flow that its NIC drains: before each packet with another source port, and before no other, the NIC
+    has held the flow back until all was acknowledged, for no longer than the gap is; and all of it is told.
+    """
+    run = made["nic"]
+    number = max(run.rows, key=lambda each: run.rows[each].drains)
+    row, flow = run.rows[number], run.flow(number)
+    assert row.drains
+    sent = sorted(
+        (one.sent_ps, one.header.sport, psn)
+        for psn, each in all_journeys(run, number).items()
+        for one in each
+    )
+    seen = follow(run, {}, flow, [time_ps for time_ps, _, _ in sent], silent).sender
+    assert seen[sent[-1][0]].drained_ns == row.drained_ns
+    moved = []
+    for (before_ps, before_sport, _), (at_ps, sport, psn) in itertools.pairwise(sent):
+        before, now = seen[before_ps], seen[at_ps]
+        assert (now.reroutes - before.reroutes == 1) == (sport != before_sport)
+        drained_ps = PS_PER_NS * (now.drained_ns - before.drained_ns)
+        assert 0 <= drained_ps <= at_ps - before_ps
+        if sport != before_sport:
+            assert drained_ps > 0
+            moved.append(psn)
+    assert moved
+    story = packet_story(run, number, moved[0], quietly)
+    assert story.before is not None
+    source = story.transmissions[0].source
+    assert source is not None
+    assert (source.reroutes, source.since_ps) == (1, story.before.sent_ps)
+    assert story.before.sport != story.transmissions[0].sport
+    said = " ".join(line.strip() for _, _, line in story_lines(story, full=False))
+    assert "has held the flow back for" in said
+    assert "has taken another source port" in said
+
+
+def test_a_stretched_gap_and_a_drawn_path(made: dict[str, FinishedRun]) -> None:
+    """HF2T's host and Spritz's sender say what they have done to a packet."""
+    run = made["hf2t"]
+    number = max(run.rows, key=lambda each: run.rows[each].packets)
+    times = [one.sent_ps for each in all_journeys(run, number).values() for one in each]
+    seen = follow(run, {}, run.flow(number), times, silent).sender
+    assert seen[max(times)].stretched
+    first = next(
+        b for a, b in itertools.pairwise(sorted(times)) if seen[b].stretched_ns > seen[a].stretched_ns
+    )
+    psn = next(p for p, each in all_journeys(run, number).items() if any(o.sent_ps == first for o in each))
+    source = packet_story(run, number, psn, quietly).transmissions[0].source
+    assert source is not None
+    assert source.stretched == 1
+    assert source.stretched_ns > 0
+    run = made["spritz"]
+    for psn in (0, 20):
+        story = packet_story(run, 1, psn, quietly)
+        source = story.transmissions[0].source
+        assert source is not None
+        assert source.explored + source.reused == 1
 
 
 def test_a_drain_and_the_path_after_it(made: dict[str, FinishedRun]) -> None:

@@ -110,6 +110,7 @@ def _all(story: Story, full: bool) -> Iterator[Line]:
 
 def _transmission(story: Story, sent: Transmission, full: bool) -> Iterator[Line]:
     again = ", a retransmission" if sent.again else ""
+    yield from ((0, "choice", f"{' ' * _TIME_COLUMNS}  {line}") for line in _at_source(story, sent))
     yield (
         0,
         "packet",
@@ -133,6 +134,32 @@ def _transmission(story: Story, sent: Transmission, full: bool) -> Iterator[Line
     if sent.delivered_ps is not None:
         yield _INSIDE, "step", _sum(sent)
         yield from _overtaken(sent)
+
+
+def _at_source(story: Story, sent: Transmission) -> Iterator[str]:
+    """What the source has done before it sent this, and why by that path."""
+    did = sent.source
+    if did is None:
+        return
+    nic = f"the NIC of {story.src}"
+    if did.timeouts:
+        yield f"{nic} has waited for an ACK in vain: {_count(did.timeouts, 'timeout')}"
+    if did.nacks:
+        yield f"{nic} has heard of {_count(did.nacks, 'trimmed packet')}"
+    if did.congestion_notifications:
+        yield f"{nic} has got {_count(did.congestion_notifications, 'CNP')}, and sends more slowly"
+    if did.drained_ns:
+        yield f"{nic} has held the flow back for {_us(did.drained_ns * PS_PER_NS)} to drain it"
+    if did.stretched:
+        yield f"{nic} has stretched the gap by {_us(did.stretched_ns * PS_PER_NS)} (HF2T)"
+    if did.reroutes:
+        yield f"{nic} has taken another source port, and so another path"
+    if did.blocked:
+        yield f"{nic} has blocked {_count(did.blocked, 'path')} after a timeout"
+    if did.explored:
+        yield f"{nic} has drawn its path at random"
+    elif did.reused:
+        yield f"{nic} has taken a path that it knows"
 
 
 def _compared(story: Story, sent: Transmission) -> str:

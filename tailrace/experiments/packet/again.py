@@ -3,7 +3,8 @@
 
     run = open_run(folder)
     legs = flow_log(run, run.flow(7), report)   # the whole run: crossings of wires by a flow's packets
-    follow(run, arrivals, report)               # what switches do to those that come to them at some times
+    follow(run, arrivals, flow, sent, report)   # what switches do to those that come to them at some times,
+                                                # and what the NIC of a flow has done when it has sent some
 
 In virtual time a run is the same whenever it is made again, so the first time tells where to look and the
 second looks there. Only the switches that the packet comes to are watched, each until it has left.
@@ -11,10 +12,11 @@ second looks there. Only the switches that the packet comes to are watched, each
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from msgspec import UNSET
 
@@ -27,6 +29,8 @@ from tailrace.experiments.results.result import FLOWS, SUMMARY, read_summary
 from tailrace.experiments.results.rows import FlowRow, read_rows
 from tailrace.experiments.results.summary import Summary
 from tailrace.hosts.flows.flow import FlowSpec
+from tailrace.hosts.flows.observation import SenderObservation
+from tailrace.hosts.nic.nic import Nic
 from tailrace.native.compiler.errors import ProgramError
 from tailrace.native.trace import TraceError
 from tailrace.native.trace.following import Arrival, Followed, Following
@@ -190,17 +194,52 @@ class _Watching:
             self._end(switch)
 
 
+class Seen(NamedTuple):
+    """What was seen of some packets.
+
+    followed: what switches did to them, by switch and arrival
+    untold: looks between which more happened than could be told
+    sender: what the NIC of the flow had done when it had sent, by the time of sending in ps
+    """
+
+    followed: dict[tuple[str, Arrival], Followed]
+    untold: int
+    sender: dict[int, SenderObservation]
+
+
 def follow(
-    run: FinishedRun, arrivals: Mapping[str, Sequence[Arrival]], report: Report
-) -> tuple[dict[tuple[str, Arrival], Followed], int]:
-    """What switches do to packets that come to them at known times; and looks between which more happened
-    than could be told.
+    run: FinishedRun,
+    arrivals: Mapping[str, Sequence[Arrival]],
+    flow: FlowSpec,
+    sent_ps: Collection[int],
+    report: Report,
+) -> Seen:
+    """What switches do to packets that come to them at known times, and what the source of a flow has done.
+
+    Args:
+        flow: whose packets are sent at `sent_ps`.
 
     Raises:
         RunError: a switch cannot be watched.
     """
     watching = _Watching(arrivals)
-    backend = VirtualBackend(observe=watching.start, afterwards=lambda _network: watching.finish())
+    sender: dict[int, SenderObservation] = {}
+
+    def start(network: Network) -> None:
+        watching.start(network)
+        nic = network.nic(run.plan.topology.host_by_ip(flow.src).name)
+        assert isinstance(nic, Nic)
+
+        def look(time_ps: int) -> None:
+            for seen in nic.records():
+                if isinstance(seen, SenderObservation) and seen.flow.id == flow.id:
+                    sender[time_ps] = seen
+
+        for time_ps in sent_ps:
+            # when all of that nanosecond has happened
+            network.call_at(time_ps // PS_PER_NS + 1, partial(look, time_ps))
+
+    backend = VirtualBackend(observe=start, afterwards=lambda _network: watching.finish())
     try:
         with plugins.blamed(run.summary.scheme):
             backend.run(run.plan.job, report)
@@ -208,4 +247,4 @@ def follow(
         pass
     except (TraceError, ProgramError) as error:
         raise RunError(f"{run.folder}: {error}") from error
-    return watching.found, watching.untold
+    return Seen(watching.found, watching.untold, sender)

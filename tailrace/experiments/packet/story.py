@@ -89,6 +89,28 @@ class Overtaker(msgspec.Struct, frozen=True):
     path: tuple[str, ...]
 
 
+class AtSource(msgspec.Struct, frozen=True):
+    """What the source's NIC has done for the flow from when it sent its transmission before this one (None:
+    from the beginning) until it has sent this one, in the words of hosts.flows.observation.
+
+    `drained_ns` includes pauses that switches asked for; `explored` and `reused` say of a NIC that steers how
+    it has chosen the path of this transmission.
+    """
+
+    since_ps: int | None
+    drains: int
+    drained_ns: int
+    reroutes: int
+    stretched: int
+    stretched_ns: int
+    timeouts: int
+    congestion_notifications: int
+    nacks: int
+    explored: int
+    reused: int
+    blocked: int
+
+
 class Transmission(msgspec.Struct, frozen=True):
     """One sending of the packet; `delivered_ps` None: it did not come to its host whole.
 
@@ -98,6 +120,7 @@ class Transmission(msgspec.Struct, frozen=True):
 
     again: bool
     sport: int
+    source: AtSource | None
     first: Crossing
     hops: tuple[Hop, ...]
     end: str

@@ -10,11 +10,12 @@ from msgspec import UNSET
 
 from tailrace.experiments.backends.outcome import Report
 from tailrace.experiments.errors import RunError
-from tailrace.experiments.packet.again import FinishedRun, flow_log, follow
+from tailrace.experiments.packet.again import FinishedRun, Seen, flow_log, follow
 from tailrace.experiments.packet.headers import Names, of_leg, pause_of, stamped
 from tailrace.experiments.packet.journeys import Journey, journeys, overtakers
 from tailrace.experiments.packet.story import (
     Answer,
+    AtSource,
     Before,
     Crossing,
     FlowPaused,
@@ -26,6 +27,7 @@ from tailrace.experiments.packet.story import (
     Transmission,
 )
 from tailrace.hosts.flows.flow import FlowSpec
+from tailrace.hosts.flows.observation import SenderObservation
 from tailrace.native.trace.events import Count
 from tailrace.native.trace.following import Arrival, Followed, Visit
 from tailrace.native.virtual.legs import Fate, Leg
@@ -69,9 +71,10 @@ def packet_story(run: FinishedRun, number: int, psn: int, reporting: Reporting) 
             continue
         assert leg.ended_ps is not None
         arrivals.setdefault(leg.wire.target.node, []).append((leg.ended_ps, leg.wire.target.port))
+    teller = _Teller(run, flow, psn, legs, of_flow)
     with reporting("up to its end") as report:
-        followed, untold = follow(run, arrivals, report)
-    return _Teller(run, flow, psn, legs, of_flow, followed).story(untold)
+        seen = follow(run, arrivals, flow, teller.sending_ps, report)
+    return teller.story(seen)
 
 
 def _came(sent: Sequence[Journey]) -> list[Leg]:
@@ -89,10 +92,14 @@ class _Teller:
         psn: int,
         legs: Sequence[Leg],
         of_flow: dict[int, list[Journey]],
-        followed: Mapping[tuple[str, Arrival], Followed],
     ) -> None:
         self._run, self._flow, self._psn = run, flow, psn
-        self._legs, self._of_flow, self._followed = legs, of_flow, followed
+        self._legs, self._of_flow = legs, of_flow
+        self._followed: Mapping[tuple[str, Arrival], Followed] = {}
+        self._sender: Mapping[int, SenderObservation] = {}
+        own = [(journey, self._before(journey)) for journey in of_flow[psn]]
+        self.sending_ps = {journey.sent_ps for journey, _ in own} | {one.sent_ps for _, one in own if one}
+        """When the packet was sent, and what the flow sent before it."""
         topology = run.plan.topology
         self._source = topology.host_by_ip(flow.src).name
         self._target = topology.host_by_ip(flow.dst).name
@@ -101,8 +108,9 @@ class _Teller:
         self._names = Names(run.plan.job)
         self._program = programs.load(run.plan.job.scheme.program)
 
-    def story(self, untold: int) -> Story:
+    def story(self, seen: Seen) -> Story:
         """All of it."""
+        self._followed, self._sender = seen.followed, seen.sender
         summary = self._run.summary
         assert summary.trace_sha256 is not UNSET
         journey = self._of_flow[self._psn][0]
@@ -121,7 +129,7 @@ class _Teller:
             pauses=self._pauses(journey),
             transmissions=tuple(map(self._transmission, self._of_flow[self._psn])),
             acknowledged=self._answer(),
-            untold=untold,
+            untold=seen.untold,
         )
 
     # ---- one transmission ----
@@ -147,6 +155,7 @@ class _Teller:
         return Transmission(
             again=journey.header.again,
             sport=journey.header.sport,
+            source=self._at_source(journey),
             first=crossings[0],
             hops=tuple(hops),
             end=end,
@@ -162,6 +171,17 @@ class _Teller:
                 for psn, one in overtakers(journey, self._of_flow, self._target)
             ),
         )
+
+    def _at_source(self, journey: Journey) -> AtSource | None:
+        """None: the source has gone on to something else before it was looked at."""
+        before = self._before(journey)
+        now = self._sender.get(journey.sent_ps)
+        was = SenderObservation(self._flow, 0) if before is None else self._sender.get(before.sent_ps)
+        if now is None or was is None or now.packets != was.packets + 1:
+            return None
+        names = [name for name in AtSource.__struct_fields__ if name != "since_ps"]
+        done = {name: getattr(now, name) - getattr(was, name) for name in names}
+        return AtSource(since_ps=None if before is None else before.sent_ps, **done)
 
     def _hop(self, leg: Leg) -> tuple[Hop, Leg | None]:
         """A switch that the packet has come to, and the wire by which it left."""

@@ -61,6 +61,7 @@ class Fabric:
         self._hosts: set[str] = set()
         self._nodes: dict[str, SwitchNode] = {}
         self._endpoints: dict[str, Endpoint] = {}
+        self._nics: dict[str, Nic] = {}
         self._callbacks: list[tuple[int, int, Callable[[], None]]] = []
         self._sequence = itertools.count()
         self._add_switches(programs)
@@ -184,6 +185,11 @@ class Fabric:
         if not self.has(host):
             raise NetworkError(f"{host} is in another rank")
         self._net.attach(self._numbers[host], port(nic))
+        self._nics[host] = nic
+
+    def nic(self, host: str) -> Nic:
+        """The NIC in a host; KeyError where there is none, or another rank has it."""
+        return self._nics[host]
 
     # ---- parts ----
 
