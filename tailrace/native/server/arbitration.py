@@ -90,6 +90,16 @@ class Arbiter:
         # a new primary hears last, when everyone else knows (specification 5.3)
         return self._notices(name, sorted(role.clients, key=lambda c: c is role.primary))
 
+    def takes_over(self, client: Client, message: p4r.MasterArbitrationUpdate) -> bool:
+        """Whether `update` would make the client primary instead of another one."""
+        role = self._roles.get(message.role.name)
+        if role is None or role.primary is None or role.primary is client:
+            return False
+        if not message.HasField("election_id") or message.device_id != self.device_id:
+            return False
+        known = role.primary.election_id if self._lenient else role.highest
+        return known is None or election_of(message.election_id) >= known
+
     def disconnect(self, client: Client) -> Notices:
         """Forgets a client whose stream has ended; returns whom to tell what."""
         if client.role is None:

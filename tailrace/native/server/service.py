@@ -34,6 +34,7 @@ from tailrace.native.server.pipeline import Pipeline
 from tailrace.native.server.requests import parsed, parsed_config, parsing
 from tailrace.native.server.state import Result
 from tailrace.native.server.streams import Stream
+from tailrace.native.server.takeovers import Takeovers
 from tailrace.native.server.turns import Turns
 from tailrace.p4rt.status import DETAILS, MAX_MESSAGE, Code, P4RtError, batch_status, exhausted
 from tailrace.words.errors import Error
@@ -111,6 +112,7 @@ class P4RuntimeService:
         self.streams: dict[Client, Stream] = {}
         self._turns = Turns()
         self._writing = asyncio.Lock()
+        self._takeovers = Takeovers()
         self._reads = 0
         self._answering = 0
         self._dropped = 0
@@ -122,15 +124,17 @@ class P4RuntimeService:
 
     async def write(self, request: p4r.WriteRequest, _context: _AnyContext) -> p4r.WriteResponse:
         """Specification 12."""
+        self.device.authorize(request)
         results: list[Result] = []
         if len(request.updates) > MANY:
             self.giving_back.freed()
-        steps = self.device.writing(request, results)
-        if request.atomicity != p4r.WriteRequest.CONTINUE_ON_ERROR:
-            async with self._writing:
-                await self._turns.all(steps)
-        else:
-            await self._turns.locked(steps, self._writing)
+        async with self._takeovers.write(request.role):
+            steps = self.device.writing(request, results)
+            if request.atomicity != p4r.WriteRequest.CONTINUE_ON_ERROR:
+                async with self._writing:
+                    await self._turns.all(steps)
+            else:
+                await self._turns.locked(steps, self._writing)
         if failed(results):
             raise BatchError("write failed", results)
         return p4r.WriteResponse()
@@ -224,7 +228,11 @@ class P4RuntimeService:
         writer = asyncio.create_task(stream.write_all(context))
         try:
             async for message in request_iterator:
-                self._handle(stream, message)
+                if self._takes_over(stream, message):
+                    async with self._takeovers.takeover(message.arbitration.role.name):
+                        self._handle(stream, message)
+                else:
+                    self._handle(stream, message)
                 await stream.room()
             await self._finish(stream, writer)
         except P4RtError:
@@ -249,6 +257,11 @@ class P4RuntimeService:
         done, _ = await asyncio.wait({writer}, timeout=FLUSH_S)
         if not done:
             raise asyncio.CancelledError  # the client takes nothing, this neither
+
+    def _takes_over(self, stream: Stream, message: p4r.StreamMessageRequest) -> bool:
+        """Whether a client would be primary instead of another one."""
+        arbitration = message.WhichOneof("update") == "arbitration"
+        return arbitration and self.device.arbiter.takes_over(stream.client, message.arbitration)
 
     def _handle(self, stream: Stream, message: p4r.StreamMessageRequest) -> None:
         kind = message.WhichOneof("update")
