@@ -25,6 +25,7 @@ from tailrace.native.server.device_config import program_json, refusal
 from tailrace.native.server.entities.schema import Schema, build_schema
 from tailrace.native.server.memory import Account, Memory, array_bytes
 from tailrace.native.server.packetio import PacketIo
+from tailrace.native.server.parts import Parts
 from tailrace.native.server.pipeline import Pipeline, Prepared, config_answer
 from tailrace.native.server.reconcile import transfer
 from tailrace.native.server.state import Result, State
@@ -111,6 +112,10 @@ class Device:
         if pipeline is None:
             raise P4RtError(Code.FAILED_PRECONDITION, "no forwarding pipeline config is set")
         return pipeline.state
+
+    def parts(self) -> Parts:
+        """The parts of the state that Writes and Reads concern."""
+        return self._state().parts
 
     # ---- pipeline configuration ----
 

@@ -12,7 +12,7 @@ import contextlib
 import logging
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from concurrent.futures import Executor
 from itertools import groupby
 from types import TracebackType
@@ -25,16 +25,17 @@ from google.protobuf.message import Message
 
 from tailrace.native.runtime import StateError
 from tailrace.native.runtime.types import PortError
+from tailrace.native.server.answers import Answer
 from tailrace.native.server.arbitration import DEFAULT_ROLE, Client, Notices
 from tailrace.native.server.calls import received, undisturbed
-from tailrace.native.server.context import from_state_error, in_slices
+from tailrace.native.server.claims import Claims, Part
+from tailrace.native.server.context import SLICE, from_state_error, in_slices
 from tailrace.native.server.device import Device, capabilities, failed
 from tailrace.native.server.giving_back import MANY, GivingBack
 from tailrace.native.server.pipeline import Pipeline
 from tailrace.native.server.requests import parsed, parsed_config, parsing
 from tailrace.native.server.state import Result
 from tailrace.native.server.streams import Stream
-from tailrace.native.server.takeovers import Takeovers
 from tailrace.native.server.turns import Turns
 from tailrace.p4rt.status import DETAILS, MAX_MESSAGE, Code, P4RtError, batch_status, exhausted
 from tailrace.words.errors import Error
@@ -49,7 +50,7 @@ MAX_STREAMS = 256
 MAX_READS = 256
 """Reads under way."""
 MAX_ANSWERING = 512 << 20
-"""Bytes of pipeline configurations that clients have asked for and not taken yet."""
+"""Bytes of answers that clients have asked for and not taken yet: pipeline configurations, rests of Reads."""
 MAX_INTAKE = 256 << 20
 """Octets of all requests under way, of which one may have 64 MiB."""
 STALLED_S = 60.0
@@ -62,8 +63,16 @@ MAX_DETAILS = 512 << 10
 """Bytes of what became of the elements of a batch; clients refuse more metadata than they were set up for."""
 MAX_LOG = 1000
 
+_PIPELINE: Part = "pipeline"
+"""What has been set; Writes share it."""
+
 _AnyContext = grpc.aio.ServicerContext[Any, Any]
 _M = TypeVar("_M", bound=Message)
+
+
+def _primary(role: str) -> Part:
+    """Who is primary of a role; Writes share it."""
+    return "primary", role
 
 
 class DataPlane(Protocol):
@@ -111,8 +120,7 @@ class P4RuntimeService:
         self._executor = executor
         self.streams: dict[Client, Stream] = {}
         self._turns = Turns()
-        self._writing = asyncio.Lock()
-        self._takeovers = Takeovers()
+        self._claims = Claims()
         self._reads = 0
         self._answering = 0
         self._dropped = 0
@@ -128,16 +136,22 @@ class P4RuntimeService:
         results: list[Result] = []
         if len(request.updates) > MANY:
             self.giving_back.freed()
-        async with self._takeovers.write(request.role):
-            steps = self.device.writing(request, results)
-            if request.atomicity != p4r.WriteRequest.CONTINUE_ON_ERROR:
-                async with self._writing:
-                    await self._turns.all(steps)
-            else:
-                await self._turns.locked(steps, self._writing)
+        async with self._claims.claim(shared=(_PIPELINE, _primary(request.role))):
+            parts = await self._parts(update.entity for update in request.updates)
+            async with self._claims.claim(alone=parts):
+                await self._turns.all(self.device.writing(request, results))
         if failed(results):
             raise BatchError("write failed", results)
         return p4r.WriteResponse()
+
+    async def _parts(self, entities: Iterable[p4r.Entity]) -> set[Part]:
+        """What updates or requests concern."""
+        parts, found = self.device.parts(), set[Part]()
+        for number, entity in enumerate(entities, 1):
+            found.update(parts.of(entity))
+            if number % SLICE == 0:
+                await self._turns.next()
+        return found
 
     async def read(self, request: p4r.ReadRequest, _context: _AnyContext) -> AsyncIterator[p4r.ReadResponse]:
         """Specification 13: what could be read, and then the status of every request."""
@@ -145,25 +159,37 @@ class P4RuntimeService:
             raise exhausted(f"{self._reads} Reads are under way; the limit is {MAX_READS}")
         self._reads += 1
         results: list[Result] = []
-        slices = self.device.reading(request, results)
         loop, task = asyncio.get_running_loop(), asyncio.current_task()
         assert task is not None
         try:
-            for number, response in enumerate(slices):
-                if number:
+            self.device.check_device(request.device_id)
+            parts = await self._parts(request.entities)
+            async with self._claims.claim(shared=parts) as claim:
+                slices = self.device.reading(request, results)
+                answer = Answer(slices, self._turns, claim, self._keeps)
+                with contextlib.closing(answer):
+                    async for response in answer.responses():
+                        # who takes nothing for so long holds a place that others want
+                        timer = loop.call_later(STALLED_S, task.cancel)
+                        try:
+                            yield response
+                        finally:
+                            timer.cancel()
+                if answer.slices > 1:
                     self.giving_back.freed()
-                    await self._turns.next()
-                if response is not None:
-                    # who takes nothing for so long holds a place that others want
-                    timer = loop.call_later(STALLED_S, task.cancel)
-                    try:
-                        yield response
-                    finally:
-                        timer.cancel()
         finally:
             self._reads -= 1
         if failed(results):
             raise BatchError("read failed", results)
+
+    def _keeps(self, more: int) -> None:
+        """So many more bytes of answers are kept for clients."""
+        if more > 0 and self._answering + more > MAX_ANSWERING:
+            raise exhausted(
+                f"{self._answering} bytes of answers wait for clients, and a Write for the rest of this one; "
+                f"the limit is {MAX_ANSWERING}: read it again"
+            )
+        self._answering += more
 
     async def set_config(
         self, request: p4r.SetForwardingPipelineConfigRequest, _context: _AnyContext
@@ -172,7 +198,7 @@ class P4RuntimeService:
         self.device.authorize(request)
         loop = asyncio.get_running_loop()
         prepared = await loop.run_in_executor(self._executor, self.device.prepare, request)
-        async with self._writing:
+        async with self._claims.claim(alone=(_PIPELINE,)):
             # the client may have lost its role while the program was compiled
             self.device.authorize(request)
             await self._turns.all(in_slices(self.device.configuring(request.action, prepared)))
@@ -229,7 +255,7 @@ class P4RuntimeService:
         try:
             async for message in request_iterator:
                 if self._takes_over(stream, message):
-                    async with self._takeovers.takeover(message.arbitration.role.name):
+                    async with self._claims.claim(alone=(_primary(message.arbitration.role.name),)):
                         self._handle(stream, message)
                 else:
                     self._handle(stream, message)

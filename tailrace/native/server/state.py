@@ -41,6 +41,7 @@ from tailrace.native.server.entities.reader import (
 )
 from tailrace.native.server.entities.schema import Schema, absent
 from tailrace.native.server.entities.tables import Table
+from tailrace.native.server.parts import Parts
 from tailrace.p4rt.status import Code, P4RtError, exhausted, invalid, not_found
 
 Result = P4RtError | None
@@ -67,6 +68,7 @@ class State:
     def __init__(self, schema: Schema, context: Context) -> None:
         self.schema = schema
         self.context = context
+        self.parts = Parts(schema)
         if schema.references is not None:
             context.references = ReferenceIndex(schema.references)
         self.profiles = {plan.id: Profile(plan, context) for plan in schema.profiles.values()}

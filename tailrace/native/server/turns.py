@@ -29,14 +29,3 @@ class Turns:
                 await self.next()
         finally:
             steps.close()
-
-    async def locked(self, steps: Work, lock: asyncio.Lock) -> None:
-        """The same, each step under a lock that others may take between them."""
-        try:
-            while True:
-                async with lock:
-                    if next(steps, None) is None:
-                        return
-                await self.next()
-        finally:
-            steps.close()
