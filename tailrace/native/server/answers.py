@@ -2,7 +2,7 @@
 """The answer to a Read, which is that of one moment: nobody writes to what is read before all of it is.
 
 It is made as the client takes it. Where a Write waits for it, the rest is made at once and kept, so that no
-client holds up another by taking its time.
+client holds up another by taking its time; nor by asking for much: a rest that takes too long is refused.
 """
 
 from __future__ import annotations
@@ -15,7 +15,10 @@ from finsy.proto import p4r
 
 from tailrace.native.server.claims import Claim
 from tailrace.native.server.turns import Turns
-from tailrace.p4rt.status import P4RtError
+from tailrace.p4rt.status import Code, P4RtError
+
+REST_S = 5.0
+"""How long a Write waits for rests of Reads."""
 
 
 class Answer:
@@ -86,8 +89,15 @@ class Answer:
         self._rest.add_done_callback(lambda rest: rest.cancelled() or rest.exception())
 
     async def _all(self) -> None:
+        loop = asyncio.get_running_loop()
+        ends_s = loop.time() + REST_S
         try:
             for response in self._slices:
+                if loop.time() > ends_s:
+                    raise P4RtError(
+                        Code.ABORTED,
+                        f"a Write has waited {REST_S:g} s for the rest of this Read: read it again",
+                    )
                 if response is not None:
                     self._keep(response.ByteSize())
                     self._kept.append(response)

@@ -71,15 +71,16 @@ class Claims:
 
     @asynccontextmanager
     async def claim(
-        self, alone: Collection[Part] = (), shared: Collection[Part] = ()
+        self, alone: Collection[Part] = (), shared: Collection[Part] = (), most_s: float | None = None
     ) -> AsyncIterator[Claim]:
-        """Around what is done with some parts; it begins when all of them are there."""
+        """Around what is done with some parts; it begins when all of them are there, or after `most_s`."""
         claim = Claim(alone, shared, self._left)
         for part in claim.parts:
             self._queues.setdefault(part, {})[claim] = None
             self._serve(part)
         try:
-            await claim.ready
+            if not claim.ready.done():
+                await asyncio.wait({claim.ready}, timeout=most_s)
             yield claim
         finally:
             claim.leave()

@@ -55,6 +55,8 @@ MAX_INTAKE = 256 << 20
 """Octets of all requests under way, of which one may have 64 MiB."""
 STALLED_S = 60.0
 """How long a Read waits for a client that does not take its answers."""
+TAKEOVER_S = 10.0
+"""How long a new primary waits for Writes of the one before; the rest of longer ones is refused."""
 FLUSH_S = 5.0
 """How long a stream that ends with an error waits for its client to take what was sent before."""
 PACKETS_AT_ONCE = 256
@@ -255,7 +257,8 @@ class P4RuntimeService:
         try:
             async for message in request_iterator:
                 if self._takes_over(stream, message):
-                    async with self._claims.claim(alone=(_primary(message.arbitration.role.name),)):
+                    others = (_primary(message.arbitration.role.name),)
+                    async with self._claims.claim(alone=others, most_s=TAKEOVER_S):
                         self._handle(stream, message)
                 else:
                     self._handle(stream, message)

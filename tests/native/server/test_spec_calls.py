@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 import threading
 import time
+from types import ModuleType
 
 import grpc
 import pytest
 from finsy.proto import p4r, rpc_status
 
-from tailrace.native.server import service
+from tailrace.native.server import answers, service
 from tailrace.p4rt.status import Code
 from tests.native.server.conftest import TIMEOUT_S, Rig, RigMaker, details_of
 from tests.native.server.test_externs import counter, group, modify
@@ -191,6 +192,23 @@ def test_a_write_under_way_is_finished_before_a_takeover(make_rig: RigMaker) -> 
     assert len(read(rig, "mac")) == 300
     thread.join()
     assert codes == [OK] * len(batch)
+
+
+def test_a_takeover_does_not_wait_for_ever(make_rig: RigMaker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After some seconds the rest of the old primary's Write is PERMISSION_DENIED."""
+    monkeypatch.setattr(service, "TAKEOVER_S", 0.01)
+    rig = make_rig()
+    rig.primary(5)
+    batch = long_write(rig)
+    codes: list[Code] = []
+    thread = writing(rig, batch, codes)
+    new = rig.session()
+    new.arbitrate(6)
+    assert new.status() == OK
+    thread.join()
+    done = codes.count(OK)
+    assert 0 < done < len(codes) == len(batch)
+    assert codes == [OK] * done + [DENIED] * (len(codes) - done)
 
 
 def test_who_would_take_over_and_goes_holds_up_nobody(make_rig: RigMaker) -> None:
@@ -394,13 +412,27 @@ def test_writes_and_reads_come_one_after_the_other(rig: Rig, atomicity: int) -> 
     assert len(set.union(*found)) > 1
 
 
-@pytest.mark.parametrize("room", [True, False])
-def test_who_reads_slowly_holds_up_no_write(rig: Rig, room: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The rest of the answer is kept, and is that of before the Write; where there is no room the Read is refused."""
+@pytest.mark.parametrize(
+    ("limit", "code"),
+    [
+        (None, None),
+        ((service, "MAX_ANSWERING", 1000), grpc.StatusCode.RESOURCE_EXHAUSTED),
+        ((answers, "REST_S", -1), grpc.StatusCode.ABORTED),
+    ],
+)
+def test_who_reads_slowly_holds_up_no_write(
+    rig: Rig,
+    limit: tuple[ModuleType, str, int] | None,
+    code: grpc.StatusCode | None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The rest of the answer is kept, and is that of before the Write; where there is no room for it, or it takes
+    too long, the Read is refused.
+    """
     count = 8000
     assert rig.write(*(mac(rig, number) for number in range(count))) == [OK] * count
-    if not room:
-        monkeypatch.setattr(service, "MAX_ANSWERING", 1000)
+    if limit is not None:
+        monkeypatch.setattr(*limit)
     asked = p4r.ReadRequest(device_id=1)
     asked.entities.extend(
         [p4r.Entity(table_entry=p4r.TableEntry(table_id=rig.names.id("tables", "mac")))] * 10
@@ -408,7 +440,7 @@ def test_who_reads_slowly_holds_up_no_write(rig: Rig, room: bool, monkeypatch: p
     call = rig.stub.Read(asked, timeout=TIMEOUT_S)
     first = next(iter(call))
     assert rig.write(mac(rig, 0, kind=DELETE)) == [OK]
-    if room:
+    if code is None:
         rest = [entity for response in call for entity in response.entities]
         assert len(first.entities) + len(rest) == 10 * count
     else:
@@ -416,7 +448,7 @@ def test_who_reads_slowly_holds_up_no_write(rig: Rig, room: bool, monkeypatch: p
             for _ in call:
                 pass
         assert isinstance(caught.value, grpc.Call)
-        assert caught.value.code() == grpc.StatusCode.RESOURCE_EXHAUSTED
+        assert caught.value.code() == code
     assert len(read(rig, "mac")) == count - 1
     assert rig.in_server(lambda: rig.server.service._answering) == 0
     assert not rig.in_server(lambda: rig.server.service._claims._queues)
