@@ -19,6 +19,7 @@ from tailrace.native.trace.watching import Watch
 from tests.long import some
 from tests.native.switchd.io.test_real_core import add_route, ipv4
 from tests.native.trace.test_trying import NAMES, PORTS, Twins, frames, program, steps_of
+from tests.native.trace.test_watching import plain
 
 PORT = 1
 LONG_S = 600
@@ -46,7 +47,7 @@ def test_what_is_told_is_what_a_try_says(name: str) -> None:
         assert (sent.cut, sent.inside) == (False, 0)
         assert sent.steps[0] == events.Enter(port=port, frame=frame.hex())
         if not others:
-            told, said = ([_plain(step) for step in steps_of(each.steps)] for each in (sent, trace))
+            told, said = ([plain(step) for step in steps_of(each.steps)] for each in (sent, trace))
             assert told == said
         twins.enter(trace)
 
@@ -56,14 +57,6 @@ def arrive(switch: Switch, arrivals: list[tuple[int, bytes]], now_ns: int) -> No
         switch.inject(port, frame, now_ns)
     switch.run(now_ns)
     switch.outputs()
-
-
-def _plain(step: events.Event) -> object:
-    if isinstance(step, events.Copy):
-        return "copy", step.port, step.instance
-    if isinstance(step, events.Queue):
-        return "queue", step.port, step.priority
-    return step
 
 
 @contextmanager
