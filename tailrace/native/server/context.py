@@ -11,11 +11,16 @@ from finsy.proto import p4r
 
 from tailrace.native.runtime import StateError, Switch
 from tailrace.native.runtime.lib import MAX_PORT
+from tailrace.native.server.entities.bytestring import decode, shortest
 from tailrace.native.server.memory import Account
 from tailrace.p4rt.status import Code, P4RtError, exhausted
 
 if TYPE_CHECKING:
     from tailrace.native.server.annotated.references import ReferenceIndex
+    from tailrace.native.server.entities.translation import Names
+
+_PORT_BITS = 32
+"""Of ports as controllers number them."""
 
 INSERT: int = p4r.Update.INSERT
 MODIFY: int = p4r.Update.MODIFY
@@ -133,6 +138,7 @@ class Context:
 
     `switch` is another one from the moment on that the pipeline is live. `lenient`: where simple_switch_grpc
     takes more than the specification allows, so do the entities. `references`: None without any in P4Info.
+    `port_names`: the strings by which controllers call ports; None where they have numbers.
     """
 
     switch: Switch
@@ -142,6 +148,17 @@ class Context:
     memory: Account
     lenient: bool = False
     references: ReferenceIndex | None = None
+    port_names: Names | None = None
+
+    def port(self, data: bytes, what: str) -> tuple[int, bytes]:
+        """A port as controllers write it in bytes: its number, and the bytes in their canonical form.
+
+        Raises:
+            P4RtError: INVALID_ARGUMENT, OUT_OF_RANGE, or RESOURCE_EXHAUSTED.
+        """
+        if self.port_names is not None:
+            return self.port_names.to_wire(data, what), data
+        return decode(data, _PORT_BITS, what), shortest(data)
 
 
 class Responses:

@@ -227,10 +227,12 @@ class Device:
             account.take(size, _ARRAYS) if beside_live else account.note(size, _ARRAYS)
             switch.clock(self._now_ns())
             switch.load(prepared.program)
-            context = Context(
-                switch, self._now_ns, self.ports, self.settings.limits, account, self.settings.bmv2_compat
-            )
             packet_io = self._packet_io(prepared.schema)
+            context = Context(
+                *(switch, self._now_ns, self.ports, self.settings.limits, account),
+                lenient=self.settings.bmv2_compat,
+                port_names=packet_io.port_names,
+            )
             self._building = State(prepared.schema, context)
             pipeline = Pipeline(prepared, self._building, packet_io, context)
             if keep is not None:

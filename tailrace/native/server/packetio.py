@@ -14,8 +14,11 @@ from dataclasses import dataclass
 from finsy.proto import p4i, p4r
 
 from tailrace.native.server.entities.schema import Schema
-from tailrace.native.server.entities.translation import Sdn
+from tailrace.native.server.entities.translation import Names, Sdn
 from tailrace.p4rt.status import P4RtError, invalid
+
+_PORTS = ("ingress_port", "egress_port")
+"""Metadata that are ports."""
 
 Metadata = p4i.ControllerPacketMetadata.Metadata
 
@@ -91,6 +94,16 @@ class PacketIo:
         self._in = _header(schema, "packet_in")
         self._out = _header(schema, "packet_out")
         self._lenient = lenient
+
+    @property
+    def port_names(self) -> Names | None:
+        """The strings by which controllers call ports; None where they have numbers.
+
+        P4Info does not say which type ports have in replicas and where they are watched: it is that of the
+        port by which packets come or go.
+        """
+        of_ports = (field for field in (*self._in.fields, *self._out.fields) if field.name in _PORTS)
+        return next((field.sdn.names for field in of_ports if field.sdn.names is not None), None)
 
     def packet_in(self, frame: bytes) -> p4r.PacketIn | None:
         """The message for a frame that went to the CPU port; None when it is shorter than its header."""

@@ -17,6 +17,8 @@ from tailrace.native.server.device import Settings
 from tailrace.p4rt.status import Code
 from tests.native.server.conftest import Rig, RigMaker, details_of
 from tests.native.server.test_externs import flood, group, modify, register
+from tests.native.server.test_profiles import group as members_of
+from tests.native.server.test_profiles import member
 from tests.native.server.test_spec_calls import code_of
 from tests.native.server.test_streams import barrier, idle_entry, packet_out
 from tests.native.server.test_tables import mac
@@ -320,19 +322,61 @@ def test_an_index_of_a_translated_type(rig: Rig) -> None:
     assert rig.read(meter, cell) == [meter, cell]
 
 
-def test_ports_of_replicas_are_the_switchs_numbers(rig: Rig) -> None:
-    """Whatever type controllers have for ports: `7` is the byte 0x37 here, and no port is reserved."""
-    request = rig.config_request("p4rt_all")
-    translate(request.config.p4info, "PortId_t", None)
+RECONCILE = p4r.SetForwardingPipelineConfigRequest.RECONCILE_AND_COMMIT
+
+
+def with_ports(rig: Rig, bits: int | None, action: int = 3) -> None:
+    """p4rt_all, in whose packets controllers have ports of so many bits; None: strings."""
+    request = rig.config_request("p4rt_all", action)
+    info = request.config.p4info
+    translate(info, "PortId_t", bits)
+    for header in info.controller_packet_metadata:
+        for item in header.metadata:
+            if item.name in ("ingress_port", "egress_port"):
+                item.type_name.name, item.bitwidth = "PortId_t", bits or 0
     rig.stub.SetForwardingPipelineConfig(request, timeout=60)
-    named = group(1)
-    named.packet_replication_engine_entry.multicast_group_entry.replicas.add(port=b"7")
-    assert rig.write(modify(named, INSERT)) == [OK]
-    assert flood(rig, 1) == [0x37]
+
+
+def test_ports_of_replicas_are_the_switchs_numbers(rig: Rig) -> None:
+    """No port is reserved, in whatever width controllers write them."""
+    with_ports(rig, 32)
+    numbered = group(1)
+    replicas = numbered.packet_replication_engine_entry.multicast_group_entry.replicas
+    replicas.add(port=b"\0\0\0\x07")
+    assert rig.write(modify(numbered, INSERT)) == [OK]
+    assert flood(rig, 1) == [7]
     for number in (0xFFFFFFFD, 0xFFFFFFFA):  # SDN_PORT_CPU, SDN_PORT_RECIRCULATE
-        replica = named.packet_replication_engine_entry.multicast_group_entry.replicas[0]
-        replica.port = number.to_bytes(4, "big")
-        assert rig.write(modify(named)) == [INVALID]
+        replicas[0].port = number.to_bytes(4, "big")
+        assert rig.write(modify(numbered)) == [INVALID]
+
+
+def test_ports_of_replicas_are_strings_where_those_of_packets_are(rig: Rig) -> None:
+    """Replicas, those that stand in, clone sessions, and ports to watch; they read back as they were written."""
+    with_ports(rig, None)
+    named = group(1)
+    replicas = named.packet_replication_engine_entry.multicast_group_entry.replicas
+    replicas.add(port=b"7").backup_replicas.add(port=b"8")
+    replicas.add(port=b"uplink")
+    session = p4r.Entity()
+    copies = session.packet_replication_engine_entry.clone_session_entry
+    copies.session_id = 5
+    copies.replicas.add(port=b"uplink")
+    members = members_of(rig, 1, (1, 1))
+    members.entity.action_profile_group.members[0].watch_port = b"7"
+    batch = [modify(named, INSERT), modify(session, INSERT), member(rig, 1, 1), members]
+    assert rig.write(*batch) == [OK] * len(batch)
+    assert rig.read(named, session) == [named, session]
+    (found,) = rig.read(p4r.Entity(action_profile_group=p4r.ActionProfileGroup(
+        action_profile_id=members.entity.action_profile_group.action_profile_id)))  # fmt: skip
+    assert found.action_profile_group.members[0].watch_port == b"7"
+    assert flood(rig, 1) == [1, 7]  # a string that is no number has the lowest that is free
+    with_ports(rig, None, RECONCILE)
+    assert rig.read(named, session) == [named, session]
+    assert flood(rig, 1) == [1, 7]
+    replicas[1].port = b"\xff"
+    assert rig.write(modify(named)) == [INVALID]  # no UTF-8
+    replicas[1].port = b"900"
+    assert rig.write(modify(named)) == [OK]  # a string as any other: ports have nine bits
 
 
 def test_ports_of_packets_have_their_own_type(make_rig: RigMaker) -> None:

@@ -22,7 +22,6 @@ from tailrace.native.server.context import (
     Work,
     check_metadata,
 )
-from tailrace.native.server.entities.bytestring import decode, shortest
 from tailrace.p4rt.status import Code, P4RtError, exhausted, invalid, not_found
 
 MAX_GROUP = 0xFFFF
@@ -131,7 +130,7 @@ class Replication:
                 )
             if session.packet_length_bytes < 0:
                 raise invalid(f"{what}: packet_length_bytes {session.packet_length_bytes} is negative")
-        plans = tuple(_replica(replica, what) for replica in replicas)
+        plans = tuple(_replica(self._context, replica, what) for replica in replicas)
         pairs = [pair for plan in plans for pair in plan.ports]
         if len(set(pairs)) != len(pairs):
             raise invalid(f"{what}: two replicas have the same port and instance")
@@ -265,17 +264,16 @@ class Replication:
                 yield ENTITY * (1 + len(value.replicas))
 
 
-def _replica(replica: p4r.Replica, what: str) -> ReplicaPlan:
+def _replica(context: Context, replica: p4r.Replica, what: str) -> ReplicaPlan:
     """Checks a replica and makes its bytestrings canonical."""
     if replica.WhichOneof("port_kind") == "port":
-        port = decode(replica.port, 32, f"{what}: port")
-        replica.port = shortest(replica.port)
+        port, replica.port = context.port(replica.port, f"{what}: port")
     else:
         port = replica.egress_port
     ports = [(port, replica.instance)]
     for backup in replica.backup_replicas:
-        ports.append((decode(backup.port, 32, f"{what}: port"), backup.instance))
-        backup.port = shortest(backup.port)
+        number, backup.port = context.port(backup.port, f"{what}: port")
+        ports.append((number, backup.instance))
     for number, instance in ports:
         if number > MAX_PORT:
             raise invalid(f"{what}: port {number} exceeds {MAX_PORT}")

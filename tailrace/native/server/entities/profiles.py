@@ -19,7 +19,6 @@ from tailrace.native.server import memory
 from tailrace.native.server.annotated.references import References
 from tailrace.native.server.context import DELETE, INSERT, Context, Undo, from_state_error
 from tailrace.native.server.entities.actions import ActionSpec, Use, parse_action
-from tailrace.native.server.entities.bytestring import decode, shortest
 from tailrace.native.server.entities.group_action import read_group_action
 from tailrace.native.server.entities.members import (
     Group,
@@ -33,8 +32,6 @@ from tailrace.native.server.entities.members import (
 )
 from tailrace.native.server.entities.schema import ActionPlan, ProfilePlan
 from tailrace.p4rt.status import Code, P4RtError, exhausted, invalid, not_found
-
-PORT_BITS = 32
 
 
 class Profile:
@@ -358,7 +355,7 @@ class Profile:
             # 0 is the SDN port that means "unknown": no port is watched
             watch = Watch(item.watch or None, item.watch)
         else:
-            watch = Watch(decode(item.watch_port, PORT_BITS, "watch_port"), shortest(item.watch_port))
+            watch = Watch(*self._context.port(item.watch_port, "watch_port"))
         if watch.port is not None and not self._context.ports.exists(watch.port):
             raise invalid(f"{self._what}: port {watch.port} to watch does not exist")
         return watch
