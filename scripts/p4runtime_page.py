@@ -16,7 +16,7 @@ PAGE = ROOT / "docs" / "p4runtime.md"
 TESTS = "tests/native/server"
 
 HELD = {"yes": "yes", "no": "**no**", "n/a": "n/a"}
-COLUMNS = ("default", "`--bmv2-compat`")
+COLUMNS = ("default", "`--strict`", "`--bmv2-compat`")
 
 SPECIFICATION = "https://p4lang.github.io/p4runtime/spec/v1.5.0/P4Runtime-Spec.html"
 
@@ -27,8 +27,9 @@ in our words, numbered by its section, with the tests that show it through a rea
 `make docs` writes this page from [requirements.toml](../{tests}/requirements.toml); a test fails when
 it is stale, when a row has no test, or when a test is not there.
 
-* **default** is strict. **`--bmv2-compat`** does as simple_switch_grpc where programs rely on it:
-  {differ} rows differ, and say how. For all others the same tests run in both modes.
+* **`--strict`** does as the specification says also where that costs others, or breaks with what scripts for
+  simple_switch_grpc take for granted: {stricter} rows. **`--bmv2-compat`** does as simple_switch_grpc where
+  programs rely on it: {differ} rows differ, and say how. For all others the same tests run in both modes.
 * **no**: the row tells what happens instead, and its test shows that. **n/a**: it cannot arise here.
 * **4ward** is the row of
   [{repository}'s compliance matrix](https://github.com/{repository}/blob/{commit}/{page})
@@ -47,12 +48,13 @@ def load() -> dict[str, Any]:
 def page(data: dict[str, Any]) -> str:
     """The text of docs/p4runtime.md."""
     fourward, rows = data["fourward"], list(_rows(data["sections"]))
-    differ = sum("compat" in row for row in rows)
+    differ, stricter = (sum(key in row for row in rows) for key in ("compat", "strict"))
     given = {
         **fourward,
         "specification": SPECIFICATION,
         "tests": TESTS,
         "differ": differ,
+        "stricter": stricter,
         "theirs": len(fourward["status"]),
     }
     parts = [HEAD.format_map(given), *_summary(data), *_compared(rows, fourward["status"])]
@@ -76,10 +78,11 @@ def _rows(sections: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         yield from section["rows"]
 
 
-def _held(row: dict[str, Any]) -> tuple[str, str]:
-    """Whether a row is held by default, and with --bmv2-compat."""
+def _held(row: dict[str, Any]) -> tuple[str, str, str]:
+    """Whether a row is held by default, with --strict, and with --bmv2-compat."""
     by_default = row.get("held", "yes")
-    return by_default, row.get("compat", {}).get("held", by_default)
+    strict = "yes" if "strict" in row else by_default
+    return by_default, strict, row.get("compat", {}).get("held", by_default)
 
 
 def _summary(data: dict[str, Any]) -> Iterator[str]:
@@ -87,7 +90,7 @@ def _summary(data: dict[str, Any]) -> Iterator[str]:
     of_specification = [section for section in data["sections"] if section["specification"]]
     others = [section for section in data["sections"] if not section["specification"]]
     yield "| section | rows | " + " | ".join(f"{name}: {held}" for name in COLUMNS for held in HELD) + " |"
-    yield "|---" * 8 + "|"
+    yield "|---" * (2 + len(COLUMNS) * len(HELD)) + "|"
     for section in of_specification:
         yield _counts(f"{section['specification']} {section['title']}", section["rows"])
     yield _counts("**all of the specification**", list(_rows(of_specification)))
@@ -118,17 +121,20 @@ def _compared(rows: list[dict[str, Any]], status: dict[str, str]) -> Iterator[st
 def _section(section: dict[str, Any], status: dict[str, str]) -> Iterator[str]:
     number = f" ({section['specification']})" if section["specification"] else ""
     yield f"## {section['title']}{number}\n"
-    yield "| id | requirement | default | `--bmv2-compat` | 4ward | test |"
-    yield "|---|---|---|---|---|---|"
+    yield f"| id | requirement | {' | '.join(COLUMNS)} | 4ward | test |"
+    yield "|---|---|---|---|---|---|---|"
     for row in section["rows"]:
-        by_default, compat = _held(row)
+        by_default, strict, compat = _held(row)
         first = HELD[by_default] + (f": {row['why']}" if "why" in row else "")
         second = HELD[compat] + (f": {row['compat']['why']}" if "compat" in row else "")
         theirs = ", ".join(f"{one} {status[one]}" for one in row.get("fourward", []))
         theirs += " ≠" if "differs" in row else ""
-        named = [*row["tests"], *row.get("compat", {}).get("tests", [])]
+        named = [
+            *row["tests"],
+            *(test for key in ("strict", "compat") for test in row.get(key, {}).get("tests", [])),
+        ]
         tests = ", ".join(_link(test) for test in dict.fromkeys(named))
-        yield f"| {row['id']} | {row['says']} | {first} | {second} | {theirs} | {tests} |"
+        yield f"| {row['id']} | {row['says']} | {first} | {HELD[strict]} | {second} | {theirs} | {tests} |"
     yield ""
 
 

@@ -137,7 +137,8 @@ class Context:
     """One switch as the entities see it; `now_ns` is the clock that the switch is called with.
 
     `switch` is another one from the moment on that the pipeline is live. `lenient`: where simple_switch_grpc
-    takes more than the specification allows, so do the entities. `references`: None without any in P4Info.
+    takes more than the specification allows, so do the entities. `strict`: an array is written all at once,
+    while packets wait. `references`: None without any in P4Info.
     `port_names`: the strings by which controllers call ports; None where they have numbers.
     """
 
@@ -147,6 +148,7 @@ class Context:
     limits: Limits
     memory: Account
     lenient: bool = False
+    strict: bool = False
     references: ReferenceIndex | None = None
     port_names: Names | None = None
 

@@ -54,12 +54,15 @@ class Settings:
     open, requests without an election id may write; metadata missing in a packet-out is zero; a group's
     max_size of 0 is P4Info's limit; a table without a key takes one entry; role.config is ignored; the live
     client with the highest election id is primary.
+    `strict` does what the specification asks although it costs others: packets wait while all cells of an
+    array are written; a batch's errors are told however many they are; device id 0 is none.
     `memory_limit` is what programs and clients may make the switch use, in bytes; None: half of the
     machine's.
     """
 
     device_id: int = 0
     bmv2_compat: bool = False
+    strict: bool = False
     max_streams: int = 64
     memory_limit: int | None = None
     limits: Limits = field(default_factory=Limits)
@@ -76,6 +79,8 @@ class Device:
         compile_program: Callable[[bytes], Program],
         ports: Ports | None = None,
     ) -> None:
+        if settings.strict and not settings.device_id:
+            raise ValueError("strict: device id 0 is none (P4Runtime 5.1)")
         self.settings = settings
         self.arbiter = Arbiter(settings.device_id, settings.max_streams, lenient=settings.bmv2_compat)
         self.ports = ports or Ports()
@@ -231,6 +236,7 @@ class Device:
             context = Context(
                 *(switch, self._now_ns, self.ports, self.settings.limits, account),
                 lenient=self.settings.bmv2_compat,
+                strict=self.settings.strict,
                 port_names=packet_io.port_names,
             )
             self._building = State(prepared.schema, context)

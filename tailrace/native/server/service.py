@@ -96,10 +96,14 @@ class DataPlane(Protocol):
 class BatchError(Error):
     """Something in a Write or Read failed."""
 
-    def __init__(self, what: str, results: list[Result]) -> None:
+    def __init__(self, what: str, results: list[Result], *, whole: bool) -> None:
+        """Args:
+        whole: all is told, however much that is.
+        """
         super().__init__(what)
         self.what = what
         self.results = results
+        self.whole = whole
 
 
 class P4RuntimeService:
@@ -143,7 +147,7 @@ class P4RuntimeService:
             async with self._claims.claim(alone=parts):
                 await self._turns.all(self.device.writing(request, results))
         if failed(results):
-            raise BatchError("write failed", results)
+            raise BatchError("write failed", results, whole=self.device.settings.strict)
         return p4r.WriteResponse()
 
     async def _parts(self, entities: Iterable[p4r.Entity]) -> set[Part]:
@@ -182,7 +186,7 @@ class P4RuntimeService:
         finally:
             self._reads -= 1
         if failed(results):
-            raise BatchError("read failed", results)
+            raise BatchError("read failed", results, whole=self.device.settings.strict)
 
     def _keeps(self, more: int) -> None:
         """So many more bytes of answers are kept for clients."""
@@ -528,7 +532,7 @@ class _Errors:
 async def _abort_batch(context: _AnyContext, failure: BatchError) -> NoReturn:
     status = batch_status(failure.what, failure.results).SerializeToString()
     message = failure.what
-    if len(status) > MAX_DETAILS:
+    if len(status) > MAX_DETAILS and not failure.whole:
         # what each became is more than a client may take: say how many failed, and the first of them
         bad = [(n, r) for n, r in enumerate(failure.results, 1) if r is not None]
         number, first = bad[0]

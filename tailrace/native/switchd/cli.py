@@ -173,6 +173,7 @@ def _serve(options: Options, signals: Signals, compiler: Compiler) -> None:
             settings = Settings(
                 options.device_id,
                 options.bmv2_compat,
+                options.strict,
                 memory_limit=options.memory or default_limit(),
                 limits=Limits(options.max_mc_groups),
             )

@@ -92,6 +92,7 @@ class Options:
     ssl_key: Path | None = None
     ssl_client_auth: bool = False
     bmv2_compat: bool = False
+    strict: bool = False
     tick_ns: int = 1000
     port_rates: list[tuple[int | None, Rate]] = field(default_factory=list)
     port_delays: list[tuple[int | None, int]] = field(default_factory=list)
@@ -268,6 +269,11 @@ def _add_own_options(parser: argparse.ArgumentParser, number: Callable[[str], ob
         "--bmv2-compat",
         action="store_true",
         help="lenient where simple_switch_grpc is (docs/switch.md lists it)",
+    )
+    add(
+        "--strict",
+        action="store_true",
+        help="P4Runtime by the book also where that costs others (docs/switch.md lists it)",
     )
     add("--tick-ns", type=number, metavar="NS", help="unit of P4 timestamps (default: 1000)")
     add(
@@ -469,6 +475,10 @@ def _check(options: Options) -> None:
     _check_pfc(options)
     if options.log_console and options.log_file:
         raise OptionError("--log-console and --log-file exclude each other")
+    if options.strict and options.bmv2_compat:
+        raise OptionError("--strict and --bmv2-compat exclude each other")
+    if options.strict and not options.device_id:
+        raise OptionError("--strict: device id 0 is none for P4Runtime: give another --device-id")
     if options.dump_packet_data and not options.logs("info"):
         options.warnings.append("--dump-packet-data is ignored: there is no log at level info")
     if options.pcap is not None and not options.pcap.is_dir():

@@ -8,6 +8,7 @@ import pytest
 from finsy.proto import p4r
 
 from tailrace.native.server.device import Settings
+from tailrace.native.switchd.options import OptionError, make_parser, parse_options
 from tailrace.p4rt.status import Code
 
 
@@ -162,6 +163,17 @@ def test_unknown_device_is_not_found_and_zero_is_a_device(make_rig):
     zero.primary()
     zero.push("p4rt_all")
     assert zero.write() == []
+
+
+def test_strictly_no_device_has_the_id_zero(make_rig):
+    """With --strict the switch does not start with it, and a request that names it is refused."""
+    with pytest.raises(OptionError, match="device id 0"):
+        parse_options(make_parser(), ["--strict", "--no-p4"])
+    with pytest.raises(ValueError, match="device id 0"):
+        make_rig(settings=Settings(device_id=0, strict=True))
+    session = make_rig(settings=Settings(device_id=1, strict=True)).session()
+    session.arbitrate(1, device_id=0)
+    assert session.ended()[0] == grpc.StatusCode.NOT_FOUND
 
 
 def test_only_the_primary_writes(make_rig):

@@ -36,7 +36,17 @@ def test_every_row_is_whole() -> None:
     """An id of its own, tests, and a reason for what is not held; 4ward's rows once each, and all of them."""
     assert len({row["id"] for row in ROWS}) == len(ROWS)
     for row in ROWS:
-        assert set(row) <= {"id", "says", "tests", "held", "why", "fourward", "differs", "compat"}, row["id"]
+        assert set(row) <= {
+            "id",
+            "says",
+            "tests",
+            "held",
+            "why",
+            "fourward",
+            "differs",
+            "compat",
+            "strict",
+        }, row["id"]
         assert row["says"] and row["tests"], row["id"]
         assert row.get("held", "yes") in SCRIPT.HELD and (row.get("held", "yes") == "yes") == (
             "why" not in row

@@ -16,6 +16,7 @@ import pytest
 from finsy.proto import p4r, rpc_status
 
 from tailrace.native.server import answers, service
+from tailrace.native.server.device import Settings
 from tailrace.p4rt.status import Code
 from tests.native.server.conftest import TIMEOUT_S, Rig, RigMaker, details_of
 from tests.native.server.test_externs import counter, group, modify
@@ -282,6 +283,17 @@ def test_details_of_a_very_large_batch(rig: Rig, monkeypatch: pytest.MonkeyPatch
     assert "99 of 99" in said and "number 1: NOT_FOUND" in said
 
 
+def test_strictly_all_details_are_told(make_rig: RigMaker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With --strict however large they are; a client that takes less fails by itself."""
+    monkeypatch.setattr(service, "MAX_DETAILS", 1000)
+    rig = make_rig(settings=Settings(device_id=1, strict=True))
+    rig.primary()
+    rig.push("p4rt_all")
+    with pytest.raises(grpc.RpcError) as caught:
+        rig.stub.Write(rig.write_request(*(mac(rig, number, kind=DELETE) for number in range(1, 100))))
+    assert [detail.canonical_code for detail in details_of(caught.value)] == [Code.NOT_FOUND] * 99
+
+
 def test_a_read_of_good_and_bad_requests(rig: Rig) -> None:
     """The good ones are answered; one p4.v1.Error for each request, in order."""
     assert rig.write(mac(rig, 1)) == [OK]
@@ -331,6 +343,24 @@ def test_all_cells_of_an_array_are_written_in_slices(rig: Rig, atomic: bool) -> 
 
     With DATAPLANE_ATOMIC there is no between.
     """
+    if atomic:
+        assert not torn(rig, atomicity=2, longest_s=0)
+    else:
+        assert torn(rig, atomicity=0, longest_s=TIMEOUT_S)
+
+
+def test_strictly_an_array_is_written_at_once(make_rig: RigMaker) -> None:
+    """With --strict there is no between either."""
+    rig = make_rig(settings=Settings(device_id=1, strict=True))
+    rig.primary()
+    rig.push("p4rt_all")
+    assert not torn(rig, atomicity=0, longest_s=0)
+
+
+def torn(rig: Rig, atomicity: int, longest_s: float) -> bool:
+    """Whether packets have met a part of a Write of a whole array, of 30 at least, or of as many as there are until
+    one has; a Read never does.
+    """
     large_counter(rig)
     ends = [counter(rig, index) for index in (0, CELLS - 1)]
     index = rig.switch.model.counter("AllIngress.by_port").index
@@ -340,24 +370,23 @@ def test_all_cells_of_an_array_are_written_in_slices(rig: Rig, atomic: bool) -> 
         value = 0
         while not stop.is_set():
             value += 1
-            assert rig.write(modify(counter(rig, None, value)), atomicity=2 if atomic else 0) == [OK]
+            assert rig.write(modify(counter(rig, None, value)), atomicity=atomicity) == [OK]
 
     thread = threading.Thread(target=write)
     thread.start()
-    end = time.monotonic() + TIMEOUT_S
+    end = time.monotonic() + longest_s
     seen: set[int] = set()
-    torn = False
-    while not (len(seen) > 20 and (atomic or torn)) and time.monotonic() < end:
+    found = False
+    while len(seen) < 30 or (not found and time.monotonic() < end):
         first, last = (entity.counter_entry.data.packet_count for entity in rig.read(*ends))
         assert first == last
         seen.add(first)
         with rig.switch.between_packets():
             packets = [rig.switch.counter_cells(index, at, 1)[0][1] for at in (0, CELLS - 1)]
-        torn = torn or packets[0] != packets[1]
+        found = found or packets[0] != packets[1]
     stop.set()
     thread.join()
-    assert torn != atomic
-    assert len(seen) > 20
+    return found
 
 
 def test_batches_of_two_clients_do_not_mix(rig: Rig) -> None:

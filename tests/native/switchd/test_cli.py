@@ -60,6 +60,8 @@ def free_port() -> int:
         (["--no-p4", "--", "--grpc-server-addr", "nonsense"], "nonsense"),
         (["--no-p4", "--grpc-server-with-client-auth"], "needs --grpc-server-ssl"),
         (["--no-p4", "--memory", "0"], "--memory"),
+        (["--no-p4", "--strict"], "--device-id"),
+        (["--no-p4", "--strict", "--device-id", "1", "--bmv2-compat"], "--bmv2-compat"),
         (["--no-p4", "--memory", "lots"], "--memory"),
         ([], "JSON file or --no-p4"),
         ([str(Path(__file__))], "not a JSON file"),

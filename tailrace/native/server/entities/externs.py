@@ -96,6 +96,18 @@ class _Arrays(Generic[_P]):
     def _switch(self) -> Switch:
         return self._context.switch
 
+    def _written(self, cells: range, write: Callable[[int, int], None]) -> Work:
+        """Writes some cells by parts, each while packets wait; with `strict` all of them."""
+        if not self._context.strict:
+            for first, count in parts(cells):
+                write(first, count)
+                yield SLICE
+            return
+        with self._switch.between_packets():
+            for first, count in parts(cells):
+                write(first, count)
+        yield ENTITY * len(cells)
+
     def demand(self, plan_id: int, message: _Indexed) -> int:
         """How many cells a request of a Read names."""
         if message.HasField("index"):
@@ -129,9 +141,10 @@ class Counters(_Arrays[ArrayPlan]):
             for first, count in parts(cells):
                 undo.append(self._put_back(plan, first, self._switch.counter_raw(plan.index, first, count)))
         value = (message.data.byte_count, message.data.packet_count)
-        for first, count in parts(cells):
-            self._switch.counter_store(plan.index, first, value * count)
-            yield SLICE
+        switch = self._switch
+        yield from self._written(
+            cells, lambda first, count: switch.counter_store(plan.index, first, value * count)
+        )
 
     def _put_back(self, plan: ArrayPlan, first: int, old: Raw) -> Callable[[], None]:
         return lambda: self._switch.counter_store(plan.index, first, old)
@@ -174,13 +187,15 @@ class Meters(_Arrays[MeterPlan]):
         rates = parse_rates(message.config, plan) if message.HasField("config") else None
         if undo is not None:
             undo.keep_cells(len(cells), what)
-        for first, count in parts(cells):
+
+        def write(first: int, count: int) -> None:
             if undo is not None:
                 undo.append(self._put_back(plan, first, count, counts=resets))
             self._switch.meter_fill(plan.index, first, count, rates)
             if resets:
                 self._switch.colours_store(plan.index, first, NOTHING_COUNTED * count)
-            yield SLICE
+
+        yield from self._written(cells, write)
 
     def _put_back(self, plan: MeterPlan, first: int, count: int, *, counts: bool) -> Callable[[], None]:
         switch = self._switch
@@ -255,12 +270,14 @@ class Registers(_Arrays[RegisterPlan]):
             value = value << bits | scalar
         if undo is not None:
             undo.keep_cells(len(cells), f"register '{plan.name}'")
-        for first, count in parts(cells):
+
+        def write(first: int, count: int) -> None:
             if undo is not None:
                 old = self._switch.register_raw(plan.index, first, count)
                 undo.append(self._put_back(plan, first, old))
             self._switch.register_fill(plan.index, first, count, value)
-            yield SLICE
+
+        yield from self._written(cells, write)
 
     def _put_back(self, plan: RegisterPlan, first: int, old: Raw) -> Callable[[], None]:
         return lambda: self._switch.register_store(plan.index, first, old)
