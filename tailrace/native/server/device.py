@@ -25,12 +25,12 @@ from tailrace.native.server.device_config import program_json, refusal
 from tailrace.native.server.entities.schema import Schema, build_schema
 from tailrace.native.server.memory import Account, Memory, array_bytes
 from tailrace.native.server.packetio import PacketIo
-from tailrace.native.server.parts import Parts
 from tailrace.native.server.pipeline import Pipeline, Prepared, config_answer
 from tailrace.native.server.reconcile import transfer
 from tailrace.native.server.state import Result, State
 from tailrace.native.server.statistics import statistics
 from tailrace.native.server.touched import needs
+from tailrace.native.server.waiting.parts import Parts
 from tailrace.native.trace import TraceError
 from tailrace.native.trace.coverage import Entry as EntryUse
 from tailrace.native.trace.records import Told

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The P4Runtime gRPC service: streams, and the translation of errors. All decisions are `device`'s.
 
-Everything runs on one asyncio event loop, so what a request does between two turns (turns.py) needs no locks.
-Only the compilation of a program, which takes long, happens elsewhere.
+Everything runs on one asyncio event loop, so what a request does between two turns (waiting/turns.py) needs
+no locks; what takes several turns claims what it touches (waiting/claims.py). Only the compilation of a
+program, which takes long, happens elsewhere.
 """
 
 from __future__ import annotations
@@ -25,10 +26,8 @@ from google.protobuf.message import Message
 
 from tailrace.native.runtime import StateError
 from tailrace.native.runtime.types import PortError
-from tailrace.native.server.answers import Answer
 from tailrace.native.server.arbitration import DEFAULT_ROLE, Client, Notices
 from tailrace.native.server.calls import received, undisturbed
-from tailrace.native.server.claims import Claims, Part
 from tailrace.native.server.context import SLICE, from_state_error, in_slices
 from tailrace.native.server.device import Device, capabilities, failed
 from tailrace.native.server.giving_back import MANY, GivingBack
@@ -36,7 +35,9 @@ from tailrace.native.server.pipeline import Pipeline
 from tailrace.native.server.requests import parsed, parsed_config, parsing
 from tailrace.native.server.state import Result
 from tailrace.native.server.streams import Stream
-from tailrace.native.server.turns import Turns
+from tailrace.native.server.waiting.answers import Answer
+from tailrace.native.server.waiting.claims import Claims, Part
+from tailrace.native.server.waiting.turns import Turns
 from tailrace.p4rt.status import DETAILS, MAX_MESSAGE, Code, P4RtError, batch_status, exhausted
 from tailrace.words.errors import Error
 from tailrace.words.text import one_line

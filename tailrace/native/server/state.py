@@ -41,7 +41,7 @@ from tailrace.native.server.entities.reader import (
 )
 from tailrace.native.server.entities.schema import Schema, absent
 from tailrace.native.server.entities.tables import Table
-from tailrace.native.server.parts import Parts
+from tailrace.native.server.waiting.parts import Parts
 from tailrace.p4rt.status import Code, P4RtError, exhausted, invalid, not_found
 
 Result = P4RtError | None

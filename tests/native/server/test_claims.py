@@ -10,8 +10,8 @@ from finsy.proto import p4r
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tailrace.native.server.claims import Claim, Claims
-from tailrace.native.server.parts import REPLICATION
+from tailrace.native.server.waiting.claims import Claim, Claims
+from tailrace.native.server.waiting.parts import REPLICATION
 from tests.long import times
 from tests.native.server import states
 from tests.native.server.test_slices import program

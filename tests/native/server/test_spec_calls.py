@@ -15,8 +15,9 @@ import grpc
 import pytest
 from finsy.proto import p4r, rpc_status
 
-from tailrace.native.server import answers, service
+from tailrace.native.server import service
 from tailrace.native.server.device import Settings
+from tailrace.native.server.waiting import answers
 from tailrace.p4rt.status import Code
 from tests.native.server.conftest import TIMEOUT_S, Rig, RigMaker, details_of
 from tests.native.server.test_externs import counter, group, modify

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from finsy.proto import p4r
 
 from tailrace.native.server.annotated.roles import owner_of
-from tailrace.native.server.claims import Part
 from tailrace.native.server.entities.schema import Schema
+from tailrace.native.server.waiting.claims import Part
 
 REPLICATION = "replication"
 """Multicast groups and clone sessions."""

@@ -13,8 +13,8 @@ from collections.abc import AsyncIterator, Callable, Iterator
 
 from finsy.proto import p4r
 
-from tailrace.native.server.claims import Claim
-from tailrace.native.server.turns import Turns
+from tailrace.native.server.waiting.claims import Claim
+from tailrace.native.server.waiting.turns import Turns
 from tailrace.p4rt.status import Code, P4RtError
 
 REST_S = 5.0
