@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from tailrace.native.server.entities import digests, externs, match, pre, profiles, tables
+from tailrace.native.server import context
+from tailrace.native.server.entities import digests, externs, match, profiles, tables
 from tailrace.native.server.state import State
 from tests.native.fuzz.builds import PROGRAMS
 from tests.native.fuzz.kinds import pipeline
@@ -85,7 +86,7 @@ BROKEN: dict[str, Broken] = {
         "_ternary",
         lambda field, given: (field.pack(given.ternary.value), field.pack(given.ternary.mask)),
     ),
-    "values are read back as they were written": replaced(pre, "shortest", lambda data: data),
+    "values are read back as they were written": replaced(context, "shortest", lambda data: data),
     "weights may be anything": replaced(
         profiles.Profile,
         "_weighted",
