@@ -15,7 +15,7 @@ DESTINATION = bytes.fromhex("000000000003")
 SOURCE_AND_TYPE = bytes.fromhex("0000000000aa88b5")
 SESSION = 5
 CLONE_PORT = 6
-I2E_PLAIN, I2E_FIRST, DROP, E2E_BOTH = 1, 2, 8, 32
+I2E_PLAIN, I2E_FIRST, I2E_BOTH, DROP, E2E_PLAIN, E2E_BOTH, E2E_DROP = 1, 2, 4, 8, 16, 32, 64
 
 
 def frame(how: int, session: int, value: int) -> bytes:
@@ -46,11 +46,15 @@ class IngressCloneTest(CloneTest):
 
     def runTest(self) -> None:
         value, second = 0x0100, 0x0100 ^ 0x155
-        for how, kept in ((I2E_PLAIN, 0), (I2E_FIRST, value + 1)):
+        for how, kept, also in (
+            (I2E_PLAIN, 0, 0),
+            (I2E_FIRST, value + 1, 0),
+            (I2E_BOTH, value + 1, second),
+        ):
             testutils.send_packet(self, 0, frame(how, SESSION, value))
             original = stamp(0, 3, value + 1, second, 0xDEAD, 0) + frame(how | 0x80, SESSION, value + 1)
             testutils.verify_packet(self, original, 3)
-            clone = stamp(1, CLONE_PORT, kept, 0, 0, 1) + frame(how | 0x80, SESSION, value)
+            clone = stamp(1, CLONE_PORT, kept, also, 0, 1) + frame(how | 0x80, SESSION, value)
             testutils.verify_packet(self, clone, CLONE_PORT)
         testutils.verify_no_other_packets(self)
 
@@ -78,4 +82,16 @@ class EgressCloneTest(CloneTest):
         order = frame(E2E_BOTH | 0x80, SESSION, 1)
         testutils.verify_packet(self, stamp(0, 3, 1, 0x155, 0xDEAD, 0) + order, 3)
         testutils.verify_packet(self, stamp(2, CLONE_PORT, 0x101, 0x155, 0, 1) + order, CLONE_PORT)
+        testutils.verify_no_other_packets(self)
+
+
+@group("clone")
+class DroppedInEgressTest(CloneTest):
+    """A clone made in egress survives its original, too, and without a field list keeps no metadata."""
+
+    def runTest(self) -> None:
+        how = E2E_PLAIN | E2E_DROP
+        testutils.send_packet(self, 0, frame(how, SESSION, 0))
+        clone = stamp(2, CLONE_PORT, 0, 0, 0, 1) + frame(how | 0x80, SESSION, 1)
+        testutils.verify_packet(self, clone, CLONE_PORT)
         testutils.verify_no_other_packets(self)

@@ -48,3 +48,30 @@ class CountTest(P4RuntimeTest):
         (found,) = self.read(direct_counter_entry=direct)
         data = found.direct_counter_entry.data
         self.assertEqual((4, 280), (data.packet_count, data.byte_count))
+
+
+@group("counters")
+class DirectCountTest(P4RuntimeTest):
+    """A direct counter counts whichever action the entry has; an entry that drops is counted as well, and a
+    frame without the header passes no table.
+    """
+
+    program = "counters"
+
+    def hits(self, group_number: int) -> int:
+        """Packets of an entry."""
+        entry = self.entry("by_group", {"group": group_number})
+        (found,) = self.read(direct_counter_entry=p4runtime_pb2.DirectCounterEntry(table_entry=entry))
+        return int(found.direct_counter_entry.data.packet_count)
+
+    def runTest(self) -> None:
+        self.add_entry("by_group", {"group": 1}, self.action("forward_counted", port=PORT))
+        self.add_entry("by_group", {"group": 2}, self.action("drop"))
+        for number in (1, 2, 2):
+            sent = (ETHERNET + bytes([number, INDEX])).ljust(60, b"\0")
+            testutils.send_packet(self, 1, sent)
+        passed = (ETHERNET + bytes([2, INDEX])).ljust(60, b"\0")
+        testutils.verify_packet(self, passed, PORT)
+        testutils.send_packet(self, 1, ETHERNET[:-2] + b"\x08\0" + bytes(46))
+        testutils.verify_no_other_packets(self)
+        self.assertEqual((1, 2), (self.hits(1), self.hits(2)))

@@ -46,3 +46,27 @@ class LearnTest(P4RuntimeTest):
         self.assertEqual(1, len(digests.data))
         source, ingress = digests.data[0].struct.members
         return int.from_bytes(source.bitstring, "big"), int.from_bytes(ingress.bitstring, "big")
+
+
+@group("digest")
+class WideTest(P4RuntimeTest):
+    """Fields of 129, 7 and 1 bits; of a frame that nobody learns from there is none."""
+
+    program = "digests"
+
+    def runTest(self) -> None:
+        digest = p4runtime_pb2.DigestEntry(digest_id=self.named("digests", "wide_learn_t").preamble.id)
+        digest.config.max_list_size = 1
+        digest.config.ack_timeout_ns = 10**9
+        self.write(digest_entry=digest)
+        self.add_entry("destinations", {"dst": 0x0B}, self.action("forward", port=3))
+        wide, narrow = 1 << 128 | 0x1234567890ABCDEF, 0x55
+        for number in (wide, 0):
+            head = bytes.fromhex("00000000000b00000000002188b5")
+            testutils.send_packet(self, 5, head + (number << 7 | narrow).to_bytes(17, "big") + b"x" * 40)
+            other = (1 << 129) - 1 - number
+            testutils.verify_packet(self, head + (other << 7 | narrow).to_bytes(17, "big") + b"x" * 40, 3)
+            (data,) = self.receive_message("digest").data
+            fields = [int.from_bytes(member.bitstring, "big") for member in data.struct.members]
+            self.assertEqual([number, narrow, 1], fields)
+        testutils.verify_no_other_packets(self)

@@ -218,3 +218,29 @@ class UgalTest(SlowPortTest, DragonflyTest):
         self.send(HOST_PORT, roce(self.flow))
         self.drain(1)
         self.nothing_else()
+
+
+@group("dragonfly")
+class UgalFlowletTest(UgalTest):
+    """UGAL-L for each flowlet: the choice of its first packet is that of all, also when nothing waits."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.set_paths("UGAL_L", "FLOWLET")
+        self.set_default("flowlet_config", self.action("set_flowlet_gap", gap_ticks=10**12))
+
+    def runTest(self) -> None:
+        for sport in range(ATTEMPTS):
+            self.flow = Flow(HOST, MIXED_REMOTE, sport=50000 + sport)
+            if self.send_behind_fillers():
+                break
+        else:
+            raise AssertionError("the machine is too slow: the slow port was never loaded at the right time")
+        for _ in range(3):
+            self.send(HOST_PORT, roce(self.flow))
+            self.expect(B, detoured(after(self.flow, B), THIRD_GROUP))
+        self.flow = Flow(HOST, MIXED_REMOTE, sport=60000)
+        for _ in range(3):
+            self.send(HOST_PORT, roce(self.flow))
+            self.drain(1)
+        self.nothing_else()

@@ -54,3 +54,23 @@ class SplitHorizonTest(P4RuntimeTest):
         testutils.send_packet(self, 1, order(3, flags=8))
         testutils.verify_packet(self, order(5, 8, REPLICATION, 2, 2), 2)
         testutils.verify_no_other_packets(self)
+
+
+@group("multicast")
+class DropAndGroupTest(P4RuntimeTest):
+    """Dropping takes the group away; a port chosen later sends the packet there, and a group chosen later
+    copies it.
+    """
+
+    program = "multicast"
+
+    def runTest(self) -> None:
+        self.add_multicast_group(3, [(1, 1)])
+        self.add_multicast_group(9, [(2, 2)])
+        testutils.send_packet(self, 0, order(9, flags=1))
+        testutils.verify_no_other_packets(self)
+        testutils.send_packet(self, 0, order(9, flags=3))
+        testutils.verify_packet(self, order(9, 3, 0, 0, 5), 5)
+        testutils.send_packet(self, 0, order(9, flags=5))
+        testutils.verify_packet(self, order(10, 5, REPLICATION, 1, 1), 1)
+        testutils.verify_no_other_packets(self)

@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""RLB: what it knows of paths and ports as the controller asks for it by packets, and flows that stay where
+they were moved to (RLB §III, Algorithm 1).
+
+Run one case: scripts/run_ptf.py --target native test_rlb_state.PathAnswerTest
+"""
+
+from __future__ import annotations
+
+from ptf.testutils import group
+
+from ptf_tests.fabric import DOWNLINK, HOST, HOST_PORT, REMOTE, SLOW_REMOTE, UPLINKS
+from ptf_tests.frames import Flow, roce
+from ptf_tests.rlb import FOREVER, REMOTE_LEAF, RlbTest, cnm
+from ptf_tests.slow_port import ATTEMPTS, FILLER_BYTES, FILLERS, SlowPortTest
+from tailrace.codec.layers.cnm import LEAF_ALL
+
+FAST, OTHER, LAST = UPLINKS
+LEAVES, PATH_PORTS = 128, 256
+"""Of p4src/rlb/sizes.p4, which P4Info does not have."""
+YEAR_LIKE = 1 << 30
+"""Ticks: no path has that RTT."""
+
+
+class AnswerTest(RlbTest):
+    def path(self, port: int, leaf: int = REMOTE_LEAF) -> dict[str, int]:
+        """What the switch knows of a path."""
+        index = port * LEAVES + leaf
+        self.packet_out("READ_PATH", index)
+        found, payload = self.packet_in("PATH")
+        self.assertEqual(index, found)
+        fields, rest = self.decode("path_state_t", payload)
+        self.assertEqual(b"", rest)
+        return fields
+
+    def port(self, port: int) -> dict[str, int]:
+        """What it knows of a port, and of recirculation as a whole."""
+        self.packet_out("READ_RLB_PORT", port)
+        found, payload = self.packet_in("RLB_PORT")
+        self.assertEqual(port, found)
+        fields, rest = self.decode("rlb_port_t", payload)
+        self.assertEqual(b"", rest)
+        return fields
+
+
+@group("rlb")
+class PathAnswerTest(AnswerTest):
+    """Nothing at first; then warnings of a path and of its port as they come, and the RTT as measured."""
+
+    def runTest(self) -> None:
+        before = self.path(FAST)
+        now = before.pop("now_ticks")
+        self.assertEqual({0}, set(before.values()))
+        self.tell(FAST, cnm(FOREVER))
+        warned = self.path(FAST)
+        self.assertGreater(warned["warned_until_ticks"], warned["now_ticks"])
+        self.assertGreaterEqual(warned["now_ticks"], now)
+        self.assertEqual(0, warned["port_warned_until_ticks"])
+        for other in (self.path(FAST, REMOTE_LEAF + 1), self.path(OTHER)):
+            self.assertEqual(0, other["warned_until_ticks"])
+        self.tell(FAST, cnm(FOREVER, leaf=LEAF_ALL))
+        for leaf in (REMOTE_LEAF, REMOTE_LEAF + 1):
+            found = self.path(FAST, leaf)
+            self.assertGreater(found["port_warned_until_ticks"], found["now_ticks"])
+        self.tell(FAST, cnm(0))
+        found = self.path(FAST)
+        self.assertLessEqual(found["warned_until_ticks"], found["now_ticks"])
+        self.tell(FAST, cnm(0, leaf=LEAF_ALL))
+        self.measure({FAST: YEAR_LIKE, OTHER: 2 * YEAR_LIKE, LAST: YEAR_LIKE})
+        fast, other = self.path(FAST), self.path(OTHER)
+        self.assertGreaterEqual(fast["rtt_ticks"], YEAR_LIKE)
+        self.assertGreater(other["rtt_ticks"], fast["rtt_ticks"])
+        for found in (fast, other):
+            self.assertTrue(0 < found["rtt_seen_ticks"] <= found["now_ticks"])
+        self.nothing_else()
+
+
+@group("rlb")
+class NoSuchPathTest(AnswerTest):
+    """Paths and ports that there are not are not answered, and what is asked next is."""
+
+    def runTest(self) -> None:
+        self.packet_out("READ_PATH", PATH_PORTS * LEAVES)
+        self.packet_out("READ_RLB_PORT", 512)
+        self.assertIn("now_ticks", self.path(PATH_PORTS - 1, LEAVES - 1))
+        self.assertIn("now_ticks", self.port(0))
+        self.nothing_else()
+
+
+@group("rlb")
+class RecirculationAnswerTest(AnswerTest):
+    """How long a packet takes on its way round, once one has been there; nobody is there in the end."""
+
+    def runTest(self) -> None:
+        before = self.port(FAST)
+        self.assertEqual((0, 0, 0), tuple(before[name] for name in (
+            "own_warning_ticks", "recirculation_seen_ticks", "recirculating")))  # fmt: skip
+        self.measure({FAST: YEAR_LIKE // 2, OTHER: YEAR_LIKE, LAST: YEAR_LIKE})
+        self.tell(FAST, cnm(FOREVER))
+        self.limits(most=2)
+        self.round_of_packets()
+        self.assertEqual(2, self.recirculations())
+        after = self.port(FAST)
+        self.assertTrue(0 < after["recirculation_seen_ticks"] <= after["now_ticks"])
+        self.assertEqual(0, after["recirculating"])
+        self.nothing_else()
+
+
+@group("rlb")
+class OwnWarningTest(AnswerTest, SlowPortTest):
+    """A switch says since when it warns of a port, as long as it does: as often as it has withdrawn less than
+    it has warned.
+    """
+
+    def runTest(self) -> None:
+        self.warnings(
+            dt_ticks=1,
+            warn_bytes=2 * FILLER_BYTES,
+            pause_bytes=4 * FILLER_BYTES,
+            margin_ticks=FOREVER,
+            valid_ticks=FOREVER,
+        )
+        for _ in range(ATTEMPTS):
+            for _ in range(FILLERS):
+                self.send(DOWNLINK, roce(Flow(REMOTE, SLOW_REMOTE)))
+            self.drain(FILLERS)
+            if self.count("warnings_sent", DOWNLINK):
+                break
+        warned, withdrawn = (self.count(name, DOWNLINK) for name in ("warnings_sent", "warnings_withdrawn"))
+        self.assertTrue(warned)
+        found = self.port(DOWNLINK)
+        self.assertEqual(warned > withdrawn, found["own_warning_ticks"] > 0)
+        self.assertLessEqual(found["own_warning_ticks"], found["now_ticks"])
+        for port in (*UPLINKS, HOST_PORT):
+            self.assertEqual(0, self.port(port)["own_warning_ticks"])
+
+
+@group("rlb")
+class StayTest(RlbTest):
+    """With stay_ticks a flow that was moved away from a warned path stays when the warning is over, until its
+    new path is warned; without, it goes back at once.
+    """
+
+    def runTest(self) -> None:
+        for stay_ticks in (0, FOREVER):
+            self.warnings(stay_ticks=stay_ticks)
+            self.assertEqual(list(UPLINKS), self.round_of_packets())
+            self.tell(FAST, cnm(FOREVER))
+            self.assertEqual([OTHER, OTHER, LAST], self.round_of_packets())
+            self.tell(FAST, cnm(0))
+            expected = [OTHER, OTHER, LAST] if stay_ticks else list(UPLINKS)
+            self.assertEqual(expected, self.round_of_packets())
+            self.assertEqual(expected, self.round_of_packets())
+        # back to the first one when that it was moved to is no better
+        self.tell(OTHER, cnm(FOREVER))
+        self.tell(LAST, cnm(FOREVER))
+        self.assertEqual([FAST] * 3, self.round_of_packets())
+        self.tell(OTHER, cnm(0))
+        self.tell(LAST, cnm(0))
+        self.warnings(stay_ticks=0)
+        self.assertEqual(list(UPLINKS), self.round_of_packets())
+        self.nothing_else()
+
+
+@group("rlb")
+class OverLetflowTest(RlbTest):
+    """RLB over LetFlow: a flowlet that wants a warned path takes another one, all its packets the same."""
+
+    program = "rlb_letflow"
+
+    def runTest(self) -> None:
+        self.set_default("flowlet_config", self.action("set_flowlet_gap", gap_ticks=10**12))
+        self.tell(FAST, cnm(FOREVER))
+        seen = set()
+        for sport in range(24):
+            ports = []
+            for _ in range(3):
+                self.send(HOST_PORT, roce(Flow(HOST, REMOTE, sport=1000 + sport)))
+                ports.append(self.receive()[0])
+            self.assertEqual(1, len(set(ports)))
+            seen.add(ports[0])
+        self.assertEqual({OTHER, LAST}, seen)
+        self.expect_count("flowlets_created", 24)
+        self.nothing_else()
+
+
+@group("rlb")
+class OverHermesTest(OverLetflowTest):
+    """RLB over Hermes: the sender's port says the path, and a warned one is left."""
+
+    program = "rlb_hermes"
+
+    def runTest(self) -> None:
+        self.tell(FAST, cnm(FOREVER))
+        seen = set()
+        for sport in range(24):
+            self.send(HOST_PORT, roce(Flow(HOST, REMOTE, sport=1000 + sport)))
+            seen.add(self.receive()[0])
+        self.assertEqual({OTHER, LAST}, seen)
+        self.nothing_else()
